@@ -15,11 +15,12 @@
 
 struct sl_expander;
 
-/* Events that a command brings for its answers. Owned; NULL: not brought, or told already. */
+/* The events that are allocated together with a command, for its answers. Owned; NULL: not allocated, or sent
+ * already. */
 struct sl_owed {
 	struct sl_device_event *answer;   /* to the command itself; ADD: STARTED */
 	struct sl_device_event *ended;    /* ADD: the job's last event */
-	struct sl_device_event *dropped;  /* ADD: that the graph was given back */
+	struct sl_device_event *dropped;  /* ADD: GRAPH_DROPPED */
 };
 
 enum sl_command_kind { SL__ADD, SL__STEER, SL__PRIORITY, SL__PAUSE, SL__RESUME, SL__CANCEL, SL__FINISH, SL__SNAPSHOT,
@@ -42,19 +43,19 @@ struct sl_command {
 /* A graph on the device. */
 struct sl_resident {
 	struct sl_link link;
-	struct sl_device_event *dropped;         /* to be told when it is given back */
+	struct sl_device_event *dropped;         /* the event to send when the graph is given back */
 	uint64_t key;
 	const struct sl_affinities *affinities;  /* lent by the loop, or summary */
 	struct sl_affinities *summary;           /* of a graph made on the device; owned, or NULL */
 	struct sl_device_graph *graph;           /* NULL: not put yet */
 	uint64_t adds;
-	uint64_t used;                           /* when, for eviction */
-	int jobs;                                /* and snapshots that need its affinities */
-	bool drop;                               /* asked for while jobs use it */
-	bool pinned;                             /* stays whatever memory is asked for */
+	uint64_t used;                           /* clock of the last use, for eviction */
+	int jobs;                                /* number of jobs and snapshots that need its affinities */
+	bool drop;                               /* a request to drop it came while jobs used it */
+	bool pinned;                             /* never dropped to make room */
 };
 
-/* Neighbours on the device: P of any perplexity follows. */
+/* Neighbours on the device, from which it makes P for any perplexity. */
 struct sl_resident_neighbours {
 	struct sl_link link;
 	uint64_t key;
@@ -76,15 +77,15 @@ struct sl_task {
 	bool restored;                  /* from a checkpoint */
 	struct sl_error useless;        /* why not, though there was one */
 	struct sl_error unaided;        /* why the device does not compute it, though it could */
-	bool alone;                     /* never beside others: see sl_device_job */
+	bool alone;                     /* never runs beside others: see sl_device_job */
 	bool suspect;                   /* ran when the device was lost */
-	struct sl_embedding_snapshot *snapshot;  /* on its way, or NULL */
-	struct sl__expansion *expansion;         /* what it becomes; NULL without a snapshot */
-	int trace_sent;
-	double told_ms;                 /* when progress was told last */
-	uint64_t slices;                /* since then */
+	struct sl_embedding_snapshot *snapshot;  /* in progress, or NULL */
+	struct sl__expansion *expansion;         /* the layout made from it; NULL without a snapshot */
+	int trace_sent;                 /* number of trace points that were sent */
+	double told_ms;                 /* when progress was sent last */
+	uint64_t slices;                /* number and duration of slices since then */
 	double slice_seconds;
-	double slow_ms;                 /* what a slow slice took, if the last one was; else 0 */
+	double slow_ms;                 /* duration of the last slice if it was too long; else 0 */
 };
 
 struct sl_device_thread {
@@ -93,8 +94,8 @@ struct sl_device_thread {
 	uv_async_t async;
 	pthread_t thread;
 	struct sl_device_config config;
-	_Atomic double turned_ms;   /* sl__now_ms() when the thread went on last; 0: it sleeps, or opens its device */
-	/* the loop's */
+	_Atomic double turned_ms;   /* sl__now_ms() of its last finished slice or command; 0: it sleeps or opens a device */
+	/* belongs to the loop: */
 	sl_device_event_fn on_event;
 	void *arg;
 	void (*closed)(void *arg);
@@ -103,7 +104,7 @@ struct sl_device_thread {
 	uv_sem_t ready;
 	int open_code;
 	struct sl_error open_err;
-	/* the thread's */
+	/* belongs to the thread: */
 	struct sl_device *device;
 	struct sl_scheduler *scheduler;
 	struct sl_list tasks;           /* struct sl_task */
@@ -111,35 +112,35 @@ struct sl_device_thread {
 	struct sl_list neighbours;      /* struct sl_resident_neighbours */
 	uint64_t clock;
 	double state_told_ms;
-	bool state_owed;                /* there was no memory to tell it; the thread tries again soon */
+	bool state_owed;                /* no memory to send STATE; the thread tries again soon */
 	struct sl_device_event *stopped;  /* the last event */
 	bool stop;
-	struct sl_device_info info;     /* as of the last look */
+	struct sl_device_info info;     /* as last read */
 	struct sl_task *together[SL_EMBEDDINGS_TOGETHER];  /* scratch of run_together() */
 	uint64_t evictions, losses;     /* since the start */
 	struct sl_expander *expander;   /* snapshots.c */
-	/* A device that has failed: device is NULL until it could be opened again. */
-	bool lost;                      /* noticed, not acted upon yet */
+	/* After a failure `device` is NULL until it can be opened again. */
+	bool lost;                      /* the failure was noticed, but not handled yet */
 	struct sl_error problem;        /* the failure, or why it does not open; code 0: none */
-	double lost_ms;                 /* when it failed last */
-	double retry_ms, backoff_ms;    /* when to try next, how long after that */
+	double lost_ms;                 /* time of the last failure */
+	double retry_ms, backoff_ms;    /* time of the next attempt; interval to the one after it */
 };
 
 /* ---- events.c ----------------------------------------------------------- */
 
 double sl__now_ms(void);
-/* An event with what its kind needs. NULL: out of memory. Loop or thread. */
+/* Allocates an event with all memory that its kind needs. NULL: out of memory. Loop or thread. */
 struct sl_device_event *sl__event_create(enum sl_event_kind kind);
-/* Takes the event that is owed, and makes it one of this kind. */
+/* Takes the owed event and sets its kind. */
 struct sl_device_event *sl__event_owed(struct sl_device_event **owed, enum sl_event_kind kind, uint64_t job);
 void sl__tell(struct sl_device_thread *t, struct sl_device_event *e);
 void sl__tell_error(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t job,
 		    const struct sl_error *err);
 void sl__tell_dropped(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t graph, uint64_t adds);
-/* Unasked. Without memory the state is told later. */
+/* Sends STATE without a request. Without memory it is sent later. */
 void sl__tell_state(struct sl_device_thread *t);
 void sl__answer_state(struct sl_device_thread *t, struct sl_device_event **owed);
-/* Without memory the next event tells it, too. */
+/* Sends PROGRESS. Without memory the next event includes it. */
 void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k);
 void sl__answer_paused(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
 /* Adds status and the trace points from `first` on. */
@@ -148,48 +149,49 @@ void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);
 /* ---- tasks.c -------------------------------------------------------------- */
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key);
-/* An error leaves owed->ended to the caller. */
+/* Takes the owed events. After an error owed->ended still belongs to the caller. */
 int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct sl_owed *owed, struct sl_error *err);
-/* Tells the state of its run, with which it goes to another device. If that cannot be saved it stays. */
+/* Sends LEFT with the saved state of the run. If the state cannot be saved, the task stays. */
 void sl__task_move_off(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
-/* Tells the end, DONE or CANCELLED, with the layout as it stands. */
+/* Ends the task with DONE or CANCELLED and its present layout. */
 void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
-/* One slice for the task that was picked, and for those that may run beside it. */
+/* Runs one slice of the picked task, and of the tasks that may run beside it. */
 void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked);
 
 /* ---- residents.c ------------------------------------------------------------ */
 
 struct sl_resident *sl__resident_find(struct sl_device_thread *t, uint64_t key);
 void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r);
-/* The graph with one more job on it; room for it is made by dropping others. A new resident takes *dropped. After an
- * error *out is to be unused all the same. */
+/* Finds the job's graph or puts it on the device, dropping others if it needs room, and counts one more job. A new
+ * resident takes *dropped. The caller calls sl__resident_unuse(*out) later, also after an error. */
 int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_device_event **dropped,
 		     struct sl_resident **out, struct sl_error *err);
 void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r);  /* NULL is fine */
 struct sl_resident_neighbours *sl__resident_neighbours_find(struct sl_device_thread *t, uint64_t key);
 void sl__resident_neighbours_drop(struct sl_device_thread *t, struct sl_resident_neighbours *b);
-/* Makes room on the device: an idle graph, else neighbours, but for those of `keep`. false: nothing may go. */
+/* Makes room on the device: drops an unused graph, or else neighbours, except those with the key `keep`. False: there
+ * is nothing to drop. */
 bool sl__drop_something(struct sl_device_thread *t, uint64_t keep);
-/* The device is about to be closed: nothing is on it any more; what the loop lent stays lent. */
+/* Before the device is closed: drops all its graphs and neighbours from the device. Affinities remain lent. */
 void sl__graphs_leave(struct sl_device_thread *t);
-/* It is open again: graphs go back on it, as many as fit. */
+/* After the device was opened again: puts the graphs back, as many as fit. */
 void sl__graphs_return(struct sl_device_thread *t);
 
 /* ---- snapshots.c ----------------------------------------------------------- */
 
 int sl__expander_create(struct sl_expander **out, struct sl_device_thread *t, struct sl_error *err);
-/* Finishes what was begun. NULL is fine. */
+/* Finishes all conversions that were begun. NULL is fine. */
 void sl__expander_destroy(struct sl_expander *x);
-/* Starts one for a task that has none; the answer is the event that is owed, in any case. */
+/* Starts a snapshot of a task that has none in progress. The owed event is sent in any case. */
 void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise, struct sl_device_event **owed);
-/* Of a task that has values at the nodes: at once. */
+/* Sends the values at the nodes of the task at once. */
 void sl__snapshot_values(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
-/* Hands those that have arrived on. Returns whether some are still on their way. */
+/* Passes finished copies on to be converted. Returns true if some are still in progress. */
 bool sl__snapshots_poll(struct sl_device_thread *t);
-/* Before the task ends; waits for it. */
+/* Waits for the task's snapshot; call it before the task ends. */
 void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k);
-/* In the user's order; NULL with err. */
+/* The task's present layout, in the user's order; NULL with err. */
 struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err);
 
 /* ---- device.c --------------------------------------------------------------- */
@@ -200,7 +202,7 @@ void sl__command_destroy(struct sl_command *c);  /* NULL is fine */
 
 void *sl__thread_main(void *thread);
 
-/* Any error of the engine passes through here: a lost device is noticed. Returns the code. */
+/* Notices a lost device. All errors of the engine pass through this function. Returns the code. */
 int sl__note(struct sl_device_thread *t, const struct sl_error *err, int code);
 
 #endif

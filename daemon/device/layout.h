@@ -1,4 +1,4 @@
-/* layout.h -- a layout that has left the device: coordinates or quantised ones, with a reference count.
+/* layout.h -- a layout in host memory, with float or quantised coordinates and a reference count.
  *
  * Any thread may take and drop references. A layout is immutable once made. */
 #ifndef SL_DEVICE_LAYOUT_H
@@ -13,8 +13,8 @@ struct sl_layout {
 	uint32_t n;
 	int dims;
 	int iteration;   /* iterations done */
-	double kl;       /* newest known, NaN: none */
-	bool values;     /* y has values at the nodes, dims of each, at model_time: no layout */
+	double kl;       /* at the newest trace point; NaN: none */
+	bool values;     /* true: y is no layout, but holds dims values at each node, at model_time */
 	double model_time;
 	uint64_t time_us;  /* when it was made: microseconds since 1970 */
 	float *y;        /* [n * dims], the user's order; free()d with the layout; NULL: quantised */
@@ -22,20 +22,19 @@ struct sl_layout {
 	float low[3], extent;
 };
 
-/* Takes y (malloc'd), also on failure. NULL when out of memory. */
+/* Takes y (malloc'd), also on failure. NULL: out of memory. */
 struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl);
-/* The same of values at the nodes. */
+/* The same for values at the nodes. */
 struct sl_layout *sl_layout_create_values(float *y, uint32_t n, int columns, int iteration, double level,
 					  double model_time);
-/* The same of coordinates that are quantised already: frames of type U16 only. */
+/* The same for quantised coordinates, which serve only frames of type U16. */
 struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double kl,
 					     const float low[3], float extent);
 struct sl_layout *sl_layout_ref(struct sl_layout *l);
 void sl_layout_unref(struct sl_layout *l);  /* NULL is fine */
 
-/* Bounding box of all nodes; NaN and infinite coordinates are passed over. low[k] = 0
- * beyond dims; extent, the longest side, is 1 when all nodes coincide. About 0.3 ns a
- * coordinate. */
+/* The bounding box of all nodes, without NaN and infinite coordinates. low[k] = 0 for k >= dims; extent, the longest
+ * side, is 1 if all nodes coincide. */
 void sl_layout_box(const struct sl_layout *l, float low[3], float *extent);
 
 #endif

@@ -1,9 +1,9 @@
 /* mailbox.h -- a queue of messages from any thread to one reader.
  *
- * A message is any struct that starts with struct sl_message. Putting it hands its
- * ownership, and that of all it points to, to the reader; nothing else is shared
- * between threads. The reader takes everything at once, in order, so that coalesced
- * wake-ups (uv_async, eventfd) lose nothing.
+ * A message is any struct that begins with struct sl_message. sl_mailbox_put() transfers
+ * ownership of the message, and of all memory that it points to, to the reader. The reader
+ * takes all messages at once, in order, so that coalesced wake-ups (uv_async, eventfd) lose
+ * none.
  *
  * The lock guards head and tail only; no other lock is ever taken with it. */
 #ifndef SL_MAILBOX_H

@@ -1,15 +1,15 @@
 /* engines.h -- the engines that the server offers, their devices, and the affinities on them.
  *
- * An engine (core/engine/load.h names them) has one device for each GPU, or one for the CPU, and each device that is
- * open has its thread (device.h). Those of the preferred engine are opened at the start, others when the first job asks
- * for them:
+ * An engine (core/engine/load.h lists them) has one device for each GPU, or one for the CPU. Each open device has a
+ * thread (device.h). The devices of the preferred engine are opened at the start, others when the first job asks for
+ * them:
  *
- *   idle -> opening -> open (up or down, as its thread tells) -> stopped
- *     ^________|  it does not open: its jobs are told why; tried again when a later one asks
+ *   idle -> opening -> open (up or down, as its thread reports) -> stopped
+ *     ^________|  if it does not open, its jobs get the error; a later job makes the server try again
  *
- * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one (later,
- * jobs/queue/moves.c moves jobs between the devices of an engine). Engines report
- * events of jobs through the callbacks passed at creation. Loop thread. */
+ * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one. (Later,
+ * jobs/queue/moves.c may move a job to another device of the engine.) Engines report events of jobs through the
+ * callbacks passed at creation. Loop thread. */
 #ifndef SL_ENGINES_H
 #define SL_ENGINES_H
 
@@ -24,10 +24,10 @@
 
 #define SL_DEVICE_METRICS 18
 #define SL_METHODS_MOST 16
-/* Small jobs have places of their own, so that they start at once whatever large ones run. */
+/* Jobs of at most so many nodes are small. Small jobs have separate places, so that large jobs do not delay them. */
 #define SL_SMALL_NODES 10000
-#define SL_GPUS_MAX 16  /* of a machine, that are used: devices of an engine */
-/* Places of a device. */
+#define SL_GPUS_MAX 16  /* the most GPUs that are used: devices of an engine */
+/* The number of places of a device: of jobs that it may have at a time. */
 #define SL_PLACES_LARGE 32
 #define SL_PLACES_SMALL 512
 
@@ -50,13 +50,13 @@ struct sl_server_device {
 	enum sl_device_stage stage;
 	struct sl_device_thread *thread;  /* NULL: idle */
 	bool stop_sent;
-	struct sl_device_state state;     /* as told last */
+	struct sl_device_state state;     /* as last reported */
 	struct sl_error problem;          /* IDLE: why it did not open; code 0: nobody has tried */
-	uint64_t tried_ms;                /* loop time of that */
-	bool counted;                     /* the metrics are there */
+	uint64_t tried_ms;                /* loop time of the last attempt */
+	bool counted;                     /* its metrics are registered */
 	struct sl_metric *metric[SL_DEVICE_METRICS];
 	int gpu;                          /* its number in sl_engines.gpus; -1: none */
-	/* kept by jobs/ */
+	/* jobs/ maintains these: */
 	int active[2];                    /* jobs that have a place and are not paused: large ones, small ones */
 	int placed;                       /* jobs that have a place */
 	double slices, slice_seconds, iterations;
@@ -64,30 +64,30 @@ struct sl_server_device {
 
 struct sl_server_engine {
 	const char *name;
-	bool offered;                       /* by the configuration */
+	bool offered;                       /* the configuration allows it */
 	const struct sl_engine *functions;  /* NULL: not usable */
-	struct sl_error reason;             /* why not */
-	struct sl_server_device *device;    /* [devices], of sl_engines.device */
-	int devices;                        /* at least one where it is offered, for listing */
-	double pace[4];                     /* by dims: seconds that iterations took, over those forecast; 0: none seen */
-	double method_pace[SL_METHODS_MOST];  /* of methods that its devices help, by their place in sl_methods: the same */
-	/* kept by jobs/ */
+	struct sl_error reason;             /* why it is not usable */
+	struct sl_server_device *device;    /* [devices], within sl_engines.device */
+	int devices;                        /* at least one if it is offered, for listing */
+	double pace[4];                     /* by dims: measured seconds of iterations / forecast; 0: none measured */
+	double method_pace[SL_METHODS_MOST];  /* the same for methods that its devices help, by their index in sl_methods */
+	/* jobs/ maintains these: */
 	struct sl_backlog line[2];          /* jobs that wait for a place: large ones, small ones */
-	uint64_t short_ms;                  /* loop time since when the first lacks host memory, which others have; or 0 */
+	uint64_t short_ms;                  /* loop time since when the first job waits for host memory; or 0 */
 };
 
-/* What the engines tell those who use them. None runs before sl_engines_create() has returned. */
+/* Callbacks for the user of the engines. None runs before sl_engines_create() has returned. */
 struct sl_engines_listener {
-	/* An event about the job that was sent to d with the key e->job. e is borrowed; what is taken out of it is NULL
-	 * afterwards. */
+	/* An event of the job that was sent to d with the key e->job. e is borrowed; the callback may take memory out of it
+	 * by setting the pointer to NULL. */
 	void (*job_event)(void *arg, struct sl_server_device *d, struct sl_device_event *e);
-	/* A device is open, or works again. */
+	/* A device has opened, or works again. */
 	void (*room)(void *arg);
-	/* Not one device of the engine is there, or will be: jobs that wait for it must go elsewhere. */
+	/* No device of the engine is open or can open: jobs that wait for the engine need another one. */
 	void (*gone)(void *arg, struct sl_server_engine *e, const struct sl_error *why);
 	/* A device's thread has ended. */
 	void (*stopped)(void *arg);
-	/* Jobs that run on d; jobs that are queued for it or for its engine. */
+	/* Counts the jobs that run on d, and the jobs that are queued for it or for its engine. */
 	void (*count)(void *arg, const struct sl_server_device *d, int *running, int *queued);
 };
 
@@ -96,10 +96,10 @@ struct sl_engines {
 	struct sl_engines_listener listener;
 	void *arg;                                /* of the listener */
 	struct sl_server_engine engine[SL_ENGINES_COUNT];
-	struct sl_server_engine *preferred;       /* of jobs that do not say what they want */
+	struct sl_server_engine *preferred;       /* for jobs that name no engine */
 	struct sl_server_device device[SL_DEVICES_MAX];
 	int devices;
-	char *fallback;                           /* why it is not the GPU's, when auto was configured; or NULL */
+	char *fallback;                           /* with "auto": why the preferred engine uses no GPU; or NULL */
 	struct sl_affinity_cache *affinities;
 	struct sl_gpus *gpus;                     /* gpus.c */
 	struct sl_list waiters;                   /* devices.c: requests that wait for the devices' state */
@@ -109,65 +109,65 @@ struct sl_engines {
 int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct sl_engines_listener *listener,
 		      void *arg,
 		      struct sl_error *err);
-/* Tells each thread to end; listener.stopped runs when one has. May be called again. */
+/* Asks each thread to end; listener.stopped runs for each thread that has ended. May be called again. */
 void sl_engines_stop(struct sl_engines *all);
-/* Have all threads ended? */
+/* True if all threads have ended. */
 bool sl_engines_stopped(const struct sl_engines *all);
-/* All have stopped: closes their threads. Returns how many there are; closed runs when one is closed. */
+/* Joins the threads, which have ended. Returns their number; closed runs once for each. */
 int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *arg);
-/* After the close, or when nothing of it has begun and the start fails. NULL is fine. */
+/* After sl_engines_close(), or if the start of the server has failed. NULL is fine. */
 void sl_engines_destroy(struct sl_engines *all);
 
-/* The device that has worked for the longest without coming to the end of a slice, and for how long; NULL, 0: all
- * sleep. For the watchdog. */
+/* For the watchdog: the device whose present slice is the longest, and for how long it runs; NULL, 0: all sleep. */
 const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, double *seconds);
 
 /* ---- choosing ---- */
 
-/* NULL: none of that name. "auto": the one that jobs get when they do not say otherwise. */
+/* The engine of this name; "auto": the preferred one; NULL: none. */
 struct sl_server_engine *sl_engines_find(struct sl_engines *all, const char *name);
-/* Those with a device that is open or may open: NULL, or why not. */
+/* NULL if the engine has a device that is open or may open; otherwise the reason why not. */
 const struct sl_error *sl_server_engine_problem(const struct sl_server_engine *e);
-/* The engine of a request; err->pointer is "/engine". */
+/* Finds a usable engine for the name in a request; err->pointer is "/engine". */
 int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server_engine **out, struct sl_error *err);
 /* The engine whose device has this id; NULL: none. */
 struct sl_server_engine *sl_engines_of_device(struct sl_engines *all, const char *id);
-/* The names of engines that jobs may ask for now (["cuda", "cpu"]); new reference. */
+/* The names of engines that jobs may request now (["cuda", "cpu"]); new reference. */
 json_t *sl_engines_usable(const struct sl_engines *all);
-/* The first device that is open; the first of all when none is. */
+/* The first open device; if none is open, the first device. */
 struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e);
-/* Is it open, and is there room for one more? */
+/* True if the device is open and has a free place. small: 1 for small jobs, here and below. */
 bool sl_server_device_has_room(const struct sl_server_device *d, int small);
-/* A device with room for the next job of the line (1: of small ones); NULL: none has room. Opens some if need be. */
+/* A device with a free place; NULL: none. Opens devices if necessary. */
 struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int small);
-/* ... at best one that has what (graph, params) needs already. graph NULL: any. */
+/* The same, preferably a device that already has the affinities for (graph, params). graph NULL: any device. */
 struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int small, const char *graph,
 					       const struct sl_params *params);
 
-/* ---- forecast.c: what jobs take, by the engine's own measurements and by what this server has seen ---- */
+/* ---- forecast.c: forecasts from the engine's cost model and this server's measurements ---- */
 
-/* Seconds that an iteration takes when the job has the device alone. */
+/* Seconds of an iteration if the job has the device alone. */
 double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 				uint64_t entries);
-/* So many iterations took that long: the next forecast is better. */
+/* Corrects later forecasts: so many iterations took so many seconds. */
 void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 			    uint64_t entries,
 			    int iterations, double seconds);
-/* The same for other methods, whose forecasts are of a processor: what to multiply one with on this engine, and what a
- * job took of which that was the forecast. Until one has ended: 1. */
+/* The same for other methods, whose forecasts are for a processor. _pace: the factor for this engine; 1 until a job has
+ * ended. _learn_method: a job with this forecast took so many seconds. */
 double sl_server_engine_pace(const struct sl_server_engine *e, const struct sl_method *method);
 void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_method *method, double forecast,
 				   double seconds);
-/* Bytes of a job's embedding on the device, without what all jobs of a device share. */
+/* Bytes of a job's embedding on the device, without the memory that all its jobs share. */
 uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes);
 
-/* ---- graphs that stay, graphs that go ---- */
+/* ---- graphs on devices ---- */
 
-/* A graph was pinned or unpinned; it was unloaded or deleted: what there is of it on devices follows. */
+/* A graph was pinned or unpinned; a graph was unloaded or deleted: the devices keep or drop it accordingly. */
 void sl_engines_graph_pinned(struct sl_engines *all, const char *graph, bool pinned);
 void sl_engines_graph_forget(struct sl_engines *all, const char *graph);
 
-/* ---- devices.c: how the devices are. Each takes the request, and answers when all devices have told. ---- */
+/* ---- devices.c: the state of the devices. Each function takes the request, and replies when all devices have
+ * answered. ---- */
 
 void sl_engines_reply_devices(struct sl_engines *all, struct sl_request *r);
 void sl_engines_reply_plans(struct sl_engines *all, struct sl_request *r);
