@@ -1,13 +1,13 @@
-/* array_file.h -- the file format for arrays: each is read back with one call.
+/* array_file.h -- the format of files that hold arrays.
  *
  *   header, 256 bytes: magic, version, sizes of the arrays, a digest of the content, 128 bytes
  *   that the kind of file defines (points_file.c, neighbours_file.c), and a checksum of the
  *   header itself; then the arrays one after the other, little-endian, as they are in memory; then the seal (seal.h),
  *   which files of version 1 do not have
  *
- * The digest is BLAKE2b-256 of the owner's 128 bytes and, array by array, of its length and the digests of its
- * pieces of 4 MiB, so that all cores work on a large one; reading detects a damaged file by it. Blocks: for
- * pool threads. */
+ * The digest is BLAKE2b-256 of the 128 bytes and, for each array, of its length and the digests of its pieces of 4 MiB;
+ * the pieces let all cores compute the digest of a large array. Reading compares the digest, and so detects damage.
+ * Functions block: for pool threads. */
 #ifndef SL_ARRAY_FILE_H
 #define SL_ARRAY_FILE_H
 
@@ -36,7 +36,7 @@ struct sl_array_kind {
 	const char *what;
 };
 
-/* Of content that is written with this info. */
+/* The digest of content with this info. */
 void sl_array_digest(const void *info, const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
 
 /* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. digest: as
@@ -45,24 +45,25 @@ int sl_array_file_write(const char *path, const struct sl_array_kind *kind, cons
 			const struct sl_array *arrays, int count, const unsigned char digest[SL_DIGEST_BYTES],
 			const char *record, uint64_t *bytes, struct sl_error *err);
 
-/* A descriptor after the header, which is whole and says how long the file is; or SL_BADDATA. */
+/* Opens the file, and reads and checks the header and the length of the file. Returns a descriptor at the first array,
+ * or a negative code; SL_BADDATA: the file is damaged. */
 int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struct sl_array_header *header,
 		       struct sl_error *err);
-/* Fills the arrays, whose sizes are those of the header, and compares the digest. Leaves fd open. */
+/* Reads the arrays, whose sizes are those of the header, and compares the digest. Leaves fd open. */
 int sl_array_file_read(int fd, const char *path, const struct sl_array_kind *kind, const struct sl_array_header *header,
 		       const struct sl_array *arrays, struct sl_error *err);
-/* SL_BADDATA, naming the file. */
+/* Sets SL_BADDATA with the name of the file, and returns it. */
 int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, const char *how, struct sl_error *err);
 
-/* ---- for other files, too ----- */
+/* ---- also used for other files ---- */
 
-/* header, arrays and seal into a file that was not there before, fsynced; *bytes: its size. */
+/* Writes header, arrays and seal to a file that must not exist, and fsyncs it; *bytes: its size. */
 int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
 		     int count, const char *record, uint64_t *bytes, struct sl_error *err);
-/* Has the file, whose header speaks of so many bytes, that length and a whole seal? NULL, or what is wrong. */
+/* Checks that the file has the length that its header declares, and an undamaged seal. NULL, or what is wrong. */
 const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed);
-/* Names one after the other, each zero-terminated, malloc'd; *bytes: of all. NULL: no memory. And back: fills
- * name[count] with copies that the caller frees, also those made before an error; SL_BADDATA, SL_NOMEM. */
+/* _join: all names, each zero-terminated, in one malloc'd block of *bytes; NULL: no memory. _split: fills name[count]
+ * with copies, which the caller frees, also after an error; SL_BADDATA, SL_NOMEM. */
 char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes);
 int sl__names_split(char **name, uint32_t count, const char *joined, uint64_t bytes);
 

@@ -3,7 +3,7 @@
  *   bytes of the description u64, description (JSON: {"columns": [{"name", "kind", ...}]}), then for each column its
  *   values [n]: codes u32 of a category (SL_NO_CODE: none), or numbers f32 (NaN: none); little-endian; then the seal
  *
- * Blocks: for pool threads. */
+ * Functions block: for pool threads. */
 #ifndef SL_COLUMNS_FILE_H
 #define SL_COLUMNS_FILE_H
 
@@ -31,20 +31,21 @@ struct sl_columns {
 struct sl_columns *sl_columns_create(uint32_t n);
 void sl_columns_free(struct sl_columns *c);  /* NULL is fine */
 
-/* A file that is not there has no columns. only: values of this column alone are read; NULL: of all. */
+/* Reads a file; if it does not exist, there are no columns. only: reads the values of this column only; NULL: of
+ * all. */
 int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_columns **out, struct sl_error *err);
-/* Descriptions without values. The content is not compared with its digest, so that the start reads little. */
+/* Reads only the descriptions, and does not compare the digest, so that the start of the server reads little. */
 int sl_columns_describe(const char *path, uint32_t n, struct sl_columns **out, struct sl_error *err);
 uint64_t sl_columns_file_bytes(const char *path);  /* 0: there is none */
-/* Replaces the file; without columns it is removed. *bytes: its size. */
+/* Replaces the file, or removes it if there are no columns. *bytes: its size. */
 int sl_columns_write(const char *path, const struct sl_columns *c, uint64_t *bytes, struct sl_error *err);
-/* A new file, under a name of its own. */
+/* Writes a new file; path must not exist. */
 int sl_columns_create_file(const char *path, const struct sl_columns *c, uint64_t *bytes, struct sl_error *err);
 
 const char *sl_column_name(const struct sl_column *c);
 const char *sl_column_kind(const struct sl_column *c);
 struct sl_column *sl_columns_find(struct sl_columns *c, const char *name);  /* NULL: none */
-/* Sets or replaces; takes both, in any case. */
+/* Adds or replaces a column. Takes description and value, also on an error. */
 int sl_columns_set(struct sl_columns *c, json_t *description, void *value, struct sl_error *err);
 void sl_columns_remove(struct sl_columns *c, struct sl_column *column);
 

@@ -1,11 +1,11 @@
 /* graph_file.h -- a graph on disk, as an array file (array_file.h).
  *
  * Arrays: start [n + 1] u64, node [m] u32, weight [m] f32, name_at [n + 1] u64, name bytes, label [n] u32, label names
- * (each zero-terminated); those that are not there are empty. The owner's bytes hold sizes, the reader's report and the
- * graph's digest.
+ * (each zero-terminated); missing arrays are empty. The info bytes of the header hold sizes, the reader's report and
+ * the graph's digest.
  *
- * The graph's digest, BLAKE2b-256, covers the content in the order above, so that it is the same for the same graph in
- * whatever format it came. Files of versions 1 and 2, which had a header of their own, are still read. Blocks: for pool
+ * The graph's digest, BLAKE2b-256, covers the content in the order above, so it does not depend on the format of the
+ * upload. Files of versions 1 and 2, which had a different header, are still read. Functions block: for pool
  * threads. */
 #ifndef SL_GRAPH_FILE_H
 #define SL_GRAPH_FILE_H
@@ -14,7 +14,7 @@
 
 #define SL_GRAPH_DIGEST_BYTES 32
 
-/* Endings of the files in STATE_DIR/graphs, those of points and neighbours too; ends with NULL. */
+/* The endings of all files in STATE_DIR/graphs, including points and neighbours; ends with NULL. */
 extern const char *const sl_graph_file_kinds[];
 
 void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES]);
@@ -23,10 +23,11 @@ void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIG
 int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
 			const char *record, uint64_t *bytes, struct sl_error *err);
 
-/* SL_BADDATA when the file is damaged. */
+/* SL_BADDATA: the file is damaged. */
 int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error *err);
 
-/* Reads the header only: is it whole, as long as it says, and of this digest? */
+/* Reads only the header, and checks that it is undamaged, that the file has the declared length, and that the graph has
+ * this digest. */
 int sl_graph_file_check(const char *path, const unsigned char digest[SL_GRAPH_DIGEST_BYTES], struct sl_error *err);
 
 #endif

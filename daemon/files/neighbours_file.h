@@ -1,8 +1,8 @@
-/* neighbours_file.h -- neighbours on disk (array_file.h), so that no search is done twice: STATE_DIR/graphs/ID.sln.
+/* neighbours_file.h -- neighbours on disk (array_file.h), so that a search is not repeated: STATE_DIR/graphs/ID.sln.
  *
- *   index [n][k] u32, distance [n][k] f32, user [n] u32 (left out when no row was dropped)
+ *   index [n][k] u32, distance [n][k] f32, user [n] u32 (left out if no row was dropped)
  *
- * The file describes itself completely: a larger search replaces it, and no record has to change. */
+ * The file contains its whole description. So a search for more neighbours replaces it without a change of a record. */
 #ifndef SL_NEIGHBOURS_FILE_H
 #define SL_NEIGHBOURS_FILE_H
 
@@ -12,7 +12,7 @@
 struct sl_neighbours_summary {
 	uint32_t n, n_user, k;
 	int metric;
-	double p, recall, seconds;   /* seconds: that the search took */
+	double p, recall, seconds;   /* seconds: duration of the search */
 	char method[32];
 };
 
@@ -21,9 +21,9 @@ void sl_neighbours_digest(const struct sl_neighbours *nb, unsigned char digest[S
 /* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */
 int sl_neighbours_file_write(const char *path, const struct sl_neighbours *nb, double seconds, uint64_t *bytes,
 			     struct sl_error *err);
-/* SL_BADDATA when the file is damaged. */
+/* SL_BADDATA: the file is damaged. */
 int sl_neighbours_file_read(const char *path, struct sl_neighbours **out, struct sl_error *err);
-/* Reads the header only. */
+/* Reads and checks only the header. */
 int sl_neighbours_file_check(const char *path, struct sl_neighbours_summary *out, uint64_t *bytes,
 			     struct sl_error *err);
 

@@ -1,26 +1,26 @@
-/* points_file.h -- points on disk (array_file.h), as the server keeps them: STATE_DIR/graphs/ID.slp.
+/* points_file.h -- points on disk (array_file.h): STATE_DIR/graphs/ID.slp.
  *
  *   value [n][d] float32 or uint8, user [n] u32, name_at [n_user + 1] u64, name bytes, label [n_user] u32,
- *   label names (each zero-terminated); those that are not there left out. Of points that were projected on their
- *   principal axes then mean [from] and axis [from][d] in double; files without them, of before these were kept,
- *   are read, too
+ *   label names (each zero-terminated); missing arrays are left out. For points that were projected on their
+ *   principal axes then mean [from] and axis [from][d] in double; files of earlier versions, which lack
+ *   these two, are read as well
  *
- * With neighbours that were computed elsewhere there are no values (d = 0), but names and labels. */
+ * If the user gave neighbours instead of points, there are no values (d = 0), but names and labels. */
 #ifndef SL_POINTS_FILE_H
 #define SL_POINTS_FILE_H
 
 #include "core/points/points.h"
 #include "daemon/files/array_file.h"
 
-/* The same for the same points in whatever format they came. 0 or SL_NOMEM. */
+/* The digest does not depend on the format of the upload. 0 or SL_NOMEM. */
 int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_BYTES]);
 
 /* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. record: for the seal. */
 int sl_points_file_write(const char *path, const struct sl_points *p, const unsigned char digest[SL_DIGEST_BYTES],
 			 const char *record, uint64_t *bytes, struct sl_error *err);
-/* SL_BADDATA when the file is damaged. */
+/* SL_BADDATA: the file is damaged. */
 int sl_points_file_read(const char *path, struct sl_points **out, struct sl_error *err);
-/* Reads the header only: is it whole, and as long as it says? */
+/* Reads only the header, and checks that it is undamaged and that the file has the declared length. */
 int sl_points_file_check(const char *path, struct sl_error *err);
 
 #endif

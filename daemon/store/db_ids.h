@@ -1,4 +1,4 @@
-/* db_ids.h -- which records a copy of the data base has. Any thread; one at a time for each. */
+/* db_ids.h -- finds out which records a copy of the data base has. Any thread; one at a time for each object. */
 #ifndef SL_DB_IDS_H
 #define SL_DB_IDS_H
 
@@ -9,9 +9,9 @@
 
 struct sl_db_ids;
 
-/* A file that nobody writes, and that has no log beside it. */
+/* path: a data base that nobody writes, without a log (WAL). */
 int sl_db_ids_open(struct sl_db_ids **out, const char *path, struct sl_error *err);
-/* When that cannot be found out: true. */
+/* True if the copy has the record, or if reading it fails. */
 bool sl_db_ids_have(struct sl_db_ids *ids, enum sl_db_table table, const char *id);
 void sl_db_ids_close(struct sl_db_ids *ids);  /* NULL is fine */
 

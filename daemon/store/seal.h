@@ -1,11 +1,11 @@
-/* seal.h -- the end of every file of the state: how long it is, a digest, and the record.
+/* seal.h -- the end of every file of the state folder, with its length, a digest, and the record.
  *
- *   content              as the format has it; a reader of .npy files passes over what follows
- *   record               a JSON document, or nothing: what the data base needs if it loses the record
+ *   content              in the file's format; readers of .npy files ignore the rest
+ *   record               a JSON document, or nothing: the record in the data base, in case it is lost there
  *   seal, 128 bytes      lengths and digests of both, and a checksum of the seal
  *
  * The digest of the content is BLAKE2b-256 of the length and the digests of pieces of 4 MiB, so that all cores work on
- * a large file. Files of versions before there were seals have none. Blocks: for pool threads and the start. */
+ * a large file. Files of earlier versions have no seal. Functions block: for pool threads and the start. */
 #ifndef SL_SEAL_H
 #define SL_SEAL_H
 
@@ -29,21 +29,21 @@ _Static_assert(sizeof(struct sl_seal) == 128, "the seal has no padding");
 void sl_seal_make(struct sl_seal *seal, uint64_t content_bytes, const unsigned char content[SL_DIGEST_BYTES],
 		  const char *record);
 
-/* Digest of arrays that follow each other in a file. */
+/* The digest of arrays that follow each other in a file. */
 void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
-/* The same of bytes [at, at + bytes) of a file; -1: they cannot be read. */
+/* The same for the bytes [at, at + bytes) of a file; -1: they cannot be read. */
 int sl_digest_file(int fd, uint64_t at, uint64_t bytes, unsigned char out[SL_DIGEST_BYTES]);
 
-/* The seal at the end of a file: 1, or 0: there is none, or SL_IO: it is damaged. *record: malloc'd, zero-terminated,
- * NULL if there is none; record may be NULL. */
+/* Reads the seal at the end of a file. Returns 1; 0: there is none; SL_IO: it is damaged. *record: malloc'd,
+ * zero-terminated, NULL if there is none; record may be NULL. */
 int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, struct sl_error *err);
-/* Compares the content of a sealed file; 0 or SL_IO. */
+/* Compares the content of a sealed file with its digest; 0 or SL_IO. */
 int sl_seal_check(int fd, const char *path, const struct sl_seal *seal, struct sl_error *err);
 
-/* SL_IO, naming the file. */
+/* Sets SL_IO with the name of the file, and returns it. */
 int sl_seal_damaged(const char *path, const char *how, struct sl_error *err);
 
-/* Which file was checked: a file that has been written since is another one. */
+/* Identifies a version of a file; it differs after the file was written again. */
 struct sl_file_mark {
 	uint64_t device, inode, bytes;
 	int64_t changed_ns;

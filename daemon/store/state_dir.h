@@ -1,4 +1,4 @@
-/* state_dir.h -- the folder that holds everything: found, made, locked.
+/* state_dir.h -- finds or makes the state folder, and locks it.
  *
  *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr  reserve
  *   tmp/         the daemon's own files in it are removed at the start
@@ -8,15 +8,15 @@
 
 #include "core/error.h"
 
-/* The folder for what the configuration says ("": by the environment): an absolute path,
- * malloc'd, and the descriptor of the folder, which is locked (flock). */
+/* Opens the folder of the configuration ("": that of the environment), makes it if necessary, and locks it (flock).
+ * *out: its absolute path, malloc'd; *lock_fd: the descriptor of the folder. */
 int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err);
 
-/* Removes what uploads have left in tmp/. */
+/* Removes files that uploads have left in tmp/. */
 void sl_state_dir_clean(const char *dir);
 
-/* Tells others where we listen, by the file spacelandd.addr ("127.0.0.1:7070", with TLS "https://..."); replaced in
- * one step. */
+/* Publishes the address of the server in the file spacelandd.addr ("127.0.0.1:7070"; with TLS "https://..."), which is
+ * replaced atomically. */
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err);
 
 #endif

@@ -1,13 +1,13 @@
-/* sweep.h -- a folder of the state, brought in line with the records at the start.
+/* sweep.h -- at the start, removes files of the state folder that have no record.
  *
- * A file is ours if it is a regular file and its name is ID.KIND, with an id as we make them and a kind of the list.
- * Whatever else is in the folder belongs to somebody else and stays as it is. Of ours:
+ * A file belongs to the daemon if it is a regular file and its name is ID.KIND, with a valid id and a kind of the list.
+ * All other files stay unchanged. For a file of the daemon, the caller decides:
  *
- *   SL_FATE_KEPT     has a record: stays
- *   SL_FATE_DELETED  its record was deleted, and a crash came before the file was removed: removed
- *   SL_FATE_LOST     nobody knows: moved to STATE_DIR/lost+found/, and named in the log
+ *   SL_FATE_KEPT     it has a record: stays
+ *   SL_FATE_DELETED  its record was deleted, but a crash came before the file was removed: it is removed
+ *   SL_FATE_LOST     it has no record: it is moved to STATE_DIR/lost+found/, and named in the log
  *
- * ID.KIND.tmp was never complete, and is removed. Blocks: for the start only. */
+ * A file ID.KIND.tmp was never complete, and is removed. Functions block: only for the start. */
 #ifndef SL_SWEEP_H
 #define SL_SWEEP_H
 
@@ -15,20 +15,20 @@
 
 enum sl_fate { SL_FATE_KEPT, SL_FATE_DELETED, SL_FATE_LOST };
 
-/* kinds ends with NULL. fate is asked for each of our files. Returns how many were moved to lost+found/. */
+/* kinds ends with NULL. Calls fate() for each file of the daemon. Returns how many were moved to lost+found/. */
 int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds,
 	     enum sl_fate (*fate)(void *arg, const char *id, const char *kind), void *arg);
 
-/* Calls fn for each file in STATE_DIR/FOLDER that is ours; name is that below the folder. fn may be NULL. Returns their
- * number. */
+/* Calls fn for each file of the daemon in STATE_DIR/FOLDER; name: its name within the folder. fn may be NULL. Returns
+ * the number of these files. */
 int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
 		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
 
-/* The same for the files ID.KIND.tmp. */
+/* The same for files ID.KIND.tmp. */
 int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
 			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
 
-/* Removes PREFIX-ID and PREFIX-ID.ENDING of the prefixes (the list ends with NULL) from STATE_DIR/FOLDER. */
+/* Removes PREFIX-ID and PREFIX-ID.ENDING with any of the prefixes (the list ends with NULL) from STATE_DIR/FOLDER. */
 void sl_sweep_temporary(const char *state_dir, const char *folder, const char *const *prefixes);
 
 #endif
