@@ -1,10 +1,10 @@
 /* collect.h -- keeps the state folder within max_state_bytes.
  *
- * Twice a minute a worker adds up the sizes of the folder's files. Beyond the bound, results of ended jobs and
- * graphs are removed, least recently used first, until the folder is at nine tenths of the bound. Never removed:
- * pinned graphs, graphs of jobs that have not ended, jobs that others wait for or that are being read, jobs with a
- * public link, and whatever was used within collect_after_s. The log and the audit log name each that is removed.
- * Loop thread. */
+ * Twice a minute a worker adds the sizes of the folder's files. If the sum exceeds max_state_bytes, results of ended
+ * jobs and graphs are removed, least recently used first, until the folder is at nine tenths of the limit. Never
+ * removed are pinned graphs, graphs of jobs that have not ended, jobs that others wait for or that are being read, jobs
+ * with a public link, and graphs and jobs that were used within collect_after_s. The log and the audit log name each
+ * removed job or graph. Loop thread. */
 #ifndef SL_COLLECT_H
 #define SL_COLLECT_H
 
@@ -17,9 +17,9 @@ struct sl_daemon;
 struct sl_request;
 
 int sl_collect_create(struct sl_collect **out, struct sl_daemon *d, struct sl_error *err);
-/* Calls closed when none of its work is under way any more. */
+/* Calls closed when its work in progress has ended. */
 void sl_collect_close(struct sl_collect *c, void (*closed)(void *arg), void *arg);
-/* body: openapi.yaml, CollectionRequest. Answers with what was removed, or would be. */
+/* Collects now. body: openapi.yaml, CollectionRequest. The reply lists what was removed or, in a dry run, would be. */
 void sl_collect_now(struct sl_collect *c, struct sl_request *r, const json_t *body);
 
 #endif

@@ -1,21 +1,20 @@
-/* graphs.h -- the store of graphs: always on disk, and in memory while there is room.
+/* graphs.h -- the store of graphs: all are on disk, and those in use are in memory.
  *
- * One collection with three kinds of things in it: graphs; points, whose neighbours the server searches; and
- * neighbours that were searched elsewhere. All three are called graphs here, because jobs treat them alike.
+ * The store has one collection of three kinds of input: graphs; points, whose neighbours the server searches; and
+ * neighbours that the user has searched. All three are called graphs here, because jobs treat them alike.
  *
- * An uploaded file is read on the thread pool, checked, and written in a form of our own (graph_file.h,
- * points_file.h, neighbours_file.h) under STATE_DIR/graphs/: temporary file, fsync, rename, fsync of the
- * folder, then the record in the data base, then the reply. A record's state:
+ * The thread pool reads and checks an uploaded file, and writes it in the server's format (graph_file.h, points_file.h,
+ * neighbours_file.h) to STATE_DIR/graphs/: temporary file, fsync, rename, fsync of the folder, then the record in the
+ * data base, then the reply. The state of a record:
  *
  *   reading -> ready -> (deleted)      damaged: the file is missing or does not match
  *
- * The neighbours of points are searched as soon as they have been read (search.c), and kept in a file of
- * their own; a search that was cut off is done again at the next start.
+ * The neighbours of points are searched as soon as the points have been read (search.c), and stored in a separate file.
+ * A search that was interrupted is repeated at the next start.
  *
- * What is in memory is immutable, so a job borrows the loaded arrays for as long as it holds a
- * reference; those without a reference are dropped, least recently used first, beyond
- * graph_memory_bytes (pinned ones never). All functions: loop thread, except
- * that the arrays handed out may be read by any thread until they are released. */
+ * Loaded arrays are immutable, so a job borrows them as long as it holds a reference. If all loaded graphs exceed
+ * graph_memory_bytes, those without references are dropped, least recently used first; pinned ones are never dropped.
+ * All functions: loop thread. Any thread may read the arrays until they are released. */
 #ifndef SL_GRAPHS_H
 #define SL_GRAPHS_H
 
@@ -40,30 +39,30 @@ enum sl_kind { SL_KIND_GRAPH, SL_KIND_POINTS, SL_KIND_NEIGHBOURS };
 enum sl_graph_state { SL_GRAPH_READY, SL_GRAPH_DAMAGED };
 enum sl_search_state { SL_SEARCH_NONE, SL_SEARCH_RUNNING, SL_SEARCH_READY, SL_SEARCH_FAILED };
 
-/* One graph's record. Owned by the store; borrowed until the loop turns. */
+/* The record of one graph. The store owns it; callers borrow it until they return to the loop. */
 struct sl_graph_record {
 	char id[SL_ULID_BYTES];
 	char *name;
 	enum sl_kind kind;
 	enum sl_graph_state state;
 	uint32_t nodes;        /* rows of its layouts */
-	uint64_t entries;      /* of the matrix; of points: neighbours that are there, of all rows */
+	uint64_t entries;      /* of the matrix; points: number of known neighbours of all rows */
 	char digest[65];       /* BLAKE2b-256 of the content, hex */
 	uint64_t file_bytes;
 	bool weighted, symmetric;  /* kind graph */
 	bool named, pinned;
 	uint32_t labels;       /* different labels, 0: none */
-	char label_title[64];  /* of their column */
-	int jobs;              /* jobs not finished yet that use it */
-	/* points, and neighbours given (which have no columns) */
-	uint32_t points;       /* rows that are laid out: not dropped for a NaN */
+	char label_title[64];  /* title of the column of labels */
+	int jobs;              /* number of unfinished jobs that use it */
+	/* for points, and for given neighbours (which have no columns): */
+	uint32_t points;       /* usable rows: not dropped for a NaN */
 	uint32_t columns;
 	enum sl_search_state search;  /* NONE: kind graph */
-	uint32_t k;            /* neighbours a point that are there; 0: none yet */
-	uint32_t wanted;       /* ... that are there or being searched */
+	uint32_t k;            /* known neighbours of each point; 0: none yet */
+	uint32_t wanted;       /* neighbours of each point that are known or being searched */
 };
 
-/* What is in memory of one: the arrays of its kind, or its neighbours. */
+/* A part of a graph in memory: the arrays of its kind, or its neighbours. */
 struct sl_content {
 	struct sl_graph *graph;            /* kind graph, or NULL */
 	struct sl_points *points;          /* the table (d = 0 with given neighbours), or NULL */
@@ -76,82 +75,83 @@ struct sl_content {
 enum sl_content_part { SL_PART_DATA, SL_PART_NEIGHBOURS, SL_PARTS };
 
 int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_error *err);
-/* When no upload or load is under way any more; every reference must have been released. */
+/* Closes the store after uploads and loads in progress have ended; all references must have been released. */
 void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg);
 
-/* Could all records be read at the start? */
+/* True if all records could be read at the start. */
 bool sl_graphs_complete(const struct sl_graphs *s);
 
-/* NULL: none of that id. */
+/* The record of this id; NULL: none. */
 const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id);
 
-/* The graph of this id, of this name, or with an id that begins so (6 characters or more). NULL with SL_NOTFOUND, or
- * SL_CONFLICT: there are several. */
+/* The graph of this id, of this name, or with an id that begins with this text (6 characters or more). NULL with
+ * SL_NOTFOUND: none, or SL_CONFLICT: several. */
 const struct sl_graph_record *sl_graphs_resolve(struct sl_graphs *s, const char *text, struct sl_error *err);
 
-/* Gives a part in memory, loading it if need be: done runs on the loop, always later than this
- * call, with a reference on c, or with NULL and err. Returns an error at once, without calling done, when there
- * is no such graph, it is damaged, or its neighbours are not there yet. For kind graph both parts are the same. */
+/* Takes a reference to a part, and loads the part if it is not in memory. done runs on the loop, always after this
+ * function has returned, with a reference to c, or with NULL and err. This function returns an error, and done does not
+ * run, if the graph does not exist or is damaged, or if its neighbours are not known yet. For kind graph both parts are
+ * the same. */
 typedef void (*sl_graphs_done_fn)(void *arg, struct sl_content *c, const struct sl_error *err);
 int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part part, sl_graphs_done_fn done, void *arg,
 		      struct sl_error *err);
 void sl_graphs_release(struct sl_graphs *s, struct sl_content *c);  /* NULL is fine */
 
-/* A job that is not finished uses it (its record counts them): it cannot be deleted. */
+/* Counts the unfinished jobs that use the graph; while there are any, the graph cannot be deleted. */
 void sl_graphs_use(struct sl_graphs *s, const char *id);
 void sl_graphs_unuse(struct sl_graphs *s, const char *id);
 
-/* fn runs when a graph is being deleted or unloaded, so that what was derived from it can be dropped. One
- * listener at most. */
+/* fn runs when a graph is deleted or unloaded, so that data derived from it can be dropped. At most one listener. */
 void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg);
 
 /* ---- neighbours (search.c) ----------------------------------------------- */
 
-/* Searches k neighbours a point (n - 1 at most), unless so many are there or on their way: READY, RUNNING, or
- * FAILED with err. A search that failed before is tried again. */
+/* Starts a search for k neighbours of each point (at most n - 1), unless so many are known or being searched. Returns
+ * READY, RUNNING, or FAILED with err. A search that failed before is tried again. */
 enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_t k, struct sl_error *err);
-/* Has this machine the memory for so many neighbours a point? */
+/* True if this machine has the memory for so many neighbours of each point. */
 bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k);
-/* Why the last search of it failed; NULL: it did not, or the next one is under way. */
+/* Why the last search failed; NULL: it did not fail, or the next one is running. */
 const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id);
-/* Tries to write what was found and could not be written. */
+/* Tries again to store neighbours that could not be written. */
 void sl_graphs_store_again(struct sl_graphs *s);
-/* fn runs when a search of a graph has ended, well or not. One listener at most. */
+/* fn runs when a search of a graph has ended or failed. At most one listener. */
 void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg);
-/* From now on searches run, on this engine if it can (else on the CPU), on its device `index`. */
+/* Lets searches run from now on: on device `index` of this engine if it can search, else on the CPU. */
 void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes);
 
-/* Disk that a user or project (an id) takes: files of the graphs that count for it, and what `fn` says of the rest. */
+/* Bytes on disk that count for a user or project (an id): files of graphs, and the result of `fn` for other files. */
 uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account);
 void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *account), void *arg);
 
-/* Memory and disk of the budget of uploads, for something else that a client has sent. */
+/* An account in the budget of uploads, for other data that a client has sent. */
 struct sl_account sl_graphs_account(struct sl_graphs *s);
 
 int sl_graphs_count(const struct sl_graphs *s);
-/* Calls each for all records; it must not change the collection. */
+/* Calls each() for all records; each() must not change the collection. */
 void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl_graph_record *g), void *arg);
 
-/* ---- what clients ask for ------------------------------------------------------- */
+/* ---- requests of clients -------------------------------------------------------- */
 
-/* The record as a reply has it (new reference); changes; removal. done gets status. */
+/* The record as in replies; new reference. */
 json_t *sl_graphs_json(struct sl_graphs *s, const char *id);
-/* Newest first, from after `cursor` (NULL: the beginning), up to limit, of this name (NULL: any).
- * *next: the cursor of the next page, or empty. New reference. */
+/* A page of records, newest first: those after `cursor` (NULL: from the beginning) with this name (NULL: any), at most
+ * limit. next: the cursor of the next page, or empty. New reference. */
 json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES]);
-/* name NULL, pinned -1: as it is. */
+/* Changes name and pinned (NULL, -1: no change); deletes; unloads. done runs when the change is recorded, with status 0
+ * or an error code. */
 int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned,
 		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
 int sl_graphs_delete(struct sl_graphs *s, const char *id,
 		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
 int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err);
-/* Takes the beginning of a file and replies what the whole would be read as (preview.c). */
+/* Takes the beginning of a file from the request, and replies how the whole file would be read (preview.c). */
 void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r);
 /* Takes the parts of the request and replies to it. */
 void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 
-/* Reads new points that a request asks a layout or a model about, within the server's limits. On a worker.
- * cancel: as in struct sl_read_options. */
+/* Reads new points of a request, which are to be placed in a layout or given to a model, within the server's limits.
+ * Pool thread. cancel: as in struct sl_read_options. */
 struct sl_config;
 struct sl_uploaded;
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,

@@ -22,7 +22,7 @@ struct sl_engine;
 
 _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
 
-/* One that asked for a part of a graph. */
+/* A caller of sl_graphs_acquire() that waits for its part. */
 struct sl__waiter {
 	struct sl_link link;
 	struct sl__graph *graph;
@@ -46,23 +46,23 @@ struct sl__graph {
 	struct sl_graph_record record;
 	unsigned char digest[SL_DIGEST_BYTES];
 	char format[16];
-	json_t *columns;             /* summaries of the columns in its .sll, an array; NULL: it has none */
-	uint64_t column_bytes;       /* of its .sll */
+	json_t *columns;             /* summaries of the columns in its .sll file, an array; NULL: no columns */
+	uint64_t column_bytes;       /* size of its .sll file */
 	struct sl_graph_report report;
 	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
 	uint64_t used;               /* tick of the last use */
-	int changing;                /* changes that are being recorded */
-	int waiting;                 /* loads under way and waiters not told yet */
+	int changing;                /* number of changes that are being recorded */
+	int waiting;                 /* number of loads in progress and of waiters without an answer */
 	/* points */
 	int type;                    /* enum sl_points_type */
 	struct sl_points_report points_report;
-	uint32_t pca;                /* dimensions it was projected on, 0: not at all */
-	uint32_t pca_columns;        /* before; 0: the axes were not kept */
-	double pca_kept;             /* share of the variance that is left */
-	struct sl_neighbours_params wanted;  /* metric, p, recall and k as asked for at the upload */
+	uint32_t pca;                /* number of principal axes on which it was projected; 0: not projected */
+	uint32_t pca_columns;        /* columns before the projection; 0: the axes were not stored */
+	double pca_kept;             /* share of the variance that the axes keep */
+	struct sl_neighbours_params wanted;  /* metric, p, recall and k of the upload */
 	struct sl_neighbours_summary found;
-	uint64_t found_bytes;        /* of its file, 0: not stored */
-	struct sl__finder *search;   /* queued, under way or being stored; or NULL */
+	uint64_t found_bytes;        /* size of the neighbours' file; 0: not stored */
+	struct sl__finder *search;   /* a search that is queued, running or being stored; or NULL */
 	struct sl_error problem;     /* of the last search, code 0: none */
 };
 
@@ -75,13 +75,13 @@ struct sl_graphs {
 	int count, room;
 	bool complete;               /* all records were read at the start */
 	uint64_t tick;
-	struct sl_list uploads;      /* struct sl__upload: under way or in line */
+	struct sl_list uploads;      /* struct sl__upload: in progress or in line */
 	struct sl_upload_line line;
 	struct sl_budget budget;     /* of uploads that are read or stored */
 	char *temporary_folder;      /* STATE_DIR/tmp */
-	struct sl_list ready;        /* struct sl__waiter: told at the next turn of the loop */
+	struct sl_list ready;        /* struct sl__waiter: get their answer in the next turn of the loop */
 	uv_async_t deliver;
-	int active;                  /* pieces of work for the pool and the data base */
+	int active;                  /* number of work items in the pool and the data base */
 	bool closing;
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -107,36 +107,38 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 uint64_t sl__graph_disk_bytes(const struct sl__graph *g);  /* of all its files */
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
 void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory */
-/* Fills the record from the thing itself. */
+/* Fills the record from the content. */
 void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
-/* ... from the neighbours that are there now. */
+/* Fills the record from the summary of the stored neighbours. */
 void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
 
 /* columns.c */
-/* At the start: reads what columns of labels the graph has. A damaged file is logged, and has none. */
+/* At the start: reads the descriptions of the graph's columns of labels. A damaged file is logged and counts as
+ * empty. */
 void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g);
-/* All columns of labels, as replies list them: new reference. */
+/* All columns of labels, as in replies: new reference. */
 json_t *sl__graph_columns(const struct sl__graph *g);
 
 /* table.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
-/* Of the same content, whose labels have the same title ("": there are none), and which is the user's already ("": an
- * administrator's by token_file): owners may change, delete and share a graph, so knowing its file makes nobody one. */
+/* A graph of the same content and with the same title of its labels ("": no labels) that the user owns already (user
+ * "": an administrator by token_file). Graphs of other users are never returned: an owner may change, delete and share
+ * a graph, and uploading an equal file must not make anybody an owner. */
 struct sl__graph *sl__graphs_find_twin(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES],
 				       const char *label_title, const char *user);
 int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
 void sl__graphs_take_out(struct sl_graphs *s, struct sl__graph *g);
 /* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */
 char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending);
-/* ... with .tmp behind: until it is complete and has a record */
+/* The same path with .tmp appended, for a file that is not complete or has no record yet; malloc'd */
 char *sl__graphs_temporary(const struct sl_graphs *s, const char *id, const char *ending);
 const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
-/* Tells the event streams that a record has changed, or is gone. */
+/* Publishes to the event streams that a record has changed or was deleted. */
 void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 extern const struct sl_event_source sl__graphs_event_source;
 
-/* start.c: a piece of work for the pool or the data base; the store is freed after the last. */
+/* start.c: count the work items in the pool and the data base; the store is freed after the last one. */
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
 
@@ -144,8 +146,8 @@ void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
 void sl__graphs_evict(struct sl_graphs *s);
 void sl__graphs_on_deliver(uv_async_t *async);
 
-/* content.c. Any of the three may be NULL; takes them. One reference is the caller's. NULL: no memory, and
- * nothing was taken. */
+/* content.c. Makes a content of one reference, and takes the arguments, each of which may be NULL. Returns NULL, and
+ * takes nothing, without memory. */
 struct sl_content *sl__content_take(struct sl_graph *graph, struct sl_points *points,
 				    struct sl_neighbours *neighbours);
 struct sl_content *sl__content_ref(struct sl_content *c);
@@ -153,21 +155,21 @@ void sl__content_unref(struct sl_content *c);  /* NULL is fine */
 
 /* upload.c */
 void sl__uploads_cancel(struct sl_graphs *s);
-/* Would the account have more on the disk than its limit allows? *hit: how. */
+/* True if `more` bytes exceed the account's limit of disk space; *hit describes the limit. */
 bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit);
-/* Bytes that are being stored for a user, and are nobody's yet. */
+/* Bytes of uploads of this account that are being stored and have no record yet. */
 uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account);
 
 /* search.c */
-/* At the start: the neighbours of a record just loaded, from their file or by a new search. */
+/* At the start: finds the neighbours of a loaded record in their file, or starts a new search. */
 int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g);
-/* Begins or enlarges the search. A record that is not in the store yet holds the points. */
+/* Starts or enlarges a search. A record that is not in the store yet must hold the points. */
 int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k);
-/* The stored neighbours cannot be read: they are searched again. */
+/* The stored neighbours cannot be read: searches them again. */
 void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g);
-/* The record of a new upload is safe: neighbours that were found meanwhile may be stored. */
+/* The record of a new upload is on disk: neighbours that were found meanwhile may be stored now. */
 void sl__finder_recorded(struct sl_graphs *s, struct sl__graph *g);
-/* The record goes: nobody waits for its search any more. */
+/* The record is being deleted: abandons its search. */
 void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g);
 double sl__finder_progress(const struct sl__graph *g);  /* 0 .. 1 */
 void sl__finders_cancel(struct sl_graphs *s);

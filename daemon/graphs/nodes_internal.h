@@ -1,4 +1,4 @@
-/* nodes_internal.h -- what nodes.c and columns.c share: one question about a graph, on its way to the reply. */
+/* nodes_internal.h -- one request about the nodes of a graph, until it is answered; for nodes.c and columns.c. */
 #ifndef SL_NODES_INTERNAL_H
 #define SL_NODES_INTERNAL_H
 
@@ -16,22 +16,22 @@ struct sl__question {
 	char own[64];                      /* name of the labels that came with the upload */
 	struct sl_nodes_query query;
 	char *text;                        /* the query's, owned */
-	unsigned wanted;                   /* parts not fetched yet, a bit each */
+	unsigned wanted;                   /* parts that are not fetched yet, as bits */
 	enum sl_content_part fetching;
 	struct sl_content *part[SL_PARTS]; /* references, or NULL */
-	/* the pool's */
+	/* used by the pool: */
 	int (*make)(struct sl__question *q);
 	struct sl_columns *columns;        /* of columns.c */
-	json_t *answer;                    /* or bytes */
-	char *answer_text;                 /* the answer, when make() is over */
+	json_t *answer;                    /* the answer, or NULL if `bytes` is the answer */
+	char *answer_text;                 /* the answer as text, after make() */
 	struct sl_buffer *bytes;
 	char etag[100];
 	int status;
 	struct sl_error err;
 };
 
-/* Takes the request. parts: a bit for each that make() needs. make() runs on the pool: 0 with answer or bytes (NULL: no
- * memory), or a code with err. */
+/* Takes the request. parts: those that make() needs, as bits. make() runs on the pool. It returns 0 and sets answer or
+ * bytes (both NULL: no memory), or returns a code with err. */
 void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,
 		      int (*make)(struct sl__question *q), struct sl_request *r);
 

@@ -8,7 +8,7 @@
 
 struct sl_engine;
 
-/* What a part of the request held, taken over from it. */
+/* The content of a part of the request, taken from it. */
 struct sl__input {
 	char *path, *data;            /* one of them; the file is removed by sl__reading_finish() */
 	uint64_t bytes;
@@ -16,7 +16,7 @@ struct sl__input {
 };
 
 struct sl__reading {
-	/* what to do; filled on the loop */
+	/* the parameters; filled on the loop */
 	struct sl__input file, labels;
 	bool has_labels;
 	struct sl_input_options options;
@@ -25,18 +25,18 @@ struct sl__reading {
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
-	struct sl_account account;    /* what it takes, given back by sl__reading_finish() */
+	struct sl_account account;    /* reserved memory and disk, given back by sl__reading_finish() */
 	const struct sl_engine *engine;  /* for principal axes; NULL: none */
 	int engine_index;
 	uint64_t engine_bytes;
-	/* what came of it; filled on the pool */
+	/* the results; filled on the pool */
 	enum sl_kind found;
 	char format[16];
 	struct sl_graph *graph;       /* kind graph */
 	struct sl_points *points;     /* the other kinds */
 	struct sl_neighbours *neighbours;  /* kind neighbours */
 	struct sl_columns *columns;   /* further labels, or NULL */
-	char label_title[64];         /* of the column of labels, "": it has none */
+	char label_title[64];         /* title of the column of labels, "": none */
 	double pca_kept;
 	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
 	unsigned char digest[SL_DIGEST_BYTES];
@@ -44,18 +44,18 @@ struct sl__reading {
 	struct sl_error err;
 };
 
-/* Query parameters and limits. cancel: as in struct sl_read_options. */
+/* Reads the query parameters and the limits. cancel: as in struct sl_read_options. */
 int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
 		     struct sl_error *err);
-/* The parts of the request. */
+/* Takes the parts of the request. */
 int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err);
-/* What reading takes, by a guess from the size and the first bytes. */
+/* An estimate of the bytes of memory that reading takes, from the size and the first bytes of the file. */
 uint64_t sl__reading_memory(const struct sl__reading *q);
-/* Pool: parses, reads labels, makes the digest. */
+/* Parses the file, reads labels, computes the digest. Pool thread. */
 void sl__reading_run(struct sl__reading *q);
 /* Removes the input. */
 void sl__reading_close(struct sl__reading *q);
-/* ... and frees what came of it, unless it was taken (set to NULL). */
+/* Removes the input, and frees the results that the caller has not taken (set to NULL). */
 void sl__reading_finish(struct sl__reading *q);
 
 #endif

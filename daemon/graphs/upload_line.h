@@ -1,10 +1,10 @@
 /* upload_line.h -- the waiting line of uploads.
  *
- * Reading takes a thread of the pool for minutes when a file is large, and memory in proportion to it. So no more than
- * SL_UPLOADS_MAX are read and stored at the same time, which leaves threads for other work. At most SL_UPLOADS_LARGE of
- * them are large, so that small ones do not wait for large ones. Large ones together stay within a budget of memory,
- * unless one is alone. Each size is served in the order of arrival, and while a large one waits,
- * small ones leave it a place.
+ * Reading a large file occupies a thread of the pool for minutes, and memory in proportion to its size. So at most
+ * SL_UPLOADS_MAX uploads are read and stored at the same time, which leaves threads for other work. At most
+ * SL_UPLOADS_LARGE of them are large, so that small uploads do not wait for large ones. The large uploads together stay
+ * within a budget of memory, unless there is only one. Uploads of each size are served in the order of arrival, and
+ * while a large one waits, small ones leave a place free for it.
  *
  * Pure logic: no clock, no threads, no allocation. */
 #ifndef SL_UPLOAD_LINE_H
@@ -20,7 +20,7 @@
 #define SL_UPLOADS_LARGE 2
 #define SL_UPLOAD_LARGE_BYTES (256ull << 20)  /* of memory, from which on one is large */
 
-/* One upload's place; embed it. The fields are the line's. */
+/* One upload in the line; embed it. The fields belong to the line. */
 struct sl_upload_place {
 	struct sl_link link;
 	uint64_t bytes;
@@ -28,9 +28,9 @@ struct sl_upload_place {
 };
 
 struct sl_upload_line {
-	struct sl_list small, large;  /* struct sl_upload_place: those that wait */
-	int reading, reading_large;
-	uint64_t bytes;               /* of the large ones that are read */
+	struct sl_list small, large;  /* struct sl_upload_place: uploads that wait */
+	int reading, reading_large;   /* number of uploads that are read; of large ones among them */
+	uint64_t bytes;               /* memory of the large uploads that are read */
 };
 
 static inline int sl_upload_line_waiting(const struct sl_upload_line *l)
@@ -38,13 +38,13 @@ static inline int sl_upload_line_waiting(const struct sl_upload_line *l)
 	return (int)(l->small.count + l->large.count);
 }
 
-/* What reading a file of so many bytes takes; head: its first bytes. */
+/* An estimate of the memory for reading a file of so many bytes; head: its first bytes. */
 uint64_t sl_upload_memory(uint64_t file_bytes, const void *head, size_t head_bytes);
 
 void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes);
-/* The next one that may be read, which has left the line and counts as being read; NULL: none. */
+/* Removes the next upload that may be read from the line, and counts it as being read; NULL: none. */
 struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t budget);
-/* It has been read, or does not wait any more. */
+/* The upload has been read, or no longer waits. */
 void sl_upload_line_leave(struct sl_upload_line *l, struct sl_upload_place *p);
 
 #endif

@@ -1,9 +1,9 @@
-/* layouts.h -- layouts that clients upload for jobs to begin with (`initial`).
+/* layouts.h -- layouts that clients upload as initial layouts of jobs (`initial`).
  *
  * A layout is a file STATE_DIR/layouts/ID.npy: float32 [nodes][dims], and a seal whose record has shape and user. Jobs
- * copy it when they are submitted, so nobody needs it for long: it is removed layout_lifetime_s after its upload, or
- * when its owner deletes it. Until then it survives restarts. One is read at a time, others wait in line; what reading
- * takes is booked in the budget of uploads.
+ * copy the file when they are submitted. It is removed layout_lifetime_s after its upload, or when its owner deletes
+ * it, and survives restarts until then. One upload is read at a time, while others wait in line; its memory is reserved
+ * in the budget of uploads.
  *
  * All functions: loop thread. */
 #ifndef SL_LAYOUTS_H
@@ -20,35 +20,35 @@ struct sl_daemon;
 struct sl_layouts;
 struct sl_request;
 
-/* Borrowed until the loop turns, or while it is held. */
+/* Borrowed until the caller returns to the loop, or while the caller holds it. */
 struct sl_layout_record {
 	char id[SL_ULID_BYTES];
 	uint32_t nodes;
 	int dims;
 	uint64_t bytes;              /* of its file */
-	char user[SL_ULID_BYTES];    /* whose limits count; "": nobody's */
+	char user[SL_ULID_BYTES];    /* the user whose limits count; "": none */
 };
 
 int sl_layouts_create(struct sl_layouts **out, struct sl_daemon *d, struct sl_error *err);
-/* When no upload is under way any more; nothing may be held. */
+/* Closes after uploads in progress have ended; no layout may be held. */
 void sl_layouts_close(struct sl_layouts *s, void (*closed)(void *arg), void *arg);
 
-/* NULL: there is none, or none any more. */
+/* The record of this id; NULL: none, or it was removed. */
 const struct sl_layout_record *sl_layouts_find(struct sl_layouts *s, const char *id);
-/* The file stays until it is released, whatever happens to the record. */
+/* Keeps the file until sl_layouts_release(), even if the record is removed. */
 void sl_layouts_hold(struct sl_layouts *s, const char *id);
 void sl_layouts_release(struct sl_layouts *s, const char *id);
 /* The folder of their files, for sl_job_file_read_layout() with kind "npy". */
 const char *sl_layouts_folder(const struct sl_layouts *s);
-/* Disk that a user's layouts take. */
+/* Bytes on disk of a user's layouts. */
 uint64_t sl_layouts_disk_use(struct sl_layouts *s, const char *user);
 
-/* ---- what clients ask for ------------------------------------------------------- */
+/* ---- requests of clients -------------------------------------------------------- */
 
 /* New references; json: NULL if there is none. */
 json_t *sl_layouts_json(struct sl_layouts *s, const char *id);
 json_t *sl_layouts_list(struct sl_layouts *s);
-/* Replies to the request when the file is gone for good, also after a power cut; 404: there is none. */
+/* Replies to the request when the removal of the file is safe against a power cut; 404: there is no such layout. */
 void sl_layouts_delete(struct sl_layouts *s, const char *id, struct sl_request *r);
 void sl_layouts_not_found(struct sl_request *r, const char *id);
 /* Takes the parts of the request and replies to it. */

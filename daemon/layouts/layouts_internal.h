@@ -1,4 +1,4 @@
-/* layouts_internal.h -- the inside of the store of uploaded layouts. */
+/* layouts_internal.h -- the fields of the store of uploaded layouts. */
 #ifndef SL_LAYOUTS_INTERNAL_H
 #define SL_LAYOUTS_INTERNAL_H
 
@@ -12,9 +12,9 @@ struct sl__layout {
 	struct sl_link link;         /* in sl_layouts.all */
 	struct sl_layout_record record;
 	uint64_t made_ms;            /* wall clock */
-	int holders;                 /* jobs that copy it */
-	bool gone;                   /* for clients; its file is removed when the last holder has released it */
-	struct sl_request *deletion; /* who waits for that, or NULL */
+	int holders;                 /* number of jobs that copy it */
+	bool gone;                   /* deleted; the file is removed when the last holder has released it */
+	struct sl_request *deletion; /* the request that waits for the removal, or NULL */
 };
 
 struct sl_layouts {
@@ -23,8 +23,8 @@ struct sl_layouts {
 	struct sl_list all;          /* struct sl__layout, by age: the oldest first */
 	struct sl_list uploads;      /* struct sl__layout_upload: the first is read, the others wait */
 	uv_timer_t timer;
-	int removals;                /* under way on the pool */
-	int closing;                 /* parts that are not closed yet, 0: not closing */
+	int removals;                /* number of removals in progress on the pool */
+	int closing;                 /* number of parts that are not closed yet; 0: not closing */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
