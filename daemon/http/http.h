@@ -1,19 +1,18 @@
 /* http.h -- requests and replies.
  *
- * libmicrohttpd runs on the uv loop (its epoll descriptor in a uv_poll), so everything here
- * happens on the loop thread and needs no locks. The story of a request:
+ * libmicrohttpd runs on the uv loop (its epoll descriptor in a uv_poll), so all functions
+ * belong to the loop thread and need no locks. The course of a request:
  *
- *   1. Headers are there: Host, Origin, token, route, method, query names, content type and
- *      length are checked. A request that fails a check gets its reply at once, before its body is read.
+ *   1. The headers have arrived: Host, Origin, token, route, method, query names, content type
+ *      and length are checked. A request that fails a check gets its reply before its body is read.
  *   2. The body arrives: into memory (routes with SL_BODY_JSON, up to max_request_bytes) or
  *      into files (SL_BODY_UPLOAD, up to max_upload_bytes; raw or multipart).
  *   3. The route's handler runs, once. It calls exactly one sl_reply_*(), or
  *      sl_request_park() and one sl_reply_*() later, from any callback of the loop.
  *   4. After the reply function the request must not be touched: the server owns it.
  *
- * If the client of a parked request disconnects, or its timeout passes, the server takes the request
- * back: `gone` runs (never after a reply), and the request must not be touched after
- * it; see sl_request_park_for(). */
+ * If the client of a parked request disconnects, or the request's timeout passes, `gone` runs
+ * (never after a reply). The request must not be used after that; see sl_request_park_for(). */
 #ifndef SL_HTTP_H
 #define SL_HTTP_H
 
@@ -38,13 +37,13 @@ struct sl_request;
 enum sl_route_flags {
 	SL_BODY_NONE = 0,
 	SL_BODY_JSON = 1,      /* application/json, in memory; sl_request_json() */
-	SL_BODY_UPLOAD = 2,    /* any type, in files; multipart/form-data is taken apart */
-	SL_ROUTE_RESERVE = 16, /* answered on the connections that are kept when all others are busy */
-	SL_BODY_OPTIONAL = 8,  /* SL_BODY_JSON: an empty body is fine, and reads as {} */
+	SL_BODY_UPLOAD = 2,    /* any type, in files; multipart/form-data is parsed into parts */
+	SL_ROUTE_RESERVE = 16, /* also served on the reserved connections, when all others are busy */
+	SL_BODY_OPTIONAL = 8,  /* SL_BODY_JSON: an empty body is allowed, and reads as {} */
 };
 
 struct sl_route {
-	const char *method;            /* "GET" (answers HEAD too), "POST", "PATCH", "PUT", "DELETE" */
+	const char *method;            /* "GET" (also answers HEAD), "POST", "PATCH", "PUT", "DELETE" */
 	const char *pattern;           /* "/v1/graphs/{id}"; {x} matches one path segment */
 	void (*handler)(struct sl_request *r);
 	int verb;                      /* enum sl_verb (users.h): the right that it needs; SL_VERB_OPEN: no token */
@@ -58,21 +57,21 @@ extern const int sl_routes_count;
 /* ---- server ------------------------------------------------------------------ */
 
 int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err);
-/* "http://127.0.0.1:7070" or "https://...", as bound. */
+/* "http://127.0.0.1:7070" or "https://...", with the port that was bound. */
 const char *sl_http_url(const struct sl_http *h);
-/* A copy of the listening socket, for a program that replaces itself by exec; -1: none. The new program finds its
- * number in the environment variable SL_LISTEN_FD. */
+/* A copy of the listening socket, for a program that executes itself again; -1: none. The new program finds the number
+ * of the descriptor in the environment variable SL_LISTEN_FD. */
 #define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
 int sl_http_listener(const struct sl_http *h);
-/* Reads tokens and certificate again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all
- * stays. */
+/* Reads tokens and certificate again, and takes token_file, allowed_hosts and allowed_origins from c. After an error
+ * nothing has changed. */
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
-/* Ends the streams and waiting requests of a user whose rights have changed; new requests get the new rights. "": those
- * of administrators by token_file. */
+/* Ends the streams and waiting requests of a user whose rights have changed; new requests get the new rights. name "":
+ * those of administrators by token_file. */
 void sl_http_end_user(struct sl_http *h, const char *name);
-/* Event and frame streams of a user (an id) that are open. */
+/* The number of open event and frame streams of a user (an id). */
 int sl_http_user_streams(const struct sl_http *h, const char *user);
-/* Accepts no more connections; requests under way go on. */
+/* Accepts no more connections; requests in progress continue. */
 void sl_http_quiesce(struct sl_http *h);
 /* Ends open streams (calls drop) and parked requests (calls gone), frees the server, then calls closed. */
 void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg);
@@ -80,13 +79,14 @@ void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg);
 /* ---- request ------------------------------------------------------------------- */
 
 struct sl_daemon *sl_request_daemon(const struct sl_request *r);
-const char *sl_request_path(const struct sl_request *r, const char *name);   /* {name}; never NULL if in the pattern */
+/* The segment {name} of the path; never NULL if the route's pattern has {name}. */
+const char *sl_request_path(const struct sl_request *r, const char *name);
 const char *sl_request_query(const struct sl_request *r, const char *name);  /* decoded; NULL: not given */
 const char *sl_request_header(const struct sl_request *r, const char *name); /* NULL: not given */
 const struct sl_principal *sl_request_who(const struct sl_request *r);       /* users.h */
-/* Tells senders apart: the id of a user, or of a link; "": anybody, or the request is NULL. */
+/* Identifies the sender: the id of a user, or of a link; "": not known, or the request is NULL. */
 const char *sl_request_whose(const struct sl_request *r);
-/* May the sender read this graph or job? For whatever tells of things that the path does not name. */
+/* True if the sender may read this graph or job. For replies about graphs and jobs that the path does not name. */
 bool sl_request_sees(const struct sl_request *r, const char *id);
 
 /* Assigns the objects that the request creates to this project (projects.h); name NULL: the sender's default one; "":
@@ -102,13 +102,13 @@ int sl_request_query_double(const struct sl_request *r, const char *name, double
 			    double *out, struct sl_error *err);
 int sl_request_query_bool(const struct sl_request *r, const char *name, bool *out, struct sl_error *err);
 
-/* All query parameters that a table knows, into its record. Texts are borrowed. */
+/* Reads all query parameters that a table lists into its record. Texts are borrowed. */
 int sl_request_query_params(const struct sl_request *r, const struct sl_param_table *table, void *record,
 			    struct sl_error *err);
 
-/* Bytes of a SL_BODY_JSON body, zero-terminated. */
+/* The bytes of a SL_BODY_JSON body, zero-terminated. */
 const char *sl_request_body(const struct sl_request *r, size_t *bytes);
-/* Parsed as an object, once. New reference; not to be changed. */
+/* The body, parsed as an object. New reference; the caller must not change it. */
 int sl_request_json(struct sl_request *r, json_t **out, struct sl_error *err);
 
 /* Parts of a SL_BODY_UPLOAD body. A raw body is one part named "file". */
@@ -123,11 +123,11 @@ struct sl_part {
 int sl_request_parts(const struct sl_request *r);
 struct sl_part *sl_request_part(const struct sl_request *r, const char *name);  /* NULL: none */
 struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
-/* Takes the file from the request, which would otherwise remove it at its end: the caller
- * unlinks the path and frees the string. */
+/* Takes the file from the request, which would otherwise remove it at its end. The caller unlinks the path and frees
+ * the string. */
 char *sl_part_take(struct sl_part *part);
 
-/* The one part "file" of a request, taken from it. */
+/* The part "file" of a request, taken from it. */
 struct sl_uploaded {
 	char *path, *data;  /* a file, to be removed, or memory */
 	uint64_t bytes;
@@ -135,14 +135,14 @@ struct sl_uploaded {
 };
 struct sl_source;
 int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err);
-/* Any thread. For sl_source_close(). */
+/* Any thread. The caller calls sl_source_close(). */
 int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err);
 void sl_uploaded_finish(struct sl_uploaded *u);  /* zeroed ones are fine */
 
-/* The request waits for something. gone(arg) runs when the client went away or the server
- * stops (not for a timeout, see below): forget r then. timeout_ms 0: request_timeout_s. On
- * timeout, timeout(arg) runs, if not NULL, and must reply; without it the client gets a 503
- * problem and gone(arg) runs. At most one of gone and timeout runs, and neither after a reply. */
+/* Parks the request until the caller replies. timeout_ms 0: request_timeout_s. If the client disconnects or the server
+ * stops, gone(arg) runs, and the caller must not use r any more. After the timeout, timeout(arg) runs if it is not
+ * NULL, and must reply; if it is NULL, the client gets a 503 problem and gone(arg) runs. At most one of gone and
+ * timeout runs, and neither after a reply. */
 void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg);
 void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeout)(void *arg),
 			 void (*gone)(void *arg), void *arg);
@@ -163,12 +163,13 @@ void sl_later_begun(struct sl_later *l, int code, const struct sl_error *err);
 
 /* ---- reply ---------------------------------------------------------------------- */
 
-/* A header of the coming reply; before the sl_reply function. Format as printf. */
+/* Adds a header to the reply; call it before the sl_reply function. format: as in printf(). */
 void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals; NULL: 503 */
-/* Large documents that need no owner and no filter: another thread makes them a text, then 200. Takes it; NULL: 503. */
+void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals document; NULL: 503 */
+/* For large documents that no filter of rights applies to: any thread makes the text, then the loop replies with it and
+ * status 200. sl_reply_text() takes text; NULL: 503. */
 char *sl_reply_text_of(const json_t *document);  /* any thread */
 void sl_reply_text(struct sl_request *r, char *text);
 void sl_reply_empty(struct sl_request *r, int status);                   /* 204, 304 */
@@ -178,32 +179,32 @@ void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)
 void sl_reply_status(struct sl_request *r, int status, const char *format, ...)  /* 404, 405, 415, ... */
 	__attribute__((format(printf, 3, 4)));
 
-/* A limit of the user (limits.h): 429, or 413, with the limit in the problem. */
+/* Replies that a limit of the user is reached (limits.h): 429 or 413, with the limit in the problem. */
 void sl_reply_limit(struct sl_request *r, const struct sl_limit_hit *hit);
 
-/* 204 and a cookie that stands for the token, for browsers, or 401; and the end of it. */
+/* For browsers. _login: replies 204 and sets a cookie that replaces the token, or 401. _logout: deletes the cookie. */
 void sl_reply_login(struct sl_request *r, const char *token);
 void sl_reply_logout(struct sl_request *r);
 
-/* Bytes, status 200 (206, 304 and 416 by the request's headers). etag without quotes, NULL:
- * none. Takes one reference of b. */
+/* Replies with the bytes of b, with status 200 (206, 304 or 416 if the request's headers ask for that). etag: without
+ * quotes; NULL: none. Takes one reference to b. */
 void sl_reply_buffer(struct sl_request *r, const char *content_type, const char *etag, struct sl_buffer *b);
-/* The first bytes of a file, in the same way; takes fd. They must not change any more. */
+/* Replies with the first `bytes` of a file in the same way; takes fd. These bytes must not change any more. */
 void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd, uint64_t bytes);
 
-/* A body of unknown length (chunked), as long as there is something to say. */
+/* A reply of unknown length (chunked), for data that arises over time. */
 struct sl_stream;  /* owned by the server */
 struct sl_stream_ops {
-	/* Up to max bytes into out: how many, 0: nothing now (sl_stream_wake() later), -1: the end. It is
-	 * called only when the client has taken what it was given before: back-pressure. */
+	/* Writes up to max bytes to out. Returns their number; 0: there is no data now, sl_stream_wake() follows; -1: the
+	 * end. Back-pressure: it is called only after the client has received the previous data. */
 	ssize_t (*read)(void *arg, char *out, size_t max);
-	/* The stream ended (either side). arg is the caller's to free; no other call follows. */
+	/* The stream has ended, on either side. The callback frees arg; no other call follows. */
 	void (*drop)(void *arg);
 };
-/* Status 200. Returns NULL after having called drop, when it could not be started (the client gets an error). */
+/* Starts a stream with status 200. NULL: it could not be started, drop has run, and the client gets an error. */
 struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type, const struct sl_stream_ops *ops,
 				  void *arg);
-/* There is something to read; cheap and idempotent. Not after drop. */
+/* Tells the server that read() has data; cheap and idempotent. Not after drop(). */
 void sl_stream_wake(struct sl_stream *s);
 
 #endif

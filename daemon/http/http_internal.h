@@ -1,4 +1,4 @@
-/* http_internal.h -- what the files of the HTTP server share. */
+/* http_internal.h -- structures and functions that the files of the HTTP server share. */
 #ifndef SL_HTTP_INTERNAL_H
 #define SL_HTTP_INTERNAL_H
 
@@ -15,20 +15,20 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/problem.h"
 
-#define SL__DRAIN_BYTES (64 << 20)   /* of a body that nobody wants, before the connection is closed */
-#define SL__MEMORY_BYTES (64 << 10)  /* parts beyond it go to files */
-#define SL__WHOLE_BYTES (64 << 20)   /* of a raw upload of known length that stays in memory, */
-#define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
+#define SL__DRAIN_BYTES (64 << 20)   /* of a refused body that are read before the connection is closed */
+#define SL__MEMORY_BYTES (64 << 10)  /* larger parts of a form go to files */
+#define SL__WHOLE_BYTES (64 << 20)   /* raw uploads of known length up to this stay in memory; */
+#define SL__WHOLES_BYTES (256 << 20) /* limit of all such uploads together */
 #define SL__TARGET_BYTES 2048        /* longest path */
 #define SL__PARAMETERS 100           /* of a query; libmicrohttpd has room for some hundreds, and hangs with more */
 #define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
-#define SL__DELAY_MS 500             /* of the reply to a wrong token; guesses.c */
+#define SL__DELAY_MS 500             /* delay of the reply to a wrong token; guesses.c */
 #define SL__GUESSERS 256             /* addresses whose wrong tokens are counted */
 #define SL__COOKIE "spaceland"
 #define SL__COOKIE_BYTES 1024
 #define SL__TEXT_(x) #x
 #define SL__TEXT(x) SL__TEXT_(x)
-#define SL__STRANGER_BYTES (16 << 10)  /* of a body where no token is asked for */
+#define SL__STRANGER_BYTES (16 << 10)  /* the longest body on routes that need no token */
 #define SL__PATH_PARAMETERS 4
 #define SL__PARTS 16
 
@@ -36,12 +36,12 @@ struct sl__auth;
 struct sl__documents;
 
 enum sl__state {
-	SL__BODY,      /* reading it */
-	SL__DISCARD,   /* reading it without interest: the reply is there already */
+	SL__BODY,      /* the body is being read */
+	SL__DISCARD,   /* the body is being read and discarded; the reply is ready */
 	SL__HANDLING,  /* the handler runs */
 	SL__PARKED,    /* the connection is suspended */
-	SL__REPLIED,   /* the reply is there, or on its way */
-	SL__GONE,      /* the client is */
+	SL__REPLIED,   /* the reply is ready or being sent */
+	SL__GONE,      /* the client has disconnected */
 };
 
 struct sl__header {
@@ -54,18 +54,18 @@ struct sl__connection {
 	struct sl_link link;         /* in http->connections, oldest first */
 	struct sl_link half_closed;  /* in http->half_closed: the client sends nothing more */
 	struct sl_http *http;
-	struct sl_request *r;        /* the one under way, or NULL */
-	char *encoded;               /* path of the next one as it was sent, or NULL */
+	struct sl_request *r;        /* the request in progress, or NULL */
+	char *encoded;               /* path of the next request as it was sent, or NULL */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
-	uint64_t moved_ms, moved;    /* uv_now() when so many bytes of a body had arrived, and no more have since */
-	uint64_t answered_bytes;     /* bytes that had come when its last request was answered; 0: it had none */
-	bool reserve;                /* beyond the limit: for health and metrics only */
+	uint64_t moved_ms, moved;    /* bytes of the body that have arrived, and uv_now() when the last of them did */
+	uint64_t answered_bytes;     /* bytes that had arrived when its last request was answered; 0: it had none */
+	bool reserve;                /* beyond the limit: serves only routes with SL_ROUTE_RESERVE */
 	bool leaving;                /* shut down; libmicrohttpd will close it */
 	bool probed;
-	uv_poll_t poll;              /* for the client's end */
+	uv_poll_t poll;              /* notices that the client has disconnected */
 	uv_timer_t timer;            /* of a parked request */
 	int handles;
 	/* of TLS; NULL and 0 without */
@@ -73,8 +73,8 @@ struct sl__connection {
 	struct gnutls_session_int *session;
 	struct MHD_Connection *connection;
 	struct sl__certificate *certificate;
-	bool spoken, plain;          /* a first byte has come, and it is not one of TLS */
-	int finished;                /* which sides of the handshake are */
+	bool spoken, plain;          /* the first byte has arrived; it is not one of TLS */
+	int finished;                /* sides of the handshake that have finished */
 };
 
 struct sl_request {
@@ -84,24 +84,24 @@ struct sl_request {
 	bool suspended;
 	struct MHD_Connection *connection;
 	struct sl__connection *peer;
-	bool plain;                 /* its header can be read in one way only; framing.c */
-	bool interim;               /* HTTP/1.1: an interim reply is understood */
+	bool plain;                 /* its header is not ambiguous; framing.c */
+	bool interim;               /* HTTP/1.1: the client understands interim replies */
 	const struct sl_route *route;
-	bool checked;               /* sl__rights_check() has looked at it */
+	bool checked;               /* sl__rights_check() has run */
 	struct sl_principal who;
-	bool slow;                  /* the reply waits a little: the token was wrong */
+	bool slow;                  /* the token was wrong, so the reply is delayed */
 	bool audited;               /* it is in the audit log */
 	enum sl__state state;
 	bool head;
-	bool close;                 /* the reply ends the connection, and what else was sent is not read */
+	bool close;                 /* the reply ends the connection, and further input is not read */
 	char *target;               /* the path, decoded */
 	char *encoded;              /* the path as it was sent */
 	char *authority;            /* of a target that is a whole URL, or NULL */
-	struct in6_addr client;     /* of the connection, or as a trusted proxy tells it; IPv4 as mapped */
+	struct in6_addr client;     /* of the connection, or as a trusted proxy reports it; IPv4 as mapped */
 	char id[65];                /* X-Request-Id */
 	char method[8];             /* as sent, or its beginning */
 	uint64_t since_ns;          /* uv_hrtime() at its header */
-	uint64_t sent;              /* bytes of the reply's body, of a stream as far as they were made */
+	uint64_t sent;              /* bytes of the reply's body; of a stream, those so far */
 	bool streamed;
 	struct {
 		char name[16];
@@ -112,17 +112,17 @@ struct sl_request {
 	uint64_t received;          /* bytes of the body so far */
 	char *body;                 /* SL_BODY_JSON; zero-terminated */
 	size_t body_bytes, body_room;
-	bool parsed;                /* what follows is known */
-	json_t *document;           /* body, or NULL */
+	bool parsed;                /* the three fields below are set */
+	json_t *document;           /* the parsed body, or NULL */
 	int document_code;
 	struct sl_error document_err;
 	size_t whole;               /* room for an upload that stays in memory, or 0 */
-	struct sl__multipart *form; /* takes a multipart/form-data body apart, or NULL */
+	struct sl__multipart *form; /* parser of a multipart/form-data body, or NULL */
 	struct sl_part parts[SL__PARTS];
 	int part_fd[SL__PARTS];
 	int part_count;
 
-	struct sl_limit_hit hit;    /* of the user; most 0: none */
+	struct sl_limit_hit hit;    /* the limit of the user that was reached; most 0: none */
 	struct sl__header *headers; /* of the reply */
 	struct MHD_Response *reply;
 	int status;
@@ -145,14 +145,14 @@ struct sl_http {
 	struct MHD_Daemon *mhd;
 	int listener, spare_fd;       /* spare: closed to tell a client that no descriptor is left */
 	struct sl_list connections, half_closed;
-	size_t limit, leaving;        /* most connections but for the reserve; how many are about to be closed */
-	size_t accepted;              /* given to libmicrohttpd, which has not looked at them yet */
+	size_t limit, leaving;        /* the most connections, without the reserve; those that are being closed */
+	size_t accepted;              /* connections passed to libmicrohttpd, which has not processed them yet */
 	uint64_t complained_ms;       /* uv_now() of the last warning about descriptors */
 	struct sl__auth *auth;
 	struct sl__guesser guesser[SL__GUESSERS];
-	struct sl__documents *documents;  /* of bodies that are parsed elsewhere */
+	struct sl__documents *documents;  /* parser of large bodies on the pool */
 	struct sl__tls *tls;          /* NULL: plain HTTP */
-	struct sl_list handshakes, waiting;  /* of TLS: in libmicrohttpd's hands, and suspended until the client goes on */
+	struct sl_list handshakes, waiting;  /* of TLS: active in libmicrohttpd; suspended until the client sends */
 	struct sl_list requests;      /* all that are not completed */
 	struct sl_list parking;
 	uv_poll_t poll, accept;
@@ -163,16 +163,16 @@ struct sl_http {
 	int64_t streams;
 	size_t wholes;                /* bytes of uploads that stay in memory */
 	bool kicked;                  /* a connection was resumed */
-	bool quiet;                   /* accepts no more */
-	uint64_t deadline_ms;         /* of the grace at the end */
+	bool quiet;                   /* accepts no more connections */
+	uint64_t deadline_ms;         /* end of the time that open replies get when the server stops */
 	void (*closed)(void *arg);
 	void *closed_arg;
 	struct sl_metric *count[6];   /* replies by class of status: [2] is 2xx */
-	struct sl_metric **seconds;   /* by route; NULL where none was asked yet */
+	struct sl_metric **seconds;   /* by route; NULL: the route had no request yet */
 	struct sl_metric *received_bytes, *connection_count, *stream_count;
 };
 
-/* auth.c: 0, or an HTTP status with a sentence (and a header at fault) */
+/* auth.c. The checks return 0, or an HTTP status with a sentence in `why`. */
 int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char *host, uint16_t port,
 		    struct sl_error *err);
 void sl__auth_destroy(struct sl__auth *a);
@@ -182,50 +182,54 @@ int sl__auth_token(const struct sl__auth *a, const char *authorization, char *wh
 
 bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b);
 bool sl__auth_has_origins(const struct sl__auth *a);
-bool sl__auth_cross(const struct sl__auth *a, const char *origin);  /* one of allowed_origins? */
-bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES]);  /* the token itself */
+bool sl__auth_cross(const struct sl__auth *a, const char *origin);  /* true: it is one of allowed_origins */
+/* Copies the token from the header or the cookie; false: there is none. */
+bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES]);
 bool sl__auth_needed(const struct sl__auth *a);
 int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes);
 int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
 
-/* framing.c: do all agree on where this header ends, and what it says? method, version: as libmicrohttpd has them. */
+/* framing.c: true if all servers and proxies would parse this header in the same way. method, version: as libmicrohttpd
+ * parsed them. */
 bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, const char *version);
 
-/* sender.c: false, and a reply, if the request is not taken */
+/* sender.c: false: the request was refused, and has been answered */
 bool sl__sender_check(struct sl_request *r, const char *method);
 bool sl__sender_token(struct sl_request *r);
 int sl__count_headers(const struct sl_request *r, const char *name);
 
-/* proxy.c: 1: a proxy has told who it is; 0: it has not; -1: refused, and there is a reply */
+/* proxy.c: 1: a proxy has named the user; 0: it has not; -1: refused, and the request has been answered */
 int sl__sender_proxy(struct sl_request *r);
-void sl__proxy_client(struct sl_request *r);  /* r->client */
+void sl__proxy_client(struct sl_request *r);  /* sets r->client */
 
 /* rights.c */
-bool sl__rights_check(struct sl_request *r);        /* of the route and the thing in its path; false: refused */
-/* Of a stream that is open: may the sender still have it? Its token may be void, or the thing not shared any more. */
+/* Checks the sender's right to the route and to the graph, job or other thing in its path; false: refused. */
+bool sl__rights_check(struct sl_request *r);
+/* For an open stream: false if the sender has lost the right to it, because the token is void or the thing is no longer
+ * shared. */
 bool sl__rights_still(struct sl_request *r);
-bool sl__rights_check_body(struct sl_request *r);   /* things that a JSON body names */
-void sl__rights_filter(const struct sl_request *r, json_t *document);  /* takes out of a list what is not to be seen */
-/* What was created belongs to the principal: the reply waits until that is recorded. Takes document if true. */
+bool sl__rights_check_body(struct sl_request *r);   /* the same as _check for things that a JSON body names */
+void sl__rights_filter(const struct sl_request *r, json_t *document);  /* removes what the sender may not see */
+/* Makes the sender the owner of the created thing; the reply is sent when that is recorded. Takes document if true. */
 bool sl__rights_own(struct sl_request *r, int status, json_t *document);
-/* A line of the audit log about something that the sender has not asked for as such. */
+/* Adds a line to the audit log about a change that is a side effect of the request. */
 void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status);
-bool sl__rights_audit(struct sl_request *r);        /* true: the reply goes out later, when the log is on the disk */
-void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; as it is */
+bool sl__rights_audit(struct sl_request *r);        /* true: the reply is sent later, when the log is on disk */
+void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; without a filter */
 
-/* guesses.c: one more wrong token of this address: how long the reply waits */
+/* guesses.c: counts a wrong token from this address; returns the delay of the reply in milliseconds */
 uint64_t sl__guess_delay(struct sl_http *h, const struct in6_addr *address);
 
-/* limits.c: false, and a reply, if the user has reached a limit */
+/* limits.c: false: the user has reached a limit, and the request has been answered */
 bool sl__limits_admit(struct sl_request *r);
 bool sl__limits_stream(struct sl_request *r);
 
 /* request_log.c */
 void sl__request_id(struct sl_request *r);
 const char *sl__address_text(const struct in6_addr *a, char text[INET6_ADDRSTRLEN]);
-void sl__request_told(struct sl_request *r, bool aborted);  /* at its end */
+void sl__request_told(struct sl_request *r, bool aborted);  /* logs the request at its end */
 
-/* body/body.c. Codes as everywhere; *used: always all of it */
+/* body/body.c. Return 0 or a code with err. */
 int sl__body_begin(struct sl_request *r, struct sl_error *err);
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err);
 int sl__body_end(struct sl_request *r, struct sl_error *err);
@@ -244,19 +248,19 @@ void sl__reply_free(struct sl_request *r);
 void sl__stream_abort(struct sl_stream *s);
 void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */
 
-/* route.c: r->route and the path's parameters, or a reply of 404 or 405 */
+/* route.c: sets r->route and the parameters of the path, or replies 404 or 405 */
 void sl__route_find(struct sl_request *r, const char *method);
-/* Known names only, each once; or a reply. */
+/* Checks that the query has only known names, each once; false: it has replied. */
 bool sl__route_query(struct sl_request *r);
 
-/* calls.c: for libmicrohttpd */
+/* calls.c: callbacks of libmicrohttpd */
 void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
 				const char *version, const char *data, size_t *bytes, void **slot);
 void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
 			enum MHD_RequestTerminationCode code);
 
-/* listen.c. host and port: of `listen`, and then as bound. Without a socket *out is -1. */
+/* listen.c. host and port: those of `listen`, with the port that was bound. Without a socket *out is -1. */
 int sl__listen(const struct sl_config *c, char *host, size_t bytes, uint16_t *port, int *out, struct sl_error *err);
 
 /* server.c */
@@ -266,30 +270,29 @@ void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
 
 /* connections.c */
 unsigned sl__connections_most(struct sl_http *h);     /* for libmicrohttpd; sets limit and spare_fd */
-void sl__connections_start(struct sl_http *h);        /* accepts, and watches the time */
+void sl__connections_start(struct sl_http *h);        /* starts to accept, and the timers */
 void sl__connections_listen(uv_timer_t *timer);
-void sl__connections_check(struct sl_http *h);        /* after libmicrohttpd has read all there is: half-closed ones */
+void sl__connections_check(struct sl_http *h);        /* after libmicrohttpd has read all input: half-closed ones */
 void sl__connection_notify(void *cls, struct MHD_Connection *connection, void **slot,
 			   enum MHD_ConnectionNotificationCode code);
 struct sl__connection *sl__connection_of(struct MHD_Connection *connection);  /* NULL: it is being closed */
 void sl__connection_request(struct sl__connection *c, struct sl_request *r);  /* begins; NULL: ended */
 void sl__connection_parked(struct sl__connection *c);
 void sl__connection_watch(struct sl__connection *c, int events);
-/* Without libmicrohttpd: at most what the socket's buffer takes. */
+/* Sends a problem without libmicrohttpd: at most as many bytes as the socket's buffer takes. */
 void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
-/* libmicrohttpd is about to refuse the Content-Length (400, 413) or the cookies (431) of a request: it gets our reply,
- * and its connection ends. */
+/* libmicrohttpd is about to refuse the Content-Length (400, 413) or the cookies (431) of a request: sends our reply
+ * instead, and ends the connection. */
 void sl__connection_refused(struct sl_http *h, int status);
-/* A request begins: keeps its path. With more than SL__PARAMETERS in the query it is answered, and its connection
- * ends. */
+/* A request begins: stores its path. If the query has more than SL__PARAMETERS, replies and ends the connection. */
 void sl__connection_target(struct sl__connection *c, const char *target);
 
 /* park.c */
 void sl__request_gone(struct sl_request *r);
-/* The reply that is there goes out later. */
+/* Sends the reply, which is ready, after ms milliseconds. */
 void sl__request_delay(struct sl_request *r, uint64_t ms);
-void sl__requests_suspend(struct sl_http *h);  /* when libmicrohttpd's turn is over */
-/* The reply is made: brings a parked request back. */
+void sl__requests_suspend(struct sl_http *h);  /* after libmicrohttpd has run */
+/* Resumes a parked request, whose reply is ready. */
 void sl__request_resume(struct sl_request *r);
 
 #endif

@@ -1,13 +1,13 @@
-/* listed.h -- pages of lists. The records of a long page are written over several turns of the loop. */
+/* listed.h -- pages of lists. A long page is written in several turns of the loop. */
 #ifndef SL_ROUTES_LISTED_H
 #define SL_ROUTES_LISTED_H
 
 #include "daemon/http/http.h"
 #include "daemon/util/ulid.h"
 
-/* Replies {"items": [...], "next": ...} with the records that one() makes of these ids (a new reference; NULL: it is
- * gone, and left out). Records that the sender may not see are left out, too. A record is in its state of the moment
- * when it is written. Takes ids; next "": there are no more pages. */
+/* Replies {"items": [...], "next": ...} with the records that one() makes from these ids (a new reference; NULL: it was
+ * deleted, and is left out). Records that the sender may not see are also left out. Each record has its state at the
+ * time it is written. Takes ids; next "": there are no more pages. */
 void sl__listed(struct sl_request *r, char (*ids)[SL_ULID_BYTES], size_t count,
 		json_t *(*one)(void *of, const char *id), void *of, const char *next);
 

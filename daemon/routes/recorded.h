@@ -1,4 +1,4 @@
-/* recorded.h -- requests that change a user, a project or a link: the change is on the disk before the reply. */
+/* recorded.h -- handlers of requests that change a user, a project or a link: they reply when the change is on disk. */
 #ifndef SL_ROUTES_RECORDED_H
 #define SL_ROUTES_RECORDED_H
 
@@ -9,12 +9,13 @@ struct sl_recorded;
 
 /* An endpoint of this kind. */
 struct sl_recorded_kind {
-	int status;             /* of a success; 204: without a body */
-	const char *parameter;  /* of the path: names the thing that is changed */
-	bool body;              /* the request has one: JSON */
-	/* Starts the change, which ends with sl__recorded_done(w). If it returns an error, that is the answer. */
+	int status;             /* of a successful reply; 204: without a body */
+	const char *parameter;  /* parameter of the path with the name of the user, project or link */
+	bool body;              /* the request has a JSON body */
+	/* Starts the change, which ends with sl__recorded_done(w). If it returns an error, the request is answered with
+	 * it. */
 	int (*start)(struct sl_recorded *w, const json_t *body, struct sl_error *err);
-	/* The reply, unless start() has set it; NULL: the thing is gone. New reference. */
+	/* Makes the reply, unless start() has set it; NULL: the user, project or link does not exist. New reference. */
 	json_t *(*reply)(const struct sl_recorded *w);
 };
 
@@ -22,7 +23,7 @@ struct sl_recorded {
 	const struct sl_recorded_kind *kind;
 	struct sl_request *r;   /* NULL: the client is gone */
 	struct sl_daemon *d;
-	char name[64];          /* the thing's */
+	char name[64];          /* of the user, project or link */
 	json_t *reply;          /* or NULL. Owned */
 	/* Users whose streams are closed when the change is recorded, since they may have fewer rights then. */
 	char ends[64];          /* a user's name, or "" */

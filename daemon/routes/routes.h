@@ -102,11 +102,12 @@
 SL_ROUTES(SL__DECLARE)
 #undef SL__DECLARE
 
-/* graph_get.c: the graph that {graph} of the path means, by id, name, or the beginning of an id; NULL: answered. */
+/* graph_get.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has been
+ * answered with an error. */
 struct sl_graph_record;
 const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 
-/* graph_nodes.c: from and count. */
+/* graph_nodes.c: reads `from` and `count` of the query. */
 struct sl_nodes_query;
 int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
@@ -115,7 +116,8 @@ int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct s
 #define SL__STREAM_BYTES 512
 const char *sl__stream_endpoint(const struct sl_request *r, char out[SL__STREAM_BYTES]);
 
-/* jobs_post.c: hands the request's body to act(), which answers, unless the server is shutting down. */
+/* jobs_post.c: calls act() with the request's body; act() replies. If the server is shutting down, replies with
+ * that. */
 void sl__posted(struct sl_request *r, void (*act)(struct sl_daemon *d, struct sl_request *r, const json_t *body));
 
 #endif

@@ -1,9 +1,8 @@
-/* multipart.h -- takes a multipart/form-data body apart (RFC 7578), piece by piece as it arrives.
+/* multipart.h -- parses a multipart/form-data body (RFC 7578), piece by piece as it arrives.
  *
- * A part's header is complete before its data is told. The parser holds at most one header
- * (SL__PART_HEADER_BYTES) or the beginning of what may be a boundary; data is passed on at once.
- * Names may be quoted or not. A part without a name is refused, and so is a transfer encoding
- * other than the identity. */
+ * The parser calls part() when a part's header is complete, and then data() at once for each piece. It holds at most
+ * one header (SL__PART_HEADER_BYTES), or bytes that may be the beginning of a boundary. Names may be quoted or not. A
+ * part without a name is refused, and so is a transfer encoding other than the identity. */
 #ifndef SL_HTTP_MULTIPART_H
 #define SL_HTTP_MULTIPART_H
 
@@ -17,7 +16,7 @@ struct sl__multipart;
 
 /* Callbacks return 0 or an error code, which ends the parsing. */
 struct sl__multipart_ops {
-	/* filename and type: NULL if the part has none. Strings last until the callback returns. */
+	/* filename and type: NULL if the part has none. Strings are borrowed until the callback returns. */
 	int (*part)(void *arg, const char *name, const char *filename, const char *type, struct sl_error *err);
 	int (*data)(void *arg, const char *data, size_t bytes, struct sl_error *err);  /* of the last part */
 };
@@ -26,11 +25,11 @@ struct sl__multipart_ops {
 int sl__multipart_create(struct sl__multipart **out, const char *content_type, const struct sl__multipart_ops *ops,
 			 void *arg, struct sl_error *err);
 int sl__multipart_feed(struct sl__multipart *m, const char *data, size_t bytes, struct sl_error *err);
-int sl__multipart_end(struct sl__multipart *m, struct sl_error *err);  /* was the last boundary there? */
+int sl__multipart_end(struct sl__multipart *m, struct sl_error *err);  /* error: the last boundary is missing */
 void sl__multipart_destroy(struct sl__multipart *m);  /* NULL is fine */
 
-/* The value of a parameter of a header ("form-data; name=x; filename=\"y\""), quoted or not. Returns 1, 0: there is
- * none, -1: it is too long, or its quotes do not end. */
+/* Copies the value of a parameter of a header ("form-data; name=x; filename=\"y\""), quoted or not. Returns 1; 0: no
+ * such parameter; -1: it is too long, or its quotes are not closed. */
 int sl__header_parameter(const char *header, const char *name, char *out, size_t bytes);
 
 #endif
