@@ -49,27 +49,27 @@ struct sl_work {
 	const struct sl_method *method;
 	struct sl_params params;         /* t-SNE's; in jobs of other methods its defaults */
 	struct sl_method_params values;  /* other methods' */
-	uint32_t rows, columns;          /* other methods': of their points, or of the initial state */
-	uint32_t degree;                 /* computed along a graph's edges: entries of a node, rounded up; 0: it is not */
-	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* given in the file `start`, in place of the
-	                                  * method's own choice */
-	uint32_t parts;                  /* that the start has */
+	uint32_t rows, columns;          /* other methods: of their points, or of the initial state */
+	uint32_t degree;                 /* methods on a graph's edges: entries of a node, rounded up; others: 0 */
+	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* kind of the file `start`; NONE: the method
+	                                  * chooses */
+	uint32_t parts;                  /* number of parts of the start */
 };
 
-/* Is it another method than t-SNE? Its run is made on a worker, of points or of a graph's edges. */
+/* True for methods other than t-SNE. A worker makes their runs, from points or a graph's edges. */
 static inline bool sl__on_points(const struct sl_method *method)
 {
 	return !(method->takes & SL_TAKES_GRAPH);
 }
 
-/* Is it computed from edges? Known once its graph is. */
+/* True if it is computed from edges. Valid when its graph is known. */
 static inline bool sl__on_edges(const struct sl_work *w)
 {
 	return w->degree > 0;
 }
 
 struct sl_job_spec;  /* spec/spec.h */
-bool sl__needs_edges(const struct sl_method *method);  /* always: then `input` is an initial state */
+bool sl__needs_edges(const struct sl_method *method);  /* true: it takes only edges, and `input` is an initial state */
 
 struct sl_job {
 	struct sl_jobs *jobs;
@@ -101,7 +101,7 @@ struct sl_job {
 	struct sl_status status;
 	json_t *problem;     /* or NULL */
 	json_t *quality;     /* the last measurement, or NULL */
-	json_t *table_of_result;  /* rows of the table that its method gives, or NULL */
+	json_t *table_of_result;  /* rows of the result's table, or NULL */
 	json_t *notes;       /* an array of sentences, or NULL */
 	double preparation_s;  /* seconds from getting a place to reaching the device; NAN: not there yet */
 	bool has_initial;    /* the file of its initial layout, or of `input`, exists */
@@ -138,7 +138,7 @@ struct sl_job {
 	bool changed;                    /* SAVING: since the record of its end was made */
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
-	bool awaited;                    /* used within one pass over all jobs: another job starts after it */
+	bool awaited;                    /* another job starts after it; only valid within one pass over all jobs */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* a checkpoint was requested, or is being written */
 	bool writing_checkpoint;         /* a checkpoint is being written */
@@ -161,7 +161,7 @@ struct sl_job {
 	struct sl_list waiters;          /* waiters.c: requests that wait for the job to change */
 	uint64_t progressed_ms;          /* loop time when its progress was last published */
 	struct sl_watch watch;           /* watched.c: its layout and the readers of its frames */
-	struct sl_file_mark checked;     /* the layout's file when its seal was last found right */
+	struct sl_file_mark checked;     /* version of the layout's file whose seal was checked last */
 };
 
 /* The waiting times of a line, as of one turn of the loop. */
@@ -192,13 +192,13 @@ struct sl_jobs {
 	uv_timer_t tick;                     /* once a second: heartbeats, checkpoints, retention */
 	struct sl_list measurements;         /* quality.c: measurements in line; the first is in progress */
 	struct sl_list batches;              /* batch/: struct sl_batch, the oldest first */
-	struct sl_list shares;               /* shares.c: device time that users and projects have had */
+	struct sl_list shares;               /* shares.c: device time that users and projects have used */
 	struct sl_job *mover;                /* queue/moves.c: the one job that is moving to another device; or NULL */
 	uint64_t balanced_ms;                /* loop time when moves were last considered */
 	struct sl_list unsaved;              /* ending.c: jobs with a write that failed */
 	struct sl_list placements;           /* transform.c: placements of new points */
 	struct sl_list predictions;          /* results/predict.c: new points under models, samples of these */
-	struct sl_rota rota;                 /* the turns of both */
+	struct sl_rota rota;                 /* the order in which placements and predictions compute */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* stopping the server */
@@ -309,11 +309,11 @@ int sl__work_iterations(const struct sl_work *w);       /* as far as known befor
 int sl__work_initial_dims(const struct sl_work *w);     /* columns of the file `initial` */
 uint32_t sl__work_start_rows(const struct sl_work *w, uint32_t nodes);  /* the shape of the file `start` */
 int sl__work_start_columns(const struct sl_work *w);
-/* Forecasts: device memory, all host memory (with affinities of so many entries), disk, time. */
-/* After its end: forecasts of jobs that devices of its engine compute become better. */
+/* After the job's end: corrects the forecasts for its method and engine. */
 void sl__job_learn(struct sl_job *job);
 /* True if the engine's devices compute a run of a method on points or edges (core/method/method.h, attach). */
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine);
+/* Forecasts of device memory, host memory with affinities of so many entries, disk space, and seconds. */
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes);
 uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			     uint64_t entries);
@@ -353,7 +353,7 @@ struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
 int sl__job_small(const struct sl_job *job);            /* 1: it uses the line and places of small jobs; else 0 */
 void sl__job_join_line(struct sl_job *job, uint64_t bytes);
 void sl__job_leave_line(struct sl_job *job);
-double sl__job_remaining_s(const struct sl_job *job);   /* that it still takes, alone on its device; 0: unknown */
+double sl__job_remaining_s(const struct sl_job *job);   /* seconds to its end, alone on its device; 0: unknown */
 double sl__job_expected_wait(const struct sl_job *job); /* seconds until it has a place; NAN: unknown */
 json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
 void sl__job_book(struct sl_job *job, int by);          /* 1: books its host memory; -1: frees it */
@@ -369,7 +369,7 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err);
 /* A write for the job failed (err NULL: the data base is closed). Answers the requests that wait for it;
  * sl__jobs_save_again() repeats it. */
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
-void sl__job_try_again(struct sl_job *job);             /* what it needs to go on did not fit on the disk */
+void sl__job_try_again(struct sl_job *job);             /* a file that it needs did not fit on the disk: repeats it */
 void sl__jobs_save_again(struct sl_jobs *j);
 void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
@@ -430,8 +430,8 @@ void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one of its jobs w
 /* True if the job may go on. If not, it waits (stage AFTER) or has failed. */
 bool sl__after_ready(struct sl_job *job);
 void sl__after_taken_up(struct sl_job *job);   /* when the server starts: a paused job may have to fail */
-void sl__after_again(struct sl_job *job);      /* it looks at the other job again, and copies its layout, or fails */
-void sl__after_ended(struct sl_job *other);  /* the jobs that wait for it go on, or fail */
+void sl__after_again(struct sl_job *job);      /* checks the other job again, and copies its layout, or fails */
+void sl__after_ended(struct sl_job *other);    /* the jobs that wait for it continue, or fail */
 
 /* ---- queue/moves.c: jobs change from a crowded device to a free one of their engine ------- */
 

@@ -1,5 +1,5 @@
-/* batch_internal.h -- what the files of this folder share: batch.c keeps batches and their records, batch_submit.c
- * makes them, batch_end.c cancels and deletes them, batch_json.c describes them. */
+/* batch_internal.h -- structures and functions that the files of this folder share: batch.c keeps batches and their
+ * records, batch_submit.c makes them, batch_end.c cancels and deletes them, batch_json.c describes them. */
 #ifndef SL_BATCH_INTERNAL_H
 #define SL_BATCH_INTERNAL_H
 
@@ -13,8 +13,8 @@ struct sl_batch {
 	uint64_t created_ms;
 	json_t *each;                /* [{"job": id, "parameters": {...}}, ...] */
 	bool recorded;
-	size_t ended;                /* so many of its first jobs have ended, or are gone, for good */
-	struct sl_list waiters;      /* batch_end.c: until all of its jobs have ended */
+	size_t ended;                /* its first `ended` jobs have ended or were deleted */
+	struct sl_list waiters;      /* batch_end.c: requests that wait until all of its jobs have ended */
 };
 
 static inline const char *sl__batch_job_id(const struct sl_batch *b, size_t i)

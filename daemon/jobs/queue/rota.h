@@ -1,11 +1,10 @@
-/* rota.h -- long computations for requests, in turns on the thread pool.
+/* rota.h -- a fair queue of long computations that requests wait for; they run in turns on the thread pool.
  *
- * A turn takes a second or so and uses all cores, so one runs at a time. The next turn goes to the user who has waited
- * for one the longest; requests of one user come in their order. Where nobody is known, each request counts for
- * itself. So a short request waits for a turn of each other user at most, not for the end of a long one. Whoever has
- * had a first turn holds memory: a place begins when its bytes fit beside those of all that have begun, or when none
- * has.
- * Loop thread. */
+ * A turn takes about a second and uses all cores, so only one turn runs at a time. The next turn goes to the user whose
+ * last turn was the longest ago; the requests of one user run in their order. If users are not known, each request
+ * counts as a user. So a short request waits for at most one turn of each other user, not for the end of a long
+ * request. A request holds memory from its first turn on. So its first turn comes only when its bytes fit beside those
+ * of all requests that have begun, or when none has begun. Loop thread. */
 #ifndef SL_ROTA_H
 #define SL_ROTA_H
 
@@ -14,23 +13,23 @@
 #include "daemon/util/ulid.h"
 
 struct sl_rota {
-	struct sl_list places;        /* struct sl_rota_place, in the order of their coming */
-	uint64_t budget;              /* bytes */
-	uint64_t turns;               /* that there were */
-	struct sl_rota_place *now;    /* whose turn runs */
+	struct sl_list places;        /* struct sl_rota_place, in the order of arrival */
+	uint64_t budget;              /* bytes of memory for all that have begun */
+	uint64_t turns;               /* number of turns so far */
+	struct sl_rota_place *now;    /* the one whose turn runs, or NULL */
 	bool picking;
 };
 
 struct sl_rota_place {
-	/* the caller's */
-	void (*begin)(void *arg);     /* prepares the first turn; then sl_rota_ready() or sl_rota_leave(). Or NULL */
-	bool (*turn)(void *arg);      /* on the pool; true: there is more to do. It may set bytes. */
-	void (*rest)(void *arg);      /* on the pool after the last turn, beside turns of others; or NULL */
-	void (*done)(void *arg);      /* after all that, out of the rota; may free the place */
+	/* set by the caller: */
+	void (*begin)(void *arg);     /* prepares the first turn, then calls sl_rota_ready() or sl_rota_leave(); or NULL */
+	bool (*turn)(void *arg);      /* one turn, on the pool; true: more turns are needed. It may set bytes. */
+	void (*rest)(void *arg);      /* work after the last turn, on the pool, beside turns of others; or NULL */
+	void (*done)(void *arg);      /* at the end, after it has left the queue; may free the place */
 	void *arg;
 	uv_loop_t *loop;
-	uint64_t bytes;               /* of memory from the first turn on; an estimate before */
-	/* the rota's */
+	uint64_t bytes;               /* memory that it holds from its first turn on; an estimate before */
+	/* used by the queue: */
 	struct sl_link link;
 	struct sl_rota *rota;
 	char user[SL_ULID_BYTES];
@@ -39,19 +38,19 @@ struct sl_rota_place {
 	struct sl_pool_place pool;
 };
 
-/* user: an id; "": nobody is known. */
+/* user: an id; "": not known. */
 void sl_rota_join(struct sl_rota *r, struct sl_rota_place *p, const char *user);
 void sl_rota_ready(struct sl_rota_place *p);
-/* It goes without another turn. No turn of it may be running; does nothing to one that has left. */
+/* Leaves the queue without another turn. No turn of p may be running. Does nothing if p has left already. */
 void sl_rota_leave(struct sl_rota_place *p);
 
-/* How long turns have taken. */
+/* The speed of a computation, measured in its turns. */
 struct sl_rota_pace {
 	double amount, seconds;       /* of the last turn; 0: there was none */
 };
 
-/* How much the next turn is to do, since one that did so much took so long: about a second's work, or as much as what a
- * turn costs anyway. At most four times as much as the last. Any thread. */
+/* The amount of work for the next turn, given that the last one did `amount` in `seconds`: about a second's work, or as
+ * much as takes as long as a turn's fixed cost; at most four times the last amount. Any thread. */
 uint32_t sl_rota_amount(struct sl_rota_pace *pace, uint32_t amount, double seconds);
 
 #endif

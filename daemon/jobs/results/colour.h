@@ -1,4 +1,4 @@
-/* colour.h -- what a picture is coloured by, ready for core/picture/picture.h. */
+/* colour.h -- prepares the colours of a picture for core/picture/picture.h. */
 #ifndef SL_COLOUR_H
 #define SL_COLOUR_H
 
@@ -6,17 +6,17 @@
 #include "daemon/jobs/jobs_internal.h"
 
 struct sl__colours {
-	uint32_t labels;       /* 0: the picture's own choice */
+	uint32_t labels;       /* number of labels; 0: the default colours */
 	uint32_t *value;       /* [nodes] */
 	char **name;           /* [labels]; NULL: not in the legend */
-	const char *title;     /* of the legend, or NULL. Of a column: owned, `owned_title` */
+	const char *title;     /* of the legend, or NULL; for a column it points to owned_title */
 	char *owned_title;
 	struct sl_picture_ellipse *ellipse;  /* [ellipses] of a mixture of the layout, or NULL */
 	uint32_t ellipses;
 	bool scale, none;      /* as in struct sl_picture_options */
 };
 
-/* By the column or the clusters that the form of r names; err too is set on failure. Blocks: for pool threads. */
+/* Makes the colours for the column or the clusters that the picture form of r names. Pool thread. */
 int sl__colours_make(struct sl__colours *c, const struct sl_result *r, struct sl_error *err);
 void sl__colours_finish(struct sl__colours *c);
 

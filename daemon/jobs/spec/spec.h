@@ -1,4 +1,4 @@
-/* spec.h -- a request's description of a job, read and checked. Internal to daemon/jobs/. */
+/* spec.h -- reads and checks a request's description of a job. Internal to daemon/jobs/. */
 #ifndef SL_JOBS_SPEC_H
 #define SL_JOBS_SPEC_H
 
@@ -16,7 +16,7 @@ struct sl_job_spec {
 	int64_t priority;
 	bool dry_run;
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
-	const json_t *start;      /* given labels or means to begin with, borrowed, or NULL */
+	const json_t *start;      /* given initial labels or means, borrowed, or NULL */
 	const struct sl_job *source;  /* the job whose layout is the initial one, or NULL */
 	const struct sl_job *after;   /* the job that it starts after, or NULL */
 	const struct sl_layout_record *layout;  /* the uploaded layout that is the initial one, or NULL */
@@ -29,10 +29,9 @@ int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct
 int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
 /* Reads and checks the rows: *out [nodes * dims], which the caller must free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err);
-/* given_start.c: labels or means to begin with. Reads and checks what `initial` has, once rows and columns are
- * known. */
+/* given_start.c: reads and checks the labels or means in `initial`, when rows and columns are known. */
 int sl__job_spec_start(const json_t *initial, struct sl_job_spec *spec, struct sl_error *err);
-/* Its numbers, which the caller must free(): [nodes] labels, or [parts * columns] means. */
+/* Reads the numbers of the start: [nodes] labels, or [parts * columns] means. The caller frees them with free(). */
 int sl__job_spec_start_values(const struct sl_job_spec *spec, float **out, struct sl_error *err);
 json_t *sl__job_spec_estimate(const struct sl_job_spec *spec);  /* openapi.yaml: Estimate; new reference */
 
