@@ -1,4 +1,4 @@
-/* frames.h -- layouts encoded as frames, the form in which they leave the daemon.
+/* frames.h -- encodes layouts as frames, the format in which clients watch them.
  *
  * A snapshot comes from the device thread as a struct sl_layout. Encoding turns it into
  * a struct sl_buffer that holds one frame as proto/frame.h describes it. The same buffer
@@ -15,7 +15,7 @@
 #include "daemon/util/buffer.h"
 #include "proto/frame.h"
 
-/* What a reader asks for. */
+/* The form of frames that a reader requests. */
 struct sl_frame_form {
 	int type;             /* SL_FRAME_U16 or _F32, also of values */
 	uint32_t max_points;  /* 0: all */
@@ -36,13 +36,12 @@ static inline bool sl_layout_serves(const struct sl_layout *l, struct sl_frame_f
 	return l->y || form.type == SL_FRAME_U16;
 }
 
-/* job: the ULID, 26 characters. end: enum sl_frame_end; a frame that has one is final.
- * low and extent are those of sl_layout_box(). NULL when out of memory. About 1 ns a
- * coordinate. */
+/* job: the ULID, 26 characters. end: enum sl_frame_end; a frame with an end is final.
+ * low and extent are those of sl_layout_box(). NULL: out of memory. */
 struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
 				  uint32_t sequence, int end, const float low[3], float extent);
 
-/* The end of a job that has no result: the same header, no payload. */
+/* Encodes the end of a job that has no result: the same header, no payload. */
 struct sl_buffer *sl_frame_encode_end(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
 				      double kl, int end);
 

@@ -1,8 +1,8 @@
-/* keys.h -- the keys of ZeroMQ subscribers, when the server asks for tokens.
+/* keys.h -- the keys of ZeroMQ subscribers, for servers that need tokens.
  *
- * The server has a key pair for as long as it runs. A client that has shown its token over HTTP is given a key pair of
- * its own, and its subscriptions by that key are held to what it may read. Keys are kept in memory alone, for a day but
- * no longer than the token is valid, SL_STREAM_KEYS at most (the oldest go first). Loop thread. */
+ * The server makes a key pair at its start. A client that has sent its token over HTTP gets another key pair; a
+ * subscriber with that key gets only frames that the client may read. Keys are kept only in memory, for a day but no
+ * longer than the token is valid, and at most SL_STREAM_KEYS of them (the oldest are dropped first). Loop thread. */
 #ifndef SL_STREAM_KEYS_H
 #define SL_STREAM_KEYS_H
 
@@ -21,7 +21,7 @@ void sl_stream_keys_destroy(struct sl_stream_keys *k);  /* NULL is fine */
 const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k);
 /* {"server_key", "public_key", "secret_key"} in Z85, as ZeroMQ libraries take them; new reference. */
 json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who);
-/* May the holder of this key have messages of this kind about the thing (26 characters)? */
+/* True if the holder of this key may get messages of this kind about the thing with this id (26 characters). */
 bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], enum sl_topic_kind kind,
 			const char *thing);
 

@@ -1,8 +1,8 @@
 /* zmtp.h -- the publisher's side of a ZeroMQ connection to a subscriber: ZMTP 3.0 and 3.1.
  *
- * One struct sl_zmtp a connection. The caller feeds it the bytes that arrive; it answers
- * greeting, handshake and heartbeats, and reports subscriptions. The life of a connection:
- * greeting (64 bytes each way), handshake of the mechanism, then frames. The mechanism is
+ * There is one struct sl_zmtp for each connection. The caller feeds it the bytes that arrive;
+ * it answers greeting, handshake and heartbeats, and reports subscriptions. A connection has
+ * a greeting (64 bytes each way), a handshake of the mechanism, then frames. The mechanism is
  * NULL, or CURVE when keys are given: then the subscriber proves that it holds a key that the
  * server has handed out, and everything is encrypted. Specifications: rfc.zeromq.org, 23
  * (ZMTP 3.0), 37 (3.1) and 26 (CURVE).
@@ -30,9 +30,9 @@ struct sl_zmtp_keys {
 };
 
 struct sl_zmtp_ops {
-	/* Bytes to be sent before any further frame. Copies them. */
+	/* Sends bytes before any further frame; the callback copies them. */
 	void (*send)(void *arg, const void *data, size_t bytes);
-	/* A subscription, or its end. NULL: goes on; else why the connection has to end. */
+	/* Reports a subscription, or its end. Returns NULL, or why the connection must end. */
 	const char *(*topic)(void *arg, const char *prefix, size_t length, bool subscribed);
 };
 
@@ -45,7 +45,7 @@ struct sl_zmtp {
 	void *arg;
 	const struct sl_zmtp_keys *keys;  /* NULL: mechanism NULL; borrowed */
 	struct sl_zmtp_curve *curve;
-	uint8_t client_key[SL_ZMTP_KEY_BYTES];  /* of CURVE, when ready: who it is */
+	uint8_t client_key[SL_ZMTP_KEY_BYTES];  /* CURVE: the client's public key; valid when ready */
 	enum sl_zmtp_stage stage;
 	uint8_t in[SL_ZMTP_INPUT_BYTES];
 	size_t have, need;                /* of the greeting, or of the frame with its head */
@@ -56,7 +56,7 @@ struct sl_zmtp {
 void sl_zmtp_init(struct sl_zmtp *z, const struct sl_zmtp_ops *ops, void *arg, const struct sl_zmtp_keys *keys);
 void sl_zmtp_finish(struct sl_zmtp *z);
 
-/* NULL: goes on; else why the connection has to end, in words for the log. */
+/* Processes received bytes. Returns NULL, or why the connection must end, in words for the log. */
 const char *sl_zmtp_feed(struct sl_zmtp *z, const void *data, size_t bytes);
 
 static inline bool sl_zmtp_ready(const struct sl_zmtp *z)
@@ -64,8 +64,8 @@ static inline bool sl_zmtp_ready(const struct sl_zmtp *z)
 	return z->stage == SL_ZMTP_READY;
 }
 
-/* A message to be sent: writes its head, and returns a new reference to the body, which is `message` itself or an
- * encrypted copy. NULL: out of memory. The connection is ready. */
+/* Prepares a message for sending on a connection that is ready: writes its head, and returns a new reference to the
+ * body, which is `message` itself or an encrypted copy. NULL: out of memory. */
 struct sl_buffer *sl_zmtp_wrap(struct sl_zmtp *z, struct sl_buffer *message, uint8_t head[SL_ZMTP_HEAD_BYTES],
 			       size_t *head_bytes);
 

@@ -1,13 +1,13 @@
 /* limits.h -- limits of users and projects on device time, memory, disk, jobs, requests and streams.
  *
- * Each limit has a default for all users, an option of the configuration, and may have a value for one user, which is
- * in the user's record. 0 is no limit. Administrators have none, and without token_file nobody has. A project has the
- * first SL_LIMITS_SHARED of them, without defaults: they hold for all jobs and graphs of the project together. These
- * count for their user as well. An account is the id of a user or of a project.
+ * Each limit has a default for all users, which is an option of the configuration. The record of a user may have
+ * another value. 0 means no limit. Administrators have no limits, and without token_file there are none. A project has
+ * the first SL_LIMITS_SHARED limits, without defaults; they apply to all jobs and graphs of the project together, which
+ * also count for their users. An account is the id of a user or of a project.
  *
- * Device time is counted here, by the hour, for the last 24 hours, and recorded every few seconds. Other quantities
- * are counted where they are used: jobs and graphs in jobs/queue/limits.c, requests and streams in http/. All
- * functions: loop thread. */
+ * Device time is counted here, by the hour, for the last 24 hours, and recorded every few seconds. Other quantities are
+ * counted where they are used: jobs and graphs in jobs/queue/limits.c, requests and streams in http/. All functions:
+ * loop thread. */
 #ifndef SL_LIMITS_H
 #define SL_LIMITS_H
 
@@ -16,10 +16,10 @@
 enum sl_limit {
 	SL_LIMIT_DEVICE_SECONDS,   /* in 24 hours */
 	SL_LIMIT_DEVICE_BYTES,     /* of jobs that have a place */
-	SL_LIMIT_DISK_BYTES,       /* of graphs owned and jobs submitted */
+	SL_LIMIT_DISK_BYTES,       /* of the graphs that an account owns and the jobs that it submitted */
 	SL_LIMIT_QUEUED_JOBS,      /* queued or paused */
-	SL_LIMIT_RUNNING_JOBS,     /* that have a place */
-	SL_LIMITS_SHARED,          /* those above are of projects, too */
+	SL_LIMIT_RUNNING_JOBS,     /* jobs that have a place */
+	SL_LIMITS_SHARED,          /* projects have only the limits above */
 	SL_LIMIT_UPLOAD_BYTES = SL_LIMITS_SHARED,  /* of one body */
 	SL_LIMIT_REQUESTS,         /* a second */
 	SL_LIMIT_STREAMS,          /* open at once */
@@ -28,42 +28,43 @@ enum sl_limit {
 
 extern const char *const sl_limit_names[];  /* "device_seconds", ...; NULL-terminated */
 
-/* A limit that something would exceed. */
+/* A limit that a request or job would exceed. */
 struct sl_limit_hit {
 	enum sl_limit limit;
-	double most, used, more;   /* more: what it would take beside what is used */
-	int retry_s;               /* when to try again; 0: nobody knows */
-	char project[64];          /* whose limit it is; "": the user's */
+	double most, used, more;   /* the limit, the amount in use, and the amount that is needed in addition */
+	int retry_s;               /* seconds until it is worth trying again; 0: unknown */
+	char project[64];          /* the project whose limit it is; "": it is the user's */
 };
 
 /* The account's limit; 0: none. account: an id, "" for nobody. */
 double sl_users_limit(const struct sl_users *u, const char *account, enum sl_limit limit);
-/* How many of `most` things that all users share this account may have: a quarter, at least one; administrators, and
- * whoever needs no token: all. So one user leaves room for others, whatever the configuration says. */
+/* How many of `most` shared resources one account may take: a quarter, but at least one; administrators, and all
+ * clients of a server without tokens: all. So one user always leaves room for others. */
 int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t most);
-/* Has any account a limit? */
+/* True if any account has a limit. */
 bool sl_users_any_limit(const struct sl_users *u);
-/* Would `more` beside `used` exceed it? Then *hit is filled. */
+/* True if used + more exceeds the limit; then fills *hit. */
 bool sl_users_exceeds(const struct sl_users *u, const char *account, enum sl_limit limit, double used, double more,
 		      struct sl_limit_hit *hit);
-/* The status of the refusal, and a sentence about it. Returns out. */
+/* The HTTP status of the refusal; and a sentence about it, written to out, which is returned. */
 int sl_limit_status(enum sl_limit limit);
 char *sl_limit_text(const struct sl_limit_hit *hit, char *out, size_t bytes);
 
-/* Device time that the account has had. */
+/* Adds device time that the account has used. */
 void sl_users_charge(struct sl_users *u, const char *account, double seconds);
-/* ... in the last 24 hours. */
+/* The device time that the account has used in the last 24 hours. */
 double sl_users_device_seconds(const struct sl_users *u, const char *account);
-/* Has all of it been used? */
+/* True if the account has used all of its device time. */
 bool sl_users_device_time_is_over(const struct sl_users *u, const char *account, struct sl_limit_hit *hit);
-/* Records what has changed, each account every few seconds; now: all, since the server stops. */
+/* Records changed device times, at most every few seconds for each account; now: all of them, because the server
+ * stops. */
 void sl_users_save_usage(struct sl_users *u, bool now);
 
-/* One more request; false: too many a second. */
+/* Counts a request; false: the user sends too many a second. */
 bool sl_users_admit(struct sl_users *u, const char *user, struct sl_limit_hit *hit);
 
-/* {"device_seconds": 3600, ..., "streams": null}: those in force, null for none; own: those of the user alone, null for
- * the default. New reference; NULL: there is no such user. */
+/* {"device_seconds": 3600, ..., "streams": null}: the limits that apply, null: no limit. own: only the values of this
+ * user, null: the default. New reference; NULL: there is no such user. */
 json_t *sl_users_limits_json(const struct sl_users *u, const char *user, bool own);
 
 #endif

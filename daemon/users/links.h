@@ -1,21 +1,22 @@
-/* links.h -- public links: whoever has one may see a job without a token until the link expires.
+/* links.h -- public links, with which anybody may see a job without a token until the link expires.
  *
- * A link is a token for one thing: "spl_", its id, "_" and 43 random characters, in the query of any request (?link=)
- * or as its bearer token. It opens the routes whose verb is SL_VERB_WATCH (routes/routes.h). It is shown once, when it
- * is made; a hash of it is kept, as of users' tokens. It ends when it expires or is revoked, when its maker may no
- * longer change the thing, and with the thing. All functions: loop thread. */
+ * A link is a token for one job: "spl_", the link's id, "_" and 43 random characters. A request has it in its query
+ * (?link=) or as its bearer token. It gives access to the routes whose verb is SL_VERB_WATCH (routes/routes.h). It is
+ * shown only once, when it is made; the server keeps a hash of it, as of users' tokens. It is void when it has expired
+ * or was revoked, when its maker may no longer change the job, and when the job is deleted. All functions: loop
+ * thread. */
 #ifndef SL_LINKS_H
 #define SL_LINKS_H
 
 #include "daemon/users/users.h"
 
-/* body: {"seconds", "name"}, both optional. *reply, new reference: its record with the link itself, to be shown when
- * done has run. */
+/* Makes a link. body: {"seconds", "name"}, both optional. *reply, new reference: the record with the link itself; the
+ * caller sends it after done has run. */
 int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_principal *maker, const json_t *body,
 		      json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* Those of a thing that are still good: an array, new reference. */
+/* The valid links of a job: an array, new reference. */
 json_t *sl_users_links_json(const struct sl_users *u, const char *thing);
-bool sl_users_has_link(const struct sl_users *u, const char *thing);  /* one that is still good */
+bool sl_users_has_link(const struct sl_users *u, const char *thing);  /* true: it has a valid link */
 int sl_users_link_remove(struct sl_users *u, const char *thing, const char *link, sl_db_done_fn done, void *arg,
 			 struct sl_error *err);
 

@@ -1,20 +1,20 @@
-/* projects.h -- groups of users with common limits, a share of the devices, and common access to what is shared with
- * the group.
+/* projects.h -- groups of users with common limits, a share of the devices, and access to graphs and jobs that are
+ * shared with the group.
  *
- * A project is a record: name, share (its weight among projects), limits (limits.h) and members. A job or graph
- * belongs to the project that its request names (`project`), or else to its user's default project. It counts towards
- * the project's limits, and the job gets device time by the project's share. Every member may read what is shared with
- * the project.
+ * A project is a record: name, share (its weight among projects), limits (limits.h) and members. A job or graph belongs
+ * to the project that its request names (`project`), or else to its user's default project. It counts towards the
+ * project's limits, and the job gets device time by the project's share. Every member may read graphs and jobs that are
+ * shared with the project.
  *
- * A project or a member that is removed ends nothing: jobs go on, without the project's limits and with a share of 1.
- * All functions: loop thread; projects and users are named by their names unless it says id. */
+ * Removing a project or a member ends no job: its jobs continue, without the project's limits and with a share of 1.
+ * All functions: loop thread. Arguments are names of projects and users, unless a comment says id. */
 #ifndef SL_PROJECTS_H
 #define SL_PROJECTS_H
 
 #include "daemon/users/users.h"
 
-/* Those that the principal may see: all for administrators, else those of which it is a member. An array, new
- * reference. */
+/* The projects that the principal may see: administrators see all, others those of which they are members. An array,
+ * new reference. */
 json_t *sl_projects_list(const struct sl_users *u, const struct sl_principal *p);
 /* NULL: there is none, or the principal may not see it. */
 json_t *sl_project_json(const struct sl_users *u, const struct sl_principal *p, const char *name);
@@ -24,21 +24,20 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 int sl_project_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		      struct sl_error *err);
 int sl_project_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* One that is a member, or is none, already: done runs as well. */
+/* Makes the user a member (true), or no longer a member (false); done also runs if that is the case already. */
 int sl_project_member(struct sl_users *u, const char *name, const char *user, bool member, sl_db_done_fn done,
 		      void *arg, struct sl_error *err);
 
-/* For which project (an id; "": none) a request is: name NULL: the user's default one, "": none. Where there is no such
- * project, or the principal is no member, SL_NOTFOUND with `pointer`. Administrators need not be members. */
+/* Writes the id of the request's project to out; "": none. name NULL: the user's default project, "": none. SL_NOTFOUND
+ * with `pointer`: there is no such project, or the principal is no member. Administrators need not be members. */
 int sl_project_of(const struct sl_users *u, const struct sl_principal *p, const char *name, const char *pointer,
 		  char out[SL_ULID_BYTES], struct sl_error *err);
-/* By id: NULL: it has been removed; 1 in that case. */
+/* The name and share of the project with this id. If it was removed, NULL and 1. */
 const char *sl_project_name(const struct sl_users *u, const char *id);
 double sl_project_share(const struct sl_users *u, const char *id);
 const char *sl_project_id(const struct sl_users *u, const char *name);  /* NULL: none */
 
-
-/* Adds "project", the default one, and "projects" of a user (an id, "" for nobody) to o. */
+/* Adds the members "project" (the default one) and "projects" of a user (an id, "" for nobody) to o. */
 void sl_users_add_projects(const struct sl_users *u, const char *id, json_t *o);
 
 #endif

@@ -1,4 +1,4 @@
-/* users_internal.h -- what the files of this room share. */
+/* users_internal.h -- structures and functions that the files of daemon/users/ share. */
 #ifndef SL_USERS_INTERNAL_H
 #define SL_USERS_INTERNAL_H
 
@@ -22,13 +22,13 @@ struct sl__ids {
 	int count;
 };
 
-/* What a user or a project may take, and the device time that it has had; limits.c. */
+/* The limits of a user or a project, and the device time that it has used; limits.c. */
 struct sl__account {
-	const struct sl__user *user;    /* whose it is; NULL: a project's */
+	const struct sl__user *user;    /* its user; NULL: it belongs to a project */
 	const char *project;            /* its name, or NULL */
 	double limit[SL_LIMITS];        /* -1: the default */
 	double used_s[SL__HOURS];       /* device time, by the hour since 1970 modulo SL__HOURS */
-	int64_t hour;                   /* of the newest */
+	int64_t hour;                   /* the newest hour in used_s, since 1970 */
 	bool unsaved;                   /* used_s has changed */
 	int64_t saved_ms;
 };
@@ -48,9 +48,9 @@ struct sl__user {
 	char name[64];
 	enum sl_role role;
 	struct sl_list tokens;
-	char project[SL_ULID_BYTES];    /* that jobs and graphs are for unless requests say otherwise; "": none */
+	char project[SL_ULID_BYTES];    /* the default project of its jobs and graphs; "": none */
 	struct sl__account account;
-	double tokens_left;             /* of the bucket of requests, as of admitted_ms */
+	double tokens_left;             /* in the token bucket that limits requests, as of admitted_ms */
 	int64_t admitted_ms;
 };
 
@@ -68,8 +68,8 @@ struct sl__access {
 	struct sl_link link;            /* in its bucket */
 	char id[SL_ULID_BYTES];
 	struct sl__ids owners, readers;
-	struct sl__ids projects;        /* whose members are readers */
-	json_t *paid;                   /* {owner: project} where it counts for a project; or NULL */
+	struct sl__ids projects;        /* projects whose members are readers */
+	json_t *paid;                   /* {owner: project}, if it counts for projects; or NULL */
 	bool everybody;
 };
 
@@ -80,8 +80,8 @@ struct sl_users {
 	struct sl_list all, projects;
 	struct sl_list access[SL__ACCESS_BUCKETS];
 	struct sl_list links[SL__LINK_BUCKETS];
-	struct sl_list changes;         /* that are not recorded yet; recorded_changes.c */
-	unsigned file;                  /* readings of token_file with other tokens in it */
+	struct sl_list changes;         /* changes that are not recorded yet; recorded_changes.c */
+	unsigned file;                  /* how often token_file was read with changed tokens */
 	uv_loop_t *loop;
 	char *audit_path;
 	int audit_fd;
@@ -97,23 +97,23 @@ struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 enum sl_role sl__role_of(const char *text);  /* NONE: of none */
 void sl__user_insert(struct sl_users *u, struct sl__user *user);
-json_t *sl__user_document(const struct sl__user *user);  /* as it is recorded */
-/* Records it as it is now; before (taken): what sl__user_document() was, NULL: it is new. */
+json_t *sl__user_document(const struct sl__user *user);  /* for the data base */
+/* Records the user. before (taken): sl__user_document() before the change; NULL: the user is new. */
 int sl__user_put(struct sl_users *u, const struct sl__user *user, json_t *before, sl_db_done_fn done, void *arg);
 int sl__user_load(void *u, const char *id, json_t *document);
 void sl__user_drop(struct sl_users *u, const char *id);
 void sl__user_destroy(struct sl__user *user);
 /* recorded_changes.c */
-/* Records a change that has been made: of the record `before` (taken; NULL: there was none) to `after` (NULL: it is
- * removed). If it cannot be recorded, it is undone before done (may be NULL) runs with the error. When this returns an
- * error, done never runs, and the caller undoes the change. */
+/* Records a change that was made in memory: of the record `before` (taken; NULL: it is new) to `after` (NULL: it is
+ * removed). If it cannot be recorded, the change is undone before done (may be NULL) runs with the error. If this
+ * function returns an error, done never runs, and the caller undoes the change. */
 int sl__record(struct sl_users *u, enum sl_db_table table, const char *id, json_t *before, const json_t *after,
 	       sl_db_done_fn done, void *arg);
 /* change.c */
 int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
 int sl__user_not_found(const char *name, struct sl_error *err);
 /* tokens.c */
-json_t *sl__token_json(const struct sl__token *t, bool kept);  /* as kept, with the hash; or as told */
+json_t *sl__token_json(const struct sl__token *t, bool kept);  /* kept: with the hash, for the data base */
 int sl__token_load(struct sl__user *user, const json_t *o);
 void sl__token_destroy(struct sl__token *t);
 /* Makes a token for an id, and its hash. */
@@ -133,7 +133,7 @@ void sl__links_destroy(struct sl_users *u);
 int sl__access_load(void *arg, const char *id, json_t *document);
 void sl__access_drop(struct sl_users *u, const char *id);
 void sl__access_destroy(struct sl_users *u);
-int sl__ids_find(const struct sl__ids *ids, const char *id);  /* its place; -1: it is not there */
+int sl__ids_find(const struct sl__ids *ids, const char *id);  /* its index; -1: not found */
 int sl__ids_add(struct sl__ids *ids, const char *id);
 void sl__ids_remove(struct sl__ids *ids, const char *id);
 json_t *sl__ids_json(const struct sl__ids *ids);
@@ -145,15 +145,15 @@ void sl__projects_destroy(struct sl_users *u);
 struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id);
 struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name);
 bool sl__is_member(const struct sl_users *u, const char *project, const char *user);
-/* "project", the default one, and "projects" into what is told of a user. */
+/* Adds the members "project" (the default one) and "projects" to a reply about a user. */
 void sl__add_projects(const struct sl_users *u, const struct sl__user *user, json_t *o);
 void sl__projects_forget_user(struct sl_users *u, const char *user);
 /* limits.c */
 void sl__account_init(struct sl__account *a, const struct sl__user *user, const char *project);
-/* A user's or project's; NULL: there is none. */
+/* The account of a user or project; NULL: there is none. */
 struct sl__account *sl__account_of(const struct sl_users *u, const char *id);
 void sl__account_take_usage(struct sl__account *a, const struct sl__account *from);
-/* body: {"device_seconds": 3600, "streams": null, ...}; nothing is changed on an error. */
+/* body: {"device_seconds": 3600, "streams": null, ...}. After an error nothing has changed. */
 int sl__limits_read(struct sl__account *a, const json_t *body, struct sl_error *err);
 json_t *sl__limits_json(const struct sl__account *a);
 int sl__usage_load(void *arg, const char *id, json_t *document);
