@@ -146,7 +146,7 @@ def test_engine(online, ring):
     assert online("embed", ring, "-o", "y.npy", "--iterations", "20", "--engine", "cpu").status == 0
     assert online("job", "submit", graph, "--dry-run", "--engine", "cpu").out.startswith("engine  cpu\n")
     refused = online("job", "submit", graph, "--engine", "abacus")
-    assert refused.status == 4 and "/engine: There is no engine" in refused.err, refused
+    assert refused.status == 4 and "--engine: There is no engine" in refused.err, refused
 
 
 def test_dry_run(online, ring):

@@ -170,7 +170,8 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
 /* ---- answers ---------------------------------------------------------------- */
 
 /* "--learning-rate" for "/learning_rate", so that the message speaks of what was typed. */
-static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out, size_t bytes)
+static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out,
+		     size_t bytes)
 {
 	const char *file = cli_text(problem, "file"), *pointer = cli_text(problem, "pointer");
 	double line = cli_number(problem, "line");
