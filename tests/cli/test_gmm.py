@@ -96,7 +96,7 @@ def test_on_a_server(online, points):
     shown = online("job", "show", job.json["id"]).out
     rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in shown.splitlines() if len(line.split()) > 1}
     assert float(rows["log_likelihood"]) == pytest.approx(job.json["log_likelihood"]) and rows["method"] == "gmm", shown
-    assert rows["models"].startswith("components 4, log_likelihood ") and "\n" + 24 * " " + " components 5," in shown, shown
+    assert rows["models"].startswith("components 4, log_likelihood ") and "\n" + 26 * " " + " components 5," in shown, shown
     assert rows["components"] == "4,5" and "gradient_norm" not in shown, shown
     files = [part for name in ARRAYS + ("labels",) for part in (f"--{name}", f"{name}.npy")]
     fetched = online("job", "fetch", job.json["id"], *files, "--json")
