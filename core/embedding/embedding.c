@@ -46,9 +46,9 @@ bool sl__embedding_early(const struct sl_embedding *e)
 static int settles_at(const struct sl_params *p) { return p->iterations - p->iterations / 4; }
 
 /* Learning rate n / exaggeration: Belkina et al., Nature Communications 10, 5415 (2019). */
-struct sl_step sl_embedding_step_at(const struct sl_params *asked, uint32_t n, int iteration)
+struct sl_step sl_embedding_step_at(const struct sl_params *requested, uint32_t n, int iteration)
 {
-	struct sl_params settled = *asked;
+	struct sl_params settled = *requested;
 	const struct sl_params *p = &settled;
 	sl_params_settle(&settled, n);
 	bool exaggerated = iteration < p->exaggeration_iterations;
@@ -110,7 +110,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	e->engine = engine;
 	e->graph = graph;
 	e->affinities = a;
-	e->params = e->asked = *params;
+	e->params = e->requested = *params;
 	sl_params_settle(&e->params, a->n);
 	sl__embedding_growth_begin(e);
 	e->best_kl = INFINITY;
@@ -159,7 +159,7 @@ const struct sl_params *sl_embedding_params(const struct sl_embedding *e) { retu
 int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, struct sl_error *err)
 {
 	struct sl_params wanted = *params;
-	const struct sl_params *before = &e->asked;
+	const struct sl_params *before = &e->requested;
 	sl_params_settle(&wanted, e->affinities->n);
 	if (!params->iterations && !before->iterations)
 		wanted.iterations = e->params.iterations;
@@ -173,7 +173,7 @@ int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, s
 	bool anew = params->iterations != before->iterations || params->rescale != before->rescale ||
 		    params->exaggeration_iterations != before->exaggeration_iterations ||
 		    params->kl_tolerance != before->kl_tolerance;
-	e->asked = *params;
+	e->requested = *params;
 	if (anew)
 		sl__embedding_growth_begin(e);
 	if (e->stop == SL_STOP_ITERATIONS && e->iteration < e->params.iterations && e->device)
@@ -219,7 +219,7 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 static void stop_or_rescale(struct sl_embedding *e, enum sl_stop stop)
 {
 	if (e->params.rescale > 0 && !e->search.done)
-		e->search.asked = true;
+		e->search.forced = true;
 	else
 		e->stop = stop;
 }
@@ -261,8 +261,8 @@ int sl__embedding_stretch(const struct sl_embedding *e, double left_ms)
 {
 	const struct sl_params *p = &e->params;
 	int64_t k = sl_embedding_step_until(p, e->iteration) - e->iteration;
-	if (e->look_at > e->iteration && e->look_at - e->iteration < k)
-		k = e->look_at - e->iteration;
+	if (e->check_at > e->iteration && e->check_at - e->iteration < k)
+		k = e->check_at - e->iteration;
 	if (p->trace_interval > 0 && p->trace_interval - e->iteration % p->trace_interval < k)
 		k = p->trace_interval - e->iteration % p->trace_interval;
 	double fit = e->seconds_per_iteration > 0 ? left_ms * 1e-3 / e->seconds_per_iteration : 1;
@@ -328,8 +328,8 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 			code = start_spectral(e, left_ms, err);
 		else if (e->iteration >= e->params.iterations)
 			sl__embedding_plan_end(e);
-		else if (sl__embedding_look_due(e))
-			code = sl__embedding_look(e, err);
+		else if (sl__embedding_check_due(e))
+			code = sl__embedding_check(e, err);
 		else if (sl__embedding_scale_due(e))
 			code = sl__embedding_scale_step(e, err);
 		else
@@ -376,10 +376,10 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 struct state_header {
 	uint32_t magic, n;
 	uint64_t m, device_bytes;
-	struct sl_params params, asked;
+	struct sl_params params, requested;
 	int32_t iteration, trace_count, best_iteration, stop;
-	int32_t grows, early_grows, look_at, most;
-	double seconds, best_kl, plan_kl, look_kl;
+	int32_t grows, early_grows, check_at, most;
+	double seconds, best_kl, plan_kl, check_kl;
 	struct sl__scale_search search;
 	char engine[16];
 };
@@ -393,16 +393,16 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	h.m = e->affinities->m;
 	h.device_bytes = e->device ? e->engine->state_bytes(e->device) : 0;
 	h.params = e->params;
-	h.asked = e->asked;
+	h.requested = e->requested;
 	h.iteration = e->iteration;
 	h.trace_count = e->trace_count;
 	h.best_iteration = e->best_iteration;
 	h.stop = e->stop;
 	h.grows = e->grows;
 	h.early_grows = e->early_grows;
-	h.look_at = e->look_at;
-	h.most = e->most;
-	h.look_kl = e->look_kl;
+	h.check_at = e->check_at;
+	h.most = e->most_iterations;
+	h.check_kl = e->check_kl;
 	h.seconds = e->seconds;
 	h.best_kl = e->best_kl;
 	h.plan_kl = e->plan_kl;
@@ -463,12 +463,12 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	e->trace = trace;
 	e->trace_count = e->trace_room = h.trace_count;
 	e->params = h.params;
-	e->asked = h.asked;
+	e->requested = h.requested;
 	e->grows = h.grows;
 	e->early_grows = h.early_grows;
-	e->look_at = h.look_at;
-	e->most = h.most;
-	e->look_kl = h.look_kl;
+	e->check_at = h.check_at;
+	e->most_iterations = h.most;
+	e->check_kl = h.check_kl;
 	e->iteration = h.iteration;
 	e->best_iteration = h.best_iteration;
 	e->stop = (enum sl_stop)h.stop;

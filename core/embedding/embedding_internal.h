@@ -12,7 +12,7 @@ struct sl_affinities;
 /* The search for the scale of the layout that has the least KL divergence (scale.c). Scales are relative to
  * the layout before the search, as logarithms to base sqrt(2). */
 struct sl__scale_search {
-	int32_t asked;                   /* 1: the search begins at once, because a stop rule found the layout at rest */
+	int32_t forced;                   /* 1: the search begins at once, because a stop rule found the layout at rest */
 	int32_t done;                    /* 1: the search has ended */
 	int32_t count;                   /* scales that were measured */
 	int32_t unused;
@@ -27,13 +27,13 @@ struct sl_embedding {
 	struct sl_device_graph *graph;          /* borrowed from the caller */
 	struct sl_device_embedding *device;     /* owned; NULL if no node is embedded, and while spectral computes */
 	struct sl_spectral *spectral;           /* owned; NULL once the initial layout exists */
-	struct sl_params asked;                 /* as requested, with "auto" */
+	struct sl_params requested;                 /* as requested, with "auto" */
 	struct sl_params params;                /* with numbers; iterations: those of the present plan */
 	bool grows, early_grows;                /* whether the plan, or its early exaggeration, may be extended */
-	int most;                               /* the most iterations to which the plan is extended */
+	int most_iterations;                               /* the most iterations to which the plan is extended */
 	double plan_kl;                         /* KL at the end of the plan before this one; NaN in the first */
-	int look_at;                            /* iteration of the next check of KL (growth.c); INT_MAX: none */
-	double look_kl;                         /* KL at the last check; NaN: there was none in this phase */
+	int check_at;                            /* iteration of the next check of KL (growth.c); INT_MAX: none */
+	double check_kl;                         /* KL at the last check; NaN: there was none in this phase */
 	struct sl_trace_point *trace;           /* owned */
 	int trace_count, trace_room;
 	float *layout;                          /* owned, [n * dims], for snapshots */
@@ -46,12 +46,12 @@ struct sl_embedding {
 	struct sl__scale_search search;
 };
 
-/* Starts the first plan, if e->asked has "auto" iterations (growth.c). */
+/* Starts the first plan, if e->requested has "auto" iterations (growth.c). */
 void sl__embedding_growth_begin(struct sl_embedding *e);
 /* look_due: true if KL is to be checked before the next iteration. look: checks it, and sets how long this phase
  * lasts. */
-bool sl__embedding_look_due(const struct sl_embedding *e);
-int sl__embedding_look(struct sl_embedding *e, struct sl_error *err);
+bool sl__embedding_check_due(const struct sl_embedding *e);
+int sl__embedding_check(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_tenth_beyond(int iteration);
 /* At the end of the plan: extends it if KL fell enough, else ends the run. */
 void sl__embedding_plan_end(struct sl_embedding *e);

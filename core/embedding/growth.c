@@ -30,34 +30,34 @@ static int tenth_before(int iteration)
 }
 
 /* Plans two checks before the search; the first only gives the second a value to compare with. */
-static void look_before_search(struct sl_embedding *e)
+static void plan_checks(struct sl_embedding *e)
 {
 	const struct sl_params *p = &e->params;
 	int due = sl__embedding_scale_at(p), first = tenth_before(due);
-	e->look_kl = NAN;
-	e->look_at = !(p->rescale > 0) || e->search.done ? INT_MAX :
+	e->check_kl = NAN;
+	e->check_at = !(p->rescale > 0) || e->search.done ? INT_MAX :
 		     first > p->exaggeration_iterations ? first : due;
 }
 
 void sl__embedding_growth_begin(struct sl_embedding *e)
 {
-	const struct sl_params *asked = &e->asked;
-	e->most = sl_params_iterations_most(asked, e->affinities->n);
-	e->grows = e->most > e->params.iterations;
-	e->early_grows = e->grows && asked->exaggeration_iterations < 0 && e->params.exaggeration_iterations > 0 &&
+	const struct sl_params *requested = &e->requested;
+	e->most_iterations = sl_params_iterations_most(requested, e->affinities->n);
+	e->grows = e->most_iterations > e->params.iterations;
+	e->early_grows = e->grows && requested->exaggeration_iterations < 0 && e->params.exaggeration_iterations > 0 &&
 			 e->iteration < e->params.exaggeration_iterations;
 	e->plan_kl = NAN;
-	e->look_kl = NAN;
-	e->look_at = INT_MAX;
+	e->check_kl = NAN;
+	e->check_at = INT_MAX;
 	if (e->early_grows && tenth_before(e->params.exaggeration_iterations) > e->iteration)
-		e->look_at = tenth_before(e->params.exaggeration_iterations);
+		e->check_at = tenth_before(e->params.exaggeration_iterations);
 	else if (e->grows)
-		look_before_search(e);
+		plan_checks(e);
 }
 
-bool sl__embedding_look_due(const struct sl_embedding *e)
+bool sl__embedding_check_due(const struct sl_embedding *e)
 {
-	return e->device && e->grows && !e->search.count && e->iteration >= e->look_at &&
+	return e->device && e->grows && !e->search.count && e->iteration >= e->check_at &&
 	       e->iteration < e->params.iterations;
 }
 
@@ -77,45 +77,45 @@ static void look_early(struct sl_embedding *e, double kl, double before)
 	struct sl_params *p = &e->params;
 	int end = p->exaggeration_iterations;
 	if (e->iteration < end) {
-		e->look_at = end;
+		e->check_at = end;
 		return;
 	}
 	int longer = sl__embedding_tenth_beyond(end) - end;
-	bool room = end + longer <= EARLY_MOST && p->iterations + longer <= e->most;
+	bool room = end + longer <= EARLY_MOST && p->iterations + longer <= e->most_iterations;
 	if (room && has_fallen(kl, before, sl_params_early_tolerance(e->affinities->n))) {
 		p->exaggeration_iterations += longer;
 		p->iterations += longer;
-		e->look_at = p->exaggeration_iterations;
+		e->check_at = p->exaggeration_iterations;
 		return;
 	}
 	e->early_grows = false;
-	look_before_search(e);
+	plan_checks(e);
 }
 
 static void look_late(struct sl_embedding *e, double kl, double before)
 {
 	struct sl_params *p = &e->params;
-	int due = sl__embedding_scale_at(p), most = (int)(p->rescale * e->most);
+	int due = sl__embedding_scale_at(p), most = (int)(p->rescale * e->most_iterations);
 	if (e->iteration < due) {
-		e->look_at = due;
+		e->check_at = due;
 	} else if (e->iteration < most && (has_fallen(kl, before, tolerance(e)) || isnan(before))) {
 		int next = sl__embedding_tenth_beyond(e->iteration);
-		e->look_at = next < most ? next : most;
-		p->iterations = (int)ceil(e->look_at / p->rescale);
+		e->check_at = next < most ? next : most;
+		p->iterations = (int)ceil(e->check_at / p->rescale);
 	} else {
-		e->look_at = INT_MAX;
+		e->check_at = INT_MAX;
 	}
 }
 
-int sl__embedding_look(struct sl_embedding *e, struct sl_error *err)
+int sl__embedding_check(struct sl_embedding *e, struct sl_error *err)
 {
 	struct sl_measure m;
-	double began = sl__embedding_now(), before = e->look_kl;
+	double began = sl__embedding_now(), before = e->check_kl;
 	int code = e->engine->measure(e->device, &m, err);
 	e->seconds += sl__embedding_now() - began;
 	if (code)
 		return code;
-	e->look_kl = m.kl;
+	e->check_kl = m.kl;
 	if (e->early_grows) {
 		look_early(e, m.kl, before);
 	} else {
@@ -128,7 +128,7 @@ int sl__embedding_look(struct sl_embedding *e, struct sl_error *err)
 void sl__embedding_plan_end(struct sl_embedding *e)
 {
 	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
-	if (!e->grows || e->iteration >= e->most) {
+	if (!e->grows || e->iteration >= e->most_iterations) {
 		e->stop = SL_STOP_ITERATIONS;
 	} else if (!isfinite(kl) || !(isnan(before) || has_fallen(kl, before, tolerance(e)))) {
 		e->stop = SL_STOP_KL;

@@ -39,7 +39,7 @@ bool sl__embedding_scale_due(const struct sl_embedding *e)
 	const struct sl_params *p = &e->params;
 	if (!e->device || e->search.done || !(p->rescale > 0) || e->iteration >= p->iterations)
 		return false;
-	return e->iteration >= sl__embedding_scale_at(p) || e->search.asked ||
+	return e->iteration >= sl__embedding_scale_at(p) || e->search.forced ||
 	       (p->max_seconds > 0 && !sl__embedding_early(e) && e->seconds >= p->rescale * p->max_seconds);
 }
 
