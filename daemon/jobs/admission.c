@@ -1,4 +1,4 @@
-/* Admission: which waiting job gets a place on which device, and giving the place up. Loop thread. */
+/* Admission: decides which waiting job gets a place on which device, and ends the use of places. Loop thread. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-#define PATIENCE_MS 5000  /* that the first of a line waits for memory before others are held back for it */
-#define SMALL_PART 16     /* one part in so many of host memory is for small jobs alone */
-#define LOOK_AHEAD 1000   /* jobs of a line whose times are looked up; those behind are taken to be like them */
+#define PATIENCE_MS 5000  /* the first job of a line waits so long for memory before others are held back for it */
+#define SMALL_PART 16     /* 1 / SMALL_PART of host memory is reserved for small jobs */
+#define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
 
-/* Gives the place up. */
+/* Ends the job's use of its place. */
 void sl__job_release_place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
@@ -66,7 +66,7 @@ void sl__job_leave_line(struct sl_job *job)
 	sl_backlog_remove(&job->engine->line[sl__job_small(job)], &job->waiting);
 }
 
-/* Has an engine's first large job lacked memory for so long that others must leave it some? */
+/* True if the engine's first large job has lacked memory for so long that others must leave memory for it. */
 static bool short_for_long(const struct sl_jobs *j, const struct sl_server_engine *e)
 {
 	return e->short_ms && uv_now(j->d->loop) - e->short_ms >= PATIENCE_MS;
@@ -80,8 +80,8 @@ static bool any_short_for_long(const struct sl_jobs *j)
 	return false;
 }
 
-/* Of host memory, a part is kept for small jobs; they have to do with that part when a large one has waited for
- * long. */
+/* The host memory that is free for the next job. A part is reserved for small jobs; they get only that part if a large
+ * job has waited for long. */
 static uint64_t free_bytes(const struct sl_jobs *j, int small)
 {
 	uint64_t part = j->memory_bytes / SMALL_PART, used = j->used_bytes + (small ? 0 : part);
@@ -90,8 +90,8 @@ static uint64_t free_bytes(const struct sl_jobs *j, int small)
 	return small && any_short_for_long(j) && own < left ? own : left;
 }
 
-/* The first of a line comes in whatever it takes when nothing else runs; on a device of its own, when the host has the
- * memory that it needs. */
+/* True if the first job of a line may start whatever memory it needs: if no other job runs, or if its device is idle
+ * and the host has enough memory. */
 static bool first_may_pass(const struct sl_jobs *j, const struct sl_server_engine *e, const struct sl_server_device *d,
 			   int small)
 {
@@ -125,7 +125,7 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 			return;
 		if (!small && sl__share_next(j, e, &chosen)) {
 			if (!chosen)
-				return;  /* the users or projects of all that wait have all places that one may have */
+				return;  /* the users or projects of all waiting jobs have all places that they may have */
 			sl_backlog_first(&e->line[0], chosen);
 		}
 		w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
@@ -169,7 +169,8 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of the job's line. It is looked at once a turn of the loop, since a list of jobs asks for each of them. */
+/* The waiting times of the job's line. They are computed at most once in a turn of the loop, because a list of jobs
+ * needs them for each job. */
 static const struct sl__line_view *view_line(const struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
@@ -194,8 +195,8 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 	return v;
 }
 
-/* Seconds until a place is free for a job that waits in line: those that run share the device, and one after the
- * other ends. */
+/* Seconds until a place becomes free for a job in line, if the running jobs share the device and end one after the
+ * other. */
 static double until_place(const struct sl_job *job)
 {
 	const struct sl__line_view *v = view_line(job);

@@ -6,19 +6,19 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-#define PATIENCE_MS 15000  /* longer than the data base waits for others */
+#define PATIENCE_MS 15000  /* longer than the data base waits for a lock */
 #define CANCEL_PATIENCE_MS 30000
 
 static const char *const members[] = {"paused", "cancelled", "stop", "priority", "name", NULL};
 
 struct change {
-	struct sl_work work;  /* with the parameters as they are to be */
+	struct sl_work work;  /* with the new parameters */
 	int64_t priority;
 	bool paused, cancelled, stop;
 	const char *name;  /* borrowed from the body, or NULL */
 };
 
-/* Asking twice does no harm, so there is nothing to be confused with. */
+/* Reads "cancelled". It is allowed in any state, because a second request to cancel changes nothing. */
 static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *err)
 {
 	int code = sl_json_bool(body, "cancelled", cancelled, err);
@@ -31,7 +31,7 @@ static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *
 	return code;
 }
 
-/* Only what has a layout can end with it. */
+/* Reads "stop". Only a job that has a layout can end with it. */
 static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, struct sl_error *err)
 {
 	int code = sl_json_bool(body, "stop", stop, err);
@@ -57,7 +57,7 @@ static int cannot_change(const struct sl_param_info *info, struct sl_error *err)
 			      "job.", info->name);
 }
 
-/* One parameter into the work. */
+/* Reads one parameter into the work. */
 static int read_param(struct sl_work *w, const struct sl_param_info *info, const json_t *value, struct sl_error *err)
 {
 	if (!w->method->steer)
@@ -115,8 +115,8 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	return code ? code : check_params(job, c, err);
 }
 
-/* What is acknowledged is in the record. Another request may have asked for the contrary since: then there is nothing
- * to wait for but the record. */
+/* True if the record contains the change, so that it may be acknowledged. If a later request has asked for the
+ * opposite, only the record matters. */
 static bool is_recorded(const struct sl_job *job)
 {
 	return !job->saves && job->stage != SL_STAGE_SAVING;
@@ -142,7 +142,7 @@ static void cancel(struct sl_job *job, struct sl_request *r)
 
 static void stop(struct sl_job *job, struct sl_request *r)
 {
-	job->stop = job->bound_for;  /* on its way to another device: there, if this one has let it go already */
+	job->stop = job->bound_for;  /* during a move: the new device stops it, if the old one has released it already */
 	if (job->stage == SL_STAGE_DEVICE && sl_device_finish(job->device->thread, job->key))
 		sl_reply_problem(r, SL_NOMEM, "Out of memory for stopping a job.");
 	else
@@ -152,7 +152,7 @@ static void stop(struct sl_job *job, struct sl_request *r)
 static void record(struct sl_job *job, enum sl_job_state state)
 {
 	struct sl_error err;
-	job->changed = true;  /* if its end is being recorded, it is recorded once more */
+	job->changed = true;  /* if its end is being recorded now, it is recorded again */
 	if (sl__job_ended(job) || job->stage == SL_STAGE_SAVING || !sl__job_save(job, state, NULL))
 		return;
 	sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
@@ -200,7 +200,7 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 
 /* ---- deletion -------------------------------------------------------------------------- */
 
-/* The reply comes when it is gone for good. */
+/* Replies when the removal is safe on disk. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r)
 {
 	if (!sl__job_ended(job)) {

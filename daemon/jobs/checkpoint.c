@@ -1,4 +1,4 @@
-/* Checkpoints of running jobs: asked from the device, written on the pool, then recorded. Loop thread. */
+/* Checkpoints of running jobs: requested from the device, written by the pool, then recorded. Loop thread. */
 #include <stdlib.h>
 
 #include "daemon/jobs/jobs_internal.h"

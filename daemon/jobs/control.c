@@ -21,7 +21,7 @@ void sl__job_note(struct sl_job *job, const char *format, ...)
 	json_array_append_new(job->notes, json_string(text));
 }
 
-/* Are the neighbours that it needs there? If not it waits for them, without a place, or fails. */
+/* True if the neighbours that the job needs are known. Otherwise it waits for them, without a place, or fails. */
 static bool neighbours_ready(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
@@ -53,7 +53,7 @@ void sl__job_enqueue(struct sl_job *job)
 	sl__jobs_pump(j);
 }
 
-/* A search has ended: those that waited for it go on, or wait for the next, larger one. */
+/* A search has ended: the jobs that waited for it continue, or wait for the next, larger search. */
 void sl__jobs_on_search(void *arg, const char *graph)
 {
 	struct sl_jobs *j = arg;
@@ -141,14 +141,14 @@ void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 		sl_device_steer(job->device->thread, job->key, params, work->method->params_bytes);
 }
 
-/* The affinities count when they are not there yet: 8 bytes an entry, and as much again twice while they are made. */
+/* Affinities that must still be made take 8 bytes an entry, and three times as much while they are made. */
 uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries)
 {
 	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
 	return 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
 }
 
-/* Each point looks at three times its perplexity; about a third of its neighbours do not look back. */
+/* Each point has 3 * perplexity neighbours; for about a third of them the point is not among their neighbours. */
 uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *g)
 {
 	if (g->kind == SL_KIND_GRAPH)

@@ -1,4 +1,4 @@
-/* Messages of the devices about jobs: started, progress, snapshots, ends, losses. Loop thread. */
+/* Handles the devices' events of jobs: started, progress, snapshots, ends, losses. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void take_status(struct sl_job *job, const struct sl_device_event *e)
 	sl__share_charge(job, e->slice_seconds);
 }
 
-/* New points at the end; `whole`: in place of all. */
+/* Appends the new points to the trace; `whole`: replaces it. */
 static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole)
 {
 	if (whole) {
@@ -40,7 +40,7 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 		int room = count > 2 * job->trace_room ? count : 2 * job->trace_room;
 		struct sl_trace_point *grown = realloc(job->trace, (size_t)room * sizeof *grown);
 		if (!grown)
-			return;  /* a hole until the end, when the whole trace comes */
+			return;  /* no memory: these points are missing until the end, when the whole trace comes */
 		job->trace = grown;
 		job->trace_room = room;
 	}
@@ -48,7 +48,7 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 	job->trace_count = count;
 }
 
-/* Device memory was short while others had it: wait until they are through. */
+/* Device memory was short because other jobs used it: waits until they have ended. */
 static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
@@ -61,7 +61,7 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 	return true;
 }
 
-/* The device failed under it: from the last checkpoint on when there is a device again. */
+/* The device failed: the job continues from its last checkpoint when there is a device again. */
 static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
@@ -70,7 +70,7 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	sl__move_over(job);
 	job->alone = job->alone || e->suspect;
 	sl_watch_lost(&job->watch);
-	job->checkpointing = writing;  /* one that was asked for will not come */
+	job->checkpointing = writing;  /* a requested checkpoint will not come */
 	job->status.iteration = job->carried ? job->carried_status.iteration : job->has_checkpoint ?
 				job->checkpoint_iteration : 0;
 	job->status.seconds = job->carried ? job->carried_status.seconds : job->has_checkpoint ?

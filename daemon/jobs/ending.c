@@ -1,4 +1,4 @@
-/* The end of a job: its result is written, its end is recorded, and then clients are told. Loop thread. */
+/* The end of a job: writes its result, records its end, and then notifies clients. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ struct saving {
 
 static void proceed(struct sl_job *job);
 
-/* Which finished jobs are kept: as many, and as long, as the configuration says; the oldest go. keep: not this one,
- * which has just ended; then only their number counts, so that the end of one job does not look at all. */
+/* Deletes the oldest finished jobs beyond the number and age of the configuration. keep: a job that has just ended,
+ * which is not deleted; then only the number counts, so that the end of a job does not go through all jobs. */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 {
 	const struct sl_config *c = &j->d->config;
@@ -33,7 +33,7 @@ void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 		if (excess <= 0 && oldest_ms <= 0)
 			return;
 		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
-			continue;  /* a younger one may have ended before it */
+			continue;  /* a younger job may have ended before this one */
 		excess--;
 		sl__job_delete(job, NULL, NULL);
 	}
@@ -46,14 +46,14 @@ static void drop_result(struct sl_job *job)
 	sl_method_result_finish(&job->result);
 }
 
-/* What is in the record is what is told. The last layout goes to those who watch. */
+/* Publishes the end, which is in the record now, and sends the last layout to readers. */
 static void ended(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	drop_result(job);
 	sl__job_set_state(job, job->end);
 	sl_watch_pump(&job->watch);
-	free(job->trace);  /* from now on it is read from the file */
+	free(job->trace);  /* it is read from the file from now on */
 	job->trace = NULL;
 	job->trace_count = job->trace_room = 0;
 	if (job->has_checkpoint || job->has_initial || job->work.start || job->checkpointing)
@@ -69,7 +69,7 @@ static void ended(struct sl_job *job)
 	sl__jobs_retain(j, job);
 }
 
-/* Nothing of it is told before it is on the disk. */
+/* The end is published only after it is on disk. */
 static void recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct sl_job *job = arg;
@@ -97,7 +97,7 @@ static void save_result(void *arg)
 						   &s->err);
 }
 
-/* On a full disk it waits until there is room. Of a cancelled job the layout is no promise. */
+/* On a full disk a finished job waits for space. A cancelled job ends without the layout if it could not be written. */
 static void result_saved(void *arg)
 {
 	struct saving *s = arg;
@@ -119,7 +119,7 @@ static void result_saved(void *arg)
 	sl__works_done(j);
 }
 
-/* The next step: the result, if there is one that is not written yet, then the record. */
+/* Does the next step: writes the result, if there is one that is not written yet, then the record. */
 static void proceed(struct sl_job *job)
 {
 	bool result = job->last || job->result.count;
@@ -128,7 +128,7 @@ static void proceed(struct sl_job *job)
 	job->changed = false;
 	if (s) {
 		s->job = sl__job_ref(job);
-		job->has_layout = job->last;  /* in the record that goes with it */
+		job->has_layout = job->last;  /* for the record in the seal */
 		job->has_results = job->result.count > 0;
 		s->record = sl__job_record(job, job->end, NULL);
 		job->jobs->works++;
@@ -139,7 +139,7 @@ static void proceed(struct sl_job *job)
 	}
 }
 
-/* layout: the last one, borrowed, or NULL. */
+/* layout: the last layout, borrowed, or NULL. */
 void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout)
 {
 	sl__move_over(job);
@@ -151,7 +151,8 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 		sl_metric_observe(job->jobs->metric_iterating, job->status.seconds);
 	sl_layout_unref(job->last);
 	job->last = layout ? sl_layout_ref(layout) : NULL;
-	sl_watch_end(&job->watch, state == SL_JOB_DONE ? layout : NULL);  /* the record has the number of the last frame */
+	/* before the record is made, which contains the number of the last frame */
+	sl_watch_end(&job->watch, state == SL_JOB_DONE ? layout : NULL);
 	proceed(job);
 }
 
@@ -163,7 +164,7 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err)
 	sl__job_end(job, SL_JOB_FAILED, NULL);
 }
 
-/* ---- what could not be recorded ------------------------------------------------------------ */
+/* ---- failed writes ------------------------------------------------------------------------- */
 
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
 {
@@ -194,7 +195,7 @@ static void forget_unsaved(struct sl_job *job)
 
 void sl__jobs_save_again(struct sl_jobs *j)
 {
-	for (size_t left = j->unsaved.count; left; left--) {  /* what fails again is appended */
+	for (size_t left = j->unsaved.count; left; left--) {  /* a write that fails again is appended */
 		struct sl_job *job = sl__job_ref(SL_LIST_FIRST(struct sl_job, &j->unsaved, again));
 		forget_unsaved(job);
 		if (job->stage == SL_STAGE_SAVING) {

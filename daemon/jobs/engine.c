@@ -1,16 +1,16 @@
 /* Chooses the engine of a job, also after a restart without the job's former engine. Loop thread.
  *
  * A checkpoint of t-SNE belongs to an engine: a job that moves to another engine starts again, and its notes say so.
- * The states of other methods do not depend on the engine (core/method/method.h): these jobs go on. */
+ * The states of other methods do not depend on the engine (core/method/method.h): these jobs continue. */
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 
-void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_engine *engine)
+void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine)
 {
-	job->asked = asked;
+	job->requested = requested;
 	job->engine = engine;
 	if (engine->devices)
 		memcpy(job->device_id, engine->device[0].id, sizeof job->device_id);
@@ -33,17 +33,17 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 	sl__job_remove_files(job, kinds);
 }
 
-/* To the engine that jobs get when they do not say otherwise. */
+/* Moves the job to the default engine. */
 static void move(struct sl_job *job, const struct sl_server_engine *from, const char *why)
 {
 	struct sl_server_engine *to = job->jobs->engines->preferred;
 	char text[400];
-	sl__job_set_engine(job, job->asked, to);
+	sl__job_set_engine(job, job->requested, to);
 	if (job->has_checkpoint && !sl__on_points(job->work.method)) {
 		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
 			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);
-	} else if (strcmp(job->asked, SL_ENGINE_AUTO)) {
+	} else if (strcmp(job->requested, SL_ENGINE_AUTO)) {
 		sl__job_note(job, "Engine %s, which was asked for, is not usable (%.250s); %s computes the job.",
 			     from->name, why, to->name);
 	}
@@ -52,10 +52,10 @@ static void move(struct sl_job *job, const struct sl_server_engine *from, const 
 void sl__job_take_up_engine(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_server_engine *e = sl_engines_find(j->engines, job->asked);
+	struct sl_server_engine *e = sl_engines_find(j->engines, job->requested);
 	struct sl_server_engine *ran = job->has_checkpoint ? sl_engines_of_device(j->engines, job->device_id) : NULL;
-	if (ran && !strcmp(job->asked, SL_ENGINE_AUTO))
-		e = ran;  /* where it can go on */
+	if (ran && !strcmp(job->requested, SL_ENGINE_AUTO))
+		e = ran;  /* there it can continue */
 	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
 	job->engine = e;
 	if (!e->offered)
@@ -63,15 +63,15 @@ void sl__job_take_up_engine(struct sl_job *job)
 	else if (problem)
 		move(job, e, problem->detail);
 	else if (!job->has_checkpoint)
-		sl__job_set_engine(job, job->asked, e);
+		sl__job_set_engine(job, job->requested, e);
 }
 
-/* Another engine if it has been computed before, else the end. */
+/* Gives the job another engine if it has been computed before; otherwise fails it. */
 static void engine_gone(struct sl_job *job, const struct sl_error *why)
 {
 	struct sl_error err;
 	struct sl_server_engine *from = job->engine;
-	if (from != job->jobs->engines->preferred && (job->started_ms || !strcmp(job->asked, SL_ENGINE_AUTO))) {
+	if (from != job->jobs->engines->preferred && (job->started_ms || !strcmp(job->requested, SL_ENGINE_AUTO))) {
 		move(job, from, why->detail);
 		sl__job_enqueue(job);
 		return;

@@ -17,10 +17,10 @@
 #include "daemon/store/sweep.h"
 #include "daemon/util/log.h"
 
-#define SHUTDOWN_MS 20000       /* the longest that checkpoints may take at the end */
+#define SHUTDOWN_MS 20000       /* time limit for checkpoints when the server stops */
 #define HEARTBEAT_S 15
 #define NEIGHBOURS_S 5          /* from one try to store neighbours to the next */
-/* Frames of a resumed job go on beyond any that a reader may have seen before the crash. */
+/* The sequence numbers of a resumed job's frames continue above all that a reader may have seen before the crash. */
 #define SEQUENCE_GAP 1000000u
 
 uint64_t sl__wall_ms(void)
@@ -53,7 +53,7 @@ static void on_tick(uv_timer_t *timer)
 	checkpoint_some(j);
 	sl__jobs_save_again(j);
 	sl_users_save_usage(j->d->users, false);
-	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
+	sl__jobs_pump(j);  /* a device may be due for another attempt, or memory may have become free */
 	sl__jobs_balance(j);
 	if (j->ticks % NEIGHBOURS_S == 0)
 		sl_graphs_store_again(j->d->graphs);
@@ -96,10 +96,10 @@ static void register_metrics(struct sl_jobs *j)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-/* A job that had not ended is queued again; its progress is that of its checkpoint. */
+/* Queues a job again that had not ended; its progress is that of its checkpoint. */
 static void take_up(struct sl_job *job)
 {
-	job->watch.sequence += SEQUENCE_GAP;  /* frames are not recorded; of one that ran, watchers may have any number */
+	job->watch.sequence += SEQUENCE_GAP;  /* the number of the last frame is not recorded while a job runs */
 	if (!job->has_checkpoint) {
 		job->status = (struct sl_status){.kl = NAN, .gradient_norm = NAN};
 	} else {
@@ -174,8 +174,8 @@ static bool is_transient(const char *kind)
 	return *k != NULL;
 }
 
-/* A job that has ended needs no checkpoint: a kill came before it was removed. An initial layout is written before the
- * job's record, with which it is promised: without one the job was never acknowledged, unless records were lost. */
+/* The checkpoint of a job that has ended is removed: a kill came before its removal. An initial layout is written
+ * before the job's record: without a record the job was never acknowledged, unless records were lost. */
 static enum sl_fate fate(void *arg, const char *id, const char *kind)
 {
 	struct sl_jobs *j = arg;
@@ -198,7 +198,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
 	j->memory_bytes = sl_host_memory() / 4 * 3;
-	j->rota.budget = sl_host_memory() / 2;
+	j->fair_queue.budget = sl_host_memory() / 2;
 	if (asprintf(&j->folder, "%s/jobs", j->d->state_dir) < 0) {
 		j->folder = NULL;
 		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
@@ -265,7 +265,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	return 0;
 }
 
-/* Searches go on until the graphs close, which is later. */
+/* Ends the callbacks of graphs. Searches continue until the graphs are closed, which is later. */
 static void leave_graphs(struct sl_graphs *s)
 {
 	sl_graphs_on_delete(s, NULL, NULL);
@@ -358,7 +358,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	sl__jobs_forget_unsaved(j);
 	sl_users_save_usage(j->d->users, true);
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
+		job->checkpoint_again = true;  /* a checkpoint in progress is older than this moment */
 	sl__jobs_shutdown_step(j);
 }
 

@@ -23,7 +23,7 @@
 #include "daemon/users/projects.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
-#include "daemon/jobs/queue/rota.h"
+#include "daemon/jobs/queue/fair_queue.h"
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096
@@ -93,7 +93,7 @@ struct sl_job {
 	int priority;
 	struct sl_work work;
 	json_t *input;       /* the request's `input`: a layout to compute from; NULL: the graph */
-	const char *asked;   /* the engine that was requested, one of sl_engine_words */
+	const char *requested;   /* the engine that was requested, one of sl_engine_words */
 	struct sl_server_engine *engine;  /* the engine that computes it */
 	char device_id[24];  /* its present or last device, or the most likely one; "cuda0" */
 	uint32_t nodes;
@@ -198,7 +198,7 @@ struct sl_jobs {
 	struct sl_list unsaved;              /* ending.c: jobs with a write that failed */
 	struct sl_list placements;           /* transform.c: placements of new points */
 	struct sl_list predictions;          /* results/predict.c: new points under models, samples of these */
-	struct sl_rota rota;                 /* the order in which placements and predictions compute */
+	struct sl_fair_queue fair_queue;                 /* the order in which placements and predictions compute */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* stopping the server */
@@ -336,7 +336,7 @@ void sl__placements_cancel(struct sl_jobs *j);  /* they end soon after */
 /* ---- engine.c --------------------------------------------------------------- */
 
 /* Sets the job's engine and its most likely device. */
-void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_engine *engine);
+void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine);
 /* When the server starts, chooses the engine of a job that had not ended: the requested engine, or the engine that
  * saved its checkpoint. If that is gone, the job gets the default engine and starts from the beginning. */
 void sl__job_take_up_engine(struct sl_job *job);

@@ -106,7 +106,7 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0));
 }
 
-/* All that are wanted, in their order. */
+/* All matching jobs, in the requested order. */
 static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q, const struct selection *s,
 			  size_t *count)
 {
@@ -121,7 +121,7 @@ static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q,
 			continue;
 		found[used++] = (struct found){place_of(job, s->order), job};
 		if (s->order == 0 && s->latest_first && used > (size_t)q->limit)
-			break;  /* they are in this order already */
+			break;  /* the list is in this order already */
 	}
 	if (found)
 		qsort(found, used, sizeof *found, s->latest_first ? latest_first : earliest_first);

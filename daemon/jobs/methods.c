@@ -26,7 +26,7 @@ json_t *sl__work_params_json(const struct sl_work *w)
 	return sl__record_json(w->method->params, params_of(w));
 }
 
-/* A parameter that another version knew and this one does not is passed over. */
+/* Ignores parameters of other versions that this version does not know. */
 static void read_tsne(struct sl_params *p, const json_t *object)
 {
 	struct sl_error ignored;
@@ -63,7 +63,7 @@ void sl__work_read(struct sl_work *w, const json_t *o)
 	w->degree = (uint32_t)json_integer_value(json_object_get(o, "degree"));
 }
 
-/* As forecasts want it. */
+/* The argument d of a method's forecasts: columns of points, or entries of a node. */
 static uint32_t width(const struct sl_work *w)
 {
 	return sl__on_edges(w) ? w->degree : w->columns;
@@ -85,7 +85,7 @@ bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *eng
 	       w->method->helped(engine->functions, &w->values, sl__on_edges(w));
 }
 
-/* Of another method than t-SNE. */
+/* Host memory of a run of a method other than t-SNE. */
 static uint64_t own_bytes(const struct sl_work *w)
 {
 	if (sl__on_edges(w) && w->method->edges_bytes)

@@ -55,7 +55,7 @@ static json_t *quality_json(const struct measurement *m)
 	return o;
 }
 
-/* err: NULL when it has been measured. */
+/* Answers all requests that wait for the measurement. err: NULL if it has succeeded. */
 static void answer(struct measurement *m, const struct sl_error *err)
 {
 	struct sl_job *job = m->job;
@@ -103,7 +103,7 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	sl__works_done(j);
 }
 
-/* True: it is told when it is on the disk. */
+/* Records the result. True: the requests are answered when it is on disk. */
 static bool record(struct measurement *m)
 {
 	struct sl_job *job = m->job;
@@ -119,7 +119,7 @@ static bool record(struct measurement *m)
 	return false;
 }
 
-/* It has ended, well or not. */
+/* The measurement has ended or failed. */
 static void finish(struct measurement *m)
 {
 	struct sl_job *job = m->job;
@@ -139,7 +139,7 @@ static void finish(struct measurement *m)
 	sl__works_done(j);
 }
 
-/* Between two steps. */
+/* True between two steps if the measurement was cancelled. */
 static bool give_up(struct measurement *m)
 {
 	if (!m->cancel)
@@ -161,7 +161,7 @@ static void fail(struct measurement *m, const struct sl_error *err)
 static void measure(void *arg)
 {
 	struct measurement *m = arg;
-	const struct sl_job *job = m->job;  /* what is read of it does not change any more */
+	const struct sl_job *job = m->job;  /* the fields that are read do not change any more */
 	struct timespec began, ended;
 	float *y = NULL;
 	clock_gettime(CLOCK_MONOTONIC, &began);
@@ -188,7 +188,7 @@ static void measured(void *arg)
 	finish(arg);
 }
 
-/* ---- what it needs, step by step ---------------------------------------------------------- */
+/* ---- acquiring its inputs, one after the other -------------------------------------------- */
 
 static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_error *err)
 {
@@ -242,7 +242,7 @@ static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *
 		fail(m, &problem);
 }
 
-/* What making P takes, where it is not there. */
+/* The memory for making P, if it is not in memory. */
 static uint64_t memory(const struct measurement *m)
 {
 	const struct sl_job *job = m->job;
@@ -254,7 +254,7 @@ static uint64_t memory(const struct measurement *m)
 	return sl__job_host_bytes(&job->work.params, job->nodes, sl__job_entries(&job->work.params, g));
 }
 
-/* Is there the memory for it? Where no job computes, it comes in whatever it takes. */
+/* Books the memory of the measurement. If no job computes, it may start whatever memory it needs. */
 static bool book(struct measurement *m)
 {
 	struct sl_jobs *j = m->job->jobs;
@@ -266,7 +266,7 @@ static bool book(struct measurement *m)
 	return m->bytes == 0 || j->used_bytes <= j->memory_bytes || j->active == 0;
 }
 
-/* Starts the first of the line, unless it is under way. */
+/* Starts the first measurement in line, unless it is running. */
 void sl__measurements_pump(struct sl_jobs *j)
 {
 	struct measurement *m = SL_LIST_FIRST(struct measurement, &j->measurements, link);
@@ -297,7 +297,7 @@ void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job)
 		if (job && m->job != job)
 			continue;
 		__atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
-		answer(m, &err);  /* what is under way ends soon; nobody needs to wait for that */
+		answer(m, &err);  /* a running measurement ends soon, and the requests need not wait for that */
 	}
 	struct measurement *m = SL_LIST_FIRST(struct measurement, &j->measurements, link);
 	while (m) {
@@ -307,7 +307,7 @@ void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job)
 		}
 		m->code = SL_CANCELLED;
 		finish(m);
-		m = SL_LIST_FIRST(struct measurement, &j->measurements, link);  /* others may have gone, or come in */
+		m = SL_LIST_FIRST(struct measurement, &j->measurements, link);  /* answering may have changed the list */
 	}
 }
 

@@ -81,8 +81,8 @@ static int list_from_json(void *record, const struct sl_param_info *info, const 
 	return sl_param_set_list(info, record, values, count, err);
 }
 
-/* What sl_param_set() makes of a value that is neither a number nor a list: text only where a word is due; it is quoted
- * in the message otherwise, and so refused. */
+/* The text for sl_param_set() of a value that is neither a number nor a list. If the parameter takes no words, the text
+ * is quoted, so that sl_param_set() refuses it. */
 static const char *text_of(const struct sl_param_info *info, const json_t *value, char quoted[72])
 {
 	const char *text = json_string_value(value);
@@ -141,7 +141,7 @@ int sl__unknown_member(const struct sl_param_table *table, const char *key, cons
 	return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\".", key);
 }
 
-/* ---- what clients see ------------------------------------------------------------ */
+/* ---- replies to clients ---------------------------------------------------------- */
 
 static double speed(const struct sl_job *job)
 {
@@ -155,7 +155,7 @@ int sl__job_iterations(const struct sl_job *job)
 	if (!sl__on_points(job->work.method) && job->work.params.iterations)
 		return job->work.params.iterations;
 	if (sl__needs_edges(job->work.method) && job->state == SL_JOB_DONE && s->iteration)
-		return s->iteration;  /* a run ends by its time */
+		return s->iteration;  /* the run ends at a time of the model, not after a number of steps */
 	return s->iterations > s->iteration ? s->iterations : s->iteration;
 }
 
@@ -163,7 +163,7 @@ static double eta(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
 	double over = sl__on_points(job->work.method) ? sl__job_forecast(job) - job->status.seconds : 0;
-	/* it ends when nothing changes any more, most often */
+	/* most runs end earlier, when nothing changes any more */
 	if (sl__on_points(job->work.method) && !sl__needs_edges(job->work.method))
 		return job->state == SL_JOB_RUNNING && over > 0 ? over : NAN;
 	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;
@@ -191,7 +191,7 @@ json_t *sl__job_progress_json(const struct sl_job *job)
 	return object;
 }
 
-/* What is in force where parameters say "auto"; null where nobody knows yet. */
+/* The values that "auto" stands for in this job; null: not known yet. */
 static json_t *resolved_json(const struct sl_job *job)
 {
 	static const char *const accuracies[] = {"draft", "normal", "fine"}, *const inits[] = {"random", "pca"};
@@ -238,7 +238,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "input", job->input ? json_incref(job->input) : json_null());
 	json_object_set_new(object, "state", json_string(sl__job_state_name[job->state]));
 	json_object_set_new(object, "priority", json_integer(job->priority));
-	json_object_set_new(object, "engine", json_string(job->asked));
+	json_object_set_new(object, "engine", json_string(job->requested));
 	json_object_set_new(object, "device", json_string(job->device_id));
 	json_object_set_new(object, "moves", json_integer(job->moves));
 	json_object_set_new(object, "created", sl_json_time(job->created_ms));
@@ -276,7 +276,7 @@ static json_t *corner_json(const float *corner, int dims)
 	return array;
 }
 
-/* The members that a point has whatever the method. */
+/* The members of a trace point that all methods have. */
 static json_t *point_json(const struct sl_job *job, const struct sl_trace_point *t)
 {
 	json_t *point = json_object();
@@ -311,7 +311,7 @@ json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *tr
 	return object;
 }
 
-/* ---- what the data base keeps ------------------------------------------------------ */
+/* ---- records in the data base ------------------------------------------------------ */
 
 json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 {
@@ -334,7 +334,7 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	if (job->project[0])
 		json_object_set_new(o, "project", json_string(job->project));
 	json_object_set_new(o, "priority", json_integer(job->priority));
-	json_object_set_new(o, "engine", json_string(job->asked));
+	json_object_set_new(o, "engine", json_string(job->requested));
 	json_object_set_new(o, "device", json_string(job->device_id));
 	if (job->moves)
 		json_object_set_new(o, "moves", json_integer(job->moves));
@@ -440,10 +440,10 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
 	job->moves = (int)int_of(o, "moves");
-	const char *asked = sl_engine_word(json_string_value(json_object_get(o, "engine")));
+	const char *requested = sl_engine_word(json_string_value(json_object_get(o, "engine")));
 	const char *device = json_string_value(json_object_get(o, "device"));
-	sl__job_set_engine(job, asked ? asked : SL_ENGINE_AUTO,
-			    sl_engines_find(j->engines, asked ? asked : SL_ENGINE_AUTO));
+	sl__job_set_engine(job, requested ? requested : SL_ENGINE_AUTO,
+			    sl_engines_find(j->engines, requested ? requested : SL_ENGINE_AUTO));
 	if (device)
 		snprintf(job->device_id, sizeof job->device_id, "%s", device);
 	job->work.method = method;

@@ -17,7 +17,7 @@
 #define PLACES_WANTED 2
 #define TELL_MS 100  /* between two messages to the devices about a user */
 
-/* Of a user, in all projects; of a project; of a user in one project, or in none. */
+/* Whose share an entry is: that of a user in all projects; of a project; of a user in one project, or in none. */
 enum whose { OF_USER, OF_PROJECT, OF_BOTH };
 
 struct sl_share {
@@ -26,9 +26,9 @@ struct sl_share {
 	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];
 	double used_s;            /* of device time, as of updated_ms */
 	uint64_t updated_ms;      /* loop time */
-	int places;               /* that large jobs have now */
-	int running;              /* places of all jobs */
-	uint64_t device_bytes;    /* that these take */
+	int places;               /* number of places that its large jobs have */
+	int running;              /* number of places that all its jobs have */
+	uint64_t device_bytes;    /* device memory of these jobs */
 	/* of a user in one project, where an engine has several devices: used of each, and not told to the others yet */
 	const struct sl_server_engine *engine;
 	double untold_ms[SL_GPUS_MAX];
@@ -204,7 +204,7 @@ static bool several_users(const struct sl_jobs *j)
 	return false;
 }
 
-/* What decides between two jobs of the line, the most important first; the smaller one is next. */
+/* The criteria by which two jobs of the line are compared, the most important first; the job with less is next. */
 struct rank {
 	double by[4];
 };
@@ -217,7 +217,8 @@ static bool goes_before(const struct rank *a, const struct rank *b)
 	return false;
 }
 
-/* Who has no place gets none of the device's time. With a second place no time is lost between two jobs. */
+/* The number of places, counted up to two. A user without a place gets no device time; a second place avoids a gap
+ * between two jobs. */
 static double places_of(const struct sl_job *job, enum whose whose)
 {
 	const struct sl_share *s = share_of_job(job, whose);
@@ -231,7 +232,7 @@ static struct rank rank_of(const struct sl_job *job)
 			      places_of(job, OF_USER), used_of_job(job, OF_BOTH)}};
 }
 
-/* The line is in the order of priorities, then of arrival; of users who have had the same, the first in line is
+/* The line is in the order of priorities, then of arrival; of users who have used the same time, the first in line is
  * next. */
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next)
 {
@@ -245,7 +246,7 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_wai
 		if (w->held)
 			continue;
 		if (!several && w == sl_backlog_head(line) && !several_users(j))
-			return false;  /* one user, as far as is known: the line as it is */
+			return false;  /* users are not known: the order of the line decides */
 		struct rank rank = rank_of(job);
 		if (goes_before(&rank, &least) && is_first_of_user(line, w) && !sl__share_is_full(job)) {
 			least = rank;

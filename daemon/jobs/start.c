@@ -14,13 +14,13 @@
 
 struct loading {
 	struct sl_job *job;  /* a reference */
-	struct sl_content *points;  /* a reference, when the initial layout comes from them; else NULL */
-	bool has_initial, has_checkpoint;  /* of the job, which changes while its files are read */
-	const void *carried;        /* of the job, which keeps it meanwhile: in place of a checkpoint */
+	struct sl_content *points;  /* a reference, if the initial layout is made from them; else NULL */
+	bool has_initial, has_checkpoint;  /* copies of the job's fields, which may change while its files are read */
+	const void *carried;        /* borrowed from the job: the state to load, instead of a checkpoint */
 	uint64_t carried_bytes;
 	float *init, *start;
-	struct sl_points *table;    /* of a method on points: the layout that it is computed from */
-	void *run;                  /* the same: what the device's thread goes on with */
+	struct sl_points *table;    /* method on points: the layout from which it is computed */
+	void *run;                  /* method on points: the run that the device's thread will advance */
 	void *checkpoint;
 	uint64_t bytes;
 	int init_code, checkpoint_code;
@@ -29,14 +29,14 @@ struct loading {
 
 static bool give_up(struct sl_job *job)
 {
-	if (job->jobs->stopping) {  /* its record says queued (or paused) still */
+	if (job->jobs->stopping) {  /* its record still has the state queued (or paused) */
 		sl__job_release_place(job);
 		job->stage = SL_STAGE_HELD;
 		if (job->carried)
 			sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, &job->carried_status);
 		return true;
 	}
-	if (job->cancel && !job->carried) {  /* one on its way to another device leaves its layout there */
+	if (job->cancel && !job->carried) {  /* a job that moves to another device ends there, with its layout */
 		sl__job_release_place(job);
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
 		sl__jobs_pump(job->jobs);
@@ -52,7 +52,7 @@ static void fail_and_pump(struct sl_job *job, const struct sl_error *err)
 	sl__jobs_pump(job->jobs);
 }
 
-/* P, or the neighbours that the device makes it of. */
+/* Adds P, or the neighbours from which the device makes P. */
 static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 {
 	add->graph = sl_affinity_key(job->affinity);
@@ -113,7 +113,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl_watch_pump(&job->watch);
 }
 
-/* Principal axes of the points. */
+/* Makes the initial layout from the principal axes of the points. */
 static int make_init(struct loading *l)
 {
 	const struct sl_points *p = l->points->points;
@@ -123,7 +123,7 @@ static int make_init(struct loading *l)
 	return sl_init_pca(p, l->job->work.params.dims, l->init, &l->init_err);
 }
 
-/* The layout as a table of points; takes it. */
+/* Makes a table of points from the layout, which it takes. */
 static int make_table(struct loading *l)
 {
 	const struct sl_work *w = &l->job->work;
@@ -140,7 +140,7 @@ static int make_table(struct loading *l)
 	return 0;
 }
 
-/* The run, brought to where it was saved if that can be read. */
+/* Makes the run, and loads its saved state if that can be read. */
 static int make_run(struct loading *l)
 {
 	const struct sl_work *w = &l->job->work;
@@ -211,7 +211,7 @@ static void loading_free(struct loading *l)
 	sl__works_done(j);
 }
 
-/* What its run borrows is the job's while it has a place. */
+/* The inputs that the run borrows belong to the job as long as it has a place. */
 static void keep_input(struct loading *l)
 {
 	l->job->content = l->points;
@@ -289,7 +289,7 @@ static void points_ready(void *arg, struct sl_content *points, const struct sl_e
 	sl__works_done(j);
 }
 
-/* What the job starts from, then the device. */
+/* Gets the job's initial layout or points, then sends the job to its device. */
 static void start(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
@@ -326,7 +326,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 	sl__job_unref(job);
 }
 
-/* Does the device make the affinities from neighbours? Not when something else needs them on the host. */
+/* True if the device makes the affinities from neighbours; false if they are also needed in host memory. */
 static bool device_makes(const struct sl_job *job)
 {
 	const struct sl_engine *engine = job->engine->functions;

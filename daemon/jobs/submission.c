@@ -1,5 +1,5 @@
-/* Submitting a job: it is stored (a given initial layout in its file, then the record), acknowledged, and put in
- * line. Loop thread. */
+/* Submits a job: stores it (a given initial layout in its file, then the record), acknowledges it, and puts it in line.
+ * Loop thread. */
 #include <ctype.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 #define KEY_MOST 200
 #define WAIT_MAX_S 60
 
-/* A job on its way to the disk. */
+/* A job that is being stored. */
 struct submission {
 	struct sl_job *job;       /* a reference */
 	struct sl_request *request;  /* NULL: the client is gone, which changes nothing */
 	float *y;                 /* given initial layout [nodes * dims], or NULL */
-	float *start;             /* given labels or means to begin with, or NULL */
+	float *start;             /* given initial labels or means, or NULL */
 	char source[SL_ULID_BYTES];  /* job or uploaded layout that it is copied from, or "" */
 	char held[SL_ULID_BYTES]; /* the uploaded layout, until it is copied, or "" */
 	struct sl_principal who;  /* its owner */
@@ -64,7 +64,7 @@ static bool stored(const struct sl_job *job)
 	return job->stage != SL_STAGE_HELD || job->state == SL_JOB_PAUSED;
 }
 
-/* Is it a repetition? Then it is answered. */
+/* True if the request repeats an earlier one; then it has been answered. */
 static bool answer_repetition(struct sl_request *r, const char *key, const char *hash)
 {
 	struct sl_job *job = sl__job_of_key(sl_request_daemon(r)->jobs, sl_request_who(r)->user, key);
@@ -81,7 +81,7 @@ static bool answer_repetition(struct sl_request *r, const char *key, const char 
 
 /* ---- submission ---------------------------------------------------------------------------- */
 
-/* It could not be made safe: it was never there. */
+/* The job could not be stored: removes it, and answers with the error. */
 static void refuse(struct submission *s, const struct sl_error *err)
 {
 	struct sl_job *job = s->job;
@@ -184,7 +184,7 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	if (!job)
 		return NULL;
 	memcpy(job->graph, spec->graph->id, sizeof job->graph);
-	sl__job_set_engine(job, spec->asked, spec->engine);
+	sl__job_set_engine(job, spec->requested, spec->engine);
 	job->work = spec->work;
 	job->input = spec->input ? json_incref((json_t *)spec->input) : NULL;
 	job->priority = (int)spec->priority;
@@ -270,7 +270,7 @@ static int check_key(const char *key, struct sl_error *err)
 	return 0;
 }
 
-/* What a submission checks is checked, rows of a layout, too. */
+/* Makes all checks of a submission, including the rows of a layout. */
 static void estimate(struct sl_request *r, const struct sl_job_spec *spec)
 {
 	struct sl_error err;

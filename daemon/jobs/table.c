@@ -1,4 +1,4 @@
-/* All jobs by id and by age; a job's states, and recording them. */
+/* The table of all jobs, by id and by age; states of jobs, and recording them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "daemon/util/log.h"
 #include "daemon/util/problem.h"
 
-#define PREFIX_LEAST 6  /* characters of an id that tell a job */
+#define PREFIX_LEAST 6  /* the fewest characters of an id that may name a job */
 
 /* ---- the table ------------------------------------------------------------------ */
 
@@ -119,7 +119,7 @@ void sl__job_insert(struct sl_job *job)
 	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
 	if (job->idempotency_key)
 		sl_list_append(&j->keys[bucket_of(job->idempotency_key)], &job->in_keys);
-	/* only one that could not be deleted is not the newest */
+	/* a new job is the newest; only one that could not be deleted is put further back */
 	SL_LIST_EACH_BACK(struct sl_job, other, &j->all, in_all) {
 		if (strcmp(other->id, job->id) < 0)
 			break;
@@ -172,8 +172,8 @@ struct deletion {
 	void *arg;
 };
 
-/* Files go after the record: what is recorded as done has its result, whatever happens in between. Where the record
- * cannot be removed the job is back; one that was never recorded has not ended. */
+/* Files are removed after the record, so that a job recorded as done always has its result. If the record cannot be
+ * removed, the job is put back into the table, unless it was never recorded and so has not ended. */
 static void record_removed(void *arg, int status, const struct sl_error *err)
 {
 	struct deletion *d = arg;

@@ -1,5 +1,5 @@
-/* Places new points in the layout of a job that is done. Runs on the thread pool, some rows a turn (queue/rota.h),
- * since it uses all cores. Nothing is stored. */
+/* Places new points in the layout of a job that is done. The thread pool places some rows in each turn
+ * (queue/fair_queue.h), because it uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 #include "daemon/jobs/results/text.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
-#include "daemon/jobs/queue/rota.h"
+#include "daemon/jobs/queue/fair_queue.h"
 #include "daemon/users/users.h"
 
 #define FIRST_ROWS 256               /* of the first turn */
-#define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
+#define TIMEOUT_MS (3600 * 1000)  /* of the request; placements normally end much earlier */
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */
 #define MOST_PRODUCTS 2e13   /* new points times points times columns */
-#define NEIGHBOUR_BYTES 8.0  /* number and distance */
+#define NEIGHBOUR_BYTES 8.0  /* index and distance */
 #define TEXT_ROW_BYTES 120.0 /* three numbers, a name, and their text while it grows */
 
 struct placement {
 	struct sl_link link;                /* in sl_jobs.placements */
-	struct sl_rota_place place;
+	struct sl_fair_entry place;
 	struct sl_job *job;                 /* a reference */
 	struct sl_request *request;         /* NULL: the client is gone */
 	struct sl_transform_params params;
@@ -35,9 +35,9 @@ struct placement {
 	uint32_t projected;                 /* columns before the projection on principal axes; 0: none */
 	/* from the first turn on */
 	struct sl_points *fresh;
-	float *y, *out;                     /* the layout; the new places, of which the first `ready` rows are */
+	float *y, *out;                     /* the layout; the new positions, the first `ready` rows of them complete */
 	uint32_t ready, rows;               /* rows of the next turn */
-	struct sl_rota_pace pace;
+	struct sl_fair_pace pace;
 	struct sl_buffer *reply;
 	int code;
 	struct sl_error err;
@@ -73,7 +73,7 @@ static void drop(struct placement *p)
 	free(p);
 }
 
-/* It has ended, well or not, and left the rota. */
+/* The placement has ended or failed, and has left the queue. */
 static void finish(void *arg)
 {
 	struct placement *p = arg;
@@ -94,13 +94,13 @@ static void fail(struct placement *p, const struct sl_error *err)
 {
 	p->err = *err;
 	p->code = err->code;
-	sl_rota_leave(&p->place);
+	sl_fair_queue_leave(&p->place);
 	finish(p);
 }
 
 /* ---- on the pool ----------------------------------------------------------------------- */
 
-/* What neighbours and reply take must leave room for the jobs. */
+/* Checks that neighbours and reply leave enough memory for the jobs. */
 static int check_memory(struct placement *p, const struct sl_points *fresh)
 {
 	double memory = (double)sl_host_memory();
@@ -144,10 +144,11 @@ static int make_reply(struct placement *p, const struct sl_points *fresh, const 
 	return code ? code : sl__reply_of(&p->reply, npy, size, &p->err);
 }
 
-/* What the first turn finds. Rows that were left out keep all in one turn: their places are known together. */
+/* Prepares the first turn. If rows were left out, all rows are computed in one turn, because only the whole result can
+ * be brought into the order of the user's rows. */
 static int prepare(struct placement *p)
 {
-	const struct sl_job *job = p->job;  /* what is read of it does not change any more */
+	const struct sl_job *job = p->job;  /* the fields that are read do not change any more */
 	const struct sl_neighbours *nb = p->neighbours->neighbours;
 	p->params.metric = nb->metric;
 	p->params.p = nb->p;
@@ -181,12 +182,12 @@ static int place_rows(struct placement *p)
 	uint64_t since = uv_hrtime();
 	int code = sl_transform(p->data_part->points, all->user ? all : &some, dims, p->y, &p->params,
 				p->out + (size_t)p->ready * (size_t)dims, &p->err);
-	p->rows = sl_rota_amount(&p->pace, rows, (double)(uv_hrtime() - since) / 1e9);
+	p->rows = sl_fair_pace_amount(&p->pace, rows, (double)(uv_hrtime() - since) / 1e9);
 	p->ready += rows;
 	return code;
 }
 
-/* A turn: some rows. */
+/* One turn: places some rows. */
 static bool turn(void *arg)
 {
 	struct placement *p = arg;
@@ -205,14 +206,14 @@ static void write_reply(void *arg)
 	free_work(p);
 }
 
-/* ---- what it needs, step by step ----------------------------------------------------------- */
+/* ---- acquiring its inputs, one after the other --------------------------------------------- */
 
 static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
 {
 	struct placement *p = arg;
 	p->neighbours = c;
 	if (c)
-		sl_rota_ready(&p->place);
+		sl_fair_queue_ready(&p->place);
 	else
 		fail(p, err);
 }
@@ -250,7 +251,7 @@ void sl__placements_cancel(struct sl_jobs *j)
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-/* One that waits takes its upload along: who goes away and comes again must not fill the memory. */
+/* A waiting placement frees its upload at once: clients that disconnect and send again must not fill the memory. */
 static void gone(void *arg)
 {
 	struct placement *p = arg;
@@ -259,14 +260,14 @@ static void gone(void *arg)
 	if (p->place.begun)
 		return;
 	struct sl_jobs *j = p->job->jobs;
-	sl_rota_leave(&p->place);
+	sl_fair_queue_leave(&p->place);
 	sl_list_unlink(&p->link);
 	sl__job_unref(p->job);
 	drop(p);
 	sl__works_done(j);
 }
 
-/* The job is of points, with their table at hand? */
+/* Checks that the job's input is points whose table the server has. */
 static int check_kind(struct sl_job *job, struct sl_error *err)
 {
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
@@ -307,9 +308,9 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	p->job = sl__job_ref(job);
 	p->request = r;
 	j->works++;
-	p->place = (struct sl_rota_place){.begin = begin, .turn = turn, .rest = write_reply, .done = finish, .arg = p,
+	p->place = (struct sl_fair_entry){.begin = begin, .turn = turn, .rest = write_reply, .done = finish, .arg = p,
 					  .loop = j->d->loop, .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->placements, &p->link);
 	sl_request_park_for(r, TIMEOUT_MS, NULL, gone, p);
-	sl_rota_join(&j->rota, &p->place, sl_request_who(r)->user);
+	sl_fair_queue_join(&j->fair_queue, &p->place, sl_request_who(r)->user);
 }

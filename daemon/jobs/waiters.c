@@ -9,7 +9,7 @@ struct waiter {
 	struct sl_request *request;
 	bool (*met)(const struct sl_job *job);
 	int status;          /* of the reply */
-	bool change;         /* which must be in the record */
+	bool change;         /* true: it waits until a change is recorded */
 };
 
 static void waiter_end(struct waiter *w, bool reply)
@@ -31,7 +31,7 @@ static void waiter_gone(void *arg)
 	waiter_end(arg, false);
 }
 
-/* A disk that hangs must not make a change look recorded. */
+/* If the disk hangs, the reply must not say that the change was recorded. */
 static void waiter_timeout(void *arg)
 {
 	struct waiter *w = arg;
@@ -78,7 +78,7 @@ void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(co
 
 void sl__job_answer_waiters(struct sl_job *job)
 {
-	sl__job_ref(job);  /* the last waiter may hold the last one */
+	sl__job_ref(job);  /* the last waiter may hold the last reference */
 	SL_LIST_EACH(struct waiter, w, &job->waiters, link)
 		if (w->met(job) || (w->change && job->again.in))
 			waiter_end(w, true);

@@ -46,7 +46,7 @@ static void status(void *owner, struct sl_watch_status *out)
 		.model_time = job->status.model_time,
 	};
 	if (!sl_job_is_watched(job))
-		return;  /* there is nothing to watch */
+		return;  /* the method has no layout or values */
 	if (sl__job_ended(job))
 		out->state = SL_WATCH_ENDED;
 	else if (job->stage == SL_STAGE_DEVICE)
@@ -66,7 +66,7 @@ static int load(void *owner, float **y, struct sl_error *err)
 	return sl_job_file_read_layout(job->jobs->folder, job->id, kind, job->nodes, dims_of(job), y, err);
 }
 
-#define CSV_MOST 100000  /* values, which the loop writes in some 10 ms */
+#define CSV_MOST 100000  /* so many values take the loop about 10 ms to write */
 
 void sl_job_reply_values(struct sl_job *job, struct sl_request *r, enum sl_layout_form form)
 {

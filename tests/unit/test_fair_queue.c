@@ -6,13 +6,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/jobs/queue/rota.h"
+#include "daemon/jobs/queue/fair_queue.h"
 
 #define MOST 64
 
 /* A request of some turns; after so many it has other bytes. */
 struct piece {
-	struct sl_rota_place place;
+	struct sl_fair_entry place;
 	char letter;
 	int turns;
 	uint64_t found;   /* bytes from the first turn on; 0: as estimated */
@@ -20,7 +20,7 @@ struct piece {
 };
 
 static uv_loop_t loop;
-static struct sl_rota rota;
+static struct sl_fair_queue fair_queue;
 static char order[MOST + 1];   /* whose turns there were; turns run one at a time */
 static struct piece *newcomer; /* joins when the third turn has been */
 
@@ -41,14 +41,14 @@ static void done(void *arg)
 	if (newcomer && strlen(order) >= 3) {
 		struct piece *next = newcomer;
 		newcomer = NULL;
-		sl_rota_join(&rota, &next->place, "");
+		sl_fair_queue_join(&fair_queue, &next->place, "");
 	}
 }
 
 static int empty(void **state)
 {
 	uv_loop_init(&loop);
-	rota = (struct sl_rota){.budget = 100};
+	fair_queue = (struct sl_fair_queue){.budget = 100};
 	memset(order, 0, sizeof order);
 	newcomer = NULL;
 	return 0;
@@ -56,7 +56,7 @@ static int empty(void **state)
 
 static int closed(void **state)
 {
-	assert_int_equal(rota.places.count, 0);
+	assert_int_equal(fair_queue.places.count, 0);
 	return uv_loop_close(&loop);
 }
 
@@ -69,7 +69,7 @@ static struct piece piece(char letter, int turns, uint64_t bytes)
 static void join(struct piece *p, const char *user)
 {
 	p->place.arg = p;
-	sl_rota_join(&rota, &p->place, user);
+	sl_fair_queue_join(&fair_queue, &p->place, user);
 }
 
 static void a_long_one_holds_up_nobody(void **state)
@@ -180,9 +180,9 @@ static void begins_before_its_first_turn(void **state)
 	assert_int_equal(begun, 2);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_string_equal(order, "bb");  /* others go on meanwhile */
-	sl_rota_ready(&a.place);
-	sl_rota_leave(&gone.place);
-	sl_rota_leave(&gone.place);  /* twice does no harm */
+	sl_fair_queue_ready(&a.place);
+	sl_fair_queue_leave(&gone.place);
+	sl_fair_queue_leave(&gone.place);  /* twice does no harm */
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_string_equal(order, "bba");
 	assert_true(a.done == 1 && !gone.done);
@@ -200,10 +200,10 @@ static void amounts_settle(void **state)
 		{4, 1e-3, 256, 3500, 4500}, {0.1, 1e-2, 1024, 80, 120}, {0, 0, 1024, 4000000, UINT32_MAX},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct sl_rota_pace pace = {0};
+		struct sl_fair_pace pace = {0};
 		uint32_t amount = cases[i].first;
 		for (int k = 0; k < 12; k++)
-			amount = sl_rota_amount(&pace, amount, cases[i].fixed + cases[i].each * amount);
+			amount = sl_fair_pace_amount(&pace, amount, cases[i].fixed + cases[i].each * amount);
 		assert_in_range(amount, cases[i].least, cases[i].most);
 	}
 }

@@ -51,7 +51,7 @@ static char *name_of(const char *batch, const json_t *parameters)
 	json_t *value;
 	size_t used = batch ? strnlen(batch, NAME_MOST / 2) : 0;
 	while (used && batch[used] && (batch[used] & 0xc0) == 0x80)
-		used--;  /* no half of a character */
+		used--;  /* does not cut a UTF-8 character */
 	snprintf(text, sizeof text, "%.*s", (int)used, batch ? batch : "");
 	json_object_foreach((json_t *)parameters, key, value) {
 		char *shown = json_is_string(value) ? strdup(json_string_value(value)) :
@@ -67,7 +67,7 @@ static struct sl_job *make_job(const struct submission *s, struct sl_job_spec *s
 {
 	struct sl_batch *b = s->batch;
 	char *name = name_of(b->name, parameters);
-	if (spec->source)  /* copied when the job has its turn */
+	if (spec->source)  /* it is copied when the job can start */
 		spec->after = spec->source;
 	spec->name = name;
 	struct sl_job *job = sl__job_of_spec(b->jobs, spec, NULL, NULL);
@@ -118,7 +118,7 @@ static bool make_one(void *arg)
 
 /* ---- recording them ------------------------------------------------------------------------- */
 
-/* None of it was ever there. */
+/* The batch could not be stored: removes all of its jobs. */
 static void take_back(struct sl_batch *b)
 {
 	for (size_t i = 0; i < json_array_size(b->each); i++) {
@@ -189,7 +189,7 @@ static int record(struct submission *s)
 	return code;
 }
 
-/* Into the table, and on the way to the data base. */
+/* Inserts the jobs into the table, and queues their records for the data base. */
 static int enter(struct submission *s)
 {
 	sl__batch_insert(s->batch);
@@ -206,7 +206,7 @@ static int enter(struct submission *s)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Is it a repetition? Then it is answered. */
+/* True if the request repeats an earlier one; then it has been answered. */
 static bool answer_repetition(struct sl_jobs *j, struct sl_request *r, const char *key, const char *hash)
 {
 	SL_LIST_EACH(struct sl_batch, b, &j->batches, link) {
@@ -223,7 +223,7 @@ static bool answer_repetition(struct sl_jobs *j, struct sl_request *r, const cha
 	return false;
 }
 
-/* All jobs are made, or one cannot be. What may have changed since the first one was made is looked at again. */
+/* All jobs were made, or one failed. Checks again the conditions that may have changed since the first job was made. */
 static void all_made(void *arg)
 {
 	struct submission *s = arg;
@@ -236,7 +236,7 @@ static void all_made(void *arg)
 	if (!answered && !s->code)
 		answered = sl__limits_refuse(j, s->r, &largest, (int)s->e.count);
 	if (!answered && !s->code && !(s->code = enter(s)))
-		return;  /* recorded() goes on */
+		return;  /* recorded() continues */
 	if (!answered)
 		sl_reply_error(s->r, &s->err);
 	destroy(s);

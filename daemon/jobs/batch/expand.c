@@ -56,7 +56,7 @@ static int count_product(const struct sl_method *method, const json_t *lists, si
 	return 0;
 }
 
-/* Combination i of the lists. */
+/* Makes combination i of the lists. */
 static json_t *combination(const json_t *lists, size_t i, size_t count)
 {
 	json_t *o = json_object(), *value;
@@ -109,7 +109,8 @@ static int read_parameters(const json_t *body, struct sl__expansion *e, struct s
 	return code;
 }
 
-/* What all jobs share. The first member that no job has is the last one taken, and sl__expand_one() refuses it. */
+/* Copies the members that all jobs share. It stops after the first member that a job cannot have, which
+ * sl__expand_one() then refuses. */
 static json_t *shared_of(const json_t *body)
 {
 	json_t *base = json_object(), *value;
@@ -147,7 +148,7 @@ int sl__expand(const json_t *body, struct sl__expansion *e, struct sl_error *err
 	return code;
 }
 
-/* Of an error, the field is looked for among what differs. */
+/* If the error is in a parameter that differs between jobs, the pointer names that parameter of the batch. */
 int sl__expand_one(struct sl_jobs *j, const struct sl__expansion *e, size_t i, struct sl_job_spec *spec,
 		   struct sl_error *err)
 {

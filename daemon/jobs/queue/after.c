@@ -1,7 +1,7 @@
-/* A job that waits for another one (after). It starts when the other is done, if asked for from its layout. It fails
- * with a reason when the other fails, is cancelled or deleted; on a full disk it waits until the layout can be copied.
- * The other job must exist at submission and never changes, so there are no cycles. Recorded are its id, and
- * whether the wait is over. Loop thread. */
+/* Jobs that wait for another job (`after`). A job starts when the other is done, on request from its layout. It fails
+ * with a reason if the other fails, is cancelled or deleted. On a full disk it waits until the layout can be copied.
+ * The other job must exist at submission and cannot be changed, so there are no cycles. The record contains the other
+ * job's id, and whether the wait has ended. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/pool.h"
 
-/* The layout of the other job, on its way into the initial one. */
+/* Copies the layout of the other job to the initial layout. */
 struct copy {
 	struct sl_job *job;  /* a reference; its id, nodes and dims do not change */
 	char from[SL_ULID_BYTES];
@@ -30,7 +30,7 @@ static void copy_work(void *arg)
 	free(y);
 }
 
-/* The other job may be deleted from now on. */
+/* The wait has ended: the other job may be deleted from now on. */
 static void met(struct sl_job *job)
 {
 	job->after_met = true;
@@ -115,7 +115,8 @@ bool sl__after_ready(struct sl_job *job)
 	return true;
 }
 
-/* Of one that is paused before it had a place: what would keep it from going on when it is resumed is told at once. */
+/* For a job that was paused before it had a place: reports at once an error that would prevent it from continuing when
+ * it is resumed. */
 static void look_paused(struct sl_job *job)
 {
 	const struct sl_job *other = sl__job_find(job->jobs, job->after);

@@ -1,4 +1,4 @@
-#include "daemon/jobs/queue/rota.h"
+#include "daemon/jobs/queue/fair_queue.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,44 +6,45 @@
 
 #define TURN_S 1.0
 
-static void pick(struct sl_rota *r);
+static void pick(struct sl_fair_queue *r);
 
-static bool same_user(const struct sl_rota_place *a, const struct sl_rota_place *b)
+static bool same_user(const struct sl_fair_entry *a, const struct sl_fair_entry *b)
 {
 	return a == b || (a->user[0] && !strcmp(a->user, b->user));
 }
 
-static uint64_t bytes_begun(const struct sl_rota *r)
+static uint64_t bytes_begun(const struct sl_fair_queue *r)
 {
 	uint64_t sum = 0;
-	SL_LIST_EACH(struct sl_rota_place, p, &r->places, link)
+	SL_LIST_EACH(struct sl_fair_entry, p, &r->places, link)
 		sum += p->begun ? p->bytes : 0;
 	return sum;
 }
 
-/* One alone may always. So may the oldest of those that have begun, if they have turned out larger than they seemed. */
-static bool fits(const struct sl_rota *r, const struct sl_rota_place *p)
+/* True if the entry may have its next turn within the budget of memory. A single entry always may. If entries that have
+ * begun have become larger than estimated, only the oldest of them may. */
+static bool fits(const struct sl_fair_queue *r, const struct sl_fair_entry *p)
 {
 	uint64_t begun = bytes_begun(r);
 	if (!p->begun)
 		return !begun || (begun <= r->budget && p->bytes <= r->budget - begun);
-	const struct sl_rota_place *oldest = SL_LIST_FIND(struct sl_rota_place, o, &r->places, link, o->begun);
+	const struct sl_fair_entry *oldest = SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, o->begun);
 	return p == oldest || begun <= r->budget;
 }
 
-/* NULL: nobody can go on now. Of one user only the first has turns: the second would take memory, and end no sooner.
- * Who waits for memory is not overtaken by those who would begin after it. */
-static struct sl_rota_place *next(const struct sl_rota *r)
+/* The entry that gets the next turn; NULL: none can. Only the first entry of each user gets turns: a second one would
+ * take memory, and would not end sooner. No later entry begins while an earlier one waits for memory. */
+static struct sl_fair_entry *next(const struct sl_fair_queue *r)
 {
-	struct sl_rota_place *best = NULL;
+	struct sl_fair_entry *best = NULL;
 	bool short_of_memory = false;
-	SL_LIST_EACH(struct sl_rota_place, p, &r->places, link) {
-		const struct sl_rota_place *first = SL_LIST_FIND(struct sl_rota_place, o, &r->places, link, same_user(o, p));
+	SL_LIST_EACH(struct sl_fair_entry, p, &r->places, link) {
+		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, same_user(o, p));
 		if (first != p || (p->begun && !p->ready) || (!p->begun && short_of_memory))
 			continue;
 		if (!fits(r, p))
 			short_of_memory = short_of_memory || !p->begun;
-		else if (!best || p->had < best->had)
+		else if (!best || p->last_turn < best->last_turn)
 			best = p;
 	}
 	return best;
@@ -51,8 +52,8 @@ static struct sl_rota_place *next(const struct sl_rota *r)
 
 static void ended(void *arg)
 {
-	struct sl_rota_place *p = arg;
-	struct sl_rota *r = p->rota;
+	struct sl_fair_entry *p = arg;
+	struct sl_fair_queue *r = p->fair_queue;
 	sl_list_unlink(&p->link);
 	p->done(p->arg);
 	pick(r);
@@ -60,7 +61,7 @@ static void ended(void *arg)
 
 static void run_rest(void *arg)
 {
-	const struct sl_rota_place *p = arg;
+	const struct sl_fair_entry *p = arg;
 	p->rest(p->arg);
 }
 
@@ -71,11 +72,11 @@ static bool always(void *arg)
 
 static void turn_ended(void *arg)
 {
-	struct sl_rota_place *p = arg;
-	struct sl_rota *r = p->rota;
+	struct sl_fair_entry *p = arg;
+	struct sl_fair_queue *r = p->fair_queue;
 	r->now = NULL;
 	if (!p->more && p->rest) {
-		p->ready = false;  /* no further turn; its memory counts on */
+		p->ready = false;  /* it gets no further turn, but its memory still counts */
 		sl_pool_answer(p->loop, p->user, always, run_rest, ended, p);
 	} else if (!p->more) {
 		ended(p);
@@ -86,24 +87,24 @@ static void turn_ended(void *arg)
 
 static void run_turn(void *arg)
 {
-	struct sl_rota_place *p = arg;
+	struct sl_fair_entry *p = arg;
 	p->more = p->turn(p->arg);
 }
 
-static void give_turn(struct sl_rota *r, struct sl_rota_place *p)
+static void give_turn(struct sl_fair_queue *r, struct sl_fair_entry *p)
 {
 	r->now = p;
 	r->turns++;
-	SL_LIST_EACH(struct sl_rota_place, other, &r->places, link)
+	SL_LIST_EACH(struct sl_fair_entry, other, &r->places, link)
 		if (same_user(other, p))
-			other->had = r->turns;
+			other->last_turn = r->turns;
 	sl_pool_run_in(&p->pool, p->loop, run_turn, turn_ended, p);
 }
 
-/* begin() may end at once, and come here again. */
-static void pick(struct sl_rota *r)
+/* begin() may call sl_fair_queue_ready() or _leave(), which call pick() again; `picking` ends that recursion. */
+static void pick(struct sl_fair_queue *r)
 {
-	struct sl_rota_place *p;
+	struct sl_fair_entry *p;
 	if (r->picking)
 		return;
 	r->picking = true;
@@ -119,37 +120,37 @@ static void pick(struct sl_rota *r)
 	r->picking = false;
 }
 
-void sl_rota_join(struct sl_rota *r, struct sl_rota_place *p, const char *user)
+void sl_fair_queue_join(struct sl_fair_queue *r, struct sl_fair_entry *p, const char *user)
 {
 	uint64_t least = r->now ? r->turns - 1 : r->turns;
-	p->rota = r;
+	p->fair_queue = r;
 	p->begun = p->ready = false;
 	snprintf(p->user, sizeof p->user, "%s", user);
-	SL_LIST_EACH(struct sl_rota_place, other, &r->places, link)
-		least = other->had < least ? other->had : least;
-	p->had = least;  /* a newcomer is not before those who wait already */
-	SL_LIST_EACH(struct sl_rota_place, other, &r->places, link)
+	SL_LIST_EACH(struct sl_fair_entry, other, &r->places, link)
+		least = other->last_turn < least ? other->last_turn : least;
+	p->last_turn = least;  /* a new user does not get a turn before users who wait already */
+	SL_LIST_EACH(struct sl_fair_entry, other, &r->places, link)
 		if (same_user(other, p))
-			p->had = other->had;
+			p->last_turn = other->last_turn;
 	sl_list_append(&r->places, &p->link);
 	pick(r);
 }
 
-void sl_rota_ready(struct sl_rota_place *p)
+void sl_fair_queue_ready(struct sl_fair_entry *p)
 {
 	p->ready = true;
-	pick(p->rota);
+	pick(p->fair_queue);
 }
 
-void sl_rota_leave(struct sl_rota_place *p)
+void sl_fair_queue_leave(struct sl_fair_entry *p)
 {
 	if (!p->link.in)
 		return;
 	sl_list_unlink(&p->link);
-	pick(p->rota);
+	pick(p->fair_queue);
 }
 
-uint32_t sl_rota_amount(struct sl_rota_pace *pace, uint32_t amount, double seconds)
+uint32_t sl_fair_pace_amount(struct sl_fair_pace *pace, uint32_t amount, double seconds)
 {
 	double each = seconds / amount, fixed = 0;
 	if (pace->amount > 0 && pace->amount != amount) {
@@ -157,7 +158,7 @@ uint32_t sl_rota_amount(struct sl_rota_pace *pace, uint32_t amount, double secon
 		fixed = slope < each ? seconds - fmax(slope, 0.01 * each) * amount : 0;
 		each = fmin(fmax(slope, 0.01 * each), each);
 	}
-	*pace = (struct sl_rota_pace){amount, seconds};
+	*pace = (struct sl_fair_pace){amount, seconds};
 	double wanted = each > 0 ? fmax(TURN_S, fixed) / each : UINT32_MAX;
 	return (uint32_t)fmax(1, fmin(fmin(wanted, 4.0 * amount), UINT32_MAX));
 }

@@ -1,56 +1,56 @@
-/* rota.h -- a fair queue of long computations that requests wait for; they run in turns on the thread pool.
+/* fair_queue.h -- a fair queue of long computations that requests wait for; they run in turns on the thread pool.
  *
  * A turn takes about a second and uses all cores, so only one turn runs at a time. The next turn goes to the user whose
  * last turn was the longest ago; the requests of one user run in their order. If users are not known, each request
  * counts as a user. So a short request waits for at most one turn of each other user, not for the end of a long
  * request. A request holds memory from its first turn on. So its first turn comes only when its bytes fit beside those
  * of all requests that have begun, or when none has begun. Loop thread. */
-#ifndef SL_ROTA_H
-#define SL_ROTA_H
+#ifndef SL_FAIR_QUEUE_H
+#define SL_FAIR_QUEUE_H
 
 #include "daemon/util/list.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/ulid.h"
 
-struct sl_rota {
-	struct sl_list places;        /* struct sl_rota_place, in the order of arrival */
+struct sl_fair_queue {
+	struct sl_list places;        /* struct sl_fair_entry, in the order of arrival */
 	uint64_t budget;              /* bytes of memory for all that have begun */
 	uint64_t turns;               /* number of turns so far */
-	struct sl_rota_place *now;    /* the one whose turn runs, or NULL */
+	struct sl_fair_entry *now;    /* the one whose turn runs, or NULL */
 	bool picking;
 };
 
-struct sl_rota_place {
+struct sl_fair_entry {
 	/* set by the caller: */
-	void (*begin)(void *arg);     /* prepares the first turn, then calls sl_rota_ready() or sl_rota_leave(); or NULL */
+	void (*begin)(void *arg);     /* prepares the first turn, then calls ..._ready() or ..._leave(); or NULL */
 	bool (*turn)(void *arg);      /* one turn, on the pool; true: more turns are needed. It may set bytes. */
 	void (*rest)(void *arg);      /* work after the last turn, on the pool, beside turns of others; or NULL */
-	void (*done)(void *arg);      /* at the end, after it has left the queue; may free the place */
+	void (*done)(void *arg);      /* at the end, after it has left the queue; may free the entry */
 	void *arg;
 	uv_loop_t *loop;
 	uint64_t bytes;               /* memory that it holds from its first turn on; an estimate before */
 	/* used by the queue: */
 	struct sl_link link;
-	struct sl_rota *rota;
+	struct sl_fair_queue *fair_queue;
 	char user[SL_ULID_BYTES];
-	uint64_t had;                 /* number of the last turn that its user had */
+	uint64_t last_turn;           /* number of the last turn of its user */
 	bool begun, ready, more;
 	struct sl_pool_place pool;
 };
 
 /* user: an id; "": not known. */
-void sl_rota_join(struct sl_rota *r, struct sl_rota_place *p, const char *user);
-void sl_rota_ready(struct sl_rota_place *p);
+void sl_fair_queue_join(struct sl_fair_queue *r, struct sl_fair_entry *p, const char *user);
+void sl_fair_queue_ready(struct sl_fair_entry *p);
 /* Leaves the queue without another turn. No turn of p may be running. Does nothing if p has left already. */
-void sl_rota_leave(struct sl_rota_place *p);
+void sl_fair_queue_leave(struct sl_fair_entry *p);
 
 /* The speed of a computation, measured in its turns. */
-struct sl_rota_pace {
+struct sl_fair_pace {
 	double amount, seconds;       /* of the last turn; 0: there was none */
 };
 
 /* The amount of work for the next turn, given that the last one did `amount` in `seconds`: about a second's work, or as
  * much as takes as long as a turn's fixed cost; at most four times the last amount. Any thread. */
-uint32_t sl_rota_amount(struct sl_rota_pace *pace, uint32_t amount, double seconds);
+uint32_t sl_fair_pace_amount(struct sl_fair_pace *pace, uint32_t amount, double seconds);
 
 #endif

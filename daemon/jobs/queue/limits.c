@@ -50,7 +50,7 @@ static int count_unfinished(const struct sl_jobs *j, const char *account)
 	return count;
 }
 
-/* Too many unfinished jobs, of one user or of all? Then that is answered. */
+/* True if the user, or the server, has too many unfinished jobs; then the request has been answered. */
 static bool refuse_number(struct sl_jobs *j, struct sl_request *r, int more)
 {
 	const struct sl_principal *who = sl_request_who(r);

@@ -6,8 +6,8 @@
  * with the lowest if the higher load of the two becomes less by that. With jobs of one user this is: from a device with
  * several jobs to one with at least two fewer. One job moves at a time, and rests after that.
  *
- * Devices must be of the same kind. What clients ask for on the way (cancel, pause, stop, new parameters) is done on
- * the new device. If that lacks memory, the job goes back and stays. Loop thread. */
+ * Devices must be of the same kind. Requests during a move (cancel, pause, stop, new parameters) are executed on the
+ * new device. If that lacks memory, the job returns to the old device and stays there. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,12 @@
 #include "daemon/util/log.h"
 
 #define EVERY_MS 1000
-#define LASTING_S 2.0     /* jobs that are over sooner do not move, and are no load */
-#define PREPARATIONS 10   /* ... nor those that are over in so many times what it took to prepare them */
-#define SETTLED_MS 1000   /* since its start on a device */
+#define LASTING_S 2.0     /* jobs that will end sooner do not move, and do not count as load */
+#define PREPARATIONS 10   /* the same for jobs that will end within so many times their preparation time */
+#define SETTLED_MS 1000   /* a job stays at least so long after its start on a device */
 #define REST_MS 10000     /* the same after a move */
-#define STAYS_MS 600000   /* before the next try with a job that could not move */
-#define GAIN 0.99         /* the higher load falls to this part at least */
+#define STAYS_MS 600000   /* time before a job that could not move may move again */
+#define GAIN 0.99         /* a move must reduce the higher load at least to this part */
 #define NOTES 10          /* moves of a job that are noted in its record */
 
 void sl__job_drop_carried(struct sl_job *job)
@@ -38,7 +38,7 @@ void sl__move_over(struct sl_job *job)
 	job->bound_for = job->came_from = NULL;
 }
 
-/* ---- who moves where ------------------------------------------------------------------ */
+/* ---- choosing the job and the device -------------------------------------------------- */
 
 static bool lasts(const struct sl_job *job)
 {
@@ -52,7 +52,7 @@ static bool may_leave(const struct sl_job *job)
 	return now >= job->stays_ms && !job->alone && since >= (job->moves ? REST_MS : SETTLED_MS);
 }
 
-/* Is it a device like the job's, with room? What else is in its memory may have to go. */
+/* True if the device is of the same kind as the job's and has room, perhaps after dropping unused graphs. */
 static bool may_come(const struct sl_job *job, const struct sl_server_device *to)
 {
 	const struct sl_device_info *info = &to->state.info;
@@ -77,12 +77,12 @@ static bool is_up(const struct sl_server_device *d)
 static void start_move(struct sl_job *job, struct sl_server_device *to)
 {
 	if (sl_device_leave(job->device->thread, job->key))
-		return;  /* no memory: a second later again */
+		return;  /* no memory: tries again a second later */
 	job->jobs->mover = job;
 	job->bound_for = to;
 }
 
-/* The job of `from` whose move to `to` leaves the least of the higher load. */
+/* The job whose move from `from` to `to` reduces the higher load most. */
 static struct sl_job *best_job(struct sl_jobs *j, const struct sl_server_device *from, double from_load,
 			       const struct sl_server_device *to, double to_load)
 {
@@ -130,7 +130,7 @@ void sl__jobs_balance(struct sl_jobs *j)
 			balance(j, &j->engines->engine[i]);
 }
 
-/* ---- the way -------------------------------------------------------------------------- */
+/* ---- the move ------------------------------------------------------------------------- */
 
 void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 {
@@ -142,8 +142,8 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 		sl__move_over(job);
 		return;
 	}
-	job->checkpointing = job->writing_checkpoint;  /* one that was asked for after this will not come */
-	sl_watch_lost(&job->watch);                     /* nor will a frame */
+	job->checkpointing = job->writing_checkpoint;  /* a checkpoint requested after this will not come */
+	sl_watch_lost(&job->watch);                     /* nor will a snapshot */
 	sl__job_release_place(job);
 	job->carried = e->blob;
 	job->carried_bytes = e->bytes;

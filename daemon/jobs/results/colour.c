@@ -1,4 +1,5 @@
-/* What a picture is coloured by: a column of labels or numbers, the clusters of a job, or the values of a signal. */
+/* Makes the colours of a picture from a column of labels or numbers, the clusters of a job, or the values of a
+ * signal. */
 #include "daemon/jobs/results/colour.h"
 
 #include <stdio.h>

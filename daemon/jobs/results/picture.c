@@ -1,4 +1,4 @@
-/* Pictures of finished layouts. The default form is kept beside the layout. */
+/* Draws pictures of finished layouts. The picture in the default form is stored beside the layout. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "daemon/jobs/results/colour.h"
 #include "daemon/jobs/results/text.h"
 
-/* placed[i]: does node i have an edge that the embedding followed? */
+/* placed[i] is 1 if node i has an edge in the embedding. */
 static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
 {
 	uint8_t *placed = calloc(g->n, 1);
@@ -28,7 +28,7 @@ static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
 	return placed;
 }
 
-/* ... was point i laid out, or dropped for a NaN? */
+/* placed[i] is 1 if point i was laid out, 0 if it was dropped for a NaN. */
 static uint8_t *placed_points(const struct sl_points *p)
 {
 	uint8_t *placed = p->user ? calloc(p->n_user, 1) : NULL;
@@ -37,7 +37,7 @@ static uint8_t *placed_points(const struct sl_points *p)
 	return placed;
 }
 
-/* NULL: all of them, or no memory, which is as good. */
+/* NULL: all nodes; also without memory, since the picture is nearly the same. */
 static uint8_t *placed(const struct sl_result *r)
 {
 	if (!r->content)
@@ -45,7 +45,7 @@ static uint8_t *placed(const struct sl_result *r)
 	return r->content->graph ? placed_nodes(r->content->graph, r->drop_leaf_edges) : placed_points(r->content->points);
 }
 
-/* The default picture as it was made before, if it was, and undamaged. */
+/* Reads the stored default picture, if there is one and it is undamaged. */
 static int read_kept(struct sl_result *r)
 {
 	void *bytes;
@@ -54,7 +54,7 @@ static int read_kept(struct sl_result *r)
 	return code ? code : sl__reply_of(&r->text, bytes, size, &r->err);
 }
 
-/* A picture by labels that may change has a name by its content. */
+/* A picture by labels that may change gets an ETag from its content. */
 static void name_by_content(struct sl_result *r)
 {
 	unsigned char digest[16];
@@ -99,12 +99,12 @@ static int make_picture(struct sl_result *r)
 		sl__colours_finish(&colours);
 	if (!code && colours.labels && chosen)
 		name_by_content(r);
-	if (!code && usual)  /* it can always be made again, so a full disk does not matter */
+	if (!code && usual)  /* a failure does not matter, since it can be made again */
 		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->text->data, r->text->bytes, NULL, false, NULL);
 	return code;
 }
 
-/* The job whose clusters are to be the colours. */
+/* Finds the job whose clusters give the colours. */
 static int find_clusters(struct sl_job *job, const struct sl_request *r, const char *id, struct sl_picture_form *form,
 			 struct sl_error *err)
 {
@@ -132,7 +132,7 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 	return 0;
 }
 
-/* Before the name of a column, whatever the name means otherwise: "column:auto". */
+/* This prefix allows any name of a column, also one with another meaning: "column:auto". */
 #define COLUMN "column:"
 
 int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const char *color,

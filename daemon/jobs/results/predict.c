@@ -1,5 +1,6 @@
-/* New points under the model that a job has left (clusters, probabilities, densities), and samples of it. Runs on the
- * thread pool, some rows a turn (queue/rota.h), since it uses all cores. Nothing is stored. */
+/* Predicts clusters, probabilities and densities of new points by the model of a job, and draws samples of the model.
+ * The thread pool computes some rows in each turn (queue/fair_queue.h), because it uses all cores. Nothing is
+ * stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +13,22 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
-#include "daemon/jobs/queue/rota.h"
+#include "daemon/jobs/queue/fair_queue.h"
 #include "daemon/users/users.h"
 
 #define FIRST_ROWS 1024         /* of the first turn */
-#define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
-#define NPY_BYTES 12              /* of the host's memory for a number of a reply: itself, and twice in the file */
+#define TIMEOUT_MS (3600 * 1000)  /* of the request; predictions normally end much earlier */
+#define NPY_BYTES 12              /* host memory for a number of a reply: itself, and twice in the file */
 #define TEXT_BYTES 28             /* the same, and its text */
 #define MOST_PRODUCTS 2e13        /* points times numbers of the model: some minutes */
 
 struct prediction {
 	struct sl_link link;         /* in sl_jobs.predictions */
-	struct sl_rota_place place;
+	struct sl_fair_entry place;
 	struct sl_job *job;          /* a reference */
 	struct sl_request *request;  /* NULL: the client is gone */
 	enum sl_layout_form form;
-	const char *what;            /* the array asked for */
+	const char *what;            /* name of the requested array */
 	int cancel;                  /* the client is gone; read by the worker */
 	bool sample;
 	uint32_t count;              /* rows of the reply; before the first turn: of a sample */
@@ -40,7 +41,7 @@ struct prediction {
 	int model_count;
 	struct sl_method_array out;  /* its first `ready` rows are */
 	uint32_t ready, rows;        /* rows of the next turn */
-	struct sl_rota_pace pace;
+	struct sl_fair_pace pace;
 	struct sl_buffer *text;      /* the reply */
 	int code;
 	struct sl_error err;
@@ -81,7 +82,7 @@ static void answer(struct prediction *p)
 	}
 }
 
-/* The last turn is over. */
+/* The last turn has ended. */
 static void finish(void *arg)
 {
 	struct prediction *p = arg;
@@ -92,7 +93,7 @@ static void finish(void *arg)
 
 /* ---- on the pool ----------------------------------------------------------------------- */
 
-/* Of a file of the job. Its data are behind the header of *file, which is the caller's to free(). */
+/* Reads an array from a file of the job. Its data follow the header in *file, which the caller frees with free(). */
 static int read_array(struct prediction *p, const char *name, struct sl_method_array *a, void **file)
 {
 	char type[4];
@@ -150,7 +151,8 @@ static int check_sample(struct prediction *p, double values)
 	return 0;
 }
 
-/* What the first turn finds. Rows that were left out keep all in one turn: their places are known together. */
+/* Prepares the first turn. If rows were left out, all rows are computed in one turn, because only the whole result can
+ * be brought into the order of the user's rows. */
 static int prepare(struct prediction *p)
 {
 	const struct sl_method *method = p->job->work.method;
@@ -165,7 +167,7 @@ static int prepare(struct prediction *p)
 	return code;
 }
 
-/* A part of the rows; the data are malloc'd. */
+/* Predicts a part of the rows; the data are malloc'd. */
 static int predict(struct prediction *p, uint32_t rows, struct sl_method_array *part)
 {
 	const struct sl_work *w = &p->job->work;
@@ -179,7 +181,7 @@ static int predict(struct prediction *p, uint32_t rows, struct sl_method_array *
 	return w->method->predict(&w->values, p->model, &some, p->what, part, &p->err);
 }
 
-/* The array asked for out of the two that a sample has. */
+/* Draws a sample, and keeps the requested one of its two arrays. */
 static int sample(struct prediction *p, uint32_t rows, struct sl_method_array *part)
 {
 	const struct sl_work *w = &p->job->work;
@@ -215,7 +217,7 @@ static int compute_rows(struct prediction *p)
 	if (!code)
 		code = append(p, &part);
 	free(part.data);
-	p->rows = sl_rota_amount(&p->pace, rows, (double)(uv_hrtime() - since) / 1e9);
+	p->rows = sl_fair_pace_amount(&p->pace, rows, (double)(uv_hrtime() - since) / 1e9);
 	return code;
 }
 
@@ -233,10 +235,10 @@ static int to_text(struct prediction *p, const struct sl_method_array *a)
 	return code;
 }
 
-/* A turn: some rows. */
+/* One turn: computes some rows. */
 static bool turn(void *arg)
 {
-	struct prediction *p = arg;  /* what is read of the job does not change any more */
+	struct prediction *p = arg;  /* the fields of the job that are read do not change any more */
 	if (!p->model_count)
 		p->code = prepare(p);
 	if (!p->code && __atomic_load_n(&p->cancel, __ATOMIC_RELAXED))
@@ -246,7 +248,7 @@ static bool turn(void *arg)
 	return !p->code && p->ready < p->count;
 }
 
-/* The text of many rows takes long, too. */
+/* Writes the reply on the pool, because the text of many rows takes long. */
 static void make_reply(void *arg)
 {
 	struct prediction *p = arg;
@@ -265,7 +267,7 @@ void sl__predictions_cancel(struct sl_jobs *j)
 		__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
 }
 
-/* One that waits takes its upload along: who goes away and comes again must not fill the memory. */
+/* A waiting prediction frees its upload at once: clients that disconnect and send again must not fill the memory. */
 static void gone(void *arg)
 {
 	struct prediction *p = arg;
@@ -273,11 +275,11 @@ static void gone(void *arg)
 	__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
 	if (p->place.begun)  /* its next turn ends it */
 		return;
-	sl_rota_leave(&p->place);
+	sl_fair_queue_leave(&p->place);
 	drop(p);
 }
 
-/* Has the job a model that does this? Else the request has been answered. */
+/* True if the job has a model that can do this; otherwise the request has been answered. */
 static bool able(const struct sl_job *job, struct sl_request *r, bool does, const char *what)
 {
 	const struct sl_method *method = job->work.method;
@@ -307,14 +309,15 @@ static struct prediction *create(struct sl_job *job, struct sl_request *r, enum 
 static void enqueue(struct prediction *p)
 {
 	struct sl_jobs *j = p->job->jobs;
-	p->place = (struct sl_rota_place){.turn = turn, .rest = make_reply, .done = finish, .arg = p, .loop = j->d->loop,
+	p->place = (struct sl_fair_entry){.turn = turn, .rest = make_reply, .done = finish, .arg = p, .loop = j->d->loop,
 					  .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->predictions, &p->link);
 	sl_request_park_for(p->request, TIMEOUT_MS, NULL, gone, p);
-	sl_rota_join(&j->rota, &p->place, sl_request_who(p->request)->user);
+	sl_fair_queue_join(&j->fair_queue, &p->place, sl_request_who(p->request)->user);
 }
 
-/* One of the names; NULL: the request has been answered. give NULL: the first. */
+/* The name in the list that equals `give`; give NULL: the first. NULL: there is none, and the request has been
+ * answered. */
 static const char *chosen(struct sl_request *r, const char *const *names, const char *give)
 {
 	char known[120] = "";

@@ -1,4 +1,4 @@
-/* Replies with the results of a job: its layout in three forms, its trace. Loop thread, except make(). */
+/* Replies with the results of a job: its layout in three formats, and its trace. Loop thread, except make(). */
 #include "daemon/jobs/jobs_internal.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static void graph_loaded(void *arg, struct sl_content *c, const struct sl_error 
 {
 	struct sl_result *result = arg;
 	struct sl_graphs *graphs = result->job->jobs->d->graphs;
-	result->content = c;  /* without it: numbers instead of names */
+	result->content = c;  /* if it is NULL, indices instead of names */
 	result->names = c ? &c->nodes : NULL;
 	if (!c || !sl_column_needs_neighbours(graphs, result->graph_id, result->picture.column)) {
 		start(result);
@@ -166,7 +166,7 @@ static int make_json(struct sl_result *r)
 	return sl__layout_reply_json(&r->text, r->id, r->graph_id, r->names, r->y, r->nodes, r->dims, -1, &r->err);
 }
 
-/* ---- the file as it is, once it was found undamaged ----------------------------------- */
+/* ---- the file unchanged, after it was checked ----------------------------------------- */
 
 struct layout_file {
 	struct sl_job *job;      /* a reference */

@@ -11,13 +11,13 @@
 #include "daemon/util/json.h"
 
 #define HEAD_BYTES 400        /* members before the numbers */
-#define NUMBER_BYTES 17       /* of a float32 or int32, with what is between two */
+#define NUMBER_BYTES 17       /* of a float32 or int32, with a separator */
 #define BRACKET_BYTES 3       /* of a list of numbers: [ ] , */
 #define TIMES_NPY 5           /* bytes of text for a byte of numbers: a row of one float32 is [-1.23456789e-10], */
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
-/* They read back; digits: 9 of a float, 17 of a double. */
+/* Writes a number so that it parses to the same value; digits: 9 for a float, 17 for a double. */
 static char *put_real(char *to, double x, int digits, bool json)
 {
 	char text[40] = "null";
@@ -59,7 +59,7 @@ static char *put_number(char *to, const struct shape *s, const void *data, size_
 					 put_real(to, (double)((const float *)data)[at], 9, json);
 }
 
-/* From dimension `level` on; *at: the next number. */
+/* Writes the nested lists from dimension `level` on; *at: index of the next number. */
 static char *put_nested(char *to, const struct shape *s, const void *data, int level, size_t *at)
 {
 	bool last = level == 2 || !s->size[level + 1];

@@ -1,4 +1,4 @@
-/* What a job of a method on points begins with, in place of its own choice: labels of the rows, or means. */
+/* Reads the given start of a job of a method on points: labels of the rows, or means. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -97,7 +97,7 @@ static int read_params(const json_t *body, struct sl_work *w, struct sl_error *e
 	return code;
 }
 
-/* Of a method on points or edges: an engine whose devices compute it, or the processor's. */
+/* For a method on points or edges: chooses an engine whose devices compute it, or the CPU engine. */
 static int engine_that_helps(struct sl_jobs *j, const struct sl_work *w, const char **name, struct sl_error *err)
 {
 	bool automatic = !*name || !strcmp(*name, SL_ENGINE_AUTO);
@@ -107,12 +107,12 @@ static int engine_that_helps(struct sl_jobs *j, const struct sl_work *w, const c
 	if (automatic)
 		*name = "cpu";
 	if (!strcmp(*name, "cpu") || (w->method->helped && !e->functions))
-		return 0;  /* sl_engines_choose() tells why it is not there */
+		return 0;  /* sl_engines_choose() sets the error */
 	return sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute this job of method %s; cpu would be "
 			      "right.", *name, w->method->name);
 }
 
-/* It must be usable now; otherwise the client is told why it is not, and which are. */
+/* Reads the engine, which must be usable now; the error says why it is not, and which engines are. */
 static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const char *name = NULL;
@@ -122,11 +122,11 @@ static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec
 	if (!code)
 		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &spec->engine, err);
 	if (!code)
-		spec->asked = sl_engine_word(name ? name : SL_ENGINE_AUTO);
+		spec->requested = sl_engine_word(name ? name : SL_ENGINE_AUTO);
 	return code;
 }
 
-/* It is there, and may still be done. */
+/* Reads `after`: the job must exist, and must not have failed or been cancelled. */
 static int read_after(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const char *text = NULL;
@@ -145,7 +145,7 @@ static int read_after(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return code;
 }
 
-/* {"layout": ID}: one that was uploaded. */
+/* Reads {"layout": ID}, an uploaded layout. */
 static int read_layout(struct sl_jobs *j, const json_t *initial, struct sl_job_spec *spec, struct sl_error *err)
 {
 	static const char *const known[] = {"layout", NULL};
@@ -207,7 +207,7 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	return 0;
 }
 
-/* What the points allow, however many neighbours are searched, and then the server. */
+/* Checks the perplexity against the number of points, and then against the limits of the server. */
 static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
 {
 	const struct sl_graph_record *g = spec->graph;
@@ -241,10 +241,10 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 	return 0;
 }
 
-/* Below it Barnes and Hut's tree comes near to all pairs. */
+/* With a smaller theta, Barnes and Hut's tree costs nearly as much as all pairs. */
 #define THETA_LEAST 0.2
 
-/* All pairs of many nodes would keep the device from everybody else. */
+/* Refuses all pairs of very many nodes, which would block the device for all other jobs. */
 static int check_exact(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
 {
 	int64_t most = j->d->config.max_exact_nodes;
@@ -295,7 +295,7 @@ static int read_input_layout(struct sl_jobs *j, const json_t *id, struct sl_job_
 	return 0;
 }
 
-/* The graph's points; or {"job": ID}, the layout of a job; or {"layout": ID}, one that was uploaded. */
+/* Reads `input`: the layout of a job, {"job": ID}, or an uploaded layout, {"layout": ID}; default: the points. */
 static int read_input(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *input = json_object_get(body, "input");
@@ -312,7 +312,7 @@ static int read_input(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return job ? read_input_job(j, job, spec, err) : read_input_layout(j, layout, spec, err);
 }
 
-/* Of a method on points: that the input is one, and fits. */
+/* For a method on points: checks that the input is points, and that the parameters fit. */
 static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const struct sl_graph_record *g = spec->graph;
@@ -338,7 +338,7 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 	return code ? code : w->method->check(&w->values, w->rows, w->columns, err);
 }
 
-/* Of a method on edges: that they are there. */
+/* For a method on edges: checks that the input has edges. */
 static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const struct sl_graph_record *g = spec->graph;
@@ -373,7 +373,7 @@ static int check_tsne(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return code ? code : check_exact(j, spec, err);
 }
 
-/* A job on edges is known by its degree. */
+/* Sets the degree, by which jobs on edges are recognised. */
 static bool on_edges(struct sl_job_spec *spec)
 {
 	const struct sl_graph_record *g = spec->graph;
@@ -410,7 +410,7 @@ static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *
 	return sl__on_points(spec->work.method) ? check_points(body, spec, err) : check_tsne(j, body, spec, err);
 }
 
-/* Parameters stand in `params` or beside it. All of them beside it; a new reference, or NULL with err. */
+/* Moves the parameters of `params`, if any, to the body itself: a new reference, or NULL with err. */
 static json_t *flatten(const json_t *body, const json_t *params, struct sl_error *err)
 {
 	json_t *flat = json_copy((json_t *)body), *value;
@@ -442,7 +442,7 @@ int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 		return read_flat(j, body, spec, err);
 	json_t *flat = flatten(body, params, err);
 	int code = flat ? read_flat(j, flat, spec, err) : SL_BADPARAM;
-	json_decref(flat);  /* what the specification borrows is of body as well */
+	json_decref(flat);  /* spec borrows only values that body holds, too */
 	if (flat && code && err->pointer[0] == '/' && json_object_get(params, err->pointer + 1)) {
 		char pointer[sizeof err->pointer];
 		snprintf(pointer, sizeof pointer, "/params%.100s", err->pointer);
@@ -451,7 +451,7 @@ int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return code;
 }
 
-/* The rows of a given layout, checked; y is the caller's to free(). */
+/* Reads and checks the rows of a given layout; the caller frees *out with free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err)
 {
 	size_t n = spec->graph->nodes, d = (size_t)spec->work.params.dims;

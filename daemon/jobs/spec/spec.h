@@ -11,7 +11,7 @@ struct sl_job_spec {
 	struct sl_work work;
 	const json_t *input;      /* borrowed, or NULL */
 	const char *name;         /* borrowed from the body, or NULL */
-	const char *asked;        /* the requested engine, one of sl_engine_words */
+	const char *requested;        /* the requested engine, one of sl_engine_words */
 	struct sl_server_engine *engine;
 	int64_t priority;
 	bool dry_run;
