@@ -150,7 +150,7 @@ void sl__auth_destroy(struct sl__auth *a)
 	free(a);
 }
 
-/* "name", "name:port" or "[v6]:port" taken apart; port -1: none given. */
+/* Splits "name", "name:port" or "[v6]:port"; port -1: none given. */
 static bool split(const char *text, char *name, size_t bytes, long *port)
 {
 	const char *end = text + strcspn(text, ":");
@@ -177,7 +177,7 @@ static bool split(const char *text, char *name, size_t bytes, long *port)
 	return !*rest && *port <= 65535;
 }
 
-/* One of our names? `usual` is the port that stands for none. */
+/* True if text is one of our names. usual: the port if the text has none. */
 static bool ours(const struct sl__auth *a, const char *text, long usual, bool *foreign_name)
 {
 	char name[256];
@@ -194,7 +194,8 @@ static bool ours(const struct sl__auth *a, const char *text, long usual, bool *f
 		return false;
 	if (!strcasecmp(name, a->host) || (!strcasecmp(name, "localhost") && (a->loopback || a->any)))
 		return true;
-	/* Bound to every address: any literal one is ours, no name resolves to it by trickery. */
+	/* A server bound to all addresses accepts any literal address, since a literal address needs no name resolution
+	 * that an attacker could control. */
 	return a->any && (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1);
 }
 
@@ -218,7 +219,7 @@ int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, siz
 		return 0;
 	if (!a->tls && !strncmp(origin, "http://", 7) && ours(a, origin + 7, 80, &foreign))
 		return 0;
-	/* without TLS of our own: behind a proxy that speaks it */
+	/* without our own TLS: behind a proxy with TLS */
 	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && (a->tls || foreign))
 		return 0;
 	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_origins in its configuration lists "
@@ -270,7 +271,7 @@ bool sl__auth_needed(const struct sl__auth *a)
 	return a->tokens_needed;
 }
 
-/* The cookie is the token in characters that a cookie may have. */
+/* The cookie is the token, encoded in characters that a cookie may contain. */
 bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES])
 {
 	size_t length = 0;

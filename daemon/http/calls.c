@@ -10,7 +10,7 @@
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
 
-/* All connections are taken but for those kept for health and metrics. */
+/* Replies that all connections are in use, except those reserved for health and metrics. */
 static void busy(struct sl_request *r)
 {
 	if (r->reply)
@@ -20,7 +20,7 @@ static void busy(struct sl_request *r)
 	sl_reply_status(r, 503, "all connections of this server are busy (max_connections)");
 }
 
-/* All that can be said by the headers. Leaves a reply (state SL__DISCARD) if something is wrong. */
+/* Makes all checks that need only the headers. If one fails, prepares the reply and sets the state SL__DISCARD. */
 static void begin(struct sl_request *r, const char *method)
 {
 	struct sl_error err;
@@ -60,7 +60,7 @@ static enum MHD_Result queue(struct sl_request *r)
 	struct MHD_Response *reply = r->reply;
 	if (!reply)
 		return MHD_NO;
-	if (r->slow) {  /* nobody finds a token by trying */
+	if (r->slow) {  /* slows down attempts to guess a token */
 		r->slow = false;
 		sl__request_delay(r, sl__guess_delay(r->http, &r->client));
 		return MHD_YES;
@@ -76,8 +76,8 @@ static enum MHD_Result queue(struct sl_request *r)
 	return result;
 }
 
-/* Before a request is taken apart. libmicrohttpd decodes the path as a whole: afterwards %2F is a slash, and %00 its
- * end. Returns what *slot will be. */
+/* Called before libmicrohttpd decodes the path; decoding makes %2F a slash and %00 the end. Returns the initial value
+ * of *slot. */
 void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connection)
 {
 	struct sl__connection *peer = sl__connection_of(connection);
@@ -87,7 +87,8 @@ void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connect
 	return NULL;
 }
 
-/* "http://lab.example/v1/jobs" is legal, too: its host takes the place of the header's. *length: of the host. */
+/* Finds the path in a target. "http://lab.example/v1/jobs" is legal, too: its host replaces that of the header.
+ * *length: of the host. */
 static const char *path_of(const char *url, const char **host, size_t *length)
 {
 	size_t scheme = !strncasecmp(url, "http://", 7) ? 7 : !strncasecmp(url, "https://", 8) ? 8 : 0;
@@ -98,7 +99,7 @@ static const char *path_of(const char *url, const char **host, size_t *length)
 	return (*host)[*length] ? *host + *length : "/";
 }
 
-/* A token in a path is a mistake. It must not get into logs, nor back into a reply. */
+/* Masks tokens in a path. A client that puts one there has made a mistake; it must not get into logs or replies. */
 static void mask_tokens(char *path)
 {
 	for (char *at = path; (at = strstr(at, "sp")); at++) {
@@ -228,7 +229,7 @@ enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, co
 	}
 }
 
-/* The request is over, one way or another. */
+/* The request has ended, or its connection has. */
 void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
 			enum MHD_RequestTerminationCode code)
 {

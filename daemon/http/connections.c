@@ -25,11 +25,11 @@
 #include "daemon/util/ulid.h"
 
 #define RESERVE 16
-#define ACCEPT_AT_ONCE 64       /* then the others have their turn */
-#define PAUSE_MS 50             /* without descriptors */
+#define ACCEPT_AT_ONCE 64       /* the most in one turn of the loop */
+#define PAUSE_MS 50             /* pause of accepting if there are no descriptors */
 #define SWEEP_MS 250
 #define RESERVE_MS 2000         /* a reserved place without a request */
-#define LEAST_RATE 4096.0       /* bytes a second that a body must bring, after the first request_timeout_s */
+#define LEAST_RATE 4096.0       /* bytes a second that a body must bring after the first request_timeout_s */
 #define OTHER_DESCRIPTORS 64    /* files, sockets and pipes of the rest of the daemon */
 
 /* ---- refusing and ending ------------------------------------------------------------------ */
@@ -68,8 +68,8 @@ void sl__send_problem(struct sl__connection *c, int status, const char *words, c
 		send_text(c->fd, text, bytes);
 }
 
-/* Unread data would turn the close into a reset, and the client might not see the reply. Before a handshake nothing
- * can be said. */
+/* Refuses a connection with a reply; without one before a TLS handshake. Reads pending data first, since unread data
+ * would turn the close into a reset, and the client might not see the reply. */
 static void refuse(const struct sl_http *h, int fd)
 {
 	char scratch[4096], text[1024];
@@ -83,7 +83,7 @@ static void refuse(const struct sl_http *h, int fd)
 	close(fd);
 }
 
-/* libmicrohttpd notices, and closes it when it runs next. */
+/* Shuts the connection down; libmicrohttpd notices that and closes it when it runs next. */
 static void end(struct sl__connection *c)
 {
 	if (c->leaving)
@@ -93,8 +93,8 @@ static void end(struct sl__connection *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* libmicrohttpd refuses a request by its header: it has one, has no reply yet, and we have not been asked about it.
- * There is at most one such connection at a time. */
+/* True for the connection whose request libmicrohttpd is refusing because of its header: it has a header and no reply,
+ * and libmicrohttpd has not called us about it. There is at most one such connection at a time. */
 static bool is_refused(const struct sl__connection *c)
 {
 	return !c->r && !c->leaving && MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
@@ -150,7 +150,7 @@ static bool is_reset(int fd)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
 }
 
-/* Has the client sent its last, and has all of it been read, without a whole request? */
+/* Ends the connection if the client will send no more, all its data was read, and they contain no complete request. */
 static void check_half_closed(struct sl__connection *c)
 {
 	char byte;
@@ -173,7 +173,7 @@ static void gone(struct sl__connection *c)
 	end(c);
 }
 
-/* Whether it is gone, a reset tells soon. */
+/* Probes the client; if it is gone, a reset will arrive soon. */
 static void probe(struct sl__connection *c)
 {
 	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -206,7 +206,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	if (c->half_closed.in)  /* urgent data, which nobody reads */
 		return;
 	sl_list_append(&c->http->half_closed, &c->half_closed);
-	uv_poll_start(poll, UV_PRIORITIZED, on_poll);  /* comes with a reset, too */
+	uv_poll_start(poll, UV_PRIORITIZED, on_poll);  /* also reported after a reset */
 	if (r && r->stream)
 		gone(c);
 	else if (r && r->state == SL__PARKED)
@@ -259,7 +259,7 @@ static size_t held_by(const struct sl_http *h, const struct in6_addr *address)
 	return count;
 }
 
-/* Connections of one address. */
+/* The most connections of one address. */
 static size_t most_of(const struct sl_http *h, const struct in6_addr *address)
 {
 	size_t most = (size_t)h->d->config.max_connections_per_address;
@@ -349,8 +349,8 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 
 /* ---- time limits ---------------------------------------------------------------------------- */
 
-/* A client that waits between two requests would take a reply for that to its next one. Who has begun one, or has
- * never sent one, is told. */
+/* The time of the connection is over. A client that has begun a request, or has never sent one, gets a reply. A client
+ * between two requests does not, since it would take the reply for that to its next request. */
 static void too_late(struct sl__connection *c)
 {
 	if (c->r || !c->answered_bytes || sl__bytes_received(c->fd) > c->answered_bytes)
@@ -358,7 +358,7 @@ static void too_late(struct sl__connection *c)
 	end(c);
 }
 
-/* Of a body: no byte for so long, or all in all too slowly. */
+/* True if no byte of the body has arrived for `patience`, or if it arrives too slowly. */
 static bool body_too_late(struct sl__connection *c, double now, double patience)
 {
 	const struct sl_request *r = c->r;
@@ -379,7 +379,7 @@ static void sweep_one(struct sl__connection *c, double now)
 	if (c->leaving)
 		return;
 	if (r && r->stream && r->who.role && !sl__rights_still(r)) {
-		gone(c);  /* its token or link has expired, or is void; or the thing is not shared any more */
+		gone(c);  /* its token or link is void or has expired, or the job is no longer shared */
 		return;
 	}
 	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))
@@ -419,7 +419,7 @@ static bool make_room(struct sl_http *h, const struct sockaddr *address)
 	return alive(h) < h->limit + RESERVE || evict(h, NULL, true);
 }
 
-/* Descriptors have run out: the spare one serves to tell the client, and then all wait for a moment. */
+/* There are no descriptors left: uses the spare one to reply to the client, then pauses accepting. */
 static void without_descriptors(struct sl_http *h)
 {
 	uint64_t now = uv_now(h->d->loop);

@@ -1,13 +1,13 @@
-/* Looks at the header of a request as it was sent.
+/* Checks the header of a request as it was sent.
  *
- * libmicrohttpd 0.9.75 reads some headers in another way than RFC 9112 says, and tells us only its result: a line
- * without a name ends the header, a folded line becomes part of the name before it, a zero byte ends a value, and a
- * lone CR is part of it. To a proxy in front the next request would begin elsewhere, so that a client could hide one
- * from it.
+ * libmicrohttpd 0.9.75 parses some headers differently from RFC 9112, and returns only its result: a line without a
+ * name ends the header, a folded line becomes part of the previous name, a zero byte ends a value, and a lone CR is
+ * part of a value. A proxy in front would see the next request begin elsewhere, so a client could hide a request from
+ * it.
  *
- * The bytes are still in the library's buffer: it has put zero bytes in place of each colon and each end of a line, and
- * changed nothing else. `method` is the first of them, and the library tells their number. Later versions read a header
- * as the RFC says, and need no second look. */
+ * The bytes are still in the library's buffer: it has replaced each colon and each end of a line by zero bytes, and
+ * changed nothing else. `method` points to the first byte, and the library reports their number. Later versions parse
+ * headers as the RFC says, and need no such check. */
 #include <string.h>
 
 #include "daemon/http/http_internal.h"

@@ -22,7 +22,7 @@ static double left(const struct sl__guesser *g, uint64_t now)
 	return g->count * exp2(-(double)(now - g->since_ms) / HALF_MS);
 }
 
-/* Its own place, or else that of the one that has the fewest left. */
+/* The entry of this address, or else the entry with the lowest count, which it replaces. */
 static struct sl__guesser *place_of(struct sl_http *h, const struct in6_addr *address, uint64_t now)
 {
 	struct sl__guesser *fewest = &h->guesser[0];

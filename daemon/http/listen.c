@@ -1,4 +1,4 @@
-/* The listening socket: inherited from the process before, passed by systemd, or new. */
+/* The listening socket: inherited from the previous process, passed by systemd, or new. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 
 #include "daemon/http/http_internal.h"
 
-#define ACTIVATED "SPACELAND_LISTEN_ACTIVATED"  /* in the environment, for a program that starts itself anew */
+#define ACTIVATED "SPACELAND_LISTEN_ACTIVATED"  /* environment variable for a program that executes itself again */
 
-/* Where a socket listens. */
+/* The address on which a socket listens. */
 static bool place_of(int fd, char *host, size_t bytes, uint16_t *port)
 {
 	struct sockaddr_storage address;
@@ -28,7 +28,7 @@ static bool place_of(int fd, char *host, size_t bytes, uint16_t *port)
 	return inet_ntop(address.ss_family, number, host, (socklen_t)bytes) != NULL;
 }
 
-/* The socket that this program listened on before it started itself anew, if it was one of these. */
+/* The socket on which this program listened before it executed itself again, if there is one. */
 static int inherited(char *host, size_t bytes, uint16_t *port)
 {
 	const char *text = getenv(SL_LISTEN_FD);
@@ -48,7 +48,7 @@ static int inherited(char *host, size_t bytes, uint16_t *port)
 	return fd;
 }
 
-/* The socket that systemd has opened for us (spacelandd.socket), in place of `listen`: *out, or -1 if there is none. */
+/* The socket that systemd has opened for us (spacelandd.socket), instead of `listen`: *out, or -1 if there is none. */
 static int activated(const struct sl_config *c, char *host, size_t bytes, uint16_t *port, int *out,
 		     struct sl_error *err)
 {
@@ -56,7 +56,7 @@ static int activated(const struct sl_config *c, char *host, size_t bytes, uint16
 	*out = -1;
 	if (count <= 0)
 		return 0;
-	/* one that is no such socket stays open: where LISTEN_FDS is wrong, its number is that of a file of this program */
+	/* a descriptor that is no such socket stays open: if LISTEN_FDS is wrong, it is a file of this program */
 	int fd = SD_LISTEN_FDS_START;
 	if (count > 1 || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0 || !place_of(fd, host, bytes, port))
 		return sl_error_field(err, SL_BADPARAM, "/listen", "%d socket%s came from systemd; it must be one "
@@ -74,7 +74,7 @@ static int activated(const struct sl_config *c, char *host, size_t bytes, uint16
 	return 0;
 }
 
-/* A listening socket; *port comes back as bound. */
+/* Makes a listening socket; *port becomes the port that was bound. */
 static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error *err)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(*port)};

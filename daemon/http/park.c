@@ -13,7 +13,7 @@ static void unsuspend(struct sl_request *r)
 	r->suspended = false;
 }
 
-/* The client is gone: tell whom it concerns, and let libmicrohttpd clean up. */
+/* The client has disconnected: runs gone(), and lets libmicrohttpd clean up. */
 void sl__request_gone(struct sl_request *r)
 {
 	if (r->stream) {
@@ -61,7 +61,7 @@ void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeo
 	sl__connection_parked(r->peer);
 }
 
-/* As if a parked request had been answered at the end of its time. */
+/* Sends a delayed reply. */
 static void delay_over(void *arg)
 {
 	sl__request_resume(arg);

@@ -23,8 +23,8 @@ static bool read_address(const char *word, size_t length, struct in6_addr *out)
 	return inet_pton(AF_INET, text, &out->s6_addr[12]) == 1 || inet_pton(AF_INET6, text, out) == 1;
 }
 
-/* Each proxy adds whom it was asked by, so the last address that is no proxy's is the client's; those before it are
- * what the client said. */
+/* Each proxy appends the address from which it got the request. So the last address that does not belong to a proxy is
+ * that of the client; addresses before it come from the client and are not trusted. */
 static enum MHD_Result on_forwarded(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
 	struct chain *chain = cls;
@@ -49,14 +49,14 @@ void sl__proxy_client(struct sl_request *r)
 
 static int refuse(struct sl_request *r, int status, const char *header, const char *detail)
 {
-	if (r->reply)  /* whether there is such a path is not for everybody */
+	if (r->reply)  /* only users may learn whether the path exists */
 		MHD_destroy_response(r->reply);
 	r->reply = NULL;
 	sl__reply_status_header(r, status, header, detail);
 	return -1;
 }
 
-/* In both logs. */
+/* Writes new users and roles to the log and the audit log. */
 static void tell(struct sl_request *r, enum sl_proxy_news news)
 {
 	bool added = news == SL_PROXY_NEW_USER;

@@ -29,7 +29,7 @@ void sl_reply_header(struct sl_request *r, const char *name, const char *format,
 	struct sl__header *header = calloc(1, sizeof *header);
 	if (!header)
 		return;
-	text[strcspn(text, "\r\n")] = '\0';  /* nothing from outside may begin another header */
+	text[strcspn(text, "\r\n")] = '\0';  /* input must not begin another header */
 	header->name = strdup(name);
 	header->value = strdup(text);
 	header->next = r->headers;
@@ -58,7 +58,8 @@ static bool has_header(const struct sl_request *r, const char *name)
 	return false;
 }
 
-/* Unless the reply has its own. Nothing here is to be framed, embedded by other sites, or run. */
+/* The headers of all replies, unless a reply sets its own: no other site may frame or embed them, and they run no
+ * code. */
 static const struct {
 	const char *name, *value;
 } usual[] = {
@@ -201,7 +202,7 @@ void sl__reply_status_header(struct sl_request *r, int status, const char *heade
 
 /* ---- conditions and ranges ------------------------------------------------------------- */
 
-/* Is the tag in a list of them ("a", W/"b", or *)? */
+/* True if the list of tags ("a", W/"b", or *) contains the tag. */
 static bool tag_in(const char *list, const char *tag)
 {
 	size_t length = strlen(tag);
@@ -218,7 +219,7 @@ static bool tag_in(const char *list, const char *tag)
 	return false;
 }
 
-/* "bytes=first-last": 0: no range that counts, 1: this one, -1: outside. */
+/* Parses "bytes=first-last". 0: no valid range; 1: a range; -1: it lies outside. */
 static int parse_range(const char *text, uint64_t bytes, uint64_t *first, uint64_t *last)
 {
 	if (!text || strncmp(text, "bytes=", 6) || strchr(text, ','))
@@ -258,13 +259,13 @@ static int parse_range(const char *text, uint64_t bytes, uint64_t *first, uint64
 	return 1;
 }
 
-/* What is asked for of `bytes`: 200, 206 (first, last), or a status that was replied already: 0. */
+/* Determines which part of `bytes` the request asks for: 200, 206 (first, last), or 0 if the reply was made already. */
 static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, uint64_t *first, uint64_t *last)
 {
 	const char *none = sl_request_header(r, "If-None-Match"), *same = sl_request_header(r, "If-Range");
 	*first = 0;
 	*last = bytes ? bytes - 1 : 0;
-	if (!etag)  /* it is made anew for each request: parts of two would not fit together */
+	if (!etag)  /* without a tag, parts from two replies might not match */
 		return 200;
 	sl_reply_header(r, "Accept-Ranges", "bytes");
 	sl_reply_header(r, "ETag", "\"%s\"", etag);
@@ -276,7 +277,7 @@ static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, u
 	size_t length = strlen(etag);
 	bool fits = !same || (same[0] == '"' && !strncmp(same + 1, etag, length) && !strcmp(same + 1 + length, "\""));
 	if (!fits)
-		return 200;  /* it must be one strong tag: RFC 9110, 13.1.5 */
+		return 200;  /* If-Range needs one strong tag: RFC 9110, 13.1.5 */
 	int range = parse_range(sl_request_header(r, "Range"), bytes, first, last);
 	if (range < 0) {
 		sl_reply_header(r, "Content-Range", "bytes */%llu", (unsigned long long)bytes);
@@ -389,9 +390,9 @@ struct sl_stream {
 	bool aborted;                /* the client is gone, or we stop */
 };
 
-/* A chunked reply that ends with an error is closed, but libmicrohttpd forgets to clean it up: its descriptor would
- * stay until the connection's time is over. So that is soon, and connections with a time of their own are looked at in
- * each turn. */
+/* Ends a chunked reply with an error. libmicrohttpd closes it, but does not clean up: its descriptor would stay open
+ * until the connection's timeout. So this sets a short timeout; libmicrohttpd checks connections with their own timeout
+ * in each turn. */
 static ssize_t give_up(struct sl_stream *s)
 {
 	if (s->r) {
@@ -449,8 +450,7 @@ void sl__stream_detach(struct sl_stream *s)
 	s->r = NULL;
 }
 
-/* So little waits in the kernel beside what is on the wire: a reader that falls behind gets something new the
- * sooner. */
+/* The most unsent bytes of a stream that wait in the kernel. A small value lets a slow reader get newer data sooner. */
 #define UNSENT_BYTES 16384
 
 static void keep_current(struct sl_request *r)

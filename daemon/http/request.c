@@ -34,7 +34,7 @@ static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const cha
 	return MHD_NO;
 }
 
-/* Not MHD_lookup_connection_value(): that ignores case, and cannot tell "?x" from nothing. */
+/* Does not use MHD_lookup_connection_value(), which ignores case, and does not distinguish "?x" from a missing x. */
 const char *sl_request_query(const struct sl_request *r, const char *name)
 {
 	struct lookup lookup = {name, NULL};

@@ -9,7 +9,7 @@
 
 #define PATH_BYTES 512  /* of a line in the log */
 
-/* One that the client has made is taken over, so that its logs and ours can be put side by side. */
+/* Uses the request id of the client, if it has sent one, so that its logs and ours can be compared. */
 void sl__request_id(struct sl_request *r)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/+=@-";
@@ -21,7 +21,7 @@ void sl__request_id(struct sl_request *r)
 		sl_ulid_make(r->id);
 }
 
-/* Long-lived streams are not requests that took long. */
+/* Adds the duration to the metrics; streams do not count, since they last long by design. */
 static void observe(struct sl_request *r, double seconds)
 {
 	struct sl_http *h = r->http;
@@ -44,7 +44,7 @@ const char *sl__address_text(const struct in6_addr *a, char text[INET6_ADDRSTRLE
 	return inet_ntop(four ? AF_INET : AF_INET6, four ? (const void *)&a->s6_addr[12] : a, text, INET6_ADDRSTRLEN);
 }
 
-/* Printable ASCII, cut off where there is no more room. */
+/* Copies printable ASCII, cut to size. */
 static void plain(char *out, const char *text, size_t bytes)
 {
 	size_t i = 0;

@@ -8,7 +8,7 @@ static int hex(char c)
 	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* The next character of a path as it was sent, and how long it is there. */
+/* The next character of a path as it was sent, decoded, and its encoded length. */
 static char decoded(const char *path, size_t *length)
 {
 	bool escape = path[0] == '%' && hex(path[1]) >= 0 && hex(path[2]) >= 0;
@@ -40,7 +40,7 @@ static bool match(struct sl_request *r, const char *pattern, const char *path)
 	return !*pattern && !*path;
 }
 
-/* The values point into the path, which stays whole: copies, decoded. False: no memory. */
+/* Replaces the values, which point into the path, by decoded copies. False: no memory. */
 static bool keep_path(struct sl_request *r)
 {
 	bool kept = true;
@@ -116,7 +116,7 @@ static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const cha
 	const char *known = check->r->route->query;
 	char pointer[96];
 	snprintf(pointer, sizeof pointer, "?%s", key);
-	if (!word_in(known, key) && strcmp(key, "link")) {  /* which any request may have, sender.c */
+	if (!word_in(known, key) && strcmp(key, "link")) {  /* any request may have `link`; sender.c */
 		if (known)
 			sl_error_field(&check->err, SL_BADPARAM, pointer, "unknown query parameter '%.64s'; known ones: %s", key,
 				       known);

@@ -7,7 +7,7 @@
 
 #include "daemon/http/http_internal.h"
 
-/* For pages of allowed_origins. Cookies are not for them: they send their token. */
+/* For pages of allowed_origins. They send their token; cookies are not allowed for them. */
 #define CORS_METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"
 #define CORS_HEADERS \
 	"Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id"
@@ -35,7 +35,7 @@ int sl__count_headers(const struct sl_request *r, const char *name)
 	return count.found;
 }
 
-/* A problem whose reply ends the connection: where the request ends is not sure. */
+/* Refuses a request and ends the connection, because it is not certain where the request ends. */
 static bool refuse(struct sl_request *r, int status, const char *header, const char *detail)
 {
 	r->close = true;
@@ -44,8 +44,8 @@ static bool refuse(struct sl_request *r, int status, const char *header, const c
 	return false;
 }
 
-/* libmicrohttpd takes "Content-Length : 5" for a header of another name, with a space at its end. Others read a length
- * there, so that to them the next request begins elsewhere. */
+/* Refuses names with a space. libmicrohttpd takes "Content-Length : 5" for a header of another name, while other
+ * programs read a length there, so for them the next request begins elsewhere. */
 static enum MHD_Result on_name(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
 	static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -81,7 +81,8 @@ static bool check_framing(struct sl_request *r)
 	return true;
 }
 
-/* Browsers say where a request comes from. Links to us are fine; a foreign page may neither change nor embed. */
+/* Checks the site from which a browser sends the request. A foreign page may link to us, but may not change or embed
+ * anything. */
 static bool check_site(struct sl_request *r, const char *method)
 {
 	const char *site = sl_request_header(r, "Sec-Fetch-Site"), *mode = sl_request_header(r, "Sec-Fetch-Mode");
@@ -135,7 +136,7 @@ bool sl__sender_check(struct sl_request *r, const char *method)
 	return check_site(r, method);
 }
 
-/* A public link in the query is a token in another place. */
+/* True if the request has a valid token, in the header, the cookie, or as a public link in the query. */
 static bool is_user(struct sl_request *r, const char *authorization, const char *link, const char *cookie)
 {
 	char token[SL__COOKIE_BYTES];
@@ -163,7 +164,7 @@ bool sl__sender_token(struct sl_request *r)
 		sl_users_administrator(r->http->d->users, &r->who);
 	if (!status || is_user(r, header, link, cookie) || public)
 		return true;
-	if (r->reply)  /* whether there is such a path is not for everybody */
+	if (r->reply)  /* only users may learn whether the path exists */
 		MHD_destroy_response(r->reply);
 	r->reply = NULL;
 	r->slow = header || link || cookie;

@@ -1,6 +1,7 @@
 /* The server: libmicrohttpd in external epoll mode on the uv loop. A uv_poll watches its epoll descriptor, and a
- * uv_timer its next timeout. sl__http_step() runs it and asks for that timeout. What it can do at once, it does in the
- * loop's next turn (uv_idle): a timer of no time that starts itself again would run for ever, and nothing else. */
+ * uv_timer its next timeout. sl__http_step() runs it and asks for that timeout. If libmicrohttpd has more work at once,
+ * it runs in the loop's next turn (uv_idle): a timer of 0 ms that restarts itself would keep the loop from all other
+ * work. */
 #include "daemon/http/http.h"
 
 #include <errno.h>
@@ -55,12 +56,12 @@ static void on_soon(uv_idle_t *soon)
 
 void sl__http_soon(struct sl_http *h)
 {
-	h->kicked = true;  /* should sl__http_step() be running right now */
+	h->kicked = true;  /* in case sl__http_step() is running now */
 	if (h->mhd)
 		uv_idle_start(&h->soon, on_soon);
 }
 
-/* libmicrohttpd looks at resumed connections when it runs next, and nothing else makes it run. */
+/* Resumes a connection, and makes libmicrohttpd run: it processes resumed connections only when it runs next. */
 void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection)
 {
 	MHD_resume_connection(connection);
@@ -72,8 +73,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	sl__http_step(poll->data);
 }
 
-/* Before libmicrohttpd refuses a Content-Length, or more cookies than it has room for, it says so, with the status:
- * then we answer, since its own page comes with two heads (0.9.75). */
+/* libmicrohttpd logs a message with the status before it refuses a Content-Length, or cookies that exceed its memory.
+ * Then we reply instead, since its own reply has two headers (0.9.75). */
 static void on_mhd_log(void *cls, const char *format, va_list args)
 {
 	char text[512];
@@ -145,7 +146,7 @@ static int start_mhd(struct sl_http *h, struct sl_error *err)
 	return 0;
 }
 
-/* The handles; without them libmicrohttpd is stopped again. */
+/* Opens the handles; if that fails, stops libmicrohttpd. */
 static int open_handles(struct sl_http *h, struct sl_error *err)
 {
 	uv_loop_t *loop = h->d->loop;
@@ -247,7 +248,7 @@ int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error
 		sl__auth_destroy(fresh);
 		return rc;
 	}
-	if (!sl__auth_same_tokens(h->auth, fresh)) {  /* nobody keeps what an older token has opened */
+	if (!sl__auth_same_tokens(h->auth, fresh)) {  /* streams that an older token has opened end */
 		sl_users_file_changed(h->d->users);
 		sl_http_end_user(h, "");
 	}
@@ -301,7 +302,7 @@ static void stop_mhd(struct sl_http *h)
 	MHD_stop_daemon(mhd);
 }
 
-/* Until the replies under way are sent, or the grace is over. */
+/* Waits until the replies in progress are sent, or the time for them is over. */
 static void on_grace(uv_timer_t *timer)
 {
 	struct sl_http *h = timer->data;

@@ -93,7 +93,7 @@ static int read_key(const char *path, gnutls_x509_privkey_t *key, struct sl_erro
 			      "must be PEM without a passphrase", path, gnutls_strerror(code));
 }
 
-/* What the log and /metrics say of it. Browsers tell the user when it is too old; we do not refuse it. */
+/* Describes the certificate for the log and /metrics. An expired one is not refused, since browsers warn the user. */
 static void describe(const struct sl__tls *t, gnutls_x509_crt_t first, const char *path)
 {
 	char name[256] = "no name", day[32] = "";
@@ -211,7 +211,7 @@ void *sl__tls_no_certificate(void)
 
 /* ---- the handshake ------------------------------------------------------------------------- */
 
-/* Plain HTTP, by mistake. */
+/* The client has sent plain HTTP by mistake: replies with that. */
 static void say_so(struct sl__connection *c)
 {
 	char scratch[4096];
@@ -314,8 +314,8 @@ void sl__tls_resume_all(struct sl_http *h)
 		sl__tls_resume(c);
 }
 
-/* Of a record that the socket takes in part GnuTLS would keep the rest, and mistake it for libmicrohttpd's next one. A
- * socket that is writable has room for a small one. */
+/* If the socket took only a part of a record, GnuTLS would keep the rest and confuse it with libmicrohttpd's next
+ * record. A writable socket has room for a small record. */
 void sl__tls_send(struct sl__connection *c, const char *text, size_t bytes, bool last)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLOUT};

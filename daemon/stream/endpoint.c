@@ -12,13 +12,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* So little of a frame waits in the kernel beside what is on the wire: a reader that falls behind gets a newer frame
- * the sooner. What is on the wire is bounded by the reader's window, not by this. */
+/* The most unsent bytes that wait in the kernel. A small value lets a slow reader get a newer frame sooner. Bytes that
+ * were sent but not acknowledged do not count; the reader's window limits those. */
 #define UNSENT_BYTES 16384
 #define IDLE_S 60                 /* before the kernel asks whether the peer is still there */
 #define UNANSWERED_MS 60000u
 
-/* "host:port" of an endpoint; the host without brackets, * as it is. */
+/* Splits "host:port" of an endpoint; the host loses its brackets, and * stays *. */
 static int split(const char *endpoint, char host[128], char port[8])
 {
 	const char *at = endpoint + 6, *colon = strrchr(at, ':');
@@ -84,7 +84,7 @@ static int bind_tcp(const char *endpoint, union sl_socket *s, char bound[SL_ENDP
 	return 0;
 }
 
-/* A socket that a process left behind when it was killed is in the way; one that somebody listens at stays. */
+/* Removes a socket that a killed process has left, unless a process listens on it. */
 static void remove_stale(const char *path)
 {
 	struct stat st;

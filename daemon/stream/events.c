@@ -18,7 +18,7 @@
 
 #define ID_BYTES 32
 #define HEARTBEAT_MS 15000
-#define REMEMBER_MS 60000      /* after the last follower has gone */
+#define REMEMBER_MS 60000      /* events are kept for so long after the last follower has left */
 #define LAST "-last"           /* behind the number of a job's last event */
 
 struct event {
@@ -78,7 +78,7 @@ static void drop_text(struct event *event)
 	event->data = NULL;
 }
 
-/* A removal replaces progress, too. */
+/* True if a newer event of this kind replaces the older one. A removal also replaces progress. */
 static bool replaces(enum sl_events_kind kind, bool removed, const struct event *older, const char *id)
 {
 	return (older->kind == kind || (removed && kind == SL_EVENTS_JOB && older->kind == SL_EVENTS_PROGRESS)) &&
@@ -114,7 +114,7 @@ static bool same_text(const struct sl_buffer *a, const struct sl_buffer *b)
 	return a->bytes == b->bytes && !memcmp(a->data, b->data, a->bytes);
 }
 
-/* Takes data. False: it says what the last event about the record has said. */
+/* Appends an event and takes data. False: data equals that of the record's last event. */
 static bool append(struct sl_events *e, enum sl_events_kind kind, const char *id, bool removed, bool last,
 		   struct sl_buffer *data)
 {
@@ -143,7 +143,7 @@ void sl_events_changed(struct sl_events *e, enum sl_events_kind kind, const char
 		return;
 	if (!is_followed(e)) {
 		forget(e);
-		e->first = ++e->next;  /* who comes back later has missed something */
+		e->first = ++e->next;  /* a follower that reconnects later has missed events */
 		return;
 	}
 	json_t *record = source->ops->record(source->arg, id);
@@ -155,7 +155,7 @@ void sl_events_changed(struct sl_events *e, enum sl_events_kind kind, const char
 	struct sl_buffer *data = text_of(record);
 	json_decref(record);
 	if (!data) {
-		forget(e);  /* no memory: everybody begins anew */
+		forget(e);  /* no memory: all followers start again with all records */
 		e->first = ++e->next;
 	} else if (!append(e, kind, id, removed, last, data)) {
 		return;
@@ -165,7 +165,7 @@ void sl_events_changed(struct sl_events *e, enum sl_events_kind kind, const char
 			sl_stream_wake(f->stream);
 }
 
-/* ---- what a follower is sent ------------------------------------------------------------------ */
+/* ---- sending events to a follower -------------------------------------------------------------- */
 
 static bool take_text(struct follower *f, int length)
 {
@@ -182,7 +182,7 @@ static void add_record(void *arg, const char *id)
 		size_t room = f->room ? 2 * f->room : 64;
 		void *grown = realloc(f->record, room * sizeof *f->record);
 		if (!grown)
-			return;  /* it is told when it changes */
+			return;  /* no memory; it is sent when it changes */
 		f->record = grown;
 		f->room = room;
 	}
@@ -211,7 +211,8 @@ static void begin_anew(struct follower *f)
 	}
 }
 
-/* Devices are everybody's. That something is gone hides nothing: its number is all that is told. */
+/* True if the follower may see the event. Everybody may see devices. A removal may be sent to everybody, since it
+ * contains only the id. */
 static bool may_see(const struct follower *f, enum sl_events_kind kind, const char *id, bool removed)
 {
 	return f->job[0] || kind == SL_EVENTS_DEVICE || removed || !sl_users_limited(&f->who) ||
@@ -252,7 +253,7 @@ static bool next_record(struct follower *f)
 	return false;
 }
 
-/* The number alone: a browser remembers it, and shows no event. */
+/* Sends only the number of an event: a browser stores it, and delivers no event to the page. */
 static bool next_number(struct follower *f)
 {
 	if (!f->number_due)
@@ -362,7 +363,7 @@ static void follow(struct sl_events *e, struct sl_request *r, const char *job, u
 	sl_list_append(&e->followers, &f->link);
 	is_followed(e);
 	if (seen && seen + 1 >= e->first && seen < e->next)
-		f->next = seen + 1;  /* else 0, which is before the ring: it begins anew */
+		f->next = seen + 1;  /* without it 0, which is before the ring, so it gets all records */
 	sl_reply_header(r, "Cache-Control", "no-store");
 	struct sl_stream *stream = sl_reply_stream(r, "text/event-stream", &stream_ops, f);
 	if (stream)
@@ -400,7 +401,7 @@ static void on_heartbeat(uv_timer_t *timer)
 	}
 }
 
-/* Numbers begin with the time, so that those of an earlier run of the server are smaller. */
+/* Numbers begin with the present time, so that those of an earlier run of the server are smaller. */
 int sl_events_create(struct sl_events **out, uv_loop_t *loop, const struct sl_users *users, struct sl_error *err)
 {
 	struct sl_events *e = calloc(1, sizeof *e);

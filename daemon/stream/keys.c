@@ -24,7 +24,7 @@ struct sl_stream_keys {
 	struct key key[SL_STREAM_KEYS];
 };
 
-/* NULL: there is none, or the token is void by which it was given, which it then is as well. */
+/* The key; NULL: there is none, or the token for which it was made is void, and so the key is void, too. */
 static const struct key *find(struct sl_stream_keys *k, const uint8_t *public_key)
 {
 	uint64_t now = sl_time_now_ms();
@@ -69,7 +69,7 @@ const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k)
 	return &k->zmtp;
 }
 
-/* Four bytes are five digits of base 85, the highest first (rfc.zeromq.org/spec/32). */
+/* Encodes a key in Z85: four bytes become five digits of base 85, the highest first (rfc.zeromq.org/spec/32). */
 static const char *z85(const uint8_t *key, char out[Z85_BYTES])
 {
 	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"

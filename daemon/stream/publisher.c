@@ -2,9 +2,9 @@
  * frame that has waited longest. So at most one frame is bound to a socket; newer frames can replace all others. Once a
  * second a timer closes subscribers that hang, and resumes those that had sent too many subscriptions.
  *
- * Why no ZeroMQ library: its XPUB socket sends to a topic, not to a subscriber. A frame for
- * one who has just come would reach the others again; a full queue keeps its oldest frames
- * and drops the newest; and memory and rate of a single subscriber cannot be bounded. */
+ * We use no ZeroMQ library, because its XPUB socket sends to a topic, not to a subscriber. A
+ * frame for a new subscriber would reach the others again; a full queue keeps its oldest
+ * frames and drops the newest; and memory and rate of a single subscriber cannot be limited. */
 #include "daemon/stream/publisher.h"
 
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 #include "daemon/util/log.h"
 
 #define HANDSHAKE_MS 10000
-#define STALLED_MS 30000           /* a subscriber that takes no byte of a frame for so long */
+#define STALLED_MS 30000           /* a subscriber that receives no byte of a frame for so long is disconnected */
 #define TICK_MS 1000
 #define LINGER_MS 300
 #define TOPICS_A_TICK 2000         /* subscriptions and their ends that a subscriber may send */
-#define FINAL_FRAMES 1024          /* that wait for one subscriber */
+#define FINAL_FRAMES 1024          /* the most final frames that wait for one subscriber */
 #define CONTROL_BYTES 512
 #define BACKLOG 128
 
@@ -96,7 +96,7 @@ static void on_subscriber_closed(uv_handle_t *handle)
 	handle_closed(p);
 }
 
-/* why: NULL if it has gone by itself. */
+/* why: NULL if the subscriber has disconnected by itself. */
 static void disconnect(struct subscriber *s, const char *why)
 {
 	if (s->closing)
@@ -111,7 +111,7 @@ static void disconnect(struct subscriber *s, const char *why)
 	uv_close(&s->socket.handle, on_subscriber_closed);
 }
 
-/* ---- what goes out ------------------------------------------------------------------------ */
+/* ---- sending ------------------------------------------------------------------------------ */
 
 static bool is_final(const struct sl_buffer *frame)
 {
@@ -176,7 +176,7 @@ static void pump(struct subscriber *s)
 	}
 }
 
-/* An answer to a heartbeat for which there is no room is left out: more of them wait already. */
+/* Sends bytes of the protocol. An answer to a heartbeat is dropped if there is no room, since others are waiting. */
 static void send_control(void *arg, const void *data, size_t bytes)
 {
 	struct subscriber *s = arg;
@@ -202,7 +202,7 @@ static void drop_waiting(struct subscriber *s, int i)
 	memmove(s->waiting + i, s->waiting + i + 1, (size_t)(--s->count - i) * sizeof *s->waiting);
 }
 
-/* The oldest frame that may be dropped makes room. */
+/* Makes room by dropping the oldest frame that may be dropped. */
 static void make_room(struct subscriber *s, bool final)
 {
 	bool full = final ? s->finals >= FINAL_FRAMES : s->count - s->finals >= s->publisher->options.waiting;
@@ -249,9 +249,9 @@ void sl_publisher_send(struct sl_publisher *p, struct sl_buffer *frame, uint64_t
 	sl_topics_match(&p->topics, sl_frame_header_of(frame)->job, after, give, frame);
 }
 
-/* ---- what comes in ------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------------- */
 
-/* A prefix that no id can begin with need not be kept. */
+/* False if no id can begin with this prefix; such a subscription is not stored. */
 static bool can_match(const char *prefix, size_t length)
 {
 	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -325,7 +325,8 @@ static void log_refusal(struct sl_publisher *p)
 	sl_log_warning("stream", "there are %d subscribers; more are refused (max_subscribers)", p->options.subscribers);
 }
 
-/* Connections whose handshake is not over are anybody's: the oldest goes, or strangers would keep subscribers out. */
+/* Makes room for a new connection by ending the oldest one whose handshake is not complete: such connections may come
+ * from anybody, and must not keep subscribers out. */
 static bool make_place(struct sl_publisher *p)
 {
 	struct subscriber *oldest = SL_LIST_FIND(struct subscriber, s, &p->subscribers, link, !sl_zmtp_ready(&s->zmtp));

@@ -12,9 +12,9 @@ struct sl_reader {
 	struct sl_link link;
 	struct sl_watch *watch;        /* a reference to its owner */
 	struct sl_frame_form form;
-	uint32_t sequence;             /* of the frame that it has */
+	uint32_t sequence;             /* of the frame that was given to it last */
 	struct sl_request *request;    /* a long poll; else a stream: */
-	enum { FRAME, NPY, CSV } as;   /* of a long poll: what it wants */
+	enum { FRAME, NPY, CSV } as;   /* long poll: the format of the reply */
 	struct sl_stream *stream;
 	struct sl_buffer *waiting;     /* the next frame */
 	struct sl_buffer *sending;
@@ -99,7 +99,7 @@ void sl__reader_end(struct sl_reader *r)
 	}
 }
 
-/* The payload of a frame of float32 as an array. NULL: no memory. */
+/* Makes an array file or CSV from the payload of a frame of float32. NULL: no memory. */
 static struct sl_buffer *array_of(const struct sl_buffer *frame, bool csv)
 {
 	const struct sl_frame_header *h = sl_frame_header_of(frame);
@@ -169,7 +169,7 @@ static ssize_t stream_read(void *arg, char *out, size_t max)
 	}
 	if (!r->sending) {
 		if (!r->end)
-			sl__watches_schedule(r->watch->all, 0);  /* it wants one */
+			sl__watches_schedule(r->watch->all, 0);  /* it needs a frame */
 		return r->end ? -1 : 0;
 	}
 	uint32_t length = (uint32_t)r->sending->bytes;
@@ -232,7 +232,7 @@ void sl_watch_stream(struct sl_watch *w, struct sl_request *request, struct sl_f
 		sl_reply_problem(request, SL_NOMEM, "Out of memory for a stream.");
 		return;
 	}
-	w->ops->ref(w->owner);  /* the reader may go at once */
+	w->ops->ref(w->owner);  /* the reader may end at once */
 	sl_reply_header(request, "Cache-Control", "no-store");
 	struct sl_stream *stream = sl_reply_stream(request, "application/vnd.spaceland.frames", &stream_ops, r);
 	if (stream) {

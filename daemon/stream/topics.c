@@ -71,7 +71,7 @@ static struct sl_topic_node *find(const struct sl_topics *t, const char *prefix,
 	return node;
 }
 
-/* Removes a node that nobody needs any more, and those above it for which that is true then. */
+/* Removes a node that is no longer needed, and the nodes above it that are then no longer needed. */
 static void prune(struct sl_topics *t, struct sl_topic_node *node)
 {
 	while (node && !node->subscriptions.count) {
@@ -169,7 +169,7 @@ void sl_topics_drop(struct sl_topics *t, struct sl_topic_owner *owner)
 		subscription_destroy(t, s);
 }
 
-/* The next node on the way to id, *left characters of which are still to come; NULL: none. */
+/* The next node on the path to id, of which *left characters remain; NULL: none. */
 static struct sl_topic_node *descend(struct sl_topic_node *node, const char **id, size_t *left)
 {
 	if (!*left)

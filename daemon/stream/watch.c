@@ -17,7 +17,7 @@
 
 #define FORMS_AT_ONCE 8
 #define INLINE_COORDINATES 50000   /* up to so many are encoded on the loop: 50 us */
-#define RECENT_MS 60000            /* so long a subscriber to many jobs is told of their ends */
+#define RECENT_MS 60000            /* a subscriber to many jobs gets the ends of jobs that ended so long ago at most */
 
 struct encoding {
 	struct sl_watch *watch;          /* a reference to its owner */
@@ -41,7 +41,7 @@ static void status_of(struct sl_watch *w, struct sl_watch_status *out)
 	w->ops->status(w->owner, out);
 }
 
-/* ---- what is wanted -------------------------------------------------------------------- */
+/* ---- which frames readers need --------------------------------------------------------- */
 
 static double interval_ms(const struct sl_watch *w)
 {
@@ -58,8 +58,8 @@ static bool is_recent(const struct sl_watch *w)
 	return w->ended_ms && uv_now(w->all->loop) - w->ended_ms < RECENT_MS;
 }
 
-/* The newest subscription that wants frames of w; 0: none. The end of a job that is long over is for those alone who
- * ask for that job. */
+/* The newest subscription that matches w; 0: none. If the job ended long ago, only subscriptions to this job alone
+ * count. */
 static uint64_t subscription(const struct sl_watch *w, bool ended)
 {
 	const struct sl_publisher *p = w->all->publisher;
@@ -74,7 +74,7 @@ static bool must_publish(const struct sl_watch *w, bool ended)
 	return stamp && (stamp > w->published_stamp || w->published < w->sequence);
 }
 
-/* The reader has an older frame than there is, and would send a newer one at once. */
+/* True if there is a newer frame than the reader's, and the reader would send it at once. */
 static bool lacks(const struct sl_watch *w, const struct sl_reader *r)
 {
 	return sl__reader_has(r) < w->sequence && (sl__reader_hungry(r) || w->last) &&
@@ -89,7 +89,7 @@ static bool quantised_will_do(struct sl_watch *w)
 	return true;
 }
 
-/* Of a running job, a layout counts as the newest for two frame times. */
+/* True if the layout is the newest; that of a running job counts as the newest for two frame intervals. */
 static bool fresh(const struct sl_watch *w, const struct sl_watch_status *s)
 {
 	if (!w->layout)
@@ -99,7 +99,7 @@ static bool fresh(const struct sl_watch *w, const struct sl_watch_status *s)
 	return (double)(uv_now(w->all->loop) - w->snapshot_ms) < 2 * interval_ms(w);
 }
 
-/* Does somebody want a layout that is newer than the last one? */
+/* True if a reader needs a newer layout than the last one. */
 static bool wanted(struct sl_watch *w, const struct sl_watch_status *s)
 {
 	if (s->state == SL_WATCH_PAUSED && w->layout && w->layout->iteration == s->iteration &&
@@ -162,7 +162,7 @@ static void encode(void *arg)
 		e->frame[i] = sl_frame_encode(e->layout, e->form[i], e->watch->job, e->sequence, e->end, low, extent);
 }
 
-/* A form without memory for a frame counts as served, or it would be tried for ever. */
+/* Without memory for a frame, its form counts as served; otherwise it would be tried for ever. */
 static void pass_over(struct sl_watch *w, struct sl_frame_form form, uint32_t sequence)
 {
 	for (struct sl_reader *r = sl__reader_first(w); r; r = sl__reader_next(r))
@@ -205,14 +205,14 @@ static void add_form(struct encoding *e, struct sl_frame_form form)
 		e->form[e->count++] = form;
 }
 
-/* From the cache what is there; forms that have to be made, into e. */
+/* Gives readers the frames that are in the cache, and adds the forms that must be encoded to e. */
 static void collect_forms(struct sl_watch *w, struct encoding *e, bool ended)
 {
 	for (int i = 0; i < SL_WATCH_FORMS; i++) {
 		struct sl_buffer *frame = w->cache[i].frame;
 		if (!frame || w->cache[i].sequence != w->sequence)
 			continue;
-		sl_buffer_ref(frame);  /* a reader that goes may empty the cache */
+		sl_buffer_ref(frame);  /* a reader that ends may empty the cache */
 		hand_out(w, w->cache[i].form, frame, w->sequence);
 		sl_buffer_unref(frame);
 	}
@@ -250,7 +250,7 @@ static void serve(struct sl_watch *w, bool ended)
 
 /* ---- the end of a job ------------------------------------------------------------------------------ */
 
-/* All have what there is: readers are told the end, and memory is given back. */
+/* All readers have the last frame: ends their streams and frees memory. */
 static void end_all(struct sl_watch *w)
 {
 	for (struct sl_reader *r = sl__reader_first(w), *next; r; r = next) {
@@ -267,7 +267,7 @@ static void end_all(struct sl_watch *w)
 	}
 }
 
-/* A job without a result: a frame without a payload says so. */
+/* For a job without a result: sends a frame without a payload. */
 static void serve_end(struct sl_watch *w, const struct sl_watch_status *s)
 {
 	struct sl_buffer *frame = sl_frame_encode_end(w->job, s->nodes, s->dims, w->sequence, s->iteration, s->kl, s->end);
@@ -373,8 +373,8 @@ static void pump_running(struct sl_watch *w, const struct sl_watch_status *s)
 		serve(w, false);
 	if (w->encoding || w->snapshotting || !wanted(w, s))
 		return;
-	/* Counted from when the last one was due, not from when it came: the time that a snapshot takes lowers the rate by
-	 * nothing as long as it is shorter than an interval. */
+	/* The interval begins when the last snapshot was due, not when it arrived. So the duration of a snapshot does not
+	 * lower the rate, as long as it is shorter than the interval. */
 	double now = (double)uv_now(w->all->loop), late = now - w->due_ms;
 	if (w->layout && late < 0) {
 		sl__watches_schedule(w->all, (uint64_t)-late + 1);

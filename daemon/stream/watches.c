@@ -6,15 +6,15 @@
 #include "daemon/stream/topics.h"
 #include "daemon/stream/watch_internal.h"
 
-#define NEWCOMERS_MS 20            /* between two looks at what newcomers lack */
+#define NEWCOMERS_MS 20            /* interval of checks for new subscriptions */
 
-/* Ends that newcomers have not been told of. */
+/* Sends the ends of recent jobs to new subscribers. */
 static void pump_recent(struct sl_watches *all)
 {
 	all->newcomers = false;
 	all->newcomers_ms = uv_now(all->loop);
 	SL_LIST_EACH(struct sl_watch, w, &all->recent, link)
-		sl_watch_pump(w);  /* leaves the list when it is not recent any more */
+		sl_watch_pump(w);  /* it leaves the list if its end is not recent any more */
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -34,7 +34,7 @@ void sl__watches_schedule(struct sl_watches *all, uint64_t ms)
 		uv_timer_start(&all->timer, on_timer, ms, 0);
 }
 
-/* Many may come at once: what they lack is looked for by the timer, not for each. */
+/* Many subscriptions may arrive at once, so the timer checks for all of them what they need. */
 static void on_subscription(void *arg, const char *prefix, size_t length)
 {
 	struct sl_watches *all = arg;

@@ -27,7 +27,7 @@ static size_t make_head(uint8_t *head, size_t bytes, int flags)
 	return SL_ZMTP_HEAD_BYTES;
 }
 
-/* The longest is CURVE's WELCOME with 160 bytes of data, and a refusal. */
+/* The longest commands are CURVE's WELCOME, with 160 bytes of data, and a refusal. */
 void sl__zmtp_command(struct sl_zmtp *z, const char *name, const void *data, size_t bytes)
 {
 	uint8_t plain[16 + REFUSAL_BYTES], out[SL_ZMTP_HEAD_BYTES + 128 + sizeof plain];
@@ -164,7 +164,7 @@ static const char *on_metadata(struct sl_zmtp *z, const uint8_t *body, size_t le
 	return why;
 }
 
-/* Commands of unknown names are passed over, as the specification has it. */
+/* Ignores unknown commands, as the specification requires. */
 static const char *on_command(struct sl_zmtp *z, const uint8_t *body, size_t length)
 {
 	const uint8_t *data;
@@ -203,7 +203,7 @@ static const char *on_frame(struct sl_zmtp *z, uint8_t *body, size_t length, boo
 	return NULL;
 }
 
-/* The head is there, or its first two bytes: how long is the frame? */
+/* The first two bytes of the head have arrived, or all of it: determines the length of the frame. */
 static const char *on_head(struct sl_zmtp *z)
 {
 	uint64_t length = z->in[1];
@@ -225,7 +225,7 @@ static const char *on_head(struct sl_zmtp *z)
 	return NULL;
 }
 
-/* in[0, need) is there. */
+/* Processes in[0, need), which has arrived. */
 static const char *advance(struct sl_zmtp *z)
 {
 	const char *why = NULL;

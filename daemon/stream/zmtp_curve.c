@@ -1,11 +1,12 @@
 /* CURVE, the server's side (rfc.zeromq.org/spec/26), by libsodium's crypto_box.
  *
- * HELLO shows that the client knows the server's public key; WELCOME carries the server's
- * transient key and a cookie; INITIATE brings the cookie back with the client's own key and
- * its voucher for the transient one; READY ends it. From then on each frame is a box with a
- * nonce that counts up. The specification's cookie lets a server forget the client between
- * WELCOME and INITIATE. This one has a connection and a time limit for each client anyway,
- * so its cookie is random bytes that have to come back.
+ * HELLO proves that the client knows the server's public key. WELCOME contains the server's
+ * transient key and a cookie. INITIATE returns the cookie, with the client's permanent key
+ * and its voucher for the transient key. READY ends the handshake. From then on each frame is
+ * a box with an increasing nonce. In the specification the cookie contains the state of the
+ * handshake, so that a server needs no memory between WELCOME and INITIATE. This server has a
+ * connection and a time limit for each client, so its cookie is random bytes, which INITIATE
+ * must return.
  *
  * Nonces: 16 characters of purpose and 8 bytes of counter, or 8 and 16 random ones. */
 #include <endian.h>
@@ -42,7 +43,7 @@ static void nonce_of(uint8_t nonce[24], const char *purpose, const uint8_t *rest
 	memcpy(nonce + 24 - bytes, rest, bytes);
 }
 
-/* The client's counters only go up, from one frame to the next. */
+/* Checks that the client's counter is greater than that of its previous frame. */
 static bool counter_rises(struct sl_zmtp_curve *c, const uint8_t *counter)
 {
 	uint64_t value;
@@ -105,7 +106,8 @@ const char *sl__zmtp_curve_hello(struct sl_zmtp *z, const uint8_t *body, size_t 
 	return NULL;
 }
 
-/* The client's own key vouches for its transient one. plain: own key, voucher, properties. */
+/* Checks the voucher: the client's permanent key vouches for its transient key. plain: permanent key, voucher,
+ * properties. */
 static const char *check_voucher(struct sl_zmtp *z, const uint8_t *plain)
 {
 	struct sl_zmtp_curve *c = z->curve;

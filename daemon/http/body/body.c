@@ -25,7 +25,7 @@ static int64_t limit(const struct sl_request *r)
 	return r->route->flags & SL_BODY_UPLOAD ? c->max_upload_bytes : c->max_request_bytes;
 }
 
-/* Is it too big for the server, or for an upload of this user? */
+/* True if the body is too big for the server, or for an upload of this user. */
 static bool is_too_big(struct sl_request *r, uint64_t bytes)
 {
 	bool upload = r->route->flags & SL_BODY_UPLOAD;
@@ -42,7 +42,7 @@ static int too_big(const struct sl_request *r, struct sl_error *err)
 			    r->route->flags & SL_BODY_UPLOAD ? "max_upload_bytes" : "max_request_bytes");
 }
 
-/* Room for more, and a zero after it. */
+/* Makes room for more bytes and a zero byte after them. */
 static int grow(char **data, size_t *room, size_t bytes, size_t more)
 {
 	if (bytes + more + 1 <= *room)
@@ -73,7 +73,7 @@ static int write_all(int fd, const char *data, size_t bytes, struct sl_error *er
 	return 0;
 }
 
-/* From memory to a file. */
+/* Moves a part from memory to a file. */
 static int spill(struct sl_request *r, int i, struct sl_error *err)
 {
 	struct sl_part *part = &r->parts[i];
@@ -158,7 +158,7 @@ static bool is_type(const char *content_type, const char *wanted)
 	return length == strlen(wanted) && !strncasecmp(content_type, wanted, length);
 }
 
-/* If there is room for it: pages that nothing was written to take none. */
+/* Allocates memory for the whole body, if it fits the limit; pages take no memory before they are written. */
 static void keep_whole(struct sl_request *r, uint64_t bytes)
 {
 	struct sl_http *h = r->http;
@@ -175,7 +175,7 @@ static void keep_whole(struct sl_request *r, uint64_t bytes)
 	h->wholes += bytes;
 }
 
-/* Headers only. Returns an error code, or a status > 0 when no code stands for it. */
+/* Checks the headers of the body. Returns an error code, or an HTTP status > 0 if there is no code for it. */
 int sl__body_begin(struct sl_request *r, struct sl_error *err)
 {
 	const char *length = sl_request_header(r, "Content-Length"), *type = sl_request_header(r, "Content-Type");

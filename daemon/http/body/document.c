@@ -51,7 +51,7 @@ static void free_work(void *arg)
 {
 	struct parsing *p = arg;
 	json_decref(p->document);
-	malloc_trim(0);  /* the pieces lie between others', and each thread would keep some of them */
+	malloc_trim(0);  /* returns freed memory to the system, which the allocator would keep for each thread */
 }
 
 static void next(struct sl__documents *documents);
@@ -75,7 +75,7 @@ static void parsed(void *arg)
 		r->document_code = p->code;
 		r->document_err = p->err;
 		r->parsed = true;
-		r->gone = NULL;  /* which would empty p->r */
+		r->gone = NULL;  /* it would set p->r to NULL */
 		p->then(r);      /* an answered request is still there: it ends in the loop's next turn */
 		r->document = NULL;
 		r->parsed = false;
@@ -102,7 +102,7 @@ static void next(struct sl__documents *documents)
 		free(documents);
 }
 
-/* When all requests are over. */
+/* Call it when all requests have ended. */
 void sl__documents_close(struct sl__documents *documents)
 {
 	if (!documents)
@@ -112,7 +112,7 @@ void sl__documents_close(struct sl__documents *documents)
 		next(documents);
 }
 
-/* Waits for one that is large. True: then(r) runs later, with r parked. */
+/* Parses a large body on the pool. True: then(r) runs later, and r is parked until then. */
 bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r))
 {
 	struct parsing *p = r->body_bytes > SMALL_BYTES ? calloc(1, sizeof *p) : NULL;

@@ -31,7 +31,7 @@ static int bad(struct sl_error *err, const char *what)
 
 /* ---- headers ---------------------------------------------------------------------------- */
 
-/* One value, from its first character on; *end is the character after it. */
+/* Reads a value from its first character on; *end: the character after it. */
 static int read_value(const char *at, const char **end, char *out, size_t bytes)
 {
 	bool quoted = *at == '"';
@@ -89,7 +89,7 @@ static int check_encoding(const char *encoding, struct sl_error *err)
 	return sl_error_set(err, SL_BADPARAM, "a part of the form is encoded as '%.32s'; it must be binary", encoding);
 }
 
-/* The header of a part, without the empty line after it. */
+/* Reads the header of a part, without the empty line after it. */
 static int read_header(struct sl__multipart *m, char *lines, char *end, struct sl_error *err)
 {
 	char name[256], filename[1024];
@@ -113,7 +113,7 @@ static int read_header(struct sl__multipart *m, char *lines, char *end, struct s
 			    find_line(lines, end, "Content-Type"), err);
 }
 
-/* ---- states: how many bytes were used, or a negative code; 0: more are needed --------------- */
+/* ---- states: they return the number of bytes used, or a negative code; 0: more are needed ---- */
 
 static ptrdiff_t on_data(struct sl__multipart *m, char *at, size_t bytes, struct sl_error *err)
 {
@@ -129,7 +129,7 @@ static ptrdiff_t on_data(struct sl__multipart *m, char *at, size_t bytes, struct
 	return (ptrdiff_t)(found ? n + m->length : n);
 }
 
-/* After a boundary: "--", or blanks and the end of the line. That is left to be the header's first. */
+/* After a boundary: "--", or blanks and the end of the line, which remains as the beginning of the header. */
 static ptrdiff_t on_boundary(struct sl__multipart *m, const char *at, size_t bytes, struct sl_error *err)
 {
 	if (bytes < 2)

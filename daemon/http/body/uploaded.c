@@ -1,4 +1,4 @@
-/* The file of an upload that is used after the request has been answered. */
+/* Takes the file of an upload, which is used after the request has been answered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
