@@ -24,7 +24,8 @@
 #define RESULT_OPTIONS \
 	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \
 	 ".csv (with names and labels) or .json."}, \
-	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg."}, \
+	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg. Names in a .png have Latin, " \
+	 "Greek and Cyrillic letters, in an .svg all."}, \
 	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
 	{0, "picture-light", NULL, "Light background, for printing."}, \
 	{0, "picture-no-legend", NULL, "Leave out what the colours mean: names of labels, or a bar with numbers."}, \

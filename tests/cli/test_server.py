@@ -416,3 +416,11 @@ def test_a_picture_that_is_refused_leaves_the_layout(online, ring):
 def test_fields_are_named_as_they_were_typed(online):
     result = online("admin", "gc", "--dry-run")
     assert result.status == 4 and result.err.startswith("spaceland: --bytes: "), result
+
+
+def test_automatic_values_are_told(online, ring):
+    graph = online("graph", "add", ring).out.strip()
+    job = online("job", "submit", graph, "--iterations", "20", "--watch").out.split()[0]
+    lines = online("job", "show", job).out.splitlines()
+    rate = online("job", "show", job, "--json").json["resolved"]["learning_rate"]
+    assert f"  learning_rate            auto: {rate:.9g}" in lines and "  iterations               20" in lines, lines

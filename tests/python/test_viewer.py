@@ -1,6 +1,7 @@
 """proto/examples/viewer.py, which knows nothing but proto/."""
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -78,6 +79,21 @@ def test_a_server_with_tokens(points, tmp_path, monkeypatch, arguments):
 def test_errors():
     done = subprocess.run([sys.executable, VIEWER, "--server", "127.0.0.1:9"], capture_output=True, text=True)
     assert done.returncode == 1 and "does not answer" in done.stderr
+
+
+def test_the_reader_of_the_documentation(client, points, capsys):
+    """docs/streams.md with the decoder of proto/frame.md, from the first frame to the last."""
+    def example(path, begin):
+        return next(block for block in re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.S) if block.startswith(begin))
+    job = client.submit(points[0], iterations=400)
+    names = {"server": client.url, "job": job.id}
+    exec(example("proto/frame.md", "import struct\nimport numpy"), names)
+    decode, frames = names["decode"], []
+    names["decode"] = lambda data: frames.append(decode(data))
+    exec(example("docs/streams.md", "import struct\nimport requests"), names)
+    ends = [final for _, _, final, _ in frames]
+    assert ends == [False] * (len(frames) - 1) + [True]
+    assert np.abs(frames[-1][3] - job.layout()).max() <= np.ptp(job.layout()) / 65535
 
 
 def test_its_decoder_against_the_vectors():

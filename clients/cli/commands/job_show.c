@@ -13,23 +13,41 @@ static void line(const char *title, const char *value)
 	printf("%-26s %s\n", title, *value ? value : "-");
 }
 
-static void value(const char *title, const json_t *v)
+static const char *value_text(const json_t *v, char *text, size_t bytes)
 {
-	char text[256];
 	size_t i, used = 0;
 	json_t *number;
 	if (json_is_array(v) && json_array_size(v)) {
 		json_array_foreach(v, i, number)
-			if (used < sizeof text)
-				used += (size_t)snprintf(text + used, sizeof text - used, "%s%.9g", i ? "," : "",
+			if (used < bytes)
+				used += (size_t)snprintf(text + used, bytes - used, "%s%.9g", i ? "," : "",
 							 json_number_value(number));
 	} else if (json_is_string(v))
-		snprintf(text, sizeof text, "%s", json_string_value(v));
+		snprintf(text, bytes, "%s", json_string_value(v));
 	else if (json_is_number(v))
-		snprintf(text, sizeof text, "%.9g", json_number_value(v));
+		snprintf(text, bytes, "%.9g", json_number_value(v));
 	else
-		snprintf(text, sizeof text, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
-	line(title, text);
+		snprintf(text, bytes, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
+	return text;
+}
+
+static void value(const char *title, const json_t *v)
+{
+	char text[256];
+	line(title, value_text(v, text, sizeof text));
+}
+
+/* A parameter as it was given; for auto also the value in force, once the job has found it. */
+static void parameter_line(const char *name, const json_t *given, const json_t *resolved)
+{
+	char title[64], force[256], text[300];
+	snprintf(title, sizeof title, "  %s", name);
+	if (json_is_string(given) && !strcmp(json_string_value(given), "auto") && resolved && !json_is_null(resolved)) {
+		snprintf(text, sizeof text, "auto: %s", value_text(resolved, force, sizeof force));
+		line(title, text);
+	} else {
+		value(title, given);
+	}
 }
 
 /* The rows that the method tells of itself, a line each. */
@@ -76,10 +94,8 @@ static void print(const json_t *job)
 	if (method && method->table)
 		table(method, json_object_get(job, method->table));
 	puts("parameters");
-	json_object_foreach(json_object_get(job, "parameters"), key, parameter) {
-		snprintf(text, sizeof text, "  %s", key);
-		value(text, parameter);
-	}
+	json_object_foreach(json_object_get(job, "parameters"), key, parameter)
+		parameter_line(key, parameter, json_object_get(json_object_get(job, "resolved"), key));
 }
 
 int cmd_job_show(struct cli *cli)
