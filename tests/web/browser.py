@@ -17,7 +17,8 @@ ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--mute-audio",
          "--ignore-gpu-blocklist", "--force-color-profile=srgb", "--disable-dev-shm-usage"]
-SOFTWARE = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader"]   # draws without a graphics card
+# draws without a graphics card; pages, which are drawn more often, without the detour over a simulated one
+SOFTWARE = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--disable-gpu-rasterization", "--disable-gpu-compositing"]
 CHROMIUM = os.environ.get("SPACELAND_CHROMIUM")                         # the program, if it is not the system's
 CHROMEDRIVER = os.environ.get("SPACELAND_CHROMEDRIVER", "chromedriver")
 
