@@ -32,103 +32,16 @@
 #define LEAST_RATE 4096.0       /* bytes a second that a body must bring after the first request_timeout_s */
 #define OTHER_DESCRIPTORS 64    /* files, sockets and pipes of the rest of the daemon */
 
-/* ---- refusing and ending ------------------------------------------------------------------ */
-
-/* Returns the length; 0: no memory. */
-static size_t problem_text(char text[1024], const char *id, int status, const char *words, const char *detail)
-{
-	char body[512], fresh[SL_ULID_BYTES];
-	id = id ? id : sl_ulid_make(fresh);
-	json_t *problem = sl_problem_http(status, detail);
-	if (problem)
-		json_object_set_new(problem, "request_id", json_string(id));
-	size_t bytes = problem ? json_dumpb(problem, body, sizeof body, JSON_COMPACT) : 0;
-	json_decref(problem);
-	if (!bytes || bytes > sizeof body)
-		return 0;
-	int length = snprintf(text, 1024, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			      "Retry-After: %d\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%.*s", status, words,
-			      SL_PROBLEM_TYPE, bytes, SL__RETRY_S, id, (int)bytes, body);
-	return (size_t)length;
-}
-
-static void send_text(int fd, const char *text, size_t bytes)
-{
-	if (send(fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		sl_log_debug("http", "a few bytes were not sent: %s", strerror(errno));
-}
-
-void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail)
-{
-	char text[1024];
-	size_t bytes = problem_text(text, c->r ? c->r->id : NULL, status, words, detail);
-	if (c->session && !c->plain)
-		sl__tls_send(c, text, bytes, true);
-	else
-		send_text(c->fd, text, bytes);
-}
-
-/* Refuses a connection with a reply; without one before a TLS handshake. Reads pending data first, since unread data
- * would turn the close into a reset, and the client might not see the reply. */
-static void refuse(const struct sl_http *h, int fd)
-{
-	char scratch[4096], text[1024];
-	size_t bytes = problem_text(text, NULL, 503, "Service Unavailable",
-				    "all connections of this server are busy (max_connections)");
-	if (!h->tls)
-		send_text(fd, text, bytes);
-	shutdown(fd, SHUT_WR);
-	for (int i = 0; i < 4 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
-		;
-	close(fd);
-}
+/* ---- ending ------------------------------------------------------------------------------- */
 
 /* Shuts the connection down; libmicrohttpd notices that and closes it when it runs next. */
-static void end(struct sl__connection *c)
+void sl__connection_end(struct sl__connection *c)
 {
 	if (c->leaving)
 		return;
 	c->leaving = true;
 	c->http->leaving++;
 	shutdown(c->fd, SHUT_RDWR);
-}
-
-/* True for the connection whose request libmicrohttpd is refusing because of its header: it has a header and no reply,
- * and libmicrohttpd has not called us about it. There is at most one such connection at a time. */
-static bool is_refused(const struct sl__connection *c)
-{
-	return !c->r && !c->leaving && MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
-	       !MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
-}
-
-/* status: one of the table. */
-static void refuse_request(struct sl__connection *c, int status)
-{
-	static const struct {
-		int status;
-		const char *words, *detail;
-	} refusals[] = {
-		{400, "Bad Request", "Content-Length must be one whole number, the bytes of the body"},
-		{413, "Content Too Large", "Content-Length is larger than any body may be"},
-		{414, "URI Too Long", "the query has too many parameters"},
-		{431, "Request Header Fields Too Large", "the request has too many cookies"},
-	};
-	int i = 0;
-	while (refusals[i].status != status)
-		i++;
-	sl__send_problem(c, refusals[i].status, refusals[i].words, refusals[i].detail);
-	sl_metric_add(c->http->count[4], 1);
-	end(c);
-}
-
-void sl__connection_refused(struct sl_http *h, int status)
-{
-	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
-		if (is_refused(c)) {
-			refuse_request(c, status);
-			return;
-		}
-	}
 }
 
 void sl__connection_target(struct sl__connection *c, const char *target)
@@ -139,7 +52,7 @@ void sl__connection_target(struct sl__connection *c, const char *target)
 	for (const char *at = strchr(target, '?'); at; at = strpbrk(at + 1, "&"))
 		parameters++;
 	if (parameters > SL__PARAMETERS && !c->leaving)
-		refuse_request(c, 414);
+		sl__refuse_parameters(c);
 }
 
 /* ---- the client's end ---------------------------------------------------------------------- */
@@ -156,7 +69,7 @@ static void check_half_closed(struct sl__connection *c)
 	char byte;
 	bool whole = c->r && c->r->state != SL__BODY && c->r->state != SL__DISCARD;
 	if (!whole && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-		end(c);
+		sl__connection_end(c);
 }
 
 void sl__connections_check(struct sl_http *h)
@@ -170,7 +83,7 @@ static void gone(struct sl__connection *c)
 	uv_poll_stop(&c->poll);
 	if (c->r)
 		sl__request_gone(c->r);
-	end(c);
+	sl__connection_end(c);
 }
 
 /* Probes the client; if it is gone, a reset will arrive soon. */
@@ -181,7 +94,7 @@ static void probe(struct sl__connection *c)
 		if (c->session)
 			sl__tls_send(c, interim, sizeof interim - 1, false);
 		else
-			send_text(c->fd, interim, sizeof interim - 1);
+			sl__send_text(c->fd, interim, sizeof interim - 1);
 	}
 	c->probed = true;
 }
@@ -327,6 +240,8 @@ void sl__connection_request(struct sl__connection *c, struct sl_request *r)
 	c->r = r;
 	c->since_ms = c->moved_ms = uv_now(c->http->d->loop);
 	c->moved = 0;
+	free(c->encoded);
+	c->encoded = NULL;
 	if (!r)
 		c->answered_bytes = sl__bytes_received(c->fd);
 	if (c->reserve && alive(c->http) <= c->http->limit &&
@@ -355,7 +270,7 @@ static void too_late(struct sl__connection *c)
 {
 	if (c->r || !c->answered_bytes || sl__bytes_received(c->fd) > c->answered_bytes)
 		sl__send_problem(c, 408, "Request Timeout", "the request did not arrive in time (request_timeout_s)");
-	end(c);
+	sl__connection_end(c);
 }
 
 /* True if no byte of the body has arrived for `patience`, or if it arrives too slowly. */
@@ -405,7 +320,7 @@ static bool evict(struct sl_http *h, const struct in6_addr *address, bool reserv
 		    (!address || !memcmp(address, &c->address, sizeof *address)))
 			oldest = c;
 	if (oldest)
-		end(oldest);
+		sl__connection_end(oldest);
 	return oldest != NULL;
 }
 
@@ -432,7 +347,7 @@ static void without_descriptors(struct sl_http *h)
 		close(h->spare_fd);
 	int fd = accept4(h->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0)
-		refuse(h, fd);
+		sl__refuse_socket(h, fd);
 	h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	uv_poll_stop(&h->accept);
 	uv_timer_start(&h->pause, sl__connections_listen, PAUSE_MS, 0);
@@ -450,7 +365,7 @@ static bool accept_one(struct sl_http *h)
 	if (fd < 0)
 		return errno == EINTR || errno == ECONNABORTED;
 	if (!make_room(h, (struct sockaddr *)&address)) {
-		refuse(h, fd);
+		sl__refuse_socket(h, fd);
 		return true;
 	}
 	h->accepted++;

@@ -55,7 +55,7 @@ struct sl__connection {
 	struct sl_link half_closed;  /* in http->half_closed: the client sends nothing more */
 	struct sl_http *http;
 	struct sl_request *r;        /* the request in progress, or NULL */
-	char *encoded;               /* path of the next request as it was sent, or NULL */
+	char *encoded;               /* path of the request whose header is arriving, as sent; or NULL */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
@@ -279,13 +279,20 @@ struct sl__connection *sl__connection_of(struct MHD_Connection *connection);  /*
 void sl__connection_request(struct sl__connection *c, struct sl_request *r);  /* begins; NULL: ended */
 void sl__connection_parked(struct sl__connection *c);
 void sl__connection_watch(struct sl__connection *c, int events);
-/* Sends a problem without libmicrohttpd: at most as many bytes as the socket's buffer takes. */
-void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
-/* libmicrohttpd is about to refuse the Content-Length (400, 413) or the cookies (431) of a request: sends our reply
- * instead, and ends the connection. */
-void sl__connection_refused(struct sl_http *h, int status);
+void sl__connection_end(struct sl__connection *c);
 /* A request begins: stores its path. If the query has more than SL__PARAMETERS, replies and ends the connection. */
 void sl__connection_target(struct sl__connection *c, const char *target);
+
+/* refusals.c */
+/* Sends without libmicrohttpd, at most as much as the socket's buffer takes. */
+void sl__send_text(int fd, const char *text, size_t bytes);
+void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
+/* Closes a socket that was not passed to libmicrohttpd, after a reply of 503; without one before a TLS handshake. */
+void sl__refuse_socket(const struct sl_http *h, int fd);
+void sl__refuse_parameters(struct sl__connection *c);
+/* libmicrohttpd is about to refuse a request with this status and page: the client gets our reply instead, and its
+ * connection ends. */
+void sl__refuse_instead(struct sl_http *h, int status, const char *page);
 
 /* park.c */
 void sl__request_gone(struct sl_request *r);

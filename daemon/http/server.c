@@ -73,8 +73,6 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	sl__http_step(poll->data);
 }
 
-/* libmicrohttpd logs a message with the status before it refuses a Content-Length, or cookies that exceed its memory.
- * Then we reply instead, since its own reply has two headers (0.9.75). */
 static void on_mhd_log(void *cls, const char *format, va_list args)
 {
 	char text[512];
@@ -82,12 +80,8 @@ static void on_mhd_log(void *cls, const char *format, va_list args)
 	vsnprintf(text, sizeof text, format, args);
 	text[strcspn(text, "\n")] = '\0';
 	sl_log_debug("http", "libmicrohttpd: %s", text);
-	if (sscanf(text, "Error processing request (HTTP response code is %d", &status) != 1)
-		return;
-	if (strstr(text, "Content-Length"))
-		sl__connection_refused(cls, status == 413 ? 413 : 400);
-	else if (status == 431)
-		sl__connection_refused(cls, 431);
+	if (sscanf(text, "Error processing request (HTTP response code is %d", &status) == 1)
+		sl__refuse_instead(cls, status, text);
 }
 
 static void on_collect(void *arg)

@@ -28,6 +28,7 @@ static const struct {
 	{500, "internal", "Internal error"},
 	{501, "not-implemented", "Not possible with this server"},
 	{503, "unavailable", "Not possible right now"},
+	{505, "version-not-supported", "The version of HTTP is not supported"},
 };
 
 static json_t *make(const char *type, const char *title, int status, const char *detail)

@@ -216,6 +216,50 @@ def test_too_many_cookies(daemon):
     assert b"urn:spaceland:problem:header-too-big" in reply
 
 
+@pytest.fixture
+def others(daemon):
+    """Connections on which nothing is under way, or another part of a request."""
+    with contextlib.ExitStack() as stack:
+        silent, idle, waits = (stack.enter_context(connection(daemon)) for _ in range(3))
+        idle.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port)
+        assert idle.recv(65536).startswith(b"HTTP/1.1 200 ")
+        waits.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port)
+        assert waits.recv(65536).startswith(b"HTTP/1.1 200 ")
+        time.sleep(0.3)
+        yield silent, idle
+
+
+@pytest.mark.parametrize("status,start", [
+    (505, b"GET /v1/graphs HTTP/2.0\r\nHost: localhost\r\n\r\n"), (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    (400, b"GET /v1/graphs HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n"),
+    (414, b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    (431, b"GET /v1/graphs HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(10000)) + b"\r\n"),
+    (431, b"GET /v1/graphs HTTP/1.1\r\n" + b"a" * 70000 + b": x\r\nHost: localhost\r\n\r\n"),
+    (400, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    (413, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000001\r\n"),
+], ids=["version", "HTTP/2", "header", "path", "headers", "name", "chunk", "chunk-size"])
+def test_what_the_library_refuses(daemon, others, status, start):
+    """By problem documents, whatever other connections there are; and these go on."""
+    reply = raw(daemon, start.replace(b"Host: localhost", b"Host: localhost:%d" % daemon.port))
+    assert reply.startswith(b"HTTP/1.1 %d " % status) and reply.count(b"HTTP/1.1 ") == 1, reply[:200]
+    assert b"application/problem+json" in reply and b"urn:spaceland:problem:" in reply and b"<html" not in reply
+    for other in others:
+        other.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port)
+        assert other.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_absolute_targets(daemon, api, graph):
+    """RFC 9112, 3.2.2: servers accept them; their host counts, not that of the header."""
+    def get(target):
+        return raw(daemon, b"GET %s HTTP/1.1\r\nHost: localhost:%d\r\nConnection: close\r\n\r\n" % (target, daemon.port))
+
+    for scheme in (b"http", b"HTTP", b"https"):
+        reply = get(b"%s://localhost:%d/v1/graphs/%s" % (scheme, daemon.port, graph.encode()))
+        assert reply.startswith(b"HTTP/1.1 200 ") and graph.encode() in reply
+    assert get(b"http://localhost:%d/v1/jobs?limit=1" % daemon.port).startswith(b"HTTP/1.1 200 ")
+    assert get(b"http://evil.example/v1/jobs").startswith(b"HTTP/1.1 421 ")
+
+
 def test_streams_left_behind(daemon, api, large):
     job = api.submit(large, iterations=1000000)["id"]
     for _ in range(30):
