@@ -63,7 +63,7 @@ static struct change *change_begin(struct sl_graphs *s, sl_db_done_fn done, void
 	return c;
 }
 
-/* The change is safe: from now on it is seen. Changes take effect in the order in which they were asked for. */
+/* The change is on disk: makes it visible. Changes take effect in the order of the requests. */
 static void change_recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct change *c = arg;
@@ -84,7 +84,7 @@ static void change_recorded(void *arg, int status, const struct sl_error *err)
 	change_done(c, status, err);
 }
 
-/* The record as it will be; what is seen meanwhile stays. */
+/* Makes the new record; the visible one does not change yet. */
 static json_t *changed_document(const struct sl_graphs *s, struct sl__graph *g, char *name, int pinned)
 {
 	char *old_name = g->record.name;
@@ -140,7 +140,7 @@ static void delete_done(void *arg)
 	change_finish(arg);
 }
 
-/* The record could not be removed, so the graph is back. */
+/* The record could not be removed: puts the graph back into the table. */
 static void put_back(struct change *c, const struct sl_error *err)
 {
 	struct sl__graph *g = c->graph;
@@ -152,7 +152,7 @@ static void put_back(struct change *c, const struct sl_error *err)
 		sl__finder_begin(c->s, g, g->record.wanted);
 }
 
-/* The record is gone for good: now the file may go. */
+/* The removal of the record is on disk: removes the files. */
 static void delete_recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct change *c = arg;

@@ -1,4 +1,4 @@
-/* A column of labels by its name: set after the upload, come with it, or computed. */
+/* Reads a column of labels by its name: one that was set after the upload, one of the upload, or a computed one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/nodes.h"
 
-/* The column as it came with the upload; its values are borrowed. */
+/* The column of the upload; its values are borrowed. */
 static int own_column(struct sl_column_read *out, const struct sl_column_source *from, struct sl_error *err)
 {
 	const struct sl_graph *nodes = &from->data->nodes;
@@ -18,8 +18,8 @@ static int own_column(struct sl_column_read *out, const struct sl_column_source 
 	return out->description ? 0 : sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", from->nodes);
 }
 
-/* Of a graph, the entries of each node's row; of points, how many others have each among their neighbours (NaN: the row
- * was dropped). */
+/* Computes the degrees: for a graph, the number of entries in each node's row; for points, how many others have the
+ * point among their neighbours (NaN: the row was dropped). */
 static int degree(struct sl_column_read *out, const struct sl_column_source *from, struct sl_error *err)
 {
 	float *value = out->value = calloc((size_t)from->nodes + 1, sizeof *value), low = INFINITY, high = -INFINITY;
@@ -39,7 +39,7 @@ static int degree(struct sl_column_read *out, const struct sl_column_source *fro
 	return out->description ? 0 : sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", from->nodes);
 }
 
-/* A column that was set, or hides the upload's; NULL: there is none of this name. */
+/* A column that was set, or that hides the column of the upload; NULL: there is none of this name. */
 static const struct sl_column *find_set(struct sl_column_read *out, const struct sl_column_source *from,
 					const char *name, struct sl_error *err)
 {

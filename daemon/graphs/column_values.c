@@ -105,7 +105,7 @@ static int read_json(struct values *v, struct sl_source *source, uint64_t bytes)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* "a ""b""" is a "b". In place; the new end. */
+/* Removes quotes in place: "a ""b""" becomes a "b". Returns the new end. */
 static char *unquote(char *at, char **end)
 {
 	char *to = at, *from = at + 1, *last = *end - 1;
@@ -125,7 +125,7 @@ static int open_input(const struct sl__input *in, struct sl_source **out, struct
 			: sl_source_open_memory(out, in->data ? in->data : "", in->bytes, in->name, err);
 }
 
-/* Negative: a code. */
+/* Returns the number of lines, or a negative code. */
 static int64_t count_lines(const struct sl__input *in, struct sl_error *err)
 {
 	struct sl_source *source;
@@ -140,7 +140,7 @@ static int64_t count_lines(const struct sl__input *in, struct sl_error *err)
 	return rc ? rc : lines;
 }
 
-/* A first line more than there are nodes is a title. */
+/* Reads one value a line. If there is one line more than nodes, the first line is a title. */
 static int read_text(struct values *v, struct sl_source *source, const struct sl__input *in)
 {
 	struct sl__line line;
@@ -179,7 +179,7 @@ static size_t put_utf8(char *out, uint32_t c)
 	       out[2] = (char)(0x80 | (c >> 6 & 63)), out[3] = (char)(0x80 | (c & 63)), 4;
 }
 
-/* An element of type <U or |S; zeros fill it up. */
+/* Adds an element of type <U or |S, which is padded with zeros. */
 static int add_string(struct values *v, const struct sl__npy *a, const unsigned char *element, char *text)
 {
 	size_t length = 0;
@@ -239,14 +239,15 @@ static int read_array(struct values *v, struct sl_source *source)
 	return read_elements(v, source, &a);
 }
 
-/* ---- what became of it ----------------------------------------------------------------------- */
+/* ---- the finished column --------------------------------------------------------------------- */
 
 static const char *text_of(const struct values *v, uint32_t code)
 {
 	return v->names.bytes + v->names.at[code];
 }
 
-/* All texts as numbers; false: one is none. number [names]. *large: one that float32 does not hold, or as it was. */
+/* Converts all texts to numbers: number [names]; false: a text is no number. Sets *large to a text that float32 cannot
+ * represent, if there is one. */
 static bool to_numbers(const struct values *v, float *number, const char **large)
 {
 	for (uint32_t i = 0; i < v->names.n; i++) {

@@ -41,8 +41,8 @@ void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
 	free(path);
 }
 
-/* What replies list: the upload's column, unless it was replaced or hidden, and the others. labels: of the upload, in
- * column own_name. */
+/* Makes the list for replies: the upload's column own_name, unless it was replaced or hidden, and the others. labels:
+ * number of labels of the upload. */
 static json_t *shown_columns(const char *own_name, uint32_t labels, const json_t *all)
 {
 	json_t *list = json_array(), *one;
@@ -64,7 +64,7 @@ json_t *sl__graph_columns(const struct sl__graph *g)
 	return shown_columns(g->record.label_title, g->record.labels, g->columns);
 }
 
-/* From the file rather than from the record, so that damage is an error. */
+/* Makes the list from the file, not from the record, so that damage is an error. */
 static int make_list(struct sl__question *q)
 {
 	int rc = read_columns(q, "");
@@ -314,8 +314,8 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 
 #define WORD_BYTES 24  /* of a value as sent; what is longer is a word, which is kept */
 
-/* Has the user, or the graph's project, no room left on the disk for the column? About as much as it will take: a code
- * or a number for each node, and words. */
+/* True if the column exceeds the disk limit of the user or the graph's project. Its size is estimated: a code or a
+ * number for each node, and words. */
 static bool refuse(struct column_change *c, const struct sl_request *r, struct sl_limit_hit *hit)
 {
 	uint64_t plain = (uint64_t)WORD_BYTES * c->nodes, sent = c->input.bytes;
@@ -324,7 +324,7 @@ static bool refuse(struct column_change *c, const struct sl_request *r, struct s
 	       sl__graphs_exceed(c->s, sl_users_project_account(c->s->d->users, c->id), more, hit);
 }
 
-/* A change that was asked for is made, also when its client has left. */
+/* The change is made also if the client has disconnected. */
 static bool always(void *arg)
 {
 	return true;

@@ -9,7 +9,7 @@
 
 /* ---- eviction ------------------------------------------------------------------------ */
 
-/* Is the part in memory for the store's own sake only, and would it come back from the disk? */
+/* True if nobody uses the part, and it can be loaded from the disk again. */
 static bool idle(const struct sl__graph *g, enum sl_content_part part)
 {
 	const struct sl_content *c = g->part[part].content;
@@ -23,7 +23,7 @@ static void unload(struct sl__graph *g, enum sl_content_part part)
 	g->part[part].content = NULL;
 }
 
-/* What nobody uses, least recently used first, until the rest fits. The table of points goes before its
+/* Drops unused parts, least recently used first, until the others fit. A table of points is dropped before its
  * neighbours, which jobs need more often. */
 void sl__graphs_evict(struct sl_graphs *s)
 {
@@ -55,7 +55,7 @@ void sl__graphs_evict(struct sl_graphs *s)
 
 /* ---- loading --------------------------------------------------------------------------- */
 
-/* Tells those who wait, at a turn of the loop of their own. */
+/* Runs the callbacks of waiters, in a separate turn of the loop. */
 void sl__graphs_on_deliver(uv_async_t *async)
 {
 	struct sl_graphs *s = async->data;
@@ -112,7 +112,7 @@ static void load_failed(struct load *l)
 	sl_log_error("graphs", "%s: %s", graph->record.id, l->err.detail);
 	if (l->status != SL_BADDATA)
 		return;
-	l->err.code = SL_IO;  /* not the fault of who asks now */
+	l->err.code = SL_IO;  /* a fault of the server, not of the request */
 	if (l->part == SL_PART_NEIGHBOURS && l->kind == SL_KIND_POINTS)
 		sl__finder_lost(l->s, graph);
 	else
@@ -225,7 +225,7 @@ int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err)
 	if (g->record.jobs)
 		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d job%s not finished", id, g->record.jobs,
 				    g->record.jobs == 1 ? " that is" : "s that are");
-	if (s->on_delete)  /* what was derived from it goes, too; it may hold a reference */
+	if (s->on_delete)  /* drops data derived from it, which may hold a reference */
 		s->on_delete(s->on_delete_arg, id);
 	if (g->search)
 		return sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s are being searched", id);

@@ -8,7 +8,7 @@
 
 #include "daemon/util/log.h"
 
-/* The words as categories; the empty word is no label. value [n] becomes their codes. */
+/* Describes the words as categories; the empty word is no label. Replaces value [n] by their codes. */
 static json_t *describe(const struct sl_more_labels *from, uint32_t *value, uint32_t n)
 {
 	json_t *categories = json_array();
@@ -81,7 +81,7 @@ void sl__more_labels_finish(const char *path, const char *temporary, uint32_t no
 	if (!access(path, F_OK) || access(temporary, F_OK))
 		return;
 	if (sl_columns_read(temporary, nodes, "", &c, &err))
-		return;   /* a later change that was cut off; it goes with other temporary files */
+		return;   /* it belongs to a later, interrupted change; it is removed with other temporary files */
 	if (rename(temporary, path))
 		sl_log_error("graphs", "%s cannot be renamed: %s", temporary, strerror(errno));
 	sl_columns_free(c);

@@ -8,7 +8,7 @@
 #include "daemon/http/http.h"
 #include "daemon/util/pool.h"
 
-/* ---- a question, from request to reply ------------------------------------------------- */
+/* ---- a query, from request to reply ---------------------------------------------------- */
 
 static void question_free(struct sl__question *q)
 {
@@ -59,7 +59,7 @@ static void make(void *arg)
 	q->status = q->make(q);
 	if (!q->status)
 		q->answer_text = sl_reply_text_of(q->answer);
-	/* here, since it takes a while, too, with millions of names */
+	/* freed on the pool, because that also takes long with millions of names */
 	json_decref(q->answer);
 	sl_columns_free(q->columns);
 	q->answer = NULL;
@@ -82,7 +82,7 @@ static void fetched(void *arg, struct sl_content *c, const struct sl_error *err)
 	fetch(q);
 }
 
-/* The next part that is wanted, or the work. */
+/* Fetches the next part that is needed; if there is none, starts the work on the pool. */
 static void fetch(struct sl__question *q)
 {
 	for (int p = 0; p < SL_PARTS; p++) {
@@ -161,7 +161,7 @@ static json_t *node_json(const struct sl__question *q, uint32_t i)
 	return json_pack("{s:I, s:o}", "node", (json_int_t)i, "name", name_json(q, i));
 }
 
-/* Equal names first, whatever the case; then those that have the text somewhere. */
+/* Lists names that equal the text (in upper or lower case) first, then names that contain it. */
 static int make_found(struct sl__question *q)
 {
 	json_t *equal = json_array(), *others = json_array();
@@ -206,7 +206,7 @@ static int answer_pairs(struct sl__question *q, const char *what, json_t *pairs)
 	return 0;
 }
 
-/* The row of a node, or n when its point was dropped. Rows are in the user's order. */
+/* The row of a node; n: its point was dropped. Rows are in the user's order. */
 static uint32_t row_of(const struct sl_neighbours *nb, uint32_t node)
 {
 	uint32_t low = 0, high = nb->n;

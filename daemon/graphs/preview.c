@@ -10,7 +10,7 @@
 #include "daemon/store/seal.h"
 #include "daemon/util/problem.h"
 
-#define MOST_BYTES (1 << 20)   /* of the file that are looked at */
+#define MOST_BYTES (1 << 20)   /* of the file that are read */
 
 struct preview {
 	struct sl_graphs *s;

@@ -19,7 +19,7 @@
 
 /* ---- the request ------------------------------------------------------------------- */
 
-/* What the core says of "/field" is a query parameter here. */
+/* Converts the pointer "/field" of an error of core/ to that of a query parameter. */
 static int as_query(int rc, struct sl_error *err)
 {
 	if (rc && err->pointer[0] == '/')
@@ -27,7 +27,7 @@ static int as_query(int rc, struct sl_error *err)
 	return rc;
 }
 
-/* The query, by the table with the server's own limits in it. */
+/* Reads the query with the parameter table, in which the server's limits replace some ranges. */
 static int read_query(struct sl_input_params *p, const struct sl_request *r, const struct sl_config *c,
 		      struct sl_error *err)
 {
@@ -125,7 +125,7 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 	return 0;
 }
 
-/* The file has just been written: its first bytes are in memory still. */
+/* Estimates the memory from the first bytes of the file, which was just written and is still in the page cache. */
 static uint64_t input_memory(const struct sl__input *in)
 {
 	char head[4] = "";
@@ -171,7 +171,7 @@ static int read_labels(struct sl__reading *q)
 	return rc;
 }
 
-/* The file's format, by its first bytes; what was asked for must be it. */
+/* Recognises the format by the first bytes; a requested format must agree. */
 static int recognise(struct sl__reading *q, struct sl_source *source)
 {
 	const unsigned char *bytes;
@@ -198,7 +198,7 @@ static int recognise(struct sl__reading *q, struct sl_source *source)
 	return 0;
 }
 
-/* Names and labels of given neighbours are kept as those of points without columns. */
+/* Given neighbours: stores names and labels in a table of points without columns. */
 static int make_table(struct sl__reading *q)
 {
 	const struct sl_neighbours *nb = q->neighbours;
@@ -228,7 +228,7 @@ static int project(struct sl__reading *q)
 				   &q->pca_kept, q->options.read.cancel, &q->err);
 	if (rc)
 		return as_query(rc, &q->err);
-	projected->report = p->report;  /* of the table as it came */
+	projected->report = p->report;  /* the report about the table before the projection */
 	sl_points_destroy(p);
 	q->points = projected;
 	return 0;
@@ -248,7 +248,7 @@ static int check_points(struct sl__reading *q)
 	return rc;
 }
 
-/* By the request, else by the file. Each column has a name of its own. */
+/* Names the labels by the request, or else by the file, so that all columns have different names. */
 static void name_labels(struct sl__reading *q)
 {
 	const char *title = q->graph ? q->graph->label_title : q->points->label_title;
@@ -260,7 +260,8 @@ static void name_labels(struct sl__reading *q)
 	snprintf(q->label_title, sizeof q->label_title, "%s", title);
 }
 
-/* What tells one upload from another, beside the title of its labels: the content, and how it is to be searched. */
+/* Makes the digest by which equal uploads are recognised: of the content and the parameters of the search. (The title
+ * of the labels is compared separately.) */
 static int make_digest(struct sl__reading *q)
 {
 	crypto_generichash_state state;
@@ -284,7 +285,7 @@ static int make_digest(struct sl__reading *q)
 	return 0;
 }
 
-/* Takes over what the reader made. */
+/* Moves the results of the reader to q. */
 static int take_input(struct sl__reading *q, struct sl_input *input)
 {
 	q->graph = input->graph;
@@ -318,7 +319,7 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 		rc = read_labels(q);
 	if (!rc && q->found == SL_KIND_POINTS)
 		rc = check_points(q);
-	if (!rc && q->pca && !q->points->pca)  /* sparse ones were projected as they were read */
+	if (!rc && q->pca && !q->points->pca)  /* sparse points were projected while they were read */
 		rc = project(q);
 	if (rc)
 		return rc;

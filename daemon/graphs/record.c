@@ -66,7 +66,7 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 	warn(list, r->not_finite, "row with a NaN or an infinity was dropped; it is placed around the layout",
 	     "rows with a NaN or an infinity were dropped; they are placed around the layout");
 	warn(list, r->duplicates, "row is equal to an earlier one", "rows are equal to an earlier one");
-	if (g->wanted.metric == SL_COSINE)  /* for correlations, rows of zeros are rows of one value among others */
+	if (g->wanted.metric == SL_COSINE)  /* for correlations, rows of zeros are like other constant rows */
 		warn(list, r->zero_rows, "row is all zero and at distance 1 from everything",
 		     "rows are all zero and at distance 1 from everything");
 	warn(list, r->constant_columns, "column is constant and does not distinguish points",
@@ -116,7 +116,7 @@ static json_t *number_or_null(double value, bool there)
 	return there ? json_real(value) : json_null();
 }
 
-/* What was asked for, and what is there. */
+/* The requested search, and its result so far. */
 static json_t *search_json(const struct sl__graph *g)
 {
 	static const char *const states[] = {"none", "searching", "ready", "failed"};
@@ -186,7 +186,7 @@ static void add_memory(const struct sl__graph *g, json_t *out)
 	uint64_t memory = 0;
 	for (int i = 0; i < SL_PARTS; i++)
 		memory += g->part[i].content ? g->part[i].content->bytes : 0;
-	/* what a job needs first */
+	/* the part that jobs need */
 	enum sl_content_part part = r->kind == SL_KIND_GRAPH ? SL_PART_DATA : SL_PART_NEIGHBOURS;
 	json_object_set_new(json_object_get(out, "bytes"), "memory", json_integer((json_int_t)memory));
 	json_object_set_new(out, "state", json_string(r->state == SL_GRAPH_DAMAGED ? "damaged" : "ready"));
@@ -196,7 +196,7 @@ static void add_memory(const struct sl__graph *g, json_t *out)
 
 uint64_t sl__graph_disk_bytes(const struct sl__graph *g)
 {
-	/* a file of neighbours that were given is counted as the graph's own */
+	/* the file of given neighbours counts as the file of the graph */
 	uint64_t found = g->record.kind == SL_KIND_POINTS ? g->found_bytes : 0;
 	return g->record.file_bytes + found + g->column_bytes;
 }
@@ -232,7 +232,7 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	return out;
 }
 
-/* Records of before there were points have no kind. */
+/* Records of early versions, which had no points, have no kind. */
 static int read_kind(const json_t *document, enum sl_kind *kind)
 {
 	const char *text = json_string_value(json_object_get(document, "kind"));

@@ -1,15 +1,15 @@
-/* The search for neighbours, in the background:
+/* Searches neighbours in the background:
  *
- *   loop: queued; at most SEARCHES_MAX at a time, of them one large one, so that a small table does not wait
- *         for somebody's ten million rows
- *   pool: sl_neighbours_find, or the engine's own if it has one for this metric
- *   loop: jobs that waited for the neighbours go on
+ *   loop: the search is queued; at most SEARCHES_MAX run at a time, and only one large one, so that a small table does
+ *         not wait for ten million rows
+ *   pool: sl_neighbours_find(), or the engine's search if it has one for this metric
+ *   loop: jobs that waited for the neighbours continue
  *   pool: write graphs/ID.sln.tmp, fsync, rename to graphs/ID.sln, fsync the folder
  *
- * The file describes itself, so no record changes. It only saves time: after a crash, or if the file is damaged, the
- * neighbours are searched again. If it cannot be written, that is tried again from time to time; the neighbours stay in
- * memory meanwhile. A larger search, for a job with a larger perplexity, replaces content and file; holders of the old
- * content keep it. */
+ * The file contains its description, so no record changes. It only saves time: after a crash, or if the file is
+ * damaged, the neighbours are searched again. If it cannot be written, the server tries again from time to time;
+ * meanwhile the neighbours stay in memory. A larger search, for a job with a larger perplexity, replaces content and
+ * file; holders of references to the old content keep it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@
 #include "daemon/util/log.h"
 
 #define SEARCHES_MAX 2
-#define YOUNG 100000             /* millionths: a search that is no further starts again when more are wanted */
-#define LARGE 5e10               /* differences of coordinates in all pairs, from which on a search is a large one */
-#define LP_COST 20               /* a power for each of them */
+#define YOUNG 100000             /* millionths: with less progress, a search starts again if more neighbours are needed */
+#define LARGE 5e10               /* a search is large from so many differences of coordinates in all pairs on */
+#define LP_COST 20               /* cost of a difference in Lp, which needs a power */
 
 /* FOUND: not stored, no record yet; UNSTORED: the file could not be written */
 enum stage { QUEUED, LOADING, FINDING, FOUND, STORING, UNSTORED };
@@ -37,14 +37,14 @@ struct sl__finder {
 	struct sl__graph *graph;       /* NULL: deleted */
 	char id[SL_ULID_BYTES];
 	enum stage stage;
-	uint32_t again;                /* more neighbours are wanted already: the next search's k, or 0 */
+	uint32_t again;                /* k of the next search, if more neighbours are needed already; or 0 */
 	bool large;
 	struct sl_content *points;     /* a reference, from LOADING on */
 	struct sl_content *found;      /* a reference, while it is stored */
 	struct sl_neighbours_params params;
 	int cancel;                    /* read by the pool */
 	int progress;                  /* in millionths; written by the pool */
-	/* the pool's */
+	/* used by the pool: */
 	struct sl_pool_place work;
 	const struct sl_engine *engine;
 	int engine_index;
@@ -80,7 +80,7 @@ static void tell(struct sl_graphs *s, const char *id)
 		s->on_search(s->on_search_arg, id);
 }
 
-/* The search is over: the next one of this graph, and of others. */
+/* The search has ended: starts the next one of this graph, and others that may run now. */
 static void search_end(struct sl__finder *q)
 {
 	struct sl_graphs *s = q->s;
@@ -175,7 +175,7 @@ static void on_progress(void *arg, double share)
 	__atomic_store_n(&q->progress, value, __ATOMIC_RELAXED);
 }
 
-/* A GPU that does not know the metric, or has no room, leaves it to the CPU. */
+/* Searches on the pool; on the CPU if the GPU does not know the metric or has too little memory. */
 static void find_work(void *arg)
 {
 	struct sl__finder *q = arg;
@@ -201,7 +201,7 @@ static struct sl_neighbours_summary summary(const struct sl__finder *q, const st
 	return out;
 }
 
-/* sl__graphs_work_end() follows at its end. */
+/* Stores the neighbours; sl__graphs_work_end() follows at the end. */
 static void store(struct sl__finder *q)
 {
 	q->stage = STORING;
@@ -268,7 +268,7 @@ static void points_loaded(void *arg, struct sl_content *c, const struct sl_error
 		find(q);
 }
 
-/* One that waits holds no points: there may be many. */
+/* Starts a search by loading its points. Searches in line hold no points, because there may be many. */
 static void start(struct sl__finder *q)
 {
 	struct sl_content *points = q->graph->part[SL_PART_DATA].content;
@@ -280,7 +280,7 @@ static void start(struct sl__finder *q)
 		search_fail(q);
 }
 
-/* Lets in who has a place. */
+/* Starts the searches that may run now. */
 static void pump(struct sl_graphs *s)
 {
 	int running = 0, large = 0;
@@ -302,7 +302,7 @@ static void pump(struct sl_graphs *s)
 	}
 }
 
-/* ---- what the store asks for ---------------------------------------------------------- */
+/* ---- functions for the store ---------------------------------------------------------- */
 
 int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 {
@@ -390,7 +390,7 @@ void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)
 	}
 }
 
-/* One that the pool has ends by itself, soon. */
+/* Removes a search; one that runs on the pool is cancelled and ends soon. */
 void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g)
 {
 	struct sl__finder *q = g->search;
@@ -438,14 +438,14 @@ void sl_graphs_store_again(struct sl_graphs *s)
 		}
 }
 
-/* ---- what jobs ask for ------------------------------------------------------------------- */
+/* ---- functions for jobs ------------------------------------------------------------------ */
 
 enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_t k, struct sl_error *err)
 {
 	SL_ON_LOOP(s->d);
 	struct sl__graph *g = sl__graphs_find(s, id);
 	if (!g || g->record.kind == SL_KIND_GRAPH)
-		return SL_SEARCH_READY;  /* what is wrong with it is told when it is acquired */
+		return SL_SEARCH_READY;  /* acquiring it reports the error */
 	struct sl_graph_record *r = &g->record;
 	uint32_t most = r->points - 1;
 	if (k > most)
@@ -461,7 +461,7 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 		sl_error_set(err, SL_NOMEM, "no memory for a search of neighbours");
 		return SL_SEARCH_FAILED;
 	}
-	if (r->search != SL_SEARCH_RUNNING) {  /* at once: the points cannot be read */
+	if (r->search != SL_SEARCH_RUNNING) {  /* it failed at once: the points cannot be read */
 		*err = g->problem;
 		return SL_SEARCH_FAILED;
 	}

@@ -10,7 +10,7 @@
 #include "daemon/stream/events.h"
 #include "daemon/util/log.h"
 
-/* A crash came between the record and the renaming of a file that was complete. */
+/* Finishes an upload that a crash interrupted after the record was written: renames its complete files. */
 static int finish_upload(struct sl_graphs *s, const struct sl__graph *g)
 {
 	int rc = 0;
@@ -182,7 +182,7 @@ void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
 	s->closing = true;
 	s->closed = closed;
 	s->closed_arg = arg;
-	s->active++;  /* nobody below is the last one */
+	s->active++;  /* so that no work below is counted as the last one */
 	sl__uploads_cancel(s);
 	sl__finders_cancel(s);
 	sl__graphs_work_end(s);

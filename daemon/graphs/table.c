@@ -12,7 +12,7 @@
 
 /* ---- records ------------------------------------------------------------------------ */
 
-/* Position of the first id that is not less. */
+/* The position of the first id that is not less than id. */
 static int position(const struct sl_graphs *s, const char *id)
 {
 	int low = 0, high = s->count;
@@ -79,7 +79,7 @@ void sl__graphs_take_out(struct sl_graphs *s, struct sl__graph *g)
 	sl__graph_changed(s, g->record.id);
 }
 
-/* ---- what the event streams tell ------------------------------------------------------ */
+/* ---- the source of the event streams -------------------------------------------------- */
 
 static json_t *event_record(void *arg, const char *id)
 {
@@ -144,7 +144,7 @@ json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const
 		struct sl__graph *g = s->graph[at];
 		if (name && strcmp(name, g->record.name))
 			continue;
-		if (limit-- == 0) {  /* there is one more: the next page begins below the last one given */
+		if (limit-- == 0) {  /* there are more: the next page begins after the last record of this one */
 			snprintf(next, SL_ULID_BYTES, "%s", last->record.id);
 			break;
 		}
@@ -224,7 +224,7 @@ const struct sl_graph_record *sl_graphs_resolve(struct sl_graphs *s, const char 
 	struct sl__graph *g = sl__graphs_find(s, text);
 	if (g)
 		return &g->record;
-	if (sl_ulid_valid(text)) {  /* rights are on ids: no name may look like one */
+	if (sl_ulid_valid(text)) {  /* rights refer to ids, so a text that looks like an id is never a name */
 		sl__graphs_not_found(text, err);
 		return NULL;
 	}

@@ -29,9 +29,9 @@
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 
-#define LABELS SL_PARTS      /* place of the file of further labels, after those of the parts */
+#define LABELS SL_PARTS      /* index of the file of further labels, after those of the parts */
 #define FILES (SL_PARTS + 1)
-#define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* parsing ends by itself; this is a last resort */
+#define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* of the request; uploads normally end much earlier */
 
 struct sl__upload {
 	struct sl_link link;          /* in sl_graphs.uploads */
@@ -42,7 +42,7 @@ struct sl__upload {
 	struct sl__reading read;
 	int cancel;                   /* read by the pool */
 	char *name;                   /* for people, or NULL: the id */
-	char user[SL_ULID_BYTES];     /* whose limits count; "": nobody's */
+	char user[SL_ULID_BYTES];     /* the user whose limits count; "": none */
 	char project[SL_ULID_BYTES];  /* that it is for; "": none */
 	bool saving, recording;
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
@@ -110,7 +110,7 @@ bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, 
 				hit);
 }
 
-/* Has its user, or its project, no room left on the disk for so much more? Then the request is answered. */
+/* True if `more` bytes exceed the disk limit of the user or project; then the request has been answered. */
 static bool refuse(struct sl__upload *u, uint64_t more)
 {
 	struct sl_limit_hit hit;
@@ -131,7 +131,7 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 	return bytes;
 }
 
-/* More neighbours of what is there already may be wanted. */
+/* Replies with the graph that exists already, after starting a search if the upload asks for more neighbours. */
 static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
@@ -142,7 +142,7 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 	upload_free(u);
 }
 
-/* The files are in their places: now the graph is there for all. */
+/* The files have their final names: makes the graph visible, and replies. */
 static void placed(void *arg)
 {
 	struct sl__upload *u = arg;
@@ -246,7 +246,7 @@ static void save_done(void *arg)
 	}
 }
 
-/* What was read moves into the record. */
+/* Moves the results of reading into the record. */
 static int fill_record(struct sl__upload *u)
 {
 	struct sl__reading *q = &u->read;
@@ -327,7 +327,7 @@ static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__uplo
 			    !strcmp(other->read.label_title, u->read.label_title) && !strcmp(other->user, u->user));
 }
 
-/* user: whose; NULL: of all. */
+/* The number of uploads that are being stored: of this user; NULL: of all. */
 static int count_saving(const struct sl_graphs *s, const char *user)
 {
 	int count = 0;
@@ -370,7 +370,7 @@ static void read_done(void *arg)
 		sl__reading_finish(&u->read);
 		u->read = (struct sl__reading){.wanted = u->read.wanted};  /* the account is closed */
 		sl_list_append(&other->twins, &u->twin);
-		sl_upload_line_leave(&s->line, &u->place);  /* it takes nothing any more */
+		sl_upload_line_leave(&s->line, &u->place);  /* it holds no memory any more */
 		pump(s);
 		return;
 	}
@@ -390,7 +390,7 @@ static void read_done(void *arg)
 	sl_pool_run_in(&u->work, s->d->loop, save_work, save_done, u);
 }
 
-/* For files that are decompressed: half of what is free, and of what others have taken of it. */
+/* Disk space for decompressed temporary files: half of the free space, including what other uploads have reserved. */
 static uint64_t disk_budget(struct sl_graphs *s)
 {
 	struct statvfs st;
@@ -400,7 +400,7 @@ static uint64_t disk_budget(struct sl_graphs *s)
 	return free / 2 > 0 ? free / 2 : 1;
 }
 
-/* As the configuration and the disk have it now. Returns the memory. */
+/* Sets the budgets by the present configuration and free disk space. Returns the memory. */
 static uint64_t set_budget(struct sl_graphs *s)
 {
 	uint64_t budget = (uint64_t)s->d->config.upload_memory_bytes;
@@ -417,7 +417,7 @@ struct sl_account sl_graphs_account(struct sl_graphs *s)
 	return sl_budget_account(&s->budget);
 }
 
-/* Lets in who may be read now. */
+/* Starts the uploads that may be read now. */
 static void pump(struct sl_graphs *s)
 {
 	struct sl_upload_place *p;
@@ -430,7 +430,7 @@ static void pump(struct sl_graphs *s)
 	}
 }
 
-/* One in line takes its file along. */
+/* The client has disconnected: an upload in line is dropped with its file. */
 static void upload_gone(void *arg)
 {
 	struct sl__upload *u = arg;
