@@ -50,8 +50,7 @@ bool sl_config_loopback(const char *host)
 	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
-/* The next word of a list, after *at; NULL: none. */
-static const char *next_word(const char **at, size_t *length)
+const char *sl_config_word(const char **at, size_t *length)
 {
 	const char *word = *at + strspn(*at, ", \t");
 	*length = strcspn(word, ", \t");
@@ -62,7 +61,7 @@ static const char *next_word(const char **at, size_t *length)
 bool sl_config_lists(const char *list, const char *word)
 {
 	size_t length;
-	for (const char *w; (w = next_word(&list, &length));)
+	for (const char *w; (w = sl_config_word(&list, &length));)
 		if ((length == strlen(word) && !memcmp(w, word, length)) || (length == 3 && !memcmp(w, "all", 3)))
 			return true;
 	return false;
@@ -72,7 +71,7 @@ static int check_engines(const struct sl_config *c, struct sl_error *err)
 {
 	const char *at = c->engines;
 	size_t length;
-	for (const char *w; (w = next_word(&at, &length));) {
+	for (const char *w; (w = sl_config_word(&at, &length));) {
 		char word[64];
 		snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), w);
 		if (!strcmp(word, "all") || (sl_engine_word(word) && strcmp(word, SL_ENGINE_AUTO)))
@@ -119,7 +118,7 @@ static int check_words(const char *list, const char *pointer, bool (*fits)(const
 		       struct sl_error *err)
 {
 	size_t length;
-	for (const char *w; (w = next_word(&list, &length));) {
+	for (const char *w; (w = sl_config_word(&list, &length));) {
 		char word[256];
 		snprintf(word, sizeof word, "%.*s", (int)(length < 250 ? length : 250), w);
 		if (!fits(word))

@@ -109,6 +109,9 @@ int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err);
 int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err);
 /* Checks options that depend on each other: token_file when listening beyond loopback, ... */
 int sl_config_check(const struct sl_config *c, struct sl_error *err);
+/* The next word of a list separated by commas or blanks, from *at on, which moves behind it; NULL: none. Not
+ * zero-terminated; *length: its bytes. */
+const char *sl_config_word(const char **at, size_t *length);
 /* True if the word is in a list such as "cuda, cpu"; the list "all" has every word. */
 bool sl_config_lists(const char *list, const char *word);
 /* Writes the value as the configuration file has it. Returns out. */

@@ -49,14 +49,14 @@ static bool contains(const struct network *n, const struct in6_addr *address)
 	return true;
 }
 
-/* The next word of a list, after *at; false: none, or it is too long to be one. */
+/* Copies the next word of a list after *at, cut to WORD_BYTES - 1; false: there is none. */
 static bool next_word(const char **at, char word[WORD_BYTES])
 {
-	const char *from = *at + strspn(*at, ", \t");
-	size_t length = strcspn(from, ", \t");
-	*at = from + length;
-	snprintf(word, WORD_BYTES, "%.*s", (int)(length < WORD_BYTES ? length : WORD_BYTES - 1), from);
-	return length > 0;
+	size_t length;
+	const char *from = sl_config_word(at, &length);
+	if (from)
+		snprintf(word, WORD_BYTES, "%.*s", (int)(length < WORD_BYTES ? length : WORD_BYTES - 1), from);
+	return from;
 }
 
 bool sl_proxy_trusted(const struct sl_config *c, const struct in6_addr *address)

@@ -24,7 +24,7 @@
 #include "daemon/util/log.h"
 
 #define SEARCHES_MAX 2
-#define YOUNG 100000             /* millionths: with less progress, a search starts again if more neighbours are needed */
+#define YOUNG 100000             /* millionths: with less progress a search restarts if more neighbours are needed */
 #define LARGE 5e10               /* a search is large from so many differences of coordinates in all pairs on */
 #define LP_COST 20               /* cost of a difference in Lp, which needs a power */
 
