@@ -51,12 +51,6 @@ void sl_coupling_destroy(struct sl_coupling *c)
 	free(c);
 }
 
-uint64_t sl_coupling_bytes(const struct sl_coupling *c)
-{
-	return sizeof *c + c->n * 32ull + c->m * (c->weight ? 8ull : 4ull) + c->blocks * 8ull +
-	       c->block_run[c->blocks] * sizeof *c->run;
-}
-
 /* ---- the union of columns and rows ------------------------------------------------------- */
 
 /* The transpose of g: rows ascend, since columns are gone through in order. */

@@ -50,7 +50,6 @@ struct sl_coupling {
 int sl_coupling_of_graph(struct sl_coupling **out, const struct sl_graph *g, struct sl_error *err);
 int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affinities *a, struct sl_error *err);
 void sl_coupling_destroy(struct sl_coupling *c);  /* NULL is fine */
-uint64_t sl_coupling_bytes(const struct sl_coupling *c);
 
 /* out[i - c->block[block]] = sum_j w_ij x_j for the rows i of the block, summed in the order of the row's entries. */
 void sl_coupling_multiply(const struct sl_coupling *c, uint32_t block, const double *x, double *out);

@@ -155,21 +155,3 @@ void sl_endpoint_peer(union sl_socket *s, char out[64])
 	inet_ntop(name.ss_family, v6 ? (const void *)&b->sin6_addr : &a->sin_addr, host, sizeof host);
 	snprintf(out, 64, v6 ? "[%s]:%d" : "%s:%d", host, ntohs(v6 ? b->sin6_port : a->sin_port));
 }
-
-bool sl_endpoint_local(const char *endpoint)
-{
-	struct addrinfo *found = NULL;
-	if (!strncmp(endpoint, "ipc://", 6))
-		return true;
-	if (resolve(endpoint, &found))
-		return false;
-	bool local = true;
-	for (const struct addrinfo *a = found; a; a = a->ai_next) {
-		if (a->ai_family == AF_INET6)
-			local &= IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr);
-		else
-			local &= ntohl(((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr.s_addr) >> 24 == 127;
-	}
-	freeaddrinfo(found);
-	return local;
-}

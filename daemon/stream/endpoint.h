@@ -29,7 +29,4 @@ int sl_endpoint_accept(union sl_socket *listening, union sl_socket *to);
 /* The address of the peer, for the log. */
 void sl_endpoint_peer(union sl_socket *s, char out[64]);
 
-/* True if nobody on another machine can connect to it. */
-bool sl_endpoint_local(const char *endpoint);
-
 #endif
