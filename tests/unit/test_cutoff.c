@@ -34,6 +34,7 @@ static void check_sums(const double widths[3], const double limit[3])
 				double z;
 				bool pairs = has_pairs(&r, e, accuracy);
 				with_pairs += pairs;
+				assert_true(pairs || (dims == 3 && kind != EVEN));
 				assert_int_equal(r.engine->forces(e, NULL, repulsion, &z, NULL), 0);
 				double error = error_of(y, repulsion, n, z);
 				printf("%u-D, %s, %g wide, accuracy %d, %s: %.2e, Z %.1e\n", dims, names[kind], widths[at], accuracy,
