@@ -1,9 +1,4 @@
-/* Assigns each point to its nearest centroid.
- *
- * upper[i] is at least the distance of point i to its own centroid, lower[i][g] at most that to every other centroid of
- * panel g. When centroids move, the bounds are loosened by the same distance. A panel whose lower bound is above the
- * upper bound holds no nearer centroid. The others are scored in float: |c|^2 / 2 - x c. A score is wrong by at most
- * `slack`; all centroids that could be nearest within this error are measured in double precision, which decides. */
+/* Assigns each point to its nearest centroid: panels, bounds that are set back, and blocks, which block.c assigns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +6,8 @@
 #include "core/kmeans/kmeans_internal.h"
 
 #define LANES SL__KMEANS_LANES
-#define BLOCK SL__KMEANS_BLOCK
-#define PARTS 8  /* least scores that are found side by side; divides LANES */
-#define DOWN SL__KMEANS_DOWN
+#define PART 16          /* centroids or points whose y are computed at a time */
+#define SURE 2048        /* points, by which the axes are judged */
 
 void sl__kmeans_forget(struct sl_kmeans *m)
 {
@@ -22,6 +16,63 @@ void sl__kmeans_forget(struct sl_kmeans *m)
 	memset(m->group_drift, 0, m->panels * sizeof *m->group_drift);
 }
 
+/* ---- y of centroids and points ---------------------------------------------------------- */
+
+/* How far a centroid moved beside the axes: it moved by drift, and its y from old to now. */
+static double stray(const struct sl_kmeans *m, double drift, const double *old, const double *now)
+{
+	double along = 0, length = 0;
+	for (uint32_t k = 0; k + 1 < m->f; k++)
+		along += (now[k] - old[k]) * (now[k] - old[k]);
+	for (uint32_t k = 0; k < m->f; k++)
+		length += fmax(now[k] * now[k], old[k] * old[k]);
+	along = sqrt(along) * (1 - 1e-12) - 2 * m->axes->error * sqrt(length);
+	drift *= 1 + 1e-10;
+	double square = drift * drift - (along > 0 ? along * along : 0);
+	return square > 0 ? sqrt(square) * (1 + 1e-10) : 0;
+}
+
+void sl__kmeans_outline(struct sl_kmeans *m)
+{
+	if (!m->axes)
+		return;
+#pragma omp parallel for schedule(static)
+	for (uint32_t from = 0; from < m->k; from += PART) {
+		double y[PART * SL__KMEANS_COLUMNS];
+		uint32_t count = m->k - from < PART ? m->k - from : PART;
+		sl__kmeans_axes_apply(m->axes, m->kernels, NULL, m->centroid + (size_t)from * m->d, count, y);
+		for (uint32_t j = from; j < from + count; j++) {
+			double *to = m->outline_centroid + (size_t)j * m->f, *now = y + (size_t)(j - from) * m->f;
+			m->strayed[j] += stray(m, m->drift[j], to, now);
+			memcpy(to, now, m->f * sizeof *to);
+		}
+	}
+}
+
+void sl__kmeans_look(struct sl_kmeans *m, uint32_t block)
+{
+	double y[PART * SL__KMEANS_COLUMNS];
+	if (!m->axes || m->looked[block])
+		return;
+	uint32_t end = m->n - block * m->block < m->block ? m->n : (block + 1) * m->block;
+	for (uint32_t from = block * m->block; from < end; from += PART) {
+		uint32_t count = end - from < PART ? end - from : PART;
+		sl__kmeans_axes_apply(m->axes, m->kernels, m->x + (size_t)from * m->d, NULL, count, y);
+		for (uint32_t i = from; i < from + count; i++) {
+			double square = 0;
+			for (uint32_t k = 0; k < m->f; k++) {
+				float now = (float)y[(i - from) * m->f + k];
+				m->outline[(size_t)i * m->f + k] = now;
+				square += (double)now * (double)now;
+			}
+			m->outline_length[i] = sqrt(square);
+		}
+	}
+	m->looked[block] = 1;
+}
+
+/* ---- panels ----------------------------------------------------------------------------- */
+
 void sl__kmeans_pack(struct sl_kmeans *m)
 {
 	double longest = 0;
@@ -29,10 +80,10 @@ void sl__kmeans_pack(struct sl_kmeans *m)
 	for (uint32_t g = 0; g < m->panels; g++)
 		for (uint32_t lane = 0; lane < LANES; lane++) {
 			uint32_t j = m->at[g * LANES + lane];
-			float *to = m->panel + (size_t)g * m->d * LANES + lane;
+			float *to = m->panel + (size_t)g * m->f * LANES + lane;
 			double square = 0;
-			for (uint32_t k = 0; k < m->d; k++) {
-				double c = j == SL__KMEANS_NONE ? 0 : m->centroid[(size_t)j * m->d + k];
+			for (uint32_t k = 0; k < m->f; k++) {
+				double c = j == SL__KMEANS_NONE ? 0 : m->c[(size_t)j * m->f + k];
 				to[(size_t)k * LANES] = (float)c;
 				square += c * c;
 			}
@@ -42,150 +93,44 @@ void sl__kmeans_pack(struct sl_kmeans *m)
 	m->longest = longest;
 }
 
-/* The points of a block that their bounds do not settle. */
-struct work {
-	uint32_t count;
-	uint32_t point[BLOCK], best[BLOCK];
-	double square[BLOCK];         /* to best, exact */
-	double distance[BLOCK];
-	uint32_t pick[BLOCK];         /* those that look at one panel */
-	const float *row[BLOCK];
-	float product[BLOCK * LANES];
-};
+/* ---- blocks ----------------------------------------------------------------------------- */
 
-static double exact(const struct sl_kmeans *m, uint32_t i, uint32_t j)
+/* Where the axes hold too little of the variance, most centroids are measured one by one, which takes about sixteen
+ * times as long as scoring them; then y is x again, and true. */
+bool sl__kmeans_judge_axes(struct sl_kmeans *m, uint64_t points, uint64_t looks)
 {
-	return m->kernels->square(m->d, m->x + (size_t)i * m->d, m->centroid + (size_t)j * m->d);
-}
-
-static void gather(struct sl_kmeans *m, uint32_t from, uint32_t to, struct work *w)
-{
-	w->count = 0;
-	for (uint32_t i = from; i < to; i++) {
-		uint32_t a = m->label[i];
-		float *lower = m->lower + (size_t)i * m->panels, least = INFINITY;
-		m->before[i] = a;
-		for (uint32_t g = 0; g < m->panels; g++) {
-			float now = (lower[g] - m->group_drift[g]) * DOWN;
-			lower[g] = now > 0 ? now : 0;
-			least = lower[g] < least ? lower[g] : least;
-		}
-		if (a != SL__KMEANS_NONE)
-			m->upper[i] = (m->upper[i] + m->drift[a]) * (1 + 1e-12);
-		if (m->upper[i] < (double)least)
-			continue;
-		double square = exact(m, i, a == SL__KMEANS_NONE ? 0 : a), distance = sqrt(square);
-		m->upper[i] = distance * (1 + 1e-12);
-		if (a != SL__KMEANS_NONE && m->upper[i] < (double)least)
-			continue;
-		w->point[w->count] = i;
-		w->best[w->count] = a == SL__KMEANS_NONE ? 0 : a;
-		w->square[w->count] = square;
-		w->distance[w->count++] = m->upper[i];
-	}
-}
-
-/* best, by exact distances, among itself and the panel's centroids; the bound of the panel without it. */
-static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, const float *product, struct work *w)
-{
-	uint32_t i = w->point[e], old = w->best[e], lanes = 0, lane_of[LANES];
-	float *lower = m->lower + (size_t)i * m->panels;
-	double length = m->norm[i], slack = sl__kmeans_slack(m, length), old_square = w->square[e];
-	float score[LANES], least = INFINITY;
-	float low[PARTS];
-	for (int part = 0; part < PARTS; part++)
-		low[part] = INFINITY;
-	for (int lane = 0; lane < LANES; lane += PARTS)
-		for (int part = 0; part < PARTS; part++) {
-			float now = m->half[g * LANES + lane + part] - product[lane + part];
-			score[lane + part] = now;
-			low[part] = now < low[part] ? now : low[part];
-		}
-	float lowest = INFINITY;
-	for (int part = 0; part < PARTS; part++)
-		lowest = low[part] < lowest ? low[part] : lowest;
-	/* |x - c|^2 = |x|^2 + 2 score; a little more than the limit that this sets */
-	double square = length * length, limit = (w->square[e] - square) / 2 + slack + square * 1e-12;
-	for (uint32_t lane = 0; lane < LANES && (double)lowest <= limit; lane++)
-		if ((double)score[lane] <= limit)
-			lane_of[lanes++] = lane;
-	/* the best score first: then few others are left */
-	for (uint32_t at = 1; at < lanes; at++)
-		if (score[lane_of[at]] < score[lane_of[0]]) {
-			uint32_t lane = lane_of[0];
-			lane_of[0] = lane_of[at];
-			lane_of[at] = lane;
-		}
-	for (uint32_t at = 0; at < lanes; at++) {
-		uint32_t j = m->at[g * LANES + lane_of[at]];
-		if (j == w->best[e] || (double)score[lane_of[at]] > limit)
-			continue;
-		double now = exact(m, i, j);
-		if (now < w->square[e] || (now == w->square[e] && j < w->best[e])) {
-			w->best[e] = j;
-			w->square[e] = now;
-			limit = (now - square) / 2 + slack + square * 1e-12;
-		}
-	}
-	uint32_t own = m->place[w->best[e]];
-	if (own / LANES != g)
-		least = lowest;
-	for (uint32_t lane = 0; lane < LANES && own / LANES == g; lane++)
-		if (g * LANES + lane != own)
-			least = score[lane] < least ? score[lane] : least;
-	lower[g] = sl__kmeans_bound(length, least, slack);
-	if (w->best[e] == old)
-		return;
-	/* the one before is another centroid now */
-	w->distance[e] = sqrt(w->square[e]) * (1 + 1e-12);
-	uint32_t other = m->place[old] / LANES;
-	float left = (float)sqrt(old_square) * DOWN;
-	lower[other] = left < lower[other] ? left : lower[other];
-}
-
-static uint32_t assign_block(struct sl_kmeans *m, uint32_t block, bool forget, struct work *w)
-{
-	uint32_t from = block * m->block, to = m->n - from < m->block ? m->n : from + m->block, moved = 0;
-	if (forget) {
-		memset(m->lower + (size_t)from * m->panels, 0, (size_t)(to - from) * m->panels * sizeof *m->lower);
-		for (uint32_t i = from; i < to; i++)
-			m->upper[i] = INFINITY;
-	}
-	gather(m, from, to, w);
-	for (uint32_t g = 0; g < m->panels; g++) {
-		uint32_t picked = 0;
-		for (uint32_t e = 0; e < w->count; e++)
-			if ((double)m->lower[(size_t)w->point[e] * m->panels + g] <= w->distance[e]) {
-				w->row[picked] = m->x + (size_t)w->point[e] * m->d;
-				w->pick[picked++] = e;
-			}
-		m->kernels->products(m->d, w->row, picked, m->panel + (size_t)g * m->d * LANES, w->product);
-		for (uint32_t p = 0; p < picked; p++)
-			settle(m, g, w->pick[p], w->product + (size_t)p * LANES, w);
-	}
-	for (uint32_t e = 0; e < w->count; e++) {
-		uint32_t i = w->point[e];
-		moved += m->label[i] != w->best[e];
-		m->label[i] = w->best[e];
-		m->upper[i] = w->distance[e];
-	}
-	return moved;
+	m->asked += points;
+	m->looks += looks;
+	if (!m->axes || m->asked < SURE || m->looks <= m->asked * (m->k / 8 + 5))
+		return false;
+	sl__kmeans_drop_axes(m);
+	return true;
 }
 
 int sl__kmeans_assign(struct sl_kmeans *m, uint32_t from, uint32_t to, uint32_t *moved)
 {
 	uint32_t sum = 0;
+	uint64_t points = 0, looks = 0;
 	int failed = 0;
-#pragma omp parallel reduction(+ : sum) reduction(| : failed)
+#pragma omp parallel reduction(+ : sum, points, looks) reduction(| : failed)
 	{
-		struct work *w = malloc(sizeof *w);
+		struct sl__kmeans_work *w = malloc(sizeof *w);
 		failed = !w;
+		if (w)
+			w->points = w->looks = 0;
 #pragma omp for schedule(dynamic)
 		for (uint32_t block = from; block < to; block++)
-			if (w)
-				sum += assign_block(m, block, block - from < m->forget, w);
+			if (w) {
+				sl__kmeans_look(m, block);
+				sum += m->kernels->assign(m, block, block - from < m->forget, w);
+			}
+		if (w) {
+			points += w->points;
+			looks += w->looks;
+		}
 		free(w);
 	}
 	*moved += sum;
+	sl__kmeans_judge_axes(m, points, looks);
 	return failed ? SL_NOMEM : 0;
 }

@@ -12,7 +12,7 @@
 #include "core/random.h"
 
 #define PART_MS 2.0         /* that a part goes on for in a call */
-#define COLUMNS 32          /* that one thread moves */
+#define COLUMNS 16          /* that one thread moves, at least */
 #define PATIENCE 10         /* batches without a lower mean, after which a restart ends */
 
 uint32_t sl_kmeans_sample(const struct sl_kmeans_params *p, uint32_t n)
@@ -23,6 +23,12 @@ uint32_t sl_kmeans_sample(const struct sl_kmeans_params *p, uint32_t n)
 
 void sl__kmeans_drop_part(struct sl_kmeans *m)
 {
+	if (m->part && m->found && !m->part->axes) {  /* they were no good */
+		if (m->axes)
+			sl__kmeans_drop_axes(m);
+		sl__kmeans_axes_destroy(m->found);
+		m->found = NULL;
+	}
 	sl_kmeans_destroy(m->part);
 	free(m->rows);
 	m->part = NULL;
@@ -45,7 +51,8 @@ static int make_part(struct sl_kmeans *m, uint32_t purpose, uint32_t count, stru
 	float *start = purpose ? malloc(table * sizeof *start) : NULL;
 	m->rows = malloc((size_t)count * m->d * sizeof *m->rows);
 	int code = m->rows && (start || !purpose) ? 0 : SL_NOMEM;
-	for (uint32_t i = 0; !code && i < count; i++)
+#pragma omp parallel for schedule(static)
+	for (uint32_t i = 0; i < (code ? 0 : count); i++)
 		memcpy(m->rows + (size_t)i * m->d, m->x + (size_t)draw_row(m, purpose, i, count) * m->d,
 		       m->d * sizeof *m->rows);
 	for (size_t at = 0; !code && start && at < table; at++)
@@ -55,7 +62,7 @@ static int make_part(struct sl_kmeans *m, uint32_t purpose, uint32_t count, stru
 	params.seed = (uint64_t)(sl_random_uniform(m->params.seed, (uint64_t)m->status.restart) * 0x1p53);
 	const struct sl_points points = {.n = count, .n_user = count, .d = m->d, .type = SL_POINTS_F32, .value = m->rows};
 	if (!code)
-		code = sl_kmeans_create(&m->part, &points, &params, start, err);
+		code = sl__kmeans_create(&m->part, &points, &params, start, m, err);
 	if (!code)
 		m->part->last = purpose != 0;
 	free(start);
@@ -67,7 +74,8 @@ static int make_part(struct sl_kmeans *m, uint32_t purpose, uint32_t count, stru
 static int leave(struct sl_kmeans *m)
 {
 	sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
-	return sl__kmeans_ready(m);
+	sl__kmeans_ready(m);
+	return 0;
 }
 
 void sl__kmeans_start_batches(struct sl_kmeans *m)
@@ -127,9 +135,10 @@ static int move_rows(struct sl_kmeans *m)
 		return SL_NOMEM;
 	for (uint32_t i = 0; i < rows; i++)
 		rate[i] = 1 / ++m->taken[m->part->best_label[i]];
+	uint32_t columns = sl__kmeans_stripe(m->d, COLUMNS);
 #pragma omp parallel for schedule(static)
-	for (uint32_t from = 0; from < m->d; from += COLUMNS)
-		move_columns(m, rate, from, m->d - from < COLUMNS ? m->d : from + COLUMNS);
+	for (uint32_t from = 0; from < m->d; from += columns)
+		move_columns(m, rate, from, m->d - from < columns ? m->d : from + columns);
 	if (m->params.metric == SL_KMEANS_COSINE)
 		normalise(m);
 	free(rate);

@@ -30,10 +30,11 @@ int sl__kmeans_start_group(struct sl_kmeans *m)
 		for (uint32_t k = 0; k < m->d; k++)
 			m->centroid[(size_t)j * m->d + k] = (double)x[k];
 	}
-	m->packed = false;
+	m->packed = m->ordered = false;
 	o->stage = m->passes.arg || !o->scored ? SL__KMEANS_SCORE : SL__KMEANS_BETWEEN;
 	if (m->passes.arg)
 		return 0;
+	sl__kmeans_outline(m);
 	int code = sl__kmeans_order(m, o->group);
 	if (!code)
 		sl__kmeans_pack(m);
@@ -50,42 +51,47 @@ struct work {
 	const float *row[BLOCK];
 	float far[BLOCK];             /* distance to the nearest older candidate, rounded up */
 	uint32_t older[BLOCK];        /* this candidate */
-	float product[BLOCK * LANES];
+	float score[BLOCK * LANES], least[BLOCK];
+	uint64_t points, looks;       /* compared with a group, and distances measured */
 };
+
+static void score_panel(const struct sl_kmeans *m, uint32_t g, uint32_t count, struct work *w)
+{
+	m->kernels->scores(m->f, w->row, count, m->panel + (size_t)g * m->f * LANES, m->half + (size_t)g * LANES, w->score,
+			   w->least);
+}
 
 static void between_block(struct sl_kmeans *m, uint32_t block, struct work *w)
 {
 	const struct sl__kmeans_over *o = m->over;
 	uint32_t from = block * m->block, count = o->scored - from < m->block ? o->scored - from : m->block;
 	for (uint32_t e = 0; e < count; e++)
-		w->row[e] = m->x + (size_t)o->row[from + e] * m->d;
+		w->row[e] = m->y + (size_t)o->row[from + e] * m->f;
 	for (uint32_t g = 0; g < panels_of(o); g++) {
-		m->kernels->products(m->d, w->row, count, m->panel + (size_t)g * m->d * LANES, w->product);
+		score_panel(m, g, count, w);
 		for (uint32_t e = 0; e < count; e++) {
-			double length = m->norm[o->row[from + e]];
-			float least = INFINITY;
-			for (uint32_t lane = 0; lane < LANES; lane++) {
-				float score = m->half[g * LANES + lane] - w->product[e * LANES + lane];
-				least = score < least ? score : least;
-			}
-			m->lower[(size_t)(from + e) * m->panels + g] = sl__kmeans_bound(length, least, sl__kmeans_slack(m, length));
+			double length = m->length[o->row[from + e]], slack = sl__kmeans_slack(m, length);
+			m->lower[(size_t)(from + e) * m->panels + g] =
+				sl__kmeans_bound(length, w->least[e], slack, sl__kmeans_fuzz(m, length));
 		}
 	}
 }
 
-/* The nearest of a panel's candidates and what is the nearest so far. */
-static void settle(struct sl_kmeans *m, uint32_t g, uint32_t i, const float *product)
+/* No candidate is nearer if it has a higher score than this, square being the squared distance to the nearest one. */
+static double limit_of(const struct sl_kmeans *m, uint32_t i, double square)
+{
+	double length = m->length[i], reach = sqrt(square) * (1 + 1e-12) + sl__kmeans_fuzz(m, length);
+	return (reach * reach - length * length) / 2 + sl__kmeans_slack(m, length) + length * length * 1e-12;
+}
+
+/* The nearest of a panel's candidates and what is the nearest so far. Returns how many distances were measured. */
+static uint32_t settle(struct sl_kmeans *m, uint32_t g, uint32_t i, const float *score, float least)
 {
 	const struct sl__kmeans_over *o = m->over;
-	double length = m->norm[i], square = length * length, extra = sl__kmeans_slack(m, length) + square * 1e-12;
-	double limit = (m->upper[i] - square) / 2 + extra;
-	float score[LANES], least = INFINITY;
-	for (uint32_t lane = 0; lane < LANES; lane++) {
-		score[lane] = m->half[g * LANES + lane] - product[lane];
-		least = score[lane] < least ? score[lane] : least;
-	}
+	double limit = limit_of(m, i, m->upper[i]);
+	uint32_t looks = 0;
 	if ((double)least > limit)
-		return;
+		return 0;
 	for (uint32_t lane = 0; lane < LANES; lane++) {
 		uint32_t j = m->at[g * LANES + lane], number = o->scored + j;
 		if (j == SL__KMEANS_NONE || (double)score[lane] > limit)
@@ -94,9 +100,11 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t i, const float *pro
 		if (now < m->upper[i] || (now == m->upper[i] && number < m->before[i])) {
 			m->upper[i] = now;
 			m->before[i] = number;
-			limit = (now - square) / 2 + extra;
+			limit = limit_of(m, i, now);
 		}
+		looks++;
 	}
+	return looks;
 }
 
 static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
@@ -104,6 +112,7 @@ static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
 	const struct sl__kmeans_over *o = m->over;
 	uint32_t from = block * m->block, rows = m->n - from < m->block ? m->n - from : m->block;
 	double sum = 0;
+	sl__kmeans_look(m, block);
 	for (uint32_t e = 0; e < rows; e++) {
 		w->older[e] = m->before[from + e];
 		w->far[e] = (float)sqrt(m->upper[from + e]) * 1.000001f;
@@ -115,16 +124,17 @@ static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
 			float reach = w->far[e] + (float)sqrt(m->upper[i]) * 1.000001f;
 			if (o->scored && m->lower[(size_t)w->older[e] * m->panels + g] > reach)
 				continue;
-			w->row[picked] = m->x + (size_t)i * m->d;
+			w->row[picked] = m->y + (size_t)i * m->f;
 			w->point[picked++] = i;
 		}
-		m->kernels->products(m->d, w->row, picked, m->panel + (size_t)g * m->d * LANES, w->product);
+		score_panel(m, g, picked, w);
 		for (uint32_t p = 0; p < picked; p++)
-			settle(m, g, w->point[p], w->product + (size_t)p * LANES);
+			w->looks += settle(m, g, w->point[p], w->score + (size_t)p * LANES, w->least[p]);
 	}
 	for (uint32_t i = from; i < from + rows; i++)
 		sum += m->upper[i];
 	m->block_sum[block] = sum;
+	w->points += rows;
 }
 
 void sl__kmeans_between_candidates(struct sl_kmeans *m, uint32_t from, uint32_t to)
@@ -140,13 +150,19 @@ void sl__kmeans_between_candidates(struct sl_kmeans *m, uint32_t from, uint32_t 
 
 void sl__kmeans_score(struct sl_kmeans *m, uint32_t from, uint32_t to)
 {
-#pragma omp parallel
+	uint64_t points = 0, looks = 0;
+#pragma omp parallel reduction(+ : points, looks)
 	{
 		struct work w;
+		w.points = w.looks = 0;
 #pragma omp for schedule(dynamic)
 		for (uint32_t block = from; block < to; block++)
 			score_block(m, block, &w);
+		points += w.points;
+		looks += w.looks;
 	}
+	if (sl__kmeans_judge_axes(m, points, looks))
+		sl__kmeans_pack(m);
 }
 
 /* ---- a device --------------------------------------------------------------------------- */

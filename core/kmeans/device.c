@@ -79,7 +79,9 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 		m->passes = (struct sl_kmeans_passes){0};
 		return code;
 	}
-	m->packed = false;
+	m->search = m->search && m->params.batch;  /* batches are computed here */
+	sl__kmeans_drop_axes(m);
+	m->packed = m->ordered = false;
 	m->seeded = m->phase == SL__KMEANS_SEED ? 0 : m->seeded;  /* distances to seeds are not sent */
 	m->passed = m->phase == SL__KMEANS_SEED ? 0 : m->passed;
 	sl__kmeans_drop_over(m);

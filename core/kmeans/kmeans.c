@@ -13,6 +13,7 @@
 #include "core/points/points.h"
 
 #define BATCH_MOST (1u << 24)  /* numbers: a slice has no end within the copy of a batch */
+#define FEW 32  /* centroids: axes pay from the second iteration on, when these are means and lie along the axes */
 #define CHUNK 8  /* blocks, until it is known how long they take */
 
 /* ---- a run ------------------------------------------------------------------------------ */
@@ -50,11 +51,10 @@ static void start_restart(struct sl_kmeans *m)
 	m->status.seeds = (int)m->k;
 }
 
-int sl__kmeans_ready(struct sl_kmeans *m)
+void sl__kmeans_ready(struct sl_kmeans *m)
 {
 	sl__kmeans_forget(m);
-	m->packed = false;
-	return m->passes.arg ? 0 : sl__kmeans_order(m, m->k);
+	m->packed = m->ordered = false;
 }
 
 /* The end of a slice of the phase; whether it is the end of the phase, too. */
@@ -78,7 +78,8 @@ static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *
 	if (m->status.seeds == (int)m->k) {
 		*whole = true;
 		sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
-		return sl__kmeans_ready(m);
+		sl__kmeans_ready(m);
+		return 0;
 	}
 	if (m->passes.arg) {
 		code = sl__kmeans_device_seed(m, to, err);
@@ -97,10 +98,16 @@ static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *
 
 static int assign_here(struct sl_kmeans *m, uint32_t to)
 {
-	if (!m->packed)
-		sl__kmeans_pack(m);
-	m->packed = true;
-	return sl__kmeans_assign(m, m->passed, to, &m->moved);
+	int code = 0;
+	if (!m->packed) {
+		sl__kmeans_outline(m);
+		code = m->ordered ? 0 : sl__kmeans_order(m, m->k);
+		m->ordered = !code;
+		if (!code)
+			sl__kmeans_pack(m);
+		m->packed = !code;
+	}
+	return code ? code : sl__kmeans_assign(m, m->passed, to, &m->moved);
 }
 
 static int assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
@@ -197,6 +204,8 @@ static int sum(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *e
 static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_error *err)
 {
 	uint32_t to = m->blocks - m->passed < count ? m->blocks : m->passed + count;
+	if (m->search && (m->k > FEW || m->status.iteration > 0))
+		return sl__kmeans_search_axes(m);
 	switch (m->phase) {
 	case SL__KMEANS_SEED:
 		return seed(m, to, whole, err);
@@ -305,8 +314,8 @@ int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t 
 	return 0;
 }
 
-int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
-		     const float *start, struct sl_error *err)
+int sl__kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
+		      const float *start, const struct sl_kmeans *whole, struct sl_error *err)
 {
 	int code = sl_kmeans_check(params, points->n, points->d, err);
 	if (code)
@@ -315,20 +324,25 @@ int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, con
 	if (!m)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
 	m->params = *params;
+	m->whole = whole;
 	m->kernels = sl__kmeans_kernels();
 	m->status.inertia = m->status.current = NAN;
 	code = sl__kmeans_prepare(m, points, start, err);
 	for (size_t phase = 0; phase < sizeof m->chunk / sizeof *m->chunk; phase++)
 		m->chunk[phase] = CHUNK;
-	if (!code) {
-		start_restart(m);
-		code = m->start ? sl__kmeans_ready(m) : 0;
-		if (code)
-			sl_error_set(err, code, "There is no memory for k-means.");
-	}
-	if (code)
+	if (code) {
 		sl_kmeans_destroy(m);
-	else
-		*out = m;
-	return code;
+		return code;
+	}
+	start_restart(m);
+	if (m->start)
+		sl__kmeans_ready(m);
+	*out = m;
+	return 0;
+}
+
+int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
+		     const float *start, struct sl_error *err)
+{
+	return sl__kmeans_create(out, points, params, start, NULL, err);
 }

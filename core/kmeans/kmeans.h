@@ -32,8 +32,8 @@
  * - cos. A row of zeros is refused.
  *
  * A run belongs to one thread at a time; uses OpenMP. It borrows a float32 table if its values allow that (Euclidean,
- * largest value from 2^-20 to 2^40), and otherwise copies it as float32 [n][d]. It takes n * (16 + k / 8) bytes and a
- * few [k][d] tables beside that. */
+ * largest value from 2^-20 to 2^40), and otherwise copies it as float32 [n][d]. It takes n * (28 + k / 8) bytes, those
+ * of sl_kmeans_columns(), and a few [k][d] tables beside that. */
 #ifndef SL_KMEANS_H
 #define SL_KMEANS_H
 
@@ -68,6 +68,10 @@ void sl_kmeans_defaults(struct sl_kmeans_params *params);
 int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t d, struct sl_error *err);
 /* The number of rows in the sample for seeds, which is the largest copy of rows; 0: no batches. */
 uint32_t sl_kmeans_sample(const struct sl_kmeans_params *params, uint32_t n);
+/* The columns of the shorter rows that are compared first, if the points have so many columns that this pays; 0: none.
+ * And the memory that they take, at most, while they are found and later. */
+uint32_t sl_kmeans_columns(const struct sl_kmeans_params *params, uint32_t n, uint32_t d);
+uint64_t sl_kmeans_columns_bytes(const struct sl_kmeans_params *params, uint32_t n, uint32_t d);
 /* The most candidates for seeds of k-means||, of 24 bytes each while seeds are chosen; 0: seeds by k-means++. */
 uint32_t sl_kmeans_candidates(const struct sl_kmeans_params *params, uint32_t n);
 

@@ -46,7 +46,8 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	uint64_t k = (uint64_t)p->clusters, panels = (k + 31) / 32, tables = panels * 32 * d * 4 + k * d * 24 + k * 24;
 	uint64_t point = 4ull * d + 28 + 4 * panels, rows = sl_kmeans_sample(p, n);
 	uint64_t seeds = 24ull * sl_kmeans_candidates(p, rows ? (uint32_t)rows : n) + FETCHED;
-	return n * point + tables + seeds + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
+	uint64_t shorter = sl_kmeans_columns_bytes(p, n, d);
+	return n * point + tables + seeds + shorter + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
 }
 
 /* Of a core. Measured on points without any structure (100,000 x 50, 200 clusters), where bounds save little: 217
@@ -61,14 +62,16 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 {
 	const struct sl_kmeans_params *p = params;
+	uint32_t columns = sl_kmeans_columns(p, n, d);
 	double width = d < 4 ? 4 : d, values = n * width, k = p->clusters, passes = fmin(p->iterations, PASSES);
+	double score = SCORE_S * (columns ? columns : width), scores = n * k * score;
 	if (p->batch) {
 		double rows = sl_kmeans_sample(p, n) + passes * fmin(p->batch, n);
-		return p->restarts * (rows + 2.0 * n) * width * (k * SCORE_S + 4 * LOOK_S) / (threads > 1 ? threads : 1);
+		return p->restarts * (rows + 2.0 * n) * (k * score + 4 * width * LOOK_S) / (threads > 1 ? threads : 1);
 	}
 	bool parallel = p->seeding == SL_KMEANS_PARALLEL;
-	double seeds = parallel ? values * k * SCORE_S * SEED_PASSES : values * LOOK_S * k;
-	double each = seeds + values * k * SCORE_S * fmin(passes, FULL_PASSES) + values * LOOK_S * 2 * passes;
+	double seeds = parallel ? scores * SEED_PASSES : n * k * LOOK_S * (columns ? columns : width);
+	double each = seeds + scores * fmin(passes, FULL_PASSES) + values * LOOK_S * 2 * passes;
 	return p->restarts * each / (threads > 1 ? threads : 1);
 }
 

@@ -17,9 +17,9 @@ static int by_place(const void *a, const void *b)
 
 static double apart(const struct sl_kmeans *m, uint32_t a, uint32_t b)
 {
-	const double *x = m->centroid + (size_t)a * m->d, *y = m->centroid + (size_t)b * m->d;
+	const double *x = m->c + (size_t)a * m->f, *y = m->c + (size_t)b * m->f;
 	double sum = 0;
-	for (uint32_t k = 0; k < m->d; k++)
+	for (uint32_t k = 0; k < m->f; k++)
 		sum += (x[k] - y[k]) * (x[k] - y[k]);
 	return sum;
 }

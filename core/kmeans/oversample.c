@@ -202,7 +202,9 @@ static int choose_seeds(struct sl_kmeans *m, uint32_t count, bool *whole, struct
 	sl__kmeans_drop_over(m);
 	sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
 	int code = m->passes.arg ? sl__kmeans_send(m, err) : 0;  /* labels there are those of candidates */
-	return code ? code : sl__kmeans_ready(m);
+	if (!code)
+		sl__kmeans_ready(m);
+	return code;
 }
 
 /* ---- stages ----------------------------------------------------------------------------- */

@@ -6,6 +6,13 @@
 #include "core/kmeans/kmeans_internal.h"
 #include "core/points/points.h"
 
+#define PARTS 32            /* of the points, which are measured side by side */
+#define PART_ROWS 1024
+#define SAMPLE 2048         /* rows that axes come from */
+#define LEAST_COLUMNS 96    /* fewer are scored as fast */
+#define MOST_COLUMNS 16384  /* more would take long to make orthonormal, in one piece */
+#define PAYS_WITHIN 10      /* passes */
+
 static int normalise(struct sl_kmeans *m, float *x, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -80,33 +87,113 @@ static int take_start(struct sl_kmeans *m, const float *start, struct sl_error *
 				     "direction, which the metric cosine needs.", zero) : 0;
 }
 
-static void measure_points(struct sl_kmeans *m)
+/* Lengths of rows, and the variance of the columns around the first row, so that nothing cancels. */
+static int measure_points(struct sl_kmeans *m)
 {
-	double sum = 0;
+	uint32_t d = m->d, parts = m->n / PART_ROWS < PARTS ? m->n / PART_ROWS + 1 : PARTS;
+	double sum = 0, *part = calloc((size_t)parts * d * 2, sizeof *part);
+	if (!part)
+		return SL_NOMEM;
 #pragma omp parallel for schedule(static)
-	for (uint32_t i = 0; i < m->n; i++) {
-		double square = 0;
-		for (uint32_t k = 0; k < m->d; k++)
-			square += (double)m->x[(size_t)i * m->d + k] * (double)m->x[(size_t)i * m->d + k];
-		m->norm[i] = sqrt(square);
+	for (uint32_t p = 0; p < parts; p++) {
+		uint32_t from = (uint32_t)((uint64_t)m->n * p / parts), to = (uint32_t)((uint64_t)m->n * (p + 1) / parts);
+		double *first = part + (size_t)p * d * 2;
+		m->kernels->measure(d, to - from, m->x + (size_t)from * d, m->x, m->norm + from, first, first + d);
 	}
 	for (uint32_t i = 0; i < m->n; i++)
 		m->square += m->norm[i] * m->norm[i];
-	/* around the first row, so that nothing cancels */
-	for (uint32_t from = 0; from < m->d; from += 64) {
-		double first[64] = {0}, second[64] = {0};
-		uint32_t columns = m->d - from < 64 ? m->d - from : 64;
-		for (uint32_t i = 0; i < m->n; i++)
-			for (uint32_t k = 0; k < columns; k++) {
-				double x = (double)m->x[(size_t)i * m->d + from + k] - (double)m->x[from + k];
-				first[k] += x;
-				second[k] += x * x;
-			}
-		for (uint32_t k = 0; k < columns; k++)
-			sum += fmax(0, second[k] / m->n - first[k] / m->n * (first[k] / m->n));
+	for (uint32_t k = 0; k < d; k++) {
+		double first = 0, second = 0;
+		for (uint32_t p = 0; p < parts; p++) {
+			first += part[(size_t)p * d * 2 + k];
+			second += part[((size_t)p * 2 + 1) * d + k];
+		}
+		sum += fmax(0, second / m->n - first / m->n * (first / m->n));
 	}
-	m->variance = sum / m->d;
+	m->variance = sum / d;
+	free(part);
+	return 0;
 }
+
+/* ---- axes ------------------------------------------------------------------------------- */
+
+/* With axes a pass takes n (columns / SPARED) instead of n d products for each centroid; to find them, and y of the
+ * points, takes as many as these. They have to pay within a few passes. */
+uint32_t sl_kmeans_columns(const struct sl_kmeans_params *p, uint32_t n, uint32_t d)
+{
+	uint32_t f = SL__KMEANS_COLUMNS;
+	double rows = p->batch ? fmin(p->batch, n) : n, lanes = (p->clusters + 31) / 32 * 32.0;
+	double passes = fmin(p->iterations, PAYS_WITHIN) * p->restarts, looks = p->batch ? passes : 1;
+	double spared = passes * rows * lanes * (d - (double)f), spent = 2.0 * f * d * (4.0 * SAMPLE + rows * looks);
+	return d < LEAST_COLUMNS || d > MOST_COLUMNS || n < 2 * SAMPLE || spared < 2 * spent ? 0 : f;
+}
+
+uint64_t sl_kmeans_columns_bytes(const struct sl_kmeans_params *p, uint32_t n, uint32_t d)
+{
+	uint64_t f = sl_kmeans_columns(p, n, d), points = (uint64_t)n + sl_kmeans_sample(p, n), k = (uint64_t)p->clusters;
+	uint64_t tables = p->batch ? 2 : 1, longer = d > SAMPLE ? d : SAMPLE;
+	uint64_t search = 8ull * SAMPLE * d + 8 * f * (2ull * d + longer + SAMPLE);
+	return f ? points * (4 * f + 25) + tables * k * (8 * f + 8) + search : 0;
+}
+
+static int take_axes(struct sl_kmeans *m, const struct sl__kmeans_axes *axes)
+{
+	uint32_t f = axes->columns;
+	m->outline = malloc((size_t)m->n * f * sizeof *m->outline);
+	m->outline_length = malloc(m->n * sizeof *m->outline_length);
+	m->outline_centroid = calloc((size_t)m->k * f, sizeof *m->outline_centroid);
+	m->margin = malloc(m->n * sizeof *m->margin);
+	m->strayed = calloc(m->k, sizeof *m->strayed);
+	m->looked = calloc(m->blocks, sizeof *m->looked);
+	if (!m->outline || !m->outline_length || !m->outline_centroid || !m->margin || !m->strayed || !m->looked)
+		return SL_NOMEM;
+	m->axes = axes;
+	m->f = f;
+	m->y = m->outline;
+	m->c = m->outline_centroid;
+	m->length = m->outline_length;
+	m->packed = false;
+	for (uint32_t i = 0; i < m->n; i++)
+		m->margin[i] = INFINITY;
+	return 0;
+}
+
+int sl__kmeans_search_axes(struct sl_kmeans *m)
+{
+	if (!m->found)
+		m->found = sl__kmeans_axes_create(m->d, SL__KMEANS_COLUMNS, SAMPLE);
+	if (!m->found)
+		return SL_NOMEM;
+	if (!sl__kmeans_axes_search(m->found, m->kernels, m->x, m->n))
+		return 0;
+	m->search = false;
+	if (m->found->usable)
+		return m->passes.arg ? 0 : take_axes(m, m->found);
+	sl__kmeans_axes_destroy(m->found);
+	m->found = NULL;
+	return 0;
+}
+
+void sl__kmeans_drop_axes(struct sl_kmeans *m)
+{
+	free(m->outline);
+	free(m->outline_length);
+	free(m->outline_centroid);
+	free(m->margin);
+	free(m->strayed);
+	free(m->looked);
+	m->outline = NULL;
+	m->outline_length = m->outline_centroid = m->margin = m->strayed = NULL;
+	m->looked = NULL;
+	m->axes = NULL;
+	m->f = m->d;
+	m->y = m->x;
+	m->c = m->centroid;
+	m->length = m->norm;
+	m->packed = false;
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
 
 static int allocate(struct sl_kmeans *m)
 {
@@ -152,8 +239,10 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 	if (!code)
 		code = allocate(m);
 	if (!code)
-		measure_points(m);
-	return code;
+		code = measure_points(m);
+	sl__kmeans_drop_axes(m);
+	m->search = !m->whole && sl_kmeans_columns(&m->params, m->n, m->d);
+	return code || !m->whole || !m->whole->found ? code : take_axes(m, m->whole->found);
 }
 
 void sl_kmeans_destroy(struct sl_kmeans *m)
@@ -164,6 +253,8 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 		m->passes.close(m->passes.arg);
 	sl__kmeans_drop_part(m);
 	sl__kmeans_drop_over(m);
+	sl__kmeans_drop_axes(m);
+	sl__kmeans_axes_destroy(m->found);
 	free(m->copy);
 	free(m->start);
 	free(m->norm);

@@ -1,17 +1,38 @@
 /* k-means++: chooses seeds that are far from one another. */
+#include <float.h>
 #include <math.h>
 
 #include "core/kmeans/kmeans_internal.h"
 #include "core/random.h"
 
-static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, double length,
+static double length_of(const double *v, uint32_t count)
+{
+	double sum = 0;
+	for (uint32_t k = 0; k < count; k++)
+		sum += v[k] * v[k];
+	return sqrt(sum);
+}
+
+/* Are y of a point and of the seed, whose length is given, too far apart for the seed to be nearer? */
+static bool out_of_reach(const struct sl_kmeans *m, uint32_t i, const double *y, double length)
+{
+	double square = m->kernels->square(m->f, m->y + (size_t)i * m->f, y);
+	double reach = sqrt(m->upper[i]) + m->axes->fuzz * 1.01 * (m->length[i] + length) + FLT_MIN;
+	return square * (1 - 1e-9) > reach * reach;
+}
+
+/* length: of the seed; beside: of its y */
+static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, double length, double beside,
 		       const double *between)
 {
 	uint32_t from = block * m->block, to = m->n - from < m->block ? m->n : from + m->block;
 	const double *c = m->centroid + (size_t)number * m->d;
+	const double *y = m->axes ? m->outline_centroid + (size_t)number * m->f : NULL;
 	double sum = 0;
+	sl__kmeans_look(m, block);
 	for (uint32_t i = from; i < to; i++) {
-		if (number == 0 || sl__kmeans_may_be_nearer(m->norm[i], m->upper[i], length, between[m->before[i]])) {
+		bool near = number == 0 || sl__kmeans_may_be_nearer(m->norm[i], m->upper[i], length, between[m->before[i]]);
+		if (near && !(number && y && out_of_reach(m, i, y, beside))) {
 			double square = m->kernels->square(m->d, m->x + (size_t)i * m->d, c);
 			if (number == 0 || square < m->upper[i]) {
 				m->upper[i] = square;
@@ -39,13 +60,14 @@ void sl__kmeans_between_seeds(struct sl_kmeans *m, uint32_t number)
 void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number, uint32_t from, uint32_t to)
 {
 	const double *c = m->centroid + (size_t)number * m->d;
-	double length = 0;
-	for (uint32_t k = 0; k < m->d; k++)
-		length += c[k] * c[k];
-	length = sqrt(length);
+	double *y = m->axes ? m->outline_centroid + (size_t)number * m->f : NULL;
+	double length = length_of(c, m->d);
+	if (y)
+		sl__kmeans_axes_apply(m->axes, m->kernels, NULL, c, 1, y);
+	double beside = y ? length_of(y, m->f) : 0;
 #pragma omp parallel for schedule(static)
 	for (uint32_t block = from; block < to; block++)
-		seed_block(m, number, block, length, m->drift);
+		seed_block(m, number, block, length, beside, m->drift);
 }
 
 /* upper[] of a block, if a device has it. */

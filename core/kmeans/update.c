@@ -1,11 +1,19 @@
 /* Updates centroids: sums over clusters, and new centroids for empty clusters. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/kmeans/kmeans_internal.h"
 
-#define COLUMNS 32  /* that one thread adds up */
+#define COLUMNS 16  /* that one thread adds up, at least */
+#define SIDE_BY_SIDE 8  /* columns of the centroids that are read at once */
+
+uint32_t sl__kmeans_stripe(uint32_t d, uint32_t least)
+{
+	uint32_t threads = (uint32_t)omp_get_max_threads(), each = (d + threads - 1) / threads;
+	return each < least ? least : each;
+}
 
 /* Points that changed their cluster are taken out of one sum and added to another, in the order of their rows. */
 void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t to_block)
@@ -17,18 +25,18 @@ void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t t
 			if (m->before[i] != SL__KMEANS_NONE)
 				m->count[m->before[i]]--;
 		}
+	uint32_t columns = sl__kmeans_stripe(m->d, COLUMNS);
 #pragma omp parallel for schedule(static)
-	for (uint32_t from = 0; from < m->d; from += COLUMNS) {
-		uint32_t to = m->d - from < COLUMNS ? m->d : from + COLUMNS;
+	for (uint32_t from = 0; from < m->d; from += columns) {
+		uint32_t count = m->d - from < columns ? m->d - from : columns;
 		for (uint32_t i = first; i < end; i++) {
 			uint32_t a = m->before[i], b = m->label[i];
-			const float *x = m->x + (size_t)i * m->d;
+			const float *x = m->x + (size_t)i * m->d + from;
 			if (a == b)
 				continue;
-			for (uint32_t k = from; k < to; k++)
-				m->sum[(size_t)b * m->d + k] += (double)x[k];
-			for (uint32_t k = from; a != SL__KMEANS_NONE && k < to; k++)
-				m->sum[(size_t)a * m->d + k] -= (double)x[k];
+			m->kernels->add(count, 1, x, m->sum + (size_t)b * m->d + from);
+			if (a != SL__KMEANS_NONE)
+				m->kernels->add(count, -1, x, m->sum + (size_t)a * m->d + from);
 		}
 	}
 }
@@ -103,25 +111,28 @@ double sl__kmeans_move_centroids(struct sl_kmeans *m)
 	memset(m->group_drift, 0, m->panels * sizeof *m->group_drift);
 	for (uint32_t j = 0; j < m->k; j++)
 		sum += m->drift[j] * m->drift[j];
-	for (uint32_t j = 0; j < m->k && !m->passes.arg; j++) {
+	for (uint32_t j = 0; j < m->k && m->ordered; j++) {
 		float *most = &m->group_drift[m->place[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
 		*most = now > *most ? now : *most;
 	}
 	return sum;
 }
 
-/* Scatter of a column between the clusters, about the mean of all points. */
-static double between(const struct sl_kmeans *m, uint32_t k)
+/* Scatter of some columns between the clusters, about the mean of all points. */
+static void between(const struct sl_kmeans *m, uint32_t from, uint32_t columns, double *out)
 {
-	double mean = 0, sum = 0;
+	double mean[SIDE_BY_SIDE] = {0}, sum[SIDE_BY_SIDE] = {0};
 	for (uint32_t j = 0; j < m->k; j++)
-		mean += m->sum[(size_t)j * m->d + k];
-	mean /= m->n;
-	for (uint32_t j = 0; j < m->k; j++) {
-		double away = m->count[j] ? m->sum[(size_t)j * m->d + k] / m->count[j] - mean : 0;
-		sum += m->count[j] * away * away;
-	}
-	return sum;
+		for (uint32_t k = 0; k < columns; k++)
+			mean[k] += m->sum[(size_t)j * m->d + from + k];
+	for (uint32_t k = 0; k < columns; k++)
+		mean[k] /= m->n;
+	for (uint32_t j = 0; j < m->k; j++)
+		for (uint32_t k = 0; k < columns && m->count[j]; k++) {
+			double away = m->sum[(size_t)j * m->d + from + k] / m->count[j] - mean[k];
+			sum[k] += m->count[j] * away * away;
+		}
+	memcpy(out, sum, columns * sizeof *out);
 }
 
 /* Euclidean: the scatter of all points less that between the clusters. Cosine: a cluster's points have the inner
@@ -139,8 +150,8 @@ double sl__kmeans_scatter(struct sl_kmeans *m)
 		return fmax(0, (m->square + m->n) / 2 - sum);
 	}
 #pragma omp parallel for schedule(static)
-	for (uint32_t k = 0; k < m->d; k++)
-		m->column_sum[k] = between(m, k);
+	for (uint32_t k = 0; k < m->d; k += SIDE_BY_SIDE)
+		between(m, k, m->d - k < SIDE_BY_SIDE ? m->d - k : SIDE_BY_SIDE, m->column_sum + k);
 	for (uint32_t k = 0; k < m->d; k++)
 		sum += m->column_sum[k];
 	return fmax(0, m->variance * m->d * m->n - sum) / m->scale / m->scale;

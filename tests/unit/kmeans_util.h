@@ -19,7 +19,7 @@ static struct sl_points points_of(float *x, uint32_t n, uint32_t d)
 }
 
 /* Overlapping clusters, away from the origin. */
-static float *make_points(uint32_t n, uint32_t d, uint32_t centres, double offset, uint64_t seed)
+static inline float *make_points(uint32_t n, uint32_t d, uint32_t centres, double offset, uint64_t seed)
 {
 	float *x = malloc((size_t)n * d * sizeof *x);
 	for (uint32_t i = 0; i < n; i++)
@@ -36,7 +36,8 @@ struct result {
 	struct sl_kmeans_status status;
 };
 
-static void run(const struct sl_points *p, const struct sl_kmeans_params *params, const float *start, struct result *r)
+static inline void run(const struct sl_points *p, const struct sl_kmeans_params *params, const float *start,
+		       struct result *r)
 {
 	struct sl_kmeans *m = NULL;
 	memset(r, 0, sizeof *r);
