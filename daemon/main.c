@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,12 @@ static char *error_text(const struct sl_options *o, const struct sl_error *err, 
 	if (err->file[0])
 		return sl_error_format(err, text, bytes);
 	if (option[0] && o->file && !on_command_line(o, option)) {
-		snprintf(text, bytes, "%s: %s", o->file, err->detail);
+		int64_t line = sl_config_line(o->file, option);
+		int length = snprintf(text, bytes, "%s", o->file);
+		if (line && length > 0 && (size_t)length < bytes)
+			length += snprintf(text + length, bytes - (size_t)length, ":%" PRId64, line);
+		if (length > 0 && (size_t)length < bytes)
+			snprintf(text + length, bytes - (size_t)length, ": %s", err->detail);
 		return text;
 	}
 	int length = snprintf(text, bytes, "%s%s%s%s", !option[0] ? "" : own ? "--" : "--set ", option,

@@ -171,10 +171,10 @@ static int check_file(const char *path, const char *pointer, struct sl_error *er
 static int check_tls(const struct sl_config *c, struct sl_error *err)
 {
 	if (c->tls_certificate[0] && !c->tls_key[0])
-		return sl_error_field(err, SL_BADPARAM, "/tls_key",
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate",
 				      "tls_certificate = %s needs tls_key, the file of its private key", c->tls_certificate);
 	if (c->tls_key[0] && !c->tls_certificate[0])
-		return sl_error_field(err, SL_BADPARAM, "/tls_certificate",
+		return sl_error_field(err, SL_BADPARAM, "/tls_key",
 				      "tls_key = %s needs tls_certificate, the file of its certificate", c->tls_key);
 	int rc = check_file(c->tls_certificate, "/tls_certificate", err);
 	return rc ? rc : check_file(c->tls_key, "/tls_key", err);
@@ -188,9 +188,12 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	if (rc)
 		return rc;
 	if (!sl_config_loopback(host) && !c->token_file[0])
-		return sl_error_field(err, SL_BADPARAM, "/token_file",
+		return sl_error_field(err, SL_BADPARAM, "/listen",
 				      "listen = %s can be reached from other machines, so token_file must be set (or "
 				      "listen on 127.0.0.1)", c->listen);
+	if (c->backup_dir[0] && c->backup_dir[0] != '/')
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir must be an absolute path, /mnt/backup for "
+				      "example, not '%.100s'", c->backup_dir);
 	rc = check_file(c->token_file, "/token_file", err);
 	if (!rc)
 		rc = check_tls(c, err);

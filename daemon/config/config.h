@@ -105,6 +105,8 @@ void sl_config_finish(struct sl_config *c);
 
 /* `name = value` lines; # starts a comment; values may be quoted. Errors name file and line. */
 int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err);
+/* The line of the file that sets this option, for messages about its value; 0: none, or the file cannot be read. */
+int64_t sl_config_line(const char *path, const char *name);
 /* Sets one option from text: "512 MiB", "10", "cpu". err->pointer is "/name". */
 int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err);
 /* Checks options that depend on each other: token_file when listening beyond loopback, ... */

@@ -112,15 +112,15 @@ int sl_proxy_check(const struct sl_config *c, struct sl_error *err)
 {
 	bool user = c->proxy_user_header[0], proxies = c->trusted_proxies[strspn(c->trusted_proxies, ", \t")];
 	if (user && !proxies)
-		return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "proxy_user_header = %.64s needs "
+		return sl_error_field(err, SL_BADPARAM, "/proxy_user_header", "proxy_user_header = %.64s needs "
 				      "trusted_proxies, the addresses from which the header is "
 				      "accepted", c->proxy_user_header);
 	if (proxies && !user)
-		return sl_error_field(err, SL_BADPARAM, "/proxy_user_header", "trusted_proxies needs "
+		return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "trusted_proxies needs "
 				      "proxy_user_header, the header in which the proxy names the user, for example "
 				      "X-Forwarded-User");
 	if (user && !c->token_file[0])
-		return sl_error_field(err, SL_BADPARAM, "/token_file", "proxy_user_header needs token_file: without "
+		return sl_error_field(err, SL_BADPARAM, "/proxy_user_header", "proxy_user_header needs token_file: without "
 				      "it, requests are not authenticated");
 	if (c->proxy_role_header[0] && (!user || !strcasecmp(c->proxy_role_header, c->proxy_user_header)))
 		return sl_error_field(err, SL_BADPARAM, "/proxy_role_header", "proxy_role_header needs "

@@ -71,6 +71,26 @@ static int read_line(struct sl_config *c, char *line, const char *path, int64_t 
 	return 0;
 }
 
+int64_t sl_config_line(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int64_t number = 0, found = 0;
+	for (ssize_t length; file && !found && (length = getline(&line, &room, file)) >= 0;) {
+		char *text = line + (number++ ? 0 : sl_text_mark(line, (size_t)length));
+		char *equals = strchr(text, '=');
+		if (equals) {
+			*equals = '\0';
+			found = strcmp(trim(text), name) ? 0 : number;
+		}
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
 int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
 {
 	struct stat st;

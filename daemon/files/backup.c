@@ -62,14 +62,12 @@ static bool is_below(const char *path, const char *folder)
 int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err)
 {
 	const char *dir = d->config.backup_dir;
-	char *real = dir[0] == '/' ? realpath(dir, NULL) : NULL;
+	char *real = dir[0] ? realpath(dir, NULL) : NULL;
 	bool inside = is_below(real ? real : dir, d->state_dir) || (real && is_below(d->state_dir, real));
 	free(real);
-	if (dir[0] && dir[0] != '/')
-		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s must be an absolute path", dir);
 	if (inside)
-		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s and the state folder %s must not be inside "
-				      "each other", dir, d->state_dir);
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s and the state folder %s must not be "
+				      "inside each other", dir, d->state_dir);
 	struct sl_backups *b = calloc(1, sizeof *b);
 	if (!b)
 		return sl_error_set(err, SL_NOMEM, "no memory for backups");

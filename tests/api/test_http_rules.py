@@ -331,10 +331,26 @@ def test_where_a_bad_value_came_from(tmp_path):
     """The message names the file, or the option of the command line."""
     path = tmp_path / "spacelandd.conf"
     path.write_text("token_file = /nowhere\n")
-    for more, words in (([], f"{path}: token_file /nowhere"), (["--set", "token_file=/nothing"], "--set token_file: token_file /nothing")):
+    for more, words in (([], f"{path}:1: token_file /nowhere"), (["--set", "token_file=/nothing"], "--set token_file: token_file /nothing")):
         done = subprocess.run([program("spacelandd"), "--check-config", "--config", path, *more], capture_output=True, text=True,
                               timeout=10, check=False)
         assert done.returncode == 2 and words in done.stderr, done
+
+
+BAD_VALUES = {
+    "tls_certificate": "/nowhere", "tls_key": "/nowhere",
+    "backup_dir": "relative", "listen": "127.0.0.1", "zmq": "127.0.0.1:7071", "token_file": "/nowhere", "trusted_proxies": "10.0.0.0/8",
+    "proxy_user_header": "X-User", "allowed_hosts": "http://lab.example", "allowed_origins": "lab.example", "engines": "gpu",
+    "proxy_new_users": "all", "log_level": "loud", "request_log": "some", "engine": "gpu", "threads": "many", "slice_ms": "0",
+    "plan_cache_bytes": "-1", "frame_rate": "often", "max_jobs": "0.5"}
+
+
+@pytest.mark.parametrize("option", BAD_VALUES)
+def test_a_bad_value_is_told_with_its_line(tmp_path, option):
+    path = tmp_path / "spacelandd.conf"
+    path.write_text(f"\ufeff# options\n\n{option} = {BAD_VALUES[option]}  # the last\n")
+    done = subprocess.run([program("spacelandd"), "--check-config", "--config", path], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 2 and done.stderr.startswith(f"spacelandd: {path}:3: {option}"), done
 
 
 def test_files_of_windows(fresh, tmp_path):

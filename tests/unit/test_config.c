@@ -144,7 +144,7 @@ static void beyond_loopback_tokens_are_needed(void **state)
 	for (int i = 0; i < 4; i++) {
 		sl_config_set(&c, "listen", open[i], NULL);
 		assert_int_equal(sl_config_check(&c, &err), SL_BADPARAM);
-		assert_string_equal(err.pointer, "/token_file");
+		assert_string_equal(err.pointer, "/listen");
 	}
 	static const char *const none[] = {"/dev/null", "/dev/zero", "/tmp", "/nowhere/tokens"};
 	for (int i = 0; i < 4; i++) {
