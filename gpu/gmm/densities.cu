@@ -1,21 +1,23 @@
-/* Logarithms of densities of the points of a unit under each component, and of the mixture (log-sum-exp, in one pass
- * over the components: largest term so far, and sum relative to it).
+/* Computes the logarithm of weight times density for each point of a unit and each component, and the logarithm of the
+ * mixture's density at each point. The latter is a log-sum-exp in one pass over the components, which keeps the largest
+ * logarithm so far and the sum relative to it.
  *
- * densities  full: by the matrix units. A warp has 32 points, of up to 32 columns in registers.
- * scaled     tied, diag, spherical: |s (z - m)|^2 by two fused operations a column. A thread has two points. */
+ * densities  full covariances, on the tensor cores. A warp processes 32 points, whose columns stay in registers if
+ *            there are at most 32.
+ * scaled     tied, diag, spherical: |s (z - m)|^2, two fused multiply-adds a column. A thread processes two points. */
 #include <float.h>
 
 #include "gpu/device/launch.cuh"
 #include "gpu/gmm/gmm.h"
 
 #define THREADS SL_GM_POINTS
-#define GROUP 8         /* components that a thread of scaled() has at a time */
-#define LEAST (-1e290)  /* of a logarithm, so that a point which is far from everything still has shares */
+#define GROUP 8         /* components that a thread of scaled() processes at a time */
+#define LEAST (-1e290)  /* smallest logarithm; finite, so that a point far from all components has responsibilities */
 
 /* ---- points ------------------------------------------------------------------------------ */
 
-/* spread: z of a unit, a thread for each number; spread_turned: zt. Rows beyond count, up to a multiple of 128, and
- * columns beyond d are 0. */
+/* spread computes z, one thread for each number; spread_turned computes zt. Rows beyond count, up to a multiple of 128,
+ * and columns beyond d are set to 0. */
 static __global__ void spread(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t count)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -43,7 +45,7 @@ cudaError_t sl__gm_spread(const struct sl_gm *m, uint32_t first, uint32_t count,
 
 /* ---- log-sum-exp --------------------------------------------------------------------------- */
 
-/* The sum of some e^logit is sum e^most. */
+/* A sum of e^logit, stored as sum * e^most. most: the largest logit. */
 struct tally {
 	double most, sum;
 };
@@ -59,7 +61,7 @@ static __device__ __forceinline__ void tally_add(struct tally *t, double logit)
 	}
 }
 
-/* Those of lanes that are `step` apart; both get the same bits. */
+/* Joins the tallies of two lanes whose numbers differ by `step`; both lanes get the same bits. */
 static __device__ __forceinline__ void tally_join(struct tally *t, int step)
 {
 	double most = __shfl_xor_sync(~0u, t->most, step), sum = __shfl_xor_sync(~0u, t->sum, step);
@@ -75,7 +77,8 @@ static __device__ __forceinline__ double logit_of(double constant, double square
 
 /* ---- full ---------------------------------------------------------------------------------- */
 
-/* Four numbers of the points `at` and at + 8 of a block of 8 columns, as multiply_doubles() takes them. */
+/* Loads the four numbers that multiply_doubles() needs from this lane: two columns of a block of 8, of the points `at`
+ * and at + 8. */
 static __device__ __forceinline__ void load_block(const struct sl_gm &m, uint32_t at, uint32_t block, double x[4])
 {
 	const double *z = m.z + (uint64_t)at * m.pitch + 8 * block + threadIdx.x % 4;
@@ -85,8 +88,9 @@ static __device__ __forceinline__ void load_block(const struct sl_gm &m, uint32_
 	x[3] = z[8ull * m.pitch + 4];
 }
 
-/* |A z - A m|^2 of 32 points: each of four neighbouring lanes gets what its columns of y, two of eight, add to those of
- * points lane / 4, and 8, 16, 24 further. E: blocks of columns in x; 0: they are loaded. */
+/* Computes parts of |A z - A m|^2 for 32 points. Four neighbouring lanes share the points lane / 4 + 0, 8, 16, 24; each
+ * lane gets the sum over its own two of every eight columns of y. E: the number of blocks of 8 columns held in x; 0:
+ * blocks are loaded when needed. */
 template <int E>
 static __device__ __forceinline__ void squares(const struct sl_gm &m, uint32_t c, uint32_t at, double x[][E ? E : 1][4],
 					       double square[4])
@@ -120,7 +124,7 @@ static __device__ __forceinline__ void squares(const struct sl_gm &m, uint32_t c
 	}
 }
 
-/* Sums of four components over four lanes: lane % 4 gets component lane % 4's. */
+/* Sums the squares of four components over four lanes; each lane gets the sums of component lane % 4. */
 static __device__ __forceinline__ void sums_of_four(const double square[4][4], double own[4])
 {
 	bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
@@ -132,8 +136,8 @@ static __device__ __forceinline__ void sums_of_four(const double square[4][4], d
 	}
 }
 
-/* densities: four components at a time. part[block]: the sum over the points of the block. Bound by the matrix units:
- * d (d + 8) / 2 products a point and component, if d is a multiple of 8. */
+/* Processes four components at a time. part[block] is the sum of log_sum over the points of the block. Bound by the
+ * tensor cores: d (d + 8) / 2 products for each point and component, if d is a multiple of 8. */
 template <int E>
 static __global__ void __launch_bounds__(THREADS, E && E < 4 ? 4 : 1)
 densities(const __grid_constant__ struct sl_gm m, uint32_t count, double *part)
@@ -175,7 +179,7 @@ densities(const __grid_constant__ struct sl_gm m, uint32_t count, double *part)
 
 /* ---- tied, diag, spherical ------------------------------------------------------------------- */
 
-/* scaled: as densities, of half as many threads. x [columns][unit] are z or, tied, y. */
+/* The same as densities(), with half as many threads. x [columns][unit]: z, or y for tied covariances. */
 static __global__ void __launch_bounds__(THREADS / 2)
 scaled(const __grid_constant__ struct sl_gm m, uint32_t count, const double *x, double *part)
 {
@@ -240,9 +244,9 @@ cudaError_t sl__gm_densities(const struct sl_gm *m, uint32_t count, double *part
 	return cudaGetLastError();
 }
 
-/* ---- responsibilities that are given, or wanted --------------------------------------------- */
+/* ---- known responsibilities, and responsibilities for the host ------------------------------- */
 
-/* A thread for each point. */
+/* known and shares: one thread for each point. */
 static __global__ void known(const __grid_constant__ struct sl_gm m, uint32_t count, bool labels)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;

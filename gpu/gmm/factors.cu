@@ -1,11 +1,12 @@
-/* What densities need of a mixture: inverses of Cholesky factors, and means turned by them. Small beside a pass. */
+/* Prepares a mixture for densities.cu: inverses A of Cholesky factors, and means multiplied by them. Takes little time
+ * compared with a pass over the points. */
 #include "gpu/device/launch.cuh"
 #include "gpu/gmm/gmm.h"
 
 #define THREADS 128
 #define GROUP 4u  /* rows of a factor that the host packs together; SL__GMM_ROWS */
 
-/* L_jl, or 1 / L_jj, of a packed factor (core/gmm/tile.h). */
+/* Returns L_jl for l < j, and 1 / L_jj for l = j, of a packed factor (core/gmm/tile.h). */
 static __device__ __forceinline__ double lower_at(const double *packed, uint32_t j, uint32_t l)
 {
 	uint32_t group = j / GROUP, r = j % GROUP, before = group * GROUP;
@@ -13,14 +14,15 @@ static __device__ __forceinline__ double lower_at(const double *packed, uint32_t
 	return l < before ? at[(uint64_t)l * GROUP + r] : at[(uint64_t)before * GROUP + r * GROUP + l - before];
 }
 
-/* Where A_ji is, i <= j: in its block of 8 x 8, beside the number four columns on (ptx.cuh, multiply_doubles: b). */
+/* Returns the index of A_ji, i <= j, in `inverse`. In a block of 8 x 8, columns i and i + 4 are neighbours in memory,
+ * as b of multiply_doubles() (ptx.cuh) requires. */
 static __device__ __forceinline__ uint64_t place_of(uint32_t j, uint32_t i)
 {
 	uint32_t row = j / 8, block = row * (row + 1) / 2 + i / 8;
 	return (uint64_t)block * 64 + (j % 8 * 4 + i % 4) * 2 + i / 4 % 2;
 }
 
-/* invert: A = L^-1, a thread for each column of each factor, from the diagonal down. */
+/* A = L^-1. One thread for each column of each factor computes it from the diagonal down. */
 static __global__ void __launch_bounds__(THREADS) invert(const __grid_constant__ struct sl_gm m)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x, c = blockIdx.y;
@@ -45,7 +47,7 @@ static __device__ double turned(const struct sl_gm &m, uint32_t factor, const do
 	return sum;
 }
 
-/* shift: a thread for each component and row; rows beyond d are zero. */
+/* One thread for each component and row; rows beyond d are set to 0. */
 static __global__ void shift(const __grid_constant__ struct sl_gm m)
 {
 	uint32_t at = blockIdx.x * blockDim.x + threadIdx.x, rows = 8 * m.eights, c = at / rows, j = at % rows;
@@ -53,7 +55,7 @@ static __global__ void shift(const __grid_constant__ struct sl_gm m)
 		m.shift[at] = c < m.k && j < m.d ? turned(m, c, m.mean + (uint64_t)c * m.pitch, j) : 0;
 }
 
-/* line: a thread for each component and column. */
+/* One thread for each component and column. */
 static __global__ void line(const __grid_constant__ struct sl_gm m)
 {
 	uint32_t at = blockIdx.x * blockDim.x + threadIdx.x, c = at / m.d, a = at % m.d;
@@ -65,7 +67,7 @@ static __global__ void line(const __grid_constant__ struct sl_gm m)
 	m.line[2ull * at + 1] = m.tied ? turned(m, 0, mean, a) : scale * mean[a];
 }
 
-/* turn: y = A z of the points in z, tied. A thread has a point and eight rows. */
+/* y = A z, for tied covariances. A thread computes eight rows of one point. */
 static __global__ void __launch_bounds__(THREADS) turn(const __grid_constant__ struct sl_gm m)
 {
 	uint32_t point = blockIdx.x * THREADS + threadIdx.x, row = blockIdx.y;

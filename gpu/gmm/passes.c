@@ -10,19 +10,19 @@
 #include "gpu/device/fault.h"
 #include "gpu/gmm/gmm.h"
 
-#define STAGE (16u << 20)  /* bytes of rows that are made float32 at a time */
-#define WARPS 2112u        /* that add up tiles, about: as many as 132 multiprocessors run at a time */
-#define BLOCKS 512u        /* that add up columns, about */
+#define STAGE (16u << 20)  /* bytes of rows that are converted to float32 at a time */
+#define WARPS 2112u        /* approximate number of warps that sum tiles: as many as 132 multiprocessors run at once */
+#define BLOCKS 512u        /* approximate number of blocks that sum columns */
 
 struct passes {
 	struct sl_device *device;
-	struct sl_gm m;          /* of the present pass */
-	uint32_t most, units;    /* components in any pass; units of points */
+	struct sl_gm m;          /* arrays and sizes of the current pass */
+	uint32_t most, units;    /* the most components of any pass; number of units of points */
 	int covariance;
 	uint64_t sums_most, acc_most;  /* numbers */
 	enum sl_gmm_sums sums;
 	bool known;
-	uint32_t unit_points;    /* of the unit that was done last */
+	uint32_t unit_points;    /* points of the unit that was processed last */
 	double *stage;           /* host: means, sums */
 	double *part;            /* host [n / 128 + units] */
 	char *memory;
@@ -31,13 +31,13 @@ struct passes {
 
 /* ---- shapes ------------------------------------------------------------------------------ */
 
-/* Sums of so many components: by tiles, or by columns. */
+/* Returns the length of one part's sums for k components: tiles of scatter matrices, or moments of columns. */
 static uint64_t sums_of(const struct sl_gm *m, uint32_t k, bool tiles)
 {
 	return (uint64_t)k * (tiles ? (uint64_t)m->tiles * SL_GM_TILE : 2ull * m->pitch + 8);
 }
 
-/* The parts of the sums: as many as keep the device busy. Depends on the shape alone. */
+/* Chooses the number of parts: enough to keep the device busy. It depends only on the shape. */
 static void cut(struct sl_gm *m, bool tiles)
 {
 	uint32_t wide = m->d <= 8 ? 8 : m->d <= 16 ? 16 : 32;
@@ -50,7 +50,7 @@ static void cut(struct sl_gm *m, bool tiles)
 	m->sums = sums_of(m, m->k, tiles);
 }
 
-/* Room for the parts of any number of components up to the most: parts times components is the most for few. */
+/* Computes the room for the parts of any number of components up to `most`. */
 static void measure(struct passes *p)
 {
 	struct sl_gm m = p->m;
@@ -60,11 +60,11 @@ static void measure(struct passes *p)
 			p->sums_most = m.sums > p->sums_most ? m.sums : p->sums_most;
 			p->acc_most = m.sums * m.parts > p->acc_most ? m.sums * m.parts : p->acc_most;
 		}
-	uint64_t scales = (uint64_t)p->most * m.d;  /* they are in total for a while */
+	uint64_t scales = (uint64_t)p->most * m.d;  /* `total` also holds scales; see sl__gm_line() */
 	p->sums_most = scales > p->sums_most ? scales : p->sums_most;
 }
 
-/* All arrays, in one block that begins at `at`; returns its bytes. */
+/* Places all arrays in one block of memory that begins at `at`; returns its size in bytes. */
 static uint64_t carve(struct passes *p, char *at)
 {
 	struct sl_gm *m = &p->m;
@@ -136,7 +136,7 @@ static cudaError_t send(void *to, const void *from, uint64_t bytes, cudaStream_t
 	return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
 }
 
-/* Factors, and what follows from them. */
+/* Uploads factors or scales, and computes from them what densities need. */
 static int send_factors(struct passes *p, const struct sl_gmm_step *s, struct sl_error *err)
 {
 	const struct sl_gm *m = &p->m;
@@ -162,7 +162,7 @@ static int begin(void *arg, const struct sl_gmm_step *s, struct sl_error *err)
 	struct passes *p = arg;
 	struct sl_gm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
-	const double *centre = p->stage;  /* its first numbers */
+	const double *centre = p->stage;  /* the first numbers of the stage */
 	double *mean = p->stage + m->d;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
@@ -247,7 +247,7 @@ out:
 	return code;
 }
 
-/* Tiles of component c, to where the host has them. */
+/* Copies the tiles of component c to the host's layout. */
 static void place_tiles(const struct sl_gm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
 			double *first, double *scatter)
 {

@@ -1,13 +1,14 @@
-/* Sums over the points of a unit, weighted by responsibilities. A unit is cut into parts of a fixed length, and the
- * sums of each go on in its own place of memory from unit to unit; at the end they are added up in the parts' order. */
+/* Sums over the points of a unit, weighted by responsibilities. A unit is divided into parts of a fixed length. Each
+ * part has its own sums in acc, which continue from unit to unit; total() adds the parts in order after the last
+ * unit. */
 #include "gpu/device/launch.cuh"
 #include "gpu/gmm/gmm.h"
 
 #define THREADS 128
-#define EACH 8      /* components of a thread of moments() */
+#define EACH 8      /* components that a thread of moments() processes */
 #define TILE 32     /* points at a time */
 
-/* The responsibility that a component takes for a point. */
+/* Returns the responsibility of a component for a point, from its logit. */
 static __device__ __forceinline__ double share_of(const struct sl_gm &m, double logit, double log_sum)
 {
 	double r = m.raw ? logit : exp(logit - log_sum);
@@ -20,7 +21,8 @@ static __device__ __forceinline__ double share_at(const struct sl_gm &m, uint32_
 	return none ? 0 : share_of(m, m.logit[(uint64_t)c * m.unit + point], m.raw ? 0 : m.log_sum[point]);
 }
 
-/* What the responsibilities of a warp's components for a point are made of; of nothing, they are 0. */
+/* The numbers from which share_of() computes the responsibilities of a warp's components for one point. load_shares()
+ * sets them so that responsibilities of missing points and components are 0. */
 struct shares {
 	double logit[SL_GM_WARP], log_sum;
 };
@@ -37,20 +39,20 @@ static __device__ __forceinline__ struct shares load_shares(const struct sl_gm &
 	return s;
 }
 
-/* Where the lane's sum e of the left or right half of a tile is in it. */
+/* Returns the index in a tile of the lane's sum e of the left (side 0) or right half. */
 static __device__ __forceinline__ uint32_t place_in_tile(int side, int e)
 {
 	uint32_t lane = threadIdx.x % 32;
 	return (lane / 4 + e / 2 * 8) * SL_GM_SIDE + 8 * side + lane % 4 * 2 + e % 2;
 }
 
-/* Points of a part in shared memory, TILE at a time: their columns that are rows and those that are columns of the
- * tile. The rows of two neighbouring points are in different banks. */
+/* TILE points of a part in shared memory: z[0] has the columns of the points that are rows of the tile, z[1] those that
+ * are columns of it. A row is 24 numbers long so that neighbouring points are in different banks. */
 struct held {
 	double z[2][TILE][24];
 };
 
-/* Starts to load points at .. at + TILE - 1. columns: the same as rows on the diagonal, where they are loaded once. */
+/* Starts to load the points at .. at + TILE - 1. In a tile on the diagonal (row == column) only z[0] is loaded. */
 static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, uint32_t row, uint32_t column, held *to)
 {
 	uint32_t numbers = TILE * SL_GM_SIDE * (row == column ? 1 : 2);
@@ -60,9 +62,10 @@ static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, 
 	}
 }
 
-/* scatter: a warp has a tile of 16 x 16 columns of the matrices of SL_GM_WARP components, for one part; the four warps
- * of a block have the same tile and points. Eight points that have no part in a component are passed over. Bound by the
- * matrix units: 256 products a point, component and tile. Grid: (tiles, components / 4 SL_GM_WARP, parts). */
+/* A warp sums one tile of 16 x 16 of the scatter matrices of SL_GM_WARP components over one part; the four warps of a
+ * block process the same tile and points. Eight points for which a component has no responsibility are skipped. Bound
+ * by the tensor cores: 256 products for each point, component and tile. Grid: (tiles, components / 4 SL_GM_WARP,
+ * parts). */
 static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_constant__ struct sl_gm m, uint32_t count)
 {
 	__shared__ __align__(16) held points[2];
@@ -74,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_consta
 	uint32_t row = (tile - column * (column + 1) / 2) * SL_GM_SIDE;
 	column *= SL_GM_SIDE;
 	double *acc = m.acc + blockIdx.z * m.sums + ((uint64_t)low * m.tiles + tile) * SL_GM_TILE;
-	uint64_t next = (uint64_t)m.tiles * SL_GM_TILE;  /* component */
+	uint64_t next = (uint64_t)m.tiles * SL_GM_TILE;  /* distance in acc from one component to the next */
 	double sum[SL_GM_WARP][2][4], first[SL_GM_WARP][2], mass[SL_GM_WARP], mean[SL_GM_WARP][4];
 #pragma unroll
 	for (int w = 0; w < SL_GM_WARP; w++) {
@@ -150,8 +153,8 @@ static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_consta
 	}
 }
 
-/* moments: first and second sums of each column. A block has `wide` columns, a thread one of them and eight components;
- * responsibilities of 32 points at a time are in shared memory. Grid: (components, columns, parts). */
+/* First and second sums of each column. A block processes `wide` columns, a thread one of them for EACH components. The
+ * responsibilities of TILE points at a time are in shared memory. Grid: (components, columns, parts). */
 static __global__ void __launch_bounds__(THREADS)
 moments(const __grid_constant__ struct sl_gm m, uint32_t count, uint32_t wide)
 {
@@ -198,7 +201,7 @@ moments(const __grid_constant__ struct sl_gm m, uint32_t count, uint32_t wide)
 		acc[(low + threadIdx.x) * numbers + 2 * m.pitch] += mass;
 }
 
-/* total: a thread for each number. */
+/* One thread for each number. */
 static __global__ void total(const __grid_constant__ struct sl_gm m)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,11 +1,11 @@
-/* Measures, in double precision, the centroids whose scores are too close. */
+/* Finds the nearest centroid in double precision, for the points whose scores are too close ("open" rows). */
 #include "gpu/kmeans/exact.cuh"
 
 #define THREADS 256
 #define BLOCKS 1024
 
-/* measure: the squared distances of the candidates, each by eight lanes, and the least of them in least[] of their open
- * row. Rows' labels become SL_KM_MINUS, which is no label. */
+/* Computes the squared distance of each candidate, with eight lanes, and the least one of each open row in least[].
+ * Sets the labels of these rows to SL_KM_MINUS, which no centroid has, for choose(). */
 static __global__ void measure(const __grid_constant__ struct sl_km m)
 {
 	uint32_t candidates = m.opens[1], stride = gridDim.x * (THREADS / 32) * 4;
@@ -24,7 +24,7 @@ static __global__ void measure(const __grid_constant__ struct sl_km m)
 	}
 }
 
-/* choose: of the candidates with the least distance, the lowest number is the label. A thread has a candidate. */
+/* The label becomes the lowest number among the candidates with the least distance. One thread for each candidate. */
 static __global__ void choose(const __grid_constant__ struct sl_km m)
 {
 	uint32_t candidates = m.opens[1];
@@ -37,8 +37,8 @@ static __global__ void choose(const __grid_constant__ struct sl_km m)
 	}
 }
 
-/* measure_all: all centroids, for the open rows, if there was no room for the candidates. A warp has a row; eight lanes
- * measure every fourth centroid. */
+/* Computes the distances of the open rows to all centroids, if there was no room for all candidates. A warp processes a
+ * row; each group of eight lanes computes every fourth centroid. */
 static __global__ void measure_all(const __grid_constant__ struct sl_km m)
 {
 	uint32_t open = *m.opens, stride = gridDim.x * (THREADS / 32);
@@ -69,7 +69,7 @@ static __global__ void measure_all(const __grid_constant__ struct sl_km m)
 	}
 }
 
-/* count_moved: opens[2] += rows whose label changed. A thread has a row. */
+/* opens[2] += the number of rows whose label changed. One thread for each row. */
 static __global__ void count_moved(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x;

@@ -12,12 +12,12 @@
 #include "gpu/device/fault.h"
 #include "gpu/neighbours/sort/sort.h"
 
-#define ROOM (1u << 18)   /* rows that are scored, or moved, in one call */
-#define SHARED 8u         /* candidates, or best centroids of parts, a row */
-#define BESTS 65536u      /* so many at least, for few rows that are scored in many parts */
+#define ROOM (1u << 18)   /* most rows scored or moved in one call */
+#define SHARED 8u         /* candidates for each row, and best scores for each row */
+#define BESTS 65536u      /* fewest best scores: few rows are scored in many splits */
 #define SAMPLE 4096u      /* points whose mean is the centre */
-#define PINNED (1u << 20) /* bytes of a table from which on its memory is pinned: copies are several times as fast */
-#define STAGE (16u << 20) /* bytes of rows that are uploaded at a time, where x has a wider pitch */
+#define PINNED (1u << 20) /* tables of at least so many bytes are pinned, which makes copies faster */
+#define STAGE (16u << 20) /* bytes of rows uploaded at a time, if x has a wider pitch */
 
 struct passes {
 	struct sl_device *device;
@@ -32,7 +32,7 @@ struct passes {
 
 /* ---- opening --------------------------------------------------------------------------- */
 
-/* All arrays, in one block that begins at `at`; returns its bytes. */
+/* Places all arrays in one block of memory that begins at `at`; returns its size in bytes. */
 static uint64_t carve(struct passes *p, char *at)
 {
 	struct sl_km *m = &p->m;
@@ -70,7 +70,7 @@ static uint64_t carve(struct passes *p, char *at)
 	return (uint64_t)(at - begin);
 }
 
-/* The mean of some points: any would be right. NULL: no memory. */
+/* Returns the mean of some points; results do not depend on which. NULL: no memory. */
 static float *make_centre(const struct sl_kmeans_table *t, uint32_t pitch)
 {
 	float *centre = calloc(pitch, sizeof *centre);
@@ -89,7 +89,7 @@ static float *make_centre(const struct sl_kmeans_table *t, uint32_t pitch)
 	return sum ? centre : NULL;
 }
 
-/* Rows by parts, through the stage: copies of narrow rows by their pitch would be slow. */
+/* Uploads rows in parts through the stage, since a strided copy of narrow rows would be slow. */
 static int upload_rows(struct passes *p, const float *x, struct sl_error *err)
 {
 	const struct sl_km *m = &p->m;
@@ -120,7 +120,7 @@ out:
 	return code;
 }
 
-/* Host memory that cannot be pinned serves as well, more slowly. */
+/* Pins a table; if that fails, copies work all the same but are slower. */
 static void pin(struct passes *p, const struct sl_kmeans_table *t)
 {
 	void *tables[2] = {t->centroid, t->sum};
@@ -152,7 +152,7 @@ static uint32_t row_of(const struct passes *p, uint32_t block)
 	return block >= p->blocks ? p->m.n : block * p->m.block;
 }
 
-/* Sums of blocks, to the host. */
+/* Copies the sums of blocks to the host. */
 static int fetch_parts(struct passes *p, uint32_t from, uint32_t to, double *part, struct sl_error *err)
 {
 	const struct sl_km *m = &p->m;

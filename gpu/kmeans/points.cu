@@ -1,18 +1,19 @@
-/* Brings points and centroids into the form in which score.cu multiplies them: halves of x - m and of c - m, times a
- * power of two that keeps them within the range of half precision, a power of its own for each point and one for all
- * centroids. How far the halves are from the numbers is measured here, and is part of the bound of a score's error.
+/* Converts x - m and c - m to half precision for score.cu. They are multiplied by a power of two that keeps them within
+ * the range of half precision: one power for each point, and one for all centroids. The rounding errors are measured
+ * here; the bound of a score's error includes them.
  *
- * Where there is room for it (sl__km_split()) numbers are the sum of two halves, `high` and `low`. The columns of a
- * point are then high, low, high and those of a centroid high, high, low: the product lacks low times low alone. */
+ * If the row stays short enough (sl__km_split()), a number is the sum of two halves, `high` and `low`. The row of a
+ * point is then high, low, high and that of a centroid high, high, low, so that the product lacks only low times
+ * low. */
 #include <cuda_fp16.h>
 
 #include "gpu/kmeans/exact.cuh"
 
 #define THREADS 256
-#define LANES 8  /* of a point or centroid */
+#define LANES 8  /* lanes that share a point or centroid */
 
-/* widen: rows first .. of x from rows [.][d], with zeros up to the pitch. A thread has a number of x, `numbers` in
- * all. */
+/* Copies rows [.][d] to the rows of x from `first` on, with zeros up to the pitch. One thread for each of the `numbers`
+ * numbers written. */
 static __global__ void widen(const __grid_constant__ struct sl_km m, const float *rows, uint32_t first,
 			     uint64_t numbers)
 {
@@ -30,8 +31,8 @@ cudaError_t sl__km_widen(const struct sl_km *m, const float *rows, uint32_t firs
 	return cudaGetLastError();
 }
 
-/* Writes column k of a row of halves, number * 2^power, and returns what it is off by. swap: low and high change places
- * in the second and third part. */
+/* Writes number * 2^power to column k of a row of halves, and returns the rounding error of `number`. swap: the second
+ * and third part are high, low (a centroid) instead of low, high (a point). */
 static __device__ __forceinline__ double
 write_halves(const struct sl_km &m, __half *row, uint32_t k, double number, int power, bool swap)
 {
@@ -56,8 +57,8 @@ static __device__ __forceinline__ void write_zeros(const struct sl_km &m, __half
 
 static __device__ __forceinline__ float rounded_up(double x) { return (float)(x * (1 + 1e-6) + (double)FLT_MIN); }
 
-/* halve: norm[i] is |x_i - m| and away[i] the length of what its halves are off by, both rounded up; halves[i]. Bound
- * by reading x twice, once from a cache. */
+/* Computes halves[i], norm[i] = |x_i - m|, and away[i], the length of the vector of rounding errors; norm and away are
+ * rounded up. Bound by reading x twice, the second time from a cache. */
 static __global__ void halve(const __grid_constant__ struct sl_km m)
 {
 	uint32_t i = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES, row = i < m.n ? i : m.n - 1;
@@ -90,8 +91,8 @@ cudaError_t sl__km_halve(const struct sl_km *m, cudaStream_t stream)
 	return cudaGetLastError();
 }
 
-/* lengths: half[j] is |c_j - m|^2 / 2, infinite where there is no centroid, and greatest[0] the bits of the longest
- * |c_j - m|, rounded up. */
+/* half[j] = |c_j - m|^2 / 2, infinite if there is no centroid j; greatest[0] = the bits of the greatest |c_j - m|,
+ * rounded up. */
 static __global__ void lengths(const __grid_constant__ struct sl_km m)
 {
 	uint32_t j = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
@@ -109,8 +110,8 @@ static __global__ void lengths(const __grid_constant__ struct sl_km m)
 		atomicMax(m.greatest, __float_as_uint(rounded_up(sqrt(sum))));
 }
 
-/* pack: panel[j], the halves of c_j - m, zeros where there is no centroid; greatest[1]: the bits of the longest of what
- * they are off by, rounded up. */
+/* panel[j] = the halves of c_j - m, zeros if there is no centroid j; greatest[1] = the bits of the greatest length of a
+ * centroid's rounding errors, rounded up. */
 static __global__ void pack(const __grid_constant__ struct sl_km m)
 {
 	uint32_t j = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;

@@ -1,18 +1,19 @@
-/* Scores all centroids for all points with the tensor cores; keeps the best of each point, and the second best score.
+/* Computes the scores of all centroids for all points with the tensor cores; keeps each point's best score with its
+ * centroid, and the second best score.
  *
- * A block has SL_KM_ROWS points and goes through panels of 64 WIDE centroids, SL_KM_DEPTH halves of points and
- * centroids at a time, which wait for their turn in STAGES places in shared memory. Points of up to
- * SL_KM_DEPTH * STAGES halves are loaded once, and panels have 64 centroids, so that two blocks share a multiprocessor:
- * one multiplies while the other one compares. A warp multiplies 64 points and 64 centroids; a thread has 16 scores of
- * each of 8 points. */
+ * A block processes SL_KM_ROWS points and, one after the other, panels of 64 WIDE centroids. It multiplies SL_KM_DEPTH
+ * halves of points and centroids at a time (a "piece"); STAGES pieces are in shared memory, most of them still being
+ * loaded. Points of up to SL_KM_DEPTH * STAGES halves are loaded only once; WIDE is then 1, so that two blocks share a
+ * multiprocessor and one multiplies while the other compares. A warp multiplies 64 points and 64 centroids; a thread
+ * has 16 scores of each of 8 points. */
 #include <cuda_fp16.h>
 
 #include "gpu/kmeans/exact.cuh"
 
 #define STAGES 4
-#define CHUNKS (SL_KM_DEPTH / 8)  /* of 16 bytes, in a row of a piece */
+#define CHUNKS (SL_KM_DEPTH / 8)  /* chunks of 16 bytes in a row of a piece */
 #define SETTLERS 256
-#define SWEEPERS 132              /* blocks that go through the open points */
+#define SWEEPERS 132              /* most blocks of sweep() along the open rows */
 
 enum task { KEEP, COLLECT };
 
@@ -21,7 +22,7 @@ template <int WIDE> struct pieces {
 	__half c[STAGES][64 * WIDE][SL_KM_DEPTH];
 };
 
-/* What a block scores: rows and panels from .. end - 1; row `place` is list[place], if there is a list. */
+/* The work of a block: rows first .. end - 1, or list[first .. end - 1] if there is a list; panels from .. to - 1. */
 struct range {
 	const uint32_t *list;
 	uint32_t first, end, from, to;
@@ -40,13 +41,13 @@ static __device__ __forceinline__ void merge(struct sl_km_best *t, const struct 
 	t->second = fminf(t->second, other.second);
 }
 
-/* The place of a chunk in its row of a piece. Eight rows that are loaded together are in different banks. */
+/* Returns the index of a chunk in its row of a piece. Eight rows that are loaded together are in different banks. */
 static __device__ __forceinline__ uint32_t place_of(uint32_t row, uint32_t chunk)
 {
 	return (chunk ^ (row >> 1 & 3)) * 8;
 }
 
-/* Starts to load step `step` of all: of the panel, and of the points unless they are there. */
+/* Starts to load the pieces of step `step`: the panel's, and the points' unless they were loaded before. */
 template <int WIDE>
 static __device__ __forceinline__ void
 fetch(const struct sl_km &m, const struct range &r, uint32_t step, uint32_t depths, pieces<WIDE> *p)
@@ -67,7 +68,7 @@ fetch(const struct sl_km &m, const struct range &r, uint32_t step, uint32_t dept
 	}
 }
 
-/* sum[i][n] of 16 points and 8 centroids += the products of a piece. x and c: the warp's rows. */
+/* Adds the products of a piece to sum[i][n], each of 16 points and 8 centroids. x and c: the warp's rows. */
 static __device__ __forceinline__ void
 multiply(const __half (*x)[SL_KM_DEPTH], const __half (*c)[SL_KM_DEPTH], float sum[4][8][4])
 {
@@ -93,11 +94,11 @@ multiply(const __half (*x)[SL_KM_DEPTH], const __half (*c)[SL_KM_DEPTH], float s
 	}
 }
 
-/* Of a thread: the factors that make scores of products, and what it keeps of its points. */
+/* A thread's data of its 8 points. */
 struct mine {
-	float factor[8];
-	struct sl_km_best best[8];  /* KEEP */
-	float near[8];              /* COLLECT */
+	float factor[8];            /* product * factor + half of the centroid = score */
+	struct sl_km_best best[8];  /* KEEP: best scores so far */
+	float near[8];              /* COLLECT: highest score of a candidate */
 };
 
 static __device__ __forceinline__ float score_factor(const struct sl_km &m, uint32_t row)
@@ -107,14 +108,15 @@ static __device__ __forceinline__ float score_factor(const struct sl_km &m, uint
 
 static __device__ __forceinline__ void collect(const struct sl_km &m, uint32_t place, uint32_t j)
 {
-	if (*(volatile uint32_t *)(m.opens + 1) > m.candidates)  /* so that it does not run over */
+	if (*(volatile uint32_t *)(m.opens + 1) > m.candidates)  /* full; without this the counter could overflow */
 		return;
 	uint32_t at = atomicAdd(m.opens + 1, 1u);
 	if (at < m.candidates)
 		m.candidate[at] = {place, j, 0};
 }
 
-/* Makes scores of the products of a panel, and starts the sums again. own: the first of the thread's centroids. */
+/* Computes scores from the products of a panel, keeps or collects them, and sets the sums to 0. own: the first of the
+ * thread's centroids. */
 template <int TASK>
 static __device__ __forceinline__ void
 look(const struct sl_km &m, uint32_t place, uint32_t own, const float half[8][2], float sum[4][8][4], struct mine *t)
@@ -145,7 +147,7 @@ look(const struct sl_km &m, uint32_t place, uint32_t own, const float half[8][2]
 		sum[e / 32][e / 4 % 8][e % 4] = 0;
 }
 
-/* All panels of a range for its points. place: the first of the thread's points, which are 8 apart. */
+/* Processes all panels of a range for its rows. place: the first of the thread's rows, which are 8 apart. */
 template <int WIDE, int TASK>
 static __device__ __forceinline__ void
 score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces<WIDE> *p, struct mine *t)
@@ -165,7 +167,7 @@ score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces
 		if (step + STAGES - 1 < steps)
 			fetch<WIDE>(m, r, step + STAGES - 1, depths, p);
 		copies_commit();
-		if (depth + 1 == depths)  /* while the sums are added up */
+		if (depth + 1 == depths)  /* half is needed after multiply(); its loads overlap with it */
 #pragma unroll
 			for (int n = 0; n < 8; n++) {
 				float2 two = *(const float2 *)(m.half + panel * 64 * WIDE + own + n * 8);
@@ -180,10 +182,10 @@ score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces
 		}
 	}
 	copies_wait<0>();
-	__syncthreads();  /* the places in shared memory are free */
+	__syncthreads();  /* shared memory may be overwritten */
 }
 
-/* The best of four threads with the same points. */
+/* Merges the best scores of four threads that have the same points. */
 static __device__ __forceinline__ void merge_four(struct sl_km_best *t)
 {
 #pragma unroll
@@ -192,11 +194,11 @@ static __device__ __forceinline__ void merge_four(struct sl_km_best *t)
 			  __shfl_xor_sync(~0u, t->a, step)});
 }
 
-/* keep: rows first .. end - 1. Grid: (splits of the panels, blocks of SL_KM_ROWS points), so that blocks with the same
- * points run at the same time. A split has WIDE warps with the same points; best [splits * WIDE][end - first] gets the
- * best of each. 128 WIDE threads, 64 KB and 16 KB WIDE of shared memory. Bound by the tensor cores where points have
- * hundreds of columns: 0.56 ms for 70,000 x 784 and 1,000 centroids, 197 Tflop/s (H200); by comparing scores where they
- * have few: six instructions a score. */
+/* Best scores of the rows first .. end - 1. Grid: (splits of the panels, blocks of SL_KM_ROWS points), so that blocks
+ * with the same points run at the same time. In a split, WIDE warps have the same points; best [splits * WIDE][end -
+ * first] gets the best of each. 128 WIDE threads; 64 KB + 16 KB * WIDE of shared memory. Points of hundreds of columns:
+ * bound by the tensor cores, 0.56 ms for 70,000 x 784 and 1,000 centroids, 197 Tflop/s (H200). Points of few columns:
+ * bound by comparing scores, six instructions each. */
 template <int WIDE>
 static __global__ void __launch_bounds__(128 * WIDE, WIDE == 1 ? 2 : 1)
 keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
@@ -223,8 +225,8 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 	}
 }
 
-/* settle: a thread has a row. Its label is the best centroid of `parts` ones; where another one scores alike, the row
- * is listed, in no order. */
+/* The label becomes the best centroid of `parts` best ones. If the second best score is too close, the row is added to
+ * the open rows, in no order. One thread for each row. */
 static __global__ void settle(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count, uint32_t parts)
 {
 	uint32_t at = blockIdx.x * SETTLERS + threadIdx.x, row = first + at;
@@ -246,7 +248,8 @@ static __global__ void settle(const __grid_constant__ struct sl_km m, uint32_t f
 	m.least[place] = (unsigned long long)__double_as_longlong(INFINITY);
 }
 
-/* sweep: lists the centroids that score alike for the open rows; see decide.cu. Grid: (SWEEPERS, splits). */
+/* Lists the candidates of the open rows: the centroids whose scores are too close to the best; decide.cu chooses among
+ * them. Grid: (at most SWEEPERS, splits). */
 template <int WIDE>
 static __global__ void __launch_bounds__(128 * WIDE, WIDE == 1 ? 2 : 1)
 sweep(const __grid_constant__ struct sl_km m)
@@ -268,10 +271,10 @@ sweep(const __grid_constant__ struct sl_km m)
 	}
 }
 
-/* Into how many parts the panels are split, so that few points, too, keep all multiprocessors busy to the end. */
+/* Returns the number of splits of the panels: enough for all multiprocessors even if there are few points. */
 static uint32_t splits_for(const struct sl_km *m, uint32_t count, uint32_t wide)
 {
-	const uint32_t enough = 1024;  /* blocks */
+	const uint32_t enough = 1024;  /* blocks that keep all multiprocessors busy */
 	uint32_t blocks = blocks_for(count, SL_KM_ROWS), panels = m->lanes / (64 * wide), splits = enough / blocks + 1;
 	uint32_t room = (uint32_t)(m->bests / ((uint64_t)count * wide));
 	splits = splits < panels ? splits : panels;

@@ -1,14 +1,14 @@
-/* Distances to seeds and to the own centroids, and sums, all in double precision and in the order of
- * core/kmeans/passes.h. No sum uses atomics. */
+/* Squared distances of points to seeds and to their centroids, and sums over clusters, in double precision and in the
+ * order that core/kmeans/passes.h defines. No sum uses atomics. */
 #include "gpu/kmeans/exact.cuh"
 #include "gpu/neighbours/sort/sort.h"
 
 #define THREADS 256
-#define AHEAD 8  /* rows whose loads are under way */
+#define AHEAD 8  /* rows that add_up() loads ahead of its additions */
 
 /* ---- squares ----------------------------------------------------------------------------- */
 
-/* between: a warp has one of the seeds before `number`. */
+/* between[j] = the squared distance between seeds `number` and j, for j < number. One warp for each j. */
 static __global__ void between(const __grid_constant__ struct sl_km m, uint32_t number)
 {
 	uint32_t j = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
@@ -28,9 +28,10 @@ cudaError_t sl__km_between(const struct sl_km *m, uint32_t number, cudaStream_t 
 	return number ? each_warp(number, between, stream, *m, number) : cudaSuccess;
 }
 
-/* seed: square[i] = the lesser of |x - c|^2 and what it is, and before[i] the seed. Eight lanes have a row, a warp
- * four. A row whose nearest seed is less than half as far as the new one is from that seed has no nearer one now; where
- * four of these are together, they are not read. `more` is 1 and a little, for rounding. Bound by reading x. */
+/* If the new seed is nearer to row i than the nearest one so far: square[i] = its squared distance, before[i] = its
+ * number. Eight lanes process a row, a warp four rows. By the triangle inequality the new seed is no nearer if the
+ * nearest one is at most half as far from the row as from the new seed; if this holds for all four rows, they are not
+ * read. `more` is slightly above 1 and allows for rounding. Bound by reading x. */
 static __global__ void seed(const __grid_constant__ struct sl_km m, uint32_t number, double more, uint32_t first,
 			    uint32_t end)
 {
@@ -52,7 +53,7 @@ cudaError_t sl__km_seed(const struct sl_km *m, uint32_t number, uint32_t first, 
 	return cudaGetLastError();
 }
 
-/* squares: square[i] = |x_i - c|^2 for the centroid c of its label. Eight lanes have a row. */
+/* square[i] = |x_i - c|^2, where c is the centroid of the row's label. Eight lanes process a row. */
 static __global__ void squares(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 {
 	uint32_t i = first + blockIdx.x * (THREADS / 8) + threadIdx.x / 8, row = i < end ? i : end - 1;
@@ -67,8 +68,8 @@ cudaError_t sl__km_squares(const struct sl_km *m, uint32_t first, uint32_t count
 	return cudaGetLastError();
 }
 
-/* parts: part[b] = the sum of square over rows b * block .. (b + 1) * block - 1, one after the other. A warp has a
- * block of rows; it reads 32 at a time, and all lanes add the same. */
+/* part[b] = the sum of `square` over the rows b * block .. (b + 1) * block - 1, added in this order. A warp processes a
+ * block of rows: it reads 32 numbers at a time, and all lanes do the same additions. */
 static __global__ void parts(const __grid_constant__ struct sl_km m, uint32_t from, uint32_t to)
 {
 	uint32_t b = from + blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
@@ -96,8 +97,9 @@ cudaError_t sl__km_parts(const struct sl_km *m, uint32_t from, uint32_t to, cuda
 
 /* ---- clusters ---------------------------------------------------------------------------- */
 
-/* leave_and_join: two pairs of key and value for each row, by one thread: its new cluster, which it joins, and the one
- * before, which it leaves. k is the key of rows that stay. Values are rows from `first` on. */
+/* Writes two pairs of key and value for each row: the cluster that it joins, and the cluster that it leaves. The key is
+ * k if the row stays in its cluster. A value is the row's number minus `first`, with SL_KM_MINUS added if it leaves.
+ * One thread for each row. */
 static __global__ void leave_and_join(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
@@ -110,9 +112,9 @@ static __global__ void leave_and_join(const __grid_constant__ struct sl_km m, ui
 	m.value[2 * i + 1] = i | SL_KM_MINUS;
 }
 
-/* add_up: sum[c][.] and count[c] by the rows that join and leave cluster c, in their order. A warp has 32 columns of a
- * cluster; the loads of AHEAD rows are under way. Grid: (clusters, columns / 32). Where few clusters get many rows, as
- * in the first iteration, it is bound by the latency of additions. */
+/* Adds the rows that join cluster c to sum[c][.] and count[c], and subtracts those that leave it, in order of rows. A
+ * warp processes 32 columns of a cluster and loads AHEAD rows at a time. Grid: (clusters, columns / 32). Bound by the
+ * latency of additions if few clusters get many rows, as in the first iteration. */
 static __global__ void __launch_bounds__(32) add_up(const __grid_constant__ struct sl_km m, uint32_t first)
 {
 	uint32_t c = blockIdx.x, k = blockIdx.y * 32 + threadIdx.x, from = m.start[c], to = m.start[c + 1];

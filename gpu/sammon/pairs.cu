@@ -1,25 +1,26 @@
-/* The pairs of points, tile by tile. Of a tile a warp has 32 rows by 32 columns, in fragments of 16 x 8 as the tensor
- * cores leave them: a thread holds four of a fragment's inner products, of two rows and two columns, and goes on with
- * them in registers. Coordinates stream through shared memory, loaded one stage ahead. Those of the rows stay there if
- * they are one stage; else both come in stages of SL_SM_DEEP. */
+/* Processes the pairs of points, tile by tile. A warp processes 32 rows by 32 columns of a tile, in fragments of 16 x 8
+ * in the layout of the tensor cores: a thread holds four inner products of a fragment, of two rows and two columns, and
+ * computes the pairs' forces from them in registers. Coordinates are loaded to shared memory one stage ahead. If the
+ * rows' coordinates fit into one stage, they stay there; else those of rows and columns are loaded in stages of
+ * SL_SM_DEEP. */
 #include <cuda_fp16.h>
 
 #include "gpu/device/launch.cuh"
 #include "gpu/sammon/sammon.h"
 
 #define THREADS 256
-#define BANDS 4                 /* warps that share the columns of a tile; two share its rows */
-#define ROWS 4                  /* of a thread: two fragments of 16, of which it has two each */
-#define PARTS 4                 /* fragments of 8 columns of a warp */
-#define COLUMN_INFO (SL_SM_COLUMNS * 5)  /* floats: layout, mass, squared length */
+#define BANDS 4                 /* warps that process the same columns of a tile; two process the same rows */
+#define ROWS 4                  /* rows of a thread: two in each of two fragments */
+#define PARTS 4                 /* fragments of a warp along the columns */
+#define COLUMN_INFO (SL_SM_COLUMNS * 5)  /* floats: up to 3 coordinates of the layout, mass, squared length */
 
-/* What a warp has of a thread's rows or columns: forces, curves; without a layout, weights. */
+/* A thread's sums for one row or column: forces, then curvatures if CURVE; weights if DIMS is 0. */
 template <int DIMS, bool CURVE> struct sums {
 	static const int count = DIMS ? DIMS * (CURVE ? 2 : 1) : 1;
 	float value[count];
 };
 
-/* ---- where things are ----------------------------------------------------------------------- */
+/* ---- tiles and shared memory ----------------------------------------------------------------- */
 
 static __device__ __forceinline__ uint32_t tiles_of(const struct sl_sm &s, uint32_t block)
 {
@@ -28,7 +29,7 @@ static __device__ __forceinline__ uint32_t tiles_of(const struct sl_sm &s, uint3
 	return (s.n - 1) / SL_SM_COLUMNS + 1 - block * (SL_SM_ROWS / SL_SM_COLUMNS);
 }
 
-/* The first column of a tile, and how many there are; 0 where a partner is missing. */
+/* Returns the first column of a tile. live: number of its columns, 0 if the block has no such partner. */
 static __device__ __forceinline__ uint32_t column_of(const struct sl_sm &s, uint32_t block, uint32_t tile,
 						     uint32_t *live)
 {
@@ -41,9 +42,9 @@ static __device__ __forceinline__ uint32_t column_of(const struct sl_sm &s, uint
 	return other == UINT32_MAX ? 0 : other * s.side + tile % per * SL_SM_COLUMNS;
 }
 
-/* Shared memory. Halves: a row has `pitch` of them, so that rows start in different banks. */
+/* Shared memory. pitch: halves from one row to the next, such that rows start in different banks. */
 struct memory {
-	char *rows, *columns;          /* [stages of rows], [2]: high, low; of differences, floats [d][points] */
+	char *rows, *columns;          /* [1 or 2 stages], [2 stages]: halves high, low, or floats [d][points] */
 	float *info;                   /* [2][5][SL_SM_COLUMNS] */
 	float *sums;                   /* [BANDS][values][SL_SM_COLUMNS], or [2][values][SL_SM_ROWS] */
 	uint32_t pitch, rows_bytes, columns_bytes;
@@ -65,7 +66,7 @@ static __host__ __device__ __forceinline__ size_t lay_out(const struct sl_sm &s,
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-/* Halves `from` .. from + wide - 1 of `count` points from `first` on. */
+/* Starts to load the halves `from` .. from + wide - 1 of `count` points from `first` on. */
 static __device__ __forceinline__ void fetch_halves(const struct sl_sm &s, char *to, uint32_t pitch, uint32_t first,
 						    uint32_t count, uint32_t from)
 {
@@ -80,7 +81,7 @@ static __device__ __forceinline__ void fetch_halves(const struct sl_sm &s, char 
 	}
 }
 
-/* Coordinates of `count` points, a multiple of 32, from `first` on. */
+/* Starts to load the coordinates of `count` points from `first` on. count: a multiple of 32. */
 static __device__ __forceinline__ void fetch_floats(const struct sl_sm &s, char *to, uint32_t first, uint32_t count)
 {
 	float *target = reinterpret_cast<float *>(to);
@@ -101,8 +102,9 @@ static __device__ __forceinline__ void fetch_info(const struct sl_sm &s, float *
 	copy_async(to + part * SL_SM_COLUMNS + at, from + first + at);
 }
 
-/* Stage `number` of a run whose first tile is `from`: a part of the coordinates of a tile; none where distances are
- * known. */
+/* Starts to load stage `number` of a run whose first tile is `from`. A tile has `parts` stages, each with a part of the
+ * coordinates; the first one also loads the columns' info. known: distances are in device memory, so no coordinates are
+ * loaded. */
 template <int DIMS, bool DIRECT>
 static __device__ __forceinline__ void fetch(const struct sl_sm &s, const struct memory &m, uint32_t block,
 					     uint32_t from, uint32_t number, uint32_t parts, bool known)
@@ -122,8 +124,8 @@ static __device__ __forceinline__ void fetch(const struct sl_sm &s, const struct
 
 /* ---- squared distances ----------------------------------------------------------------------- */
 
-/* acc += inner products of what a stage holds. acc[f][p][e]: of rows 16 f + lane / 4 (e >= 2: and 8 more), columns
- * 8 p + 2 (lane % 4) + e % 2 of the warp. */
+/* Adds the inner products over a stage's coordinates to acc. acc[f][p][e] belongs to row 16 f + lane / 4 (+ 8 if e >=
+ * 2) and column 8 p + 2 (lane % 4) + e % 2 of the warp. */
 static __device__ __forceinline__ void multiply(float acc[2][PARTS][4], const struct memory &m, const char *rows,
 						const char *columns, uint32_t row, uint32_t column, uint32_t wide)
 {
@@ -153,7 +155,7 @@ static __device__ __forceinline__ void multiply(float acc[2][PARTS][4], const st
 	}
 }
 
-/* From differences of coordinates. */
+/* Returns the squared distance of points i and j from differences of coordinates, where inner products would cancel. */
 static __device__ __noinline__ float exact_square(const float *panel, uint32_t d, uint32_t i, uint32_t j)
 {
 	const float *a = panel + (size_t)(i / 32) * d * 32 + i % 32, *b = panel + (size_t)(j / 32) * d * 32 + j % 32;
@@ -165,7 +167,7 @@ static __device__ __noinline__ float exact_square(const float *panel, uint32_t d
 	return sum;
 }
 
-/* square[r][e] of a thread's rows and two columns, from coordinates [d][points]. */
+/* Computes the squared distances of a thread's rows and two columns from differences of coordinates [d][points]. */
 static __device__ __forceinline__ void direct_squares(float square[ROWS][2], const char *rows, const char *columns,
 						      uint32_t row, uint32_t column, uint32_t d)
 {
@@ -185,7 +187,7 @@ static __device__ __forceinline__ void direct_squares(float square[ROWS][2], con
 	}
 }
 
-/* The eight squared distances of a thread in fragments of 8 columns, kept in device memory or not. */
+/* Returns the address of a thread's eight squared distances in part `part` of a tile, if distances are kept. */
 static __device__ __forceinline__ float4 *kept_at(const struct sl_sm &s, uint64_t tile, int part)
 {
 	return reinterpret_cast<float4 *>(s.kept) + (tile * PARTS + part) * 2 * THREADS + threadIdx.x;
@@ -198,7 +200,7 @@ static __device__ __forceinline__ void keep(const struct sl_sm &s, uint64_t tile
 	to[THREADS] = make_float4(square[2][0], square[2][1], square[3][0], square[3][1]);
 }
 
-/* Of a tile: as multiply() leaves products. */
+/* Loads a tile's kept distances, in the layout of multiply()'s products. */
 static __device__ __forceinline__ void take_kept(const struct sl_sm &s, uint64_t tile, float out[2][PARTS][4])
 {
 #pragma unroll
@@ -215,7 +217,8 @@ static __device__ __forceinline__ void take_kept(const struct sl_sm &s, uint64_t
 
 /* ---- pairs ------------------------------------------------------------------------------------ */
 
-/* What a pair adds: to its row's sums, and the same or the opposite to its column's. w (D - d)^2, or w D^2. */
+/* Adds a pair's force to its row's sums and the opposite force to its column's; curvatures and weights are added to
+ * both. Returns w (D - d)^2, or w D^2 if DIMS is 0. far_square: D^2. */
 template <int DIMS, bool CURVE>
 static __device__ __forceinline__ float add_pair(float far_square, float mass, bool metric, const float *y_row,
 						 const float *y_column, struct sums<DIMS, CURVE> *row,
@@ -253,8 +256,8 @@ static __device__ __forceinline__ float add_pair(float far_square, float mass, b
 	}
 }
 
-/* Sums of two columns over the rows of a warp, in which eight threads have a part each; each of the eight ends up with
- * one of eight sums. to: [values][SL_SM_COLUMNS] of the warp's band, at the first column. */
+/* Adds up the sums of two columns over the eight threads of a warp that have these columns; each of the eight threads
+ * then stores one of every eight sums. to: [values][SL_SM_COLUMNS] of the warp's band, at the first column. */
 template <int DIMS, bool CURVE>
 static __device__ __forceinline__ void put_columns(const struct sums<DIMS, CURVE> sum[2], float *to)
 {
@@ -281,7 +284,7 @@ static __device__ __forceinline__ void put_columns(const struct sums<DIMS, CURVE
 	}
 }
 
-/* A thread's rows, as it needs them all the time. */
+/* A thread's rows. */
 template <int DIMS> struct own_rows {
 	float y[ROWS][DIMS ? DIMS : 1];
 	float mass[ROWS], norm[ROWS];
@@ -302,7 +305,7 @@ static __device__ __forceinline__ void take_rows(const struct sl_sm &s, uint32_t
 	}
 }
 
-/* Of `lanes` 4: over the threads that have the same row. */
+/* Returns the sum of x over the four threads that have the same row. */
 template <class T> static __device__ __forceinline__ T of_four(T x)
 {
 	x += __shfl_xor_sync(~0u, x, 1);
@@ -311,8 +314,8 @@ template <class T> static __device__ __forceinline__ T of_four(T x)
 
 /* ---- the kernel --------------------------------------------------------------------------------- */
 
-/* A run of tiles of a block of rows. DIMS 0: weights. DIRECT: all distances come from differences. Grid: (runs,
- * blocks). */
+/* Processes one run of tiles of a block of rows. DIMS 0: sums weights instead of forces. DIRECT: computes all distances
+ * from differences of coordinates. Grid: (runs, blocks). */
 template <int DIMS, bool CURVE, bool DIRECT>
 static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant__ struct sl_sm s)
 {
@@ -327,7 +330,7 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 	if (from >= tiles)
 		return;
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	uint32_t row = warp % BANDS * 32, column = warp / BANDS * 32;  /* the warp's first ones */
+	uint32_t row = warp % BANDS * 32, column = warp / BANDS * 32;  /* first row and column of the warp */
 	struct own_rows<DIMS> own;
 	struct sums<DIMS, CURVE> row_sum[ROWS] = {};
 	float total = 0;

@@ -1,4 +1,4 @@
-/* Passes of Sammon's mapping on the device: memory, and queuing of the kernels. */
+/* Passes of Sammon's mapping on the device: allocates memory and queues the kernels. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,15 @@
 #include "gpu/device/device.h"
 #include "gpu/sammon/sammon.h"
 
-#define PART_BYTES (256ull << 20)  /* of the parts of sums, so many blocks a launch */
-#define KEPT_BYTES (1ull << 30)    /* squared distances are kept if all of them fit: of 23,000 points */
-#define RUNS 2048u                 /* that a pass has at least, where there are as many tiles */
-#define RUN_MOST 16u               /* tiles of a run: a thread adds up 128 pairs of a row in single precision */
+#define PART_BYTES (256ull << 20)  /* most bytes of partial sums; limits the blocks of a launch */
+#define KEPT_BYTES (1ull << 30)    /* squared distances are kept if all fit into this: up to 23,000 points */
+#define RUNS 2048u                 /* fewest runs of a pass, if there are as many tiles */
+#define RUN_MOST 16u               /* most tiles of a run: a thread then adds 128 pairs of a row in single precision */
 
 struct passes {
 	struct sl_device *device;
 	struct sl_sm m;
-	size_t host_room;          /* of the host's arrays */
+	size_t host_room;          /* length of the host's arrays */
 	uint32_t host_blocks;
 	bool weights;              /* of the pass */
 	char *memory;
@@ -35,7 +35,7 @@ static uint32_t least(uint64_t a, uint32_t b)
 	return a < b ? (uint32_t)a : b;
 }
 
-/* Tiles of the block of rows that has most, the first one. */
+/* Returns the number of tiles of the first block of rows, which has the most. */
 static uint32_t tiles_of(const struct sl_sm *m)
 {
 	uint32_t each = m->side > SL_SM_COLUMNS ? m->side / SL_SM_COLUMNS : 1;
@@ -68,7 +68,7 @@ static void shape(struct passes *p, const struct sl_sammon_table *t)
 	m->most = least(PART_BYTES / block + 1, m->blocks);
 }
 
-/* Of all squared distances, where they are kept. */
+/* Returns the bytes of all squared distances if they are kept, else 0. */
 static uint64_t kept_bytes(const struct sl_sm *m)
 {
 	uint64_t bytes = sl__sm_tiles_before(m->n, m->blocks) * SL_SM_ROWS * SL_SM_COLUMNS * sizeof(float);
@@ -130,7 +130,7 @@ out:
 	return code;
 }
 
-/* Of the blocks of a launch; they come in their order. */
+/* Notes that the distances of a launch's blocks are kept. Launches come in order of blocks. */
 static void note_kept(struct passes *p, uint32_t count)
 {
 	if (p->m.known < p->m.first + count)
@@ -169,7 +169,7 @@ out:
 	return code;
 }
 
-/* Of all blocks, in their order. */
+/* Adds up the sums of all blocks in order. */
 static int add_up(struct passes *p, const double *from, double *sum, struct sl_error *err)
 {
 	int code = 0;

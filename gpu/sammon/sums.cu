@@ -1,5 +1,5 @@
-/* Sums of points over the blocks and runs of a launch, in double precision and in their order; and the halves of
- * coordinates. */
+/* Adds up the points' sums over the blocks and runs of a launch, in double precision and in a fixed order; and splits
+ * coordinates into halves. */
 #include <cuda_fp16.h>
 
 #include "gpu/device/launch.cuh"
@@ -30,8 +30,8 @@ static __device__ __forceinline__ uint32_t runs_of(const struct sl_sm &s, uint32
 	return (tiles - 1) / s.run + 1;
 }
 
-/* A thread for each point and value, and one for each block of the launch. A point gets first what blocks before its
- * own have for it, then what its own block's runs have. */
+/* One thread for each point and value, and one for each block of the launch. A point's sum is first the columns' sums
+ * of the blocks before its own block, then the rows' sums of its own block's runs. */
 static __global__ void add_up(struct sl_sm s, uint32_t count, uint32_t values, double *out, double *sums)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,11 +1,11 @@
-/* Epidemics with chance, as in core/signal/chance.c: the same random numbers, functions of seed, node and step, so that
- * a run has the same events on the processor (unless a chance and its random number agree in all but the last bits).
- * Tests: tests/gpu/test_signal.c. */
+/* Stochastic epidemics, as in core/signal/chance.c. Random numbers are the same functions of seed, node and step, so a
+ * run has the same events as on the processor (unless a probability and its random number differ only in the last
+ * bits). Tests: tests/gpu/test_signal.c. */
 #include <math.h>
 
 #include "gpu/signal/rows.cuh"
 
-/* In (0, 1); as in core/random.h. */
+/* Returns a random number in (0, 1), the same as core/random.h does. */
 static __device__ __forceinline__ double uniform(uint64_t seed, uint64_t counter)
 {
 	uint64_t x = seed * 0xd1342543de82ef95u + counter * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;

@@ -1,12 +1,12 @@
-/* Stages of explicit Runge-Kutta steps, as in core/signal/explicit.c: a kernel sums up a row, adds the reaction, and
- * forms the row's values at the next stage, so that an Euler step reads each value once and writes it once. Tests:
- * tests/gpu/test_signal.c. */
+/* Stages of explicit Runge-Kutta steps, as in core/signal/explicit.c. For each row, a kernel sums the neighbours'
+ * values, adds the reaction, and computes the row's value at the next stage. So an Euler step writes each value only
+ * once. Tests: tests/gpu/test_signal.c. */
 #include <math.h>
 
 #include "gpu/signal/rows.cuh"
 
-/* Pointers and weights of one stage. Slopes before it: slope[0 .. stage - 1]; its own, slope[stage], is NULL if no
- * later stage needs it. */
+/* Pointers and weights of one stage. slope[0 .. stage - 1] are the slopes of the stages before; slope[stage], which the
+ * stage computes, is NULL if no later stage needs it. */
 struct stage_of {
 	const double *in[SL_SIGNAL_FIELDS], *y[SL_SIGNAL_FIELDS];
 	double *out[SL_SIGNAL_FIELDS], *slope[SL__SIGNAL_STAGES][SL_SIGNAL_FIELDS];
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void slopes_at(const struct stage_of &s, uint3
 		d[0] += k.stimulus;
 }
 
-/* The row's values at the next stage. */
+/* Computes the row's values at the next stage. */
 template <int FIELDS>
 static __device__ __forceinline__ void go_on(const struct stage_of &s, uint32_t i, const double *d)
 {
@@ -70,7 +70,7 @@ template <int MODEL> struct between {
 	}
 };
 
-/* The first stage, if its slope is there. */
+/* The first stage, if its slope was computed by the step before. */
 template <int FIELDS_> struct known {
 	enum { SUMS = 0, FIELDS = FIELDS_ };
 	struct stage_of s;
@@ -104,7 +104,7 @@ static __device__ __forceinline__ double block_most(double x)
 	return x;
 }
 
-/* The last stage of an adaptive method: its slope, at the new values. s.a: the weights of the error. */
+/* The last stage of an adaptive method: computes the slope at the new values. s.a: weights of the error. */
 template <int MODEL> struct after {
 	enum { SUMS = 0, FIELDS = MODEL == SL_SIGNAL_HEAT ? 1 : 2 };
 	struct stage_of s;
@@ -121,8 +121,8 @@ template <int MODEL> struct after {
 	}
 };
 
-/* report->error: the largest error of the new values, relative to 1 + |value|. A thread a row, blocks of 256; the
- * largest number does not depend on the order. Bound by reading the slopes. */
+/* report->error = the largest error of the new values, relative to 1 + |value|. One thread for each row, 256 in a
+ * block. A maximum does not depend on the order. Bound by reading the slopes. */
 template <int FIELDS>
 static __global__ void __launch_bounds__(BLOCK) largest_error(uint32_t n, const struct stage_of s, double *part)
 {

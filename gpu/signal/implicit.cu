@@ -1,6 +1,6 @@
-/* Crank and Nicolson's step by conjugate gradients, as in core/signal/implicit.c. An iteration is three kernels: first
- * q = A p and p q; then x and r, and r r; then p. The last block of a kernel computes the numbers that the next one
- * needs, so the host is asked for nothing until some iterations are through. Tests: tests/gpu/test_signal.c. */
+/* Crank and Nicolson's step by conjugate gradients, as in core/signal/implicit.c. An iteration is three kernels: the
+ * first computes q = A p and p'q; the second x, r and r'r; the third p. The last block of a kernel computes the numbers
+ * that the next kernel needs, so several iterations run without the host. Tests: tests/gpu/test_signal.c. */
 #include <math.h>
 
 #include "gpu/signal/rows.cuh"
@@ -24,7 +24,7 @@ struct system_of {
 	}
 };
 
-/* The right side, and what is left of it at the values to begin with: u, or u*. Sums: r z, b b / diagonal. */
+/* Computes the right side b, and the residual r at the initial values, which are u or u*. Sums: r'z, b'b / diagonal. */
 template <int MODEL, int SOLVE> struct right_side {
 	enum { SUMS = 2 };
 	struct system_of s;
@@ -32,7 +32,7 @@ template <int MODEL, int SOLVE> struct right_side {
 	double *at[SL_SIGNAL_FIELDS], *known, *slope[SL_SIGNAL_FIELDS];
 	const uint8_t *stimulated;
 
-	/* after the prediction, report->done tells of that */
+	/* not report->done, which still belongs to the prediction when the correction starts */
 	__device__ __forceinline__ bool idle() const { return s.report->failed != 0; }
 	__device__ __forceinline__ const double *gathered() const { return SOLVE ? at[0] : y[0]; }
 	__device__ __forceinline__ void row(uint32_t i, double sum, double *part)

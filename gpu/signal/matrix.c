@@ -1,4 +1,4 @@
-/* The weights of a coupling in the form that the kernels read: slices of rows, and a list of the long ones. */
+/* Converts the weights of a coupling to the layout of the kernels: slices of rows, and a list of long rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void packed_finish(struct packed *p)
 	free(p->a.listed_weight);
 }
 
-/* Where slices begin, which rows are long; returns how many entries these have. */
+/* Computes the starts of slices and finds long rows; returns the number of entries of the long rows. */
 static uint64_t lay_out(struct packed *p)
 {
 	struct sl_signal_matrix *a = &p->a;
@@ -71,7 +71,7 @@ static void fill_slices(struct packed *p)
 		}
 }
 
-/* Hubs first, each kind in the order of its rows. */
+/* Lists the long rows: first the hubs, then the others, each in order of rows. */
 static void fill_list(struct packed *p)
 {
 	struct sl_signal_matrix *a = &p->a;
@@ -113,7 +113,7 @@ static int pack(struct packed *p, const struct sl_coupling *c)
 	return 0;
 }
 
-/* Takes an array of the device's memory and copies it there; stream NULL: only counts. */
+/* Reserves room for an array in the device's block of memory and copies it there; stream NULL: only counts bytes. */
 static int place(char **at, cudaStream_t stream, const void *from, uint64_t bytes, void *array, struct sl_error *err)
 {
 	int code = 0;

@@ -1,5 +1,6 @@
-/* Steps of signals on the device: memory, and queuing of the kernels. Many equal steps are queued as CUDA graphs of an
- * even number of steps, so that small graphs are not bound by launches; numbers that change are in device memory. */
+/* Steps of signals on the device: allocates memory and queues the kernels. Equal steps are queued as CUDA graphs of an
+ * even number of steps, since launches would take most of the time for small graphs; numbers that change from step to
+ * step are in device memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "gpu/device/device.h"
 #include "gpu/signal/signal.h"
 
-#define UNROLLED 16        /* kernels of a graph, about */
-#define ITERATIONS 4       /* of conjugate gradients that are queued before the host asks whether they suffice */
+#define UNROLLED 16        /* approximate number of kernels in a CUDA graph */
+#define ITERATIONS 4       /* iterations of conjugate gradients queued before the host checks for convergence */
 
 struct passes {
 	struct sl_device *device;
@@ -25,7 +26,7 @@ struct passes {
 	struct sl_signal_report *report;
 	char *weights, *memory;
 	uint64_t weights_bytes, bytes;
-	bool turned;                       /* an odd number of steps was done since the graphs' pointers were set */
+	bool turned;                       /* an odd number of steps has run since the graphs' pointers were set */
 	cudaGraphExec_t graph[2];          /* by turned; NULL: not captured yet */
 	int expected[2];                   /* iterations of the prediction and of the correction */
 };
@@ -45,7 +46,7 @@ static void swap(double **a, double **b)
 	*b = had;
 }
 
-/* A step is done: its values become y. */
+/* Makes a finished step's values the current ones, y. */
 static void turn(struct passes *p)
 {
 	int at = p->explicit_steps ? (p->tableau.stages - p->tableau.adaptive) & 1 : 0;
@@ -160,7 +161,7 @@ out:
 
 /* ---- equal steps ----------------------------------------------------------------------------------- */
 
-/* Queues a step, or an iteration of pagerank; the k-th of those that use the same orders. */
+/* Queues a step or an iteration of pagerank, the k-th that uses the same orders. */
 static int queue_step(struct passes *p, int k, struct sl_error *err)
 {
 	cudaStream_t stream = p->device->stream;
@@ -178,7 +179,7 @@ out:
 	return code;
 }
 
-/* Of conjugate gradients: iterations. */
+/* Returns the number of steps in a CUDA graph, or of iterations for implicit methods. */
 static int steps_of_graph(const struct passes *p)
 {
 	return implicit(p) ? ITERATIONS : p->explicit_steps ? UNROLLED / p->tableau.stages & ~1 : UNROLLED;
@@ -192,7 +193,7 @@ out:
 	return code;
 }
 
-/* What is queued is an even number of steps, after which all pointers are where they were; or iterations. */
+/* Captures a CUDA graph of an even number of steps, after which all pointers are as before, or of iterations. */
 static int capture(struct passes *p, struct sl_error *err)
 {
 	cudaStream_t stream = p->device->stream;
@@ -212,7 +213,8 @@ out:
 	return code;
 }
 
-/* As many of `count` steps as graphs hold; *queued of them. The orders count steps: each graph has its own. */
+/* Queues as many of `count` steps as whole graphs hold; *queued: their number. Stochastic epidemics need the
+ * number of a step, so each graph gets its own orders. */
 static int queue_graphs(struct passes *p, struct sl_signal_orders o, int count, int *queued, struct sl_error *err)
 {
 	int code = 0, many = steps_of_graph(p);
@@ -261,7 +263,7 @@ static int rank(void *arg, double tolerance, int count, double *change, int *don
 	SL_CUDA(sl__fetch(&r, p->report, sizeof r, p->device->stream));
 	*done = (int)r.iterations;
 	memcpy(change, r.change, r.iterations * sizeof *change);
-	if (p->turned != (turned ^ (r.iterations & 1)))  /* iterations after the last one did nothing */
+	if (p->turned != (turned ^ (r.iterations & 1)))  /* iterations queued after the last one changed nothing */
 		turn(p);
 out:
 	return code;
@@ -290,8 +292,8 @@ static void accept(void *arg)
 
 /* ---- implicit steps -------------------------------------------------------------------------------- */
 
-/* Iterations until the system is solved. As many as the last one took, then a few at a time; those after the end do
- * nothing. */
+/* Queues iterations until the system is solved: first as many as the last system took, then a few at a time. Iterations
+ * after convergence do nothing. */
 static int iterate(struct passes *p, int *expected, struct sl_signal_report *r, struct sl_error *err)
 {
 	int code = 0, count = *expected;

@@ -1,11 +1,12 @@
-/* PageRank, as in core/signal/rank.c: an iteration is one kernel, whose last block notes the change and what hangs for
- * the next one, and ends the run of iterations when the change is small. Tests: tests/gpu/test_signal.c. */
+/* PageRank, as in core/signal/rank.c. An iteration is one kernel. Its last block stores the change and the rank of
+ * nodes without edges for the next iteration, and ends the run when the change is small. Tests:
+ * tests/gpu/test_signal.c. */
 #include <math.h>
 
 #include "gpu/signal/rows.cuh"
 
-/* Before the first iteration. What hangs is summed up in the order in which iterations do it, so that a run from a
- * checkpoint has the same bytes; the sums over entries are not used. */
+/* Runs before the first iteration: sums the rank of nodes without edges. It sums in the same order as iterations do,
+ * so that a run from a checkpoint has the same bytes; the sums over entries are not used. */
 struct begin {
 	enum { SUMS = 1 };
 	const double *y, *degree;

@@ -1,15 +1,15 @@
-/* rows.cuh -- going through the rows of the weights, with what a kernel does at each; sums over all rows.
+/* rows.cuh -- runs a kernel's function F for each row of the weights, and sums numbers over all rows.
  *
  * A kernel is a struct F with
- *   bool idle()                                     nothing is to be done; the same for all threads
+ *   bool idle()                                     true: the kernel does nothing; the same for all threads
  *   const double *gathered()                        x [n + 1]
- *   void row(uint32_t i, double sum, double *part)  sum = sum_j w_ij x_j; adds to part[F::SUMS]
- *   void end(const double *total)                   by one thread, after all rows: the sums over them
+ *   void row(uint32_t i, double sum, double *part)  processes row i, sum = sum_j w_ij x_j; adds to part[F::SUMS]
+ *   void end(const double *total)                   called by one thread after all rows; total: the sums of part
  *
- * Blocks of 256 threads: first the hubs, a block each, since they take longest; then the other rows of the list, a warp
- * each; then 8 slices a block, a thread a row. Four entries of a thread are in flight at once. Bound by gathering x_j
- * from the second-level cache, 32 bytes an entry, and by reading the weights, 4 bytes an entry (8 with weights) and
- * about 50 a row. */
+ * Blocks have 256 threads. The first blocks process the hubs, one block each, since they take longest; then one warp
+ * for each other row of the list; then 8 slices a block, one thread for each row. A thread loads four entries at once.
+ * Bound by gathering x_j from the second-level cache, 32 bytes an entry, and by reading the weights, 4 bytes an entry
+ * (8 with weights) and about 50 bytes a row. */
 #ifndef SL_GPU_SIGNAL_ROWS_CUH
 #define SL_GPU_SIGNAL_ROWS_CUH
 
@@ -41,7 +41,7 @@ static __device__ __forceinline__ double pressure(const struct sl__rates &k, dou
 	return k.infection * p + (stimulated ? k.stimulus : 0);
 }
 
-/* c_i: the sum of c_i u_i is conserved. */
+/* Returns c_i, the factors for which the sum of c_i u_i is conserved. */
 static __device__ __forceinline__ double capacity(bool random_walk, double degree)
 {
 	return random_walk && degree > 0 ? degree : 1;
@@ -49,8 +49,8 @@ static __device__ __forceinline__ double capacity(bool random_walk, double degre
 
 /* ---- sums over all rows -------------------------------------------------------------------------- */
 
-/* All threads of all blocks call it once, with their parts of the sums; part[SUMS][blocks]. The last block to arrive
- * adds the blocks up in their order. */
+/* Sums numbers over all threads. All threads of all blocks call it once. part [SUMS][blocks]: the blocks' sums; the
+ * last block to arrive adds them in order. */
 template <class F>
 static __device__ __forceinline__ void finish(F &f, const double *mine, double *part, uint32_t *arrived)
 {
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void finish(F &f, const double *mine, double *
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
-/* Entries from, from + step ... of a row of the list. */
+/* Returns the sum over the entries from, from + step, ... of a row of the list. */
 static __device__ __forceinline__ double listed(const struct sl_signal_matrix &a, const double *__restrict__ x,
 						uint64_t from, uint64_t to, uint32_t step)
 {
@@ -92,8 +92,8 @@ static __device__ __forceinline__ double listed(const struct sl_signal_matrix &a
 	return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* A row of at most SL_SIGNAL_WIDE entries, in their order; from: of the slice, at this thread's row. Behind the end of
- * the slice stands nothing, which adds 0. */
+/* Returns the sum over the entries of a row in a slice, in order. from: the row's first entry. Entries with which the
+ * slice is padded add 0. */
 static __device__ __forceinline__ double sliced(const struct sl_signal_matrix &a, const double *__restrict__ x,
 						uint64_t from, uint64_t to)
 {
@@ -113,7 +113,7 @@ static __device__ __forceinline__ double sliced(const struct sl_signal_matrix &a
 	return sum;
 }
 
-/* Blocks for the hubs, and for the other rows of the list. */
+/* Returns the number of blocks for the hubs and the other rows of the list. */
 static __host__ __device__ __forceinline__ uint32_t listed_blocks(const struct sl_signal_matrix &a)
 {
 	return a.hubs + (a.wide + WARPS - 1) / WARPS;
@@ -149,7 +149,7 @@ through_rows(const __grid_constant__ struct sl_signal_matrix a, F f, double *par
 	finish(f, mine, part, arrived);
 }
 
-/* The same without sums over entries: a thread a row. F has no gathered(), and row(i, part). */
+/* The same without sums over entries, one thread for each row. F has row(i, part) and no gathered(). */
 template <class F>
 static __global__ void __launch_bounds__(BLOCK) through_values(uint32_t n, F f, double *part, uint32_t *arrived)
 {
