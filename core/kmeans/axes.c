@@ -164,12 +164,14 @@ static void multiply(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels 
 #pragma omp parallel for schedule(dynamic)
 	for (uint32_t i = from; i < to; i += PIECE) {
 		double square[PIECE];
-		kernels->project(width, to - i < PIECE ? to - i : PIECE, (odd ? a->turned : a->sample) + (size_t)i * width, NULL,
-				 NULL, odd ? a->factor : a->axis, a->columns / AXES, a->product + (size_t)i * a->columns, square);
+		const float *x = (odd ? a->turned : a->sample) + (size_t)i * width;
+		kernels->project(width, to - i < PIECE ? to - i : PIECE, x, NULL, NULL, odd ? a->factor : a->axis,
+				 a->columns / AXES, a->product + (size_t)i * a->columns, square);
 	}
 }
 
-bool sl__kmeans_axes_search(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels *kernels, const float *x, uint32_t n)
+bool sl__kmeans_axes_search(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels *kernels, const float *x,
+			    uint32_t n)
 {
 	bool odd = a->round % 2, first = a->round == 0 && a->done == 0;
 	uint32_t rows = odd ? a->d : a->rows, width = odd ? a->rows : a->d;
@@ -203,7 +205,8 @@ void sl__kmeans_axes_apply(const struct sl__kmeans_axes *a, const struct sl__kme
 		uint32_t rows = count - from < PIECE ? count - from : PIECE;
 		size_t at = (size_t)from * a->d;
 		double *out = y + (size_t)from * a->columns;
-		kernels->project(a->d, rows, x ? x + at : NULL, x ? NULL : c + at, a->mean, a->axis, a->columns / AXES, out, square);
+		kernels->project(a->d, rows, x ? x + at : NULL, x ? NULL : c + at, a->mean, a->axis, a->columns / AXES, out,
+				 square);
 		for (uint32_t i = 0; i < rows; i++) {
 			double *row = out + (size_t)i * a->columns, rest = square[i];
 			for (uint32_t j = 0; j + 1 < a->columns; j++)

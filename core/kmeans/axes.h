@@ -36,7 +36,8 @@ struct sl__kmeans_axes *sl__kmeans_axes_create(uint32_t d, uint32_t columns, uin
 /* NULL is fine. */
 void sl__kmeans_axes_destroy(struct sl__kmeans_axes *a);
 /* Goes on with the search for some milliseconds, by a sample of x [n][d]. True: it is over. */
-bool sl__kmeans_axes_search(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels *kernels, const float *x, uint32_t n);
+bool sl__kmeans_axes_search(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels *kernels, const float *x,
+			    uint32_t n);
 /* y[count][columns] of rows x, or c where x is NULL. */
 void sl__kmeans_axes_apply(const struct sl__kmeans_axes *a, const struct sl__kmeans_kernels *kernels, const float *x,
 			   const double *c, uint32_t count, double *y);
