@@ -109,12 +109,12 @@ int sl_atomic_replace(const char *path, const struct sl_array *parts, int count,
 	return rc;
 }
 
-/* It gets the temporary name until the folder is synchronised. A full disk may have no room for another name. */
+/* It has another name until the folder is synchronised. A full disk may have no room for that name. */
 int sl_atomic_remove(const char *path, struct sl_error *err)
 {
 	char *aside;
 	int rc;
-	if (asprintf(&aside, "%s.tmp", path) < 0)
+	if (asprintf(&aside, "%s.gone", path) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory for a path");
 	if (rename(path, aside) && errno != ENOENT && unlink(path) && errno != ENOENT)
 		rc = sl_atomic_error(path, "removed", errno, err);

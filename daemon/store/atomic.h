@@ -31,7 +31,7 @@ int sl_atomic_replace(const char *path, const struct sl_array *parts, int count,
  * error the temporary file is removed and path is unchanged (except on file systems that cannot exchange two names). */
 int sl_atomic_place(const char *temporary, const char *path, struct sl_error *err);
 
-/* Removes the file so that the removal survives a power cut. No error if there is none. Overwrites PATH.tmp. */
+/* Removes the file so that the removal survives a power cut. No error if there is none. Overwrites PATH.gone. */
 int sl_atomic_remove(const char *path, struct sl_error *err);
 
 /* Synchronises a folder, so that renames and removals in it survive a power cut. */

@@ -15,7 +15,7 @@
 #define LOST "lost+found"
 
 enum { ID = SL_ULID_BYTES - 1 };
-enum name { FOREIGN, WHOLE, TEMPORARY };
+enum name { FOREIGN, WHOLE, TEMPORARY, GONE };
 
 /* The 26 characters at name, if they are an id. */
 static bool take_id(const char *name, char id[SL_ULID_BYTES])
@@ -40,10 +40,11 @@ static enum name classify(const char *name, const char *const *kinds, char id[SL
 	if (!take_id(name, id) || name[ID] != '.')
 		return FOREIGN;
 	const char *kind = name + ID + 1;
-	size_t length = strlen(kind);
-	if (listed(kinds, kind, length))
-		return WHOLE;
-	return length > 4 && !strcmp(kind + length - 4, ".tmp") && listed(kinds, kind, length - 4) ? TEMPORARY : FOREIGN;
+	size_t length = strcspn(kind, ".");
+	const char *ending = kind + length;
+	if (!listed(kinds, kind, length))
+		return FOREIGN;
+	return !*ending ? WHOLE : !strcmp(ending, ".tmp") ? TEMPORARY : !strcmp(ending, ".gone") ? GONE : FOREIGN;
 }
 
 static bool regular(DIR *dir, const char *name)
@@ -116,7 +117,7 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 		enum name what = classify(e->d_name, kinds, id);
 		if (what == FOREIGN || !regular(dir, e->d_name))
 			continue;
-		enum sl_fate is = what == TEMPORARY ? SL_FATE_DELETED : fate(arg, id, e->d_name + ID + 1);
+		enum sl_fate is = what == TEMPORARY || what == GONE ? SL_FATE_DELETED : fate(arg, id, e->d_name + ID + 1);
 		if (is == SL_FATE_DELETED)
 			remove_file(dir, folder, e->d_name);
 		else if (is == SL_FATE_LOST)

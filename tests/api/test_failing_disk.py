@@ -92,6 +92,22 @@ def test_label_columns(disk, fresh, why):
     same([])
 
 
+def test_a_removed_column_stays_away(disk, fresh):
+    """Also if a power cut, or the disk, left the file under its temporary name."""
+    daemon = fresh()
+    api = Api(daemon)
+    graph = api.upload(graphs.mtx(graphs.ring(N)))["id"]
+    path = f"/v1/graphs/{graph}/labels"
+    api.request("PUT", f"{path}/old", 200, json={"values": [i % 3 for i in range(N)]})
+    with disk.fails(f"unlink {BROKEN} */graphs/*"):
+        api.request("DELETE", f"{path}/old", 204)
+    daemon.kill()
+    assert [file.suffix for file in (daemon.state / "graphs").iterdir() if file.suffix != ".slg"] == [".gone"]
+    daemon.start()
+    assert "old" not in [column["name"] for column in api.get(path).json()["columns"]]
+    assert [file.suffix for file in (daemon.state / "graphs").iterdir()] == [".slg"]
+
+
 @pytest.mark.parametrize("why", [FULL, BROKEN])
 def test_layouts(disk, fresh, why):
     daemon = fresh()

@@ -201,7 +201,7 @@ def test_a_deleted_one_does_not_come_back(fresh, start, tmp_path, monkeypatch):
             model.do(call)
     for seed in range(20):
         names = {path.name for path in (built(model, tmp_path / str(seed), seed) / "layouts").iterdir()}
-        assert names - {f"{deleted}.npy.tmp"} == {f"{kept}.npy"}  # the start removes temporary files
+        assert names - {f"{deleted}.npy.gone"} == {f"{kept}.npy"}  # the start removes that
     daemon.state = tmp_path / "0"
     daemon.start()
     assert [item["id"] for item in api.get("/v1/layouts").json()["items"]] == [kept]

@@ -1,7 +1,7 @@
 /* shim.c -- a disk that fails when a test says so. LD_PRELOAD.
  *
  * $FAULTS names a file. While it is there, its lines "CALL ERRNO PATTERN" (fnmatch) make each such call on a path of
- * the pattern fail, and "CALL slow PATTERN" makes it take 20 s. Calls: fsync, fdatasync. */
+ * the pattern fail, and "CALL slow PATTERN" makes it take 20 s. Calls: fsync, fdatasync, unlink. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -14,17 +14,14 @@
 enum { SLOW_S = 20 };
 
 /* The errno of this call, 0: it does not fail. */
-static int fault(const char *call, int fd)
+static int fault(const char *call, const char *path)
 {
 	const char *faults = getenv("FAULTS");
-	char link[64], path[4096], name[16], why[16], pattern[1024];
+	char name[16], why[16], pattern[1024];
 	FILE *file = faults ? fopen(faults, "re") : NULL;
 	int found = 0;
 	if (!file)
 		return 0;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, path, sizeof path - 1);
-	path[n > 0 ? n : 0] = '\0';
 	while (!found && fscanf(file, "%15s %15s %1023s", name, why, pattern) == 3)
 		if (!strcmp(name, call) && !fnmatch(pattern, path, 0))
 			found = strcmp(why, "slow") ? atoi(why) : -1;
@@ -34,11 +31,20 @@ static int fault(const char *call, int fd)
 	return found > 0 ? found : 0;
 }
 
+static int fault_of(const char *call, int fd)
+{
+	char link[64], path[4096];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, sizeof path - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return fault(call, path);
+}
+
 #define CALL(call) \
 	int call(int fd) \
 	{ \
 		static int (*real)(int); \
-		int why = fault(#call, fd); \
+		int why = fault_of(#call, fd); \
 		if (!real) \
 			real = (int (*)(int))dlsym(RTLD_NEXT, #call); \
 		if (!why) \
@@ -50,3 +56,15 @@ static int fault(const char *call, int fd)
 #pragma GCC visibility push(default)
 CALL(fsync)
 CALL(fdatasync)
+
+int unlink(const char *path)
+{
+	static int (*real)(const char *);
+	int why = fault("unlink", path);
+	if (!real)
+		real = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
+	if (!why)
+		return real(path);
+	errno = why;
+	return -1;
+}
