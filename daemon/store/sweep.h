@@ -7,7 +7,8 @@
  *   SL_FATE_DELETED  its record was deleted, but a crash came before the file was removed: it is removed
  *   SL_FATE_LOST     it has no record: it is moved to STATE_DIR/lost+found/, and named in the log
  *
- * A file ID.KIND.tmp was never complete, and ID.KIND.gone was being removed: both are removed. Functions block: only for the start. */
+ * A file ID.KIND.tmp was never complete, and a file ID.KIND.gone was being removed: both are removed. Functions block:
+ * only for the start. */
 #ifndef SL_SWEEP_H
 #define SL_SWEEP_H
 
