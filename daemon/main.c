@@ -81,7 +81,7 @@ static bool on_command_line(const struct sl_options *o, const char *option)
 static char *error_text(const struct sl_options *o, const struct sl_error *err, char *text, size_t bytes)
 {
 	const char *option = err->pointer[0] == '/' ? err->pointer + 1 : "";
-	bool own = !strcmp(option, "listen") || !strcmp(option, "zmq") || !strcmp(option, "engine");
+	const char *own = sl_options_spelling(option);
 	if (err->file[0])
 		return sl_error_format(err, text, bytes);
 	if (option[0] && o->file && !on_command_line(o, option)) {
@@ -93,7 +93,7 @@ static char *error_text(const struct sl_options *o, const struct sl_error *err, 
 			snprintf(text + length, bytes - (size_t)length, ": %s", err->detail);
 		return text;
 	}
-	int length = snprintf(text, bytes, "%s%s%s%s", !option[0] ? "" : own ? "--" : "--set ", option,
+	int length = snprintf(text, bytes, "%s%s%s%s", !option[0] ? "" : own ? "--" : "--set ", own ? own : option,
 			      option[0] ? ": " : "", err->detail);
 	if (own && strcasestr(err->detail, strerror(EADDRINUSE)) && length > 0 && (size_t)length < bytes)
 		snprintf(text + length, bytes - (size_t)length, " Another program uses that port; choose a different "
@@ -363,7 +363,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 {
 	struct sl_daemon *d = &p->d;
 	char *path;
-	int rc = sl_state_dir_open(d->config.state_dir, &d->state_dir, &p->lock_fd, err);
+	int rc = sl_state_dir_open(d->config.state_dir, true, &d->state_dir, &p->lock_fd, err);
 	if (rc)
 		return rc;
 	sl_state_dir_clean(d->state_dir);
@@ -442,7 +442,7 @@ static int inspect(struct program *p)
 	struct sl_error err;
 	if (uv_loop_init(&p->loop))
 		return 2;
-	int rc = sl_state_dir_open(p->d.config.state_dir, &p->d.state_dir, &p->lock_fd, &err);
+	int rc = sl_state_dir_open(p->d.config.state_dir, false, &p->d.state_dir, &p->lock_fd, &err);
 	if (!rc)
 		rc = (p->options.repair ? sl_state_repair : sl_state_verify)(&p->loop, p->d.state_dir, stdout, &err);
 	if (rc < 0)

@@ -50,6 +50,16 @@ static const char help[] =
 	"Signals: TERM and INT save running jobs and exit, a second one exits at once; HUP reads the\n"
 	"configuration file again.\n";
 
+const char *sl_options_spelling(const char *option)
+{
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+		if (!strcmp(named[i], option))
+			for (const struct option *l = longopts; l->name; l++)
+				if (l->val == NAMED + (int)i)
+					return l->name;
+	return NULL;
+}
+
 static int add(struct sl_options *o, const char *name, const char *value)
 {
 	if (o->count == (int)(sizeof o->set / sizeof *o->set)) {

@@ -20,6 +20,8 @@ struct sl_options {
 /* Returns -1 to continue, else the exit status (after --help, --version or a wrong option; the text is printed). */
 int sl_options_parse(struct sl_options *o, int argc, char **argv);
 
+/* The option of the command line for this one, "state-dir" for "state_dir"; NULL: there is only --set. */
+const char *sl_options_spelling(const char *option);
 /* Defaults, file, command line, in this order, and the checks. */
 int sl_options_config(const struct sl_options *o, struct sl_config *c, struct sl_error *err);
 

@@ -79,7 +79,23 @@ static int lock(const char *dir, int *out, struct sl_error *err)
 	return rc;
 }
 
-int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err)
+/* A name that was mistyped must not become a folder. */
+static int check_used(const char *dir, struct sl_error *err)
+{
+	static const char *const signs[] = {"spacelandd.db", "graphs", "jobs"};
+	int found = 0;
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+		char *path;
+		if (asprintf(&path, "%s/%s", dir, signs[i]) < 0)
+			return sl_error_set(err, SL_NOMEM, "no memory for a path");
+		found += !access(path, F_OK);
+		free(path);
+	}
+	return found ? 0 : sl_error_field(err, SL_NOTFOUND, "/state_dir", "%s is not the state folder of a spacelandd: it "
+					  "has no records, graphs or jobs", dir);
+}
+
+int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_fd, struct sl_error *err)
 {
 	char *path = NULL, *real = NULL;
 	int rc = 0;
@@ -89,11 +105,13 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 		rc = format_default(&path);
 	if (rc || !path)
 		return sl_error_set(err, SL_NOMEM, "no memory for a path");
-	rc = make_path(path, err);
+	rc = make ? make_path(path, err) : 0;
 	if (!rc && !(real = realpath(path, NULL)))
 		rc = sl_error_field(err, SL_IO, "/state_dir", "%s: %s", path, strerror(errno));
 	free(path);
 	*lock_fd = -1;
+	if (!rc && !make)
+		rc = check_used(real, err);
 	if (!rc)
 		rc = lock(real, lock_fd, err);
 	for (size_t i = 0; !rc && i < sizeof folders / sizeof *folders; i++)

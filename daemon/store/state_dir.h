@@ -6,11 +6,14 @@
 #ifndef SL_STATE_DIR_H
 #define SL_STATE_DIR_H
 
+#include <stdbool.h>
+
 #include "core/error.h"
 
-/* Opens the folder of the configuration ("": that of the environment), makes it if necessary, and locks it (flock).
+/* Opens the folder of the configuration ("": that of the environment) and locks it (flock). make: makes it if
+ * necessary; else it is an error if nothing of a daemon is there.
  * *out: its absolute path, malloc'd; *lock_fd: the descriptor of the folder. */
-int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err);
+int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_fd, struct sl_error *err);
 
 /* Removes files that uploads have left in tmp/. */
 void sl_state_dir_clean(const char *dir);

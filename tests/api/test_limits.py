@@ -164,7 +164,7 @@ def test_options_are_checked(fresh, option, value):
 @pytest.mark.parametrize("arguments,said", [
     (["--listen", "1.2.3.4"], "--listen: listen must be ADDRESS:PORT, 127.0.0.1:7070 or [::1]:7070, not '1.2.3.4'"),
     (["--set", "threads=abc"], "--set threads: threads must be an integer from 0 to 4096, not 'abc'"),
-    (["--state-dir", "/etc/passwd"], "--set state_dir: /etc/passwd cannot be opened: Not a directory"),
+    (["--state-dir", "/etc/passwd"], "--state-dir: /etc/passwd cannot be opened: Not a directory"),
 ])
 def test_what_a_failed_start_says(arguments, said):
     """One line that names the option."""

@@ -297,3 +297,14 @@ def test_an_initial_layout_without_its_job(fresh):
     assert left.name in inspect(d)[1]
     d.start()
     assert not left.exists()
+
+
+def test_a_folder_that_is_no_state(tmp_path):
+    """A mistyped name is told, and no folder is made of it."""
+    (tmp_path / "other").mkdir()
+    for what in ("--verify-state", "--repair-state"):
+        for name, why in (("none", "none: No such file or directory"), ("other", "other is not the state folder of a spacelandd")):
+            run = subprocess.run([program("spacelandd"), what, "--state-dir", tmp_path / name], capture_output=True, text=True,
+                                 timeout=60 * PATIENCE, check=False)
+            assert run.returncode == 2 and run.stderr.startswith("spacelandd: --state-dir: ") and why in run.stderr, run
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "other"]
