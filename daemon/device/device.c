@@ -29,7 +29,7 @@ void sl__command_destroy(struct sl_command *c)
 	free(c);
 }
 
-/* Wake-ups coalesce: take all there is. */
+/* libuv may merge several wake-ups into one call, so this takes all events. */
 static void on_async(uv_async_t *async)
 {
 	struct sl_device_thread *t = async->data;
@@ -134,7 +134,7 @@ static bool answered(enum sl_command_kind kind)
 	       kind == SL__LEAVE || kind == SL__ASK_STATE || kind == SL__PLANS_CLEAR;
 }
 
-/* The events that the thread will owe. */
+/* Allocates the events with which the thread will answer the command. */
 static bool promise(struct sl_command *c)
 {
 	bool state = c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR;

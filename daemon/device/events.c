@@ -110,7 +110,7 @@ void sl__answer_state(struct sl_device_thread *t, struct sl_device_event **owed)
 	tell_state(t, e);
 }
 
-/* Adds status and the trace points from `first` on. */
+/* Adds the job's status and its trace points from `first` on to the event. */
 void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first)
 {
 	e->status = k->status;
@@ -124,7 +124,7 @@ void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first)
 		return;
 	e->trace = malloc((size_t)(count - first) * sizeof *trace);
 	if (!e->trace)
-		return;  /* the next event has them, too */
+		return;  /* the next event contains these trace points, too */
 	memcpy(e->trace, trace + first, (size_t)(count - first) * sizeof *trace);
 	e->trace_count = count - first;
 	k->trace_sent = count;

@@ -67,7 +67,7 @@ void sl_layout_unref(struct sl_layout *l)
 	}
 }
 
-/* Ternaries, not fminf: they vectorise, and a NaN loses every comparison. */
+/* Uses ternaries instead of fminf(): compilers vectorise them, and they ignore NaN. */
 static inline __attribute__((always_inline)) void box_dims(const float *y, size_t n, int dims, float low[3],
 							    float high[3])
 {
@@ -101,7 +101,7 @@ void sl_layout_box(const struct sl_layout *l, float low[3], float *extent)
 		box_dims(l->y, l->n, 3, low, high);
 	float longest = 0;
 	for (int k = 0; k < l->dims; k++) {
-		if (low[k] > high[k])  /* no finite coordinate at all */
+		if (low[k] > high[k])  /* there is no finite coordinate */
 			low[k] = high[k] = 0;
 		float side = high[k] - low[k];
 		longest = side > longest ? side : longest;

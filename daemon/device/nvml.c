@@ -1,5 +1,5 @@
-/* Calls NVML, which it opens at run time. The used part of NVML's interface is declared here, since its header comes
- * only with the CUDA toolkit. */
+/* Opens NVML at run time and calls it. The functions used are declared here, since NVML's header comes only with the
+ * CUDA toolkit. */
 #include "daemon/device/nvml.h"
 
 #include <dlfcn.h>
@@ -14,8 +14,8 @@
 
 #define LIBRARY "libnvidia-ml.so.1"
 #define INTERVAL_S 2
-#define PATIENCE_S 5   /* a round that takes longer is told as a problem */
-#define END_MS 200     /* for the thread, when it is not in the driver's hands */
+#define PATIENCE_S 5   /* a round that takes longer is reported as a problem */
+#define END_MS 200     /* time for the thread to end, unless it hangs in the driver */
 
 typedef int nvml_result;  /* 0: success */
 typedef struct nvml_device *nvml_handle;
@@ -35,16 +35,17 @@ struct library {
 	nvml_result (*ecc)(nvml_handle gpu, int kind, int since, unsigned long long *out);
 };
 
-/* The owner and the thread hold it; the last one frees it, so a thread that the driver holds may stay behind. */
+/* Shared by the owner and the thread; the last of them frees it, so the owner need not wait for a thread that hangs in
+ * the driver. */
 struct sl_nvml {
 	pthread_mutex_t lock;  /* guards all below but library; never held while the driver is called */
 	pthread_cond_t wake;
 	int holders, count;
 	bool stop, runs;
 	pthread_t thread;
-	struct timespec began; /* of the round under way; tv_sec 0: none */
+	struct timespec began; /* start of the current round; tv_sec 0: no round runs */
 	struct sl_gpu_reading reading[SL_GPUS_WATCHED];
-	struct library library;  /* the thread's */
+	struct library library;  /* used only by the thread */
 };
 
 static struct timespec now(void)
@@ -63,7 +64,7 @@ static const char *words(const struct library *l, nvml_result code, char *text, 
 	return text;
 }
 
-/* Needed: init and find. The others are optional: an old or a new driver may lack one. */
+/* Functions init and find are required; the others are optional, since a driver's version may lack one. */
 static bool open_library(struct library *l, char *problem, size_t bytes)
 {
 	char text[120];
@@ -96,7 +97,7 @@ static bool open_library(struct library *l, char *problem, size_t bytes)
 	return l->ready = true;
 }
 
-/* The next round begins anew: what was lost may be back. */
+/* Closes the library, so that the next round opens it again; a lost GPU may be back then. */
 static void give_up(struct library *l)
 {
 	if (l->ready && l->shutdown)
@@ -151,7 +152,7 @@ static void ask(struct library *l, struct sl_gpu_reading *r)
 	r->read = time(NULL);
 }
 
-/* The log tells each problem once, not every two seconds. */
+/* Logs a problem once, not in every round. */
 static void tell(const struct sl_gpu_reading *before, const struct sl_gpu_reading *after)
 {
 	if (!after->problem[0] || !strcmp(before->problem, after->problem))
@@ -175,7 +176,7 @@ static void round_of_questions(struct sl_nvml *n, struct sl_gpu_reading *reading
 	n->began.tv_sec = 0;
 }
 
-/* The lock is held, and is not afterwards. */
+/* Call with the lock held; releases it. */
 static void let_go(struct sl_nvml *n)
 {
 	bool last = --n->holders == 0;
@@ -247,7 +248,7 @@ void sl_nvml_destroy(struct sl_nvml *n)
 		pthread_detach(thread);
 }
 
-/* The lock is held. */
+/* Call with the lock held. */
 static int add(struct sl_nvml *n, const char *pci)
 {
 	struct sl_gpu_reading *r = &n->reading[n->count];

@@ -1,7 +1,7 @@
-/* The data in a device's memory: P of some graphs, neighbours of some points.
+/* The data in a device's memory: affinities P of graphs, and neighbours of points.
  *
- * When memory is short, the least recently used one that no job uses is dropped; pinned graphs stay. The loop lends the
- * affinities and gets them back with SL_EVENT_GRAPH_DROPPED. */
+ * When memory is short, the least recently used graph that no job uses and that is not pinned is dropped, then
+ * neighbours. The loop lends the affinities and gets them back with SL_EVENT_GRAPH_DROPPED. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ struct sl_resident_neighbours *sl__resident_neighbours_find(struct sl_device_thr
 	return SL_LIST_FIND(struct sl_resident_neighbours, b, &t->neighbours, link, b->key == key);
 }
 
-/* Plans that nobody uses now: the last thing that may go, since the next job will want some of them again. */
+/* Frees unused FFT plans. They are dropped last, since the next job will need some of them. */
 static bool drop_caches(struct sl_device_thread *t)
 {
 	struct sl_device_info before, after;
@@ -75,7 +75,7 @@ bool sl__drop_something(struct sl_device_thread *t, uint64_t keep)
 	return drop_caches(t);
 }
 
-/* The job's neighbours on the device. */
+/* Finds the job's neighbours on the device, or copies them there. */
 static int neighbours_use(struct sl_device_thread *t, const struct sl_device_job *job,
 			  struct sl_resident_neighbours **out, struct sl_error *err)
 {
@@ -97,7 +97,7 @@ static int neighbours_use(struct sl_device_thread *t, const struct sl_device_job
 	return 0;
 }
 
-/* P on the device: as the loop made it, or from neighbours. */
+/* Puts P on the device: the loop's affinities, or affinities that the device computes from neighbours. */
 static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const struct sl_device_job *job,
 			struct sl_error *err)
 {
@@ -105,7 +105,7 @@ static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const
 	if (!job->neighbours)
 		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
 	int code = neighbours_use(t, job, &b, err);
-	sl_affinities_destroy(r->summary);  /* of a graph that a failing device has lost */
+	sl_affinities_destroy(r->summary);  /* left from a graph that a failing device has lost */
 	r->summary = NULL;
 	if (!code)
 		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
@@ -113,7 +113,7 @@ static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const
 	return code;
 }
 
-/* Adds to an error what stands in the way and could be changed. */
+/* Adds the number of pinned graphs to an error, since the user can unpin them. */
 static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *err)
 {
 	int pinned = 0;
@@ -125,7 +125,7 @@ static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *e
 			 pinned == 1 ? " stays" : "s stay");
 }
 
-/* A record without the graph. Without memory the loop has its affinities back at once. */
+/* Makes a record without the graph. NULL: no memory; the affinities go back to the loop. */
 static struct sl_resident *resident_create(struct sl_device_thread *t, const struct sl_device_job *job,
 					   struct sl_device_event **dropped)
 {
@@ -182,7 +182,7 @@ void sl__graphs_leave(struct sl_device_thread *t)
 		if (r->graph)
 			t->config.engine->graph_drop(r->graph);
 		r->graph = NULL;
-		r->drop = r->drop || r->summary;  /* made on the device: the next job brings the neighbours again */
+		r->drop = r->drop || r->summary;  /* computed from neighbours; the next job brings these again */
 		if (!r->jobs && r->drop)
 			sl__resident_drop(t, r);
 	}

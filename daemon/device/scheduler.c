@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While old jobs wait, each millisecond that a new job takes in preference adds
- * 1 / BOOST_RATIO to a debt that old jobs are owed; at DEBT_MS it is paid first. */
+/* While old jobs wait, each millisecond of a new job adds 1 / BOOST_RATIO ms to debt_ms. From DEBT_MS on, an old job
+ * runs next. */
 #define BOOST_RATIO 4
 #define DEBT_MS 10.0
 
@@ -14,10 +14,10 @@ struct sl_scheduler_group {
 	struct sl_list clients;  /* struct sl_scheduler_client */
 	char *name;
 	double share;
-	double virtual_ms;    /* of the group among groups */
-	double now_ms;        /* virtual time of its clients */
+	double virtual_ms;    /* the group's virtual time; groups are compared by it */
+	double now_ms;        /* current virtual time among its clients */
 	double least_ms;      /* for one pick: the virtual time that new jobs of its clients are compared with */
-	double elsewhere_ms;  /* that it may be charged for use of other devices */
+	double elsewhere_ms;  /* most time that it may still be charged for use of other devices */
 	int runnable;
 };
 
@@ -25,17 +25,17 @@ struct sl_scheduler_client {
 	struct sl_link link;
 	struct sl_scheduler_group *group;
 	char *name;
-	double virtual_ms;    /* of the client among those of its group */
-	double now_ms;        /* virtual time of its jobs: that of the last one charged */
-	double elsewhere_ms;  /* as in the group */
+	double virtual_ms;    /* the client's virtual time; clients of a group are compared by it */
+	double now_ms;        /* current virtual time among its jobs */
+	double elsewhere_ms;  /* as in struct sl_scheduler_group */
 	int tasks, runnable;
 };
 
 struct sl_scheduler {
 	struct sl_list groups;   /* struct sl_scheduler_group */
 	struct sl_list tasks;    /* struct sl_scheduled */
-	double now_ms;        /* virtual time of the groups */
-	double debt_ms;       /* owed to jobs that are not new */
+	double now_ms;        /* current virtual time among the groups */
+	double debt_ms;       /* time owed to old jobs, those that are not new */
 	uint64_t order;
 };
 
@@ -72,7 +72,7 @@ void sl_scheduler_destroy(struct sl_scheduler *s)
 	free(s);
 }
 
-/* The least virtual time of a client that comes back, and of a group: more of what it has not used is not kept. */
+/* The least virtual time of a client, or a group, that becomes runnable again. It limits the credit for unused time. */
 static double client_floor(const struct sl_scheduler_group *g)
 {
 	return g->now_ms - SL_CREDIT_MS;
@@ -83,7 +83,7 @@ static double group_floor(const struct sl_scheduler *s, const struct sl_schedule
 	return s->now_ms - SL_CREDIT_MS / g->share;
 }
 
-/* Clients and groups without jobs are kept while coming back as new ones would change what is due to them. */
+/* Removes clients and groups without jobs whose virtual time would be the same if they came back as new ones. */
 static void forget_idle(struct sl_scheduler *s)
 {
 	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link) {
@@ -141,7 +141,8 @@ static double weight_of(int priority)
 	return ldexp(1, priority - SL_PRIORITY_DEFAULT);
 }
 
-/* A job that wakes up starts at the present. Its client and group may be a little behind it. */
+/* Makes a job runnable. Its virtual time becomes at least the current one; its client and group may be behind theirs by
+ * the credit of client_floor() and group_floor(). */
 static void wake(struct sl_scheduler *s, struct sl_scheduled *t)
 {
 	struct sl_scheduler_client *c = t->client;
@@ -195,9 +196,9 @@ void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, b
 	}
 }
 
-/* What it is ahead of the others is time that it has had, and stays that: in virtual time it
- * counts by the new weight. Otherwise one slice at the lowest priority would keep a job
- * waiting for hours after it was raised to the highest. */
+/* Converts the virtual time by which the job is ahead of the others to the new weight, so that it stands for the same
+ * device time. Otherwise one slice at the lowest priority would keep a job waiting for hours after its priority was
+ * raised to the highest. */
 void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority)
 {
 	double weight = weight_of(priority), now_ms = t->client->now_ms;
@@ -210,7 +211,8 @@ static bool is_new(const struct sl_scheduled *t)
 	return t->used_ms < SL_BOOST_MS;
 }
 
-/* The smallest virtual time of a group, or of a client of one, that has something to run. */
+/* groups_now and clients_now: the smallest virtual time of a group, or of a client of a group, with a runnable job;
+ * INFINITY: none. */
 static double groups_now(const struct sl_scheduler *s)
 {
 	double now = INFINITY;
@@ -229,7 +231,7 @@ static double clients_now(const struct sl_scheduler_group *g)
 	return now;
 }
 
-/* The new job that has had least, of groups and clients that are not ahead of the others. */
+/* Returns the new job that has used the least time, among groups and clients that are not ahead of the others. */
 static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 {
 	double now = fmax(groups_now(s), s->now_ms);
@@ -247,7 +249,8 @@ static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 	return best;
 }
 
-/* How far behind a is of b: a difference of virtual times on the level at which they part. */
+/* Returns by how much virtual time a is ahead of b: that of their groups if these differ, else of their clients, else
+ * of the jobs. */
 static double distance(const struct sl_scheduled *a, const struct sl_scheduled *b)
 {
 	if (a->client == b->client)
@@ -257,7 +260,7 @@ static double distance(const struct sl_scheduled *a, const struct sl_scheduled *
 	return a->client->group->virtual_ms - b->client->group->virtual_ms;
 }
 
-/* The job furthest behind of the client furthest behind of the group furthest behind. */
+/* Returns the job with the least virtual time of the client with the least in the group with the least. */
 static struct sl_scheduled *pick_fair(const struct sl_scheduler *s, bool old_only)
 {
 	struct sl_scheduled *best = NULL;
@@ -306,7 +309,7 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 		s->debt_ms += part_ms / BOOST_RATIO;
 	else
 		s->debt_ms = 0;
-	/* Virtual "now" is the start of the slice of whoever was furthest behind; it never goes back. */
+	/* The current virtual time is the least one before the slice; it never decreases. */
 	double now = groups_now(s), clients = clients_now(g);
 	if (isfinite(now) && now > s->now_ms)
 		s->now_ms = now;
@@ -326,7 +329,7 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 	g->elsewhere_ms = fmin(g->elsewhere_ms + SL_ELSEWHERE_RATIO * part_ms, SL_ELSEWHERE_MS);
 }
 
-/* What of ms may still be charged. */
+/* Returns the part of ms that may still be charged, and subtracts it from *left_ms. */
 static double take(double *left_ms, double ms)
 {
 	double taken = fmin(fmax(ms, 0), *left_ms);
@@ -344,7 +347,7 @@ void sl_scheduler_charge_elsewhere(struct sl_scheduler *s, const char *group, co
 		c->virtual_ms += take(&c->elsewhere_ms, ms);
 }
 
-/* ---- the waiting line --------------------------------------------------- */
+/* ---- waiting jobs ------------------------------------------------------- */
 
 static void insert(struct sl_backlog *b, struct sl_waiting *w)
 {

@@ -12,9 +12,10 @@
 
 #include "daemon/device/device_internal.h"
 
-#define NICE 5  /* as the device's thread */
+#define NICE 5  /* the same as the device's thread */
 
-/* A snapshot as the expander gets it. Made when the snapshot starts: when it ends, only the layout needs memory. */
+/* A snapshot for the expander. It is allocated when the snapshot starts, so that only the layout needs memory when it
+ * ends. */
 struct sl__expansion {
 	struct sl_message message;
 	const struct sl_affinities *affinities;
@@ -22,7 +23,7 @@ struct sl__expansion {
 	struct sl_picked picked;         /* owned */
 	struct sl_device_event *answer;  /* owned */
 	struct sl_command *expanded;     /* gives the graph back to the device's thread; owned */
-	bool last;                       /* the thread ends */
+	bool last;                       /* tells the thread to end */
 };
 
 struct sl_expander {
@@ -34,7 +35,7 @@ struct sl_expander {
 
 /* ---- the expander's thread ------------------------------------------------------------ */
 
-/* NULL with err. Takes p->picked. */
+/* Returns the layout, or NULL with err. Takes over p->picked. */
 static struct sl_layout *expand(struct sl__expansion *p, struct sl_error *err)
 {
 	const struct sl_affinities *a = p->affinities;
@@ -119,7 +120,7 @@ static void expansion_destroy(struct sl__expansion *p)
 	free(p);
 }
 
-/* Takes *owed if it succeeds. */
+/* Takes over *owed if it succeeds. */
 static struct sl__expansion *expansion_create(struct sl_task *k, struct sl_device_event **owed)
 {
 	struct sl__expansion *p = calloc(1, sizeof *p);
@@ -143,7 +144,7 @@ static void answer_nothing(struct sl_device_thread *t, struct sl_device_event **
 	sl__tell(t, e);
 }
 
-/* The snapshot has failed. */
+/* Answers that the snapshot failed. */
 static void fail(struct sl_device_thread *t, struct sl_task *k, const struct sl_error *err)
 {
 	answer_nothing(t, &k->expansion->answer, k->key, err);
@@ -152,7 +153,7 @@ static void fail(struct sl_device_thread *t, struct sl_task *k, const struct sl_
 	k->snapshot = NULL;
 }
 
-/* Of a run in host memory. */
+/* Answers with the layout of a run in host memory, which needs no copy from the device. */
 static void answer_at_once(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
 {
 	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_SNAPSHOT, k->key);

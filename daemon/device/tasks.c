@@ -1,4 +1,4 @@
-/* The jobs on a device: their start, their slices, their end. */
+/* Starts jobs on a device, runs their slices, and ends them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 	sl__snapshot_finish(t, k);
 	k->method->destroy(k->run);
 	sl__resident_unuse(t, k->resident);
-	sl_device_event_destroy(k->ended);  /* where nobody is told any more */
+	sl_device_event_destroy(k->ended);  /* not NULL if the event was not sent */
 	free(k);
 	if ((!t->tasks.count || sl__now_ms() - t->state_told_ms > STATE_MS) && !t->lost)
 		sl__tell_state(t);
@@ -42,7 +42,7 @@ static int run_create(struct sl_device_thread *t, struct sl_task *k, const struc
 	return code;
 }
 
-/* ... and brings it to where it was saved. */
+/* Makes the run and loads the job's checkpoint, if it has one. */
 static int run_restore(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
 		       struct sl_error *err)
 {
@@ -53,19 +53,20 @@ static int run_restore(struct sl_device_thread *t, struct sl_task *k, const stru
 	if (code == SL_DEVLOST)
 		return code;
 	if (!code) {
-		/* What was steered since the checkpoint, or before it, is in the job's parameters. */
+		/* The job's parameters contain all changes, also those since the checkpoint. */
 		struct sl_error ignored;
 		k->method->steer(k->run, &job->params, &ignored);
 		k->restored = true;
 		return 0;
 	}
-	/* Not this machine's or this version's any more: from the start. */
+	/* The checkpoint is from another machine or version. The job starts from the beginning. */
 	k->useless = *err;
 	k->method->destroy(k->run);
 	return run_create(t, k, job, err);
 }
 
-/* The device computes the run from now on, if it has the memory. */
+/* Attaches the run to the device. If the device's memory is too small, the run continues on the CPU, unless the job was
+ * moved here. */
 static int run_attach(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
 		      struct sl_error *err)
 {
@@ -79,7 +80,7 @@ static int run_attach(struct sl_device_thread *t, struct sl_task *k, const struc
 	return 0;
 }
 
-/* The run that came with the job, or one on a graph that is on the device. */
+/* Takes the run that came with the job, or makes one on a graph in the device's memory. */
 static int task_run(struct sl_device_thread *t, struct sl_task *k, struct sl_device_job *job, struct sl_owed *owed,
 		    struct sl_error *err)
 {
@@ -99,7 +100,7 @@ static int task_run(struct sl_device_thread *t, struct sl_task *k, struct sl_dev
 	return code;
 }
 
-/* Until the first slice tells better; the trace is what was restored. */
+/* Sets the status until the first slice ends, from the restored trace. */
 static int task_status_init(struct sl_task *k, const struct sl_device_job *job, struct sl_error *err)
 {
 	int count;
@@ -194,7 +195,8 @@ void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event
 	sl__task_end(t, k);
 }
 
-/* After a slice of ms, in which so many had the device together. */
+/* Called after a slice of `ms` milliseconds, which `count` jobs shared: charges the job, and reports its state or
+ * end. */
 static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms, int count, int code,
 		       const struct sl_error *err)
 {
@@ -225,7 +227,8 @@ static double longest_ms(const struct sl_device_thread *t, const struct sl_task 
 	return fmax(slow, fmax(SL_SLOW_SLICES * t->config.slice_ms, SL_SLOW_ITERATIONS * iteration));
 }
 
-/* Does a slice of ms, which the job had for itself, end it? The first slow one may be the machine's fault. */
+/* Returns an error if the second slice in a row was too slow. One slow slice may be due to other load of the machine.
+ * Only for slices in which the job was alone on the device. */
 static int watch(struct sl_device_thread *t, struct sl_task *k, double ms, struct sl_error *err)
 {
 	double before = k->slow_ms, longest = ms > SL_SLOW_SLICES * t->config.slice_ms ? longest_ms(t, k) : INFINITY;
@@ -266,8 +269,8 @@ static bool may_join(const struct sl_task *k)
 	return k->scheduled.runnable && !k->alone && k->embedding && sl_embedding_joins(k->embedding);
 }
 
-/* The picked task and all that may run beside it, into t->together; those furthest behind when they are too many. They
- * take what would be idle, so it is no matter whose turn it is. */
+/* Stores the picked task and those that may share its slice in t->together; if there are too many, those with the least
+ * virtual time. They use capacity that would be idle, so the fair order does not apply to them. */
 static int gather(struct sl_device_thread *t, struct sl_task *picked)
 {
 	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER] = {NULL};
@@ -284,8 +287,8 @@ static int gather(struct sl_device_thread *t, struct sl_task *picked)
 	return count;
 }
 
-/* Each is charged the time that it has run, its client a part of it. A failure of the device is nobody's in
- * particular: all are suspect, and told of it by lose(). */
+/* Each job is charged the whole time, its client only its part. If the device fails, all jobs of the slice are suspect;
+ * lose() reports it to them. */
 static void run_together(struct sl_device_thread *t, int count)
 {
 	struct sl_embedding *e[SL_EMBEDDINGS_TOGETHER];

@@ -20,9 +20,9 @@
 #include "daemon/util/log.h"
 
 #define NICE 5
-#define BACKOFF_MS 500.0       /* before the second try to open a device that failed */
+#define BACKOFF_MS 500.0       /* wait before the second try to open a device that failed */
 #define BACKOFF_MAX_MS 60000.0
-#define OWED_MS 100.0          /* between two tries to tell the state without memory for it */
+#define OWED_MS 100.0          /* wait before the next try to send the state, if there was no memory for it */
 
 /* ---- a device that fails -------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static void not_yet(struct sl_device_thread *t, const struct sl_error *why)
 	back_off(t);
 }
 
-/* Tries to open the device; if it does not, the next try comes later than this one did. */
+/* Tries to open the device. After each failure the wait before the next try becomes longer. */
 static void reopen(struct sl_device_thread *t)
 {
 	struct sl_error err = {0};
@@ -64,8 +64,8 @@ static void reopen(struct sl_device_thread *t)
 	sl__tell_state(t);
 }
 
-/* All jobs go back to the loop, which brings them again with their last checkpoints; then a new start, at once if the
- * device has run well for a while. */
+/* Gives all jobs back to the loop, which sends them again with their last checkpoints. Then opens the device again, at
+ * once if it has run well for a while. */
 static void lose(struct sl_device_thread *t)
 {
 	double now = sl__now_ms();
@@ -147,7 +147,7 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 	}
 }
 
-/* A job that comes while the device is away goes back; the loop keeps it until there is one. */
+/* Adds a job. While the device is lost, the job goes back to the loop, which keeps it until a device is usable. */
 static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct sl_owed *owed)
 {
 	struct sl_error err = {0};
@@ -159,7 +159,7 @@ static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct
 	struct sl_device_event *e = sl__event_owed(&owed->ended, SL_EVENT_LOST, job->job);
 	e->err = t->problem;
 	sl__tell(t, e);
-	if (job->affinities)  /* never used, but lent */
+	if (job->affinities)  /* give them back, though they were not used */
 		sl__tell_dropped(t, &owed->dropped, job->graph, 1);
 }
 

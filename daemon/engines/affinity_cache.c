@@ -10,9 +10,9 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 
-#define DEVICE_ENTRIES_MAX 1024  /* of form DEVICE: they take no bytes of the host, but are looked through */
+#define DEVICE_ENTRIES_MAX 1024  /* most entries of form DEVICE; they are searched one by one */
 
-/* Somebody who waits for an entry. */
+/* A call of sl_affinity_acquire() that waits for its entry. */
 struct waiter {
 	struct sl_link link;
 	sl_affinity_done_fn done;
@@ -29,17 +29,17 @@ struct sl_affinity {
 	bool points;                        /* made from neighbours: lambda does not matter */
 	bool ready;
 	struct sl_affinities *affinities;   /* form HOST, when it is ready; else NULL */
-	struct sl_content *neighbours;      /* form DEVICE, while somebody refers to it: of the store, for the device */
-	uint64_t neighbours_key;            /* what the device knows them by: graph and k */
-	struct sl_list waiters;             /* in the order they came */
+	struct sl_content *neighbours;      /* form DEVICE: a reference to the graph store's, while `references` > 0 */
+	uint64_t neighbours_key;            /* the key of the neighbours on the device: a hash of graph and k */
+	struct sl_list waiters;             /* in order of arrival */
 	uint64_t bytes;
-	uint64_t used;                      /* when, for eviction */
-	uint64_t lent[SL_DEVICES_MAX];      /* how often sent to each device; 0: it is not there */
+	uint64_t used;                      /* clock of the last use, for eviction */
+	uint64_t lent[SL_DEVICES_MAX];      /* number of times sent to each device; 0: it is not there */
 	int references;
 	bool forget;
-	/* while it is made, on the pool */
+	/* used while a pool thread makes the affinities */
 	struct sl_content *source;          /* a reference */
-	struct sl_affinities *result;       /* the worker's until it is done, then moved to affinities */
+	struct sl_affinities *result;       /* owned by the pool thread until it has finished, then moved to affinities */
 	int code;
 	struct sl_error err;
 };
@@ -101,7 +101,7 @@ int sl_affinity_cache_busy(const struct sl_affinity_cache *c)
 	return c->busy;
 }
 
-/* Gone, or asked back from the devices, which is answered by sl_affinity_returned(). */
+/* Destroys the entry, or requests it back from the devices, which answer with sl_affinity_returned(). */
 static void entry_evict(struct sl_affinity *e)
 {
 	bool asked = true;
@@ -115,7 +115,7 @@ static void entry_evict(struct sl_affinity *e)
 	e->forget = e->forget || asked;
 }
 
-/* The least recently used one of this form that nobody uses, when there are too many; else NULL. */
+/* Returns the least recently used entry of this form without references, if there are too many entries; else NULL. */
 static struct sl_affinity *too_many(const struct sl_affinity_cache *c, enum sl_affinity_form form)
 {
 	struct sl_affinity *oldest = NULL;
@@ -141,7 +141,7 @@ static void trim(struct sl_affinity_cache *c)
 			bool was_on_device = lent(oldest);
 			entry_evict(oldest);
 			if (was_on_device && !oldest->forget)
-				break;  /* no memory to ask for it, or no device: next time */
+				break;  /* the request failed (no memory, or no device); the next trim() tries again */
 		}
 	}
 }
@@ -167,7 +167,7 @@ static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *g
 	return SL_LIST_FIND(struct sl_affinity, e, &c->entries, link, same(e, graph, params, form));
 }
 
-/* Tells all who wait; an entry that could not be made is known to nobody any more. */
+/* Calls all waiters. Removes an entry that could not be made. */
 static void answer(struct sl_affinity *e, const struct sl_error *err)
 {
 	struct sl_affinity_cache *c = e->cache;
@@ -216,7 +216,7 @@ static void made(void *arg)
 	answer(e, &e->err);
 }
 
-/* FNV-1a. A larger search makes other neighbours of the same graph. */
+/* Returns a hash (FNV-1a) of graph and k: a search with another k has other neighbours. */
 static uint64_t neighbours_key(const char *graph, uint32_t k)
 {
 	uint64_t h = 14695981039346656037u ^ k;
@@ -232,7 +232,7 @@ static void drop_neighbours(struct sl_affinity_cache *c, uint64_t key)
 			sl_device_drop_neighbours(c->device[i], key);
 }
 
-/* Those that a larger search has replaced leave the devices. */
+/* Drops from the devices the graph's neighbours that a larger search has replaced. */
 static void drop_older(struct sl_affinity *e)
 {
 	struct sl_affinity_cache *c = e->cache;
@@ -287,7 +287,7 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const st
 	return 0;
 }
 
-/* One of form DEVICE that nobody referred to has given its neighbours back. */
+/* Loads the neighbours of an entry of form DEVICE again, if they were released while it had no references. */
 static int renew(struct sl_affinity *e, struct sl_error *err)
 {
 	if (!e->ready || e->form == SL_AFFINITY_HOST || e->neighbours)
@@ -389,7 +389,7 @@ bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const c
 	return false;
 }
 
-/* The device may have been sent another job on it in the meantime; then it has it still. */
+/* If another job was sent to the device in the meantime, the device still has the affinities. */
 void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds)
 {
 	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link) {
@@ -418,5 +418,5 @@ void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool 
 	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
 		for (int i = 0; i < SL_DEVICES_MAX && !strcmp(e->graph, graph); i++)
 			if (c->device[i] && e->lent[i])
-				sl_device_pin_graph(c->device[i], e->key, pinned);  /* without memory: the next job tells it */
+				sl_device_pin_graph(c->device[i], e->key, pinned);  /* if it fails, the next job sends it */
 }

@@ -12,7 +12,7 @@ struct waiter {
 	struct sl_engines *engines;
 	struct sl_request *request;
 	uint64_t asked;                            /* bit k: device k has not answered yet */
-	json_t *(*tell)(const struct sl_engines *all);  /* NULL: 204 */
+	json_t *(*tell)(const struct sl_engines *all);  /* makes the answer; NULL: the answer is 204 */
 };
 
 _Static_assert(SL_DEVICES_MAX <= 64, "a bit for each device");
@@ -22,7 +22,7 @@ static json_t *page(json_t *items)
 	return json_pack("{s:o, s:n}", "items", items, "next");
 }
 
-/* "up", "down", "idle" or "unusable", and the sentence that goes with it ("": none). */
+/* Returns "up", "down", "idle" or "unusable". problem: a sentence that says why, or "". */
 static const char *condition(const struct sl_server_device *d, const char **problem)
 {
 	*problem = !d->engine->functions ? d->engine->reason.detail :
@@ -35,7 +35,7 @@ static const char *condition(const struct sl_server_device *d, const char **prob
 	return d->state.down ? "down" : "up";
 }
 
-/* Why jobs are on the CPU where a GPU would be preferred. */
+/* Returns why jobs run on the CPU although a GPU is preferred. */
 static json_t *fallback(const struct sl_server_device *d)
 {
 	const struct sl_engines *all = d->engines;
@@ -86,7 +86,7 @@ const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, d
 	return found;
 }
 
-/* ---- what the event streams tell: how the device was when it was asked last ---- */
+/* ---- event streams: the last known state of a device ---------------------------- */
 
 static json_t *event_record(void *arg, const char *id)
 {
@@ -118,7 +118,7 @@ static void add_devices(json_t *items, const struct sl_server_engine *e)
 		json_array_append_new(items, device_json(&e->device[i]));
 }
 
-/* Those that jobs get when they do not say otherwise come first. */
+/* Lists first the devices that jobs get if they do not choose an engine. */
 static json_t *devices_json(const struct sl_engines *all)
 {
 	json_t *items = json_array();
@@ -207,7 +207,7 @@ void sl_engines_clear_plans(struct sl_engines *all, struct sl_request *r)
 	ask(all, r, sl_device_plans_clear, NULL);
 }
 
-/* ---- what it counts ------------------------------------------------------------------------ */
+/* ---- metrics ------------------------------------------------------------------------------- */
 
 struct metric {
 	enum sl_metric_kind kind;

@@ -8,7 +8,7 @@
 #include "daemon/stream/events.h"
 #include "daemon/util/log.h"
 
-#define RESTART_EVERY_S 60  /* not more often, whatever the device does */
+#define RESTART_EVERY_S 60  /* shortest time between two restarts of the server */
 #define AGAIN_MS 10000      /* a device that did not open is not tried again before */
 
 _Static_assert((SL_ENGINES_COUNT - 1) * SL_GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
@@ -53,7 +53,7 @@ static void device_failed(struct sl_server_device *d, const struct sl_error *err
 	sl_log_warning("device", "%s does not open: %s", d->id, err->detail);
 }
 
-/* All devices of an engine at the same time, before the loop runs. Fails when not one opens. */
+/* Opens all devices of an engine at the same time, before the loop runs. Fails if none opens. */
 static int open_all(struct sl_server_engine *e, bool patient, struct sl_error *err)
 {
 	int open = 0, code = SL_NODEVICE;
@@ -79,7 +79,7 @@ static int open_all(struct sl_server_engine *e, bool patient, struct sl_error *e
 	return open ? 0 : code;
 }
 
-/* An engine that is there has a device for each GPU; one that is not has one, to tell why. */
+/* Makes a record for each GPU of a loaded engine; one record for an engine that did not load, to report why. */
 static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 {
 	int count = e->functions ? sl_engine_devices(e->name) : 1;
@@ -93,7 +93,7 @@ static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 	}
 }
 
-/* The engine by its functions, and its devices, none of them open. */
+/* Loads the engine's functions and makes its devices; opens none of them. */
 static int engine_load(struct sl_engines *all, struct sl_server_engine *e)
 {
 	bool again = getenv(SL_RESTARTED) && !strcmp(all->d->config.engine, e->name);
@@ -105,7 +105,7 @@ static int engine_load(struct sl_engines *all, struct sl_server_engine *e)
 	return code;
 }
 
-/* The GPU's engine if one opens, else the CPU's, and why. */
+/* Opens the GPU's engine; if no GPU opens, the CPU's engine, and keeps the reason in all->fallback. */
 static int open_automatic(struct sl_engines *all, struct sl_error *err)
 {
 	struct sl_server_engine *cuda = sl_engines_find(all, "cuda"), *cpu = sl_engines_find(all, "cpu");
@@ -137,11 +137,11 @@ static int open_preferred(struct sl_engines *all, struct sl_error *err)
 		*err = e->reason;
 		return err->code;
 	}
-	/* A server that started anew because of its GPU serves, whether the GPU is there again or not. */
+	/* A server that restarted because of a lost GPU starts even if the GPU does not open. */
 	return open_all(e, getenv(SL_RESTARTED) != NULL, err);
 }
 
-/* Is what keeps it from being used in the log already, of another one? /v1/devices has it of each. */
+/* Returns true if the engine's reason was logged for another engine. /v1/devices shows the reason for each. */
 static bool told(const struct sl_engines *all, const struct sl_server_engine *e)
 {
 	if (all->fallback && !strcmp(all->fallback, e->reason.detail))
@@ -156,7 +156,7 @@ static int open_engines(struct sl_engines *all, struct sl_error *err)
 {
 	const struct sl_config *c = &all->d->config;
 	if (c->plugin_dir[0])
-		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* at the start: nobody reads it at the same time */
+		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* safe, since no other thread runs yet */
 	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
 		all->engine[i].name = sl_engine_words[i + 1];
 		all->engine[i].offered = sl_config_lists(c->engines, all->engine[i].name);
@@ -194,7 +194,7 @@ struct sl_server_engine *sl_engines_of_device(struct sl_engines *all, const char
 	return NULL;
 }
 
-/* May it be opened now? */
+/* Returns true if a job may open the device now. */
 static bool openable(const struct sl_server_device *d)
 {
 	return d->stage == SL_DEVICE_IDLE && d->engine->functions &&
@@ -211,7 +211,7 @@ const struct sl_error *sl_server_engine_problem(const struct sl_server_engine *e
 	return &e->device[0].problem;
 }
 
-/* "auto, cuda and cpu" */
+/* Writes the names of usable engines, such as "auto, cuda and cpu". */
 static void list_usable(struct sl_engines *all, char *out, size_t room)
 {
 	const char *usable[SL_ENGINES_COUNT + 1] = {SL_ENGINE_AUTO};
@@ -253,7 +253,7 @@ int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server
 	return 0;
 }
 
-/* Not one device of it is there, or will be: those who wait are told. */
+/* Fails the waiting jobs of an engine without usable devices. */
 static void turn_away(struct sl_server_engine *e, const struct sl_error *why)
 {
 	struct sl_engines *all = e->device->engines;
@@ -314,10 +314,10 @@ struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int s
 	return sl_server_engine_best(e, small, NULL, NULL);
 }
 
-/* ---- how it is -------------------------------------------------------------------------- */
+/* ---- the state of devices --------------------------------------------------------------- */
 
-/* After some failures a process never gets its GPU back (CUDA's documentation: "the process must be terminated and
- * relaunched"). All that matters is on the disk: start anew. */
+/* Restarts the server. After some failures a process never gets its GPU back (CUDA's documentation: "the process must
+ * be terminated and relaunched"). The state on the disk is complete. */
 static void start_anew(struct sl_engines *all)
 {
 	const char *last = getenv(SL_RESTARTED);
@@ -414,7 +414,7 @@ void sl_engines_stop(struct sl_engines *all)
 	for (int i = 0; i < all->devices; i++) {
 		struct sl_server_device *d = &all->device[i];
 		if (d->thread && !d->stop_sent)
-			d->stop_sent = !sl_device_stop(d->thread);  /* STOPPED comes as its last event */
+			d->stop_sent = !sl_device_stop(d->thread);  /* its last event is STOPPED */
 	}
 }
 
@@ -441,7 +441,7 @@ int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *ar
 	return count;
 }
 
-/* What could not be closed in peace, since the start has failed, is stopped here. */
+/* Also stops threads that still run because the server's start failed. */
 void sl_engines_destroy(struct sl_engines *all)
 {
 	if (!all)
@@ -456,7 +456,7 @@ void sl_engines_destroy(struct sl_engines *all)
 	free(all);
 }
 
-/* ---- graphs that stay, graphs that go ------------------------------------------------------ */
+/* ---- pinned and deleted graphs -------------------------------------------------------------- */
 
 void sl_engines_graph_pinned(struct sl_engines *all, const char *graph, bool pinned)
 {

@@ -1,13 +1,13 @@
-/* Forecasts of jobs' memory and time. The engine forecasts the seconds for the machine on which its rates were
- * measured. The ratio of measured time to this forecast is the engine's pace on this machine, kept for each number of
- * dimensions, and for each other method that devices of the engine compute. Loop thread. */
+/* Forecasts of jobs' memory and time. The engine forecasts seconds for the machine on which its rates were measured.
+ * The ratio of measured time to this forecast is the engine's pace on this machine. There is a pace for each number of
+ * dimensions of t-SNE, and one for each other method that the engine computes. Loop thread. */
 #include <math.h>
 
 #include "core/embedding/embedding.h"
 #include "core/grid/grid.h"
 #include "daemon/engines/engines_internal.h"
 
-#define ITERATIONS_LEAST 50  /* fewer tell little */
+#define ITERATIONS_LEAST 50  /* fewest iterations from which a pace is measured */
 #define WEIGHT 0.3           /* of the newest job */
 #define PACE_MOST 100.0
 #define METHOD_PACE_MOST 1e4
@@ -64,8 +64,9 @@ void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_m
 	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
 }
 
-/* The longest side of the widest layout that is to be expected: as wide as those of so many nodes become, or as it
- * begins. Of 1e8 normal numbers next to none lies beyond 6. Given layouts that keep their size may have any. */
+/* Returns the longest side of the widest layout to expect: the usual width for so many nodes, or the width of the
+ * initial layout, if that is greater. Of 1e8 normal numbers almost none is beyond 6. A given layout that is not
+ * rescaled may have any width; GIVEN_EXTENT is assumed. */
 static double widest(const struct sl_params *p, uint32_t nodes)
 {
 	double begins = p->init == SL_INIT_GIVEN && p->init_std == 0 ? GIVEN_EXTENT : 12 * p->init_std;

@@ -9,7 +9,7 @@ struct sl_gpus {
 	struct sl_metrics *metrics;
 	struct sl_nvml *nvml;
 	struct sl_metric *answers[SL_GPUS_WATCHED];
-	struct sl_metric *metric[SL_GPUS_WATCHED][SL_GPU_VALUES];  /* NULL: it has never told this value */
+	struct sl_metric *metric[SL_GPUS_WATCHED][SL_GPU_VALUES];  /* NULL: the GPU has never reported this value */
 };
 
 /* In the order of enum sl_gpu_value. */
@@ -76,7 +76,7 @@ json_t *sl__gpu_json(struct sl_gpus *g, const struct sl_server_device *d)
 	return gpu;
 }
 
-/* A value that a GPU never tells has no metric; one that it does not tell now is NaN. */
+/* A value that a GPU has never reported has no metric; a value that is missing now is NaN. */
 static void collect(struct sl_gpus *g, int number)
 {
 	struct sl_gpu_reading r;
