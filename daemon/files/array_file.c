@@ -18,7 +18,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as
 
 /* ---- digests -------------------------------------------------------------------- */
 
-/* The digests of the array's pieces, in order, go into state. */
+/* Hashes the digests of the array's pieces, in order, into state. */
 static void hash_array(crypto_generichash_state *state, const struct sl_array *a)
 {
 	enum { BATCH = 64 };
@@ -132,7 +132,7 @@ const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, 
 	return fits ? NULL : "it is longer or shorter than it should be";
 }
 
-/* What the header says of the content's length; 0: that cannot be. */
+/* Returns the length of the content by the header; 0: the header is wrong. */
 static uint64_t content_bytes(const struct sl_array_header *h)
 {
 	uint64_t bytes = sizeof *h;

@@ -33,13 +33,13 @@ struct backup {
 
 struct sl_backups {
 	struct sl_daemon *d;
-	struct backup *made[REMEMBERED];  /* the last one first */
+	struct backup *made[REMEMBERED];  /* newest first */
 	int count;
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
 
-/* ---- its life --------------------------------------------------------------------------------- */
+/* ---- start and end ---------------------------------------------------------------------------- */
 
 static void destroy(struct sl_backups *b)
 {

@@ -17,11 +17,11 @@
 #include "daemon/store/sweep.h"
 #include "daemon/util/log.h"
 
-#define CHUNK (8u << 20)   /* bytes copied between two looks at `cancel` */
+#define CHUNK (8u << 20)   /* bytes copied between two tests of `cancel` */
 #define STAGE "backup.tmp"
 
 static const char *const folders[] = {"graphs", "jobs"};
-/* Beside the data base. The generation would be newer than that; the start makes it. */
+/* Files copied with the data base. The generation file is not: it could be newer than the copy; the start makes it. */
 static const char *const others[] = {"users.key", "audit.log"};
 
 enum { PATH = 4096 };
@@ -30,7 +30,7 @@ static void join(char out[PATH], const char *a, const char *b, const char *c)
 {
 	int n = snprintf(out, PATH, "%s/%s%s%s", a, b, c ? "/" : "", c ? c : "");
 	if (n >= PATH)
-		out[0] = '\0';  /* no such file */
+		out[0] = '\0';  /* the file does not exist */
 }
 
 static bool cancelled(const struct sl_backup_copy *b, struct sl_error *err)
@@ -43,7 +43,7 @@ static bool cancelled(const struct sl_backup_copy *b, struct sl_error *err)
 
 /* ---- folders ------------------------------------------------------------------------------ */
 
-/* The regular files of a folder that we have made, then the folder. */
+/* Removes a folder made by a backup: its regular files, then the folder. */
 static void remove_folder(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -78,7 +78,7 @@ void sl_backup_abandon(struct sl_backup_copy *b)
 		remove_folder(b->part);
 }
 
-/* Nothing, or an empty folder, may have the name. */
+/* Fails unless nothing has this name, or an empty folder. */
 static int check_free(const char *folder, struct sl_error *err)
 {
 	struct stat st;
@@ -137,7 +137,7 @@ static void link_one(void *arg, const char *folder, const char *name, const char
 	if (!link(from, to) && !stat(to, &st)) {
 		__atomic_fetch_add(&l->b->files, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&l->b->bytes, (uint64_t)st.st_size, __ATOMIC_RELAXED);
-	} else if (errno != ENOENT) {  /* its record was deleted just before, or is not made yet */
+	} else if (errno != ENOENT) {  /* ENOENT: the file was removed or renamed since the folder was read */
 		l->code = sl_atomic_error(from, "linked", errno, l->err);
 	}
 }
@@ -155,7 +155,8 @@ int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 		join(path, stage, folders[i], NULL);
 		if (mkdir(path, 0700))
 			return sl_atomic_error(path, "made", errno, err);
-		/* A graph's file gets its name after the record is made: whole names last, so that none is missed. */
+		/* A graph's file gets its final name after its record is made. Final names come second, so that a file
+		 * that is renamed meanwhile is found. */
 		sl_sweep_each_unfinished(b->state_dir, folders[i], kinds[i], link_one, &l);
 		sl_sweep_each(b->state_dir, folders[i], kinds[i], link_one, &l);
 	}
@@ -188,7 +189,8 @@ static void prune_one(void *arg, const char *folder, const char *name, const cha
 	drop(p, path);
 }
 
-/* The file of a graph whose record is made is complete, and gets its name. */
+/* Gives an unfinished file its final name if it belongs to a graph with a record, since it is complete then; else
+ * removes it. */
 static void name_or_drop(void *arg, const char *folder, const char *name, const char *id)
 {
 	struct pruning *p = arg;
@@ -264,11 +266,12 @@ static int copy_file(struct sl_backup_copy *b, const char *from, const char *to,
 
 static int not_hidden(const struct dirent *e) { return e->d_name[0] != '.'; }
 
-/* On another disk. The links go one by one, so that what the daemon deletes meanwhile gives its room back. */
+/* Copies a folder to another disk. Removes each link after its copy, so that files which the daemon deletes meanwhile
+ * free their space. */
 static int copy_folder(struct sl_backup_copy *b, const char *from, const char *to, struct sl_error *err)
 {
 	char source[PATH], target[PATH];
-	struct dirent **entry = NULL;  /* all of them first: a folder that shrinks is not safe to read */
+	struct dirent **entry = NULL;  /* read completely first, since files are removed below */
 	int count = scandir(from, &entry, not_hidden, NULL);
 	int rc = count >= 0 && !mkdir(to, 0700) ? 0 : sl_atomic_error(to, "made", errno, err);
 	for (int i = 0; i < count; i++) {
@@ -320,7 +323,7 @@ static int move_or_copy(struct sl_backup_copy *b, struct sl_error *err)
 static int copy_others(struct sl_backup_copy *b, struct sl_error *err)
 {
 	char from[PATH], to[PATH];
-	uint64_t bytes = b->bytes_done;  /* what is counted are files of graphs and jobs */
+	uint64_t bytes = b->bytes_done;  /* only files of graphs and jobs are counted */
 	int rc = 0;
 	for (size_t i = 0; i < sizeof others / sizeof *others && !rc; i++) {
 		join(from, b->state_dir, others[i], NULL);

@@ -169,7 +169,7 @@ int sl_columns_describe(const char *path, uint32_t n, struct sl_columns **out, s
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* fresh: there is no such file. */
+/* fresh: the file does not exist yet. */
 static int write_file(const char *path, const struct sl_columns *c, bool fresh, struct sl_error *err)
 {
 	struct sl_array parts[SL_COLUMNS_MAX + 3];

@@ -21,7 +21,7 @@ struct info {
 	uint64_t n, m;
 	uint32_t flags, labels;
 	struct sl_graph_report report;
-	unsigned char digest[SL_GRAPH_DIGEST_BYTES];  /* of the graph, which is not that of the file */
+	unsigned char digest[SL_GRAPH_DIGEST_BYTES];  /* digest of the graph, not of the file */
 	unsigned char reserved[SL_ARRAY_INFO_BYTES - 24 - SL_GRAPH_DIGEST_BYTES - sizeof(struct sl_graph_report)];
 };
 _Static_assert(sizeof(struct info) == SL_ARRAY_INFO_BYTES, "the owner's bytes are all used");
@@ -31,7 +31,7 @@ const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", "sll", NULL};
 enum { START, NODE, WEIGHT, NAME_AT, NAME_BYTES, LABEL, LABEL_NAMES, ARRAYS };
 _Static_assert(ARRAYS <= SL_ARRAYS_MAX, "the header has room for all arrays");
 
-/* The arrays of g in the order of the file; names: those of the labels, one after the other. */
+/* Lists the arrays of g in the order of the file. names: the concatenated names of labels. */
 static void arrays_of(const struct sl_graph *g, char *names, uint64_t name_bytes, struct sl_array a[ARRAYS])
 {
 	uint64_t n = g->n;
@@ -96,7 +96,7 @@ int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsign
 	return rc;
 }
 
-/* ---- files of versions 1 and 2, which had a header of their own ------------------------- */
+/* ---- files of versions 1 and 2, with another header ------------------------------------- */
 
 struct old_header {
 	char magic[8];
@@ -112,7 +112,8 @@ _Static_assert(sizeof(struct old_header) == sizeof(struct sl_array_header), "the
 
 static const char old_magic[8] = "SLGRAPH\n";
 
-/* A descriptor after the header, and the header that a new file would have; or SL_BADDATA. */
+/* Opens an old file and reads its header. *out: the header that a new file would have. SL_BADDATA: it is not such a
+ * file. */
 static int open_old(const char *path, struct sl_array_header *out, struct info *info, struct sl_error *err)
 {
 	struct old_header h;
@@ -153,7 +154,7 @@ static int open_old(const char *path, struct sl_array_header *out, struct info *
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* Are the sizes of the arrays those that the counts call for? */
+/* Returns true if the arrays' sizes agree with the counts. */
 static bool consistent(const struct sl_array_header *h, const struct info *i)
 {
 	uint64_t n = i->n, m = i->m;
@@ -165,7 +166,7 @@ static bool consistent(const struct sl_array_header *h, const struct info *i)
 	       h->bytes[LABEL] == (i->flags & HAS_LABELS ? n * sizeof(uint32_t) : 0);
 }
 
-/* Opens a file of either kind and checks all that the header says. */
+/* Opens a file of any version and checks its header. */
 static int open_checked(const char *path, struct sl_array_header *h, struct info *info, bool *old, struct sl_error *err)
 {
 	char magic[sizeof old_magic] = "";
@@ -220,7 +221,7 @@ static int allocate(struct sl_graph *g, const struct sl_array_header *h, const s
 	return ok ? 0 : SL_NOMEM;
 }
 
-/* The arrays of an old file; their digest is the graph's. */
+/* Reads the arrays of an old file; its digest is the graph's digest. */
 static int read_old(int fd, const char *path, const struct sl_array a[ARRAYS], struct sl_error *err)
 {
 	for (int i = 0; i < ARRAYS; i++)

@@ -58,7 +58,7 @@ int sl_job_file_write(const char *folder, const char *id, const char *kind, cons
 	return rc;
 }
 
-/* The seal has the digest. */
+/* Returns a header without digest; the digest is in the seal. */
 static struct header header_of(uint64_t magic, uint64_t item_bytes, size_t bytes)
 {
 	return (struct header){.magic = magic, .bytes = bytes, .item_bytes = item_bytes};
@@ -88,7 +88,7 @@ int sl_job_file_write_result(const char *folder, const char *id, const float *y,
 	return code ? code : sl_job_file_write_layout(folder, id, "npy", y, n, dims, record, err);
 }
 
-/* The first one last: it has the record. */
+/* Writes the first array last: its seal contains the record, so all other files exist if the record does. */
 int sl_job_file_write_arrays(const char *folder, const char *id, const struct sl_method_result *result,
 			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err)
 {
@@ -113,7 +113,7 @@ int sl_job_file_write_checkpoint(const char *folder, const char *id, const void 
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-/* The content, [*bytes + 1] malloc'd, without the seal. *sealed: it had one, and they match. */
+/* Reads a file without its seal, [*bytes + 1], malloc'd. *sealed: it has a seal, and the content matches it. */
 static int read_file(const char *path, unsigned char **out, size_t *bytes, bool *sealed, struct sl_error *err)
 {
 	struct stat st;
@@ -190,7 +190,7 @@ int sl_job_file_open(const char *folder, const char *id, const char *kind, int *
 	return code;
 }
 
-/* Is this how the file of a layout begins? */
+/* Returns true if the file begins with the header of a layout of n points. */
 static bool layout_header(const void *data, uint32_t n, int dims)
 {
 	char npy[SL_NPY_HEADER_BYTES];
@@ -242,7 +242,7 @@ int sl_job_file_check_layout(int fd, const char *path, uint32_t n, int dims, str
 	return sealed ? sl_seal_check(fd, path, &seal, err) : 0;
 }
 
-/* Files of versions before there were seals have the digest in the header. */
+/* Checks a header. Files from before seals were introduced have the digest in the header. */
 static bool header_fits(const struct header *h, uint64_t magic, uint64_t item_bytes, const void *body, size_t bytes,
 			bool sealed)
 {
@@ -255,7 +255,7 @@ static bool header_fits(const struct header *h, uint64_t magic, uint64_t item_by
 	return !memcmp(digest, h->digest, sizeof digest);
 }
 
-/* A file with our header, checked; the body is moved to the start. */
+/* Reads and checks a file with a header; moves the content after the header to the start. */
 static int read_checked(const char *folder, const char *id, const char *kind, uint64_t magic, uint64_t item_bytes,
 			unsigned char **out, size_t *bytes, struct sl_error *err)
 {

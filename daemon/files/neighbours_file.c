@@ -62,7 +62,7 @@ static bool consistent(const struct sl_array_header *h, const struct sl_neighbou
 	       (h->bytes[USER] == (uint64_t)s->n * sizeof(uint32_t) || (!h->bytes[USER] && s->n == s->n_user));
 }
 
-/* The descriptor after the header. */
+/* Opens a file and reads its header; returns the descriptor. */
 static int open_checked(const char *path, struct sl_array_header *h, struct sl_neighbours_summary *s,
 			struct sl_error *err)
 {
@@ -76,7 +76,7 @@ static int open_checked(const char *path, struct sl_array_header *h, struct sl_n
 	return sl_array_file_damaged(path, &kind, "its sizes contradict each other", err);
 }
 
-/* Indices lead into arrays: none may lead out of them, whatever the disk says. Counts the rows that are short. */
+/* Checks all indices, since those of a damaged file must not lead outside of arrays. Counts the short rows. */
 static bool examine(struct sl_neighbours *nb)
 {
 	uint64_t m = (uint64_t)nb->n * nb->k;

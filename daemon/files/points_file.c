@@ -6,7 +6,7 @@
 
 static const struct sl_array_kind kind = {"SLPOINTS", "the stored points"};
 
-/* Those from MEAN on are there only of points that were projected. */
+/* The arrays of the file. Those from MEAN on exist only for points that were projected. */
 enum { VALUE, USER, NAME_AT, NAME_BYTES, LABEL, LABEL_NAMES, MEAN, AXIS, ARRAYS };
 _Static_assert(ARRAYS <= SL_ARRAYS_MAX, "the header has room for all arrays");
 
@@ -88,7 +88,7 @@ int sl_points_file_write(const char *path, const struct sl_points *p, const unsi
 	return rc;
 }
 
-/* A column's axes take d numbers, as many as points have columns now. */
+/* Checks the arrays of the projection: axes have d numbers for each of the columns before it. */
 static bool consistent_pca(const struct sl_array_header *h, const struct info *i)
 {
 	uint64_t mean_bytes = i->pca_from * sizeof(double);
@@ -96,7 +96,7 @@ static bool consistent_pca(const struct sl_array_header *h, const struct info *i
 				h->bytes[AXIS] % mean_bytes == 0 && h->bytes[AXIS] / mean_bytes == i->d);
 }
 
-/* Are the sizes of the arrays those that the counts call for? */
+/* Returns true if the arrays' sizes agree with the counts. */
 static bool consistent(const struct sl_array_header *h, const struct info *i)
 {
 	uint64_t n_user = i->n_user;

@@ -15,7 +15,7 @@
 #include "daemon/store/sweep.h"
 #include "daemon/util/ulid.h"
 
-/* By enum sl_db_table; only the first two have folders. */
+/* Names of tables, by enum sl_db_table; only the first two have folders. */
 static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
 							  "projects", "uses"};
 
@@ -103,7 +103,7 @@ static int check_checkpoint(const char *folder, const char *id, struct sl_error 
 	return rc;
 }
 
-/* A file of a version before there were seals, in the way of its kind. */
+/* Checks a file from before seals were introduced, by the rules of its kind. */
 static int check_unsealed(struct state *s, int fd, const char *path, const char *folder, const char *name,
 			  const char *id)
 {
@@ -130,7 +130,7 @@ static int check_unsealed(struct state *s, int fd, const char *path, const char 
 	return rc;
 }
 
-/* 0, or what is wrong with it in s->err. *record: from its seal, malloc'd, or NULL. *bytes: of the file. */
+/* Checks a file. On failure, s->err says what is wrong. *record: from its seal, malloc'd, or NULL. *bytes: its size. */
 static int check_file(struct state *s, const char *folder, const char *name, const char *id, char **record,
 		      uint64_t *bytes)
 {
@@ -177,7 +177,8 @@ static void load_records(struct state *s)
 	}
 }
 
-/* The complete file of an upload that a crash has cut off between its record and its name: the next start gives it. */
+/* Returns true if the complete file exists under its temporary name, since a crash came between the upload's record and
+ * the renaming. The next start renames it. */
 static bool only_to_be_named(struct state *s, const char *folder, const char *name, const char *id)
 {
 	char temporary[72], *record;
@@ -240,7 +241,7 @@ static void expect_all(struct state *s)
 
 /* ---- the data base -------------------------------------------------------------------- */
 
-/* SL_BADDATA: it is damaged, or not there. */
+/* SL_BADDATA: the data base is damaged or does not exist. */
 static int open_db(struct state *s, bool make)
 {
 	char *path;
@@ -265,7 +266,7 @@ static void close_db(struct state *s)
 	uv_run(s->loop, UV_RUN_DEFAULT);
 }
 
-/* The data base and its log get other names, which are free. */
+/* Renames the data base and its log to names that are free. */
 static int set_aside(struct state *s)
 {
 	static const char *const endings[] = {"", "-wal", "-shm"};
@@ -311,7 +312,8 @@ static const char *const *kinds_of(int table)
 	return table == SL_DB_GRAPHS ? sl_graph_file_kinds : sl_job_file_kinds;
 }
 
-/* An initial layout is written before its job's record. A kill between the two leaves a file nobody was told of. */
+/* An initial layout is written before its job's record. If the server is killed in between, no client knows the job, so
+ * the file without a record is no problem. */
 static bool needs_record(const char *name)
 {
 	return strcmp(name + SL_ULID_BYTES, "initial") != 0 && strcmp(name + SL_ULID_BYTES, "start") != 0;
@@ -330,7 +332,7 @@ static void verify_file(void *arg, const char *folder, const char *name, const c
 	free(record);
 }
 
-/* Uploaded layouts have no record but that of the seal, which they were written with. */
+/* An uploaded layout has its record only in its seal. */
 static void verify_uploaded(void *arg, const char *folder, const char *name, const char *id)
 {
 	struct state *s = arg;
@@ -378,7 +380,8 @@ static int table_of(const char *name)
 	return SL_DB_JOBS;
 }
 
-/* The result of a job tells more than a checkpoint. */
+/* Returns true if the record in this file's seal is needed: there is none yet, or one made from a checkpoint, and this
+ * file is the job's result, whose record is newer. */
 static bool wanted(const struct state *s, int table, const char *id, const char *name)
 {
 	bool result = !strcmp(name + SL_ULID_BYTES, "npy") || !strcmp(name + SL_ULID_BYTES, "labels");
@@ -411,7 +414,7 @@ static void repair_file(void *arg, const char *folder, const char *name, const c
 	free(record);
 }
 
-/* Out of lost+found/, to the others of its record. */
+/* Moves a file with a record from lost+found/ back to its folder. */
 static void bring_back(void *arg, const char *folder, const char *name, const char *id)
 {
 	struct state *s = arg;
@@ -447,7 +450,7 @@ static int repair_db(struct state *s)
 	int rc = open_db(s, true);
 	if (!rc) {
 		load_records(s);
-		s->problems = 0;  /* damaged ones are made anew if their file has them */
+		s->problems = 0;  /* damaged records are made again from their files */
 	}
 	if (rc != SL_BADDATA)
 		return rc;

@@ -39,7 +39,7 @@ static int write_all(int fd, const void *data, uint64_t bytes)
 	return 0;
 }
 
-/* The whole content of a new descriptor, which is closed. */
+/* Writes the whole content to a new file and closes it; removes the file if this fails. safe: with fsync(). */
 static int fill(int fd, const char *path, const struct sl_array *parts, int count, bool safe, struct sl_error *err)
 {
 	int bad = fd < 0, why = errno;
@@ -72,8 +72,7 @@ static int sync_parent(const char *path, struct sl_error *err)
 	return rc;
 }
 
-/* The old file, if there is one, lies under the temporary name until the folder is synchronised, so that it can take
- * its place again. */
+/* An old file gets the temporary name until the folder is synchronised, so that it can be restored if this fails. */
 int sl_atomic_place(const char *temporary, const char *path, struct sl_error *err)
 {
 	struct sl_error ignored;
@@ -109,7 +108,7 @@ int sl_atomic_replace(const char *path, const struct sl_array *parts, int count,
 	return rc;
 }
 
-/* It has another name until the folder is synchronised. A full disk may have no room for that name. */
+/* The file gets another name until the folder is synchronised. A full disk may have no room for that name. */
 int sl_atomic_remove(const char *path, struct sl_error *err)
 {
 	char *aside;

@@ -1,4 +1,4 @@
-/* Opens and closes the data base: with a write-ahead log, on a full disk, on a read-only disk. */
+/* Opens and closes the data base, also on a full disk and on a read-only disk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,9 @@
 #include "daemon/store/reserve.h"
 #include "daemon/util/log.h"
 
-/* SQLite has a code of its own if write() finds no room, but none if fsync() or open() does. sqlite3_system_errno()
- * does not know of an fsync() by COMMIT (3.40). */
+/* Returns SQLite's error code, with SQLITE_FULL or SQLITE_READONLY also where SQLite reports only an input or output
+ * error: for a full disk, it returns SQLITE_FULL after write(), but not after fsync() or open(). sqlite3_system_errno()
+ * does not have the error of an fsync() by COMMIT (SQLite 3.40), so errno is used first. */
 static int code_of(sqlite3 *db)
 {
 	int code = sqlite3_errcode(db) & 0xff, why = errno ? errno : sqlite3_system_errno(db);
@@ -87,7 +88,7 @@ static bool disk_is_read_only(const char *folder)
 	return !statvfs(folder, &st) && st.f_flag & ST_RDONLY;
 }
 
-/* A URI of SQLite. */
+/* Returns SQLite's URI of a file, malloc'd; NULL: no memory. */
 static char *uri_of(const char *path, const char *query)
 {
 	char *uri = malloc(3 * strlen(path) + strlen(query) + 6), *at = uri;
@@ -100,8 +101,9 @@ static char *uri_of(const char *path, const char *query)
 	return uri;
 }
 
-/* With a log: its index is kept in memory, which takes an exclusive lock that a read-only file cannot have. Nobody else
- * uses the state folder, so no lock is needed. Without a log: as a file that nobody changes. */
+/* Opens a data base on a read-only disk. If it has a write-ahead log, SQLite must keep the log's index in memory, for
+ * which it requires an exclusive lock, which a read-only file cannot have; so it is opened without locks. This is safe
+ * since no other process uses the state folder. Without a log it is opened as an immutable file. */
 static int open_read_only(struct sl_db *db, struct sl_error *err)
 {
 	char *log, *uri = NULL;
@@ -163,7 +165,7 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 	db->folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
 	int rc = db->path && db->folder ? open_sqlite(db, err) : sl_error_set(err, SL_NOMEM, "no memory for the data base");
 	bool full = rc && rc != SL_BADDATA && rc != SL_NOMEM && sl_reserve_is_needed(db->folder);
-	for (int i = 0; full && rc && i < 2; i++) {  /* with the room of the reserve; then without the file -shm */
+	for (int i = 0; full && rc && i < 2; i++) {  /* first with the room of the reserve, then without -shm */
 		db->exclusive = !sl_reserve_give_up(db->folder);
 		close_sqlite(db);
 		rc = open_sqlite(db, err);

@@ -11,7 +11,7 @@
 static int copy_to(struct sl_db *db, const char *to, struct sl_error *err)
 {
 	sqlite3_stmt *statement;
-	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;  /* an empty one will do for SQLite */
+	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;  /* SQLite accepts an empty file */
 	if (fd < 0)
 		return sl_atomic_error(to, "written", errno, err);
 	if (sqlite3_prepare_v2(db->sqlite, "VACUUM INTO ?", -1, &statement, NULL) != SQLITE_OK) {

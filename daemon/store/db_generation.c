@@ -7,7 +7,7 @@
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 
-/* A data base of before there were generations has records and is not new: it begins at 1. */
+/* A new data base begins at 0; one from before generations were introduced has records and begins at 1. */
 static const char first_generation[] =
 	"INSERT INTO generation (id, number) SELECT ?, EXISTS (SELECT 1 FROM graphs) OR EXISTS (SELECT 1 FROM jobs)";
 
@@ -45,7 +45,7 @@ int sl__db_make_generation(struct sl_db *db, struct sl_error *err)
 	return rc ? rc : sl__db_read_generation(db, &there, err);
 }
 
-/* In a transaction: the next number. */
+/* Records the next number. Call within a transaction. */
 int sl__db_next_generation(struct sl_db *db, uint64_t number, struct sl_error *err)
 {
 	sqlite3_bind_int64(db->count, 1, (sqlite3_int64)number);
@@ -68,7 +68,7 @@ static int lost_records(const struct sl_db *db, const struct sl_generation *file
 			   "record go to lost+found/", what, db->generation.number, db->path, file->number);
 }
 
-/* *file: what PATH.generation has, if *found says so. */
+/* Compares the data base with PATH.generation. *file: the generation in that file, if *found is SL_GENERATION_READ. */
 static int compare(const struct sl_db *db, const char *path, enum sl_generation_found *found,
 		   struct sl_generation *file, struct sl_error *err)
 {
@@ -112,7 +112,7 @@ int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err)
 		db->lost_records = true;
 		sl_log_warning("db", "%s lacks records that were acknowledged; this is accepted", db->path);
 		if (db->generation.number <= file.number)
-			db->generation.number = file.number + 1;  /* of lines of two data bases the greater number counts */
+			db->generation.number = file.number + 1;  /* the file's greatest number counts */
 		rc = db->read_only ? 0 : sl__db_next_generation(db, db->generation.number, err);
 	}
 	if (!rc && !db->read_only)

@@ -26,7 +26,7 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	char sql[96];
 	const char *name = sl__db_tables[table];
 	sqlite3_stmt *statement;
-	if (db->read_only && !sl__db_has(db, name, "id"))  /* of an older version; nothing can be added here */
+	if (db->read_only && !sl__db_has(db, name, "id"))  /* an older version; a read-only disk allows no upgrade */
 		return 0;
 	const char *sum = sl__db_has(db, name, "sum") ? "sum" : "NULL";
 	snprintf(sql, sizeof sql, "SELECT id, document, %s FROM %s ORDER BY id", sum, name);

@@ -8,13 +8,13 @@
 const char *const sl__db_tables[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
 						 "projects", "uses"};
 
-/* Statement number i brings a data base of version i to version i + 1. */
+/* Statement i upgrades a data base from version i to version i + 1. */
 static const char *const migrations[SCHEMA_VERSION] = {
 	"CREATE TABLE graphs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;",
 };
 
-/* Tables that older versions do not know and need not. removed: ids whose record was removed last. */
+/* Tables that older versions ignore. removed: ids of the records removed last. */
 static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS users (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS access (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"

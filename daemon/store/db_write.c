@@ -1,7 +1,7 @@
 /* The queue of writes. `writing` is the batch in progress, `waiting` the writes that came since. A batch is one
- * transaction; if it fails, each of its writes fails, and so do those that wait: they were made while the failed
- * changes still held, and may contain them. Callbacks run in the order of the writes, over several turns of the loop
- * if there are many: what they do, for the end of a thousand jobs, takes long. */
+ * transaction. If it fails, all its writes fail, and so do the waiting ones, since their documents may contain the
+ * failed changes. Callbacks run in the order of the writes; if there are many, in several turns of the loop, since the
+ * callbacks of a thousand jobs would block it for too long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int write_batch(struct sl_db *db)
 	return rc;
 }
 
-/* Pool thread: one transaction. On a full disk a second try with the room of the reserve. */
+/* Pool thread. Writes the batch in one transaction; on a full disk, gives up the reserve and tries again. */
 static void on_work(void *arg)
 {
 	struct sl_db *db = arg;
@@ -98,7 +98,7 @@ static void on_done(void *arg)
 	db->busy = false;
 	if (rc)
 		sl_log_error("db", "%s", err.detail);
-	/* the next batch is on its way while these are told */
+	/* a pool thread writes the next batch while the callbacks of this one run */
 	sl__db_start(db);
 	while (rc && !tell_next(db))
 		;
@@ -207,7 +207,7 @@ void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg)
 	db->closed_arg = arg;
 	if (db->busy)
 		return;
-	/* on_done() closes the data base, and runs only after work */
+	/* on_done() closes the data base; it needs work to run after */
 	db->busy = true;
 	sl_pool_run_in(&db->work, db->loop, on_nothing, on_done, db);
 }

@@ -12,7 +12,7 @@
 #include "daemon/store/atomic.h"
 #include "daemon/util/log.h"
 
-/* Of one length, so that writing anew replaces all of a line. */
+/* All lines have the same length, so that a new line replaces the whole old one. */
 enum { UNCHECKED_BYTES = SL_ULID_BYTES - 1 + 1 + 20, LINE_BYTES = UNCHECKED_BYTES + 1 + 8 + 1, LINES = 2 };
 
 static void format(char line[LINE_BYTES + 1], const struct sl_generation *g)
@@ -22,7 +22,7 @@ static void format(char line[LINE_BYTES + 1], const struct sl_generation *g)
 	snprintf(line + UNCHECKED_BYTES, LINE_BYTES + 1 - UNCHECKED_BYTES, " %08lx\n", crc);
 }
 
-/* A line whose checksum is right; or, if it has none, one that is well formed. */
+/* Parses a line. Returns false if its checksum is wrong or, for a line without checksum, its form. */
 static bool parse(const char *text, bool checked, struct sl_generation *out)
 {
 	char again[LINE_BYTES + 1];

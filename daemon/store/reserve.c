@@ -9,7 +9,7 @@
 
 #include "daemon/util/log.h"
 
-#define BYTES (4 << 20)   /* thousands of records, with SQLite's log */
+#define BYTES (4 << 20)   /* enough for thousands of records with SQLite's log */
 
 static char *path_of(const char *state_dir)
 {

@@ -12,7 +12,7 @@ static const char magic[8] = "SLSEAL1\n";
 
 /* ---- digests -------------------------------------------------------------------------- */
 
-/* Where the bytes of one digest are: in memory, or in a file. The pieces go on from one array to the next. */
+/* The bytes of one digest: arrays in memory, or a file. A piece may extend from one array into the next. */
 struct bytes {
 	const struct sl_array *arrays;
 	int count;
@@ -20,7 +20,7 @@ struct bytes {
 	uint64_t at, size;
 };
 
-/* Feeds bytes [from, from + length) of the arrays that follow each other. */
+/* Hashes the bytes [from, from + length) of the concatenated arrays. */
 static void feed_arrays(crypto_generichash_state *state, const struct bytes *b, uint64_t from, uint64_t length)
 {
 	for (int i = 0; i < b->count && length; i++) {

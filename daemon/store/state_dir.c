@@ -12,7 +12,7 @@
 #include "daemon/store/atomic.h"
 #include "daemon/store/sweep.h"
 
-/* Of the files that the daemon makes in tmp/. Versions before 0.1 made graphs and neighbours there, too. */
+/* Prefixes of the daemon's files in tmp/. Versions before 0.1 made graphs and neighbours there, too. */
 static const char *const temporary[] = {"upload", "graph", "neighbours", NULL};
 
 static int format_default(char **out)
@@ -49,7 +49,7 @@ static int make_path(char *path, struct sl_error *err)
 	}
 }
 
-/* On a read-only disk what is missing is empty. */
+/* Makes a folder in the state folder. On a read-only disk a missing folder is no error; it counts as empty. */
 static int make_below(const char *dir, const char *name, struct sl_error *err)
 {
 	char *path;
@@ -62,7 +62,7 @@ static int make_below(const char *dir, const char *name, struct sl_error *err)
 	return rc;
 }
 
-/* The folder itself is locked, so that nothing in it can be removed to let a second daemon in. */
+/* Locks the folder itself instead of a file in it, which could be removed and would then admit a second daemon. */
 static int lock(const char *dir, int *out, struct sl_error *err)
 {
 	int rc = 0, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +117,7 @@ int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_f
 	for (size_t i = 0; !rc && i < sizeof folders / sizeof *folders; i++)
 		rc = make_below(real, folders[i], err);
 	if (!rc)
-		rc = sl_atomic_sync_folder(real, err);  /* else a power cut takes a new folder away, with all that is in it */
+		rc = sl_atomic_sync_folder(real, err);  /* else a power cut could remove a new folder with its content */
 	if (rc) {
 		if (*lock_fd >= 0)
 			close(*lock_fd);

@@ -17,7 +17,7 @@
 enum { ID = SL_ULID_BYTES - 1 };
 enum name { FOREIGN, WHOLE, TEMPORARY, GONE };
 
-/* The 26 characters at name, if they are an id. */
+/* Copies the 26 characters at name to id if they are an id; else returns false. */
 static bool take_id(const char *name, char id[SL_ULID_BYTES])
 {
 	if (strnlen(name, ID) < ID)
@@ -69,7 +69,8 @@ static void remove_file(DIR *dir, const char *folder, const char *name)
 		sl_log_warning("store", "%s/%s is left over: %s", folder, name, strerror(errno));
 }
 
-/* Never replaces a file. Some file systems cannot promise that; nobody else makes files in lost+found/. */
+/* Renames a file without replacing another. Where the file system cannot do this at once, it tests first, which is safe
+ * since no other program makes files in lost+found/. */
 static int move(DIR *dir, const char *name, int at, const char *to)
 {
 	int rc = renameat2(dirfd(dir), name, at, to, RENAME_NOREPLACE);
@@ -82,7 +83,7 @@ static int move(DIR *dir, const char *name, int at, const char *to)
 	return renameat(dirfd(dir), name, at, to);
 }
 
-/* A name that is taken gets a number. */
+/* Moves a file to lost+found/. If the name is taken, a number is added. */
 static bool move_to_lost(DIR *dir, const char *state_dir, const char *folder, const char *name)
 {
 	char *lost, to[300];

@@ -15,7 +15,7 @@ struct use {
 	struct sl_link link;       /* in its bucket */
 	char id[SL_ULID_BYTES];
 	uint64_t used_ms;
-	uint64_t recorded_ms;      /* what the record has; 0: there is none */
+	uint64_t recorded_ms;      /* time in the record; 0: no record */
 };
 
 struct sl_uses {
@@ -129,7 +129,7 @@ void sl_uses_save(struct sl_uses *u, bool all)
 {
 	for (int i = 0; u && i < BUCKETS; i++)
 		SL_LIST_EACH(struct use, use, &u->bucket[i], link) {
-			/* a new thing has the time of its making in its id */
+			/* the id contains the time when the thing was made */
 			uint64_t known = use->recorded_ms ? use->recorded_ms : (uint64_t)sl_ulid_time_ms(use->id);
 			if (use->used_ms > known && (all || use->used_ms - known > SL_USES_EVERY_MS))
 				save(u, use);
