@@ -1,5 +1,5 @@
-/* The audit log. Each line is appended by one write, so that it is complete or absent; no line is ever changed or
- * removed. The pool writes them to the disk, those of several requests by one fsync(). */
+/* The audit log. Each line is appended by one write(), so that it is complete or absent; no line is ever changed or
+ * removed. A pool thread calls fsync(), once for the lines of several requests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 	json_decref(o);
 	size_t length = line ? strlen(line) : 0;
 	if (line)
-		line[length] = '\n';  /* in place of the zero */
+		line[length] = '\n';  /* overwrites the terminating 0 */
 	bool written = line && u->audit_fd >= 0 && write(u->audit_fd, line, length + 1) == (ssize_t)length + 1;
 	if (!written && !u->audit_failed)
 		sl_log_warning("users", "the audit log cannot be written: %s", strerror(errno));
@@ -102,7 +102,7 @@ static char *read_tail(const char *path)
 		off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;
 		ssize_t n = pread(fd, text, TAIL_BYTES, from);
 		text[n < 0 ? 0 : n] = '\0';
-		char *line = from ? strchr(text, '\n') : NULL;  /* the first one is not whole */
+		char *line = from ? strchr(text, '\n') : NULL;  /* the first line is incomplete */
 		if (line)
 			memmove(text, line + 1, strlen(line + 1) + 1);
 	}

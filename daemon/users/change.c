@@ -8,7 +8,7 @@
 #include "daemon/util/time_text.h"
 
 #define MOST_USERS 10000
-#define PROXY_MS (12 * 3600 * (int64_t)1000)  /* that streams stay open without asking the proxy again */
+#define PROXY_MS (12 * 3600 * (int64_t)1000)  /* time that streams stay open without a new login by the proxy */
 
 static int read_role(const json_t *body, enum sl_role *role, struct sl_error *err)
 {
@@ -76,7 +76,7 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 	return add(u, name, role, done, arg, err);
 }
 
-/* Its default one. */
+/* Reads the user's default project. */
 static int read_project(const struct sl_users *u, struct sl__user *user, const json_t *body, struct sl_error *err)
 {
 	const json_t *value = json_object_get(body, "project");
@@ -131,7 +131,7 @@ int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, vo
 	int rc = document ? sl__record(u, SL_DB_USERS, user->id, document, NULL, done, arg) : SL_NOMEM;
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
-	sl__user_destroy(user);  /* its tokens end at once */
+	sl__user_destroy(user);  /* its tokens become invalid at once */
 	return 0;
 }
 

@@ -10,8 +10,8 @@
 #define HOUR_MS 3600000
 #define SAVE_EVERY_MS 5000
 #define QUEUE_RETRY_S 10
-#define RETRY_MOST_S 86400  /* with a limit of less than one request a day */
-#define MOST 1e15        /* what a limit may be; a double holds such numbers exactly */
+#define RETRY_MOST_S 86400  /* the longest Retry-After, for limits below one request a day */
+#define MOST 1e15        /* the greatest limit; a double represents such integers exactly */
 
 const char *const sl_limit_names[] = {"device_seconds", "device_bytes", "disk_bytes", "queued_jobs", "running_jobs",
 				      "upload_bytes", "requests_per_second", "streams", NULL};
@@ -163,7 +163,7 @@ void sl_users_charge(struct sl_users *u, const char *account, double seconds)
 		return;
 	for (int64_t hour = a->hour > now - SL__HOURS ? a->hour + 1 : now - SL__HOURS + 1; hour <= now; hour++)
 		a->used_s[hour % SL__HOURS] = 0;
-	a->hour = now > a->hour ? now : a->hour;  /* a clock that was set back adds to the newest hour */
+	a->hour = now > a->hour ? now : a->hour;  /* if the clock was set back, the newest hour is charged */
 	a->used_s[a->hour % SL__HOURS] += seconds;
 	a->unsaved = true;
 }
@@ -174,7 +174,7 @@ double sl_users_device_seconds(const struct sl_users *u, const char *account)
 	return a ? used_of(a) : 0;
 }
 
-/* The oldest hours are forgotten first. */
+/* Returns the seconds until enough of the oldest hours have left the window of 24 hours. */
 static int seconds_until_below(const struct sl__account *a, double most)
 {
 	int64_t now = hour_now();
@@ -228,7 +228,7 @@ int sl__usage_load(void *arg, const char *id, json_t *document)
 	struct sl__account *a = sl__account_of(arg, id);
 	const json_t *hours = json_object_get(document, "seconds");
 	if (!a)
-		return 0;  /* of one that is gone */
+		return 0;  /* the user or project was removed */
 	a->hour = json_integer_value(json_object_get(document, "hour"));
 	for (size_t i = 0; i < SL__HOURS; i++) {
 		double seconds = json_number_value(json_array_get(hours, i));

@@ -10,15 +10,15 @@
 #include "daemon/util/json.h"
 #include "daemon/util/time_text.h"
 
-#define MOST_LINKS 100       /* of one thing */
+#define MOST_LINKS 100       /* most links of one thing */
 #define SECONDS_INITIAL (7 * 86400)
 #define SECONDS_MOST (3660 * (int64_t)86400)
 
 struct sl__public_link {
 	struct sl_link link;            /* in its bucket */
 	char id[SL_ULID_BYTES], thing[SL_ULID_BYTES];
-	char user[SL_ULID_BYTES];       /* who made it; "": an administrator by token_file */
-	char *name;                     /* for people, or NULL */
+	char user[SL_ULID_BYTES];       /* id of its maker; "": an administrator by token_file */
+	char *name;                     /* shown to users, or NULL */
 	int64_t expires_ms;             /* since 1970 */
 	unsigned char hash[SL__TOKEN_HASH];
 };
@@ -28,7 +28,7 @@ static struct sl_list *bucket(const struct sl_users *u, const char *id)
 	return (struct sl_list *)&u->links[sl_list_hash(id, SL_ULID_BYTES - 1) % SL__LINK_BUCKETS];
 }
 
-/* id: 26 characters, whatever follows them. */
+/* id: 26 characters; further ones are ignored. */
 static struct sl__public_link *find(const struct sl_users *u, const char *id)
 {
 	return SL_LIST_FIND(struct sl__public_link, l, bucket(u, id), link, !memcmp(l->id, id, SL_ULID_BYTES - 1));
@@ -55,7 +55,7 @@ void sl__links_destroy(struct sl_users *u)
 			destroy(l);
 }
 
-/* Not expired, and its maker may still change the thing. */
+/* Returns true if the link has not expired and its maker may still change the thing. */
 static bool good(const struct sl_users *u, const struct sl__public_link *l)
 {
 	const struct sl__user *maker = l->user[0] ? sl__user_by_id(u, l->user) : NULL;
@@ -159,7 +159,7 @@ void sl__links_forget(struct sl_users *u, const char *thing)
 	sl__links_sweep(u, is_another, (void *)thing);
 }
 
-/* ---- what clients ask for ------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 json_t *sl_users_links_json(const struct sl_users *u, const char *thing)
 {
@@ -180,7 +180,7 @@ bool sl_users_has_link(const struct sl_users *u, const char *thing)
 	return false;
 }
 
-/* Those that have expired make room. */
+/* Removes all expired links, and counts the remaining ones of the thing. */
 static int count_links(struct sl_users *u, const char *thing)
 {
 	int count = 0;

@@ -71,7 +71,7 @@ int sl_project_of(const struct sl_users *u, const struct sl_principal *who, cons
 static json_t *names_of(const struct sl_users *u, const struct sl__ids *members)
 {
 	json_t *names = json_array();
-	SL_LIST_EACH(const struct sl__user, user, &u->all, link)  /* by name */
+	SL_LIST_EACH(const struct sl__user, user, &u->all, link)  /* in order of names */
 		if (sl__ids_find(members, user->id) >= 0)
 			json_array_append_new(names, json_string(user->name));
 	return names;
@@ -90,7 +90,7 @@ static json_t *document_of(const struct sl__project *p)
 			 sl__ids_json(&p->members), "limits", sl__limits_json(&p->account));
 }
 
-/* before (taken): what document_of() was; NULL: it is new. */
+/* before: document_of() before the change, taken over; NULL: the project is new. */
 static int put(struct sl_users *u, const struct sl__project *p, json_t *before, sl_db_done_fn done, void *arg)
 {
 	json_t *o = document_of(p);
@@ -153,13 +153,13 @@ int sl__project_load(void *arg, const char *id, json_t *document)
 		return SL_NOMEM;
 	snprintf(p->id, sizeof p->id, "%s", id);
 	p->share = share >= SHARE_LEAST && share <= SHARE_MOST ? share : 1;
-	sl__limits_read(&p->account, json_object_get(document, "limits"), NULL);  /* of another version: passed over */
+	sl__limits_read(&p->account, json_object_get(document, "limits"), NULL);  /* ignores unknown limits */
 	int rc = sl__ids_load(&p->members, json_object_get(document, "members"));
 	insert(arg, p);
 	return rc;
 }
 
-/* ---- what is asked for -------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------------- */
 
 static bool may_see(const struct sl_users *u, const struct sl_principal *who, const struct sl__project *p)
 {
@@ -305,7 +305,7 @@ int sl_project_remove(struct sl_users *u, const char *name, sl_db_done_fn done, 
 	int rc = before ? sl__record(u, SL_DB_PROJECTS, p->id, before, NULL, done, arg) : SL_NOMEM;
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
-	destroy(p);  /* what was shared with it is read by its members no more */
+	destroy(p);  /* its members can no longer read what was shared with it */
 	return 0;
 }
 
@@ -335,7 +335,7 @@ int sl_project_member(struct sl_users *u, const char *name, const char *user_nam
 	return sl_error_set(err, rc, "the change cannot be recorded");
 }
 
-/* The user is gone, and so is the id. */
+/* Removes the id of a removed user from all projects. */
 void sl__projects_forget_user(struct sl_users *u, const char *user)
 {
 	SL_LIST_EACH(struct sl__project, p, &u->projects, link) {

@@ -1,8 +1,8 @@
-/* Changes of users, projects, rights and links hold at once, and are undone if they cannot be recorded.
+/* Changes of users, projects, rights and links take effect at once, and are undone if they cannot be recorded.
  *
- * Each change that is not on the disk yet has the record of before it. When one fails, all others of the list fail,
- * too, since the data base fails what waits together with the batch that failed. So all are undone at the first
- * failure, the newest first. */
+ * Each change that is not on the disk yet keeps the record before it. If one change fails, all others of the list fail,
+ * too, since the data base fails all waiting writes together with the failed batch. So the first failure undoes all
+ * changes, the newest first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +13,15 @@ struct change {
 	struct sl_users *u;
 	enum sl_db_table table;
 	char id[SL_ULID_BYTES];
-	json_t *before;                 /* NULL: there was no record. Owned */
+	json_t *before;                 /* the record before the change, owned; NULL: there was none */
 	bool removed, undone;
-	struct sl__account account;     /* of what is removed */
+	struct sl__account account;     /* account of the removed user or project */
 	sl_db_done_fn done;             /* or NULL */
 	void *arg;
 };
 
 static const struct {
-	void (*drop)(struct sl_users *u, const char *id);  /* if it is there */
+	void (*drop)(struct sl_users *u, const char *id);  /* does nothing if it does not exist */
 	int (*load)(void *u, const char *id, json_t *document);
 } records[SL_DB_TABLES] = {
 	[SL_DB_USERS] = {sl__user_drop, sl__user_load},
@@ -43,7 +43,7 @@ static void undo(struct change *c)
 		sl__account_take_usage(again, &used);
 }
 
-/* What goes with it. */
+/* Removes what belongs to a removed user or project. */
 static void end_removal(struct change *c)
 {
 	if (c->table == SL_DB_USERS)

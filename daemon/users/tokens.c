@@ -1,4 +1,5 @@
-/* Tokens of users. A token is "spt_", its id, "_" and 43 random characters; the id finds it, the hash proves it. */
+/* Tokens of users. A token is "spt_", its id, "_" and 43 random characters. It is found by its id, and
+ * compared by a keyed hash of the whole token. */
 #include "daemon/users/users_internal.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static json_t *time_json(int64_t ms)
 	return ms ? json_integer(ms / 1000) : json_null();
 }
 
-/* As kept, with the hash; or as told. */
+/* kept: for the record, with the hash; else for answers. */
 json_t *sl__token_json(const struct sl__token *t, bool kept)
 {
 	char hash[2 * SL__TOKEN_HASH + 1];
@@ -58,7 +59,7 @@ int sl__token_load(struct sl__user *user, const json_t *o)
 	return name && !(t->name = strdup(name)) ? SL_NOMEM : 0;
 }
 
-/* ---- who is it? ------------------------------------------------------------------------- */
+/* ---- authentication --------------------------------------------------------------------- */
 
 void sl__token_hash(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH])
 {

@@ -105,7 +105,7 @@ int sl__user_load(void *arg, const char *id, json_t *document)
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
 	sl__account_init(&user->account, user, NULL);
-	sl__limits_read(&user->account, json_object_get(document, "limits"), NULL);  /* of another version: passed over */
+	sl__limits_read(&user->account, json_object_get(document, "limits"), NULL);  /* ignores unknown limits */
 	snprintf(user->project, sizeof user->project, "%s", project && sl_ulid_valid(project) ? project : "");
 	json_array_foreach(json_object_get(document, "tokens"), i, token)
 		if (!rc)
@@ -117,7 +117,7 @@ int sl__user_load(void *arg, const char *id, json_t *document)
 	return rc;
 }
 
-/* As told: with the names of projects. */
+/* Returns the answer to requests, with the names of projects. */
 static json_t *told_json(const struct sl_users *u, const struct sl__user *user)
 {
 	json_t *o = user_json(user, false);
@@ -125,7 +125,7 @@ static json_t *told_json(const struct sl_users *u, const struct sl__user *user)
 	return o;
 }
 
-/* Made at the first start. */
+/* Reads users.key; makes it at the first start. */
 static int read_key(struct sl_users *u, const char *state_dir, struct sl_error *err)
 {
 	char path[4200];
