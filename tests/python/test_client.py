@@ -64,6 +64,12 @@ def test_sweep(client, points):
         client.sweep(jobs[0].graph, {"dims": [2, 9]})
 
 
+def test_a_field_within_another_is_named_once(client, points):
+    with pytest.raises(spaceland.BadInput) as caught:
+        client.kmeans(points[0], 0)
+    assert caught.value.pointer == "/params/clusters" and str(caught.value).startswith("clusters must be "), caught.value
+
+
 def test_kmeans(client, points):
     """Of a table, of a graph that is there, and of a layout that is not done yet."""
     x, group = points

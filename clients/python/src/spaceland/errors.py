@@ -52,7 +52,7 @@ class ProblemError(SpacelandError):
         file = (self.file or "").removeprefix("upload").removeprefix(": ")  # arrays are called upload, and have no name
         if file:
             place = f"{file}:{self.line}: " if self.line else f"{file}: "
-        elif self.pointer and self.pointer[1:] not in self.detail:
+        elif self.pointer and self.pointer.rsplit("/", 1)[-1] not in self.detail:
             place = f"{self.pointer}: "
         elif self.parameter and self.parameter not in self.detail:
             place = f"{self.parameter}: "
