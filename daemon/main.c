@@ -49,7 +49,7 @@
 #define POOL "12"
 #define HEAPS 4  /* of malloc(), for all threads */
 
-/* The steps of the way out. */
+/* The steps of closing. */
 enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
 	    CLOSED };
 
@@ -77,7 +77,7 @@ static bool on_command_line(const struct sl_options *o, const char *option)
 	return false;
 }
 
-/* With the file, or the option of the command line, that the value came from, or may come from. */
+/* Adds to an error the file or the option of the command line from which the value came. */
 static char *error_text(const struct sl_options *o, const struct sl_error *err, char *text, size_t bytes)
 {
 	const char *option = err->pointer[0] == '/' ? err->pointer + 1 : "";
@@ -125,7 +125,7 @@ static void close_handles(struct program *p)
 	uv_close((uv_handle_t *)&p->watchdog, NULL);
 }
 
-/* The part of the present step is closed, or was never there. */
+/* Called when the part of the current step is closed, or was never open. */
 static void step_is_done(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
@@ -151,7 +151,7 @@ static void step_is_done(struct program *p)
 
 static void on_closed(void *arg);
 
-/* Begins the present step. false: its part is not there. */
+/* Begins the current step. false: its part is not open. */
 static bool close_part(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
@@ -203,7 +203,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 	stop(p);
 }
 
-/* Connections that come now wait in the socket's queue. */
+/* New connections wait in the socket's queue until the new process serves them. */
 static void restart(struct sl_daemon *d)
 {
 	struct program *p = (struct program *)((char *)d - offsetof(struct program, d));

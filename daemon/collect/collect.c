@@ -26,13 +26,13 @@
 #define EVERY_MS 30000
 #define TARGET 0.9
 
-/* The files of one thing. */
+/* The bytes of the files of one graph or job. */
 struct sizes {
 	char id[SL_ULID_BYTES];
 	uint64_t bytes;
 };
 
-/* A walk through the folder, and what follows from it. */
+/* A measurement of the folder, and the removals after it. */
 struct walk {
 	struct sl_collect *c;
 	struct sl_pool_place work;
@@ -40,7 +40,7 @@ struct walk {
 	size_t count, room;
 	uint64_t total;
 	bool failed;              /* out of memory */
-	struct sl_request *r;     /* who has asked, or NULL */
+	struct sl_request *r;     /* the request, or NULL */
 	bool asked, dry_run;
 	double most;              /* bytes that may be left */
 };
@@ -90,7 +90,7 @@ static void add_file(struct walk *w, const char *name, uint64_t bytes)
 	memcpy(w->size[w->count++].id, id, sizeof id);
 }
 
-/* deep: folders in it, too. Files that go away meanwhile are passed over. */
+/* Adds up the files of a folder. deep: including its folders. Files that disappear meanwhile are ignored. */
 static void walk_folder(struct walk *w, int at, const char *folder, bool deep)
 {
 	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -219,7 +219,8 @@ static json_t *item(const struct candidate *x)
 			 sl_time_text(x->used_ms, used));
 }
 
-/* The oldest uses first, until so much is left. New reference. */
+/* Removes graphs and results, the least recently used first, until few enough bytes are left; a dry run only lists
+ * them. Returns a new reference to the reply. */
 static json_t *collect(struct walk *w)
 {
 	struct sl_collect *c = w->c;

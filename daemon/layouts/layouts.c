@@ -19,7 +19,7 @@
 #include "daemon/util/pool.h"
 #include "daemon/util/time_text.h"
 
-#define LOOK_MS 5000  /* how often ends are looked for */
+#define LOOK_MS 5000  /* time between two searches for expired layouts */
 
 static const char *const kinds[] = {"npy", NULL};
 
@@ -94,7 +94,7 @@ static void removal_work(void *arg)
 	m->code = sl_atomic_remove(m->path, &m->err);
 }
 
-/* A file that cannot be removed now is there again; the sweep of those whose time is over tries it again. */
+/* If the file cannot be removed, the layout is restored; the next search for expired layouts tries again. */
 static void removal_done(void *arg)
 {
 	struct removal *m = arg;
@@ -222,7 +222,7 @@ json_t *sl_layouts_list(struct sl_layouts *s)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* The record in the seal; false: it is none of ours, or damaged. */
+/* Reads the record in the seal; false: the file is damaged, or the record is not that of a layout. */
 static bool read_record(const char *path, struct sl_layout_record *record)
 {
 	struct sl_seal seal;
@@ -266,7 +266,7 @@ static int by_age(const void *a, const void *b)
 	return strcmp((*(struct sl__layout *const *)a)->record.id, (*(struct sl__layout *const *)b)->record.id);
 }
 
-/* A folder has no order. */
+/* Sorts layouts by age, since a folder has no order. */
 static void sort(struct sl_list *list)
 {
 	size_t count = 0;

@@ -16,7 +16,7 @@
 #include "daemon/users/limits.h"
 #include "daemon/util/pool.h"
 
-#define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* reading ends by itself; this is a last resort */
+#define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* reading ends by itself; this is only a last limit */
 
 struct sl__layout_upload {
 	struct sl_link link;          /* in sl_layouts.uploads */
@@ -129,7 +129,7 @@ static void read_done(void *arg)
 
 /* ---- the line ----------------------------------------------------------------------------- */
 
-/* Starts the first one, unless it is under way. */
+/* Starts the first upload of the line, unless it runs. */
 static void next(struct sl_layouts *s)
 {
 	struct sl__layout_upload *u = SL_LIST_FIRST(struct sl__layout_upload, &s->uploads, link);
@@ -144,7 +144,7 @@ static void next(struct sl_layouts *s)
 	sl_pool_run_in(&u->work, s->d->loop, read_work, read_done, u);
 }
 
-/* One that waits takes its file along. */
+/* The client is gone. If its upload still waits, its file is removed. */
 static void gone(void *arg)
 {
 	struct sl__layout_upload *u = arg;

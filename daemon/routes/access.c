@@ -13,7 +13,7 @@ static json_t *tell(void *users, const char *id)
 	return sl_users_access_json(users, id);
 }
 
-/* An id that nothing has, or had: rights for what there is to come would be a trap. */
+/* Returns true if something has the id. Otherwise rights could be set for a thing that is made later. */
 static bool exists(struct sl_request *r, const char *id)
 {
 	struct sl_daemon *d = sl_request_daemon(r);

@@ -1,4 +1,4 @@
-/* GET /v1/devices, GET and DELETE /v1/plans: the threads of all devices that are open are asked. */
+/* GET /v1/devices, GET and DELETE /v1/plans. The threads of all open devices answer. */
 #include "daemon/config/daemon.h"
 #include "daemon/engines/engines.h"
 #include "daemon/routes/routes.h"

@@ -36,7 +36,7 @@ void sl_route_graph_load(struct sl_request *r)
 	w->r = r;
 	w->graphs = sl_request_daemon(r)->graphs;
 	memcpy(w->id, g->id, sizeof w->id);
-	/* what a job needs first: the neighbours of points, if they have been found */
+	/* the part that a job needs first: for points their neighbours, if they have been found */
 	enum sl_content_part part = g->k ? SL_PART_NEIGHBOURS : SL_PART_DATA;
 	if (sl_graphs_acquire(w->graphs, w->id, part, done, w, &err)) {
 		sl_reply_error(r, &err);

@@ -3,7 +3,7 @@
 #include "daemon/graphs/nodes.h"
 #include "daemon/routes/routes.h"
 
-#define FOUND 20          /* nodes that a search gives unless asked otherwise */
+#define FOUND 20          /* default number of nodes that a search returns */
 #define FOUND_MAX 1000
 #define PAIRS_MAX 100000
 

@@ -58,7 +58,7 @@ static void write_one(struct listing *l, const char *id)
 	json_decref(record);
 }
 
-/* True: all is written, or nobody wants it any more. */
+/* Returns true if all is written or the client is gone. */
 static bool step(void *arg)
 {
 	struct listing *l = arg;

@@ -17,7 +17,7 @@ struct ui_file {
 
 #include "ui_files.h"  /* ui_files[] */
 
-/* Scripts, styles and requests of this server only; pictures and downloads that the page makes itself (blob:,
+/* Allows scripts, styles and requests of this server only, and pictures and downloads that the page makes (blob:,
  * data:). */
 #define POLICY \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " \
@@ -31,7 +31,7 @@ static const struct ui_file *find(const char *path)
 	return NULL;
 }
 
-/* Does Accept-Encoding allow gzip? Absent: no. "gzip;q=0": no. */
+/* Returns true if Accept-Encoding allows gzip; false if it is absent or has "gzip;q=0". */
 static bool takes_gzip(const char *accept)
 {
 	for (const char *at = accept; at && *at;) {
