@@ -18,10 +18,6 @@
 #define CANDIDATE 0.48
 static const double point[4] = {0, 0, 80, 140};
 #define CELL 1.0
-/* Narrower layouts in 2-D stay on grids. With pairs from the end of early exaggeration on, pubmed ended at a KL
- * divergence of 2.655 and a recall of 0.37 after 1,000 iterations, instead of 2.602 and 0.47; with exact sums it does
- * so, too. Leaves of one hub begin upon one another there; perhaps the rounding of a grid parts them sooner. */
-#define FLAT_LEAST 300
 /* Edge of a cube that holds as many points as a point has candidates, in cut-offs. */
 static const double cube[4] = {0, 0, 2.4, 2.6};
 
@@ -150,7 +146,7 @@ bool sl__cutoff_choose(struct sl_cutoff *s, const float *y, const float low[3], 
 	static const double node[4] = SL_CPU_NODE, grid_point[4] = SL_CPU_POINT;
 	static const int layers[4] = SL_CUTOFF_LAYERS;
 	double pairs[LEVELS_MOST];
-	if (s->dims == 2 && extent < FLAT_LEAST)
+	if (s->dims == 2 && extent <= SL_GRID_FLAT_LEAST)
 		return false;
 	int dims = s->dims, levels = take_census(s, y, low, extent, pairs), finest = census_edge(s->n, dims);
 	bool found = false;

@@ -206,9 +206,6 @@ static bool is_inside(const struct sl_device_embedding *e)
 #define CROWDED 2.5        /* if the candidates grow by this factor, grids are chosen again */
 #define RIGHT_FORCES 16    /* how much more than grids too coarse for the accuracy pairs may cost */
 
-/* Up to this extent 2-D layouts have no pairs, for the reason that core/cpu/cutoff.c gives. */
-#define FLAT_LEAST 300
-
 /* The cost of a convolution (charges, transforms, kernel), by the size of the spectrum. */
 static double transform_ns(int dims, double side, double length)
 {
@@ -348,7 +345,7 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
 			   (e->settings.repulsion == SL_REPULSION_AUTO && sl__may_be_exact(e->n, &e->settings) &&
 			    exact_is_cheaper(e));
-		bool wide = e->settings.dims == 3 || (double)extent > FLAT_LEAST;
+		bool wide = e->settings.dims == 3 || (double)extent > SL_GRID_FLAT_LEAST;
 		if (wide && sl__may_be_smooth(e->n, &e->settings) && (e->exact || e->levels > 1))
 			code = choose_smooth(e, (double)extent, before, err);
 		if (code)

@@ -262,9 +262,10 @@ def test_killed_and_resumed(fresh, integrator):
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     graph = api.upload(graphs.mtx(graphs.clusters(6000, k=8, seed=3)[0]))["id"]
-    params = {"model": "fitzhugh_nagumo", "laplacian": "random_walk", "integrator": integrator, "duration": 60, "snapshots": 4,
+    params = {"model": "fitzhugh_nagumo", "laplacian": "random_walk", "integrator": integrator, "snapshots": 4,
               "start_nodes": [1, 2000], "start_hops": 2, "stimulus_nodes": [50], "stimulus_start": 20, "stimulus_duration": 5.5}
-    params.update({"tolerance": 1e-8} if integrator == "dormand_prince" else {"step": 0.03})
+    # long enough for several checkpoints before each kill
+    params.update({"tolerance": 1e-8, "duration": 900} if integrator == "dormand_prince" else {"step": 0.03, "duration": 180})
     whole = api.run(graph, method="signal", params=params, seconds=120)
     assert whole["state"] == "done"
     job = api.submit(graph, method="signal", params=params)["id"]
