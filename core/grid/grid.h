@@ -154,10 +154,10 @@ struct sl_grid_cutoff {
 };
 void sl_grid_cutoff(struct sl_grid_cutoff *out, const struct sl_grid *g);
 
-/* 2-D layouts of at most this extent have no smooth grids. With pairs from the end of early exaggeration on, the layout
- * of pubmed ended after 1,000 iterations at a KL divergence of 2.655 and a recall of 0.37, instead of 2.602 and 0.47; so
- * it did with exact sums. The cause is not known. The leaves of a hub lie upon one another at that time, and the rounding
- * of a grid may separate them sooner. */
+/* 2-D layouts of at most this extent have no smooth grids. With pairs from the end of early exaggeration on, pubmed
+ * ended after 1,000 iterations at a KL divergence of 2.655 and a recall of 0.37, instead of 2.602 and 0.47. With
+ * exact sums it did so, too. The cause is not known: the leaves of a hub lie upon one another at that time, and the
+ * rounding of a grid may separate them sooner. */
 #define SL_GRID_FLAT_LEAST 300
 
 /* Makes a SMOOTH grid of that side for layouts of that extent: its spacing, rounded up to a power of 2^(1/8), and the
