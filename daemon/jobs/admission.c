@@ -121,12 +121,12 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 	while ((d = sl_server_engine_room(e, small)) && (small || !held_back(j, e))) {
 		struct sl_waiting *chosen = NULL, *w;
 		sl__limits_hold(j, &e->line[small]);
-		if (!sl_backlog_next(&e->line[small]))
+		if (!(w = sl_backlog_next(&e->line[small])))
 			return;
-		if (!small && sl__share_next(j, e, &chosen)) {
+		if ((!small || sl__share_is_full(sl__job_of_waiting(w))) && sl__share_next(j, e, small, &chosen)) {
 			if (!chosen)
 				return;  /* the users or projects of all waiting jobs have all places that they may have */
-			sl_backlog_first(&e->line[0], chosen);
+			sl_backlog_first(&e->line[small], chosen);
 		}
 		w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
 		if (!w && !small && !e->short_ms && d->active[0] == 0)
@@ -237,9 +237,10 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 		snprintf(text, room, "No device of engine %s is open now.", e->name);
 		return "device";
 	}
-	const char *full = small ? NULL : sl__share_is_full(job);
+	const char *full = sl__share_is_full(job);
 	if (places < open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) && full) {
-		snprintf(text, room, "Its %s has all the places that one %s may have for large jobs.", full, full);
+		snprintf(text, room, "Its %s has all the places that one %s may have for %s jobs.", full, full,
+			 small ? "small" : "large");
 		return "place";
 	}
 	if (places >= open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE)) {

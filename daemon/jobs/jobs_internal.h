@@ -380,7 +380,7 @@ uint64_t sl__wall_ms(void);
 /* ---- shares.c: the shares of projects and users ------------------------------------------------ */
 
 void sl__share_place(struct sl_job *job, int by);           /* 1: the job takes a place; -1: it gives it back */
-/* "user" or "project" if that one of the job's has all the places for large jobs that it may have; else NULL. */
+/* "user" or "project" if that one of the job's has all the places for jobs of this size that it may have; else NULL. */
 const char *sl__share_is_full(const struct sl_job *job);
 void sl__share_charge(struct sl_job *job, double seconds);  /* seconds: of device time */
 /* sl__shares_weigh() computes the parts of an engine's time that are due to the jobs on its devices for which counts()
@@ -390,9 +390,9 @@ double sl__share_weight(const struct sl_job *job);
 /* Counts the jobs of a user or project that have a place, and their device memory. */
 void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64_t *device_bytes);
 void sl__shares_destroy(struct sl_jobs *j);
-/* Chooses the next large job. False: there are no users, and the line's order decides. *next NULL: none may start
- * now. */
-bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next);
+/* Chooses the next large or small job. False: there are no users, and the line's order decides. *next NULL: none may
+ * start now. */
+bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, int small, struct sl_waiting **next);
 
 /* ---- queue/limits.c: limits of users and projects ---------------------------------------------- */
 

@@ -3,17 +3,17 @@
  * comes from the project that has used the least in relation to its share, and in it from the user who has used the
  * least; but those come first who have fewer than two places, since the time of a device goes only to jobs with a
  * place. Used time counts half after share_half_life_s. Priorities count among the jobs of one user in one project.
- * Jobs without a project count as one project with a share of 1. A user has at most SHARE_MOST of a device's places for
- * large jobs, and so has a project, so that the next one finds a free place. If the server needs no tokens, all jobs
- * are of one user, and this file changes nothing. If an engine has several devices, each device gets the time that a
- * user has used on the others, so shares hold over all of them. Loop thread. */
+ * Jobs without a project count as one project with a share of 1. A user has at most three quarters of a device's
+ * places for large jobs and of those for small ones, and so has a project, so that the next one finds a free place.
+ * Small jobs start in the order of their line as long as the user of its first job may have another place. If the
+ * server needs no tokens, all jobs are of one user, and this file changes nothing. If an engine has several devices,
+ * each device gets the time that a user has used on the others, so shares hold over all of them. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
 
-#define SHARE_MOST (SL_PLACES_LARGE * 3 / 4)
 #define PLACES_WANTED 2
 #define TELL_MS 100  /* between two messages to the devices about a user */
 
@@ -26,7 +26,7 @@ struct sl_share {
 	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];
 	double used_s;            /* of device time, as of updated_ms */
 	uint64_t updated_ms;      /* loop time */
-	int places;               /* number of places that its large jobs have */
+	int places[2];            /* number of places that its jobs have: large ones, small ones */
 	int running;              /* number of places that all its jobs have */
 	uint64_t device_bytes;    /* device memory of these jobs */
 	/* of a user in one project, where an engine has several devices: used of each, and not told to the others yet */
@@ -152,7 +152,7 @@ void sl__share_place(struct sl_job *job, int by)
 		struct sl_share *s = share_of_job(job, w);
 		if (!s)
 			continue;
-		s->places += sl__job_small(job) ? 0 : by;
+		s->places[sl__job_small(job)] += by;
 		s->running += by;
 		s->device_bytes += (uint64_t)by * job->device_bytes;  /* by -1, it wraps around */
 	}
@@ -175,7 +175,8 @@ void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64
 static bool all_places(const struct sl_job *job, enum whose whose)
 {
 	const struct sl_share *s = (whose == OF_USER ? job->user : job->project)[0] ? share_of_job(job, whose) : NULL;
-	return s && s->places >= SHARE_MOST * job->engine->devices;
+	int small = sl__job_small(job), all = (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * job->engine->devices;
+	return s && s->places[small] >= all * 3 / 4;
 }
 
 const char *sl__share_is_full(const struct sl_job *job)
@@ -183,14 +184,17 @@ const char *sl__share_is_full(const struct sl_job *job)
 	return all_places(job, OF_USER) ? "user" : all_places(job, OF_PROJECT) ? "project" : NULL;
 }
 
+static bool same_owner(const struct sl_job *a, const struct sl_job *b)
+{
+	return !strcmp(a->user, b->user) && !strcmp(a->project, b->project);
+}
+
 static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w)
 {
-	const struct sl_job *job = sl__job_of_waiting(w);
 	SL_LIST_EACH(struct sl_waiting, v, &line->waiting, link) {
-		const struct sl_job *other = sl__job_of_waiting(v);
 		if (v == w)
 			return true;
-		if (!v->held && !strcmp(other->user, job->user) && !strcmp(other->project, job->project))
+		if (!v->held && same_owner(sl__job_of_waiting(v), sl__job_of_waiting(w)))
 			return false;
 	}
 	return true;
@@ -222,7 +226,7 @@ static bool goes_before(const struct rank *a, const struct rank *b)
 static double places_of(const struct sl_job *job, enum whose whose)
 {
 	const struct sl_share *s = share_of_job(job, whose);
-	return s ? fmin(s->places, PLACES_WANTED) : 0;
+	return s ? fmin(s->places[sl__job_small(job)], PLACES_WANTED) : 0;
 }
 
 static struct rank rank_of(const struct sl_job *job)
@@ -234,9 +238,10 @@ static struct rank rank_of(const struct sl_job *job)
 
 /* The line is in the order of priorities, then of arrival; of users who have used the same time, the first in line is
  * next. */
-bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next)
+bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, int small, struct sl_waiting **next)
 {
-	const struct sl_backlog *line = &e->line[0];
+	const struct sl_backlog *line = &e->line[small];
+	const struct sl_job *last = NULL;
 	struct rank least = {{INFINITY}};
 	bool several = false;
 	*next = NULL;
@@ -247,6 +252,9 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_wai
 			continue;
 		if (!several && w == sl_backlog_head(line) && !several_users(j))
 			return false;  /* users are not known: the order of the line decides */
+		if (last && same_owner(last, job))
+			continue;
+		last = job;
 		struct rank rank = rank_of(job);
 		if (goes_before(&rank, &least) && is_first_of_user(line, w) && !sl__share_is_full(job)) {
 			least = rank;

@@ -10,7 +10,7 @@ ROOT = "root-token-of-a-test-that-is-long-enough"
 class Lab:
     def __init__(self, folder):
         (folder / "tokens").write_text(ROOT + "\n")
-        self.daemon = Daemon(folder, token_file=str(folder / "tokens")).start()
+        self.daemon = Daemon(folder, token_file=str(folder / "tokens"), max_jobs=4096).start()
         root = self.api(ROOT)
         for name in ("ann", "bob", "cat"):
             root.post("/v1/users", 201, json={"name": name, "role": "user"})
@@ -57,6 +57,22 @@ def test_no_user_holds_all_places(lab):
     lab.daemon.start()  # and jobs are their users' after a restart
     wait_until(lambda: lab.bob.job(other)["state"] == "running", 60, "bob's job runs again")
     wait_until(lambda: running(lab.ann) == 24, 60, "ann has her places again")
+
+
+@pytest.mark.limit(150)
+def test_no_user_keeps_out_the_small_jobs_of_others(lab):
+    """A user whose jobs never end has at most three quarters of the places for small jobs."""
+    small = lab.ann.upload(graphs.mtx(graphs.ring(12)))["id"]
+    lab.ann.request("PUT", f"/v1/access/{small}", 200, json={"everybody": True})
+    jobs = [lab.ann.submit(small, iterations=1000000, seed=seed)["id"] for seed in range(520)]
+    wait_until(lambda: running(lab.ann) == 384, 60, "ann has her places for small jobs")
+    told = lab.ann.job(jobs[-1])["waiting"]
+    assert told["reason"] == "place" and "one user may have for small jobs" in told["detail"]
+    assert lab.bob.run(small, iterations=20, seconds=60)["state"] == "done"
+    for job in jobs[:10]:
+        lab.ann.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+    wait_until(lambda: lab.ann.job(jobs[393])["state"] == "running", 60, "others of ann follow")
+    assert running(lab.ann) == 384
 
 
 def test_the_one_who_has_had_least_is_next(lab):
