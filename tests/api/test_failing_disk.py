@@ -225,6 +225,7 @@ def test_more_neighbours_than_are_stored(disk, fresh):
     told = lambda: api.get(f"/v1/graphs/{table}").json()["neighbours"]
     wait_until(lambda: told()["state"] == "ready", 20, "neighbours are found")
     file = daemon.state / "graphs" / f"{table}.sln"
+    wait_until(file.exists, 20, "they are stored")
     before = file.stat().st_size
     with disk.fails(f"fsync {FULL} */graphs"):
         assert api.run(table, perplexity=20, iterations=5)["state"] == "done"

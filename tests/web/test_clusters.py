@@ -51,6 +51,19 @@ def test_find_clusters(page, api, daemon, layout, shot):
     assert [int(column["categories"][c]) for c in column["codes"]] == labels_of(api, job["id"]).tolist()
 
 
+def test_a_reply_after_the_end(page, api, daemon, layout):
+    """The event of a job's end arrives before the reply to the request that made the job."""
+    open_done(page, daemon, layout)
+    page.run("""const real = window.fetch;
+        window.fetch = async (url, options) => {
+            const reply = await real(url, options);
+            if (options?.method === "POST" && String(url).endsWith("/v1/jobs")) await new Promise(go => setTimeout(go, 2000));
+            return reply;
+        };""")
+    page.button("Find clusters").click()
+    page.wait(lambda: page.run(f"return {SESSION}.by.value").startswith("job:"), 20, "the clusters are the colours")
+
+
 def test_clusters_of_the_data(page, api, daemon, layout):
     """While the layout is under way, too: the search waits for it, or takes the data."""
     open_done(page, daemon, layout)

@@ -18,7 +18,11 @@ export const ready = new Signal(false);
 export const newest = <T extends { id: string }>(map: Map<string, T>): T[] =>
 	[...map.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
 
+/** The reply to a request may come after the event of the job's end; a job that has ended does not run again. */
 export function put(job: Job): void {
+	const known = jobs.value.get(job.id);
+	if (known && ended(known) && !ended(job))
+		return;
 	jobs.value.set(job.id, job);
 	jobs.notify();
 }
