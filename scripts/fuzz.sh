@@ -1,9 +1,11 @@
 #!/bin/sh
 # fuzz.sh http [REQUESTS] -- random requests to a daemon (scripts/campaigns/fuzz_http.py)
-# fuzz.sh [SECONDS] -- run every libFuzzer target for so long; findings go to build-fuzz/findings/.
+# fuzz.sh [SECONDS] -- run every libFuzzer target for so long, two at a time
+# fuzz.sh inputs [N] -- give every target N random inputs (default 10,000,000), on all processors
 #
-# tests/fuzz/corpus/NAME/ holds the seeds of target fuzz_NAME, if there are any; what the
-# fuzzer discovers stays in build-fuzz/corpus/, so that later rounds go on from there.
+# tests/fuzz/corpus/NAME/ holds the seeds of target fuzz_NAME, if there are any. Inputs that reach new code stay in
+# build-fuzz/corpus/, so that later rounds start from them; inputs that fail are written to build-fuzz/findings/.
+# FUZZERS names a folder with built targets, for a machine without clang.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = http ]; then
@@ -12,57 +14,82 @@ if [ "${1:-}" = http ]; then
 	export SPACELAND_BUILD PYTHONDONTWRITEBYTECODE=1
 	exec "${PYTHON:-/usr/bin/python3}" scripts/campaigns/fuzz_http.py "$@"
 fi
-seconds=${1:-60}
 ROOT=$PWD
-command -v clang >/dev/null || { echo "fuzz: clang is not installed: ./dev setup test" >&2; exit 1; }
+# Short stacks and a small quarantine save much time. To see all of a report, repeat its input with `ASAN_OPTIONS= `.
+ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=4:malloc_context_size=1}
+export ASAN_OPTIONS
 
-if [ ! -f build-fuzz/build.ninja ]; then
-	CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true -Dgpu=disabled -Dwerror=false -Dbuildtype=debugoptimized \
-		-Db_lundef=false
+if [ -z "${FUZZERS:-}" ]; then
+	command -v clang >/dev/null || { echo "fuzz: clang is not installed: ./dev setup test" >&2; exit 1; }
+	if [ ! -f build-fuzz/build.ninja ]; then
+		CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true -Dgpu=disabled -Dwerror=false \
+			-Dbuildtype=debugoptimized -Db_lundef=false
+	fi
+	# only the targets: the rest of the tree need not be built by clang
+	targets=$(ninja -C build-fuzz -t targets all | sed -n 's|^\(tests/fuzz/fuzz_[a-z_0-9]*\): .*|\1|p')
+	[ -n "$targets" ] || { echo "fuzz: no targets are defined" >&2; exit 1; }
+	# shellcheck disable=SC2086  # a list of words
+	ninja -C build-fuzz $targets >build-fuzz/build.log 2>&1 || { tail -n 40 build-fuzz/build.log; exit 1; }
+	FUZZERS=build-fuzz/tests/fuzz
 fi
-# only the targets: the rest of the tree need not be built by clang
-targets=$(ninja -C build-fuzz -t targets all | sed -n 's|^\(tests/fuzz/fuzz_[a-z_0-9]*\): .*|\1|p')
-[ -n "$targets" ] || { echo "fuzz: no targets are defined" >&2; exit 1; }
-# shellcheck disable=SC2086  # a list of words
-ninja -C build-fuzz $targets >build-fuzz/build.log 2>&1 || { tail -n 40 build-fuzz/build.log; exit 1; }
-
 mkdir -p build-fuzz/findings
 
-# fuzz TARGET: a failure leaves TARGET.failed
+# fuzz NAME LOG LONGEST OPTION...: runs target fuzz_NAME on inputs of at most LONGEST bytes
 fuzz() {
-	target=build-fuzz/$1
-	name=${target##*/}
-	corpus=$ROOT/build-fuzz/corpus/$name
-	mkdir -p "$corpus"
-	set -- "$corpus"
-	for seeds in "$ROOT/tests/fuzz/corpus/${name#fuzz_}" "$ROOT/tests/bad/graphs" "$ROOT/tests/bad/others" \
-		"$ROOT/tests/bad/points"; do
+	name=$1 log=build-fuzz/$2.log longest=$3
+	shift 3
+	mkdir -p "build-fuzz/corpus/fuzz_$name"
+	set -- "$@" "build-fuzz/corpus/fuzz_$name"
+	for seeds in "tests/fuzz/corpus/$name" tests/bad/graphs tests/bad/others tests/bad/points; do
 		[ ! -d "$seeds" ] || set -- "$@" "$seeds"
 	done
-	printf 'fuzz: %s for %s s\n' "$name" "$seconds"
-	rm -f "build-fuzz/$name.failed"
-	if ! "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
-		-artifact_prefix="$ROOT/build-fuzz/findings/$name-" "$@" >"build-fuzz/$name.log" 2>&1; then
-		: >"build-fuzz/$name.failed"
-		grep -vE '^#|^INFO' "build-fuzz/$name.log" | tail -n 60
-		echo "fuzz: $name failed; input and log are in build-fuzz/" >&2
-	else
-		sed -n "s/^stat::number_of_executed_units/fuzz: $name ran/p" "build-fuzz/$name.log"
+	if ! "$FUZZERS/fuzz_$name" -timeout=10 -rss_limit_mb=4096 -max_len="$longest" -print_final_stats=1 \
+		-artifact_prefix="$ROOT/build-fuzz/findings/fuzz_$name-" "$@" >"$log" 2>&1; then
+		: >"build-fuzz/fuzz_$name.failed"
+		grep -vE '^#|^INFO' "$log" | tail -n 60
+		echo "fuzz: fuzz_$name failed; input and log are in build-fuzz/" >&2
 	fi
 }
 
-# two at once
-beside=
-for target in $targets; do
-	fuzz "$target" &
-	if [ -n "$beside" ]; then
-		wait "$beside" "$!"
-		beside=
-	else
-		beside=$!
-	fi
+# ran NAME: prints how many inputs the processes of fuzz_NAME have run, by their logs
+ran() {
+	cat "build-fuzz/fuzz_$1".log "build-fuzz/fuzz_$1".[0-9]*.log 2>/dev/null |
+		awk -v name="fuzz_$1" '/^stat::number_of_executed_units/ { n += $2 } END { print "fuzz: " name " ran " n + 0 }'
+}
+
+names=
+for program in "$FUZZERS"/fuzz_*; do
+	case $program in *.p) continue ;; esac
+	names="$names ${program##*/fuzz_}"
 done
-wait
-for target in $targets; do
-	[ ! -e "build-fuzz/${target##*/}.failed" ] || exit 1
+rm -f build-fuzz/fuzz_*.log build-fuzz/fuzz_*.failed
+
+if [ "${1:-}" = inputs ]; then
+	processes=$(nproc)
+	each=$(((${2:-10000000} + processes - 1) / processes))
+	for name in $names; do
+		# one process in eight takes long inputs, which are slow
+		for k in $(seq "$processes"); do
+			fuzz "$name" "fuzz_$name.$k" $((k % 8 == 1 ? 65536 : 4096)) -runs="$each" &
+		done
+		wait
+		ran "$name"
+	done
+else
+	beside=
+	for name in $names; do
+		printf 'fuzz: fuzz_%s for %s s\n' "$name" "${1:-60}"
+		fuzz "$name" "fuzz_$name" 65536 -max_total_time="${1:-60}" &
+		if [ -n "$beside" ]; then
+			wait "$beside" "$!"
+			beside=
+		else
+			beside=$!
+		fi
+	done
+	wait
+	for name in $names; do ran "$name"; done
+fi
+for name in $names; do
+	[ ! -e "build-fuzz/fuzz_$name.failed" ] || exit 1
 done

@@ -11,6 +11,7 @@
 
 #define MAX_COLUMNS 1000000
 #define MAX_ROWS 4294967280u
+#define FIRST_VALUES 16384 /* values that memory is first taken for */
 
 void sl__table_init(struct sl__table *t, const struct sl_input_options *options, struct sl_source *source,
 		    struct sl_error *err)
@@ -63,7 +64,7 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
 	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
 	if (values <= t->capacity)
 		return 0;
-	uint64_t wanted = t->capacity * 2 > 1 << 20 ? t->capacity * 2 : 1 << 20;
+	uint64_t wanted = t->capacity * 2 > FIRST_VALUES ? t->capacity * 2 : FIRST_VALUES;
 	if (expected && wanted > expected)
 		wanted = expected;
 	if (wanted < values)
