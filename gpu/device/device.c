@@ -12,7 +12,7 @@
 
 /* ---- errors ------------------------------------------------------------------------ */
 
-/* True if CUDA refused a call and the context is still valid. That is a mistake of ours, which costs one job but not
+/* True if CUDA refused a call and the context is still valid. The cause is a fault of the plug-in; it ends one job, not
  * the device. */
 static bool refused(cudaError_t status)
 {
@@ -137,9 +137,9 @@ static int in_use[GPUS_MAX];  /* devices on each GPU */
 void sl__context_hold(void) { pthread_rwlock_rdlock(&context); }
 void sl__context_release(void) { pthread_rwlock_unlock(&context); }
 
-/* Resets the context if it has failed, which shows as an error that every call repeats. Only the last device on a GPU
- * does so: others still have streams and memory in the context, and will find the failure themselves. (The test must
- * not synchronise the whole device, which would invalidate a capture by another thread.) */
+/* Resets the context if it has failed: then every call repeats the error. Only the last device on a GPU resets it:
+ * others still have streams and memory in the context, and will find the failure themselves. (The test must not
+ * synchronise the whole device, which would invalidate a capture by another thread.) */
 static void recover(int index)
 {
 	cudaGetLastError();

@@ -6,7 +6,7 @@ static __global__ void write_nowhere(int *address) { *address = 1; }
 
 cudaError_t sl__fault_if_due(cudaStream_t stream)
 {
-	static long due = -1;  /* not locked: in tests only one device thread runs at a time */
+	static long due = -1;  /* needs no lock: in tests only one device thread runs at a time */
 	static int known;
 	if (!known) {
 		const char *text = getenv("SPACELAND_CUDA_FAULT");

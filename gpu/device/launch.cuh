@@ -120,8 +120,8 @@ static inline cudaError_t each_warp(uint64_t things, void (*kernel)(P...), cudaS
 	return each(things * 32, kernel, stream, arguments...);
 }
 
-/* Allows blocks of these kernels to request so much dynamic shared memory. percent: the part of a multiprocessor's
- * memory to be shared memory; -1 leaves that to the driver. */
+/* Allows blocks of these kernels to request up to `bytes` of dynamic shared memory. percent: the part of a
+ * multiprocessor's memory to be shared memory; -1 leaves that to the driver. */
 template <class... K> static inline cudaError_t allow_shared(size_t bytes, int percent, K... kernels)
 {
 	cudaError_t status = cudaSuccess;

@@ -1,4 +1,4 @@
-/* ptx.cuh -- machine instructions that CUDA C has no function for. */
+/* ptx.cuh -- PTX instructions that CUDA C has no function for. */
 #ifndef SL_GPU_PTX_CUH
 #define SL_GPU_PTX_CUH
 
@@ -14,7 +14,7 @@ static __device__ __forceinline__ void await_previous(void)
 #endif
 }
 
-/* Right within 1 ulp. */
+/* 1 / x, with an error of at most 1 ulp. */
 static __device__ __forceinline__ float reciprocal(float x)
 {
 	float r;
@@ -22,7 +22,7 @@ static __device__ __forceinline__ float reciprocal(float x)
 	return r;
 }
 
-/* 1 / sqrt(x), right within 2 ulp. */
+/* 1 / sqrt(x), with an error of at most 2 ulp. */
 static __device__ __forceinline__ float reciprocal_root(float x)
 {
 	float r;
@@ -44,7 +44,7 @@ static __device__ __forceinline__ float exp2_approximate(float x)
 	return r;
 }
 
-/* A barrier for so many threads of the block, whole warps; id: 1 to 15. */
+/* A barrier that waits for `threads` threads of the block, in whole warps; id: 1 to 15. */
 static __device__ __forceinline__ void barrier(int id, int threads)
 {
 	asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

@@ -1,7 +1,7 @@
-/* The attraction in double precision, for the hybrid engine: positions come as floats and forces leave as floats, all
- * between is in doubles. Bound by the gathers of y_j, as in single precision (core/cpu/kernels.c), and by twice the
- * arithmetic. Where the processor has AVX-512, 8 neighbours at a time: in 2-D x and y of one come in a 64-bit gather,
- * and the reciprocal is refined from 14 bits instead of divided. */
+/* The attraction in double precision, for the hybrid engine: positions and forces are floats, everything between is in
+ * doubles. Bound by the gathers of y_j, as in single precision (core/cpu/kernels.c), and by twice the arithmetic. With
+ * AVX-512, it processes 8 neighbours at a time: in 2-D one 64-bit gather loads x and y of a neighbour, and Newton steps
+ * refine a 14-bit reciprocal, which replaces the division. */
 #include "core/graph/affinities.h"
 #include "gpu/embedding/hybrid.h"
 
@@ -39,7 +39,7 @@ attract_dims(int dims, const struct sl_affinities *a, const float *y, uint32_t f
 
 #define AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,fma")))
 
-/* Coordinates of 8 neighbours; lanes outside the mask come as y_i. */
+/* Loads the coordinates of 8 neighbours; lanes outside the mask get y_i, which adds no force. */
 static inline __attribute__((always_inline)) AVX512 void
 gather(int dims, const float *y, __m256i node, __mmask8 mask, const __m256 *own, __m512d *out)
 {
@@ -114,7 +114,7 @@ void sl__attract_doubles(int dims, const struct sl_affinities *a, const float *y
 			 float *out)
 {
 #ifdef __x86_64__
-	/* node numbers are gathered as signed ones, three times as large in 3-D */
+	/* gathers take signed indices, which are three times the node number in 3-D */
 	if (has_avx512() && a->n <= (uint32_t)INT32_MAX / 3) {
 		attract_avx512(dims, a, y, from, to, out);
 		return;

@@ -10,10 +10,10 @@
 #define SMOOTH_ROOM 1.05   /* the same for smooth grids, whose reach is also rounded up to an eighth of an octave */
 #define EXTENT_LEAST 1e-9
 #define NARROWED 0.94      /* in 3-D the narrow window needs a spacing smaller by this factor */
-#define EXACT_ALWAYS 1.6e7 /* up to so many pairs, computing all of them is the fastest method */
-#define MANY 30000         /* nodes from which on a tight layout gets a larger grid; VERY_MANY: a still larger one */
+#define EXACT_ALWAYS 1.6e7 /* number of pairs up to which computing all of them is the fastest method */
+#define MANY 30000         /* from so many nodes on, a tight layout gets a larger grid; VERY_MANY: still larger */
 #define VERY_MANY 300000
-#define SPREAD 100000      /* nodes from which on, in 3-D, clusters are so wide that a wider spacing suffices */
+#define SPREAD 100000      /* from so many nodes on, clusters in 3-D are so wide that a wider spacing suffices */
 
 /* The spacings for SPREAD nodes and more, in 3-D. */
 static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [SL_FINE] = 0.38};
@@ -42,7 +42,7 @@ bool sl__pair_known(int dims, int side, int coarse)
 	return p->side != 0;
 }
 
-/* Up to this side, one grid is faster than two. */
+/* Largest side, by dimension, at which one grid is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 
 /* The sides of smooth grids. */
@@ -88,20 +88,20 @@ static void split(struct sl_device_embedding *e, double h, const struct pair *p)
 	e->grid[0].exponent = e->grid[1].exponent = sl__exponent(e);
 }
 
-/* Two grids that reach as far as `want`, at spacing h. If even the largest sides do not suffice, the spacing is
+/* Chooses two grids of at least that reach, at spacing h. If even the largest sides do not suffice, the spacing is
  * wider. */
-static void choose_pair(struct sl_device_embedding *e, double want, double h)
+static void choose_pair(struct sl_device_embedding *e, double reach_min, double h)
 {
 	const struct sl_settings *s = &e->settings;
 	const struct pair *p = pairs[s->dims];
 	e->levels = 2;
 	for (;; p++) {
 		split(e, h, p);
-		if (reach_of(e) >= want || !p[1].side)
+		if (reach_of(e) >= reach_min || !p[1].side)
 			break;
 	}
-	double wider = want / reach_of(e);
-	if (wider > 1)  /* by quarters of an octave, so that plans are used again */
+	double wider = reach_min / reach_of(e);
+	if (wider > 1)  /* in quarters of an octave, so that plans are reused */
 		split(e, h * exp2(ceil(4 * log2(wider)) / 4), p);
 }
 
@@ -109,7 +109,7 @@ static void choose_pair(struct sl_device_embedding *e, double want, double h)
  * additions of a tight layout over more addresses. In 3-D, very many points in a tight layout also need it for forces
  * as exact as those of a wide layout. But the rounding errors of the transforms grow with the side and with the empty
  * part of the grid. */
-static int first_of(int dims, uint32_t n)
+static int least_index(int dims, uint32_t n)
 {
 	static const int first[4][3] = {{0, 0, 0}, {0, 0, 0}, {2, 4, 6}, {0, 3, 5}};
 	return first[dims][n < MANY ? 0 : n < VERY_MANY ? 1 : 2];
@@ -122,7 +122,7 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 {
 	const struct sl_settings *s = &e->settings;
 	const int *side = ladder[s->dims];
-	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
+	double reach_min = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
 	if (s->dims == 1 || s->accuracy == SL_FINE)
 		widest *= 0.9;  /* these grids always have the widest spacing; the CPU engine's have it only at worst */
 	if (s->dims == 3 && e->n >= SPREAD)
@@ -131,25 +131,25 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 		widest *= NARROWED;
 	int window = sl__window_width(e), margin = window + 1;
 	bool smallest = false, fine = s->accuracy == SL_FINE;
-	int first = fine ? 0 : first_of(s->dims, e->n);
+	int first = fine ? 0 : least_index(s->dims, e->n);
 	int most = ladder[s->dims][first] > one_grid_most[s->dims] ? ladder[s->dims][first] : one_grid_most[s->dims];
 	double steps = fine ? 8 : 1;  /* steps of the spacing in an octave */
 	side += first;
-	while (side[1] && widest * (*side - margin) < want)
+	while (side[1] && widest * (*side - margin) < reach_min)
 		side++;
 	e->levels = 1;
-	if (s->grid_side || (!sl_grid_splits(s->dims, e->nu) && widest * (*side - margin) < want)) {
+	if (s->grid_side || (!sl_grid_splits(s->dims, e->nu) && widest * (*side - margin) < reach_min)) {
 		sl_grid_choose_kernel(&e->grid[0], s->dims, s->accuracy, window,
-				      s->grid_side ? s->grid_side : *side, want, e->nu);
+				      s->grid_side ? s->grid_side : *side, reach_min, e->nu);
 	} else if (sl_grid_splits(s->dims, e->nu) &&
-		   (*side > most || widest * (*side - margin) < want)) {
-		choose_pair(e, want, widest);
+		   (*side > most || widest * (*side - margin) < reach_min)) {
+		choose_pair(e, reach_min, widest);
 	} else {
 		smallest = side == ladder[s->dims] + first;
 		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = window, .h = widest,
 					      .exponent = sl__exponent(e)};
 		if (smallest)
-			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
+			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / reach_min)) / steps);
 	}
 	return smallest && !fine;
 }
@@ -203,8 +203,8 @@ static bool is_inside(const struct sl_device_embedding *e)
 #define SORT_POINT_NS 0.2
 #define SORT_CELL_NS 0.01
 #define EXACT_NS 1.2e-3
-#define CROWDED 2.5        /* if the candidates grow by this factor, grids are chosen again */
-#define RIGHT_FORCES 16    /* how much more than grids too coarse for the accuracy pairs may cost */
+#define CROWDED 2.5        /* grids are chosen again if the candidates grow by this factor */
+#define RIGHT_FORCES 16    /* pairs may cost this many times as much as grids too coarse for the accuracy */
 
 /* The cost of a convolution (charges, transforms, kernel), by the size of the spectrum. */
 static double transform_ns(int dims, double side, double length)
@@ -215,7 +215,7 @@ static double transform_ns(int dims, double side, double length)
 
 static double grid_ns(const struct sl_grid *g) { return transform_ns(g->dims, g->side, sl_grid_length(g)); }
 
-/* The most that pairs beside a smooth grid may cost: as much as the grids, or all pairs, that are chosen. */
+/* The cost of the grids, or of all pairs, that are chosen: pairs beside a smooth grid must not cost more. */
 static double others_ns(const struct sl_device_embedding *e)
 {
 	const struct sl_settings *s = &e->settings;
@@ -249,8 +249,8 @@ out:
 	return code;
 }
 
-/* Makes e->grid[0] the smooth grid of that side and gives the cost of an iteration on it in nanoseconds: INFINITY if
- * the cost exceeds `most` or memory does not suffice. The number of candidates is in the report. */
+/* Makes e->grid[0] the smooth grid of that side. *cost: nanoseconds of an iteration on it, or INFINITY if they exceed
+ * `most` or memory does not suffice. The number of candidates is in the report. */
 static int smooth_ns(struct sl_device_embedding *e, int side, double extent, double most, double *cost,
 		     struct sl_error *err)
 {

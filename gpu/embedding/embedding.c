@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define SIDE_LEAST 8         /* as in the job parameters */
-#define EXACT_NODES 110000 /* with more nodes, every grid costs less than all pairs */
-#define ROUNDED_NODES 30000  /* from so many nodes on, rounded positions pay */
+#define EXACT_NODES 110000 /* with more nodes, any grid costs less than all pairs */
+#define ROUNDED_NODES 30000  /* from so many nodes on, rounded positions are faster */
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -88,7 +88,7 @@ void sl__embedding_destroy(struct sl_device_embedding *e)
 		return;
 	struct sl_device *d = e->graph->device;
 	sl__device_enter(d, NULL);
-	if (e->hybrid) {  /* after a failure its host function may still be queued */
+	if (e->hybrid) {  /* after a failure the host function of the hybrid engine may still be queued */
 		cudaStreamSynchronize(d->side);
 		cudaStreamSynchronize(d->stream);
 	}
@@ -290,7 +290,7 @@ int sl__rescale(struct sl_device_embedding *e, float factor, struct sl_error *er
 		return code;
 	d->work->owner = NULL;  /* no grid holds charges of this layout */
 	SL_CUDA(sl__scale(e->points.y, factor, floats, d->stream));
-	if (e->settings.optimizer == SL_MOMENTUM)  /* Adam's means are of gradients */
+	if (e->settings.optimizer == SL_MOMENTUM)  /* in y's unit; Adam's means are of gradients */
 		SL_CUDA(sl__scale(e->points.velocity, factor, floats, d->stream));
 	code = sl__bound(e, err);
 out:

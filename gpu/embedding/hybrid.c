@@ -1,6 +1,6 @@
 /* The attraction is a host function between two copies on the side stream. It is captured with the rest of the
- * iteration, so no thread of ours waits for the GPU. The function runs on a thread of the driver, which makes its own
- * OpenMP team once.
+ * iteration, so none of the daemon's threads waits for the GPU. The function runs on a thread of the driver, which
+ * makes its own OpenMP team once.
  *
  * One thread sums a row, in a fixed order, so the bytes do not depend on the number of threads. When a layout has
  * outgrown its grid, the iterations queued behind must not run (report.state). The host function cannot see this on the
@@ -14,7 +14,7 @@
 #include "core/cpu/kernels.h"
 #include "core/graph/affinities.h"
 
-#define BLOCK 128                 /* rows that a thread takes at a time, and rows of a partial sum */
+#define BLOCK 128                 /* rows that a thread takes at a time; rows per partial sum */
 #define ENTRIES_PER_THREAD 20000  /* with fewer entries each, an additional thread costs more than it saves */
 
 struct sl_hybrid {
@@ -144,7 +144,7 @@ int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **ou
 	h->attraction = h->y + h->floats;
 	h->repulsion = h->attraction + h->floats;
 	h->state = (int *)(h->repulsion + h->floats);
-	memset(h->attraction, 0, h->floats * sizeof(float));  /* the padding, too, goes up */
+	memset(h->attraction, 0, h->floats * sizeof(float));  /* the padding is uploaded, too */
 	h->part = malloc(2 * sizeof *h->part * (a->n / BLOCK + 1));
 	if (dims == 3)
 		h->packed = malloc(3 * sizeof *h->packed * (size_t)a->n);

@@ -24,7 +24,7 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 	const struct sl_report *r = &e->control->report;
 	struct sl_particles points = e->points;
 	if (e->exact || (points.dims == 2 && (e->settle || sl__is_smooth(e))))
-		points.rounded = NULL;  /* 16 bits are too few for a layout that should come to rest, or is wide */
+		points.rounded = NULL;  /* 16 bits are too coarse for a layout that converges, or is wide */
 	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
 			   sl__attract(&e->graph->matrix, &points, &e->control->orders, r, stream);
 }
@@ -148,7 +148,7 @@ static enum sl_step_kind step_kind(const struct sl_device_embedding *e)
 	return e->settings.optimizer == SL_ADAM ? SL_STEP_ADAM : SL_STEP_MOMENTUM;
 }
 
-/* Queues both forces (the attraction on a stream of its own) and what `kind` makes of them. */
+/* Queues both forces (the attraction on a stream of its own) and then the step of that kind. */
 int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -221,7 +221,8 @@ out:
 	return code;
 }
 
-/* The CUDA graphs of the present kind of iteration. Captures them if needed, and drops the least recently used ones. */
+/* Finds the CUDA graphs of the present kind of iteration. Captures them if needed, and drops the least recently used
+ * ones. */
 static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **out, struct sl_error *err)
 {
 	int side = e->exact ? 0 : e->grid[0].side, code = 0;
@@ -275,7 +276,7 @@ out:
 	return code;
 }
 
-/* One stretch of a small embedding. */
+/* Runs one stretch of a small embedding. */
 int sl__run_small(struct sl_device_embedding *e, struct sl_stretch *stretch, struct sl_error *err)
 {
 	struct sl_run run = {.embedding = e, .stretch = stretch, .stretches = 1};

@@ -44,7 +44,7 @@ static void take_median(double took[ROUNDS], struct sl_phase *out)
 	out->high = took[ROUNDS - 1];
 }
 
-/* Milliseconds that `exec` takes, between two events. NULL: the part, queued once. */
+/* Measures the milliseconds that `exec` takes, between two events. If exec is NULL, queues the part once. */
 static int round_time(const struct stopwatch *w, enum sl_part part, cudaGraphExec_t exec, float *ms,
 		      struct sl_error *err)
 {
@@ -215,7 +215,7 @@ static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struc
 	}
 	take_median(took, out);
 	out->name = "iteration, one cluster";
-	out->bytes = (e->graph->small.bytes + 6 * layout) / SMALL_ITERATIONS + 1;  /* once a launch */
+	out->bytes = (e->graph->small.bytes + 6 * layout) / SMALL_ITERATIONS + 1;  /* loaded and stored once per launch */
 	return 1;
 }
 

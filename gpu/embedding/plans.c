@@ -126,8 +126,8 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 
 /* ---- work -------------------------------------------------------------------------------- */
 
-/* Cells along y and z beside a smooth grid: as wide as the cut-off, over the whole grid. Captured graphs hold this
- * number, so that it must not depend on the spacing by rounding. */
+/* The number of cells along y and z beside a smooth grid: as wide as the cut-off, over the whole grid. Captured graphs
+ * contain it, so rounding of the spacing must not change it. */
 int sl__cutoff_side(const struct sl_grid *g)
 {
 	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff * (1 + 1e-9)) + 1 : 0;
@@ -275,7 +275,8 @@ static void plan_destroy(struct sl_device *d, struct sl_plan *p)
 	free(p);
 }
 
-/* Copies tilt and gather behind the spectrum; *bytes: of all three. host must stay until the copy is through. */
+/* Copies tilt and gather behind the spectrum; *bytes: of all three. The caller must keep *host until the copy is
+ * done. */
 static int feed_create(struct sl_device *d, struct sl_plan *p, const struct sl_grid_gather *gather, float **host,
 		       uint64_t *bytes, struct sl_error *err)
 {

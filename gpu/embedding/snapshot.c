@@ -14,10 +14,10 @@
 
 struct sl_device_snapshot {
 	struct sl_device *device;
-	atomic_bool busy;       /* until it is released, by any thread */
+	atomic_bool busy;       /* from creation to release; any thread may release it */
 	void *there, *here;     /* device, pinned */
 	uint64_t room;          /* bytes of both */
-	uint64_t bytes;         /* of the present one */
+	uint64_t bytes;         /* of the present snapshot */
 	cudaEvent_t packed, done;
 	float low[3], extent;
 };
@@ -51,7 +51,7 @@ void sl__copies_close(struct sl_device *d)
 	if (c->stream)
 		cudaStreamSynchronize(c->stream);
 	for (int i = 0; i < SLOTS; i++) {
-		while (atomic_load(&c->slot[i].busy))  /* somebody reads it */
+		while (atomic_load(&c->slot[i].busy))  /* a reader still holds it */
 			usleep(100);
 		slot_empty(&c->slot[i]);
 		sl__events_destroy((cudaEvent_t[]){c->slot[i].packed, c->slot[i].done}, 2);

@@ -42,7 +42,7 @@ static int set_up(struct sl_device *d, uint64_t plan_bytes, struct sl_error *err
 	SL_CUDA(sl__attract_init());
 	SL_TRY(sl__small_open(d, err));
 	SL_TRY(sl__copies_open(d, err));
-	SL_CUDA(cudaStreamSynchronize(cudaStreamLegacy));  /* what the uploads went by */
+	SL_CUDA(cudaStreamSynchronize(cudaStreamLegacy));  /* the stream of the uploads */
 out:
 	return code;
 }
@@ -94,7 +94,7 @@ static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, st
 	return code ? code : sl__graph_put(d, a, out, err);
 }
 
-/* May be called from any thread, so it holds the context: a reset must wait. */
+/* May be called from any thread, so it locks the context: a reset must wait. */
 static int cuda_neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
 				const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err)
 {
@@ -111,16 +111,16 @@ static void cuda_graph_drop(struct sl_device_graph *g)
 	sl__graph_drop(g);
 }
 
-/* Near points and far cells that a point meets in Barnes and Hut's tree. */
+/* The number of near points and far cells that a point interacts with in the Barnes-Hut tree. */
 static double met_in_tree(const struct sl_settings *s, uint32_t n)
 {
 	double levels = log2((double)n / 16 + 2) / s->dims, nearness = fmax(s->theta, 0.05);
 	return fmin(n, 64 + 14 * levels * pow(1 / nearness, s->dims) * s->dims);
 }
 
-/* Costs in nanoseconds, measured on one H200 (docs/performance.md): an iteration at least; a pair; a node beside grids
- * (in 3-D with its part of the grids); an entry of P. With a tree: an iteration at least; a point; a point or cell that
- * it meets; these three are right within a factor of 1.6. */
+/* Costs in nanoseconds, measured on one H200 (docs/performance.md): the minimum of an iteration; a pair; a node beside
+ * grids (in 3-D including its part of the grids); an entry of P. With a tree: the minimum of an iteration; a point; an
+ * interaction with a point or cell; these three are right within a factor of 1.6. */
 static double cuda_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
 {
 	double pairs = 1.2e-3 * n * n, grids = 15000 + (s->dims == 3 ? 0.6 : 0.04) * n;

@@ -52,7 +52,7 @@ out:
 	return code;
 }
 
-/* Borrows a until graph_drop. Only the sums of the rows are copied to the device. */
+/* Borrows `a` until graph_drop. Only the sums of the rows are copied to the device. */
 static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 			    struct sl_error *err)
 {
@@ -104,7 +104,7 @@ static void make_engine(struct sl_engine *e, const char *name,
 	e->iteration_seconds = hybrid_iteration_seconds;
 	e->joins = NULL;
 	e->run_many = NULL;
-	/* what needs P on the device, or puts it there */
+	/* functions that need P on the device, or put it there */
 	e->neighbours_put = NULL;
 	e->neighbours_drop = NULL;
 	e->neighbours_graph = NULL;

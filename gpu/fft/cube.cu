@@ -24,7 +24,8 @@ static __device__ __forceinline__ float as_float(uint32_t x, float scale) { retu
 
 /* rows_forward transforms rows along x, two real rows as one complex one. in: [side^2] rows of `pitch` charges (cleared
  * if `clear`) or floats; spectrum: planes as described at the head of this file. A block takes 2 PAIRS rows with T
- * threads a pair; shared memory BYTES. 77 us at side 320 without padding (H200), 80 % of the rate of a copy. */
+ * threads per pair; shared memory BYTES. 77 us at side 320 without padding (H200), at 80 % of the bandwidth of a
+ * copy. */
 template <int N, bool PADDED, class IN>
 static __global__ void __launch_bounds__(row_shape<N>::THREADS)
 rows_forward(IN *__restrict__ in, int pitch, bool clear, float2 *__restrict__ spectrum,
@@ -252,9 +253,9 @@ convolve_z(float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o,
 
 /* ---- spectra -------------------------------------------------------------------------------------------- */
 
-/* One dimension of the cosine transform of a cube of N / 2 + 1 numbers a side, two lines as one complex line; the
- * numbers of a line are `stride` apart. In place, in double precision: the high frequencies of a kernel's spectrum are
- * a millionth of the low ones, and float's rounding error is relative to the low ones. */
+/* One dimension of the cosine transform of a cube of side N / 2 + 1, two lines as one complex line; the numbers of a
+ * line are `stride` apart. In place, in double precision: the high frequencies of a kernel's spectrum are a millionth
+ * of the low ones, and float's rounding error is relative to the low ones. */
 template <int N>
 static __global__ void __launch_bounds__(wide_shape<N>::THREADS) cosines(float *data, int stride)
 {
@@ -292,17 +293,17 @@ static __global__ void __launch_bounds__(wide_shape<N>::THREADS) cosines(float *
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
-template <int N> static bool fits(size_t most)
+template <int N> static bool fits(size_t shared_bytes)
 {
-	return row_shape<N>::BYTES <= most && plane_shape<N>::BYTES <= most && deep_shape<N>::BYTES <= most &&
-	       wide_shape<N>::BYTES <= most;
+	return row_shape<N>::BYTES <= shared_bytes && plane_shape<N>::BYTES <= shared_bytes &&
+	       deep_shape<N>::BYTES <= shared_bytes && wide_shape<N>::BYTES <= shared_bytes;
 }
 
 /* On devices whose blocks have 99 KiB of shared memory, cuFFT transforms the longest length. */
 bool sl__cube_has(int length, bool padded)
 {
-	const size_t most = shared_most();
-#define HAS(n) || (length == n && fits<n>(most))
+	const size_t shared_bytes = shared_most();
+#define HAS(n) || (length == n && fits<n>(shared_bytes))
 	return padded ? false FOR_EACH_PADDED(HAS) : false FOR_EACH_OTHER(HAS);
 #undef HAS
 }
@@ -329,13 +330,13 @@ template <int N, bool PADDED> static cudaError_t prepare(void)
 
 cudaError_t sl__cube_init(void)
 {
-	const size_t most = shared_most();
+	const size_t shared_bytes = shared_most();
 	cudaError_t status = cudaSuccess;
 #define INIT(n) make_twiddles<<<(n + 255) / 256, 256>>>(n);
 	FOR_EACH_LENGTH(INIT)
 #undef INIT
 #define INIT(n) \
-	if (status == cudaSuccess && fits<n>(most)) \
+	if (status == cudaSuccess && fits<n>(shared_bytes)) \
 		status = prepare<n, IS_PADDED>();
 #define IS_PADDED true
 	FOR_EACH_PADDED(INIT)

@@ -20,14 +20,14 @@ template <int N> struct deep_shape;   /* along z */
 template <int N> struct wide_shape;   /* columns in double precision */
 #define SHAPE(n, e, b, c, d, pairs, f, g, h, i) \
 	template <> struct row_shape<n> : cut<n, e, b, c, d> { \
-		/* float2 of shared memory a line, so that lines side by side use different banks */ \
+		/* float2 of shared memory per line, so that adjacent lines use different banks */ \
 		static const int PAIRS = pairs, THREADS = T * pairs, LINE = (SPREAD + 15) / 16 * 16 + (T < 16 ? T : 0); \
 		static const int BYTES = PAIRS * LINE * 8; \
 		static_assert(THREADS % 32 == 0 && n / 2 % T == 0, "whole warps"); \
 	}; \
 	template <> struct plane_shape<n> : columns<n, f, g, h, i, n <= SMALL ? ABREAST_SMALL : ABREAST, 768> {}; \
 	template <> struct deep_shape<n> : columns<n, f, g, h, i, ABREAST, f < 20 ? 768 : 512> { \
-		static const bool TWINS = n >= 256;  /* frequencies y and -y, whose kernel is the same, by one block */ \
+		static const bool TWINS = n >= 256;  /* one block transforms frequencies y and -y, whose kernel is the same */ \
 	}; \
 	template <> struct wide_shape<n> : cut<n, f, g, h, i, 8> { \
 		static const int THREADS = T * 8, BYTES = SPREAD * 16; \
@@ -82,8 +82,7 @@ SL_SIDES_SMOOTH_3D(CHECK)
 SL_PAIRS_3D(CHECK)
 #undef CHECK
 
-/* PADDED: the upper half of each line is zero before and unused after; the grid has N / 2 nodes a side. Else it has
- * N. */
+/* PADDED: the upper half of each line is zero before and unused after; the grid's side is N / 2. Else it is N. */
 template <int N, bool PADDED> struct extent {
 	static const int SIDE = PADDED ? N / 2 : N, HALF = N / 2, PLANE = N * (HALF + 1), LAST = N * HALF;
 	static const int ROW_BLOCKS = SIDE * SIDE / 2 / row_shape<N>::PAIRS;

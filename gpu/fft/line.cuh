@@ -3,8 +3,8 @@
  * T = N / E threads hold E numbers each; thread t holds the numbers t + p T. The method is Stockham's algorithm, which
  * leaves the result in the same places. The first pass transforms all numbers of a thread. Between passes the threads
  * exchange numbers through shared memory, which is padded against bank conflicts. If a line has at most 32 threads,
- * they belong to one warp, which waits for no other. Otherwise, or if adjacent threads have different lines, all
- * threads of the block wait for each other.
+ * they belong to one warp and only that warp is synchronised. Otherwise, or if adjacent threads have different lines,
+ * the whole block is.
  *
  * Define before including this file: LONGEST, the longest line; ODD_PARTS, how many of the factors 1, 3, 5, 9 the
  * lengths have. */
@@ -199,19 +199,19 @@ static __global__ void make_twiddles(int n)
 	double_twiddles[at] = make_double2(cosine, sine);
 }
 
-/* The largest power of two in n, at most most. */
-static __host__ __device__ constexpr int twos_of(int n, int most)
+/* The largest power of two that divides n, at most `most`. */
+static __host__ __device__ constexpr int twos_of(int n, int power_max)
 {
-	return n % 2 || most == 1 ? 1 : 2 * twos_of(n / 2, most / 2);
+	return n % 2 || power_max == 1 ? 1 : 2 * twos_of(n / 2, power_max / 2);
 }
 
-/* How threads share a line of n numbers. e: numbers a thread, which is the radix of the first pass; then the radices of
- * the other passes. LANES adjacent lines are interleaved: number i of all of them, then number i + 1. */
+/* How threads share a line of n numbers. e: numbers per thread, which is the radix of the first pass; then the radices
+ * of the other passes. LANES adjacent lines are interleaved: number i of all of them, then number i + 1. */
 template <int n, int e, int b, int c, int d, int lanes = 1> struct cut {
 	static const int N = n, E = e, T = n / e, R2 = b, R3 = c, R4 = d, LANES = lanes;
-	static const int PAD = twos_of(e, twos_of(T, T));  /* one place is left free after so many; not between lanes */
+	static const int PAD = twos_of(e, twos_of(T, T));  /* a free place after so many numbers of a lane */
 	static const int SPREAD = (lanes < 16 ? n + n / PAD : n) * lanes;
-	static const bool WARPS = lanes == 1 && (T % 32 == 0 || 32 % T == 0);  /* the threads of a line can wait alone */
+	static const bool WARPS = lanes == 1 && (T % 32 == 0 || 32 % T == 0);  /* a line can be synchronised alone */
 	static_assert(e * b * c * d == n, "radices");
 };
 

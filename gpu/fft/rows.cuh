@@ -17,7 +17,7 @@ template <int N> struct shape;
 		/* blocks of columns that should fit on one of 132 multiprocessors, registers permitting */ \
 		static const int WAVE = (n / 2 / LINES + 132) / 132, MOST = 512 / (T * LINES); \
 		static const int FIT = MOST < WAVE ? MOST : WAVE; \
-		/* float2 of shared memory a line, so that lines side by side use different banks; as rows came */ \
+		/* float2 of shared memory per line, so that adjacent lines use different banks; RAW: for a row's charges */ \
 		static const int LINE = (SPREAD + 15) / 16 * 16 + 16 / pairs, RAW = n + n / (T < 8 ? T : 8); \
 		static const int ROW_BYTES = PAIRS * LINE * 8, FEED_BYTES = PAIRS * (LINE + RAW) * 8; \
 		static const int COLUMN_BYTES = LINES * LINE * 8, COSINE_BYTES = 2 * COLUMN_BYTES; \
@@ -61,11 +61,10 @@ SL_SIDES_SMOOTH_2D(CHECK)
 SL_PAIRS_2D(CHECK)
 #undef CHECK
 
-/* PADDED: the upper half of each line is zero before and unused after; the grid has N / 2 nodes a side. Else it has
- * N. */
+/* PADDED: the upper half of each line is zero before and unused after; the grid's side is N / 2. Else it is N. */
 template <int N, bool PADDED> struct extent {
 	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
-	/* the shared memory of the block that needs most */
+	/* shared memory of the block that needs most */
 	static const int BYTES = PADDED ? shape<N>::COSINE_BYTES : shape<N>::FEED_BYTES;
 	static_assert(SIDE / 2 % shape<N>::PAIRS == 0, "blocks are full");
 	static_assert(BYTES >= shape<N>::ROW_BYTES && BYTES >= shape<N>::COLUMN_BYTES, "the most");

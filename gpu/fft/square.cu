@@ -17,8 +17,8 @@
 /* rows_forward transforms the rows of the charges, two real rows as one complex row, and separates their spectra.
  * charges [side][words] fixed point, cleared; spectrum [N / 2 + 1][side] by columns. Without padding it also writes
  * half [side][coarse]: the rows spread over the coarse grid along x, by FEEDERS threads of their own. A block takes 2
- * PAIRS rows with T threads a pair; shared memory ROW_BYTES, or FEED_BYTES without padding. Bound by latency: 6.6 us at
- * side 1,024 (H200). */
+ * PAIRS rows with T threads per pair; shared memory ROW_BYTES, or FEED_BYTES without padding. Bound by latency: 6.6 us
+ * at side 1,024 (H200). */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS + (PADDED ? 0 : FEEDERS))
 rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, float *half, int coarse,
@@ -269,9 +269,9 @@ convolve_columns(float2 *__restrict__ spectrum, const struct sl_level *__restric
 		part[blockIdx.x] = sum;
 }
 
-/* One dimension of the cosine transform of a square of N / 2 + 1 numbers a side. Lines are `step` apart, the numbers of
- * a line `stride`. In place, in double precision: the high frequencies of a kernel's spectrum are a millionth of the
- * low ones, and float's rounding error is relative to the low ones. */
+/* One dimension of the cosine transform of a square of side N / 2 + 1. Lines are `step` apart, the numbers of a line
+ * `stride`. In place, in double precision: the high frequencies of a kernel's spectrum are a millionth of the low ones,
+ * and float's rounding error is relative to the low ones. */
 template <int N>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(float *data, int step, int stride)
 {
@@ -302,9 +302,9 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(
 /* All lengths need no more than 99 KiB of shared memory a block. */
 static bool square_has(int length, bool padded)
 {
-	const size_t most = shared_most();
-#define PADDED(n) || (length == n && extent<n, true>::BYTES <= most)
-#define NEAR(n) || (length == n && extent<n, false>::BYTES <= most)
+	const size_t shared_bytes = shared_most();
+#define PADDED(n) || (length == n && extent<n, true>::BYTES <= shared_bytes)
+#define NEAR(n) || (length == n && extent<n, false>::BYTES <= shared_bytes)
 	return padded ? false FOR_EACH_PADDED(PADDED) : false FOR_EACH_NEAR(NEAR);
 #undef PADDED
 #undef NEAR

@@ -45,17 +45,17 @@ cudaError_t sl__gm_spread(const struct sl_gm *m, uint32_t first, uint32_t count,
 
 /* ---- log-sum-exp --------------------------------------------------------------------------- */
 
-/* A sum of e^logit, stored as sum * e^most. most: the largest logit. */
+/* A sum of e^logit, stored as sum * e^largest, where `largest` is the largest logit. */
 struct tally {
-	double most, sum;
+	double largest, sum;
 };
 
 static __device__ __forceinline__ void tally_add(struct tally *t, double logit)
 {
-	double e = exp(-fabs(logit - t->most));
-	if (logit > t->most) {
+	double e = exp(-fabs(logit - t->largest));
+	if (logit > t->largest) {
 		t->sum = fma(t->sum, e, 1.0);
-		t->most = logit;
+		t->largest = logit;
 	} else {
 		t->sum += e;
 	}
@@ -64,10 +64,10 @@ static __device__ __forceinline__ void tally_add(struct tally *t, double logit)
 /* Joins the tallies of two lanes whose numbers differ by `step`; both lanes get the same bits. */
 static __device__ __forceinline__ void tally_join(struct tally *t, int step)
 {
-	double most = __shfl_xor_sync(~0u, t->most, step), sum = __shfl_xor_sync(~0u, t->sum, step);
-	double both = fmax(most, t->most);
-	t->sum = t->sum * exp(t->most - both) + sum * exp(most - both);
-	t->most = both;
+	double largest = __shfl_xor_sync(~0u, t->largest, step), sum = __shfl_xor_sync(~0u, t->sum, step);
+	double both = fmax(largest, t->largest);
+	t->sum = t->sum * exp(t->largest - both) + sum * exp(largest - both);
+	t->largest = both;
 }
 
 static __device__ __forceinline__ double logit_of(double constant, double square)
@@ -166,7 +166,7 @@ densities(const __grid_constant__ struct sl_gm m, uint32_t count, double *part)
 	for (int p = 0; p < 4; p++) {
 		tally_join(&tally[p], 1);
 		tally_join(&tally[p], 2);
-		double log_sum = tally[p].most + log(tally[p].sum);
+		double log_sum = tally[p].largest + log(tally[p].sum);
 		if (lane % 4 == 0) {
 			m.log_sum[at + 8 * p] = log_sum;
 			density += at + 8 * p < count ? log_sum : 0;
@@ -214,7 +214,7 @@ scaled(const __grid_constant__ struct sl_gm m, uint32_t count, const double *x, 
 	}
 	for (int p = 0; p < 2; p++) {
 		uint32_t i = at + p * (THREADS / 2);
-		double log_sum = tally[p].most + log(tally[p].sum);
+		double log_sum = tally[p].largest + log(tally[p].sum);
 		m.log_sum[i] = log_sum;
 		density += i < count ? log_sum : 0;
 	}
@@ -246,7 +246,7 @@ cudaError_t sl__gm_densities(const struct sl_gm *m, uint32_t count, double *part
 
 /* ---- known responsibilities, and responsibilities for the host ------------------------------- */
 
-/* known and shares: one thread for each point. */
+/* One thread for each point, as in shares(). */
 static __global__ void known(const __grid_constant__ struct sl_gm m, uint32_t count, bool labels)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -257,12 +257,12 @@ static __global__ void known(const __grid_constant__ struct sl_gm m, uint32_t co
 static __global__ void shares(const __grid_constant__ struct sl_gm m, uint32_t count)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, best = 0;
-	double most = -DBL_MAX;
+	double largest = -DBL_MAX;
 	for (uint32_t c = 0; i < count && c < m.k; c++) {
 		double logit = m.logit[(uint64_t)c * m.unit + i];
 		m.share[(uint64_t)i * m.k + c] = (float)exp(logit - m.log_sum[i]);
-		if (logit > most) {
-			most = logit;
+		if (logit > largest) {
+			largest = logit;
 			best = c;
 		}
 	}

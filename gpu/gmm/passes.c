@@ -17,7 +17,7 @@
 struct passes {
 	struct sl_device *device;
 	struct sl_gm m;          /* arrays and sizes of the current pass */
-	uint32_t most, units;    /* the most components of any pass; number of units of points */
+	uint32_t k_max, units;   /* the most components of any pass; number of units of points */
 	int covariance;
 	uint64_t sums_most, acc_most;  /* numbers */
 	enum sl_gmm_sums sums;
@@ -42,25 +42,25 @@ static void cut(struct sl_gm *m, bool tiles)
 {
 	uint32_t wide = m->d <= 8 ? 8 : m->d <= 16 ? 16 : 32;
 	uint64_t blocks = (uint64_t)((m->k + 1024 / wide - 1) / (1024 / wide)) * ((m->d + wide - 1) / wide);
-	uint64_t warps = (uint64_t)((m->k + SL_GM_WARP - 1) / SL_GM_WARP) * m->tiles, most = m->unit / 64;
+	uint64_t warps = (uint64_t)((m->k + SL_GM_WARP - 1) / SL_GM_WARP) * m->tiles, parts_max = m->unit / 64;
 	uint64_t parts = tiles ? (WARPS + warps - 1) / warps : (BLOCKS + blocks - 1) / blocks;
-	parts = parts < most ? parts : most;
+	parts = parts < parts_max ? parts : parts_max;
 	m->length = (uint32_t)((m->unit / parts + 31) / 32 * 32);
 	m->parts = (m->unit - 1) / m->length + 1;
 	m->sums = sums_of(m, m->k, tiles);
 }
 
-/* Computes the room for the parts of any number of components up to `most`. */
+/* Computes the room for the parts of any number of components up to k_max. */
 static void measure(struct passes *p)
 {
 	struct sl_gm m = p->m;
 	for (int tiles = 0; tiles <= (m.full ? 1 : 0); tiles++)
-		for (m.k = 1; m.k <= p->most; m.k++) {
+		for (m.k = 1; m.k <= p->k_max; m.k++) {
 			cut(&m, tiles);
 			p->sums_most = m.sums > p->sums_most ? m.sums : p->sums_most;
 			p->acc_most = m.sums * m.parts > p->acc_most ? m.sums * m.parts : p->acc_most;
 		}
-	uint64_t scales = (uint64_t)p->most * m.d;  /* `total` also holds scales; see sl__gm_line() */
+	uint64_t scales = (uint64_t)p->k_max * m.d;  /* `total` also holds scales; see sl__gm_line() */
 	p->sums_most = scales > p->sums_most ? scales : p->sums_most;
 }
 
@@ -69,7 +69,7 @@ static uint64_t carve(struct passes *p, char *at)
 {
 	struct sl_gm *m = &p->m;
 	const char *begin = at;
-	uint64_t n = m->n, k = p->most, kp = (k + 3) / 4 * 4, unit = m->unit, factors = m->full ? k : m->tied ? 1 : 0;
+	uint64_t n = m->n, k = p->k_max, kp = (k + 3) / 4 * 4, unit = m->unit, factors = m->full ? k : m->tied ? 1 : 0;
 	m->x = sl__carve(&at, n * m->d * sizeof *m->x);
 	m->centre = sl__carve(&at, m->d * sizeof *m->centre);
 	m->z = sl__carve(&at, unit * m->pitch * sizeof *m->z);
@@ -309,7 +309,7 @@ static void shape(struct passes *p, const struct sl_gmm_table *t)
 	m->tiles = m->full ? sixteens * (sixteens + 1) / 2 : 0;
 	m->unit = t->unit;
 	m->stride = (uint64_t)groups * (groups + 1) / 2 * 16;
-	p->most = t->k;
+	p->k_max = t->k;
 	p->units = t->units;
 	measure(p);
 }
@@ -323,7 +323,7 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
 	p->device = device;
 	shape(p, t);
-	uint64_t numbers = (uint64_t)p->most * p->m.pitch > p->sums_most ? (uint64_t)p->most * p->m.pitch : p->sums_most;
+	uint64_t numbers = (uint64_t)p->k_max * p->m.pitch > p->sums_most ? (uint64_t)p->k_max * p->m.pitch : p->sums_most;
 	p->stage = malloc((t->d + numbers) * sizeof *p->stage);
 	p->part = malloc((t->n / SL_GM_POINTS + t->units) * sizeof *p->part);
 	SL_TRY(p->stage && p->part ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));

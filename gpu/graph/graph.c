@@ -1,4 +1,4 @@
-/* Brings P to the device: uploads rows as the affinities hold them, then packs them to 4 bytes an entry. */
+/* Brings P to the device: uploads rows as the affinities hold them, then packs them to 4 bytes per entry. */
 #include "core/graph/affinities.h"
 #include "gpu/graph/graph.h"
 
@@ -20,13 +20,13 @@ static int lanes_for(uint32_t n, double mean)
 	return lanes;
 }
 
-/* The bits that a node's number leaves for the weight; 0 if they are too few. */
+/* The number of bits left for the weight beside a node's number; 0 if they are too few. */
 static int bits_for(uint32_t n)
 {
 	int bits = 32;
 	while (bits > 0 && (uint64_t)n > 1ull << (32 - bits))
 		bits--;
-	bits = bits > 24 ? 24 : bits;  /* a float has no more */
+	bits = bits > 24 ? 24 : bits;  /* a float's mantissa has no more */
 	return bits < SL_BITS_LEAST ? 0 : bits;
 }
 
@@ -136,7 +136,7 @@ out:
 
 /* ---- from the host ------------------------------------------------------------------------- */
 
-/* Entries that are on the device in both forms at a time. */
+/* Limits of a chunk: its entries are on the device in both forms at the same time. */
 #define ENTRIES_LEAST (1u << 15)
 #define ENTRIES_MOST (1u << 23)
 

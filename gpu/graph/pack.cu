@@ -9,8 +9,8 @@ static __device__ __forceinline__ uint32_t first_piece(uint64_t start, uint64_t 
 	return (uint32_t)((start + (piece - 1) * i) / piece);
 }
 
-/* pack_rows packs rows `from` of P into a.piece, a.start, a.scale and a.mass, and notes long rows. A warp a row, the
- * order of the sum fixed; bound by memory. Test: tests/gpu/test_rows.c. */
+/* pack_rows packs rows `from` of P into a.piece, a.start, a.scale and a.mass, and lists long rows. One warp per row,
+ * sums in a fixed order; bound by memory. Test: tests/gpu/test_rows.c. */
 static __global__ void __launch_bounds__(BLOCK)
 pack_rows(struct sl_rows from, struct sl_matrix a, struct sl_rows_report *report)
 {

@@ -54,7 +54,7 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 		from = to;
 		to = swap;
 	}
-	/* *before keeps the vectors that were uploaded: they are T_0 x, the previous term after one step */
+	/* *before keeps the uploaded vectors, T_0 x: after one step they are the previous term */
 	swap = *before;
 	*before = *x;
 	*x = swap;

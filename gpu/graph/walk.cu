@@ -1,8 +1,8 @@
 /* Products of the random walk's matrix with a block of 8 vectors, and connected components.
  *
- * A warp takes a row. Each of 4 groups of 8 threads takes every fourth entry, one thread a column, so that the 32 bytes
- * of a neighbour are one memory sector. The assignment of entries to groups and the order of the final sum are fixed.
- * Bound by gathering x_j, 32 bytes an entry, from the second-level cache. */
+ * One warp per row. Each of 4 groups of 8 threads takes every fourth entry, one thread per column, so that the 32 bytes
+ * of a neighbour are one memory sector. Entries are assigned to groups, and sums added, in a fixed order. Bound by
+ * gathering x_j, 32 bytes per entry, from the L2 cache. */
 #include "gpu/device/launch.cuh"
 #include "gpu/graph/walk.h"
 #include "gpu/state/rows.cuh"
@@ -10,8 +10,8 @@
 #define BLOCK 256
 #define COLUMNS 8
 
-/* walk_step takes one step for a block of 8 vectors x [n][8]: w = D^-1 P x, a = slope w - shift x (PLAIN: w), and to
- * = a (FIRST) or 2 a - to. A warp a row. 1.3 ms for 1.3 million nodes and 162 million entries (H200). Test:
+/* walk_step takes one step for a block of 8 vectors x [n][8]: w = D^-1 P x, a = slope w - shift x (PLAIN: w), and to =
+ * a (FIRST) or 2 a - to. One warp per row. 1.3 ms for 1.3 million nodes and 162 million entries (H200). Test:
  * tests/gpu/test_rows.c; bench: tests/gpu/test_walk.c. */
 template <bool WIDE, bool FIRST, bool PLAIN>
 static __global__ void __launch_bounds__(BLOCK)
@@ -114,7 +114,8 @@ static __device__ __forceinline__ void join(uint32_t *parent, uint32_t i, uint32
 	}
 }
 
-/* A warp a row. Each edge stands in two rows; the kernel uses the one with the smaller column, and so skips filling. */
+/* One warp per row. Each edge is in two rows; the kernel uses the entry with the smaller column, and so skips
+ * padding. */
 template <bool WIDE>
 static __global__ void __launch_bounds__(BLOCK) unite(struct sl_matrix m, uint32_t *parent)
 {

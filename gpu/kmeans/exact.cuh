@@ -36,13 +36,13 @@ static __device__ __forceinline__ int power_for(float length)
 	return 15 - exponent < 100 ? 15 - exponent : 100;
 }
 
-/* How far off a score may be, for a point with |x - m| <= length whose halves are off by `away`, and centroids with
- * |c - m| <= longest whose halves are off by `apart`. By the inequality of Cauchy and Schwarz: what the halves are off
- * by; the product of the parts that `split` leaves out, each at most 2^-11 of its number; the sum, of which a tensor
- * core cuts off at most 2^-23 for each of 17 numbers that it adds at a time (Fasi, Higham, Mikaitis, Pranesh, Numerical
- * behavior of NVIDIA tensor cores, PeerJ Computer Science 7, 2021); the rounding of half and of the score; numbers
- * below the least float; and, so that a certain score also wins in double precision, the rounding of squared distances
- * there. */
+/* A bound of a score's error, for a point with |x - m| <= length and rounding error `away`, and centroids with |c - m|
+ * <= longest and rounding errors of at most `apart`. It adds bounds (products by Cauchy and Schwarz) of: the errors of
+ * rounding to halves; the product of the low parts, which `split` leaves out, each at most 2^-11 of its number; the
+ * sum, of which a tensor core cuts off at most 2^-23 for each of 17 numbers that it adds at a time (Fasi, Higham,
+ * Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer Science 7, 2021); the rounding of `half`
+ * and of the score; underflow. It also adds the rounding of squared distances in double precision, so that a certain
+ * score wins there, too. */
 static __device__ __forceinline__ double
 score_slack(uint32_t d, uint32_t width, bool split, double length, double away, double longest, double apart)
 {

@@ -1,9 +1,9 @@
 /* Attraction along the edges, and the other sums over edges: divergence and the squared gradient.
  *
- * A group of threads shares a row of P, with eight entries a thread in flight. The assignment of entries to threads and
- * the order of the final sum are fixed. A row of more than SL_LONG_ROW entries gets a block of its own. Bound by the
- * second-level cache: the kernel gathers y_j, half of which comes from that cache, and reads P, 4 bytes an entry. In
- * large layouts, positions rounded to fewer bytes (rounded.cuh) are gathered faster. */
+ * A group of threads shares a row of P, with eight entries per thread in flight. Entries are assigned to threads, and
+ * sums added, in a fixed order. A row of more than SL_LONG_ROW entries gets a block of its own. Bound by the L2 cache:
+ * the kernel gathers y_j, half of which comes from that cache, and reads 4 bytes of P per entry. In large layouts it
+ * gathers positions rounded to fewer bytes (rounded.cuh), which is faster. */
 #include "gpu/layout/rounded.cuh"
 #include "gpu/state/rows.cuh"
 
@@ -13,7 +13,7 @@
 /* ---- rounded positions ----------------------------------------------------------------------- */
 
 /* round_points writes out[n] words (2-D) or [n][2] words (3-D): the positions y [n * stride] as fractions of the grids'
- * reach. A thread a point. */
+ * reach. One thread per point. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 round_points(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ out, const struct sl_orders *o,
@@ -40,7 +40,7 @@ cudaError_t sl__round(const struct sl_particles *p, const struct sl_orders *o, c
 
 /* ---- edges ------------------------------------------------------------------------------------ */
 
-/* The positions of neighbours: plain or rounded. */
+/* Where the positions of neighbours are read: plain or rounded. */
 template <int D, bool ROUNDED> struct places {
 	const float *__restrict__ y;
 	const uint32_t *__restrict__ rounded;
@@ -67,14 +67,14 @@ places_of(const struct sl_particles &p, const struct sl_orders *o, const struct 
 	return s;
 }
 
-/* One edge's share of the attraction. */
+/* Adds the attraction of one edge to `sum`. */
 template <int D>
-static __device__ __forceinline__ void attract_edge(const float *own, const float *their, float p, float *sum)
+static __device__ __forceinline__ void attract_edge(const float *y_i, const float *y_j, float p, float *sum)
 {
 	float diff[D], r2 = 1;
 #pragma unroll
 	for (int k = 0; k < D; k++) {
-		diff[k] = own[k] - their[k];
+		diff[k] = y_i[k] - y_j[k];
 		r2 = fmaf(diff[k], diff[k], r2);
 	}
 	float w = p * reciprocal(r2);
@@ -86,12 +86,12 @@ static __device__ __forceinline__ void attract_edge(const float *own, const floa
 /* Adds the edges of COUNT pieces, `step` apart. All loads precede the first use, so they are in flight together. */
 template <int D, bool WIDE, bool ROUNDED, int COUNT>
 static __device__ __forceinline__ void
-attract_pieces(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *own, uint32_t at,
+attract_pieces(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *y_i, uint32_t at,
 	       uint32_t step, float *sum)
 {
 	const int E = piece<WIDE>::ENTRIES;
 	struct piece<WIDE> here[COUNT];
-	float their[COUNT][E][3];
+	float y_j[COUNT][E][3];
 	uint4 v[COUNT];
 #pragma unroll
 	for (int c = 0; c < COUNT; c++)
@@ -101,26 +101,26 @@ attract_pieces(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, co
 		open_piece<WIDE>(v[c], a.bits, &here[c]);
 #pragma unroll
 		for (int k = 0; k < E; k++)
-			y.load(here[c].node[k], their[c][k]);
+			y.load(here[c].node[k], y_j[c][k]);
 	}
 #pragma unroll
 	for (int c = 0; c < COUNT; c++)
 #pragma unroll
 		for (int k = 0; k < E; k++)
-			attract_edge<D>(own, their[c][k], here[c].weight[k], sum);
+			attract_edge<D>(y_i, y_j[c][k], here[c].weight[k], sum);
 }
 
 template <int D, bool WIDE, bool ROUNDED>
 static __device__ __forceinline__ void
-attract_range(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *own, uint32_t from,
+attract_range(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *y_i, uint32_t from,
 	      uint32_t to, uint32_t step, float *sum)
 {
 	const int U = WIDE ? 4 : 2;
 	uint32_t at = from;
 	for (; at + (U - 1) * step < to; at += U * step)
-		attract_pieces<D, WIDE, ROUNDED, U>(a, y, own, at, step, sum);
+		attract_pieces<D, WIDE, ROUNDED, U>(a, y, y_i, at, step, sum);
 	for (; at < to; at += step)
-		attract_pieces<D, WIDE, ROUNDED, 1>(a, y, own, at, step, sum);
+		attract_pieces<D, WIDE, ROUNDED, 1>(a, y, y_i, at, step, sum);
 }
 
 template <int D> static __device__ __forceinline__ void store_point(float *out, uint32_t i, const float *x, float scale)
@@ -133,14 +133,14 @@ template <int D> static __device__ __forceinline__ void store_point(float *out, 
 		reinterpret_cast<float4 *>(out)[i] = make_float4(scale * x[0], scale * x[1], scale * x[2], 0);
 }
 
-/* attract writes p.attraction [n * stride]: for each row i of P that is not long, sum_j p_ij (y_i - y_j) / (1 + r^2).
- * L neighbouring threads share a row. Blocks of 256 threads, no shared memory. Bound by gathering y_j from the
- * second-level cache: 22.5 us (MNIST), 410 us (mixture, 2-D). */
+/* attract writes p.attraction [n * stride]: for each row i of P that is not long, sum_j p_ij (y_i - y_j) / (1 + r^2). L
+ * neighbouring threads share a row. Blocks of 256 threads, no shared memory. Bound by gathering y_j from the L2 cache:
+ * 22.5 us (MNIST), 410 us (mixture, 2-D). */
 template <int D, bool WIDE, bool ROUNDED, int L>
 static __global__ void __launch_bounds__(BLOCK)
 attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, const struct sl_report *r)
 {
-	const uint32_t most = SL_LONG_ROW / piece<WIDE>::ENTRIES;
+	const uint32_t pieces_max = SL_LONG_ROW / piece<WIDE>::ENTRIES;
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 	uint32_t i = (uint32_t)(at / L), lane = (uint32_t)(at % L);
 	await_previous();
@@ -148,21 +148,21 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, co
 		return;
 	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, o, r);
 	uint32_t from = i < a.n ? a.start[i] : 0, to = i < a.n ? a.start[i + 1] : 0;
-	bool mine = i < a.n && to - from <= most;
-	float own[3] = {0, 0, 0}, sum[3] = {0, 0, 0}, scale = 0;
-	if (mine) {
-		load_point<D>(p.y, i, own);
+	bool active = i < a.n && to - from <= pieces_max;
+	float y_i[3] = {0, 0, 0}, sum[3] = {0, 0, 0}, scale = 0;
+	if (active) {
+		load_point<D>(p.y, i, y_i);
 		scale = row_scale<WIDE>(a, i);
-		attract_range<D, WIDE, ROUNDED>(a, y, own, from + lane, to, L, sum);
+		attract_range<D, WIDE, ROUNDED>(a, y, y_i, from + lane, to, L, sum);
 	}
 #pragma unroll
 	for (int k = 0; k < D; k++)
 		sum[k] = sum_lanes(sum[k], L);
-	if (mine && lane == 0)
+	if (active && lane == 0)
 		store_point<D>(p.attraction, i, sum, scale);
 }
 
-/* attract_long does the same for the rows a.long_rows [long_count]: a block of 512 threads a row. */
+/* attract_long does the same for the rows a.long_rows [long_count]. One block of 512 threads per row. */
 template <int D, bool WIDE, bool ROUNDED>
 static __global__ void __launch_bounds__(LONG_BLOCK)
 attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, const struct sl_report *r)
@@ -173,9 +173,9 @@ attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *
 		return;
 	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, o, r);
 	uint32_t i = a.long_rows[blockIdx.x];
-	float own[3], sum[3] = {0, 0, 0};
-	load_point<D>(p.y, i, own);
-	attract_range<D, WIDE, ROUNDED>(a, y, own, a.start[i] + threadIdx.x, a.start[i + 1], LONG_BLOCK, sum);
+	float y_i[3], sum[3] = {0, 0, 0};
+	load_point<D>(p.y, i, y_i);
+	attract_range<D, WIDE, ROUNDED>(a, y, y_i, a.start[i] + threadIdx.x, a.start[i + 1], LONG_BLOCK, sum);
 #pragma unroll
 	for (int k = 0; k < D; k++)
 		sum[k] = sum_lanes(sum[k]);
@@ -256,8 +256,8 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 
 /* ---- measures ---------------------------------------------------------------------------- */
 
-/* measure writes r->divergence, sum p log(1 + r^2), and r->square, |attraction - repulsion / Z|^2. A warp a row, rows
- * dealt out to at most 1,024 blocks; part [2 * blocks]. The last block adds the parts up in order. */
+/* measure writes r->divergence, sum p log(1 + r^2), and r->square, |attraction - repulsion / Z|^2. One warp per row; at
+ * most 1,024 blocks share the rows. part [2 * blocks]: the last block adds the parts in order. */
 template <int D, bool WIDE>
 static __global__ void __launch_bounds__(BLOCK)
 measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_report *r)
@@ -266,17 +266,17 @@ measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_repor
 	uint32_t warps = gridDim.x * (BLOCK / 32), lane = threadIdx.x % 32;
 	double divergence = 0, square = 0, inverse_z = 1 / r->z;
 	for (uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; i < a.n; i += warps) {
-		float own[3], their[3], sum = 0;
-		load_point<D>(p.y, i, own);
+		float y_i[3], y_j[3], sum = 0;
+		load_point<D>(p.y, i, y_i);
 		for (uint32_t at = a.start[i] + lane; at < a.start[i + 1]; at += 32) {
 			struct piece<WIDE> here;
 			open_piece<WIDE>(a.piece[at], a.bits, &here);
 			for (int e = 0; e < piece<WIDE>::ENTRIES; e++) {
 				float r2 = 0;
-				load_point<D>(p.y, here.node[e], their);
+				load_point<D>(p.y, here.node[e], y_j);
 #pragma unroll
 				for (int k = 0; k < D; k++)
-					r2 = fmaf(own[k] - their[k], own[k] - their[k], r2);
+					r2 = fmaf(y_i[k] - y_j[k], y_i[k] - y_j[k], r2);
 				sum = fmaf(here.weight[e], log1pf(r2), sum);
 			}
 		}

@@ -1,16 +1,16 @@
 /* Repulsion over all pairs, tile by tile. Each thread of a block has two points; the block walks over its share of all
  * points, one tile at a time in shared memory. The shares (splits) keep all multiprocessors busy when there are few
  * points; the step adds their sums in order. To limit rounding errors, floats are summed over one tile first, then over
- * tiles. A pair takes a reciprocal, or, if the degrees of freedom are not 1, a logarithm and an exponential. */
+ * tiles. A pair costs a reciprocal or, if the degrees of freedom are not 1, a logarithm and an exponential. */
 #include "gpu/device/launch.cuh"
 #include "gpu/layout/layout.h"
 #include "gpu/state/point.cuh"
 
 #define BLOCK 128
-#define OWN 2  /* points a thread */
+#define OWN 2  /* points per thread */
 
-/* exact writes partial [splits][n * stride], the repulsion of each point from one split's share of the points, not
- * yet over Z, and r->level_z[0]. HEAVY: the kernel is (1 + r^2)^-nu, steeper = -(nu + 1). Grid: (points / 256,
+/* exact writes partial [splits][n * stride], the repulsion of each point from one split's share of the points, not yet
+ * divided by Z, and r->level_z[0]. HEAVY: the kernel is (1 + r^2)^-nu, steeper = -(nu + 1). Grid: (points / 256,
  * splits) blocks of 128 threads, each with two points; shared memory: one tile of 128 points; part [blocks]. Bound by
  * arithmetic. */
 template <int D, bool HEAVY>
@@ -43,7 +43,8 @@ exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint
 		for (int k = 0; k < D; k++)
 			tile[threadIdx.x][k] = place[k];
 		__syncthreads();
-		/* heavy tails reach any place that could be far away from everything */
+		/* a heavy-tailed kernel is not 0 at any distance, so a short tile cannot be padded with remote
+		 * points */
 		const int count = HEAVY && to - base < BLOCK ? (int)(to - base) : BLOCK;
 		float sum[OWN][3], q_sum[OWN];
 #pragma unroll
@@ -85,7 +86,7 @@ exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint
 	if (last_block(&r->arrived[0])) {
 		z = sum_parts(part, gridDim.x * gridDim.y);
 		if (threadIdx.x == 0)
-			r->level_z[0] = z - (double)n;  /* each point met itself */
+			r->level_z[0] = z - (double)n;  /* without the pairs of a point with itself */
 	}
 }
 

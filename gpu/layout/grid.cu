@@ -13,7 +13,7 @@ cudaError_t sl__upload_windows(const struct sl_window *windows)
 /* ---- spread ------------------------------------------------------------------------- */
 
 /* spread adds the window of each point y [n * stride] to f.charges [side^(D - 1)][pairs], fixed point. LANES threads
- * a point. Bound by atomic additions. */
+ * per point. Bound by atomic additions. */
 template <int D, int W>
 static __global__ void __launch_bounds__(BLOCK)
 spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const struct sl_orders *__restrict__ o,
@@ -34,8 +34,8 @@ spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const
 	}
 }
 
-/* convert writes charges [rows][pairs] as floats to input [length]^dims, for cuFFT; clear: it zeroes the charges. A
- * thread a pair. */
+/* convert writes charges [rows][pairs] as floats to input [length]^dims, for cuFFT, and zeroes the charges if `clear`.
+ * One thread per pair. */
 static __global__ void __launch_bounds__(BLOCK)
 convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, int side, int length, int pairs,
 	uint32_t rows, bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
@@ -74,7 +74,7 @@ feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int si
 		return;
 	for (int row = 0; row < count; row++) {
 		const uint32_t *from = charges + (size_t)(first_row + row) * words;
-		for (int x = (int)threadIdx.x; x < side; x += FEED_BLOCK)  /* padded: threads read about 8 apart */
+		for (int x = (int)threadIdx.x; x < side; x += FEED_BLOCK)  /* threads read about every 8th */
 			lines[row * pitch + x + x / 8] = first_row + row < rows ? (float)from[x] : 0;
 	}
 	__syncthreads();
@@ -105,8 +105,8 @@ struct target {
 	size_t outer_step, axis_step, row_step;
 };
 
-/* restrict_axis spreads in [outers][side][inner] over the coarse grid along the middle axis. A thread a number of the
- * result; `to` gives its index. */
+/* restrict_axis spreads in [outers][side][inner] over the coarse grid along the middle axis. One thread per number of
+ * the result; `to` gives its index. */
 static __global__ void __launch_bounds__(BLOCK)
 restrict_axis(const float *__restrict__ in, int outers, int side, int inner, int coarse, struct target to,
 	      const struct sl_level *__restrict__ o, const struct sl_report *r)
@@ -183,7 +183,7 @@ cudaError_t sl__feed(const struct sl_grid_memory *near, const struct sl_orders *
 		return launch_feed<4>(near, 16, o, r, stream);
 	if (feed_bytes(near, 4) <= shared_most())
 		return launch_feed<4>(near, 4, o, r, stream);
-	return launch_feed<2>(near, 2, o, r, stream);  /* the largest grids where a block has 99 KiB */
+	return launch_feed<2>(near, 2, o, r, stream);  /* for the largest grids on devices whose blocks have 99 KiB */
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -207,7 +207,7 @@ cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid
 {
 	bool cube = near->dims == 3;
 	int side = near->side, coarse = near->coarse, inner = cube ? coarse * coarse : coarse;
-	size_t pitch = (size_t)far->pitch;  /* the input has that, too */
+	size_t pitch = (size_t)far->pitch;  /* the input has the same pitch */
 	struct target middle = {near->half2, coarse, (size_t)inner, (size_t)coarse, 0};
 	struct target last = {far->input, coarse, 0, cube ? pitch * pitch : pitch, pitch};
 	const struct sl_level *level = &o->level[1];
@@ -221,8 +221,8 @@ cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid
 
 /* ---- multiply ------------------------------------------------------------------------- */
 
-/* multiply multiplies spectrum [length]^(D - 1)[length / 2 + 1] by the kernel's, between cuFFT's transforms, and sums
- * Z. At most 1,056 blocks; part [blocks]; the last block writes *z. Bound by memory. */
+/* multiply multiplies spectrum [length]^(D - 1)[length / 2 + 1] by the kernel's spectrum, between cuFFT's transforms,
+ * and sums Z. At most 1,056 blocks; part [blocks]; the last block writes *z. Bound by memory. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, const struct sl_level *__restrict__ o,

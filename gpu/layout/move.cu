@@ -1,13 +1,13 @@
 /* The step and the spreading of the moved points, for layouts of many points whose repulsion has been read.
  *
- * One thread takes the step of one point. Then the threads of a warp spread its points, a few threads a point, as in
- * window.cuh.
+ * One thread takes the step of one point. Then the threads of a warp spread its points, several threads per point, as
+ * in window.cuh.
  *
  * A block first adds its points to a patch of the grid in shared memory, and then adds the patch to the grid. This pays
  * because points near each other in memory are mostly near each other in the layout, if the nodes are in a good order.
  * The patch lies where most points of a sample are; points outside it add to the grid directly. All charges are
  * integers, so the sums do not depend on the place of the patch. Rows of the patch begin 20 banks apart, and each point
- * of a warp begins with another row, so that points in the same cell rarely add to the same bank at the same time.
+ * of a warp begins with a different row, so that points in the same cell rarely add to the same bank at the same time.
  *
  * One H200, 2-D, accuracy draft, nodes in the order of Cuthill and McKee: 1.3 million points take 64 us, 137 us without
  * a patch, 28 us without spreading; 10 million 0.38 ms, 0.91 ms, 0.18 ms. With the points in the layout's own order, a
@@ -51,8 +51,8 @@ template <int D> static __device__ __forceinline__ void patch_clear(struct patch
 		p->node[at] = 0;
 }
 
-/* Places the patch. All threads of the block; thread t's point is at node `first`. Some points are a sample; the patch
- * is centred on the sample point that has the most others within reach. */
+/* Places the patch. All threads of the block; thread t's point is at node `first`. The patch is centred on the point of
+ * a sample that has the most other sample points within reach. */
 template <int D, int W>
 static __device__ __forceinline__ void patch_place(struct patch<D> *p, const int *first, bool active)
 {
@@ -77,8 +77,8 @@ static __device__ __forceinline__ void patch_place(struct patch<D> *p, const int
 				within &= abs(__shfl_sync(~0u, own[k], i) - own[k]) <= reach;
 			count += within;
 		}
-		unsigned most = __ballot_sync(~0u, count == (int)__reduce_max_sync(~0u, (unsigned)count));
-		if (lane == __ffs((int)most) - 1) {
+		unsigned best = __ballot_sync(~0u, count == (int)__reduce_max_sync(~0u, (unsigned)count));
+		if (lane == __ffs((int)best) - 1) {
 #pragma unroll
 			for (int k = 0; k < D; k++)
 				p->corner[k] = k ? own[k] - reach : (own[k] - reach) & ~1;
@@ -87,7 +87,8 @@ static __device__ __forceinline__ void patch_place(struct patch<D> *p, const int
 	__syncthreads();
 }
 
-/* Adds a point's window to the patch, row by row. Returns true if it lies within. All threads of a warp call it. */
+/* Adds a point's window to the patch, row by row. Returns true if the window lies within the patch. All threads of a
+ * warp call it. */
 template <int D, int W>
 static __device__ __forceinline__ bool
 patch_add(struct patch<D> *p, int lane, int group, const int *first, const float *weight, float scale)
@@ -157,7 +158,7 @@ spread_warp(const struct tap<W> *c, const struct field *f, const int *first, con
 	}
 }
 
-/* Takes point i's step. Its new position extends b; first and v give its place on the grid at `corner`. */
+/* Takes point i's step. Extends the box b to its new position; first and v give its place on the grid at `corner`. */
 template <int D, int KIND>
 static __device__ __forceinline__ void
 move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, const float *correct, float inverse_z,
@@ -199,10 +200,10 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 	store_point<D>(p->y, i, y);
 }
 
-/* move takes the step for all points, whose repulsion p.repulsion holds, and spreads them over f. A block takes
- * `count` points, a multiple of 256, in turns of 256; shared memory: one patch. Each block reports its bounds before it
- * spreads its last points, so that the bounds need not wait for additions to the grid. 11.1 us (MNIST), 84 us (mixture,
- * 2-D); other figures are at the head of this file. */
+/* move takes the step for all points, whose repulsion p.repulsion holds, and spreads them over f. A block takes `count`
+ * points, a multiple of 256, in turns of 256; shared memory: one patch. Each block reports its bounds before it spreads
+ * its last points, so the bounds do not wait for additions to the grid. 11.1 us (MNIST), 84 us (mixture, 2-D); other
+ * figures are at the head of this file. */
 template <int D, int KIND, int W>
 static __global__ void __launch_bounds__(BLOCK, 4)
 move(struct sl_particles p, struct field f, uint32_t count, float *box_parts, const struct sl_orders *__restrict__ o,

@@ -16,7 +16,7 @@
 #include "gpu/state/point.cuh"
 
 #define BLOCK 256
-#define MANY 200000  /* from so many points on, four threads share a point; below, eight */
+#define MANY 200000  /* with at least so many points, four threads share a point; with fewer, eight */
 #define FINE SL_CUTOFF_FINE
 #define ROWS(dims) ((dims) == 3 ? 9 : 3)
 #define SLACK 1e-4f  /* of a cell: widens the ranges, so that rounding cannot lose a pair */
@@ -71,7 +71,7 @@ static __device__ __forceinline__ uint32_t start_of(const struct sl_cutoff_cells
 	return c->start[cell] + c->offset[cell / SCAN];
 }
 
-/* count_points counts the points of each cell, c.count, and numbers the points of each cell, c.rank [n]. A thread a
+/* count_points counts the points of each cell, c.count, and numbers the points of each cell, c.rank [n]. One thread per
  * point. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
@@ -85,7 +85,7 @@ count_points(struct sl_cutoff_cells c, const float *__restrict__ y, const struct
 		c.rank[i] = atomicAdd(&c.count[cell_of(load<D>(y, i), &c, o, r)], 1);
 }
 
-/* Sum over the threads of the block before this one; *all: over all of them. */
+/* Returns the sum over the lower threads of the block. *all: the sum over all threads. */
 static __device__ uint32_t sum_before(uint32_t x, uint32_t *all)
 {
 	__shared__ uint32_t warp[BLOCK / 32];
@@ -152,7 +152,7 @@ scan_cells(struct sl_cutoff_cells c, uint32_t cells, struct sl_report *r)
 	}
 }
 
-/* scatter writes id [n], the points by cell, in an order that varies from run to run. A thread a point. */
+/* scatter writes id [n], the points by cell, in an order that varies from run to run. One thread per point. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 scatter(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,
@@ -163,7 +163,7 @@ scatter(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_o
 		c.id[start_of(&c, cell_of(load<D>(y, i), &c, o, r)) + c.rank[i]] = i;
 }
 
-/* arrange writes sorted [n], the points by cell and within a cell by number. A thread a place. */
+/* arrange writes sorted [n], the points by cell and within a cell by number. One thread per place. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 arrange(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,
@@ -190,7 +190,7 @@ static __device__ __forceinline__ float distance_to(float at, int cell, int by)
 	return by > 0 ? 1 - within : by < 0 ? within : 0;
 }
 
-/* The range of sorted points in the row of cells number `row` that can be within reach of a position: first, count. */
+/* The sorted points in row `row` of cells that can be within reach of a position, as (first, count). */
 template <int D>
 static __device__ __forceinline__ uint2 find_row(const struct sl_cutoff_cells *c, float3 place, int row)
 {
@@ -272,8 +272,8 @@ static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, stru
 }
 
 /* pairs writes out [n], the forces of the near part by node, its part of Z to level_z[1], and the number of candidates
- * it tried. LANES threads a point. With the sort, 59 us for MNIST with 165 candidates a point. Much of this is latency:
- * with 24 candidates a point it takes 26 us. */
+ * it tried. LANES threads per point. With the sort, 59 us for MNIST with 165 candidates per point. Much of this is
+ * latency: with 24 candidates per point it takes 26 us. */
 template <int D, int LANES>
 static __global__ void __launch_bounds__(BLOCK, 5)
 pairs(struct sl_cutoff_cells c, float *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
@@ -308,13 +308,13 @@ pairs(struct sl_cutoff_cells c, float *__restrict__ out, const struct sl_orders 
 	if (active && lane == 0)
 		store<D>(out, __float_as_uint(own.w), make_float4(x, y, z, 0));
 	double2 all = sum_block(sums.value, tried);
-	if (sum_all(&all, c.part, r)) {  /* each point met itself */
+	if (sum_all(&all, c.part, r)) {  /* without the pairs of a point with itself */
 		r->level_z[1] = all.x - (double)c.n * (1 - (double)kernel.value[0]);
 		r->candidates = (uint64_t)all.y;
 	}
 }
 
-/* census counts the candidates that pairs() would try. A thread a point. */
+/* census counts the candidates that pairs() would try. One thread per point. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 census(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,

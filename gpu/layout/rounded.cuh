@@ -1,4 +1,4 @@
-/* rounded.cuh -- positions in fewer bytes, as fractions of the grids' reach: 16 bits a coordinate in 2-D, 21 in 3-D.
+/* rounded.cuh -- positions in fewer bytes, as fractions of the grids' reach: 16 bits per coordinate in 2-D, 21 in 3-D.
  *
  * The kernel that moves a point also writes its rounded position, relative to the corner of the next grids. If a point
  * lies outside these grids, the run stops before its rounded position is read. */
@@ -16,13 +16,13 @@ template <int D> struct rounding {
 
 template <int D> static __device__ __forceinline__ struct rounding<D> rounding_of(const float *corner, float reach)
 {
-	const float most = (float)((1 << rounding<D>::BITS) - 1);
+	const float code_max = (float)((1 << rounding<D>::BITS) - 1);
 	struct rounding<D> c;
 #pragma unroll
 	for (int k = 0; k < D; k++)
 		c.low[k] = corner[k];
-	c.step = reach / most;
-	c.inverse = most / reach;
+	c.step = reach / code_max;
+	c.inverse = code_max / reach;
 	return c;
 }
 
@@ -31,11 +31,11 @@ template <int D>
 static __device__ __forceinline__ void
 store_rounded(uint32_t *out, uint32_t i, const struct rounding<D> &c, const float *place)
 {
-	const float most = (float)((1 << rounding<D>::BITS) - 1);
+	const float code_max = (float)((1 << rounding<D>::BITS) - 1);
 	uint32_t q[3] = {0, 0, 0};
 #pragma unroll
 	for (int k = 0; k < D; k++)
-		q[k] = (uint32_t)fminf(fmaxf(rintf((place[k] - c.low[k]) * c.inverse), 0), most);
+		q[k] = (uint32_t)fminf(fmaxf(rintf((place[k] - c.low[k]) * c.inverse), 0), code_max);
 	if (D == 2)
 		out[i] = q[0] | q[1] << 16;
 	else if (D == 3)

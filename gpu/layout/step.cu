@@ -1,6 +1,6 @@
 /* Reads the repulsion from the grids. One kernel only reads; another reads, takes the step, and spreads the moved
- * points for the next iteration. The next grids' corner follows from the layout before the step, so a point needs to
- * know nothing about the others. For many points, move.cu takes the step and spreads. */
+ * points for the next iteration. The corner of the next grids follows from the layout before the step, so points move
+ * independently of each other. For many points, move.cu takes the step and spreads. */
 #include "gpu/layout/step.cuh"
 
 cudaError_t sl__upload_step_windows(const struct sl_window *windows) { return window_upload(windows); }
@@ -90,7 +90,7 @@ add_force(float *force, const float *x, const struct spot<D> *p, int lane, const
 		force[k] = fmaf(f->force_scale * (k ? p->weight[0] : p->slope[0]), sum[k], force[k]);
 }
 
-/* All threads of the point get the sum over them. */
+/* Sums the force over the threads of a point; all of them get the sum. */
 template <int D, int W> static __device__ __forceinline__ void sum_force(float *force)
 {
 #pragma unroll
@@ -98,8 +98,7 @@ template <int D, int W> static __device__ __forceinline__ void sum_force(float *
 		force[k] = sum_lanes(force[k], shape<W>::LANES);
 }
 
-/* The repulsion of point i, not yet divided by Z, in all threads of the point. READ: number of levels of potentials; 0:
- * the sum over the splits of `partial`, for component `at`. */
+/* The repulsion of point i, not yet divided by Z, in all threads of the point. READ: the number of grids to read. */
 template <int D, int READ, int W>
 static __device__ __forceinline__ void
 repulsion(float *force, const struct tap<W> *c, int lane, const struct field *near, const struct field *far,
@@ -118,7 +117,8 @@ repulsion(float *force, const struct tap<W> *c, int lane, const struct field *ne
 	sum_force<D, W>(force);
 }
 
-/* Sums over the D components of a point, which its first D threads hold; all its threads get the sum. Whole warps. */
+/* Sums over the D components of a point, which its first D threads hold; all its threads get the sum. Called by whole
+ * warps. */
 template <int D, int W> static __device__ __forceinline__ float over_components(float x)
 {
 	float sum = of_lane<W>(x, 0);
@@ -136,7 +136,7 @@ static __device__ __forceinline__ float sum_splits(const float *partial, int spl
 	return x;
 }
 
-/* Thread k of a point has component k. */
+/* Returns x[k]; an index known only at run time would move x to local memory. */
 template <int D> static __device__ __forceinline__ float component(const float *x, int k)
 {
 	float own = x[0];
@@ -151,9 +151,9 @@ static __device__ __forceinline__ double sum_z(const struct sl_report *r, bool b
 	return fmax(r->level_z[0] + (both ? r->level_z[1] : 0), 1e-30);
 }
 
-/* read_back writes p.repulsion [n * stride], not yet over Z, and r->z. READ: 1 or 2 grids of potentials, or 0: the
- * sum of partial [splits][n * stride]. splits < 0: the pairs' part is in p.repulsion already, and in the second
- * level's Z. LANES threads a point. 5.4 us (MNIST), 49 us (mixture, 2-D), bound by the second-level cache's latency. */
+/* read_back writes p.repulsion [n * stride], not yet divided by Z, and r->z. READ: 1 or 2 grids of potentials, or 0:
+ * the sum of partial [splits][n * stride]. splits < 0: the pairs have left their part in p.repulsion and in level_z[1].
+ * LANES threads per point. 5.4 us (MNIST), 49 us (mixture, 2-D), bound by the latency of the L2 cache. */
 template <int D, int READ, int W>
 static __global__ void __launch_bounds__(BLOCK, 4)
 read_back(struct sl_particles p, struct field near, struct field far, const float *__restrict__ partial, int splits,
@@ -191,8 +191,8 @@ read_back(struct sl_particles p, struct field near, struct field far, const floa
 
 /* step does what read_back does, takes the step of the KIND of optimiser (y, velocity, gain [n * stride]), adds each
  * point's charge to the next iteration's grid, and writes to the report the layout's bounds and whether it fits the
- * grids. READ and splits as in read_back. LANES threads a point; box_parts [blocks][8]. For few points; move.cu is for
- * many. */
+ * grids. READ and splits as in read_back. LANES threads per point; box_parts [blocks][8]. For few points; move.cu is
+ * for many. */
 template <int D, int KIND, int READ, int W>
 static __global__ void __launch_bounds__(BLOCK, 4)
 step(struct sl_particles p, struct field near, struct field far, const float *__restrict__ partial, int splits,
@@ -285,7 +285,7 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 #define FOR_EACH_GRID(X) \
 	X(2, 1, 4) X(2, 2, 4) X(3, 1, 4) X(3, 2, 4) \
 	X(1, 1, 6) X(2, 1, 6) X(2, 2, 6) X(3, 1, 6) X(3, 2, 6)
-/* The same for all pairs, with the least number of threads a point. */
+/* The same and, with levels = 0, all pairs with the fewest threads per point. */
 #define FOR_EACH(X) FOR_EACH_GRID(X) X(1, 0, 4) X(2, 0, 4) X(3, 0, 4)
 
 template <int D, int READ, int W>

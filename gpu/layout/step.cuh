@@ -77,7 +77,7 @@ template <int D> static __device__ __forceinline__ void box_reduce(struct box<D>
 
 /* All threads of all blocks call it. The last block to arrive combines the boxes, writes the report's bounds and ends
  * the iteration. corner: of the grids that hold the new charges; a layout outside them stops the run. NULL: no grids.
- * parts: 8 floats a block. */
+ * parts [blocks][8]. */
 template <int D>
 static __device__ __forceinline__ void
 box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float *corner, struct sl_report *r,
@@ -132,7 +132,7 @@ box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float 
 
 /* ---- step ------------------------------------------------------------------------- */
 
-/* Adam's two corrections, computed once a block. */
+/* Adam's two bias corrections, computed once per block. */
 template <int KIND> static __device__ __forceinline__ void corrections(float *correct, const struct sl_report *r)
 {
 	if (KIND != SL_STEP_ADAM)

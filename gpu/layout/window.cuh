@@ -1,8 +1,8 @@
 /* window.cuh -- the window that joins a point to the nodes of a grid: its weights, its place, and spreading a point.
  *
- * A window is 4 nodes wide and has four threads a point, or 6 nodes wide with eight threads. Thread t has tap t of each
- * dimension (of eight threads, the last two have none). So the threads read or add to a row of the window together, in
- * one memory transaction; one thread a point would need a transaction for each node.
+ * A window is 4 nodes wide and has four threads per point, or 6 nodes wide with eight threads. Thread t has tap t of
+ * each dimension (of eight threads, the last two have none). So the threads access a row of the window together, in one
+ * memory transaction; one thread per point would need a transaction for each node.
  *
  * Spreading adds integers, whose sum does not depend on the order: weights are 32-bit fixed-point numbers, and one
  * 64-bit atomic addition takes two neighbours along x. weight_scale * n is below 2^32, so the lower half cannot
@@ -137,7 +137,7 @@ pair_weights(float weight, int pair, int first, float scale, float *low, float *
 	}
 }
 
-/* This thread's weight of the window at v, for spreading. */
+/* This thread's weight of the window at v, never negative. */
 template <int W> static __device__ __forceinline__ float spread_weight(const struct tap<W> *c, float v)
 {
 	return fmaxf(value(c, v), 0);  /* rounding may make it negative */
@@ -195,7 +195,7 @@ spread_point(const struct tap<W> *c, int lane, const struct field *f, const floa
 template <int W> static inline uint32_t blocks_of_points(uint32_t n)
 {
 	uint32_t blocks = blocks_for((uint64_t)n * shape<W>::LANES, BLOCK), rounds = (blocks + BLOCKS_MAX / 2) / BLOCKS_MAX;
-	return rounds > 1 ? blocks_for(blocks, rounds) : blocks;  /* as many points for all */
+	return rounds > 1 ? blocks_for(blocks, rounds) : blocks;  /* equal shares for all blocks */
 }
 
 #endif

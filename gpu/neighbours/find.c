@@ -62,7 +62,7 @@ static void tear_down(struct sl_search *s)
 	cudaGetLastError();
 }
 
-/* All columns at once where they fit, by cells or all pairs; else codes of them, or in blocks. */
+/* If all columns fit into device memory: by cells, or all pairs. Otherwise: by codes, or in blocks. */
 static int search(struct sl_search *s, int index, struct sl_error *err)
 {
 	bool approximate = s->params->recall < 1 && s->points->n >= IVF_LEAST && s->precision == SL_HALF;

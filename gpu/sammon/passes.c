@@ -65,7 +65,7 @@ static void shape(struct passes *p, const struct sl_sammon_table *t)
 	m->runs = (tiles_of(m) - 1) / m->run + 1;
 	uint64_t block = values_of(m) * sizeof(float) * ((uint64_t)m->room + m->runs * SL_SM_ROWS);
 	block += m->runs * sizeof(double);
-	m->most = least(PART_BYTES / block + 1, m->blocks);
+	m->blocks_max = least(PART_BYTES / block + 1, m->blocks);
 }
 
 /* Returns the bytes of all squared distances if they are kept, else 0. */
@@ -86,9 +86,9 @@ static void carve(struct passes *p, char **at)
 	m->mass = sl__carve(at, room * sizeof(float));
 	m->y = sl__carve(at, room * (uint64_t)m->dims * sizeof(float));
 	m->partner = sl__carve(at, (uint64_t)p->host_blocks * m->partners * sizeof(uint32_t));
-	m->row_part = sl__carve(at, (uint64_t)m->most * m->runs * values * SL_SM_ROWS * sizeof(float));
-	m->column_part = sl__carve(at, m->partners ? 0 : m->most * values * room * sizeof(float));
-	m->sum_part = sl__carve(at, (uint64_t)m->most * m->runs * sizeof(double));
+	m->row_part = sl__carve(at, (uint64_t)m->blocks_max * m->runs * values * SL_SM_ROWS * sizeof(float));
+	m->column_part = sl__carve(at, m->partners ? 0 : m->blocks_max * values * room * sizeof(float));
+	m->sum_part = sl__carve(at, (uint64_t)m->blocks_max * m->runs * sizeof(double));
 	m->force = sl__carve(at, values * room * sizeof(double));
 	m->weight = sl__carve(at, room * sizeof(double));
 	m->sum = sl__carve(at, m->blocks * sizeof(double));
@@ -145,7 +145,7 @@ static int go(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
 	SL_TRY(sl__device_enter(p->device, err));
 	for (uint32_t count; from < to; from += count) {
 		p->m.first = from;
-		count = least(to - from, p->m.most);
+		count = least(to - from, p->m.blocks_max);
 		if (p->weights) {
 			SL_CUDA(sl__sm_pairs(&p->m, count, true, stream));
 			note_kept(p, count);

@@ -47,7 +47,7 @@ struct sl_sm {
 	uint32_t step;             /* rows of a block */
 	uint32_t side, partners;   /* as in struct sl_sammon_table; partners 0: all pairs */
 	uint32_t run, runs;        /* tiles of a run; the most runs of a block */
-	uint32_t most;             /* the most blocks of a launch */
+	uint32_t blocks_max;       /* the most blocks of a launch */
 	uint32_t first;            /* first block of the launch */
 	uint32_t known;            /* number of blocks, from the first, whose squared distances are stored in `kept` */
 	float *panel;              /* [room / 32][d][32] */
@@ -57,9 +57,9 @@ struct sl_sm {
 	float *kept;               /* [tiles][SL_SM_ROWS * SL_SM_COLUMNS] squared distances, in the order of threads; NULL:
 				    * they exceed the memory */
 	uint32_t *partner;         /* [blocks of `side` points][partners] */
-	float *row_part;           /* [most][runs][values][SL_SM_ROWS] */
-	float *column_part;        /* [most][values][room] */
-	double *sum_part;          /* [most][runs] */
+	float *row_part;           /* [blocks_max][runs][values][SL_SM_ROWS] */
+	float *column_part;        /* [blocks_max][values][room] */
+	double *sum_part;          /* [blocks_max][runs] */
 	double *force;             /* [dims or 2 dims][room] forces, then curves */
 	double *weight;            /* [room] */
 	double *sum, *total;       /* [blocks] of w (D - d)^2, of w D^2; pairs within a block, and with partners, add
@@ -83,7 +83,7 @@ static inline uint64_t sl__sm_tiles_before(uint32_t n, uint64_t block)
 cudaError_t sl__sm_init(void);
 /* Computes high and low from panel. */
 cudaError_t sl__sm_split(const struct sl_sm *m, cudaStream_t stream);
-/* Processes blocks m->first .. m->first + count - 1, count <= m->most: adds their pairs to force and sum or, with
+/* Processes blocks m->first .. m->first + count - 1, count <= m->blocks_max: adds their pairs to force and sum or, with
  * `weights`, to weight and total. All four are 0 at the beginning of the pass. Stores the squared distances if kept is
  * not NULL. */
 cudaError_t sl__sm_pairs(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream);

@@ -88,7 +88,7 @@ template <int FIELDS_> struct known {
 
 /* ---- the error of a step ------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ double block_most(double x)
+static __device__ __forceinline__ double block_max(double x)
 {
 	__shared__ double warp_most[32];
 	for (int step = 16; step; step >>= 1)
@@ -127,26 +127,26 @@ template <int FIELDS>
 static __global__ void __launch_bounds__(BLOCK) largest_error(uint32_t n, const struct stage_of s, double *part)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-	double most = 0;
+	double largest = 0;
 	await_previous();
 	for (int f = 0; f < FIELDS && i < n; f++) {
 		double e = s.a[s.stage] * s.slope[s.stage][f][i];
 		for (int k = 0; k < s.stage; k++)
 			e += s.a[k] * s.slope[k][f][i];
 		e = fabs(s.o->h * e) / (1 + fmax(fabs(s.y[f][i]), fabs(s.in[f][i])));
-		most = e <= most ? most : isnan(e) ? INFINITY : e;
+		largest = e <= largest ? largest : isnan(e) ? INFINITY : e;
 	}
-	most = block_most(most);
+	largest = block_max(largest);
 	if (threadIdx.x == 0)
-		part[blockIdx.x] = most;
+		part[blockIdx.x] = largest;
 	if (!last_block(&s.r->arrived))
 		return;
-	most = 0;
+	largest = 0;
 	for (uint32_t b = threadIdx.x; b < gridDim.x; b += BLOCK)
-		most = fmax(most, __ldcg(part + b));
-	most = block_most(most);
+		largest = fmax(largest, __ldcg(part + b));
+	largest = block_max(largest);
 	if (threadIdx.x == 0)
-		s.r->error = most;
+		s.r->error = largest;
 }
 
 /* ---- launches -------------------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
  *
  * Blocks have 256 threads. The first blocks process the hubs, one block each, since they take longest; then one warp
  * for each other row of the list; then 8 slices a block, one thread for each row. A thread loads four entries at once.
- * Bound by gathering x_j from the second-level cache, 32 bytes an entry, and by reading the weights, 4 bytes an entry
- * (8 with weights) and about 50 bytes a row. */
+ * Bound by gathering x_j from the L2 cache, 32 bytes per entry, and by reading the matrix, 4 bytes per entry (8 with
+ * weights) and about 50 bytes per row. */
 #ifndef SL_GPU_SIGNAL_ROWS_CUH
 #define SL_GPU_SIGNAL_ROWS_CUH
 

@@ -38,10 +38,10 @@ void sl__small_close(struct sl_device *d)
 int sl__small_open(struct sl_device *d, struct sl_error *err)
 {
 	uint64_t job_bytes = sl__aligned(SL_SMALL_JOBS * sizeof(struct sl_small_job));
-	int major = 0, most = 0, code = 0;
+	int major = 0, shared_max = 0, code = 0;
 	SL_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->index));
-	SL_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->index));
-	if (major < 9 || most < (int)SL_SMALL_SHARED_MAX)
+	SL_CUDA(cudaDeviceGetAttribute(&shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->index));
+	if (major < 9 || shared_max < (int)SL_SMALL_SHARED_MAX)
 		return 0;
 	struct sl_small *s = calloc(1, sizeof *s);
 	if (!s)
@@ -230,16 +230,16 @@ static int launch(struct sl_device *d, struct entry *entry, int count, struct sl
 	SL_CUDA(cudaMemcpyAsync(s->jobs_there, s->jobs, (size_t)count * sizeof *s->jobs, cudaMemcpyHostToDevice,
 				d->stream));
 	for (int from = 0, to; from < count; from = to, group++) {
-		uint32_t most = 0;
+		uint32_t shared_max = 0;
 		for (to = from; to < count && !fewer_blocks(&entry[from], &entry[to]); to++)
-			most = shared[to] > most ? shared[to] : most;
+			shared_max = shared[to] > shared_max ? shared[to] : shared_max;
 		cudaStream_t stream = to < count || group ? s->stream[group % STREAMS] : d->stream;
 		if (stream != d->stream && !group)
 			SL_CUDA(cudaEventRecord(s->fork, d->stream));
 		if (stream != d->stream)
 			SL_CUDA(cudaStreamWaitEvent(stream, s->fork, 0));
 		SL_CUDA(sl__small_run(s->jobs_there + from, s->results_there + from, to - from, entry[from].dims,
-				      entry[from].heavy, entry[from].ranks, most, stream));
+				      entry[from].heavy, entry[from].ranks, shared_max, stream));
 		if (stream == d->stream)
 			continue;
 		SL_CUDA(cudaEventRecord(s->join[group % STREAMS], stream));

@@ -5,13 +5,13 @@
  * the new positions. A warp takes four rows at a time, against all points; eight of its lanes compute the attraction of
  * a row.
  *
- * A pair takes about eight floating-point operations and a reciprocal: 15 pairs per clock and multiprocessor. If the
- * degrees of freedom are not 1, a logarithm and an exponential replace the reciprocal. */
+ * A pair costs about eight floating-point operations and a reciprocal: 15 pairs per clock cycle and multiprocessor. If
+ * the degrees of freedom are not 1, a logarithm and an exponential replace the reciprocal. */
 #include "gpu/small/small_block.cuh"
 
-/* small runs the stretches of jobs [count], whose layouts, velocities and gains it reads and writes, and fills
- * results [count]. A cluster of `ranks` blocks of 1,024 threads a job; shared memory sl__small_shared(). 10.4 us an
- * iteration of 1,000 nodes alone, 0.80 us each of 128 together (H200, 2-D, 28 entries a row). Test and bench:
+/* small runs the stretches of jobs [count], whose layouts, velocities and gains it reads and writes, and fills results
+ * [count]. One cluster of `ranks` blocks of 1,024 threads per job; shared memory sl__small_shared(). An iteration of
+ * 1,000 nodes takes 10.4 us alone, 0.80 us each if 128 run together (H200, 2-D, 28 entries per row). Test and bench:
  * tests/gpu/test_small.c. */
 template <int D, bool HEAVY>
 static __global__ void __launch_bounds__(BLOCK, 1)
@@ -30,7 +30,7 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 	const struct sl_small_job *job = jobs + blockIdx.x / b.ranks;
 	struct sl_small_result *result = results + blockIdx.x / b.ranks;
 	block_init<D>(&b, job, memory);
-	/* Thread i has velocity and gain of own row i. */
+	/* Thread i keeps velocity and gain of row i of this block. */
 	bool mine = threadIdx.x < b.rows;
 	uint32_t i = b.first + threadIdx.x;
 	float velocity[D], gain[D], mass = mine ? job->graph.mass[i] : 0;
@@ -104,7 +104,7 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 
 /* ---- graphs ------------------------------------------------------------------------------------ */
 
-/* A warp a row. */
+/* One warp per row. */
 static __global__ void __launch_bounds__(256)
 convert(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restrict__ node, const float *__restrict__ p,
 	struct sl_small_graph to)

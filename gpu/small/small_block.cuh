@@ -29,8 +29,8 @@ struct block {
 	uint32_t rank, ranks;
 	float *y;                  /* shared, [padded_nodes(n) * stride] */
 	float *attraction, *repulsion;  /* shared, [rows * D] */
-	const uint32_t *start;     /* shared, [rows + 1], of node and p */
-	const uint16_t *node;      /* in shared or in global memory, as p */
+	const uint32_t *start;     /* shared, [rows + 1], offsets into node and p */
+	const uint16_t *node;      /* in shared or in global memory; p likewise */
 	const float *p;
 	double (*parts)[SL_SMALL_RANKS];  /* shared, [2] */
 	int turn;                  /* the half of parts for the next sum */
@@ -88,7 +88,7 @@ static __device__ __forceinline__ void repel(const struct block *b, uint32_t row
 		for (int k = 0; k <= D; k++)
 			sum[r][k] = 0;
 	}
-	/* heavy tails reach the padding, too */
+	/* a heavy-tailed kernel is not 0 even for the padding, so the loop leaves it out */
 	const uint32_t count = HEAVY ? b->n : padded_nodes(b->n);
 	const float steeper = -(b->nu + 1);
 #pragma unroll 2
@@ -142,7 +142,7 @@ static __device__ __forceinline__ void attract(const struct block *b, uint32_t r
 		out[k] = sum_lanes(out[k], 8);
 }
 
-/* Both forces on all own rows, into shared memory; returns Z. */
+/* Writes both forces on the block's rows to shared memory; returns Z. */
 template <int D, bool HEAVY> static __device__ double forces(struct block *b)
 {
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -161,7 +161,7 @@ template <int D, bool HEAVY> static __device__ double forces(struct block *b)
 		}
 		z += (double)repulsion[D];
 	}
-	return fmax(cluster_sum(b, z) - (double)b->n, 1e-30);  /* each point met itself */
+	return fmax(cluster_sum(b, z) - (double)b->n, 1e-30);  /* without the pairs of a point with itself */
 }
 
 /* sum p log(1 + |y_i - y_j|^2) over this thread's entries. */

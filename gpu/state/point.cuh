@@ -16,7 +16,7 @@
 
 template <int D> struct padded { static const int stride = D == 3 ? 4 : D; };
 
-/* x^exponent, x >= 1, exponent < 0: within 2e-7 |exponent| of it. */
+/* x^exponent for x >= 1, exponent < 0, with an error of at most 2e-7 |exponent|. */
 static __device__ __forceinline__ float power(float x, float exponent)
 {
 	return exp2_approximate(exponent * log2_approximate(x));

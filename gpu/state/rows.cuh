@@ -6,7 +6,7 @@
 
 #include "gpu/state/matrix.h"
 
-/* The entries of one piece. The weights must still be multiplied by the row's scale. */
+/* The entries of one piece, unpacked. The weights must still be multiplied by the row's scale. */
 template <bool WIDE> struct piece {
 	static const int ENTRIES = WIDE ? 2 : 4;
 	uint32_t node[ENTRIES];

@@ -1,4 +1,4 @@
-/* Sorts points in the order of Hilbert's curve: computes their keys and sorts these by a radix sort of 8 bits a pass.
+/* Sorts points in the order of Hilbert's curve: computes their keys and sorts these by a radix sort of 8 bits per pass.
  *
  * A pass is one kernel. A block takes a tile of the keys. It needs, for each digit, the number of keys in all tiles and
  * in the tiles before its own, and sums the counts of all tiles for this. The pass before has made these counts: when
@@ -11,7 +11,7 @@
 #define BLOCK 256
 #define WARPS (BLOCK / 32)
 #define DIGIT_BITS 8
-#define INSIDE 4.0f  /* within so many median deviations of the middle, the scale is about linear */
+#define INSIDE 4.0f  /* the scale is nearly linear up to so many median deviations from the middle */
 
 /* ---- keys ---------------------------------------------------------------------------------------- */
 
@@ -63,8 +63,8 @@ template <int D> struct scaling {
 
 	__device__ __forceinline__ uint32_t unit(float y, int k) const
 	{
-		const float most = D == 1 ? 4294967040.0f : ldexpf(1, key_bits<D>::BITS) - 1;
-		return (uint32_t)fminf(fmaxf((bent(y, k) - least[k]) * units, 0), most);
+		const float unit_max = D == 1 ? 4294967040.0f : ldexpf(1, key_bits<D>::BITS) - 1;
+		return (uint32_t)fminf(fmaxf((bent(y, k) - least[k]) * units, 0), unit_max);
 	}
 };
 
@@ -126,7 +126,7 @@ keys(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ key, uint32
 
 /* ---- sort ---------------------------------------------------------------------------------------- */
 
-/* Sum over the threads of the block before this one. */
+/* Returns the sum over the lower threads of the block. */
 static __device__ __forceinline__ uint32_t sum_before(uint32_t x)
 {
 	__shared__ uint32_t warp_sum[WARPS];

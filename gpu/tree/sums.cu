@@ -1,10 +1,10 @@
 /* Forces and Z: sums over far cells and near points.
  *
- * A group is 32 successive points. A few warps share a group: each has all 32 points, one a thread, and walks through a
- * part of the tree. A warp tests 32 cells at a time, one a thread. A far cell, and each point of a near cell of level
- * 0, goes to a list in shared memory. The number of any other cell goes onto a stack, from which its four children are
- * tested later. When the list has 32 entries, each thread sums their forces on its point. To limit rounding errors,
- * floats are summed over 32 entries first, then over these sums; Z is summed in double precision.
+ * A group is 32 successive points. A few warps share a group: each has all 32 points, one per thread, and walks through
+ * a part of the tree. A warp tests 32 cells at a time, one per thread. A far cell, and each point of a near cell of
+ * level 0, goes to a list in shared memory. The number of any other cell goes onto a stack, from which its four
+ * children are tested later. When the list has 32 entries, each thread sums their forces on its point. To limit
+ * rounding errors, floats are summed over 32 entries first, then over these sums; Z is summed in double precision.
  *
  * The stack is short: all its cells of one level come from one test of 32 cells of the level above. */
 #include "gpu/device/launch.cuh"
@@ -13,10 +13,10 @@
 
 #define WARPS 4
 #define BLOCK (32 * WARPS)
-#define TOGETHER 32  /* entries of the list that are summed together */
+#define BATCH 32  /* entries of the list that are summed together */
 #define LEVEL_SHIFT 28  /* an entry of the stack holds the cell's level above its number in that level */
 
-struct orders {
+struct arguments {
 	uint32_t n;
 	int levels, stack;  /* stack: its capacity */
 	uint32_t first[SL_TREE_LEVELS + 1];
@@ -26,28 +26,28 @@ struct orders {
 	const uint32_t *index;
 };
 
-template <int D, bool HEAVY> struct asking {
+template <int D, bool HEAVY> struct traversal {
 	uint32_t n;
 	int top;
 	float steeper;
 	const float4 *cell;
 	const float *at;
-	const uint32_t *first;  /* in shared memory: threads of a warp read different ones */
-	float4 *list;           /* [2 * TOGETHER] positions and masses */
+	const uint32_t *first;  /* in shared memory, since threads of a warp read different elements */
+	float4 *list;           /* [2 * BATCH] positions and masses */
 	uint32_t *stack;
 	uint32_t group, lane, listed, held;
 	float own[D], low[D], high[D], force[D];
 	double z;
 
 	/* Whole warp. */
-	__device__ __forceinline__ void begin(const struct orders &o, uint32_t its_group)
+	__device__ __forceinline__ void begin(const struct arguments &o, uint32_t group_number)
 	{
 		n = o.n;
 		top = o.levels - 1;
 		steeper = o.steeper;
 		cell = o.cell;
 		at = o.at;
-		group = its_group;
+		group = group_number;
 		lane = threadIdx.x % 32;
 		listed = held = 0;
 		z = 0;
@@ -66,17 +66,17 @@ template <int D, bool HEAVY> struct asking {
 	}
 
 	/* Sums the remaining entries of the list. */
-	__device__ __forceinline__ void add_up()
+	__device__ __forceinline__ void sum_list()
 	{
 		float sum[D], q_sum = 0;
 #pragma unroll
 		for (int k = 0; k < D; k++)
 			sum[k] = 0;
 		__syncwarp();
-		listed -= TOGETHER;
+		listed -= BATCH;
 		const float4 *from = list + listed;
 #pragma unroll 8
-		for (int t = 0; t < TOGETHER; t++) {
+		for (int t = 0; t < BATCH; t++) {
 			const float4 its = from[t];
 			const float place[3] = {its.x, its.y, its.z};
 			float off[D], r2 = 1, steep;
@@ -99,18 +99,18 @@ template <int D, bool HEAVY> struct asking {
 	}
 
 	/* Whole warp. A thread that has an entry appends it to the list. */
-	__device__ __forceinline__ void put(bool have, float4 what)
+	__device__ __forceinline__ void append(bool have, float4 what)
 	{
 		uint32_t who = __ballot_sync(~0u, have);
 		if (have)
 			list[listed + (uint32_t)__popc(who & ((1u << lane) - 1))] = what;
 		listed += (uint32_t)__popc(who);
-		if (listed >= TOGETHER)
-			add_up();
+		if (listed >= BATCH)
+			sum_list();
 	}
 
 	/* Lists the points of near cells of level 0, whose numbers lie behind the stack's end. */
-	__device__ __forceinline__ void put_points(uint32_t count)
+	__device__ __forceinline__ void append_points(uint32_t count)
 	{
 		const uint32_t side_by_side = 32 / SL_TREE_LEAF;
 		const uint32_t *cells = stack + held;
@@ -121,12 +121,12 @@ template <int D, bool HEAVY> struct asking {
 			float its[3] = {0, 0, 0};
 			if (place < n)
 				load_point<D>(at, place, its);
-			put(place < n, make_float4(its[0], D > 1 ? its[1] : 0, D > 2 ? its[2] : 0, 1));
+			append(place < n, make_float4(its[0], D > 1 ? its[1] : 0, D > 2 ? its[2] : 0, 1));
 		}
 	}
 
 	/* Whole warp. Each thread that has a cell tests it: cell j of a level. A group is never far from its own cells. */
-	__device__ __forceinline__ void look_at(int level, uint32_t j, bool have)
+	__device__ __forceinline__ void test_cells(int level, uint32_t j, bool have)
 	{
 		float4 it = have ? cell[first[level] + j] : make_float4(0, 0, 0, 0);
 		const float centre[3] = {it.x, it.y, it.z};
@@ -140,7 +140,7 @@ template <int D, bool HEAVY> struct asking {
 		bool far = have && (it.w == 0 || (!inside && d2 >= it.w)), near = have && !far;
 		uint32_t size = (uint32_t)SL_TREE_LEAF << 2 * level, left = n - j * size;
 		it.w = (float)(left < size ? left : size);
-		put(far, it);
+		append(far, it);
 		uint32_t mine = (1u << lane) - 1, parents = __ballot_sync(~0u, near && level > 0);
 		if (near && level > 0)
 			stack[held + (uint32_t)__popc(parents & mine)] = (uint32_t)level << LEVEL_SHIFT | j;
@@ -148,17 +148,18 @@ template <int D, bool HEAVY> struct asking {
 		uint32_t leaves = __ballot_sync(~0u, near && level == 0);
 		if (near && level == 0)
 			stack[held + (uint32_t)__popc(leaves & mine)] = j;
-		put_points((uint32_t)__popc(leaves));
+		append_points((uint32_t)__popc(leaves));
 		__syncwarp();
 	}
 
-	/* Walks through a warp's part of the tree: every so many cells of the highest level, and all below them. */
-	__device__ __forceinline__ void ask(uint32_t part, uint32_t parts)
+	/* Walks through a warp's part of the tree: every `parts`-th cell of the highest level, from cell `part` on, and
+	 * all cells below. */
+	__device__ __forceinline__ void walk(uint32_t part, uint32_t parts)
 	{
 		uint32_t count = first[top + 1] - first[top];
 		for (uint32_t base = part; base < count; base += 32 * parts) {
 			uint32_t j = base + lane * parts;
-			look_at(top, j, j < count);
+			test_cells(top, j, j < count);
 		}
 		while (held) {
 			uint32_t taken = held < 8 ? held : 8;
@@ -168,13 +169,13 @@ template <int D, bool HEAVY> struct asking {
 			__syncwarp();
 			int level = (int)(above >> LEVEL_SHIFT) - 1;
 			uint32_t j = (above & ((1u << LEVEL_SHIFT) - 1)) * 4 + lane % 4;
-			look_at(level, j, have && j < first[level + 1] - first[level]);
+			test_cells(level, j, have && j < first[level + 1] - first[level]);
 		}
 		if (listed) {
-			for (uint32_t t = listed + lane; t < TOGETHER; t += 32)
+			for (uint32_t t = listed + lane; t < BATCH; t += 32)
 				list[t] = make_float4(0, 0, 0, 0);
-			listed = TOGETHER;
-			add_up();
+			listed = BATCH;
+			sum_list();
 		}
 	}
 };
@@ -203,7 +204,7 @@ static __device__ __forceinline__ void add_warps(float *force, double *z)
  * [groups]. EACH: warps of a group. A block has four warps. Shared memory: a list and a stack for each warp. */
 template <int D, bool HEAVY, int EACH>
 static __global__ void __launch_bounds__(BLOCK, 10)
-sums(const __grid_constant__ struct orders o, float *__restrict__ force, double *part, struct sl_report *r)
+sums(const __grid_constant__ struct arguments o, float *__restrict__ force, double *part, struct sl_report *r)
 {
 	extern __shared__ float4 shared[];
 	__shared__ uint32_t first[SL_TREE_LEVELS + 1];
@@ -215,21 +216,21 @@ sums(const __grid_constant__ struct orders o, float *__restrict__ force, double 
 	if (threadIdx.x <= SL_TREE_LEVELS)
 		first[threadIdx.x] = o.first[threadIdx.x];
 	__syncthreads();
-	struct asking<D, HEAVY> a;
+	struct traversal<D, HEAVY> a;
 	a.first = first;
-	a.list = shared + warp * 2 * TOGETHER;
-	a.stack = (uint32_t *)(shared + WARPS * 2 * TOGETHER) + warp * o.stack;
+	a.list = shared + warp * 2 * BATCH;
+	a.stack = (uint32_t *)(shared + WARPS * 2 * BATCH) + warp * o.stack;
 	bool have = group < groups;
 	a.begin(o, have ? group : groups - 1);
 	if (have)
-		a.ask(warp % EACH, EACH);
+		a.walk(warp % EACH, EACH);
 	if (EACH > 1)
 		add_warps<D>(a.force, &a.z);
 	if (have && warp % EACH == 0) {
 		uint32_t place = group * SL_TREE_GROUP + lane;
 		for (int k = 0; k < D && place < o.n; k++)
 			force[(size_t)o.index[place] * S + k] = a.force[k];
-		double z = sum_lanes(place < o.n ? a.z - 1 : 0.0);  /* each point met itself */
+		double z = sum_lanes(place < o.n ? a.z - 1 : 0.0);  /* without the pair of the point with itself */
 		if (lane == 0)
 			part[group] = z;
 	}
@@ -243,10 +244,10 @@ sums(const __grid_constant__ struct orders o, float *__restrict__ force, double 
 cudaError_t sl__tree_sums(const struct sl_tree_memory *t, float nu, float *force, struct sl_report *r,
 			  cudaStream_t stream)
 {
-	struct orders o = {t->n, t->levels, 32 * (t->levels + 2), {}, -(nu + 1), t->cell, t->at, t->index[0]};
+	struct arguments o = {t->n, t->levels, 32 * (t->levels + 2), {}, -(nu + 1), t->cell, t->at, t->index[0]};
 	for (int i = 0; i <= t->levels; i++)
 		o.first[i] = t->first[i];
-	size_t shared = WARPS * (2 * TOGETHER * sizeof(float4) + (size_t)o.stack * sizeof(uint32_t));
+	size_t shared = WARPS * (2 * BATCH * sizeof(float4) + (size_t)o.stack * sizeof(uint32_t));
 	uint32_t groups = blocks_for(t->n, SL_TREE_GROUP);
 #define LAUNCH(d, heavy) \
 	if (t->dims == d && (nu != 1) == heavy && t->warps == WARPS) \

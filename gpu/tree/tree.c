@@ -7,7 +7,7 @@
 
 #define TILE_BITS_LEAST 10
 #define TILES_MOST 512      /* each block of the sort reads the counts of all tiles */
-#define SPLIT_MOST 250000u  /* up to so many points a group has several warps; with more, one each fills the device */
+#define SPLIT_MOST 250000u  /* points up to which several warps share a group; beyond, one is enough */
 
 void sl__tree_lay_out(struct sl_tree_memory *t, uint32_t n, int dims, double theta, char **at)
 {

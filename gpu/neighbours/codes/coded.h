@@ -41,9 +41,9 @@ int sl__coded_columns(struct sl_search *s, const uint32_t *number, uint32_t coun
 /* Copies the points number[count] (on the host) to the device and describes them in *rows. */
 int sl__coded_rows(struct sl_search *s, struct sl_coded *v, const uint32_t *number, uint32_t count,
 		   struct sl_table *rows, struct sl_error *err);
-/* Writes to v->order[blocks][most] the order in which each block of rows scans the tiles. Row block b consists of two
+/* Writes to v->order[blocks][ranked] the order in which each block of rows scans the tiles. Row block b consists of two
  * tiles, from cells cell[2 b] and cell[2 b + 1]; cell is in device memory. */
-int sl__coded_rank(struct sl_search *s, struct sl_coded *v, const uint32_t *cell, uint32_t blocks, uint32_t most,
+int sl__coded_rank(struct sl_search *s, struct sl_coded *v, const uint32_t *cell, uint32_t blocks, uint32_t ranked,
 		   struct sl_error *err);
 /* Searches the rows number[count] in the first `tiles` tiles of v->order. Results: s->index[0], s->distance[0]. */
 int sl__coded_search(struct sl_search *s, struct sl_coded *v, const uint32_t *number, uint32_t count, uint32_t tiles,

@@ -15,14 +15,14 @@ out:
 	return code;
 }
 
-int sl__coded_rank(struct sl_search *s, struct sl_coded *v, const uint32_t *cell, uint32_t blocks, uint32_t most,
+int sl__coded_rank(struct sl_search *s, struct sl_coded *v, const uint32_t *cell, uint32_t blocks, uint32_t ranked,
 		struct sl_error *err)
 {
 	struct sl_cells cells = v->coarse.cells;
 	int code = 0;
 	cells.tile_cell = (uint32_t *)cell;
 	cells.tiles = blocks * (SL_ROWS / SL_TILE);
-	SL_CUDA(sl__cells_rank(&cells, blocks, most, v->order, s->stream));
+	SL_CUDA(sl__cells_rank(&cells, blocks, ranked, v->order, s->stream));
 out:
 	return code;
 }

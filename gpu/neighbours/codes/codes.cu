@@ -46,7 +46,7 @@ template <int L> static __global__ void begin(const __grid_constant__ struct sl_
 		c.book[((size_t)blockIdx.x * SL_WORDS + threadIdx.x) * L + e] = x[e];
 }
 
-/* The nearest word of each row; of equally near words, the first. A thread a row; a block takes ROWS rows and a
+/* The nearest word of each row; of equally near words, the first. One thread per row; a block takes ROWS rows and one
  * group. */
 template <int L> static __global__ void __launch_bounds__(ROWS) assign(const __grid_constant__ struct sl_coding c)
 {
@@ -79,7 +79,7 @@ template <int L> static __global__ void __launch_bounds__(ROWS) assign(const __g
 	}
 }
 
-/* The mean of the rows with each word. A block a word of a group; the rows are added in order. */
+/* The mean of the rows with each word. One block per word and group; the rows are added in order. */
 template <int L> static __global__ void __launch_bounds__(ROWS) move(const __grid_constant__ struct sl_coding c)
 {
 	__shared__ float part[ROWS / 32][L + 1];
@@ -153,7 +153,7 @@ cudaError_t sl__codes_round(const struct sl_coding *c, void *book, cudaStream_t 
 	return each(count, round_book, stream, c->book, count, (__half *)book);
 }
 
-/* A warp a position. Each lane decodes one number at a time; scan_wide.cu decodes eight. */
+/* One warp per position. Each lane decodes one number at a time; scan_wide.cu decodes eight. */
 static __global__ void __launch_bounds__(BLOCK) bias(const __grid_constant__ struct sl_side side, bool norms)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -183,7 +183,7 @@ cudaError_t sl__codes_bias(const struct sl_side *columns, bool norms, cudaStream
 	return each_warp(columns->count, bias, stream, *columns, norms);
 }
 
-/* A warp a row. */
+/* One warp per row. */
 static __global__ void __launch_bounds__(BLOCK)
 mark(const __grid_constant__ struct sl_lists l, const uint32_t *index, uint32_t rows, uint32_t *bits)
 {

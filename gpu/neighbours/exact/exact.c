@@ -1,10 +1,10 @@
 /* The exact search: batches of rows against all columns. If device memory does not hold all columns, they come in
  * blocks.
  *
- * The columns are stored in steps of a stride near the golden ratio of their number. So the columns of a round are an
- * even sample of the table, however it is sorted, and a list receives about as many entries as it keeps. A list can
- * still overflow, mostly because of equal distances. It then keeps its old entries and the bound from the new ones, and
- * its row repeats that round.
+ * Columns are stored in the order 0, s, 2 s ... modulo their number, with a stride s near 0.618 times that
+ * number. So the columns of a round are an even sample of the table, however it is sorted, and a list receives about as
+ * many entries as it keeps. A list can still overflow, mostly because of equal distances. It then keeps its old entries
+ * and the bound from the new ones, and its row repeats that round.
  *
  * While one batch is computed, the results of the batch before are copied to the host. */
 #include "gpu/neighbours/exact/exact.h"

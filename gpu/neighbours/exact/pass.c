@@ -153,7 +153,7 @@ int sl__search_doubtful(struct sl_search *s, const struct sl_pass *pass, uint32_
 	int code = 0;
 	while (count && finer.precision < SL_FULL) {
 		uint32_t room = sl__round_up(count, SL_ROWS);
-		/* the pass makes a new list of doubtful rows */
+		/* the pass makes a new list of uncertain rows */
 		SL_CUDA(cudaMallocAsync((void **)&which, room * 4ull, s->stream));
 		SL_CUDA(cudaMemsetAsync(which, 0xff, room * 4ull, s->stream));
 		SL_CUDA(cudaMemcpyAsync(which, s->doubtful, count * 4ull, cudaMemcpyDeviceToDevice, s->stream));

@@ -3,9 +3,9 @@
  * of the tiles to scan.
  *
  * Rows that are scanned together are members of one cell, or of two small cells, so they share one order: cells by the
- * distance of their centre from the nearer of the block's own centres. A kernel has a thread for each number that it
- * writes, unless it says otherwise. Training 2,539 cells in 7 steps, with the upload, takes 0.05 s (H200).
- * Test: tests/gpu/test_neighbours.c, inverted_file. */
+ * distance of their centre from the nearer of the block's own centres. One thread per number written, unless a kernel
+ * says otherwise. Training 2,539 cells in 7 steps, with the upload, takes 0.05 s (H200). Test:
+ * tests/gpu/test_neighbours.c, inverted_file. */
 #include "gpu/neighbours/inverted/cells.h"
 #include "gpu/neighbours/sort/select.cuh"
 
@@ -80,7 +80,7 @@ cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, cons
 	return each(count, set_places, stream, *c, cell, row, count, start, which, place);
 }
 
-/* 16 x 16 pairs of centres a block. */
+/* One block per 16 x 16 pairs of centres. */
 static __global__ void apart(struct sl_cells c, uint32_t d, bool products)
 {
 	__shared__ float a[16][17], b[16][17];
@@ -107,7 +107,7 @@ cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, bool products,
 }
 
 /* A block of threads for each block of rows: sorts all cells, writes the tiles of the nearest. */
-static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t size, uint32_t most, uint32_t *order)
+static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t size, uint32_t ranked, uint32_t *order)
 {
 	extern __shared__ uint64_t key[];
 	uint32_t last = c.tiles - 1, tile = blockIdx.x * (SL_ROWS / SL_TILE);
@@ -116,7 +116,7 @@ static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t
 		key[i] = i < c.count ? (uint64_t)ordered(fminf(c.apart[(size_t)a * c.count + i],
 							       c.apart[(size_t)b * c.count + i])) << 32 | i : UINT64_MAX;
 	group_sort<BLOCK>(key, size);
-	/* a thread a cell; where its tiles go is the sum of what is before */
+	/* one thread per cell; its tiles begin behind those of all nearer cells */
 	__shared__ uint32_t sums[BLOCK], base;
 	if (threadIdx.x == 0)
 		base = 0;
@@ -132,41 +132,41 @@ static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t
 			__syncthreads();
 		}
 		uint32_t at = base + sums[threadIdx.x] - tiles;
-		for (uint32_t t = 0; t < tiles && at + t < most; t++)
-			order[(size_t)blockIdx.x * most + at + t] = c.first_tile[cell] + t;
+		for (uint32_t t = 0; t < tiles && at + t < ranked; t++)
+			order[(size_t)blockIdx.x * ranked + at + t] = c.first_tile[cell] + t;
 		__syncthreads();
 		if (threadIdx.x == 0)
 			base += sums[BLOCK - 1];
 		__syncthreads();
-		if (base >= most)
+		if (base >= ranked)
 			break;
 	}
 }
 
-cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t most, uint32_t *order,
+cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t ranked, uint32_t *order,
 			   cudaStream_t stream)
 {
 	uint32_t size = 32;
 	while (size < c->count)
 		size *= 2;
-	rank<<<row_blocks, BLOCK, size * sizeof(uint64_t), stream>>>(*c, size, most, order);
+	rank<<<row_blocks, BLOCK, size * sizeof(uint64_t), stream>>>(*c, size, ranked, order);
 	return cudaGetLastError();
 }
 
 cudaError_t sl__cells_init(void) { return allow_shared(SL_CELLS_MAX * sizeof(uint64_t), -1, rank); }
 
-/* A warp a row; its lanes look through the order for one neighbour after the other. */
+/* One warp per row; its lanes search the order for one neighbour after the other. */
 static __global__ void histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
-				 const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *out)
+				 const uint32_t *place, const uint32_t *order, uint32_t ranked, uint32_t *out)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
 	if (i >= rows)
 		return;
-	const uint32_t *mine = order + (size_t)(place[which[i]] / SL_ROWS) * most;
+	const uint32_t *mine = order + (size_t)(place[which[i]] / SL_ROWS) * ranked;
 	for (uint32_t e = 0; e < k; e++) {
-		uint32_t tile = place[index[(size_t)i * k + e]] / SL_TILE, at = most;
-		for (uint32_t from = 0; from < most && at == most; from += 32) {
-			uint32_t votes = __ballot_sync(~0u, from + lane < most && mine[from + lane] == tile);
+		uint32_t tile = place[index[(size_t)i * k + e]] / SL_TILE, at = ranked;
+		for (uint32_t from = 0; from < ranked && at == ranked; from += 32) {
+			uint32_t votes = __ballot_sync(~0u, from + lane < ranked && mine[from + lane] == tile);
 			if (votes)
 				at = from + (uint32_t)__ffs((int)votes) - 1;
 		}
@@ -176,8 +176,8 @@ static __global__ void histogram(const uint32_t *which, uint32_t rows, const uin
 }
 
 cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
-				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *out,
+				const uint32_t *place, const uint32_t *order, uint32_t ranked, uint32_t *out,
 				cudaStream_t stream)
 {
-	return each_warp(rows, histogram, stream, which, rows, index, k, place, order, most, out);
+	return each_warp(rows, histogram, stream, which, rows, index, k, place, order, ranked, out);
 }

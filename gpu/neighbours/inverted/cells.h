@@ -34,13 +34,13 @@ cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, cons
 			    const uint32_t *start, uint32_t *which, uint32_t *place, cudaStream_t stream);
 /* Fills c->apart. */
 cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, bool products, cudaStream_t stream);
-/* order[row blocks][most]: for each block of rows the tiles to scan, those of the nearest cells first. */
-cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t most, uint32_t *order,
+/* order[row blocks][ranked]: for each block of rows the tiles to scan, those of the nearest cells first. */
+cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t ranked, uint32_t *order,
 			   cudaStream_t stream);
-/* histogram[most + 1]: how many neighbours of some rows lie in the t-th tile of their block's order. The last entry
+/* histogram[ranked + 1]: how many neighbours of some rows lie in the t-th tile of their block's order. The last entry
  * counts neighbours that lie in none of them. */
 cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
-				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *histogram,
+				const uint32_t *place, const uint32_t *order, uint32_t ranked, uint32_t *histogram,
 				cudaStream_t stream);
 cudaError_t sl__cells_init(void);  /* once per device */
 

@@ -25,16 +25,16 @@ struct ivf {
 	uint32_t *member;                    /* [positions] row or SL_NOBODY */
 	struct sl_side side;                 /* [positions] serves as rows and as columns */
 	uint32_t *order;
-	uint32_t most, tiles;                /* tiles of a block's order; tiles that are scanned */
+	uint32_t ranked, tiles;              /* length of an order of tiles; tiles that are scanned */
 	uint32_t *sample_index, *histogram;
 	float *sample_distance;
 	uint32_t *index;                     /* [n][k] */
 	float *distance;
-	uint32_t *host;                      /* max(cells + 1, most + 1, tiles) */
+	uint32_t *host;                      /* max(cells + 1, ranked + 1, tiles) */
 	struct sl_held held;
 };
 
-/* All points to their cells; each cell begins a tile. */
+/* Sorts all points into their cells; each cell begins a new tile. */
 static int lay_out_cells(struct sl_search *s, struct ivf *v, struct sl_error *err)
 {
 	struct sl_coarse *c = &v->coarse;
@@ -78,35 +78,35 @@ out:
 	return code;
 }
 
-/* How many tiles, for the recall that is asked for. */
+/* Chooses the number of tiles that reaches the requested recall. */
 static int choose_tiles(struct sl_search *s, struct ivf *v, bool *given_up, struct sl_error *err)
 {
 	uint32_t n = s->points->n, k = s->k, ignored, least = s->lists.capacity / SL_TILE;
 	uint64_t seen = 0, all = (uint64_t)QUERIES * k;
 	int code = 0;
-	/* an order for each block of rows would grow with the square of n: of many points, fewer tiles are ranked */
+	/* the orders of all blocks of rows grow with the square of n; for many points, each keeps fewer tiles */
 	uint64_t room = s->budget / ORDER_SHARE / ((uint64_t)v->side.count / SL_ROWS * 4);
-	v->most = v->coarse.cells.tiles / SHARE_MOST;
-	v->most = v->most < room ? v->most : (uint32_t)room;
-	if (v->most <= least) {
+	v->ranked = v->coarse.cells.tiles / SHARE_MOST;
+	v->ranked = v->ranked < room ? v->ranked : (uint32_t)room;
+	if (v->ranked <= least) {
 		*given_up = true;
 		return 0;
 	}
-	SL_TRY(SL_TAKE(s, &v->held, err, {&v->order, (uint64_t)v->side.count / SL_ROWS * v->most * 4},
+	SL_TRY(SL_TAKE(s, &v->held, err, {&v->order, (uint64_t)v->side.count / SL_ROWS * v->ranked * 4},
 		       {&v->sample_index, all * 4}, {&v->sample_distance, all * 4},
-		       {&v->histogram, (v->most + 1ull) * 4}));
-	SL_CUDA(sl__cells_rank(&v->coarse.cells, v->side.count / SL_ROWS, v->most, v->order, s->stream));
+		       {&v->histogram, (v->ranked + 1ull) * 4}));
+	SL_CUDA(sl__cells_rank(&v->coarse.cells, v->side.count / SL_ROWS, v->ranked, v->order, s->stream));
 	SL_CUDA(sl__spread_rows(v->coarse.which, QUERIES, n, s->stream));
-	SL_CUDA(cudaMemsetAsync(v->histogram, 0, (v->most + 1ull) * 4, s->stream));
+	SL_CUDA(cudaMemsetAsync(v->histogram, 0, (v->ranked + 1ull) * 4, s->stream));
 	struct sl_pass pass = {.table = &s->columns, .which = v->coarse.which, .count = QUERIES, .base = SL_NOBODY,
 			       .precision = SL_HALF, .index = v->sample_index, .distance = v->sample_distance};
 	SL_TRY(sl__search_pass(s, &pass, &ignored, err));
-	SL_CUDA(sl__cells_histogram(v->coarse.which, QUERIES, v->sample_index, k, v->place, v->order, v->most, v->histogram,
-				    s->stream));
-	SL_CUDA(sl__fetch(v->host, v->histogram, (v->most + 1ull) * 4, s->stream));
+	SL_CUDA(sl__cells_histogram(v->coarse.which, QUERIES, v->sample_index, k, v->place, v->order, v->ranked,
+				    v->histogram, s->stream));
+	SL_CUDA(sl__fetch(v->host, v->histogram, (v->ranked + 1ull) * 4, s->stream));
 	double wanted = s->params->recall + MARGIN;
 	wanted = wanted > 0.9995 ? 0.9995 : wanted;
-	for (v->tiles = 0; v->tiles < v->most && (v->tiles < least + 1 || (double)seen < wanted * (double)all); v->tiles++)
+	for (v->tiles = 0; v->tiles < v->ranked && (v->tiles <= least || (double)seen < wanted * (double)all); v->tiles++)
 		seen += v->host[v->tiles];
 	*given_up = (double)seen < wanted * (double)all;
 	s->out->recall = (double)seen / (double)all;
@@ -128,7 +128,7 @@ static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint
 		.index = v->index, .distance = v->distance, .certify = true, .doubtful = s->doubtful,
 		.doubtful_count = s->note,
 	};
-	SL_TRY(sl__search_ordered(s, &rows, &v->side, v->order + (uint64_t)first / SL_ROWS * v->most, v->most, v->tiles,
+	SL_TRY(sl__search_ordered(s, &rows, &v->side, v->order + (uint64_t)first / SL_ROWS * v->ranked, v->ranked, v->tiles,
 				  err));
 	SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
 	SL_CUDA(sl__finish(&finish, s->stream));
@@ -156,7 +156,7 @@ int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
 	uint64_t n = s->points->n, k = s->k;
 	int code = 0;
 	*given_up = true;
-	/* what follows, generously, beside what there is */
+	/* a generous estimate of the arrays below */
 	if (s->budget < 4 * n * (k * 8 + 4ull * (uint32_t)sl__search_width(s->points->d, SL_HALF) + 64))
 		return 0;
 	*given_up = false;

@@ -30,7 +30,7 @@ static __global__ void check_rows(uint32_t n, uint32_t k, const uint32_t *index,
 		uint32_t j = index[(size_t)row * k + i];
 		float d = distance[(size_t)row * k + i];
 		float before = i ? distance[(size_t)row * k + i - 1] : 0;
-		if (j == SL_NO_NEIGHBOUR)  /* and so is the rest */
+		if (j == SL_NO_NEIGHBOUR)  /* the rest must be empty, too */
 			bad |= i + 1 < k && index[(size_t)row * k + i + 1] != SL_NO_NEIGHBOUR;
 		else
 			bad |= j >= n || j == row || !(d >= before) || !(d <= FLT_MAX);
@@ -129,7 +129,7 @@ static __device__ bool calibrate_row(const float *distance, uint32_t k, float pe
 	return found;
 }
 
-/* Shared memory of a warp: sorted keys, scratch, probabilities. */
+/* One warp per row. Shared memory per warp: sorted keys, scratch, probabilities. */
 static __global__ void calibrate(struct sl_device_neighbours nb, struct sl_calibration c, uint32_t width, uint32_t size,
 				 uint32_t *node, float *p_out, uint32_t *edge, struct sl_joint_report *report)
 {
@@ -172,7 +172,7 @@ static __global__ void calibrate(struct sl_device_neighbours nb, struct sl_calib
 	}
 }
 
-/* The number of warps of a block, if each needs so many bytes of shared memory. */
+/* The number of warps in a block, if each needs `bytes` of shared memory. */
 static uint32_t warps_for(size_t bytes)
 {
 	return bytes * 8 <= 48 << 10 ? 8 : bytes * 4 <= 48 << 10 ? 4 : bytes * 2 <= 48 << 10 ? 2 : 1;

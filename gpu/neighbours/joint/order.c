@@ -1,7 +1,7 @@
 /* Cuthill and McKee's order (Reducing the bandwidth of sparse symmetric matrices, ACM 1969) on the device. It is a
  * breadth-first search; a graph of neighbours has few, large levels, and each level takes one sort. A second search
- * starts from the last node of the first, which is peripheral. In a graph of many components, the first PARTS are
- * ordered so, and the nodes of the others follow component by component. A search ends after LEVELS levels, which only
+ * starts from the last node of the first, which is peripheral. In a graph of many components, this orders the first
+ * PARTS of them; the nodes of the others follow component by component. A search ends after LEVELS levels, which only
  * graphs like a long line exceed. */
 #include "gpu/neighbours/joint/joint.h"
 

@@ -1,5 +1,5 @@
 /* The steps of Cuthill and McKee's order. A level of the breadth-first search reaches the neighbours of the last level;
- * each node notes the lowest rank that reached it; then the level is sorted by that rank and by degree. A thread a
+ * each node notes the lowest rank that reached it; then the level is sorted by that rank and by degree. One thread per
  * node, unless a kernel says otherwise. The order of 1.3 million nodes takes 31 ms (H200). Test:
  * tests/gpu/test_neighbours.c. */
 #include "core/neighbours/neighbours.h"
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void reach(const struct sl_levels &l, uint32_t
 		atomicMin(l.parent + node, by);
 }
 
-/* A warp a node. */
+/* One warp per node. */
 static __global__ void expand(struct sl_levels l, const uint32_t *order, uint32_t first, uint32_t count)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -15,7 +15,8 @@ static __device__ __forceinline__ float value_at(const struct sl_table &t, uint3
 	return t.type == SL_POINTS_U8 ? (float)((const uint8_t *)t.value)[at] : ((const float *)t.value)[at];
 }
 
-/* A block sums its share of the rows, column by column; threads left over share the rows. */
+/* A block sums its share of the rows, column by column. With fewer columns than threads, several threads share the rows
+ * of a column. */
 static __global__ void __launch_bounds__(BLOCK)
 sum_columns(struct sl_table t, double *part, uint32_t *largest)
 {
@@ -113,7 +114,7 @@ cudaError_t sl__inverse_norms(const struct sl_table *t, float *inverse, cudaStre
 	return each_warp(t->n, inverse_norms, stream, *t, inverse);
 }
 
-/* A warp a position. */
+/* One warp per position. */
 static __global__ void __launch_bounds__(BLOCK)
 fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t stride, bool columns, struct sl_side out)
 {
@@ -154,7 +155,7 @@ fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t strid
 	lost = sum_lanes(lost);
 	if (lane)
 		return;
-	/* the difference from the mean was rounded before */
+	/* the difference from the mean was already rounded */
 	float norm = (float)sqrt(square), error = (float)sqrt(lost) + norm * (t.type == SL_POINTS_U8 ? 0 : 0x1p-24f);
 	out.index[i] = !somebody ? SL_NOBODY : t.number ? t.number[row] : t.first + row;
 	if (out.norm)

@@ -102,8 +102,8 @@ template <int METRIC> static __device__ bool certain(const struct sl_finish &f, 
 }
 
 /* finish writes for each row the k nearest of its list, by distances of the points themselves, to f.index and
- * f.distance, and lists the rows that are not certain. A warp a row; shared memory: `size` keys a warp. 2.3 ms for
- * 131,072 rows of 114 candidates (H200). */
+ * f.distance, and lists the rows that are not certain. One warp per row; shared memory: `size` keys per warp. 2.3 ms
+ * for 131,072 rows of 114 candidates (H200). */
 template <typename T, int METRIC>
 static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constant__ struct sl_finish f, uint32_t size)
 {
@@ -223,8 +223,8 @@ template <typename T> static cudaError_t allow(void)
 
 cudaError_t sl__finish_init(void) { return first_error(allow<uint8_t>(), allow<float>()); }
 
-/* Replaces the negative products of each row by the row's largest product minus each. A warp a row. Rounding may make
- * different products equal, so the row is sorted once more. */
+/* Replaces the negative products of each row by the row's largest product minus each. One warp per row. Rounding may
+ * make different products equal, so the row is sorted once more. */
 static __global__ void __launch_bounds__(32) finish_products(uint32_t *index, float *distance, uint32_t k,
 								      uint32_t size)
 {

@@ -38,7 +38,7 @@ static __device__ uint32_t keep_th(const uint2 *held, uint32_t count, uint32_t k
 	return group_min<G>(low, scratch);
 }
 
-/* cut leaves in each row's list the `keep` best of its entries and sets the row's bound. G threads a row; shared
+/* cut leaves in each row's list the `keep` best of its entries and sets the row's bound. G threads per row; shared
  * memory: the row's list. 4.5 ms for 131,072 rows over 13 rounds (H200). */
 template <int G>
 static __global__ void __launch_bounds__(G == 32 ? WARPS * 32 : G)

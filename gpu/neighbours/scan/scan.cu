@@ -10,7 +10,7 @@
 #define STAGES 2
 
 template <int KT> struct tile_memory {
-	static const int pitch = KT * 16 + 8;  /* halves: rows start in different banks */
+	static const int pitch = KT * 16 + 8;  /* in half-precision numbers: rows start in different banks */
 	__half value[STAGES][SL_TILE][pitch];
 	float bias[STAGES][SL_TILE];
 	uint32_t index[STAGES][SL_TILE];
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void load_columns(const __half (*value)[tile_m
 
 /* scan tests the scores of all rows of a block against the columns of tiles s.from .. s.to - 1. FILTER: pairs above
  * their row's bound go to its list. DENSE: all of them do, in place. BEST: only the best column of each row. KT
- * fragments of 16 halves a row; a warp has 16 MT rows. Grid: (rows / 256, splits); shared memory: two tiles. 84 ms
+ * fragments of 16 halves per row; a warp has 16 MT rows. Grid: (rows / 256, splits); shared memory: two tiles. 84 ms
  * for 131,072 rows by 1.3 million columns in 13 rounds, at 340 Tflop/s in the last (H200). */
 template <int KT, int MT, int WARPS, int MODE>
 static __global__ void __launch_bounds__(WARPS * 32, KT <= 4 ? 4 : KT <= 8 ? 2 : 1)
@@ -222,7 +222,7 @@ cudaError_t sl__scan_init(void)
  * columns of one block of rows. */
 static uint32_t splits_for(uint32_t blocks, uint32_t tiles)
 {
-	const uint32_t enough = 2400, least = 4;  /* blocks in flight, tiles a block */
+	const uint32_t enough = 2400, least = 4;  /* blocks in flight, tiles per block */
 	uint32_t splits = enough / blocks + 1, most = tiles / least + 1;
 	return splits < most ? splits : most;
 }

@@ -9,8 +9,8 @@
 #include "gpu/neighbours/scan/tile.cuh"
 
 #define WARPS 8
-#define MT 4  /* fragments of 16 rows a warp */
-#define NT 8  /* fragments of 8 columns a warp */
+#define MT 4  /* fragments of 16 rows per warp */
+#define NT 8  /* fragments of 8 columns per warp */
 #define TURNS 4  /* tiles whose bias is in shared memory: a tile of one chunk is fetched two tiles ahead */
 
 template <int C> struct __align__(16) wide_stage {
