@@ -4,39 +4,38 @@
 
 #define ANY 1000000
 
-/* CLI_INPUT_PARAMS has the others. */
+/* Options of uploads; CLI_INPUT_PARAMS adds those that describe the input. */
 #define UPLOAD_OPTIONS \
 	{0, "name", "NAME", "Name of the graph on the server. Default: the file's name."}, \
-	{0, "labels", "FILE", "Labels of the nodes, which pictures are coloured by: one a line in the order of the " \
-	 "nodes (with or without a header line), or name<TAB>label, or an .npy of integers or strings."}
+	{0, "labels", "FILE", "Labels of the nodes, which colour pictures: one per line in the order of the nodes (a " \
+	 "header line is allowed), or name<TAB>label, or an .npy of integers or strings."}
 
 #define PROJECT_OPTION \
-	{0, "project", "PROJECT", "Project whose limits it counts for; none: no project. " \
-	 "Default: your default project."}
+	{0, "project", "PROJECT", "Project that this counts for; none: no project. Default: your default project."}
 
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
-	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a job on the same " \
-	 "graph that is done."}, \
+	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a finished job on the " \
+	 "same graph."}, \
 	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is " \
 	 "configured for; without a server a GPU if there is one. Default: auto."}
 
 #define RESULT_OPTIONS \
-	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \
-	 ".csv (with names and labels) or .json."}, \
-	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg. Names in a .png have Latin, " \
-	 "Greek and Cyrillic letters, in an .svg all."}, \
+	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, one row per node, in the order of the " \
+	 "input), .csv (with names and labels) or .json."}, \
+	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg. A .png shows names in Latin, " \
+	 "Greek and Cyrillic letters only, an .svg in all."}, \
 	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
 	{0, "picture-light", NULL, "Light background, for printing."}, \
-	{0, "picture-no-legend", NULL, "Leave out what the colours mean: names of labels, or a bar with numbers."}, \
+	{0, "picture-no-legend", NULL, "Draw no legend (names of labels, or a bar with numbers)."}, \
 	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, " \
-	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the first labels if there are any, else " \
-	 "density). Default: auto."}
+	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the first column of labels if there is one, " \
+	 "else density). Default: auto."}
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,
 	{0, "local", NULL, "Compute in this process, without a server."},
-	{0, "threads", "N", "With --local: threads to compute with. Default: one for each processor."},
+	{0, "threads", "N", "With --local: number of threads. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -45,8 +44,8 @@ static const struct cli_option graph_add_options[] = {UPLOAD_OPTIONS, PROJECT_OP
 static const struct cli_option submit_options[] = {
 	JOB_OPTIONS,
 	{0, "name", "NAME", "Name of the job, for people."},
-	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device. Default: 0."},
-	{0, "after", "JOB", "Start when this job is done; with --init of the same job, from its layout."},
+	{0, "priority", "N", "-10 to 10; each step doubles the job's share of its device. Default: 0."},
+	{0, "after", "JOB", "Start when this job is done; with --init of the same job, start from its layout."},
 	PROJECT_OPTION,
 	{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
 	{'w', "watch", NULL, "Watch the job until it ends."},
@@ -64,8 +63,8 @@ static const struct cli_option fetch_options[] = {
 	{0, "covariances", "FILE", "Of job gmm: write the covariances of the components to this file."},
 	{0, "weights", "FILE", "Of job gmm: write the weights of the components to this file."},
 	{0, "signal", "FILE", "Of job signal: write the values of each node to this file, .npy, .csv or .json."},
-	{0, "snapshots", "FILE", "Of job signal: write the values at the moments that were asked for to this file."},
-	{0, "times", "FILE", "Of job signal: write these moments to this file."},
+	{0, "snapshots", "FILE", "Of job signal: write the values at the times of its snapshots to this file."},
+	{0, "times", "FILE", "Of job signal: write the times of the snapshots to this file."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -78,7 +77,7 @@ static const struct cli_option job_method_options[] = {
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "after", "JOB", "Start when this job is done."},
 	PROJECT_OPTION,
-	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
+	{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
 	{0, "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},
 };
@@ -97,18 +96,18 @@ static const struct cli_option job_sample_options[] = {
 	FILE_OPTION,
 	{0, "count", "N", "Number of points. Default: 100."},
 	{0, "seed", "N", "The same seed gives the same points. Default: 0."},
-	{0, "give", "WORD", "points, or labels: the components that these are drawn from. Default: points."},
+	{0, "give", "WORD", "points, or labels: the component that each point is drawn from. Default: points."},
 	{0, NULL, NULL, NULL},
 };
 
 static const struct cli_option job_signal_options[] = {
-	{0, "state", "FILE", "The values to begin with: an .npy with a row for each node and a column for each value. "
-	 "Default: the model at rest, except at --start-nodes."},
+	{0, "state", "FILE", "Initial values: an .npy with a row for each node and a column for each value. Default: the "
+	 "model at rest, except at --start-nodes."},
 	METHOD_ENGINE_OPTION,
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "after", "JOB", "Start when this job is done."},
 	PROJECT_OPTION,
-	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
+	{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
 	{0, "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},
 };
@@ -125,16 +124,16 @@ static const struct cli_option job_list_options[] = {
 };
 
 static const struct cli_option steer_options[] = {
-	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device."},
+	{0, "priority", "N", "-10 to 10; each step doubles the job's share of its device."},
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, NULL, NULL, NULL},
 };
 
 static const struct cli_option kmeans_options[] = {
-	{'o', "output", "FILE", "Write the number of each point's cluster, from 0, to this file: .npy (int32) or .txt (a "
-	 "line a point). Option --labels of embed and quality reads both."},
-	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, a row a cluster)."},
-	{0, "start", "FILE", "Begin with these centroids, a row a cluster, instead of k-means++ seeds."},
+	{'o', "output", "FILE", "Write the number of each point's cluster, from 0, to this file: .npy (int32) or .txt (one "
+	 "line per point). Option --labels of embed and quality reads both."},
+	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, one row per cluster)."},
+	{0, "start", "FILE", "Start from these centroids, one row per cluster, instead of k-means++ seeds."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The clusters are the same. Default: cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
@@ -143,10 +142,10 @@ static const struct cli_option kmeans_options[] = {
 static const struct cli_option gmm_options[] = {
 	{'o', "output", "FILE", "Write the most likely component of each point, from 0, to this file: .npy (int32)."},
 	{0, "responsibilities", "FILE", "Write the probability of each component for each point: .npy (float32)."},
-	{0, "means", "FILE", "Write the means: .npy (float64, a row a component)."},
+	{0, "means", "FILE", "Write the means: .npy (float64, one row per component)."},
 	{0, "covariances", "FILE", "Write the covariances: .npy (float64)."},
 	{0, "weights", "FILE", "Write the weights: .npy (float64)."},
-	{0, "start", "FILE", "Begin with these responsibilities, a row a point, instead of clusters of k-means."},
+	{0, "start", "FILE", "Start from these responsibilities, one row per point, instead of clusters of k-means."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The mixture differs by rounding. Default: "
 	 "cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
@@ -155,8 +154,8 @@ static const struct cli_option gmm_options[] = {
 
 static const struct cli_option sammon_options[] = {
 	RESULT_OPTIONS,
-	{0, "labels", "FILE", "Labels of the points or nodes, which pictures are coloured by: one a line in their order, "
-	 "or an .npy of integers or strings."},
+	{0, "labels", "FILE", "Labels of the points or nodes, which colour pictures: one per line in their order, or an "
+	 ".npy of integers or strings."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The stress differs by rounding; distances "
 	 "along edges are the processor's. Default: cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
@@ -168,7 +167,7 @@ static const struct cli_option quality_options[] = {
 	{0, "points", "FILE", "The layout is a file; it was made from the points in this file."},
 	{0, "neighbours", "FILE", "The layout is a file; it was made from the neighbours in this file (indices and "
 	 "distances, .npz)."},
-	{0, "labels", "FILE", "Labels of the nodes, one a line, for the silhouette. Default: those of the graph or "
+	{0, "labels", "FILE", "Labels of the nodes, one per line, for the silhouette. Default: those of the graph or "
 	 "points."},
 	{0, "k", "N", "Number of neighbours for recall and trustworthiness, 1 to 256. Default: 10."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, correlation, inner_product, l1, lp, linf, hamming or "
@@ -181,14 +180,14 @@ static const struct cli_option quality_options[] = {
 };
 
 static const struct cli_option transform_options[] = {
-	{'o', "output", "FILE", "Write the places of the new points to this file: .npy (float32, a row a point), .csv "
-	 "or .json."},
-	{0, "points", "FILE", "The layout is an .npy file, of the points in this one; without a server."},
+	{'o', "output", "FILE", "Write the positions of the new points to this file: .npy (float32, one row per point), "
+	 ".csv or .json."},
+	{0, "points", "FILE", "The layout is an .npy file, made from the points in this file; no server is needed."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, correlation, inner_product, l1, lp, linf, hamming or "
 	 "jaccard. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
-	{0, "pca", "N", "With --points: they were laid out by their first N principal axes. New points may have the "
-	 "columns from before or after."},
+	{0, "pca", "N", "With --points: the layout was made from their first N principal components. New points may have "
+	 "the original columns, or N columns."},
 	{0, "dof", "X", "With --points: degrees of freedom of the layout's kernel. Default: 1."},
 	{0, NULL, NULL, NULL},
 };
@@ -199,13 +198,13 @@ static const struct cli_option graph_list_options[] = {
 };
 
 static const struct cli_option bench_options[] = {
-	{0, "nodes", "N", "Instead of FILE: make a neighbour graph of N nodes, in clusters, from --seed."},
-	{0, "neighbours", "K", "Neighbours a node, with --nodes and where FILE holds points."},
+	{0, "nodes", "N", "Instead of FILE: make a clustered neighbour graph of N nodes, from --seed."},
+	{0, "neighbours", "K", "Number of neighbours per node, with --nodes or if FILE has points."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, "repeat", "N", "How many times to run the job. Default: 3."},
 	{0, "stretches", NULL, "Report every 50 iterations on standard error."},
-	{0, "no-phases", NULL, "Do not measure phases and the speed of copies."},
+	{0, "no-phases", NULL, "Do not measure phases and copy bandwidth."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -221,7 +220,8 @@ static const struct cli_option admin_gc_options[] = {
 };
 
 static const struct cli_option project_add_options[] = {
-	{0, "share", "N", "Its weight among projects: 2 gets twice as much device time as 1. Default: 1."},
+	{0, "share", "N", "Weight among projects: a project with 2 gets twice as much device time as one with 1. Default: "
+	 "1."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -243,7 +243,7 @@ static const struct cli_option user_token_options[] = {
 
 static const struct cli_option batch_options[] = {
 	{0, "name", "NAME", "Name of the batch, for people; the jobs' names begin with it."},
-	{0, "priority", "N", "-10 to 10; a step doubles a job's share of its device. Default: 0."},
+	{0, "priority", "N", "-10 to 10; each step doubles a job's share of its device. Default: 0."},
 	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT "."},
 	{0, "after", "JOB", "Start when this job is done."},
 	PROJECT_OPTION,
@@ -265,15 +265,15 @@ static const struct cli_option share_options[] = {
 
 const struct cli_command cli_commands[] = {
 	{"admin backup", "[NAME]", 0, 1, "make a backup of a server while it runs",
-	 "Copy everything that the server keeps, as it is at one moment after the request, into a folder NAME below the "
-	 "server's option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the "
-	 "folder is named after the time. For administrators. To restore, start spacelandd with a copy of that folder as "
-	 "its state folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
+	 "Copy all data of the server, as of one moment after the request, to the folder NAME in the server's backup_dir; "
+	 "wait until the copy is complete, and print its path on the server. Without NAME, the folder is named after the "
+	 "time. For administrators. To restore, start spacelandd with a copy of that folder as its state folder.",
+	 NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
 	{"admin gc", "", 0, 0, "remove the least recently used results and graphs",
-	 "Remove results of jobs that have ended, and graphs, those first that were used longest ago, until the server's "
-	 "state folder is within its bound (max_state_bytes, or --bytes). The server does so by itself when the bound is "
-	 "passed. Pinned graphs, graphs of jobs that have not ended, jobs with a public link, and graphs and results "
-	 "that were used recently (collect_after_s) stay.", admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
+	 "Remove graphs, and results of jobs that have ended, the least recently used first, until the server's state "
+	 "folder has at most max_state_bytes, or --bytes. The server does so by itself when the folder exceeds "
+	 "max_state_bytes. It keeps pinned graphs, graphs of jobs that have not ended, jobs with a public link, and graphs "
+	 "and results that were used recently (collect_after_s).", admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},
@@ -285,8 +285,8 @@ const struct cli_command cli_commands[] = {
 	 CLI_NO_PARAMS, true,
 	 cmd_batch_show},
 	{"batch submit", "GRAPH PARAMETER=VALUE,...", 2, ANY, "submit a job for each combination of values",
-	 "Submit jobs on a graph that is on the server, one for each combination of the values given, perplexity=10,30,100 "
-	 "seed=1,2 for example. Either all are accepted or none. Options hold for all of the jobs. The batch's id is "
+	 "Submit jobs on a graph that is on the server, one for each combination of the given values, for example "
+	 "perplexity=10,30,100 seed=1,2. The server accepts all jobs or none. Options hold for all jobs. The batch's id is "
 	 "printed.",
 	 batch_options, CLI_ALL_PARAMS, true, cmd_batch_submit},
 	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
@@ -298,26 +298,25 @@ const struct cli_command cli_commands[] = {
 	 "memory, measured at the same time.",
 	 bench_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, false, cmd_bench},
 	{"embed", "FILE", 1, 1, "lay out a graph or a table of points: upload, compute, fetch",
-	 "Lay out what is in FILE: a graph, points or their neighbours.\n\n"
-	 "The file is uploaded (the server recognises one that it has), a job is submitted and watched, and its results "
-	 "are written where -o and --picture say. Without them they stay on the server, for job fetch. An interrupt "
-	 "cancels the job. With --json, the last thing on standard output is one object with nodes, entries, dims, "
-	 "iterations, kl, and seconds: read, search (of neighbours), prepare, embed and total.",
+	 "Lay out the graph, the points or the neighbours in FILE.\n\nThe command uploads the file (the server stores the "
+	 "same graph only once), submits a job, watches it, and writes the results to the files of -o and --picture. "
+	 "Without these options the results stay on the server, for job fetch. An interrupt cancels the job. With --json, "
+	 "the last thing on standard output is one object with nodes, entries, dims, iterations, kl, and seconds: read, "
+	 "search (of neighbours), prepare, embed and total.",
 	 embed_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, true, cmd_embed},
 	{"generate", "SHAPE", 1, 1, "write a line, a ring, a grid or a torus as a graph",
 	 "Write a graph of a regular shape: line:10000, ring:10000, grid:200x100 or torus:200x100. Node i of a grid is in "
 	 "row i / 200 and column i % 200. Without -o to standard output.", generate_options, CLI_NO_PARAMS, false,
 	 cmd_generate},
 	{"gmm", "FILE", 1, 1, "fit a mixture of Gaussians to points",
-	 "Fit a mixture of Gaussians to the points in FILE, a table or a layout, by expectation maximisation from "
-	 "clusters of k-means. Of several numbers of components the one with the least BIC is kept. No server is "
-	 "needed. With --json, standard output has one object with points, columns, components, models (of each number: "
+	 "Fit a mixture of Gaussians to the points in FILE, a table or a layout, by expectation maximisation from clusters "
+	 "of k-means. Of several numbers of components, the result is the one with the least BIC. No server is needed. "
+	 "With --json, standard output has one object with points, columns, components, models (for each number: "
 	 "log_likelihood, aic, bic, iterations, converged, regularised), and seconds: read and fit.",
 	 gmm_options, CLI_METHOD_PARAMS, false, cmd_gmm},
 	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
-	 "for them.\n\n"
-	 "A graph that the server has already, whatever it was called, is recognised and not stored again.",
+	 "for them.\n\nIf the server already has the same graph, under any name, it does not store it again.",
 	 graph_add_options, CLI_INPUT_PARAMS, true, cmd_graph_add},
 	{"graph list", "", 0, 0, "list the graphs on the server",
 	 "List the graphs on the server, newest first.", graph_list_options, CLI_NO_PARAMS, true, cmd_graph_list},
@@ -325,29 +324,31 @@ const struct cli_command cli_commands[] = {
 	 "Delete graphs from the server. One with jobs that have not ended is not deleted; results of jobs that have "
 	 "ended stay.", NULL, CLI_NO_PARAMS, true, cmd_graph_rm},
 	{"graph show", "GRAPH", 1, 1, "show a graph",
-	 "Show a graph: its size, what was found when it was read, and what was done about it.", NULL, CLI_NO_PARAMS,
+	 "Show a graph: its size, the irregularities found while it was read, and how they were "
+	 "treated.", NULL, CLI_NO_PARAMS,
 	 true, cmd_graph_show},
 	{"job cancel", "JOB...", 1, ANY, "cancel jobs",
-	 "Cancel jobs that have not ended. They stay listed. One that is done or failed is left as it is, and reported; "
+	 "Cancel jobs that have not ended. They stay listed. A job that is done or failed stays as it is, and is reported; "
 	 "cancelling twice does no harm.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_cancel},
 	{"job fetch", "JOB", 1, 1, "fetch the results of a job",
-	 "Write layout, picture and trace of a job that is done to the files given.", fetch_options, CLI_NO_PARAMS, true,
+	 "Write results of a finished job to the given files.", fetch_options, CLI_NO_PARAMS, true,
 	 cmd_job_fetch},
 	{"job gmm", "GRAPH", 1, 1, "fit a mixture of Gaussians on the server",
 	 "Submit a job that fits a mixture of Gaussians to the points of GRAPH, or to the layout of a job on it, and print "
-	 "the job's id. Of several numbers of components the one with the least BIC is kept. job fetch --responsibilities "
-	 "and others have the result.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
+	 "the job's id. Of several numbers of components, the result is the one with the least BIC. Fetch it with job "
+	 "fetch --responsibilities and similar options.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job kmeans", "GRAPH", 1, 1, "put points into clusters on the server",
 	 "Submit a job that puts the points of GRAPH, or the layout of a job on it, into clusters, and print the job's id. "
-	 "job fetch --labels has the result.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
+	 "Fetch the result with job fetch --labels.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
 	 cmd_job_list},
 	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.",
 	 NULL, CLI_NO_PARAMS, true, cmd_job_pause},
-	{"job predict", "JOB FILE", 2, 2, "ask the model of a job about new points",
-	 "Upload the points in FILE, which have the columns of the job's points, and write what the mixture of a job gmm "
-	 "says of them (--give). The server keeps nothing of it.", job_predict_options, CLI_NO_PARAMS, true,
+	{"job predict", "JOB FILE", 2, 2, "apply the model of a job to new points",
+	 "Upload the points in FILE, which must have the columns of the job's points, and write their components, "
+	 "responsibilities or densities under the mixture of a job gmm (--give). The server does not store the points.",
+	 job_predict_options, CLI_NO_PARAMS, true,
 	 cmd_job_predict},
 	{"job resume", "JOB...", 1, ANY, "resume paused jobs", "Resume paused jobs.", NULL, CLI_NO_PARAMS, true,
 	 cmd_job_resume},
@@ -358,16 +359,18 @@ const struct cli_command cli_commands[] = {
 	 "Write random points that have the density of the mixture of a job gmm.", job_sample_options, CLI_NO_PARAMS, true,
 	 cmd_job_sample},
 	{"job sammon", "GRAPH", 1, 1, "lay out points or a graph by distances on the server",
-	 "Submit a job that lays out the points of GRAPH such that distances stay as they are (Sammon's mapping, metric "
-	 "multidimensional scaling), or its nodes such that they are those along its edges (Kamada and Kawai), and print "
-	 "the job's id. job fetch has the result.", job_method_options,
+	 "Submit a job that lays out the points of GRAPH so that distances in the layout are close to those between the "
+	 "points (Sammon's mapping, metric multidimensional scaling), or its nodes so that they are close to the lengths "
+	 "of shortest paths (Kamada and Kawai), and print the job's id. Fetch the result with job fetch.",
+	 job_method_options,
 	 CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job show", "JOB", 1, 1, "show a job and its parameters", "Show a job: state, progress and all parameters.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_show},
 	{"job signal", "GRAPH", 1, 1, "simulate heat, pulses, epidemics or PageRank on a graph",
 	 "Submit a job in which the value of each node of GRAPH changes with those of its neighbours: heat, excitable "
-	 "media, epidemics or personalised PageRank (--model), and print the job's id. job fetch --signal and --snapshots "
-	 "have the result; --picture-color job:ID of another job on GRAPH draws it on that job's layout.",
+	 "media, epidemics or personalised PageRank (--model), and print the job's id. Fetch the result with job fetch "
+	 "--signal and --snapshots; to draw it on the layout of another job on GRAPH, fetch that job's picture with "
+	 "--picture-color job:ID.",
 	 job_signal_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job steer", "JOB", 1, 1, "change parameters of a job while it runs",
 	 "Change parameters of a job that has not ended, from its next iteration on.", steer_options,
@@ -376,7 +379,8 @@ const struct cli_command cli_commands[] = {
 	 "Submit a job on the graph with id GRAPH and print the job's id.", submit_options, CLI_ALL_PARAMS, true,
 	 cmd_job_submit},
 	{"job watch", "JOB", 1, 1, "watch a job until it ends",
-	 "Watch a job until it ends; the exit status tells how. An interrupt ends only the watching.", NULL, CLI_NO_PARAMS,
+	 "Watch a job until it ends; the exit status shows whether it succeeded. An interrupt ends only the "
+	 "watching.", NULL, CLI_NO_PARAMS,
 	 true, cmd_job_watch},
 	{"kmeans", "FILE", 1, 1, "put points into clusters",
 	 "Put the points in FILE, a table or a layout, into clusters such that the sum of squared distances from points "
@@ -399,44 +403,46 @@ const struct cli_command cli_commands[] = {
 	 "project, and run jobs for it. The jobs of a member who leaves go on.", project_member_options, CLI_NO_PARAMS,
 	 true, cmd_project_member},
 	{"project remove", "PROJECT", 1, 1, "remove a project",
-	 "Remove a project. Its jobs go on without its limits. Its members no longer see what was shared with it.",
+	 "Remove a project. Its jobs continue without its limits. Its members no longer see graphs and jobs that were "
+	 "shared with it.",
 	 NULL, CLI_NO_PARAMS, true, cmd_project_remove},
 	{"project share", "PROJECT N", 2, 2, "change a project's share of the devices",
-	 "Set the weight of a project: while jobs of several projects run, one with 2 gets twice as much device time as "
-	 "one with 1. Jobs for no project share as one project of 1. It holds for jobs that start after the change.", NULL,
+	 "Set the weight of a project: while jobs of several projects run, a project with 2 gets twice as much device time "
+	 "as one with 1. Jobs without a project together have the weight 1. The change applies to jobs that start later.",
+	 NULL,
 	 CLI_NO_PARAMS, true, cmd_project_share},
-	{"project show", "PROJECT", 1, 1, "show a project's members and limits, and what is used of them",
-	 "Show the members and limits of a project, and what jobs and graphs for it use.", NULL, CLI_NO_PARAMS, true,
+	{"project show", "PROJECT", 1, 1, "show a project's members, limits and use",
+	 "Show the members and limits of a project, and how much of the limits its jobs and graphs "
+	 "use.", NULL, CLI_NO_PARAMS, true,
 	 cmd_project_show},
 	{"quality", "JOB|FILE", 1, 1, "measure the quality of a layout",
-	 "Measure the quality of a layout: that of a job that is done, or one in an .npy file, compared with its "
-	 "input. The measures are KL divergence with all pairs (beyond 100,000 nodes an estimate with its error), "
-	 "recall (the share of the k nearest neighbours that are among the k nearest in the layout), trustworthiness "
-	 "(points only; 1 when points near in the layout are near in the input) and silhouette (with labels; 1 when "
-	 "they are well separated).",
+	 "Measure the quality of a layout, of a finished job or in an .npy file, compared with its input. The measures are "
+	 "KL divergence over all pairs (for more than 100,000 nodes an estimate with its error), recall (the fraction of "
+	 "the k nearest neighbours that are among the k nearest in the layout), trustworthiness (points only; 1 if points "
+	 "near in the layout are near in the input) and silhouette (with labels; 1 if they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"sammon", "FILE", 1, 1, "lay out points or a graph by distances",
-	 "Lay out the points in FILE such that distances stay as they are (Sammon's mapping, metric multidimensional "
-	 "scaling), or the nodes of the graph in FILE such that they are those along its edges (Kamada and Kawai). No "
-	 "server is needed. With --json, standard output has one object with nodes, dims, iterations, stress, stop, and "
-	 "seconds: read and compute.",
+	 "Lay out the points in FILE so that distances in the layout are close to those between the points (Sammon's "
+	 "mapping, metric multidimensional scaling), or the nodes of the graph in FILE so that they are close to the "
+	 "lengths of shortest paths (Kamada and Kawai). No server is needed. With --json, standard output has one object "
+	 "with nodes, dims, iterations, stress, stop, and seconds: read and compute.",
 	 sammon_options, CLI_METHOD_PARAMS, false, cmd_sammon},
 	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
 	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, everybody who "
-	 "has a link sees the job's layout, frames, picture and trace, without a token. The link is printed only now.",
+	 "has a link sees the job's layout, frames, picture and trace, without a token. The link is printed only once.",
 	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
 	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",
-	 "Place the points in the file POINTS in the layout of a job that is done, or in a layout in an .npy file. Each "
-	 "new point starts among its nearest neighbours in the old data, and is then moved by gradient descent. The layout "
-	 "itself does not change, and new points do not influence each other. They must have the columns of the old ones. "
-	 "If those were projected on principal axes, new points are projected, too, unless they have as many columns as "
-	 "there are axes.",
+	 "Place the points in the file POINTS in the layout of a finished job, or in a layout in an .npy file. Each new "
+	 "point starts among its nearest neighbours in the old data, and is then moved by gradient descent. The layout "
+	 "itself does not change, and new points do not influence each other. New points must have the columns of the old "
+	 "ones. If the old points were projected on principal axes, new points are projected, too, unless they have as "
+	 "many columns as there are axes.",
 	 transform_options, CLI_TRANSFORM_PARAMS, true, cmd_transform},
 	{"user add", "USER", 1, 1, "add a user to the server",
-	 "Add a user. The server must have a token_file, whose tokens are administrators'; this command and the others "
-	 "that change users need one of them, or the token of a user who is an administrator.",
+	 "Add a user. The server must have a token_file. The commands that change users need a token of that file, or the "
+	 "token of an administrator.",
 	 user_add_options, CLI_NO_PARAMS, true, cmd_user_add},
 	{"user limits", "USER LIMIT=NUMBER...", 2, ANY, "limit what a user may use",
 	 "Set limits of a user: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs, "
@@ -452,24 +458,26 @@ const struct cli_command cli_commands[] = {
 	 "project.",
 	 NULL, CLI_NO_PARAMS, true, cmd_user_project},
 	{"user revoke", "USER [TOKEN]", 1, 2, "remove a user, or one token",
-	 "Remove one token of a user, by its id, or, without TOKEN, the user with all tokens. The next request with a "
-	 "removed token is refused. The user's graphs and jobs stay, for their other owners and for administrators.", NULL,
+	 "Remove one token of a user, by its id; without TOKEN, remove the user with all tokens. The server refuses the "
+	 "next request with a removed token. The user's graphs and jobs stay, for their other owners and for "
+	 "administrators.", NULL,
 	 CLI_NO_PARAMS, true, cmd_user_revoke},
 	{"user role", "USER ROLE", 2, 2, "change a user's role",
-	 "Make a user a reader, a user or an administrator. A reader sees what is shared; a user also uploads graphs, runs "
-	 "jobs and changes his own; an administrator may do everything.", NULL, CLI_NO_PARAMS, true, cmd_user_role},
-	{"user show", "[USER]", 0, 1, "show a user's limits, and what is used of them",
-	 "Show the limits of USER and what is used of them (administrators only). Without USER, show your own, including "
-	 "the server's defaults.", NULL, CLI_NO_PARAMS, true, cmd_user_show},
+	 "Make a user a reader, a user or an administrator. A reader sees shared graphs and jobs; a user may also upload "
+	 "graphs, run jobs and change his own; an administrator may do everything.",
+	 NULL, CLI_NO_PARAMS, true, cmd_user_role},
+	{"user show", "[USER]", 0, 1, "show a user's limits and use",
+	 "Show the limits of USER and how much of them is used (administrators only). Without USER, show your own, "
+	 "including the server's defaults.", NULL, CLI_NO_PARAMS, true, cmd_user_show},
 	{"user token", "USER", 1, 1, "make a token for a user",
-	 "Make a token and print it. It is shown only now, since the server keeps just a hash. The user passes it as "
+	 "Make a token and print it. It is shown only once, since the server stores only a hash. The user passes it as "
 	 "--token or in the environment variable SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true,
 	 cmd_user_token},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
 	{"view", "[JOB]", 0, 1, "open the dashboard in the browser, at a job",
-	 "Open the server's dashboard in the browser (xdg-open), at JOB if it is given, and print the address. The "
-	 "browser gets your token, so you need not type it there; the printed address does not contain it.", view_options,
+	 "Open the server's dashboard in the browser (xdg-open), showing JOB if given, and print the address. The browser "
+	 "gets your token, so you need not type it there; the printed address does not contain it.", view_options,
 	 CLI_NO_PARAMS, true, cmd_view},
 };
 const int cli_command_count = (int)(sizeof cli_commands / sizeof *cli_commands);

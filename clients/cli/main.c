@@ -14,7 +14,7 @@
 
 volatile sig_atomic_t cli_interrupted;
 
-/* The first interrupt asks; a second one ends the program at once. */
+/* The first interrupt sets a flag, which commands check; the second ends the program at once. */
 static void on_interrupt(int number)
 {
 	if (cli_interrupted)
@@ -24,14 +24,14 @@ static void on_interrupt(int number)
 
 static void catch_interrupts(void)
 {
-	/* without SA_RESTART, so that sleeping and reading notice */
+	/* without SA_RESTART, so that a signal interrupts sleep and read */
 	struct sigaction action = {.sa_handler = on_interrupt};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* The command named by argv[1], or by argv[1] and argv[2]; *words says how many. */
+/* Finds the command named by argv[1], or by argv[1] and argv[2]. *words: the number of words in its name. */
 static const struct cli_command *find(int argc, char **argv, int *words)
 {
 	char two[64] = "";
@@ -45,7 +45,7 @@ static const struct cli_command *find(int argc, char **argv, int *words)
 	return NULL;
 }
 
-/* "graph" of "graph add" */
+/* True if commands begin with this word: "graph" of "graph add". */
 static bool is_group(const char *word)
 {
 	size_t length = strlen(word);
@@ -55,7 +55,7 @@ static bool is_group(const char *word)
 	return false;
 }
 
-/* The command whose second word this is ("submit"), if only one has it. */
+/* Returns the only command with this second word ("submit"), or NULL. */
 static const char *by_second_word(const char *word)
 {
 	const char *found = NULL;
@@ -70,7 +70,7 @@ static const char *by_second_word(const char *word)
 	return found;
 }
 
-/* What was meant by `first`, or by `first second`, which is no command; NULL: nobody knows. */
+/* Returns the command most similar to `first`, or to `first second`, or NULL. */
 static const char *meant_by(const char *first, const char *second)
 {
 	struct sl_meant meant;
@@ -85,7 +85,7 @@ static const char *meant_by(const char *first, const char *second)
 	return word || second ? word : by_second_word(first);
 }
 
-/* Neither words are: "graf list" is meant to be "graph list", "embd x.mtx" to be "embed". */
+/* Reports an unknown command and suggests one: "graph list" for "graf list", "embed" for "embd x.mtx". */
 static int no_command(const char *first, const char *second, bool in_group)
 {
 	const char *meant = meant_by(first, NULL);
@@ -108,7 +108,7 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
 }
 
-/* `spaceland`, `spaceland help ...`, `spaceland graph`, unknown words. */
+/* Handles `spaceland`, `spaceland help ...`, `spaceland graph` and unknown commands. */
 static int without_command(int argc, char **argv)
 {
 	int words;

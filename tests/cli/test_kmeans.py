@@ -43,7 +43,7 @@ def test_engines_give_the_same_bytes(client, points):
         files.append((client.folder / "l.npy").read_bytes() + (client.folder / "c.npy").read_bytes())
     assert [t.status == 0 for t in told] == [True, True, True, True, False], told
     assert len(set(files)) == 1
-    assert "the processor computes" in told[3].err and "0 are free" in told[3].err and "0 are free" in told[4].err
+    assert "computing on the CPU" in told[3].err and "0 are free" in told[3].err and "0 are free" in told[4].err
 
 
 def test_labels_colour_a_layout(client, points):

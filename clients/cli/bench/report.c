@@ -1,8 +1,7 @@
-/* report.c -- what was measured, as tables for people and as JSON for programs. docs/performance.md tells
- * how to read them.
+/* report.c -- prints the measurements as tables for people and as JSON for programs; docs/performance.md explains them.
  *
- * The first job of a device makes the plans that the others find; so figures for "an iteration" are of the other
- * jobs, unless there is only one. */
+ * The first job of a device makes plans that later jobs reuse. So figures for an iteration leave out the first job,
+ * unless it is the only one. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 /* ---- figures ---------------------------------------------------------------------------- */
 
-/* The jobs that count: those after the first, or the only one. */
+/* Index of the first job that figures include: 1, or 0 if there is only one job. */
 static int first_of(const struct bench *b) { return b->jobs_done > 1 ? 1 : 0; }
 
 enum figure { EARLY, LATE, MEAN, CREATE, FIRST, REST };
@@ -31,7 +30,7 @@ static double figure_of(const struct bench *b, const struct bench_job *j, enum f
 	return NAN;
 }
 
-/* Over the jobs that count. */
+/* The spread of a figure over the jobs that count. */
 static struct bench_spread over_jobs(const struct bench *b, enum figure f)
 {
 	struct bench_spread none = {NAN, NAN, NAN};
@@ -56,7 +55,7 @@ static uint64_t graph_bytes(const struct bench *b)
 	return difference(b->uploaded.memory_used, b->opened.memory_used);
 }
 
-/* By the engine's own account: what the first job made beside its embedding is plans. */
+/* As the engine computes it; the rest of what the first job allocated is plans. */
 static uint64_t embedding_bytes(const struct bench *b)
 {
 	return b->l.engine->embedding_bytes(b->l.affinities->n, &b->settings);
@@ -67,13 +66,14 @@ static uint64_t grid_bytes(const struct bench *b)
 	return difference(b->ended.memory_used, b->uploaded.memory_used + embedding_bytes(b));
 }
 
-/* P on the host, from the graph or from neighbours. */
+/* Seconds to compute P on the host, from the graph or from neighbours. */
 static double preparation(const struct bench *b)
 {
 	return fmax(b->l.prepare_s - b->l.search_s - b->l.put_s, 0);
 }
 
-/* By difference: other jobs find them. NAN: there were none. */
+/* Seconds to make plans: the difference between the first job and the others, which reuse the plans. NAN: there was
+ * only one job. */
 static double plans_seconds(const struct bench *b)
 {
 	double all = over_jobs(b, FIRST).median + over_jobs(b, REST).median;
@@ -92,7 +92,7 @@ static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(
 
 static json_t *spread_json(struct bench_spread s)
 {
-	return json_pack("{s:o, s:o, s:o}", "median", number(s.median), "least", number(s.least), "most", number(s.most));
+	return json_pack("{s:o, s:o, s:o}", "median", number(s.median), "least", number(s.min), "most", number(s.max));
 }
 
 static json_t *phases_json(const struct bench *b)
@@ -171,7 +171,7 @@ int bench_print_json(const struct bench *b)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Three digits, in the unit that fits: "30.4 us", "1.41 ms". */
+/* Three digits and a suitable unit: "30.4 us", "1.41 ms". */
 static char *time_text(double seconds, char out[24])
 {
 	const char *unit = seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s";
@@ -203,10 +203,10 @@ static void print_head(const struct bench *b)
 
 static void spread_row(struct table *t, const char *what, struct bench_spread s)
 {
-	char median[24], least[24], most[24];
+	char median[24], min[24], max[24];
 	if (isfinite(s.median))
-		table_row(t, (const char *[]){what, time_text(s.median, median), time_text(s.least, least),
-					      time_text(s.most, most)});
+		table_row(t, (const char *[]){what, time_text(s.median, median), time_text(s.min, min),
+					      time_text(s.max, max)});
 }
 
 static void print_iterations(const struct bench *b)
@@ -234,13 +234,13 @@ static void print_phases(const struct bench *b)
 	for (int i = 0; i < b->phase_count; i++) {
 		const struct sl_phase *p = &b->phases[i];
 		double rate = (double)p->bytes / p->seconds;
-		char name[64], median[24], least[24], most[24], moved[24], text[32], share[24];
+		char name[64], median[24], min[24], max[24], moved[24], text[32], share[24];
 		snprintf(name, sizeof name, "%s%s", p->name, p->beside ? " *" : "");
 		snprintf(share, sizeof share, b->copy > 0 ? "%.0f %%" : "-", 100 * rate / b->copy);
 		cli_bytes_text(rate, text);
 		strcat(text, "/s");
-		table_row(t, (const char *[]){name, time_text(p->seconds, median), time_text(p->low, least),
-					      time_text(p->high, most), cli_bytes_text((double)p->bytes, moved), text, share});
+		table_row(t, (const char *[]){name, time_text(p->seconds, median), time_text(p->low, min),
+					      time_text(p->high, max), cli_bytes_text((double)p->bytes, moved), text, share});
 		all += p->seconds;
 		beside = beside || p->beside;
 	}

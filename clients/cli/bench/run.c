@@ -1,7 +1,7 @@
-/* run.c -- runs of the job, timed from outside the engine: what a user waits for.
+/* run.c -- runs the job and measures, from outside the engine, the time that a user waits.
  *
- * The engine runs stretches of BENCH_WINDOW iterations (and ends one where early exaggeration ends), each with
- * the exaggeration, learning rate and momentum that the job would have. How a run is cut makes no difference to it. */
+ * The engine runs stretches of BENCH_WINDOW iterations, with the exaggeration, learning rate and momentum of a job. A
+ * stretch also ends where early exaggeration ends. The layout does not depend on the division into stretches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct bench_spread bench_spread_of(double *value, int count)
 
 static int failed(const struct bench *b) { return local_failed(&b->l, b->l.path); }
 
-/* Where the stretch that begins after `done` iterations ends. */
+/* Returns the end of the stretch that begins after `done` iterations. */
 static int stretch_end(const struct sl_params *p, int done)
 {
 	int end = (done / BENCH_WINDOW + 1) * BENCH_WINDOW, until = sl_embedding_step_until(p, done);
@@ -109,7 +109,7 @@ static uint64_t bits_of(const float *y, size_t floats)
 	return sum;
 }
 
-/* Of the layout at the end of the last run. */
+/* Measures the phases on the final layout of the last run. */
 static int measure_phases(struct bench *b, struct sl_device_embedding *e)
 {
 	if (b->l.engine->phases && !cli_option(b->l.cli, "no-phases"))

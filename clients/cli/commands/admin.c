@@ -1,4 +1,4 @@
-/* spaceland admin ...: what administrators do with a server. */
+/* admin.c -- spaceland admin ...: maintenance of a server by administrators. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -41,7 +41,7 @@ static int tell_end(struct cli *cli, const json_t *backup)
 	return CLI_OK;
 }
 
-/* Until it has ended. */
+/* Waits until the backup has ended. */
 static int watch(struct cli *cli, const char *name)
 {
 	char *escaped = cli_escape(name), path[512];

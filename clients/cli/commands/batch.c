@@ -1,4 +1,4 @@
-/* batch.c -- spaceland batch: several jobs on one graph, with parameters that differ. */
+/* batch.c -- spaceland batch: several jobs on one graph with different parameters. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +14,12 @@ static json_t *value_of(const char *text, size_t length)
 	double number = word ? strtod(word, &end) : 0;
 	json_t *value = !word ? NULL : end == word || *end ? json_string(word) : json_loads(word, JSON_DECODE_ANY, NULL);
 	if (word && !value)
-		value = json_real(number);  /* "1e3" is a number, ".5" is none in JSON */
+		value = json_real(number);  /* "1e3" and ".5" are numbers, too; JSON would not accept ".5" */
 	free(word);
 	return value;
 }
 
-/* "perplexity=10,30,100" */
+/* Adds a list of values: "perplexity=10,30,100". */
 static int add_list(json_t *lists, const char *argument)
 {
 	const char *equals = strchr(argument, '=');

@@ -1,4 +1,4 @@
-/* bench.c -- spaceland bench: how fast an engine is on a graph, and where the time goes. Without a server. */
+/* bench.c -- spaceland bench: measures the speed of an engine on a graph and of each phase. Without a server. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "clients/cli/common/options.h"
 #include "core/graph/synthetic.h"
 
-/* Everything that can be wrong with the command line, but for what local_read() looks at. */
+/* Checks the options, except those that local_read() checks. */
 static int check_options(struct bench *b, long *nodes, long *neighbours)
 {
 	struct cli *cli = b->l.cli;
@@ -34,7 +34,7 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	return CLI_OK;
 }
 
-/* A synthetic graph has its perplexity, and its nodes are in a good order. */
+/* Makes a synthetic graph. It sets its own perplexity, and its nodes are already in a good order. */
 static int make_graph(struct bench *b, long nodes, long neighbours)
 {
 	struct local *l = &b->l;
@@ -58,7 +58,7 @@ static int read_file(struct bench *b)
 	return status;
 }
 
-/* The device, and P on it. */
+/* Opens the device and puts P on it. */
 static int prepare(struct bench *b)
 {
 	struct local *l = &b->l;
@@ -79,7 +79,7 @@ static int prepare(struct bench *b)
 		return cli_fail(CLI_BADINPUT, "%s: no node has an edge, so there is nothing to measure", l->path);
 	l->engine->info(l->device, &b->uploaded);
 	sl_embedding_settings(&l->params, l->affinities->n, &b->settings);
-	sl_input_finish(&l->input);  /* P is all that is needed, and graphs may be large */
+	sl_input_finish(&l->input);  /* frees the graph, which may be large; only P is needed now */
 	memset(&l->input, 0, sizeof l->input);
 	memset(&l->nodes, 0, sizeof l->nodes);
 	return CLI_OK;

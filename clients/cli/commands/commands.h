@@ -1,4 +1,4 @@
-/* commands.h -- the function of each command, in the file of its name or of its group. */
+/* commands.h -- one function per command, defined in the file of its name or of its group. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
@@ -24,7 +24,7 @@ int cmd_job_method(struct cli *cli);
 int cmd_job_predict(struct cli *cli);
 int cmd_job_sample(struct cli *cli);
 int cmd_job_list(struct cli *cli);
-/* job_submit.c: tells of a job that was submitted, or of what it would take; watches it if asked to. */
+/* job_submit.c: reports a submitted job, or the result of a dry run; watches the job if --watch is given. */
 int cli_job_submitted(struct cli *cli, const json_t *job);
 int cmd_job_pause(struct cli *cli);
 int cmd_job_resume(struct cli *cli);

@@ -1,4 +1,4 @@
-/* embed.c -- spaceland embed: from a file to a layout in one go. */
+/* embed.c -- spaceland embed: uploads a file, computes its layout and fetches it. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 #include "clients/cli/server/http.h"
 #include "clients/cli/server/jobs.h"
 
-/* Seconds between two times of RFC 3339, or NAN. */
+/* Seconds between two RFC 3339 times of a record, or NAN. */
 static double between(const json_t *record, const char *from, const char *to)
 {
 	const char *const keys[2] = {from, to};
@@ -63,7 +63,7 @@ static int print_object(const json_t *graph, const json_t *job, double read_s, d
 	return status;
 }
 
-/* The record as it is after the search. */
+/* Fetches the graph's record again, after the search of neighbours. */
 static void refresh(struct cli *cli, json_t **graph)
 {
 	char path[256];
@@ -72,7 +72,7 @@ static void refresh(struct cli *cli, json_t **graph)
 	snprintf(path, sizeof path, "/v1/graphs/%.128s", cli_text(*graph, "id"));
 	if (http_do(cli, &q, &now) || !now)
 		return;
-	cli->searched = NULL;  /* it was a part of the record */
+	cli->searched = NULL;  /* it points into the record */
 	json_decref(*graph);
 	*graph = now;
 }
@@ -119,7 +119,7 @@ int cmd_embed(struct cli *cli)
 	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture"), *format;
 	struct sl_params params;
 	struct cli_picture form;
-	/* everything that can be wrong with the command line, before the first byte is read */
+	/* checks all options before reading any input */
 	int status = cli_params(cli, &params);
 	if (!status && layout)
 		status = cli_layout_format(layout, &format);

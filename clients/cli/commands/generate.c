@@ -11,7 +11,7 @@
 
 struct shape {
 	unsigned width, height;
-	bool closed;            /* opposite ends are joined */
+	bool closed;            /* opposite ends are connected */
 };
 
 static int read_shape(const char *text, struct shape *s)
@@ -21,7 +21,7 @@ static int read_shape(const char *text, struct shape *s)
 	int ends[2] = {0, 0}, count = sscanf(text, "%7[a-z]:%9u%nx%9u%n", word, &a, &ends[0], &b, &ends[1]);
 	bool line = !strcmp(word, "line") || !strcmp(word, "ring"), grid = !strcmp(word, "grid") || !strcmp(word, "torus");
 	if (!(line && count == 2 && !text[ends[0]]) && !(grid && count == 3 && !text[ends[1]]))
-		return cli_fail(CLI_USAGE, "generate: %s is no shape; line:N, ring:N, grid:WxH and torus:WxH are", text);
+		return cli_fail(CLI_USAGE, "generate: %s is not a shape; use line:N, ring:N, grid:WxH or torus:WxH", text);
 	*s = (struct shape){a, b, !strcmp(word, "ring") || !strcmp(word, "torus")};
 	unsigned least = s->closed ? 3 : line ? 2 : 1;
 	if (a < least || (grid && b < least) || (uint64_t)a * b < 2 || (uint64_t)a * b > NODES_MOST)
@@ -30,7 +30,7 @@ static int read_shape(const char *text, struct shape *s)
 	return CLI_OK;
 }
 
-/* Entries below the diagonal, 1-based. */
+/* Writes the entry below the diagonal, with 1-based indices. */
 static void write_edge(FILE *f, uint64_t a, uint64_t b)
 {
 	fprintf(f, "%llu %llu\n", (unsigned long long)(a > b ? a : b) + 1, (unsigned long long)(a > b ? b : a) + 1);

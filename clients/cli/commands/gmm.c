@@ -21,7 +21,7 @@ struct run {
 	struct sl_gmm_params params;
 	struct sl_points *points, *start;
 	const struct sl_engine *engine;
-	struct sl_device *device;  /* NULL: the processor computes */
+	struct sl_device *device;  /* NULL: computed on the CPU */
 	struct sl_gmm *gmm;
 	double read_s, fit_s;
 	struct sl_error err;
@@ -46,7 +46,7 @@ static int read_table(struct run *r, const char *path, struct sl_points **out)
 	return status;
 }
 
-/* --start: as many components as it has columns. */
+/* Reads --start; its columns give the number of components. */
 static int read_start(struct run *r, const char *path)
 {
 	int status = read_table(r, path, &r->start);
@@ -70,7 +70,7 @@ static int read_start(struct run *r, const char *path)
 	return CLI_OK;
 }
 
-/* --engine, of which a device computes if it can; auto is content with less. */
+/* Opens the device that --engine names. With auto, an unusable GPU means the CPU. */
 static int attach(struct run *r)
 {
 	const char *name = cli_option(r->cli, "engine");
@@ -83,7 +83,7 @@ static int attach(struct run *r)
 		code = sl_gmm_attach(r->gmm, r->engine, r->device, &r->err);
 	if (!code || strcmp(name, SL_ENGINE_AUTO))
 		return code;
-	cli_note(r->cli, "spaceland: the processor computes: %s", r->err.detail);
+	cli_note(r->cli, "spaceland: computing on the CPU: %s", r->err.detail);
 	return 0;
 }
 

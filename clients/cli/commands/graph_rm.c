@@ -6,7 +6,7 @@
 int cmd_graph_rm(struct cli *cli)
 {
 	int status = CLI_OK;
-	/* one that cannot be deleted does not keep the others */
+	/* continues after a failure */
 	for (int i = 0; i < cli->argument_count && !cli_interrupted; i++) {
 		int one = http_send(cli, "DELETE", http_path("graphs", cli->arguments[i], NULL, NULL), NULL, NULL);
 		if (!one)

@@ -29,7 +29,7 @@ static void print_graph(const json_t *g)
 	count("leaves", report, "leaves");
 }
 
-/* "90, exact, recall 1, 0.52 s" */
+/* Prints the search of neighbours: "90, exact, recall 1, 0.52 s". */
 static void print_neighbours(const json_t *search)
 {
 	char text[200], seconds[24], metric[64];
@@ -75,7 +75,7 @@ static void print_points(const json_t *g)
 	print_neighbours(json_object_get(g, "neighbours"));
 }
 
-/* "label: 10 categories", one a line */
+/* Prints one line per column of labels: "label: 10 categories". */
 static void print_columns(const json_t *columns)
 {
 	size_t i;

@@ -4,7 +4,7 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/jobs.h"
 
-/* Options that are results of methods, by their names. */
+/* Options that fetch an array of a method's results; the option has the array's name. */
 static const char *const arrays[] = {"labels", "centroids", "responsibilities", "means", "covariances", "weights",
 					    "signal", "snapshots", "times", NULL};
 

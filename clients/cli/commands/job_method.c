@@ -1,4 +1,4 @@
-/* job_method.c -- spaceland job kmeans and others: a method other than t-SNE, on the server. */
+/* job_method.c -- spaceland job kmeans, gmm, sammon, signal: methods other than t-SNE, on the server. */
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"
@@ -31,7 +31,7 @@ static json_t *value_json(const struct sl_param_info *info, const void *record)
 	return array;
 }
 
-/* The parameters that were given. */
+/* Writes the parameters given as options into `params`. */
 static int params_json(struct cli *cli, const struct sl_param_table *table, json_t *params)
 {
 	struct sl_method_params record;

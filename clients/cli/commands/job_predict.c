@@ -1,4 +1,5 @@
-/* job_predict.c -- spaceland job predict, job sample: new points under the model of a job, and points drawn from it. */
+/* job_predict.c -- spaceland job predict: new points under the model of a job; spaceland job sample: points drawn from
+ * it. */
 #include <stdlib.h>
 
 #include "clients/cli/commands/commands.h"
@@ -7,7 +8,7 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
-/* /v1/jobs/ID/what?format=..., with those of the options that are given. */
+/* Makes the path /v1/jobs/ID/what?format=..., with those of `options` that are given. */
 static int path_of(struct cli *cli, const char *what, const char *const *options, char **path)
 {
 	const char *format, *output = cli_option(cli, "output");

@@ -1,5 +1,5 @@
-/* job_rm.c -- spaceland job rm. DELETE of a job that has not ended would cancel it, so its state is asked for
- * first; one that ends in between is deleted, as was wanted. */
+/* job_rm.c -- spaceland job rm. DELETE would cancel a job that has not ended, so the command reads the job's state
+ * first. A job that ends in between is deleted, as requested. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static int remove_one(struct cli *cli, const char *id)
 int cmd_job_rm(struct cli *cli)
 {
 	int status = CLI_OK;
-	/* one that cannot be deleted does not keep the others */
+	/* continues after a failure */
 	for (int i = 0; i < cli->argument_count && !cli_interrupted; i++) {
 		int one = remove_one(cli, cli->arguments[i]);
 		status = status ? status : one;

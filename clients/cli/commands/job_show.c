@@ -37,7 +37,7 @@ static void value(const char *title, const json_t *v)
 	line(title, value_text(v, text, sizeof text));
 }
 
-/* A parameter as it was given; for auto also the value in force, once the job has found it. */
+/* Prints a parameter as given. If that is auto, prints also the resolved value, once the job has one. */
 static void parameter_line(const char *name, const json_t *given, const json_t *resolved)
 {
 	char title[64], force[256], text[300];
@@ -50,7 +50,7 @@ static void parameter_line(const char *name, const json_t *given, const json_t *
 	}
 }
 
-/* The rows that the method tells of itself, a line each. */
+/* Prints the results that the method reports, one line per row. */
 static void table(const struct sl_method *method, const json_t *rows)
 {
 	size_t i;

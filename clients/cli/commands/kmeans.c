@@ -23,12 +23,12 @@ struct run {
 	struct sl_points *points;
 	float *start;              /* [clusters][d] or NULL */
 	const struct sl_engine *engine;
-	struct sl_device *device;  /* NULL: the processor computes */
+	struct sl_device *device;  /* NULL: computed on the CPU */
 	struct sl_kmeans *kmeans;
 	uint32_t *label;
 	float *centroid;
 	double inertia, read_s, cluster_s;
-	int iterations;            /* of all restarts */
+	int iterations;            /* total over all restarts */
 	struct sl_error err;
 };
 
@@ -48,7 +48,7 @@ static int read_table(struct run *r, const char *path, bool start, struct sl_poi
 	return status;
 }
 
-/* --start: as many clusters as it has rows. */
+/* Reads --start; its rows give the number of clusters. */
 static int read_start(struct run *r, const char *path)
 {
 	struct sl_points *table = NULL;
@@ -73,7 +73,7 @@ static int read_start(struct run *r, const char *path)
 	return status;
 }
 
-/* --engine, of which a device computes if it can; auto is content with less. */
+/* Opens the device that --engine names. With auto, an unusable GPU means the CPU. */
 static int attach(struct run *r)
 {
 	const char *name = cli_option(r->cli, "engine");
@@ -86,7 +86,7 @@ static int attach(struct run *r)
 		code = sl_kmeans_attach(r->kmeans, r->engine, r->device, &r->err);
 	if (!code || strcmp(name, SL_ENGINE_AUTO))
 		return code;
-	cli_note(r->cli, "spaceland: the processor computes: %s", r->err.detail);
+	cli_note(r->cli, "spaceland: computing on the CPU: %s", r->err.detail);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int output_check(const char *option, const char *path, bool text)
 	return cli_output_check(path);
 }
 
-/* int32, or a number a line */
+/* Writes labels as int32, or as text with one number per line. */
 static int put_labels(FILE *f, const struct run *r, bool text)
 {
 	char header[SL_NPY_HEADER_BYTES];

@@ -1,5 +1,5 @@
-/* project.c -- spaceland project ...: groups of users that share limits, a share of the devices, and what is shared
- * with them. */
+/* project.c -- spaceland project ...: groups of users with common limits, a share of the devices, and access to what is
+ * shared with them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* quality.c -- spaceland quality: how good a layout is, a server's or one in a file */
+/* quality.c -- spaceland quality: measures the quality of a layout, of a job or in a file. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 
 /* ---- printing -------------------------------------------------------------------- */
 
-/* "0.3912" or "0.3912 (of 5,000 of 70,000 nodes)" */
+/* Prints one measure: "0.3912" or "0.3912 (of 5,000 of 70,000 nodes)". */
 static void line(const json_t *q, const char *title, const char *key, const char *count_key)
 {
 	double value = cli_number(q, key), nodes = cli_number(q, "nodes"), of = cli_number(q, count_key);
@@ -79,7 +79,7 @@ struct subject {
 	struct sl_quality_input in;
 	struct sl_params params;
 	struct sl_input input;
-	struct sl_neighbours *neighbours;  /* found here */
+	struct sl_neighbours *neighbours;  /* computed here, owned */
 	struct sl_affinities *a;
 	float *y;
 	struct progress progress;
@@ -102,7 +102,7 @@ static void show_measure(void *arg, const char *measure, int done, int of)
 	progress_phase(&s->progress, text);
 }
 
-/* Tells of s->err, on a line of its own. */
+/* Prints s->err on a line of its own. */
 static int failed(struct subject *s, const char *path)
 {
 	progress_finish(&s->progress, true);
@@ -168,7 +168,7 @@ static int metric(struct subject *s)
 	return CLI_OK;
 }
 
-/* Neighbours and affinities, from whatever was read. */
+/* Computes neighbours and affinities from the input, whatever its kind. */
 static int prepare(struct subject *s, const char *path)
 {
 	struct sl_affinities_params ap;

@@ -14,7 +14,7 @@
 #include "core/method/method.h"
 #include "core/sammon/sammon.h"
 
-#define SLICE_MS 50.0  /* between two looks at the progress bar and the interrupt flag */
+#define SLICE_MS 50.0  /* interval between updates of the progress bar and checks of the interrupt flag */
 
 struct run {
 	struct local l;
@@ -30,7 +30,7 @@ static bool of_graph(const struct run *r)
 	return r->l.input.graph != NULL;
 }
 
-/* --engine, of which a device computes if it can; auto is content with less. */
+/* Opens the device that --engine names. With auto, an unusable GPU means the CPU. */
 static int attach(struct run *r)
 {
 	struct local *l = &r->l;
@@ -47,7 +47,7 @@ static int attach(struct run *r)
 		code = r->method->attach(r->sammon, l->engine, l->device, &l->err);
 	if (!code || strcmp(name, SL_ENGINE_AUTO))
 		return code;
-	cli_note(l->cli, "spaceland: the processor computes: %s", l->err.detail);
+	cli_note(l->cli, "spaceland: computing on the CPU: %s", l->err.detail);
 	return 0;
 }
 

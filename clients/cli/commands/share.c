@@ -1,4 +1,4 @@
-/* share.c -- spaceland share: who may see a graph or job; public links to a job. */
+/* share.c -- spaceland share: sets who may see a graph or job; makes public links to a job. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
-/* "7d", "12h", "30min", "90s" */
+/* Reads a duration: "7d", "12h", "30min", "90s". */
 static int read_expires(const char *text, long *seconds)
 {
 	static const struct {
@@ -79,7 +79,7 @@ static void list_links(const json_t *links)
 	table_destroy(t);
 }
 
-/* Only jobs have links. The second request fails for a graph, and its error is passed over. */
+/* Prints access and links. Only jobs have links: for a graph, the second request fails and the failure is ignored. */
 static int list(struct cli *cli, const char *thing)
 {
 	json_t *access = NULL, *links = NULL;

@@ -5,7 +5,7 @@
 #include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
 
-/* One that several have in common, once. */
+/* Prints the problems of devices, each only once. */
 static void print_problems(const json_t *devices)
 {
 	bool first = true;

@@ -1,4 +1,4 @@
-/* transform.c -- spaceland transform: new points into a layout, a server's or one in a file */
+/* transform.c -- spaceland transform: places new points in a layout, of a job or in a file. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static int read_space(const struct cli *cli, struct sl_transform_params *params)
 	return CLI_OK;
 }
 
-/* The old points, along their principal axes. */
+/* Projects the old points on their principal axes. */
 static int project(struct local *l, const char *old, long to)
 {
 	struct sl_points *projected;
@@ -167,6 +167,6 @@ int cmd_transform(struct cli *cli)
 		return cli_fail(CLI_USAGE, "transform: the layout in the file %s needs --points with the file of the points "
 				"that it was made from", where);
 	sl_transform_defaults(&params);
-	status = cli_params_of(cli, &sl_transform_table, &params);  /* so that a typing error costs no upload */
+	status = cli_params_of(cli, &sl_transform_table, &params);  /* wrong values are reported before the upload */
 	return status ? status : by_server(cli, where, new, output);
 }

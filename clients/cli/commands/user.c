@@ -1,4 +1,4 @@
-/* spaceland user ...: the users of a server and their tokens, for administrators. */
+/* user.c -- spaceland user ...: administration of a server's users and tokens. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

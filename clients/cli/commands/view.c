@@ -1,8 +1,8 @@
-/* view.c -- spaceland view: the dashboard in the browser.
+/* view.c -- spaceland view: opens the dashboard in the browser.
  *
- * The browser gets the token behind the #, which it sends to no server, and the dashboard takes it out of the
- * address at once. So that no list of processes shows it, the address comes from a file that only its owner can
- * read, and that is removed after a while. */
+ * The token is in the fragment of the address, behind #: browsers do not send fragments to servers, and the dashboard
+ * removes it from the address at once. The process list must not show the token, so the browser opens a file that
+ * redirects to the address. Only the user can read the file; it is removed after a while. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
-#define FILE_S 30     /* until the browser has read the file */
-#define FAILED_S 2.0  /* in which an opener says that it cannot */
+#define FILE_S 30     /* time for the browser to read the file */
+#define FAILED_S 2.0  /* time in which an opener that fails has exited */
 
 static int look(struct cli *cli, const char *job)
 {
@@ -28,7 +28,7 @@ static int look(struct cli *cli, const char *job)
 	return status;
 }
 
-/* A page that goes to the address, in a new file; NULL: it cannot be written. */
+/* Writes a page that redirects to the address to a new file; returns its path. NULL: it cannot be written. */
 static char *write_page(const char *address)
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -54,7 +54,7 @@ static char *write_page(const char *address)
 	return NULL;
 }
 
-/* In a child that outlives this process: without terminal, without files. */
+/* Called in a child that outlives this process: detaches it from terminal and files. */
 static void detach(void)
 {
 	setsid();
@@ -74,7 +74,7 @@ static void remove_later(const char *path)
 	_exit(0);
 }
 
-/* False: it is not there, or says at once that it cannot. A browser that starts now takes longer. */
+/* Returns false if the opener is not installed or fails within FAILED_S; a browser that starts takes longer. */
 static bool run_opener(const char *what)
 {
 	pid_t child = fork();

@@ -5,9 +5,8 @@
  * the same descriptions; options for parameters (of a job, of an input, of new
  * points) come from their tables (core/param_table.h). One thread; an interrupt only sets a flag.
  *
- * Results go to stdout, progress and messages to stderr.
- * Every function that returns int returns an exit status and has, when it is not
- * zero, already told the user why, in one line. */
+ * Results go to stdout, progress and messages to stderr. Every function that returns int returns an exit status. If it
+ * is not zero, the function has already printed the reason, in one line. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -19,11 +18,11 @@
 
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_FAILED = 1,       /* anything not below: a job that failed, no space to write */
+	CLI_FAILED = 1,       /* any other failure: a failed job, a full disk */
 	CLI_USAGE = 2,        /* unknown option, bad value, missing argument */
-	CLI_UNREACHABLE = 3,  /* no server there */
+	CLI_UNREACHABLE = 3,  /* no server answers */
 	CLI_REFUSED = 4,      /* the server answered with a problem */
-	CLI_BADINPUT = 5,     /* a file given as input is not valid */
+	CLI_BADINPUT = 5,     /* an input file is not valid */
 	CLI_INTERRUPTED = 130,
 };
 
@@ -32,11 +31,11 @@ struct cli;
 struct cli_option {
 	char letter;           /* 0: none */
 	const char *name;
-	const char *argument;  /* what the help calls it; NULL: a flag */
+	const char *argument;  /* its name in the help; NULL: the option is a flag */
 	const char *doc;
 };
 
-/* Which tables of parameters a command has options for; may be or'ed. */
+/* Bits: the parameter tables that a command has options for. */
 enum cli_params_use { CLI_NO_PARAMS = 0, CLI_ALL_PARAMS = 1, CLI_STEERABLE_PARAMS = 2, CLI_INPUT_PARAMS = 4,
 		      CLI_TRANSFORM_PARAMS = 8, CLI_METHOD_PARAMS = 16 };
 
@@ -48,7 +47,7 @@ struct cli_command {
 	const char *description;  /* paragraphs, separated by an empty line */
 	const struct cli_option *options;  /* ends with a NULL name; NULL: none */
 	unsigned params;          /* enum cli_params_use */
-	bool server;              /* takes --server, --token */
+	bool server;              /* has the options --server, --token */
 	int (*run)(struct cli *cli);
 };
 
@@ -61,17 +60,17 @@ struct http;
 
 struct cli {
 	const struct cli_command *command;
-	/* the command's options, those of its input and of new points, the server's and common ones (from first_shared on),
-	 * the job's parameters (from first_param on); set by cli_parse() */
+	/* Set by cli_parse(): first the command's own options and those of input, new points or method; from first_shared
+	 * on those of the server and the common ones; from first_param on the job's parameters. */
 	struct cli_option options[CLI_MAX_OPTIONS];
-	const struct sl_param_info *param[CLI_MAX_OPTIONS];  /* that the option sets, or NULL */
+	const struct sl_param_info *param[CLI_MAX_OPTIONS];  /* the parameter that the option sets, or NULL */
 	const char *values[CLI_MAX_OPTIONS];  /* as given, "" for a flag, NULL: not given */
 	int option_count, first_shared, first_param;
 	char **arguments;
 	int argument_count;
 	struct http *http;      /* made by the first request */
 	const char *input;      /* path of the file being uploaded or read, for messages */
-	const char *searched;   /* id of points whose neighbours are searched while their job is followed, or NULL */
+	const char *searched;   /* id of points for whose neighbours a job waits, or NULL */
 	bool json, quiet;
 };
 

@@ -1,11 +1,11 @@
-/* complete.c -- completion for bash, zsh and fish, written from the table of commands as the help is. */
+/* complete.c -- completion scripts for bash, zsh and fish, generated from the table of commands. */
 #include <string.h>
 
 #include "clients/cli/common/help.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 
-/* The first word of a command, "graph" of "graph add". */
+/* Length of a command's first word: "graph" of "graph add". */
 static size_t first_word(const struct cli_command *c)
 {
 	return strcspn(c->name, " ");
@@ -16,7 +16,7 @@ static bool is_pair(const struct cli_command *c)
 	return c->name[first_word(c)] == ' ';
 }
 
-/* Has no command before it the same first word? */
+/* True for the first command with its first word. */
 static bool begins_group(int i)
 {
 	const char *name = cli_commands[i].name;
@@ -29,13 +29,13 @@ static bool takes_files(const struct cli_command *c)
 	return strstr(c->arguments, "FILE") || strstr(c->arguments, "POINTS");
 }
 
-/* Does an option name a file? --init may be one. */
+/* True if the option's value is a file name; that of --init may be one. */
 static bool is_file(const struct cli_option *o)
 {
 	return o->argument && (!strcmp(o->argument, "FILE") || !strcmp(o->name, "init"));
 }
 
-/* Words that an option's value is one of, or NULL. */
+/* The words that an option accepts, or NULL. */
 static const char *const *words_of(const struct cli *cli, int i)
 {
 	return cli->param[i] ? cli->param[i]->words : NULL;
@@ -47,8 +47,8 @@ static void print_words(const char *const *words, FILE *out)
 		fprintf(out, "%s%s", k ? " " : "", words[k]);
 }
 
-/* The first sentence of what an option or a command says of itself, at most so long; quotes and what shells or their
- * completion take for syntax are left out. */
+/* Prints the first sentence of a help text, at most 90 characters, without the characters `without`: quotes and the
+ * syntax of shells. */
 static void print_brief(const char *text, const char *without, FILE *out)
 {
 	for (int length = 0; *text && length < 90; text++, length++) {
@@ -61,7 +61,7 @@ static void print_brief(const char *text, const char *without, FILE *out)
 
 /* ---- bash ------------------------------------------------------------------- */
 
-/* "--output|-o|--picture" of the options that `wanted` takes; false: there is none. */
+/* Prints the options that `wanted` selects as a pattern, "--output|-o|--picture"; returns false if there are none. */
 static bool bash_pattern(const struct cli *cli, bool (*wanted)(const struct cli *cli, int i), FILE *out)
 {
 	bool any = false;

@@ -1,4 +1,4 @@
-/* help.c -- --help and the manual page, both from the table of commands. */
+/* help.c -- --help and the manual page, generated from the table of commands. */
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,9 +25,9 @@ static const char intro[] =
 	"embed --local, kmeans, gmm and sammon work without a server.";
 
 static const char *const examples[][2] = {
-	{"Lay a graph out, and look at it", "spaceland embed graph.mtx.gz -o layout.npy --picture layout.png"},
+	{"Lay out a graph and draw it", "spaceland embed graph.mtx.gz -o layout.npy --picture layout.png"},
 	{"The same without a server, in 3-D", "spaceland embed graph.mtx.gz --local --dims 3 -o layout.csv"},
-	{"A table of points, a row a point", "spaceland embed cells.npy --perplexity 30 -o layout.npy"},
+	{"A table of points, one row per point", "spaceland embed cells.npy --perplexity 30 -o layout.npy"},
 	{"Keep a graph on the server, and try parameters on it",
 	 "spaceland graph add graph.npz\nspaceland job submit GRAPH --lambda 20\nspaceland job watch JOB"},
 	{"Change a running job", "spaceland job steer JOB --late-exaggeration 2"},
@@ -44,7 +44,7 @@ static int columns(FILE *out)
 	return width < 40 ? 40 : width > 100 ? 100 : width;
 }
 
-/* Words of text, wrapped, each line starting at column indent; the first line starts at `at`. */
+/* Prints text, wrapped. Lines start at column `indent`, the first line at column `at`. */
 static void wrap(FILE *out, const char *text, int at, int indent)
 {
 	int width = columns(out);
@@ -73,7 +73,7 @@ static void wrap(FILE *out, const char *text, int at, int indent)
 	fputc('\n', out);
 }
 
-/* "1 to 1000, default 12", "draft, normal, fine or auto; default auto", into out */
+/* Writes range and default to `out`: "1 to 1000, default 12", "draft, normal, fine or auto; default auto". */
 static void range_text(const struct sl_param_info *info, char *out, size_t bytes)
 {
 	char normal[SL_PARAM_TEXT_BYTES];
@@ -89,7 +89,7 @@ static void range_text(const struct sl_param_info *info, char *out, size_t bytes
 		snprintf(out + at, bytes - at, "%sdefault %s", at ? "; " : "", normal);
 }
 
-/* What an option says of itself; for a parameter, with range and default. */
+/* The help text of an option; of a parameter with range and default. */
 static void option_text(const struct cli *cli, int i, char *out, size_t bytes)
 {
 	char range[256] = "";
@@ -136,7 +136,7 @@ static bool in_group(const struct cli_command *command, const char *group)
 	return !group || (!strncmp(command->name, group, strlen(group)) && command->name[strlen(group)] == ' ');
 }
 
-/* Names in a column as wide as the longest, and what each command does. */
+/* Prints the names of commands in a column and the summary of each. */
 static void print_commands(const char *group, FILE *out)
 {
 	int width = 0;
@@ -183,7 +183,7 @@ void cli_help(FILE *out)
 
 /* ---- the manual page, in mdoc ------------------------------------------------ */
 
-/* Text of a paragraph: backslashes escaped, a sentence a line or more, no line that looks like a request. */
+/* Prints a paragraph: backslashes escaped, a line per sentence or more, no line that looks like a request. */
 static void man_text(FILE *out, const char *text)
 {
 	bool start = true;
@@ -247,7 +247,7 @@ static void man_command(const struct cli_command *command, FILE *out)
 	}
 }
 
-/* The section on options that many commands share, and on parameters, from the largest command. */
+/* Prints the sections on shared options and on parameters, taken from the command with the most options. */
 static void man_shared_options(FILE *out)
 {
 	struct cli cli;

@@ -1,4 +1,4 @@
-/* layout.c -- layouts in files: what --init reads and what embed --local writes. */
+/* layout.c -- layouts in files: reads those of --init, writes those of embed --local. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

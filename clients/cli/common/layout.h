@@ -5,15 +5,15 @@
 #include "clients/cli/common/command.h"
 #include "core/graph/graph.h"
 
-/* "npy", "csv" or "json" by the file's name; "-" is npy. */
+/* *format: "npy", "csv" or "json", by the file's name; "-" is npy. */
 int cli_layout_format(const char *path, const char **format);
-/* Can a result be written there? Asked before anything is computed; NULL and "-" are fine. */
+/* Checks, before anything is computed, that a result can be written to `path`. NULL and "-" are accepted. */
 int cli_output_check(const char *path);
-/* *y [n * dims] is the caller's to free(). */
+/* *y [n * dims]: the caller must free() it. */
 int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims);
-/* The same of what --init names: neither a word nor, on a server, a job. */
+/* The same for the file that --init names, if it is neither a word nor, on a server, a job. */
 int cli_init_read(const char *path, float **y, uint64_t *n, uint64_t *dims);
-/* y [g->n * dims], with the names and labels of g where the format has them. */
+/* Writes y [g->n * dims], with the names and labels of g if the format has them. */
 int cli_layout_write(const char *path, const struct sl_graph *g, int dims, const float *y);
 
 #endif

@@ -1,4 +1,4 @@
-/* limits.c -- limits of users and projects, as arguments and as a table. */
+/* limits.c -- limits of users and projects: reads arguments, prints a table. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,9 +9,9 @@
 
 #include "clients/cli/common/messages.h"
 
-/* Bytes of the character at `c` that must not reach a terminal; 0: it may. Such are control characters (C0, DEL, C1),
- * the separators of lines and paragraphs, and marks of direction (UAX #9), which show a row in another order than it
- * has. */
+/* Length in bytes of the character at `c` if it must not reach a terminal, else 0. Unsafe are control characters (C0,
+ * DEL, C1), the separators of lines and paragraphs, and direction marks (UAX #9), which change the order of text on the
+ * screen. */
 static int unprintable(const unsigned char *c)
 {
 	if (*c < ' ' || *c == 0x7f)
@@ -43,7 +43,7 @@ char *cli_escape(const char *text)
 	return copy;
 }
 
-/* One message is one line, whatever a server wrote. */
+/* Prints a message as one line, even if a server's text in it has line breaks. */
 static void line(const char *prefix, const char *format, va_list args)
 {
 	char text[2048];
@@ -129,7 +129,7 @@ double cli_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- numbers for the eye ------------------------------------------------ */
+/* ---- numbers with units ------------------------------------------------ */
 
 static char *scaled(double value, const char *const *units, double step, char out[24])
 {
@@ -196,7 +196,7 @@ struct table *table_create(int columns, unsigned right, const char *const *title
 	return t;
 }
 
-/* Out of memory: the row is left out, which table_print() cannot hide, as cells are all or none. */
+/* If out of memory, the row is left out as a whole. */
 void table_row(struct table *t, const char *const *cells)
 {
 	if (!t)
@@ -217,7 +217,7 @@ void table_row(struct table *t, const char *const *cells)
 	t->rows++;
 }
 
-/* Columns on the screen: bytes that do not continue a UTF-8 sequence. */
+/* Width on the screen: the bytes that do not continue a UTF-8 sequence. */
 static int width_of(const char *text)
 {
 	int width = 0;

@@ -1,4 +1,4 @@
-/* options.c -- from descriptions of options to their values. getopt_long does the parsing. */
+/* options.c -- parses options by their descriptions, with getopt_long(). */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -14,18 +14,18 @@
 static const struct cli_option common_options[] = {
 	{'h', "help", NULL, "Print this help."},
 	{0, "json", NULL, "Print the result as JSON, for programs."},
-	{'q', "quiet", NULL, "Print no progress and no messages but errors."},
+	{'q', "quiet", NULL, "Print no progress and no messages except errors."},
 	{0, NULL, NULL, NULL},
 };
 
 static const struct cli_option server_options[] = {
 	{0, "server", "URL",
-	 "The server: http://HOST:PORT or https://HOST:PORT. Default: $SPACELAND_SERVER, else the address that the daemon "
-	 "wrote into its state directory, else http://127.0.0.1:7070."},
-	{0, "token", "TOKEN", "The token that the server asks for. Default: $SPACELAND_TOKEN."},
+	 "The server: http://HOST:PORT or https://HOST:PORT. Default: $SPACELAND_SERVER, else the address in the daemon's "
+	 "state folder, else http://127.0.0.1:7070."},
+	{0, "token", "TOKEN", "Token for the server. Default: $SPACELAND_TOKEN."},
 	{0, "ca-file", "FILE",
-	 "Certificates (PEM) that the server's certificate is verified with over https, in place of the system's: that "
-	 "of a lab's own authority, or a self-signed server's own. Default: $SPACELAND_CA_FILE."},
+	 "Certificates (PEM) that verify an https server, instead of the system's: that of a private authority, or the "
+	 "server's own if it is self-signed. Default: $SPACELAND_CA_FILE."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -69,7 +69,7 @@ static void add(struct cli *cli, const struct cli_option *options)
 		cli->options[cli->option_count++] = *options;
 }
 
-/* A command's own option of this name sets the parameter, too, and its text stays. */
+/* If the command has an option of this name, that option sets the parameter and keeps its own help text. */
 static void add_param(struct cli *cli, const struct sl_param_info *info)
 {
 	for (int i = 0; i < cli->option_count; i++)
@@ -114,7 +114,7 @@ void cli_collect_options(struct cli *cli, const struct cli_command *command)
 	for (int i = 0; i < sl_params_count; i++) {
 		const struct sl_param_info *info = &sl_params_table[i];
 		bool steered = command->params & CLI_STEERABLE_PARAMS && info->steerable;
-		/* --init takes the file itself, see the commands */
+		/* commands handle --init themselves, since its value may be a file */
 		if (strcmp(info->name, "init") && (command->params & CLI_ALL_PARAMS || steered))
 			add_param(cli, info);
 	}
@@ -165,7 +165,7 @@ static int usage(const struct cli_command *command, const char *format, ...)
 	return cli_fail(CLI_USAGE, "%s; see spaceland %s --help", text, command->name);
 }
 
-/* Of those that begin like it, or the one that was meant, after "no option '--p'". */
+/* Writes the end of the message "no option '--p'": the options with that prefix, or the most similar one. */
 static void unknown_hint(const struct cli *cli, const char *given, char *out, size_t bytes)
 {
 	struct sl_meant meant;
@@ -185,7 +185,7 @@ static void unknown_hint(const struct cli *cli, const char *given, char *out, si
 		snprintf(out, bytes, sl_meant_word(&meant) ? "; did you mean --%s?" : "", sl_meant_word(&meant));
 }
 
-/* getopt_long() knows no such option, or it takes no value. */
+/* Reports an option that getopt_long() does not know, or a value for an option that takes none. */
 static int bad_option(const struct cli *cli, int argc, char **argv)
 {
 	const char *name = cli->command->name;
@@ -199,7 +199,7 @@ static int bad_option(const struct cli *cli, int argc, char **argv)
 		return *hint ? cli_fail(CLI_USAGE, "%s: no option '%.*s'%s", name, length, given, hint) :
 			       usage(cli->command, "%s: no option '%.*s'", name, length, given);
 	}
-	/* in the midst of a word, -perplexity, optind still is at it */
+	/* if the letter is part of a word as in -perplexity, argv[optind] is still that word */
 	const char *word = optind < argc && argv[optind][0] == '-' ? argv[optind] + 1 : "";
 	for (int i = 0; *word && i < cli->option_count; i++)
 		if (!strcmp(cli->options[i].name, word))
@@ -227,7 +227,7 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 	cli_collect_options(cli, command);
 	for (int i = 0; i < cli->option_count; i++) {
 		const struct cli_option *o = &cli->options[i];
-		/* a parameter that is a flag may be switched off: --drop-leaf-edges=false */
+		/* a parameter that is a flag accepts a value: --drop-leaf-edges=false */
 		int argument = o->argument ? required_argument : cli->param[i] ? optional_argument : no_argument;
 		longs[i] = (struct option){o->name, argument, NULL, 256 + i};
 		if (o->letter) {
@@ -252,7 +252,7 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 	}
 	cli->arguments = argv + optind;
 	cli->argument_count = argc - optind;
-	/* files are opened by their names, some more than once: a pipe has one, too */
+	/* files are opened by name, some of them twice, so standard input needs a name */
 	if (strstr(command->arguments, "FILE") || strstr(command->arguments, "POINTS"))
 		for (int i = 0; i < cli->argument_count; i++)
 			if (!strcmp(cli->arguments[i], "-"))
@@ -266,7 +266,7 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 
 /* ---- parameters -------------------------------------------------------- */
 
-/* What option i gives its parameter. */
+/* The value of option i as text for its parameter. */
 static const char *param_text(const struct cli *cli, int i)
 {
 	return cli->param[i]->type == SL_TYPE_BOOL && !*cli->values[i] ? "true" : cli->values[i];
@@ -312,7 +312,7 @@ int cli_params(const struct cli *cli, struct sl_params *params)
 {
 	int status;
 	sl_params_preset(params, SL_PRESET_DEFAULT);
-	/* the preset first: it resets the others */
+	/* the preset comes first, since it resets the others */
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = cli->first_param; i < cli->option_count; i++) {
 			bool preset = !strcmp(cli->options[i].name, "preset");

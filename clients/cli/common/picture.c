@@ -1,4 +1,4 @@
-/* picture.c -- the picture that is wanted, by options. */
+/* picture.c -- reads the options that describe a picture. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool side(const char *text, const char *end, int *out)
 	return *text >= '0' && *text <= '9' && last == end && value >= SIDE_LEAST && value <= SIDE_MOST;
 }
 
-/* "800" or "1200x800" */
+/* Reads a size: "800" or "1200x800". */
 static int read_size(const char *text, struct cli_picture *picture)
 {
 	const char *end = text + strlen(text), *by = strchr(text, 'x');
@@ -28,7 +28,7 @@ static int read_size(const char *text, struct cli_picture *picture)
 			SIDE_LEAST, SIDE_MOST, text);
 }
 
-/* By its name a file is PNG or SVG; other programs' formats are not written. */
+/* Chooses PNG or SVG by the file's name; other formats are refused. */
 static int read_name(const char *path, struct cli_picture *picture)
 {
 	static const char *const others[] = {

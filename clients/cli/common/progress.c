@@ -1,4 +1,5 @@
-/* progress.c -- the bar. Fields are dropped from the right when the terminal is narrow; the bar takes what is left. */
+/* progress.c -- draws the progress bar. A narrow terminal shows fewer fields, those on the left; the bar fills the
+ * rest. */
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/progress.h"
 
@@ -9,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define REDRAW_S 0.05  /* between two redraws on a terminal */
-#define PLAIN_S 2.0    /* between two lines elsewhere */
+#define REDRAW_S 0.05  /* least interval between redraws on a terminal */
+#define PLAIN_S 2.0    /* between lines elsewhere */
 #define BAR_MAX 40
 #define BAR_MIN 8
 
@@ -49,7 +50,7 @@ static void draw_bar(const struct progress *p, double share, int width)
 	fputs(p->colour ? "\033[0m" : "", p->out);
 }
 
-/* title, bar, then as many of the fields as fit */
+/* Draws title, bar, and as many fields as fit. */
 static void draw(struct progress *p, double share, const char *const *fields, int count)
 {
 	int width = terminal_width() - 1, used = (int)strlen(p->title), shown = 0;
@@ -70,7 +71,7 @@ static void draw(struct progress *p, double share, const char *const *fields, in
 	p->drawn = true;
 }
 
-/* Is it time again? */
+/* True if the next redraw or line is due. */
 static bool due(struct progress *p, bool last)
 {
 	double now = cli_now();
@@ -86,7 +87,7 @@ static double share_of(double done, double total)
 	return share < 0 || isnan(share) ? 0 : share > 1 ? 1 : share;
 }
 
-/* "KL 2.3812", "log likelihood -48312.1" */
+/* Writes the measure: "KL 2.3812", "log likelihood -48312.1". */
 static void value_text(char *text, size_t room, const char *measure, double value)
 {
 	*text = 0;

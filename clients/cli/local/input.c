@@ -1,4 +1,4 @@
-/* input.c -- reading a file, and what embed --local does then before the first iteration. */
+/* input.c -- reads a file and prepares embed --local: neighbours, affinities, device. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int local_failed(const struct local *l, const char *path)
 
 static int read_input_options(struct local *l, struct sl_input_options *options)
 {
-	/* cancel takes the address of an int that another thread sets; here a signal handler does */
+	/* `cancel` points to an int that may be set at any time; here the signal handler sets it */
 	*options = (struct sl_input_options){.read = {.cancel = (const int *)&cli_interrupted}};
 	sl_input_params_defaults(&l->given);
 	int status = cli_params_of(l->cli, &sl_input_params_table, &l->given);
@@ -102,7 +102,7 @@ static void warn(const struct local *l)
 			cli_note(l->cli, "spaceland: %s: %" PRIu64 " %s", l->path, odd[i].count, odd[i].what);
 }
 
-/* Of an option, if the error names one, else of the file. */
+/* Reports an error: of an option if the error names one, else of the file. */
 static int failed(const struct local *l)
 {
 	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? cli_fail_error(NULL, &l->err) : local_failed(l, l->path);
@@ -163,7 +163,7 @@ static int project(struct local *l, uint32_t to)
 		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l, l->path);
 	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
 		 l->input.points->d, 100 * kept);
-	projected->more = l->input.points->more;   /* the other columns of labels */
+	projected->more = l->input.points->more;   /* further columns of labels */
 	projected->more_count = l->input.points->more_count;
 	l->input.points->more = NULL;
 	l->input.points->more_count = 0;
@@ -173,7 +173,7 @@ static int project(struct local *l, uint32_t to)
 	return CLI_OK;
 }
 
-/* By the engine, if it searches and knows the metric, else here. */
+/* Searches on the engine if it can search with this metric, else on the CPU. */
 static int search(struct local *l, const struct sl_neighbours_params *params)
 {
 	const struct sl_points *p = l->input.points;
@@ -191,7 +191,7 @@ static int find_neighbours(struct local *l, const struct sl_affinities_params *a
 {
 	struct progress progress;
 	double start = cli_now();
-	/* sparse points were projected as they were read */
+	/* sparse points were already projected while they were read */
 	int status = l->given.pca && !l->input.points->pca ? project(l, (uint32_t)l->given.pca) : CLI_OK;
 	if (status)
 		return status;
@@ -234,7 +234,7 @@ static int affinities_of_neighbours(struct local *l, const struct sl_affinities_
 {
 	const struct sl_neighbours *nb = l->input.neighbours;
 	struct sl_device_neighbours *resident = NULL;
-	/* rows of different lengths are for the host */
+	/* only the host supports rows of different lengths */
 	if (!l->engine->neighbours_put || nb->short_rows)
 		return affinities_on_host(l, ap);
 	double start = cli_now();
@@ -244,7 +244,7 @@ static int affinities_of_neighbours(struct local *l, const struct sl_affinities_
 	if (resident)
 		l->engine->neighbours_drop(resident);
 	l->put_s = cli_now() - start;
-	/* making P there takes several times the memory that P does */
+	/* making P on the device takes several times the memory of P */
 	return code == SL_DEVMEM || code == SL_TOOBIG ? affinities_on_host(l, ap) : code;
 }
 
@@ -286,7 +286,7 @@ int local_put(struct local *l)
 
 int local_prepare(struct local *l)
 {
-	int status = local_open(l), code;  /* before the search, so that its threads are limited, too */
+	int status = local_open(l), code;  /* before the search, so that --threads limits the search, too */
 	if (!status)
 		status = local_put(l);
 	if (status)
@@ -312,7 +312,7 @@ void local_finish(struct local *l)
 		l->engine->close(l->device);
 	sl_affinities_destroy(l->affinities);
 	if (l->input.neighbours && !l->input.points) {
-		/* labels that belong to nobody else */
+		/* labels that only l->nodes owns */
 		for (uint32_t k = 0; l->nodes.label_name && k < l->nodes.labels; k++)
 			free(l->nodes.label_name[k]);
 		free(l->nodes.label_name);

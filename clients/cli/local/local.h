@@ -1,5 +1,4 @@
-/* local.h -- layouts without a server: reading the file (input.c); spaceland embed --local from there to an embedding
- * on a device and on to its results (run.c); pictures (picture.c). */
+/* local.h -- layouts without a server: input (input.c), spaceland embed --local (run.c), pictures (picture.c). */
 #ifndef CLI_LOCAL_H
 #define CLI_LOCAL_H
 
@@ -8,16 +7,16 @@
 #include "core/formats/input_params.h"
 #include "core/graph/affinities.h"
 
-/* One run and everything it owns. */
+/* One run and everything that it owns. */
 struct local {
 	struct cli *cli;
 	const char *path;
 	struct sl_params params;
-	struct sl_input_params given;        /* of the input, by options */
-	struct sl_neighbours_params search;  /* that follows from them */
+	struct sl_input_params given;        /* parameters of the input, from options */
+	struct sl_neighbours_params search;  /* search parameters derived from them */
 	struct sl_input input;
-	struct sl_graph nodes;     /* how many, names and labels; borrowed from input */
-	uint64_t entries;          /* of the graph, or neighbours in all */
+	struct sl_graph nodes;     /* number, names and labels; borrowed from input */
+	uint64_t entries;          /* of the graph; or the total number of neighbours */
 	struct sl_affinities *affinities;
 	const struct sl_engine *engine;
 	struct sl_device *device;
@@ -25,7 +24,7 @@ struct local {
 	struct sl_embedding *embedding;
 	struct sl_status status;
 	float *init, *y;  /* [n_user * dims] or NULL */
-	double read_s, search_s, prepare_s, put_s;  /* search (only for points) and put (P to the device): of prepare */
+	double read_s, search_s, prepare_s, put_s;  /* prepare_s includes search_s and put_s (P to the device) */
 	enum sl_order order;       /* of graphs */
 	struct sl_error err;
 };
@@ -33,18 +32,18 @@ struct local {
 /* `spaceland embed --local` (local/run.c) */
 int cli_embed_local(struct cli *cli, const char *path);
 
-/* Tells the user of l->err, or of an interruption; returns an exit status. */
+/* Prints l->err or the interruption; returns an exit status. */
 int local_failed(const struct local *l, const char *path);
 
-/* Reads the file, its labels and the initial layout; says what is odd about them. Needs cli, path and params. */
+/* Reads the file, its labels and the initial layout; prints warnings about them. Needs cli, path and params. */
 int local_read(struct local *l);
-/* Of y, params.dims and the nodes to this file. Without affinities of a graph or points. */
+/* Draws y [nodes.n * params.dims] to this file. If there are no affinities, from the graph or points alone. */
 int local_write_picture(struct local *l, const char *path);
-/* From there to an embedding: local_open(), local_put(), and the embedding itself. */
+/* Everything from the input to an embedding: local_open(), local_put(), and creating the embedding. */
 int local_prepare(struct local *l);
-/* --engine and --threads to a device. */
+/* Opens the device of --engine, with --threads. */
 int local_open(struct local *l);
-/* Neighbours, where they are to be searched, and P, on the device. */
+/* Searches neighbours if needed, and puts P on the device. */
 int local_put(struct local *l);
 void local_finish(struct local *l);
 

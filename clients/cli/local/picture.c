@@ -1,4 +1,4 @@
-/* picture.c -- a picture of a layout, by --picture and its companions. */
+/* picture.c -- writes a picture of a layout, as --picture and its companion options describe it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +24,13 @@ static int by_degree(const struct local *l, struct sl_picture_steps *steps, stru
 	return code;
 }
 
-/* The labels that the picture is coloured by. */
+/* The labels that determine the colours. */
 struct colours {
-	const uint32_t *label;   /* NULL: by density */
+	const uint32_t *label;   /* NULL: coloured by density */
 	uint32_t labels;
 	char *const *name;
-	const char *title;       /* of the legend */
-	struct sl_picture_steps steps;   /* label and name may be in here */
+	const char *title;       /* title of the legend */
+	struct sl_picture_steps steps;   /* may own label and name */
 };
 
 static void take_labels(struct colours *c, const uint32_t *label, uint32_t labels, char *const *name,
@@ -39,10 +39,10 @@ static void take_labels(struct colours *c, const uint32_t *label, uint32_t label
 	*c = (struct colours){.label = label, .labels = labels, .name = name, .title = title};
 }
 
-/* Before the name of a column, whatever the name means otherwise. */
+/* This prefix selects a column even if its name is also a keyword. */
 #define COLUMN "column:"
 
-/* By a column of labels, if one has this name. */
+/* Colours by the column of labels of this name, if there is one. */
 static bool by_column(struct local *l, const char *name, struct colours *c)
 {
 	const struct sl_graph *g = &l->nodes;
@@ -90,7 +90,7 @@ static int find_colours(struct local *l, const char *wanted, struct colours *c)
 	return CLI_OK;
 }
 
-/* [nodes.n] 1: the layout places it; 0: it stands apart, having no edge or no numbers. NULL: no memory. */
+/* [nodes.n] 1: placed by the layout; 0: drawn apart, since the node has no edge or no numbers. NULL: out of memory. */
 static uint8_t *mark_placed(const struct local *l)
 {
 	const struct sl_graph *g = l->input.graph;

@@ -1,4 +1,5 @@
-/* run.c -- spaceland embed --local: the same as with a server, by libspaceland in this process. */
+/* run.c -- spaceland embed --local: computes in this process with libspaceland, with the same results as on a
+ * server. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +11,11 @@
 #include "clients/cli/common/progress.h"
 #include "clients/cli/local/local.h"
 
-#define SLICE_MS 50.0  /* between two looks at the progress bar and the interrupt flag */
+#define SLICE_MS 50.0  /* interval between updates of the progress bar and checks of the interrupt flag */
 
-/* Iterations a second, of late: they slow down as the layout grows. */
+/* Recent iterations per second; iterations become slower as the layout grows. */
 struct speed {
-	double seconds, value;  /* compute time at the last look; NAN before the second */
+	double seconds, value;  /* compute time at the last update; NAN before the second update */
 	int iteration;
 };
 

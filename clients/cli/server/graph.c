@@ -12,12 +12,12 @@
 static void on_sent(void *arg, double sent, double total)
 {
 	progress_bytes(arg, sent, total);
-	/* what follows happens on the server, and may take longer than the sending */
+	/* the server now reads the data, which may take longer than the upload */
 	if (sent >= total)
 		progress_phase(arg, "the server reads it");
 }
 
-/* "/v1/graphs?name=...", in a new string; NULL: it could not be made, which has been told. */
+/* Returns "/v1/graphs?name=..." as a new string. NULL: it failed, and the error is printed. */
 static char *upload_url(const struct cli *cli, const char *path)
 {
 	const char *given = cli_option(cli, "name"), *slash = strrchr(path, '/');
@@ -52,7 +52,7 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
 		.method = "POST", .path = url, .upload = path, .labels = cli_option(cli, "labels"), .input = path,
 		.progress = on_sent, .arg = &progress,
 	};
-	/* an error message must not end up behind the bar */
+	/* the bar must end before an error message is printed */
 	struct http_request silent = q;
 	if (!progress.terminal)
 		silent.progress = NULL;

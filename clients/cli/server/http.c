@@ -1,4 +1,4 @@
-/* http.c -- libcurl does HTTP; this file finds the server, and turns its answers into exit statuses. */
+/* http.c -- HTTP by libcurl: finds the server, sends requests, turns replies into exit statuses. */
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define DEFAULT_SERVER "http://127.0.0.1:7070"
-#define MAX_REPLY (1u << 30)  /* bytes of JSON that are taken from a server */
+#define MAX_REPLY (1u << 30)  /* bytes accepted in a JSON reply */
 
 struct http {
 	CURL *curl;
@@ -20,19 +20,19 @@ struct http {
 	char *authorization; /* header line, or NULL */
 };
 
-/* One request under way. */
+/* One request in progress. */
 struct transfer {
 	const struct http_request *request;
 	CURL *curl;
-	char *body;       /* what did not go to a sink */
+	char *body;       /* the part of the body that no sink took */
 	size_t bytes;
-	bool stopped;     /* the sink has had enough */
+	bool stopped;     /* the sink returned false */
 	bool too_big;
 };
 
-/* ---- which server -------------------------------------------------------- */
+/* ---- the server's address -------------------------------------------------------- */
 
-/* The daemon writes its address, as it became with port 0, into its state directory. */
+/* Reads the address that the daemon writes to its state folder, with the actual port if it was configured as 0. */
 static char *address_from_state(void)
 {
 	char path[4096], line[256] = "";
@@ -44,7 +44,7 @@ static char *address_from_state(void)
 	else
 		snprintf(path, sizeof path, "%s/.local/state/spaceland/spacelandd.addr", home ? home : "");
 	FILE *f = fopen(path, "re");
-	/* the system's daemon serves users who run none of their own */
+	/* a user without a daemon uses the system's daemon */
 	if (!f)
 		f = fopen("/var/lib/spaceland/spacelandd.addr", "re");
 	if (!f)
@@ -72,7 +72,7 @@ static char *find_server(const struct cli *cli)
 	return base;
 }
 
-/* A proxy of the environment is not asked for what is on this machine. */
+/* Proxies of the environment are not used for loopback addresses. */
 static bool is_loopback(const char *base)
 {
 	const char *host = strstr(base, "://");
@@ -169,7 +169,7 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
 
 /* ---- answers ---------------------------------------------------------------- */
 
-/* "--learning-rate" for "/learning_rate", so that the message speaks of what was typed. */
+/* Names the option that the user typed: "--learning-rate" for "/learning_rate". */
 static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out,
 		     size_t bytes)
 {
@@ -177,7 +177,7 @@ static void place_of(const struct cli *cli, const struct http_request *q, const 
 	double line = cli_number(problem, "line");
 	*out = 0;
 	if (*file) {
-		/* the server knows the file by the last part of its path */
+		/* the server knows only the last part of the file's path */
 		const char *slash = q->input ? strrchr(q->input, '/') : NULL;
 		bool same = slash && !strncmp(file, slash + 1, strlen(slash + 1));
 		int at = snprintf(out, bytes, "%.*s%s", same ? (int)(slash + 1 - q->input) : 0, q->input ? q->input : "",
@@ -225,7 +225,7 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 	return status;
 }
 
-/* Does "http://HOST:PORT" have a port? */
+/* True if "http://HOST:PORT" has a port. */
 static bool has_port(const char *base)
 {
 	const char *host = strstr(base, "://"), *colon = strrchr(base, ':');
@@ -263,7 +263,7 @@ static int not_answered(struct cli *cli, const struct http_request *q, CURLcode 
 
 /* ---- one request ------------------------------------------------------------ */
 
-/* What is sent, and what must be freed afterwards. */
+/* The body that is sent, and what must be freed afterwards. */
 struct sending {
 	FILE *file;
 	char *text;
@@ -296,7 +296,7 @@ static int send_file(CURL *curl, struct sending *s, const struct http_request *q
 		return cli_fail(CLI_BADINPUT, "%s: %s", q->upload, s->file ? "is a folder" : strerror(errno));
 	curl_easy_setopt(curl, CURLOPT_POST, 1L);
 	curl_easy_setopt(curl, CURLOPT_READDATA, s->file);
-	/* of a pipe the length is not known: then the body goes in chunks */
+	/* the length of a pipe is unknown; its body is sent in chunks */
 	if (S_ISREG(st.st_mode))
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)st.st_size);
 	else
@@ -346,7 +346,8 @@ static int prepare(struct cli *cli, const struct http_request *q, struct sending
 	return status;
 }
 
-/* Texts are other people's: no line breaks and no escape sequences from there, as they are printed as they are. */
+/* Removes line breaks and escape sequences from the texts of a reply: other users wrote them, and they go to the
+ * terminal. */
 static void for_the_screen(json_t *value)
 {
 	const char *key;
@@ -371,8 +372,8 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 	json_error_t error;
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
 	if (t->too_big)
-		return cli_fail(CLI_FAILED, "%s%s: there is no memory for the answer", cli->http->base, q->path);
-	/* A server may refuse, answer and close before it has the whole upload. */
+		return cli_fail(CLI_FAILED, "%s%s: out of memory for the reply", cli->http->base, q->path);
+	/* a server may refuse, reply and close before it has the whole upload */
 	if (code >= 300)
 		return refused(cli, q, code, t->body, t->bytes);
 	if (result && !t->stopped)
@@ -424,7 +425,7 @@ int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 		CURLcode result = curl_easy_perform(curl);
 		status = answer(cli, &t, result, why, reply);
 	}
-	/* the handle must not remember what is freed now */
+	/* the handle must not keep pointers to what is freed here */
 	curl_easy_reset(curl);
 	sending_finish(&sending);
 	free(t.body);

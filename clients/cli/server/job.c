@@ -1,8 +1,8 @@
-/* job.c -- submitting, following and fetching a job: what embed and the job commands share.
+/* job.c -- submits, follows and fetches jobs, for embed and the job commands.
  *
- * A job is followed by its server-sent events. Whenever that stream ends before the job
- * has (a proxy that cut it, too many streams on the server), the job is asked for
- * directly and the stream tried again, which at worst is polling at 5 requests a second. */
+ * A job is followed by its server-sent events. If that stream ends before the job (a proxy closed it, the server has
+ * too many streams), the client requests the job itself and tries the stream again; at worst this is polling at 5
+ * requests a second. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "clients/cli/server/jobs.h"
 #include "core/method/method.h"
 
-#define MAX_EVENT (1u << 20)  /* bytes of one event that are taken from a server */
+#define MAX_EVENT (1u << 20)  /* bytes accepted in one event */
 
 static const char *job_path(const char *id, const char *tail, char out[256])
 {
@@ -33,7 +33,7 @@ static const char *job_path(const char *id, const char *tail, char out[256])
 
 /* ---- submitting ------------------------------------------------------------- */
 
-/* The file as it is: the server reads it, and names it where it is at fault. */
+/* Uploads the file unchanged; the server parses it and names it in errors. */
 static int upload_layout(struct cli *cli, const char *file, char id[64])
 {
 	json_t *reply = NULL;
@@ -44,7 +44,7 @@ static int upload_layout(struct cli *cli, const char *file, char id[64])
 	return status;
 }
 
-/* The job has a copy. */
+/* Deletes an uploaded layout, of which the job has a copy. */
 static void forget_layout(struct cli *cli, const char *id)
 {
 	char path[96];
@@ -68,7 +68,8 @@ void cli_job_forget_state(struct cli *cli, const char *uploaded)
 	forget_layout(cli, uploaded);
 }
 
-/* --init: how to start, a file of coordinates, or else the id of another job. layout: the id of what was uploaded. */
+/* Adds --init to the request: a word, a file of coordinates, or the id of a job. layout: gets the id of an uploaded
+ * file. */
 static int add_initial(struct cli *cli, json_t *request, char layout[64])
 {
 	const char *init = cli_option(cli, "init");
@@ -158,10 +159,10 @@ int cli_job_patch_all(struct cli *cli, const char *member, bool value)
 
 struct follower {
 	struct progress progress;
-	char *line;        /* the line of the stream that is not complete yet */
+	char *line;        /* the incomplete last line of the stream */
 	size_t length;
 	char event[32];
-	json_t *record;    /* newest record of the job */
+	json_t *record;    /* latest record of the job */
 	char state[16];
 };
 
@@ -174,7 +175,7 @@ static void show(struct follower *f, const json_t *progress)
 {
 	const char *note = !strcmp(f->state, "running") || ended(f->state) ? NULL : f->state;
 	double done = cli_number(progress, "iteration");
-	double total = !strcmp(f->state, "done") ? done : cli_number(progress, "iterations");  /* it may have converged */
+	double total = !strcmp(f->state, "done") ? done : cli_number(progress, "iterations");  /* may converge early */
 	if (!strcmp(f->state, "queued"))
 		progress_phase(&f->progress, "queued");
 	else if (!strcmp(f->state, "running") && done == 0)
@@ -184,7 +185,7 @@ static void show(struct follower *f, const json_t *progress)
 				    cli_number(progress, "iterations_per_second"), cli_number(progress, "eta_seconds"), note);
 }
 
-/* Takes over a whole job; steals it. */
+/* Shows a new record of the job; takes the reference. */
 static void take_record(struct follower *f, json_t *record)
 {
 	json_decref(f->record);
@@ -198,7 +199,7 @@ static void take_record(struct follower *f, json_t *record)
 	show(f, record);
 }
 
-/* One line of the stream, without its end. Returns false when the job has ended. */
+/* Processes one line of the stream, without its end. Returns false if the job has ended. */
 static bool on_line(struct follower *f, const char *line)
 {
 	if (!*line)
@@ -274,7 +275,7 @@ static int verdict(const struct follower *f, const char *id)
 	return cli_fail(CLI_FAILED, "job %s failed: %s", id, *why ? why : "the server does not say why");
 }
 
-/* Shows how far the search of neighbours is that the job waits for, until it is over. */
+/* Shows the progress of the search of neighbours until it ends; the job waits for it. */
 static void watch_search(struct cli *cli, struct follower *f)
 {
 	char path[256], text[64];
@@ -350,7 +351,7 @@ static bool on_bytes(void *arg, const char *bytes, size_t count)
 	return !d->failed;
 }
 
-/* Into a neighbour of the file, renamed when complete, so that nobody finds half a result. */
+/* Writes to FILE.part and renames it when complete, so that FILE is never half a result. */
 int http_fetch(struct cli *cli, const struct http_request *request, const char *file)
 {
 	char *part = NULL;
@@ -359,7 +360,7 @@ int http_fetch(struct cli *cli, const struct http_request *request, const char *
 		d.file = stdout;
 	} else {
 		struct stat st;
-		/* a pipe or device is written to as it is */
+		/* pipes and devices are written directly */
 		bool plain = stat(file, &st) || S_ISREG(st.st_mode);
 		if (plain && asprintf(&part, "%s.part", file) < 0)
 			return cli_fail(CLI_FAILED, "out of memory");

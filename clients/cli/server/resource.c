@@ -1,4 +1,4 @@
-/* resource.c -- requests about one thing of the server. */
+/* resource.c -- requests about one resource of the server: a graph, a job, a user. */
 #include <stdlib.h>
 #include <string.h>
 
