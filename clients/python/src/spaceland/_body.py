@@ -1,4 +1,4 @@
-"""Bodies of uploads: made of segments, sent block by block, and sent again when the connection breaks."""
+"""Bodies of uploads. They consist of segments, are sent block by block, and again if the connection breaks."""
 from __future__ import annotations
 
 import io
@@ -38,7 +38,7 @@ class Body:
 
 
 def npy(array: npt.NDArray[Any]) -> Body:
-    """The array as a .npy file (version 1.0), without a copy of it if it is contiguous."""
+    """The array as a .npy file (version 1.0). A contiguous array is not copied."""
     array = np.ascontiguousarray(array)
     text = repr({"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}).encode()
     text += b" " * (-(len(text) + 11) % 64) + b"\n"
@@ -54,7 +54,7 @@ def npz(**arrays: Any) -> Body:
 
 
 def multipart(parts: Dict[str, Tuple[Optional[str], Body]]) -> Body:
-    """A form; parts are (file name, body) by name."""
+    """A multipart form; parts maps names to (file name, body)."""
     boundary = secrets.token_hex(16)
     segments: List[Segment] = []
     for name, (filename, body) in parts.items():

@@ -12,10 +12,10 @@ __all__ = ["colours_of", "legend_of", "png"]
 
 Bytes = npt.NDArray[np.uint8]
 
-# Colours that people with any kind of colour vision can tell apart (Okabe and Ito); more categories get shades of them.
+# Colours for people with any kind of colour vision (Okabe and Ito); further categories get shades of them.
 _CATEGORIES = np.array([(0, 114, 178), (230, 159, 0), (0, 158, 115), (213, 94, 0), (86, 180, 233), (204, 121, 167),
                         (240, 228, 66), (110, 110, 110)], dtype=np.float64)
-# Stops of a ramp from dark blue to yellow whose lightness rises evenly.
+# Stops of a colour scale from dark blue to yellow with evenly rising lightness.
 _RAMP = np.array([(0, 32, 81), (42, 69, 108), (87, 92, 109), (127, 124, 117), (171, 157, 109), (218, 193, 84),
                   (253, 234, 69)], dtype=np.float64)
 _MISSING = (190, 190, 190)
@@ -42,7 +42,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def colours_of(values: Any) -> Bytes:
-    """r, g, b of each value, [n, 3]: a ramp for numbers with a fraction, else a colour for each different value."""
+    """r, g, b of each value, [n, 3]: a colour scale for numbers with a fraction, else a colour per distinct value."""
     a = np.asarray(values)
     if a.ndim != 1:
         raise ValueError(f"colours must be one value for each node; the array has {a.ndim} dimensions")
@@ -61,7 +61,7 @@ def colours_of(values: Any) -> Bytes:
 
 
 def _is_ramp(a: npt.NDArray[Any]) -> bool:
-    """Numbers with a fraction?"""
+    """True for numbers with a fraction."""
     if a.dtype.kind != "f":
         return False
     finite = a[np.isfinite(a)]
@@ -69,7 +69,7 @@ def _is_ramp(a: npt.NDArray[Any]) -> bool:
 
 
 def _categories(a: npt.NDArray[Any]) -> Tuple[List[str], npt.NDArray[Any]]:
-    """(the different values as texts, in order; which of them each is, -1: missing)"""
+    """Returns (the distinct values as texts, in order; the index of each value among them, -1: missing)."""
     missing = np.array([_is_missing(v) for v in a.tolist()], dtype=bool)
     there = a[~missing]
     values, code = np.unique(there if there.dtype.kind in "iufb" else there.astype(str), return_inverse=True)
@@ -79,7 +79,7 @@ def _categories(a: npt.NDArray[Any]) -> Tuple[List[str], npt.NDArray[Any]]:
 
 
 def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, str]]:
-    """(text, colour as CSS has it) of each different value, in order; none of a ramp, or of too many."""
+    """(text, CSS colour) of each distinct value, in order; empty for a colour scale, or for too many values."""
     a = np.asarray(values)
     if _is_ramp(a):
         return []
@@ -91,7 +91,8 @@ def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, st
 
 
 def _canvas(points: npt.NDArray[Any], colours: Optional[Bytes], side: int) -> Bytes:
-    """Dots of the first two dimensions on white, [side, side, 3]; where they overlap, their mean, darker with number."""
+    """Draws the first two dimensions as dots on white, [side, side, 3]. Overlapping dots get their mean colour, darker
+    with their number."""
     flat = np.zeros((len(points), 2))
     flat[:, :min(2, points.shape[1])] = points[:, :2]
     if points.shape[1] == 1:
@@ -119,7 +120,7 @@ def _canvas(points: npt.NDArray[Any], colours: Optional[Bytes], side: int) -> By
 def png(points: npt.NDArray[Any], colours: Optional[Bytes] = None, side: int = 480) -> bytes:
     """A small picture of a layout."""
     pixels = _canvas(np.asarray(points, dtype=np.float64), colours, side)
-    rows = np.zeros((side, 1 + 3 * side), dtype=np.uint8)  # each row begins with its filter: none
+    rows = np.zeros((side, 1 + 3 * side), dtype=np.uint8)  # each row of a PNG begins with its filter: none
     rows[:, 1:] = pixels.reshape(side, -1)
 
     def chunk(kind: bytes, data: bytes) -> bytes:

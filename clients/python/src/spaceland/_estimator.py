@@ -1,4 +1,4 @@
-"""What scikit-learn expects of an estimator, with scikit-learn and without it."""
+"""The base of estimators: scikit-learn's interface, also if scikit-learn is not installed."""
 from __future__ import annotations
 
 import inspect
@@ -13,7 +13,7 @@ __all__ = ["EstimatorBase", "NotFittedError", "check_rows", "feature_names", "se
 
 
 class _Plain:
-    """Parameters by the names of __init__'s arguments, as scikit-learn's BaseEstimator has them."""
+    """Parameters named like the arguments of __init__(), as in scikit-learn's BaseEstimator."""
 
     @classmethod
     def _get_param_names(cls) -> List[str]:
@@ -52,7 +52,7 @@ else:
         from sklearn.exceptions import NotFittedError
 
         class EstimatorBase(TransformerMixin, BaseEstimator):
-            """scikit-learn's own, so that its tools know the class."""
+            """Derived from scikit-learn's classes, so that its tools accept the estimator."""
     except ImportError:
         EstimatorBase = _Plain
 
@@ -61,7 +61,7 @@ else:
 
 
 def feature_names(x: Any) -> Optional[npt.NDArray[Any]]:
-    """Names of the columns of a table, if all are texts."""
+    """Names of a table's columns if all are strings, else None."""
     columns = getattr(x, "columns", None)
     if columns is None or not hasattr(x, "dtypes"):
         return None
@@ -70,7 +70,7 @@ def feature_names(x: Any) -> Optional[npt.NDArray[Any]]:
 
 
 def _numbers(x: Any) -> Any:
-    """A sparse matrix as CSR, all else as an array; of real numbers."""
+    """Returns a sparse matrix as CSR, everything else as an array, of real numbers."""
     if is_sparse(x):
         a = x.tocsr()
         kind = a.dtype.kind
@@ -83,14 +83,14 @@ def _numbers(x: Any) -> Any:
     if kind == "c":
         raise ValueError("Complex data not supported\n")
     if kind in "OUS":
-        a = a.astype(np.float64)  # its own message says what is no number
+        a = a.astype(np.float64)  # its error message names the value that is not a number
     elif kind not in "fiub":
         raise ValueError(f"X has type {a.dtype}; its values must be numbers")
     return a
 
 
 def check_rows(x: Any, name: str, least: int) -> Any:
-    """x as a table of finite numbers with at least so many rows; ValueError says what it is instead."""
+    """Returns x as a table of finite numbers with at least so many rows; otherwise raises ValueError."""
     a = _numbers(x)
     if a.ndim != 2:
         raise ValueError(f"Expected 2D array, got {('scalar', '1D array')[a.ndim] if a.ndim < 2 else f'{a.ndim}D array'} "
@@ -110,7 +110,7 @@ def check_rows(x: Any, name: str, least: int) -> Any:
 
 
 def seed_of(random_state: Any) -> int:
-    """The server's seed for scikit-learn's random_state: None, an integer, a RandomState or a Generator."""
+    """Makes the server's seed from scikit-learn's random_state: None, an integer, a RandomState or a Generator."""
     if random_state is None:
         return int(np.random.randint(1 << 31))
     if isinstance(random_state, np.random.Generator):

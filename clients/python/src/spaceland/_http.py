@@ -1,4 +1,4 @@
-"""Requests to one server: repeated when the connection breaks, errors as exceptions."""
+"""Requests to one server. They are repeated if the connection breaks; errors become exceptions."""
 from __future__ import annotations
 
 import os
@@ -26,8 +26,8 @@ def _loopback(url: str) -> bool:
 class Http:
     """HTTP to the server at `url`. May be used by several threads; each has its own connection.
 
-    A request is repeated up to `attempts` times when no reply comes. So each one must be safe to repeat: GET and PATCH
-    are, uploads are recognised by their content, and jobs have an Idempotency-Key.
+    A request is tried up to `attempts` times if no reply comes, so it must be safe to repeat: GET and PATCH are, the
+    server recognises repeated uploads by their content, and jobs have an Idempotency-Key.
     """
 
     def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0,
@@ -36,21 +36,21 @@ class Http:
             raise ValueError("the token has a line break, which no token can have")
         self.url = url
         self.attempts = attempts
-        self.timeout = timeout   # seconds without a byte; longer than the server's request_timeout_s
+        self.timeout = timeout   # seconds without data; longer than the server's request_timeout_s
         self._token = token
         self._ca_file = ca_file
         self._local = threading.local()
 
     def session(self) -> requests.Session:
         found: Optional[requests.Session] = getattr(self._local, "session", None)
-        if found is None or self._local.process != os.getpid():  # a fork must not use its parent's connection
+        if found is None or self._local.process != os.getpid():  # after a fork, do not use the parent's connection
             found = self._local.session = requests.Session()
             self._local.process = os.getpid()
             found.headers["User-Agent"] = f"spaceland-python/{__version__}"
             if self._ca_file:
                 found.verify = self._ca_file
-            found.auth = self._authorize  # also without a token: entries of ~/.netrc are not for this server
-            found.trust_env = not _loopback(self.url)  # what is on this machine is not asked for through a proxy
+            found.auth = self._authorize  # also without a token, so that ~/.netrc is not used
+            found.trust_env = not _loopback(self.url)  # no proxy for loopback addresses
         return found
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -61,8 +61,8 @@ class Http:
     def request(self, method: str, path: str, *, query: Optional[Query] = None, json: Any = None,
                 body: Optional[Callable[[], Any]] = None, headers: Optional[Dict[str, str]] = None,
                 stream: bool = False, missing_is_done: bool = False) -> requests.Response:
-        """One request. `body` makes the bytes or the open file anew for each attempt; `missing_is_done`: a 404 after a
-        lost reply means that the request before it worked."""
+        """Sends one request. `body` makes the bytes or the open file for each attempt. `missing_is_done`: a 404 after a
+        lost reply means that the first attempt succeeded."""
         for attempt in range(self.attempts):
             last = attempt + 1 == self.attempts
             data = body() if body else None
@@ -119,7 +119,7 @@ def _seconds(text: str) -> float:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause, in a few words."""
+    """A short text of the innermost cause."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__ or error
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

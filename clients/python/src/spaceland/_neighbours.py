@@ -1,4 +1,4 @@
-"""Nearest neighbours found here: by metrics that the server does not know, and out of a matrix of distances."""
+"""Nearest neighbours computed by the client: with metrics that the server lacks, and from a matrix of distances."""
 from __future__ import annotations
 
 import difflib
@@ -11,7 +11,7 @@ __all__ = ["METRICS", "search", "from_distance_matrix"]
 
 Arrays = Tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
-#: What the server calls the metrics of scikit-learn and SciPy; `minkowski` needs its exponent.
+#: The server's names for the metrics of scikit-learn and SciPy; `minkowski` needs its exponent.
 METRICS = {
     "euclidean": "euclidean", "l2": "euclidean", "cosine": "cosine", "inner_product": "inner_product",
     "manhattan": "l1", "cityblock": "l1", "l1": "l1", "chebyshev": "linf", "infinity": "linf", "linf": "linf",
@@ -20,7 +20,7 @@ METRICS = {
 
 
 def _nearest(distance: npt.NDArray[Any], first: int, k: int) -> Arrays:
-    """Of rows of distances, the k smallest but that to the row itself, which is in column first + row."""
+    """The k smallest distances of each row, except the distance to itself, which is in column first + row."""
     distance = np.array(distance, dtype=np.float64)
     rows = np.arange(len(distance))
     distance[rows, first + rows] = np.inf
@@ -31,7 +31,7 @@ def _nearest(distance: npt.NDArray[Any], first: int, k: int) -> Arrays:
 
 
 def _blocks(n: int, k: int, rows_of: Callable[[int, int], npt.NDArray[Any]]) -> Arrays:
-    """The same of all n rows; rows_of(from, to) gives the distances of some."""
+    """The same for all n rows; rows_of(from, to) computes the distances of some rows."""
     indices = np.empty((n, k), dtype=np.int64)
     distances = np.empty((n, k), dtype=np.float32)
     step = max(1, (32 << 20) // (8 * n))
@@ -42,7 +42,7 @@ def _blocks(n: int, k: int, rows_of: Callable[[int, int], npt.NDArray[Any]]) -> 
 
 
 def from_distance_matrix(d: npt.NDArray[Any], k: int) -> Arrays:
-    """(indices, distances) [n, k] of a dense square matrix of distances."""
+    """Returns (indices, distances), each [n, k], of a dense square matrix of distances."""
     if d.ndim != 2 or d.shape[0] != d.shape[1]:
         raise ValueError(f"X should be a square distance matrix with metric=\"precomputed\"; its shape is {d.shape}")
     if not np.isfinite(d).all() or (d < 0).any():
@@ -58,7 +58,8 @@ def _unknown(metric: str, known: Iterable[str]) -> ValueError:
 
 
 def search(x: Any, metric: Union[str, Callable[..., float]], k: int, params: Optional[Dict[str, Any]] = None) -> Arrays:
-    """The k nearest neighbours of each row by any metric of scikit-learn or SciPy, or by a function of two rows."""
+    """Finds the k nearest neighbours of each row with any metric of scikit-learn or SciPy, or with a function of two
+    rows."""
     params = dict(params or {})
     try:
         from sklearn.neighbors import NearestNeighbors

@@ -1,4 +1,4 @@
-"""Sparse matrices: what they hold, and how they are uploaded."""
+"""Sparse matrices: detects their kind and makes their uploads."""
 from __future__ import annotations
 
 from typing import Any, Tuple
@@ -14,8 +14,8 @@ _AMBIGUOUS = (
     'Say which it is: kind="graph" (weights: the larger, the closer), metric="precomputed" (distances: the smaller, the '
     'closer), or kind="points" (a row is a point).')
 
-_TRIANGLES = 1000  # that are looked at
-_FEW = 20          # fewer tell nothing
+_TRIANGLES = 1000  # triangles in the sample
+_FEW = 20          # with fewer triangles there is no decision
 
 
 def is_sparse(x: Any) -> bool:
@@ -28,7 +28,7 @@ def _symmetric(a: Any) -> bool:
 
 
 def _stochastic(a: Any) -> bool:
-    """Do the columns, or the rows, sum to one?"""
+    """True if all columns, or all rows, sum to 1."""
     for axis in (0, 1):
         sums = np.asarray(a.sum(axis=axis)).ravel()
         if np.allclose(sums[sums != 0], 1, rtol=1e-4):
@@ -37,7 +37,7 @@ def _stochastic(a: Any) -> bool:
 
 
 def _triangles_hold(a: Any) -> bool:
-    """Do the weights obey the triangle inequality, as distances do and weights of similarity rarely do?"""
+    """True if the weights obey the triangle inequality, as distances do and similarities rarely do."""
     random = np.random.default_rng(0)
     seen = 0
     heads = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
@@ -59,10 +59,10 @@ def _triangles_hold(a: Any) -> bool:
 
 
 def check_similarities(a: Any) -> None:
-    """ValueError unless this square CSR matrix is for sure one of similarities, that is, a graph."""
+    """Raises ValueError unless this square CSR matrix certainly holds similarities, that is, a graph."""
     weights = a.data[a.data != 0]
     if not len(weights) or (weights == weights[0]).all() or _stochastic(a):
-        return  # without weights, or those of a random walk
+        return  # unweighted, or the weights of a random walk
     if not _symmetric(a):
         raise ValueError("this sparse matrix is square, has weights, and is not symmetric: it may hold similarities, or "
                          "distances of nearest neighbours, as kneighbors_graph(mode=\"distance\") makes them. " + _AMBIGUOUS)
@@ -72,13 +72,13 @@ def check_similarities(a: Any) -> None:
 
 
 def csr_body(a: Any) -> Body:
-    """As scipy.sparse.save_npz writes it."""
+    """The file that scipy.sparse.save_npz would write."""
     return npz(format=np.array(b"csr"), shape=np.array(a.shape, dtype=np.int64), indptr=a.indptr.astype(np.int64),
                indices=a.indices, data=a.data.astype(np.float32, copy=False))
 
 
 def distances_to_neighbours(a: Any) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """(indices, distances) [n, k] of a square CSR matrix whose entries are distances; entries that are not there are no
+    """Returns (indices, distances), each [n, k], of a square CSR matrix of distances. Missing entries are no
     neighbours: index -1."""
     n = a.shape[0]
     if a.shape[0] != a.shape[1]:
@@ -97,7 +97,8 @@ def distances_to_neighbours(a: Any) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def principal_axes(a: Any, count: int) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """(mean [columns], axes [columns, count]) of the rows of a sparse matrix, which stays sparse."""
+    """Returns (mean [columns], principal axes [columns, count]) of the rows of a sparse matrix, without making it
+    dense."""
     from scipy.sparse.linalg import LinearOperator, svds
     if not 1 <= count < min(a.shape):
         raise ValueError(f"pca is {count}; it must be from 1 to {min(a.shape) - 1} for this matrix")

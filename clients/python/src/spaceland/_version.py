@@ -1,3 +1,3 @@
-"""The version, which is that of spacelandd."""
+"""The version; the same as that of spacelandd."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""A server, as Python sees it."""
+"""The client of a server."""
 from __future__ import annotations
 
 import os
@@ -25,7 +25,7 @@ __all__ = ["Client", "default_client"]
 _UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite",
            "isolated", "values", "project")
 
-#: What TSNE and others call some arguments.
+#: Names that TSNE and other programs use for some arguments.
 _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
          "early_exaggeration": "exaggeration", "early_exaggeration_iter": "exaggeration_iterations",
          "initialization": "init", "n_neighbors": "neighbours"}
@@ -34,14 +34,13 @@ _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations
 class Client:
     """A spacelandd.
 
-    Without `url`: the server of $SPACELAND_SERVER, else one that runs on this machine, else one that is started on a
-    free port and ends with this process. `token` (or $SPACELAND_TOKEN) is for servers that want one.
-    `ca_file` (or $SPACELAND_CA_FILE) has the certificates that an https server's is verified with, in place of the
-    usual authorities.
+    Without `url`: the server of $SPACELAND_SERVER, else one that runs on this machine, else a new one on a free port,
+    which ends with this process. `token` (or $SPACELAND_TOKEN) is for servers that require one. `ca_file` (or
+    $SPACELAND_CA_FILE) has the certificates that verify an https server, instead of the system's.
     """
 
     def __init__(self, url: Optional[str] = None, token: Optional[str] = None, ca_file: Optional[str] = None):
-        self.server: Optional[LocalServer] = None   #: the server that this process has started, if any
+        self.server: Optional[LocalServer] = None   #: the server that this process started, if any
         token = token or os.environ.get("SPACELAND_TOKEN") or None
         self._ca_file = ca_file or os.environ.get("SPACELAND_CA_FILE") or None
         found = normal_url(url) if url else find_server()
@@ -51,14 +50,14 @@ class Client:
         self.url = found
         self.http = Http(found, token, ca_file=self._ca_file)
 
-    # ---- what is there ----------------------------------------------------------------------
+    # ---- contents of the server ----------------------------------------------------------------------
 
     def status(self) -> Dict[str, Any]:
         """Version, engines, number of jobs, limits."""
         return dict(self.http.json("GET", "/v1/status"))
 
     def devices(self) -> List[Dict[str, Any]]:
-        """What computes."""
+        """The devices that compute jobs."""
         return list(self.http.json("GET", "/v1/devices")["items"])
 
     def _items(self, path: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
@@ -75,15 +74,15 @@ class Client:
         return (Graph(self, record) for record in self._items("/v1/graphs", {"name": name}))
 
     def graph(self, id: str) -> Graph:
-        """One of them, by its id."""
+        """Returns a graph or table of points by its id."""
         return Graph(self, self.http.json("GET", f"/v1/graphs/{id}"))
 
     def jobs(self, state: Union[str, Sequence[str], None] = None, graph: Union[Graph, str, None] = None,
              name: Optional[str] = None, sort: Optional[str] = None, project: Optional[str] = None) -> Iterator[Job]:
-        """All jobs, newest first; or those in this state (or one of several), of this graph, with this in their name,
-        for this project ("": for none).
+        """All jobs, newest first. Filters: state (one or several), graph, text in the name, project ("": without a
+        project).
 
-        sort: created, started or finished; with a minus before it, the latest first.
+        sort: created, started or finished; with a leading minus, the latest first.
         """
         of = graph.id if isinstance(graph, Graph) else graph
         states = state if state is None or isinstance(state, str) else ",".join(state)
@@ -92,7 +91,7 @@ class Client:
                 if project is None or (record.get("project") or "") == project)
 
     def projects(self) -> List[Project]:
-        """Projects that one is a member of; for administrators, all."""
+        """Projects of which you are a member; for administrators, all."""
         return [Project(self, record) for record in self._items("/v1/projects", {})]
 
     def project(self, name: str) -> Project:
@@ -100,7 +99,8 @@ class Client:
 
     def add_project(self, name: str, members: Sequence[str] = (), *, share: float = 1,
                     limits: Optional[Dict[str, Any]] = None) -> Project:
-        """A new project; for administrators. limits: {"running_jobs": 8, "disk_bytes": 5e11}, as docs/operations.md has them."""
+        """Makes a project; for administrators. limits: {"running_jobs": 8, "disk_bytes": 5e11}, see
+        docs/operations.md."""
         body = {"name": name, "members": list(members), "share": share, **({"limits": limits} if limits else {})}
         return Project(self, self.http.json("POST", "/v1/projects", json=body))
 
@@ -108,8 +108,8 @@ class Client:
         return Job(self, self.http.json("GET", f"/v1/jobs/{id}"))
 
     def events(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
-        """All that happens on the server, without end: ("job", record), ("graph", record), ("device", record),
-        ("progress", iteration and more of the job `id`), ("removed", kind and id), ("reset", {}: forget what you have)."""
+        """Yields the server's events, without end: ("job", record), ("graph", record), ("device", record), ("progress",
+        iteration and more of the job `id`), ("removed", kind and id), ("reset", {}: discard all records)."""
         last = ""
         while True:
             headers = {"Last-Event-ID": last} if last else None
@@ -119,7 +119,7 @@ class Client:
                         last = number or last
                         yield name, data
             except requests.RequestException:
-                self.http.close()  # the connection broke: what was missed comes now
+                self.http.close()  # the connection broke; the new one sends the missed events
 
     # ---- uploads ----------------------------------------------------------------------------
 
@@ -127,11 +127,11 @@ class Client:
                metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, perplexity: Any = None,
                labels: Any = None, columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
                use_rep: Optional[str] = None, **query: Any) -> Graph:
-        """Uploads x; see embed() for what it may be. What the server has already is recognised and not kept twice.
+        """Uploads x, of any type that embed() accepts. The server stores the same content only once.
 
-        `perplexity` is the largest one that is expected of jobs on these points; `query` may have neighbours, recall,
-        directed, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project,
-        which docs/api.md explains; columns may be lists.
+        `perplexity`: the largest perplexity of future jobs on these points. `query` may have neighbours, recall,
+        directed, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project
+        (docs/api.md); columns may be lists.
         """
         unknown = sorted(set(query) - set(_UPLOAD))
         if unknown:
@@ -158,7 +158,7 @@ class Client:
         return graph
 
     def upload_layout(self, layout: Any) -> str:
-        """Uploads a layout [nodes, dims] for jobs to begin with; the id is what `initial` takes."""
+        """Uploads a layout [nodes, dims] from which jobs can start. Returns its id, for `initial`."""
         from ._body import npy
         body = npy(np.asarray(layout, dtype=np.float32))
         return str(self.http.json("POST", "/v1/layouts", body=lambda: body,
@@ -172,7 +172,7 @@ class Client:
                metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, labels: Any = None,
                columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
                use_rep: Optional[str] = None, **parameters: Any) -> Job:
-        """Uploads x (or takes a Graph), and starts a job on it; does not wait. See embed() for the arguments."""
+        """Uploads x, unless it is a Graph, and starts a job on it; does not wait. See embed() for the arguments."""
         for key in parameters:
             if key in _HERE:
                 raise TypeError(f"use {_HERE[key]} instead of {key}; only the class TSNE has scikit-learn's names")
@@ -187,9 +187,9 @@ class Client:
             query = {key: parameters[key] if key == "project" else parameters.pop(key) for key in _UPLOAD if key in parameters}
             options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, query)
             graph = self._upload(source_of(x, options), name)
-        asked = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
+        arguments = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
                  "name": name, **{key.rstrip("_"): value for key, value in parameters.items()}}
-        request = {key: _plain(value) for key, value in asked.items() if value is not None}
+        request = {key: _plain(value) for key, value in arguments.items() if value is not None}
         request["graph"] = graph.id
         if init is not None:
             request.update(self._initial(init, graph, dims))
@@ -197,22 +197,23 @@ class Client:
         return Job(self, record, graph._source, graph.created and graph is not x)
 
     def kmeans(self, x: Any, clusters: int = 8, *, name: Optional[str] = None, **parameters: Any) -> Job:
-        """Puts points into clusters; does not wait. job.labels() and job.centroids() wait, and fetch the result.
+        """Starts k-means on points; does not wait. job.labels() and job.centroids() wait for the result.
 
-        x: a Job, whose layout is put into clusters; a Graph of points; or a table of points to upload. parameters: metric,
-        restarts, seeding ("plusplus" or "parallel"), batch (rows of a mini-batch), iterations, tolerance, seed; engine, as of
-        method().
+        x: a Job, whose layout is clustered; a Graph of points; or a table of points to upload. parameters: metric,
+        restarts, seeding ("plusplus" or "parallel"), batch (rows of a mini-batch), iterations, tolerance, seed; engine
+        as in method().
         """
         return self.method("kmeans", x, name=name, clusters=clusters, **parameters)
 
     def gmm(self, x: Any, components: Any = 1, *, initial: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
-        """Fits a mixture of Gaussians; does not wait. job.labels(), job.responsibilities(), job.means(), job.covariances(),
-        job.weights() wait, and fetch the result; job.predict(), job.score(), job.sample() ask the mixture.
+        """Starts to fit a mixture of Gaussians; does not wait. job.labels(), job.responsibilities(), job.means(),
+        job.covariances() and job.weights() wait for the result; job.predict(), job.score() and job.sample() apply the
+        mixture.
 
-        x: as for kmeans(). components: a number, or several, of which the one with the least BIC is kept; job.record["models"]
-        has all. initial: what it begins with in place of k-means, which also says how many components there are: the label of
-        each row (-1: none), the mean of each component, or a Job that gives labels. parameters: covariance, restarts,
-        iterations, tolerance, reg_covar, seed.
+        x: as for kmeans(). components: a number, or several numbers, of which the result is the one with the least BIC;
+        job.record["models"] lists all. initial: replaces k-means and gives the number of components: the label of each
+        row (-1: none), the mean of each component, or a Job with labels. parameters: covariance, restarts, iterations,
+        tolerance, reg_covar, seed.
         """
         if initial is not None:
             initial = np.asarray(initial.labels() if isinstance(initial, Job) else initial)
@@ -223,9 +224,9 @@ class Client:
 
     def method(self, method: str, x: Any, *, name: Optional[str] = None, engine: Optional[str] = None, initial: Any = None,
                **parameters: Any) -> Job:
-        """A job of any method on points, of this name; does not wait. x: a Job, whose layout it is computed from; a Graph of
-        points; or a table of points to upload. engine: "cpu", or one with a GPU that computes this method; by default the
-        server chooses. job.array() has its results."""
+        """Starts a job of the named method; does not wait. x: a Job, whose layout is the input; a Graph; or a table of
+        points to upload. engine: "cpu", or a GPU engine that supports the method; by default the server chooses.
+        job.array() fetches results."""
         request: Dict[str, Any] = {"method": method, "params": {key: _plain(value) for key, value in parameters.items()}}
         made = False
         if isinstance(x, Job):
@@ -241,24 +242,25 @@ class Client:
 
     def sammon(self, x: Any, dims: int = 2, *, kind: Optional[str] = None, name: Optional[str] = None,
                **parameters: Any) -> Job:
-        """Lays out points such that distances stay as they are, or a graph such that they are those along its edges; does not
-        wait. job.layout() waits, and fetches the result.
+        """Starts to lay out points so that distances are preserved, or a graph so that distances are close to the
+        lengths of shortest paths; does not wait. job.layout() waits for the result.
 
-        x: a Graph, of points or of edges; points or a graph to upload, as submit() takes them (kind: "points" or "graph",
-        where it is not recognised); or a Job, whose layout is laid out again. parameters: stress ("auto", "sammon", "metric"
-        or "kamada_kawai"), optimiser, start, iterations, step, tolerance, seed; of points partners; of graphs lengths
-        ("unit", "weights" or "inverse") and pivots.
+        x: a Graph, of points or of edges; points or a graph to upload, as in submit() (kind: "points" or "graph", if it
+        is not recognised); or a Job, whose layout is laid out again. parameters: stress ("auto", "sammon", "metric" or
+        "kamada_kawai"), optimiser, start, iterations, step, tolerance, seed; points only: partners; graphs only:
+        lengths ("unit", "weights" or "inverse") and pivots.
         """
         if not isinstance(x, (Job, Graph)):
             x = self._upload(source_of(x, Options(kind=kind)), name)
         return self.method("sammon", x, name=name, dims=dims, **parameters)
 
     def signal(self, x: Any, model: str = "heat", *, state: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
-        """Lets values at the nodes of a graph change by those of their neighbours; does not wait.
+        """Starts a simulation of values at the nodes of a graph, which change with those of neighbours; does not wait.
 
-        x: a Graph, or a graph to upload. model: heat, fitzhugh_nagumo, nagumo, sir, sir_chance, pagerank. state: the values to
-        begin with, [nodes, values]. parameters: duration, step, diffusion, start_nodes and others, docs/methods.md. job.frames()
-        shows the values while they change; job.values() has the newest ones, job.signal() and job.snapshots() wait for the end.
+        x: a Graph, or a graph to upload. model: heat, fitzhugh_nagumo, nagumo, sir, sir_chance, pagerank. state:
+        initial values [nodes, values]. parameters: duration, step, diffusion, start_nodes and others, see
+        docs/methods.md. job.frames() yields the values while they change; job.values() returns the latest ones,
+        job.signal() and job.snapshots() wait for the end.
         """
         graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options()), name)
         request: Dict[str, Any] = {"method": "signal", "graph": graph.id, "params": {
@@ -270,10 +272,11 @@ class Client:
         return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
 
     def sweep(self, x: Any, parameters: Any, *, name: Optional[str] = None, **shared: Any) -> List[Job]:
-        """A job for each combination of values, {"perplexity": [10, 30], "seed": [1, 2]}, or for each dictionary of a list.
+        """Submits a job for each combination of values, {"perplexity": [10, 30], "seed": [1, 2]}, or for each
+        dictionary of a list.
 
-        All are accepted or none. `shared` has what all jobs share, as in submit(); x is what submit() takes, a Graph
-        or data to upload. The jobs come in the order of the combinations, the last parameter's values varying fastest.
+        The server accepts all jobs or none. `shared`: arguments of all jobs, as in submit(); x: a Graph or data to
+        upload, as in submit(). Returns the jobs in the order of the combinations; the last parameter varies fastest.
         """
         query = {key: shared[key] for key in ("project",) if key in shared}
         graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(query=query)), name)
@@ -287,7 +290,8 @@ class Client:
         return [Job(self, self.http.json("GET", f"/v1/jobs/{job['id']}"), graph._source, False) for job in batch["jobs"]]
 
     def _initial(self, init: Any, graph: Graph, dims: int) -> Dict[str, Any]:
-        """Members of a request: a name, a job whose layout it is, or a layout, kept in its size."""
+        """The members of a request for an initial layout: a word, a job whose layout it is, or a layout, which keeps
+        its size."""
         if isinstance(init, str):
             return {"init": init}
         if isinstance(init, Job):
@@ -300,7 +304,7 @@ class Client:
         return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
 
     def embed(self, x: Any, *, progress: Union[bool, None, Progress] = None, **arguments: Any) -> Any:
-        """Submits, waits, and gives the layout in the form of x. See spaceland.embed."""
+        """Submits, waits, and returns the layout in the form of x. See spaceland.embed."""
         job = self.submit(x, **arguments)
         try:
             job.wait(progress=progress)
@@ -313,12 +317,13 @@ class Client:
         try:
             job.cancel()
         except SpacelandError:
-            pass  # done meanwhile, or no server any more
+            pass  # the job is done meanwhile, or the server is gone
 
     # ---- ZeroMQ ----------------------------------------------------------------------------------
 
     def stream(self, job: Union[Job, str, None] = None) -> Iterator[Frame]:
-        """Frames by ZeroMQ, of one job or of all; needs pyzmq. That of one job ends with its final frame."""
+        """Yields frames by ZeroMQ, of one job or of all; needs pyzmq. The stream of one job ends with its final
+        frame."""
         import zmq
         prefix = "" if job is None else (job if isinstance(job, Job) else self.job(job)).id
         keys = self._stream_keys()
@@ -339,24 +344,24 @@ class Client:
                     return
 
     def _stream_keys(self) -> Optional[Dict[str, str]]:
-        """What a ZeroMQ subscriber needs where requests need tokens; None: they need none, or there is no stream."""
+        """The keys of a ZeroMQ subscriber if requests need tokens. None: they need none, or there is no stream."""
         try:
             return dict(self.http.json("POST", "/v1/stream/keys"))
         except Conflict:
             return None
 
     def __deepcopy__(self, memo: Any) -> "Client":
-        return self  # as copies of estimators share it
+        return self  # copies of an estimator share the client
 
     def __reduce__(self) -> Any:
-        return Client, (None if self.server else self.url, None, self._ca_file)  # without the token, which is a secret
+        return Client, (None if self.server else self.url, None, self._ca_file)  # pickles must not contain the token
 
     def __repr__(self) -> str:
         return f"<spaceland.Client {self.url}{' (own)' if self.server else ''}>"
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as JSON has them."""
+    """Converts NumPy's numbers and arrays for JSON."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
@@ -371,9 +376,9 @@ _default_of: Any = None
 
 
 def default_client() -> Client:
-    """The client of embed() and TSNE when none is given; made when it is first needed."""
+    """The default client of embed() and TSNE, made on first use."""
     global _default, _default_of
-    # another process after a fork, or other settings: another client
+    # a new client after a fork or a change of settings
     now = (os.getpid(), os.environ.get("SPACELAND_SERVER"), os.environ.get("SPACELAND_TOKEN"))
     if _default is None or now != _default_of or (_default.server is not None and not _default.server.alive()):
         _default, _default_of = Client(), now

@@ -1,4 +1,4 @@
-"""What can go wrong. All are SpacelandError; those that the server reports carry its problem document."""
+"""Exceptions. All are SpacelandError; those for errors of the server hold its problem document."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional
@@ -18,11 +18,11 @@ class ServerNotFound(SpacelandError):
 
 
 class ConnectionLost(SpacelandError):
-    """The server did not answer, also when the request was repeated."""
+    """The server did not reply, although the request was repeated."""
 
 
 class ProblemError(SpacelandError):
-    """The server refused a request, and says why (RFC 9457).
+    """The server refused a request and gave a reason (RFC 9457).
 
     The attributes are those of the problem document: `type` (for programs), `title`, `status` (of HTTP), `detail` (for
     people), and the place of the fault: `pointer` (field of the request), `parameter` (of the query), `header`, or
@@ -49,7 +49,7 @@ class ProblemError(SpacelandError):
 
     def message(self) -> str:
         place = ""
-        file = (self.file or "").removeprefix("upload").removeprefix(": ")  # arrays are called upload, and have no name
+        file = (self.file or "").removeprefix("upload").removeprefix(": ")  # an array is called upload
         if file:
             place = f"{file}:{self.line}: " if self.line else f"{file}: "
         elif self.pointer and self.pointer.rsplit("/", 1)[-1] not in self.detail:
@@ -67,7 +67,7 @@ class BadInput(ProblemError, ValueError):
 
 
 class NotAllowed(ProblemError, PermissionError):
-    """No token, a wrong one, or one that does not allow this."""
+    """The token is missing or wrong, or does not permit the request."""
 
 
 class NotFound(ProblemError, LookupError):
@@ -75,7 +75,7 @@ class NotFound(ProblemError, LookupError):
 
 
 class Conflict(ProblemError):
-    """Not possible in the present state: the layout of a job that has none yet, a graph that is in use."""
+    """Not possible in the present state: the job has no layout yet, the graph is in use."""
 
 
 class LimitReached(ProblemError):
@@ -83,7 +83,7 @@ class LimitReached(ProblemError):
 
 
 class Unavailable(ProblemError):
-    """The server cannot do it now: no memory, no device. Try again later."""
+    """The server has no memory or no device now. Try again later."""
 
 
 class JobFailed(ProblemError):
@@ -91,7 +91,7 @@ class JobFailed(ProblemError):
 
 
 class JobCancelled(SpacelandError):
-    """The layout of a job was asked for that has been cancelled."""
+    """The result of a cancelled job was requested."""
 
 
 _CLASSES = {400: BadInput, 401: NotAllowed, 403: NotAllowed, 404: NotFound, 409: Conflict, 413: LimitReached,
@@ -99,7 +99,7 @@ _CLASSES = {400: BadInput, 401: NotAllowed, 403: NotAllowed, 404: NotFound, 409:
 
 
 def problem_error(status: int, document: Any, what: str) -> ProblemError:
-    """The exception for a reply of status 4xx or 5xx; `document` is its JSON, or None if it had none."""
+    """Makes the exception for a reply of status 4xx or 5xx; `document` is its JSON body, or None."""
     if not isinstance(document, dict) or "title" not in document:
         document = {"type": "about:blank", "title": "Not an answer of spacelandd", "status": status,
                     "detail": f"{what} was answered with status {status} and no reason; is this a spacelandd?"}

@@ -1,4 +1,4 @@
-"""Frames: pictures of a layout while it forms, as proto/frame.md describes them."""
+"""Frames: snapshots of a layout during a job, in the format of proto/frame.md."""
 from __future__ import annotations
 
 import struct
@@ -22,32 +22,32 @@ _ENDS = (None, "done", "cancelled", "failed")
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture of a layout.
+    """One snapshot of a layout.
 
-    `raw` holds the coordinates as they came, [n, dims], uint16 or float32, and is read-only; `layout` the same as
-    float32 in the units of the layout. `stride` tells which nodes they are: point k is node k * stride.
+    `raw` holds the received coordinates, [n, dims], uint16 or float32, read-only; `layout` the same as float32 in the
+    units of the layout. Point k is node k * stride.
     """
 
     job: str
     dims: int
     n: int                   #: points; 0 in the final frame of a job that was cancelled or failed
-    nodes: int               #: of the graph, sampled or not
+    nodes: int               #: nodes of the graph
     stride: int
-    sequence: int            #: counts up from 1 within a job; gaps are frames that were missed
+    sequence: int            #: counts from 1 within a job; gaps are missed frames
     iteration: int           #: iterations done
-    kl: Optional[float]      #: newest KL divergence; None when it is not known yet
+    kl: Optional[float]      #: latest KL divergence; None if not known yet
     final: bool              #: no other frame of this job follows
     end: Optional[str]       #: of a final frame, how the job ended: done, cancelled, failed
     low: Tuple[float, ...]   #: lower corner of the bounding box of all nodes, [dims]
     extent: float            #: its longest side
-    time: float              #: when the layout was taken, seconds since 1970 by the server's clock
+    time: float              #: time of the snapshot, seconds since 1970 by the server's clock
     raw: npt.NDArray[Any] = field(repr=False, compare=False)
-    data: bytes = field(repr=False, compare=False)  #: all of it, as it came
+    data: bytes = field(repr=False, compare=False)  #: the received frame
     model_time: Optional[float] = None  #: of a signal, the time of the model; None: the frame is of a layout
 
     @property
     def values(self) -> npt.NDArray[np.float32]:
-        """Of a signal: its values at the nodes, float32 [n, dims]; kl is its level."""
+        """Of a signal: the values at the nodes, float32 [n, dims]; kl is the level of the signal."""
         if self.model_time is None:
             raise SpacelandError("the frame is of a layout; it has no values of a signal")
         return self.layout
@@ -57,13 +57,13 @@ class Frame:
         """Coordinates, float32 [n, dims]; computed anew each time."""
         if self.raw.dtype == np.float32:
             return self.raw.copy()
-        # in double precision, as a small picture far from the origin would lose digits otherwise
+        # in double precision, since a small layout far from the origin would lose digits
         low = np.array(self.low, dtype=np.float64)
         return (low + self.extent * self.raw / 65535.0).astype(np.float32)
 
 
 def decode(data: bytes) -> Frame:
-    """The frame of these bytes: a ZeroMQ message, or the body of `GET /v1/jobs/ID/frame`."""
+    """Decodes a frame: a ZeroMQ message, or the body of `GET /v1/jobs/ID/frame`."""
     if len(data) < 27 or data[26] != _VERSION:
         raise SpacelandError(f"this is not a frame of version {_VERSION}, which is what this package reads")
     if len(data) < _HEADER.size:

@@ -18,13 +18,13 @@ __all__ = ["Graph"]
 
 
 class Graph:
-    """A graph, a table of points, or neighbours, kept by a server. `record` is what the server said of it last."""
+    """A graph, a table of points, or neighbours, stored by a server. `record` is the server's latest record of it."""
 
     def __init__(self, client: "Client", record: Dict[str, Any], source: "Optional[Source]" = None,
                  created: bool = False):
         self.client = client
         self.record = record
-        self.created = created     #: this upload made it; False: the server had the same content already
+        self.created = created     #: True: this upload created it; False: the server already had the same content
         self._source = source
 
     @property
@@ -46,7 +46,7 @@ class Graph:
 
     @property
     def warnings(self) -> List[str]:
-        """What was odd with the input, and what was done about it."""
+        """Irregularities of the input, and how the server treated them."""
         return list(self.record["warnings"])
 
     @property
@@ -58,7 +58,7 @@ class Graph:
         return self
 
     def wait(self, timeout: Optional[float] = None) -> "Graph":
-        """Until the neighbours of points are found. A graph is ready when it is uploaded."""
+        """Waits until the neighbours of points are found. A graph is ready after its upload."""
         end = None if timeout is None else time.monotonic() + timeout
         pause = 0.01
         while self.record.get("neighbours", {}).get("state") == "searching":
@@ -73,11 +73,11 @@ class Graph:
         return self
 
     def submit(self, **parameters: Any) -> Any:
-        """A job on it; see Client.submit."""
+        """Starts a job on it; see Client.submit."""
         return self.client.submit(self, **parameters)
 
     def pin(self, pinned: bool = True) -> "Graph":
-        """A pinned graph stays in the server's memory."""
+        """Pins the graph: it stays in the server's memory."""
         self.record = self.client.http.json("PATCH", self.path, json={"pinned": pinned})
         return self
 
@@ -86,18 +86,18 @@ class Graph:
         return self
 
     def delete(self) -> None:
-        """Refused (Conflict) while a job on it has not ended."""
+        """Deletes it. Refused (Conflict) while a job on it has not ended."""
         self.client.http.request("DELETE", self.path, missing_is_done=True)
 
     def share(self, *, readers: Optional[Sequence[str]] = None, projects: Optional[Sequence[str]] = None,
               everybody: Optional[bool] = None) -> Dict[str, Any]:
-        """Who may read it: users, members of projects, or everybody with a token; without arguments, who may now."""
+        """Sets who may read it: users, members of projects, or everybody with a token. Returns the present access."""
         return shared(self.client, self.id, readers, projects, everybody)
 
     # ---- names, labels, neighbourhoods ----------------------------------------------------
 
     def _pages(self, path: str, member: str, most: int = 100_000) -> Dict[str, Any]:
-        """All of a list that comes in pages, as one page."""
+        """Fetches all pages of a list as one."""
         page = self.client.http.json("GET", path, query={"from": 0, "count": most})
         while len(page[member]) < page["total"]:
             more = self.client.http.json("GET", path, query={"from": len(page[member]), "count": most})
@@ -107,7 +107,7 @@ class Graph:
         return dict(page)
 
     def names(self) -> List[str]:
-        """Names of all nodes, in their order; of a graph without names, their numbers."""
+        """Names of all nodes, in order; for a graph without names, their numbers."""
         return list(self._pages(self.path + "/names", "names")["names"])
 
     def label_columns(self) -> List[Dict[str, Any]]:
@@ -115,7 +115,7 @@ class Graph:
         return list(self.client.http.json("GET", self.path + "/labels")["columns"])
 
     def labels(self, column: str = "label") -> Any:
-        """A column of labels, one value a node: an array of str (missing: None), or of float32 (missing: NaN)."""
+        """A column of labels, one value per node: an array of str (missing: None) or of float32 (missing: NaN)."""
         path = f"{self.path}/labels/{_quoted(column)}"
         first = self.client.http.json("GET", path, query={"from": 0, "count": 1})
         if first["kind"] == "number":
@@ -126,7 +126,8 @@ class Graph:
         return names[[-1 if code is None else code for code in page["codes"]]]
 
     def set_labels(self, values: Any, column: str = "label", kind: Optional[str] = None) -> "Graph":
-        """A new column of labels, or new values of one; None and NaN are missing. Nothing is uploaded or searched again.
+        """Adds or replaces a column of labels; None and NaN are missing values. The graph is not uploaded or searched
+        again.
 
         kind: "category" or "number"; by default, floating-point numbers are numbers, all else categories.
         """
@@ -149,7 +150,7 @@ class Graph:
         return self.refresh()
 
     def neighbours(self, node: int, count: int = 10) -> List[Dict[str, Any]]:
-        """The nearest of a point: node, name, distance."""
+        """The nearest neighbours of a point: node, name, distance."""
         return list(self.client.http.json("GET", self.path + "/neighbours",
                                           query={"node": node, "count": count})["neighbours"])
 
@@ -158,7 +159,7 @@ class Graph:
         return list(self.client.http.json("GET", self.path + "/edges", query={"node": node})["edges"])
 
     def find(self, text: str, limit: int = 20) -> List[Dict[str, Any]]:
-        """Nodes whose names have this in them: node, name."""
+        """Nodes whose names contain the text: node, name."""
         return list(self.client.http.json("GET", self.path + "/nodes",
                                           query={"search": text, "limit": limit})["nodes"])
 

@@ -1,6 +1,6 @@
-"""What people have, as the server takes it: a body to upload, and the way back from a layout to what they had.
+"""Converts inputs to bodies of uploads, and layouts back to the form of the input.
 
-Kinds of input are told by their shape and type, never by chance: what could be two things is an error that names both.
+Shape and type decide the kind of an input. An ambiguous input is an error that names both kinds.
 """
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ __all__ = ["Source", "Options", "source_of"]
 
 Array = npt.NDArray[Any]
 AXES = ("x", "y", "z")
-DENSE_MOST = 8 << 30     # bytes of a sparse table that is made dense
-PCA_DENSE_MOST = 1 << 28  # beyond it, principal axes of a sparse table are found here, without making it dense
-LABELS_NAME_BYTES = 63    # of the name of a column that comes with the upload
-REP_COLUMNS = 50         # principal axes of AnnData.X, as scanpy has it
+DENSE_MOST = 8 << 30     # largest size in bytes at which a sparse table is made dense
+PCA_DENSE_MOST = 1 << 28  # for larger ones, the client computes principal axes of the sparse table
+LABELS_NAME_BYTES = 63    # longest name of a column that is part of the upload
+REP_COLUMNS = 50         # principal axes of AnnData.X, scanpy's default
 
 
 @dataclass
 class Options:
-    """What the caller says about the input. None: as recognised."""
+    """The caller's description of the input. None: detected."""
 
     kind: Optional[str] = None        # graph, points, neighbours
     metric: Any = None                # a name, a function of two rows, or "precomputed"
     metric_params: Optional[Dict[str, Any]] = None
     pca: Optional[int] = None
     perplexity: Any = None
-    labels: Any = None                # one a row, the name of a column, several names, or {name: one a row}
+    labels: Any = None                # one per row, the name of a column, several names, or {name: one per row}
     columns: Optional[Sequence[Any]] = None   # of a DataFrame
     weight: Optional[str] = "weight"  # attribute of networkx edges
     use_rep: Optional[str] = None     # of AnnData
     query: Dict[str, Any] = field(default_factory=dict)  # further parameters of the upload
     more: Dict[str, Any] = field(default_factory=dict)   # further columns of labels, by name
-    labels_name: Optional[str] = None   # of the first column, if it has one
+    labels_name: Optional[str] = None   # name of the first column of labels, if it has one
 
     def neighbours(self, n: int) -> int:
-        """How many a job of this perplexity takes of each of n points."""
+        """The number of neighbours per point, of n points, that a job with this perplexity needs."""
         wanted: Array = np.asarray(30.0 if self.perplexity is None or self.perplexity == "auto" else self.perplexity)
         if wanted.dtype.kind not in "fiu" or not wanted.size or not (wanted >= 1).all():
             raise ValueError(f"perplexity is {self.perplexity!r}; it must be a number from 1 on, or several")
@@ -57,18 +57,19 @@ def _same(layout: Array) -> Any:
 
 @dataclass
 class Source:
-    """One input. `give` turns a layout [n, dims] into what the caller gets; `convert` new rows for transform()."""
+    """One input. `give` converts a layout [n, dims] to the form of the input; `convert` converts new rows for
+    transform()."""
 
     body: Body
     n: Optional[int] = None                  # None: only the server knows
     kind: Optional[str] = None
     query: Dict[str, Any] = field(default_factory=dict)
     labels: Optional[Body] = None
-    values: Any = None                       # the labels as they were given
+    values: Any = None                       # the labels as given
     more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
     file_name: Optional[str] = None
     give: Callable[[Array], Any] = _same
-    store: Optional[Callable[[Array, str], None]] = None  # keeps a layout, by a method of this name, in the input itself
+    store: Optional[Callable[[Array, str], None]] = None  # stores a layout in the input object, under a name
     convert: Optional[Callable[[Any], Array]] = None
 
 
@@ -76,7 +77,7 @@ class Source:
 
 
 def plain_points(x: Any) -> Array:
-    """Rows of numbers, as float32 or uint8."""
+    """Returns rows of numbers as float32 or uint8."""
     if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
         raise ValueError("the array is masked, and points cannot have missing values; fill or drop them first")
     a: Array = np.asarray(x)
@@ -100,7 +101,7 @@ def plain_points(x: Any) -> Array:
 
 
 def _single(a: Array) -> Array:
-    """As float32, which is what the server keeps; what would be lost is an error, or a warning."""
+    """Converts to float32, the server's type. Values that float32 cannot represent raise an error or a warning."""
     with np.errstate(over="ignore"):
         found: Array = a.astype(np.float32)
     if a.dtype.itemsize <= 4 and a.dtype.kind == "f":
@@ -134,7 +135,7 @@ def _points_query(options: Options) -> Dict[str, Any]:
 
 
 def _known(options: Options) -> bool:
-    """Does the server have this metric, without parameters that it lacks?"""
+    """True if the server supports this metric with these parameters."""
     metric = "euclidean" if options.metric is None else options.metric
     if not isinstance(metric, str) or metric not in _neighbours.METRICS:
         return False
@@ -177,7 +178,7 @@ def sparse_source(x: Any, options: Options) -> Source:
     if options.kind == "graph" or (options.kind is None and square and options.metric is None):
         if not square:
             raise ValueError(f"the matrix of a graph must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
-        # what the values are is settled here: by the caller's kind, or by the check above
+        # the values are similarities: the caller's kind or the check above says so
         return Source(_sparse.csr_body(a), a.shape[0], "graph", {"values": "similarities", **options.query, "kind": "graph"})
     return _sparse_points(a, options)
 
@@ -206,7 +207,7 @@ def _dense_points(x: Any) -> Array:
 
 
 def networkx_source(g: Any, options: Options) -> Source:
-    """Edges become entries, in both directions unless the graph is directed; their weights add up."""
+    """Edges become entries, in both directions unless the graph is directed. The weights of parallel edges add up."""
     nodes = list(g)
     if not nodes:
         raise ValueError("the graph has no nodes")
@@ -239,7 +240,7 @@ def networkx_source(g: Any, options: Options) -> Source:
 
 
 def frame_source(table: Any, options: Options) -> Source:
-    """A pandas DataFrame: its columns of numbers, but those of the labels; by default all other columns are labels."""
+    """A pandas DataFrame: its columns of numbers except the labels; by default all other columns are labels."""
     import pandas
     kinds = dict(zip(table.columns, table.dtypes))
     words = [name for name, kind in kinds.items() if kind == object or isinstance(kind, (pandas.CategoricalDtype, pandas.StringDtype))]
@@ -276,7 +277,7 @@ def frame_source(table: Any, options: Options) -> Source:
 
 
 def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
-    """`use_rep` of obsm, or "X"; by default X_pca when it is there, else X on 50 principal axes, as scanpy does."""
+    """`use_rep` of obsm, or "X"; by default X_pca if present, else X on 50 principal axes, as in scanpy."""
     rep = options.use_rep
     if rep is None:
         rep = "X_pca" if "X_pca" in data.obsm else "X"
@@ -302,7 +303,7 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
 
 
 def file_source(path: pathlib.Path, options: Options) -> Source:
-    """A file that the server reads itself, as it is; Parquet and AnnData files are read here."""
+    """A file. The client reads Parquet and AnnData files; others are uploaded unchanged."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if path.suffix in (".parquet", ".pq"):
@@ -331,7 +332,7 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
 
 
 def _label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
-    """The columns that labels names, "a" or ["a", "b"]; None: it has the labels themselves."""
+    """The names of columns in `labels`, "a" or ["a", "b"]; None: `labels` has the labels themselves."""
     if isinstance(labels, str):
         return [labels]
     if isinstance(labels, (list, tuple)) and labels and len(labels) != rows and all(
@@ -341,7 +342,7 @@ def _label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
 
 
 def _take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:
-    """The first is the label, the others further columns."""
+    """The first column is the label, the others are further columns."""
     if names:
         options.labels = values(names[0])
         options.labels_name = str(names[0])
@@ -355,7 +356,7 @@ def _text(value: Any) -> str:
 
 
 def labels_body(labels: Any, n: Optional[int]) -> Body:
-    """One label a line, or integers as they are."""
+    """Labels as text, one per line, or integers unchanged."""
     values = np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"labels must have one dimension, a value for each row; these have {values.ndim}")
@@ -404,7 +405,7 @@ def _dispatch(x: Any, options: Options) -> Source:
 
 
 def _check_square(a: Array) -> None:
-    """A symmetric matrix with one value on its diagonal is hardly a table of points."""
+    """True for a symmetric matrix with one value on its diagonal, which is unlikely to be a table of points."""
     if a.ndim != 2 or a.shape[0] != a.shape[1] or len(a) < 3 or a.dtype.kind not in "fiub":
         return
     if (a.diagonal() == a[0, 0]).all() and np.array_equal(a, a.T) and a.any():
@@ -413,7 +414,7 @@ def _check_square(a: Array) -> None:
 
 
 def source_of(x: Any, options: Union[Options, None] = None) -> Source:
-    """What to upload for x."""
+    """Returns the source of the upload for x."""
     options = options or Options()
     if options.kind not in (None, "graph", "points", "neighbours"):
         raise ValueError(f"kind is {options.kind!r}; it must be graph, points or neighbours")

@@ -1,4 +1,4 @@
-"""Jobs: one layout each, computed by a server."""
+"""Jobs: computations on a server."""
 from __future__ import annotations
 
 import asyncio
@@ -27,9 +27,9 @@ POLL_SECONDS = 20
 
 
 class Frames:
-    """Frames of a job as they come, newest first in line: `for` and `async for` both work.
+    """Yields the frames of a job; `for` and `async for` both work.
 
-    A reader that is slow misses frames in between, never the final one.
+    A slow reader gets the latest frame and misses earlier ones, but never the final one.
     """
 
     def __init__(self, job: "Job", type: str = "u16", max_points: Optional[int] = None):
@@ -41,7 +41,7 @@ class Frames:
             self._query["max_points"] = max_points
 
     def next(self) -> Optional[Frame]:
-        """Waits for the next frame; None when there is no more."""
+        """Waits for the next frame; None after the last."""
         while True:
             reply = self._job.client.http.request("GET", self._job.path + "/frame", query=self._query)
             if reply.status_code == 200:
@@ -71,13 +71,13 @@ class Frames:
 
 
 class Job:
-    """A layout that is queued, computed, or done. `record` is what the server said of it last."""
+    """A job that is queued, running or finished. `record` is the server's latest record of it."""
 
     def __init__(self, client: "Client", record: Dict[str, Any], source: "Optional[Source]" = None,
                  made_graph: bool = False):
         self.client = client
         self.record = record
-        self.made_graph = made_graph   #: what it lays out was uploaded for it, and was not there before
+        self.made_graph = made_graph   #: its graph was uploaded for it and was new to the server
         self._source = source
 
     # ---- what it is ---------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def url(self) -> str:
-        """Its page in the server's dashboard."""
+        """Address of its page in the server's dashboard."""
         return f"{self.client.url}/#/job/{self.id}"
 
     @property
@@ -115,7 +115,7 @@ class Job:
 
     @property
     def kl(self) -> Optional[float]:
-        """KL divergence, as measured last."""
+        """The latest KL divergence."""
         value = self.record["kl"]
         return None if value is None else float(value)
 
@@ -125,7 +125,7 @@ class Job:
 
     @property
     def graph(self) -> Any:
-        """What is laid out, a Graph."""
+        """The Graph of the job."""
         return self.client.graph(self.record["graph"])
 
     def refresh(self) -> "Job":
@@ -135,7 +135,7 @@ class Job:
     # ---- waiting --------------------------------------------------------------------------
 
     def events(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
-        """("state", record of the job) and ("progress", iteration, kl, ...), as they happen, until the job has ended."""
+        """Yields ("state", record of the job) and ("progress", iteration, kl, ...) until the job has ended."""
         lost = 0
         while not self.ended:
             try:
@@ -165,7 +165,7 @@ class Job:
             progress.waiting(f"waits for {waiting['reason']}" if waiting.get("reason") else "queued")
 
     def wait(self, timeout: Optional[float] = None, progress: Union[bool, None, Progress] = False) -> "Job":
-        """Until it is done. JobFailed and JobCancelled tell how else it ended; TimeoutError leaves it running."""
+        """Waits until the job is done. Raises JobFailed, JobCancelled or, while the job continues, TimeoutError."""
         end = None if timeout is None else time.monotonic() + timeout
         bar = make_progress(progress)
         shows = type(bar) is not Progress
@@ -197,14 +197,14 @@ class Job:
     # ---- results ----------------------------------------------------------------------------
 
     def layout(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
-        """Waits, and fetches the layout: float32 [nodes, dims], a row a node in the order of the input."""
+        """Waits, and fetches the layout: float32 [nodes, dims], rows in the order of the input."""
         self.wait(timeout)
         reply = self.client.http.request("GET", self.path + "/layout")
         found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
         return found
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """Waits. A layout comes in the form of the input, as embed() gives it; kmeans and gmm give labels(), signal gives
+        """Waits. Returns a layout in the form of the input, as embed() does; for kmeans and gmm labels(), for signal
         signal()."""
         if self.method in ("kmeans", "gmm"):
             return self.labels(timeout)
@@ -222,7 +222,7 @@ class Job:
         return np.load(io.BytesIO(reply.content), allow_pickle=False)
 
     def labels(self, timeout: Optional[float] = None) -> npt.NDArray[np.int32]:
-        """Of kmeans and gmm: waits, and fetches the cluster of each row; -1 for one that was dropped."""
+        """Of kmeans and gmm: waits, and fetches the cluster of each row; -1 for a dropped row."""
         found: npt.NDArray[np.int32] = self.array("labels", timeout)
         return found
 
@@ -252,7 +252,8 @@ class Job:
         return found
 
     def predict(self, x: Any, give: str = "labels") -> Any:
-        """Of gmm: waits, and asks the mixture about new points: their labels, responsibilities or log_likelihoods."""
+        """Of gmm: waits, and applies the mixture to new points; returns their labels, responsibilities or
+        log_likelihoods."""
         self.wait()
         from .inputs import Options, source_of
         body = source_of(x, Options(kind="points")).body
@@ -285,24 +286,24 @@ class Job:
         return times, found
 
     def values(self) -> npt.NDArray[np.float32]:
-        """Of signal: the newest values, also while it runs."""
+        """Of signal: the latest values, also while the job runs."""
         reply = self.client.http.request("GET", f"{self.path}/values")
         found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
         return found
 
     def trace(self) -> List[Dict[str, Any]]:
-        """What was measured on the way: iteration, kl, gradient_norm, seconds, ..."""
+        """Measurements during the run: iteration, kl, gradient_norm, seconds, ..."""
         return list(self.client.http.json("GET", self.path + "/trace")["points"])
 
     def quality(self, k: int = 10) -> Dict[str, Any]:
-        """KL divergence, recall of k neighbours, trustworthiness, silhouette; measured when first asked for. Waits."""
+        """KL divergence, recall of k neighbours, trustworthiness, silhouette; measured on the first request. Waits."""
         self.wait()
         return dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
 
     def picture(self, path: Any = None, **options: Any) -> bytes:
         """A picture of the layout, coloured by its labels; options: width, height, color, light, legend. Waits.
 
-        It is returned, and written to `path` if there is one: PNG, or SVG if that is how the path ends.
+        Returns the picture and, if `path` is given, writes it: PNG, or SVG if the path ends in .svg.
         """
         self.wait()
         query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
@@ -314,10 +315,10 @@ class Job:
         return bytes(data)
 
     def transform(self, x: Any, **options: Any) -> Any:
-        """Places of new points in this layout, which does not move; waits for it.
+        """Places new points in this layout, which does not change; waits for it.
 
-        x has the columns of the points that the layout was made of. Options: perplexity, neighbours, start, iterations,
-        learning_rate, momentum, exaggeration, as docs/api.md has them.
+        x has the columns of the layout's points. Options: perplexity, neighbours, start, iterations, learning_rate,
+        momentum, exaggeration, see docs/api.md.
         """
         self.wait()
         from .inputs import Options, source_of
@@ -334,7 +335,7 @@ class Job:
     # ---- watching ------------------------------------------------------------------------------
 
     def frames(self, type: str = "u16", max_points: Optional[int] = None) -> Frames:
-        """Pictures of the layout while it forms. max_points: every stride-th node, so that they are at most so many."""
+        """Yields snapshots of the layout during the job. max_points: limits a frame to every stride-th node."""
         return Frames(self, type, max_points)
 
     def widget(self, **options: Any) -> Any:
@@ -343,7 +344,7 @@ class Job:
         return show(self, **options)
 
     def save_html(self, path: Any, **options: Any) -> None:
-        """One file that shows the layout in any browser, without a network."""
+        """Writes one HTML file that shows the layout in any browser, without a network."""
         from .widget import save_html
         save_html(self, path, **options)
 
@@ -354,7 +355,7 @@ class Job:
         return self
 
     def steer(self, **parameters: Any) -> "Job":
-        """Changes parameters of a job that runs: iterations, late_exaggeration, learning_rate, momentum, ..."""
+        """Changes parameters of a running job: iterations, late_exaggeration, learning_rate, momentum, ..."""
         return self._change(**parameters)
 
     def pause(self) -> "Job":
@@ -364,29 +365,29 @@ class Job:
         return self._change(paused=False)
 
     def cancel(self) -> "Job":
-        """Ends it without a result. One that is done stays as it is (Conflict)."""
+        """Ends the job without a result. A finished job stays as it is (Conflict)."""
         return self._change(cancelled=True)
 
     def stop(self) -> "Job":
-        """Ends it now and keeps the layout, as it is."""
+        """Ends the job now and keeps its present layout."""
         try:
             return self._change(stop=True)
         except BadInput as error:
             if "stop" not in error.detail and error.pointer != "/stop":
                 raise
-        # a server that does not know it yet: no more iterations than are done
+        # an older server: limits the iterations to those already done
         return self._change(iterations=max(1, self.refresh().iteration))
 
     def share(self, *, readers: Optional[Sequence[str]] = None, projects: Optional[Sequence[str]] = None,
               everybody: Optional[bool] = None) -> Dict[str, Any]:
-        """Who may read it: users, members of projects, or everybody with a token; without arguments, who may now.
-        Its graph is shared by itself, with job.graph.share()."""
+        """Sets who may read it: users, members of projects, or everybody with a token. Returns the present access. Its
+        graph is shared separately, with job.graph.share()."""
         return shared(self.client, self.id, readers, projects, everybody)
 
     def delete(self) -> None:
-        """Cancels it if it has not ended, and deletes it with its results."""
+        """Cancels the job if it has not ended, and deletes it with its results."""
         reply = self.client.http.request("DELETE", self.path, missing_is_done=True)
-        if reply.status_code == 200:  # it was cancelled only
+        if reply.status_code == 200:  # the request only cancelled the job
             self.record = reply.json()
             self.client.http.request("DELETE", self.path, missing_is_done=True)
 
@@ -404,7 +405,7 @@ def _is_path(x: Any) -> bool:
 
 
 def server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any], str]]:
-    """(event, data, id or "") of a stream of server-sent events."""
+    """Yields (event, data, id or "") of a stream of server-sent events."""
     buffer, event, data, number = b"", "message", "", ""
     for chunk in reply.iter_content(None):
         buffer += chunk

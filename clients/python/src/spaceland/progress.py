@@ -1,4 +1,4 @@
-"""A progress bar by tqdm, when it is there and somebody sees it."""
+"""A progress bar by tqdm, if it is installed and the output is visible."""
 from __future__ import annotations
 
 import importlib
@@ -10,16 +10,16 @@ __all__ = ["Progress", "make_progress"]
 
 
 class Progress:
-    """Shows nothing; the base of the one that does."""
+    """Shows nothing; the base class of the bar."""
 
     def waiting(self, what: str) -> None:
-        """The job is not running yet."""
+        """Called while the job is not running yet."""
 
     def update(self, record: Dict[str, Any]) -> None:
-        """What the server said of a job, or its progress."""
+        """Shows a job's record or progress event."""
 
     def close(self) -> None:
-        """No more of it."""
+        """Ends the bar."""
 
 
 class _Bar(Progress):
@@ -37,14 +37,14 @@ class _Bar(Progress):
             self._bar.set_postfix(KL=f"{record['kl']:.3f}", refresh=False)
         self._bar.update(record["iteration"] - self._bar.n)
         if record["iteration"] >= record["iterations"]:
-            self._bar.refresh()  # however soon after the one before
+            self._bar.refresh()  # also right after the previous update
 
     def close(self) -> None:
         self._bar.close()
 
 
 def _watched() -> bool:
-    """Does somebody see what is written now? A terminal, or a notebook."""
+    """True if output is visible: in a terminal or a notebook."""
     if hasattr(sys.stderr, "isatty") and sys.stderr.isatty():
         return True
     shell = sys.modules.get("IPython")
@@ -52,7 +52,7 @@ def _watched() -> bool:
 
 
 def _tqdm() -> Any:
-    """tqdm's bar for notebooks where one can be shown, else its text."""
+    """Returns tqdm's bar for notebooks if it can be shown, else its text bar."""
     widgets = sys.modules.get("ipywidgets")
     if "IPython" in sys.modules and widgets is None:
         try:
@@ -60,7 +60,7 @@ def _tqdm() -> Any:
         except ImportError:
             pass
     if int(str(getattr(widgets, "__version__", "0")).split(".", 1)[0]) < 7:
-        from tqdm import tqdm  # ipywidgets 6, which Debian 12 has, lacks what tqdm's widget is made of
+        from tqdm import tqdm  # ipywidgets 6 of Debian 12 lacks parts of tqdm's widget
         return tqdm
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,7 +69,7 @@ def _tqdm() -> Any:
 
 
 def make_progress(wanted: Union[bool, None, Progress]) -> Progress:
-    """True: a bar (ImportError without tqdm); False: none; None: one if tqdm is there and somebody sees it."""
+    """True: a bar (ImportError without tqdm); False: none; None: a bar if tqdm is installed and output is visible."""
     if isinstance(wanted, Progress):
         return wanted
     if wanted is False or (wanted is None and not _watched()):

@@ -1,4 +1,4 @@
-"""Projects: groups of users with limits of their own, and what is shared with them."""
+"""Projects: groups of users with common limits; access to graphs and jobs."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
@@ -12,7 +12,7 @@ __all__ = ["Project", "shared"]
 
 
 class Project:
-    """A project that one is a member of; for administrators, any."""
+    """A project of which you are a member; for administrators, any project."""
 
     def __init__(self, client: "Client", record: Dict[str, Any]):
         self.client = client
@@ -24,7 +24,7 @@ class Project:
 
     @property
     def members(self) -> List[str]:
-        """Names of users."""
+        """Names of its users."""
         return list(self.record["members"])
 
     @property
@@ -36,23 +36,23 @@ class Project:
         return self
 
     def add(self, user: str) -> "Project":
-        """Makes a user a member; for administrators, as all changes of projects."""
+        """Makes a user a member. All changes of projects are for administrators."""
         self.client.http.request("PUT", f"{self.path}/members/{quote(user, safe='')}")
         return self.refresh()
 
     def remove(self, user: str) -> "Project":
-        """The user is no member any more, and loses what is shared with the project."""
+        """Removes a member, who loses access to what is shared with the project."""
         self.client.http.request("DELETE", f"{self.path}/members/{quote(user, safe='')}")
         return self.refresh()
 
     def change(self, *, share: Optional[float] = None, limits: Optional[Dict[str, Any]] = None) -> "Project":
-        """A new share of the devices, or new limits: {"running_jobs": 8}; None: no limit."""
+        """Sets the share of the devices, or limits: {"running_jobs": 8}; None: no limit."""
         given = {"share": share, "limits": limits}
         self.record = self.client.http.json("PATCH", self.path, json={k: v for k, v in given.items() if v is not None})
         return self
 
     def jobs(self, **query: Any) -> "Iterator[Job]":
-        """Jobs that are for it, of those that one may see; query as in Client.jobs()."""
+        """Jobs of the project that you may see; query as in Client.jobs()."""
         return self.client.jobs(project=self.name, **query)
 
     def delete(self) -> None:
@@ -64,7 +64,7 @@ class Project:
 
 def shared(client: "Client", id: str, readers: Optional[Sequence[str]], projects: Optional[Sequence[str]],
            everybody: Optional[bool]) -> Dict[str, Any]:
-    """Who may read a graph or a job; what is None stays. Without any: as it is."""
+    """Sets who may read a graph or a job; None: unchanged. Returns the present access."""
     given = {"readers": readers, "projects": projects, "everybody": everybody}
     body = {key: value if isinstance(value, bool) else list(value) for key, value in given.items() if value is not None}
     return dict(client.http.json("PUT" if body else "GET", f"/v1/access/{id}", **({"json": body} if body else {})))

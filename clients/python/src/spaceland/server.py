@@ -1,4 +1,4 @@
-"""Which server: the one that is told, one that runs already, or one started here and ended with this process."""
+"""Finds a running server, or starts one that ends with this process."""
 from __future__ import annotations
 
 import atexit
@@ -21,8 +21,8 @@ __all__ = ["LocalServer", "find_server", "find_program"]
 DEFAULT_URL = "http://127.0.0.1:7070"
 START_SECONDS = 30.0
 
-# The shell holds the daemon. It ends it, and removes its folder, when it reads the end of its input: when this process
-# stops it, and when this process is gone for whatever reason.
+# The daemon runs below this shell. At the end of its input, the shell ends the daemon and removes its folder: when this
+# process stops it, or has ended for any reason.
 _KEEPER = """
 exec 3<&0
 "$@" </dev/null 3<&- &
@@ -38,13 +38,13 @@ exit $status
 
 
 def normal_url(address: str) -> str:
-    """"host:port" or a URL, as a URL without a slash at the end."""
+    """Returns "host:port" or a URL as a URL without a slash at the end."""
     address = address.strip().rstrip("/")
     return address if "://" in address else f"http://{address}"
 
 
 def _address_files() -> List[pathlib.Path]:
-    """Where a daemon of this user, and one of the system, tells its address."""
+    """The files in which this user's daemon and the system's daemon write their addresses."""
     system = pathlib.Path("/var/lib/spaceland/spacelandd.addr")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         return [system]
@@ -54,7 +54,7 @@ def _address_files() -> List[pathlib.Path]:
 
 
 def answers(url: str, timeout: float = 2.0) -> bool:
-    """Is a spacelandd ready there?"""
+    """True if a spacelandd is ready at this URL."""
     with requests.Session() as session:
         session.trust_env = False
         session.verify = os.environ.get("SPACELAND_CA_FILE") or True
@@ -81,8 +81,7 @@ def find_server() -> Optional[str]:
 
 
 def find_program() -> Optional[str]:
-    """Path of spacelandd: $SPACELANDD, on PATH, beside the client `spaceland` or this Python, or where systems keep
-    daemons."""
+    """Path of spacelandd: $SPACELANDD, on PATH, beside the client `spaceland` or this Python, or in a system folder."""
     told = os.environ.get("SPACELANDD")
     if told:
         found = shutil.which(told)
@@ -97,7 +96,7 @@ def find_program() -> Optional[str]:
 
 
 class LocalServer:
-    """A spacelandd of this process, on a free loopback port, ended by close() and at the end of the process.
+    """A spacelandd of this process, on a free loopback port. It ends by close() or with the process.
 
     Without `state_dir` its state is in a temporary folder, removed at the end. `options` are those of its
     configuration file (threads, engine, ...).
@@ -112,18 +111,18 @@ class LocalServer:
                 "Client(url)")
         self._temporary = None if state_dir else tempfile.mkdtemp(prefix="spaceland-")
         self.state_dir = pathlib.Path(state_dir or str(self._temporary))
-        self.kept: Set[str] = set()  #: ids of graphs that the user has uploaded, which estimators do not delete
+        self.kept: Set[str] = set()  #: ids of graphs that the user uploaded; estimators do not delete them
         self._owner = os.getpid()
         self._log: IO[bytes] = tempfile.TemporaryFile()
         address = self.state_dir / "spacelandd.addr"
-        address.unlink(missing_ok=True)  # of a run before this one
-        # a layout to begin with comes in the body of a request; here it may be large
+        address.unlink(missing_ok=True)  # of an earlier run
+        # an initial layout is part of a request's body, which may be large
         settings = {"zmq": "tcp://127.0.0.1:*", "max_request_bytes": "1GiB", "frame_rate": 30, **options}
         command = [found, "--state-dir", str(self.state_dir), "--listen", "127.0.0.1:0"]
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]
         environment = {**os.environ, "SPACELAND_REMOVE": self._temporary or ""}
-        # A session of its own: ^C is for this process, not for the daemon.
+        # Its own session, so that ^C does not reach the daemon.
         end, self._pipe = os.pipe()
         self._process = subprocess.Popen(["/bin/sh", "-c", _KEEPER, "spacelandd", *command], stdin=end,
                                          stdout=self._log, stderr=self._log, env=environment, start_new_session=True)
@@ -151,7 +150,7 @@ class LocalServer:
         raise ServerNotFound(f"spacelandd was not ready within {START_SECONDS:.0f} s: {self.log()}")
 
     def log(self) -> str:
-        """The end of what the daemon has written."""
+        """The end of the daemon's output."""
         if self._log.closed:
             return ""
         size = os.fstat(self._log.fileno()).st_size  # pread: the daemon writes at the file's position
@@ -164,7 +163,7 @@ class LocalServer:
         """Ends the daemon; jobs that are still running are lost with their temporary folder."""
         atexit.unregister(self.close)
         if os.getpid() != self._owner:
-            return  # a fork: the daemon is its parent's
+            return  # after a fork the daemon belongs to the parent
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
@@ -186,7 +185,7 @@ _lock = threading.Lock()
 
 
 def shared_server() -> LocalServer:
-    """The one local server that all clients without an address share; started when the first one asks."""
+    """The local server that all clients without an address share; started on first use."""
     global _shared
     with _lock:
         if _shared is None or not _shared.alive():

@@ -1,4 +1,4 @@
-"""t-SNE with the interface of scikit-learn, and the parameters of openTSNE that it lacks."""
+"""t-SNE with the interface of scikit-learn and additional parameters of openTSNE."""
 from __future__ import annotations
 
 import math
@@ -22,81 +22,82 @@ __all__ = ["TSNE"]
 
 Callback = Callable[[int, Optional[float], npt.NDArray[np.float32]], Any]
 
-# The server's names of what an argument here is passed on as.
+# Arguments here, by the server's names of the parameters.
 ARGUMENTS = {"dims": "n_components", "iterations": "max_iter", "exaggeration": "early_exaggeration",
              "exaggeration_iterations": "early_exaggeration_iter", "late_exaggeration": "exaggeration", "seed": "random_state",
              "kl_patience": "n_iter_without_progress"}
 
-SKLEARN_STEP = 4  # its gradient has a factor of 4 that other programs leave out, so its learning rates are smaller
+SKLEARN_STEP = 4  # a factor of scikit-learn's gradient that others omit, so its learning rates are smaller
 
 
 def _forget(job: Job, graph: Optional[Graph]) -> None:
-    """An estimator is gone: so is what it left on the server of this process. On others, where somebody may have uploaded
-    the same points meanwhile, everything stays."""
+    """Called when an estimator is freed: deletes its job and graph on the server of this process. On other servers
+    everything stays, since another user may have uploaded the same points meanwhile."""
     server = job.client.server
     if server is None or not server.alive():
         return
-    # A connection of its own: this may run as garbage is collected, in the midst of a request.
+    # Uses its own connection: garbage collection may call it during a request.
     http = Http(server.url, attempts=1, timeout=10)
     for path in [job.path] + ([graph.path] if graph is not None and graph.id not in server.kept else []):
         try:
             http.request("DELETE", path)
         except SpacelandError:
-            pass  # others use it
+            pass  # others use the graph
     http.close()
 
 
 def _call_off(job: Job) -> None:
-    """Nobody waits for it any more."""
+    """Cancels a job for which nobody waits any more."""
     try:
         job.cancel()
     except SpacelandError:
-        pass  # it has ended, or the server is gone
+        pass  # the job has ended, or the server is gone
 
 
 class TSNE(EstimatorBase):
-    """t-SNE, in place of `sklearn.manifold.TSNE` and, but for the result of fit(), `openTSNE.TSNE`.
+    """t-SNE. Replaces `sklearn.manifold.TSNE` and, except for the result of fit(), `openTSNE.TSNE`.
 
     Parameters
     ----------
     n_components : 1, 2 or 3.
     perplexity : effective number of neighbours; a list for several at once. Must be less than the number of points;
-        more than a third of the other points is reduced to that, with a warning.
-    early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations. None:
-        the server's number, from 120 to 260.
-    learning_rate : "auto", or a number as scikit-learn counts (openTSNE's and others' are four times as large).
-    max_iter : iterations in all, early exaggeration included; "auto" or None: 400, or more for inputs that gain by it.
-        They end at a lower divergence than 1,000 of other programs, as the layout is scaled to the least divergence near
-        the end.
+        reduced to a third of the other points if larger, with a warning.
+    early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and number of these iterations.
+        None: the server's number, 120 to 260.
+    learning_rate : "auto", or a number as in scikit-learn (in openTSNE and other programs it is four times as large).
+    max_iter : total number of iterations, including early exaggeration; "auto" or None: 400, or more for inputs that
+        need them. They reach a lower divergence than 1,000 iterations of other programs, since the layout is scaled to
+        the least divergence near the end.
     n_iter_without_progress, min_grad_norm : stop when the KL divergence has not fallen for so many iterations after
-        early exaggeration, or when the gradient (as scikit-learn counts) is smaller. None: never, as layouts get better to the end here.
+        early exaggeration, or when the gradient (as scikit-learn defines it) is smaller. None: never, since layouts
+        improve until the end.
     metric, metric_params : a name of scikit-learn's or SciPy's, a function of two rows, or "precomputed": X holds
         distances, dense or sparse.
-    init : "pca", "random", "spectral", or an array [n_samples, n_components], taken as it is. "pca" becomes "random" when
-        there are no columns to find axes of: with metric="precomputed" or fewer columns than n_components.
+    init : "pca", "random", "spectral", or an array [n_samples, n_components], used unchanged. "pca" becomes "random"
+        with metric="precomputed" or fewer columns than n_components.
     verbose : more than 0: a progress bar (with tqdm).
     random_state : None, an integer, or a generator of NumPy's. The same integer gives the same layout.
-    method : how the repulsive forces are computed: "fft" on grids, or over all pairs where that is faster (the server's
-        choice, and the fastest); "barnes_hut" with Barnes and Hut's tree, as scikit-learn does by default; "exact" over all
-        pairs.
+    method : how the repulsive forces are computed: "fft" on grids, or over all pairs where that is faster (the default,
+        and the fastest); "barnes_hut" with Barnes and Hut's tree, scikit-learn's default; "exact" over all pairs.
     angle : of method "barnes_hut": a cell of the tree acts as one point if its width is less than `angle` times its
         distance. 0 to 1; lower is more accurate and slower. Other methods ignore it.
     n_jobs : accepted and ignored; the server decides how many threads it uses.
     exaggeration : factor on the attraction after early exaggeration. None: 1.
     dof : degrees of freedom of the kernel; 1 is t-SNE's.
-    callbacks, callbacks_every_iters : functions (iteration, KL divergence or None, layout), called with the newest layout
-        about every so many iterations; one that returns True ends the optimisation. An object may have a method
+    callbacks, callbacks_every_iters : functions (iteration, KL divergence or None, layout), called with the latest
+        layout about every so many iterations; if one returns True, the optimisation ends. An object may have a method
         optimization_about_to_start().
     parameters : dict of any other parameters of the server, by its names.
-    client : spaceland.Client; None: a server of this machine, started if need be.
-    n_iter : what scikit-learn called max_iter before 1.5; with a warning, as openTSNE counts otherwise.
+    client : spaceland.Client; None: a server on this machine, started if necessary.
+    n_iter : the name of max_iter in scikit-learn before 1.5; with a warning, since openTSNE's n_iter excludes early
+        exaggeration.
 
     Attributes
     ----------
     embedding_ : float32 [n_samples, n_components]
-    kl_divergence_ : of it, by the server's forces; quality() measures it with all pairs.
+    kl_divergence_ : its KL divergence as the server computed it with the forces; quality() measures it over all pairs.
     n_iter_ : iterations done
-    learning_rate_ : as it was at the end, as scikit-learn counts
+    learning_rate_ : the final learning rate, as in scikit-learn
     n_features_in_, feature_names_in_ : columns of X
     """
 
@@ -166,7 +167,7 @@ class TSNE(EstimatorBase):
             raise self._renamed(error) from None
 
     def _renamed(self, error: BadInput) -> BadInput:
-        """Of the argument of this class, where the server calls it otherwise."""
+        """Replaces the server's names of parameters by those of this class in an error."""
         name = (error.pointer or "").rsplit("/", 1)[-1]
         if name not in ARGUMENTS or name in (self.parameters or {}):
             return error
@@ -189,7 +190,7 @@ class TSNE(EstimatorBase):
             del self.feature_names_in_
 
     def _perplexity(self, n: int) -> Any:
-        """What n points allow; None: what the server takes for that few."""
+        """The perplexity for n points, reduced if necessary; None: the server chooses for so few points."""
         given = np.asarray(self.perplexity)
         if given.dtype.kind not in "iuf" or not given.size or not np.all(given > 0):
             raise ValueError(f"perplexity is {self.perplexity!r}; it must be a number above 0, or a list of such numbers")
@@ -213,9 +214,9 @@ class TSNE(EstimatorBase):
         return self.n_iter
 
     def _job_parameters(self, rows: Any) -> Dict[str, Any]:
-        """By the server's names."""
+        """The parameters by the server's names."""
         self._calls()
-        asked: Dict[str, Any] = {
+        parameters: Dict[str, Any] = {
             "dims": self.n_components, "perplexity": self._perplexity(rows.shape[0]), "iterations": self._iterations(),
             "exaggeration": self.early_exaggeration, "exaggeration_iterations": self.early_exaggeration_iter,
             "late_exaggeration": 1 if self.exaggeration is None else self.exaggeration, "dof": self.dof,
@@ -224,18 +225,18 @@ class TSNE(EstimatorBase):
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
             if not isinstance(self.learning_rate, (int, float, np.number)) or not self.learning_rate > 0:
                 raise ValueError(f"learning_rate is {self.learning_rate!r}; it must be \"auto\" or a number above 0")
-            asked["learning_rate"] = SKLEARN_STEP * float(self.learning_rate)
+            parameters["learning_rate"] = SKLEARN_STEP * float(self.learning_rate)
         if self.min_grad_norm is not None:
-            asked["min_gradient_norm"] = self.min_grad_norm / SKLEARN_STEP
+            parameters["min_gradient_norm"] = self.min_grad_norm / SKLEARN_STEP
         if self.n_iter_without_progress is not None:
-            asked.update(kl_patience=self.n_iter_without_progress, kl_tolerance=0)
-        asked.update(self._forces())
-        asked["init"] = self._init(rows)
-        asked.update(self.parameters or {})
-        return asked
+            parameters.update(kl_patience=self.n_iter_without_progress, kl_tolerance=0)
+        parameters.update(self._forces())
+        parameters["init"] = self._init(rows)
+        parameters.update(self.parameters or {})
+        return parameters
 
     def _forces(self) -> Dict[str, Any]:
-        """What method and angle ask for, by the server's names."""
+        """The parameters for method and angle, by the server's names."""
         if self.method not in ("barnes_hut", "fft", "auto", "exact"):
             raise ValueError(f'method is {self.method!r}; it must be "fft", "barnes_hut" or "exact"')
         if self.method != "barnes_hut":
@@ -264,7 +265,7 @@ class TSNE(EstimatorBase):
         return calls
 
     def _watch(self, job: Job) -> None:
-        """Calls the callbacks, until the job has ended or one of them ends it."""
+        """Calls the callbacks until the job has ended or a callback ends it."""
         if self.callbacks is None:
             return
         calls = self._calls()
@@ -294,11 +295,11 @@ class TSNE(EstimatorBase):
         self._attach(job)
 
     def _attach(self, job: Job) -> None:
-        """The job stays on the server as long as this estimator, which transform() and quality() use."""
+        """Keeps the job on the server as long as this estimator exists, for transform() and quality()."""
         graph = Graph(job.client, {"id": job.record["graph"]})
         self._job: Optional[Job] = job
         forget = weakref.finalize(self, _forget, job, graph if job.made_graph else None)
-        forget.atexit = False  # the server ends then, too
+        forget.atexit = False  # at exit the server ends, too
 
     # ---- afterwards --------------------------------------------------------------------------
 
@@ -308,7 +309,7 @@ class TSNE(EstimatorBase):
                                  "arguments before using this estimator.")
 
     def _fitted_job(self) -> Job:
-        """The job that fit() made; made again where it is gone: after pickling, or when the server has removed it."""
+        """The job that fit() made. After pickling, or if the server has removed it, makes a new one."""
         self._check_fitted()
         job: Optional[Job] = getattr(self, "_job", None)
         if job is not None:
@@ -323,7 +324,7 @@ class TSNE(EstimatorBase):
         return made
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
-        """Places of new points in the layout, which does not move. Rows that fit() has seen are where they were."""
+        """Places new points in the layout, which does not change. Rows that fit() has seen keep their positions."""
         self._check_fitted()
         rows = check_rows(X, type(self).__name__, 1)
         self._check_features(X, rows)
@@ -348,7 +349,7 @@ class TSNE(EstimatorBase):
                              "input.")
 
     def quality(self, k: int = 10) -> Dict[str, Any]:
-        """KL divergence with all pairs, recall of k neighbours, trustworthiness; measured by the server."""
+        """Returns KL divergence over all pairs, recall of k neighbours and trustworthiness, measured by the server."""
         return self._fitted_job().quality(k)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -392,12 +393,12 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _seen(old: Any, new: Any) -> npt.NDArray[np.int64]:
-    """For each row of new, the number of the row of old that has the same values; -1 if there is none."""
+    """For each row of new, the number of the row of old with the same values; -1 if there is none."""
     if is_sparse(old) or is_sparse(new):
         return np.full(new.shape[0], -1, dtype=np.int64)
 
     def keys(rows: Any) -> npt.NDArray[Any]:
-        a = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # no -0.0
+        a = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # turns -0.0 into 0.0
         return a.view(np.dtype((np.void, a.dtype.itemsize * a.shape[1]))).ravel()
     old_keys, first = np.unique(keys(old), return_index=True)
     new_keys = keys(new)

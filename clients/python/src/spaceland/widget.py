@@ -1,7 +1,7 @@
-"""Layouts in a notebook, live, and as pages of their own.
+"""Layouts in a notebook, live, and as standalone pages.
 
-With anywidget, frames go to the browser as they come and are drawn there (static/view.js). Without it, the notebook shows
-pictures made here while the layout forms, and at the end a page that can be moved and zoomed.
+With anywidget, the browser receives and draws the frames (static/view.js). Without it, the notebook shows pictures made
+here while the job runs, and at the end a page that can be moved and zoomed.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["show", "save_html", "mimebundle", "page"]
 
-MAX_POINTS = 200_000   # in a browser; larger graphs are sampled
+MAX_POINTS = 200_000   # most points in a browser; larger graphs are sampled
 HEIGHT = 480
 
 
@@ -33,7 +33,7 @@ def module_source() -> str:
 
 @dataclass
 class _Look:
-    """Colours of the nodes, and what they stand for."""
+    """Colours of the nodes, and their legend."""
 
     colours: Optional[Bytes] = None
     legend: List[Tuple[str, str]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Look:
 
 
 def _uploaded(job: "Job") -> Any:
-    """The labels that the server has of a job that was made elsewhere."""
+    """Fetches the labels of a job that another client submitted."""
     try:
         columns = job.graph.label_columns()
         return job.graph.labels(columns[0]["name"]) if columns else None
@@ -66,9 +66,9 @@ def _look(job: "Job", labels: Any) -> _Look:
 
 
 def page(frame: Frame, look: Optional[_Look] = None, title: str = "layout") -> str:
-    """An HTML page that shows one frame; it needs nothing else."""
+    """Returns a standalone HTML page that shows one frame."""
     look = look or _Look()
-    legend = json.dumps(look.legend).replace("<", "\\u003c")  # no tag can end the script
+    legend = json.dumps(look.legend).replace("<", "\\u003c")  # so that no text can close the script element
     script = module_source().replace("</script", "<\\/script")
 
     def data(content: bytes) -> str:
@@ -90,7 +90,7 @@ view.setFrame(bytes("{data(frame.data)}"));
 
 
 def save_html(job: "Job", path: Any, labels: Any = None, max_points: int = MAX_POINTS) -> None:
-    """The layout as it is now in one file; see Job.save_html."""
+    """Writes the present layout to one HTML file; see Job.save_html."""
     frame = job.frames("u16", max_points).next()
     if frame is None or not frame.n:
         raise SpacelandError(f"job {job.id} has no layout to show; it is {job.state}")
@@ -99,13 +99,13 @@ def save_html(job: "Job", path: Any, labels: Any = None, max_points: int = MAX_P
 
 
 def _frame_html(frame: Frame, look: _Look, height: int) -> str:
-    """The page in a frame of its own, for a notebook's output."""
+    """Returns the page in an iframe, for a notebook's output."""
     return (f'<div><iframe srcdoc="{html.escape(page(frame, look))}" sandbox="allow-scripts" title="layout" '
             f'style="width:100%;height:{height}px;border:0"></iframe></div>')
 
 
 def mimebundle(job: "Job", include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-    """What a notebook shows of a job at the end of a cell: its state, and a picture when it is done."""
+    """The display of a job at the end of a notebook's cell: its state, and a picture if it is done."""
     bundle: Dict[str, Any] = {}
     try:
         if not job.ended:
@@ -119,11 +119,10 @@ def mimebundle(job: "Job", include: Any = None, exclude: Any = None) -> Dict[str
 
 
 def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: int = HEIGHT) -> Any:
-    """Shows the layout while it forms, and goes on doing so while other cells run.
+    """Shows the layout while the job runs, also while other cells run.
 
-    labels: a value for each node, to colour it by, or the name of a column of labels that the server has; by default those
-    that were uploaded with it. Returns the widget, whose
-    close() ends it; without anywidget, the handle of the output.
+    labels: a value for each node, which colours it, or the name of a column of labels on the server; default: the
+    uploaded labels. Returns the widget, whose close() ends it; without anywidget, the handle of the output.
     """
     look = _look(job, labels)
     try:
@@ -137,7 +136,7 @@ def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: i
         for frame in job.frames("u16", max_points):
             if getattr(widget, "comm", True) is None:
                 return  # closed
-            if frame.n:  # a job that was cancelled leaves the last picture
+            if frame.n:  # after a cancelled job the last picture stays
                 widget.frame = frame.data
     _in_background(follow)
     return widget
@@ -150,7 +149,7 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
     global _class
     if _class is None:
         class LayoutWidget(anywidget.AnyWidget):  # type: ignore[misc]
-            """One canvas; its traits are what view.js reads."""
+            """One canvas. view.js reads its traits."""
             _esm = module_source()
             frame = traitlets.Bytes(b"").tag(sync=True)
             colours = traitlets.Bytes(b"").tag(sync=True)
@@ -183,7 +182,7 @@ def _show_pictures(job: "Job", look: _Look, max_points: int, height: int) -> Any
             if next is None:
                 break
             if not next.n:
-                break  # it was cancelled: the last picture stays
+                break  # the job was cancelled; the last picture stays
             newest = next
             if not newest.final:
                 handle.update(picture(newest))
@@ -197,5 +196,5 @@ def _in_background(follow: Any) -> None:
         try:
             follow()
         except SpacelandError:
-            pass  # the server is gone, and the last picture stays
+            pass  # the server is gone; the last picture stays
     threading.Thread(target=run, name="spaceland widget", daemon=True).start()

@@ -1,13 +1,13 @@
-/* view.js -- a layout on a canvas, while it forms. One ES module without dependencies, for the widget and for saved pages.
+/* view.js -- draws a layout on a canvas, live. One ES module without dependencies, for the widget and for saved pages.
  *
  *   const view = createView(element)          fills the element with a canvas
- *   view.setFrame(buffer)                     a frame as it came from the server, see proto/frame.md
+ *   view.setFrame(buffer)                     a frame from the server, see proto/frame.md
  *   view.setColours(bytes)                    r, g, b of each node of the graph; null: one colour
- *   view.setLegend([[text, colour], ...])     colour as CSS has it
+ *   view.setLegend([[text, colour], ...])     colour: a CSS colour
  *   view.destroy()
  *
- * Drag moves (3-D: turns), the wheel zooms, a double click shows all. WebGL2 where there is one, else a 2-D canvas. Frames
- * go to the graphics memory as they are; between two frames points move smoothly. */
+ * Dragging moves (3-D: rotates), the wheel zooms, a double click shows everything. Draws with WebGL2 if available, else on
+ * a 2-D canvas. Frames go to graphics memory unchanged; between frames, points move smoothly. */
 
 const VERSION = 2, HEADER_LEAST = 80;
 const MOVE_MS = 250;  // from one frame to the next
@@ -34,8 +34,8 @@ export function decodeFrame(buffer) {
 
 /* ---- drawing by WebGL2 ------------------------------------------------------------------------ */
 
-/* from, to: positions in two frames, in units of their boxes; both boxes in layout units, so that a box that grows does
- * not make the points jump. */
+/* from, to: positions in two frames, in units of their boxes; both boxes are in layout units, so that points do not jump
+ * when the box grows. */
 const VERTEX = `#version 300 es
 in vec3 from, to, colour;
 uniform vec4 from_box, to_box;  // low, extent
@@ -199,7 +199,7 @@ function rotation(x, y) {
 
 const STRAIGHT = [1, 0, 0, 0, 1, 0, 0, 0, 1];
 
-/* The box of all nodes, which is not always where the points are: the frame tells only its low corner and longest side. */
+/* The bounds of the points. The frame has only the low corner and the longest side of the box of all nodes. */
 function bounds(frame) {
 	const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
 	const { points, dims, n } = frame;
@@ -233,7 +233,7 @@ export function createView(element, options = {}) {
 		if (!colours || !frame)
 			return colours;
 		if (colours.length < 3 * ((frame.n - 1) * frame.stride + 1))
-			return null;  // of another graph
+			return null;  // of a different graph
 		if (frame.stride === 1)
 			return colours;
 		const picked = new Uint8Array(3 * frame.n);
