@@ -1,5 +1,5 @@
-/* api.ts -- requests to the daemon that served this page. Errors are thrown as ApiError with the problem document.
- * A 401 sets `locked`, which shows the login; that leaves a cookie, which goes with every request. */
+/* api.ts -- requests to the daemon that served this page. Errors are thrown as ApiError with the problem document. A
+ * 401 sets `locked`, which shows the login. Logging in sets a cookie, which every request sends. */
 import { sentence } from "./format.ts";
 import { handed } from "./route.ts";
 import { Signal } from "./signal.ts";
@@ -12,7 +12,7 @@ export class ApiError extends Error {
 	get status(): number {
 		return this.problem.status;
 	}
-	/** Text for people: the detail, and the place in a file if there is one. */
+	/** Text for people: the detail, with the place in a file if there is one. */
 	get text(): string {
 		const { detail, title, file, line } = this.problem;
 		const place = file ? ` (${file}${line ? `, line ${line}` : ""})` : "";
@@ -20,7 +20,8 @@ export class ApiError extends Error {
 	}
 }
 
-/** A public link to one job, /?link=...#/job/ID: it stands for a token, and shows that job alone. */
+/** The secret of a public link to one job, /?link=...#/job/ID. It replaces a token and gives access to that job
+ * only. */
 export const link = new URLSearchParams(location.search).get("link");
 
 const LOGIN = "/v1/login";
@@ -37,14 +38,14 @@ async function problemOf(response: Response): Promise<Problem> {
 	}
 }
 
-/** Logs in by the token that was handed over, if there was one: only when nobody is logged in, and once. */
+/** Logs in with the token of the address, if there was one. Called once, and only if nobody is logged in. */
 let entering: Promise<boolean> | null = null;
 function enter(): Promise<boolean> {
 	entering ??= handed ? login(handed).then(() => true, () => false) : Promise.resolve(false);
 	return entering;
 }
 
-/** fetch() with the cookie of the login; throws ApiError for statuses from 400 on, and for a server that cannot be reached. */
+/** fetch() with the login's cookie; throws ApiError for statuses from 400 on, and if the server cannot be reached. */
 export async function request(path: string, init: RequestInit = {}, tried = false): Promise<Response> {
 	let response: Response;
 	try {
@@ -91,7 +92,7 @@ export async function list<T>(path: string, most = 1000): Promise<T[]> {
 	return items;
 }
 
-/** Throws ApiError when the token is not right. */
+/** Throws ApiError if the token is wrong. */
 export async function login(token: string): Promise<void> {
 	await sendJson("POST", LOGIN, { token });
 	sessionStorage.setItem("spaceland-in", "1");
@@ -133,7 +134,7 @@ export const submit = (body: Record<string, unknown>): Promise<Job> => sendJson(
 export const change = (job: string, body: Record<string, unknown>): Promise<Job> =>
 	sendJson("PATCH", `/v1/jobs/${job}`, body);
 
-/** Uploads a layout as the start of a job; [n][dims]. */
+/** Uploads an initial layout [n][dims]; returns its id. */
 export async function sendLayout(npy: ArrayBuffer): Promise<string> {
 	const response = await request("/v1/layouts", { method: "POST", body: npy,
 		headers: { "Content-Type": "application/octet-stream" } });

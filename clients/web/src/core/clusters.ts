@@ -1,5 +1,5 @@
-/* clusters.ts -- jobs of other methods than t-SNE: the clusters or signals that they have found are colours of layouts on the same
- * data, and clusters labels to keep. */
+/* clusters.ts -- jobs of methods other than t-SNE. Their clusters or signals colour layouts of the same data; clusters
+ * can be saved as labels. */
 import { getJson, request, submit } from "./api.ts";
 import { number } from "./format.ts";
 import { jobs, put } from "./live.ts";
@@ -7,22 +7,22 @@ import { fromCodes, numbers, type Values } from "./nodes.ts";
 import { npyHeader } from "./npy.ts";
 import { ended, type Job } from "./types.ts";
 
-const PREFIX = "job:";   // before the job's id, where a column's name may stand; pictures of the server take it, too
+const PREFIX = "job:";   // prefix of a job's id in place of a column's name; the server's pictures accept it, too
 
 export const colourOfJob = (id: string): string => PREFIX + id;
-/** The id of the job that a colour names; "": it names a column. */
+/** The id of the job that a colour refers to; "": it refers to a column. */
 export const jobOfColour = (by: string): string => (by.startsWith(PREFIX) ? by.slice(PREFIX.length) : "");
 
 const COLUMN = "column:";
-/** What colours by a column: its name, unless that means something else. */
+/** The colour for a column: its name, with a prefix if the name has another meaning. */
 export const colourOfColumn = (name: string): string =>
 	["", "none", "auto", "density"].includes(name) || name.startsWith(PREFIX) || name.startsWith(COLUMN) ? COLUMN + name : name;
 
-const FOUND = ["kmeans", "gmm", "signal"];   // methods that give no layout
+const FOUND = ["kmeans", "gmm", "signal"];   // methods without a layout
 export const isLayout = (job: Job): boolean => !FOUND.includes(job.method ?? "tsne");
 const finds = (job: Job): boolean => job.method === "kmeans" || job.method === "gmm";
 
-/** What a job's progress is measured by: the member of its record and of its trace. */
+/** The measure of each method's progress: its member in records and traces. */
 export const MEASURES: Record<string, { key: string; label: string; short: string }> = {
 	kmeans: { key: "inertia", label: "Inertia, of each restart in turn", short: "inertia" },
 	gmm: { key: "log_likelihood", label: "Log-likelihood", short: "log-likelihood" },
@@ -31,7 +31,7 @@ export const MEASURES: Record<string, { key: string; label: string; short: strin
 };
 
 const LEVELS: Record<string, string> = { sir: "Share of infected", sir_chance: "Share of infected", pagerank: "Change of the newest iteration" };
-/** What the chart of a job's progress is called. */
+/** Title of the chart of a job's progress. */
 export const measureLabel = (job: Job): string => (job.method === "signal" && LEVELS[String(job.parameters["model"])]) || MEASURES[job.method ?? ""]?.label || "";
 
 export function measureText(job: Job): string {
@@ -39,31 +39,31 @@ export function measureText(job: Job): string {
 	return m ? `${m.short} ${number(typeof value === "number" ? value : null)}` : `KL ${number(job.kl)}`;
 }
 
-/** Jobs that have found, or are finding, clusters of this layout or of its data; those of this layout first, newest first. */
+/** Jobs that cluster this layout or its data, finished or not; those of this layout first, newest first. */
 export function clusterings(layout: Job, all: Iterable<Job>): Job[] {
 	return colourings(layout, all).filter(finds);
 }
 
-/** The same, and those of signals on the same graph. */
+/** The same, plus signals on the same graph. */
 export function colourings(layout: Job, all: Iterable<Job>): Job[] {
 	const own = (job: Job): number => Number(job.input?.job === layout.id);
 	return [...all].filter(job => !isLayout(job) && job.graph === layout.graph && job.nodes === layout.nodes && job.state !== "failed" && job.state !== "cancelled")
 		.sort((a, b) => own(b) - own(a) || (a.id < b.id ? 1 : -1));
 }
 
-/** The layout whose clusters they are, else the newest one of the same data; null: there is none yet. */
+/** The layout that was clustered, else the newest layout of the same data; null: none yet. */
 export function layoutOf(clusters: Job, all: ReadonlyMap<string, Job>): Job | null {
 	const own = clusters.method === "signal" ? undefined : all.get(clusters.input?.job ?? "");
 	return own ?? layoutsOf(clusters, all)[0] ?? null;
 }
 
-/** Layouts of its data: those that are finished first, the newest first. */
+/** Layouts of its data: finished ones first, each newest first. */
 export function layoutsOf(found: Job, all: ReadonlyMap<string, Job>): Job[] {
 	return [...all.values()].filter(job => isLayout(job) && job.graph === found.graph && job.nodes === found.nodes && (job.layout || !ended(job)))
 		.sort((a, b) => Number(b.layout) - Number(a.layout) || (a.id < b.id ? 1 : -1));
 }
 
-/** "10 clusters of this layout" */
+/** Describes clusters: "10 clusters of this layout". */
 export function describe(clusters: Job, layout?: Job): string {
 	const own = !layout ? "a layout" : clusters.input?.job === layout.id ? "this layout" : "another layout";
 	const of = clusters.input?.job ? own : clusters.input ? "an uploaded layout" : "the data";
@@ -80,7 +80,7 @@ async function arrayOf(id: string, name: string, dtype: string): Promise<{ bytes
 	return { bytes: bytes.slice(head.offset), shape: head.shape };
 }
 
-/** A category for each cluster; nodes that were dropped have none. */
+/** Clusters as categories; dropped nodes have none. */
 async function clustersOf(id: string): Promise<Values> {
 	const labels = new Int32Array((await arrayOf(id, "labels", "<i4")).bytes), count = labels.reduce((most, c) => Math.max(most, c + 1), 0);
 	return fromCodes({ name: "cluster", kind: "category", categories: count }, new Uint32Array(labels.buffer), Array.from({ length: count }, (_, k) => String(k)));
@@ -94,7 +94,7 @@ async function signalOf(id: string): Promise<Values> {
 
 const known = new Map<string, Promise<Values>>();
 
-/** What a job of another method has found, as colours of nodes. It never changes, so it is asked for once. */
+/** The result of a job of another method, as colours of nodes. It never changes, so it is fetched once. */
 export function foundBy(id: string): Promise<Values> {
 	let found = known.get(id);
 	if (!found) {
@@ -108,7 +108,7 @@ export function foundBy(id: string): Promise<Values> {
 	return found;
 }
 
-/** Starts a search of clusters: of the layout, when it is done, or of the data that was laid out. */
+/** Starts k-means on the layout, once it is done, or on its data. */
 export async function findClusters(layout: Job, clusters: number, of: "layout" | "data"): Promise<Job> {
 	const input = of === "data" ? {} : { input: { job: layout.id }, ...(layout.state === "done" ? {} : { after: layout.id }) };
 	const job = await submit({ graph: layout.graph, method: "kmeans", params: { clusters, restarts: 4 }, name: layout.name ?? undefined, ...input });
@@ -116,7 +116,7 @@ export async function findClusters(layout: Job, clusters: number, of: "layout" |
 	return job;
 }
 
-/** Makes them a column of the graph's labels, for everybody and all of its layouts. */
+/** Saves clusters as a column of the graph's labels, for all users and all of its layouts. */
 export async function keepClusters(clusters: Job, column: string): Promise<void> {
 	const body = await (await request(`/v1/jobs/${clusters.id}/results/labels`)).arrayBuffer();
 	await request(`/v1/graphs/${clusters.graph}/labels/${encodeURIComponent(column)}?kind=category`, { method: "PUT", body,

@@ -1,4 +1,4 @@
-/* follow.ts -- streams from the server that go on after a broken connection: frames of a job, server-sent events. */
+/* follow.ts -- streams from the server that continue after a broken connection: frames of a job, server-sent events. */
 import { ApiError, request } from "./api.ts";
 import { decodeFrame, type Frame, FrameParser } from "./frame.ts";
 
@@ -19,7 +19,7 @@ async function chunks(response: Response, each: (chunk: Uint8Array) => void): Pr
 	}
 }
 
-/** Runs `once` again and again until it says it is over, the signal ends it, or the server refuses (4xx). */
+/** Repeats `once` until it returns true, the signal aborts, or the server refuses (4xx). */
 async function again(once: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
 	for (let failures = 0; !signal.aborted;) {
 		try {
@@ -37,7 +37,7 @@ async function again(once: () => Promise<boolean>, signal: AbortSignal): Promise
 	}
 }
 
-/** Each frame of a job as it comes, to the final one. The reader's pace holds the server back, not the other way. */
+/** Calls `each` for the frames of a job, up to the final one. A slow reader slows the server's stream. */
 export function followFrames(job: string, maxPoints: number, each: (frame: Frame) => void, signal: AbortSignal): Promise<void> {
 	const query = new URLSearchParams({ type: "u16" });
 	if (maxPoints)
@@ -53,11 +53,12 @@ export function followFrames(job: string, maxPoints: number, each: (frame: Frame
 				each(frame);
 			}
 		});
-		return final || !came;  // a job that failed has no frames
+		return final || !came;  // a failed job has no frames
 	}, signal);
 }
 
-/** One frame, or null: there is none within `wait` seconds. A frame is made when somebody asks, so 0 may find none. */
+/** Fetches one frame; null: there is none within `wait` seconds. Frames are made on request, so wait = 0 may find
+ * none. */
 export async function oneFrame(job: string, options: { after?: number; maxPoints?: number; type?: "u16" | "f32"; wait?: number; signal?: AbortSignal } = {}): Promise<Frame | null> {
 	const query = new URLSearchParams({ wait: String(options.wait ?? 10), after: String(options.after ?? 0), type: options.type ?? "u16" });
 	if (options.maxPoints)
@@ -75,7 +76,7 @@ export interface ServerEvent {
 	data: string;
 }
 
-/** Takes server-sent events apart (WHATWG HTML, 9.2.6). */
+/** Parses server-sent events (WHATWG HTML, 9.2.6). */
 export class EventParser {
 	private rest = "";
 	private id = "";
@@ -103,7 +104,7 @@ export class EventParser {
 	}
 }
 
-/** Server-sent events of an address. With fetch() and not EventSource, which tells no status and cannot be ended by a signal. */
+/** Server-sent events of an address. Uses fetch(), since EventSource has no status and no abort signal. */
 export function followEvents(path: string, each: (event: ServerEvent) => void, connected: () => void,
 	signal: AbortSignal): Promise<void> {
 	let last = "";

@@ -41,10 +41,10 @@ export function ago(time: string, now = Date.now()): string {
 	return s < 5 ? "just now" : `${duration(s < 100 ? Math.round(s) : s).replace(".0 s", " s")} ago`;
 }
 
-/** With a capital letter and a full stop. */
+/** Adds a capital letter and a full stop. */
 export const sentence = (text: string): string => (text ? text[0]!.toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".") : "");
 
-/** The middle of a long text goes. */
+/** Replaces the middle of a long text. */
 export function shorten(text: string, most: number): string {
 	if (text.length <= most)
 		return text;

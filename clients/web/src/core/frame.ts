@@ -1,5 +1,5 @@
-/* frame.ts -- frames as proto/frame.md describes them. A Frame keeps the bytes as they came: the renderer gives them
- * to WebGL without decoding. Shared by the dashboard, the offline viewer and the tests of proto/vectors. */
+/* frame.ts -- frames (proto/frame.md). A Frame keeps the received bytes: the renderer passes them to WebGL without
+ * decoding. Shared by the dashboard, the offline viewer and the tests of proto/vectors. */
 
 const LEAST_HEADER = 80;
 const VERSION = 2;
@@ -11,20 +11,20 @@ export interface Frame {
 	dims: 1 | 2 | 3;
 	final: boolean;
 	stride: number;     // point k is node k * stride
-	n: number;          // 0: no payload, the picture stays
-	nodes: number;      // of the graph
-	end: (typeof ENDS)[number];  // how the job ended; of a final frame
-	time: number;       // when the layout left the device, ms since 1970
+	n: number;          // 0: no payload; the previous picture stays
+	nodes: number;      // nodes of the graph
+	end: (typeof ENDS)[number];  // final frames: how the job ended
+	time: number;       // when the layout was copied from the device, ms since 1970
 	sequence: number;
 	iteration: number;
-	kl: number;         // NaN: not known yet
+	kl: number;         // NaN: unknown
 	low: [number, number, number];
 	extent: number;
-	modelTime: number | null;  // of a signal, whose data are values at the nodes; null: of a layout
-	data: Uint16Array | Float32Array;  // n * dims; a view of the message
+	modelTime: number | null;  // signals, whose data are values at the nodes: time of the model; null: a layout
+	data: Uint16Array | Float32Array;  // [n * dims], a view of the message
 }
 
-/** Reads one frame; throws with what is wrong. */
+/** Reads one frame; throws an error that describes the fault. */
 export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byteLength - offset): Frame {
 	if (bytes < LEAST_HEADER)
 		throw new Error(`a frame has at least ${LEAST_HEADER} bytes; here are ${bytes}`);
@@ -46,7 +46,7 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 	if (start + n * dims * size !== bytes)
 		throw new Error(`a frame of ${n} points has ${start + n * dims * size} bytes; here are ${bytes}`);
 	let at = offset + start;
-	if (at % size) {  // typed arrays want their own alignment
+	if (at % size) {  // typed arrays must be aligned
 		buffer = buffer.slice(at, at + n * dims * size);
 		at = 0;
 	}
@@ -87,7 +87,7 @@ export function coordinates(f: Frame): Float32Array {
 	return y;
 }
 
-/** Bytes of a stream of frames, each after its length; take() gives those that are complete. */
+/** Parses a stream of frames, each preceded by its length; take() returns the complete ones. */
 export class FrameParser {
 	private bytes = new Uint8Array(1 << 16);
 	private used = 0;

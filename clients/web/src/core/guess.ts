@@ -1,5 +1,5 @@
-/* guess.ts -- what a dropped file is, from its first bytes: shown before the upload, while there is something to choose.
- * The server says it, by the rules by which it reads; what a header counts is added here. */
+/* guess.ts -- detects the kind of a dropped file from its first bytes, shown before the upload if there is a choice.
+ * The server decides, with the rules of its readers; numbers from the file's header are added here. */
 import { request } from "./api.ts";
 import { count } from "./format.ts";
 import { npyHeader } from "./npy.ts";
@@ -14,7 +14,7 @@ export interface ColumnGuess {
 	examples: string[];
 }
 
-/** The schema Preview of the contract. */
+/** The schema Preview of proto/openapi.yaml. */
 interface Preview {
 	kind: "auto" | "graph" | "points" | "neighbours";
 	format: string;
@@ -28,7 +28,7 @@ interface Preview {
 
 export interface Guess extends Preview {
 	summary: string;
-	choices: boolean;         // is there something to choose?
+	choices: boolean;         // true if the user has a choice
 	warnings: string[];
 }
 

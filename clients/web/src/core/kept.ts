@@ -1,10 +1,10 @@
-/* kept.ts -- the layout that a cancelled run has left, as a frame: its stream has none any more. */
+/* kept.ts -- the layout that a cancelled run kept, as a frame, since its stream has no more frames. */
 import { request } from "./api.ts";
 import type { Frame } from "./frame.ts";
 import { npyHeader } from "./npy.ts";
 import type { Job } from "./types.ts";
 
-/** null: none was left. */
+/** null: the run kept none. */
 export async function keptLayout(job: Job, signal?: AbortSignal): Promise<Frame | null> {
 	if (!job.layout)
 		return null;

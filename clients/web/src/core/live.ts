@@ -1,5 +1,6 @@
-/* live.ts -- what the server has, kept up to date: by /v1/events if the server has that, else by asking again.
- * Nothing is asked while the tab is hidden: a browser has six connections a server, and other tabs want some. */
+/* live.ts -- the server's graphs, jobs and devices, kept up to date by /v1/events if the server has it, else by
+ * polling. While the tab is hidden it sends no requests: a browser has six connections per server, and other tabs need
+ * some. */
 import { ApiError, getJson, link, list, locked, offline } from "./api.ts";
 import { followEvents, type ServerEvent } from "./follow.ts";
 import { route } from "./route.ts";
@@ -7,7 +8,7 @@ import { Signal } from "./signal.ts";
 import { type Device, ended, type Graph, type Job } from "./types.ts";
 
 const POLL_MS = 1000, RESET_MS = 3000;
-const LISTED = 400;   // newest records that are asked for
+const LISTED = 400;   // number of the newest records that are fetched
 
 export const jobs = new Signal(new Map<string, Job>());
 export const graphs = new Signal(new Map<string, Graph>());
@@ -18,7 +19,8 @@ export const ready = new Signal(false);
 export const newest = <T extends { id: string }>(map: Map<string, T>): T[] =>
 	[...map.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
 
-/** The reply to a request may come after the event of the job's end; a job that has ended does not run again. */
+/** Stores a record. A reply may arrive after the event of the job's end, so an ended job never becomes running
+ * again. */
 export function put(job: Job): void {
 	const known = jobs.value.get(job.id);
 	if (known && ended(known) && !ended(job))
@@ -50,8 +52,8 @@ export async function askDevices(): Promise<void> {
 	devices.value = (await getJson<{ items: Device[] }>("/v1/devices")).items;
 }
 
-/** After a reset all records come again; pages keep what they show meanwhile. Of those that have not come within some time the
- * lists say whether they are gone: on a busy machine they may just be late. */
+/** After a reset the server sends all records again; meanwhile pages keep the old ones. For records that do not arrive
+ * in time, the lists tell whether they are gone, since a busy machine may only be slow. */
 let unseen: Set<string> | null = null;
 function reset(): void {
 	const mine = unseen = new Set([...jobs.value.keys(), ...graphs.value.keys()]);
@@ -63,7 +65,7 @@ async function sweep(mine: Set<string>): Promise<void> {
 		return;
 	const lists = await Promise.all([list<Job>("/v1/jobs?limit=200", LISTED), list<Graph>("/v1/graphs?limit=200", LISTED)]);
 	if (unseen !== mine)
-		return;   // another reset
+		return;   // superseded by another reset
 	unseen = null;
 	lists.forEach((items, which) => {
 		const ids = new Set(items.map(item => item.id)), oldest = items.length < LISTED ? "" : items.at(-1)!.id;
@@ -119,9 +121,9 @@ async function poll(signal: AbortSignal): Promise<void> {
 }
 
 let running: AbortController | null = null;
-let streams = true;  // the server has /v1/events, as far as we know
+let streams = true;  // false: the server has no /v1/events
 
-/** By a link there is one job; its page says it when the link is void. */
+/** A public link shows one job; its page reports an invalid link. */
 async function runLinked(signal: AbortSignal): Promise<void> {
 	ready.value = true;
 	const job = `/v1/jobs/${route.value.id}`;

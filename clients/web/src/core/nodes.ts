@@ -1,5 +1,5 @@
-/* nodes.ts -- names and labels of a graph's nodes, asked for as they are needed. What is not there (404)
- * or not yet (409: neighbours are being searched) is nothing to show, and no error. */
+/* nodes.ts -- names and labels of a graph's nodes, fetched when needed. Missing data (404, or 409 while neighbours are
+ * searched) is treated as empty, not as an error. */
 import { ApiError, getJson, request } from "./api.ts";
 import { number } from "./format.ts";
 import { npyHeader } from "./npy.ts";
@@ -7,17 +7,17 @@ import type { Column, Job } from "./types.ts";
 
 const PAGE = 1000;
 export const MISSING = 65535;
-/** Computed by the server for every graph; in no list of columns. */
+/** Computed by the server for every graph; not in lists of columns. */
 export const DEGREE: Column = { name: "degree", kind: "number" };
 
 export interface Values {
 	column: Column;
-	codes: Uint16Array;          // a node: category, or 0 to 65534 between low and high; MISSING
-	categories: string[];        // of numbers: none
+	codes: Uint16Array;          // per node: category, or 0 to 65534 between low and high; or MISSING
+	categories: string[];        // empty for numbers
 	counts: number[];
 	low: number;
 	high: number;
-	value: (code: number) => number;   // of numbers: about what a code stands for
+	value: (code: number) => number;   // numbers: the approximate value of a code
 }
 
 async function optional<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
@@ -37,7 +37,7 @@ export class Nodes {
 	constructor(readonly graph: string, readonly count: number) {}
 
 	private listed: Promise<Column[]> | null = null;
-	/** Columns of labels; asked for once, and again after put(). */
+	/** Columns of labels; fetched once, and again after put(). */
 	columns(): Promise<Column[]> {
 		this.listed ??= this.list();
 		this.listed.catch(() => { this.listed = null; });
@@ -48,7 +48,7 @@ export class Nodes {
 		return optional(async () => (await getJson<{ columns: Column[] }>(`/v1/graphs/${this.graph}/labels`)).columns, []);
 	}
 
-	/** Of a column as it was listed: one that was set anew since is read again. */
+	/** The values of a listed column; fetched again if the column has changed since. */
 	values(column: Column): Promise<Values> {
 		const key = JSON.stringify(column);
 		let found = this.known.get(key);
@@ -60,7 +60,7 @@ export class Nodes {
 		return found;
 	}
 
-	/** Columns were set or deleted: they are listed again. */
+	/** Called if columns were set or deleted: fetches the list again. */
 	changed(): void {
 		this.listed = null;
 	}
@@ -74,7 +74,7 @@ export class Nodes {
 		return fromCodes(column, new Uint32Array(binary), categories);
 	}
 
-	/** Of one node; its number when it has none. */
+	/** The name of a node; its number if it has none. */
 	async name(node: number): Promise<string> {
 		const page = Math.floor(node / PAGE);
 		let names = this.pages.get(page);
@@ -103,7 +103,7 @@ export class Nodes {
 		return Number.isInteger(node) && node >= 0 && node < this.count ? [{ node, name: text }] : [];
 	}
 
-	/** Neighbours of points by distance, of graphs by weight. */
+	/** Neighbours of a node: for points by distance, for graphs by weight. */
 	async near(node: number, kind: string): Promise<{ node: number; name: string; value: number }[]> {
 		if (kind !== "graph") {
 			const list = await optional(async () => (await getJson<{ neighbours: { node: number; name: string; distance: number }[] }>(
@@ -115,7 +115,7 @@ export class Nodes {
 		return list.sort((a, b) => b.weight - a.weight).slice(0, 200).map(n => ({ node: n.node, name: n.name, value: n.weight }));
 	}
 
-	/** Labels of our own: one a line, or a .npy. Few whole numbers are classes, not amounts. */
+	/** Uploads labels: one per line, or a .npy. Few distinct whole numbers are treated as categories. */
 	async put(column: string, file: Blob, npy: boolean): Promise<void> {
 		const kind = await classes(file, npy) ? "?kind=category" : "";
 		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}${kind}`, { method: "PUT", body: file,
@@ -127,13 +127,13 @@ export class Nodes {
 
 const CLASSES_MOST = 100, CLASSES_BYTES = 64e6;
 
-/** Does the file hold whole numbers of which there are few? */
+/** True if the file holds whole numbers with few distinct values. */
 async function classes(file: Blob, npy: boolean): Promise<boolean> {
 	if (file.size > CLASSES_BYTES)
 		return false;
 	const bytes = await file.arrayBuffer(), seen = new Set<number>(), head = npy ? npyHeader(new Uint8Array(bytes)) : null;
 	if (npy) {
-		const size = Number(/^[<|][iu]([1248])$/.exec(head?.dtype ?? "")?.[1] ?? 0), view = new DataView(bytes);   // by their lowest bytes
+		const size = Number(/^[<|][iu]([1248])$/.exec(head?.dtype ?? "")?.[1] ?? 0), view = new DataView(bytes);   // lowest bytes
 		for (let at = head?.offset ?? 0; size && at + size <= bytes.byteLength && seen.size <= CLASSES_MOST; at += size)
 			seen.add(size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at, true) : view.getUint32(at, true));
 		return size > 0 && seen.size <= CLASSES_MOST;
@@ -158,8 +158,8 @@ export function fromCodes(column: Column, raw: Uint32Array, categories: string[]
 	return { column, codes, categories, counts, low: 0, high: 0, value: () => NaN };
 }
 
-/** Numbers onto 0 to 65534; the outermost hundredths share the ends of the scale, so that an outlier costs no colour.
- * steep: by their logarithms, for counts of which most are small. */
+/** Maps numbers to 0 to 65534. The outermost hundredths share the ends of the scale, so that outliers do not compress
+ * it. steep: logarithmic, for counts that are mostly small. */
 export function numbers(column: Column, raw: Float32Array, steep = false): Values {
 	const step = Math.max(1, Math.floor(raw.length / 20000)), sample: number[] = [];
 	const on = steep ? Math.log1p : (x: number): number => x, back = steep ? Math.expm1 : (x: number): number => x;
@@ -174,17 +174,17 @@ export function numbers(column: Column, raw: Float32Array, steep = false): Value
 	return { column, codes, categories: [], counts: [], low, high, value: code => back(from + code / (scale || 1)) };
 }
 
-/** Categories as legends list them, those without nodes left out: numbers in their order, others the largest first. */
+/** Categories in the order of legends, without empty ones: numeric names in order, others by size. */
 export function legendOrder(v: Values): number[] {
 	const order = v.categories.map((_, i) => i).filter(i => v.counts[i]), numeric = v.categories.every(c => c !== "" && Number.isFinite(Number(c)));
 	return order.sort((a, b) => (numeric ? Number(v.categories[a]) - Number(v.categories[b]) : v.counts[b]! - v.counts[a]!));
 }
 
-/** Numbers along a scale, evenly from its low to its high end. */
+/** Evenly spaced numbers along a scale, from its low to its high end. */
 export const scaleNumbers = (v: Values): string[] =>
 	v.high > v.low ? [0, 0.25, 0.5, 0.75, 1].map(at => number(at === 0 ? v.low : at === 1 ? v.high : v.value(at * 65534), 3)) : [number(v.low, 3)];
 
-/** What was sampled for a frame with this stride. */
+/** The elements of the nodes in a frame with this stride. */
 export function sampled<T extends Uint16Array | Uint8Array>(all: T, stride: number, n: number): T {
 	if (stride === 1)
 		return all;
@@ -195,7 +195,7 @@ export function sampled<T extends Uint16Array | Uint8Array>(all: T, stride: numb
 }
 
 const shared = new Map<string, Nodes>();
-/** One for each graph, so that pages share what they know. */
+/** The shared instance for each graph. */
 export function nodesOf(job: Job): Nodes {
 	let nodes = shared.get(job.graph);
 	if (!nodes)

@@ -1,4 +1,4 @@
-/* npy.ts -- NumPy's .npy, as far as layouts and their heads need it. */
+/* npy.ts -- reads headers and writes float32 arrays of NumPy's .npy format. */
 
 export interface Header {
 	dtype: string;
@@ -7,7 +7,7 @@ export interface Header {
 	offset: number;   // of the data
 }
 
-/** Of the first bytes of a file; null: this is no .npy. */
+/** Reads the header from a file's first bytes; null: not a .npy file. */
 export function npyHeader(bytes: Uint8Array): Header | null {
 	if (bytes.length < 12 || String.fromCharCode(...bytes.subarray(1, 6)) !== "NUMPY" || bytes[0] !== 0x93)
 		return null;
@@ -22,7 +22,7 @@ export function npyHeader(bytes: Uint8Array): Header | null {
 		fortran: /'fortran_order':\s*True/.test(text), offset: start + length };
 }
 
-/** float32, C order. */
+/** Writes float32 in C order. */
 export function writeNpy(data: Float32Array, shape: number[]): ArrayBuffer {
 	let text = `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join(", ")}${shape.length === 1 ? "," : ""}), }`;
 	text += " ".repeat(63 - (text.length + 10) % 64) + "\n";

@@ -1,5 +1,5 @@
-/* parameters.ts -- the parameters of other methods than t-SNE, for forms: their choices, which of them a model of signals
- * uses, and which may change while a job runs. tests/web compares the lists with the contract. */
+/* parameters.ts -- the parameters of methods other than t-SNE, for forms: their choices, which of them a signal's model
+ * uses, and which may change while a job runs. tests/web compares the lists with proto/openapi.yaml. */
 import type { Job, Value } from "./types.ts";
 
 export const CHOICES: Record<string, readonly string[]> = {
@@ -22,12 +22,12 @@ export const STEERABLE_OF: Record<string, readonly string[]> = {
 };
 
 const MEDIA = ["fitzhugh_nagumo", "nagumo"], EPIDEMICS = ["sir", "sir_chance"], FLOWS = ["heat", ...MEDIA];
-const ONLY: Record<string, readonly string[]> = {   // models that use a parameter; others are used by all but pagerank
+const ONLY: Record<string, readonly string[]> = {   // models that use a parameter; unlisted ones: all except pagerank
 	laplacian: FLOWS, diffusion: FLOWS, a: MEDIA, b: MEDIA, epsilon: MEDIA, current: MEDIA, infection: EPIDEMICS, recovery: EPIDEMICS, seed: ["sir_chance"], damping: ["pagerank"],
 };
 const OF_RANK = ["model", "edges", "lambda", "tolerance", "iterations", "damping", "start_nodes", "start_hops", "start_value"];
 
-/** Does it matter, with these parameters? */
+/** True if the parameter has an effect, given the others. */
 export function matters(name: string, all: Record<string, Value>): boolean {
 	const model = all["model"];
 	if (name === "lambda" && all["edges"] === "weights")
@@ -39,7 +39,7 @@ export function matters(name: string, all: Record<string, Value>): boolean {
 	return model === "pagerank" ? OF_RANK.includes(name) : !ONLY[name] || ONLY[name].includes(model);
 }
 
-/** A number, numbers with commas between them, or a word. */
+/** Parses a number, numbers separated by commas, or a word. */
 export function parse(text: string): Value {
 	const parts = text.split(",").map(t => t.trim()).filter(Boolean), numbers = parts.map(Number);
 	if (!parts.length || numbers.some(Number.isNaN))
@@ -48,7 +48,7 @@ export function parse(text: string): Value {
 }
 export const write = (v: Value): string => (Array.isArray(v) ? v.join(", ") : String(v ?? ""));
 
-/** The same method again, with these parameters, computed from the same. */
+/** The request for another run of the same method on the same input with these parameters. */
 export function again(job: Job, params: Record<string, Value>): Record<string, unknown> {
 	return { graph: job.graph, method: job.method, params, ...(job.name ? { name: job.name } : {}), ...(job.input ? { input: job.input } : {}),
 		...(job.project === undefined ? {} : { project: job.project }) };

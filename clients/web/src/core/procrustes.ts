@@ -1,15 +1,16 @@
-/* procrustes.ts -- the similarity (turn, mirror, scale, shift) that brings one layout as near to another as it can.
- * Schoenemann and Carroll, Psychometrika 35, 1970. Singular vectors of the 3 x 3 covariance by one-sided Jacobi.
+/* procrustes.ts -- the similarity transformation (rotation, reflection, scale, translation) that aligns one layout with
+ * another. Schoenemann and Carroll, Psychometrika 35, 1970. Singular vectors of the 3 x 3 covariance by one-sided
+ * Jacobi.
  *
- * Squared distances would let a few nodes that lie far out decide the scale. So nodes that are far from the middle of
- * either layout do not count, and of the others those that fit badly count less: the fit is repeated with the weights
- * min(1, median distance / distance), Huber's. The scale that has the least error is the smaller the worse layouts fit;
- * so it is the ratio of the median distances from the middle instead, by which both layouts are of one size. */
+ * With squared distances, a few outliers would determine the scale. So nodes far from the middle of either layout are
+ * ignored, and badly fitting nodes get less weight: the fit is repeated with Huber's weights, min(1, median distance /
+ * distance). The scale of least error shrinks if layouts fit badly. So the scale is the ratio of the median distances
+ * from the middle, which makes both layouts the same size. */
 
 export interface Alignment {
 	matrix: Float32Array;  // 4 x 4, column-major, from the second layout to the first
-	residual: number;      // share of the first one's variance that is left, 0 to 1, without nodes far out
-	far: number;           // nodes that lie too far out to count
+	residual: number;      // unexplained fraction of the first layout's variance, 0 to 1, without outliers
+	far: number;           // number of ignored outliers
 }
 
 type M3 = number[];  // row-major 3 x 3
@@ -48,13 +49,13 @@ function svd3(a: M3): { u: M3; s: number[]; v: M3 } {
 	return { u, s, v };
 }
 
-const FAR = 2, WITHIN = 0.9;   // nodes beyond FAR times the distance within which a share WITHIN of all lie do not count
+const FAR = 2, WITHIN = 0.9;   // nodes beyond FAR times the WITHIN-quantile of the distances are ignored
 const TURNS = 12;
 
-/** The k-th least of values, which it sorts. */
+/** The quantile `share` of values, which it sorts. */
 const least = (values: Float64Array, share: number): number => values.sort()[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 
-/** Adds to `far` the nodes that lie far from the middle of most. */
+/** Marks in `far` the nodes far from the median position. */
 function markFar(x: Float32Array, dims: number, far: Uint8Array): void {
 	const n = far.length, middle = Array.from({ length: dims }, (_, k) => least(Float64Array.from(far, (_f, i) => x[i * dims + k]!), 0.5));
 	const away = Float64Array.from(far, (_, i) => Math.hypot(...middle.map((m, k) => x[i * dims + k]! - m)));
@@ -66,11 +67,11 @@ function markFar(x: Float32Array, dims: number, far: Uint8Array): void {
 interface Fit {
 	turn: M3;
 	scale: number;
-	from: number[];   // this place of the second layout ...
-	to: number[];     // ... comes to this place of the first
+	from: number[];   // this point of the second layout ...
+	to: number[];     // ... is mapped to this point of the first
 }
 
-/** The best fit where node i counts weight[i]. */
+/** The best fit if node i has weight[i]. */
 function fit(x: Float32Array, y: Float32Array, dims: number, weight: Float64Array): Fit {
 	const n = weight.length, to = [0, 0, 0], from = [0, 0, 0], cov = [0, 0, 0, 0, 0, 0, 0, 0, 0];
 	const all = weight.reduce((sum, w) => sum + w, 0) || 1;
@@ -93,7 +94,7 @@ function fit(x: Float32Array, y: Float32Array, dims: number, weight: Float64Arra
 	return { turn, scale: spread > 0 ? (s[0]! + s[1]! + s[2]!) / spread : 1, from, to };
 }
 
-/** How far each node of the second layout then is from where the first has it. */
+/** The distance of each mapped node from its position in the first layout. */
 function errors(x: Float32Array, y: Float32Array, dims: number, f: Fit): Float64Array {
 	return Float64Array.from({ length: x.length / dims }, (_, i) => {
 		let sum = 0;
@@ -109,7 +110,8 @@ function errors(x: Float32Array, y: Float32Array, dims: number, f: Fit): Float64
 
 const FITS = 3;   // times the median error
 
-/** The share of the first layout's variance that the second explains, and the ratio of their sizes, by nodes that fit. */
+/** The fraction of the first layout's variance that the second explains, and the ratio of their sizes, both from nodes
+ * that fit. */
 function agreement(x: Float32Array, y: Float32Array, dims: number, f: Fit, off: Float64Array, near: Float64Array): { explained: number; scale: number } {
 	const half = least(off.filter((_, i) => near[i]), 0.5), { to, from } = fit(x, y, dims, near), sizes: [number[], number[]] = [[], []];
 	let both = 0, xx = 0, yy = 0;

@@ -1,11 +1,11 @@
-/* projects.ts -- who one is to the server, and the projects that one may use: asked for when somebody looks. */
+/* projects.ts -- the logged-in user and the user's projects, fetched on first use. */
 import { getJson, link, locked, sendJson } from "./api.ts";
 import { Signal } from "./signal.ts";
 
 export interface Me {
 	name: string | null;      // null: an administrator by token_file, or a server without tokens
 	role: "reader" | "user" | "administrator";
-	project: string | null;   // that jobs and graphs are for unless one says otherwise
+	project: string | null;   // the default project of jobs and graphs
 	projects: string[];
 }
 
@@ -27,12 +27,12 @@ export interface Access {
 export const me = new Signal<Me | null>(null);
 export const projects = new Signal<Project[]>([]);
 
-locked.subscribe(() => {   // somebody else may log in
+locked.subscribe(() => {   // another user may log in
 	me.value = null;
 	projects.value = [];
 });
 
-/** Both, as they are now. */
+/** Fetches both again. */
 export async function askProjects(): Promise<void> {
 	if (link)
 		return;
@@ -46,7 +46,7 @@ export async function setMember(project: string, user: string, member: boolean):
 	await askProjects();
 }
 
-/** Lets the members of these projects, and nobody else of projects, read it. */
+/** Shares it with these projects and no others. */
 export async function shareWith(id: string, names: string[]): Promise<Access> {
 	return sendJson<Access>("PUT", `/v1/access/${id}`, { projects: names });
 }

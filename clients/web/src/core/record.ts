@@ -1,5 +1,5 @@
-/* record.ts -- the frames that came, for replay. When they take too much memory every second one of them goes, so the
- * whole run stays, at a coarser pace. */
+/* record.ts -- records received frames, for replay. If they take too much memory, every second one is dropped, so that
+ * the recording still covers the whole run. */
 import type { Frame } from "./frame.ts";
 import { Signal } from "./signal.ts";
 
@@ -15,7 +15,7 @@ export class Recording {
 	add(frame: Frame): void {
 		const last = this.frames.at(-1);
 		if (last && (last.n !== frame.n || last.dims !== frame.dims || last.job !== frame.job))
-			this.clear();   // another sample, another picture
+			this.clear();   // frames of another sample cannot be mixed with these
 		else if (last && last.sequence >= frame.sequence && !frame.final)
 			return;
 		if (last && last.sequence === frame.sequence) {

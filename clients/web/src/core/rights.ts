@@ -1,4 +1,4 @@
-/* rights.ts -- whether one may change anything here: who looks by a public link, or is a reader, may not. */
+/* rights.ts -- whether the user may change anything; readers and viewers by a public link may not. */
 import { link } from "./api.ts";
 import { me } from "./projects.ts";
 import { use } from "./signal.ts";

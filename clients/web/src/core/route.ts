@@ -1,4 +1,4 @@
-/* route.ts -- the address behind the #: a page, and what it shows. A link to a view is such an address. */
+/* route.ts -- the fragment of the address: a page and its state. A link to a view is such an address. */
 import { Signal } from "./signal.ts";
 
 export interface Route {
@@ -19,7 +19,7 @@ export function address(page: string, id = "", query: Record<string, string | un
 	return `#/${page}${id ? `/${id}` : ""}${text ? `?${text}` : ""}`;
 }
 
-/** The token of a person's own client, `spaceland view`, is behind the #; it stays neither there nor in the history. */
+/** The token from `spaceland view`, which is in the fragment; it is removed from the address and the history. */
 export let handed = "";
 
 function arrive(): Route {
@@ -38,7 +38,7 @@ export function go(page: string, id = "", query: Record<string, string | undefin
 	location.hash = address(page, id, query);
 }
 
-/** Changes the query of this page without a new entry in the history. */
+/** Changes this page's query without a new entry in the history. */
 export function keep(query: Record<string, string | undefined>): void {
 	const { page, id } = route.value;
 	history.replaceState(null, "", address(page, id, { ...route.value.query, ...query }));

@@ -1,4 +1,5 @@
-/* session.ts -- one job on one canvas: its frames, colours, selection, recording. The components show what is here. */
+/* session.ts -- the state of one job on one canvas: frames, colours, selection, recording. The components display
+ * it. */
 import { View } from "../gl/view.ts";
 import { HOME } from "../gl/camera.ts";
 import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
@@ -14,7 +15,7 @@ import { Signal } from "./signal.ts";
 import type { Column, Job } from "./types.ts";
 import { theme, tones } from "./theme.ts";
 
-const STREAM_POINTS = 1_000_000;   // beyond, frames are sampled until one zooms in
+const STREAM_POINTS = 1_000_000;   // frames of larger layouts are sampled until the user zooms in
 const DETAIL_ZOOM = 3;
 
 export interface Hover {
@@ -29,26 +30,26 @@ export class Session {
 	readonly recording = new Recording();
 	readonly frame = new Signal<Frame | null>(null);
 	readonly columns = new Signal<Column[]>([]);
-	readonly by = new Signal("");                      // column that colours; "": none; "density"; "job:ID": clusters
+	readonly by = new Signal("");                      // what colours: a column; "": nothing; "density"; "job:ID": clusters
 	readonly palette = new Signal("auto");
 	readonly values = new Signal<Values | null>(null);
 	readonly size = new Signal(1);
 	readonly hover = new Signal<Hover | null>(null);
 	readonly focus = new Signal<{ node: number; near: { node: number; name: string; value: number }[] } | null>(null);
-	readonly selected = new Signal<Uint8Array | null>(null);   // a node: 1 selected
+	readonly selected = new Signal<Uint8Array | null>(null);   // per node: 1 if selected
 	readonly selectedCount = new Signal(0);
-	readonly replay = new Signal<number | null>(null);  // place in the recording; null: live
+	readonly replay = new Signal<number | null>(null);  // position in the recording; null: live
 	readonly camera = new Signal(HOME);
-	readonly outside = new Signal(0);                  // nodes that the view at zoom 1 does not show
-	whole = false;                                      // it shows all
+	readonly outside = new Signal(0);                  // number of nodes outside the view at zoom 1
+	whole = false;                                      // zoom 1 shows all nodes
 	readonly problem = new Signal("");
-	readonly firstMoved = new Signal(0);                // time of the first picture that moved, for measurements
+	readonly firstMoved = new Signal(0);                // time of the first moving picture, for measurements
 	private following: AbortController | null = null;
 	private detail = false;
 	private colourStride = 0;
 	private colourPoints = 0;
 
-	/** most: points that a stream has until one zooms in. */
+	/** most: largest number of points in streamed frames until the user zooms in. */
 	constructor(readonly job: Job, private readonly kind: string, private readonly most = STREAM_POINTS) {
 		this.nodes = nodesOf(job);
 	}
@@ -108,7 +109,7 @@ export class Session {
 	}
 
 	private take(frame: Frame): void {
-		if (!frame.n) {   // the job was cancelled or failed; the picture stays, or is what the job has left
+		if (!frame.n) {   // cancelled or failed: the last picture stays, or the kept layout is shown
 			if (!this.frame.value)
 				void getJson<Job>(`/v1/jobs/${this.job.id}`).then(job => keptLayout(job)).then(kept => kept && this.take(kept), () => undefined);
 			return;
@@ -124,7 +125,7 @@ export class Session {
 		this.view.push(frame);
 	}
 
-	/** All points, once one looks closely at a sampled layout. */
+	/** Fetches all points of a sampled layout once the user has zoomed in. */
 	private sharpen(): void {
 		if (this.detail || !this.frame.value || this.frame.value.stride === 1 || this.camera.value.zoom < DETAIL_ZOOM)
 			return;
@@ -137,7 +138,7 @@ export class Session {
 
 	// ---- replay -------------------------------------------------------------------------------
 
-	/** A place in the recording, fractions between two frames; null: live again. */
+	/** Shows a position in the recording; fractions interpolate between two frames. null: live again. */
 	seek(place: number | null): void {
 		this.replay.value = place;
 		const { frames } = this.recording, view = this.view;
@@ -173,7 +174,7 @@ export class Session {
 		const column = this.columnOf(name) ?? (name === DEGREE.name ? DEGREE : undefined), clusters = jobOfColour(name);
 		const values = clusters ? await foundBy(clusters) : column ? await this.nodes.values(column) : null;
 		if (this.by.value !== name)
-			return;   // another choice was quicker
+			return;   // the user has chosen another column meanwhile
 		this.values.value = values;
 		this.paint();
 	}
@@ -188,7 +189,7 @@ export class Session {
 		this.restyle();
 	}
 
-	/** The palette that is meant by auto. */
+	/** The palette; resolves "auto". */
 	get paletteName(): string {
 		return this.palette.value !== "auto" ? this.palette.value : this.values.value?.column.kind === "category" ? "okabe-ito" : "viridis";
 	}
@@ -205,7 +206,7 @@ export class Session {
 		return c ? css(c) : "";
 	}
 
-	/** Gives colours and selection to the GPU, for the sample that frames have now. */
+	/** Uploads colours and selection to the GPU, for the present sample of nodes. */
 	paint(): void {
 		const view = this.view, values = this.values.value, frame = this.frame.value;
 		if (!view)
@@ -273,7 +274,7 @@ export class Session {
 		return out;
 	}
 
-	/** A node, and the neighbours that the graph says it has. */
+	/** Selects a node and its neighbours in the graph. */
 	async click(node: number): Promise<void> {
 		if (node < 0) {
 			this.deselect();

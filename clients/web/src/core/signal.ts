@@ -1,9 +1,9 @@
-/* signal.ts -- a value that tells who listens when it changes, and the hook that draws a component again. */
+/* signal.ts -- a value with listeners, and a hook that renders a component again when the value changes. */
 import { useEffect, useState } from "preact/hooks";
 
 export class Signal<T> {
 	private listeners = new Set<() => void>();
-	version = 0;   // of the value
+	version = 0;   // counts changes
 	constructor(private current: T) {}
 
 	get value(): T {
@@ -15,7 +15,7 @@ export class Signal<T> {
 		this.current = next;
 		this.notify();
 	}
-	/** For values that were changed in place. */
+	/** Call this after changing the value in place. */
 	notify(): void {
 		this.version++;
 		for (const listener of [...this.listeners])
@@ -27,12 +27,12 @@ export class Signal<T> {
 	}
 }
 
-/** The value now; the component is drawn again when it changes. */
+/** Returns the value; the component is rendered again when it changes. */
 export function use<T>(signal: Signal<T>): T {
 	const [, draw] = useState(0), drawn = signal.version;
 	useEffect(() => {
 		if (signal.version !== drawn)
-			draw(n => n + 1);   // it changed before we listened
+			draw(n => n + 1);   // it changed before the listener was added
 		return signal.subscribe(() => draw(n => n + 1));
 	}, [signal]);
 	return signal.value;

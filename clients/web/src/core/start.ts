@@ -1,5 +1,5 @@
-/* start.ts -- from a file to a job: looks into the file, uploads it at once, and starts the job when nothing is left to
- * decide. One at a time; the page shows `pending`. */
+/* start.ts -- from a file to a job: inspects the file, uploads it, and starts the job if the user has no choice to
+ * make. One file at a time; the page shows `pending`. */
 import { ApiError, sendJson, submit, upload } from "./api.ts";
 import { type Guess, inspect, type Role } from "./guess.ts";
 import { put, putGraph } from "./live.ts";
@@ -16,7 +16,7 @@ export interface Estimate {
 export interface Pending {
 	file: File;
 	guess: Guess | null;
-	roles: Role[];              // of the columns that the guess lists, as chosen
+	roles: Role[];              // chosen roles of the detected columns
 	progress: number;
 	stage: "reading" | "choose" | "uploading" | "ready" | "starting" | "failed";
 	problem: string;
@@ -42,7 +42,7 @@ function update(p: Pending, changes: Partial<Pending>): void {
 
 const stem = (name: string): string => name.replace(/\.(gz|zst)$/, "").replace(/\.[a-z0-9]+$/i, "") || name;
 
-/** Query parameters that say which columns are what: as it was shown, whatever the rest of the file has. */
+/** Query parameters for the roles of the columns, exactly as shown to the user. */
 function columnQuery(p: Pending): Record<string, string> {
 	const guess = p.guess;
 	if (!guess?.choices)
@@ -53,7 +53,7 @@ function columnQuery(p: Pending): Record<string, string> {
 		label_column: [...(first ? [first] : []), ...labels.filter(c => c !== first)].join() };
 }
 
-/** The project that an upload is for; an empty name: none. */
+/** The project of an upload; an empty name: none. */
 const projectQuery = (): Record<string, string> => (options.value["project"] === undefined ? {} : { project: String(options.value["project"] ?? "") });
 
 export function cancel(): void {
@@ -76,7 +76,7 @@ export async function begin(file: File): Promise<void> {
 	}
 }
 
-/** Uploads; starts the job after it if that is wanted, else shows what the job would take. */
+/** Uploads; then starts the job if requested, else shows its estimated cost. */
 export async function send(p: Pending): Promise<void> {
 	update(p, { stage: "uploading", problem: "", progress: 0 });
 	try {

@@ -1,5 +1,5 @@
-/* steer.ts -- the parameters that can be steered, with the slider for each. tests/web compares the list with the
- * contract's x-steerable. */
+/* steer.ts -- the parameters that may change while a job runs, each with its slider. tests/web compares the list with
+ * x-steerable in proto/openapi.yaml. */
 
 export interface Steerable {
 	name: string;
@@ -9,7 +9,7 @@ export interface Steerable {
 	max: number;
 	log?: boolean;
 	whole?: boolean;
-	automatic?: "auto" | "off";   // the value that is no number
+	automatic?: "auto" | "off";   // the non-numeric value
 	group: "forces" | "step" | "stop";
 }
 
@@ -32,7 +32,7 @@ export const STEERABLE: readonly Steerable[] = [
 	{ name: "trace_interval", label: "Trace interval", hint: "Iterations between two points of the charts", min: 1, max: 1000, log: true, whole: true, automatic: "off", group: "stop" },
 ];
 
-/** Place of a value on a slider from 0 to 1, and back, rounded to three digits. */
+/** Converts a value to a slider's position, 0 to 1, and back, rounded to three digits. */
 export function toSlider(s: Steerable, value: number): number {
 	const v = Math.min(s.max, Math.max(s.min, value));
 	return s.log ? Math.log(v / s.min) / Math.log(s.max / s.min) : (v - s.min) / (s.max - s.min);

@@ -1,4 +1,4 @@
-/* theme.ts -- dark or light, as chosen or as the system says. */
+/* theme.ts -- dark or light, as chosen, or the system's. */
 import { tonesOf } from "../gl/tones.ts";
 import { Signal } from "./signal.ts";
 

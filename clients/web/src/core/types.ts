@@ -1,4 +1,4 @@
-/* types.ts -- records of the server, as far as the dashboard reads them; proto/openapi.yaml is the contract. */
+/* types.ts -- the members of the server's records that the dashboard reads; see proto/openapi.yaml. */
 
 export type State = "queued" | "running" | "paused" | "done" | "failed" | "cancelled";
 
@@ -39,7 +39,7 @@ export interface Job {
 	iteration: number;
 	iterations: number;
 	method?: string;
-	input?: { job?: string; layout?: string } | null;   // what clusters are of; null: of the graph's points
+	input?: { job?: string; layout?: string } | null;   // the clustered layout; null: the graph's points were clustered
 	results?: string[];
 	kl: number | null;
 	gradient_norm: number | null;
@@ -48,7 +48,7 @@ export interface Job {
 	eta_seconds: number | null;
 	stop: string | null;
 	frame: number;
-	layout: boolean;       // it has ended and left one
+	layout: boolean;       // the job has ended with a layout
 	waiting: { detail: string; expected_seconds: number | null } | null;
 	notes: string[];
 	parameters: Record<string, Value>;

@@ -1,4 +1,4 @@
-/* values.ts -- the values of a signal at the nodes as they come, as colours of a layout: live, and again from the recording. */
+/* values.ts -- the values of a signal at the nodes as colours of a layout, live and from the recording. */
 import { ApiError, request } from "./api.ts";
 import { followFrames } from "./follow.ts";
 import { coordinate, type Frame } from "./frame.ts";
@@ -9,20 +9,21 @@ import type { Session } from "./session.ts";
 import { Signal } from "./signal.ts";
 import { ended, type Job } from "./types.ts";
 
-const STREAM_NODES = 1_000_000;    // beyond, frames are sampled
-const SNAPSHOT_BYTES = 192e6;      // of moments that are fetched after the end
+const STREAM_NODES = 1_000_000;    // frames of larger graphs are sampled
+const SNAPSHOT_BYTES = 192e6;      // snapshots that are fetched after the end
 
 const NAMES: Record<string, readonly string[]> = {
 	heat: ["u"], fitzhugh_nagumo: ["u", "v"], nagumo: ["u", "v"], sir: ["susceptible", "infected"], sir_chance: ["susceptible", "infected"], pagerank: ["rank"],
 };
-/** What the values of a node are called. */
+/** Names of the values of a node. */
 export const valueNames = (job: Job): readonly string[] => NAMES[String(job.parameters["model"])] ?? ["u"];
 
-/** all: of all moments that were seen; now: of the moment shown; most: the same without the outermost half percents. */
+/** The range of the colour scale. all: of all received moments; now: of the moment shown; most: of the moment shown,
+ * without the outermost half percents. */
 export type Range = "all" | "now" | "most";
 const RANGES: Record<string, Range> = { heat: "now", pagerank: "most" };
 
-/** x onto 0 to 65534 between low and high; NaN: missing. */
+/** Maps x to 0 to 65534 between low and high; NaN is missing. */
 export function scaled(name: string, x: Float32Array, low: number, high: number): Values {
 	const scale = high > low ? 65534 / (high - low) : 0, codes = new Uint16Array(x.length);
 	for (let i = 0; i < x.length; i++)
@@ -30,7 +31,7 @@ export function scaled(name: string, x: Float32Array, low: number, high: number)
 	return { column: { name, kind: "number" }, codes, categories: [], counts: [], low, high, value: code => low + (scale ? code / scale : 0) };
 }
 
-/** Value k of each node; NaN of those that the frame leaves out. */
+/** Value k of each node; NaN for nodes that the frame omits. */
 function valuesOf(f: Frame, k: number): Float32Array {
 	const out = new Float32Array(f.nodes);
 	if (f.stride > 1)
@@ -46,7 +47,7 @@ function rangeOf(x: Float32Array, cut = 0): [number, number] {
 		return [sorted[off] ?? 0, sorted[sorted.length - 1 - off] ?? 1];
 	}
 	let low = Infinity, high = -Infinity;
-	for (const v of x) {   // NaN compares as neither
+	for (const v of x) {   // comparisons with NaN are false
 		if (v < low)
 			low = v;
 		if (v > high)
@@ -57,12 +58,12 @@ function rangeOf(x: Float32Array, cut = 0): [number, number] {
 
 export class ValueStream {
 	readonly recording = new Recording();
-	readonly frame = new Signal<Frame | null>(null);      // the newest
-	readonly replay = new Signal<number | null>(null);    // place in the recording; null: the newest
-	readonly shown: Signal<number>;                       // which of a node's values
+	readonly frame = new Signal<Frame | null>(null);      // the latest
+	readonly replay = new Signal<number | null>(null);    // position in the recording; null: the latest
+	readonly shown: Signal<number>;                       // index of the value shown
 	readonly range: Signal<Range>;
 	readonly problem = new Signal("");
-	private all: [number, number][] = [];                 // of each value, over all frames
+	private all: [number, number][] = [];                 // range of each value over all frames
 	private following: AbortController | null = null;
 
 	constructor(readonly job: Job, readonly session: Session) {
@@ -102,7 +103,7 @@ export class ValueStream {
 
 	private take(frame: Frame): void {
 		if (!frame.n || frame.modelTime === null)
-			return;   // the job was cancelled or failed: the colours stay
+			return;   // cancelled or failed: the colours stay
 		this.recording.add(frame);
 		this.see(frame);
 		this.frame.value = frame;
@@ -117,7 +118,7 @@ export class ValueStream {
 		}
 	}
 
-	/** The moments that a run has kept, to be played after its end. */
+	/** Fetches the snapshots of a finished run, for replay. */
 	private async fetchMoments(): Promise<void> {
 		const { nodes, parameters } = this.job, moments = Number(parameters["snapshots"]);
 		if (4 * nodes * moments * valueNames(this.job).length > SNAPSHOT_BYTES)
@@ -139,13 +140,13 @@ export class ValueStream {
 		this.paint();
 	}
 
-	/** Iterations and levels of the frames that came, a thousand at most. */
+	/** Iterations and levels of the received frames, at most a thousand. */
 	levels(): [number, number][] {
 		const { frames } = this.recording, step = Math.ceil(frames.length / 1000);
 		return frames.filter((f, i) => i % step === 0 && f.iteration > 0 && !Number.isNaN(f.kl)).map(f => [f.iteration, f.kl]);
 	}
 
-	/** A place in the recording; null: the newest values again. */
+	/** Shows a position in the recording; null: the latest values. */
 	seek(place: number | null): void {
 		this.replay.value = place;
 		this.paint();
@@ -161,7 +162,7 @@ export class ValueStream {
 		this.paint();
 	}
 
-	/** The frame whose values are the colours. */
+	/** The frame whose values are shown. */
 	get current(): Frame | null {
 		const { frames } = this.recording, place = this.replay.value;
 		return place === null ? this.frame.value : frames[Math.min(frames.length - 1, Math.round(place))] ?? null;

@@ -1,4 +1,4 @@
-/* warm.ts -- jobs that begin from a layout that is there: with another perplexity or λ, or from a former frame. */
+/* warm.ts -- jobs that start from an existing layout: with another perplexity or λ, or from an earlier frame. */
 import { change, sendLayout, submit } from "./api.ts";
 import { coordinates, type Frame } from "./frame.ts";
 import { put } from "./live.ts";
@@ -10,7 +10,7 @@ const WARM = { exaggeration_iterations: 0, init_std: 0 };
 const CARRIED = ["dims", "late_exaggeration", "dof", "optimizer", "gains", "momentum", "repulsion", "theta", "accuracy", "drop_leaf_edges",
 	"lambda", "perplexity", "seed", "preset", "rate_limit", "learning_rate_rule"];
 
-/** Parameters of a job that another one on the same graph may take over; those of its kind of graph only. */
+/** The parameters that a new job on the same graph inherits; only those for its kind of graph. */
 function carried(job: Job): Record<string, Value> {
 	const out: Record<string, Value> = {};
 	for (const name of CARRIED) {
@@ -21,7 +21,7 @@ function carried(job: Job): Record<string, Value> {
 	return out;
 }
 
-/** Ends a job that runs, and keeps its layout. */
+/** Ends a running job and keeps its layout. */
 export async function stopAndKeep(job: Job): Promise<Job> {
 	if (ended(job))
 		return job;
@@ -35,7 +35,7 @@ function openWarm(job: Job): void {
 	go("job", job.id, { ...route.value.query, from: undefined });
 }
 
-/** A run with changed parameters that starts from this one's layout. */
+/** Starts a run with changed parameters from this run's layout. */
 export async function startWarm(job: Job, frame: Frame | null, changes: Record<string, Value>, iterations = 400): Promise<void> {
 	const body = { ...carried(job), ...WARM, iterations, ...changes, graph: job.graph, name: job.name ?? undefined };
 	if (job.state === "done") {
@@ -47,7 +47,7 @@ export async function startWarm(job: Job, frame: Frame | null, changes: Record<s
 	openWarm(await submit({ ...body, initial: await initialOf(frame) }));
 }
 
-/** The former layout goes on in a run of its own; the one that went on without it is stopped. */
+/** Starts a new run from an earlier layout and stops the present run. */
 export async function goOnFrom(job: Job, frame: Frame): Promise<void> {
 	const initial = await initialOf(frame);
 	if (!ended(job))

@@ -1,5 +1,5 @@
-/* html.ts -- the view as one HTML file that needs no server: the offline viewer, the layout and what it is coloured by.
- * src/viewer/viewer.ts reads what is written here. */
+/* html.ts -- saves the view as one HTML file that needs no server: the offline viewer, the layout and its colours.
+ * src/viewer/viewer.ts reads the data. */
 import { request } from "../core/api.ts";
 import type { Frame } from "../core/frame.ts";
 import { oneFrame } from "../core/follow.ts";
@@ -17,18 +17,18 @@ export interface OfflineData {
 	extent: number;
 	theme: "dark" | "light";
 	camera: string;
-	whole: boolean;            // points far out, too
+	whole: boolean;            // show outliers, too
 	size: number;
 	kind: "plain" | "category" | "number";
 	density: boolean;
 	column: string;
 	categories: string[];
 	range: [number, number];
-	steep: boolean;            // by logarithms, as counts are
+	steep: boolean;            // logarithmic scale, for counts
 	palette: string;           // base64 of RGBA
 	layout: string;            // base64 of uint16
 	codes: string;             // base64 of uint16, or ""
-	names: string[];           // or none
+	names: string[];           // empty if nodes have no names
 	listed: number[];          // categories of the legend
 	numbers: string[];         // along the scale, from its low end
 }
@@ -53,7 +53,7 @@ async function namesOf(s: Session): Promise<string[]> {
 	for (let i = 0; i < s.job.nodes; i++) {
 		names.push(await s.nodes.name(i));
 		if (i === 0 && names[0] === "0")
-			return [];   // they have none
+			return [];   // the nodes have no names
 	}
 	return names;
 }

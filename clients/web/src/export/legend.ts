@@ -1,5 +1,5 @@
-/* legend.ts -- what the colours of a saved picture mean, in a column of its own at the right: the most frequent categories
- * and how many others there are, or a bar of the scale's colours with numbers. */
+/* legend.ts -- the legend of a saved picture, in a column at the right: the most frequent categories and the number of
+ * others, or a colour bar with numbers. */
 import { shorten } from "../core/format.ts";
 import { legendOrder, scaleNumbers } from "../core/nodes.ts";
 import type { Session } from "../core/session.ts";
@@ -11,12 +11,12 @@ export interface Key {
 	title: string;
 	entries: { name: string; colour: string }[];
 	others: number;
-	numbers: string[];        // from the low to the high end of the bar; none: categories
+	numbers: string[];        // from the low to the high end of the bar; empty: categories
 	colours: string[];        // of the bar, from its low end
 	width: number;            // of the column, pixels
 }
 
-/** For a picture so high; null: it has one colour. */
+/** Makes the legend for a picture of this height; null: the picture has one colour. */
 export function keyOf(s: Session, height: number): Key | null {
 	const v = s.values.value;
 	if (!v || s.by.value === "density")
@@ -32,7 +32,7 @@ export function keyOf(s: Session, height: number): Key | null {
 		colours: Array.from({ length: 17 }, (_, i) => css(scaleAt(s.paletteName, i / 16))) };
 }
 
-/** One thing to draw: text at (x, y) of its baseline, a disc or the bar. */
+/** One element: text with its baseline at (x, y), a disc, or the bar. */
 type Part = { text: string; x: number; y: number; bold?: boolean } | { disc: string; x: number; y: number } | { bar: string[]; x: number; y: number; height: number };
 
 function parts(key: Key, left: number, height: number): Part[] {
@@ -55,7 +55,7 @@ function parts(key: Key, left: number, height: number): Part[] {
 	return out;
 }
 
-/** Text in XML, without the characters that XML cannot hold. */
+/** Escapes text for XML and removes characters that XML does not allow. */
 export const escape = (text: string): string => text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "").replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
 const inkOf = (dark: boolean): string => (dark ? "#f2f5f9" : "#16191f");
 
@@ -71,7 +71,7 @@ export function keySvg(key: Key, left: number, height: number, dark: boolean): s
 	return `<g class="legend" fill="${inkOf(dark)}" font-family="sans-serif" font-size="12">${inner.join("")}</g>\n`;
 }
 
-/** ratio: pixels of the canvas for one of the picture. */
+/** ratio: pixels of the canvas per pixel of the picture. */
 export function drawKey(g: CanvasRenderingContext2D, key: Key, left: number, height: number, ratio: number, dark: boolean): void {
 	g.setTransform(ratio, 0, 0, ratio, 0, 0);
 	for (const p of parts(key, left, height)) {

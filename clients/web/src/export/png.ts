@@ -1,9 +1,9 @@
-/* png.ts -- the view as it is, as PNG, with what its colours mean beside it. */
+/* png.ts -- saves the view as PNG, with its legend. */
 import type { Session } from "../core/session.ts";
 import { css } from "../gl/palettes.ts";
 import { drawKey, keyOf } from "./legend.ts";
 
-/** scale: pixels of the picture for one of the page. */
+/** scale: pixels of the picture per pixel of the page. */
 export async function makePng(s: Session, scale: number, legend: boolean): Promise<Blob> {
 	const view = s.view;
 	if (!view)

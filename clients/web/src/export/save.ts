@@ -1,4 +1,4 @@
-/* save.ts -- a blob becomes a file of the user's. */
+/* save.ts -- downloads a blob as a file. */
 export function saveBlob(blob: Blob, name: string): void {
 	const link = document.createElement("a");
 	link.href = URL.createObjectURL(blob);

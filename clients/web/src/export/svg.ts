@@ -1,4 +1,4 @@
-/* svg.ts -- the view as it is, as SVG: a circle a point, a group a colour. */
+/* svg.ts -- saves the view as SVG: a circle per point, a group per colour. */
 import { css, scaleAt } from "../gl/palettes.ts";
 import { project } from "../gl/pick.ts";
 import type { Session } from "../core/session.ts";
@@ -8,7 +8,7 @@ import { escape, keyOf, keySvg } from "./legend.ts";
 export const SVG_MOST = 200_000;
 
 
-/** Throws when there are too many points for a file that programs can open. */
+/** Throws if there are too many points for programs to open the file. */
 export function makeSvg(s: Session, title: string, legend: boolean): Blob {
 	const view = s.view, scene = view?.scene(), v = s.values.value, stride = s.frame.value?.stride ?? 1;
 	if (!view || !scene)

@@ -1,10 +1,10 @@
-/* camera.ts -- from the picture's own coordinates, in which the layout fills -1 to 1 whatever its size, to the canvas.
- * So a view stays on its part of a layout that grows a thousandfold. */
+/* camera.ts -- maps normalised coordinates, in which the layout fills -1 to 1, to the canvas. So a view stays on the
+ * same part of a layout while the layout grows a thousandfold. */
 
 export interface Camera {
-	x: number;       // middle of the view
+	x: number;       // centre of the view
 	y: number;
-	zoom: number;    // 1: all of the layout
+	zoom: number;    // 1: the whole layout
 	yaw: number;     // 3-D
 	pitch: number;
 }
@@ -13,14 +13,15 @@ export const HOME: Readonly<Camera> = { x: 0, y: 0, zoom: 1, yaw: 0.6, pitch: 0.
 const MARGIN = 0.92, DISTANCE = 3, NEAR = 0.1, FAR = 10;
 export const ZOOM_LEAST = 0.3, ZOOM_MOST = 5000;
 
-/** Column-major, for uniformMatrix4fv(). In 3-D w is the distance over DISTANCE, so that points in the middle are at 1. */
+/** The matrix, column-major, for uniformMatrix4fv(). In 3-D w is the distance divided by DISTANCE: 1 for points in the
+ * middle. */
 export function cameraMatrix(c: Camera, dims: number, width: number, height: number): Float32Array {
 	const unit = Math.min(width, height), sx = MARGIN * c.zoom * unit / width, sy = MARGIN * c.zoom * unit / height;
 	if (dims !== 3)
 		return new Float32Array([sx * (dims === 1 ? Math.max(1, width / unit) : 1), 0, 0, 0, 0, sy, 0, 0, 0, 0, 1, 0,
 			-c.x * sx * (dims === 1 ? Math.max(1, width / unit) : 1), -c.y * sy, 0, 1]);
 	const cy = Math.cos(c.yaw), sn = Math.sin(c.yaw), cp = Math.cos(c.pitch), sp = Math.sin(c.pitch);
-	// rows of the turn: right, up, towards the viewer
+	// rows of the rotation: right, up, towards the viewer
 	const right = [cy, 0, -sn], up = [sn * sp, cp, cy * sp], to = [sn * cp, -sp, cy * cp];
 	const s = 0.8, m = new Float32Array(16), za = (FAR + NEAR) / (FAR - NEAR), zb = 2 * FAR * NEAR / (FAR - NEAR);
 	for (let k = 0; k < 3; k++) {
@@ -36,7 +37,7 @@ export function cameraMatrix(c: Camera, dims: number, width: number, height: num
 	return m;
 }
 
-/** Zoom by a factor so that what is at (px, py), in -1 to 1 of the canvas, stays there. */
+/** Zooms by a factor around (px, py), in canvas coordinates -1 to 1. */
 export function zoomAt(c: Camera, factor: number, px: number, py: number, dims: number, width: number, height: number): Camera {
 	const zoom = Math.min(ZOOM_MOST, Math.max(ZOOM_LEAST, c.zoom * factor));
 	const m = cameraMatrix(c, dims === 3 ? 2 : dims, width, height), s = dims === 3 ? 0.8 : 1;

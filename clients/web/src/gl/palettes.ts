@@ -1,5 +1,5 @@
-/* palettes.ts -- colours that people who see colours differently can tell apart: Okabe and Ito's eight (2008), longer
- * lists that also differ in lightness, and the even scales of matplotlib by their stops. */
+/* palettes.ts -- palettes for people with any kind of colour vision: Okabe and Ito's eight colours (2008), longer lists
+ * that also differ in lightness, and matplotlib's perceptually uniform scales, by their stops. */
 import type { RGB } from "./renderer.ts";
 
 const hex = (text: string): RGB => [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16) / 255) as RGB;
@@ -27,12 +27,12 @@ function oklch(l: number, c: number, h: number): RGB {
 	}) as RGB;
 }
 
-/** n colours that differ in hue and, from one to the next, in lightness. */
+/** n colours that differ in hue; adjacent ones also differ in lightness. */
 function bright(n: number): RGB[] {
 	return Array.from({ length: n }, (_, i) => oklch([0.72, 0.58, 0.83][i % 3]!, [0.16, 0.17, 0.13][i % 3]!, 0.5 + i * 2.399963));
 }
 
-/** Lightness and two hues in which equal distances look about equal (OKLab); the inverse of oklch(). */
+/** Converts to OKLab, in which equal distances look about equal; the inverse of oklch(). */
 function oklab(c: RGB): RGB {
 	const [r, g, b] = c.map(s => (s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4)) as RGB;
 	const [x, y, z] = [0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b, 0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b,
@@ -42,9 +42,9 @@ function oklab(c: RGB): RGB {
 }
 
 const known = new Map<number, RGB[]>();
-const APART = 0.11, PICKED = 64;   // colours nearer than this look alike; so many are picked with care
+const APART = 0.11, PICKED = 64;   // colours nearer than APART look alike; the first PICKED colours are kept apart
 
-/** Okabe and Ito's colours, and then bright ones that look like none before. */
+/** Okabe and Ito's colours, followed by bright ones unlike all before. */
 function mixed(n: number): RGB[] {
 	const made = known.get(n);
 	if (made)

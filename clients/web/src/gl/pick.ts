@@ -1,5 +1,5 @@
-/* pick.ts -- where points are on the canvas, computed on the CPU for the few moments that need it: under the mouse,
- * within a lasso. Positions are linear in the integers of both frames, so a scan costs some multiplications a point. */
+/* pick.ts -- positions of points on the canvas, computed on the CPU when needed: under the mouse, within a lasso.
+ * Positions are linear in the integers of both frames, so a scan costs a few multiplications per point. */
 import type { Frame } from "../core/frame.ts";
 import { PROFILE_BINS, profileOf } from "./renderer.ts";
 import { jitter } from "./shaders.ts";
@@ -15,7 +15,7 @@ export interface Scene {
 	height: number;
 }
 
-type Row = number[];  // of a's 3 axes, b's 3 axes, and a constant
+type Row = number[];  // coefficients of a's 3 axes and b's 3 axes, and a constant
 
 const profiles = new WeakMap<Frame, Float32Array>();
 function profile(f: Frame): Float32Array {
@@ -25,7 +25,7 @@ function profile(f: Frame): Float32Array {
 	return p;
 }
 
-/** Rows that make clip x, y and w of the raw integers. */
+/** Rows that map the raw integers to clip x, y and w. */
 export function rows(s: Scene): [Row, Row, Row] {
 	const { a, b, t, centre, matrix: m } = s, same = a.n === b.n && a.dims === b.dims, first = same ? a : b;
 	return [0, 1, 3].map(out => {
@@ -47,7 +47,7 @@ export function rows(s: Scene): [Row, Row, Row] {
 	}) as [Row, Row, Row];
 }
 
-/** Calls each(i, x, y) with CSS pixels of every step-th point that is in front of the viewer, from `from` on. */
+/** Calls each(i, x, y), in CSS pixels, for every step-th point in front of the viewer, from `from` on. */
 export function project(s: Scene, each: (i: number, x: number, y: number) => void, from = 0, to = s.b.n, step = 1): void {
 	const [rx, ry, rw] = rows(s), d = s.b.dims, pb = s.b.data, pa = s.a.n === s.b.n && s.a.dims === d ? s.a.data : pb;
 	const w2 = s.width / 2, h2 = s.height / 2;
@@ -59,7 +59,7 @@ export function project(s: Scene, each: (i: number, x: number, y: number) => voi
 			const ua = pa[o]!, ub = pb[o]!;
 			x += rx[0]! * ua + rx[3]! * ub;
 			const ha = lineA![(ua * PROFILE_BINS) >> 16]!, hb = lineB![(ub * PROFILE_BINS) >> 16]!;
-			// the shader ignores the axis of y, so the constant of the row is the shift alone
+			// the shader ignores the y axis, so the row's constant is only the shift
 			y = s.matrix[5]! * (jitter(i) - 0.5) * (ha + (hb - ha) * s.t) + s.matrix[13]!;
 		} else {
 			for (let k = 0; k < d; k++) {
@@ -76,7 +76,7 @@ export function project(s: Scene, each: (i: number, x: number, y: number) => voi
 	}
 }
 
-/** The point of the payload that is nearest to (x, y), within so many pixels; -1: none. */
+/** Index of the point nearest to (x, y) within so many pixels; -1: none. */
 export function nearest(s: Scene, x: number, y: number, within: number): number {
 	let best = within * within, found = -1;
 	project(s, (i, px, py) => {

@@ -1,5 +1,5 @@
-/* renderer.ts -- WebGL2 state: two frames, colours, and the picture made of them. It knows nothing of time, mouse or
- * server; view.ts does. Frames go to the GPU as the bytes that came. */
+/* renderer.ts -- WebGL2 state: two frames, colours, and the picture. view.ts handles time, mouse and server. The
+ * received bytes of frames go to the GPU unchanged. */
 import type { Frame } from "../core/frame.ts";
 import { splat } from "./splat.ts";
 import { POINTS_FRAGMENT, POINTS_VERTEX, RESOLVE_FRAGMENT, RESOLVE_VERTEX } from "./shaders.ts";
@@ -15,7 +15,7 @@ export interface Picture {
 	centre: [number, number, number, number];
 	matrix: Float32Array;
 	perspective: boolean;
-	size: number;                    // of a point, pixels of the canvas
+	size: number;                    // of a point, in pixels of the canvas
 	opacity: number;
 	lod: number;                     // draw every lod-th point
 	background: RGB;
@@ -48,7 +48,7 @@ function program(gl: WebGL2RenderingContext, vertex: string, fragment: string): 
 	return p;
 }
 
-/** How many points lie where along the line, smoothed; the highest is 1.4. */
+/** The smoothed density of points along a line (1-D layouts); the maximum is 1.4. */
 export function profileOf(frame: Frame): Float32Array {
 	const bins = new Float32Array(PROFILE_BINS), data = frame.data, step = Math.max(1, Math.floor(data.length / 2e5));
 	for (let i = 0; i < data.length; i += step)
@@ -82,7 +82,7 @@ export class Renderer {
 	private hasValues = false;
 	private hasFlags = false;
 	private half = false;
-	private software = false;            // no graphics card: the processor adds the points up
+	private software = false;            // no GPU: the CPU sums the points
 	private splatted!: WebGLTexture;
 	private pixels = new Float32Array(0);
 	private painted: { values: Uint16Array | null; palette: Uint8Array; flags: Uint8Array | null } = { values: null, palette: new Uint8Array(4), flags: null };
@@ -96,7 +96,7 @@ export class Renderer {
 		this.create();
 	}
 
-	/** All objects of the context; again after it was lost. */
+	/** Makes all objects of the context; called again after the context was lost. */
 	create(): void {
 		const gl = this.gl;
 		this.half = !!(gl.getExtension("EXT_color_buffer_float") || gl.getExtension("EXT_color_buffer_half_float"));
@@ -136,13 +136,13 @@ export class Renderer {
 	get before(): Frame | null { return this.slots[0].frame; }
 	get after(): Frame | null { return this.slots[1].frame; }
 
-	/** Uploads a frame as the second one; the second becomes the first. */
+	/** Uploads a frame as the second; the previous second frame becomes the first. */
 	push(frame: Frame): void {
 		this.slots = [this.slots[1], this.slots[0]];
 		this.put(1, frame);
 	}
 
-	/** Uploads a frame as the first (0) or second (1) one. */
+	/** Uploads a frame as the first (0) or second (1). */
 	put(slot: 0 | 1, frame: Frame): void {
 		const gl = this.gl, s = this.slots[slot];
 		gl.bindBuffer(gl.ARRAY_BUFFER, s.buffer);
@@ -158,7 +158,8 @@ export class Renderer {
 		}
 	}
 
-	/** What points are coloured by, one a point of the frames; null: one colour. palette: RGBA, of categories or 256. */
+	/** Sets the values that colour points, one per point of the frames; null: one colour. palette: RGBA, per category
+	 * or 256 entries. */
 	setValues(values: Uint16Array | null, palette: Uint8Array, kind: "plain" | "category" | "number"): void {
 		const gl = this.gl;
 		this.mode = kind === "category" ? 1 : kind === "number" ? 2 : 0;
@@ -211,7 +212,7 @@ export class Renderer {
 			gl.vertexAttribIPointer(index, 1, kind === "uint8" ? gl.UNSIGNED_BYTE : gl.UNSIGNED_SHORT, bytes * lod, 0);
 	}
 
-	/** Most that lod may be for frames of so many dimensions. */
+	/** The largest lod for frames with this number of dimensions. */
 	static largestLod(dims: number): number {
 		return Math.floor(MAX_VERTEX_STRIDE / (2 * dims));
 	}
@@ -327,12 +328,12 @@ export class Renderer {
 	}
 }
 
-/** Wakes the browser's graphics and compiles the shaders while nobody waits, so that the first run has its picture at once. */
+/** Starts the browser's graphics and compiles the shaders in advance, so that the first run is drawn at once. */
 export function warmUp(): void {
 	const begin = (): void => {
 		try {
 			new Renderer(new OffscreenCanvas(1, 1)).destroy();
-		} catch {   // the page of the run says what is missing
+		} catch {   // the run's page reports what is missing
 		}
 	};
 	setTimeout(begin, 300);

@@ -1,6 +1,6 @@
-/* shaders.ts -- two programs. `points` moves each point between two frames, whose uint16 coordinates arrive as they
- * came over the wire, and adds its colour and weight to a float buffer; `resolve` turns sums into a picture: the mean
- * colour of the points on a pixel, the more opaque the more of them there are. */
+/* shaders.ts -- two programs. `points` interpolates each point between two frames, whose uint16 coordinates come
+ * unchanged from the network, and adds its colour and weight to a float buffer. `resolve` turns the sums into a
+ * picture: the mean colour of the points on a pixel, more opaque with more points. */
 
 const HASH = `
 float jitter(uint id) {
@@ -12,17 +12,17 @@ float jitter(uint id) {
 export const POINTS_VERTEX = `#version 300 es
 precision highp float;
 precision highp int;
-layout(location = 0) in vec3 a;       // of the frame before, 0 to 1 within its box
-layout(location = 1) in vec3 b;       // of the frame after
-layout(location = 2) in uint value;   // what is coloured by; 65535: missing
+layout(location = 0) in vec3 a;       // position in the first frame, 0 to 1 within its box
+layout(location = 1) in vec3 b;       // position in the second frame
+layout(location = 2) in uint value;   // the value that colours; 65535: missing
 layout(location = 3) in uint flags;   // 1: selected, 2: marked
 uniform vec4 boxA, boxB;              // low corner, extent
 uniform mat4 alignB;
 uniform float t;
-uniform vec4 centre;                  // of the picture, and what scales its half side to 1
+uniform vec4 centre;                  // centre of the picture, and the factor that scales its half side to 1
 uniform mat4 matrix;
 uniform float size;                   // pixels at distance 1
-uniform float perspective;            // 0: all points are of one size
+uniform float perspective;            // 0: all points have the same size
 uniform int dims;
 uniform uint lod;                     // vertex i is point i * lod
 uniform sampler2D profile;            // 1-D: density along the line, rows of A and B
@@ -30,8 +30,8 @@ uniform sampler2D palette;
 uniform int mode;                     // 0: one colour, 1: category, 2: number
 uniform int categories;
 uniform vec3 plain, muted;
-uniform bool dimmed;                  // a selection is there
-uniform bool solid;                   // 3-D of few points: discs that hide each other
+uniform bool dimmed;                  // there is a selection
+uniform bool solid;                   // few points in 3-D: opaque discs
 uniform vec3 background;
 out vec4 colour;
 out float radius;
@@ -54,7 +54,7 @@ void main() {
 	if (perspective > 0.0) {
 		float depth = clamp(gl_Position.w, 0.2, 8.0);
 		s = size / depth;
-		weight = clamp(1.7 - 0.7 * depth, 0.15, 1.0);   // what is far fades
+		weight = clamp(1.7 - 0.7 * depth, 0.15, 1.0);   // distant points fade
 		if (solid)
 			c = mix(c, background, clamp((depth - 0.72) * 1.25, 0.0, 0.78));
 	}
@@ -87,7 +87,7 @@ void main() {
 			w *= cover;
 		} else {
 			float edge = away / (radius + 0.5);
-			c *= 1.08 - 0.42 * edge * edge;   // a ball, lit from the front
+			c *= 1.08 - 0.42 * edge * edge;   // shaded as a sphere, lit from the front
 			w = 8.0;
 		}
 	}
@@ -104,11 +104,11 @@ export const RESOLVE_FRAGMENT = `#version 300 es
 precision highp float;
 uniform sampler2D sums;
 uniform sampler2D palette;
-uniform float opacity;                // of one point alone: 1 - exp(-opacity)
+uniform float opacity;                // a single point has opacity 1 - exp(-opacity)
 uniform vec3 background;
-uniform float glow;                   // dense places get lighter (dark theme) or darker (light theme)
+uniform float glow;                   // dense regions get lighter (dark theme) or darker (light theme)
 uniform bool density;
-uniform float top;                    // density: so many points on a pixel are the palette's end
+uniform float top;                    // density: number of points on a pixel for the palette's last colour
 out vec4 colour;
 void main() {
 	vec4 s = texelFetch(sums, ivec2(gl_FragCoord.xy), 0);
@@ -129,7 +129,7 @@ void main() {
 	colour = vec4(mix(background, c, alpha), 1.0);
 }`;
 
-/** jitter() of the shader, for picking on the CPU. */
+/** The shader's jitter(), for picking on the CPU. */
 export function jitter(id: number): number {
 	let h = Math.imul(id, 2654435761) >>> 0;
 	h = (h ^ (h >>> 15)) >>> 0;

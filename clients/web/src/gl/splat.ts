@@ -1,6 +1,6 @@
-/* splat.ts -- sums of 2-D points made by the processor, for browsers without a graphics card. Software renderers take
- * more than a microsecond to set up a point; adding it to an array takes a hundredth of that. Same sums as the shader's:
- * colour times weight, and weight, for each pixel, rows from below. */
+/* splat.ts -- sums 2-D points on the CPU, for browsers without a GPU. Software renderers take more than a microsecond
+ * to set up a point; adding it to an array takes a hundredth of that. The sums equal the shader's: colour times weight,
+ * and weight, for each pixel, rows from the bottom. */
 import { rows, type Scene } from "./pick.ts";
 
 export interface Paint {
@@ -16,7 +16,7 @@ export interface Paint {
 
 const MISSING = 65535;
 
-/** What a disc of this size covers: offsets in the array, and weights. */
+/** The pixels that a disc of this size covers: offsets in the array, and weights. */
 function disc(size: number, width: number): { at: Int32Array; weight: Float32Array; reach: number } {
 	const at: number[] = [], weight: number[] = [], radius = size / 2, reach = size < 1.6 ? 0 : Math.ceil(radius);
 	for (let y = -reach; y <= reach; y++)
@@ -30,7 +30,7 @@ function disc(size: number, width: number): { at: Int32Array; weight: Float32Arr
 	return { at: Int32Array.from(at), weight: Float32Array.from(weight), reach };
 }
 
-/** Colour of each value there is, and of none at the end. */
+/** The colour of each value; the last one is for missing values. */
 function colours(p: Paint): Float32Array {
 	const n = p.palette.length / 4, out = new Float32Array(3 * (n + 1));
 	for (let i = 0; i < n; i++)
@@ -40,7 +40,7 @@ function colours(p: Paint): Float32Array {
 	return out;
 }
 
-/** Adds every lod-th point to sums, [height][width][4], which is zeroed first. */
+/** Zeroes sums [height][width][4] and adds every lod-th point. */
 export function splat(sums: Float32Array, width: number, height: number, s: Scene, p: Paint, lod: number): void {
 	const [rx, ry] = rows(s), { data: pb, n } = s.b, pa = s.a.n === n && s.a.dims === 2 ? s.a.data : pb, { at, weight, reach } = disc(p.size, width);
 	const table = colours(p), kinds = table.length / 3 - 1, { values, flags } = p, [ax, ay, bx, by] = [rx[0]!, rx[1]!, rx[3]!, rx[4]!];

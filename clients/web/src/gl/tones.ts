@@ -1,4 +1,4 @@
-/* tones.ts -- the tones of pictures on dark and on light. */
+/* tones.ts -- colours of pictures in the dark and the light theme. */
 import type { RGB } from "./renderer.ts";
 
 export function tonesOf(theme: "dark" | "light"): { background: RGB; plain: RGB; muted: RGB; dark: boolean } {

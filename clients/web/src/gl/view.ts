@@ -1,8 +1,8 @@
-/* view.ts -- a canvas with a layout that moves: frames in, pictures out, the mouse and the keyboard in between.
+/* view.ts -- a canvas with a moving layout: receives frames, draws pictures, handles mouse and keyboard.
  *
- * Frames come at their own pace. The one before and the one after are on the GPU; t goes from 0 to 1 in the time that
- * frames take to come, and then the newest that is waiting becomes the next. Frames in between are skipped. A picture
- * is drawn only when something moved. While points move and drawing is slow, fewer points are drawn; at rest, all. */
+ * The GPU holds the previous and the next frame; t goes from 0 to 1 in the mean time between frames. Then the latest
+ * waiting frame becomes the next one; frames in between are skipped. A picture is drawn only if something has moved.
+ * While points move and drawing is slow, fewer points are drawn; at rest, all. */
 import type { Frame } from "../core/frame.ts";
 import { type Camera, cameraMatrix, HOME, panBy, zoomAt } from "./camera.ts";
 import { nearest, project, type Scene, within } from "./pick.ts";
@@ -23,14 +23,14 @@ export interface ViewEvents {
 	click?: (point: number) => void;
 	lasso?: (points: number[], add: boolean) => void;
 	camera?: (camera: Camera) => void;
-	outside?: (points: number) => void;                       // that the picture at zoom 1 does not show
-	drawn?: () => void;                                       // the overlay follows
+	outside?: (points: number) => void;                       // number of points outside the picture at zoom 1
+	drawn?: () => void;                                       // called after drawing, to update the overlay
 }
 
 const NOTHING: Box = { middle: [0, 0, 0], side: [1, 1, 1], extent: 1 };
 const EMPTY: Window = { box: NOTHING, all: NOTHING, outside: 0 };
 const SLOW_MS = 45, QUICK_MS = 19;
-const LEAST_POINTS = 150_000;   // that are always drawn
+const LEAST_POINTS = 150_000;   // least number of points drawn
 
 export class View {
 	readonly renderer: Renderer;
@@ -39,8 +39,8 @@ export class View {
 	dimmed = false;
 	lassoMode = false;
 	lassoPath: [number, number][] = [];
-	tween: number | null = null;   // t held still, for replay and morphing; null: time drives it
-	whole = false;                 // zoom 1 shows all points, those far out too
+	tween: number | null = null;   // fixed t, for replay and morphing; null: t follows time
+	whole = false;                 // zoom 1 shows all points, including outliers
 	private box: { a: Window; b: Window } = { a: EMPTY, b: EMPTY };
 	private pending: Frame | null = null;
 	private t = 1;
@@ -52,10 +52,10 @@ export class View {
 	private request = 0;
 	private lod = 1;
 	private lastDraw = 0;
-	private drawn = 0;       // when the last one was made
-	private asked = 0;       // when the next picture was wanted first
+	private drawn = 0;       // time of the last picture
+	private requestedAt = 0;     // time of the first request for the next picture
 	private moving = false;
-	private told = 0;        // how many lie outside
+	private reported = 0;    // last number reported by outside()
 	private observer: ResizeObserver;
 	private ratio = 1;
 	private cancel = new AbortController();
@@ -81,7 +81,7 @@ export class View {
 		if (this.canvas.width !== w || this.canvas.height !== h) {
 			this.canvas.width = w;
 			this.canvas.height = h;
-			this.render();  // at once, or the canvas would flash
+			this.render();  // at once, so that the canvas does not flash
 		}
 	}
 
@@ -95,9 +95,9 @@ export class View {
 		this.onRestore?.();
 		this.invalidate();
 	}
-	onRestore: (() => void) | null = null;   // colours have to be set again
+	onRestore: (() => void) | null = null;   // called when colours must be set again
 
-	/** The next picture of the layout; motion goes there. */
+	/** Adds the next frame; points move to it. */
 	push(frame: Frame): void {
 		const now = performance.now();
 		if (this.arrived)
@@ -107,7 +107,7 @@ export class View {
 		this.invalidate();
 	}
 
-	/** Shows a and b at t (0 to 1), without motion of its own. */
+	/** Shows the frames a and b at a fixed t (0 to 1). */
 	show(a: Frame, b: Frame, t: number): void {
 		if (this.renderer.before !== a || this.renderer.after !== b) {
 			const known = this.renderer.after === a;
@@ -125,7 +125,7 @@ export class View {
 		this.invalidate();
 	}
 
-	/** Time drives the picture again. */
+	/** Lets t follow time again. */
 	release(): void {
 		this.tween = null;
 		this.t = 1;
@@ -137,7 +137,7 @@ export class View {
 		this.arrived = 0;
 	}
 
-	/** Points that lie outside of the picture at zoom 1. */
+	/** Number of points outside the picture at zoom 1. */
 	get outside(): number {
 		return this.whole ? 0 : this.box.b.outside;
 	}
@@ -147,7 +147,7 @@ export class View {
 		this.invalidate();
 	}
 
-	/** A step in or out; out of all that is usual, to all there is. */
+	/** Zooms in or out by a factor; zooming out at zoom 1 shows outliers, too. */
 	zoom(factor: number): void {
 		if (factor < 1 && this.camera.zoom <= 1 && this.outside) {
 			this.whole = true;
@@ -157,7 +157,7 @@ export class View {
 		}
 	}
 
-	/** The usual part of the layout. */
+	/** Shows the layout without outliers. */
 	home(): void {
 		this.whole = false;
 		this.setCamera({ ...HOME });
@@ -173,7 +173,7 @@ export class View {
 		this.dirty = true;
 		if (this.request)
 			return;
-		this.asked = performance.now();
+		this.requestedAt = performance.now();
 		this.request = requestAnimationFrame(now => { this.request = 0; this.tick(now); });
 	}
 
@@ -193,9 +193,9 @@ export class View {
 			}
 		}
 		const moving = this.tween === null && this.t < 1;
-		// When a picture was wanted right after the last one, the time between them is what drawing takes.
+		// If a picture was requested right after the last one, the time between them is the drawing time.
 		const took = now - this.lastDraw;
-		if (this.asked - this.drawn < QUICK_MS) {
+		if (this.requestedAt - this.drawn < QUICK_MS) {
 			if (took > SLOW_MS && (this.frame?.n ?? 0) > LEAST_POINTS * this.lod)
 				this.lod = Math.min(64, this.lod * Math.max(2, Math.ceil(took / (2 * SLOW_MS))));
 			else if (took < QUICK_MS && this.lod > 1)
@@ -215,7 +215,7 @@ export class View {
 	}
 
 	private settled = 0;
-	/** All points, once nothing has moved for a moment. */
+	/** Draws all points once nothing has moved for a moment. */
 	private settle(): void {
 		clearTimeout(this.settled);
 		if (this.lod > 1)
@@ -226,7 +226,7 @@ export class View {
 		return this.tween ?? this.t;
 	}
 
-	/** What of the layout's units is 1 in the picture's, so that all of the box is within the canvas. */
+	/** The length in the layout that becomes 1 in normalised coordinates, so that the box fits the canvas. */
 	private reach(box: Box): number {
 		if (this.frame?.dims !== 2)
 			return box.extent / 2 || 1;
@@ -234,17 +234,17 @@ export class View {
 		return Math.max(box.side[0] * unit / this.width, box.side[1] * unit / this.height) / 2 || 1;
 	}
 
-	/** Middle and scale of the picture now. */
+	/** The present centre and scale of the picture. */
 	private centre(): [number, number, number, number] {
 		const { a, b } = this.whole ? { a: this.box.a.all, b: this.box.b.all } : { a: this.box.a.box, b: this.box.b.box }, t = this.renderer.align ? 0 : this.time;
 		const scale = 1 / ((1 - t) * this.reach(a) + t * this.reach(b));
 		return [0, 1, 2].map(k => a.middle[k]! * (1 - t) + b.middle[k]! * t).concat(scale) as [number, number, number, number];
 	}
 
-	/** Size of a point in CSS pixels, and its opacity: few points are discs, many are dust that builds up. */
+	/** Size of a point in CSS pixels, and its opacity: few points are discs; many are small and translucent. */
 	private dot(n: number, dims: number): { size: number; opacity: number; top: number } {
 		const area = this.width * this.height, zoom = Math.min(this.camera.zoom, 40);
-		const space = Math.sqrt(area * 0.3 * zoom * zoom / Math.max(1, n));   // pixels a point has for itself
+		const space = Math.sqrt(area * 0.3 * zoom * zoom / Math.max(1, n));   // mean distance of points in pixels
 		const size = Math.min(10, Math.max(1, space * 0.62 * (dims === 3 ? 1.3 : 1))) * this.look.size;
 		const overlap = size * size / (space * space);
 		return { size, opacity: Math.min(1.8, Math.max(0.12, 1.5 / (0.6 + overlap))), top: 40 * Math.max(1, overlap) };
@@ -260,17 +260,17 @@ export class View {
 		};
 	}
 
-	/** Draws now. */
+	/** Draws the picture. */
 	render(): void {
 		if (this.renderer.gl.isContextLost())
 			return;
 		this.renderer.draw(this.picture(this.width, this.height, this.ratio, this.lod));
-		if (this.outside !== this.told)
-			this.events.outside?.(this.told = this.outside);
+		if (this.outside !== this.reported)
+			this.events.outside?.(this.reported = this.outside);
 		this.events.drawn?.();
 	}
 
-	/** A picture of its own size; the canvas shows what it showed before. */
+	/** Draws a picture of the given size; the canvas then shows its previous content. */
 	async snapshot(width: number, height: number, type = "image/png"): Promise<Blob> {
 		const { width: w, height: h } = this.canvas;
 		this.canvas.width = width;
@@ -296,7 +296,7 @@ export class View {
 			width: this.width, height: this.height };
 	}
 
-	/** CSS pixels of one point, or null. */
+	/** Position of a point in CSS pixels, or null. */
 	place(point: number): [number, number] | null {
 		const scene = this.scene();
 		let at: [number, number] | null = null;

@@ -1,5 +1,6 @@
-/* window.ts -- what part of a layout a picture shows: as the server's pictures, the box of all but 0.1 % of the nodes,
- * unless all fit nearly as well. So a few nodes far out do not shrink the rest to a dot. */
+/* window.ts -- the part of a layout that a picture shows. As in the server's pictures, this is the box of all but 0.1 %
+ * of the nodes, unless the box of all nodes is only slightly larger. So a few outliers do not shrink the rest to a
+ * dot. */
 import type { Frame } from "../core/frame.ts";
 
 export interface Box {
@@ -11,15 +12,15 @@ export interface Box {
 export interface Window {
 	box: Box;
 	all: Box;                    // of all points
-	outside: number;             // points outside of box
+	outside: number;             // number of points outside the box
 }
 
-const SAMPLE = 10_000, LEAST = 1000, CUT = 2000;   // of a sample, one in CUT lies beyond each side
+const SAMPLE = 10_000, LEAST = 1000, CUT = 2000;   // one of CUT sample points lies beyond each side
 const NEARLY = 1.3, MARGIN = 0.05;
 
 type Range = [number, number];
 
-/** Of coordinate k, in the units of the frame's numbers: all, and what is shown. */
+/** The full and the shown range of coordinate k, in the units of the frame's numbers. */
 function rangesOf(f: Frame, k: number, scratch: Float32Array): { all: Range; shown: Range } {
 	const { data, dims, n } = f, step = Math.max(1, Math.ceil(n / SAMPLE));
 	let low = Infinity, high = -Infinity, count = 0;
@@ -51,7 +52,7 @@ function boxOf(f: Frame, ranges: Range[]): Box {
 	return { side, middle, extent: Math.max(...side) };
 }
 
-/** A frame that has points. */
+/** The window of a frame, which must have points. */
 export function windowOf(f: Frame): Window {
 	const scratch = new Float32Array(SAMPLE + 1), ranges = Array.from({ length: f.dims }, (_, k) => rangesOf(f, k, scratch));
 	const all = boxOf(f, ranges.map(r => r.all));

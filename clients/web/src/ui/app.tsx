@@ -1,4 +1,4 @@
-/* app.tsx -- the frame around all pages, and which page it is. */
+/* app.tsx -- the frame around all pages; chooses the page. */
 import "./base.css";
 import "./pages.css";
 import "./stage.css";
@@ -38,7 +38,7 @@ function Page() {
 
 const READY_MS = 10_000;
 
-/** What is the matter with the server, on every page: it cannot be reached, its disk is full. */
+/** Shows problems of the server on every page: it cannot be reached, its disk is full. */
 function Banner() {
 	const away = use(offline), known = use(ready), [trouble, setTrouble] = useState("");
 	useInterval(async () => {

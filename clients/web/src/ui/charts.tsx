@@ -1,4 +1,4 @@
-/* charts.tsx -- KL divergence, gradient and extent of a run, one above the other, one cursor for all. */
+/* charts.tsx -- charts of KL divergence, gradient and extent of a run, with a common cursor. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import "./language.ts";
 import uPlot from "uplot";
@@ -35,7 +35,7 @@ const seriesOf = (points: TracePoint[], measure = "kl"): Series => ({
 	extent: points.map(p => (p.high ? Math.max(...p.high.map((h, k) => h - p.low[k]!)) : NaN)),
 });
 
-/** Powers of ten within a range, or some steps between them when it is narrow. */
+/** Ticks at the powers of ten within a range, or between them if the range is narrow. */
 function logSplits(_u: uPlot, _axis: number, low: number, high: number): number[] {
 	const all: number[] = [], from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
 	const steps = to - from > 2 ? [1] : [1, 2, 5], every = Math.max(1, Math.ceil((to - from) / 5));
@@ -75,7 +75,7 @@ function Chart({ kind, series, now }: { kind: Kind; series: Series; now?: number
 		<div ref={host} aria-hidden="true" /></figure>;
 }
 
-/** The trace of a job as it grows; a new list whenever it was asked for. */
+/** The trace of a running job; a new list after each fetch. */
 function useTrace<P>(job: Job): P[] {
 	const [points, setPoints] = useState<P[]>([]), over = ended(job);
 	const ask = async (): Promise<void> => { setPoints((await getJson<{ points: P[] }>(`/v1/jobs/${job.id}/trace`)).points); };
@@ -92,8 +92,8 @@ export function Charts({ job }: { job: Job }) {
 	return <div class="charts">{KINDS.filter(kind => series[kind.key]!.some(v => !Number.isNaN(v))).map(kind => <Chart key={kind.key} kind={m && kind.key === "kl" ? { ...kind, label: m.label } : kind} series={series} />)}</div>;
 }
 
-/** Of a job of another method: what its progress is measured by. seen: iterations and values that frames told, where points
- * of the trace become rare. */
+/** Chart of the measure of a job of another method. seen: iterations and values from frames, which fill the gaps
+ * between points of the trace. */
 export function MeasureChart({ job, seen = [] }: { job: Job; seen?: [number, number][] }) {
 	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
 	if (!m || !points.length)

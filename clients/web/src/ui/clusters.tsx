@@ -1,4 +1,4 @@
-/* clusters.tsx -- clusters of a layout or of its data: how many, which there are, and colours by them with one click. */
+/* clusters.tsx -- clusters of a layout or of its data: starts jobs, lists them, colours by them. */
 import { useEffect, useState } from "preact/hooks";
 import { clusterings, colourOfColumn, colourOfJob, describe, findClusters, jobOfColour, keepClusters, measureText } from "../core/clusters.ts";
 import { getJson } from "../core/api.ts";
@@ -27,7 +27,7 @@ export function Clusters({ s, job, graph }: { s: Session; job: Job; graph: Graph
 	const [count, setCount] = useState("10"), [of, setOf] = useState<"layout" | "data">("layout"), [wanted, setWanted] = useState("");
 	const k = Number(count), right = Number.isInteger(k) && k >= 2 && k <= Math.min(MOST, job.nodes);
 	const state = all.get(wanted)?.state;
-	useEffect(() => {   // those that were just asked for
+	useEffect(() => {   // shows clusters that were just requested
 		if (state === "done") {
 			setWanted("");
 			keep({ by: colourOfJob(wanted) });

@@ -1,5 +1,5 @@
-/* compare.tsx -- two layouts of the same nodes: side by side with one camera, or one morphing into the other. The second
- * is turned, mirrored, scaled and shifted to lie on the first (Procrustes). */
+/* compare.tsx -- two layouts of the same nodes: side by side with one camera, or one morphing into the other. The
+ * second is aligned with the first (procrustes.ts). */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe, isLayout } from "../core/clusters.ts";
@@ -17,7 +17,7 @@ import { gist, titleOf } from "./runs.tsx";
 import { Legend, Stage } from "./stage.tsx";
 
 const SAMPLE = 200_000;
-const ROUNDING = 1e-9;   // a smaller share of the variance is none
+const ROUNDING = 1e-9;   // a smaller fraction of the variance is rounding error
 const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 
 /** A session that shows given frames and follows no job. */
@@ -161,14 +161,14 @@ export function ComparePage() {
 	const all = newest(use(jobs)).filter(j => j.state === "done" && isLayout(j)), { query } = use(route);
 	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => o !== j && o.graph === j.graph)) ?? all[0];
 	const others = all.filter(j => a && j.nodes === a.nodes && j.id !== a.id), b = jobs.value.get(query["b"] ?? "") ?? others[0];
-	const seconds = b && !others.includes(b) ? [b, ...others] : others;   // a link may name any
+	const seconds = b && !others.includes(b) ? [b, ...others] : others;   // a link may name any job
 	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · KL ${number(j.kl, 3)}`];
 	const choose = (which: "a" | "b") => (id: string): void => {
 		const next: Record<string, string | undefined> = { a: a?.id, b: b?.id, [which]: id }, first = jobs.value.get(next["a"] ?? ""), second = jobs.value.get(next["b"] ?? "");
 		if (which === "a" && id === b?.id)
-			next["b"] = a?.id;           // they change places
+			next["b"] = a?.id;           // they are swapped
 		else if (first?.nodes !== second?.nodes)
-			next["b"] = undefined;       // of other data: the next that fits
+			next["b"] = undefined;       // of other data; the next job that fits is chosen
 		keep(next);
 		route.notify();
 	};

@@ -1,4 +1,4 @@
-/* data.tsx -- graphs and points that the server has. */
+/* data.tsx -- the page of graphs and points on the server. */
 import { request, sendJson, submit } from "../core/api.ts";
 import { ago, bytes, count } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put, putGraph } from "../core/live.ts";
@@ -10,7 +10,7 @@ import type { Graph } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
 import { Bar, Button } from "./parts.tsx";
 
-/** "label (10), age, names" */
+/** The columns as text: "label (10), age, names". */
 function labelText(g: Graph): string {
 	const columns = g.label_columns.map(c => (c.kind === "category" ? `${c.name} (${count(c.categories ?? 0)})` : c.name));
 	const shown = columns.length > 3 ? [...columns.slice(0, 2), `${count(columns.length - 2)} more`] : columns;

@@ -1,4 +1,4 @@
-/* drop.tsx -- the place to drop a file, and what was seen in it. */
+/* drop.tsx -- the drop zone for files, and the detected content of a file. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, count, duration, sentence } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
@@ -44,7 +44,7 @@ export function DropAnywhere() {
 
 export function DropZone({ small }: { small: boolean }) {
 	const input = useRef<HTMLInputElement>(null);
-	const p = use(pending), now = use(atOnce), asked = use(options);
+	const p = use(pending), now = use(atOnce), chosen = use(options);
 	useEffect(warmUp, []);
 	if (p)
 		return <PendingCard p={p} />;
@@ -58,9 +58,9 @@ export function DropZone({ small }: { small: boolean }) {
 		</div>
 		<div class="drop-choices">
 			<Button kind="primary" onClick={() => input.current?.click()}>Choose a file</Button>
-			<Select label="Dimensions" value={String(asked["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
+			<Select label="Dimensions" value={String(chosen["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
 				onChange={v => { options.value = { ...options.value, dims: Number(v) }; }} />
-			<ProjectSelect label="Project" value={String(asked["project"] ?? "")} all="Default" none="None" onChange={v => {
+			<ProjectSelect label="Project" value={String(chosen["project"] ?? "")} all="Default" none="None" onChange={v => {
 				const { project: _, ...rest } = options.value;
 				options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;
 			}} />
@@ -73,7 +73,7 @@ export function DropZone({ small }: { small: boolean }) {
 const ROLES: [Role, string][] = [["name", "names"], ["label", "labels"], ["ignored", "ignored"]];
 
 function Columns({ p }: { p: Pending }) {
-	const set = (i: number, role: Role): void => {   // one column has the names; any number has labels
+	const set = (i: number, role: Role): void => {   // one column has the names; several may have labels
 		p.roles = p.roles.map((r, k) => (k === i ? role : r === "name" && role === "name" ? "ignored" : r));
 		pending.notify();
 	};

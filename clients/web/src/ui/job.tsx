@@ -1,4 +1,4 @@
-/* job.tsx -- one run: its moving picture, and beside it what one looks at, steers and takes away. */
+/* job.tsx -- the page of one run: its moving picture, and panels for colours, steering and export. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cameraOf } from "../gl/camera.ts";
 import { change, getJson, link } from "../core/api.ts";
@@ -122,11 +122,11 @@ function LayoutPage({ job }: { job: Job }) {
 			}
 		};
 		addEventListener("keydown", shortcut);
-		Object.assign(window, { spacelandSession: s });   // for tests and for the curious
+		Object.assign(window, { spacelandSession: s });   // for tests and the browser's console
 		return () => removeEventListener("keydown", shortcut);
 	}, [s]);
 	const all = use(graphs), columns = JSON.stringify(all.get(job.graph)?.label_columns), known = useRef(columns);
-	useEffect(() => {   // set or deleted meanwhile, by whomever
+	useEffect(() => {   // columns may have been set or deleted by anybody
 		if (columns && known.current && columns !== known.current) {
 			const { by } = route.value.query;
 			s.nodes.changed();

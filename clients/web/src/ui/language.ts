@@ -1,5 +1,5 @@
-/* language.ts -- imported before uPlot, which formats numbers in the browser's language as soon as it is loaded. Chromium in
- * the POSIX locale says `en-US@posix`, which no formatter knows: the whole page would stay empty. */
+/* language.ts -- must be imported before uPlot, which formats numbers in the browser's language when it is loaded.
+ * Chromium in the POSIX locale reports `en-US@posix`, which formatters reject: the page would stay empty. */
 try {
 	new Intl.NumberFormat(navigator.language);
 } catch {

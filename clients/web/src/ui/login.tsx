@@ -1,4 +1,4 @@
-/* login.tsx -- the token of a server that wants one. */
+/* login.tsx -- asks for the token of a server that requires one. */
 import { useState } from "preact/hooks";
 import { ApiError, login } from "../core/api.ts";
 import { Icon } from "./parts.tsx";

@@ -1,4 +1,4 @@
-/* look.tsx -- what is coloured by, who is who, and what is selected. */
+/* look.tsx -- the panel for colours, names and the selection. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
@@ -90,7 +90,7 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 	</section>;
 }
 
-/** Which categories the selection is made of. */
+/** The categories of the selected nodes. */
 function Mix({ s }: { s: Session }) {
 	const v = s.values.value!, counts = new Map<number, number>();
 	for (const node of s.selectedNodes())

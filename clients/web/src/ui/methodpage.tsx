@@ -1,5 +1,5 @@
-/* methodpage.tsx -- a job of another method than t-SNE: the layout in the colours of the clusters or values that it has found, and beside
- * it how it went and how large the clusters are. */
+/* methodpage.tsx -- the page of a job of another method than t-SNE: a layout coloured by its clusters or values, its
+ * progress, and the sizes of clusters. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { change, link, request, submit } from "../core/api.ts";
 import { colourOfJob, describe, foundBy, layoutOf, measureText } from "../core/clusters.ts";
@@ -23,7 +23,7 @@ import { Stage } from "./stage.tsx";
 
 const LISTED = 60;
 
-/** Each cluster's size; a press selects it in the layout. */
+/** The size of each cluster; a click selects the cluster in the layout. */
 function Sizes({ values, s }: { values: Values; s: Session | null }) {
 	const [all, setAll] = useState(false), n = values.codes.length, most = Math.max(...values.counts, 1);
 	const order = values.counts.map((_, k) => k).sort((a, b) => values.counts[b]! - values.counts[a]!), shown = all ? order : order.slice(0, LISTED);
@@ -39,7 +39,7 @@ function Sizes({ values, s }: { values: Values; s: Session | null }) {
 	</section>;
 }
 
-const TABLES = ["labels", "centroids", "means", "weights", "times"];   // that are short lists or tables
+const TABLES = ["labels", "centroids", "means", "weights", "times"];   // results that are short lists or tables
 
 function Fact({ name, value }: { name: string; value: Value }) {
 	return <><dt>{name.replace(/_/g, " ")}</dt><dd>{typeof value === "number" ? number(value) : Array.isArray(value) ? value.join(", ") : String(value)}</dd></>;
@@ -54,11 +54,11 @@ function TakeResults({ job }: { job: Job }) {
 			{TABLES.includes(name) && <Button icon="download" kind="quiet" label={`${name}, CSV`} onClick={take(name, "csv")}>CSV</Button>}</div>)}</section>;
 }
 
-/** The layout in the clusters' colours, once there are any. */
+/** The layout coloured by the clusters, once there are some. */
 function Picture({ s, layout, job, values }: { s: Session; layout: Job; job: Job; values: Values | null }) {
 	useEffect(() => {
 		s.loadColumns(values ? colourOfJob(job.id) : "").catch(tell);
-		Object.assign(window, { spacelandSession: s });   // for tests and for the curious
+		Object.assign(window, { spacelandSession: s });   // for tests and the browser's console
 	}, [s, values]);
 	return <Stage s={s} label={`Layout of ${titleOf(layout)} in the colours of what was found`}>
 		<div class="hud"><span>{values ? `Coloured by ${values.column.name}` : "The layout"}</span></div></Stage>;

@@ -1,5 +1,5 @@
-/* parameters.tsx -- the parameters of a job of another method than t-SNE: as they are, to start the next run of the method
- * with others, and to change those that may change while it runs. */
+/* parameters.tsx -- the parameters of a job of another method than t-SNE: shows them, starts a new run with other
+ * values, and changes those that may change while the job runs. */
 import { useState } from "preact/hooks";
 import { change, submit } from "../core/api.ts";
 import { put } from "../core/live.ts";

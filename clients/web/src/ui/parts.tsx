@@ -1,4 +1,4 @@
-/* parts.tsx -- small things that all pages are made of. */
+/* parts.tsx -- small components that all pages use. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Signal, use } from "../core/signal.ts";
@@ -41,7 +41,7 @@ export interface ButtonProps {
 	children?: ComponentChildren;
 }
 
-/** A button; while its work is under way it cannot be pressed again, and what goes wrong becomes a notice. */
+/** A button. It is disabled while its action runs; errors become notices. */
 export function Button({ icon, label, kind, pressed, disabled, title, onClick, children }: ButtonProps) {
 	const [busy, setBusy] = useState(false);
 	const press = async (): Promise<void> => {
@@ -58,7 +58,7 @@ export function Button({ icon, label, kind, pressed, disabled, title, onClick, c
 	</button>;
 }
 
-/** In place of a page that there is not. */
+/** Shown if a page does not exist. */
 export function Missing({ title, text }: { title: string; text: string }) {
 	return <div class="page missing"><h1>{title}</h1><p class="problem" role="alert">{text}</p>
 		{!link && <p><a class="button" href={address("")}>To the runs</a></p>}</div>;
@@ -80,7 +80,7 @@ export function Field({ label, hint, children }: { label: string; hint?: string;
 export function Select({ label, value, options, onChange, hint }: { label: string; value: string; hint?: string;
 	options: (readonly [string, string])[]; onChange: (value: string) => void }) {
 	const select = useRef<HTMLSelectElement>(null);
-	useLayoutEffect(() => { if (select.current) select.current.value = value; });   // options may come later than the value
+	useLayoutEffect(() => { if (select.current) select.current.value = value; });   // options may arrive after the value
 	return <Field label={label} {...(hint ? { hint } : {})}>
 		<select ref={select} onChange={e => onChange(e.currentTarget.value)}>
 			{options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}
@@ -92,7 +92,7 @@ export function Swatch({ colour }: { colour: string }) {
 	return <span class="swatch" aria-hidden="true" ref={e => { if (e) e.style.background = colour; }} />;
 }
 
-/** Tabs as the ARIA practices want them: arrows move, one stop for Tab. */
+/** Tabs as in the ARIA practices: arrow keys move between them, and Tab stops once. */
 export function Tabs({ label, tabs, value, onChange }: { label: string; tabs: readonly (readonly [string, string])[]; value: string; onChange: (id: string) => void }) {
 	const list = useRef<HTMLDivElement>(null);
 	const key = (e: KeyboardEvent): void => {
@@ -125,12 +125,12 @@ export function say(text: string, bad = false): void {
 	setTimeout(() => { notices.value = notices.value.filter(n => n !== notice); }, bad ? 12000 : 5000);
 }
 
-/** What went wrong, as a notice. */
+/** Shows an error as a notice. */
 export function tell(error: unknown): void {
 	if (error instanceof DOMException && error.name === "AbortError")
 		return;
 	if (error instanceof ApiError && error.status === 401)
-		return;   // the login says it
+		return;   // the login page reports it
 	say(error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error), true);
 }
 
@@ -142,7 +142,7 @@ export function Notices() {
 	</div>)}</div>;
 }
 
-/** Asks again and again while the component is there. */
+/** Calls `work` repeatedly while the component is mounted. */
 export function useInterval(work: () => void | Promise<void>, ms: number, on = true): void {
 	const latest = useRef(work);
 	latest.current = work;

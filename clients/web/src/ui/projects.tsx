@@ -1,4 +1,4 @@
-/* projects.tsx -- groups of users: which there are, who is in them, and what is shared with them. */
+/* projects.tsx -- projects: lists them and their members, and shares runs with them. */
 import { useEffect, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { bytes, count, duration, number } from "../core/format.ts";
@@ -7,9 +7,9 @@ import { use } from "../core/signal.ts";
 import type { Job } from "../core/types.ts";
 import { Button, Select, tell, useInterval } from "./parts.tsx";
 
-export const NONE = ":none";   // in a choice: no project; none may be named so
+export const NONE = ":none";   // the choice "no project"; no project can have this name
 
-/** A choice among projects, when there are any. */
+/** A choice among projects, if there are any. */
 export function ProjectSelect({ label, value, all, none, onChange }: { label: string; value: string; all?: string; none?: string; onChange: (name: string) => void }) {
 	const list = use(projects);
 	useEffect(() => { askProjects().catch(() => undefined); }, []);
@@ -41,7 +41,7 @@ function Members({ p, change }: { p: Project; change: boolean }) {
 			<Button icon="plus" label={`Add a member to ${p.name}`} disabled={!name.trim()} onClick={add} /></div>}</div>;
 }
 
-/** On the page of the server: the projects that one may see. */
+/** On the server's page: the projects visible to the user. */
 export function Projects() {
 	const list = use(projects), change = use(me)?.role === "administrator";
 	useInterval(askProjects, 10000);
@@ -54,7 +54,7 @@ export function Projects() {
 				<td class="right" data-label="Share">{number(p.share)}</td><td data-label="In use"><div>{useText(p).map(t => <div key={t}>{t}</div>)}</div></td></tr>)}</tbody></table></div></>;
 }
 
-/** Beside a run: with which projects it is shared, its data included, so that members see names and labels. */
+/** Beside a run: the projects with which it is shared, together with its data, so that members see names and labels. */
 export function ShareSection({ job }: { job: Job }) {
 	const list = use(projects), who = use(me), [access, setAccess] = useState<Access | null>(null);
 	useEffect(() => {
@@ -67,7 +67,7 @@ export function ShareSection({ job }: { job: Job }) {
 		const names = [...access.projects.filter(p => p !== name), ...(on ? [name] : [])];
 		setAccess(await shareWith(job.id, names));
 		const graph = await getJson<Access>(`/v1/access/${job.graph}`);
-		if (on && !graph.projects.includes(name))   // what others share of the data stays shared
+		if (on && !graph.projects.includes(name))   // keeps what others share of the data
 			await shareWith(job.graph, [...graph.projects, name]).catch(() => undefined);
 	};
 	return <section aria-label="Sharing"><h2>Sharing</h2>

@@ -1,4 +1,4 @@
-/* runs.tsx -- the first page: a place for a file, and the wall of runs. */
+/* runs.tsx -- the first page: the drop zone and the list of runs. */
 import { change, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
 import { ago, count, duration, number, sentence, several } from "../core/format.ts";
@@ -20,7 +20,7 @@ const passes = (job: Job, filter: string): boolean => filter === "busy" ? !ended
 
 export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.graph)?.name ?? job.id.slice(-8);
 
-/** What makes a run differ from others, in short. */
+/** A short text of the parameters in which a run differs from others. */
 export function gist(job: Job): string {
 	if (!isLayout(job))
 		return `${describe(job)} · ${count(job.nodes)} nodes`;
@@ -33,7 +33,7 @@ export function gist(job: Job): string {
 	return parts.join(" · ");
 }
 
-/** The layout in the colours of what was found. */
+/** A thumbnail of the layout coloured by the job's result. */
 function FoundThumb({ job }: { job: Job }) {
 	const layout = layoutOf(job, use(jobs));
 	return layout ? <Thumb key={layout.id} job={layout} {...(job.state === "done" ? { clusters: job.id } : {})} /> :

@@ -1,4 +1,4 @@
-/* server.tsx -- devices, memory, plans and the queue. */
+/* server.tsx -- the server's page: devices, memory, plans and the queue. */
 import { useState } from "preact/hooks";
 import { change, getJson, request } from "../core/api.ts";
 import { bytes, count, duration, number, several } from "../core/format.ts";
@@ -49,7 +49,7 @@ const NONE_AT_ZERO = ["max_connections_per_address", "max_state_bytes"];
 const limitText = (name: string, value: number): string =>
 	value === 0 && NONE_AT_ZERO.includes(name) ? "none" : name.endsWith("bytes") ? bytes(value) : count(value);
 
-/** Closed at first: few people come for them, and there may be hundreds. */
+/** Initially closed: few people need it, and there may be hundreds of plans. */
 function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
 	const may = useRights(), [all, setAll] = useState(false), shown = all ? plans : plans.slice(0, 12);
 	return <><h2>Plans</h2>{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :

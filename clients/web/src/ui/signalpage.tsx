@@ -1,5 +1,5 @@
-/* signalpage.tsx -- a signal on a layout of its graph: the nodes in the colours of its values while it runs, a scale with
- * numbers, and the moments that came, to be played again. */
+/* signalpage.tsx -- the page of a signal: a layout of its graph coloured by the values, live, a scale with numbers, and
+ * replay. */
 import { useEffect } from "preact/hooks";
 import { layoutsOf } from "../core/clusters.ts";
 import { count, number } from "../core/format.ts";
@@ -15,7 +15,7 @@ import { gist, titleOf } from "./runs.tsx";
 import { Scale, Stage } from "./stage.tsx";
 import { Timeline } from "./timeline.tsx";
 
-/** The layout that is to be drawn on, by the address; else as for other methods. */
+/** The layout to draw on: that of the address, else as for other methods. */
 export function chosenLayout(job: Job, all: ReadonlyMap<string, Job>): Job | null {
 	const wanted = route.value.query["on"];
 	return layoutsOf(job, all).find(l => l.id === wanted) ?? null;
@@ -36,7 +36,7 @@ function Hud({ stream, job }: { stream: ValueStream; job: Job }) {
 export function SignalStage({ s, stream, job, layout }: { s: Session; stream: ValueStream; job: Job; layout: Job }) {
 	useEffect(() => {
 		stream.start();
-		Object.assign(window, { spacelandSession: s, spacelandValues: stream });   // for tests and for the curious
+		Object.assign(window, { spacelandSession: s, spacelandValues: stream });   // for tests and the browser's console
 		return () => stream.stop();
 	}, [stream]);
 	const v = use(s.values);

@@ -1,4 +1,4 @@
-/* stage.tsx -- the canvas of a session, what is drawn over it, and its controls. */
+/* stage.tsx -- the canvas of a session with its overlay and controls. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { project } from "../gl/pick.ts";
 import { css, scaleAt } from "../gl/palettes.ts";
@@ -9,10 +9,10 @@ import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
 import { Button } from "./parts.tsx";
 
-const LABELS = 30;         // categories that are named in the picture, at most
+const LABELS = 30;         // most categories named in the picture
 const SAMPLE = 12000;
 
-/** Where each category is densest, in CSS pixels. */
+/** The densest place of each category, in CSS pixels. */
 function peaks(s: Session): { code: number; x: number; y: number }[] {
 	const scene = s.view?.scene(), v = s.values.value, frame = s.frame.value;
 	if (!scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
@@ -40,7 +40,7 @@ function peaks(s: Session): { code: number; x: number; y: number }[] {
 			at[code] = [x / n, y / n];
 		}
 	}
-	for (const code of at.keys())  // from there to the middle of the points around, a few times
+	for (const code of at.keys())  // mean shift: a few steps to the mean of the surrounding points
 		for (let step = 0; at[code] && step < 4; step++) {
 			const [atX, atY] = at[code].map(p => Math.floor(p / cell)) as [number, number];
 			let n = 0, x = 0, y = 0;
@@ -211,7 +211,7 @@ export function Legend({ s }: { s: Session }) {
 		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}</>;
 }
 
-/** The scale of colours, with numbers below it. */
+/** The colour scale, with numbers below it. */
 export function Scale({ s, v }: { s: Session; v: Values }) {
 	const canvas = useRef<HTMLCanvasElement>(null), palette = use(s.palette);
 	useEffect(() => {

@@ -1,4 +1,4 @@
-/* steer.tsx -- sliders that change a run while it runs, and the next run's perplexity or λ. */
+/* steer.tsx -- sliders for the parameters of a running job, and for perplexity or λ of the next run. */
 import { useState } from "preact/hooks";
 import { change } from "../core/api.ts";
 import { number } from "../core/format.ts";
@@ -13,8 +13,8 @@ import { Button, tell } from "./parts.tsx";
 
 function Slider({ job, s }: { job: Job; s: Steerable }) {
 	const [draft, setDraft] = useState<number | null>(null);
-	const asked = job.parameters[s.name], automatic = asked === s.automatic, inForce = job.resolved[s.name];
-	const value = draft ?? (typeof asked === "number" ? asked : typeof inForce === "number" ? inForce : s.log ? Math.sqrt(s.min * s.max) : s.min);
+	const given = job.parameters[s.name], automatic = given === s.automatic, inForce = job.resolved[s.name];
+	const value = draft ?? (typeof given === "number" ? given : typeof inForce === "number" ? inForce : s.log ? Math.sqrt(s.min * s.max) : s.min);
 	const commit = async (v: number | string): Promise<void> => {
 		try {
 			put(await change(job.id, { [s.name]: v }));

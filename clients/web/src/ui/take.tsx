@@ -1,4 +1,4 @@
-/* take.tsx -- the layout, to take away. */
+/* take.tsx -- downloads of the layout and links to the view. */
 import { useState } from "preact/hooks";
 import { request } from "../core/api.ts";
 import { cameraText } from "../gl/camera.ts";
@@ -16,7 +16,7 @@ import { ShareSection } from "./projects.tsx";
 import { titleOf } from "./runs.tsx";
 import { Button, say, Select } from "./parts.tsx";
 
-/** The address of what is shown now. */
+/** The address of the present view. */
 export function viewAddress(s: Session): string {
 	const here = address("job", s.job.id, { by: s.by.value || "none", palette: s.palette.value === "auto" ? undefined : s.palette.value,
 		view: cameraText(s.camera.value), all: s.whole ? "1" : undefined, size: s.size.value === 1 ? undefined : s.size.value.toFixed(2),

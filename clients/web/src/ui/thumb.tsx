@@ -1,5 +1,5 @@
-/* thumb.tsx -- a small picture of a run that moves. Some thousand points are enough; they are asked for one picture at
- * a time and drawn by the processor, so that a wall of them needs neither connections nor graphics contexts. */
+/* thumb.tsx -- a small moving picture of a run, with some thousand points. It fetches single frames and draws on the
+ * CPU, so that a page with many of them needs few connections and no graphics contexts. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { oneFrame } from "../core/follow.ts";
 import type { Frame } from "../core/frame.ts";
@@ -15,19 +15,19 @@ import { profileOf, type RGB } from "../gl/renderer.ts";
 import { jitter } from "../gl/shaders.ts";
 import { windowOf } from "../gl/window.ts";
 
-const COLOURED_NODES = 1e6;   // beyond, labels are too much for a small picture
-const KEPT_NODES = 100_000;     // of a cancelled run, which has no sample to give
-const FEW = 800;                // points, and they are drawn larger
+const COLOURED_NODES = 1e6;   // with more nodes, labels are too large to fetch for a small picture
+const KEPT_NODES = 100_000;     // most nodes of a cancelled run, whose layout cannot be sampled
+const FEW = 800;                // fewer points are drawn larger
 const POINTS = 4000, EVERY_MS = 500, WAIT_S = 2, AT_ONCE = 2;
 
-/** Connections are few: so many pictures are asked for at the same time, the others wait in line. */
-let asking = 0;
+/** Connections are few: only some pictures are fetched at the same time, the others wait in a queue. */
+let inFlight = 0;
 const line: (() => void)[] = [];
 async function inLine<T>(work: () => Promise<T>): Promise<T> {
-	if (asking >= AT_ONCE)
+	if (inFlight >= AT_ONCE)
 		await new Promise<void>(resolve => line.push(resolve));
 	else
-		asking++;
+		inFlight++;
 	try {
 		return await work();
 	} finally {
@@ -35,11 +35,11 @@ async function inLine<T>(work: () => Promise<T>): Promise<T> {
 		if (next)
 			next();
 		else
-			asking--;
+			inFlight--;
 	}
 }
 
-/** Colour of a node by the labels, as the run's page has it. */
+/** Colours of nodes by the labels, as on the run's page. */
 function coloursOf(values: Values | null): ((node: number) => RGB) | null {
 	if (!values)
 		return null;
@@ -97,7 +97,7 @@ function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light", val
 	g.putImageData(image, 0, 0);
 }
 
-/** clusters: the id of a job of k-means, whose clusters colour it. */
+/** clusters: the id of a job k-means whose clusters colour the picture. */
 export function Thumb({ job, clusters, width = 280, height = 180 }: { job: Job; clusters?: string; width?: number; height?: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null), frame = useRef<Frame | null>(null);
 	const shade = use(theme), over = ended(job), column = use(graphs).get(job.graph)?.label_columns[0], by = JSON.stringify(column), [values, setValues] = useState<Values | null>(null);
@@ -108,14 +108,14 @@ export function Thumb({ job, clusters, width = 280, height = 180 }: { job: Job; 
 			paint(canvas.current, frame.current, shade, values);
 	}, [shade, values]);
 	useEffect(() => {
-		let wanted = true;
+		let mounted = true;
 		if (clusters && job.nodes <= COLOURED_NODES)
-			foundBy(clusters).then(v => wanted && setValues(v), () => undefined);
+			foundBy(clusters).then(v => mounted && setValues(v), () => undefined);
 		else if (column && job.nodes <= COLOURED_NODES)
-			nodesOf(job).values(column).then(v => wanted && setValues(v), () => undefined);
+			nodesOf(job).values(column).then(v => mounted && setValues(v), () => undefined);
 		else
 			setValues(null);
-		return () => { wanted = false; };
+		return () => { mounted = false; };
 	}, [job.graph, by, clusters]);
 	useEffect(() => {
 		const cancel = new AbortController();

@@ -1,4 +1,4 @@
-/* timeline.tsx -- the recorded frames: a slider over them, replay, and going on from one of them. */
+/* timeline.tsx -- the recorded frames: a slider, replay, and new runs from one of them. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, number } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
@@ -6,11 +6,11 @@ import type { Recording } from "../core/record.ts";
 import { type Signal, use } from "../core/signal.ts";
 import { Button } from "./parts.tsx";
 
-const REPLAY_S = 6;   // a whole replay, at most
+const REPLAY_S = 6;   // longest replay
 
 const moment = (f: Frame): string => (f.modelTime === null ? `it. ${count(f.iteration)}` : `t = ${number(f.modelTime)}`);
 
-/** What is replayed: a layout's frames, or a signal's. */
+/** The source of a replay: the frames of a layout or of a signal. */
 export interface Replayed {
 	recording: Recording;
 	replay: Signal<number | null>;
@@ -24,7 +24,7 @@ export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Pr
 		if (!playing)
 			return;
 		let last = performance.now();
-		const end = s.recording.frames.length - 1, pace = Math.max(4, end / REPLAY_S);   // frames a second
+		const end = s.recording.frames.length - 1, pace = Math.max(4, end / REPLAY_S);   // frames per second
 		const step = (now: number): void => {
 			const next = (s.replay.value ?? 0) + (now - last) / 1000 * pace;
 			last = now;

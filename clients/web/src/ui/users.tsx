@@ -1,4 +1,4 @@
-/* users.tsx -- for administrators: who has a token, what each may do, and what is taken of it. */
+/* users.tsx -- for administrators: users, their roles, limits and use. */
 import { useState } from "preact/hooks";
 import { getJson, link, list } from "../core/api.ts";
 import { bytes, count, duration } from "../core/format.ts";
@@ -14,13 +14,13 @@ interface User {
 	use?: Amounts;
 }
 
-const MOST = 50;   // of whom the use is asked for
+const MOST = 50;   // most users whose use is fetched
 const TITLES: Record<string, string> = { device_seconds: "device time a day", device_bytes: "device memory", disk_bytes: "disk", upload_bytes: "an upload" };
 
 const amount = (what: string, value: number): string =>
 	what.endsWith("bytes") ? bytes(value) : what.endsWith("seconds") ? duration(value) : count(value);
 
-/** "disk: 1.2 GB of 20 GB" of all that is limited or in use. */
+/** Lines such as "disk: 1.2 GB of 20 GB" for each resource that is limited or in use. */
 function lines(user: User): string[] {
 	const names = new Set([...Object.keys(user.limits), ...Object.keys(user.use ?? {})]), out: string[] = [];
 	for (const what of names) {

@@ -1,4 +1,5 @@
-/* viewer.ts -- what a saved HTML file runs: the renderer, a legend, names on hover. No server, no network. */
+/* viewer.ts -- the program of a saved HTML file: the renderer, a legend, names on hover. It needs no server and no
+ * network. */
 import type { OfflineData } from "../export/html.ts";
 import type { Frame } from "../core/frame.ts";
 import { cameraOf, HOME } from "../gl/camera.ts";
@@ -23,12 +24,13 @@ function bytesOf(text: string): Uint8Array {
 	return out;
 }
 
-const MOST = 60;   // categories that are named
+const MOST = 60;   // most categories named in the legend
 
 const swatch = (palette: Uint8Array, i: number): string =>
 	`<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="rgb(${[...palette.subarray(4 * i, 4 * i + 3)].join(" ")})"/></svg>`;
 
-/** Beside the picture, or on a narrow screen below it: names of categories and how many others there are, or a scale. */
+/** The legend, beside the picture or, on a narrow screen, below it: names of categories and the number of others, or a
+ * scale. */
 function legend(data: OfflineData, palette: Uint8Array): HTMLElement | null {
 	if (data.kind === "plain" || data.density)
 		return null;
@@ -62,7 +64,7 @@ function bar(palette: Uint8Array): HTMLElement {
 	return canvas;
 }
 
-/** At a place on the scale, 0 to 1. */
+/** The value at a position on the scale, 0 to 1. */
 function valueOf({ range: [low, high], steep }: OfflineData, place: number): number {
 	return steep ? Math.expm1(Math.log1p(low) * (1 - place) + Math.log1p(high) * place) : low + place * (high - low);
 }
