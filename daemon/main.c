@@ -1,8 +1,7 @@
-/* main.c -- spacelandd: opens the parts in the order of their dependence, runs the loop, and closes the parts.
+/* main.c -- spacelandd: opens the parts in the order of their dependencies, runs the loop, and closes the parts.
  *
- * Closing is a chain of steps (enum step). Each step closes one part and calls the next when the part is closed. A
- * start that fails half way runs the same chain, which skips parts that were not opened. At its end the loop is
- * empty. */
+ * Closing is a chain of steps (enum step). Each step closes one part; the next step begins when the part is closed. A
+ * failed start runs the same chain, which skips parts that were not opened. After it the loop is empty. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -44,10 +43,10 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/process.h"
 
-/* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each hold one for
- * long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need others. */
+/* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each occupy a thread
+ * for long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need further ones. */
 #define POOL "12"
-#define HEAPS 4  /* of malloc(), for all threads */
+#define HEAPS 4  /* malloc() arenas of all threads together */
 
 /* The steps of closing. */
 enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
@@ -59,14 +58,14 @@ struct program {
 	uv_loop_t loop;
 	uv_signal_t term, interrupt, hangup;
 	uv_timer_t watchdog;
-	double patience_s; /* of the watchdog */
-	bool silent;       /* a device was longer than that without progress */
-	bool handles;      /* the four above are open */
-	enum step step;    /* of the way out */
+	double patience_s; /* the watchdog's time limit */
+	bool silent;       /* a device has exceeded patience_s without progress */
+	bool handles;      /* term, interrupt, hangup and watchdog are open */
+	enum step step;    /* of closing */
 	int lock_fd;
-	int status;        /* of the process */
-	bool restart;      /* in place of the end */
-	int listen_fd;     /* kept for that, so that connections wait meanwhile; -1: none */
+	int status;        /* exit status */
+	bool restart;      /* execute the program again instead of ending */
+	int listen_fd;     /* kept for the restart, so that connections wait; -1: none */
 };
 
 static bool on_command_line(const struct sl_options *o, const char *option)
@@ -108,7 +107,7 @@ static void say(const struct sl_options *o, const struct sl_error *err)
 	fprintf(stderr, "spacelandd: %s\n", error_text(o, err, text, sizeof text));
 }
 
-/* ---- the way out -------------------------------------------------------------------- */
+/* ---- closing -------------------------------------------------------------------- */
 
 static void close_handles(struct program *p)
 {
@@ -151,7 +150,7 @@ static void step_is_done(struct program *p)
 
 static void on_closed(void *arg);
 
-/* Begins the current step. false: its part is not open. */
+/* Begins the current step. Returns false if its part is not open. */
 static bool close_part(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
@@ -272,9 +271,9 @@ static void on_hangup(uv_signal_t *handle, int number)
 	sl_log_info("main", "configuration read again");
 }
 
-/* This timer shows that the loop turns. A device's thread that works must come to the end of a slice or a command
- * within the watchdog's time; when one does not, systemd is told nothing more, and ends the program. Its jobs go on
- * from their checkpoints in the next one. */
+/* This timer notifies systemd's watchdog, which shows that the loop runs. A working device thread must end a slice or a
+ * command within the watchdog's time. If one does not, the notifications stop and systemd restarts the program, where
+ * jobs continue from their checkpoints. */
 static void on_watchdog(uv_timer_t *timer)
 {
 	struct program *p = timer->data;
@@ -310,16 +309,16 @@ static void open_handles(struct program *p)
 	p->patience_s = (double)usec * 1e-6;
 }
 
-/* By default glibc keeps up to 8 heaps a core, and of each up to 64 MiB that were freed: after a while of requests on
- * many threads that is far more than what is in use. */
+/* By default glibc keeps up to 8 arenas per core, each with up to 64 MiB of freed memory. After many requests on many
+ * threads, that is far more than the memory in use. */
 static void give_memory_back(void)
 {
 	mallopt(M_ARENA_MAX, HEAPS);
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);  /* fixed: larger blocks go back as they are freed */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);  /* constant, so that larger blocks are returned when freed */
 	mallopt(M_TRIM_THRESHOLD, 256 << 10);
 }
 
-/* Each connection is a descriptor. */
+/* Each connection needs a descriptor. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -329,7 +328,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Without this a lost data base would make all graphs and results files of nobody. */
+/* Without this check, a lost data base would leave all graphs and results without records. */
 static int check_records(struct program *p, struct sl_error *err)
 {
 	const char *dir = p->d.state_dir;
@@ -347,7 +346,7 @@ static int check_records(struct program *p, struct sl_error *err)
 			   "then files without a record go to lost+found/", files);
 }
 
-/* On a full or read-only disk the daemon serves what is there, though clients have to be told where. */
+/* Publishes the daemon's address. On a full or read-only disk this may fail, but the daemon serves existing data. */
 static void announce(const struct program *p)
 {
 	const struct sl_daemon *d = &p->d;
@@ -402,7 +401,7 @@ static int run(struct program *p)
 	struct sl_error err;
 	raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);  /* a file beyond the limit is EFBIG, an error like any other */
+	signal(SIGXFSZ, SIG_IGN);  /* so that a file beyond the size limit is an error, EFBIG */
 	if (uv_loop_init(&p->loop))
 		return 1;
 	p->d.loop = &p->loop;
@@ -436,7 +435,7 @@ static int run(struct program *p)
 	return p->status;
 }
 
-/* --verify-state and --repair-state: 0: all is well, 1: not all, 2: it could not be found out. */
+/* Runs --verify-state or --repair-state. Returns 0: no problems; 1: problems; 2: the check failed. */
 static int inspect(struct program *p)
 {
 	struct sl_error err;
@@ -462,7 +461,7 @@ int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
 	give_memory_back();
-	prctl(PR_SET_NAME, "spacelandd");  /* not "exe", after it started itself anew */
+	prctl(PR_SET_NAME, "spacelandd");  /* after a restart the name would be "exe" */
 	struct program p = {.lock_fd = -1, .listen_fd = -1};
 	struct sl_error err;
 	int status = sl_options_parse(&p.options, argc, argv);

@@ -42,7 +42,7 @@ struct walk {
 	bool failed;              /* out of memory */
 	struct sl_request *r;     /* the request, or NULL */
 	bool asked, dry_run;
-	double most;              /* bytes that may be left */
+	double most;              /* most bytes that may remain */
 };
 
 struct candidate {
@@ -61,7 +61,7 @@ struct sl_collect {
 	struct sl_daemon *d;
 	uv_timer_t timer;
 	int busy;                 /* walks */
-	bool warned;              /* that nothing is left to go */
+	bool warned;              /* has logged that nothing more can be removed */
 	bool closing;
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -141,7 +141,7 @@ static uint64_t size_of(const struct walk *w, const char *id)
 	return s ? s->bytes : 0;
 }
 
-/* ---- what may go ----------------------------------------------------------------------------- */
+/* ---- candidates for removal ----------------------------------------------------------------------------- */
 
 static void add(struct candidates *all, const char *kind, const char *id, uint64_t made_ms)
 {
@@ -185,7 +185,7 @@ static int by_use(const void *a, const void *b)
 	return x->used_ms != y->used_ms ? (x->used_ms < y->used_ms ? -1 : 1) : strcmp(x->id, y->id);
 }
 
-/* ---- going ----------------------------------------------------------------------------------- */
+/* ---- removal ----------------------------------------------------------------------------------- */
 
 static void gone(void *arg, int status, const struct sl_error *err)
 {

@@ -11,7 +11,7 @@
 #include "core/engine/load.h"
 #include "daemon/config/proxy.h"
 
-#define FILE_MOST (16 << 20)  /* bytes of tokens, of certificates */
+#define FILE_MOST (16 << 20)  /* bytes of a file of tokens or certificates */
 
 int sl_config_address(const char *listen, char *host, size_t host_bytes, uint16_t *port, struct sl_error *err)
 {
@@ -83,7 +83,7 @@ static int check_engines(const struct sl_config *c, struct sl_error *err)
 	return 0;
 }
 
-/* A name or an address, as the header Host has it without the port. */
+/* True for a name or an address as in the header Host, without a port. */
 static bool is_host(const char *text)
 {
 	unsigned char address[16];
@@ -91,7 +91,7 @@ static bool is_host(const char *text)
 	return inet_pton(AF_INET6, text, address) == 1 || (length && !text[length] && strspn(text, ".") == 0);
 }
 
-/* "https://lab.example:8443": what browsers send as Origin, which has no path. */
+/* True for an origin as browsers send it: "https://lab.example:8443", without a path. */
 static bool is_origin(const char *text)
 {
 	char host[256];
@@ -128,7 +128,7 @@ static int check_words(const char *list, const char *pointer, bool (*fits)(const
 	return 0;
 }
 
-/* Layouts go out in clear text, to whoever connects. */
+/* Without tokens there is no CURVE: the stream is unencrypted and open to everybody who can connect. */
 static int check_zmq(const struct sl_config *c, struct sl_error *err)
 {
 	char host[64];
@@ -148,7 +148,8 @@ static int check_zmq(const struct sl_config *c, struct sl_error *err)
 			      "must be set (or zmq be tcp://127.0.0.1:7071 or empty)", c->zmq);
 }
 
-/* The loop reads these at a reload, so a pipe without a writer, or a device without an end, would stall the server. */
+/* The file must be regular, since the loop reads it at a reload: a pipe without a writer or an endless device would
+ * block the server. */
 static int check_file(const char *path, const char *pointer, struct sl_error *err)
 {
 	struct stat st;

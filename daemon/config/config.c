@@ -195,7 +195,7 @@ char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, 
 	return out;
 }
 
-/* The sentences of an option as comment lines of at most 90 columns. */
+/* Writes an option's description as comment lines of at most 90 columns. */
 static void dump_doc(const char *doc, FILE *out)
 {
 	while (*doc) {

@@ -14,7 +14,7 @@ struct network {
 	int bits;
 };
 
-/* "10.0.0.0/8", "127.0.0.1", "fd00::/8" */
+/* Reads a network: "10.0.0.0/8", "127.0.0.1", "fd00::/8". */
 static bool read_network(const char *text, struct network *out)
 {
 	char host[WORD_BYTES], *slash, *end;

@@ -18,12 +18,12 @@ static char *trim(char *text)
 	return text;
 }
 
-/* The value: quoted, or up to a comment. */
+/* Reads the value, which is quoted or ends at a comment. */
 static int unquote(char **value, const char *path, int64_t line, struct sl_error *err)
 {
 	char *text = *value;
 	if (*text != '"') {
-		/* a # inside a word belongs to it */
+		/* a # inside a word does not begin a comment */
 		for (char *at = text; *at; at++) {
 			if (*at == '#' && (at == text || at[-1] == ' ' || at[-1] == '\t')) {
 				*at = '\0';

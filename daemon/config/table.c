@@ -1,5 +1,4 @@
-/* The options, in the order of the file. tests/unit/test_config.c holds the shipped
- * config/spacelandd.conf to this table. */
+/* The options, in the order of the file. tests/unit/test_config.c compares config/spacelandd.conf with this table. */
 #include "core/engine/load.h"
 #include "daemon/config/config.h"
 

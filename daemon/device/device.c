@@ -108,7 +108,7 @@ int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, cons
 		return code;
 	code = sl_device_thread_opened(t, err);
 	if (code)
-		sl_device_thread_destroy(t, NULL, NULL);  /* its event is never told */
+		sl_device_thread_destroy(t, NULL, NULL);  /* its event is never sent */
 	else
 		*out = t;
 	return code;

@@ -289,7 +289,7 @@ void *sl__thread_main(void *arg)
 		if (next)
 			sl__run_slice(t, (struct sl_task *)next);
 		while (sl__snapshots_poll(t) && !next && !t->lost)
-			usleep(50);  /* nothing runs: somebody waits for it */
+			usleep(50);  /* the device is idle, and a reader waits for the snapshot */
 		take_commands(t, !next && !t->lost);
 		if (t->lost)
 			lose(t);

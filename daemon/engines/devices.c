@@ -12,7 +12,7 @@ struct waiter {
 	struct sl_engines *engines;
 	struct sl_request *request;
 	uint64_t asked;                            /* bit k: device k has not answered yet */
-	json_t *(*tell)(const struct sl_engines *all);  /* makes the answer; NULL: the answer is 204 */
+	json_t *(*tell)(const struct sl_engines *all);  /* makes the reply; NULL: the reply is 204 */
 };
 
 _Static_assert(SL_DEVICES_MAX <= 64, "a bit for each device");

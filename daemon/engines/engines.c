@@ -9,7 +9,7 @@
 #include "daemon/util/log.h"
 
 #define RESTART_EVERY_S 60  /* shortest time between two restarts of the server */
-#define AGAIN_MS 10000      /* a device that did not open is not tried again before */
+#define AGAIN_MS 10000      /* least time between two attempts to open a device */
 
 _Static_assert((SL_ENGINES_COUNT - 1) * SL_GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
 

@@ -8,10 +8,10 @@
 #include "daemon/engines/engines_internal.h"
 
 #define ITERATIONS_LEAST 50  /* fewest iterations from which a pace is measured */
-#define WEIGHT 0.3           /* of the newest job */
+#define WEIGHT 0.3           /* weight of the newest job in the mean */
 #define PACE_MOST 100.0
 #define METHOD_PACE_MOST 1e4
-#define GIVEN_EXTENT 1e6     /* wider than the largest grid is at its usual spacing */
+#define GIVEN_EXTENT 1e6     /* wider than the largest grid at its usual spacing */
 
 static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 		       uint64_t entries)
@@ -65,8 +65,8 @@ void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_m
 }
 
 /* Returns the longest side of the widest layout to expect: the usual width for so many nodes, or the width of the
- * initial layout, if that is greater. Of 1e8 normal numbers almost none is beyond 6. A given layout that is not
- * rescaled may have any width; GIVEN_EXTENT is assumed. */
+ * initial layout, if that is greater. Among 1e8 normal random numbers, almost none exceeds 6. A given layout that is
+ * not rescaled may have any width; GIVEN_EXTENT is assumed. */
 static double widest(const struct sl_params *p, uint32_t nodes)
 {
 	double begins = p->init == SL_INIT_GIVEN && p->init_std == 0 ? GIVEN_EXTENT : 12 * p->init_std;

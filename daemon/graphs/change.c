@@ -14,9 +14,9 @@ struct change {
 	sl_db_done_fn done;
 	void *arg;
 	struct sl_pool_place work;
-	char *path[SL_PARTS + 1];  /* of files to be removed: of the parts, and the labels */
-	struct sl__graph *graph;  /* of them, until its record is gone */
-	char id[SL_ULID_BYTES];  /* of a graph that gets a name (NULL: keeps its) or is pinned (-1: as it is) */
+	char *path[SL_PARTS + 1];  /* files to be removed: those of the parts, and of labels */
+	struct sl__graph *graph;  /* their graph, until its record is removed */
+	char id[SL_ULID_BYTES];  /* graph that gets a name (NULL: unchanged) or is pinned (-1: unchanged) */
 	char *name;
 	int pinned;
 	int status;

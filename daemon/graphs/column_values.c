@@ -17,7 +17,7 @@
 struct values {
 	const char *file, *kind;
 	uint32_t n, count;
-	bool strings;            /* the body says so: never taken for numbers unless wanted */
+	bool strings;            /* the body has strings, which become numbers only on request */
 	struct sl__names names;  /* distinct texts */
 	uint32_t *code;          /* [n] */
 	struct sl_error *err;
@@ -35,7 +35,7 @@ static int count_error(struct values *v, uint64_t found)
 			   "in their order", (unsigned long long)found, v->n);
 }
 
-/* text NULL: no value. */
+/* Adds a value; text NULL: a missing value. */
 static int add(struct values *v, const char *text, size_t length)
 {
 	if (v->count == v->n)
@@ -87,7 +87,7 @@ static size_t load_bytes(void *out, size_t bytes, void *arg)
 static int read_json(struct values *v, struct sl_source *source, uint64_t bytes)
 {
 	json_error_t why;
-	int rc = sl_account_take(SL_MEMORY, bytes * 16, v->err);  /* a value has 2 bytes or more, and takes 24 and more */
+	int rc = sl_account_take(SL_MEMORY, bytes * 16, v->err);  /* from 2 bytes or more to 24 or more */
 	if (rc)
 		return rc;
 	json_t *body = json_load_callback(load_bytes, source, 0, &why), *list = json_object_get(body, "values");
@@ -140,7 +140,7 @@ static int64_t count_lines(const struct sl__input *in, struct sl_error *err)
 	return rc ? rc : lines;
 }
 
-/* Reads one value a line. If there is one line more than nodes, the first line is a title. */
+/* Reads one value per line. If there is one more line than nodes, the first line is a title. */
 static int read_text(struct values *v, struct sl_source *source, const struct sl__input *in)
 {
 	struct sl__line line;
@@ -265,7 +265,7 @@ static bool to_numbers(const struct values *v, float *number, const char **large
 
 static int give_numbers(struct values *v, const char *name, const float *number, json_t **description, void **value)
 {
-	float low = INFINITY, high = -INFINITY, *out = (float *)(void *)v->code;  /* of the same size, in place */
+	float low = INFINITY, high = -INFINITY, *out = (float *)(void *)v->code;  /* in place: the same size */
 	for (uint32_t i = 0; i < v->n; i++) {
 		float x = v->code[i] == SL_NO_CODE ? NAN : number[v->code[i]];
 		memcpy(&out[i], &x, sizeof x);

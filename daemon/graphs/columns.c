@@ -312,7 +312,7 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	return 0;
 }
 
-#define WORD_BYTES 24  /* of a value as sent; what is longer is a word, which is kept */
+#define WORD_BYTES 24  /* longest value that may be a number; longer ones are words, which are stored */
 
 /* True if the column exceeds the disk limit of the user or the graph's project. Its size is estimated: a code or a
  * number for each node, and words. */
@@ -324,7 +324,7 @@ static bool refuse(struct column_change *c, const struct sl_request *r, struct s
 	       sl__graphs_exceed(c->s, sl_users_project_account(c->s->d->users, c->id), more, hit);
 }
 
-/* The change is made also if the client has disconnected. */
+/* Makes the change even if the client has disconnected. */
 static bool always(void *arg)
 {
 	return true;

@@ -25,8 +25,8 @@
 
 #define SEARCHES_MAX 2
 #define YOUNG 100000             /* millionths: with less progress a search restarts if more neighbours are needed */
-#define LARGE 5e10               /* a search is large from so many differences of coordinates in all pairs on */
-#define LP_COST 20               /* cost of a difference in Lp, which needs a power */
+#define LARGE 5e10               /* a search is large if all pairs have at least so many differences of coordinates */
+#define LP_COST 20               /* cost of a difference with metric Lp, which needs a power */
 
 /* FOUND: not stored, no record yet; UNSTORED: the file could not be written */
 enum stage { QUEUED, LOADING, FINDING, FOUND, STORING, UNSTORED };
@@ -55,7 +55,7 @@ struct sl__finder {
 	uint64_t bytes;
 	int status;
 	struct sl_error err;
-	unsigned failures;             /* to store it */
+	unsigned failures;             /* failed attempts to store the result */
 };
 
 static void pump(struct sl_graphs *s);
@@ -80,7 +80,7 @@ static void tell(struct sl_graphs *s, const char *id)
 		s->on_search(s->on_search_arg, id);
 }
 
-/* The search has ended: starts the next one of this graph, and others that may run now. */
+/* Called when a search has ended: starts the next one of this graph, and others that may run now. */
 static void search_end(struct sl__finder *q)
 {
 	struct sl_graphs *s = q->s;

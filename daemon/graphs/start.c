@@ -182,7 +182,7 @@ void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
 	s->closing = true;
 	s->closed = closed;
 	s->closed_arg = arg;
-	s->active++;  /* so that no work below is counted as the last one */
+	s->active++;  /* so that the count does not become 0 below */
 	sl__uploads_cancel(s);
 	sl__finders_cancel(s);
 	sl__graphs_work_end(s);

@@ -29,7 +29,7 @@
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 
-#define LABELS SL_PARTS      /* index of the file of further labels, after those of the parts */
+#define LABELS SL_PARTS      /* index of the file of further labels; the parts come first */
 #define FILES (SL_PARTS + 1)
 #define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* of the request; uploads normally end much earlier */
 
@@ -43,7 +43,7 @@ struct sl__upload {
 	int cancel;                   /* read by the pool */
 	char *name;                   /* for people, or NULL: the id */
 	char user[SL_ULID_BYTES];     /* the user whose limits count; "": none */
-	char project[SL_ULID_BYTES];  /* that it is for; "": none */
+	char project[SL_ULID_BYTES];  /* the graph's project; "": none */
 	bool saving, recording;
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
 	char *temporary[FILES], *path[FILES];  /* of the parts that are stored now, and further labels; or NULL */

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* Bytes of memory for one byte of a file. An edge in a text has ten or more bytes, and takes up to 40 while the graph
- * is built. A number in a table takes 4, and as much again while the table grows or is projected. Compressed files
- * unpack to two to four times their size. */
+/* Bytes of memory per byte of a file. An edge in a text has at least ten bytes, and takes up to 40 while the graph is
+ * built. A number in a table takes 4, and as much again while the table grows or is projected. Compressed files unpack
+ * to two to four times their size. */
 #define PLAIN 4
 #define COMPRESSED 12
 

@@ -1,6 +1,7 @@
 /* Checks tokens, Host and Origin. Any page in a browser on the same machine can make it send requests to a loopback
- * port, even under a name that resolves to 127.0.0.1. So Host must be one of our names, and Origin, if present, ours.
- * Tokens are stored as digests and compared in constant time, each request against all of them. */
+ * port, even under a name that resolves to 127.0.0.1. So Host must be one of the server's names, and Origin, if
+ * present, one of its origins. Tokens are stored as digests and compared in constant time, each request against all of
+ * them. */
 #include "daemon/http/http_internal.h"
 
 #include <arpa/inet.h>
@@ -27,9 +28,9 @@ struct sl__auth {
 	uint16_t port;
 	bool any;                 /* bound to all addresses */
 	bool loopback;
-	bool tls;                 /* the port that stands for none is 443, and our own pages are https */
-	struct words names;       /* further ones, any port */
-	struct words origins;     /* of pages that may use us, "https://lab.example" */
+	bool tls;                 /* the default port is 443, and the server's own pages are https */
+	struct words names;       /* further names of the server, with any port */
+	struct words origins;     /* origins of pages that may use the server, "https://lab.example" */
 	unsigned char (*tokens)[DIGEST_BYTES];
 	int token_count;
 	bool tokens_needed;
@@ -177,7 +178,7 @@ static bool split(const char *text, char *name, size_t bytes, long *port)
 	return !*rest && *port <= 65535;
 }
 
-/* True if text is one of our names. usual: the port if the text has none. */
+/* True if text is a name of this server. usual: the default port. */
 static bool ours(const struct sl__auth *a, const char *text, long usual, bool *foreign_name)
 {
 	char name[256];
@@ -219,7 +220,7 @@ int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, siz
 		return 0;
 	if (!a->tls && !strncmp(origin, "http://", 7) && ours(a, origin + 7, 80, &foreign))
 		return 0;
-	/* without our own TLS: behind a proxy with TLS */
+	/* also accepted without TLS, if a proxy in front has it */
 	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && (a->tls || foreign))
 		return 0;
 	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_origins in its configuration lists "

@@ -88,7 +88,7 @@ void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connect
 }
 
 /* Finds the path in a target. "http://lab.example/v1/jobs" is legal, too: its host replaces that of the header.
- * *length: of the host. */
+ * *length: length of the host. */
 static const char *path_of(const char *url, const char **host, size_t *length)
 {
 	size_t scheme = !strncasecmp(url, "http://", 7) ? 7 : !strncasecmp(url, "https://", 8) ? 8 : 0;
@@ -229,7 +229,7 @@ enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, co
 	}
 }
 
-/* The request has ended, or its connection has. */
+/* Called when the request or its connection has ended. */
 void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
 			enum MHD_RequestTerminationCode code)
 {

@@ -1,15 +1,17 @@
 /* Accepts connections, limits their number and time, and detects clients that have gone.
  *
- * We accept connections ourselves and hand them to libmicrohttpd: its own accept loops when descriptors run out, and it
- * cannot reserve places. It also misses the end of a client's data if that arrives together with data (its epoll is
- * edge-triggered, and it takes a short read for the last). So a uv_poll of our own waits for the end on each socket.
+ * This file accepts connections and passes them to libmicrohttpd, whose own accept loops endlessly when descriptors run
+ * out and cannot reserve places. libmicrohttpd also misses the end of a client's data if it arrives together with data
+ * (its epoll is edge-triggered, and it treats a short read as the last). So a separate uv_poll waits for the end on
+ * each socket.
  *
  * At the limit of connections, a new connection replaces the one that has been idle longest, between requests or inside
  * a request's header. If all are busy, RESERVE more are accepted, which may request only health and metrics.
  *
  * A client that closes its sending side may still wait for the reply (shutdown(SHUT_WR)) or may be gone. TCP
- * distinguishes these only when we send something. So a parked request is probed with an interim "100 Continue", which
- * clients ignore; if the client is gone, its kernel answers with a reset, which ends the request at once. */
+ * distinguishes these only when the server sends something. So a parked request is probed with an interim "100
+ * Continue", which clients ignore; if the client is gone, its kernel answers with a reset, which ends the request at
+ * once. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +27,11 @@
 #include "daemon/util/ulid.h"
 
 #define RESERVE 16
-#define ACCEPT_AT_ONCE 64       /* the most in one turn of the loop */
+#define ACCEPT_AT_ONCE 64       /* most connections accepted in one turn of the loop */
 #define PAUSE_MS 50             /* pause of accepting if there are no descriptors */
 #define SWEEP_MS 250
-#define RESERVE_MS 2000         /* a reserved place without a request */
-#define LEAST_RATE 4096.0       /* bytes a second that a body must bring after the first request_timeout_s */
+#define RESERVE_MS 2000         /* time limit of a reserved place without a request */
+#define LEAST_RATE 4096.0       /* least bytes per second of a body, after the first request_timeout_s */
 #define OTHER_DESCRIPTORS 64    /* files, sockets and pipes of the rest of the daemon */
 
 /* ---- ending ------------------------------------------------------------------------------- */
@@ -116,7 +118,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	uv_poll_stop(poll);
-	if (c->half_closed.in)  /* urgent data, which nobody reads */
+	if (c->half_closed.in)  /* urgent data, which is never read */
 		return;
 	sl_list_append(&c->http->half_closed, &c->half_closed);
 	uv_poll_start(poll, UV_PRIORITIZED, on_poll);  /* also reported after a reset */
@@ -264,8 +266,8 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 
 /* ---- time limits ---------------------------------------------------------------------------- */
 
-/* The time of the connection is over. A client that has begun a request, or has never sent one, gets a reply. A client
- * between two requests does not, since it would take the reply for that to its next request. */
+/* Called when the connection's time is over. A client that has begun a request, or has never sent one, gets a reply. A
+ * client between two requests does not, since it would take the reply for that to its next request. */
 static void too_late(struct sl__connection *c)
 {
 	if (c->r || !c->answered_bytes || sl__bytes_received(c->fd) > c->answered_bytes)
@@ -294,7 +296,7 @@ static void sweep_one(struct sl__connection *c, double now)
 	if (c->leaving)
 		return;
 	if (r && r->stream && r->who.role && !sl__rights_still(r)) {
-		gone(c);  /* its token or link is void or has expired, or the job is no longer shared */
+		gone(c);  /* its token or link is invalid or has expired, or the job is no longer shared */
 		return;
 	}
 	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))
@@ -334,7 +336,7 @@ static bool make_room(struct sl_http *h, const struct sockaddr *address)
 	return alive(h) < h->limit + RESERVE || evict(h, NULL, true);
 }
 
-/* There are no descriptors left: uses the spare one to reply to the client, then pauses accepting. */
+/* Called when no descriptors are left: uses the spare one to reply to the client, then pauses accepting. */
 static void without_descriptors(struct sl_http *h)
 {
 	uint64_t now = uv_now(h->d->loop);

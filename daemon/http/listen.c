@@ -11,7 +11,7 @@
 
 #include "daemon/http/http_internal.h"
 
-#define ACTIVATED "SPACELAND_LISTEN_ACTIVATED"  /* environment variable for a program that executes itself again */
+#define ACTIVATED "SPACELAND_LISTEN_ACTIVATED"  /* environment variable for the program that this one executes */
 
 /* The address on which a socket listens. */
 static bool place_of(int fd, char *host, size_t bytes, uint16_t *port)
@@ -48,7 +48,7 @@ static int inherited(char *host, size_t bytes, uint16_t *port)
 	return fd;
 }
 
-/* The socket that systemd has opened for us (spacelandd.socket), instead of `listen`: *out, or -1 if there is none. */
+/* *out: the socket that systemd has opened (spacelandd.socket), which replaces `listen`; -1: none. */
 static int activated(const struct sl_config *c, char *host, size_t bytes, uint16_t *port, int *out,
 		     struct sl_error *err)
 {
@@ -56,7 +56,7 @@ static int activated(const struct sl_config *c, char *host, size_t bytes, uint16
 	*out = -1;
 	if (count <= 0)
 		return 0;
-	/* a descriptor that is no such socket stays open: if LISTEN_FDS is wrong, it is a file of this program */
+	/* leaves a descriptor that is no such socket open: if LISTEN_FDS is wrong, it is a file of this program */
 	int fd = SD_LISTEN_FDS_START;
 	if (count > 1 || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0 || !place_of(fd, host, bytes, port))
 		return sl_error_field(err, SL_BADPARAM, "/listen", "%d socket%s came from systemd; it must be one "

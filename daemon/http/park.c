@@ -13,7 +13,7 @@ static void unsuspend(struct sl_request *r)
 	r->suspended = false;
 }
 
-/* The client has disconnected: runs gone(), and lets libmicrohttpd clean up. */
+/* Called when the client has disconnected: runs gone(), and lets libmicrohttpd clean up. */
 void sl__request_gone(struct sl_request *r)
 {
 	if (r->stream) {

@@ -1,7 +1,7 @@
 /* Replies without libmicrohttpd: to connections beyond the limit, and in place of the pages with which libmicrohttpd
  * refuses requests. Those are HTML, and the page about a wrong Content-Length has two heads (0.9.75).
  *
- * Before libmicrohttpd sends such a page, it logs status and page, but not the connection. We find the connection by
+ * Before libmicrohttpd sends such a page, it logs status and page, but not the connection. The connection is found by
  * the part of a request that each is in. If several are in the same part, the client gets libmicrohttpd's page. */
 #include <errno.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 
-#define PIPELINED_MS 100  /* a request that arrived with the one before it is read this soon after the reply */
-#define LOOKED_MOST 32    /* sockets without a request that are asked for data, so that a flood costs little */
+#define PIPELINED_MS 100  /* a pipelined request is read within this time after the previous reply */
+#define LOOKED_MOST 32    /* most sockets without a request that are tested for data, so that a flood costs little */
 #define DRAINED_MOST 64   /* reads of the rest of a refused request */
 
-/* Returns the length; 0: no memory. */
+/* Writes a reply; returns its length, or 0 if out of memory. */
 static size_t problem_text(char text[1024], const char *id, int status, const char *words, const char *detail)
 {
 	char body[512], fresh[SL_ULID_BYTES];
@@ -71,7 +71,7 @@ void sl__refuse_socket(const struct sl_http *h, int fd)
 enum part { LINE = 1, HEADER = 2, WHOLE = 4 /* header */, BODY = 8 };
 
 static const struct refusal {
-	const char *page;  /* words of libmicrohttpd's page */
+	const char *page;  /* text of libmicrohttpd's page */
 	int status;
 	int parts;         /* parts of a request in which libmicrohttpd may refuse it so */
 	const char *words, *detail;

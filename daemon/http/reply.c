@@ -29,7 +29,7 @@ void sl_reply_header(struct sl_request *r, const char *name, const char *format,
 	struct sl__header *header = calloc(1, sizeof *header);
 	if (!header)
 		return;
-	text[strcspn(text, "\r\n")] = '\0';  /* input must not begin another header */
+	text[strcspn(text, "\r\n")] = '\0';  /* so that input cannot begin another header */
 	header->name = strdup(name);
 	header->value = strdup(text);
 	header->next = r->headers;
@@ -58,7 +58,7 @@ static bool has_header(const struct sl_request *r, const char *name)
 	return false;
 }
 
-/* The headers of all replies, unless a reply sets its own: no other site may frame or embed them, and they run no
+/* Headers of all replies, unless a reply sets its own: no other site may frame or embed them, and they may not run
  * code. */
 static const struct {
 	const char *name, *value;
@@ -318,8 +318,8 @@ void sl_reply_buffer(struct sl_request *r, const char *content_type, const char 
 
 /* ---- files ------------------------------------------------------------------------ */
 
-/* sendfile() from a file that is not in the page cache would stall the loop, so big ones are
- * read through by the thread pool first. */
+/* sendfile() of a file that is not in the page cache would block the loop, so the thread pool first reads large
+ * files. */
 #define WARM_BYTES (1 << 20)
 
 struct warm {
@@ -387,7 +387,7 @@ struct sl_stream {
 	struct sl_stream_ops ops;
 	void *arg;
 	bool suspended;              /* waits for sl_stream_wake() */
-	bool aborted;                /* the client is gone, or we stop */
+	bool aborted;                /* the client is gone, or the server stops */
 };
 
 /* Ends a chunked reply with an error. libmicrohttpd closes it, but does not clean up: its descriptor would stay open

@@ -9,7 +9,7 @@
 
 #define PATH_BYTES 512  /* of a line in the log */
 
-/* Uses the request id of the client, if it has sent one, so that its logs and ours can be compared. */
+/* Uses the client's request id, if it has sent one, so that the logs of both sides can be matched. */
 void sl__request_id(struct sl_request *r)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~:/+=@-";

@@ -1,6 +1,6 @@
-/* Checks a sender's rights by users.h, so that no handler has to: before the body is read, for the resource in the
- * path; before the handler runs, for resources that the body names; and for each reply, to filter lists and to record
- * the owner of a new resource. */
+/* Checks a sender's rights (users.h) for all handlers: before the body is read, for the resource in the path; before
+ * the handler runs, for resources in the body; and for each reply, to filter lists and to record the owner of a new
+ * resource. */
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
@@ -38,8 +38,8 @@ int sl_request_body_for(struct sl_request *r, const json_t *body, struct sl_erro
 	return sl_request_for(r, name, "/project", err);
 }
 
-/* The id in the path, or NULL: before the check, or without one. Only administrators have rights to what is not a whole
- * id. */
+/* The id in the path; NULL: none, or not checked yet. Only administrators have rights to a path whose id is
+ * incomplete. */
 static const char *thing_of(const struct sl_request *r)
 {
 	const char *pattern = r->checked ? r->route->pattern : "";
@@ -82,35 +82,35 @@ bool sl__rights_check(struct sl_request *r)
 	return true;
 }
 
-/* An id, or the beginning of one, in either case? All of this age begin with 0. */
-static bool like_id(const char *text)
+/* True for an id, or the beginning of one, in upper or lower case. Present ids begin with 0. */
+static bool looks_like_id(const char *text)
 {
 	size_t length = strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 	return text[0] == '0' && length >= 6 && length < SL_ULID_BYTES && !text[length];
 }
 
-/* Is every id in the document one that the sender may read? */
-static bool all_seen(const struct sl_request *r, const json_t *document)
+/* True if the sender may read every id in the document. */
+static bool all_readable(const struct sl_request *r, const json_t *document)
 {
 	const char *text = json_string_value(document), *key;
 	json_t *value;
 	size_t i;
 	if (text)
-		return !like_id(text) || sl_request_sees(r, text);
+		return !looks_like_id(text) || sl_request_sees(r, text);
 	if (json_is_array(document))
 		json_array_foreach(document, i, value)
-			if (!all_seen(r, value))
+			if (!all_readable(r, value))
 				return false;
 	if (json_is_object(document))
 		json_object_foreach((json_t *)document, key, value)
-			if (strcmp(key, "name") && strcmp(key, "project") && !all_seen(r, value))
+			if (strcmp(key, "name") && strcmp(key, "project") && !all_readable(r, value))
 				return false;
 	return true;
 }
 
-/* While a body arrives, its sender's token may be revoked or become a reader's, and the thing be shared no more. A
- * reload reads the file of tokens again; it ends no upload by one of them. */
-static bool may_no_more(struct sl_request *r)
+/* Checks rights again after the body has arrived: meanwhile the token may have been revoked or become a reader's, or
+ * sharing may have ended. Tokens of token_file are not checked again, so a reload ends no upload. */
+static bool right_lost(struct sl_request *r)
 {
 	if (!r->checked || !r->who.user[0] || !r->received)
 		return false;
@@ -122,7 +122,7 @@ static bool may_no_more(struct sl_request *r)
 	return status;
 }
 
-/* One owner of several deletes a thing: the others keep it. */
+/* If one of several owners deletes a resource, removes only this owner. */
 static bool leave(struct sl_request *r)
 {
 	struct sl_users *u = r->http->d->users;
@@ -141,14 +141,14 @@ static bool leave(struct sl_request *r)
 
 bool sl__rights_check_body(struct sl_request *r)
 {
-	if (may_no_more(r) || leave(r))
+	if (right_lost(r) || leave(r))
 		return false;
 	if (!(r->route->flags & SL_BODY_JSON) || !sl_users_limited(&r->who) || !r->body_bytes)
 		return true;
 	json_t *body = NULL;
-	sl__document(r, &body, NULL);  /* the handler says what is wrong with it */
+	sl__document(r, &body, NULL);  /* the handler reports errors in the body */
 	const char *graph = json_string_value(json_object_get(body, "graph"));
-	bool seen = !body || (all_seen(r, body) && (!graph || sl_ulid_valid(graph)));
+	bool seen = !body || (all_readable(r, body) && (!graph || sl_ulid_valid(graph)));
 	if (!seen)
 		sl_reply_status(r, 404, "the body names a graph or job that is not there, or not shared with you; a graph must "
 				"be named by its id");
@@ -175,7 +175,7 @@ struct owning {
 	json_t *document;
 };
 
-/* The record was made before anybody owned the thing. */
+/* Adds the project to the reply's record, which was made before the resource had an owner. */
 static void tell_project(const struct sl_users *u, json_t *document)
 {
 	const char *project = sl_users_project_of(u, json_string_value(json_object_get(document, "id")));
@@ -205,7 +205,7 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 	if (!r->checked || r->route->verb != SL_VERB_CREATE || !id || (!r->who.user[0] && !r->who.project[0]))
 		return false;
 	if (sl_users_owns(u, r->who.user, id) || (!r->who.user[0] && sl_users_pays(u, r->who.project, id)))
-		return false;  /* recorded together with the thing, or before */
+		return false;  /* recorded together with the resource, or before */
 	struct owning *o = malloc(sizeof *o);
 	if (o)
 		*o = (struct owning){r, status, document};
@@ -222,7 +222,7 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 
 /* ---- the audit log --------------------------------------------------------------------------- */
 
-/* Changes, and refusals; where nobody is asked for a token, nothing. */
+/* True for changes and refusals, if the server requires tokens. */
 static bool is_event(const struct sl_request *r)
 {
 	bool change = r->checked && r->route->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
@@ -246,7 +246,7 @@ static void audited(void *arg)
 	free(a);
 }
 
-/* A disk that takes so long does not keep the client from its reply. */
+/* After AUDIT_PATIENCE_MS the client gets its reply although the disk has not answered. */
 static void audited_late(void *arg)
 {
 	struct audited *a = arg;

@@ -7,7 +7,7 @@
 
 #include "daemon/http/http_internal.h"
 
-/* For pages of allowed_origins. They send their token; cookies are not allowed for them. */
+/* CORS headers for pages of allowed_origins, which must send a token; cookies are not allowed for them. */
 #define CORS_METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"
 #define CORS_HEADERS \
 	"Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id"
@@ -81,8 +81,8 @@ static bool check_framing(struct sl_request *r)
 	return true;
 }
 
-/* Checks the site from which a browser sends the request. A foreign page may link to us, but may not change or embed
- * anything. */
+/* Checks the site from which a browser sends the request. A foreign page may link to this server, but may not change or
+ * embed anything. */
 static bool check_site(struct sl_request *r, const char *method)
 {
 	const char *site = sl_request_header(r, "Sec-Fetch-Site"), *mode = sl_request_header(r, "Sec-Fetch-Mode");

@@ -219,7 +219,7 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 out:
 	if (fd >= 0)
 		close(fd);
-	if (h->handles) {  /* freed when that is closed */
+	if (h->handles) {  /* freed when the handles are closed */
 		uv_close((uv_handle_t *)&h->poll, on_handle_closed);
 		return rc;
 	}
@@ -242,7 +242,7 @@ int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error
 		sl__auth_destroy(fresh);
 		return rc;
 	}
-	if (!sl__auth_same_tokens(h->auth, fresh)) {  /* streams that an older token has opened end */
+	if (!sl__auth_same_tokens(h->auth, fresh)) {  /* ends streams opened with a removed token */
 		sl_users_file_changed(h->d->users);
 		sl_http_end_user(h, "");
 	}
@@ -258,7 +258,7 @@ const char *sl_http_url(const struct sl_http *h)
 
 int sl_http_listener(const struct sl_http *h)
 {
-	return h->quiet ? -1 : fcntl(h->listener, F_DUPFD, 3);  /* stays open when another program is executed */
+	return h->quiet ? -1 : fcntl(h->listener, F_DUPFD, 3);  /* this copy stays open across exec() */
 }
 
 /* ---- the end --------------------------------------------------------------------------- */
@@ -290,7 +290,7 @@ static void stop_mhd(struct sl_http *h)
 				  (uv_handle_t *)&h->sweep, (uv_handle_t *)&h->pause, (uv_handle_t *)&h->soon};
 	struct MHD_Daemon *mhd = h->mhd;
 	sl__tls_resume_all(h);
-	h->mhd = NULL;  /* nothing starts a handle from here on */
+	h->mhd = NULL;  /* from here on nothing starts a handle */
 	for (size_t i = 0; i < sizeof handles / sizeof *handles; i++)
 		uv_close(handles[i], on_handle_closed);
 	MHD_stop_daemon(mhd);

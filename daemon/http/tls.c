@@ -15,19 +15,19 @@
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
 
-#define CHAIN 16       /* certificates, with those of intermediate authorities */
+#define CHAIN 16       /* most certificates, with those of intermediate authorities */
 #define HANDSHAKE 22   /* first byte of a TLS record that begins one */
 #define RECEIVED 1     /* bits of finished */
 #define SENT 2
 
 struct sl__certificate {
 	gnutls_certificate_credentials_t credentials;
-	int holders;  /* the server, and connections */
+	int holders;  /* number of references: server and connections */
 };
 
 struct sl__tls {
 	struct sl__certificate *now;
-	gnutls_datum_t tickets;  /* their key; a client that comes again needs no new key exchange */
+	gnutls_datum_t tickets;  /* key of session tickets, with which a client resumes its session */
 	struct sl_metric *not_after;
 };
 
@@ -211,7 +211,7 @@ void *sl__tls_no_certificate(void)
 
 /* ---- the handshake ------------------------------------------------------------------------- */
 
-/* The client has sent plain HTTP by mistake: replies with that. */
+/* Replies to a client that has sent plain HTTP by mistake. */
 static void say_so(struct sl__connection *c)
 {
 	char scratch[4096];

@@ -7,7 +7,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-#define PATIENCE_MS 5000  /* the first job of a line waits so long for memory before others are held back for it */
+#define PATIENCE_MS 5000  /* other jobs are held back if the first job of a line has waited this long for memory */
 #define SMALL_PART 16     /* 1 / SMALL_PART of host memory is reserved for small jobs */
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
 
@@ -125,7 +125,7 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 			return;
 		if ((!small || sl__share_is_full(sl__job_of_waiting(w))) && sl__share_next(j, e, small, &chosen)) {
 			if (!chosen)
-				return;  /* the users or projects of all waiting jobs have all places that they may have */
+				return;  /* the users or projects of all waiting jobs have reached their limits of places */
 			sl_backlog_first(&e->line[small], chosen);
 		}
 		w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));

@@ -53,7 +53,7 @@ void sl__job_enqueue(struct sl_job *job)
 	sl__jobs_pump(j);
 }
 
-/* A search has ended: the jobs that waited for it continue, or wait for the next, larger search. */
+/* Called when a search has ended: waiting jobs continue, or wait for the next, larger search. */
 void sl__jobs_on_search(void *arg, const char *graph)
 {
 	struct sl_jobs *j = arg;
@@ -141,14 +141,14 @@ void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 		sl_device_steer(job->device->thread, job->key, params, work->method->params_bytes);
 }
 
-/* Affinities that must still be made take 8 bytes an entry, and three times as much while they are made. */
+/* Affinities that must still be made take 8 bytes per entry, and three times as much while they are made. */
 uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries)
 {
 	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
 	return 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
 }
 
-/* Each point has 3 * perplexity neighbours; for about a third of them the point is not among their neighbours. */
+/* Each point has 3 * perplexity neighbours; about a third of these pairs are not mutual. */
 uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *g)
 {
 	if (g->kind == SL_KIND_GRAPH)

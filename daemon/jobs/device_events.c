@@ -40,7 +40,7 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 		int room = count > 2 * job->trace_room ? count : 2 * job->trace_room;
 		struct sl_trace_point *grown = realloc(job->trace, (size_t)room * sizeof *grown);
 		if (!grown)
-			return;  /* no memory: these points are missing until the end, when the whole trace comes */
+			return;  /* out of memory: these points are missing until the job's end, which brings the whole trace */
 		job->trace = grown;
 		job->trace_room = room;
 	}
@@ -48,7 +48,7 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 	job->trace_count = count;
 }
 
-/* Device memory was short because other jobs used it: waits until they have ended. */
+/* If other jobs used the device's memory, waits until they have ended. */
 static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
@@ -61,7 +61,7 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 	return true;
 }
 
-/* The device failed: the job continues from its last checkpoint when there is a device again. */
+/* The device failed: the job continues from its last checkpoint once a device is available. */
 static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;

@@ -215,7 +215,7 @@ void sl__jobs_forget_unsaved(struct sl_jobs *j)
 		forget_unsaved(job);
 }
 
-/* ---- files that are not needed any more ----------------------------------------------- */
+/* ---- files that are no longer needed ----------------------------------------------- */
 
 struct removal {
 	struct sl_jobs *jobs;

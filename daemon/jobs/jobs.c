@@ -19,8 +19,8 @@
 
 #define SHUTDOWN_MS 20000       /* time limit for checkpoints when the server stops */
 #define HEARTBEAT_S 15
-#define NEIGHBOURS_S 5          /* from one try to store neighbours to the next */
-/* The sequence numbers of a resumed job's frames continue above all that a reader may have seen before the crash. */
+#define NEIGHBOURS_S 5          /* interval between attempts to store neighbours */
+/* After a crash, the sequence numbers of a job's frames continue above all numbers that readers may have seen. */
 #define SEQUENCE_GAP 1000000u
 
 uint64_t sl__wall_ms(void)
@@ -96,7 +96,7 @@ static void register_metrics(struct sl_jobs *j)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-/* Queues a job again that had not ended; its progress is that of its checkpoint. */
+/* Queues an unfinished job again; its progress is that of its checkpoint. */
 static void take_up(struct sl_job *job)
 {
 	job->watch.sequence += SEQUENCE_GAP;  /* the number of the last frame is not recorded while a job runs */
@@ -174,8 +174,8 @@ static bool is_transient(const char *kind)
 	return *k != NULL;
 }
 
-/* The checkpoint of a job that has ended is removed: a kill came before its removal. An initial layout is written
- * before the job's record: without a record the job was never acknowledged, unless records were lost. */
+/* Removes the checkpoint of an ended job, which a kill has left. An initial layout is written before the job's record:
+ * without a record the job was never acknowledged, unless records were lost. */
 static enum sl_fate fate(void *arg, const char *id, const char *kind)
 {
 	struct sl_jobs *j = arg;

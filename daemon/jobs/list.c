@@ -17,9 +17,9 @@ struct place {
 
 struct selection {
 	unsigned states;       /* bit k: jobs of state k */
-	int order;             /* of orders */
+	int order;             /* index in orders */
 	bool latest_first;
-	bool goes_on;          /* after last */
+	bool goes_on;          /* the page begins after `last` */
 	struct place last;
 };
 

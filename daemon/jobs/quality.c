@@ -135,7 +135,7 @@ static void finish(struct measurement *m)
 	sl_graphs_release(j->d->graphs, m->data);
 	sl__job_unref(job);
 	free(m);
-	sl__jobs_pump(j);  /* and the next measurement */
+	sl__jobs_pump(j);  /* also starts the next measurement */
 	sl__works_done(j);
 }
 
@@ -205,7 +205,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 static void get_affinities(struct measurement *m)
 {
 	struct sl_error err;
-	if (sl__on_points(m->job->work.method)) {  /* it has no P, and so no KL divergence */
+	if (sl__on_points(m->job->work.method)) {  /* the method has no P, and so no KL divergence */
 		sl_pool_run(m->job->jobs->d->loop, measure, measured, m);
 		return;
 	}

@@ -1,5 +1,5 @@
-/* Jobs as JSON: what clients see (openapi.yaml: Job, Progress, Trace), and what the data
- * base keeps. Times are milliseconds since 1970 inside, RFC 3339 outside. */
+/* Jobs as JSON: replies to clients (openapi.yaml: Job, Progress, Trace), and records of the data base. Times are
+ * milliseconds since 1970 in the program, RFC 3339 in JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +163,7 @@ static double eta(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
 	double over = sl__on_points(job->work.method) ? sl__job_forecast(job) - job->status.seconds : 0;
-	/* most runs end earlier, when nothing changes any more */
+	/* most runs converge earlier */
 	if (sl__on_points(job->work.method) && !sl__needs_edges(job->work.method))
 		return job->state == SL_JOB_RUNNING && over > 0 ? over : NAN;
 	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;

@@ -15,9 +15,9 @@
 #include "daemon/jobs/jobs_internal.h"
 
 #define PLACES_WANTED 2
-#define TELL_MS 100  /* between two messages to the devices about a user */
+#define REPORT_MS 100  /* least interval between reports of a user's time to the devices */
 
-/* Whose share an entry is: that of a user in all projects; of a project; of a user in one project, or in none. */
+/* The owner of an entry: a user in all projects; a project; a user in one project or in none. */
 enum whose { OF_USER, OF_PROJECT, OF_BOTH };
 
 struct sl_share {
@@ -29,11 +29,11 @@ struct sl_share {
 	int places[2];            /* number of places that its jobs have: large ones, small ones */
 	int running;              /* number of places that all its jobs have */
 	uint64_t device_bytes;    /* device memory of these jobs */
-	/* of a user in one project, where an engine has several devices: used of each, and not told to the others yet */
+	/* entries OF_BOTH, if the engine has several devices: time used on each and not yet reported to the others */
 	const struct sl_server_engine *engine;
-	double untold_ms[SL_GPUS_MAX];
-	uint64_t told_ms;         /* loop time */
-	double weight;            /* sl__shares_weigh(): of its jobs; of a project: its users there */
+	double unreported_ms[SL_GPUS_MAX];
+	uint64_t reported_ms;         /* loop time */
+	double weight;            /* set by sl__shares_weigh(): its jobs; for a project, its users */
 };
 
 static struct sl_share *share_of(struct sl_jobs *j, enum whose whose, const char *user, const char *project)
@@ -81,22 +81,22 @@ static void tell_devices(struct sl_share *s, const struct sl_job *job, double se
 	if (e->devices < 2)
 		return;
 	if (s->engine != e) {
-		memset(s->untold_ms, 0, sizeof s->untold_ms);
+		memset(s->unreported_ms, 0, sizeof s->unreported_ms);
 		s->engine = e;
-		s->told_ms = now;
+		s->reported_ms = now;
 	}
-	s->untold_ms[job->device->index] += 1e3 * seconds;
-	if (now - s->told_ms < TELL_MS)
+	s->unreported_ms[job->device->index] += 1e3 * seconds;
+	if (now - s->reported_ms < REPORT_MS)
 		return;
-	s->told_ms = now;
+	s->reported_ms = now;
 	for (int i = 0; i < e->devices; i++)
-		all += s->untold_ms[i];
+		all += s->unreported_ms[i];
 	for (int i = 0; i < e->devices; i++) {
 		const struct sl_server_device *d = &e->device[i];
-		if (d->stage == SL_DEVICE_OPEN && d->placed && all > s->untold_ms[i])
-			sl_device_charge(d->thread, s->project, s->user, all - s->untold_ms[i]);
+		if (d->stage == SL_DEVICE_OPEN && d->placed && all > s->unreported_ms[i])
+			sl_device_charge(d->thread, s->project, s->user, all - s->unreported_ms[i]);
 	}
-	memset(s->untold_ms, 0, sizeof s->untold_ms);
+	memset(s->unreported_ms, 0, sizeof s->unreported_ms);
 }
 
 void sl__share_charge(struct sl_job *job, double seconds)

@@ -103,7 +103,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
 	}
 	if (job->pause)
-		sl__job_activate(job, -1);  /* sl__job_release_place() knows it by the state */
+		sl__job_activate(job, -1);  /* sl__job_release_place() tests the state */
 	else
 		sl__job_set_state(job, SL_JOB_RUNNING);
 	if (job->cancel && sl_device_cancel(job->device->thread, job->key))
@@ -224,7 +224,7 @@ static void files_loaded(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	bool edges = sl__on_edges(&job->work);  /* its run borrows nothing any more */
+	bool edges = sl__on_edges(&job->work);  /* its run no longer borrows anything */
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	if (!give_up(job) && l->init_code) {
@@ -261,7 +261,7 @@ static void load(struct sl_job *job, struct sl_content *points)
 	sl_pool_run(job->jobs->d->loop, load_files, files_loaded, l);
 }
 
-/* The stored neighbours turned out to be damaged, and are being searched again. */
+/* Waits if the stored neighbours are damaged and are searched again. */
 static bool wait_for_search(struct sl_job *job)
 {
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);

@@ -27,12 +27,12 @@ struct submission {
 	char source[SL_ULID_BYTES];  /* job or uploaded layout that it is copied from, or "" */
 	char held[SL_ULID_BYTES]; /* the uploaded layout, until it is copied, or "" */
 	struct sl_principal who;  /* its owner */
-	double wait_s;            /* < 0: not asked for */
+	double wait_s;            /* < 0: not requested */
 	int code;
 	struct sl_error err;
 };
 
-/* Prefer: wait=10, perhaps among others (RFC 7240). */
+/* Reads the header Prefer: wait=10, possibly among other preferences (RFC 7240). */
 static int read_prefer(const struct sl_request *r, double *wait_s, struct sl_error *err)
 {
 	const char *text = sl_request_header(r, "Prefer"), *at = text ? strstr(text, "wait=") : NULL;
@@ -81,7 +81,7 @@ static bool answer_repetition(struct sl_request *r, const char *key, const char 
 
 /* ---- submission ---------------------------------------------------------------------------- */
 
-/* The job could not be stored: removes it, and answers with the error. */
+/* Called if the job could not be stored: removes it, and replies with the error. */
 static void refuse(struct submission *s, const struct sl_error *err)
 {
 	struct sl_job *job = s->job;
@@ -190,7 +190,7 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	job->priority = (int)spec->priority;
 	job->nodes = spec->graph->nodes;
 	job->created_ms = sl__wall_ms();
-	bool late = spec->source && spec->source == spec->after;  /* it is copied when that is done */
+	bool late = spec->source && spec->source == spec->after;  /* it is copied when that job is done */
 	job->has_initial = spec->rows || (spec->source && !late) || spec->layout;
 	if (spec->after)
 		memcpy(job->after, spec->after->id, sizeof job->after);

@@ -119,7 +119,7 @@ void sl__job_insert(struct sl_job *job)
 	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
 	if (job->idempotency_key)
 		sl_list_append(&j->keys[bucket_of(job->idempotency_key)], &job->in_keys);
-	/* a new job is the newest; only one that could not be deleted is put further back */
+	/* a new job is the newest; a job that could not be deleted returns to its old place */
 	SL_LIST_EACH_BACK(struct sl_job, other, &j->all, in_all) {
 		if (strcmp(other->id, job->id) < 0)
 			break;

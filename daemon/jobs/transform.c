@@ -15,7 +15,7 @@
 #include "daemon/jobs/queue/fair_queue.h"
 #include "daemon/users/users.h"
 
-#define FIRST_ROWS 256               /* of the first turn */
+#define FIRST_ROWS 256               /* rows of the first turn */
 #define TIMEOUT_MS (3600 * 1000)  /* of the request; placements normally end much earlier */
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */
 #define MOST_PRODUCTS 2e13   /* new points times points times columns */
@@ -56,7 +56,7 @@ static void answer(struct placement *p)
 	}
 }
 
-/* Any thread. */
+/* Frees what only the worker uses. Any thread. */
 static void free_work(struct placement *p)
 {
 	sl_points_destroy(p->fresh);
@@ -89,7 +89,7 @@ static void finish(void *arg)
 	sl__works_done(j);
 }
 
-/* Before its first turn. */
+/* Ends a placement before its first turn, with an error. */
 static void fail(struct placement *p, const struct sl_error *err)
 {
 	p->err = *err;

@@ -182,7 +182,7 @@ static void on_timer(uv_timer_t *timer)
 			drop(s, l);
 }
 
-/* ---- what is asked for -------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------- */
 
 const char *sl_layouts_folder(const struct sl_layouts *s)
 {
@@ -285,7 +285,7 @@ static void sort(struct sl_list *list)
 
 static enum sl_fate fate(void *arg, const char *id, const char *kind)
 {
-	return SL_FATE_KEPT;  /* what was never complete goes; the rest is looked at below */
+	return SL_FATE_KEPT;  /* incomplete files are removed; the others are read below */
 }
 
 void sl__layouts_idle(struct sl_layouts *s)

@@ -1,4 +1,4 @@
-/* /v1/backups: begin one, and its progress. */
+/* /v1/backups: begins a backup, and reports its progress. */
 #include "daemon/config/daemon.h"
 #include "daemon/files/backup.h"
 #include "daemon/routes/routes.h"

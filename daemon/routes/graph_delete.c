@@ -2,7 +2,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/routes/routes.h"
 
-/* DELETE /v1/graphs/{graph}: the reply comes when it is gone for good. */
+/* DELETE /v1/graphs/{graph}: replies when the removal is safe on disk. */
 void sl_route_graph_delete(struct sl_request *r)
 {
 	struct sl_error err;

@@ -21,7 +21,7 @@ static void done(void *arg, struct sl_content *c, const struct sl_error *err)
 	free(w);
 }
 
-/* POST /v1/graphs/{graph}/load: into memory now, so that the first job does not wait for it. */
+/* POST /v1/graphs/{graph}/load: loads the graph into memory, so that the first job does not wait for it. */
 void sl_route_graph_load(struct sl_request *r)
 {
 	struct sl_error err;

@@ -29,7 +29,7 @@ static int read_change(const json_t *body, const char **name, int *pinned, struc
 	return 0;
 }
 
-/* PATCH /v1/graphs/{graph}: rename, pin. */
+/* PATCH /v1/graphs/{graph}: renames or pins a graph. */
 void sl_route_graph_patch(struct sl_request *r)
 {
 	const struct sl_graph_record *g = sl__graph_of_request(r);

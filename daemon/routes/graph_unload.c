@@ -3,7 +3,7 @@
 #include "daemon/engines/engines.h"
 #include "daemon/routes/routes.h"
 
-/* POST /v1/graphs/{graph}/unload: out of memory; it stays on disk. */
+/* POST /v1/graphs/{graph}/unload: drops the graph from memory; it stays on disk. */
 void sl_route_graph_unload(struct sl_request *r)
 {
 	struct sl_error err;

@@ -2,7 +2,7 @@
 #include "daemon/routes/routes.h"
 #include "daemon/store/db.h"
 
-/* GET /v1/health/ready: new work is taken; 503 while starting and stopping. */
+/* GET /v1/health/ready: 200 if the server accepts work; 503 while starting and stopping. */
 void sl_route_health_ready(struct sl_request *r)
 {
 	const struct sl_daemon *d = sl_request_daemon(r);

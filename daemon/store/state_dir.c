@@ -19,7 +19,7 @@ static int format_default(char **out)
 {
 	const char *systemd = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	int n;
-	if (systemd && *systemd)  /* several are separated by colons */
+	if (systemd && *systemd)  /* several folders are separated by colons */
 		n = asprintf(out, "%.*s", (int)strcspn(systemd, ":"), systemd);
 	else if (geteuid() == 0)
 		n = asprintf(out, "/var/lib/spaceland");
@@ -79,7 +79,7 @@ static int lock(const char *dir, int *out, struct sl_error *err)
 	return rc;
 }
 
-/* A name that was mistyped must not become a folder. */
+/* Requires that the folder was used before, so that a mistyped name does not become a folder. */
 static int check_used(const char *dir, struct sl_error *err)
 {
 	static const char *const signs[] = {"spacelandd.db", "graphs", "jobs"};
@@ -117,7 +117,7 @@ int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_f
 	for (size_t i = 0; !rc && i < sizeof folders / sizeof *folders; i++)
 		rc = make_below(real, folders[i], err);
 	if (!rc)
-		rc = sl_atomic_sync_folder(real, err);  /* else a power cut could remove a new folder with its content */
+		rc = sl_atomic_sync_folder(real, err);  /* otherwise a power cut could remove a new folder with its content */
 	if (rc) {
 		if (*lock_fd >= 0)
 			close(*lock_fd);

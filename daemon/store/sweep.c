@@ -17,7 +17,7 @@
 enum { ID = SL_ULID_BYTES - 1 };
 enum name { FOREIGN, WHOLE, TEMPORARY, GONE };
 
-/* Copies the 26 characters at name to id if they are an id; else returns false. */
+/* Copies the 26 characters at `name` to id if they are an id; otherwise returns false. */
 static bool take_id(const char *name, char id[SL_ULID_BYTES])
 {
 	if (strnlen(name, ID) < ID)

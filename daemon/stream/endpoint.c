@@ -15,7 +15,7 @@
 /* The most unsent bytes that wait in the kernel. A small value lets a slow reader get a newer frame sooner. Bytes that
  * were sent but not acknowledged do not count; the reader's window limits those. */
 #define UNSENT_BYTES 16384
-#define IDLE_S 60                 /* before the kernel asks whether the peer is still there */
+#define IDLE_S 60                 /* idle time before the kernel probes the peer */
 #define UNANSWERED_MS 60000u
 
 /* Splits "host:port" of an endpoint; the host loses its brackets, and * stays *. */

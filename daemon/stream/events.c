@@ -38,10 +38,10 @@ struct follower {
 	struct sl_link link;
 	struct sl_events *events;
 	struct sl_stream *stream;
-	char job[ID_BYTES];            /* that it follows; "": all */
+	char job[ID_BYTES];            /* the job that it follows; "": all */
 	struct sl_principal who;
 	uint64_t next;                 /* number of the next event */
-	/* records at first */
+	/* the records that are sent first */
 	struct { enum sl_events_kind kind; char id[ID_BYTES]; } *record;
 	size_t records, room, given;
 	bool number_due;
@@ -57,7 +57,7 @@ struct sl_events {
 	struct source source[SL_EVENTS_KINDS];
 	struct sl_list followers;
 	uint64_t first, next;          /* numbers in the ring: [first, next) */
-	uint64_t followed_ms;          /* loop time when somebody followed last; 0: never */
+	uint64_t followed_ms;          /* loop time of the last follower; 0: never */
 	struct event ring[SL_EVENTS_KEPT];
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -211,8 +211,7 @@ static void begin_anew(struct follower *f)
 	}
 }
 
-/* True if the follower may see the event. Everybody may see devices. A removal may be sent to everybody, since it
- * contains only the id. */
+/* True if the follower may see the event. Everybody may see devices and removals, which contain only an id. */
 static bool may_see(const struct follower *f, enum sl_events_kind kind, const char *id, bool removed)
 {
 	return f->job[0] || kind == SL_EVENTS_DEVICE || removed || !sl_users_limited(&f->who) ||
@@ -253,7 +252,7 @@ static bool next_record(struct follower *f)
 	return false;
 }
 
-/* Sends only the number of an event: a browser stores it, and delivers no event to the page. */
+/* Sends only an event's number: a browser stores it and delivers no event to the page. */
 static bool next_number(struct follower *f)
 {
 	if (!f->number_due)
@@ -363,7 +362,7 @@ static void follow(struct sl_events *e, struct sl_request *r, const char *job, u
 	sl_list_append(&e->followers, &f->link);
 	is_followed(e);
 	if (seen && seen + 1 >= e->first && seen < e->next)
-		f->next = seen + 1;  /* without it 0, which is before the ring, so it gets all records */
+		f->next = seen + 1;  /* 0 without Last-Event-ID; this is before the ring, so all records are sent */
 	sl_reply_header(r, "Cache-Control", "no-store");
 	struct sl_stream *stream = sl_reply_stream(r, "text/event-stream", &stream_ops, f);
 	if (stream)
@@ -377,7 +376,7 @@ void sl_events_follow(struct sl_events *e, struct sl_request *r)
 	follow(e, r, "", seen);
 }
 
-/* A browser connects again when a stream has ended; 204 tells it to stop that. */
+/* A browser reconnects after the end of a stream, unless the reply is 204. */
 void sl_events_follow_job(struct sl_events *e, struct sl_request *r, const char *job)
 {
 	const struct source *source = &e->source[SL_EVENTS_JOB];

@@ -1,5 +1,5 @@
-/* Encodes frames. Headers and payloads are written in the machine's byte order: the wire is little-endian, and so is
- * every machine that this runs on, as the assertion below checks.
+/* Encodes frames. Headers and payloads are written in the machine's byte order: frames are little-endian, and so are
+ * all supported machines, as the assertion below checks.
  *
  * A frame samples every stride-th node, always the same ones, so that a reader can keep
  * its colours. With stride 1 and u16 the loop runs over coordinates, not nodes, and the
@@ -47,7 +47,7 @@ static inline uint16_t quantise(float y, float low, float scale)
 	return (uint16_t)(int)v;
 }
 
-/* dims and stride are constants where it matters, so that the loops below are vectorised. */
+/* If dims and stride are constants, the compiler vectorises the loops. */
 static inline __attribute__((always_inline)) void encode_u16(uint16_t *restrict out, const float *restrict y, size_t n,
 							      int dims, size_t stride, const float low[3], float scale)
 {

@@ -20,11 +20,11 @@ struct key {
 struct sl_stream_keys {
 	const struct sl_users *users;
 	struct sl_zmtp_keys zmtp;
-	int next;                 /* place of the next key */
+	int next;                 /* index of the next key */
 	struct key key[SL_STREAM_KEYS];
 };
 
-/* The key; NULL: there is none, or the token for which it was made is void, and so the key is void, too. */
+/* Finds a key; NULL: there is none, or its token is no longer valid. */
 static const struct key *find(struct sl_stream_keys *k, const uint8_t *public_key)
 {
 	uint64_t now = sl_time_now_ms();

@@ -2,9 +2,9 @@
  * frame that has waited longest. So at most one frame is bound to a socket; newer frames can replace all others. Once a
  * second a timer closes subscribers that hang, and resumes those that had sent too many subscriptions.
  *
- * We use no ZeroMQ library, because its XPUB socket sends to a topic, not to a subscriber. A
- * frame for a new subscriber would reach the others again; a full queue keeps its oldest
- * frames and drops the newest; and memory and rate of a single subscriber cannot be limited. */
+ * This is not based on a ZeroMQ library, because an XPUB socket sends to a topic, not to a subscriber. A frame for a
+ * new subscriber would reach the others again; a full queue keeps its oldest frames and drops the newest; and memory
+ * and rate of a single subscriber cannot be limited. */
 #include "daemon/stream/publisher.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define BACKLOG 128
 
 struct subscriber {
-	struct sl_topic_owner topics;      /* first, so that one is the other */
+	struct sl_topic_owner topics;      /* first member, so that both have the same address */
 	struct sl_link link;
 	struct sl_publisher *publisher;
 	union sl_socket socket;
@@ -36,7 +36,7 @@ struct subscriber {
 	size_t unsent;                     /* bytes in its socket's queue at the last tick */
 	int topics_left;                   /* until the next tick */
 	bool reading, closing;
-	/* what goes out */
+	/* output */
 	bool writing;
 	uv_write_t write;
 	uint8_t control[CONTROL_BYTES], sending_control[CONTROL_BYTES];
@@ -57,11 +57,11 @@ struct sl_publisher {
 	struct sl_list subscribers;
 	sl_publisher_fn on_subscription;
 	void *arg;
-	char in[4096];                     /* what a subscriber has just sent */
-	uint64_t refused_ms;               /* loop time of the last log about one too many */
+	char in[4096];                     /* received from a subscriber */
+	uint64_t refused_ms;               /* loop time of the last log of a refused connection */
 	bool stopping;
 	uint64_t stop_ms;
-	int handles;                       /* not closed yet */
+	int handles;                       /* number of handles that are not closed yet */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };

@@ -12,14 +12,14 @@ struct sl_reader {
 	struct sl_link link;
 	struct sl_watch *watch;        /* a reference to its owner */
 	struct sl_frame_form form;
-	uint32_t sequence;             /* of the frame that was given to it last */
+	uint32_t sequence;             /* sequence number of its last frame */
 	struct sl_request *request;    /* a long poll; else a stream: */
 	enum { FRAME, NPY, CSV } as;   /* long poll: the format of the reply */
 	struct sl_stream *stream;
 	struct sl_buffer *waiting;     /* the next frame */
 	struct sl_buffer *sending;
-	size_t sent;                   /* bytes of it, length included */
-	bool end;                      /* nothing comes after these */
+	size_t sent;                   /* bytes of it that were sent, including the length */
+	bool end;                      /* the stream ends after `waiting` */
 };
 
 struct sl_reader *sl__reader_first(struct sl_watch *w)

@@ -65,7 +65,7 @@ static void closed(struct sl_watches *all)
 	if (all->destroyed)
 		all_free(all);
 	if (done)
-		done(arg);  /* which may destroy it */
+		done(arg);  /* this may destroy it */
 }
 
 static void on_timer_closed(uv_handle_t *handle)

@@ -203,7 +203,7 @@ static const char *on_frame(struct sl_zmtp *z, uint8_t *body, size_t length, boo
 	return NULL;
 }
 
-/* The first two bytes of the head have arrived, or all of it: determines the length of the frame. */
+/* Determines the length of the frame when the first two bytes of the head, or all of it, have arrived. */
 static const char *on_head(struct sl_zmtp *z)
 {
 	uint64_t length = z->in[1];

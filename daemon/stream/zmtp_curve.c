@@ -117,7 +117,7 @@ static const char *check_voucher(struct sl_zmtp *z, const uint8_t *plain)
 	    sodium_memcmp(vouched, c->client, KEY) || sodium_memcmp(vouched + KEY, z->keys->public_key, KEY))
 		return "its voucher is not valid";
 	if (!z->keys->allowed(z->keys->arg, plain))
-		return sl__zmtp_refuse(z, "400");  /* as ZAP has it; libzmq reports it as a refused authentication */
+		return sl__zmtp_refuse(z, "400");  /* ZAP's code, which libzmq reports as a refused authentication */
 	memcpy(z->client_key, plain, KEY);
 	return NULL;
 }
@@ -178,8 +178,8 @@ size_t sl__zmtp_curve_overhead(void)
 	return MESSAGE_HEAD + MAC + 1;
 }
 
-/* The flags come first in the box, so the plain text is shifted by one byte: it is put together where the cipher text
- * will be, and encrypted in place. */
+/* The flags are the first byte of the box. The plain text is assembled at the place of the cipher text and encrypted
+ * there. */
 void sl__zmtp_curve_seal(struct sl_zmtp *z, const void *data, size_t bytes, bool command, uint8_t *out)
 {
 	uint8_t nonce[24], *box = out + MESSAGE_HEAD;

@@ -261,7 +261,7 @@ static json_t *projects_json(const struct sl_users *u, const struct sl__ids *ids
 	return array;
 }
 
-/* Returns the names of the projects whose limits it counts for. */
+/* Returns the names of the projects to whose limits the resource counts. */
 static json_t *paid_json(const struct sl_users *u, const struct sl__access *a)
 {
 	struct sl__ids ids = {0};
@@ -291,7 +291,8 @@ static const char *user_id(const struct sl_users *u, const char *name)
 	return user ? user->id : NULL;
 }
 
-/* Reads the member `key` of the body, a list of names. one: what a name names, for errors. id_of: finds the id. */
+/* Reads the member `key` of the body, a list of names. one: "user" or "project", for errors. id_of: finds the id of a
+ * name. */
 static int read_names(const struct sl_users *u, const json_t *body, const char *key, const char *one,
 		      const char *(*id_of)(const struct sl_users *u, const char *name), struct sl__ids *ids,
 		      struct sl_error *err)
@@ -348,7 +349,7 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 		swap(&a->projects, &projects);
 	new = document_of(a);
 	rc = new ? sl__record(u, SL_DB_ACCESS, id, json_incref(old), new, done, arg) : SL_NOMEM;
-	if (rc) {  /* could not be recorded: restores the old state */
+	if (rc) {  /* the change could not be recorded: restores the old state */
 		a->everybody = before;
 		if (some)
 			swap(&a->readers, &readers);

@@ -10,7 +10,7 @@
 #define HOUR_MS 3600000
 #define SAVE_EVERY_MS 5000
 #define QUEUE_RETRY_S 10
-#define RETRY_MOST_S 86400  /* the longest Retry-After, for limits below one request a day */
+#define RETRY_MOST_S 86400  /* longest Retry-After, for limits below one request per day */
 #define MOST 1e15        /* the greatest limit; a double represents such integers exactly */
 
 const char *const sl_limit_names[] = {"device_seconds", "device_bytes", "disk_bytes", "queued_jobs", "running_jobs",

@@ -22,7 +22,7 @@ static json_t *time_json(int64_t ms)
 	return ms ? json_integer(ms / 1000) : json_null();
 }
 
-/* kept: for the record, with the hash; else for answers. */
+/* kept: for the record, with the hash; otherwise for replies. */
 json_t *sl__token_json(const struct sl__token *t, bool kept)
 {
 	char hash[2 * SL__TOKEN_HASH + 1];

@@ -20,7 +20,7 @@ uint64_t sl_budget_taken(struct sl_budget *b, enum sl_resource what)
 	return bytes;
 }
 
-/* own: what the work that asks would have then. */
+/* own: total of the requesting work, including the refused amount. */
 static int refuse(enum sl_resource what, uint64_t limit, uint64_t others, uint64_t own, struct sl_error *err)
 {
 	double mib = 1.0 / (1 << 20);

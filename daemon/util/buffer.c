@@ -4,7 +4,7 @@
 
 #include "core/host_memory.h"
 
-#define SMALL (256u << 10)  /* shorter ones are not counted: connections are limited, too */
+#define SMALL (256u << 10)  /* shorter buffers are not counted, since the number of connections is limited */
 
 static _Atomic uint64_t limit, taken;
 

@@ -35,7 +35,7 @@ int sl_json_object(json_t **out, const char *text, size_t bytes, const char *fil
 	return 0;
 }
 
-/* A key as one segment of a JSON pointer. */
+/* Writes a key as one segment of a JSON pointer. */
 static void pointer(const char *key, char *out, size_t bytes)
 {
 	size_t used = 0;
@@ -153,7 +153,7 @@ struct text {
 	bool failed;
 };
 
-/* Room for so many more bytes; NULL: no memory. */
+/* Makes room for so many more bytes; NULL: out of memory. */
 static char *reserve(struct text *t, size_t bytes)
 {
 	if (t->used + bytes > t->room) {
@@ -231,7 +231,8 @@ static void put_integer(struct text *t, json_int_t value)
 	put(t, at, (size_t)(digits + sizeof digits - at));
 }
 
-/* Most are decimal fractions with few digits. A multiplication finds these, in place of printf's long division. */
+/* Most numbers are decimal fractions with few digits. A multiplication recognises these, which is faster than
+ * printf(). */
 static void put_real(struct text *t, double value)
 {
 	const double scale = 1e6, scaled = value * scale;

@@ -60,8 +60,8 @@ static size_t prefix(char *line, size_t bytes, enum sl_log_level level, const ch
 				       names[level], topic);
 }
 
-/* In place. What clients send may end up in a message: one line, no control characters (C0, DEL, C1), and no marks of
- * direction (UAX #9), which show text in another order than it has. */
+/* Cleans a message in place, since it may quote clients: one line, no control characters (C0, DEL, C1), no direction
+ * marks (UAX #9), which change the order of displayed text. */
 static void make_plain(char *text)
 {
 	for (unsigned char *c = (unsigned char *)text; *c; c++) {
@@ -95,5 +95,5 @@ void sl_log(enum sl_log_level level, const char *topic, const char *format, ...)
 	make_plain(line + used);
 	line[end++] = '\n';
 	ssize_t written = write(STDERR_FILENO, line, end);
-	(void)written;  /* nowhere to say so */
+	(void)written;  /* a failure cannot be reported */
 }

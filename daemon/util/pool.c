@@ -72,7 +72,7 @@ void sl_pool_run_in(struct sl_pool_place *place, uv_loop_t *loop, void (*work)(v
 {
 	*place = (struct sl_pool_place){.run = work, .done = done, .arg = arg};
 	place->work.data = place;
-	uv_queue_work(loop, &place->work, on_work, on_done);  /* fails without a function only */
+	uv_queue_work(loop, &place->work, on_work, on_done);  /* fails only if on_work is NULL */
 }
 
 static void task_run(void *arg)

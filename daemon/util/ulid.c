@@ -33,7 +33,7 @@ char *sl_ulid_make(char out[SL_ULID_BYTES])
 		last_ms = ms;
 		randombytes_buf(random, sizeof random);
 	} else {
-		/* The same millisecond, or the clock went back: stay there and count up. */
+		/* In the same millisecond, or if the clock went back, keep the time and increment the random part. */
 		int i = 9;
 		while (i >= 0 && ++random[i] == 0)
 			i--;
