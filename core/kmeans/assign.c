@@ -1,4 +1,4 @@
-/* Assigns each point to its nearest centroid: panels, bounds that are set back, and blocks, which block.c assigns. */
+/* Assigns each point to its nearest centroid: fills the panels, resets bounds, and shares the blocks among threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define LANES SL__KMEANS_LANES
 #define PART 16          /* centroids or points whose y are computed at a time */
-#define SURE 2048        /* points, by which the axes are judged */
+#define SURE 2048        /* open points after which the axes are judged */
 
 void sl__kmeans_forget(struct sl_kmeans *m)
 {
@@ -18,7 +18,7 @@ void sl__kmeans_forget(struct sl_kmeans *m)
 
 /* ---- y of centroids and points ---------------------------------------------------------- */
 
-/* How far a centroid moved beside the axes: it moved by drift, and its y from old to now. */
+/* The length of a centroid's movement orthogonal to the axes: it moved by drift, and its y from old to now. */
 static double stray(const struct sl_kmeans *m, double drift, const double *old, const double *now)
 {
 	double along = 0, length = 0;
@@ -32,7 +32,7 @@ static double stray(const struct sl_kmeans *m, double drift, const double *old, 
 	return square > 0 ? sqrt(square) * (1 + 1e-10) : 0;
 }
 
-void sl__kmeans_outline(struct sl_kmeans *m)
+void sl__kmeans_outline_centroids(struct sl_kmeans *m)
 {
 	if (!m->axes)
 		return;
@@ -49,10 +49,10 @@ void sl__kmeans_outline(struct sl_kmeans *m)
 	}
 }
 
-void sl__kmeans_look(struct sl_kmeans *m, uint32_t block)
+void sl__kmeans_outline_points(struct sl_kmeans *m, uint32_t block)
 {
 	double y[PART * SL__KMEANS_COLUMNS];
-	if (!m->axes || m->looked[block])
+	if (!m->axes || m->outlined[block])
 		return;
 	uint32_t end = m->n - block * m->block < m->block ? m->n : (block + 1) * m->block;
 	for (uint32_t from = block * m->block; from < end; from += PART) {
@@ -68,7 +68,7 @@ void sl__kmeans_look(struct sl_kmeans *m, uint32_t block)
 			m->outline_length[i] = sqrt(square);
 		}
 	}
-	m->looked[block] = 1;
+	m->outlined[block] = 1;
 }
 
 /* ---- panels ----------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ void sl__kmeans_pack(struct sl_kmeans *m)
 #pragma omp parallel for reduction(max : longest) schedule(static)
 	for (uint32_t g = 0; g < m->panels; g++)
 		for (uint32_t lane = 0; lane < LANES; lane++) {
-			uint32_t j = m->at[g * LANES + lane];
+			uint32_t j = m->centroid_in[g * LANES + lane];
 			float *to = m->panel + (size_t)g * m->f * LANES + lane;
 			double square = 0;
 			for (uint32_t k = 0; k < m->f; k++) {
@@ -95,13 +95,13 @@ void sl__kmeans_pack(struct sl_kmeans *m)
 
 /* ---- blocks ----------------------------------------------------------------------------- */
 
-/* Where the axes hold too little of the variance, most centroids are measured one by one, which takes about sixteen
- * times as long as scoring them; then y is x again, and true. */
-bool sl__kmeans_judge_axes(struct sl_kmeans *m, uint64_t points, uint64_t looks)
+/* If the axes hold too little of the variance, most centroids must be measured one by one, which takes about sixteen
+ * times as long as scoring them. */
+bool sl__kmeans_judge_axes(struct sl_kmeans *m, uint64_t points, uint64_t measured)
 {
-	m->asked += points;
-	m->looks += looks;
-	if (!m->axes || m->asked < SURE || m->looks <= m->asked * (m->k / 8 + 5))
+	m->open += points;
+	m->measured += measured;
+	if (!m->axes || m->open < SURE || m->measured <= m->open * (m->k / 8 + 5))
 		return false;
 	sl__kmeans_drop_axes(m);
 	return true;
@@ -110,27 +110,27 @@ bool sl__kmeans_judge_axes(struct sl_kmeans *m, uint64_t points, uint64_t looks)
 int sl__kmeans_assign(struct sl_kmeans *m, uint32_t from, uint32_t to, uint32_t *moved)
 {
 	uint32_t sum = 0;
-	uint64_t points = 0, looks = 0;
+	uint64_t points = 0, measured = 0;
 	int failed = 0;
-#pragma omp parallel reduction(+ : sum, points, looks) reduction(| : failed)
+#pragma omp parallel reduction(+ : sum, points, measured) reduction(| : failed)
 	{
 		struct sl__kmeans_work *w = malloc(sizeof *w);
 		failed = !w;
 		if (w)
-			w->points = w->looks = 0;
+			w->points = w->measured = 0;
 #pragma omp for schedule(dynamic)
 		for (uint32_t block = from; block < to; block++)
 			if (w) {
-				sl__kmeans_look(m, block);
+				sl__kmeans_outline_points(m, block);
 				sum += m->kernels->assign(m, block, block - from < m->forget, w);
 			}
 		if (w) {
 			points += w->points;
-			looks += w->looks;
+			measured += w->measured;
 		}
 		free(w);
 	}
 	*moved += sum;
-	sl__kmeans_judge_axes(m, points, looks);
+	sl__kmeans_judge_axes(m, points, measured);
 	return failed ? SL_NOMEM : 0;
 }

@@ -1,10 +1,10 @@
 /* Axes by subspace iteration on a sample: V = orthonormal(A' A V), a few times, from random V (Halko, Martinsson and
  * Tropp, SIAM Review 53, 2011, algorithm 4.4). They need not be exact.
  *
- * What y may be off by, relative to |x - mean|, with u = 2^-53 and axes V for which |V V' - 1| <= e: the nearest
- * orthonormal axes are at most e away; a coordinate's sum of d products is rounded by (d + 2) u at most, so the m
- * coordinates together are off by error = e + (sqrt(m) (d + 2) + 2) u. The square of the length of the rest is off by
- * (d + m + 8) u + 2 error (1 + error), the length by the root of that; and single precision rounds by 2^-24. */
+ * Error of y, relative to |x - mean|, with u = 2^-53 and axes V for which |V V' - 1| <= e: the nearest orthonormal axes
+ * differ by at most e. Rounding changes a coordinate, a sum of d products, by at most (d + 2) u. So the error of all m
+ * coordinates together is error = e + (sqrt(m) (d + 2) + 2) u. The error of the remainder's squared length is
+ * (d + m + 8) u + 2 error (1 + error), that of the length its root. Single precision adds 2^-24. */
 #include "core/kmeans/axes.h"
 
 #include <float.h>
@@ -17,8 +17,8 @@
 #define AXES SL__KMEANS_AXES
 #define PIECE 16              /* rows that one thread multiplies at a time */
 #define ROUNDS 2
-#define PRODUCTS (1u << 23)   /* in a call: some milliseconds */
-#define SKEW 1e-10            /* axes that are farther from orthonormal are not used */
+#define PRODUCTS (1u << 23)   /* of one call: some milliseconds */
+#define SKEW 1e-10            /* largest e of usable axes */
 
 struct sl__kmeans_axes *sl__kmeans_axes_create(uint32_t d, uint32_t columns, uint32_t rows)
 {
@@ -30,10 +30,10 @@ struct sl__kmeans_axes *sl__kmeans_axes_create(uint32_t d, uint32_t columns, uin
 	a->mean = calloc(d, sizeof *a->mean);
 	a->axis = aligned_alloc(64, table * sizeof *a->axis);
 	a->sample = malloc(values * sizeof *a->sample);
-	a->turned = malloc(values * sizeof *a->turned);
+	a->transposed = malloc(values * sizeof *a->transposed);
 	a->product = malloc((size_t)(d > rows ? d : rows) * columns * sizeof *a->product);
 	a->factor = aligned_alloc(64, (size_t)rows * columns * sizeof *a->factor);
-	if (a->mean && a->axis && a->sample && a->turned && a->product && a->factor)
+	if (a->mean && a->axis && a->sample && a->transposed && a->product && a->factor)
 		return a;
 	sl__kmeans_axes_destroy(a);
 	return NULL;
@@ -42,10 +42,10 @@ struct sl__kmeans_axes *sl__kmeans_axes_create(uint32_t d, uint32_t columns, uin
 static void drop_search(struct sl__kmeans_axes *a)
 {
 	free(a->sample);
-	free(a->turned);
+	free(a->transposed);
 	free(a->product);
 	free(a->factor);
-	a->sample = a->turned = NULL;
+	a->sample = a->transposed = NULL;
 	a->product = a->factor = NULL;
 }
 
@@ -75,12 +75,12 @@ static void take_sample(struct sl__kmeans_axes *a, const float *x, uint32_t n)
 	for (uint32_t from = 0; from < d; from += PIECE)
 		for (uint32_t i = 0; i < a->rows; i++)
 			for (uint32_t k = from; k < d && k < from + PIECE; k++)
-				a->turned[(size_t)k * a->rows + i] = a->sample[(size_t)i * d + k] -= (float)a->mean[k];
+				a->transposed[(size_t)k * a->rows + i] = a->sample[(size_t)i * d + k] -= (float)a->mean[k];
 	for (size_t at = 0; at < (size_t)d * a->columns; at++)
 		a->product[at] = sl_random_normal(2, at);
 }
 
-/* Rows of a product to groups of AXES columns. */
+/* Rearranges the rows of a product into groups of AXES columns. */
 static void group(const double *from, uint32_t rows, uint32_t columns, double *to)
 {
 	for (uint32_t g = 0; g < columns / AXES; g++)
@@ -97,7 +97,7 @@ static double inner(uint32_t count, const double *a, const double *b)
 	return sum;
 }
 
-/* Gram and Schmidt, twice. v: [m][d]. What the axes before leave nothing of becomes zero. */
+/* Orthonormalises v [m][d] by Gram and Schmidt, twice. A vector that depends on those before becomes zero. */
 static void orthonormalise(double *v, uint32_t m, uint32_t d)
 {
 	for (uint32_t a = 0; a < m; a++) {
@@ -115,7 +115,7 @@ static void orthonormalise(double *v, uint32_t m, uint32_t d)
 	}
 }
 
-/* How far the axes v [m][d] are from orthonormal, axes of zeros aside. */
+/* |V V' - 1| of the axes v [m][d], without those that are zero. */
 static double skew(const double *v, uint32_t m, uint32_t d)
 {
 	double sum = 0;
@@ -137,7 +137,7 @@ static void measure(struct sl__kmeans_axes *a, const double *v)
 	a->usable = e < SKEW && inner(a->d, v, v) > 0;
 }
 
-/* product [d][columns] to axes. False: no memory. */
+/* Makes axes of product [d][columns]. False: no memory. */
 static bool take_axes(struct sl__kmeans_axes *a)
 {
 	uint32_t d = a->d, m = a->columns - 1;
@@ -156,7 +156,7 @@ static bool take_axes(struct sl__kmeans_axes *a)
 	return true;
 }
 
-/* Rows of sample * axes, or, in odd half rounds, of its transpose times that. */
+/* Computes rows of sample * axes or, in odd half rounds, of the transposed sample times that product. */
 static void multiply(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels *kernels, uint32_t from, uint32_t to)
 {
 	bool odd = a->round % 2;
@@ -164,7 +164,7 @@ static void multiply(struct sl__kmeans_axes *a, const struct sl__kmeans_kernels 
 #pragma omp parallel for schedule(dynamic)
 	for (uint32_t i = from; i < to; i += PIECE) {
 		double square[PIECE];
-		const float *x = (odd ? a->turned : a->sample) + (size_t)i * width;
+		const float *x = (odd ? a->transposed : a->sample) + (size_t)i * width;
 		kernels->project(width, to - i < PIECE ? to - i : PIECE, x, NULL, NULL, odd ? a->factor : a->axis,
 				 a->columns / AXES, a->product + (size_t)i * a->columns, square);
 	}

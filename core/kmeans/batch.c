@@ -1,8 +1,8 @@
 /* Iterations that move the centroids by a few rows (mini-batches; see kmeans.h).
  *
- * The rows of a batch are copied, and assigned by a k-means run of their own with one assignment, which has the kernels
- * and the exact comparisons of any other. Seeds are those of such a run on a sample. A state has neither: a run that is
- * loaded begins the batch, or the seeds, anew, which gives the same bytes. */
+ * The rows of a batch are copied. A separate k-means run assigns them, with one assignment and the usual kernels and
+ * exact comparisons. Another run, on a sample, chooses the seeds. A saved state contains neither run: after loading,
+ * the batch or the seeding starts again, which gives the same bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "core/points/points.h"
 #include "core/random.h"
 
-#define PART_MS 2.0         /* that a part goes on for in a call */
-#define COLUMNS 16          /* that one thread moves, at least */
+#define PART_MS 2.0         /* compute time of the separate run per call */
+#define COLUMNS 16          /* least columns per thread */
 #define PATIENCE 10         /* batches without a lower mean, after which a restart ends */
 
 uint32_t sl_kmeans_sample(const struct sl_kmeans_params *p, uint32_t n)
@@ -23,7 +23,7 @@ uint32_t sl_kmeans_sample(const struct sl_kmeans_params *p, uint32_t n)
 
 void sl__kmeans_drop_part(struct sl_kmeans *m)
 {
-	if (m->part && m->found && !m->part->axes) {  /* they were no good */
+	if (m->part && m->found && !m->part->axes) {  /* the batch dropped them as too inaccurate */
 		if (m->axes)
 			sl__kmeans_drop_axes(m);
 		sl__kmeans_axes_destroy(m->found);
@@ -35,7 +35,7 @@ void sl__kmeans_drop_part(struct sl_kmeans *m)
 	m->rows = NULL;
 }
 
-/* A row of each of `count` equal parts of the points. purpose: 0 the sample, else the number of the batch. */
+/* Draws a row from part i of `count` equal parts of the points. purpose: 0 for the sample, else the batch's number. */
 static uint32_t draw_row(const struct sl_kmeans *m, uint32_t purpose, uint32_t i, uint32_t count)
 {
 	uint64_t seed = m->params.seed + (uint64_t)m->status.restart * 0x9e3779b97f4a7c15u + 0x6d696e69u;
@@ -104,7 +104,7 @@ int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *whole, struct sl_error *er
 	return 0;
 }
 
-/* Each row moves its centroid, one after the other, by its rate. */
+/* Moves centroids in some columns: one row after the other moves its centroid, by its rate. */
 static void move_columns(struct sl_kmeans *m, const double *rate, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = 0; i < m->part->n; i++) {
@@ -115,7 +115,7 @@ static void move_columns(struct sl_kmeans *m, const double *rate, uint32_t from,
 	}
 }
 
-/* Cosine: those that have moved, to length 1. */
+/* Cosine: scales the centroids that have moved to length 1. */
 static void normalise(struct sl_kmeans *m)
 {
 	for (uint32_t j = 0; j < m->k; j++) {
@@ -145,7 +145,7 @@ static int move_rows(struct sl_kmeans *m)
 	return 0;
 }
 
-/* The batch is over: is there another one? */
+/* Ends a batch, and begins another one or the final iteration. */
 static int end_batch(struct sl_kmeans *m)
 {
 	uint32_t rows = m->part->n;

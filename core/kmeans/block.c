@@ -1,15 +1,16 @@
 /* Assigns the points of a block to their nearest centroids. Compiled once for each instruction set, as tile.c.
  *
- * upper[i] is at least the distance of point i to its own centroid, lower[i][g] at most that to every other centroid of
- * panel g. When centroids move, the bounds are loosened by the same distance. A panel whose lower bound is above the
- * upper bound holds no nearer centroid. The others are scored in float: |c|^2 / 2 - y c. A score is wrong by at most
- * `slack`; all centroids that could be nearest within this error are measured in double precision, which decides.
+ * upper[i] is an upper bound of the distance of point i to its own centroid, lower[i][g] a lower bound of the distance
+ * to every other centroid of panel g. When centroids move, the bounds are loosened by the same distance. A panel whose
+ * lower bound is above the upper bound contains no nearer centroid. The other panels are scored in float: |c|^2 / 2 - y
+ * c. The error of a score is at most `slack`. The distances of all centroids that may be nearest within this error are
+ * computed in double precision, which decides.
  *
- * With axes (axes.h) scores are those of y of points and centroids, whose distances are at most the true ones. Then
- * the upper bound follows the own centroid without a look at the point itself. Let D be the true distance, E that of y,
- * and R what the axes leave over: D^2 - E^2 = 2 (|Rx| |Rc| - Rx Rc) grows by at most 4 |Rx| |Rd| when the centroid
- * moves by d. margin[i] is that difference less 4 |Rx| strayed[j], and strayed[j] the sum of |Rd| of all moves of the
- * centroid. */
+ * With axes (axes.h) the scores compare the outlines y, whose distances are at most the true ones. Then the upper bound
+ * can follow the point's own centroid without reading the point. Let D be the true distance, E that of the outlines,
+ * and Rx the remainder of x: D^2 - E^2 = 2 (|Rx| |Rc| - Rx Rc) grows by at most 4 |Rx| |Rd| when the centroid moves by
+ * d. margin[i] is that difference minus 4 |Rx| strayed[j], where strayed[j] is the sum of |Rd| over all movements of
+ * centroid j. */
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -44,7 +45,7 @@ static float up(double v)
 	return (float)(v + fabs(v) * 1.2e-7);
 }
 
-/* No centroid that could be nearer than w->distance[e], or as near, has a score above this. */
+/* Sets w->limit[e]: a centroid with a higher score is farther than w->distance[e]. */
 static void set_limit(const struct sl_kmeans *m, uint32_t e, struct sl__kmeans_work *w)
 {
 	double length = m->length[w->point[e]], square = length * length, reach = w->distance[e] + w->fuzz[e];
@@ -57,24 +58,24 @@ static void add(const struct sl_kmeans *m, uint32_t i, struct sl__kmeans_work *w
 	uint32_t e = w->count++;
 	w->point[e] = i;
 	w->best[e] = m->label[i];
-	w->own[e] = m->label[i] == SL__KMEANS_NONE ? SL__KMEANS_NONE : m->place[m->label[i]];
-	w->measured[e] = false;
+	w->best_lane[e] = m->label[i] == SL__KMEANS_NONE ? SL__KMEANS_NONE : m->lane_of[m->label[i]];
+	w->exact[e] = false;
 	w->distance[e] = m->upper[i];
 	w->slack[e] = sl__kmeans_slack(m, length);
 	w->fuzz[e] = sl__kmeans_fuzz(m, length);
 	w->base[e] = length * length * (1 - 1e-12) - 2 * w->slack[e];
 }
 
-/* The distance to the best one. */
+/* Computes the distance to the best centroid. */
 static void measure_best(const struct sl_kmeans *m, uint32_t e, struct sl__kmeans_work *w)
 {
 	w->square[e] = exact(m, w->point[e], w->best[e]);
 	w->distance[e] = sqrt(w->square[e]) * (1 + 1e-12);
-	w->measured[e] = true;
-	w->looks++;
+	w->exact[e] = true;
+	w->measured++;
 }
 
-/* upper[i] by y of the point and of its own centroid. */
+/* Lowers upper[i] by the distance of the outlines of the point and its own centroid. */
 static void follow(struct sl_kmeans *m, uint32_t i, uint32_t a)
 {
 	double square = outline(m, i, a), fuzz = sl__kmeans_fuzz(m, m->length[i]), margin = m->margin[i];
@@ -117,14 +118,16 @@ static void gather(struct sl_kmeans *m, uint32_t from, uint32_t to, struct sl__k
 	}
 }
 
-/* Lanes of the panel whose centroids may be nearer than the best one, the one with the least score first. */
+/* Lists the lanes of the panel whose centroids may be nearer than the best one, the least score first. */
 static uint32_t pick_lanes(const struct sl_kmeans *m, uint32_t g, uint32_t e, const float *score,
 			   const struct sl__kmeans_work *w, uint32_t *out)
 {
 	uint32_t count = 0, first = 0;
-	for (uint32_t lane = 0; lane < LANES; lane++)
-		if (score[lane] <= w->limit[e] && m->at[g * LANES + lane] != SL__KMEANS_NONE && g * LANES + lane != w->own[e])
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		uint32_t place = g * LANES + lane;
+		if (score[lane] <= w->limit[e] && m->centroid_in[place] != SL__KMEANS_NONE && place != w->best_lane[e])
 			out[count++] = lane;
+	}
 	for (uint32_t at = 1; at < count; at++)
 		first = score[out[at]] < score[out[first]] ? at : first;
 	if (count) {
@@ -135,55 +138,54 @@ static uint32_t pick_lanes(const struct sl_kmeans *m, uint32_t g, uint32_t e, co
 	return count;
 }
 
-/* Another centroid is the best one. */
 static void change_best(struct sl_kmeans *m, uint32_t e, uint32_t j, double square, struct sl__kmeans_work *w)
 {
 	w->best[e] = j;
-	w->own[e] = m->place[j];
+	w->best_lane[e] = m->lane_of[j];
 	w->square[e] = square;
 	w->distance[e] = sqrt(square) * (1 + 1e-12);
 	set_limit(m, e, w);
 }
 
-/* best, by exact distances, among itself and the panel's centroids; the bound of the panel without it. */
+/* Updates best by exact distances to the panel's centroids, and the panel's lower bound, which excludes best. */
 static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, float *score, struct sl__kmeans_work *w)
 {
 	uint32_t i = w->point[e], old = w->best[e], lane_of[LANES], lanes = pick_lanes(m, g, e, score, w, lane_of);
 	double length = m->length[i];
-	if (lanes && !w->measured[e]) {
-		if (w->own[e] == SL__KMEANS_NONE) {
-			w->own[e] = g * LANES + lane_of[0];
-			old = w->best[e] = m->at[w->own[e]];
+	if (lanes && !w->exact[e]) {
+		if (w->best_lane[e] == SL__KMEANS_NONE) {
+			w->best_lane[e] = g * LANES + lane_of[0];
+			old = w->best[e] = m->centroid_in[w->best_lane[e]];
 		}
 		measure_best(m, e, w);
 		set_limit(m, e, w);
 	}
 	double old_square = w->square[e];
 	for (uint32_t at = 0; at < lanes; at++) {
-		uint32_t lane = lane_of[at], j = m->at[g * LANES + lane];
+		uint32_t lane = lane_of[at], j = m->centroid_in[g * LANES + lane];
 		if (score[lane] > w->limit[e] || j == w->best[e])
 			continue;
 		double now = exact(m, i, j);
 		float so_far = (float)((now - length * length) / 2);
-		w->looks++;
+		w->measured++;
 		score[lane] = so_far > score[lane] ? so_far : score[lane];
 		if (now < w->square[e] || (now == w->square[e] && j < w->best[e]))
 			change_best(m, e, j, now, w);
 	}
 	float least = INFINITY, *lower = m->lower + (size_t)i * m->panels;
-	uint32_t own = w->own[e] / LANES == g ? w->own[e] % LANES : LANES;
+	uint32_t own = w->best_lane[e] / LANES == g ? w->best_lane[e] % LANES : LANES;
 	for (uint32_t lane = 0; lane < LANES; lane++)
 		least = lane != own && score[lane] < least ? score[lane] : least;
 	lower[g] = sl__kmeans_bound(length, least, w->slack[e], w->fuzz[e]);
 	if (w->best[e] == old)
 		return;
-	/* the one before is another centroid now */
-	uint32_t other = m->place[old] / LANES;
+	/* the former best centroid counts in the bound of its panel now */
+	uint32_t other = m->lane_of[old] / LANES;
 	float left = (float)sqrt(old_square) * DOWN;
 	lower[other] = left < lower[other] ? left : lower[other];
 }
 
-/* Points whose bounds do not exclude panel g. */
+/* Lists the points whose bounds do not exclude panel g. */
 static uint32_t pick(const struct sl_kmeans *m, uint32_t g, struct sl__kmeans_work *w)
 {
 	uint32_t picked = 0;
@@ -202,7 +204,7 @@ static void panel(struct sl_kmeans *m, uint32_t g, struct sl__kmeans_work *w)
 	uint32_t picked = pick(m, g, w);
 	m->kernels->scores(m->f, w->row, picked, m->panel + (size_t)g * m->f * LANES, m->half + (size_t)g * LANES, w->score,
 			   w->least);
-	/* sl__kmeans_bound(), side by side: three roundings of 2^-24, the first under the root */
+	/* as sl__kmeans_bound(), but vectorised: three roundings of 2^-24, the first under the root */
 	for (uint32_t p = 0; p < picked; p++) {
 		double square = w->base_of[p] + 2 * (double)w->least[p];
 		float bound = sqrtf((float)(square > 0 ? square : 0)) * DOWN - w->fuzz_of[p];
@@ -210,7 +212,7 @@ static void panel(struct sl_kmeans *m, uint32_t g, struct sl__kmeans_work *w)
 	}
 	for (uint32_t p = 0; p < picked; p++) {
 		uint32_t e = w->pick[p];
-		if (w->least[p] <= w->limit[e] || w->own[e] / LANES == g)
+		if (w->least[p] <= w->limit[e] || w->best_lane[e] / LANES == g)
 			settle(m, g, e, w->score + (size_t)p * LANES, w);
 		else
 			m->lower[(size_t)w->point[e] * m->panels + g] = w->bound[p];
@@ -243,7 +245,7 @@ uint32_t SL_VARIANT_BLOCK(struct sl_kmeans *m, uint32_t block, bool forget, stru
 		moved += m->label[i] != w->best[e];
 		m->label[i] = w->best[e];
 		m->upper[i] = w->distance[e];
-		if (m->axes && w->measured[e])
+		if (m->axes && w->exact[e])
 			set_margin(m, i, w->square[e]);
 	}
 	w->points += w->count;

@@ -1,9 +1,9 @@
 /* Compares points with a group of candidates for seeds (oversample.h), as assign.c does with centroids: scores in
- * float, and distances in double precision where a score does not decide.
+ * float, and distances in double precision if a score does not decide.
  *
- * A candidate that is at least as far from a point's nearest older candidate a as twice the point's distance to a is no
- * nearer. between[a][g], the least distance from a to the candidates of panel g, saves the scores of whole panels. It
- * stands in lower[], which is free while seeds are chosen. */
+ * Let a be a point's nearest older candidate. A candidate whose distance to a is at least twice the point's distance to
+ * a is not nearer to the point. So between[a][g], the least distance from a to the candidates of panel g, excludes
+ * whole panels. It is stored in lower[], which seeding does not use otherwise. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #define LANES SL__KMEANS_LANES
 #define BLOCK SL__KMEANS_BLOCK
 
-/* A device has k centroids. Those that the group leaves over are older candidates, which change no minimum; where there
- * are too few, the group's first one. */
+/* A device compares with k centroids. If the group has fewer candidates, older candidates fill it up, which change no
+ * minimum; if there are too few of these, the group's first one. */
 static uint32_t fill_up(const struct sl__kmeans_over *o, uint32_t j)
 {
 	return j - o->group < o->scored ? j - o->group : o->scored;
@@ -34,7 +34,7 @@ int sl__kmeans_start_group(struct sl_kmeans *m)
 	o->stage = m->passes.arg || !o->scored ? SL__KMEANS_SCORE : SL__KMEANS_BETWEEN;
 	if (m->passes.arg)
 		return 0;
-	sl__kmeans_outline(m);
+	sl__kmeans_outline_centroids(m);
 	int code = sl__kmeans_order(m, o->group);
 	if (!code)
 		sl__kmeans_pack(m);
@@ -50,9 +50,9 @@ struct work {
 	uint32_t point[BLOCK];
 	const float *row[BLOCK];
 	float far[BLOCK];             /* distance to the nearest older candidate, rounded up */
-	uint32_t older[BLOCK];        /* this candidate */
+	uint32_t older[BLOCK];        /* the nearest older candidate */
 	float score[BLOCK * LANES], least[BLOCK];
-	uint64_t points, looks;       /* compared with a group, and distances measured */
+	uint64_t points, measured;    /* points compared with a group, and distances measured */
 };
 
 static void score_panel(const struct sl_kmeans *m, uint32_t g, uint32_t count, struct work *w)
@@ -77,23 +77,23 @@ static void between_block(struct sl_kmeans *m, uint32_t block, struct work *w)
 	}
 }
 
-/* No candidate is nearer if it has a higher score than this, square being the squared distance to the nearest one. */
+/* A candidate with a higher score is farther than the nearest one so far, at the squared distance `square`. */
 static double limit_of(const struct sl_kmeans *m, uint32_t i, double square)
 {
 	double length = m->length[i], reach = sqrt(square) * (1 + 1e-12) + sl__kmeans_fuzz(m, length);
 	return (reach * reach - length * length) / 2 + sl__kmeans_slack(m, length) + length * length * 1e-12;
 }
 
-/* The nearest of a panel's candidates and what is the nearest so far. Returns how many distances were measured. */
+/* Updates upper[i] and before[i] by the candidates of a panel. Returns the number of distances measured. */
 static uint32_t settle(struct sl_kmeans *m, uint32_t g, uint32_t i, const float *score, float least)
 {
 	const struct sl__kmeans_over *o = m->over;
 	double limit = limit_of(m, i, m->upper[i]);
-	uint32_t looks = 0;
+	uint32_t measured = 0;
 	if ((double)least > limit)
 		return 0;
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		uint32_t j = m->at[g * LANES + lane], number = o->scored + j;
+		uint32_t j = m->centroid_in[g * LANES + lane], number = o->scored + j;
 		if (j == SL__KMEANS_NONE || (double)score[lane] > limit)
 			continue;
 		double now = m->kernels->square(m->d, m->x + (size_t)i * m->d, m->centroid + (size_t)j * m->d);
@@ -102,9 +102,9 @@ static uint32_t settle(struct sl_kmeans *m, uint32_t g, uint32_t i, const float 
 			m->before[i] = number;
 			limit = limit_of(m, i, now);
 		}
-		looks++;
+		measured++;
 	}
-	return looks;
+	return measured;
 }
 
 static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
@@ -112,7 +112,7 @@ static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
 	const struct sl__kmeans_over *o = m->over;
 	uint32_t from = block * m->block, rows = m->n - from < m->block ? m->n - from : m->block;
 	double sum = 0;
-	sl__kmeans_look(m, block);
+	sl__kmeans_outline_points(m, block);
 	for (uint32_t e = 0; e < rows; e++) {
 		w->older[e] = m->before[from + e];
 		w->far[e] = (float)sqrt(m->upper[from + e]) * 1.000001f;
@@ -129,7 +129,7 @@ static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
 		}
 		score_panel(m, g, picked, w);
 		for (uint32_t p = 0; p < picked; p++)
-			w->looks += settle(m, g, w->point[p], w->score + (size_t)p * LANES, w->least[p]);
+			w->measured += settle(m, g, w->point[p], w->score + (size_t)p * LANES, w->least[p]);
 	}
 	for (uint32_t i = from; i < from + rows; i++)
 		sum += m->upper[i];
@@ -150,24 +150,24 @@ void sl__kmeans_between_candidates(struct sl_kmeans *m, uint32_t from, uint32_t 
 
 void sl__kmeans_score(struct sl_kmeans *m, uint32_t from, uint32_t to)
 {
-	uint64_t points = 0, looks = 0;
-#pragma omp parallel reduction(+ : points, looks)
+	uint64_t points = 0, measured = 0;
+#pragma omp parallel reduction(+ : points, measured)
 	{
 		struct work w;
-		w.points = w.looks = 0;
+		w.points = w.measured = 0;
 #pragma omp for schedule(dynamic)
 		for (uint32_t block = from; block < to; block++)
 			score_block(m, block, &w);
 		points += w.points;
-		looks += w.looks;
+		measured += w.measured;
 	}
-	if (sl__kmeans_judge_axes(m, points, looks))
+	if (sl__kmeans_judge_axes(m, points, measured))
 		sl__kmeans_pack(m);
 }
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-/* The first candidate is the first seed of k-means++; others are compared as centroids are. */
+/* Compares the first candidate like the first seed of k-means++, others like centroids. */
 int sl__kmeans_device_score(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
 {
 	const struct sl_kmeans_passes *p = &m->passes;
@@ -181,7 +181,7 @@ int sl__kmeans_device_score(struct sl_kmeans *m, uint32_t to, struct sl_error *e
 	return code ? code : p->inertia(p->arg, m->passed, to, m->block_sum, err);
 }
 
-/* Label j: candidate scored + j of the group, or one that fills it up and is no nearer than the nearest so far. */
+/* Label j stands for candidate scored + j, or for one that fills up the group, which is not nearer. */
 static void merge_block(struct sl_kmeans *m, uint32_t block, const double *away)
 {
 	const struct sl__kmeans_over *o = m->over;
@@ -207,11 +207,11 @@ int sl__kmeans_device_merge(struct sl_kmeans *m, uint32_t to, struct sl_error *e
 	for (uint32_t from = m->passed, end; !code && from < to; from = end) {
 		end = to - from < step ? to : from + step;
 		uint32_t first = from * m->block, count = end == m->blocks ? m->n - first : (end - from) * m->block;
-		code = p->nearest(p->arg, first, count, o->away, err);
+		code = p->nearest(p->arg, first, count, o->fetched, err);
 #pragma omp parallel for schedule(static)
 		for (uint32_t block = from; block < end; block++)
 			if (!code)
-				merge_block(m, block, o->away + (block - from) * m->block);
+				merge_block(m, block, o->fetched + (block - from) * m->block);
 	}
 	return code;
 }

@@ -1,11 +1,11 @@
-/* A run whose passes over the points are done by a device (passes.h). Centroids move, empty clusters are filled, and
- * seeds are drawn here, on the host, as in a run without a device; the labels and sums that this needs are fetched. */
+/* Runs the passes over the points on a device (passes.h). The host still moves centroids, fills empty clusters and
+ * draws seeds, and fetches the labels and sums that it needs for this. */
 #include <stdlib.h>
 
 #include "core/engine/engine.h"
 #include "core/kmeans/kmeans_internal.h"
 
-#define CHUNK 1024  /* blocks, until it is known how long they take: launches take longer than a few blocks */
+#define CHUNK 1024  /* blocks of the first calls: a launch takes longer than a few blocks */
 
 int sl__kmeans_fetch(struct sl_kmeans *m, struct sl_error *err)
 {
@@ -56,7 +56,7 @@ int sl__kmeans_device_inertia(struct sl_kmeans *m, uint32_t to, struct sl_error 
 	return code ? code : m->passes.inertia(m->passes.arg, m->passed, to, m->block_sum, err);
 }
 
-/* While seeds are drawn: the points of a block. */
+/* Seeding: fetches the distances of a block's points to their nearest seeds. */
 int sl__kmeans_device_nearest(struct sl_kmeans *m, uint32_t block, struct sl_error *err)
 {
 	uint32_t first = block * m->block, count = m->n - first < m->block ? m->n - first : m->block;
@@ -79,7 +79,7 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 		m->passes = (struct sl_kmeans_passes){0};
 		return code;
 	}
-	m->search = m->search && m->params.batch;  /* batches are computed here */
+	m->search = m->search && m->params.batch;  /* the host computes batches */
 	sl__kmeans_drop_axes(m);
 	m->packed = m->ordered = false;
 	m->seeded = m->phase == SL__KMEANS_SEED ? 0 : m->seeded;  /* distances to seeds are not sent */
@@ -87,16 +87,16 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 	sl__kmeans_drop_over(m);
 	for (size_t phase = 0; phase < sizeof m->chunk / sizeof *m->chunk; phase++)
 		m->chunk[phase] = CHUNK < m->blocks ? CHUNK : m->blocks;
-	/* the bounds of the processor's passes */
+	/* only the host's passes use these */
 	free(m->lower);
 	free(m->panel);
 	m->lower = m->panel = NULL;
 	return 0;
 }
 
-/* As gpu/kmeans/ lays them out: points in single precision and in halves, two labels, a distance and two lengths of
- * each; centroids and sums in double precision, centroids in halves; lists of up to 2^18 points that are decided or on
- * their way; and up to 16 MB of points that come, where the device stores rows at a wider pitch. */
+/* The arrays of gpu/kmeans/: points in single and in half precision, with two labels, a distance and two lengths each;
+ * centroids in double and in half precision, sums in double; lists of up to 2^18 open points; and a staging buffer of
+ * up to 16 MB for points if the device pads rows. */
 uint64_t sl_kmeans_device_bytes(uint32_t clusters, uint32_t n, uint32_t d)
 {
 	uint64_t k = clusters, halves = ((d <= 21 ? 3ull : 1ull) * d + 31) / 32 * 64, room = n < 1u << 18 ? n : 1u << 18;

@@ -1,8 +1,8 @@
 /* A run of k-means: seeds, then assignments and updates of the centroids, for each restart.
  *
  * A call processes a few blocks of points and returns, so that it is short for tables of any size. The division into
- * calls changes no byte: within a pass each block depends only on the state before the pass, and sums are added in the
- * order of the blocks or rows. */
+ * calls changes no byte: a block depends only on the state before the pass, and sums are added in the order of blocks
+ * or rows. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "core/kmeans/kmeans_internal.h"
 #include "core/points/points.h"
 
-#define BATCH_MOST (1u << 24)  /* numbers: a slice has no end within the copy of a batch */
-#define FEW 32  /* centroids: axes pay from the second iteration on, when these are means and lie along the axes */
-#define CHUNK 8  /* blocks, until it is known how long they take */
+#define BATCH_MOST (1u << 24)  /* most numbers of a batch, since a slice cannot end within its copy */
+#define FEW 32  /* with so few centroids axes pay from the second iteration on, when centroids are means */
+#define CHUNK 8  /* blocks of the first calls */
 
 /* ---- a run ------------------------------------------------------------------------------ */
 
@@ -57,7 +57,7 @@ void sl__kmeans_ready(struct sl_kmeans *m)
 	m->packed = m->ordered = false;
 }
 
-/* The end of a slice of the phase; whether it is the end of the phase, too. */
+/* Ends a slice before block `to`. True if this ends the phase, too. */
 static bool through(struct sl_kmeans *m, uint32_t to)
 {
 	m->passed = to;
@@ -91,7 +91,7 @@ static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *
 	if (!code && through(m, to)) {
 		m->passed = 0;
 		m->seeded++;
-		*whole = m->seeded == (uint32_t)m->status.seeds;  /* not while a loaded run goes through its seeds again */
+		*whole = m->seeded == (uint32_t)m->status.seeds;  /* false while a loaded run repeats the distances */
 	}
 	return code;
 }
@@ -100,7 +100,7 @@ static int assign_here(struct sl_kmeans *m, uint32_t to)
 {
 	int code = 0;
 	if (!m->packed) {
-		sl__kmeans_outline(m);
+		sl__kmeans_outline_centroids(m);
 		code = m->ordered ? 0 : sl__kmeans_order(m, m->k);
 		m->ordered = !code;
 		if (!code)
@@ -136,7 +136,7 @@ static int move(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
 	return code;
 }
 
-/* One empty cluster; if there is no other, the centroids move. */
+/* Fills one empty cluster or, if there is none, moves the centroids. */
 static int fill(struct sl_kmeans *m, bool *whole, struct sl_error *err)
 {
 	bool filled;
@@ -200,7 +200,7 @@ static int sum(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *e
 	return end_restart(m, err);
 }
 
-/* Goes on by at most `count` blocks. *whole: this ends a step. */
+/* Processes at most `count` blocks. *whole is set at the end of a step. */
 static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_error *err)
 {
 	uint32_t to = m->blocks - m->passed < count ? m->blocks : m->passed + count;
@@ -222,7 +222,6 @@ static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_erro
 	}
 }
 
-/* How many blocks at a time. */
 static uint32_t *chunk_of(struct sl_kmeans *m)
 {
 	return &m->chunk[m->phase == SL__KMEANS_SEED && m->over ? SL__KMEANS_PHASES + (int)m->over->stage : (int)m->phase];
@@ -315,7 +314,7 @@ int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t 
 }
 
 int sl__kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
-		      const float *start, const struct sl_kmeans *whole, struct sl_error *err)
+		      const float *start, const struct sl_kmeans *parent, struct sl_error *err)
 {
 	int code = sl_kmeans_check(params, points->n, points->d, err);
 	if (code)
@@ -324,7 +323,7 @@ int sl__kmeans_create(struct sl_kmeans **out, const struct sl_points *points, co
 	if (!m)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
 	m->params = *params;
-	m->whole = whole;
+	m->parent = parent;
 	m->kernels = sl__kmeans_kernels();
 	m->status.inertia = m->status.current = NAN;
 	code = sl__kmeans_prepare(m, points, start, err);

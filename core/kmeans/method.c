@@ -36,10 +36,10 @@ static int iterations(const void *params)
 	return p->iterations * p->restarts;
 }
 
-#define FETCHED (1u << 20)  /* distances that come from a device at a time */
+#define FETCHED (1u << 20)  /* distances fetched from a device at a time */
 
-/* Values of the points, a few numbers for each, a bound for each and 32 centroids; tables of centroids; candidates for
- * seeds. */
+/* The values of the points, a few numbers for each point, a bound for each point and 32 centroids; tables of centroids;
+ * candidates for seeds. */
 static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_kmeans_params *p = params;
@@ -50,13 +50,13 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	return n * point + tables + seeds + shorter + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
 }
 
-/* Of a core. Measured on points without any structure (100,000 x 50, 200 clusters), where bounds save little: 217
- * iterations of 42 ms each on two busy cores. Points that lie in clusters need fewer iterations, and cheaper ones: a
- * forecast is between the two. */
+/* Times of one core. Points without structure (100,000 x 50, 200 clusters), where bounds save little, took 217
+ * iterations of 42 ms each on two busy cores. Points in clusters need fewer and cheaper iterations. The forecast lies
+ * between the two. */
 #define SCORE_S 8e-11     /* for each point, centroid and column */
-#define LOOK_S 2.5e-10    /* for each point and column: seeds, exact distances, sums */
+#define EXACT_S 2.5e-10   /* for each point and column: seeds, exact distances, sums */
 #define SEED_PASSES 8     /* of k-means||, which has up to 11 groups of k candidates */
-#define FULL_PASSES 40    /* that score all centroids, put together */
+#define FULL_PASSES 40    /* the work of all iterations, in passes that score all centroids */
 #define PASSES 100
 
 static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
@@ -67,11 +67,11 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 	double score = SCORE_S * (columns ? columns : width), scores = n * k * score;
 	if (p->batch) {
 		double rows = sl_kmeans_sample(p, n) + passes * fmin(p->batch, n);
-		return p->restarts * (rows + 2.0 * n) * (k * score + 4 * width * LOOK_S) / (threads > 1 ? threads : 1);
+		return p->restarts * (rows + 2.0 * n) * (k * score + 4 * width * EXACT_S) / (threads > 1 ? threads : 1);
 	}
 	bool parallel = p->seeding == SL_KMEANS_PARALLEL;
-	double seeds = parallel ? scores * SEED_PASSES : n * k * LOOK_S * (columns ? columns : width);
-	double each = seeds + scores * fmin(passes, FULL_PASSES) + values * LOOK_S * 2 * passes;
+	double seeds = parallel ? scores * SEED_PASSES : n * k * EXACT_S * (columns ? columns : width);
+	double each = seeds + scores * fmin(passes, FULL_PASSES) + values * EXACT_S * 2 * passes;
 	return p->restarts * each / (threads > 1 ? threads : 1);
 }
 
@@ -132,7 +132,7 @@ static int note(struct run *r, struct sl_error *err)
 	return sl_progress_note(&r->progress, r->status.current, err) ? 0 : SL_NOMEM;
 }
 
-/* The least inertia so far. */
+/* Reports the least inertia so far. */
 static void tell(const struct run *r, struct sl_status *status)
 {
 	const struct sl_kmeans_status *s = &r->status;

@@ -1,5 +1,5 @@
-/* Puts near centroids into one panel: divides the set across the line between two centroids that lie far apart, until
- * each part fits a panel. */
+/* Puts near centroids into one panel: divides the set along the line between two distant centroids, until each part
+ * fits a panel. */
 #include <stdlib.h>
 
 #include "core/kmeans/kmeans_internal.h"
@@ -38,7 +38,7 @@ static uint32_t farthest(const struct sl_kmeans *m, const struct item *items, ui
 	return best;
 }
 
-/* At most log2(panels) + 1 deep. */
+/* Recursion depth: at most log2(panels) + 1. */
 static void split(const struct sl_kmeans *m, struct item *items, uint32_t count)
 {
 	if (count <= SL__KMEANS_LANES)
@@ -61,9 +61,9 @@ int sl__kmeans_order(struct sl_kmeans *m, uint32_t count)
 		items[j] = (struct item){0, j};
 	split(m, items, count);
 	for (uint32_t lane = 0; lane < m->panels * SL__KMEANS_LANES; lane++) {
-		m->at[lane] = lane < count ? items[lane].number : SL__KMEANS_NONE;
+		m->centroid_in[lane] = lane < count ? items[lane].number : SL__KMEANS_NONE;
 		if (lane < count)
-			m->place[items[lane].number] = lane;
+			m->lane_of[items[lane].number] = lane;
 	}
 	free(items);
 	return 0;

@@ -1,13 +1,13 @@
-/* k-means||: candidates for seeds, drawn many at a time, then seeds out of these (Bahmani, Moseley, Vattani, Kumar,
+/* k-means||: draws many candidates at a time, then chooses the seeds from them (Bahmani, Moseley, Vattani, Kumar,
  * Vassilvitskii, Scalable K-Means++, VLDB 2012).
  *
- * The first candidate is a random row. In each of five rounds a row whose squared distance to the nearest candidate is
- * s is drawn if u sum(s) < 2 k s, with its own random number u for each round. Each candidate weighs as many points
- * as are nearest to it; k-means++ on these weighted candidates gives the seeds. There are more rounds while there are
- * fewer than k different candidates, and fewer if no row is away from all candidates.
+ * The first candidate is a random row. Each of five rounds draws every row with u sum(s) < 2 k s, where s is its
+ * squared distance to the nearest candidate and u a random number of this row and round. The weight of a candidate is
+ * the number of points nearest to it. k-means++ on the weighted candidates gives the seeds. More rounds follow while
+ * fewer than k candidates differ. The rounds end early if all rows coincide with candidates.
  *
- * The passes over all points compare a group of candidates at once, so there are about 11 where k-means++ has k. A
- * saved state has nothing of this: a run that is loaded begins its seeds anew, which gives the same bytes. */
+ * A pass over all points compares them with a group of candidates at once, so about 11 passes replace the k of
+ * k-means++. A saved state contains none of this: after loading, seeding starts again, which gives the same bytes. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static uint64_t stream(const struct sl_kmeans *m, uint32_t purpose)
 	return m->params.seed + (uint64_t)m->status.restart * 0x9e3779b97f4a7c15u + purpose;
 }
 
-/* Of a round. 2 k are expected, with a deviation of at most sqrt(2 k): more never come. */
+/* Most candidates of a round. 2 k are expected, with a deviation of at most sqrt(2 k), so more are never reached. */
 static uint64_t most_of_round(uint32_t k)
 {
 	return 3 * (uint64_t)k + 60;
@@ -44,7 +44,7 @@ void sl__kmeans_drop_over(struct sl_kmeans *m)
 	free(m->over->square);
 	free(m->over->seed);
 	free(m->over->label);
-	free(m->over->away);
+	free(m->over->fetched);
 	free(m->over);
 	m->over = NULL;
 }
@@ -55,14 +55,14 @@ static int begin(struct sl_kmeans *m)
 	if (!o)
 		return SL_NOMEM;
 	uint32_t fetch = m->block < SL__KMEANS_FETCH ? SL__KMEANS_FETCH : m->block;
-	o->most = sl_kmeans_candidates(&m->params, m->n);
-	o->row = malloc(o->most * sizeof *o->row);
-	o->weight = malloc(o->most * sizeof *o->weight);
-	o->square = malloc(o->most * sizeof *o->square);
-	o->seed = malloc(o->most * sizeof *o->seed);
+	o->capacity = sl_kmeans_candidates(&m->params, m->n);
+	o->row = malloc(o->capacity * sizeof *o->row);
+	o->weight = malloc(o->capacity * sizeof *o->weight);
+	o->square = malloc(o->capacity * sizeof *o->square);
+	o->seed = malloc(o->capacity * sizeof *o->seed);
 	o->label = m->passes.arg ? malloc(m->n * sizeof *o->label) : NULL;
-	o->away = m->passes.arg ? malloc(fetch * sizeof *o->away) : NULL;
-	bool there = o->row && o->weight && o->square && o->seed && (!m->passes.arg || (o->label && o->away));
+	o->fetched = m->passes.arg ? malloc(fetch * sizeof *o->fetched) : NULL;
+	bool there = o->row && o->weight && o->square && o->seed && (!m->passes.arg || (o->label && o->fetched));
 	for (uint32_t i = 0; i < m->n; i++) {
 		m->upper[i] = INFINITY;
 		m->before[i] = 0;
@@ -78,7 +78,7 @@ static int begin(struct sl_kmeans *m)
 
 /* ---- candidates ------------------------------------------------------------------------- */
 
-/* Returns how many candidates have a weight: each row that differs is one of them once. */
+/* Weighs the candidates. Returns the number of candidates with a weight; they all differ. */
 static uint32_t weigh(struct sl_kmeans *m)
 {
 	struct sl__kmeans_over *o = m->over;
@@ -95,7 +95,6 @@ static uint32_t weigh(struct sl_kmeans *m)
 	return weighty;
 }
 
-/* All points have been compared with the group. */
 static int end_group(struct sl_kmeans *m, bool *whole)
 {
 	struct sl__kmeans_over *o = m->over;
@@ -108,14 +107,14 @@ static int end_group(struct sl_kmeans *m, bool *whole)
 		o->total += m->block_sum[block];
 	m->status.rounds = (int)o->round;
 	*whole = true;
-	bool enough = !(o->total > 0) || o->count == o->most;
+	bool enough = !(o->total > 0) || o->count == o->capacity;
 	if (enough || o->round >= ROUNDS)
 		enough = weigh(m) >= m->k || enough;
 	o->stage = enough ? SL__KMEANS_CHOOSE : SL__KMEANS_DRAW;
 	return 0;
 }
 
-/* If no row was drawn: the one that is farthest away, of equal ones the first. */
+/* If no row was drawn: takes the farthest row, of equally far ones the first. */
 static void draw_farthest(struct sl_kmeans *m)
 {
 	uint32_t best = 0;
@@ -130,7 +129,7 @@ static int draw(struct sl_kmeans *m, uint32_t to)
 	uint64_t seed = stream(m, ROWS), round = (uint64_t)(o->round + 1) << 32, most = o->scored + most_of_round(m->k);
 	uint32_t first = m->passed * m->block, end = to == m->blocks ? m->n : to * m->block;
 	double l = 2.0 * m->k;
-	most = most < o->most ? most : o->most;
+	most = most < o->capacity ? most : o->capacity;
 	for (uint32_t i = first; i < end && o->count < most; i++)
 		if (m->upper[i] > 0 && sl_random_uniform(seed, round | i) * o->total < l * m->upper[i])
 			o->row[o->count++] = i;
@@ -146,7 +145,8 @@ static int draw(struct sl_kmeans *m, uint32_t to)
 
 /* ---- seeds ------------------------------------------------------------------------------ */
 
-/* A candidate with a probability in proportion to its weight and squared distance; a row, if all of these are seeds. */
+/* Draws a candidate with a probability proportional to weight times squared distance; if all candidates are seeds, any
+ * row. */
 static uint32_t choose(const struct sl_kmeans *m, double u)
 {
 	const struct sl__kmeans_over *o = m->over;
@@ -164,7 +164,7 @@ static uint32_t choose(const struct sl_kmeans *m, double u)
 	return o->row[last];
 }
 
-/* Distances of the candidates to seed `number`. */
+/* Updates the candidates' distances by seed `number`. */
 static void add_seed(struct sl_kmeans *m, uint32_t number)
 {
 	struct sl__kmeans_over *o = m->over;
@@ -201,7 +201,7 @@ static int choose_seeds(struct sl_kmeans *m, uint32_t count, bool *whole, struct
 		return 0;
 	sl__kmeans_drop_over(m);
 	sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
-	int code = m->passes.arg ? sl__kmeans_send(m, err) : 0;  /* labels there are those of candidates */
+	int code = m->passes.arg ? sl__kmeans_send(m, err) : 0;  /* its labels are numbers of candidates */
 	if (!code)
 		sl__kmeans_ready(m);
 	return code;

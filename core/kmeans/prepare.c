@@ -6,12 +6,12 @@
 #include "core/kmeans/kmeans_internal.h"
 #include "core/points/points.h"
 
-#define PARTS 32            /* of the points, which are measured side by side */
+#define PARTS 32            /* parts of the points that are measured in parallel */
 #define PART_ROWS 1024
-#define SAMPLE 2048         /* rows that axes come from */
-#define LEAST_COLUMNS 96    /* fewer are scored as fast */
-#define MOST_COLUMNS 16384  /* more would take long to make orthonormal, in one piece */
-#define PAYS_WITHIN 10      /* passes */
+#define SAMPLE 2048         /* rows of the sample for axes */
+#define LEAST_COLUMNS 96    /* with fewer columns axes save nothing */
+#define MOST_COLUMNS 16384  /* with more columns one call would orthonormalise for too long */
+#define PAYS_WITHIN 10      /* passes within which axes must pay */
 
 static int normalise(struct sl_kmeans *m, float *x, uint32_t count)
 {
@@ -39,7 +39,7 @@ static double largest(const float *x, size_t count)
 	return (double)most;
 }
 
-/* x: squares must neither overflow nor vanish. */
+/* Scales x if its squares could overflow or vanish. */
 static int take_points(struct sl_kmeans *m, const struct sl_points *p, struct sl_error *err)
 {
 	size_t values = (size_t)m->n * m->d;
@@ -87,7 +87,7 @@ static int take_start(struct sl_kmeans *m, const float *start, struct sl_error *
 				     "direction, which the metric cosine needs.", zero) : 0;
 }
 
-/* Lengths of rows, and the variance of the columns around the first row, so that nothing cancels. */
+/* Computes the lengths of rows and the variance of the columns. Differences to the first row avoid cancellation. */
 static int measure_points(struct sl_kmeans *m)
 {
 	uint32_t d = m->d, parts = m->n / PART_ROWS < PARTS ? m->n / PART_ROWS + 1 : PARTS;
@@ -117,14 +117,14 @@ static int measure_points(struct sl_kmeans *m)
 
 /* ---- axes ------------------------------------------------------------------------------- */
 
-/* With axes a pass takes n (columns / SPARED) instead of n d products for each centroid; to find them, and y of the
- * points, takes as many as these. They have to pay within a few passes. */
+/* For each centroid a pass takes n f instead of n d products with axes. The search for axes, and y of the points, take
+ * `spent`. Axes must pay within PAYS_WITHIN passes. */
 uint32_t sl_kmeans_columns(const struct sl_kmeans_params *p, uint32_t n, uint32_t d)
 {
 	uint32_t f = SL__KMEANS_COLUMNS;
 	double rows = p->batch ? fmin(p->batch, n) : n, lanes = (p->clusters + 31) / 32 * 32.0;
-	double passes = fmin(p->iterations, PAYS_WITHIN) * p->restarts, looks = p->batch ? passes : 1;
-	double spared = passes * rows * lanes * (d - (double)f), spent = 2.0 * f * d * (4.0 * SAMPLE + rows * looks);
+	double passes = fmin(p->iterations, PAYS_WITHIN) * p->restarts, outlines = p->batch ? passes : 1;
+	double spared = passes * rows * lanes * (d - (double)f), spent = 2.0 * f * d * (4.0 * SAMPLE + rows * outlines);
 	return d < LEAST_COLUMNS || d > MOST_COLUMNS || n < 2 * SAMPLE || spared < 2 * spent ? 0 : f;
 }
 
@@ -144,8 +144,8 @@ static int take_axes(struct sl_kmeans *m, const struct sl__kmeans_axes *axes)
 	m->outline_centroid = calloc((size_t)m->k * f, sizeof *m->outline_centroid);
 	m->margin = malloc(m->n * sizeof *m->margin);
 	m->strayed = calloc(m->k, sizeof *m->strayed);
-	m->looked = calloc(m->blocks, sizeof *m->looked);
-	if (!m->outline || !m->outline_length || !m->outline_centroid || !m->margin || !m->strayed || !m->looked)
+	m->outlined = calloc(m->blocks, sizeof *m->outlined);
+	if (!m->outline || !m->outline_length || !m->outline_centroid || !m->margin || !m->strayed || !m->outlined)
 		return SL_NOMEM;
 	m->axes = axes;
 	m->f = f;
@@ -181,10 +181,10 @@ void sl__kmeans_drop_axes(struct sl_kmeans *m)
 	free(m->outline_centroid);
 	free(m->margin);
 	free(m->strayed);
-	free(m->looked);
+	free(m->outlined);
 	m->outline = NULL;
 	m->outline_length = m->outline_centroid = m->margin = m->strayed = NULL;
-	m->looked = NULL;
+	m->outlined = NULL;
 	m->axes = NULL;
 	m->f = m->d;
 	m->y = m->x;
@@ -203,8 +203,8 @@ static int allocate(struct sl_kmeans *m)
 	m->sum = malloc(table * sizeof *m->sum);
 	m->count = malloc(m->k * sizeof *m->count);
 	m->label = malloc(m->n * sizeof *m->label);
-	m->place = malloc(m->k * sizeof *m->place);
-	m->at = malloc(lanes * sizeof *m->at);
+	m->lane_of = malloc(m->k * sizeof *m->lane_of);
+	m->centroid_in = malloc(lanes * sizeof *m->centroid_in);
 	m->panel = aligned_alloc(64, lanes * m->d * sizeof *m->panel);
 	m->half = malloc(lanes * sizeof *m->half);
 	m->drift = calloc(m->k, sizeof *m->drift);
@@ -217,9 +217,9 @@ static int allocate(struct sl_kmeans *m)
 	m->best_centroid = calloc(table, sizeof *m->best_centroid);
 	m->best_label = calloc(m->n, sizeof *m->best_label);
 	m->taken = calloc(m->params.batch ? m->k : 1, sizeof *m->taken);
-	return m->norm && m->centroid && m->sum && m->count && m->label && m->place && m->at && m->panel && m->half &&
-	       m->drift && m->group_drift && m->upper && m->lower && m->before && m->block_sum && m->column_sum &&
-	       m->best_centroid && m->best_label && m->taken ? 0 : SL_NOMEM;
+	return m->norm && m->centroid && m->sum && m->count && m->label && m->lane_of && m->centroid_in && m->panel &&
+	       m->half && m->drift && m->group_drift && m->upper && m->lower && m->before && m->block_sum &&
+	       m->column_sum && m->best_centroid && m->best_label && m->taken ? 0 : SL_NOMEM;
 }
 
 int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, const float *start, struct sl_error *err)
@@ -241,8 +241,8 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 	if (!code)
 		code = measure_points(m);
 	sl__kmeans_drop_axes(m);
-	m->search = !m->whole && sl_kmeans_columns(&m->params, m->n, m->d);
-	return code || !m->whole || !m->whole->found ? code : take_axes(m, m->whole->found);
+	m->search = !m->parent && sl_kmeans_columns(&m->params, m->n, m->d);
+	return code || !m->parent || !m->parent->found ? code : take_axes(m, m->parent->found);
 }
 
 void sl_kmeans_destroy(struct sl_kmeans *m)
@@ -262,8 +262,8 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 	free(m->sum);
 	free(m->count);
 	free(m->label);
-	free(m->place);
-	free(m->at);
+	free(m->lane_of);
+	free(m->centroid_in);
 	free(m->panel);
 	free(m->half);
 	free(m->drift);

@@ -13,7 +13,8 @@ static double length_of(const double *v, uint32_t count)
 	return sqrt(sum);
 }
 
-/* Are y of a point and of the seed, whose length is given, too far apart for the seed to be nearer? */
+/* True if the outlines show that the seed is not nearer than the nearest one so far. y, length: of the seed's
+ * outline. */
 static bool out_of_reach(const struct sl_kmeans *m, uint32_t i, const double *y, double length)
 {
 	double square = m->kernels->square(m->f, m->y + (size_t)i * m->f, y);
@@ -21,18 +22,18 @@ static bool out_of_reach(const struct sl_kmeans *m, uint32_t i, const double *y,
 	return square * (1 - 1e-9) > reach * reach;
 }
 
-/* length: of the seed; beside: of its y */
-static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, double length, double beside,
+/* length: of the seed; outline_length: of its outline */
+static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, double length, double outline_length,
 		       const double *between)
 {
 	uint32_t from = block * m->block, to = m->n - from < m->block ? m->n : from + m->block;
 	const double *c = m->centroid + (size_t)number * m->d;
 	const double *y = m->axes ? m->outline_centroid + (size_t)number * m->f : NULL;
 	double sum = 0;
-	sl__kmeans_look(m, block);
+	sl__kmeans_outline_points(m, block);
 	for (uint32_t i = from; i < to; i++) {
 		bool near = number == 0 || sl__kmeans_may_be_nearer(m->norm[i], m->upper[i], length, between[m->before[i]]);
-		if (near && !(number && y && out_of_reach(m, i, y, beside))) {
+		if (near && !(number && y && out_of_reach(m, i, y, outline_length))) {
 			double square = m->kernels->square(m->d, m->x + (size_t)i * m->d, c);
 			if (number == 0 || square < m->upper[i]) {
 				m->upper[i] = square;
@@ -47,7 +48,7 @@ static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, dou
 void sl__kmeans_between_seeds(struct sl_kmeans *m, uint32_t number)
 {
 	const double *c = m->centroid + (size_t)number * m->d;
-	double *between = m->drift;  /* no centroid moves while seeding */
+	double *between = m->drift;  /* not used otherwise while seeding */
 	for (uint32_t j = 0; j < number; j++) {
 		const double *other = m->centroid + (size_t)j * m->d;
 		double sum = 0;
@@ -64,24 +65,24 @@ void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number, uint32_t from, ui
 	double length = length_of(c, m->d);
 	if (y)
 		sl__kmeans_axes_apply(m->axes, m->kernels, NULL, c, 1, y);
-	double beside = y ? length_of(y, m->f) : 0;
+	double outline_length = y ? length_of(y, m->f) : 0;
 #pragma omp parallel for schedule(static)
 	for (uint32_t block = from; block < to; block++)
-		seed_block(m, number, block, length, beside, m->drift);
+		seed_block(m, number, block, length, outline_length, m->drift);
 }
 
-/* upper[] of a block, if a device has it. */
-static int look(struct sl_kmeans *m, uint32_t block, struct sl_error *err)
+/* Fetches upper[] of a block from the device, if there is one. */
+static int fetch_upper(struct sl_kmeans *m, uint32_t block, struct sl_error *err)
 {
 	return m->passes.arg ? sl__kmeans_device_nearest(m, block, err) : 0;
 }
 
-/* The last point of blocks before `end` that is away from all seeds; NONE: there is none. */
+/* Finds the last point in the blocks before `end` that coincides with no seed; NONE: there is none. */
 static int last_away(struct sl_kmeans *m, uint32_t end, uint32_t *out, struct sl_error *err)
 {
 	*out = SL__KMEANS_NONE;
 	for (uint32_t block = end; block-- > 0 && *out == SL__KMEANS_NONE;) {
-		int code = look(m, block, err);
+		int code = fetch_upper(m, block, err);
 		if (code)
 			return code;
 		for (uint32_t i = block * m->block; i < m->n && i - block * m->block < m->block; i++)
@@ -90,7 +91,7 @@ static int last_away(struct sl_kmeans *m, uint32_t end, uint32_t *out, struct sl
 	return 0;
 }
 
-/* A point with a probability in proportion to its squared distance to the nearest seed. */
+/* Draws a point with a probability proportional to its squared distance to the nearest seed. */
 static int draw(struct sl_kmeans *m, double u, uint32_t *out, struct sl_error *err)
 {
 	double total = 0, before = 0;
@@ -104,7 +105,7 @@ static int draw(struct sl_kmeans *m, double u, uint32_t *out, struct sl_error *e
 		before += m->block_sum[block++];
 	first = block;
 	for (bool found = false; block < m->blocks && !found; block++) {
-		int code = look(m, block, err);
+		int code = fetch_upper(m, block, err);
 		if (code)
 			return code;
 		for (uint32_t i = block * m->block; i < m->n && i - block * m->block < m->block && !found; i++) {
@@ -115,7 +116,7 @@ static int draw(struct sl_kmeans *m, double u, uint32_t *out, struct sl_error *e
 		}
 	}
 	*out = last;
-	return last == SL__KMEANS_NONE ? last_away(m, first, out, err) : 0;  /* by rounding: none from there on */
+	return last == SL__KMEANS_NONE ? last_away(m, first, out, err) : 0;  /* rounding: no point from there on */
 }
 
 int sl__kmeans_choose_seed(struct sl_kmeans *m, struct sl_error *err)

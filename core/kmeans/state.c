@@ -1,8 +1,8 @@
 /* Results, and saved states from which a run continues.
  *
- * A state is a header, labels [n] and counts [k], and centroids and sums [k][d]; within a step the labels before it, of
- * the points that have new ones; after the first restart also the best labels and centroids. Bounds are not in it: they
- * change no result. With batches the state ends with what they have led to. */
+ * A state consists of a header, labels [n], within a step the former labels of points that have new ones, counts [k],
+ * centroids and sums [k][d], after the first restart also the best labels and centroids, and with batches struct
+ * batches and the rows taken [k]. Bounds are not saved, since they change no result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ double sl__kmeans_inertia(const struct sl_kmeans *m)
 	return m->params.metric == SL_KMEANS_COSINE ? sum / 2 : sum / m->scale / m->scale;
 }
 
-/* Does each point have a cluster in the restart that is running? */
+/* True if each point has a cluster in the restart that is running. */
 static bool labelled(const struct sl_kmeans *m)
 {
 	return m->params.batch ? m->assigned : m->status.iteration > 0 || m->phase > SL__KMEANS_ASSIGN;
@@ -72,7 +72,7 @@ int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, doub
 	return 0;
 }
 
-/* Points whose labels before the step are in before[]. */
+/* The number of points whose labels before the step are in before[]. */
 static uint32_t relabelled(const struct sl_kmeans *m, enum sl__kmeans_phase phase, uint32_t at)
 {
 	uint64_t done = (uint64_t)at * m->block;
@@ -81,7 +81,7 @@ static uint32_t relabelled(const struct sl_kmeans *m, enum sl__kmeans_phase phas
 	return phase == SL__KMEANS_MOVE || phase == SL__KMEANS_FILL ? m->n : 0;
 }
 
-/* Of batches. */
+/* The bytes of a state that belong to batches. */
 static uint64_t tail(const struct sl_kmeans *m)
 {
 	return m->params.batch ? sizeof(struct batches) + m->k * sizeof *m->taken : 0;
@@ -115,7 +115,7 @@ static void fill_header(const struct sl_kmeans *m, struct header *h)
 	h->last = m->last;
 	h->stop = m->stop;
 	h->phase = m->phase;
-	/* distances to seeds and inertias are not in the state */
+	/* distances to seeds and inertias are not saved */
 	h->at = m->phase == SL__KMEANS_SEED || m->phase == SL__KMEANS_SUM ? 0 : m->passed;
 	h->moved = m->moved;
 	h->fill = m->fill;
@@ -130,7 +130,7 @@ static void fill_header(const struct sl_kmeans *m, struct header *h)
 	h->params.tolerance = m->params.tolerance;
 	h->params.seed = m->params.seed;
 	h->status.restart = m->status.restart;
-	/* candidates are not in the state, and seeds begin anew without them */
+	/* candidates are not saved, so seeding starts again */
 	bool anew = m->phase == SL__KMEANS_SEED && m->params.seeding == SL_KMEANS_PARALLEL;
 	h->status.seeds = anew ? 0 : m->status.seeds;
 	h->status.rounds = anew ? 0 : m->status.rounds;
@@ -174,7 +174,7 @@ int sl_kmeans_save(struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_e
 	return 0;
 }
 
-/* Labels of points from .. to - 1. */
+/* True if the labels of points from .. to - 1 are valid. none: SL__KMEANS_NONE is valid, too. */
 static bool labels_fit(const struct sl_kmeans *m, const char *labels, uint32_t from, uint32_t to, bool none)
 {
 	for (uint32_t i = from; i < to; i++) {
@@ -201,7 +201,7 @@ static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 	       s->iteration <= b->iterations;
 }
 
-/* Of the labels of all points, those before the step, and the best ones. */
+/* Checks the labels of all points, those before the step, and the best ones. */
 static bool content_fits(const struct sl_kmeans *m, const struct header *h, const char *content, uint64_t bytes)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);

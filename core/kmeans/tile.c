@@ -1,6 +1,6 @@
-/* Written once, compiled for several instruction sets (SL_VARIANT names this one's table). ROWS points against one
- * panel keep ROWS * VECTORS sums in registers. A chunk of the panel stays in the nearest cache while all points pass
- * by. */
+/* Compiled once for each instruction set; SL_VARIANT is the name of the variant's table. Comparing ROWS points with a
+ * panel keeps ROWS * VECTORS sums in registers. A chunk of the panel stays in the L1 cache while all points are
+ * compared with it. */
 #include "core/kmeans/tile.h"
 
 #include <stddef.h>
@@ -22,8 +22,8 @@
 typedef float vec __attribute__((vector_size(4 * WIDTH)));
 typedef int lanes __attribute__((vector_size(4 * WIDTH)));
 typedef double wide __attribute__((vector_size(64)));
-/* In tables. Read through these: memcpy() to an array of vectors would pass through the stack in each turn, which took
- * four times as long with AVX2. */
+/* Vectors as stored in tables. Do not copy them with memcpy(): it goes through the stack each time, which took four
+ * times as long with AVX2. */
 typedef float stored_vec __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 typedef float stored_half __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double stored_wide __attribute__((vector_size(64), aligned(8), may_alias));
@@ -34,7 +34,7 @@ INLINE vec least_of(vec a, vec b)
 	return (vec)((less & (lanes)a) | (~less & (lanes)b));
 }
 
-/* Lanes turned by half of them, a quarter, and so on. */
+/* Rotations of the lanes by half their number, a quarter, and so on. */
 static const lanes turns[] = {
 #if WIDTH == 16
 	{8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7},
@@ -59,7 +59,8 @@ INLINE float least_in(vec v)
 	return v[0];
 }
 
-/* Coordinates from .. to - 1. Before the first ones score is not read; half: these are the last ones. */
+/* Adds the products of coordinates from .. to - 1 to score. from == 0: score is not read. half: not NULL with the last
+ * coordinates. */
 INLINE void some_rows(int rows, uint32_t from, uint32_t to, const float *const *row, const float *panel,
 		      const float *half, float *score, float *least)
 {
@@ -133,7 +134,7 @@ static double square(uint32_t d, const float *x, const double *c)
 	return sum_of(sum) + rest;
 }
 
-/* Differences [rows][CHUNK] of coordinates from .. to - 1, zeros up to the next multiple of 8. */
+/* Differences to the mean [rows][CHUNK] of coordinates from .. to - 1, padded with zeros to a multiple of 8. */
 INLINE void centre(uint32_t rows, uint32_t d, uint32_t from, uint32_t to, const float *x, const double *c,
 		   const double *mean, double *out, double *square)
 {

@@ -6,8 +6,8 @@
 
 #include "core/kmeans/kmeans_internal.h"
 
-#define COLUMNS 16  /* that one thread adds up, at least */
-#define SIDE_BY_SIDE 8  /* columns of the centroids that are read at once */
+#define COLUMNS 16  /* least columns per thread */
+#define SIDE_BY_SIDE 8  /* columns of the sums that are read at once */
 
 uint32_t sl__kmeans_stripe(uint32_t d, uint32_t least)
 {
@@ -15,7 +15,7 @@ uint32_t sl__kmeans_stripe(uint32_t d, uint32_t least)
 	return each < least ? least : each;
 }
 
-/* Points that changed their cluster are taken out of one sum and added to another, in the order of their rows. */
+/* Subtracts each point that changed its cluster from the old sum and adds it to the new one, in the order of rows. */
 void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t to_block)
 {
 	uint32_t first = from_block * m->block, end = to_block < m->blocks ? to_block * m->block : m->n;
@@ -41,7 +41,7 @@ void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t t
 	}
 }
 
-/* The point farthest from its centroid, of a cluster with others. NONE: all are where their centroids are. */
+/* The point farthest from its centroid, in a cluster of two points or more. NONE: all lie on their centroids. */
 static uint32_t farthest(const struct sl_kmeans *m, const double *square)
 {
 	uint32_t best = SL__KMEANS_NONE;
@@ -81,7 +81,7 @@ int sl__kmeans_fill(struct sl_kmeans *m, uint32_t j, bool *filled)
 	return 0;
 }
 
-/* Returns how far centroid j moved. */
+/* Returns the distance that centroid j moved. */
 static double move_centroid(struct sl_kmeans *m, uint32_t j)
 {
 	double *c = m->centroid + (size_t)j * m->d, *sum = m->sum + (size_t)j * m->d;
@@ -90,7 +90,7 @@ static double move_centroid(struct sl_kmeans *m, uint32_t j)
 		double length = 0;
 		for (uint32_t k = 0; k < m->d; k++)
 			length += sum[k] * sum[k];
-		if (sqrt(length) * factor < 1e-9)  /* its points point everywhere */
+		if (sqrt(length) * factor < 1e-9)  /* the directions of its points cancel out */
 			return 0;
 		factor = 1 / sqrt(length);
 	}
@@ -112,13 +112,13 @@ double sl__kmeans_move_centroids(struct sl_kmeans *m)
 	for (uint32_t j = 0; j < m->k; j++)
 		sum += m->drift[j] * m->drift[j];
 	for (uint32_t j = 0; j < m->k && m->ordered; j++) {
-		float *most = &m->group_drift[m->place[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
+		float *most = &m->group_drift[m->lane_of[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
 		*most = now > *most ? now : *most;
 	}
 	return sum;
 }
 
-/* Scatter of some columns between the clusters, about the mean of all points. */
+/* Scatter between the clusters, about the mean of all points, in some columns. */
 static void between(const struct sl_kmeans *m, uint32_t from, uint32_t columns, double *out)
 {
 	double mean[SIDE_BY_SIDE] = {0}, sum[SIDE_BY_SIDE] = {0};
@@ -135,8 +135,8 @@ static void between(const struct sl_kmeans *m, uint32_t from, uint32_t columns, 
 	memcpy(out, sum, columns * sizeof *out);
 }
 
-/* Euclidean: the scatter of all points less that between the clusters. Cosine: a cluster's points have the inner
- * product |sum| with the mean scaled to length 1; their own lengths are 1 up to rounding. */
+/* Euclidean: the scatter of all points minus that between the clusters. Cosine: the inner products of a cluster's
+ * points with its mean, scaled to length 1, add up to |sum|; the points have length 1 up to rounding. */
 double sl__kmeans_scatter(struct sl_kmeans *m)
 {
 	double sum = 0;
