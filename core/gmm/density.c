@@ -1,11 +1,11 @@
-/* Densities of a block of points under the components of a mixture, and shares of the components in them. */
+/* Densities of a block of points under the components of a mixture, and responsibilities of the components. */
 #include <math.h>
 #include <string.h>
 
 #include "core/gmm/gmm_internal.h"
 
 #define LANES SL__GMM_LANES
-#define LEAST (-1e290)  /* of a logarithm, so that a point which is far from everything still has shares */
+#define LEAST (-1e290)  /* least logarithm, so that a point far from all components still has responsibilities */
 
 static uint32_t rows_of(uint32_t d)
 {

@@ -1,5 +1,5 @@
-/* A run whose passes over the points are done by a device (passes.h). Weights, means, covariances and their factors are
- * made of the sums here, on the host, as in a run without a device. A pass that is interrupted begins anew. */
+/* Runs the passes over the points on a device (passes.h). The host computes weights, means, covariances and their
+ * factors from the sums, as without a device. A pass that is interrupted starts again. */
 #include <stdlib.h>
 
 #include "core/engine/engine.h"
@@ -7,7 +7,7 @@
 #include "core/kmeans/kmeans.h"
 
 #define ROWS_MOST (1u << 17)
-#define VALUES 0x1p23       /* responsibilities of a unit, and coordinates, at most */
+#define VALUES 0x1p23       /* most responsibilities of a unit, and most coordinates */
 #define WORK 0x1p34         /* products of a unit, about: less than a millisecond */
 
 static uint32_t unit_of(int covariance, uint32_t n, uint32_t d, uint32_t k)
@@ -21,8 +21,8 @@ static uint32_t unit_of(int covariance, uint32_t n, uint32_t d, uint32_t k)
 	return blocks * SL_GMM_BLOCK;
 }
 
-/* As gpu/gmm/ lays them out: points; of a unit coordinates, responsibilities and results; means, factors twice; sums,
- * and those of parts, of about 4,096 tiles or 512 blocks of columns. And k-means beside them. */
+/* The arrays of gpu/gmm/: points; coordinates, responsibilities and results of a unit; means; factors, twice; sums, and
+ * partial sums of about 4,096 tiles or 512 blocks of columns. And those of k-means. */
 uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t d)
 {
 	uint64_t k = 1;
@@ -67,7 +67,7 @@ int sl__gmm_device_clusters(struct sl_gmm *m, struct sl_error *err)
 	if (!m->passes.arg || !m->engine->kmeans_passes)
 		return 0;
 	int code = sl_kmeans_attach(m->kmeans, m->engine, m->device, err);
-	return code == SL_DEVMEM ? 0 : code;  /* the processor finds the same clusters */
+	return code == SL_DEVMEM ? 0 : code;  /* the host computes the same clusters */
 }
 
 static int begin(struct sl_gmm *m, bool known, struct sl_error *err)

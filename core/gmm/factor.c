@@ -54,7 +54,7 @@ void sl__gmm_factors_finish(struct sl__gmm_factors *f)
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-/* Row j of the lower triangle, packed: its group's columns before the corner, then the corner. */
+/* Stores row j of the lower triangle in packed form (tile.h). */
 static void pack_row(double *packed, uint32_t j, const double *row, double inverse)
 {
 	uint64_t group = j / ROWS, before = group * ROWS;
@@ -78,7 +78,7 @@ double sl__gmm_pivot(const struct sl__gmm_factors *f, uint32_t c, uint32_t i)
 	return 1 / packed_inverse(f->factor + c * f->stride, i);
 }
 
-/* Row j of L: whether its pivot is positive beyond rounding. */
+/* Computes row j of L. False: its pivot is not positive beyond rounding. */
 static bool factor_row(const struct sl__gmm_factors *f, const struct sl__gmm_kernels *kernels, double *packed,
 		       const double *spread, double ridge, double *lower, uint32_t stride, uint32_t j)
 {
@@ -111,15 +111,15 @@ int sl__gmm_factor_rows(struct sl__gmm_factors *f, const struct sl__gmm_kernels 
 		*ridge = *ridge > 0 ? 10 * *ridge : fmax(least, 1e-14 * largest(spread, f->d, j + 1));
 		if (!(least > 0) || !isfinite(*ridge))
 			return SL_BADDATA;
-		j = UINT32_MAX;  /* from the first row again */
+		j = UINT32_MAX;  /* start again with the first row */
 	}
 	return 0;
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* One vector by the packed factor: y = L^-1 x. */
-static void turn(const struct sl__gmm_factors *f, const double *x, double *y)
+/* y = L^-1 x, with the packed factor. */
+static void solve_one(const struct sl__gmm_factors *f, const double *x, double *y)
 {
 	for (uint32_t j = 0; j < f->d; j++) {
 		uint64_t group = j / ROWS, before = group * ROWS, r = j % ROWS;
@@ -147,7 +147,7 @@ static void end_tied(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g)
 		double *to = f->turned + (size_t)c * d;
 		for (uint32_t a = 0; a < d; a++)
 			to[a] = g->mean[(size_t)c * d + a] - f->centre[a];
-		turn(f, to, to);
+		solve_one(f, to, to);
 	}
 }
 

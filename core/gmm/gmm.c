@@ -1,8 +1,9 @@
-/* A run: for each number of components restarts, for each restart k-means and iterations; then the log-likelihood of
- * the best restart, and at the end the responsibilities of the best number of components.
+/* A run of a mixture. Each number of components has restarts; a restart consists of k-means and iterations. A last pass
+ * computes the log-likelihood of the best restart. At the end, another pass computes the responsibilities of the best
+ * number of components.
  *
- * It goes on by parts of a batch of points, or by some rows of covariances, so that a caller gets its turn back soon.
- * How it is cut changes no byte. */
+ * A call processes a part of a batch of points or some rows of covariances, so it returns soon. The division into calls
+ * changes no byte. */
 #include "core/gmm/gmm.h"
 
 #include <math.h>
@@ -170,7 +171,6 @@ static void end_pass(struct sl_gmm *m)
 	enter(m, SL__GMM_UPDATE);
 }
 
-/* The fit is known; the best so far is kept. */
 static void end_score(struct sl_gmm *m)
 {
 	struct sl_gmm_fit *fit = &m->fit;
@@ -194,7 +194,7 @@ static void end_score(struct sl_gmm *m)
 
 static void end_update(struct sl_gmm *m, bool *whole)
 {
-	if (isnan(m->lower)) {  /* the start */
+	if (isnan(m->lower)) {  /* no pass over the mixture has ended */
 		enter(m, SL__GMM_PASS);
 		return;
 	}

@@ -1,13 +1,13 @@
-/* The mixture that the sums of a pass make.
+/* Computes the mixture from the sums of a pass.
  *
- * Sums are about the means before the pass: x - m = (x - m') + (m' - m) with m' the new mean, so the covariance is
- * their mean less the square of the shift, and nothing large cancels. */
+ * The sums are about the old means m: x - m = (x - m') + (m' - m) with the new mean m'. So the covariance is the mean
+ * of the squares minus the square of the shift, and nothing large cancels. */
 #include <math.h>
 #include <string.h>
 
 #include "core/gmm/gmm_internal.h"
 
-#define SPARE (10 * 0x1p-52)  /* that a component has beside its mass, as in scikit-learn */
+#define SPARE (10 * 0x1p-52)  /* added to the mass of each component, as in scikit-learn */
 #define LOST 1e-12            /* mass of a component that has lost its points */
 
 void sl__gmm_means(struct sl_gmm *m)
@@ -64,7 +64,7 @@ static void full_rows(struct sl_gmm *m, bool sums, uint32_t from, uint32_t to)
 
 /* ---- tied ------------------------------------------------------------------------------- */
 
-/* The scatter of all points, less that of the means. */
+/* Row j of the covariance: the scatter of all points minus that of the means. */
 static void tied_row(struct sl_gmm *m, uint32_t j)
 {
 	const struct sl_gmm_mixture *g = &m->now;
@@ -118,7 +118,7 @@ static void variances(struct sl_gmm *m, uint32_t c)
 
 /* ---- all -------------------------------------------------------------------------------- */
 
-/* What the diagonals got more than their covariances becomes part of them. */
+/* Adds the ridges of the factors to the covariances. */
 static void add_ridges(struct sl_gmm *m)
 {
 	for (uint32_t c = 0; c < sl__gmm_factor_count(&m->factors) && c < m->now.k; c++)

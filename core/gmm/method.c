@@ -1,7 +1,8 @@
 /* Gaussian mixtures as a method: a run in slices, with a trace of its log-likelihood.
  *
- * Iterations are counted through all restarts and numbers of components. The trace has a point for each of the first
- * thousand, then for every tenth up to ten thousand, and so on: what it takes grows with their logarithm. */
+ * Iterations are counted over all restarts and numbers of components. The trace has a point for each of the first
+ * thousand iterations, then for every tenth up to ten thousand, and so on; so its memory grows with the logarithm of
+ * the iterations. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,10 +57,10 @@ static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
 	return (uint64_t)n * 4 * (k + 1) + 8 * (sl_gmm_spread_values(p->covariance, (uint32_t)k, d) + k * d + k);
 }
 
-/* Of a core: for each point, component and product of a pass; for each point and component beside that. */
+/* Times of one core: for each point, component and product of a pass; and in addition for each point and component. */
 #define PRODUCT_S 1.5e-10
 #define SHARE_S 2e-9
-#define PASSES 40         /* that a restart takes, most often */
+#define PASSES 40         /* usual number of passes of a restart */
 
 static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 {
@@ -101,7 +102,7 @@ static int start(void *params, uint32_t parts, struct sl_error *err)
 
 #define ROWS 256
 
-/* The nearest mean of `count` points from row i on: 1 at its component, in share [count][k]. */
+/* Sets share [count][k] to 1 at the component with the nearest mean, for `count` points from row i on. */
 static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count, const float *mean, uint32_t k,
 			  float *row, float *share)
 {
@@ -124,8 +125,7 @@ static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count,
 	}
 }
 
-/* Responsibilities [n][k] of the labels or means that a run is to begin with; those of points without a label are
- * even. */
+/* Makes initial responsibilities [n][k] of given labels or means. A point without a label has equal ones. */
 static int shares_of_start(const struct sl_method_input *in, uint32_t k, float **out, struct sl_error *err)
 {
 	const struct sl_points *p = in->points;
@@ -214,7 +214,7 @@ static const struct sl_gmm_fit *best_fit(const struct run *r)
 	return count ? &fit[best] : NULL;
 }
 
-/* The log-likelihood of the newest iteration; at the end that of the result. */
+/* Reports the log-likelihood of the newest iteration; at the end, that of the result. */
 static void tell(const struct run *r, struct sl_status *status)
 {
 	const struct sl_gmm_fit *best = best_fit(r);
@@ -297,7 +297,7 @@ static void *copy_of(const void *from, size_t bytes)
 	return to ? memcpy(to, from, bytes) : NULL;
 }
 
-/* By the user's rows: `fill` where one was dropped. */
+/* Copies rows into the order of the user's rows; dropped rows get bytes `fill`. */
 static void *spread_out(const struct sl_points *p, const void *from, size_t row_bytes, int fill)
 {
 	char *to = malloc(p->n_user * row_bytes);
@@ -365,7 +365,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 
 enum { MEANS, COVARIANCES, WEIGHTS };
 
-/* Borrows the arrays. SL_BADDATA: they are not those of a mixture. */
+/* Borrows the arrays of the model. SL_BADDATA: they do not form a mixture. */
 static int mixture_of(const struct sl_gmm_params *p, const struct sl_method_array *model, struct sl_gmm_mixture *g,
 		      struct sl_error *err)
 {

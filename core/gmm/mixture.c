@@ -1,4 +1,4 @@
-/* Mixtures that are known. */
+/* Uses of fitted mixtures: predictions and samples. */
 #include "core/gmm/mixture.h"
 
 #include <float.h>
@@ -63,7 +63,7 @@ void sl__gmm_mixture_copy(struct sl_gmm_mixture *to, const struct sl_gmm_mixture
 
 /* ---- factors of all components ---------------------------------------------------------- */
 
-/* lower [d][d] of each factor, behind one another; NULL: not needed. */
+/* lower: the rows [d][d] of each factor, in one array; NULL: not needed. */
 static int factor_all(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g, double **lower, struct sl_error *err)
 {
 	uint64_t square = (uint64_t)g->d * g->d;
@@ -159,7 +159,7 @@ static uint32_t draw(const double *until, uint32_t k, double u)
 	return low;
 }
 
-/* L times a vector of normal numbers, and the mean. normal [d]: what may be written. */
+/* Draws a point: the mean plus L times a vector of normal numbers. normal [d]: scratch memory. */
 static void sample_one(const struct sl_gmm_mixture *g, const struct sl__gmm_factors *f, const double *lower,
 		       uint32_t c, uint64_t seed, uint64_t i, double *normal, float *to)
 {
@@ -196,13 +196,13 @@ int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count,
 {
 	struct sl__gmm_factors f;
 	double *lower, *until = malloc(g->k * sizeof *until), sum = 0;
-	double *normal = malloc((size_t)omp_get_max_threads() * g->d * sizeof *normal);  /* each thread's */
+	double *normal = malloc((size_t)omp_get_max_threads() * g->d * sizeof *normal);  /* [threads][d] */
 	int code = factor_all(&f, g, &lower, err);
 	if (!code && !(until && normal))
 		code = sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
 	for (uint32_t c = 0; !code && c < g->k; c++)
 		until[c] = sum += g->weight[c];
-	/* pivots, which packed factors have as their inverses alone */
+	/* packed factors contain only the inverses of the pivots */
 	for (uint32_t c = 0; !code && c < sl__gmm_factor_count(&f); c++)
 		for (uint32_t a = 0; a < g->d; a++)
 			lower[((uint64_t)c * g->d + a) * g->d + a] = sl__gmm_pivot(&f, c, a);

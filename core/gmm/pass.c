@@ -1,6 +1,6 @@
-/* A pass over the points, batch by batch: responsibilities of all points of a batch (E), then the sums of each
- * component over these points, in the order of their rows (M). A thread has a block of points, then a component: so
- * sums do not depend on the number of threads. */
+/* A pass over the points, batch by batch: computes the responsibilities of a batch (E), then adds its points to the
+ * sums of each component, in the order of rows (M). A thread processes a block of points in E and a component in M, so
+ * the sums do not depend on the number of threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "core/points/points.h"
 
 #define LANES SL__GMM_LANES
-#define NOTHING 0x1p-60  /* of a responsibility: it changes no sum */
-#define STRIPE 64        /* rows of a scatter matrix that are one task, where it is large */
+#define NOTHING 0x1p-60  /* a responsibility up to this changes no sum */
+#define STRIPE 64        /* rows of one task, for large scatter matrices */
 
 void sl__gmm_pass_begin(struct sl_gmm *m)
 {
@@ -99,7 +99,7 @@ static int expect(struct sl_gmm *m, const struct batch *b, uint32_t to)
 
 /* ---- sums ------------------------------------------------------------------------------- */
 
-/* Points of one component that are added up together. */
+/* Points that are added to the sums of a component together. */
 struct pick {
 	uint32_t count;
 	const float *row[LANES];

@@ -1,4 +1,4 @@
-/* What a run knows of all points, and memory for it. */
+/* Measures the points, and allocates the memory of a run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define LANES SL__GMM_LANES
 #define BATCH_MOST 16384
-#define BATCH_WORK 0x1p25  /* products in a pass, about */
+#define BATCH_WORK 0x1p25  /* products of a batch, about */
 
 uint32_t sl__gmm_batch_points(uint32_t n, uint32_t d, uint32_t k)
 {
@@ -50,7 +50,8 @@ static int take_start(struct sl_gmm *m, const float *start, struct sl_error *err
 	return 0;
 }
 
-/* Mean and variance of the columns, around the first row, so that nothing cancels. Tied: the scatter, too. */
+/* Computes mean and variance of the columns and, for tied, the scatter. Differences to the first row avoid
+ * cancellation. */
 static int measure_points(struct sl_gmm *m, struct sl_error *err)
 {
 	uint32_t d = m->d, padded = m->padded;

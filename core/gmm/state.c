@@ -1,8 +1,8 @@
-/* States that a run goes on from.
+/* Saved states from which a run continues.
  *
- * A state is a header, the fits that are through, and, where they are under way: k-means or its labels, the mixture
- * that a pass began with and the sums of the batches so far, the best restart, the best number of components. Factors
- * are computed again; a pass without sums begins again. */
+ * A state consists of a header and the finished fits; depending on the phase also of k-means or its labels, the mixture
+ * of the present pass with the sums of its batches so far, the best restart, the best number of components. After
+ * loading, factors are computed again, and a pass without sums starts again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct header {
 };
 static const char magic[8] = "slgm 1\n";
 
-/* What is saved or loaded, one array after the other; NULL: counted alone. */
+/* Saves to `to`, loads from `from`, one array after the other; both NULL: only counts bytes. */
 struct stream {
 	char *to;
 	const char *from;
@@ -52,7 +52,7 @@ static bool with_sums(uint32_t phase)
 	return phase == SL__GMM_MEANS || phase == SL__GMM_SPREADS || phase == SL__GMM_PASS || phase == SL__GMM_UPDATE;
 }
 
-/* All arrays, of a run that stands as the header says. */
+/* Passes over all arrays that a state with this header contains. */
 static void arrays(struct sl_gmm *m, struct stream *s, const struct header *h, uint32_t k)
 {
 	uint64_t wide = (uint64_t)k * m->padded * sizeof(double);
@@ -99,7 +99,7 @@ static void fill_header(const struct sl_gmm *m, struct header *h)
 	h->phase = m->phase;
 	h->then = m->then;
 	h->stop = m->stop;
-	/* sums of a device are not here before a pass ends: it begins anew */
+	/* a device returns its sums only at the end of a pass, so the pass starts again */
 	bool sums = with_sums(m->phase) && m->phase != SL__GMM_UPDATE && !m->passes.arg;
 	h->batch = sums ? m->batch : 0;
 	h->added = sums ? m->added : 0;
@@ -115,7 +115,7 @@ static void fill_header(const struct sl_gmm *m, struct header *h)
 
 int sl_gmm_save(const struct sl_gmm *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
-	struct sl_gmm *m = (struct sl_gmm *)run;  /* the stream below only reads it */
+	struct sl_gmm *m = (struct sl_gmm *)run;  /* saving only reads it */
 	struct stream count = {0}, s = {0};
 	struct header h;
 	void *kmeans = NULL;
@@ -171,15 +171,15 @@ static bool possible(const struct sl_gmm *m, const struct header *h)
 	       (h->phase != SL__GMM_FACTOR || (h->then == SL__GMM_SCORE ? h->best : h->winner) > 0);
 }
 
-/* The components of the mixture that is under way. */
-static uint32_t under_way(const struct sl_gmm *m, const struct header *h)
+/* The number of components of the present mixture. */
+static uint32_t present_components(const struct sl_gmm *m, const struct header *h)
 {
 	if (h->phase == SL__GMM_DONE || (h->phase >= SL__GMM_FACTOR && h->then == SL__GMM_FINAL))
 		return h->winner;
 	return (uint32_t)m->params.components.value[h->fits];
 }
 
-/* Factors of the mixture that is there, all rows at once. */
+/* Computes the factors of the present mixture again. */
 static void factor_again(struct sl_gmm *m)
 {
 	memset(m->factors.ridge, 0, m->now.k * sizeof *m->factors.ridge);
@@ -208,7 +208,7 @@ static int settle(struct sl_gmm *m, const struct header *h, const char *kmeans, 
 		memset(m->factors.ridge, 0, m->now.k * sizeof *m->factors.ridge);
 		return 0;
 	case SL__GMM_PASS:
-		/* rows of factors are worked out where the sums are */
+		/* computing factors overwrites the sums */
 		keep = values ? malloc(values * sizeof *keep) : NULL;
 		if (values && !keep)
 			return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", m->now.k);
@@ -242,7 +242,7 @@ int sl_gmm_load(struct sl_gmm *m, const void *state, uint64_t bytes, struct sl_e
 		memcpy(&h, from, sizeof h);
 		fits = same_run(m, &h) && possible(m, &h) && h.kmeans_bytes <= bytes;
 	}
-	uint32_t k = fits ? under_way(m, &h) : 0;
+	uint32_t k = fits ? present_components(m, &h) : 0;
 	if (fits) {
 		arrays(m, &count, &h, k);
 		fits = sizeof h + h.kmeans_bytes + count.bytes == bytes;

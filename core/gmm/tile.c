@@ -1,4 +1,4 @@
-/* Written once, compiled for several instruction sets (SL_VARIANT names this one's table). Tiles of sums stay in
+/* Compiled once for each instruction set; SL_VARIANT is the name of the variant's table. Tiles of sums stay in
  * registers: ROWS rows of a factor by VECTORS of points; TALL columns by two vectors of columns. */
 #include "core/gmm/tile.h"
 
@@ -103,8 +103,7 @@ static void scaled(uint32_t d, const double *x, const double *mean, const double
 	}
 }
 
-/* e^x for x <= 0: 2^n e^r with |r| <= ln 2 / 2, e^r by its series up to r^13 (a relative error of 4e-18); below -700
- * it is 0. */
+/* e^x for x <= 0: 2^n e^r with |r| <= ln 2 / 2, e^r by its series up to r^13 (relative error 4e-18); 0 below -700. */
 INLINE vec exponential(vec x)
 {
 	static const double term[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,

@@ -1,4 +1,4 @@
-/* Which of the compiled variants of tile.c this processor runs. */
+/* Selects the variant of tile.c for this processor. */
 #include "core/gmm/tile.h"
 
 extern const struct sl__gmm_kernels sl__gmm_base;

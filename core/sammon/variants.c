@@ -1,4 +1,4 @@
-/* Which of the compiled variants of tile.c and terms_tile.c this processor runs. */
+/* Selects the variants of tile.c and terms_tile.c for this processor. */
 #include "core/sammon/terms_tile.h"
 #include "core/sammon/tile.h"
 
