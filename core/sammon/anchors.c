@@ -1,5 +1,5 @@
-/* Where the pivots of sparse parts stand: a layout of them alone, of a term for each pair, that begins where the start
- * has put them. Its weights are those of the terms of the larger run, the mean of both directions. */
+/* Places the pivots of sparse parts: an inner run lays out the pivots alone, with a term for each pair, from their
+ * positions in the start. Its weights are those of the outer run, averaged over both directions. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static float weight_of(const struct sl__terms *t, const struct sl__part *p, uint
 	uint32_t at_a = t->pivot[p->pivot + a] - p->first, at_b = t->pivot[p->pivot + b] - p->first;
 	float mean = 0.5f * (weight[(uint64_t)a * p->n + at_b] + weight[(uint64_t)b * p->n + at_a]);
 	float one = (float)sl__terms_weight(stress, (double)far[(uint64_t)a * p->n + at_b]);
-	return a == b ? 0 : fmaxf(mean, one);  /* neighbours have no weight there */
+	return a == b ? 0 : fmaxf(mean, one);  /* the weight of neighbours is 0 in `weight` */
 }
 
 static void fill(struct sl_sammon *inner, const struct sl_sammon *m)

@@ -1,6 +1,6 @@
-/* Parts of a graph beside each other: each in a ball around its centre, half an edge wider than it is; the balls
- * packed, the largest part in the middle (core/init/pack.h). Nodes without edges go around them, as in other layouts of
- * graphs. */
+/* Places the parts of a graph side by side. A ball around each part, half an edge wider than the part, keeps them
+ * apart; the balls are packed, with the largest in the middle (core/init/pack.h). Nodes without edges are placed around
+ * them, as in other layouts of graphs. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "core/sammon/sammon_internal.h"
 #include "core/sammon/terms.h"
 
-/* Of its box. */
+/* Computes the centre of the part's bounding box. Returns the part's radius about it. */
 static double find_centre(const struct sl_sammon *m, const struct sl__part *p, const double *y, double centre[3])
 {
 	double square = 0;
@@ -46,7 +46,7 @@ static int by_volume(const void *a, const void *b)
 	return x->part < y->part ? -1 : x->part > y->part;
 }
 
-/* to [n][dims], of the parts in the order of their nodes */
+/* to: [n][dims] */
 static int place_parts(const struct sl_sammon *m, const double *y, float *to)
 {
 	const struct sl__terms *t = m->terms;
@@ -78,7 +78,7 @@ static int place_parts(const struct sl_sammon *m, const double *y, float *to)
 	return code;
 }
 
-/* Around the mean of the nodes. */
+/* Moves the mean of the nodes to the origin. */
 static void put_in_middle(float *y, uint32_t n, size_t dims)
 {
 	for (size_t q = 0; q < dims; q++) {

@@ -1,10 +1,11 @@
-/* Starts. Classical scaling on pivots (Brandes and Pich, GD 2006): C are the squared distances of nodes and pivots,
- * less the means of rows and columns, times -1/2. The first singular vectors on the nodes' side are the directions of
- * the layout; a singular value s of n nodes and P pivots stands for the eigenvalue s (n / P)^(1/2) of all nodes'
- * products. With a pivot at each node this is Torgerson's scaling (Psychometrika 17, 1952). The vectors come from
- * iterations on dims + 1 of them at a time, and a rotation at the end (Rayleigh and Ritz).
+/* Initial layouts of graphs by classical scaling on pivots (Brandes and Pich, GD 2006). C contains the squared
+ * distances between nodes and pivots, centred by rows and columns, times -1/2. Its first left singular vectors are the
+ * coordinates of the nodes. With n nodes and P pivots, a singular value s approximates the eigenvalue s (n / P)^(1/2)
+ * of the matrix of all inner products. If every node is a pivot this is Torgerson's scaling (Psychometrika 17, 1952).
+ * Subspace iteration on dims + 1 vectors, and a Rayleigh-Ritz rotation at the end, give the vectors.
  *
- * Nodes get noise, a hundredth of the shortest edge: those with equal distances to all pivots would never part. */
+ * Noise of a hundredth of the shortest edge is added: otherwise nodes with equal distances to all pivots would never
+ * separate. */
 #include <math.h>
 #include <string.h>
 
@@ -15,14 +16,14 @@
 
 #define ROUNDS 15       /* products with C and with its transpose */
 #define NOISE 0.01
-#define NOTHING 1e-12   /* a singular value's square that counts as 0 beside the largest one's */
+#define NOTHING 1e-12   /* the square of a singular value counts as 0 below this, relative to the largest */
 
 static int columns(const struct sl_sammon *m)
 {
 	return m->params.dims + 1;
 }
 
-/* Columns of the nodes' side: those of C v, and those of a product. */
+/* Column k of the nodes' vectors: C v, followed by the result of a product. */
 static double *flat(const struct sl_sammon *m, int k)
 {
 	return m->terms->flat + (size_t)k * m->room;
@@ -38,8 +39,8 @@ static double *axis(const struct sl_sammon *m, int k)
 	return m->terms->axis + (size_t)k * m->terms->pivots;
 }
 
-/* What a sweep has found for pivot p, in column k. */
-static double found(const struct sl_sammon *m, const struct sl__part *part, uint32_t p, int k)
+/* The result of a sweep for pivot p, in column k. */
+static double swept(const struct sl_sammon *m, const struct sl__part *part, uint32_t p, int k)
 {
 	const struct sl__terms *t = m->terms;
 	return part->all ? t->out[k][t->pivot[p]] : t->out_pivot[(size_t)k * t->pivots + p];
@@ -66,12 +67,13 @@ static void end_means(struct sl_sammon *m)
 		for (uint32_t i = part->first; i < part->first + part->n; i++)
 			t->mean_node[i] = t->out[0][i] / part->pivots;
 		for (uint32_t p = part->pivot; p < part->pivot + part->pivots; p++)
-			sum += t->mean_pivot[p] = found(m, part, p, 0) / part->n;
+			sum += t->mean_pivot[p] = swept(m, part, p, 0) / part->n;
 		t->mean_part[k] = sum / part->pivots;
 	}
 }
 
-/* in: the nodes' columns `flat`; or, where the pivots' are meant, whatever is there: they come in after it. */
+/* Begins a product of the squared distances with `axis`, or with `flat` if transposed. The node columns are always
+ * bound; a product with `axis` replaces in_pivot. */
 static void begin_product(struct sl_sammon *m, bool transposed)
 {
 	struct sl__terms *t = m->terms;
@@ -114,7 +116,7 @@ static void end_transposed(struct sl_sammon *m)
 				weighed += t->mean_node[i] * flat(m, k)[i];
 			}
 			for (uint32_t p = part->pivot; p < part->pivot + part->pivots; p++)
-				axis(m, k)[p] = -0.5 * (found(m, part, p, k) - t->mean_pivot[p] * sum - weighed +
+				axis(m, k)[p] = -0.5 * (swept(m, part, p, k) - t->mean_pivot[p] * sum - weighed +
 							t->mean_part[j] * sum);
 		}
 }
@@ -129,7 +131,7 @@ static double dot(const double *a, const double *b, uint32_t n)
 	return sum;
 }
 
-/* Each part's columns of the pivots' side: orthonormal; 0 where one depends on those before. */
+/* Orthonormalises each part's columns of `axis`; a column that depends on those before becomes 0. */
 static void make_orthonormal(struct sl_sammon *m)
 {
 	for (uint32_t j = 0; j < m->terms->parts; j++) {
@@ -187,7 +189,7 @@ static void put_axes(struct sl_sammon *m, const struct sl__part *part)
 	}
 }
 
-/* As wide as the part is. */
+/* Random positions, with the spread of the part's distances. */
 static void put_random(struct sl_sammon *m, uint32_t number)
 {
 	const struct sl__part *part = &m->terms->part[number];
@@ -197,7 +199,7 @@ static void put_random(struct sl_sammon *m, uint32_t number)
 			m->trial.y[(size_t)q * m->room + i] = wide * noise(m, i, q);
 }
 
-/* Rounds: means; then products with C, odd, and with its transpose, even; a product comes last. */
+/* Round 0 computes the means; odd rounds multiply by C, even ones by its transpose; the last round multiplies by C. */
 bool sl__terms_begin(struct sl_sammon *m, uint32_t count)
 {
 	struct sl__terms *t = m->terms;

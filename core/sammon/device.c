@@ -1,21 +1,21 @@
-/* A run whose passes over the pairs are done by a device (passes.h). What follows a pass is done here, on the host, as
- * in a run without a device. A pass that is interrupted begins anew. */
+/* Runs the passes over the pairs on a device (passes.h). The host does the rest, as without a device. A pass that is
+ * interrupted starts again. */
 #include <stdlib.h>
 
 #include "core/engine/engine.h"
 #include "core/sammon/sammon_internal.h"
 
-/* Of a pass on one H200 (tests/gpu/bench_sammon): seconds for each pair, and for each pair and column. */
+/* Times of a pass on one H200 (tests/gpu/bench_sammon): seconds for each pair, and for each pair and column. */
 #define PAIR_S 1e-12
 #define PRODUCT_S 4.3e-14
-#define FIRST_S 5e-3  /* what the first call may take, until it is known how long calls take */
+#define FIRST_S 5e-3  /* intended time of the first call */
 
 static uint32_t partners_of(const struct sl_sammon *m)
 {
 	return m->sampled ? m->rounds : 0;
 }
 
-/* Units of the first call. The last units are small, and leave most of a device idle if they are alone. */
+/* The number of units of the first call. Small ones come last, and would leave most of the device idle if run alone. */
 static uint32_t first_chunk(const struct sl_sammon *m)
 {
 	double pairs = m->n / 2.0 * (m->sampled ? (double)m->rounds * m->side : m->n);
@@ -45,7 +45,7 @@ int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct
 	m->chunk = first_chunk(m);
 	if (!m->status.done)
 		sl__sammon_pass_begin(m);
-	/* distances are the device's now */
+	/* only the host's passes use stored distances */
 	free(m->kept);
 	free(m->known);
 	m->kept = NULL;

@@ -1,7 +1,7 @@
-/* Lengths of shortest paths: breadth-first search where all edges have one length, else Dijkstra's algorithm (1959)
- * with a binary heap. Three phases: pivots of sparse parts one after the other, since each is chosen by the distances
- * from those before, in a search that is cut into pieces; terms with neighbours; rows of the parts that have a term for
- * each pair. */
+/* Lengths of shortest paths, by breadth-first search if all edges have the same length, else by Dijkstra's algorithm
+ * (1959) with a binary heap. There are three phases: first the pivots of sparse parts, one after the other, since the
+ * distances from the pivots so far decide on the next one (a search is divided into slices); then terms with
+ * neighbours; then the rows of parts that have a term for each pair. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +16,17 @@ static int omp_get_max_threads(void) { return 1; }
 #include "core/random.h"
 #include "core/sammon/terms.h"
 
-#define STEPS 4096      /* entries that a search looks at, of a unit of work */
-#define NEAR_MOST 256   /* nodes that are settled at most to find what is shorter than an edge */
+#define STEPS 4096      /* edges visited by a search in one unit of work */
+#define NEAR_MOST 256   /* most nodes settled in the search for a path shorter than an edge */
 
 struct sl__search {
-	uint32_t first, n;      /* the nodes that it is of */
+	uint32_t first, n;      /* it visits nodes first .. first + n - 1 */
 	double *dist;           /* [n] */
-	uint32_t *heap;         /* [n] a queue of breadth-first search */
-	uint32_t *where;        /* [n] place in the heap, plus 1; 0: not there yet; DONE */
-	uint32_t from, to;      /* of the queue; heap: 0, its size */
-	uint32_t *seen;         /* [n] nodes with a distance */
-	uint32_t seens;
+	uint32_t *heap;         /* [n] the heap, or the queue of breadth-first search */
+	uint32_t *where;        /* [n] position in the heap, plus 1; 0: not reached yet; DONE */
+	uint32_t from, to;      /* ends of the queue; for a heap: 0, its size */
+	uint32_t *reached;      /* [n] nodes with a distance */
+	uint32_t reached_count;
 };
 #define DONE UINT32_MAX
 
@@ -39,7 +39,7 @@ void sl__search_destroy(struct sl__search *s)
 	free(s->dist);
 	free(s->heap);
 	free(s->where);
-	free(s->seen);
+	free(s->reached);
 	free(s);
 }
 
@@ -51,8 +51,8 @@ static struct sl__search *search_create(uint32_t n)
 	s->dist = malloc(n * sizeof *s->dist);
 	s->heap = malloc(n * sizeof *s->heap);
 	s->where = calloc(n, sizeof *s->where);
-	s->seen = malloc(n * sizeof *s->seen);
-	if (s->dist && s->heap && s->where && s->seen)
+	s->reached = malloc(n * sizeof *s->reached);
+	if (s->dist && s->heap && s->where && s->reached)
 		return s;
 	sl__search_destroy(s);
 	return NULL;
@@ -96,16 +96,16 @@ static uint32_t pop(struct sl__search *s)
 	return top;
 }
 
-/* From a node, as numbered among all, of the nodes first .. first + n - 1. */
+/* Begins a search from `node` among the nodes first .. first + n - 1. */
 static void search_begin(struct sl__search *s, uint32_t first, uint32_t n, uint32_t node)
 {
-	for (uint32_t k = 0; k < s->seens; k++)
-		s->where[s->seen[k]] = 0;
+	for (uint32_t k = 0; k < s->reached_count; k++)
+		s->where[s->reached[k]] = 0;
 	s->first = first;
 	s->n = n;
 	s->from = 0;
-	s->to = s->seens = 1;
-	s->seen[0] = node - first;
+	s->to = s->reached_count = 1;
+	s->reached[0] = node - first;
 	s->dist[node - first] = 0;
 	put(s, 0, node - first);
 }
@@ -113,7 +113,7 @@ static void search_begin(struct sl__search *s, uint32_t first, uint32_t n, uint3
 static void reach(struct sl__search *s, uint32_t node, double dist, bool heap)
 {
 	if (!s->where[node]) {
-		s->seen[s->seens++] = node;
+		s->reached[s->reached_count++] = node;
 		s->dist[node] = dist;
 		if (heap)
 			rise(s, s->to++, node);
@@ -125,7 +125,7 @@ static void reach(struct sl__search *s, uint32_t node, double dist, bool heap)
 	}
 }
 
-/* Settles the next node and looks at its neighbours; their number. */
+/* Settles the next node and updates its neighbours. Returns their number. */
 static uint64_t settle(const struct sl__terms *t, struct sl__search *s)
 {
 	uint32_t node = t->length ? pop(s) : s->heap[s->from++];
@@ -135,7 +135,7 @@ static uint64_t settle(const struct sl__terms *t, struct sl__search *s)
 	return t->start[s->first + node + 1] - t->start[s->first + node];
 }
 
-/* True: it is over. */
+/* True: the search has ended. */
 static bool search_on(const struct sl__terms *t, struct sl__search *s, uint64_t steps)
 {
 	for (uint64_t done = 0; s->from < s->to && done < steps; )
@@ -143,7 +143,8 @@ static bool search_on(const struct sl__terms *t, struct sl__search *s, uint64_t 
 	return s->from == s->to;
 }
 
-/* The search of this thread, for parts of at most n nodes; the largest comes first. */
+/* The search of this thread. Parts come in order of decreasing size, so a search created for n nodes serves the
+ * rest. */
 static struct sl__search *own_search(struct sl__terms *t, uint32_t n)
 {
 	struct sl__search **s = &t->search[omp_get_thread_num()];
@@ -152,7 +153,6 @@ static struct sl__search *own_search(struct sl__terms *t, uint32_t n)
 	return *s;
 }
 
-/* As many as there are searches for. */
 static int threads_of(const struct sl__terms *t)
 {
 	return omp_get_max_threads() < t->threads ? omp_get_max_threads() : t->threads;
@@ -179,7 +179,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Weights of the terms with pivot j of a sparse part. room: [p->n]. */
+/* Computes the weights of the terms with pivot j of a sparse part (terms.h). room: [p->n], scratch memory. */
 static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int stress, float *room)
 {
 	const float *far = t->far + p->at + (uint64_t)j * p->n;
@@ -190,7 +190,7 @@ static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int
 			room[size++] = far[i];
 	qsort(room, size, sizeof *room, ascending);
 	for (uint32_t i = 0; i < p->n; i++) {
-		uint32_t low = 0, high = size;  /* of the region, so many are no farther than half of the distance */
+		uint32_t low = 0, high = size;  /* low becomes the number of nodes in the region within half the distance */
 		while (low < high) {
 			uint32_t middle = (low + high) / 2;
 			if (2 * room[middle] <= far[i])
@@ -200,13 +200,13 @@ static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int
 		}
 		weight[i] = far[i] > 0 ? (float)(low * sl__terms_weight(stress, (double)far[i])) : 0;
 	}
-	for (uint64_t e = t->start[pivot]; e < t->start[pivot + 1]; e++)  /* they have a term of their own */
+	for (uint64_t e = t->start[pivot]; e < t->start[pivot + 1]; e++)  /* neighbours have terms of their own */
 		weight[t->node[e] - p->first] = 0;
 }
 
 /* ---- pivots ------------------------------------------------------------------------------- */
 
-/* The next one: a node is as likely as its squared distance to the nearest of those before is large. */
+/* Draws the next pivot, with a probability proportional to the squared distance to the nearest pivot so far. */
 static uint32_t draw(const struct sl__terms *t, const struct sl__part *p, uint64_t seed)
 {
 	double sum = 0, at = 0, chance = sl_random_uniform(sl_random_bits(seed, t->at_part), t->at_pivot);
@@ -235,7 +235,7 @@ static void take_row(struct sl__terms *t, const struct sl__part *p, uint32_t j, 
 	}
 }
 
-/* One piece of a search. */
+/* Does a unit of work for the next pivot. */
 static int search_pivot(struct sl__terms *t, const struct sl_sammon_params *params)
 {
 	const struct sl__part *p = &t->part[t->at_part];
@@ -255,7 +255,7 @@ static int search_pivot(struct sl__terms *t, const struct sl_sammon_params *para
 	return 0;
 }
 
-/* The weights of a part once all of its pivots are there, some pivots at a time: at. */
+/* Computes the weights of a part that has all of its pivots, for `count` pivots from t->at on. */
 static int weigh_some(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count)
 {
 	const struct sl__part *p = &t->part[t->at_part];
@@ -295,8 +295,8 @@ static bool find_pivots(struct sl__terms *t, const struct sl_sammon_params *para
 
 /* ---- neighbours --------------------------------------------------------------------------- */
 
-/* What is found shorter than the edges of node i, within NEAR_MOST nodes; where that does not do, the edges' own
- * lengths. */
+/* Searches paths shorter than the edges of node i, settling at most NEAR_MOST nodes; an edge without a shorter path
+ * keeps its length. */
 static void search_near(struct sl__terms *t, struct sl__search *s, const struct sl__part *p, uint32_t i)
 {
 	double most = 0;
@@ -309,7 +309,7 @@ static void search_near(struct sl__terms *t, struct sl__search *s, const struct 
 		t->near_far[e] = (float)s->dist[t->node[e] - p->first];
 }
 
-/* Where the row of node j has i. */
+/* The entry of node i in the row of node j. */
 static uint64_t entry(const struct sl__terms *t, uint32_t j, uint32_t i)
 {
 	uint64_t low = t->start[j], high = t->start[j + 1];
@@ -323,7 +323,7 @@ static uint64_t entry(const struct sl__terms *t, uint32_t j, uint32_t i)
 	return low;
 }
 
-/* Both directions of an edge get the shorter of what was found from its two ends. */
+/* Gives both directions of an edge the shorter of the two lengths found from its ends, and its weight. */
 static void weigh_near(struct sl__terms *t, uint32_t n, int stress)
 {
 	for (uint32_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 /* Sammon's mapping as a method: a run in slices, with a trace of its stress, and a layout that can be watched.
  *
- * The trace has a point for each of the first thousand iterations, then for every tenth up to ten thousand, and so on:
- * what it takes grows with their logarithm. */
+ * The trace has a point for each of the first thousand iterations, then for every tenth up to ten thousand, and so on;
+ * so its memory grows with the logarithm of the iterations. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a rec
 
 struct run {
 	struct sl_sammon *sammon;
-	const struct sl_points *points;  /* borrowed; NULL: a graph's run, which borrows nothing */
+	const struct sl_points *points;  /* borrowed; NULL: the run is of a graph and borrows nothing */
 	uint32_t nodes;                  /* of the graph */
 	struct sl_sammon_params params;
 	struct sl_sammon_status status;
@@ -47,7 +47,7 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	return sl_sammon_bytes(params, n, d);
 }
 
-#define USUAL 100  /* iterations until the tolerance of the default is met, about */
+#define USUAL 100  /* iterations until the default tolerance is met, about */
 
 static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 {
@@ -67,7 +67,7 @@ static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-/* Distances along edges are the processor's. */
+/* Distances along edges are always computed on the host. */
 static bool helped(const struct sl_engine *engine, const void *params, bool edges)
 {
 	return engine->sammon_passes && !edges;
@@ -233,7 +233,7 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u points.", p->n_user);
 	}
 	sl_sammon_layout(r->sammon, y);
-	if (whole) {  /* rows that were dropped are set apart, as isolated nodes are */
+	if (whole) {  /* places dropped rows like isolated nodes */
 		struct sl_affinities rows = {.n = p->n, .n_user = p->n_user, .user = p->user};
 		sl_affinities_expand(&rows, r->params.dims, y, whole);
 		free(y);

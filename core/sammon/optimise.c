@@ -1,4 +1,4 @@
-/* What follows a pass: its layout is taken over if it is better, else taken back; then the next one is made. */
+/* After a pass: accepts the trial layout if it is better, else undoes it; then makes the next trial. */
 #include <math.h>
 #include <string.h>
 
@@ -7,27 +7,27 @@
 #define NEWTON_STEP 0.35    /* Sammon: 0.3 or 0.4 */
 #define NEWTON_GROWS 1.2
 #define NEWTON_MOST 1.0
-#define CURVE_LEAST 0.05    /* of the sum of weights: where the derivative of the gradient vanishes */
+#define CURVE_LEAST 0.05    /* least second derivative, relative to the sum of weights, since it may vanish */
 #define SHORTER 0.5
-#define ARMIJO 1e-4         /* the stress falls by at least this part of what the gradient promises */
-#define REFUSED_MOST 20     /* no step is short enough: it is the minimum, to rounding */
-#define NOTHING 1e-13       /* a stress that is 0, to rounding */
+#define ARMIJO 1e-4         /* least decrease of the stress, relative to the decrease predicted by the gradient */
+#define REFUSED_MOST 20     /* after so many refused trials the layout is a minimum, up to rounding */
+#define NOTHING 1e-13       /* a stress below this is 0, up to rounding */
 
 static int optimiser(const struct sl_sammon *m)
 {
 	return m->params.optimiser;
 }
 
-/* The divisor of the force of point i that smacof has: the diagonal of V, times n / (n - 1) for n rows. With the same
- * weight for all pairs of rows this is the inverse of V, and otherwise less than twice as far as the minimum of the
- * majorising function. */
+/* smacof divides the force of point i by this: the diagonal of V, times n / (n - 1) for n rows. If all pairs of rows
+ * have the same weight, this is the exact inverse of V. Otherwise the step is less than twice that to the minimum of
+ * the majorising function. */
 static double bound(const struct sl_sammon *m, size_t i)
 {
 	return m->weight[i] * m->rows / (m->rows - (double)m->mass[i]);
 }
 
-/* Where coordinate `at` of the best layout, of point i, wants to go, for a step of 1. */
-static double wish(const struct sl_sammon *m, size_t at, size_t i)
+/* The movement of coordinate `at` of the best layout, which belongs to point i, for a step of 1. */
+static double direction(const struct sl_sammon *m, size_t at, size_t i)
 {
 	double force = m->best.force[at], curve;
 	switch (optimiser(m)) {
@@ -48,12 +48,12 @@ void sl__sammon_try(struct sl_sammon *m)
 			size_t at = (size_t)q * m->room + i;
 			m->trial.y[at] = m->best.y[at];
 			if (m->weight[i] > 0)
-				m->trial.y[at] += m->step * wish(m, at, i);
+				m->trial.y[at] += m->step * direction(m, at, i);
 		}
 	sl__sammon_pass_begin(m);
 }
 
-/* smacof on a graph has to solve for its move first. */
+/* smacof on a graph must first solve for its direction. */
 static void make_trial(struct sl_sammon *m)
 {
 	if (m->terms && optimiser(m) == SL_SAMMON_SMACOF && !m->terms->moved)
@@ -62,7 +62,7 @@ static void make_trial(struct sl_sammon *m)
 		sl__sammon_try(m);
 }
 
-/* Of force: squared, over the coordinates of all points. */
+/* The sum of squares of force over all points and coordinates. */
 static double square_of(const struct sl_sammon *m, const double *force)
 {
 	double sum = 0;
@@ -72,7 +72,8 @@ static double square_of(const struct sl_sammon *m, const double *force)
 	return sum;
 }
 
-/* Barzilai and Borwein's step between the best layout and a better one: s's / s'g, where it is positive. */
+/* The step of Barzilai and Borwein, s's / s'g if it is positive: s is the step from the best layout to the better
+ * trial, g the change of the gradient. */
 static double next_length(const struct sl_sammon *m)
 {
 	double moved = 0, against = 0;
@@ -86,9 +87,9 @@ static double next_length(const struct sl_sammon *m)
 	return against > 0 ? fmin(moved / against, 16 * m->step) : 2 * m->step;
 }
 
-#define FARTHEST 16  /* times the minimum of the majorising function */
+#define FARTHEST 16  /* longest step, relative to that to the minimum of the majorising function */
 
-/* The same in the norm of V, where the step before was move: V move = - force. */
+/* The same in the norm of V: the last step went along `move`, with V move = - force. */
 static double next_solved(const struct sl_sammon *m)
 {
 	double moved = 0, against = 0;
@@ -114,7 +115,7 @@ static double first_step(const struct sl_sammon *m)
 	return (given > 0 ? given : 1) * m->n / sum;
 }
 
-/* After a trial that was taken over. */
+/* The next step after an accepted trial. */
 static double longer(const struct sl_sammon *m, double length)
 {
 	if (optimiser(m) == SL_SAMMON_GRADIENT)
@@ -156,11 +157,11 @@ static void take_over(struct sl_sammon *m)
 	m->status.gradient_norm = 2 * m->scale * sqrt(square_of(m, m->best.force) / m->n) / m->total;
 }
 
-#define SLOWS 20  /* passes after which a step of a sample is half as long */
+#define SLOWS 20  /* passes after which the step has half its length */
 
-/* Each draw is taken over. It ends when the mean stress of a window of passes is hardly less than that of the window
- * before. */
-static void follow(struct sl_sammon *m)
+/* With sampled partners each trial is accepted. The run ends when the mean stress of a window of passes is hardly less
+ * than that of the window before. */
+static void accept_sample(struct sl_sammon *m)
 {
 	struct sl__sammon_place swap = m->best;
 	int t = m->status.iteration, window = SL__SAMMON_WINDOW;
@@ -178,8 +179,8 @@ static void follow(struct sl_sammon *m)
 	m->status.converged = t >= 2 * window && before - now < m->params.tolerance * window * before;
 }
 
-/* Of a graph: a single step may be short. */
-static void look_back(struct sl_sammon *m)
+/* A graph's run ends by the decrease over a window, since a single step may be short. */
+static void check_window(struct sl_sammon *m)
 {
 	int t = m->status.iteration, window = SL__SAMMON_WINDOW;
 	double before = m->recent[t % window], now = m->best.stress;
@@ -192,13 +193,13 @@ void sl__sammon_judge(struct sl_sammon *m)
 {
 	m->trial.stress = m->total > 0 ? m->sum / m->total : 0;
 	m->status.iteration++;
-	if (m->total <= 0) {  /* there is no pair */
+	if (m->total <= 0) {  /* no pairs */
 		m->status.stress = m->status.gradient_norm = 0;
 		m->status.converged = m->status.done = true;
 		return;
 	}
 	if (m->sampled) {
-		follow(m);
+		accept_sample(m);
 	} else if (better(m)) {
 		take_over(m);
 	} else {
@@ -206,7 +207,7 @@ void sl__sammon_judge(struct sl_sammon *m)
 		m->status.converged = ++m->refused >= REFUSED_MOST;
 	}
 	if (m->terms)
-		look_back(m);
+		check_window(m);
 	if (m->best.stress <= NOTHING)
 		m->status.converged = true;
 	m->status.step = m->step;

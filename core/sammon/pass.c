@@ -1,17 +1,17 @@
-/* A pass over the pairs: for each tile of them the distances in the input, kept or computed again, and what the pairs
- * add to the sums of both blocks.
+/* A pass over the pairs. For each tile of pairs it reads or computes the distances in the input, and adds the forces of
+ * the pairs to the sums of both blocks.
  *
- * Tiles are done in rounds in which no block is in two tiles, so threads share nothing, and each block gets its sums in
- * the order of the rounds. The rounds are those of a tournament: first each block with itself, then each two of them
- * (the circle method). Where not all pairs count the tournament has only some of its rounds, drawn at random for each
- * pass: so each block meets as many others. */
+ * Tiles are processed in rounds. In a round no block is in two tiles, so threads share nothing, and the sums of a block
+ * are added in the order of rounds. The first round pairs each block with itself, the others pair the blocks as in a
+ * round-robin tournament (the circle method). If not all pairs count, a pass has only some of these rounds, drawn at
+ * random, so that each block is paired with equally many others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/sammon/sammon_internal.h"
 
-#define ALONE 262144  /* pairs and coordinates of a chunk that are not worth a second thread */
+#define ALONE 262144  /* a chunk with fewer pairs and coordinates runs on one thread */
 
 static uint32_t even(uint32_t x)
 {
@@ -30,7 +30,7 @@ static uint32_t tiles_of(const struct sl_sammon *m, uint32_t round)
 	return round == 0 ? m->blocks : even(m->blocks) / 2;
 }
 
-/* Its number among all tiles. */
+/* The tile's number among the tiles of all rounds. */
 static uint64_t number_of(const struct sl_sammon *m, uint32_t round, uint32_t tile)
 {
 	return round == 0 ? tile : m->blocks + (round - 1) * (uint64_t)(even(m->blocks) / 2) + tile;
@@ -41,10 +41,10 @@ void sl__sammon_plan(struct sl_sammon *m)
 	uint64_t bytes = (uint64_t)m->side * m->side * sizeof(float);
 	m->tiles = number_of(m, m->rounds, 0);
 	m->slots = m->tiles < SL_SAMMON_CACHE_BYTES / bytes ? m->tiles : SL_SAMMON_CACHE_BYTES / bytes;
-	m->slots = m->sampled ? 0 : m->slots;  /* they would not come again */
+	m->slots = m->sampled ? 0 : m->slots;  /* the next pass has other tiles */
 }
 
-/* Blocks of a tile. False: one of them is the one too many of an odd number. */
+/* The blocks of a tile. False: the tile is empty, since with an odd number of blocks one has no partner in a round. */
 static bool blocks_of(const struct sl_sammon *m, uint32_t round, uint32_t tile, uint32_t *a, uint32_t *b)
 {
 	uint32_t circle = even(m->blocks) - 1, turn = round ? m->turn[round - 1] : 0;
@@ -115,7 +115,7 @@ static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *r
 		return;
 	struct sl__sammon_block a = block(m, i), b = block(m, j), *other = i == j ? &a : &b;
 	struct sl__sammon_sums sum_a = sums(m, i), sum_b = sums(m, j);
-	double half = i == j ? 0.5 : 1;  /* each pair of a block with itself comes twice */
+	double half = i == j ? 0.5 : 1;  /* a tile of a block with itself has each pair twice */
 	const float *distance = distances_of(m, number_of(m, round, tile), &a, other, room);
 	if (first)
 		m->tile_sum[m->blocks + tile] = half *
@@ -157,7 +157,7 @@ void sl__sammon_pass_begin(struct sl_sammon *m)
 		list_partners(m);
 }
 
-/* Tiles from .. to - 1 of a round are done. */
+/* Adds the sums of tiles from .. to - 1 of a round. */
 static void add(struct sl_sammon *m, uint32_t from, uint32_t to)
 {
 	for (uint32_t t = from; t < to; t++) {

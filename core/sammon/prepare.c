@@ -1,4 +1,4 @@
-/* Points as they are compared, a layout to start with, and memory for a run. */
+/* Prepares the points, the initial layout and the memory of a run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "core/random.h"
 #include "core/sammon/sammon_internal.h"
 
-#define VALUE_MOST 0x1p100     /* so that distances and coordinates are float32 numbers, and their squares doubles */
-#define DIFFERENCES_MOST 12  /* columns; with more, inner products are faster */
+#define VALUE_MOST 0x1p100     /* keeps distances and coordinates within float32, their squares within double */
+#define DIFFERENCES_MOST 12    /* with more columns inner products are faster */
 
 /* ---- equal rows --------------------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ static int by_key(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Of its values; 0 and -0 are the same. */
+/* Hashes the values of a row; 0 and -0 count as equal. */
 static uint64_t hash(const float *row, uint32_t d)
 {
 	uint64_t h = 0;
@@ -44,7 +44,7 @@ static bool equal(const struct sl_points *p, uint32_t i, uint32_t j, float *room
 	return true;
 }
 
-/* first[row]: the first row that is equal. */
+/* Fills first[row] with the first row that equals it. */
 static int find_equal(const struct sl_points *p, uint32_t *first)
 {
 	struct sl__sammon_keyed *keyed = malloc(p->n * sizeof *keyed);
@@ -95,7 +95,7 @@ void sl__sammon_draw(struct sl_sammon *m)
 		m->turn[round] = m->sampled ? m->keyed[round].number : round;
 }
 
-/* place[], from first[]; and the rounds. */
+/* Computes place[] from first[], and the rounds. */
 static int order(struct sl_sammon *m, const uint32_t *first)
 {
 	m->n = 0;
@@ -134,8 +134,8 @@ static int take_order(struct sl_sammon *m, const struct sl_points *p)
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-/* What is taken off the columns, and the largest value after that. Differences need no centre, and are more exact
- * without one. */
+/* Computes the means to subtract from the columns. Returns the largest value after that. Differences are more exact
+ * without centring, so their means are 0. */
 static double centre(const struct sl_sammon *m, const struct sl_points *p, double *mean, float *row)
 {
 	double most = 0;
@@ -188,11 +188,11 @@ static int take_values(struct sl_sammon *m, const struct sl_points *p, struct sl
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-/* The layout of the first pass, from coordinates [rows][stride] of the input. */
+/* Makes the layout of the first pass from coordinates [rows][stride]. */
 static void put_start(struct sl_sammon *m, const float *from, uint32_t stride)
 {
 	uint32_t columns = stride < (uint32_t)m->params.dims ? stride : (uint32_t)m->params.dims;
-	for (uint32_t i = m->rows; i-- > 0;)  /* of equal rows the first */
+	for (uint32_t i = m->rows; i-- > 0;)  /* backwards, so that the first of equal rows decides */
 		for (uint32_t q = 0; q < columns; q++)
 			m->trial.y[(size_t)q * m->room + m->place[i]] = (double)from[(size_t)i * stride + q] * m->scale;
 }
@@ -209,7 +209,7 @@ static int start_pca(struct sl_sammon *m, const struct sl_points *p, struct sl_e
 	return code;
 }
 
-/* As wide as the points are. */
+/* Random positions with the variance of the points. */
 static void start_random(struct sl_sammon *m)
 {
 	double square = 0;

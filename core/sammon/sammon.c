@@ -1,5 +1,5 @@
-/* A run: passes over the pairs, a few tiles at a time, so that a caller gets its turn back soon. How it is cut changes
- * no byte. */
+/* A run: passes over the pairs. A call processes a few tiles and returns soon. The division into calls changes no
+ * byte. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static double pairs_of(const struct sl_sammon_params *params, uint32_t n)
 	return n / 2.0 * sl_sammon_partners(params, n);
 }
 
-/* The panels, some numbers a point and dimension, distances that are kept. */
+/* The panels, a few numbers for each point and dimension, and stored distances. */
 uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
 {
 	uint64_t room = n + SL__SAMMON_MOST;
@@ -122,8 +122,8 @@ uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint
 	return room * (4ull * d + 52ull * (unsigned)params->dims + 40) + (uint64_t)kept;
 }
 
-/* As gpu/sammon/ lays them out, at most: coordinates, and their halves; layout and sums; parts of sums; squared
- * distances of half of the pairs, if they take no more than a gigabyte. */
+/* The largest arrays of gpu/sammon/: coordinates, also in half precision; layout and sums; partial sums; squared
+ * distances of half of the pairs, if they take at most a gigabyte. */
 #define KEPT_MOST 23500
 
 uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
@@ -136,7 +136,7 @@ uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t 
 	       (uint64_t)fmin(kept, 1 << 30) + 65536;
 }
 
-/* Rough: seconds of a core with AVX-512. */
+/* Approximate seconds of a core with AVX-512. */
 #define PRODUCT_S 3e-11   /* for each pair and column */
 #define PAIR_S 1.2e-9     /* for each pair */
 
@@ -146,9 +146,9 @@ double sl_sammon_seconds(const struct sl_sammon_params *params, uint32_t n, uint
 	return pairs * (PAIR_S + (1 - kept) * d * PRODUCT_S);
 }
 
-#define TERM_S 1.6e-9     /* of a pass over the terms of a graph, and of products with their weights */
+#define TERM_S 1.6e-9     /* for each term of a graph, in a pass or in a product with the weights */
 #define SOLVE_S 8e-9
-#define PATH_S 2e-8       /* for each entry and node of a search */
+#define PATH_S 2e-8       /* for each edge and node of a search */
 
 double sl_sammon_graph_seconds(const struct sl_sammon_params *params, uint32_t n, uint32_t degree, double *distances)
 {
@@ -160,7 +160,7 @@ double sl_sammon_graph_seconds(const struct sl_sammon_params *params, uint32_t n
 
 /* ---- a run -------------------------------------------------------------------------------- */
 
-#define CHUNK 4  /* tiles, until it is known how long they take */
+#define CHUNK 4  /* tiles of the first calls */
 
 static double now_ms(void)
 {
@@ -180,7 +180,7 @@ int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sam
 		if (!code && *whole)
 			sl__sammon_judge(m);
 		now = now_ms();
-		double low = ms / (m->passes.arg ? 4 : 16);  /* a device is the better used the more it has at a time */
+		double low = ms / (m->passes.arg ? 4 : 16);  /* larger chunks use a device better */
 		if (now - before < low && m->chunk < 1u << 24)
 			m->chunk *= 2;
 		else if (now - before > 4 * low && m->chunk > 1)
@@ -219,7 +219,6 @@ void sl_sammon_set_step(struct sl_sammon *m, double step)
 
 /* ---- results ------------------------------------------------------------------------------ */
 
-/* Where the rows' centre is. */
 void sl_sammon_layout(const struct sl_sammon *m, float *y)
 {
 	const double *from = isnan(m->best.stress) ? m->trial.y : m->best.y;
@@ -252,7 +251,7 @@ int sl_sammon_gradient(const struct sl_sammon *m, double *gradient, struct sl_er
 	return 0;
 }
 
-/* Parameters without words that stand for others. */
+/* Creates a run, with values in place of automatic parameters. */
 static struct sl_sammon *start(const struct sl_sammon_params *params, bool graph)
 {
 	struct sl_sammon *m = calloc(1, sizeof *m);

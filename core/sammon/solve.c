@@ -1,21 +1,21 @@
-/* V move = - force, where V is the matrix of weights of smacof's majorising function: the sum of w on the diagonal, - w
- * elsewhere. Conjugate gradients (Hestenes and Stiefel, 1952), preconditioned by the diagonal, for each part and
- * coordinate by itself. It begins at 0, so each step lowers the majorising function: it may end early. */
+/* Solves V move = - force, where V is the matrix of smacof's majorising function: sums of w on the diagonal, - w
+ * elsewhere. The method is conjugate gradients (Hestenes and Stiefel, 1952), preconditioned by the diagonal, for each
+ * part and coordinate separately. It starts at 0, so each step lowers the majorising function, and it may end early. */
 #include <math.h>
 #include <string.h>
 
 #include "core/sammon/sammon_internal.h"
 #include "core/sammon/terms.h"
 
-#define ROUNDS 24        /* at most */
-#define CONVERGED 1e-3   /* of the residual's square, preconditioned */
+#define ROUNDS_MOST 24
+#define CONVERGED 1e-3   /* relative decrease of the residual's preconditioned square */
 
 static size_t at_part(const struct sl_sammon *m, const struct sl__part *p, int q)
 {
 	return (size_t)q * m->room + p->first;
 }
 
-/* The residual, divided by the diagonal, times the residual. */
+/* The preconditioned square of the residual. */
 static double square_of(const struct sl_sammon *m, const struct sl__part *p, int q)
 {
 	const double *rest = m->terms->rest + at_part(m, p, q), *weight = m->weight + p->first;
@@ -56,7 +56,7 @@ void sl__terms_solve_begin(struct sl_sammon *m)
 	begin_product(m);
 }
 
-/* A step along one part's coordinate. True: it has converged. */
+/* Does a step for one part and coordinate. True: it has converged. */
 static bool step(struct sl_sammon *m, uint32_t k, int q)
 {
 	struct sl__terms *t = m->terms;
@@ -92,7 +92,7 @@ bool sl__terms_solve(struct sl_sammon *m, uint32_t count)
 	for (int q = 0; q < m->params.dims; q++)
 		for (uint32_t k = 0; k < t->parts; k++)
 			over &= step(m, k, q);
-	t->moved = over || ++t->rounds >= ROUNDS;
+	t->moved = over || ++t->rounds >= ROUNDS_MOST;
 	if (!t->moved)
 		begin_product(m);
 	return t->moved;

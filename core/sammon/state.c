@@ -1,5 +1,6 @@
-/* The state of a run: a header, then for both layouts coordinates, forces and curves, then the weights. Distances are
- * computed again. On a graph a pass, or a solution, that was under way begins anew, to the same bytes. */
+/* The state of a run consists of a header, coordinates, forces and curves of both layouts, and the weights. After
+ * loading, distances are computed again. On a graph an interrupted pass or solution starts again, with the same
+ * bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct header {
 	struct sl_sammon_params params;
 	struct sl_sammon_status status;
 	double best_stress, sum, total, step;
-	int32_t adapted, phase;  /* phase: of a run on a graph */
+	int32_t adapted, phase;  /* phase: graphs only */
 	double recent[2 * SL__SAMMON_WINDOW];
 };
 static const char magic[8] = "slsm 2\n";
@@ -29,8 +30,8 @@ static uint64_t state_bytes(const struct sl_sammon *m)
 	return sizeof(struct header) + 2 * place_bytes(m) + m->room * sizeof(double);
 }
 
-/* Where a run that loads this goes on: at the start, at a pass or at a solution. What smacof's trial layout was made by
- * is needed when it is judged, so it is made again. */
+/* The phase in which a loaded run continues: the start, a pass or a solution. smacof needs the direction of its trial
+ * layout to judge it, so it solves again. */
 static enum sl__terms_phase resumed(const struct sl_sammon *m)
 {
 	enum sl__terms_phase phase = m->terms->phase < SL__TERMS_START ? m->terms->next : m->terms->phase;
@@ -114,7 +115,7 @@ int sl_sammon_save(const struct sl_sammon *m, void **out, uint64_t *bytes, struc
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
 				    (unsigned long long)*bytes);
 	if (m->passes.arg)
-		sl__sammon_clear(m);  /* of a pass's beginning */
+		sl__sammon_clear(m);  /* the pass starts again */
 	fill_header(m, (struct header *)at);
 	at += sizeof(struct header);
 	put_place(m, &at, &m->best);
@@ -172,7 +173,7 @@ int sl_sammon_load(struct sl_sammon *m, const void *state, uint64_t bytes, struc
 	m->sum = h.sum;
 	m->total = h.total;
 	m->step = h.step;
-	m->adapted = h.adapted && h.params.step == m->params.step;  /* else it was steered since */
+	m->adapted = h.adapted && h.params.step == m->params.step;  /* false: the step was changed since */
 	memcpy(m->recent, h.recent, sizeof m->recent);
 	if (m->terms)
 		sl__terms_resume(m, (enum sl__terms_phase)h.phase);

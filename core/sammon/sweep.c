@@ -5,7 +5,7 @@
 #include "core/sammon/sammon_internal.h"
 #include "core/sammon/terms.h"
 
-#define ALONE 65536  /* terms that are not worth a second thread */
+#define ALONE 65536  /* fewer terms run on one thread */
 
 static struct sl__terms_rows rows_of(const struct sl__terms *t, const struct sl__terms_slice *b)
 {
@@ -17,7 +17,7 @@ static struct sl__terms_rows rows_of(const struct sl__terms *t, const struct sl_
 
 /* ---- a block ------------------------------------------------------------------------------ */
 
-/* Terms with neighbours: each is in the rows of both. */
+/* Terms with neighbours. Each term is in the rows of both nodes. */
 static double near_forces(struct sl_sammon *m, const struct sl__terms_slice *b)
 {
 	struct sl__terms *t = m->terms;
@@ -84,7 +84,7 @@ static void block_multiply(struct sl__terms *t, uint32_t number, bool squares)
 		near_weights(t, b);
 }
 
-/* The sums of weights of the block's nodes, and of w D^2. */
+/* Computes the sums of weights of the block's nodes, and the sum of w D^2. */
 static void block_total(struct sl_sammon *m, uint32_t number)
 {
 	struct sl__terms *t = m->terms;
@@ -125,7 +125,7 @@ void sl__sweep_begin(struct sl_sammon *m, enum sl__terms_sweep kind, int columns
 	}
 }
 
-/* What the blocks of sparse parts have for the pivots, added up: out_pivot. */
+/* Adds the partial sums of the blocks of sparse parts to out_pivot. */
 static void add_shares(struct sl__terms *t)
 {
 	uint32_t from = 0, columns = (uint32_t)t->columns;
@@ -143,7 +143,7 @@ static void add_shares(struct sl__terms *t)
 	}
 }
 
-/* The pivots of sparse parts stay where they are: no force, and no part in the system of the others. */
+/* Fixes the pivots of sparse parts: their force and their row of the system become 0. */
 static void hold(struct sl__terms *t)
 {
 	uint32_t to = t->sparse ? t->part[t->sparse - 1].pivot + t->part[t->sparse - 1].pivots : 0;
@@ -213,7 +213,7 @@ static bool pass(struct sl_sammon *m, uint32_t count)
 	return true;
 }
 
-/* All terms are there: on to a start, or to where a run that was loaded stood. */
+/* All terms are complete: continues with the start or, after loading, with the saved phase. */
 static void begin(struct sl_sammon *m)
 {
 	struct sl__terms *t = m->terms;

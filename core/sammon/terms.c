@@ -1,5 +1,5 @@
-/* Parts of a graph, their nodes in one row, and memory for their terms. The rows come from sl_coupling: of the two
- * directions of an edge the larger weight. */
+/* Divides a graph into parts, numbers their nodes, and allocates memory for their terms. Edges come from sl_coupling;
+ * the larger weight of the two directions counts. */
 #include "core/sammon/terms.h"
 
 #include <math.h>
@@ -44,7 +44,8 @@ static int check_lengths(const struct sl_graph *g, int lengths, double *least, d
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-/* found[i]: the number of the part of node i, in the order of their first nodes; UINT32_MAX: it has no edge. */
+/* Fills found[i] with the number of node i's part, in the order of first nodes; UINT32_MAX: the node has no edge.
+ * Returns the number of parts. */
 static uint32_t find_parts(const struct sl_coupling *c, uint32_t *found, uint32_t *queue)
 {
 	uint32_t parts = 0;
@@ -73,7 +74,7 @@ static int by_size(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* part[], sorted, and where each node goes: place[]. sort: [parts]. */
+/* Fills part[], sorted by size, and place[], the new number of each node. rank: [parts], scratch memory. */
 static void sort_parts(struct sl__terms *t, const struct sl_coupling *c, const uint32_t *found, uint32_t *place,
 		       uint32_t *rank)
 {
@@ -97,7 +98,7 @@ static void sort_parts(struct sl__terms *t, const struct sl_coupling *c, const u
 		t->part[k].first -= t->part[k].n;
 }
 
-/* Neighbours ascend, since nodes are gone through in the order of their places. */
+/* Copies the rows in the new numbering. Nodes are visited in their new order, so neighbours ascend. */
 static int take_rows(struct sl__terms *t, const struct sl_coupling *c, const uint32_t *place, uint32_t *old,
 		     int lengths)
 {
@@ -195,7 +196,7 @@ static int cut_blocks(struct sl__terms *t, int columns)
 	return t->share && t->sum && t->total ? 0 : SL_NOMEM;
 }
 
-/* Columns of a sweep that go out to pivots at most. */
+/* The most columns that a sweep adds up at pivots. */
 static int columns_of(const struct sl_sammon_params *params)
 {
 	return params->dims + 1;

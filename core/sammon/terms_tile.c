@@ -1,8 +1,8 @@
-/* Written once, compiled for several instruction sets (SL_TERMS names this one's table).
+/* Compiled once for each instruction set; SL_TERMS is the name of the variant's table.
  *
- * Differences of coordinates are double precision, so that near nodes far from the origin lose no digits; what follows
- * from them is single precision; sums are double precision. Loops go along the nodes of a block, so no sum but the
- * pivots' goes across lanes: these are added up in LANES parts. */
+ * Differences of coordinates are computed in double precision, so that near nodes far from the origin lose no digits;
+ * the terms in single precision; sums in double precision. Loops run along the nodes of a block, so only the sums for
+ * pivots go across lanes; these are added up in LANES parts. */
 #include "core/sammon/terms_tile.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #define BLOCK SL__TERMS_BLOCK
 #define LANES 16
-#define NEAREST 1e-30f  /* squared distances in the layout below it are 0 */
+#define NEAREST 1e-30f  /* smaller squared distances in the layout count as 0 */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE double forces_of(const struct sl__terms_rows *r, int dims, bool curved, const double *const y[],
@@ -64,7 +64,7 @@ static double forces(const struct sl__terms_rows *r, int dims, const double *con
 		       forces_of(r, 3, false, y, pivot, force, NULL);
 }
 
-/* The sum of c x over the nodes, in an order that depends on n alone. */
+/* The sum of c x over the nodes, in an order that depends only on n. */
 INLINE double product(const float *c, bool squares, const double *x, uint32_t n)
 {
 	double part[LANES] = {0}, sum = 0;

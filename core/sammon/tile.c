@@ -1,11 +1,11 @@
-/* Written once, compiled for several instruction sets (SL_VARIANT names this one's table).
+/* Compiled once for each instruction set; SL_VARIANT is the name of the variant's table.
  *
- * Distances: ROWS points against a panel of LANES keep their sums in registers; a chunk of the panel stays in the
- * nearest cache while the rows of the block pass by. The rows come from panels as well: a point's coordinates lie
- * LANES floats apart, but those of its neighbours are in the same lines.
+ * Distances: comparing ROWS points with a panel of LANES keeps the sums in registers. A chunk of the panel stays in the
+ * L1 cache while the rows of the block are compared with it. The rows are read from panels as well: the coordinates of
+ * a point lie LANES floats apart, but its neighbours' share the cache lines.
  *
- * Pairs: GROUP rows at a time go along the columns. Their sums stay in registers, those of the columns in a buffer of
- * single precision, which is added to the sums in double precision after every STRIP rows. */
+ * Pairs: GROUP rows are processed along all columns. Their sums stay in registers. The sums of the columns are
+ * collected in single precision and added to those in double precision after every STRIP rows. */
 #include "core/sammon/tile.h"
 
 #include <math.h>
@@ -28,9 +28,9 @@
 #define MOST SL__SAMMON_MOST
 #define INLINE static inline __attribute__((always_inline))
 
-/* Squared distances below this part of the sum of the squared lengths come from differences. */
+/* Squared distances below this, relative to the sum of the squared lengths, are computed from differences. */
 #define CANCELS 0x1p-6f
-/* Squared distances in the layout below it, in units of the layout's width, are 0. */
+/* Smaller squared distances in the layout, in units of its width, count as 0. */
 #define NEAREST 1e-24f
 
 typedef float vec __attribute__((vector_size(4 * WIDTH)));
@@ -71,7 +71,7 @@ INLINE double total(vec x)
 
 /* ---- distances ---------------------------------------------------------------------------- */
 
-/* out[r][lane] += what coordinates from .. to - 1 of some rows and of a panel give. */
+/* out[r][lane] += the terms of coordinates from .. to - 1, for some rows and a panel. */
 INLINE void some_rows(int rows, bool differences, uint32_t from, uint32_t to, const float *row, const float *panel,
 		      float *out, uint32_t stride)
 {
@@ -84,7 +84,7 @@ INLINE void some_rows(int rows, bool differences, uint32_t from, uint32_t to, co
 	for (uint32_t k = from; k < to; k++) {
 		vec c[VECTORS];
 #pragma GCC unroll 8
-		for (int v = 0; v < VECTORS; v++)  /* one by one: copied at once they would pass through the stack */
+		for (int v = 0; v < VECTORS; v++)  /* one by one: copying all at once goes through the stack */
 			c[v] = load(panel + (size_t)k * LANES + v * WIDTH);
 #pragma GCC unroll 8
 		for (int r = 0; r < rows; r++)
@@ -118,7 +118,7 @@ INLINE void panel_of(uint32_t side, uint32_t d, bool differences, const float *r
 	}
 }
 
-/* Of ROWS rows: squared distances from inner products. False: some of them cancel. */
+/* Converts inner products of ROWS rows to squared distances. False: some of them cancel. */
 INLINE bool from_products(const float *norm_a, const float *mass_a, const float *norm_b, const float *mass_b,
 			  float *out, uint32_t stride)
 {
@@ -167,7 +167,7 @@ static void distances(uint32_t side, uint32_t d, bool differences, const struct 
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-/* 1 / D, or 1; 0 where D is. */
+/* 1 / D, or 1; 0 if D is 0. */
 INLINE vec weight_of(bool metric, vec distance)
 {
 	bits some = distance > 0;
@@ -205,7 +205,7 @@ struct buffer {
 	float force[3][MOST], curve[3][MOST];
 };
 
-/* GROUP rows from i on with all columns; their sums to a, those of the columns to the buffer. */
+/* Processes GROUP rows from i on with all columns: adds to the sums of the rows, and to the columns' buffer. */
 INLINE double some_pairs(uint32_t side, int dims, bool metric, bool curve, bool both, uint32_t i,
 			 const struct sl__sammon_block *a, const struct sl__sammon_block *b, const float *distance,
 			 const struct sl__sammon_sums *out, struct buffer *buffer)
