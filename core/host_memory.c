@@ -13,7 +13,7 @@
 
 #define MOUNT "/sys/fs/cgroup"
 
-/* What a file of a limit says; UINT64_MAX: no limit ("max"), or no such file. Version 1 writes a huge number. */
+/* Reads the limit in a file; UINT64_MAX: no limit ("max"), or no such file. Version 1 writes a huge number. */
 static uint64_t read_limit(const char *folder, const char *path, const char *name)
 {
 	char file[PATH_MAX], text[64];
@@ -29,7 +29,7 @@ static uint64_t read_limit(const char *folder, const char *path, const char *nam
 	return limit;
 }
 
-/* The least limit from the group up to the root. path is used up. */
+/* The least limit from the group up to the root. Overwrites path. */
 static uint64_t least(const char *folder, char *path, const char *name)
 {
 	uint64_t limit = read_limit(folder, "", name);

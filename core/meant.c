@@ -1,12 +1,12 @@
-/* The edit distance of short words: Levenshtein's, with an exchange of neighbouring letters as one step. */
+/* The edit distance of short words: Levenshtein's, where exchanging neighbouring letters counts as one step. */
 #include "core/meant.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define LONGEST 64  /* letters; nobody mistypes a longer word */
+#define LONGEST 64  /* letters; longer words get no suggestion */
 
-/* Words differ neither by case nor by what joins their parts: learning_rate, learning-rate. */
+/* Neither case nor the separator of parts makes a difference: learning_rate, learning-rate. */
 static char letter(char c)
 {
 	return (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);

@@ -87,7 +87,7 @@ bool sl_param_number(const struct sl_param_info *info, const void *record, doubl
 
 /* ---- texts -------------------------------------------------------------------------- */
 
-/* The fewest digits that read back, whole numbers without an exponent, into out[32]. */
+/* Writes the shortest text that reads back as value, whole numbers without an exponent, to out[32]. */
 static char *shortest(double value, char *out)
 {
 	if (value == floor(value) && fabs(value) < 1e16) {

@@ -1,4 +1,4 @@
-/* The table of a job's parameters, its presets, and the rules that join several of them. */
+/* The table of a job's parameters, its presets, and the rules that concern several parameters. */
 #include "core/params.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char *const gains_words[] = {"node", "coordinate", NULL};
 static const char *const restart_words[] = {"nothing", "velocities", "all", NULL};
 static const char *const rule_words[] = {"phase", "early", NULL};
 
-/* The field and the name are one; automatic values are 0. */
+/* The field has the parameter's name; the automatic value is 0. */
 #define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
 	.offset = offsetof(struct sl_params, name_), .min = min_, .max = max_, .normal = normal_
 #define AUTO .automatic = "auto"
@@ -178,7 +178,7 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	}
 }
 
-/* A new preset sets all others back. */
+/* A new preset resets all other parameters. */
 static int settle(struct sl_params *p, const struct sl_param_info *info, int code)
 {
 	if (!code && info->offset == offsetof(struct sl_params, preset))
@@ -249,7 +249,7 @@ static bool same_list(const struct sl_params *p, const struct sl_params *q, cons
 
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err)
 {
-	struct sl_params own;  /* what the preset says of inputs of the other kind does no harm */
+	struct sl_params own;  /* the preset may set parameters of the other kind of input */
 	sl_params_preset(&own, (enum sl_preset)p->preset);
 	if (points && p->lambda > 0)
 		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda is a parameter of graphs; for points, use "
@@ -271,14 +271,14 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 /* Measured on 46 kinds of graphs and tables (docs/convergence.md). */
 #define PLAN 400            /* iterations of which EARLY are exaggerated */
 #define EARLY 120
-#define FEW_NODES 500       /* iterations of so few are cheap: they get EARLY_FEW and the finest tolerance */
+#define FEW_NODES 500       /* up to here iterations are cheap: EARLY_FEW of them, and the finest tolerance */
 #define EARLY_FEW 250
 #define SOME_NODES 5000
 #define MANY_NODES 10000
-#define MOST_NODES 50000    /* runs of more do not grow */
+#define MOST_NODES 50000    /* runs of more nodes are not extended */
 #define LONGEST 4000        /* iterations, up to MANY_NODES; up to MOST_NODES: */
 #define LONGEST_MANY 560
-#define SLOW_AFTER 600      /* iterations: a run that has come so far is of the kind that gains for long */
+#define SLOW_AFTER 600      /* iterations: a run that reaches this improves for long */
 
 void sl_params_settle(struct sl_params *p, uint32_t n)
 {

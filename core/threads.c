@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* About 5 microseconds: longer than threads usually miss each other by at a barrier, shorter than
- * a sleep and a wake-up cost. By measurement on a busy and on an idle machine. */
+/* About 5 microseconds: longer than threads usually wait for each other at a barrier, shorter than a sleep and a
+ * wake-up. Measured on a busy and on an idle machine. */
 #define SPINS "2000"
 
 void sl_threads_wait_briefly(char **argv)
@@ -12,5 +12,5 @@ void sl_threads_wait_briefly(char **argv)
 	if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
 		return;
 	if (setenv("GOMP_SPINCOUNT", SPINS, 1) == 0)
-		execv("/proc/self/exe", argv);  /* on failure the program goes on as it is */
+		execv("/proc/self/exe", argv);  /* if it fails, the program continues without the setting */
 }

@@ -37,7 +37,7 @@ static int grow(void *pointer, size_t *have, size_t need, size_t size)
 		return 0;
 	free(*p);
 	*have = 0;
-	/* passes along z touch a page a node: large pages, where there are any, spare the misses in address translation */
+	/* passes along z touch one page per node; large pages, if available, save TLB misses */
 	size_t bytes = need * size, align = bytes < 2 * LARGE_PAGE ? 64 : LARGE_PAGE;
 	*p = aligned_alloc(align, (bytes + align - 1) / align * align);
 	if (!*p)
@@ -66,7 +66,7 @@ static size_t parts_of(const struct sl_plan *plan)
 	return (size_t)plan->pitch / SL_LINES * (plan->grid.dims == 3 ? (size_t)plan->length : 1);
 }
 
-/* Room for one grid's transforms, and for the grid itself at *grid. */
+/* Allocates memory for one grid's transforms, and for the grid at *grid. */
 static int reserve(struct sl_work *work, const struct sl_plan *plan, float **grid, size_t *floats, int threads)
 {
 	const struct sl_grid *g = &plan->grid;
@@ -117,7 +117,7 @@ static float *own_scratch(struct sl_work *work)
 	return work->scratch + work->scratch_floats * (size_t)omp_get_thread_num();
 }
 
-/* Where SL_LINES transformed columns are, if those to transform are in the scratch. */
+/* The place of SL_LINES transformed columns whose input is in the scratch. */
 static float *transformed(float *scratch, const struct sl_plan *plan)
 {
 	return scratch + (plan->transforms->apart ? (size_t)plan->length * SL_LINES * 2 : 0);
@@ -135,7 +135,7 @@ static void lines_inverse(float *scratch, const struct sl_plan *plan)
 			  (fftwf_complex *)scratch);
 }
 
-/* Where row r (y, or z * side + y) of half-spectra starts. */
+/* The start of row r (y, or z * side + y) of half-spectra. */
 static fftwf_complex *spectrum_row(struct sl_work *work, const struct sl_plan *plan, size_t r)
 {
 	size_t side = (size_t)plan->grid.side;
@@ -172,7 +172,7 @@ static void rows_inverse(struct sl_work *work, const struct sl_plan *plan, float
 
 /* ---- other dimensions ---------------------------------------------------------------- */
 
-/* SL_LINES columns: `count` elements from, `step` complex numbers apart, to the scratch; rest zero. */
+/* Copies SL_LINES columns to the scratch: `count` elements, `step` complex numbers apart, then zeros. */
 static void lines_load(float *scratch, const fftwf_complex *from, size_t step, size_t count, size_t length)
 {
 	for (size_t i = 0; i < count; i++)
@@ -187,7 +187,7 @@ static void lines_store(const float *scratch, fftwf_complex *to, size_t step, si
 		memcpy(to + i * step, scratch + i * SL_LINES * 2, sizeof(float) * SL_LINES * 2);
 }
 
-/* SL_LINES columns at a time, from x0 on, in y, of z-plane z. */
+/* Transforms SL_LINES columns, from x0 on, along y in z-plane z. */
 static void plane_forward_y(struct sl_work *work, const struct sl_plan *plan, size_t z, size_t x0)
 {
 	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length, pitch = (size_t)plan->pitch;
@@ -208,7 +208,7 @@ static void plane_inverse_y(struct sl_work *work, const struct sl_plan *plan, si
 	lines_store(scratch, at, pitch, side);
 }
 
-/* All but the last dimension: x, and in 3-D y while the plane is in cache. */
+/* Transforms along all but the last dimension: x, and in 3-D y while the plane is in cache. */
 static void first_dimensions(struct sl_work *work, const struct sl_plan *plan, float *grid, bool inverse)
 {
 	size_t rows = rows_of(&plan->grid), pitch = (size_t)plan->pitch, lines = (size_t)plan->transforms->lines;
@@ -231,21 +231,21 @@ static void first_dimensions(struct sl_work *work, const struct sl_plan *plan, f
 	}
 }
 
-/* Times the spectrum, in the scratch; lanes are frequencies x0 .. x0 + SL_LINES - 1 of x, elements
- * those of the last dimension. Returns the part of sum_k spectrum |charges|^2. */
+/* Multiplies the scratch by the spectrum. Lanes are frequencies x0 .. x0 + SL_LINES - 1 of x, elements those of the
+ * last dimension. Returns its part of sum_k spectrum |charges|^2. */
 static double lines_multiply(const struct sl_cpu_kernels *kernels, float *scratch, const struct sl_plan *plan,
 			     size_t x0, size_t middle)
 {
 	size_t half = (size_t)plan->length / 2, count = half + 1;
 	middle = middle <= half ? middle : (size_t)plan->length - middle;
 	float weight[SL_LINES];
-	for (size_t l = 0; l < SL_LINES; l++)  /* x and -x, but for the ends */
+	for (size_t l = 0; l < SL_LINES; l++)  /* x counts for -x, too, except at the ends */
 		weight[l] = x0 + l > half ? 0 : x0 + l == 0 || x0 + l == half ? 1 : 2;
 	return kernels->multiply(scratch, plan->length, plan->spectrum + middle * count + x0,
 				 plan->grid.dims == 3 ? count * count : count, weight);
 }
 
-/* The last dimension, there and back. */
+/* Transforms along the last dimension, multiplies, and transforms back. */
 static void last_dimension(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan)
 {
 	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length;
@@ -265,7 +265,7 @@ static void last_dimension(struct sl_work *work, const struct sl_cpu_kernels *ke
 	}
 }
 
-/* 1-D: there is x alone. */
+/* 1-D: x is the only dimension. */
 static void only_dimension(struct sl_work *work, const struct sl_plan *plan)
 {
 	size_t half = (size_t)plan->length / 2;

@@ -12,20 +12,20 @@
 #include <string.h>
 
 #define CHUNKS_MOST 256
-#define SAMPLE 65536  /* points that a census looks at */
+#define SAMPLE 65536  /* points that a census counts */
 
-/* Nanoseconds of one core with AVX-512, by measurement: a candidate, what a point and a cell cost besides. */
+/* Measured nanoseconds of one core with AVX-512: for a candidate, and in addition for a point and for a cell. */
 #define CANDIDATE 0.48
 static const double point[4] = {0, 0, 80, 140};
 #define CELL 1.0
-/* Edge of a cube that holds as many points as a point has candidates, in cut-offs. */
+/* Edge, in cut-offs, of a cube that contains as many points as a point has candidates. */
 static const double cube[4] = {0, 0, 2.4, 2.6};
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
 static size_t power(size_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 
-/* Cubes along an edge of the finest census, a power of 2: about as many cubes as points. */
+/* Cubes a side in the finest census, a power of 2: about as many cubes as points. */
 static int census_edge(uint32_t n, int dims)
 {
 	static const int most[4] = {0, 0, 512, 64};
@@ -86,7 +86,7 @@ static const int sides_flat[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024
 
 static int cube_at(float at, int edge) { return at > 0 ? (at < (float)(edge - 1) ? (int)at : edge - 1) : 0; }
 
-/* Cubes of half the edge to those of the whole: e cubes a side before. In place: what is written over has been read. */
+/* Merges the cubes of a census, e a side, into cubes of twice the edge, in place. */
 static void halve(uint32_t *census, int dims, size_t e)
 {
 	for (size_t z = 0, to = 0; z < (dims > 2 ? e / 2 : 1); z++)
@@ -100,10 +100,10 @@ static void halve(uint32_t *census, int dims, size_t e)
 			}
 }
 
-#define LEVELS_MOST 10  /* of edges: 512 to 1 */
+#define LEVELS_MOST 10  /* 512 to 1 cubes a side */
 
-/* pairs[k]: of points in the same of edge / 2^k cubes a side of the box, each point with itself included. Returns how
- * many of them there are. */
+/* Estimates pairs[k], the number of pairs of points in the same cube with edge / 2^k cubes a side, pairs of a point
+ * with itself included. Returns the number of levels k. */
 static int take_census(struct sl_cutoff *s, const float *y, const float low[3], double extent, double *pairs)
 {
 	int edge = census_edge(s->n, s->dims), levels = 0;
@@ -129,7 +129,7 @@ static int take_census(struct sl_cutoff *s, const float *y, const float low[3], 
 	}
 }
 
-/* Pairs in cubes of that edge, as a share of the extent: between two levels as if they grew with a power of it. */
+/* The number of pairs in cubes of this edge, relative to the extent; interpolated between levels by a power law. */
 static double pairs_within(const double *pairs, int levels, int finest, double edge)
 {
 	double at = log2(edge * finest);
@@ -186,14 +186,13 @@ int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float
 	return 0;
 }
 
-/* ---- the team's ----------------------------------------------------------------------------- */
-
+/* ---- functions of the team ------------------------------------------------------------------ */
 static int layer_of(const struct sl_cells *c, float last)
 {
 	return cube_at((last - c->low[c->dims - 1]) * c->inverse, c->side);
 }
 
-/* Points of each chunk to layers. */
+/* Sorts the points of each chunk by layer. */
 static void sort_layers(struct sl_cutoff *s, const float *y)
 {
 	size_t layers = (size_t)s->cells.side, dims = (size_t)s->dims;
@@ -221,7 +220,8 @@ static void sort_layers(struct sl_cutoff *s, const float *y)
 	}
 }
 
-/* Points of a layer to its cells: start[cell + 1] counts, is where the cell begins, and at last where it ends. */
+/* Sorts the points of a layer by cell. start[cell + 1] first counts the points of the cell, then is the place of its
+ * next point, and at last its end. */
 static void sort_layer(struct sl_cutoff *s, const float *y, size_t layer)
 {
 	struct sl_cells *c = &s->cells;
@@ -266,7 +266,7 @@ double sl__cutoff_pairs(struct sl_cutoff *s, const struct sl_cpu_kernels *kernel
 		uint32_t from = b * SL_BLOCK, to = s->n - from < SL_BLOCK ? s->n : from + SL_BLOCK;
 		part[b] = kernels->cutoff_pairs(&s->cells, &s->kernel, from, to, force);
 	}
-	double z = -(double)s->n * (1 - (double)s->kernel.value[0]);  /* each point met itself */
+	double z = -(double)s->n * (1 - (double)s->kernel.value[0]);  /* without the pairs of points with themselves */
 	for (uint32_t b = 0; b < blocks; b++)
 		z += part[b];
 #pragma omp barrier

@@ -239,7 +239,7 @@ out:
 
 /* ---- one iteration ---------------------------------------------------------------------- */
 
-/* Adam sees n times the gradient / 4, whose size does not depend on n. */
+/* Adam gets n times the gradient / 4, whose size does not depend on n. */
 static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, size_t at,
 		       uint32_t count, const float *attraction)
 {
@@ -250,9 +250,9 @@ static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, f
 					     e->next + at);
 }
 
-/* A node is pulled with at most the force exaggeration * mass * distance, mass = sum_j p_ij, so a rate beyond about
- * 1 / (exaggeration * mass) throws it past its neighbours' mean, ever further. The average node's mass is 1 / n, but a
- * hub's may be a thousand times that: each gets the rate that is stable for it. */
+/* The attraction of a node is at most exaggeration * mass * distance, mass = sum_j p_ij. So with a rate beyond about
+ * 1 / (exaggeration * mass) it overshoots the mean of its neighbours by more and more. The mean of the masses is 1 / n,
+ * but that of a hub may be a thousand times as large. So each node gets a rate that is stable for it. */
 static void momentum_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
 			   uint32_t to, const float *attraction)
 {
@@ -326,7 +326,7 @@ static int cpu_run(struct sl_device_embedding *e, const struct sl_step *given, i
 	return 0;
 }
 
-/* ---- looking at it ------------------------------------------------------------------------ */
+/* ---- measurements ------------------------------------------------------------------------- */
 
 static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
 {
@@ -392,7 +392,7 @@ static int cpu_snapshot(struct sl_device_embedding *e, float *y, struct sl_error
 static int cpu_rescale(struct sl_device_embedding *e, float factor, struct sl_error *err)
 {
 	size_t floats = (size_t)e->n * (size_t)e->settings.dims;
-	bool moves = e->settings.optimizer == SL_MOMENTUM;  /* Adam's means are of gradients */
+	bool moves = e->settings.optimizer == SL_MOMENTUM;  /* else they are means of gradients */
 	for (size_t i = 0; i < floats; i++) {
 		e->y[i] *= factor;
 		e->velocity[i] *= moves ? factor : 1;

@@ -21,7 +21,7 @@ struct sl_field {
 	struct sl_plan *plan;
 	struct sl_work work; /* its grid holds the potential */
 	double low[3];       /* corner of the grid */
-	double constant;     /* what the potential lacks */
+	double constant;     /* added to the grid's potential */
 };
 
 void sl_field_destroy(struct sl_field *f)
@@ -35,7 +35,7 @@ void sl_field_destroy(struct sl_field *f)
 	free(f);
 }
 
-/* The longest side with its margins; low: the corner. */
+/* Sets the grid's corner. Returns the longest side of the points' box with margins. */
 static double bounds(struct sl_field *f, const float *y)
 {
 	double extent = 0, high[3];

@@ -1,7 +1,7 @@
-/* The inner loops, written once and compiled for several instruction sets. SL_VARIANT names the table of this one.
+/* The inner loops. This file is compiled once for each instruction set; SL_VARIANT is the name of the variant's table.
  *
- * Attraction is bound by gathering y_j. With AVX-512, masks take a row's last entries without a scalar loop; in 2-D and
- * 3-D one 64-bit gather loads x and y. */
+ * Gathering y_j dominates the attraction. With AVX-512, masks replace a scalar loop over a row's last entries; in 2-D
+ * and 3-D one 64-bit gather loads x and y. */
 #include "core/cpu/kernels.h"
 #include "core/engine/update.h"
 
@@ -34,7 +34,7 @@ static inline float sum8(v8 x)
 
 #ifdef __AVX512F__
 
-/* 16 neighbours' coordinates k = 0 .. dims-1; lanes outside the mask come as y_i, and their p as 0. */
+/* Loads coordinates k = 0 .. dims-1 of 16 neighbours, and their p. Lanes outside the mask get y_i, and p = 0. */
 static inline __attribute__((always_inline)) void
 gather(int dims, const float *y, __m512i node, __mmask16 mask, const __m512 *own, __m512 *out)
 {
@@ -157,9 +157,9 @@ static void walk(const uint64_t *start, const uint32_t *node, const float *p, co
 
 /* ---- KL divergence ------------------------------------------------------------------- */
 
-/* Not looked at by the sanitizers of addresses and undefined behaviour. For the loop over all pairs, 4 million an
- * iteration of 2000 nodes: with a check at every load it is no loop of vectors any more. Little is lost: its caller has
- * just written all that it reads, and the update reads all that it writes, both of them checked. */
+/* Excludes a function from the address and undefined behaviour sanitizers. The loop over all pairs, 4 million in an
+ * iteration of 2000 nodes, is not vectorised with a check at every load. Little is lost: its caller has just written
+ * all that it reads, the update reads all that it writes, and both are checked. */
 #define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
 
 /* log(x) for finite x >= 1, to 1e-6: exponent, and a polynomial in (m - 1) / (m + 1). */
@@ -210,7 +210,7 @@ static double divergence(int dims, const uint64_t *start, const uint32_t *node, 
 
 /* ---- update ------------------------------------------------------------------------------ */
 
-/* One gain for all coordinates of a node; each of them keeps it. */
+/* All coordinates of a node have the same gain; each stores it. */
 static inline __attribute__((always_inline)) void
 step_nodes(const int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *restrict rate,
 	   const float *restrict attraction, const float *restrict repulsion, const float *restrict y,
@@ -255,7 +255,7 @@ step_coordinates(const int dims, uint32_t count, const struct sl_step *s, float 
 		}
 }
 
-/* After a step without limit. */
+/* Shortens steps that were computed without a limit. */
 static void clip_steps(int dims, uint32_t count, float longest, const float *y, float *velocity, float *next)
 {
 	for (uint32_t i = 0; i < count; i++, y += dims, velocity += dims, next += dims) {

@@ -140,7 +140,7 @@ static void read_back(const struct sl_window *w, int dims, int side, int stride,
 
 /* ---- between transforms --------------------------------------------------------------- */
 
-/* Floats add up over this many elements before they go into doubles. */
+/* Sums in float run over this many elements before they are added to doubles. */
 #define ELEMENTS 8
 
 static double multiply(float *value, int length, const float *s, size_t step, const float *weight)
@@ -170,7 +170,7 @@ static double multiply(float *value, int length, const float *s, size_t step, co
 
 /* ---- between grids ------------------------------------------------------------------ */
 
-/* N vectors of the sum stay in registers while the loop goes over the rows. */
+/* N vectors of the sum stay in registers during the loop over rows. */
 #define COMBINE(N) \
 	for (; x + 16 * N <= count; x += 16 * N) { \
 		v16 sum[N]; \

@@ -5,7 +5,7 @@
 
 /* ---- all pairs ------------------------------------------------------------------------ */
 
-/* Floats add up over at most this many pairs before they go into doubles. */
+/* Sums in float run over at most this many pairs before they are added to doubles. */
 #define PAIRS 2048
 
 /* exp(x) for x <= 0, to 2e-7: a power of two, and a polynomial. */
@@ -124,7 +124,7 @@ static UNCHECKED void weighted(int dims, double nu, const struct sl_weighted *li
 #define SLACK 1e-4f   /* widens the ranges by this part of a cell, so that rounding loses no pair */
 
 struct candidates {
-	float at[3][GATHERED + 2 * SL_CELLS_SPARE];  /* with room for whole vectors after the last */
+	float at[3][GATHERED + 2 * SL_CELLS_SPARE];  /* padded to whole vectors */
 };
 
 /* Adds forces and kernel values of one point and its candidates. The near part of the kernel and its slope are 0 at the
@@ -166,7 +166,7 @@ sum_candidates(const int dims, struct candidates *c, int count, const float own[
 
 static inline float limited(float x, float high) { return x > 0 ? (x < high ? x : high) : 0; }  /* NaN: 0 */
 
-/* The range of places, in each row of cells, that is near enough to a point at `spot` (in units of the cut-off).
+/* Finds, in each row of cells, the range of places within reach of a point at `spot` (in units of the cut-off).
  * Computes a whole vector of 16 rows; those after the ninth get empty ranges. */
 static inline void find_ranges(const struct sl_cells *c, const float spot[3], uint32_t from[16], uint32_t end[16])
 {
@@ -230,7 +230,7 @@ cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid
 			find_ranges(c, spot, from_row, end_row);
 		for (int row = 0; row < (dims == 2 ? 3 : ROWS); row++) {
 			uint32_t place = from_row[row], end = end_row[row];
-			do {  /* most ranges are no longer than a vector */
+			do {  /* most ranges fit one vector */
 				for (int k = 0; k < dims; k++)
 					store16(some.at[k] + count, load16(c->at[k] + place));
 				count += end - place < 16 ? (int)(end - place) : 16;

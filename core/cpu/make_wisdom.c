@@ -12,14 +12,14 @@
 #include "core/params.h"
 
 #define LONGEST 8192
-#define FIXED_MAX 1024  /* sides that jobs ask for */
+#define FIXED_MAX 1024  /* largest side that is given by a job */
 
 static bool wanted[LONGEST + 1];
 
 static void want(int dims, int accuracy, int side, double extent)
 {
 	struct sl_settings s = {.dims = dims, .accuracy = accuracy, .grid_side = side, .repulsion = SL_REPULSION_GRID};
-	static const uint32_t nodes[] = {1000, 20000, 1u << 31};  /* in 3-D more of them get finer grids */
+	static const uint32_t nodes[] = {1000, 20000, 1u << 31};  /* in 3-D more nodes get finer grids */
 	struct sl_grid g[2];
 	double cost;
 	for (int at = 0; at < 3; at++) {
@@ -29,7 +29,7 @@ static void want(int dims, int accuracy, int side, double extent)
 	}
 }
 
-/* All grids that layouts of up to so many units may get. */
+/* Adds the grids of all layouts whose longest side is at most `units`. */
 static void want_up_to(int dims, double units)
 {
 	for (double extent = 0.5; extent < units; extent *= 1.004)
@@ -37,7 +37,7 @@ static void want_up_to(int dims, double units)
 			want(dims, accuracy, 0, extent);
 }
 
-/* Round numbers and products of 2, 3 and 5. */
+/* Adds round numbers and products of 2, 3 and 5. */
 static void want_fixed_sides(void)
 {
 	for (int side = 64; side <= FIXED_MAX; side += 8) {

@@ -1,7 +1,7 @@
-/* Measures the time of each part of an iteration by itself, and the speed of copies in this machine's memory.
+/* Measures the time of each phase of an iteration separately, and the bandwidth of copies in this machine's memory.
  *
  * An iteration fuses attraction and step, block by block; here they run separately. The step runs with learning rate 0,
- * so that it moves no point. It changes velocities and gains, which are put back afterwards. */
+ * so that it moves no point. It changes velocities and gains, which are restored afterwards. */
 #include "core/cpu/cpu.h"
 #include "core/graph/affinities.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 7           /* measurements a phase, at least */
+#define ROUNDS 7           /* least measurements of a phase */
 #define ROUNDS_MAX 1000
-#define SECONDS 0.1        /* and at least as long */
+#define SECONDS 0.1        /* least time of measuring a phase */
 #define SECONDS_MAX 3.0
 #define COPY_BYTES (256ull << 20)
 
@@ -52,7 +52,7 @@ static void step(struct sl_device_embedding *e)
 static void run_part(struct sl_device_embedding *e, enum part part)
 {
 	struct sl_error ignored;
-	if (part == BUILD) {  /* it has teams of its own */
+	if (part == BUILD) {  /* creates its own teams */
 		sl__tree_build(&e->tree, e->y, sl__cpu_threads_for(e), &ignored);
 		return;
 	}
@@ -72,7 +72,7 @@ static void run_part(struct sl_device_embedding *e, enum part part)
 
 static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 
-/* Of one convolution: x there and back; in 3-D y there and back; the last dimension. */
+/* Memory traffic of a convolution: x forward and back; in 3-D y forward and back; the last dimension. */
 static uint64_t convolve_bytes(const struct sl_plan *plan)
 {
 	uint64_t side = (uint64_t)plan->grid.side, length = (uint64_t)plan->length, pitch = (uint64_t)plan->pitch;
@@ -83,7 +83,7 @@ static uint64_t convolve_bytes(const struct sl_plan *plan)
 	return 2 * grid + 2 * half + (dims == 3 ? 2 * (half + whole) : 0) + 2 * whole + kernel;
 }
 
-/* Charges to the coarse grid: every row of each step written and read; the potential back the same way. */
+/* Memory traffic of a transfer: writes and reads all rows of each step, for charges and for the potential. */
 static uint64_t transfer_bytes(const struct sl_plan *near, const struct sl_plan *far)
 {
 	uint64_t grid = sizeof(float) * sl__grid_floats(&near->grid), coarse = sizeof(float) * sl__grid_floats(&far->grid);
@@ -92,7 +92,7 @@ static uint64_t transfer_bytes(const struct sl_plan *near, const struct sl_plan 
 	return grid + 2 * rows + coarse + coarse + 2 * between + 2 * grid;
 }
 
-/* Bytes of one pass: what is read and what is written, array by array. */
+/* Memory traffic of one pass: the bytes read and written, array by array. */
 static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 {
 	uint64_t n = e->n, point = sizeof(float) * (uint64_t)e->settings.dims, layout = n * point;
@@ -158,7 +158,7 @@ int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max,
 	return count;
 }
 
-/* Each thread its own part of two blocks, far larger than any cache. */
+/* Each thread copies its part of a block to another; both are far larger than any cache. */
 int sl__cpu_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err)
 {
 	char *from = malloc(COPY_BYTES), *to = malloc(COPY_BYTES);
@@ -175,7 +175,7 @@ int sl__cpu_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct
 			uint64_t threads = (uint64_t)omp_get_num_threads(), me = (uint64_t)omp_get_thread_num();
 			uint64_t lines = COPY_BYTES / 64, first = lines * me / threads * 64;
 			uint64_t end = lines * (me + 1) / threads * 64;
-			if (!round) {  /* by the thread that will use it: its pages are then near it */
+			if (!round) {  /* the thread that uses a page touches it first, so the page is local to it */
 				memset(from + first, 1, end - first);
 				memset(to + first, 2, end - first);
 			} else {

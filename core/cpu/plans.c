@@ -9,7 +9,7 @@
 
 #include "wisdom.h"  /* made from wisdom.txt by scripts/embed.py */
 
-/* Up to this length transforms from one place to another take less time than those in place, by measurement. */
+/* Up to this length out-of-place transforms take less time than those in place, by measurement. */
 #define APART 160
 
 /* FFTW's planner keeps state shared by all threads; guards planning, never execution. */
@@ -70,7 +70,7 @@ out:
 	return NULL;
 }
 
-/* Ours is of one version of FFTW; another one takes no notice of it. */
+/* The wisdom is of one version of FFTW; other versions ignore it. */
 static void import_wisdom(void)
 {
 	fftwf_import_wisdom_from_string((const char *)wisdom_text);
@@ -113,8 +113,8 @@ static void transforms_give(struct sl_plans *plans, struct sl_transforms *t)
 
 /* ---- plans ------------------------------------------------------------------------------- */
 
-/* The spectrum's cosine transform runs in double precision: rounding in single precision is as large as
- * the high frequencies. */
+/* The spectrum's cosine transform runs in double precision: in single precision the rounding errors are as large as the
+ * high frequencies. */
 struct cosine {
 	fftw_plan plan;
 	double *values;
@@ -191,7 +191,7 @@ static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struc
 	p->spectrum = fftwf_alloc_real(numbers + SL_LINES);
 	if (!p->transforms || !p->spectrum)
 		goto out;
-	memset(p->spectrum + numbers, 0, sizeof(float) * SL_LINES);  /* read with the last row, times 0 */
+	memset(p->spectrum + numbers, 0, sizeof(float) * SL_LINES);  /* the last row's vectors read it, times 0 */
 	p->cached.bytes = (numbers + SL_LINES) * sizeof(float) + sizeof *p;
 	code = fill_spectrum(p, count, numbers);
 	if (!code && grid->through > 0) {
@@ -208,7 +208,7 @@ out:
 
 static void destroy_cached(struct sl_plan_cache *cache, struct sl_cached *plan)
 {
-	plan_destroy((struct sl_plans *)cache, (struct sl_plan *)plan);  /* each begins with the other */
+	plan_destroy((struct sl_plans *)cache, (struct sl_plan *)plan);  /* both structures begin with the cast one */
 }
 
 void sl__cpu_plans_init(struct sl_plans *plans, uint64_t budget)

@@ -11,31 +11,33 @@
 #include <omp.h>
 #include <string.h>
 
-/* Work below which another thread costs more than it brings: points of a grid, pairs of all pairs. */
+/* Work for which another thread pays: points with a grid, pairs with all pairs. */
 #define POINTS_PER_THREAD 3000
 #define PAIRS_PER_THREAD 2e6
 
 /* ---- choice ----------------------------------------------------------------------------- */
 
-/* Nanoseconds of one core with AVX-512, by measurement: a pair; a point spread and read back; a node of a padded grid
- * and of the fine one of two, whose coarse grid is in the price. */
+/* Measured nanoseconds of one core with AVX-512: for a pair; for spreading and reading a point; for a node of a padded
+ * grid; for a node of the fine one of two grids, the coarse grid included. */
 #define PAIR 0.22
 static const double point[4] = SL_CPU_POINT, padded_node[4] = SL_CPU_NODE;
 static const double fine_node[4] = {0, 0, 11, 12};
-/* So many pairs of the common kernel take the time of one of another. */
+/* Time of a pair with nu != 1, in pairs with nu = 1. */
 #define HEAVY 5
 
-/* Two grids leave less of a given side to points: not where that costs more than a step of spacings. */
+/* True if two grids are better than one. With a given side, two grids leave less of it to points; they are rejected if
+ * their spacing is 1.1 times that of one grid or more. */
 static bool two_are_better(const struct sl_grid *fine, const struct sl_grid *one, const struct sl_settings *s)
 {
 	if (s->grid_side)
 		return fine->h < 1.1 * one->h;
 	return fine_node[s->dims] * pow(fine->side, s->dims) < padded_node[s->dims] * pow(one->side, s->dims) ||
-	       one->h > sl_grid_spacing(s->dims, s->accuracy);  /* it was to be larger */
+	       one->h > sl_grid_spacing(s->dims, s->accuracy);  /* one grid cannot be large enough */
 }
 
-/* In 3-D, where points lie in a few tight clumps, forces on the widest spacing are several times as wrong as those of
- * scattered points: half of it, as far as that costs less than half of what the points do, at `fine` twice that. */
+/* In 3-D, if the points lie in a few tight clumps, the widest spacing gives errors several times those of scattered
+ * points. So halves the spacing, as far as the grid takes less than half the time of the points (with `fine`, than
+ * their whole time). */
 static void refine(struct sl_grid *g, const struct sl_settings *s, uint32_t n, double extent, double nu)
 {
 	static const int sides[] = {18, 20, 24, 32, 36, 40, 48, 64, 72, 80, 96, 128, 0};
@@ -49,14 +51,14 @@ static void refine(struct sl_grid *g, const struct sl_settings *s, uint32_t n, d
 	}
 }
 
-/* Grid nodes a point that are worth their time, and grid nodes that any job may have: some tens of milliseconds and
- * megabytes. What few nodes settle to needs less than half of such a side; where a layout is wider than that, as one
- * that begins far apart, the spacing widens, as it does beyond the largest side. */
+/* The most grid nodes per point, and the grid nodes that any job may have, which take some tens of milliseconds and
+ * megabytes. The final layouts of few points need less than half of such a side. For a wider layout, such as one that
+ * begins far apart, the spacing grows, as it does beyond the largest side. */
 #define NODES_A_POINT 4096
 #define NODES_LEAST (128 * 128 * 128)
 
-/* The largest side that a grid of n points may have when it is not left to the engine whether there is one: where it
- * is, a grid never costs more than all pairs. */
+/* The largest side of a grid of n points if the job demands a grid. Otherwise the engine may use all pairs, so a grid
+ * never costs more than these. */
 static int largest_side(int dims, uint32_t n)
 {
 	static const int sides[] = {8192, 4096, 3072, 2048, 1536, 1024, 768, 512, 384, 320, 256, 192, 160, 128};
@@ -98,7 +100,7 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 	return two ? 2 : 1;
 }
 
-/* Nanoseconds of one core by measurement: an entry of P; a node's step; an iteration. */
+/* Measured nanoseconds of one core: for an entry of P; for a node's step; for an iteration. */
 #define ENTRY 2
 #define NODE 12
 #define ITERATION 4000
@@ -108,21 +110,21 @@ static double useful_threads(double n, bool exact)
 	return 1 + (exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
 }
 
-/* By measurement: places and points that one asks for at theta = 1, per level of the tree; those of a point that is
- * built in. */
+/* By measurement: cells and points that act on a point at theta = 1, per level of the tree; nanoseconds of adding a
+ * point to the tree. */
 #define TREE_LEVEL 14
 #define TREE_POINT 120
 
 static double tree_cost(const struct sl_settings *s, uint32_t n, double nu)
 {
 	double levels = log2((double)n / 16 + 2) / s->dims, nearness = fmax(s->theta, 0.05);
-	double asked = fmin(n, 64 + TREE_LEVEL * levels * pow(1 / nearness, s->dims) * s->dims);
-	return n * (TREE_POINT + (nu == 1 ? 1 : HEAVY) * PAIR * asked);
+	double sources = fmin(n, 64 + TREE_LEVEL * levels * pow(1 / nearness, s->dims) * s->dims);
+	return n * (TREE_POINT + (nu == 1 ? 1 : HEAVY) * PAIR * sources);
 }
 
 static double tree_threads(double n) { return 1 + n / 500; }
 
-/* Asked of the system once: a forecast is made for every job in line. */
+/* Asks the system only once, since every waiting job needs a forecast. */
 static int processors(void)
 {
 	static _Atomic int count;
@@ -146,7 +148,7 @@ double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64
 	return 1e-9 * (ITERATION + work / fmin(have, useful));
 }
 
-/* As sl__cpu_work_reserve() and plan_create() take it, but for what is small beside that. */
+/* The memory that sl__cpu_work_reserve() and plan_create() allocate, without small arrays. */
 static uint64_t bytes_of(const struct sl_grid *g)
 {
 	uint64_t length = (uint64_t)sl_grid_length(g), spectrum = 1, lines = 1;
@@ -174,7 +176,7 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 	       (s->dof == 0 || s->dof == 1);
 }
 
-/* ---- before the team ------------------------------------------------------------------------ */
+/* ---- preparation, outside the team ---------------------------------------------------------- */
 
 int sl__cpu_threads_for(const struct sl_device_embedding *e)
 {
@@ -183,7 +185,7 @@ int sl__cpu_threads_for(const struct sl_device_embedding *e)
 	return have < useful ? have : (int)useful;
 }
 
-/* Puts the plan of grid (NULL: none) in place of *held. */
+/* Replaces *held by the plan of grid (NULL: none). */
 static int replace_plan(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **held, struct sl_error *err)
 {
 	struct sl_plan *plan = NULL;
@@ -212,7 +214,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	struct sl_grid grid[2];
 	double cost;
 	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu, &cost), code = 0;
-	/* one grid is enough where points are close together */
+	/* one grid suffices for a narrow layout */
 	if (grids != 1 && e->cutoff.n &&
 	    sl__cutoff_choose(&e->cutoff, e->y, e->box.low, extent, e->settings.accuracy, cost, &grid[0])) {
 		grids = 1;
@@ -229,7 +231,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	return code ? code : sl__bins_reserve(&e->bins, &grid[0], err);
 }
 
-/* ---- the team's --------------------------------------------------------------------------- */
+/* ---- functions of the team ---------------------------------------------------------------- */
 
 void sl__cpu_spread(struct sl_device_embedding *e)
 {

@@ -120,14 +120,14 @@ static struct levels levels_of(struct sl_work *work, const struct sl_cpu_kernels
 	return l;
 }
 
-/* Coarse node c of a dimension: the fine rows from `in` on, `step` floats apart, by their shares. */
+/* Computes coarse node c of a dimension: a weighted sum of fine rows from `in` on, `step` floats apart. */
 static void sum_rows(const struct levels *l, const float *in, size_t step, size_t c, float *out)
 {
 	size_t from = (size_t)l->t->from[c], rows = l->fine - from < l->taps ? l->fine - from : l->taps;
 	l->kernels->combine(in + from * step, step, l->t->share + c * l->taps, (int)rows, (int)l->columns, out, 0);
 }
 
-/* Fine node j of a dimension, from the coarse rows; added to out or instead of it. */
+/* Computes fine node j of a dimension from the coarse rows. add: adds it to out. */
 static void spread_rows(const struct levels *l, const float *in, size_t step, size_t j, float *out, int add)
 {
 	l->kernels->combine(in + (size_t)l->t->first[j] * step, step, l->t->weight + j * SL_WINDOW_LANES, SL_WINDOW_MAX,

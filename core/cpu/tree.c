@@ -10,11 +10,12 @@
 #include "core/cpu/cpu.h"
 #include "core/grow.h"
 
-#define LEAF 32           /* points of a leaf, at most, unless all of them are in one place */
+#define LEAF 32           /* most points of a leaf, unless all have the same position */
 #define LISTED SL_CPU_WEIGHTED_MOST
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
-/* Squared side of a box in which the kernel is straight to 1e-4: its centre will do from any distance, 0 too. */
+/* In a box with this squared side the kernel is linear to 1e-4, so its centre can replace it at any distance, even
+ * 0. */
 #define NARROW 1e-4f
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -71,7 +72,7 @@ void sl__tree_finish(struct sl_tree *t)
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-/* The bits of x, with dims - 1 zeros between each two. */
+/* Inserts dims - 1 zeros between the bits of x. */
 static uint64_t spread_bits(uint64_t x, int dims)
 {
 	if (dims == 1)
@@ -123,7 +124,7 @@ static uint64_t key_of(const float *y, const struct bounds *b, double inverse_si
 	return key;
 }
 
-/* Team. One digit of the sort, from key to other_key; chunk by chunk, so that the threads do not matter. */
+/* Team. Sorts by one digit, from key to other_key, in fixed chunks, so that threads do not change the result. */
 static void sort_digit(struct sl_tree *t, int shift)
 {
 #pragma omp for schedule(static)
@@ -162,7 +163,7 @@ static void sort_digit(struct sl_tree *t, int shift)
 
 static void order(struct sl_tree *t, const float *y, int threads)
 {
-	static const int bits[4] = {0, 22, 2 * 16, 3 * 14};  /* of a key; a smallest cell of many points is ordered again */
+	static const int bits[4] = {0, 22, 2 * 16, 3 * 14};  /* of a key; order_again() refines a smallest cell */
 	size_t d = (size_t)t->dims;
 	struct bounds all = nothing;
 	for (uint32_t i = 0; i < t->n; i++)
@@ -195,7 +196,7 @@ static int by_key(const void *a, const void *b)
 	return x->key != y->key ? (x->key < y->key ? -1 : 1) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Points that one smallest cell holds, as others are far away, in the order of their own box. */
+/* Sorts the points of a smallest cell, of which there are many if others are far away, by keys in their own box. */
 static int order_again(struct sl_tree *t, uint32_t from, uint32_t to, const struct bounds *b)
 {
 	uint32_t count = to - from;
@@ -231,7 +232,7 @@ static int order_again(struct sl_tree *t, uint32_t from, uint32_t to, const stru
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* What a node tells the one above. */
+/* The values of a node that its parent needs. */
 struct summary {
 	struct bounds bounds;
 	double sum[3];
@@ -281,7 +282,7 @@ static int add_leaf(struct sl_tree *t, uint32_t at, uint32_t from, uint32_t to, 
 	return 0;
 }
 
-/* The first place from `from` on whose key, without its last bits, is not that of `from`. */
+/* The first place after `from` whose key differs in more than its last `shift` bits. */
 static uint32_t end_of_cell(const struct sl_tree *t, uint32_t from, uint32_t to, int shift)
 {
 	uint64_t cell = t->key[from] >> shift;
@@ -296,7 +297,7 @@ static uint32_t end_of_cell(const struct sl_tree *t, uint32_t from, uint32_t to,
 	return high;
 }
 
-/* The node of the points at places from..to, and all below it. Cells with a single child are left out. */
+/* Adds the node of the points at places from..to, and all nodes below it. Skips cells with a single child. */
 static int add_node(struct sl_tree *t, uint32_t from, uint32_t to, struct summary *out)
 {
 	if (t->nodes == t->room && grow(t, t->room * 2))
@@ -417,7 +418,7 @@ double sl__tree_repel(struct sl_tree *t, const struct sl_cpu_kernels *kernels, d
 			const double *sum = a.sum[i - a.group.from];
 			for (int k = 0; k < t->dims; k++)
 				force[(size_t)t->index[i] * (size_t)t->dims + (size_t)k] = (float)sum[k];
-			z += sum[3] - 1;  /* it met itself */
+			z += sum[3] - 1;  /* without the pair of the point with itself */
 		}
 		t->part[g] = z;
 	}

@@ -20,9 +20,9 @@ double sl__embedding_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- what "auto" stands for ---------------------------------------------- */
+/* ---- values in place of "auto" ------------------------------------------- */
 
-/* In large layouts forces come from afar, where a wide grid is as good, and the grid is what costs. */
+/* In large layouts most forces act over long distances. A coarse grid computes these as well, and takes less time. */
 #define DRAFT_NODES 100000
 
 void sl_embedding_settings(const struct sl_params *p, uint32_t n, struct sl_settings *s)
@@ -42,7 +42,7 @@ bool sl__embedding_early(const struct sl_embedding *e)
 	return e->iteration < e->params.exaggeration_iterations;
 }
 
-/* The last quarter of a run is there for the layout to settle. */
+/* The layout settles in the last quarter of a run. */
 static int settles_at(const struct sl_params *p) { return p->iterations - p->iterations / 4; }
 
 /* Learning rate n / exaggeration: Belkina et al., Nature Communications 10, 5415 (2019). */
@@ -89,7 +89,7 @@ struct sl_step sl__embedding_step(const struct sl_embedding *e)
 
 /* ---- life ------------------------------------------------------------------ */
 
-/* From e->layout. */
+/* Creates the device's embedding from e->layout. */
 static int create_on_device(struct sl_embedding *e, struct sl_error *err)
 {
 	struct sl_settings settings;
@@ -114,7 +114,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	sl_params_settle(&e->params, a->n);
 	sl__embedding_growth_begin(e);
 	e->best_kl = INFINITY;
-	if (a->n == 0) {  /* nothing has an edge: expand() places all nodes */
+	if (a->n == 0) {  /* no node has an edge: expand() places all nodes */
 		e->stop = SL_STOP_ITERATIONS;
 		*out = e;
 		return 0;
@@ -125,7 +125,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		goto out;
 	}
 	sl_init_random(params, a, e->layout);
-	if (params->init == SL_INIT_SPECTRAL) {  /* random is what watchers see meanwhile */
+	if (params->init == SL_INIT_SPECTRAL) {  /* readers see a random layout until it is computed */
 		code = sl_init_spectral(&e->spectral, engine, graph, a, params, err);
 		goto out;
 	}
@@ -215,7 +215,8 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 	return 0;
 }
 
-/* A layout at rest may still be of the wrong scale: it ends when it rests again after that. */
+/* A layout at rest may still have the wrong scale. So the run ends when it is at rest again after the search for the
+ * scale. */
 static void stop_or_rescale(struct sl_embedding *e, enum sl_stop stop)
 {
 	if (e->params.rescale > 0 && !e->search.done)
@@ -291,7 +292,7 @@ static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
 	return code;
 }
 
-/* Part of the way to a spectral initial layout; at its end the embedding goes to the device. */
+/* Computes a part of the spectral initial layout; at its end, creates the embedding on the device. */
 static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_error *err)
 {
 	bool done;
@@ -441,7 +442,7 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	if (bytes != sizeof h + trace_bytes + h.device_bytes)
 		return sl_error_set(err, SL_BADDATA, "The checkpoint ends too early.");
 	if (e->spectral && !h.device_bytes)
-		return 0;  /* saved before it had an initial layout, which is found again */
+		return 0;  /* saved before the initial layout was complete; it is computed again */
 	struct sl_trace_point *trace = malloc(trace_bytes ? trace_bytes : 1);
 	if (!trace)
 		return sl_error_set(err, SL_NOMEM, "No memory for the trace.");

@@ -15,7 +15,7 @@
 #include "core/graph/affinities.h"
 
 #define TENTH_LEAST 20  /* iterations */
-#define EARLY_MOST 260  /* exaggerated ones */
+#define EARLY_MOST 260  /* iterations with early exaggeration */
 
 int sl__embedding_tenth_beyond(int iteration)
 {
@@ -29,7 +29,7 @@ static int tenth_before(int iteration)
 	return less < iteration ? iteration - less : 0;
 }
 
-/* Plans two checks before the search; the first only gives the second a value to compare with. */
+/* Plans two checks before the search; the first gives the second a value to compare with. */
 static void plan_checks(struct sl_embedding *e)
 {
 	const struct sl_params *p = &e->params;
@@ -71,8 +71,8 @@ static double tolerance(const struct sl_embedding *e)
 	return sl_params_growth_tolerance(&e->params, e->affinities->n, e->iteration);
 }
 
-/* The run gets as many iterations more as its exaggeration does. */
-static void look_early(struct sl_embedding *e, double kl, double before)
+/* Ends or extends early exaggeration. The run is extended by as many iterations as its exaggeration. */
+static void check_early(struct sl_embedding *e, double kl, double before)
 {
 	struct sl_params *p = &e->params;
 	int end = p->exaggeration_iterations;
@@ -92,7 +92,7 @@ static void look_early(struct sl_embedding *e, double kl, double before)
 	plan_checks(e);
 }
 
-static void look_late(struct sl_embedding *e, double kl, double before)
+static void check_late(struct sl_embedding *e, double kl, double before)
 {
 	struct sl_params *p = &e->params;
 	int due = sl__embedding_scale_at(p), most = (int)(p->rescale * e->most_iterations);
@@ -117,10 +117,10 @@ int sl__embedding_check(struct sl_embedding *e, struct sl_error *err)
 		return code;
 	e->check_kl = m.kl;
 	if (e->early_grows) {
-		look_early(e, m.kl, before);
+		check_early(e, m.kl, before);
 	} else {
 		e->search.longest_step = sl__embedding_longest_step(e, m.z);
-		look_late(e, m.kl, before);
+		check_late(e, m.kl, before);
 	}
 	return 0;
 }

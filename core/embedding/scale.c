@@ -11,8 +11,8 @@
 #include "core/embedding/embedding_internal.h"
 #include "core/graph/affinities.h"
 
-/* What the iterations that follow lower: the KL divergence but for a constant, or what it becomes with late
- * exaggeration alpha, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z. */
+/* The function that the following iterations minimise, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z with late
+ * exaggeration alpha. For alpha = 1 this is the KL divergence up to a constant. */
 static double objective(const struct sl_embedding *e, const struct sl_measure *m)
 {
 	double value = e->params.late_exaggeration * (m->kl - log(m->z)) + log(m->z);
@@ -22,7 +22,7 @@ static double objective(const struct sl_embedding *e, const struct sl_measure *m
 #define OUTWARDS_MOST 10.0   /* 32 times as wide */
 #define INWARDS_MOST (-4.0)  /* a quarter as wide */
 
-/* A wider layout must be so much better, in nats. Far apart, the kernel has no scale: the divergence of a path or a
+/* Least decrease for a wider layout, in nats. At long distances the kernel has no scale, so the divergence of a path or
  * mesh falls for ever, by less and less, while the layout's grid grows. */
 #define GAIN_LEAST 2e-3
 
@@ -60,7 +60,7 @@ static int find(const struct sl__scale_search *s, double scale)
 	return -1;
 }
 
-/* The scale to measure next; false: the best one has both its neighbours, or a limit beside it. */
+/* The scale to measure next. False: both neighbours of the best scale are measured, or it is at a limit. */
 static bool next_scale(const struct sl__scale_search *s, double *scale)
 {
 	double best = s->scale[best_of(s)];
@@ -73,7 +73,7 @@ static bool next_scale(const struct sl__scale_search *s, double *scale)
 	return best > INWARDS_MOST && find(s, *scale) < 0;
 }
 
-/* The vertex of the parabola, or the best scale itself at the edge of what was measured. */
+/* The vertex of the parabola, or the best scale if it is the first or last of those measured. */
 static double least(const struct sl__scale_search *s)
 {
 	int at = best_of(s), below = find(s, s->scale[at] - 1), above = find(s, s->scale[at] + 1);
@@ -84,9 +84,9 @@ static double least(const struct sl__scale_search *s)
 	return s->scale[at] + (isfinite(offset) ? offset : 0);
 }
 
-/* Far apart, few pairs make up Z, and two nodes that meet repel each other by 1 / Z: they would be thrown across the
- * layout, and as others are met there, it would fly to pieces. A step is kept below 0.15 of the distance at which an
- * edge of average weight has its share of Z, q = Z / m. */
+/* In a wide layout few pairs contribute to Z, and two nodes that meet repel each other by 1 / Z. They would be thrown
+ * across the layout, meet others there, and the layout would diverge. So a step is limited to 0.15 times the distance
+ * at which q = Z / m, the share of an edge of average weight. */
 double sl__embedding_longest_step(const struct sl_embedding *e, double z)
 {
 	double distance = sqrt((double)e->affinities->m / z);
@@ -115,7 +115,7 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
 			s->longest_step = sl__embedding_longest_step(e, m.z);
 		s->done = !next_scale(s, &scale);
 		code = go_to(e, s->done ? least(s) : scale, err);
-		e->best_kl = INFINITY;  /* stop rules begin anew */
+		e->best_kl = INFINITY;  /* stop rules start again */
 		e->best_iteration = e->iteration;
 	}
 	e->seconds += sl__embedding_now() - began;

@@ -1,14 +1,14 @@
-/* Copies layouts from the device while the embedding goes on. */
+/* Copies layouts from the device while the embedding advances. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/embedding/embedding_internal.h"
 #include "core/graph/affinities.h"
 
-#define SMALL (256 << 10)  /* bytes that are copied at once; then the engine's memory is free for the next snapshot */
+#define SMALL (256 << 10)  /* up to so many bytes are copied, which frees the engine's memory for the next snapshot */
 
 struct sl_embedding_snapshot {
-	struct sl_device_snapshot *device;  /* NULL: picked is all there is */
+	struct sl_device_snapshot *device;  /* NULL: picked is complete */
 	struct sl_picked picked;
 };
 
@@ -23,7 +23,7 @@ static int make_own(struct sl_picked *p, size_t bytes, struct sl_error *err)
 	return p->own ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", p->n);
 }
 
-/* Right away, where the engine has nothing better, or nothing is on the device. */
+/* Takes a snapshot at once, if the engine cannot copy in the background or the device has no embedding yet. */
 static int snapshot_now(struct sl_embedding *e, struct sl_picked *p, struct sl_error *err)
 {
 	int code = make_own(p, numbers(p) * sizeof(float), err);
@@ -49,7 +49,7 @@ int sl_embedding_snapshot_start(struct sl_embedding *e, bool quantise, struct sl
 				       .quantised = quantise && background && a->n == a->n_user};
 	if (background)
 		code = e->engine->snapshot_start(e->device, s->picked.quantised, &s->device, err);
-	if (!background || code == SL_DEVMEM || code == SL_CONFLICT) {  /* no room for one in the background */
+	if (!background || code == SL_DEVMEM || code == SL_CONFLICT) {  /* no memory for a copy in the background */
 		s->picked.quantised = false;
 		code = snapshot_now(e, &s->picked, err);
 	}
@@ -67,7 +67,7 @@ bool sl_embedding_snapshot_ready(struct sl_embedding_snapshot *s)
 	return !s->device || s->picked.engine->snapshot_ready(s->device);
 }
 
-/* From the engine's memory, which is held, or copied. */
+/* Keeps the engine's memory or, if it is small, copies and releases it. */
 static int take(struct sl_picked *p, struct sl_device_snapshot *held, struct sl_error *err)
 {
 	const void *data;

@@ -8,7 +8,7 @@
 #include "core/embedding/embedding_internal.h"
 
 #define STRETCHES_AHEAD 16
-#define SMALL_SECONDS 20e-6  /* what an iteration of one that joins is taken for until it is known */
+#define SMALL_SECONDS 20e-6  /* assumed time of an iteration of a small embedding until it is measured */
 
 struct plan {
 	struct sl_stretch stretch[STRETCHES_AHEAD];
@@ -20,17 +20,17 @@ bool sl_embedding_joins(const struct sl_embedding *e)
 	return e->device && e->engine->run_many && e->engine->joins(e->device);
 }
 
-/* May something that is measured on the way end the run, or the clock? Then nothing is planned beyond it. */
+/* True if a measurement or a time limit may end the run. Then nothing is planned beyond the next measurement. */
 static bool may_stop_early(const struct sl_embedding *e)
 {
 	const struct sl_params *p = &e->params;
 	return p->max_seconds > 0 || (!sl__embedding_early(e) && (p->min_gradient_norm > 0 || p->kl_patience > 0));
 }
 
-/* The way from here on, as far as it fits into slice_ms. */
+/* Plans stretches and measurements from here on, as far as they fit into slice_ms. */
 static void look_ahead(const struct sl_embedding *e, double slice_ms, struct plan *plan)
 {
-	struct sl_embedding at = *e;  /* goes the way on paper; what it points to is only read */
+	struct sl_embedding at = *e;  /* a copy that is advanced without computing; its pointers are only read */
 	struct sl_trace_point last = {.iteration = e->trace_count ? e->trace[e->trace_count - 1].iteration : -1};
 	double left_ms = slice_ms;
 	at.trace = &last;
@@ -54,7 +54,7 @@ static void look_ahead(const struct sl_embedding *e, double slice_ms, struct pla
 	}
 }
 
-/* Takes over what came of the plan; seconds: what all of it took. */
+/* Records the results of the plan. seconds: duration of all its stretches. */
 static int catch_up(struct sl_embedding *e, const struct plan *plan, double seconds, struct sl_error *err)
 {
 	int all = 0, code = 0;
@@ -70,7 +70,7 @@ static int catch_up(struct sl_embedding *e, const struct plan *plan, double seco
 		return code;
 	if (!e->stop && e->iteration >= e->params.iterations)
 		sl__embedding_plan_end(e);
-	/* a time limit is no point that could be planned */
+	/* the moment of a time limit cannot be planned */
 	return e->stop && sl__embedding_trace_due(e) ? sl__embedding_trace_now(e, err) : 0;
 }
 

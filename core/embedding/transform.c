@@ -12,7 +12,7 @@
 #include "core/cpu/field.h"
 #include "core/graph/perplexity.h"
 
-#define LONGEST 0.25      /* gradient: new points start on top of old ones, where it is steep */
+#define LONGEST 0.25      /* longest gradient: new points start on top of old ones, where it is steep */
 #define NEIGHBOURS_MOST 512
 
 static const char *const start_words[] = {"median", "mean", NULL};
@@ -66,9 +66,9 @@ struct task {
 	double scale;
 };
 
-/* What is known of one new point's neighbours. */
+/* The neighbours of a new point. */
 struct around {
-	uint32_t count;                  /* that attract */
+	uint32_t count;                  /* neighbours that attract */
 	const uint32_t *index;
 	double p[NEIGHBOURS_MOST];       /* sum 1 */
 };
@@ -115,7 +115,7 @@ static void mean(const struct task *t, const struct around *a, double *at)
 	}
 }
 
-/* A quarter of the gradient of the point's own divergence, no longer than LONGEST. */
+/* Computes a quarter of the gradient of the point's divergence, limited to length LONGEST. */
 static void gradient_at(const struct task *t, const struct around *a, const double *at, double *gradient)
 {
 	double push[3] = {0}, z = sl_field_at(t->field, at, push), square = 0;
@@ -168,7 +168,7 @@ static void place(const struct task *t, uint32_t i, float *out)
 
 /* ---- all of them ------------------------------------------------------------------------ */
 
-/* The rows of usable points, scaled; malloc'd. */
+/* The rows of usable points, scaled, in new memory. */
 static float *fixed_points(const struct sl_points *points, int dims, const float *y, double scale)
 {
 	size_t d = (size_t)dims;
@@ -200,7 +200,7 @@ bool sl_transform_projects(const struct sl_points *points, const struct sl_point
 	return points->pca && fresh->d == points->pca->from;
 }
 
-/* *out: fresh along the axes of points, or NULL if it is there already. */
+/* Projects `fresh` onto the principal axes of points. *out NULL: fresh has these coordinates already. */
 static int project(const struct sl_points *points, const struct sl_points *fresh, struct sl_points **out,
 		   struct sl_error *err)
 {

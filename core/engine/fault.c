@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One device: tests have no more. Its thread alone calls what changes this. */
+/* The state of one device; tests have no more. Only its thread changes it. */
 static struct {
-	const struct sl_engine *engine;  /* that works; the first one that was opened in this process */
+	const struct sl_engine *engine;  /* the real engine, the first one that was opened in this process */
 	long lost_at, hang_at, opens_failing, graphs_max;
 	bool stuck;
 	long graphs;
@@ -25,7 +25,7 @@ static int lost(struct sl_error *err)
 	return fault.lost ? sl_error_set(err, SL_DEVLOST, "The device failed: SPACELAND_FAULT asked for it.") : 0;
 }
 
-/* Before iterations. */
+/* Called before iterations. */
 static int due(struct sl_error *err)
 {
 	if (fault.hang_at > 0 && --fault.hang_at == 0)

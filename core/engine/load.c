@@ -1,5 +1,4 @@
-/* Finds and opens the plug-in. It takes the first plug-in file that exists. If that does not open, this is an error;
- * later files are not tried. */
+/* Finds and opens the plug-in. Only the first file that exists is tried: if it cannot be opened, this is an error. */
 #include "core/engine/load.h"
 
 #include <dlfcn.h>
@@ -32,7 +31,7 @@ const char *sl_engine_word(const char *text)
 
 struct search {
 	char found[PATH_MAX];
-	char tried[512];  /* folders, for the error */
+	char tried[512];  /* the folders tried so far, for the error */
 };
 
 static bool try_folder(struct search *s, const char *folder, size_t length)
@@ -60,7 +59,7 @@ static bool try_beside(struct search *s, const char *relative)
 		return false;
 	*slash = 0;
 	for (; !strncmp(relative, "../", 3) && (slash = strrchr(program, '/')); relative += 3)
-		*slash = 0;  /* the path is told where nothing is found */
+		*slash = 0;  /* if nothing is found, the error names the folder */
 	int written = snprintf(folder, sizeof folder, "%s/%s", program, relative);
 	return written < (int)sizeof folder && try_folder(s, folder, (size_t)written);
 }
@@ -90,7 +89,7 @@ static int load_plugin(struct search *search, void **plugin, struct sl_error *re
 	return 0;
 }
 
-/* name: cuda, hybrid or hybrid-double; now: there has to be a device */
+/* name: cuda, hybrid or hybrid-double; now: requires a usable device now */
 static int open_plugin(const char *name, bool now, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct search search;

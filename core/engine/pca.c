@@ -5,7 +5,7 @@
 
 #include "core/points/points.h"
 
-#define WORTH 2e7  /* multiplications of the covariance: fewer are done before the points are on a device */
+#define WORTH 2e7  /* fewer multiplications take less time than copying the points to a device */
 
 int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_bytes, struct sl_points **out,
 		  const struct sl_points *p, uint32_t to, double *kept, const int *cancel, struct sl_error *err)
@@ -19,6 +19,6 @@ int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_byt
 			passes.close(passes.arg);
 		}
 	}
-	/* what the device has no room for, or lost, is done here */
+	/* if the device has too little memory, or is lost, the CPU computes the axes */
 	return code && code != SL_CANCELLED && code != SL_BADPARAM ? sl_points_pca(out, p, to, kept, cancel, err) : code;
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Drops plans until `more` bytes fit the budget, or all that are left have users. */
+/* Drops plans until `more` bytes fit the budget, or all remaining plans have users. */
 static void make_room(struct sl_plan_cache *c, uint64_t more)
 {
 	while (c->bytes + more > c->budget) {

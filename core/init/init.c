@@ -10,7 +10,7 @@
 
 #define NOISE 0.01          /* of init_std */
 #define NOISE_SEED 0x6e6f697365u
-#define FEW 20000           /* nodes that one thread is faster with */
+#define FEW 20000           /* with fewer nodes one thread is faster */
 
 void sl_init_random(const struct sl_params *p, const struct sl_affinities *a, float *y)
 {
@@ -21,7 +21,7 @@ void sl_init_random(const struct sl_params *p, const struct sl_affinities *a, fl
 				(float)(p->init_std * sl_random_normal(p->seed, (uint64_t)a->user[i] * 3 + (uint64_t)k));
 }
 
-/* Centred, and scaled so that the root mean square over all coordinates is init_std. */
+/* Centres y, and scales it so that the root mean square over all coordinates is init_std. */
 static void rescale(const struct sl_params *p, uint32_t n, float *y)
 {
 	double mean[3] = {0}, sum = 0;

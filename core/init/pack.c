@@ -4,11 +4,11 @@
 #include <string.h>
 
 #define GREEDY 256      /* balls that are placed one by one */
-#define DIRECTIONS 24   /* tried for each */
-#define LOOSE 1.4       /* volume that a small ball takes, in units of its own */
+#define DIRECTIONS 24   /* directions tried for each of these */
+#define LOOSE 1.4       /* space for a small ball, relative to its volume */
 #define GOLDEN 2.399963229728653
 
-/* Direction number i, evenly spread whatever their number. */
+/* Direction number i of a sequence that spreads evenly for any length. */
 static void direction(int dims, uint32_t i, double out[3])
 {
 	memset(out, 0, 3 * sizeof *out);
@@ -30,7 +30,7 @@ static double radius(int dims, double volume)
 	return dims == 1 ? volume : dims == 2 ? sqrt(volume) : cbrt(volume);
 }
 
-/* How far out along `u` ball i clears all before it. */
+/* The distance along `u` at which ball i touches none of those before it. */
 static double clearance(int dims, uint32_t i, const double *volume, const double *centre, const double u[3])
 {
 	double r = 0, own = radius(dims, volume[i]);

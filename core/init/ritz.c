@@ -5,7 +5,7 @@
 
 #include "core/init/spectral_internal.h"
 
-#define TOLERANCE 0.02    /* of the distance between 1 and the smallest Ritz value */
+#define TOLERANCE 0.02    /* relative to the distance between 1 and the smallest Ritz value */
 
 /* ---- sums over components -------------------------------------------------------------- */
 
@@ -14,7 +14,7 @@ static float *row(const struct sl_spectral *s, float *block, uint32_t place)
 	return block + (size_t)s->order[place] * COLUMNS;
 }
 
-/* Each component's sum of `count` numbers a block, into out[0 .. count-1]. */
+/* Adds up `count` numbers of each block of a component, into out[0 .. count-1]. */
 static void sum_parts(const struct sl_spectral *s, const struct sl__component *c, int count, double *out)
 {
 	memset(out, 0, sizeof *out * (size_t)count);
@@ -23,7 +23,7 @@ static void sum_parts(const struct sl_spectral *s, const struct sl__component *c
 			out[k] += s->part[b][k];
 }
 
-/* Takes the constant vector out of x. */
+/* Makes x orthogonal to the constant vector. */
 static void centre(struct sl_spectral *s)
 {
 #pragma omp parallel for schedule(static)
@@ -78,7 +78,7 @@ static void gram(struct sl_spectral *s, float *u, float *v)
 	}
 }
 
-/* block <- block times each component's change. */
+/* Multiplies the rows of each component by its matrix `change`. */
 static void apply(struct sl_spectral *s, float *block)
 {
 #pragma omp parallel for schedule(static)
@@ -97,8 +97,8 @@ static void apply(struct sl_spectral *s, float *block)
 	}
 }
 
-/* The change that makes vectors with this Gram matrix orthonormal (Stathopoulos and Wu, SISC 23, 2002): those that
- * depend on the others become zero. */
+/* Computes the change that makes vectors with this Gram matrix orthonormal (Stathopoulos and Wu, SISC 23, 2002).
+ * Vectors that depend on the others become zero. */
 static void whiten(struct sl__component *c, sl__small g)
 {
 	double scale[COLUMNS], value[COLUMNS];

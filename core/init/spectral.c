@@ -1,10 +1,9 @@
-/* The modes of a spectral layout, found in rounds. A round filters the block of vectors; makes it orthonormal (weighted
- * by d, without the constant vector); multiplies it by W; rotates it to Ritz vectors; and tests their residuals. The
- * filter damps the modes from -1 to the smallest Ritz value found so far, so each round separates better than the one
- * before.
+/* Computes the modes of a spectral layout, in rounds. A round filters the block of vectors; makes it orthonormal
+ * (weighted by d, and orthogonal to the constant vector); multiplies it by W; rotates it to Ritz vectors; and tests
+ * their residuals. The filter damps the modes from -1 to the smallest Ritz value so far, so each round separates better
+ * than the one before.
  *
- * Nodes are taken by component, in blocks of 1,024. Sums over a component are summed by block, in the order of the
- * blocks. */
+ * Nodes are processed by component, in blocks of 1,024. Sums over a component are added in the order of blocks. */
 #include "core/init/spectral_internal.h"
 
 #include <math.h>
@@ -14,9 +13,9 @@
 
 #include "core/random.h"
 
-#define SMALLEST 16       /* nodes of a component that gets coordinates of its own */
+#define SMALLEST 16       /* least nodes of a component whose coordinates are computed */
 #define ROUNDS 10
-#define GROWTH 15.0       /* log of how much a filter may raise what it does not damp: floats have 7 digits */
+#define GROWTH 15.0       /* log of a filter's largest amplification: floats have 7 digits */
 
 static const int degrees[ROUNDS] = {10, 15, 20, 30, 40, 40, 40, 40, 40, 40};
 
@@ -37,7 +36,7 @@ static int by_size(const void *a, const void *b)
 	return p->first < q->first ? -1 : 1;
 }
 
-/* Sorts the nodes by label, then the components by size. label is used up: it becomes each component's number. */
+/* Sorts the nodes by label, then the components by size. label becomes the number of the node's component. */
 static int sort_components(struct sl_spectral *s, uint32_t *label)
 {
 	uint32_t *count = calloc((size_t)s->n + 1, sizeof *count), *sorted = malloc(sizeof *sorted * s->n);
@@ -185,8 +184,8 @@ void sl_spectral_destroy(struct sl_spectral *s)
 
 /* ---- the filter --------------------------------------------------------------------------- */
 
-/* A = (2 W - (cut - 1)) / (cut + 1) takes [-1, cut] to [-1, 1], where Chebyshev polynomials stay small; what lies
- * above grows as cosh(degree acosh(..)), the constant vector most. */
+/* Chooses the filter. A = (2 W - (cut - 1)) / (cut + 1) maps [-1, cut] to [-1, 1], where Chebyshev polynomials stay
+ * small. Larger eigenvalues grow as cosh(degree acosh(..)), that of the constant vector most. */
 static void aim(struct sl_spectral *s)
 {
 	double most = cosh(GROWTH / degrees[s->round]), lowest_cut = (3 - most) / (1 + most);

@@ -1,4 +1,4 @@
-/* spectral_layout.c -- makes coordinates from the vectors: standardises each component and puts components side by
+/* spectral_layout.c -- computes coordinates from the vectors: standardises each component and places components side by
  * side. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include "core/init/spectral_internal.h"
 #include "core/random.h"
 
-#define SQUASH 3.0        /* coordinates end at so many standard deviations */
+#define SQUASH 3.0        /* largest coordinate, in standard deviations */
 
-/* Coordinate k of a component: mean 0, root mean square 1, no node far out (a mode may belong to a few nodes
- * alone, which would leave no room for the rest), and a sign that does not depend on the start. */
+/* Computes coordinate k of a component, with mean 0, root mean square 1 and a sign that does not depend on the start.
+ * Outliers are pulled in: a mode may belong to a few nodes only, which would leave no space for the rest. */
 static void standardise(const struct sl__component *c, const uint32_t *order, int dims, int k, float *y)
 {
 	double mean = 0, square = 0, cube = 0;
@@ -44,7 +44,7 @@ static void coordinates(struct sl_spectral *s, uint32_t number, const double *ce
 	}
 	for (int k = 0; k < s->dims && own; k++)
 		standardise(c, s->order, s->dims, k, y);
-	/* a ball filled evenly has about half its radius as the deviation along each axis */
+	/* in an evenly filled ball the deviation along each axis is about half the radius */
 	double half = 0.5 * pow(c->count, 1 / (double)s->dims);
 	for (uint32_t i = c->first; i < c->first + c->count; i++)
 		for (size_t k = 0; k < d; k++) {
@@ -66,7 +66,7 @@ int sl_spectral_layout(struct sl_spectral *s, float *y, struct sl_error *err)
 		volume[i] = s->component[i].count;
 	sl__pack(s->dims, s->components, volume, centre);
 	uint32_t c = 0;
-	for (; c < s->components && s->component[c].count > ROWS; c++)  /* by all threads, one after the other */
+	for (; c < s->components && s->component[c].count > ROWS; c++)  /* one after the other, each by all threads */
 		coordinates(s, c, centre, y);
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t small = c; small < s->components; small++)

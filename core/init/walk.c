@@ -1,11 +1,11 @@
-/* The random walk on P, on the host: masses, components, and products by the instruction set of this processor. */
+/* The random walk on P, on the host: masses, components, and products. */
 #include <stdlib.h>
 
 #include "core/cpu/kernels.h"
 #include "core/graph/affinities.h"
 #include "core/init/init.h"
 
-#define ROWS 256  /* that a thread takes at a time */
+#define ROWS 256  /* rows that a thread processes at a time */
 
 struct host_walk {
 	const struct sl_affinities *a;  /* borrowed */
@@ -30,7 +30,7 @@ static uint32_t root(uint32_t *parent, uint32_t i)
 	return i;
 }
 
-/* Union-find; the smaller number becomes the root, so a component is called after its first node. */
+/* Union-find. The smaller number becomes the root, so a component's label is its first node. */
 static int host_components(void *context, uint32_t *label, struct sl_error *err)
 {
 	const struct sl_affinities *a = ((const struct host_walk *)context)->a;

@@ -1,11 +1,11 @@
-/* The KL divergence of a layout: sum p log p + sum p log(1 + d^2) + log Z sum p. Z is summed by blocks of rows against
- * blocks of columns that stay in the nearest cache, only for j > i, since the sum is symmetric.
+/* The KL divergence of a layout: sum p log p + sum p log(1 + d^2) + log Z sum p. Z is symmetric, so only pairs j > i
+ * are summed, by blocks of rows and blocks of columns that fit the cache.
  *
- * Beyond some size Z is estimated: z_i = sum_j 1 / (1 + |y_i - y_j|^2) varies smoothly over the layout, so nodes are
- * taken at even steps along the order of a k-d tree, in which successive nodes are near, and the variance is estimated
- * from successive nodes (Wolter, Introduction to Variance Estimation, 2007, section 8.2).
+ * For large layouts Z is estimated. z_i = sum_j 1 / (1 + |y_i - y_j|^2) varies smoothly over the layout. So nodes are
+ * sampled at equal intervals in the order of a k-d tree, in which successive nodes are near, and the variance is
+ * estimated from successive samples (Wolter, Introduction to Variance Estimation, 2007, section 8.2).
  *
- * Partial sums are kept per row and added in the order of rows, so the result does not depend on the threads. */
+ * Partial sums are stored per row and added in the order of rows, so the number of threads does not matter. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "core/measure/tree.h"
 #include "core/vector.h"
 
-#define COLUMNS 2048         /* of a block: 48 KiB in 3-D double */
+#define COLUMNS 2048         /* of a block: 48 KiB in 3-D, in double precision */
 #define SAMPLES_LEAST 256
 
 /* sum over j of 1 / (1 + |c - y_j|^2) for count points, coordinates by axis */
@@ -52,7 +52,7 @@ static double sum_heavy(const double *const x[3], uint32_t from, uint32_t to, co
 	return sum;
 }
 
-/* A layout by axis, and the kernel. */
+/* A layout, one array for each axis, and the kernel. */
 struct field {
 	uint32_t n;
 	int dims;
@@ -66,7 +66,7 @@ static double sum_range(const struct field *f, uint32_t i, uint32_t from, uint32
 	return f->dof == 1 ? sum_kernel(f->x, from, to, c, f->dims) : sum_heavy(f->x, from, to, c, f->dims, f->dof);
 }
 
-/* row[i] = sum over j > i of the kernel; rows in blocks, so that columns are reused. Returns Z. */
+/* row[i] = sum over j > i of the kernel, computed by blocks. Returns Z. */
 static double z_exact(const struct field *f, double *row)
 {
 	const uint32_t rows = 256, n = f->n;
@@ -90,7 +90,7 @@ static double z_exact(const struct field *f, double *row)
 	return 2 * half;
 }
 
-/* From `samples` of the n rows; *deviation: its standard deviation. row[samples] */
+/* Estimates Z from `samples` of the n rows; *deviation: its standard deviation. row[samples]: scratch. */
 static double z_sampled(const struct field *f, const uint32_t *order, uint32_t samples, double *row, double *deviation)
 {
 #pragma omp parallel for schedule(dynamic, 4)

@@ -6,11 +6,11 @@
 
 #include "core/measure/quality_internal.h"
 
-#define EXACT_NODES 100000       /* all pairs up to here */
-#define EXACT_HEAVY_NODES 20000  /* ... with other degrees of freedom, whose kernel takes ten times as long */
+#define EXACT_NODES 100000       /* Z is exact up to here */
+#define EXACT_HEAVY_NODES 20000  /* with other degrees of freedom, whose kernel takes ten times as long */
 #define DISTANCES 4e9
 #define HEAVY_DISTANCES 3e8
-#define COMPARISONS 3e10         /* in the tree, and of one list of neighbours with another */
+#define COMPARISONS 3e10         /* most comparisons in the tree and between lists of neighbours */
 
 int sl__quality_check(uint32_t n, const uint32_t *user, int dims, const float *y, struct sl_error *err)
 {
@@ -27,17 +27,17 @@ int sl__quality_check(uint32_t n, const uint32_t *user, int dims, const float *y
 	return 0;
 }
 
-/* The rows of y that user [n] names; NULL: all. *own is the caller's to free(). */
-static const float *pick(const float *y, int dims, uint32_t n, const uint32_t *user, float **own)
+/* The rows user [n] of y; user NULL: all rows. The caller frees *copy. */
+static const float *pick(const float *y, int dims, uint32_t n, const uint32_t *user, float **copy)
 {
 	size_t d = (size_t)dims;
-	*own = NULL;
+	*copy = NULL;
 	if (!user)
 		return y;
-	*own = malloc(sizeof *y * n * d + 1);
-	for (uint32_t i = 0; i < n && *own; i++)
-		memcpy(*own + i * d, y + user[i] * d, sizeof *y * d);
-	return *own;
+	*copy = malloc(sizeof *y * n * d + 1);
+	for (uint32_t i = 0; i < n && *copy; i++)
+		memcpy(*copy + i * d, y + user[i] * d, sizeof *y * d);
+	return *copy;
 }
 
 static int no_memory(const struct sl_quality_input *in, struct sl_error *err)
@@ -45,7 +45,7 @@ static int no_memory(const struct sl_quality_input *in, struct sl_error *err)
 	return sl_error_set(err, SL_NOMEM, "Not enough memory to measure a layout of %u nodes.", in->n_user);
 }
 
-/* All nodes, unless k is large: then so many that it takes a minute at most. */
+/* All nodes or, if k is large, as many as take a minute at most. */
 static uint32_t recall_queries(int k, uint32_t n)
 {
 	return (uint32_t)fmin(fmax(COMPARISONS / (k * (k + 100.0)), 64), n);
@@ -95,7 +95,7 @@ static int against_points(const struct sl_quality_input *in, struct sl_quality *
 	return rc;
 }
 
-/* Of the nodes that have been embedded: the others' places say nothing. */
+/* Only nodes that were embedded count; the positions of the others have no meaning. */
 static int against_labels(const struct sl_quality_input *in, struct sl_quality *out, struct sl_error *err)
 {
 	const uint32_t *user = in->a ? in->a->user : in->points ? in->points->user :

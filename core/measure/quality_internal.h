@@ -1,4 +1,4 @@
-/* quality_internal.h -- what the files about quality share. */
+/* quality_internal.h -- functions that the files of core/measure/ share. */
 #ifndef SL_QUALITY_INTERNAL_H
 #define SL_QUALITY_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* Recall of neighbours in the layout, which a k-d tree finds. */
+/* Recall of neighbours. A k-d tree finds the neighbours in the layout. */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 _Static_assert(SL_QUALITY_MOST <= SL_TREE_MOST, "the tree finds as many as are asked for");
 
-/* The k entries of largest p in a row, ties: the lower number. Returns how many there are. */
+/* Lists the k entries of largest p in a row; of equal ones, the lower number. Returns their number. */
 static uint32_t strongest(const struct sl_affinities *a, uint32_t i, uint32_t k, uint32_t *node)
 {
 	float p[SL_QUALITY_MOST];
@@ -28,7 +28,7 @@ static uint32_t strongest(const struct sl_affinities *a, uint32_t i, uint32_t k,
 }
 
 struct task {
-	const struct sl_affinities *a;   /* one of the two */
+	const struct sl_affinities *a;   /* NULL if nb is given */
 	const struct sl_neighbours *nb;
 	const struct sl_tree *tree;
 	const float *y;

@@ -8,7 +8,7 @@
 
 #define DISTANCES 1e9
 
-/* Sum of the distances to nodes from..to; x by axis. */
+/* Sum of the distances to nodes from..to. */
 VECTOR static double sum_distances(int dims, const float *const x[3], const float c[3], uint32_t from, uint32_t to)
 {
 	const float *restrict x0 = x[0], *restrict x1 = x[1], *restrict x2 = x[2];
@@ -61,7 +61,7 @@ static double width(const struct sorted *s, uint32_t i, uint32_t own)
 	return a > 0 || b > 0 ? (b - a) / fmax(a, b) : 0;
 }
 
-/* x[dims][n], label by place; s->start */
+/* Sorts nodes by label: fills x [dims][n], by_place and s->start. */
 static uint32_t sort(struct sorted *s, uint32_t n, const float *y, const uint32_t *label, float *x, uint32_t *by_place)
 {
 	uint32_t used = 0;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define LEAF 12
-#define TASK 16384      /* nodes of a part that is worth a task of its own */
-#define TIES 2048       /* leaves that are entered only to settle ties */
+#define TASK 16384      /* least nodes of a part that gets its own task */
+#define TIES 2048       /* most leaves that are searched only because of ties */
 
 struct sl_tree {
 	uint32_t n;
@@ -33,7 +33,7 @@ static bool before(const float *y, size_t dims, size_t axis, uint32_t a, uint32_
 	return x < z || (x == z && a < b);
 }
 
-/* Puts the node that belongs at `middle` there, lesser ones before it. */
+/* Partitions nodes from..to so that the one at `middle` is in its sorted place, with lesser ones before it. */
 static void divide(uint32_t *order, const float *y, size_t dims, size_t axis, uint32_t from, uint32_t to,
 		   uint32_t middle)
 {
@@ -55,7 +55,7 @@ static void divide(uint32_t *order, const float *y, size_t dims, size_t axis, ui
 			order[i++] = order[j];
 			order[j--] = swap;
 		}
-		/* i == j: the pivot is there; else from .. j are at most the pivot, j + 1 .. at least */
+		/* i == j: the pivot is at i; else elements up to j are <= pivot, those after j >= pivot */
 		if (i == j && middle == i)
 			return;
 		if (middle <= j)
@@ -142,7 +142,7 @@ void sl_tree_destroy(struct sl_tree *t)
 
 const uint32_t *sl_tree_order(const struct sl_tree *t) { return t->order; }
 
-/* ---- asking --------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------- */
 
 struct query {
 	const struct sl_tree *t;
@@ -185,7 +185,7 @@ static void leaf(struct query *q, uint32_t from, uint32_t to)
 	}
 }
 
-/* May the part at this distance hold one of the nearest? */
+/* True if a part at this squared distance may contain one of the nearest. */
 static bool promising(struct query *q, double distance)
 {
 	if (q->count < q->k || distance < q->square[q->k - 1])
@@ -193,7 +193,7 @@ static bool promising(struct query *q, double distance)
 	return distance == q->square[q->k - 1] && q->ties && q->ties--;
 }
 
-/* aside: how far the part's box lies from `at` along each axis; distance: the sum of their squares. */
+/* aside: the distance of the part's box from `at` along each axis; distance: the sum of their squares. */
 static void search(struct query *q, struct part p, const double aside[3], double distance)
 {
 	const struct sl_tree *t = q->t;

@@ -1,6 +1,6 @@
 /* Trustworthiness. Computes the distances of a group of queries to all points, a block of rows at a time, so that rows
- * are fetched (and bytes converted to floats) once for each group. Then, for each neighbour in the layout, it counts
- * the points that are nearer in the input. */
+ * are read (and bytes converted to floats) once per group. Then counts, for each neighbour in the layout, the points
+ * that are nearer in the input. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #define GROUP 8           /* queries */
 #define ROWS 64
 #define OPERATIONS 2e10
-#define LP_COST 20        /* a power for each difference */
+#define LP_COST 20        /* of a power, in operations */
 
 struct space {
 	const struct sl_points *points;
@@ -21,10 +21,10 @@ struct space {
 	double p;
 };
 
-/* One thread's room. */
+/* Scratch memory of a thread. */
 struct room {
 	float *query, *rows;      /* [GROUP][d], [ROWS][d] */
-	float *key;               /* [GROUP][n], ascending with the distance */
+	float *key;               /* [GROUP][n] a monotonic function of the distance */
 };
 
 VECTOR static float squares(uint32_t d, const float *restrict a, const float *restrict b)
@@ -73,14 +73,14 @@ static float powers(uint32_t d, double p, const float *a, const float *b)
 	return (float)sum;
 }
 
-/* Rows without a direction are at distance 1 from everything. */
+/* Rows of zeros have distance 1 from all others. */
 static float cosine(uint32_t d, const float *a, const float *b)
 {
 	float lengths = sqrtf(product(d, a, a)) * sqrtf(product(d, b, b));
 	return lengths > 0 ? 1 - product(d, a, b) / lengths : 1;
 }
 
-/* The same of rows without their means. */
+/* The cosine distance of rows minus their means. */
 static float correlation(uint32_t d, const float *a, const float *b)
 {
 	double u = 0, v = 0, x = 0, y = 0, z = 0;
@@ -141,7 +141,7 @@ static void distances(const struct space *s, struct room *r, uint32_t count)
 	}
 }
 
-/* Rank of j among the points around i: 1 for the nearest. */
+/* The rank of j by distance from i; 1: the nearest. */
 VECTOR static uint32_t rank_of(const float *restrict key, uint32_t n, uint32_t i, uint32_t j)
 {
 	float own = key[j];
@@ -154,7 +154,7 @@ VECTOR static uint32_t rank_of(const float *restrict key, uint32_t n, uint32_t i
 	return nearer - (key[i] < own) + 1;
 }
 
-/* Sum of (rank - k) over the neighbours in the layout that are none in the input. */
+/* Sum of (rank - k) over the neighbours in the layout that are not neighbours in the input. */
 static double penalty(const struct space *s, const float *key, const struct sl_tree *tree, const float *y, int dims,
 		      uint32_t k, uint32_t i)
 {
@@ -222,7 +222,7 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 		return sl_error_field(err, SL_BADPARAM, "/k", "k must be from 1 to %d, not %d.", SL_QUALITY_MOST, k);
 	*trust = 1;
 	*used = 0;
-	if (s.n < 4)  /* all others are neighbours */
+	if (s.n < 4)  /* all points are neighbours */
 		return 0;
 	if ((uint32_t)k > (s.n - 1) / 2)
 		k = (int)((s.n - 1) / 2);

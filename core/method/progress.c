@@ -45,7 +45,7 @@ struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, s
 		p->room = room;
 	}
 	struct sl_trace_point *point = &p->trace[p->count++];
-	memset(point, 0, sizeof *point);  /* padding, too: states hold the trace as it is */
+	memset(point, 0, sizeof *point);  /* padding, too, since saved states contain the structure */
 	point->iteration = p->iteration;
 	point->seconds = p->seconds;
 	point->kl = measure;

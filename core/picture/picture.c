@@ -55,7 +55,7 @@ static int by_count(const void *a, const void *b)
 	return (u->label > v->label) - (u->label < v->label);
 }
 
-/* The label of nodes without any comes after all that are used. */
+/* Adds the label of nodes without a label, after all others. */
 static void add_none(struct sl__drawing *w, uint32_t none, uint64_t count)
 {
 	memmove(w->by_size + w->used + 1, w->by_size + w->used, (none - w->used) * sizeof *w->by_size);
@@ -112,7 +112,7 @@ const char *sl__drawing_label(const struct sl__drawing *w, uint32_t label, char 
 	return number;
 }
 
-#define SIDE_FOR_OUTSIDE 320  /* pixels: in smaller pictures the margin below has no room for a line */
+#define SIDE_FOR_OUTSIDE 320  /* pixels; the margin below smaller pictures has no space for a line */
 
 bool sl__drawing_outside(const struct sl__drawing *w, char text[64], float *y)
 {

@@ -88,15 +88,15 @@ static float dot(const uint8_t row[SL__FONT_ROWS], int x, int y)
 	return x >= 0 && x < SL__FONT_ADVANCE && y >= 0 && y < SL__FONT_ROWS ? row[y] >> (5 - x) & 1 : 0;
 }
 
-/* The bitmap enlarged: bilinear between dots, then a soft threshold, which rounds the corners and
- * joins the diagonals. u, v in dots. */
+/* The coverage of an enlarged glyph at (u, v), in dots: interpolates linearly between dots, then applies a soft
+ * threshold, which rounds corners and joins diagonals. */
 static float glyph_cover(const uint8_t row[SL__FONT_ROWS], float u, float v, float scale)
 {
 	float fu = floorf(u - 0.5f), fv = floorf(v - 0.5f), a = u - 0.5f - fu, b = v - 0.5f - fv;
 	int x = (int)fu, y = (int)fv;
 	float value = (1 - b) * ((1 - a) * dot(row, x, y) + a * dot(row, x + 1, y)) +
 		      b * ((1 - a) * dot(row, x, y + 1) + a * dot(row, x + 1, y + 1));
-	/* at less than 1.25 an empty place would come out grey */
+	/* with less than 1.25, empty dots would be grey */
 	float t = (value - 0.42f) * fmaxf(scale, 1.25f) + 0.5f;
 	return t < 0 ? 0 : t > 1 ? 1 : t;
 }
@@ -155,7 +155,7 @@ static void on_warning(png_structp png, png_const_charp message)
 {
 }
 
-/* sink is the caller's: what longjmp leaves of local variables is not certain. */
+/* The caller owns sink, since longjmp may change local variables. */
 static int encode(const struct sl__canvas *c, struct sink *sink)
 {
 	png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);
@@ -165,8 +165,7 @@ static int encode(const struct sl__canvas *c, struct sink *sink)
 		return SL_NOMEM;
 	}
 	png_set_write_fn(png, sink, sink_write, sink_flush);
-	/* Scattered dots compress about as well at the fastest level as at the best, and no better
-	 * with a filter. */
+	/* for scattered dots better levels and filters save next to nothing */
 	png_set_compression_level(png, 1);
 	png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
 	png_set_IHDR(png, info, (png_uint_32)c->width, (png_uint_32)c->height, 8, PNG_COLOR_TYPE_RGB,

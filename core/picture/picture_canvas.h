@@ -14,11 +14,11 @@ struct sl__canvas {
 	int width, height;
 	struct sl__theme theme;
 	uint8_t *pixel;  /* [height][width][3] sRGB; owned */
-	float linear[256];                        /* of an sRGB byte */
-	uint8_t srgb[SL__CANVAS_LEVELS + 1];      /* of linear light, in steps fine enough for the darkest bytes */
+	float linear[256];                        /* linear light of an sRGB byte */
+	uint8_t srgb[SL__CANVAS_LEVELS + 1];      /* sRGB byte of linear light, in steps fine enough for dark colours */
 };
 
-/* Filled with the theme's background. 0 or SL_NOMEM. */
+/* Makes a canvas filled with the theme's background. 0 or SL_NOMEM. */
 int sl__canvas_init(struct sl__canvas *c, int width, int height, struct sl__theme theme);
 void sl__canvas_finish(struct sl__canvas *c);
 
@@ -43,24 +43,24 @@ static inline void sl__canvas_set(struct sl__canvas *c, int x, int y, struct sl_
 	p[2] = sl__canvas_level(c, colour.b);
 }
 
-/* Mixes colour into one pixel; outside of the canvas: nothing. */
+/* Mixes colour into one pixel; does nothing outside the canvas. */
 void sl__canvas_blend(struct sl__canvas *c, int x, int y, struct sl__rgb colour, float alpha);
 
-/* A dot with soft edges. */
+/* Draws a disc with soft edges. */
 void sl__canvas_disc(struct sl__canvas *c, float x, float y, float radius, struct sl__rgb colour, float alpha);
 
 void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y1, float width,
 		     struct sl__rgb colour, float alpha);
 
-/* scale: pixels a dot of the font, any number >= 1. Of a text of more letters than `most` the middle is left out, with
- * ".." in its place. */
+/* scale: pixels per dot of the font, any number >= 1. A text of more than `most` letters loses its middle, replaced by
+ * "..". */
 void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int most, struct sl__rgb colour,
 		     const char *text);
 float sl__canvas_text_width(const char *text, float scale);
-/* How many letters are so wide. */
+/* The number of letters that fit this width. */
 int sl__canvas_text_letters(float width, float scale);
 
-/* New memory, the caller's to free(). */
+/* The caller frees *png with free(). */
 int sl__canvas_png(const struct sl__canvas *c, void **png, size_t *bytes, struct sl_error *err);
 
 #endif

@@ -1,7 +1,6 @@
-/* Named colours come first, chosen so that neighbours in the list differ in hue and lightness.
- * Later ones walk round the OKLab hue circle (Ottosson 2020) by the golden angle on three rings of
- * lightness and chroma. The density maps are interpolated in OKLab between control points of
- * steadily rising (dark background) or falling (light) lightness. */
+/* The first colours come from a list, in which neighbours differ in hue and lightness. Later ones follow the OKLab hue
+ * circle (Ottosson 2020) by the golden angle, on three rings of lightness and chroma. The density maps are interpolated
+ * in OKLab between control points whose lightness rises (dark background) or falls (light background). */
 #include "core/picture/picture_colour.h"
 
 #include <math.h>
@@ -28,7 +27,7 @@ static const uint32_t density_light[] = {
 };
 #define STOPS ((int)(sizeof density_dark / sizeof *density_dark))
 
-/* matplotlib's viridis without the end that is near the background's lightness */
+/* matplotlib's viridis without the end that resembles the background */
 static const uint32_t scale_dark[] = {
 	0x46508f, 0x3b5f94, 0x2f7396, 0x268a8d, 0x1fa187, 0x36b877, 0x6ccd5a, 0xb0dd2f, 0xfde725,
 };

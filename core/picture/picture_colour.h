@@ -1,6 +1,6 @@
 /* picture_colour.h -- colours of labels, density maps, and linear light. Internal to core/picture/.
  *
- * Colours are mixed in linear light: the mean of red and green is then as bright as both. */
+ * Colours are mixed in linear light, so that the mean of red and green is as bright as both. */
 #ifndef SL_PICTURE_COLOUR_H
 #define SL_PICTURE_COLOUR_H
 
@@ -22,10 +22,10 @@ static inline struct sl__rgb sl__rgb_mix(struct sl__rgb a, struct sl__rgb b, flo
 	return (struct sl__rgb){a.r + t * (b.r - a.r), a.g + t * (b.g - a.g), a.b + t * (b.b - a.b)};
 }
 
-/* Density 0 .. 1 to colour: from near the background to the most striking. */
+/* The colour of density 0 .. 1: from nearly the background to the most striking. */
 struct sl__rgb sl__density_colour(float t, bool light);
 
-/* A number's place on its scale, 0 .. 1, as colour; all of them stand out from the background. */
+/* The colour of a position 0 .. 1 on a scale of numbers; all stand out from the background. */
 struct sl__rgb sl__scale_colour(float t, bool light);
 
 struct sl__theme {

@@ -1,12 +1,12 @@
-/* Ellipses of Gaussians over a scatter in 2-D: where a density is e^-1/2 and e^-2 of its maximum, one and two standard
- * deviations from the mean. */
+/* Ellipses of Gaussians over a scatter in 2-D, at one and two standard deviations from the mean, where the density is
+ * e^-1/2 and e^-2 times its maximum. */
 #include "core/picture/picture_ellipse.h"
 
 #include <math.h>
 
 #define CORNERS 96  /* of an outline */
 
-/* Corner i in pixels: the circle of `radius`, by the Cholesky factor of the covariance. */
+/* Corner i in pixels: the Cholesky factor of the covariance, applied to a point of the circle of `radius`. */
 static void corner(const struct sl__plot *p, const struct sl_picture_ellipse *e, double radius, int i, float at[2])
 {
 	double turn = 6.283185307179586 * i / CORNERS, x = radius * cos(turn), y = radius * sin(turn);
@@ -15,7 +15,7 @@ static void corner(const struct sl__plot *p, const struct sl_picture_ellipse *e,
 	at[1] = (float)(p->to[1] - p->scale * (e->mean[1] + b * x + c * y - p->from[1]));
 }
 
-/* Those of labels that are there. */
+/* Ellipse i; NULL if its label has no nodes. */
 static const struct sl_picture_ellipse *shown(const struct sl__drawing *w, uint32_t i)
 {
 	const struct sl_picture_ellipse *e = &w->options->ellipse[i];

@@ -6,7 +6,7 @@
 
 #include "core/picture/picture_internal.h"
 
-/* Of a drawing in 2-D whose scatter has been plotted; each in the colour of its label. */
+/* Draws ellipses, in the colours of their labels, over a scatter in 2-D that has been plotted. */
 void sl__ellipses_draw(struct sl__drawing *w);
 void sl__ellipses_svg(const struct sl__drawing *w, FILE *out);
 

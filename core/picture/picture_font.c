@@ -1,12 +1,12 @@
-/* The letters of ASCII were drawn for spaceland. Those beyond are the font 6x10 of the X Window System (misc-fixed,
- * by Markus Kuhn and others; its makers gave it to the public domain). */
+/* The ASCII letters were drawn for spaceland. The others are from the font 6x10 of the X Window System (misc-fixed, by
+ * Markus Kuhn and others, in the public domain). */
 #include "core/picture/picture_font.h"
 
 #include <string.h>
 
 #define PER_LINE 16
 
-/* Up to sixteen characters side by side, five columns each and one between. */
+/* Rows of sixteen characters, five columns each and one between. */
 static const char *const dots[6][SL__FONT_HEIGHT] = {
 	{ /*    !  "  #  $  %  &  '  (  )  *  +  ,  -  .  / */
 		"........#....#.#...#.#....#...##..#..##.....#......#...#......................................#",

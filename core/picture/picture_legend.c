@@ -1,5 +1,5 @@
-/* The legend, in a column of its own beside the plot: the colours of the largest labels with their names, and how many
- * others there are; or, for numbers, a bar of the scale's colours with numbers beside it. */
+/* The legend, in a column beside the plot: the colours and names of the largest labels, and the number of the others;
+ * or, for a scale, a bar of its colours with numbers beside it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/picture/picture_font.h"
 #include "core/picture/picture_internal.h"
 
-/* A label that is a whole number (of at most 15 digits), as classes often are. */
+/* True if the label is a whole number of at most 15 digits, as classes often are. */
 static bool whole_number(const char *text, double *value)
 {
 	size_t sign = text[0] == '-', digits = strspn(text + sign, "0123456789");
@@ -36,7 +36,7 @@ static bool in_legend(const struct sl__drawing *w, uint32_t label)
 	return !w->options->scale || (w->options->label_name && w->options->label_name[label]);
 }
 
-/* How many labels the legend has to list. */
+/* The number of labels to list. */
 static uint32_t legend_entries(const struct sl__drawing *w)
 {
 	uint32_t count = 0;
@@ -45,15 +45,15 @@ static uint32_t legend_entries(const struct sl__drawing *w)
 	return count;
 }
 
-/* The `count` largest labels: numbers in their order, others from the largest on; of a scale its numbers from the
- * highest down. */
+/* Lists the `count` largest labels: numbers in ascending order, others by size; for a scale the highest number
+ * first. */
 static int list_labels(struct sl__drawing *w, uint32_t count)
 {
 	uint32_t numbers = 0;
 	char text[16];
 	if (!count)
 		return 0;
-	if (w->options->scale) {  /* from the highest down, then what has no number */
+	if (w->options->scale) {  /* the highest first, the label of nodes without a number last */
 		uint32_t listed = 0;
 		for (uint32_t r = w->plot.labels - w->options->none; r-- > 0 && listed < count;)
 			if (in_legend(w, r))
@@ -62,7 +62,7 @@ static int list_labels(struct sl__drawing *w, uint32_t count)
 			w->listed[listed] = w->plot.labels - 1;
 		return 0;
 	}
-	if (w->options->none && w->by_size[count - 1] + 1 == w->plot.labels) {   /* it stays the last */
+	if (w->options->none && w->by_size[count - 1] + 1 == w->plot.labels) {   /* it stays last */
 		w->listed[count - 1] = w->by_size[count - 1];
 		return list_labels(w, count - 1);
 	}
@@ -90,15 +90,15 @@ int sl__legend_list(struct sl__drawing *w)
 
 /* ---- places ---------------------------------------------------------------- */
 
-#define BAR_LINES 3.0f  /* between two numbers of a bar, where there is room */
+#define BAR_LINES 3.0f  /* between two numbers of a bar, if space allows */
 #define LEAST_LINES 0.8f
 
-/* The height of the bar, and which of its numbers are shown, in `room` pixels below its upper end. */
+/* Chooses the height of the bar and the numbers to show, within `room` pixels. */
 static void plan_bar(struct sl__legend *g, uint32_t numbers, float room)
 {
 	uint32_t gaps = numbers - 1;
 	g->bar_height = fminf((float)gaps * BAR_LINES * g->line, room);
-	g->every = g->bar_height < (float)gaps * LEAST_LINES * g->line ? gaps : 1;  /* the ends alone */
+	g->every = g->bar_height < (float)gaps * LEAST_LINES * g->line ? gaps : 1;  /* only the ends */
 }
 
 static float text_width(const struct sl__drawing *w, const struct sl__legend *g)
@@ -159,7 +159,7 @@ bool sl__legend_line(const struct sl__drawing *w, uint32_t r, float *y)
 		*y = g->top + g->bar_height + g->line;
 		return true;
 	}
-	*y = g->top + g->bar_height * (float)r / (float)(numbers - 1);  /* letters are 7 dots high, as is the first line */
+	*y = g->top + g->bar_height * (float)r / (float)(numbers - 1);  /* letters are 7 dots high */
 	return r % g->every == 0;
 }
 

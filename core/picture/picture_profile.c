@@ -1,13 +1,13 @@
-/* 1-D: how dense the nodes lie along the axis, by a Gaussian kernel over BINS bins, the labels
- * stacked with the largest at the bottom; below, a strip that shows the nodes themselves, each a
- * hairline, mixed like the dots of a scatter. Without labels colour repeats the density. */
+/* 1-D: the density of the nodes along the axis, smoothed by a Gaussian kernel over BINS bins, stacked by label with the
+ * largest at the bottom. A strip below shows each node as a thin line, mixed like the dots of a scatter. Without labels
+ * the colour shows the density, too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/picture/picture_plot.h"
 
-#define LAYERS 64  /* labels that get a layer of their own; the rest share one in grey */
+#define LAYERS 64  /* most labels with their own layer; the others share a grey one */
 
 struct profile {
 	struct sl__canvas *canvas;
@@ -18,7 +18,7 @@ struct profile {
 	float *apart;     /* [bins] unplaced nodes */
 };
 
-/* Gaussian of standard deviation sigma bins, three running means in each direction. */
+/* Smooths by a Gaussian with a standard deviation of sigma bins, approximated by three running means. */
 static void smooth(float *line, int count, float sigma, float *copy)
 {
 	int half = (int)(0.5f * sqrtf(4 * sigma * sigma + 1));  /* three boxes of variance ((2 half + 1)^2 - 1) / 12 */
@@ -65,7 +65,7 @@ static struct sl__rgb layer_colour(const struct profile *f, int layer)
 	return p->ink[p->by_size[layer]];
 }
 
-/* One column of pixels of the stacked profile, edges blended by the share of the pixel. */
+/* Draws one column of pixels of the stacked profile, with smooth edges. */
 static void draw_column(struct profile *f, int bin, float most, float floor_y, float room)
 {
 	const struct sl__plot *p = f->plot;

@@ -1,16 +1,15 @@
-/* Dots are first projected to pixels and sorted into bands of BAND rows; then every band is
- * drawn by itself, so threads never meet and the order of sums in a pixel is fixed. In a band
- * each pixel collects the light of the dots that cover it (colour times cover, and cover). What
- * it shows is the mean colour with opacity 1 - exp(-exposure cover): no dot hides another by
- * being drawn later, and dense places saturate instead of clipping.
+/* Scatter plots. Dots are projected to pixels and sorted into bands of BAND rows. A thread draws a band alone, so the
+ * order of sums in a pixel is fixed. Each pixel collects the light of the dots that cover it (colour times coverage,
+ * and coverage). It shows the mean colour with opacity 1 - exp(-exposure coverage). So no dot hides another by being
+ * drawn later, and dense regions saturate instead of clipping.
  *
- * How many dots overlap at a typical dot decides the exposure, so that sparse layouts have solid
- * dots and dense ones still show differences. Below the dots lies a wash: the same light, blurred
- * over a few dozen pixels, which lets the eye find the regions.
+ * The exposure depends on the overlap at a typical dot, so that sparse layouts have solid dots and dense ones still
+ * show differences. Below the dots is a wash: the same light, blurred over a few dozen pixels, which makes regions
+ * visible.
  *
- * In 3-D the camera looks at the layout's middle from one fixed side with a little
- * perspective. Nearer dots are larger and outweigh those behind them, which reads as
- * occlusion without sorting by depth; farther ones fade into the background. */
+ * In 3-D the camera looks at the middle of the layout from a fixed side, with a little perspective. Near dots are
+ * larger and have more weight than those behind them, which looks like occlusion but needs no sorting by depth; far
+ * dots fade into the background. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "core/picture/picture_plot.h"
 
 #define BAND 32          /* rows */
-#define WASH 6           /* pixels a side of a cell of the wash */
+#define WASH 6           /* side of a cell of the wash, pixels */
 #define SHADES 256
 
 struct light {
@@ -34,7 +33,7 @@ struct scatter {
 	bool deep;             /* 3-D */
 	bool by_label;
 	float radius, exposure;
-	float densest;         /* overlap at the densest dots, for the density colours */
+	float densest;         /* overlap at the densest dots; scales the density colours */
 	struct light *wash;    /* [wash_h][wash_w] */
 	int wash_w, wash_h;
 	struct sl__rgb shade[SHADES];
@@ -65,7 +64,7 @@ static struct camera find_camera(const struct sl__plot *p, float *scratch)
 	return c;
 }
 
-/* In place: the plane of the picture in units of the camera's size, and nearness. */
+/* Replaces coordinates by positions in the picture's plane, in units of the camera's size, and nearness. */
 static void project(const struct camera *c, float at[3])
 {
 	float a = 0, b = 0, depth = 0;
@@ -107,7 +106,7 @@ static void draw_box(struct sl__canvas *canvas, float at[8][3])
 
 /* ---- from the plane to pixels ----------------------------------------------- */
 
-/* In place, for n dots and the corners of the box (NULL in 2-D). */
+/* Converts positions of all dots and of the box's corners (NULL in 2-D) to pixels. */
 static void fit(struct sl__plot *p, const struct sl__range view[2], float corner[8][3])
 {
 	float span_x = view[0].high - view[0].low, span_y = view[1].high - view[1].low;
@@ -134,7 +133,7 @@ static float dot_radius(const struct scatter *s, const struct sl__dot *d)
 	return d->label == SL__UNPLACED ? 0.75f * r : r;
 }
 
-/* Band of a dot, or -1 when it is outside of the rectangle. */
+/* The band of a dot; -1: outside the rectangle. */
 static int band_of(const struct scatter *s, const struct sl__dot *d)
 {
 	float y = d->at[1];
@@ -177,7 +176,7 @@ static int compare_counts(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Counts the dots in cells as large as a dot, and asks a sample of dots how full theirs is. */
+/* Counts the dots in cells of the size of a dot, and takes the counts at a sample of dots. */
 static int find_exposure(struct scatter *s)
 {
 	const struct sl__plot *p = s->plot;
@@ -216,14 +215,14 @@ static int find_exposure(struct scatter *s)
 
 /* ---- light ---------------------------------------------------------------------- */
 
-/* The share of its own colour that a thing keeps: closeness is 1 in front and 0 at the back. */
+/* The share of its own colour that a dot keeps; closeness is 1 in front and 0 at the back. */
 static float fog(float closeness)
 {
 	return 0.42f + 0.58f * closeness;
 }
 
-/* How much a dot adds, and its colour with distance taken into account. Where colour stands for
- * density, it is not known yet: r then counts the placed dots, b their closeness. */
+/* The light of a dot, faded by its distance. If the colour shows density it is not known yet; then r counts the placed
+ * dots, and b adds their closeness. */
 static struct light dot_light(const struct scatter *s, const struct sl__dot *d)
 {
 	const struct sl__theme *theme = &s->canvas->theme;
@@ -251,7 +250,7 @@ static void add_dot(const struct scatter *s, const struct sl__dot *d, int top, i
 	if (v0 > v1 || u0 > u1)
 		return;
 	struct light l = dot_light(s, d);
-	/* Small dots keep their share of light wherever they fall between pixels. */
+	/* small dots add the same light at any position between pixels */
 	float full = r < 1 ? 1.25f : 1;
 	for (int v = v0; v <= v1; v++) {
 		struct light *at = band + (size_t)(v - top) * (size_t)width;
@@ -270,7 +269,7 @@ static void add_dot(const struct scatter *s, const struct sl__dot *d, int top, i
 	}
 }
 
-/* The colour of what has been collected; t: density in [0, 1]. */
+/* The colour of collected light; t: density in [0, 1]. */
 static struct sl__rgb shown_colour(const struct scatter *s, const struct light *l, float t)
 {
 	float share = 1 / l->cover;
@@ -284,7 +283,7 @@ static struct sl__rgb shown_colour(const struct scatter *s, const struct light *
 
 /* ---- wash ------------------------------------------------------------------------- */
 
-/* Running means of 2 * half + 1 cells along one line of count cells, step apart. */
+/* Replaces a line of count cells, step apart, by running means of 2 * half + 1 cells. */
 static void blur_line(struct light *line, int count, size_t step, int half, struct light *copy)
 {
 	struct light sum = {0, 0, 0, 0};
@@ -305,14 +304,14 @@ static void blur_line(struct light *line, int count, size_t step, int half, stru
 	}
 }
 
-/* Opacity of the wash where blurred cover is `cover` dots a cell. */
+/* Opacity of the wash at a blurred coverage of `cover` dots per cell. */
 static float wash_alpha(const struct scatter *s, float cover)
 {
-	float dots = cover * 3.2f * s->radius * s->radius / (WASH * WASH);  /* that overlap */
+	float dots = cover * 3.2f * s->radius * s->radius / (WASH * WASH);  /* overlapping dots */
 	return 0.27f * (1 - expf(-1.6f * s->exposure * dots));
 }
 
-/* From blurred light to what is laid over the background: colour times opacity, and opacity. */
+/* Converts blurred light to colour times opacity, and opacity. */
 static void set_wash_colours(struct scatter *s)
 {
 	size_t cells = (size_t)s->wash_w * (size_t)s->wash_h;
@@ -367,7 +366,7 @@ static struct sl__rgb under_wash(const struct scatter *s, int x, int y, struct s
 	const struct light *q = s->wash + (size_t)j * (size_t)s->wash_w + i, *r = q + s->wash_w;
 	float rest = 1 - between(between(q[0].cover, q[1].cover, a), between(r[0].cover, r[1].cover, a), b);
 	if (rest > 0.996f)
-		return background;  /* would not change a byte */
+		return background;  /* the same bytes, faster */
 	return (struct sl__rgb){
 		rest * background.r + between(between(q[0].r, q[1].r, a), between(r[0].r, r[1].r, a), b),
 		rest * background.g + between(between(q[0].g, q[1].g, a), between(r[0].g, r[1].g, a), b),
@@ -411,7 +410,7 @@ static int draw_bands(struct scatter *s)
 				continue;
 			int top = b * BAND, rows = s->canvas->height - top < BAND ? s->canvas->height - top : BAND;
 			memset(band, 0, pixels * sizeof *band);
-			/* dots of the bands above and below reach into this one */
+			/* dots of neighbouring bands reach into this one */
 			uint64_t from = s->band_start[b ? b - 1 : 0];
 			uint64_t to = s->band_start[b + 2 < s->bands ? b + 2 : s->bands];
 			for (uint64_t k = from; k < to; k++)

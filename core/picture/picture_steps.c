@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define STEPS 64
-#define NAMED 5      /* steps that have a name */
+#define NAMED 5      /* steps with a name */
 #define CUT 0.005    /* share of the numbers beyond each end of the scale */
 
 static int memory_error(struct sl_error *err)
@@ -21,7 +21,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Both ends of the scale. Returns how many numbers there are, or a negative code. */
+/* Finds both ends of the scale. Returns the number of finite values, or a negative code. */
 static int64_t find_ends(const float *x, uint64_t n, float ends[2], struct sl_error *err)
 {
 	float *sorted = malloc((n + 1) * sizeof *sorted);
@@ -41,7 +41,7 @@ static int64_t find_ends(const float *x, uint64_t n, float ends[2], struct sl_er
 	return (int64_t)count;
 }
 
-/* Names some steps by their numbers, evenly from end to end, and the last label "none". */
+/* Names some steps, at equal distances, by their numbers, and the last label "none". */
 static int name_steps(struct sl_picture_steps *s, const float ends[2])
 {
 	float span = ends[1] - ends[0];

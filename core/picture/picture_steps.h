@@ -1,4 +1,5 @@
-/* picture_steps.h -- numbers as the labels of a picture: steps of a scale, and one for nodes without a number. */
+/* picture_steps.h -- converts numbers to labels of a picture: steps of a scale, and a label for nodes without a
+ * number. */
 #ifndef SL_PICTURE_STEPS_H
 #define SL_PICTURE_STEPS_H
 
@@ -10,11 +11,11 @@
 struct sl_picture_steps {
 	uint32_t *label;   /* [n] */
 	uint32_t labels;
-	char **name;       /* [labels] a few have one, for the legend */
+	char **name;       /* [labels] names for the legend; most are NULL */
 };
 
-/* x [n]; NaN and infinities are no numbers. The outermost half percents share the ends of the scale, so that a few far
- * numbers cost no colour. Any thread. */
+/* x [n]; a node with NaN or infinity has no number. The lowest and highest 0.5 % of the numbers get the colours of the
+ * ends, so that outliers do not stretch the scale. Any thread. */
 int sl_picture_steps_create(struct sl_picture_steps *out, const float *x, uint64_t n, struct sl_error *err);
 void sl_picture_steps_finish(struct sl_picture_steps *s);
 

@@ -1,5 +1,5 @@
-/* A picture as SVG, for papers and for programs that draw: letters are letters, and while there are not too many nodes
- * each is a circle, those of a label a group. More nodes than that, and profiles, are an image within it. */
+/* A picture as SVG, for papers and drawing programs. Text stays text. Up to CIRCLES_MOST nodes are circles, grouped by
+ * label; more nodes, and profiles, become an embedded image. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "core/picture/picture_ellipse.h"
 #include "core/picture/picture_internal.h"
 
-#define CIRCLES_MOST 50000  /* programs that draw become slow beyond */
-#define FONT 9.5f           /* of an em, in dots of the bitmap font: about as wide */
+#define CIRCLES_MOST 50000  /* with more, drawing programs become slow */
+#define FONT 9.5f           /* an em in dots of the bitmap font, which makes text about as wide */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -25,7 +25,7 @@ static void base64(const uint8_t *bytes, size_t count, FILE *out)
 	}
 }
 
-/* Text of an element or an attribute; what XML cannot hold becomes '?'. */
+/* Prints the text of an element or attribute; characters that XML does not allow become '?'. */
 static void print_text(const char *text, FILE *out)
 {
 	for (int bytes; *text; text += bytes) {
@@ -68,7 +68,7 @@ static void open_group(const char *name, struct sl__rgb colour, FILE *out)
 	fputs("\n", out);
 }
 
-/* Nodes without a place of their own come first, then the labels from the largest on. */
+/* Prints a group of circles for each label, the largest label first. */
 static void groups(const struct sl__drawing *w, FILE *out)
 {
 	const struct sl__plot *p = &w->plot;
@@ -77,7 +77,7 @@ static void groups(const struct sl__drawing *w, FILE *out)
 		uint32_t l = w->by_size[r];
 		if (!w->count[l])
 			continue;
-		bool step = w->options->scale && l + 1 < p->labels;   /* its number would say nothing */
+		bool step = w->options->scale && l + 1 < p->labels;   /* steps need no name */
 		open_group(step ? NULL : sl__drawing_label(w, l, number), w->ink[l], out);
 		for (uint64_t i = 0; i < p->n; i++)
 			if (p->dot[i].label == l && sl__plot_shows(p, &p->dot[i]))
@@ -92,7 +92,8 @@ static int by_nearness(const void *a, const void *b)
 	return (u->at[2] > v->at[2]) - (u->at[2] < v->at[2]);
 }
 
-/* Each of its own colour: from far to near in 3-D; without labels as dense as the place is, which the pixels tell. */
+/* Prints circles with individual colours: in 3-D from far to near; without labels in the colours of the density, which
+ * are read from the pixels. */
 static void circles(struct sl__drawing *w, FILE *out)
 {
 	struct sl__plot *p = &w->plot;
@@ -169,7 +170,7 @@ static void print_line(const struct sl__drawing *w, float x, float y, int letter
 	fputs("</text>\n", out);
 }
 
-#define STOPS 16  /* of the scale's colours */
+#define STOPS 16  /* of the gradient for a scale */
 
 static void bar(const struct sl__drawing *w, FILE *out)
 {

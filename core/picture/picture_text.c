@@ -1,4 +1,5 @@
-/* Labels are counted and shortened by characters. Their middle goes: names of files or cells differ at their ends. */
+/* Counts and shortens labels by characters. Their middle is left out, since names of files or cells differ at the
+ * ends. */
 #include <string.h>
 
 #include "core/picture/picture_internal.h"

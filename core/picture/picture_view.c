@@ -35,7 +35,7 @@ struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, fl
 	return (struct sl__range){low > all.low ? low : all.low, high < all.high ? high : all.high};
 }
 
-#define NEARBY 2.0f  /* the unplaced are shown while the picture grows by no more than this */
+#define NEARBY 2.0f  /* unplaced nodes are shown if this widens the picture by at most this factor */
 
 void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, float *scratch)
 {
@@ -49,14 +49,14 @@ void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, f
 		span = fmaxf(span, view[d].high - view[d].low);
 		outer_span = fmaxf(outer_span, outer[d].high - outer[d].low);
 	}
-	/* The longest side decides how much everything shrinks. */
+	/* the longest side determines the scale */
 	bool nearby = outer_span <= NEARBY * span || view[0].low > view[0].high;
 	for (int d = 0; d < axes; d++) {
 		if (nearby)
 			view[d] = outer[d];
 		if (view[d].low > view[d].high)
 			view[d] = (struct sl__range){0, 0};
-		/* a single place: any length will do that rounding can tell from zero */
+		/* a single position: any length works that is not lost in rounding */
 		float least = 1e-4f * (fabsf(view[d].low) + fabsf(view[d].high)) + 1e-20f;
 		if (!(view[d].high - view[d].low >= least)) {
 			view[d].low -= least;

@@ -1,7 +1,6 @@
-/* An epidemic with chance: in a step of h a susceptible node is infected with probability 1 - exp(-beta p h), and an
- * infected one recovers with 1 - exp(-gamma h), independently (a chain binomial model). The random number of a node and
- * step is a function of the seed, the node's number in the user's order, and the step: order and threads change
- * nothing. */
+/* The stochastic epidemic (a chain binomial model): in a step of h a susceptible node is infected with probability
+ * 1 - exp(-beta p h), and an infected one recovers with probability 1 - exp(-gamma h), independently. The random number
+ * depends only on the seed, the node's number in the user's order and the step, not on node order or threads. */
 #include <math.h>
 
 #include "core/random.h"

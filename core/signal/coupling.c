@@ -1,6 +1,6 @@
-/* The rows are made in three steps: the union of each column with its row, in the user's numbering (or P as it is); an
- * order of the nodes; the same rows in that order. Memory meanwhile: twice the rows, and the transpose of a graph that
- * is not symmetric. */
+/* The rows are made in three steps: the union of each column with its row, in the user's numbering (or P unchanged); an
+ * order of the nodes; the same rows in that order. This takes the memory of the rows twice and, for a graph that is not
+ * symmetric, of its transpose. */
 #include "core/signal/coupling.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 #include "core/graph/graph.h"
 #include "core/graph/order.h"
 
-#define BLOCK_WORK 24576   /* entries and rows of a block, a row counting as ROW_WORK */
+#define BLOCK_WORK 24576   /* work of a block: its entries, and ROW_WORK for each row */
 #define ROW_WORK 8
-#define SORT_ROWS 16384    /* rows of a neighbourhood: their values, 128 KB, fit a core's own cache */
+#define SORT_ROWS 16384    /* rows of a neighbourhood: their values, 128 KB, fit the L2 cache */
 
-/* Rows before they are numbered anew. */
+/* Rows before the renumbering. */
 struct rows {
 	uint32_t n;
 	uint64_t *start;   /* [n + 1] */
@@ -53,7 +53,7 @@ void sl_coupling_destroy(struct sl_coupling *c)
 
 /* ---- the union of columns and rows ------------------------------------------------------- */
 
-/* The transpose of g: rows ascend, since columns are gone through in order. */
+/* Transposes g. Columns are visited in order, so the new rows ascend. */
 static int transpose(struct rows *t, const struct sl_graph *g)
 {
 	t->n = g->n;
@@ -62,7 +62,7 @@ static int transpose(struct rows *t, const struct sl_graph *g)
 	t->weight = g->weight ? malloc((g->m + 1) * sizeof *t->weight) : NULL;
 	if (!t->start || !t->node || (g->weight && !t->weight))
 		return SL_NOMEM;
-	uint64_t *at = t->start + 1;  /* where the next entry of a row goes; at the end, where the next row begins */
+	uint64_t *at = t->start + 1;  /* position of a row's next entry; at the end, start of the next row */
 	for (uint64_t e = 0; e < g->m; e++)
 		at[g->node[e] + 1]++;
 	for (uint32_t i = 0; i < g->n; i++)
@@ -82,7 +82,7 @@ static float weight_at(const float *weight, uint64_t e)
 	return weight ? weight[e] : 1;
 }
 
-/* Row i of the union into node and weight (NULL: they are not wanted); returns its length. */
+/* Writes row i of the union to node and weight (each may be NULL). Returns its length. */
 static uint64_t merge(const struct sl_graph *g, const struct rows *t, uint32_t i, uint32_t *node, float *weight)
 {
 	uint64_t a = g->start[i], a_end = g->start[i + 1], b = t->start[i], b_end = t->start[i + 1], count = 0;
@@ -167,12 +167,12 @@ static uint64_t row_length(const struct rows *r, uint32_t i)
 	return r->start[i + 1] - r->start[i];
 }
 
-/* old[new] by length, longest first, of equal ones the first; count is SORT_ROWS at most. */
+/* Sorts rows by length, longest first, stably; count is at most SORT_ROWS. */
 static int sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
 {
 	uint64_t *key = malloc(2 * SORT_ROWS * sizeof *key), *sorted = key + SORT_ROWS;
 	uint32_t *copy = malloc(SORT_ROWS * sizeof *copy);
-	/* a merge sort from below: stable, and its cost does not depend on the input */
+	/* bottom-up merge sort: stable, and its time does not depend on the input */
 	for (uint32_t i = 0; i < count && key; i++)
 		key[i] = row_length(r, old[i]);
 	for (uint32_t width = 1; width < count && key && copy; width *= 2) {
@@ -194,8 +194,8 @@ static int sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
 	return code;
 }
 
-/* old[new]: neighbours near each other, those without edges last; within a neighbourhood by length. So the nodes that
- * many others have as neighbours share lines of the cache. */
+/* Fills old[new], the order of the nodes: neighbours close together, nodes without edges last, and by length within
+ * each SORT_ROWS rows, so that nodes of high degree share cache lines. */
 static int find_order(const struct rows *r, bool ordered, uint32_t *old)
 {
 	uint32_t *all = malloc(((size_t)r->n + 1) * sizeof *all), count = 0;
@@ -215,8 +215,8 @@ static int find_order(const struct rows *r, bool ordered, uint32_t *old)
 	return code;
 }
 
-/* The rows are symmetric, so going through the new ones in order and appending each to its neighbours leaves them
- * sorted. */
+/* Visits the nodes in their new order and appends each to the rows of its neighbours. The matrix is symmetric, so the
+ * new rows ascend. */
 static int renumber(struct sl_coupling *c, const struct rows *r, const uint32_t *old)
 {
 	uint64_t *at = malloc(((size_t)c->n + 1) * sizeof *at);
@@ -226,7 +226,7 @@ static int renumber(struct sl_coupling *c, const struct rows *r, const uint32_t 
 	for (uint32_t i = 0; i < c->n; i++)
 		c->start[i + 1] = c->start[i] + row_length(r, old[i]);
 	memcpy(at, c->start, ((size_t)c->n + 1) * sizeof *at);
-	uint32_t *row_of = c->place;  /* for the moment, of the old numbers */
+	uint32_t *row_of = c->place;  /* by old number, until place gets its final values */
 	for (uint32_t i = 0; i < c->n; i++)
 		row_of[old[i]] = i;
 	for (uint32_t i = 0; i < c->n; i++)
@@ -258,7 +258,7 @@ static void find_degrees(struct sl_coupling *c)
 			c->bound = fmax(c->bound, c->degree[i] + c->degree[c->node[e]]);
 }
 
-/* Blocks. */
+/* Divides the rows into blocks. */
 static int cut(struct sl_coupling *c)
 {
 	uint64_t room = (c->m + (uint64_t)ROW_WORK * c->n) / BLOCK_WORK + c->n / SL_COUPLING_ROWS + 4, work = 0;
@@ -285,7 +285,7 @@ static uint32_t run_length(const struct sl_coupling *c, uint32_t row)
 	return length <= SL_COUPLING_SHORT ? (uint32_t)length : SL_COUPLING_SHORT + 1;
 }
 
-/* Runs: counted first, then written. */
+/* Counts the runs, then writes them. */
 static int find_runs(struct sl_coupling *c)
 {
 	c->block_run = malloc(((size_t)c->blocks + 1) * sizeof *c->block_run);

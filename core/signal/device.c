@@ -1,5 +1,5 @@
-/* A run whose steps are done by a device (passes.h). Which steps there are, and of what length, is decided here, by the
- * same code as in a run without a device; values are fetched when somebody wants them. */
+/* Computes the steps on a device (passes.h). The host decides on the length of steps, by the same code as without a
+ * device, and fetches values only when they are needed. */
 #include <math.h>
 
 #include "core/engine/engine.h"
@@ -47,7 +47,6 @@ int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct
 	return 0;
 }
 
-/* Iterations of pagerank. */
 static int rank(struct sl_signal *s, int most, struct sl_error *err)
 {
 	double change[SL_SIGNAL_RANKS];

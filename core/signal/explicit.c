@@ -2,13 +2,13 @@
  * adaptive step, Bogacki and Shampine's of orders 3 and 2 (Appl. Math. Lett. 2, 1989) and Dormand and Prince's of
  * orders 5 and 4 (J. Comput. Appl. Math. 6, 1980). Notation and step control as in Hairer, Norsett, Wanner, Solving
  * Ordinary Differential Equations I, chapters II.1, II.4: the next step is 0.9 h err^(-1/q), at least a fifth and at
- * most five times as long. The error is the largest one of any value, not their mean: a pulse that starts at one node
- * of a million counts.
+ * most five times as long. The error is the largest of all values, not the mean, so that a pulse which starts at one
+ * node of a million counts.
  *
- * Pass s computes slope s at the values of stage s, and then, since all slopes of its rows are known, these rows'
- * values at stage s + 1 into the other array. The last slope is not kept unless the error needs it: an Euler step reads
- * the values once and writes them once. Both pairs have the new values' slope as their last one, which is the first of
- * the next step. */
+ * Pass s computes slope s from the values of stage s. Then all slopes of its rows are known, so it also writes the
+ * values of these rows at stage s + 1 to the other array. The last slope is stored only if the error needs it, so an
+ * Euler step reads and writes the values once. In both embedded pairs the last slope is that of the new values, and
+ * serves as the first of the next step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define SAFETY 0.9
 #define SHRINK 0.2
 #define GROW 5.0
-#define LEAST 1e-13  /* of a step, relative to the time or duration */
+#define LEAST 1e-13  /* shortest step, relative to the time or duration */
 
 const struct sl__tableau sl__signal_tableaus[] = {
 	[SL_SIGNAL_EULER] = {.stages = 1, .real = 2, .a = {{0}, {1}}},
@@ -58,7 +58,7 @@ static void begin(struct sl_signal *s)
 
 /* ---- a pass ---------------------------------------------------------------------------- */
 
-/* The slopes at values u, v. */
+/* Computes the slopes at values u, v. */
 static inline __attribute__((always_inline)) void slopes(const struct sl_signal *s, uint32_t block,
 							  const double *all_u, const double *all_v, double *du, double *dv)
 {
@@ -167,7 +167,7 @@ int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err)
 	s->first_known = true;
 	if (most <= 1) {
 		double next = s->now_h * by;
-		/* a step that was cut short tells nothing about longer ones */
+		/* a step that was cut short does not limit the next one */
 		s->h = s->lands && s->now_h < s->h ? fmax(s->h, next) : next;
 		s->stepped = true;
 		return 0;
@@ -180,7 +180,7 @@ int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err)
 			"all bounds, or the tolerance %g is too small.", s->time, s->now_h, s->params.tolerance);
 }
 
-/* The error of each block is known: the step is done, or is tried again with a shorter one. */
+/* Accepts the step or tries a shorter one, by the errors of all blocks. */
 static int judge(struct sl_signal *s, struct sl_error *err)
 {
 	double most = 0;

@@ -5,11 +5,10 @@
  *   (M + theta K) u* = (M - theta K) u + h M f(u)                        prediction
  *   (M + theta K) u' = (M - theta K) u + h M (f(u) + f(u*)) / 2          correction; heat needs none
  *
- * and the recovery variable, which does not diffuse, by Heun's method. Stable for any step as far as the diffusion
- * goes.
+ * The recovery variable does not diffuse; Heun's method computes it. Diffusion is stable for any step.
  *
  * Both systems are solved by conjugate gradients (Hestenes and Stiefel 1952) with the diagonal as preconditioner, until
- * the residual is 1e-11 of the right side. Three passes an iteration: q = A p and p q; x and r, and r r; p. */
+ * the residual is 1e-11 of the right side. An iteration has three passes: q = A p and p q; x, r and r r; p. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -49,7 +48,7 @@ static void finish_sums(struct sl_signal *s, uint32_t block, double a, double b)
 	s->sum[1][block] = b;
 }
 
-/* f(u, v) of the block's rows. */
+/* Computes f(u, v) for the block's rows. */
 static void reaction(const struct sl_signal *s, uint32_t from, uint32_t count, double *const *at, double *du,
 		double *dv)
 {
@@ -59,7 +58,7 @@ static void reaction(const struct sl_signal *s, uint32_t from, uint32_t count, d
 		sl__stimulate(k, count, s->stimulated + from, du);
 }
 
-/* The right side, and what is left of it at the values to begin with: u, or u*. Sums: r z, b b / diagonal. */
+/* Computes the right side b and the residual r at the initial values, u or u*. Sums: r z, b b / diagonal. */
 static VECTOR void start(struct sl_signal *s, uint32_t block)
 {
 	const struct sl_coupling *c = s->c;
@@ -135,7 +134,7 @@ static void pass(struct sl_signal *s, uint32_t block)
 	}
 }
 
-/* The system is solved: is there another one? */
+/* Ends the solution of a system; begins the next one or ends the step. */
 static void solved(struct sl_signal *s)
 {
 	s->cg = START;

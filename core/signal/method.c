@@ -1,8 +1,7 @@
 /* Signals as a method: a run in slices, with a trace of its level.
  *
- * The trace has a point for each of the first hundred steps, then for every tenth up to a thousand, and so on: what it
- * takes grows with their logarithm. Each point looks at all values: a run whose values have become infinite ends
- * there. */
+ * The trace has a point for each of the first hundred steps, then for every tenth up to a thousand, and so on; so its
+ * memory grows with the logarithm of the steps. Each point checks all values and ends the run if one is infinite. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +45,7 @@ static int arrays_of(const struct sl_signal_params *p)
 	return sl_signal_fields(p) * (1 + slopes[p->integrator]);
 }
 
-/* d: entries of a node. Values; rows, twice while they are made; snapshots, twice while a state is saved. */
+/* Values; rows, twice while they are made; snapshots, twice while a state is saved. d: entries of a node. */
 static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_signal_params *p = params;
@@ -55,7 +54,7 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	       values * 4 * (2 * (uint64_t)p->snapshots + 1);
 }
 
-/* Rough: seconds of a core for an entry of the product, and for a value of a node. */
+/* Approximate seconds of a core for an entry of the product, and for a value of a node. */
 #define ENTRY_S 0.9e-9
 #define VALUE_S 2e-9
 
@@ -129,7 +128,7 @@ static bool helped(const struct sl_engine *engine, const void *params, bool edge
 	return engine->signal_passes != NULL;
 }
 
-/* Weights, a few numbers of each node, and the vectors of the method. */
+/* Weights, a few numbers for each node, and the vectors of the method. */
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	static const int vectors[] = {3, 6, 7, 10, 3};

@@ -1,8 +1,7 @@
 /* The product of the weights with values at the nodes.
  *
- * Most rows of a large network have a few entries, and what a row costs beside them decides the time: a branch that
- * the processor guesses wrong at its end takes as long as ten entries. So rows of the same length are gone through
- * together, with that length as a constant of the loop. */
+ * Most rows of a large network have few entries, so the cost per row decides: a mispredicted branch at the end of a row
+ * takes as long as ten entries. Therefore one loop processes all rows of a run, with their length as a constant. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,7 +10,7 @@
 
 #define TERM(at) (weighted ? (double)weight[at] * x[node[at]] : x[node[at]])
 
-/* Rows of the same length, a constant: without a branch but the loop's. */
+/* Rows of the same constant length: the only branch is the loop's. */
 static inline __attribute__((always_inline)) void multiply_short(const uint32_t *node, const float *weight,
 		uint32_t rows, uint32_t length, const double *restrict x, double *restrict out, bool weighted)
 {
@@ -25,8 +24,8 @@ static inline __attribute__((always_inline)) void multiply_short(const uint32_t 
 	}
 }
 
-/* Four rows at a time, whose sums do not wait for one another, as far as all of them go; then what is left of each.
- * Rows stand by length, so little is. */
+/* Adds four independent sums at a time, up to the length of the shortest row, then the rest of each row. Rows are
+ * sorted by length, so the rest is short. */
 static inline __attribute__((always_inline)) void multiply_long(const struct sl_coupling *c, uint32_t from,
 		uint32_t to, const double *restrict x, double *restrict out, bool weighted)
 {

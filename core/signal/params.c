@@ -1,4 +1,4 @@
-/* The parameters of signals, and what is checked beyond their ranges. */
+/* The parameters of signals, and checks beyond their ranges. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static int check_start(const struct sl_signal_params *p, struct sl_error *err)
 	return 0;
 }
 
-/* A state has the snapshots, too, and is copied while nothing else runs: 1 GiB. */
+/* 1 GiB: a saved state contains the snapshots, and copying it blocks the run. */
 #define SNAPSHOT_VALUES (1ull << 28)
 
 int sl_signal_check(const struct sl_signal_params *p, uint32_t n, uint32_t columns, struct sl_error *err)

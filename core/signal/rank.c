@@ -1,6 +1,6 @@
-/* Personalised PageRank (Page, Brin, Motwani, Winograd 1999): x = alpha (W D^-1 x + r * what nodes without edges have)
- * + (1 - alpha) r, by iteration from x = r. The change falls by alpha at least in each. A pass gives the next iterate
- * and, divided by the degrees, what the pass after it multiplies with W. */
+/* Personalised PageRank (Page, Brin, Motwani, Winograd 1999): x = alpha (W D^-1 x + s r) + (1 - alpha) r, where s is
+ * the sum of x over nodes without edges, by iteration from x = r. Each iteration multiplies the change by at most
+ * alpha. A pass computes the next iterate x and also D^-1 x, which the next pass multiplies by W. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static int prepare(struct sl_signal *s)
 	return 0;
 }
 
-/* at[1][0] = y / degrees, unless the iteration before has left it; so a run that is loaded has the same. */
+/* Sets at[1][0] = y / degrees, unless the previous iteration did. A loaded run computes the same bytes. */
 static void begin(struct sl_signal *s)
 {
 	const struct sl_coupling *c = s->c;

@@ -1,4 +1,4 @@
-/* A run: steps of time, each a sequence of passes over blocks of rows (signal_internal.h). */
+/* A run is a sequence of time steps, each a sequence of passes over blocks of rows (signal_internal.h). */
 #include "core/signal/signal.h"
 
 #include <math.h>
@@ -8,9 +8,9 @@
 
 #include "core/signal/signal_internal.h"
 
-#define FIRST_BLOCKS 16  /* until it is known how long they take */
-#define THREADS_FROM 24  /* blocks, of 5 to 20 us each */
-#define NEARLY 1e-9      /* of a step: what is left of it that is no step of its own */
+#define FIRST_BLOCKS 16  /* blocks of the first call */
+#define THREADS_FROM 24  /* with fewer blocks, of 5 to 20 us each, starting threads takes longer */
+#define NEARLY 1e-9      /* a remaining time below this, in steps, is not a step of its own */
 
 static double now_ms(void)
 {
@@ -95,7 +95,7 @@ static int make_arrays(struct sl_signal *s)
 	return s->snapshot && s->snapshot_time ? s->integrator->prepare(s) : SL_NOMEM;
 }
 
-/* The step by the parameters as they are; one that was given must be stable. */
+/* Sets the length of steps from the parameters. A given length must be stable. */
 static int set_step(struct sl_signal *s, struct sl_error *err)
 {
 	const struct sl_signal_params *p = &s->params;
@@ -142,7 +142,7 @@ int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const
 
 /* ---- steps ----------------------------------------------------------------------------- */
 
-/* The next time at which a step has to end. */
+/* The next time at which a step must end. */
 static double next_stop(const struct sl_signal *s)
 {
 	const struct sl_signal_params *p = &s->params;
@@ -220,7 +220,7 @@ void sl__signal_end_step(struct sl_signal *s)
 
 static void run_blocks(struct sl_signal *s, uint32_t from, uint32_t to)
 {
-	if (to - from < THREADS_FROM) {  /* threads would take longer to begin */
+	if (to - from < THREADS_FROM) {
 		for (uint32_t b = from; b < to; b++)
 			s->integrator->pass(s, b);
 		return;
@@ -230,7 +230,7 @@ static void run_blocks(struct sl_signal *s, uint32_t from, uint32_t to)
 		s->integrator->pass(s, b);
 }
 
-/* So many blocks that they take about ms. */
+/* The end of a range of blocks that takes about ms milliseconds. */
 static uint32_t chunk_end(const struct sl_signal *s, double ms)
 {
 	uint32_t left = s->c->blocks - s->block;
@@ -243,7 +243,7 @@ static void tell(const struct sl_signal *s, struct sl_signal_status *status)
 	const struct sl_signal_params *p = &s->params;
 	double left = p->model == SL_SIGNAL_PAGERANK ? p->iterations : fmax(p->duration - s->time, 0) / s->h;
 	left = fmin(ceil(left * (1 - NEARLY)), (double)p->iterations - s->step);
-	if (p->model == SL_SIGNAL_PAGERANK && p->damping > 0)  /* the change falls by the damping in each */
+	if (p->model == SL_SIGNAL_PAGERANK && p->damping > 0)  /* each iteration multiplies the change by the damping */
 		left = fmin(left, fmax(ceil(log(p->tolerance / fmax(isnan(s->change) ? 2 : s->change,
 				1e-300)) / log(p->damping)), 1));
 	*status = (struct sl_signal_status){
@@ -304,7 +304,7 @@ void sl_signal_steer(struct sl_signal *s, const struct sl_signal_params *params)
 		if (sl_signal_table.param[i].steerable)
 			sl_param_copy(&sl_signal_table.param[i], &s->params, params);
 	bool adaptive = s->tableau && s->tableau->adaptive;
-	double most = 0.95 * sl__signal_stable(s);  /* a step that has become unstable is shortened */
+	double most = 0.95 * sl__signal_stable(s);  /* a change of parameters may make the step unstable */
 	if (!adaptive)
 		s->h = fmin(s->params.step > 0 ? s->params.step : sl__signal_step(s), most);
 }

@@ -18,7 +18,7 @@ void sl__signal_rates(const struct sl_signal_params *p, struct sl__rates *out)
 	};
 }
 
-/* du/dt with v such that dv/dt = 0. */
+/* du/dt at the v for which dv/dt = 0. */
 static double balance(const struct sl__rates *k, double u)
 {
 	if (k->model == SL_SIGNAL_NAGUMO)
@@ -32,12 +32,12 @@ static double balance(const struct sl__rates *k, double u)
 static void rest(const struct sl__rates *k, double *u, double *v)
 {
 	bool nagumo = k->model == SL_SIGNAL_NAGUMO;
-	if (k->b == 0) {  /* dv/dt = 0 tells u */
+	if (k->b == 0) {  /* dv/dt = 0 determines u */
 		*u = nagumo ? 0 : -k->a;
 		*v = nagumo ? k->current : *u - *u * *u * *u / 3 + k->current;
 		return;
 	}
-	/* far to the left du/dt > 0, far to the right < 0 */
+	/* du/dt > 0 at -reach, du/dt < 0 at reach */
 	double reach = 3 + 2 * (fabs(k->a) + cbrt(fabs(k->current)) + sqrt(fabs(k->current)) + sqrt(fabs(k->a) / k->b));
 	double low = -reach, high = reach;
 	for (int i = 1; i <= SCAN; i++) {
@@ -97,7 +97,7 @@ static void set_rest(struct sl_signal *s)
 	}
 }
 
-/* marked[n], calloc'd: the nodes of the list and those around them. NULL: no memory. */
+/* Marks the nodes of the list and those within `hops` edges, in a new array [n]. NULL: no memory. */
 static uint8_t *mark(const struct sl_signal *s, const struct sl_param_list *nodes, int hops)
 {
 	uint32_t row[SL_PARAM_LIST_MAX];
@@ -123,7 +123,7 @@ static void set_start(struct sl_signal *s, const uint8_t *marked)
 		}
 }
 
-/* Shares become chances. */
+/* Draws the state of each node, with the given values as probabilities. */
 static void draw(struct sl_signal *s)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -135,7 +135,7 @@ static void draw(struct sl_signal *s)
 	}
 }
 
-/* r: what was given, or equal shares of start_nodes, or of all. */
+/* Sets r: the given values, else equal shares for start_nodes, else for all nodes. */
 static int set_restart(struct sl_signal *s, bool given, struct sl_error *err)
 {
 	double sum = 0;
@@ -181,7 +181,7 @@ int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error 
 
 /* ---- the step --------------------------------------------------------------------------- */
 
-/* Largest rate of change that is linear in the values: of diffusion, or of infection and recovery. */
+/* The largest rate of linear change: of diffusion, or of infection and recovery. */
 static double stiffness(const struct sl_signal *s)
 {
 	const struct sl_signal_params *p = &s->params;

@@ -1,4 +1,4 @@
-/* What a run gives, and states that it goes on from: a header, values [fields][n], snapshots and their times. */
+/* Results, and saved states: a header, values [fields][n], snapshots and their times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@ struct header {
 	int32_t model, laplacian, integrator, snapshots, step, recorded, converged, done;
 	double time, h, change;
 };
-static const char magic[8] = "slsg 2\n";  /* values stand in the coupling's order: a new one needs a new number */
+static const char magic[8] = "slsg 2\n";  /* values are in the coupling's order; if that changes, so must the number */
 
-/* For functions that cannot fail. */
+/* Fetches values for functions that cannot fail; the next advance returns the error. */
 static void fetch(struct sl_signal *s)
 {
 	int code = sl__signal_fetch(s, &s->failure);
