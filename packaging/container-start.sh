@@ -1,6 +1,6 @@
 #!/bin/sh
 # container-start.sh [OPTION...] -- the first process of the container (Containerfile): spacelandd, with these options.
-# It listens on all addresses of the container, so it needs tokens: the first start makes one.
+# It listens on all addresses of the container, so it needs a token, which the first start makes.
 set -eu
 state=/var/lib/spaceland
 tokens=${SPACELAND_TOKEN_FILE:-$state/tokens}

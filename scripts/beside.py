@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def neighbour_graph(n, k, seed):
-    """Each node with k others that are near by their number: as local as a neighbour graph in a good order."""
+    """Connects each node with k others of similar number: as local as a neighbour graph in a good order."""
     rng = np.random.default_rng(seed)
     row = np.repeat(np.arange(n), k)
     column = (row + rng.integers(1, 4 * k, n * k) * rng.choice([-1, 1], n * k)) % n
@@ -69,7 +69,7 @@ class Server:
         return self.ask("GET", f"/v1/jobs/{job}")
 
     def wait(self, jobs):
-        """The records of jobs that have ended."""
+        """Fetches the records of jobs that have ended."""
         ended = {}
         while len(ended) < len(jobs):
             for job in jobs:
@@ -99,13 +99,13 @@ def latencies(records):
 
 
 def small_jobs(server, ids, iterations, seed):
-    """All at once; how long each took from its submission."""
+    """Submits all jobs at once; returns the time of each from its submission."""
     return latencies(server.wait([server.submit(g, iterations=iterations, seed=seed + i, trace_interval=0)
                                   for i, g in enumerate(ids)]))
 
 
 def speed(server, job, for_s):
-    """Iterations a second of a running job; the newest record is at most 50 ms old."""
+    """Iterations per second of a running job; the latest record is at most 50 ms old."""
     first, began = server.job(job)["iteration"], time.perf_counter()
     time.sleep(for_s)
     return (server.job(job)["iteration"] - first) / (time.perf_counter() - began)
@@ -114,7 +114,7 @@ def speed(server, job, for_s):
 def measure(server, a):
     large = server.ask("POST", "/v1/graphs?name=large", neighbour_graph(a.large, 30, 1))["id"]
     small = [server.ask("POST", "/v1/graphs", neighbour_graph(a.small, 15, 2 + i))["id"] for i in range(a.count)]
-    small_jobs(server, small, 20, 0)  # what is made once
+    small_jobs(server, small, 20, 0)  # warms up plans and caches
     alone = small_jobs(server, small, a.iterations, 100)
     job = server.submit(large, iterations=1000000, trace_interval=0)
     while server.job(job)["iteration"] < 300:

@@ -1,10 +1,10 @@
 #!/bin/sh
 # bundle.sh [--with-cuda] -- make dist/spaceland-VERSION-linux-x86_64.tar.gz; called by ./dev bundle.
 #
-# bin/ programs, lib/ the shared libraries they need (all but glibc's), lib/spaceland/ plug-ins, tests/ the
-# unit and GPU test programs, etc/ the configuration, share/man/ the manual. Every file finds its libraries
-# relative to itself, so the folder may lie anywhere. The libraries of the CUDA toolkit weigh hundreds of
-# megabytes and are left to the target machine unless asked for; the driver's always are.
+# bin/: programs; lib/: the shared libraries they need, except glibc's; lib/spaceland/: plug-ins; tests/: the unit and
+# GPU test programs; etc/: the configuration; share/man/: the manual. Every file finds its libraries relative to itself,
+# so the folder may be anywhere. The libraries of the CUDA toolkit have hundreds of megabytes and are included only with
+# --with-cuda; the driver's are never included.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-$PWD/build}
@@ -13,7 +13,7 @@ name=spaceland-$version-linux-$(uname -m)
 stage=$PWD/dist/$name
 cuda=${1:-}
 
-# of glibc, or tied to it: the target's own must be used
+# libraries of glibc, or tied to it, must be the target's own
 is_system() {
 	case ${1##*/} in
 	ld-linux*.so* | libc.so* | libm.so* | libpthread.so* | libdl.so* | librt.so* | libresolv.so* | libutil.so* | \
@@ -39,7 +39,7 @@ done
 for program in "$BUILD"/tests/unit/* "$BUILD"/tests/gpu/* "$BUILD"/tests/bench/* "$BUILD"/gpu/tests/*; do
 	if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$stage/tests/"; fi
 done
-# what ./dev soak needs of the build, so that it runs beside a checkout with SPACELAND_BUILD=BUNDLE
+# files that ./dev soak needs from the build, so that it runs in a checkout with SPACELAND_BUILD=BUNDLE
 mkdir -p "$stage/tests/plugin"
 for module in "$BUILD"/tests/plugin/power-shim.so "$BUILD"/tests/plugin/spaceland-cuda.so; do
 	[ ! -f "$module" ] || cp "$module" "$stage/tests/plugin/"
@@ -53,7 +53,7 @@ done
 
 elf_files() { find "$stage/bin" "$stage/lib" "$stage/tests" -type f; }
 
-# ldd lists what a file needs, and what that needs, so one round is enough
+# ldd lists direct and indirect dependencies, so one round is enough
 elf_files | while read -r file; do ldd "$file" 2>/dev/null || true; done |
 	sed -n 's/^[[:space:]]*[^ ]* => \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r library; do
 	is_system "$library" || cp -L "$library" "$stage/lib/${library##*/}"
@@ -73,7 +73,7 @@ for file in "$stage"/lib/spaceland/*.so; do
 done
 strip --strip-unneeded "$stage"/lib/*.so* 2>/dev/null || true
 
-# Nothing but glibc may come from this machine, or it would be missing on the next.
+# A dependency outside the bundle, other than glibc, would be missing on other machines.
 outside=$(elf_files | while read -r file; do
 	env -i ldd "$file" 2>/dev/null | awk -v f="${file#"$stage"/}" '/=>/ { print $1, $3, f }'
 done | while read -r library path file; do

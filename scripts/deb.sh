@@ -1,6 +1,6 @@
 #!/bin/sh
-# deb.sh [--without-cuda] -- Debian packages of the tree as it is committed, into dist/; called by ./dev deb.
-# Without git's folder (an archive of the sources) they are made of the tree as it is.
+# deb.sh [--without-cuda] -- builds Debian packages of the committed tree in dist/; called by ./dev deb. Without .git (a
+# source archive), builds them of the tree as it is.
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=$PWD

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deb_library.sh BUILD DESTINATION MULTIARCH -- installs libspaceland for programs of others: the headers that are not
-# a room's own, one archive with all objects, and a file for pkg-config. Called by packaging/debian/rules.
+# deb_library.sh BUILD DESTINATION MULTIARCH -- installs libspaceland for other programs: all headers except internal
+# ones, one archive with all objects, and a file for pkg-config. Called by packaging/debian/rules.
 set -eu
 build=$1 destination=$2 multiarch=$3
 include=$destination/usr/include/spaceland

@@ -1,8 +1,8 @@
 #!/bin/sh
 # demo.sh [EMBED-OPTION...] -- lay out this machine's package archive; called by ./dev demo.
 #
-# Starts a daemon of its own on a free loopback port, with its state in a temporary folder, and takes
-# both away again, whatever happens. Results stay in build/demo/.
+# Starts a daemon on a free loopback port, with its state in a temporary folder; both are removed at the end, also after
+# errors. Results stay in build/demo/.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-$PWD/build}
@@ -33,7 +33,7 @@ if [ -z "$(apt-cache dumpavail 2>/dev/null | head -n 1)" ]; then
 fi
 /usr/bin/python3 scripts/packages_graph.py "$OUT/packages.tsv" "$OUT/sections.tsv"
 
-# Its own process group, so that an interrupt reaches the client, which cancels its job first.
+# In its own process group, so that an interrupt reaches only the client, which first cancels its job.
 setsid "$BUILD/bin/spacelandd" --state-dir "$TEMP/state" --listen 127.0.0.1:0 --set zmq= >"$TEMP/log" 2>&1 &
 daemon=$!
 tries=0
@@ -54,7 +54,7 @@ echo "Embedding:"
 	-o "$OUT/packages.csv" --picture "$OUT/packages.png" --picture-size "$SIZE" "$@" ||
 	{ status=$?; tail -n 20 "$TEMP/log" >&2; exit "$status"; }
 
-# A job's id, out of its record.
+# Extracts a job's id from its record.
 id_of() {
 	/usr/bin/python3 -c 'import json, sys; j = json.load(sys.stdin); print((j[0] if isinstance(j, list) else j)["id"])'
 }

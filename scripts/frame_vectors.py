@@ -1,11 +1,11 @@
-"""Writes proto/vectors/: frames of each kind, what they hold, and bytes that are no frames.
+"""Writes proto/vectors/: frames of each kind, their decoded content, and invalid frames.
 
 usage: frame_vectors.py [FOLDER]    default: proto/vectors
 
-Each NAME.frame has the bytes, NAME.json what a reader must find in them: the fields of the header by the names of
-proto/frame.md (kl of null: not known), `raw` (the payload as numbers, row by row) and `layout` (coordinates in double
-precision). Each bad/NAME.frame must be refused; bad/README.md says why. Written with struct alone, so that no decoder
-of the repository is its own judge. The same files each time.
+NAME.frame has the bytes, NAME.json what a reader must decode: the fields of the header by the names of proto/frame.md
+(kl null: unknown), `raw` (the payload as numbers, row by row) and `layout` (coordinates in double precision). A reader
+must refuse bad/NAME.frame; bad/README.md gives the reasons. The script uses only `struct`, so that no decoder of the
+repository is tested against itself. It always writes the same files.
 """
 import json
 import pathlib
@@ -20,15 +20,15 @@ ENDS = {0: None, 1: "done", 2: "cancelled", 3: "failed"}
 
 
 def f32(x):
-    """x as single precision holds it."""
+    """x rounded to single precision."""
     return struct.unpack("<f", struct.pack("<f", x))[0]
 
 
 def build(name, *, dims, kind, nodes, stride=1, final=False, end=0, kl=None, low=(0, 0, 0), extent=1.0, sequence=1,
           iteration=0, empty=False, extra=b"", flags=0, model_time=None):
-    """(bytes, what is in them)"""
+    """Returns (bytes, decoded content)."""
     rng = random.Random(name)
-    values = model_time is not None  # at the nodes, not coordinates
+    values = model_time is not None  # values at the nodes instead of coordinates
     extra = struct.pack("<d", model_time) if values else extra
     n = 0 if empty else (nodes + stride - 1) // stride
     low = [f32(v) for v in low]

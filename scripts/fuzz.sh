@@ -15,7 +15,7 @@ if [ "${1:-}" = http ]; then
 	exec "${PYTHON:-/usr/bin/python3}" scripts/campaigns/fuzz_http.py "$@"
 fi
 ROOT=$PWD
-# Short stacks and a small quarantine save much time. To see all of a report, repeat its input with `ASAN_OPTIONS= `.
+# Short stacks and a small quarantine save much time. For a full report, repeat the input with `ASAN_OPTIONS= `.
 ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=4:malloc_context_size=1}
 export ASAN_OPTIONS
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""lengths.py -- check the lengths of lines and files that git knows; a line or file that is too long is named.
+"""lengths.py -- reports lines and files in git that are too long.
 
-Lines of source have at most COLUMNS columns, where a tab counts as four. Files have at most LINES lines: a longer one
-holds several subjects.
+Lines of source have at most COLUMNS columns, where a tab counts as four. Files have at most LINES lines, since a longer
+one has several subjects.
 """
 import subprocess
 import sys
@@ -13,7 +13,7 @@ OF_ONE_SUBJECT = SOURCE + ("*.py", "*.ts", "*.js", "*.css")
 
 
 def files(patterns):
-    """Those that are there; git still knows what was deleted a moment ago."""
+    """The existing files among those in git's index."""
     names = subprocess.run(["git", "ls-files", "-z", "--", *patterns], check=True, capture_output=True, text=True).stdout
     for name in filter(None, names.split("\0")):
         try:

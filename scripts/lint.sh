@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 failed=0
 
-# forbid MESSAGE PATTERN FOLDER...: no source file there may have a line like it
+# forbid MESSAGE PATTERN FOLDER...: fails if a source file there has a line that matches
 forbid() {
 	message=$1 pattern=$2
 	shift 2
@@ -38,7 +38,7 @@ fi
 python3 scripts/rooms.py || failed=1
 python3 scripts/lengths.py || failed=1
 
-# every test of the GPU's programs, and no other, in the list of what compute-sanitizer runs
+# tests/gpu/checked.txt, the list for compute-sanitizer, must have exactly the tests of the GPU's programs
 listed=$(mktemp) there=$(mktemp)
 awk '!/^#/ { print $1, $2 }' tests/gpu/checked.txt | sort >"$listed"
 for file in tests/gpu/test_*.c tests/unit/test_barnes_hut.c tests/unit/test_cutoff.c tests/unit/test_dof.c \

@@ -1,11 +1,11 @@
-"""Many small jobs through one daemon: how many a second, and does anything grow?
+"""Runs many small jobs through one daemon: measures jobs per second and checks that nothing grows.
 
 usage: many_jobs.py [JOBS [NODES [ITERATIONS]]]     default: 10000 jobs of 1,000 nodes and 250 iterations
 
-Clients in processes of their own submit jobs and wait for each (Prefer: wait), as many at a time as CLIENTS says
-(environment, default 64). After a tenth of the jobs everything that is kept has been made once; what the daemon and the
-device hold then is compared with what they hold at the end. SPACELAND_ENGINE chooses the engine, SPACELAND_BUILD the
-build folder, TMPDIR the disk. Exits 1 when a job failed or memory grew.
+CLIENTS client processes (environment, default 64) submit jobs and wait for each (Prefer: wait). After a tenth of the
+jobs all caches are filled; the memory of daemon and device at that moment is compared with that at the end.
+SPACELAND_ENGINE chooses the engine, SPACELAND_BUILD the build folder, TMPDIR the disk. Exits with 1 if a job failed or
+memory grew.
 """
 import http.client
 import json
@@ -29,11 +29,11 @@ CLIENTS = int(os.environ.get("CLIENTS", 64))
 PROCESSES = min(8, os.cpu_count() or 1, CLIENTS)
 GRAPHS = 8
 KEPT = 500                  # finished jobs that the daemon keeps
-HOST_GROWTH = 16 << 20      # bytes that are noise
+HOST_GROWTH = 16 << 20      # growth in bytes that counts as noise
 
 
 def client(port, bodies, waits, wrong):
-    """One user: job after job on one connection."""
+    """One client: submits jobs one after the other on one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     headers = {"Content-Type": "application/json", "Prefer": "wait=60"}
     while True:
@@ -61,7 +61,7 @@ def process(port, bodies, users, results):
 
 
 def run(port, ids, count, iterations, offset):
-    """count jobs; seconds, waiting times, what went wrong."""
+    """Runs `count` jobs; returns seconds, waiting times and errors."""
     bodies = [json.dumps({"graph": ids[i % len(ids)], "iterations": iterations, "seed": offset + i,
                           "trace_interval": 0}) for i in range(count)]
     results = multiprocessing.Queue()
@@ -79,7 +79,7 @@ def run(port, ids, count, iterations, offset):
 
 
 def card():
-    """Bytes in use on the GPU, as its driver tells it; None without one."""
+    """Bytes in use on the GPU, from its driver; None without a GPU."""
     try:
         text = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, timeout=20)

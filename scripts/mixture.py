@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Points as measurements of large data sets use them: mixture.py POINTS FILE.npy [DIMENSIONS [CLUSTERS [SEED]]]
+"""Makes points for measurements with large data: mixture.py POINTS FILE.npy [DIMENSIONS [CLUSTERS [SEED]]]
 
-Normal clusters of uneven size (their weights are lognormal), 50 in 50 dimensions unless said otherwise. Centres lie
-apart along ten dimensions and hardly along the others; spreads fall along each cluster's own axes. float32, in random
-order."""
+Normal clusters of uneven size (lognormal weights), by default 50 in 50 dimensions. Centres are far apart along ten
+dimensions and close along the others; spreads decrease along each cluster's own axes. float32, in random order."""
 import sys
 
 import numpy as np

@@ -1,14 +1,14 @@
-"""Turn the machine's package archive into a graph: one node a package, one edge a dependency.
+"""Makes a graph of the machine's package archive: packages are nodes, dependencies are edges.
 
 usage: packages_graph.py EDGES LABELS
 
-Reads `apt-cache dumpavail`. EDGES gets one line an edge, two package names; LABELS one line a
-package, name<TAB>section without the archive area ("contrib/net" is "net"). Depends, Pre-Depends
-and Recommends count, of alternatives ("a | b") all that exist.
+Reads `apt-cache dumpavail`. EDGES gets one line per edge, two package names; LABELS one line per package,
+name<TAB>section without the archive area ("contrib/net" becomes "net"). Edges come from Depends, Pre-Depends and
+Recommends; of alternatives ("a | b") all existing ones count.
 
-Packages that very many others need (20,000 need libc6) say nothing about those others, and would pull
-all of them into one heap: an edge to a package with more than HUB dependants is dropped, unless its
-package has no other, which then keeps the one to the least common. Packages without any edge are left out.
+Packages that very many others need (20,000 need libc6) say nothing about those others and would pull all of them
+together. So edges to a package with more than HUB dependants are dropped; a package with only such edges keeps the one
+to the rarest of them. Packages without any edge are left out.
 """
 import collections
 import re
@@ -17,12 +17,12 @@ import sys
 
 HUB = 600  # dependants beyond which a package is infrastructure, not a neighbour
 
-# name, not followed by what qualifies it: (>= 1.0), [amd64], :any
+# a name without qualifiers such as (>= 1.0), [amd64], :any
 NAME = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 
 def packages(lines):
-    """Yields (name, section, [dependency, ...]) of each stanza; of several versions the first."""
+    """Yields (name, section, [dependency, ...]) of each stanza; of several versions only the first."""
     seen = set()
     fields = {}
     for line in lines:
@@ -49,7 +49,7 @@ def dependencies(fields):
 
 
 def edges_of(needs):
-    """Edges {package: [package, ...]} between packages that exist, hubs thinned out, each edge once."""
+    """Returns the edges {package: [package, ...]} between existing packages, without those to hubs, each edge once."""
     dependants = collections.Counter()
     kept = {}
     for name, found in needs.items():
@@ -57,9 +57,9 @@ def edges_of(needs):
         dependants.update(kept[name])
     for name, found in kept.items():
         specific = [other for other in found if dependants[other] <= HUB]
-        # a package that only needs infrastructure goes to the least common of it
+        # a package that needs only hubs keeps the edge to the rarest
         kept[name] = specific or sorted(found, key=lambda other: (dependants[other], other))[:1]
-    # of two packages that need each other one says so
+    # if two packages need each other, only one of the edges stays
     return {name: [other for other in found if name < other or name not in kept[other]] for name, found in kept.items()}
 
 

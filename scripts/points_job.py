@@ -1,11 +1,11 @@
-"""From a table of points to its layout through a daemon: how long each step takes.
+"""Measures each step from a table of points to its layout, with a daemon.
 
 usage: points_job.py FILE.npy[.gz] [RUNS [ITERATIONS]]     default: 3 runs of 1,000 iterations
 
-Each run uploads the table, submits a job at once, waits for it, and then submits one with another perplexity; between
-runs the table is deleted, while Fourier plans stay. The first run is the one with cold plans. SPACELAND_ENGINE chooses
-the engine, SPACELAND_BUILD the build folder, TMPDIR the disk, METRIC and RECALL how neighbours are searched. It needs
-nothing but Python.
+Each run uploads the table, submits a job at once, waits for it, and then submits a job with another perplexity. Between
+runs the table is deleted, but Fourier plans stay; so only the first run makes plans. SPACELAND_ENGINE selects the
+engine, SPACELAND_BUILD the build folder, TMPDIR the disk, METRIC and RECALL the search for neighbours. It needs only
+Python.
 """
 import gzip
 import http.client
@@ -50,7 +50,7 @@ class Server:
         return json.loads(text) if text else None
 
     def job(self, graph, **parameters):
-        """Submits, waits for the end; the record and the time it took."""
+        """Submits a job and waits for its end; returns the record and the seconds."""
         began = time.perf_counter()
         job = self("POST", "/v1/jobs", json.dumps({"graph": graph, **parameters}),
                    {"Content-Type": "application/json", "Prefer": "wait=60"})

@@ -1,6 +1,6 @@
 #!/bin/sh
-# pulse.sh [FILE] -- draw docs/images/pulse.png: waves of an excitable medium on a sheet of 14,400 nodes. It starts a
-# server of its own, and ends it.
+# pulse.sh [FILE] -- draws docs/images/pulse.png: waves of an excitable medium on a sheet of 14,400 nodes. It starts and
+# ends its own server.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-docs/images/pulse.png}

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""rooms.py -- check that the folders of the tree are rooms in an order: includes go one way.
+"""rooms.py -- checks that the folders of a tree are ordered layers ("rooms"): a file includes only headers of its own
+and lower rooms.
 
 usage: rooms.py [TREE...]   (default: all of TREES)
 
-Prints the rooms of each tree, bottom first, with the number of includes into each room below. Fails, naming file and
+Prints the rooms of each tree, lowest first, with the number of includes into each lower room. Fails, with file and
 line, if
-  - an include points upward, or rooms include each other in a circle,
+  - an include refers to a higher room, or rooms form a cycle,
   - a file includes another room's *_internal.h,
-  - a folder holds more than FILES_MOST source files, or is in no room,
-  - a header is reached, directly or through other headers, by more than a third of all source files,
-  - two files of one program define a function of one name, of which the linker would silently take one.
-To switch a tree on, add it to TREES.
+  - a folder has more than FILES_MOST source files, or belongs to no room,
+  - more than a third of all source files include a header, directly or indirectly,
+  - two files of one program define a function of the same name, so that the linker would silently choose one.
+To check a tree, add it to TREES.
 """
 import os
 import re
 import sys
 
-# Rooms from the ground up; "." are the files beside the rooms. A folder belongs to the longest name that it begins with.
+# Rooms, lowest first; "." stands for the files beside the rooms. A folder belongs to the longest of these names that is
+# a prefix of its path.
 TREES = {
     "core": [".", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "signal", "init", "sammon",
              "embedding", "measure", "picture", "formats/text", "formats"],
@@ -27,10 +29,10 @@ TREES = {
                "routes", "."],
     "clients/cli": ["common", "server", "local", "bench", "commands", "."],
 }
-# Folders of one file for each entry of a table: as many files as entries.
+# Folders with one file per entry of a table, in which FILES_MOST does not apply.
 TABLES = {"clients/cli/commands", "daemon/routes"}
 FILES_MOST = 24
-# Headers are counted in all of these, whether or not the tree's rooms are checked.
+# Trees in which includes of headers are counted, even if their rooms are not checked.
 COUNTED = ["core", "gpu", "daemon", "clients"]
 REACH_FREE = {"core/error.h"}
 CHECK_REACH = True
@@ -57,7 +59,7 @@ def sources(tree):
 
 
 def includes_of(path):
-    """(line, path of the header) of each header of the tree that a file includes."""
+    """Yields (line, path) of each header of the tree that a file includes."""
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
             found = INCLUDE.match(line)
@@ -76,7 +78,7 @@ def room_of(path, tree, rooms):
 
 
 def circle_in(edges):
-    """A list of rooms that leads back to its first, or None."""
+    """Returns a cycle of rooms, or None."""
     done = set()
 
     def walk(room, path):
@@ -99,7 +101,7 @@ def circle_in(edges):
 
 
 def check_tree(tree, rooms, includes):
-    """Order, circles, internal headers, sizes of folders. Prints the table."""
+    """Checks order, cycles, internal headers and sizes of folders; prints the table."""
     counts = {room: {} for room in rooms}
     files_in = {room: 0 for room in rooms}
     folders = {}
@@ -140,7 +142,7 @@ def check_internal(includes):
 
 
 def check_reach(includes):
-    """No header is needed by more than a third of all files: a change there would mean to compile everything."""
+    """Checks that no header reaches more than a third of all files, since changing it would recompile everything."""
     reached_by = {}
     for path in includes:
         seen, waiting = set(), [path]
@@ -158,7 +160,7 @@ def check_reach(includes):
 
 
 def check_names(paths):
-    """core is linked with daemon, with clients, and with gpu, each time as static libraries."""
+    """Checks function names in each program: core is linked statically with daemon, with clients, and with gpu."""
     defined = {}
     for path in paths:
         if not path.endswith(".c"):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Unit tests with fresh seeds: seeds.py PROGRAMS_FOLDER [N [TEST...]]; called by ./dev test seeds.
+"""Runs unit tests with fresh seeds: seeds.py PROGRAMS_FOLDER [N [TEST...]]; called by ./dev test seeds.
 
-Each program of tests/unit (or each that is named: "quality", say) runs once as a whole, which shows how long each of
-its tests takes. Then every test runs by itself with N seeds (default 1000), the cheapest test first. A test that prints
-no seed has no random input and runs no more. The last table tells for each test how many seeds it had.
+First each program of tests/unit (or each named one, for example "quality") runs once, which measures its tests. Then
+every test runs alone with N seeds (default 1000), the fastest test first. A test that prints no seed has no random
+input and does not run again. The table at the end has the number of seeds of each test.
 
 SEEDS_MINUTES=M  end after about M minutes: a test gets fewer seeds if N would take more than its share of what is left
 SEEDS_JOBS=J     tests that run at a time (default: one for each core)
@@ -25,7 +25,7 @@ REASON = re.compile(r"^.*(?:\[ *ERROR *\]|error:|ERROR:|Sanitizer).*$", re.M)
 
 
 def run(program, seed, test=None):
-    """(seconds of each test, names of failed tests, output) of one program, or of one of its tests"""
+    """Runs a program, or one of its tests; returns (seconds of each test, names of failed tests, output)."""
     environment = dict(os.environ, SPACELAND_TEST_SEED=str(seed), GOMP_SPINCOUNT="1000", SPACELAND_ROOT=str(ROOT))
     if test:
         environment["SPACELAND_TEST_FILTER"] = test
@@ -53,13 +53,13 @@ def run(program, seed, test=None):
 
 
 class Campaign:
-    """All runs: who had how many seeds, what failed, when it must end."""
+    """The state of all runs: seeds per test, failures, end time."""
 
     def __init__(self, count, seeds, minutes, jobs):
         self.count, self.seeds, self.jobs = count, seeds, jobs
         self.end = time.monotonic() + 60 * minutes if minutes else None
         self.lock = threading.Lock()
-        self.waiting = 0  # tests that are not done
+        self.waiting = 0  # tests that are not done yet
         self.passed = self.failed = 0
         self.rows = []  # (seconds a run, program, test, seeds, failures)
 
@@ -72,13 +72,13 @@ class Campaign:
                 print("\n".join("    " + line for line in REASON.findall(output)[:4]), flush=True)
 
     def whole(self, program):
-        """The first run: seconds of each test, or none if no test printed a seed."""
+        """Runs a program once; returns the seconds of each test, or nothing if no test printed a seed."""
         seconds, failed, output = run(program, self.seeds[0])
         self.note(program, self.seeds[0], None, len(seconds) - len(failed & set(seconds)), failed, output)
         return seconds, "SPACELAND_TEST_SEED=" in output
 
     def repeat(self, seconds, program, test):
-        """One test with its share of the seeds."""
+        """Runs one test with its share of the seeds."""
         with self.lock:
             left = self.end and self.end - time.monotonic()
             share = left and max(left, 0) * self.jobs / self.waiting

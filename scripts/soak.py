@@ -1,12 +1,12 @@
-"""Random load on one daemon: uploads, jobs, steering, pausing, cancelling, readers, kills, bad requests.
+"""Puts random load on one daemon: uploads, jobs, steering, pausing, cancelling, readers, kills, bad requests.
 
 usage: soak.py [MINUTES]            four users, and a kill -9 each minute
        soak.py steady [MINUTES]     ten users with tokens, no kills: does anything grow?
 
-What it holds the daemon to: it answers, always and within a second; no job fails; after a kill -9 what it
-had acknowledged is still there; in the end nothing is left running, and descriptors have not
-grown. In a steady run the server is idle six times, and from the second time on its memory, descriptors and
-device memory must not grow by more than 2 %. Everything random follows from the seed that is printed first (SOAK_SEED=N repeats it).
+Checks: every request is answered within a second; no job fails; after a kill -9 everything acknowledged is still there;
+at the end no job runs and the number of descriptors has not grown. In a steady run the server is idle six times, and
+from the second time on its memory, descriptors and device memory must not grow by more than 2 %. All random choices
+follow from the seed printed first (SOAK_SEED=N repeats it).
 """
 import contextlib
 import pathlib
@@ -30,11 +30,11 @@ KILL_EVERY_S = 60
 SLOWEST_S = 1.0
 ROOT = "the-token-of-the-administrator-of-a-soak"
 PARTS, USERS = 6, 10
-GROWTH, NOISE = 1.02, 2 << 20  # of memory; bytes of an allocator's noise
+GROWTH, NOISE = 1.02, 2 << 20  # allowed growth of memory; bytes of noise from the allocator
 
 
 class Load:
-    """One user: does something at random, again and again, and notes what should not have happened."""
+    """One user: repeats random actions and records errors."""
 
     def __init__(self, daemon, seed, known, lock, token=None):
         self.daemon, self.random, self.known, self.lock = daemon, random.Random(seed), known, lock
@@ -97,13 +97,13 @@ class Load:
             self.ask("GET", f"/v1/jobs/{job}{tail}", (200, 204, 404, 409))
 
     def leave_early(self):
-        """A reader that opens a stream and goes away."""
+        """Opens a stream and disconnects."""
         job = self.some("jobs")
         if job is not None:
             tail = self.random.choice(("events", "frames"))
             with requests.get(f"{self.daemon.url}/v1/jobs/{job}/{tail}", stream=True, timeout=(30, 2),
                               headers=self.headers) as reply, contextlib.suppress(urllib3.exceptions.HTTPError):
-                reply.raw.read(self.random.randrange(1, 2000))  # that of a paused job may have nothing to say
+                reply.raw.read(self.random.randrange(1, 2000))  # the stream of a paused job may be silent
 
     def disturb(self):
         data = bytes(self.random.randrange(256) for _ in range(self.random.randrange(400)))
@@ -126,7 +126,7 @@ class Load:
 
 
 def settle(daemon, seconds=120, token=None):
-    """Cancels what has not ended; returns the failed jobs."""
+    """Cancels unfinished jobs; returns the failed ones."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     jobs = requests.get(daemon.url + "/v1/jobs?limit=1000", timeout=30, headers=headers).json()["items"]
     for job in jobs:
@@ -159,13 +159,13 @@ def round_of_load(daemon, seconds, seed, known, tokens=(None,) * 4):
 
 
 def use(daemon, headers):
-    """Memory, descriptors, device memory."""
+    """Returns memory, descriptors and device memory."""
     devices = requests.get(daemon.url + "/v1/devices", timeout=30, headers=headers).json()["items"]
     return daemon.memory(), daemon.descriptors(), sum(x["graph_bytes"] + x["embedding_bytes"] + x["plan_bytes"] for x in devices)
 
 
 def steady(minutes, below, seed, say=print):
-    """Returns (what went wrong, figures)."""
+    """Returns (errors, figures)."""
     (below / "tokens").write_text(ROOT + "\n")
     daemon = Daemon(below / "daemon", token_file=str(below / "tokens"), max_finished_jobs=200, log_level="warning").start()
     headers, tokens, wrong, seen = {"Authorization": f"Bearer {ROOT}"}, [], [], []

@@ -1,12 +1,11 @@
-"""Sum test results of meson (testlog.json) and pytest (JUnit XML) into one line.
+"""Sums test results of meson (testlog.json) and pytest (JUnit XML) in one line.
 
 usage: tally.py FILE...    prints "N passed, N failed, N skipped"; exit status 1 if any failed
 
-A meson test that is a cmocka program counts as its single tests; any other program,
-and one that died before it could report, counts as one. A file that should be there
-and is not counts as one failure, so that a crashed runner cannot look like success.
+For a meson test that is a cmocka program, each of its tests counts; any other program, or one that crashed before its
+report, counts as one test. A missing file counts as one failure, so that a crashed runner does not look like success.
 
-Beside NAME.xml there may be NAME.alone.xml: tests of it that failed and ran once more, alone. The second result counts.
+Beside NAME.xml there may be NAME.alone.xml, with tests that failed and ran again, alone. The second result counts.
 """
 import json
 import pathlib
@@ -63,7 +62,7 @@ def junit(path):
 
 
 def steps(path):
-    """Lines "pass NAME", "fail NAME", "skip NAME" that test.sh writes itself."""
+    """Reads the lines "pass NAME", "fail NAME", "skip NAME" of test.sh's own steps."""
     lines = open(path, encoding="utf-8").read().splitlines()
     for line in lines:
         if line.startswith("fail "):

@@ -1,16 +1,15 @@
 #!/bin/sh
 # test.sh [PART...] -- build what the tests need, run them and count them; called by ./dev test.
 #
-# A part is a line of the table below and a function part_NAME. It leaves its results in
-# build/test-results/: meson's testlog.json, pytest's JUnit XML, or, for single steps, a line in
-# steps.txt. tally.py sums them at the end. A part "beside" waits for daemons much of the time, so it
-# runs beside the parts after it; its output goes to a file that is shown at the end. The parts after it
-# compile or compute, at a lower priority: they use what it leaves. The sanitizers' tests start when no
-# other part runs.
+# A part is a line of the table below and a function part_NAME. It leaves its results in build/test-results/: meson's
+# testlog.json, pytest's JUnit XML, or, for single steps, a line in steps.txt. tally.py sums them at the end. A part
+# "beside" waits for daemons much of the time, so it runs at the same time as later parts; its output goes to a file
+# that is shown at the end. Later parts compile or compute at a lower priority, with the time that it leaves. The
+# sanitizers' tests start when no other part runs.
 #
-# ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long). Tests marked
-# `longest`, and the suite long, are not in .ci/run either; they are in ./dev test all, and in single parts
-# (./dev test PART). In the short run and in .ci/run some tests do less of the same (SPACELAND_TEST_LIGHT).
+# ./dev test without parts is the short run: it omits tests marked `long` (meson: suite long). .ci/run omits tests
+# marked `longest` and the suite long. ./dev test all and single parts (./dev test PART) run all tests. In the short run
+# and in .ci/run some tests do less (SPACELAND_TEST_LIGHT).
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -23,8 +22,8 @@ if [ -z "${SPACELAND_DATA:-}" ] && [ -d "$DATA" ]; then
 	export SPACELAND_DATA
 fi
 
-# NAME, the runs that it is in (test: ./dev test; ci: .ci/run; all: ./dev test all), its packages beyond
-# those of `build` (or -), what ninja builds in build/ for it (or -), what it is.
+# NAME; the runs that include it (test: ./dev test; ci: .ci/run; all: ./dev test all); its packages beyond those of
+# `build`, or -; its ninja target in build/, or -; description.
 table() {
 	cat <<-END
 	api       test,ci,all,beside  test  api-tests  the daemon over HTTP and ZeroMQ
@@ -57,7 +56,7 @@ part_plugin() {
 	fi
 }
 part_replay() { meson_tests "$BUILD" fuzz; }
-# What continuous integration runs with the sanitizers, it does not run without them.
+# Continuous integration runs tests marked `sanitized` only with the sanitizers, unless they are `plain`, too.
 part_api() {
 	case $run in
 	test) pytests tests/api "$BUILD" api -n 4 ${without:+-m "$without"} ;;
@@ -74,7 +73,7 @@ part_fuzz() {
 	[ $run != ci ] || seconds=3
 	step "fuzz: short round" nice -n 5 scripts/fuzz.sh "$seconds"
 }
-# Beside other parts; the parts that test them build them again, which says what failed.
+# Builds both trees beside other parts. The parts that test them build again, which reports failures.
 part_sanitizers() {
 	nice -n 5 ./dev asan api-tests quick-unit-tests >"$RESULTS/asan-first-build.log" 2>&1 || true
 	nice -n 5 ./dev tsan api-tests >"$RESULTS/tsan-first-build.log" 2>&1 || true
@@ -113,16 +112,16 @@ meson_tests() {
 pytests() {
 	tests=$1 tree=$2 name=$3
 	shift 3
-	# Tests wait for daemons much of the time: several modules at once (a module shares a daemon).
+	# Tests wait for daemons much of the time, so several modules run at once; the tests of a module share a daemon.
 	[ "$tests" = tests/web ] || ! "$PYTHON" -c 'import xdist' 2>/dev/null || set -- -n 2 --dist loadfile "$@"
 	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
 		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
 }
 
-# alone FOLDER-OF-TESTS BUILD-TREE NAME: what failed there beside other parts, if it is not much, runs once more when
-# nothing else does, since many tests hold bounds of time. tally.py counts the second run and names the tests. Not if a
-# sanitizer has reported something: a race need not show twice.
+# alone FOLDER-OF-TESTS BUILD-TREE NAME: runs failed tests again, if they are few, when nothing else runs, since many
+# tests have time limits. tally.py counts the second run and names the tests. Does not run them again if a sanitizer has
+# reported an error, since a race may not occur twice.
 alone() {
 	tests=$1 tree=$2 name=$3
 	failed=$RESULTS/cache/$name/v/cache/lastfailed
@@ -143,15 +142,15 @@ tree() {
 	title "$1: tests"
 }
 
-# UBSan only prints by default; a report must fail the test that caused it. Threads that wait do not spin: there is work
-# beside them.
+# UBSan only prints by default; here a report fails the test. Waiting threads do not spin, since other work runs beside
+# them.
 asan_options() {
 	export GOMP_SPINCOUNT=1000
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 }
 
-# GCC's OpenMP run-time is not instrumented and would drown the report: one thread in each parallel region, which leaves
-# all of the daemon's own threads.
+# GCC's OpenMP run-time is not instrumented and would flood the report. So parallel regions have one thread; the
+# daemon's own threads are all tested.
 tsan_options() {
 	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
 }
@@ -204,7 +203,7 @@ seeds)
 all) run=all; shift ;;
 esac
 [ $# -gt 0 ] || [ $run = all ] || export SPACELAND_TEST_LIGHT=1
-without=  # the marks of tests that this run leaves out
+without=  # marks of the tests that this run omits
 [ $run != ci ] || without='not longest'
 if [ $# -eq 0 ] && [ $run = test ]; then
 	without='not long and not longest'
@@ -229,7 +228,7 @@ if ! ./dev build programs $aliases; then
 	parts=
 fi
 beside=
-trap 'trap - INT; kill 0' INT  # what runs in the background would not notice
+trap 'trap - INT; kill 0' INT  # ends background processes, too
 for part in $parts; do
 	function=part_$(echo "$part" | tr - _)
 	case $part in asan*) wait ;; esac

@@ -1,10 +1,10 @@
-"""Installs the packages of dist/ in a fresh Debian in a folder, serves, upgrades, and purges them.
+"""Tests the packages of dist/ in a fresh Debian system in a folder: installs, runs, upgrades and purges them.
 
 usage: test_deb.py [--cache FOLDER]
 
-It needs root, debootstrap and unshare(1), and the Debian mirror that apt uses here; nothing else is downloaded. Mounts and
-processes are in name spaces of their own, so that none is left, however it ends. Downloaded packages are kept in the cache
-(default: ~/.cache/spaceland-debs). Exit status: 0 all well, 1 something is wrong, 77 it cannot run here.
+It needs root, debootstrap and unshare(1), and downloads only from apt's Debian mirror. Mounts and processes are in
+separate name spaces, so that none remain after any end of the program. Downloaded packages are kept in the cache
+(default: ~/.cache/spaceland-debs). Exit status: 0 passed, 1 failed, 77 cannot run here.
 """
 import argparse
 import contextlib
@@ -57,7 +57,7 @@ def step(text):
 
 
 def cannot_run():
-    """Why not, or None."""
+    """Returns why the test cannot run here, or None."""
     if os.geteuid() != 0:
         return "it needs root, to install packages in a folder"
     for program in ("debootstrap", "unshare", "apt-get"):
@@ -78,14 +78,14 @@ def package(name):
 
 
 def sources():
-    """(address, release, component) of each Debian archive that apt uses here."""
+    """Yields (address, release, component) of each Debian archive of apt."""
     done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages",
                            "Origin: Debian"], capture_output=True, text=True)
     return [tuple(line.split()) for line in done.stdout.splitlines()]
 
 
 class System:
-    """The Debian in the folder."""
+    """The Debian system in the folder."""
 
     def __init__(self, root, cache):
         self.root, self.cache = root, cache
@@ -99,7 +99,7 @@ class System:
         self.host("mount", "-t", "proc", "proc", str(self.root / "proc"))
         self.host("mount", "--bind", str(self.cache), str(self.root / "var/cache/apt/archives"))
         (self.cache / "partial").mkdir(exist_ok=True)
-        # Services are not started here. What packages would have started or restarted is noted.
+        # Services are not started; requests of packages to start or restart services are recorded.
         self.write("usr/sbin/policy-rc.d", '#!/bin/sh\necho "$1 $2" >>/var/log/services\nexit 101\n', 0o755)
         (self.root / "run/systemd/system").mkdir(parents=True)
         self.run("apt-get", "update", "-q")
@@ -124,21 +124,21 @@ class System:
                         "-o", "Dpkg::Options::=--force-confold", *arguments)
 
     def services(self):
-        """What packages asked for since the last time."""
+        """Returns the requests of packages since the last call."""
         path = self.root / "var/log/services"
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
         return [line for line in lines if "spaceland" in line]
 
     def traces(self):
-        """All files that have the project's name, but for what this test put there."""
+        """All files with the project's name, except those of this test."""
         found = self.run("find", "/", "-xdev", "-name", "*spaceland*", "-not", "-path", "/packages*", "-not", "-path", "/proc/*",
                          "-not", "-path", "/var/cache/*").split("\n")
         return sorted(line for line in found if line)
 
     @contextlib.contextmanager
     def daemon(self):
-        """spacelandd as the unit runs it, but for the port; ends by SIGTERM with 0."""
+        """Runs spacelandd as the systemd unit does, but on another port; SIGTERM must end it with status 0."""
         address = self.root / "var/lib/spaceland/spacelandd.addr"
         address.unlink(missing_ok=True)
         log = self.root / "packages/log"
@@ -166,7 +166,7 @@ def get(url):
 
 
 def older(system, name):
-    """The package with an older version number."""
+    """Makes the package with an older version number."""
     with tempfile.TemporaryDirectory() as folder:
         tree = pathlib.Path(folder) / "tree"
         system.host("dpkg-deb", "-R", str(package(name)), str(tree))
@@ -197,7 +197,7 @@ def installed(system):
 
 
 def serve(system):
-    """Lays a graph out over HTTP; the job's record and layout."""
+    """Lays out a graph over HTTP; returns the job's record and the layout."""
     with system.daemon() as url:
         system.run("spaceland", "embed", "/packages/path.mtx", "--server", url, "--iterations", "100", "-o", "/packages/layout.npy")
         layout = (system.root / "packages/layout.npy").read_bytes()
@@ -255,7 +255,8 @@ def purge(system):
 
 
 def container(system):
-    """The last stage of the container file, for the CPU, by its own shell steps; then its first process, and its health check."""
+    """Runs the shell steps of the container file's last stage, for the CPU; then its first process and its health
+    check."""
     step("the container file's last stage")
     text = (ROOT / "packaging/Containerfile").read_text().replace("\\\n", " ")
     stage = text.rpartition("\nFROM ")[2]
@@ -269,7 +270,7 @@ def container(system):
 
 
 def inside_container(root, cache, health):
-    """In a network of its own, so that the ports are free."""
+    """Runs in a separate network name space, so that the ports are free."""
     system = System(root, cache)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 1 | 64))  # SIOCSIFFLAGS: up and running

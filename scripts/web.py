@@ -1,8 +1,8 @@
 """web.py OUTPUT: the dashboard, bundled and as C arrays for daemon/routes/ui.c.
 
-Bundles clients/web with node when node is there and `npm ci` has run in it (./dev setup does), without a network. Else
-the output holds one page that says how to get the dashboard. Runs at each build; it bundles only when a source is newer
-than what there is, and writes the output only when it changes."""
+Bundles clients/web with node, without a network, if node is installed and `npm ci` has run there (./dev setup does).
+Otherwise the output has one page that explains how to get the dashboard. Runs in each build; bundles only if a source
+is newer than the bundle, and writes the output only if it changes."""
 import gzip
 import hashlib
 import pathlib
@@ -33,13 +33,13 @@ def sources():
 
 
 def stamp(node):
-    """What the bundle is made of."""
+    """The sources of the bundle."""
     names = "\n".join(f"{p} {p.stat().st_mtime_ns}" for p in [*sources(), pathlib.Path(__file__)])
     return hashlib.sha256(f"{node}\n{(WEB / 'node_modules' / 'esbuild').is_dir()}\n{names}".encode()).hexdigest()
 
 
 def bundle(folder, node):
-    """(path, bytes) of all files; or the page that says what is missing."""
+    """Returns (path, bytes) of all files, or the page that says what is missing."""
     why = "Node.js was not there" if not node else "its packages were not installed (npm ci)"
     if not node or not (WEB / "node_modules" / "esbuild").is_dir():
         return [("/", MISSING.replace("{why}", why).encode())]

@@ -1,4 +1,4 @@
-"""What campaigns share: a folder that is gone after them, however they end, and their daemons with it."""
+"""Helpers of campaigns: a temporary folder that is always removed, and the end of their daemons."""
 import contextlib
 import os
 import pathlib
@@ -11,14 +11,14 @@ import time
 
 
 def seed_of_run():
-    """SOAK_SEED, or a random one; it is printed, since it repeats the run."""
+    """Returns SOAK_SEED or a random seed, and prints it, so that the run can be repeated."""
     seed = int(os.environ.get("SOAK_SEED") or int.from_bytes(os.urandom(4), "big") >> 2)
     print(f"SOAK_SEED={seed}", flush=True)
     return seed
 
 
 def children():
-    """Processes that this one has started."""
+    """The child processes of this process."""
     found = []
     for task in pathlib.Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
@@ -48,8 +48,8 @@ def unmount_below(path):
 
 @contextlib.contextmanager
 def folder(name):
-    """A temporary folder. SIGTERM and SIGHUP end the campaign as ^C does. At the end daemons that still run are killed,
-    their disks unmounted and the folder removed, and no signal disturbs that."""
+    """A temporary folder. SIGTERM and SIGHUP end the campaign as ^C does. The end kills remaining daemons, unmounts
+    their disks and removes the folder; signals do not interrupt it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     made = pathlib.Path(tempfile.mkdtemp(prefix=f"spaceland-{name}-"))

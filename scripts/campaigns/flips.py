@@ -1,10 +1,11 @@
-"""Bit flips and truncations over all files of a state: none is served as good, none hinders a start or makes it delete.
+"""Flips bits in, and truncates, all files of a state: the server must neither serve damaged data nor delete files, and
+must start.
 
 usage: flips.py [DAMAGES]    (./dev soak flips [DAMAGES])
 
-One damage at a time, in files of graphs and jobs and in the data base. For each: --verify-state names the file; the
-daemon starts, or refuses with a reason that names what to do; what it serves is what it was, or an error; every file is
-still there after its end.
+It damages one file at a time, of graphs, of jobs or of the data base. For each: --verify-state names the file; the
+daemon starts, or refuses with a reason and a remedy; it serves the original data, or an error; afterwards every file
+still exists.
 """
 import pathlib
 import random
@@ -28,7 +29,7 @@ KEPT = ("graphs", "jobs")
 
 
 def fill(d):
-    """A state with a file of each kind; returns the paths to compare."""
+    """Makes a state with a file of each kind; returns the paths to compare."""
     api = Api(d)
     g = api.upload(graphs.mtx(graphs.ring(200)), name="ring")["id"]
     done = api.run(g, iterations=30, name="first")["id"]
@@ -49,12 +50,12 @@ def searching(reply):
 
 
 def answers(d, paths):
-    """Status and what must not change of each."""
+    """Returns status and content of each path, as far as they must not change."""
     found = {}
     for path in paths:
         reply = requests.get(d.url + path, timeout=30)
         while reply.status_code == 200 and path.startswith("/v1/graphs/") and path.count("/") == 3 and searching(reply):
-            reply = requests.get(d.url + path, timeout=30)  # neighbours that were damaged are searched again
+            reply = requests.get(d.url + path, timeout=30)  # damaged neighbours are searched again
         content = reply.content
         if reply.status_code == 200 and path.count("/") == 3:
             record = reply.json()
@@ -87,7 +88,7 @@ def verify(d):
 
 
 def start(d):
-    """True: it serves. Else what it said."""
+    """Returns True if the daemon serves, else its message."""
     d.log.write_bytes(b"")
     try:
         d.start()
@@ -102,7 +103,7 @@ def start(d):
 
 
 def one(d, path, rng, good):
-    """The damage of one file; returns what is wrong."""
+    """Tests the damage of one file; returns errors."""
     how = f"{path.relative_to(d.state)}, {damage(path, rng)}"
     name, data_base = path.name, path.name == "spacelandd.db"
     wrong = []

@@ -1,10 +1,11 @@
-"""Random requests made from proto/openapi.yaml: parameters, bodies, forms, ranges, chunks, half-closes, slow senders.
+"""Sends random requests made from proto/openapi.yaml: parameters, bodies, forms, ranges, chunks, half-closes, slow
+senders.
 
 usage: fuzz_http.py [REQUESTS]    (./dev fuzz http [REQUESTS])
 
-Each reply must come in time, fit the schema, and be no 5xx but 501 for an unknown
-Transfer-Encoding, 503, and 507. In the end the server serves as before,
-ends with 0, and has neither more descriptors nor much more memory than after the first tenth.
+Each reply must come in time and fit the schema; the only permitted 5xx are 501 for an unknown Transfer-Encoding, 503
+and 507. At the end the server must still serve, have no more descriptors and not much more memory than after the first
+tenth, and exit with 0.
 """
 import io
 import json
@@ -34,7 +35,7 @@ from harness import Api, Daemon, sanitized  # noqa: E402
 THREADS = 4
 REPLY_S = 30
 GROWTH = 64 << 20
-ALLOWED = (501, 503, 507)  # 501: a Transfer-Encoding that nobody knows
+ALLOWED = (501, 503, 507)  # 501: an unknown Transfer-Encoding
 JUNK = ["", "x", "-1", "0", "1e309", "nan", "null", "true", "é", "a" * 300, "../../etc/passwd", "%00", "\u0000", "9" * 40,
         "01J00000000000000000000000", "[]", "{}", "'", "\"", "\r\n", " "]
 
@@ -49,7 +50,7 @@ class Maker:
                            if method in ("get", "post", "put", "patch", "delete")]
 
     def value(self, schema, depth=0):
-        """Something of the schema, mostly."""
+        """Makes a value that mostly fits the schema."""
         rng, schema = self.rng, self.contract.schema(schema or {})
         if rng.random() < 0.08:
             return rng.choice([None, True, -1, 0, 1e300, 2**63, "", "x" * 200, [], {}, [[]], {"a": 1}, *JUNK[:8]])
@@ -131,7 +132,7 @@ class Maker:
         return self.form() if kind.startswith("multipart") else (self.file(), kind)
 
     def request(self):
-        """(method, path, the bytes, is it broken HTTP?)"""
+        """Returns (method, path, bytes, whether the HTTP is invalid)."""
         rng = self.rng
         path, method, operation, parameters = rng.choice(self.operations)
         target, (body, kind) = self.path(path, parameters), self.body(operation)
@@ -156,7 +157,7 @@ class Maker:
             size = rng.choice([1, 7, 4096]) if len(body) < 3000 else 4096
             pieces = [body[i:i + size] for i in range(0, len(body), size)]
             body = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces)
-            bad = rng.random() < 0.05  # libmicrohttpd answers that by itself, with a page
+            bad = rng.random() < 0.05  # libmicrohttpd replies to these itself, with an HTML page
             broken = broken or bad
             body += b"zz\r\n" if bad else b"0\r\n\r\n"
         elif body or method in ("POST", "PUT", "PATCH"):
@@ -165,7 +166,7 @@ class Maker:
 
 
 class Sent(io.RawIOBase):
-    """What HTTPResponse wants of a socket."""
+    """The part of a socket that HTTPResponse needs."""
 
     def __init__(self, s):
         super().__init__()
@@ -203,7 +204,7 @@ class Sender(threading.Thread):
             for i in range(0, len(data), max(1, len(data) // 5)):
                 s.sendall(data[i:i + max(1, len(data) // 5)])
                 time.sleep(0.02)
-        elif how < 0.03:  # and gone
+        elif how < 0.03:  # disconnects early
             s.sendall(data[:rng.randrange(len(data))])
             return False
         else:
@@ -227,7 +228,7 @@ class Sender(threading.Thread):
                     self.wrong.append(f"{what}: no reply in {REPLY_S} s: {data[:300]!r}")
                 return
             except (HTTPException, ConnectionError, BrokenPipeError):
-                return  # closed; a crash is seen by the caller
+                return  # closed; the caller detects a crash
         if reply is None:
             return
         self.seen[reply.status_code] = self.seen.get(reply.status_code, 0) + 1
@@ -265,7 +266,7 @@ def known_things(d):
 
 
 def tidy(d):
-    """Jobs and graphs of random requests go, but for the first ones, whose loss is made good."""
+    """Deletes jobs and graphs of random requests, and makes the first ones again if they are gone."""
     for job in requests.get(d.url + "/v1/jobs?limit=1000", timeout=30).json()["items"]:
         requests.delete(f"{d.url}/v1/jobs/{job['id']}", timeout=30)
 

@@ -1,9 +1,10 @@
-"""kill -9 at random moments under mixed load, a tenth with the disk full or the data base locked.
+"""Kills the daemon (kill -9) at random moments under mixed load; a tenth of the times the disk is full or the data base
+locked.
 
 usage: kill.py [ROUNDS]    (./dev soak kill [ROUNDS])
 
-After each kill the next start is held to what the one before had told its clients: graphs, names, jobs, results,
-deletions; no file is left without a record; it is ready in time. In the end every file is verified.
+After each kill the daemon starts again, in time, and must have everything that it acknowledged before: graphs, names,
+jobs, results, deletions. No file may lack a record. At the end every file is verified.
 """
 import hashlib
 import os
@@ -30,7 +31,8 @@ HINDERED = (503, 507)  # while the disk is full or the data base is locked
 
 
 class Ledger:
-    """What clients were told; `open` is what they have asked for since, and may have happened or not."""
+    """What the server acknowledged to clients; `open` has unacknowledged requests, which may have taken effect or
+    not."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -39,7 +41,7 @@ class Ledger:
 
 
 class User(threading.Thread):
-    """Asks for random things until the server is killed."""
+    """Sends random requests until the server is killed."""
 
     def __init__(self, url, seed, ledger):
         super().__init__(daemon=True)
@@ -68,7 +70,7 @@ class User(threading.Thread):
                          headers=BINARY, params={"name": f"g{self.rng.random()}"})
         if reply:
             graph = reply.json()["id"]
-            with self.ledger.lock:  # the same content may have been there, and be deleted by now
+            with self.ledger.lock:  # the same content may have existed and be deleted now
                 if graph not in self.ledger.open and ("graphs", graph) not in self.ledger.gone:
                     self.ledger.graphs[graph] = reply.json()["nodes"]
                     self.ledger.names.setdefault(graph, {reply.json()["name"]})
@@ -97,7 +99,7 @@ class User(threading.Thread):
         if not graph:
             return
         name = f"n{self.rng.random()}"
-        with self.ledger.lock:  # one at a time: so it is the old name or the new one
+        with self.ledger.lock:  # one at a time, so that the name is the old or the new one
             if graph in self.ledger.renaming:
                 return
             self.ledger.renaming.add(graph)
@@ -115,7 +117,7 @@ class User(threading.Thread):
         with self.ledger.lock:
             self.ledger.open.add(thing)
         reply = self.ask("DELETE", f"/v1/{kind}/{thing}", (200, 204))
-        if reply and reply.status_code == 200:  # a job that ran: it has ended
+        if reply and reply.status_code == 200:  # a running job was cancelled: it has ended
             with self.ledger.lock:
                 self.ledger.ended[thing] = reply.json()["state"]
         elif reply:
@@ -138,7 +140,7 @@ def files(d):
 
 
 def check(d, ledger):
-    """After a start, before anybody asks for anything."""
+    """Checks the state after a start, before any other request."""
     wrong = []
     for kind, name in files(d):
         if requests.get(f"{d.url}/v1/{kind}/{name[:26]}", timeout=20).status_code != 200:
@@ -178,7 +180,7 @@ def check(d, ledger):
 
 
 class Hindrance:
-    """A full disk, or a locked data base, until end()."""
+    """Fills the disk, or locks the data base, until end()."""
 
     def __init__(self, d, rng, can_fill):
         self.ballast, self.db = d.state / "ballast", None
@@ -203,7 +205,7 @@ class Hindrance:
 
 
 def rounds(below, count, seed, say=print):
-    """Returns (what went wrong, figures)."""
+    """Returns (errors, figures)."""
     rng = random.Random(seed)
     d = Daemon(below, checkpoint_interval_s=0.1, log_level="warning")
     d.state.mkdir(parents=True, exist_ok=True)

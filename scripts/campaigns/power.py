@@ -1,10 +1,10 @@
-"""Power cuts at random moments: what was not synchronised is lost, in part and in any order.
+"""Simulates power cuts at random moments: data that was not synchronised is lost, partly and in any order.
 
 usage: power.py [CUTS]    (./dev soak power [CUTS])
 
-A daemon runs under mixed load with tests/power/shim.c, which writes down what it does to its files. Then tests/power/disk.py
-builds, for random moments, what a power cut would have left. A daemon starts on it, and is held to what clients had been
-told before that moment.
+A daemon runs under mixed load with tests/power/shim.c, which records its file operations. Then tests/power/disk.py
+builds, for random moments, the files that a power cut would have left. A daemon starts on them and must have everything
+that was acknowledged before that moment.
 """
 import hashlib
 import os
@@ -36,7 +36,7 @@ def now():
 
 
 class User(threading.Thread):
-    """Notes (when asked, when told, what, about what, detail)."""
+    """Records (time of the request, time of the reply, event, subject, detail)."""
 
     def __init__(self, d, seed):
         super().__init__()
@@ -46,7 +46,7 @@ class User(threading.Thread):
         self.told.append((asked, now(), what, thing, detail))
 
     def nodes(self, i):
-        """Another graph each time, and other ones than those of the users beside."""
+        """Makes a new graph each time, different from those of the other users."""
         return 30 + 1000 * (self.seed % 10) + i
 
     def round(self, i):
@@ -62,7 +62,7 @@ class User(threading.Thread):
         api.patch(f"/v1/graphs/{g}", json={"name": f"renamed {i}"})
         self.tell(asked, "name", g, f"renamed {i}")
         asked = now()
-        if i % 4 == 1 and api.request("DELETE", f"/v1/jobs/{job}").status_code == 204:  # it had ended already
+        if i % 4 == 1 and api.request("DELETE", f"/v1/jobs/{job}").status_code == 204:  # the job had already ended
             self.tell(asked, "deleted", job)
             return
         api.wait(job)
@@ -87,7 +87,7 @@ class User(threading.Thread):
 
 
 def load(d, seed, seconds):
-    """Users for so long; returns what they were told."""
+    """Runs users for so long; returns what was acknowledged."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         try:
@@ -108,7 +108,7 @@ def load(d, seed, seconds):
 
 
 def record(below, seed, seconds):
-    """Runs a daemon under load; returns its calls and what was told."""
+    """Runs a daemon under load; returns its calls and what was acknowledged."""
     d = Daemon(below, checkpoint_interval_s=0.1, log_level="warning")
     log = below / "calls"
     command, env = d.command(), {**os.environ, "LD_PRELOAD": str(BUILD / "tests" / "plugin" / "power-shim.so"),
@@ -126,7 +126,8 @@ def record(below, seed, seconds):
 
 
 def held(d, told, moment):
-    """What was told before the moment; what was asked for, but not told, before it may be or not."""
+    """What was acknowledged before the moment, and what was requested but not acknowledged, which may have taken effect
+    or not."""
     wrong = []
     asked = {thing for a, t, what, thing, _ in told if what == "deleted" and a < moment}
     for a, t, what, thing, detail in told:
@@ -158,7 +159,7 @@ def held(d, told, moment):
 
 
 def cut(below, d, built, told, moment):
-    """Starts a daemon on what was left."""
+    """Starts a daemon on the remaining files."""
     again = Daemon(below / "after", log_level="warning")
     again.state = built
     try:

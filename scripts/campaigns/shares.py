@@ -1,15 +1,16 @@
-"""Ten users with roles and shares of their own, one of whom submits 1,000 large jobs: do the others get what is theirs?
+"""Ten users with different roles and shares, one of whom submits 1,000 large jobs: checks that the others get their
+shares.
 
 usage: shares.py [MINUTES]    (./dev soak shares [MINUTES], 10 by default)
 
-Each user who computes has a project of his own. `flood` submits 1,000 large jobs at once. Four users with shares of 1 to 4
-always have some large jobs, too. Three users with a share of 1, one of them an administrator, submit small jobs and wait for
-each; they ask for less than their shares, about 4 % of a device each. One administrator and one reader only look. It must
-hold that
+Each user with jobs has a separate project. `flood` submits 1,000 large jobs at once. Four users with shares of 1 to 4
+always have some large jobs, too. Three users with a share of 1, one of them an administrator, submit small jobs and
+wait for each; they need less than their shares, about 4 % of a device each. One administrator and one reader only send
+reading requests. Checks:
 
-- device time of those with large jobs is within 5 % of their shares (runs of less than five minutes: 15 %);
+- the device time of users with large jobs is within 5 % of their shares (15 % in runs of less than five minutes);
 - the median time of a small job, from its submission to its end, is at most twice that on the idle server;
-- every request is answered, and nobody sees jobs of others.
+- every request is answered, and no user sees jobs of others.
 
 SPACELAND_ENGINE chooses the engine (all of its devices are used), SHARES_NODES the size of a large job (12,000; with a GPU
 100,000), SHARES_ITERATIONS its length (1,000; with a GPU 20,000: shares count for those who always have work in line, which
@@ -34,12 +35,12 @@ from harness import Daemon  # noqa: E402
 
 ROOT = "the-token-of-the-administrator-of-a-campaign"
 FLOOD, SMALL_NODES, SMALL_ITERATIONS = 1000, 1000, 250
-SHARES = {"flood": 1, "s1": 1, "s2": 2, "s3": 3, "s4": 4}       # with large jobs, all the time
-SMALL = {"ann": "user", "bob": "user", "boss": "administrator"}  # with small jobs, now and then
+SHARES = {"flood": 1, "s1": 1, "s2": 2, "s3": 3, "s4": 4}       # users who always have large jobs
+SMALL = {"ann": "user", "bob": "user", "boss": "administrator"}  # users with occasional small jobs
 LOOK = {"root2": "administrator", "ron": "reader"}
-KEPT = 4          # large jobs that a steady user has for each device, running or queued
-IDLE_JOBS = 15    # small ones on the idle server
-REST = (15, 35)   # between two small jobs of a user, times of one on the idle server
+KEPT = 4          # large jobs of a steady user per device, running or queued
+IDLE_JOBS = 15    # small jobs on the idle server
+REST = (15, 35)   # pause between two small jobs of a user, in units of one job's time on the idle server
 
 
 def large_job():
@@ -82,7 +83,7 @@ class User(threading.Thread):
 
 
 class Large(User):
-    """Has large jobs; the one who floods the server submits all of them at once."""
+    """Keeps large jobs queued; `flood` submits all of them at once."""
     graph, devices, iterations = None, 1, large_job()[1]
 
     def submit(self):
@@ -101,7 +102,7 @@ class Large(User):
 
 
 class Small(User):
-    """Submits a small job, waits for it, thinks about it."""
+    """Repeatedly submits a small job, waits for it, and pauses."""
     graph, idle = None, 0.1
 
     def one(self):
@@ -134,7 +135,7 @@ def median(values):
 
 
 class Lab:
-    """A server with these users."""
+    """Starts a server with these users."""
 
     def __init__(self, d, seed):
         self.d, self.root = d, requests.Session()
@@ -166,7 +167,7 @@ class Lab:
         return [u for u in self.users.values() if isinstance(u, kind)]
 
     def used(self):
-        """Device seconds of those with large jobs."""
+        """Device seconds of the users with large jobs."""
         return {name: self.call("GET", f"/v1/projects/{name}")["use"]["device_seconds"] for name in SHARES}
 
 
@@ -181,7 +182,7 @@ def idle_median(lab):
 
 
 def pause(lab, seconds):
-    """Until then, or until something is wrong."""
+    """Waits until then, or until an error."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and lab.d.alive() and not any(u.wrong for u in lab.users.values()):
         time.sleep(min(0.5, max(0, end - time.monotonic())))
@@ -198,7 +199,7 @@ def table(used, due):
 
 
 def campaign(below, minutes, seed, say=print, longer=2, **options):
-    """Returns (what went wrong, figures). longer: times that a small job may take of one on the idle server."""
+    """Returns (errors, figures). longer: allowed time of a small job, in units of its time on the idle server."""
     (below / "tokens").write_text(ROOT + "\n")
     d = Daemon(below / "daemon", token_file=str(below / "tokens"), log_level="warning", max_jobs=5000, **options).start()
     lab = Lab(d, seed)
@@ -209,7 +210,7 @@ def campaign(below, minutes, seed, say=print, longer=2, **options):
         flush=True)
     for u in rest:
         u.start()
-    pause(lab, max(12, 6 * minutes))  # until all have their places, and jobs have moved
+    pause(lab, max(12, 6 * minutes))  # until all users have their places and jobs have moved
     before, began = lab.used(), time.monotonic()
     for u in lab.of(Small):
         u.times.clear()
