@@ -1,5 +1,5 @@
 /* filter.c -- SPACELAND_TEST_FILTER selects the tests to run: a name, in which * and ? are wildcards. Part of every
- * test program that is written with cmocka. */
+ * cmocka test program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
-"""The malformed files of tests/bad, over HTTP: each is refused with its problem document: type, status, file and line.
+"""Uploads the malformed files of tests/bad: each must be refused with its problem document: type, status, file and
+line.
 
-The text is asserted of the rows that have one, a row for each format and kind of error: those are read as a person would
-read them. In the others it is "-", and may get better any time."""
+Some rows, one for each format and kind of error, also have the text that users see, which must match. In other rows the
+text is "-" and may change."""
 import csv
 
 from contract import ROOT

@@ -1,4 +1,4 @@
-"""Certificates for tests, signed by themselves."""
+"""Self-signed certificates for tests."""
 import shutil
 import subprocess
 

@@ -1,4 +1,4 @@
-"""What tests of devices and engines share."""
+"""Helpers of the tests of devices and engines."""
 import contextlib
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Decodes frames as proto/frame.h describes them."""
+"""Decodes frames (proto/frame.h)."""
 import struct
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
-"""Clients that have said all, and say so, over TCP and over TLS. A way: a context manager that gives what has send(),
-end(), and read_all(); end() ends what the client sends, not what it reads."""
+"""Clients that close only their sending side, over TCP and over TLS. Each way is a context manager whose value has
+send(), end() and read_all(); end() closes the sending side."""
 import contextlib
 import json
 import time

@@ -1,4 +1,4 @@
-"""Just enough PNG to look at a picture: 8-bit RGB or RGBA, not interlaced."""
+"""A minimal PNG decoder: 8-bit RGB or RGBA, not interlaced."""
 import struct
 import zlib
 

@@ -1,4 +1,4 @@
-"""Who gets a place: small jobs at once, large ones in their turn; what those that wait are told."""
+"""Admission: small jobs start at once, large ones in their turn; waiting jobs report why they wait."""
 import time
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A backup while jobs run: complete, verified, and a server that starts on a copy of it goes on to the same bytes."""
+"""A backup while jobs run is complete and verified; a server that starts on a copy of it computes the same bytes."""
 import os
 import pathlib
 import shutil

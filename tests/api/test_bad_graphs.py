@@ -1,4 +1,4 @@
-"""tests/bad/graphs.tsv, the malformed graphs of the readers' own tests, over HTTP."""
+"""Uploads the malformed graphs of the readers' unit tests (tests/bad/graphs.tsv)."""
 import pytest
 
 import bad_files

@@ -1,4 +1,4 @@
-"""tests/bad/points.tsv, the malformed tables and neighbours of the readers' own tests, over HTTP."""
+"""Uploads the malformed tables and neighbours of the readers' unit tests (tests/bad/points.tsv)."""
 import pytest
 
 import bad_files

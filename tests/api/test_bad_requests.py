@@ -1,8 +1,8 @@
 """tests/bad/requests.yaml: malformed requests, each with its problem document.
 
-Type, status, field, file and line are asserted of all. The text is asserted of the rows that have one, a row or two for
-each kind of problem: those are read as a person would read them. The texts of the others may get better any time.
-SPACELAND_RECORD=1 writes what the daemon answers into the table instead; read the diff."""
+Type, status, field, file and line must match in all rows. One or two rows for each kind of problem also have the text
+that users see, which must match; other texts may change. SPACELAND_RECORD=1 writes the daemon's replies into the table
+instead; review the diff."""
 import json
 import os
 import time

@@ -1,4 +1,4 @@
-"""Batches: all combinations as jobs, all or none, compared, cancelled and deleted together, and there after a crash."""
+"""Batches: a job per combination, all or none; compared, cancelled and deleted together; kept over a crash."""
 import concurrent.futures
 import itertools
 import json

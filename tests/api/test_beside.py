@@ -1,4 +1,4 @@
-"""Small jobs beside a large one: they are through soon, and it goes on meanwhile."""
+"""Small jobs beside a large one finish soon, while the large one continues."""
 import time
 
 import pytest

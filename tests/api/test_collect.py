@@ -1,4 +1,4 @@
-"""A bound on the state folder: what was used longest ago goes, what is in use stays, and uses are known after a crash."""
+"""The limit of the state folder: the least recently used goes, what is in use stays, and uses survive a crash."""
 import contextlib
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Connections of clients that are slow, silent, too many or gone."""
+"""Connections of clients that are slow, silent, too many, or disconnected."""
 import contextlib
 import json
 import resource

@@ -1,4 +1,5 @@
-"""The container file names only what there is. (./dev test-deb runs its steps; an engine for containers is not needed.)"""
+"""The container file names only existing files and packages. (./dev test-deb runs its steps, without a container
+engine.)"""
 import json
 import re
 import shlex

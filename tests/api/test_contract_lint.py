@@ -1,5 +1,5 @@
-"""openapi.yaml by other people's eyes: Redocly, Spectral, and types that a TypeScript program can use. They are run when
-`npm install --prefix proto` has fetched them."""
+"""Checks openapi.yaml with other tools: Redocly, Spectral, and generated TypeScript types. Runs only if `npm install
+--prefix proto` has installed them."""
 import subprocess
 
 import pytest

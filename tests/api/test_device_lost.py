@@ -1,5 +1,5 @@
-"""A device that fails: the job at fault fails, the others go on, the server serves. SPACELAND_FAULT
-(core/engine/fault.h) makes the CPU engine fail; a real GPU is made to fail by tests/gpu."""
+"""A failing device: the job at fault fails, the others continue, the server stays up. SPACELAND_FAULT
+(core/engine/fault.h) makes the CPU engine fail; tests/gpu makes a real GPU fail."""
 
 import pytest
 

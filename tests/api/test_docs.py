@@ -1,4 +1,4 @@
-"""The commands of docs/api.md work as they stand there; its examples follow the contract."""
+"""The commands of docs/api.md work unchanged; its examples match the contract."""
 import json
 import os
 import re

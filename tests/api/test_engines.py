@@ -1,4 +1,4 @@
-"""Several engines in one server: which one computes a job, and what becomes of it when that one is gone.
+"""Several engines in one server: the choice of a job's engine, and jobs whose engine is no longer available.
 
 The test plug-in's (tests/plugin) GPUs are CPU engines with other names."""
 import hashlib

@@ -1,4 +1,4 @@
-"""A disk that fails, or has no room, only when it synchronises: what was refused is not there, what was said is recorded."""
+"""A disk that fails, or is full, only at fsync(): refused changes leave nothing, acknowledged ones are recorded."""
 import concurrent.futures
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""multipart/form-data bodies as strangers write them: names, quotes, boundaries, pieces."""
+"""multipart/form-data bodies of other programs: names, quotes, boundaries, pieces."""
 import random
 import time
 

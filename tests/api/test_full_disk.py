@@ -1,4 +1,4 @@
-"""A full disk: 507 for what needs room, everything else goes on; a start on it serves what is there."""
+"""A full disk: requests that need space get 507, all others work; a server that starts on it serves existing data."""
 import os
 
 import pytest

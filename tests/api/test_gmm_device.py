@@ -1,7 +1,7 @@
-"""Gaussian mixtures on the device of an engine: the log-likelihood of the processor within rounding, kill -9, no room, a
-device that fails.
+"""Gaussian mixtures on an engine's device: the same log-likelihood as on the CPU within rounding; kill -9, too little
+memory, a failing device.
 
-The test plug-in's (tests/plugin) GPUs do the passes on the processor, point by point."""
+The GPUs of the test plug-in (tests/plugin) compute the passes on the CPU, point by point."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Gaussian mixtures that begin with given labels or means."""
+"""Gaussian mixtures that start from given labels or means."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""What NVIDIA's driver tells of the GPUs, in /v1/devices and /metrics; the library is tests/plugin/nvml."""
+"""Readings of NVIDIA's driver in /v1/devices and /metrics; tests/plugin/nvml replaces the driver's library."""
 import ctypes
 import math
 import pathlib

@@ -1,4 +1,4 @@
-"""Graphs are listed by pages, renamed, pinned, loaded, unloaded and deleted."""
+"""Graphs are listed in pages, renamed, pinned, loaded, unloaded and deleted."""
 import pytest
 
 import graphs

@@ -1,4 +1,4 @@
-"""What a server on a shared machine must insist on: one way to read a request, pages of other sites, signals, limits."""
+"""Security of a server on a shared machine: ambiguous requests, pages of other sites, signals, limits."""
 import json
 import os
 import pathlib

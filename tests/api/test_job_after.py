@@ -1,4 +1,4 @@
-"""A job that starts after another one: in order, from its layout, with a reason when it cannot, and after a crash."""
+"""Jobs that start after another one: in order, from its layout, with a reason if they cannot, and after a crash."""
 import contextlib
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""How jobs end: stopped on demand, cancelled with their layout; and no end is told that is not on the disk."""
+"""The end of jobs: stopped on demand, or cancelled with their layout. No end is reported before it is on disk."""
 import contextlib
 import io
 import sqlite3

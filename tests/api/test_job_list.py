@@ -1,4 +1,4 @@
-"""Lists of jobs: several states, names, orders, pages; jobs by the beginning of their ids."""
+"""Lists of jobs: filters by states and names, orders, pages; prefixes of ids."""
 import select
 import time
 

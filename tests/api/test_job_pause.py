@@ -1,4 +1,4 @@
-"""A paused job stands still and goes on as if nothing had been."""
+"""A paused job does nothing; after resuming it gives the same result as without the pause."""
 import time
 
 

@@ -1,4 +1,4 @@
-"""Jobs share a device by priority; a big one never blocks a small one."""
+"""Jobs share a device by priority; a large one never blocks a small one."""
 import time
 
 import pytest

@@ -1,4 +1,4 @@
-"""A job goes from queued to done, and says what it does."""
+"""A job goes from queued to done and reports its progress."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key, Prefer: wait, dry runs, and what a submission says about itself."""
+"""Idempotency-Key, Prefer: wait, dry runs, and notes on submissions."""
 import time
 
 import pytest

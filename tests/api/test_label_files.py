@@ -1,4 +1,4 @@
-"""Files of labels that come with a graph: texts with a header line, arrays of strings."""
+"""Files of labels uploaded with a graph: texts with a header line, arrays of strings."""
 import io
 import json
 

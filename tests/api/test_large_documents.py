@@ -1,4 +1,4 @@
-"""Large JSON keeps the loop free: it is parsed, and made, by other threads, one large body at a time."""
+"""Large JSON does not block the loop: other threads parse and write it, one large body at a time."""
 import os
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Layouts that are uploaded for jobs to begin with: forms, limits, lifetime, owners, restarts."""
+"""Uploaded initial layouts: formats, limits, lifetime, owners, restarts."""
 import gzip
 import io
 import random

@@ -1,4 +1,4 @@
-"""What a kill leaves between a record and its files, and what is told before it is recorded."""
+"""Left-over files and records after a kill; nothing is acknowledged before it is recorded."""
 import os
 import sqlite3
 import threading

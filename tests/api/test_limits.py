@@ -1,4 +1,4 @@
-"""Every limit is an option, and hitting it is a clear 4xx that names the option's value."""
+"""Every limit is an option; exceeding it gives a 4xx that names the option's value."""
 import gzip
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""Public links: what they open and what not, when they end, and who may make and see them."""
+"""Public links: what they give access to, when they end, and who may make and see them."""
 import os
 import re
 import subprocess

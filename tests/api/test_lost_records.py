@@ -1,4 +1,5 @@
-"""A data base that is lost, empty or older costs no file: the start refuses, or moves files without a record aside."""
+"""If the data base is lost, empty or older, no file is deleted: the start refuses, or moves files without a record
+aside."""
 import os
 import shutil
 import sqlite3

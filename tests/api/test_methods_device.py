@@ -1,7 +1,7 @@
-"""Methods beside t-SNE on the device of an engine: where their jobs run, and what becomes of them when it has no room,
-fails or is gone.
+"""Methods other than t-SNE on an engine's device: where jobs run, and what happens if the device is full, fails or is
+gone.
 
-The test plug-in's (tests/plugin) GPUs do the passes of k-means on the processor."""
+The GPUs of the test plug-in (tests/plugin) compute the passes of k-means on the CPU."""
 import pytest
 
 import points

@@ -1,4 +1,4 @@
-"""Histograms of /metrics, and what reads them: promtool, the alert rules and the dashboard of packaging/monitoring."""
+"""Histograms of /metrics and their users: promtool, the alert rules and the dashboard of packaging/monitoring."""
 import json
 import re
 import shutil

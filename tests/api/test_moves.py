@@ -1,4 +1,5 @@
-"""Several devices: running jobs move from a crowded one to a free one, to the same bytes, and shares hold over all.
+"""Several devices: running jobs move from a busy device to a free one and give the same bytes; shares hold over all
+devices.
 
 The test plug-in's GPUs are CPU engines with other names."""
 import hashlib

@@ -1,4 +1,4 @@
-"""Names, labels, neighbours, edges and search of a graph's nodes, at any time; graphs by name and beginning of id."""
+"""Names, labels, neighbours, edges and search of a graph's nodes; graphs by name and by a prefix of their id."""
 import io
 import urllib.parse
 

@@ -1,4 +1,4 @@
-"""The picture is a PNG in which something is to be seen."""
+"""Pictures of layouts."""
 import urllib.parse
 import xml.etree.ElementTree
 

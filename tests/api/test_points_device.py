@@ -1,4 +1,5 @@
-"""An engine that makes P itself from neighbours that stay on its device (tests/plugin): the host has a summary only."""
+"""An engine that makes P itself, from neighbours that stay on its device (tests/plugin): the host has only a
+summary."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Jobs on points: perplexities, what they have searched for themselves, and what they wait for."""
+"""Jobs on points: perplexities, searches of neighbours that they start, and waiting for these."""
 import numpy as np
 import pytest
 

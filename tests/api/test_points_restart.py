@@ -1,4 +1,4 @@
-"""Points and their neighbours survive; a search that was cut off is done again, one that was finished is not."""
+"""Points and their neighbours survive a restart; interrupted searches are repeated, finished ones are not."""
 import numpy as np
 import pytest
 

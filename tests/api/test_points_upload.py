@@ -1,4 +1,4 @@
-"""Tables of points and neighbours come in many forms and mean the same."""
+"""Tables of points and neighbours can be uploaded in many formats, with the same result."""
 import gzip
 
 import numpy as np

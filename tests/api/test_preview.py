@@ -1,4 +1,4 @@
-"""POST /v1/graphs/dry-run: what the beginning of a file says, by the rules by which the whole is read."""
+"""POST /v1/graphs/dry-run: reads the beginning of a file by the same rules as the whole file."""
 import gzip
 
 import numpy as np

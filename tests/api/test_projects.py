@@ -1,4 +1,4 @@
-"""Projects: who sees them, what is shared with them, what counts for them, and who has the device next."""
+"""Projects: who sees them, sharing with them, their limits, and their shares of the device."""
 import contextlib
 import json
 import re

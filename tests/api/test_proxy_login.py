@@ -1,4 +1,5 @@
-"""Users whom a proxy in front has logged in: only from its address, only once, and never for pages of others."""
+"""Users logged in by a proxy: only from the proxy's address, with a single header, and never for pages of other
+sites."""
 import json
 import subprocess
 

@@ -1,4 +1,5 @@
-"""The nginx configuration of docs/operations.md, run: who is logged in gets in by name, and nobody makes himself another."""
+"""Runs the nginx configuration of docs/operations.md: logged-in users are identified by name, and nobody can pretend to
+be another."""
 import http.server
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""How good a layout is, measured by the daemon, against the same in NumPy and SciPy."""
+"""The daemon's measures of quality, compared with NumPy and SciPy."""
 import threading
 import time
 

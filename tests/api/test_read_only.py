@@ -1,4 +1,4 @@
-"""A disk that cannot be written: the daemon starts on it and serves what is there; nothing new is taken."""
+"""A read-only disk: the daemon starts on it, serves existing data, and refuses changes."""
 import contextlib
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Changes of users, projects, links and rights that cannot be recorded: refused, and nothing is changed."""
+"""Changes of users, projects, links and rights that cannot be recorded are refused and undone."""
 import concurrent.futures
 import contextlib
 import sqlite3

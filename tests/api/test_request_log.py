@@ -1,4 +1,4 @@
-"""Numbers of requests in replies and problems, and the lines that the log has of them."""
+"""Request ids in replies and problem documents, and the request log."""
 import json
 import re
 import signal

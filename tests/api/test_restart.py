@@ -1,4 +1,4 @@
-"""What was acknowledged is there after kill -9 and after SIGTERM; running jobs resume."""
+"""Everything acknowledged survives kill -9 and SIGTERM; running jobs resume."""
 import concurrent.futures
 import contextlib
 import os

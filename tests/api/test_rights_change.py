@@ -1,4 +1,4 @@
-"""Rights that end while a stream is open, a request waits, or a body arrives."""
+"""Rights that are withdrawn while a stream is open, a request waits, or a body arrives."""
 import time
 
 import pytest

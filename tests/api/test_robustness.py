@@ -1,4 +1,4 @@
-"""Nothing that a client sends, or does not send, stops the daemon or makes it leak."""
+"""No input of a client, nor missing input, stops the daemon or makes it leak."""
 import concurrent.futures
 import contextlib
 import os

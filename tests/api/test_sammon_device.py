@@ -1,7 +1,7 @@
-"""Sammon's mapping on the device of an engine: the stress of the processor within rounding, kill -9, no room, a device that
-fails; and graphs, which stay with the processor.
+"""Sammon's mapping on an engine's device: the same stress as on the CPU within rounding; kill -9, too little memory, a
+failing device; and graphs, which the CPU computes.
 
-The test plug-in's (tests/plugin) GPUs do the passes over the pairs on the processor."""
+The GPUs of the test plug-in (tests/plugin) compute the passes over the pairs on the CPU."""
 import numpy as np
 import pytest
 

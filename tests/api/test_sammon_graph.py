@@ -1,4 +1,4 @@
-"""Jobs of method sammon on graphs: layouts whose distances are those of shortest paths, from the request to pictures."""
+"""Jobs of method sammon on graphs: layouts by lengths of shortest paths, from the request to pictures."""
 import gzip
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Data bases of other versions: older ones are brought up to date, newer ones are refused and stay as they are."""
+"""Data bases of other versions: older ones are upgraded, newer ones are refused and stay unchanged."""
 import contextlib
 import hashlib
 import sqlite3

@@ -1,4 +1,4 @@
-"""GET /v1/events: the server's records at first, every change, and what a client that comes back has missed."""
+"""GET /v1/events: first all records, then every change; a reconnecting client gets what it has missed."""
 import contextlib
 import http.client
 import json

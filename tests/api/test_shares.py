@@ -1,4 +1,4 @@
-"""Several users: none holds all places, device time is shared between them, and who has had least is next."""
+"""Several users: none occupies all places, they share device time, and the one who has had the least is next."""
 import pytest
 
 import graphs

@@ -1,6 +1,7 @@
-"""Signals on the device of an engine: the values of the processor within rounding, kill -9, no room, a device that fails.
+"""Signals on an engine's device: the same values as on the CPU within rounding; kill -9, too little memory, a failing
+device.
 
-The test plug-in's (tests/plugin) GPUs take the steps on the processor."""
+The GPUs of the test plug-in (tests/plugin) compute the steps on the CPU."""
 import io
 
 import numpy as np

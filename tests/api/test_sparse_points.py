@@ -1,4 +1,4 @@
-"""Sparse tables of points: recognised by their shape, projected as they are, or made dense; and bad ones."""
+"""Sparse tables of points: recognised by their shape, projected or made dense; and malformed ones."""
 import io
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Damage to any file of the state: never served as good, named by --verify-state, repaired where the files can."""
+"""Damaged files of the state: never served, named by --verify-state, and repaired if possible."""
 import hashlib
 import os
 import random

@@ -1,4 +1,5 @@
-"""Files of jobs of other methods (kmeans): damage is named and never served, and records are made anew from them."""
+"""Files of jobs of other methods (kmeans): damage is reported and never served; records can be restored from the
+files."""
 import random
 import subprocess
 

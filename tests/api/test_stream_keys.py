@@ -1,4 +1,4 @@
-"""Where requests need tokens, ZeroMQ subscribers need keys, and get what they may read; so do followers of events."""
+"""If requests need tokens, ZeroMQ subscribers need keys; they, and followers of events, get only what they may read."""
 import contextlib
 import signal
 import time

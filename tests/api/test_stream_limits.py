@@ -1,4 +1,4 @@
-"""What ZeroMQ subscribers may not do to the server, nor to each other."""
+"""Misbehaving ZeroMQ subscribers harm neither the server nor each other."""
 import contextlib
 import socket
 import struct

@@ -1,4 +1,5 @@
-"""Who gets which ZeroMQ messages: every kind of topic, for every role, relation to the thing, and way of subscribing."""
+"""Which ZeroMQ messages a subscriber gets: every kind of topic, for every role, relation to the resource, and way of
+subscribing."""
 import re
 
 import pytest

@@ -1,4 +1,4 @@
-"""What systemd and the daemon tell each other: readiness, the watchdog, and a socket that is there before the daemon."""
+"""Communication with systemd: readiness, the watchdog, socket activation."""
 import contextlib
 import os
 import signal

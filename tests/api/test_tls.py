@@ -1,4 +1,4 @@
-"""HTTPS: what it protects, what it lets through unchanged, and clients that never finish their handshake."""
+"""HTTPS: protection, unchanged behaviour of HTTP, and clients that never finish their handshake."""
 import contextlib
 import os
 import pathlib

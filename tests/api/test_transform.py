@@ -1,4 +1,4 @@
-"""New points into a layout, and the quality of layouts of points."""
+"""Placing new points in a layout; the quality of layouts of points."""
 import io
 import os
 import subprocess

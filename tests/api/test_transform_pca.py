@@ -1,4 +1,4 @@
-"""New points into a layout of points that were projected on principal axes, which outlive the server."""
+"""Placing new points in a layout of projected points; the principal axes survive a restart."""
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree

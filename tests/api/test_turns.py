@@ -1,4 +1,5 @@
-"""Long computations for requests (predictions, samples, new points in layouts) take turns: nobody waits for the end of another's."""
+"""Long computations for requests (predictions, samples, placements) take turns, so that none waits for the end of
+another."""
 import contextlib
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""The dashboard's files: types, caching, compression, policy. What they do is tested in tests/web."""
+"""The dashboard's files: types, caching, compression, policy. tests/web tests their function."""
 import gzip
 import re
 

@@ -1,4 +1,4 @@
-"""Small uploads that would unfold to huge ones are refused early, and cost little; what is taken is given back."""
+"""Small uploads that expand to huge ones are refused early at little cost; memory and disk space are given back."""
 import gzip
 import io
 import re

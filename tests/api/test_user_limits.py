@@ -1,4 +1,4 @@
-"""Limits of a user: what is refused, what waits, what is told, and that none of it is lost or undone."""
+"""Limits of a user: refusals, waiting jobs, messages; limits and use survive restarts."""
 import time
 
 import pytest

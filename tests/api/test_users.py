@@ -1,4 +1,5 @@
-"""Who may do what: every operation of the OpenAPI file, for every role and relation to the thing; and ways around it."""
+"""Rights: every operation of the OpenAPI file, for every role and relation to the resource; attempts to circumvent
+them."""
 import concurrent.futures
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Sparse matrices: similarities, or distances? What looks like distances is asked about."""
+"""Sparse matrices: similarities or distances. A matrix that looks like distances needs the user's decision."""
 import numpy as np
 import pytest
 import scipy.io

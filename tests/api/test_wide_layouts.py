@@ -1,4 +1,4 @@
-"""Few nodes that begin far apart: no job takes the device or the memory for that."""
+"""Few nodes that start far apart must not occupy the device or the memory."""
 import time
 
 import pytest

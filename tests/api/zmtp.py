@@ -1,4 +1,4 @@
-"""A subscriber that speaks ZMTP itself, for what no ZeroMQ library would do."""
+"""A subscriber with its own ZMTP, for behaviour that no ZeroMQ library has."""
 import contextlib
 import socket
 import struct

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Writes the binary ones among the malformed files of tests/bad/; the texts are as they are.
+"""Writes the binary malformed files of tests/bad/; text files are written by hand.
 
-The files are committed, so this runs only when one is added. The same bytes every time."""
+The files are committed, so this runs only if one is added. It always writes the same bytes."""
 import bz2
 import gzip
 import io

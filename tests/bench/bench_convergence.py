@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""What a schedule reaches in how much time: KL divergence, recall and compute time of the default beside longer runs
-and beside the schedule that most t-SNE programs share (1,000 iterations, 250 of them exaggerated, no change of scale),
-and beside what published programs reached on the same data (convergence_peers.py).
+"""Compares schedules: KL divergence, recall and compute time of the default, of longer runs, of the schedule that most
+t-SNE programs share (1,000 iterations, 250 of them exaggerated, no change of scale), and of published programs on the
+same data (convergence_peers.py).
 
-Needs the data sets (SPACELAND_DATA). Layouts are measured by `spaceland quality`, with all pairs. --figure FILE.svg
-draws divergence and recall against time. --processor-time: the time is that of the processor in one thread, less that
-of a run of one iteration, for machines that have other work, too."""
+Needs the data sets (SPACELAND_DATA). `spaceland quality` measures layouts, over all pairs. --figure FILE.svg draws
+divergence and recall against time. --processor-time: for busy machines, measures processor time in one thread, minus
+that of a run of one iteration."""
 import json
 import os
 import pathlib

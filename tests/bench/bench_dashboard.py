@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The dashboard in a browser: how soon it is there, how many pictures a second it draws, whether its memory grows.
+"""Measures the dashboard in a browser: time to the first paint, pictures per second, growth of memory.
 
 quick    first paint; what is transferred; from the drop of a file to the first picture that moves. Each time a fresh server.
 pictures 1,000,000 points at 30 frames a second: pictures a second, and the share of the points that they show.

@@ -1,8 +1,8 @@
-/* bench_forces GRAPH [dims [lambda [iterations]]] -- how accurate repulsive forces and Z are in a real
- * run, against sums over all pairs in double precision, at every accuracy; and how long an iteration takes.
- * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iteration 50, where
- * early exaggeration ends, while the layout then expands, and at the last. SPACELAND_ENGINE: the engine, cpu by
- * default. Beyond 100,000 nodes some 5,000 rows are compared, and Z is not. */
+/* bench_forces GRAPH [dims [lambda [iterations]]] -- measures, at every accuracy, the errors of repulsive forces and Z
+ * in a real run, compared with sums over all pairs in double precision, and the time of an iteration. Prints a Markdown
+ * table and, if TRACE is set, the trace. Compares forces at iteration 50, at the end of early exaggeration, during the
+ * expansion that follows, and at the end. SPACELAND_ENGINE: the engine, cpu by default. With more than 100,000 nodes it
+ * compares about 5,000 rows, and not Z. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

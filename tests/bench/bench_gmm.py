@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""bench_gmm.py -- spaceland gmm beside scikit-learn's GaussianMixture, both from the same responsibilities, in turn.
+"""bench_gmm.py -- compares spaceland gmm with scikit-learn's GaussianMixture, both from the same responsibilities,
+alternating.
 
 Without --points: letter (20,000 × 16, 26 components, 20 iterations) for the log-likelihood, and 1,000,000 points of 16
-columns, drawn from 64 overlapping Gaussians, for the speed too (64 components, 2 iterations); all four types of covariance.
-scikit-learn gets the points as float64. Seconds are those of the clock, without reading; processors' seconds of spaceland
-have reading in them. The log-likelihoods are of the final mixtures, in float64 by scikit-learn's own score_samples()."""
+columns, drawn from 64 overlapping Gaussians, also for the speed (64 components, 2 iterations); all four types of
+covariance. scikit-learn gets the points as float64. Seconds are wall-clock time without reading; spaceland's processor
+seconds include reading. scikit-learn's score_samples() computes the log-likelihoods of the final mixtures in
+float64."""
 import os
 import tempfile
 import warnings

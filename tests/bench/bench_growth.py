@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Time per iteration and peak memory as the graph grows: nearest-neighbour graphs of degree 15.
+"""Measures time per iteration and peak memory for growing graphs: nearest-neighbour graphs of degree 15.
 
-Targets: past 100 thousand nodes, within 1.3 times of proportional; at most 24 bytes for each entry of the
-symmetric P and 200 bytes for each node."""
+Targets: beyond 100,000 nodes, time at most 1.3 times proportional to size; memory at most 24 bytes per entry of the
+symmetric P and 200 bytes per node."""
 import pathlib
 import tempfile
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How quick the server is: a small job from submission to done, and small requests beside a large job.
+"""Measures the server's latency: a small job from submission to done, and small requests beside a large job.
 
 Targets: 1,000 nodes and 250 iterations in under 100 ms (median of 50); 2,000 GET a second for 10 s while
 a large job runs, none longer than 50 ms (needs wrk)."""

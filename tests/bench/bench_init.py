@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Initial layouts compared: divergence, neighbours, and global structure of where they lead. Why TSNE begins as it does.
+"""Compares initial layouts by the divergence, recall and global structure of the final layouts; this decided TSNE's
+default.
 
-Perplexity 30 (graphs: lambda 10), iterations as by default, each start with several seeds. Divergence, recall and trustworthiness are
-measured by the daemon. Global structure is rank correlation: of the distances of 100,000 pairs of points (graphs: steps
-from one to the other), and of the distances between the means of the classes. Needs the data sets (SPACELAND_DATA)
+Perplexity 30 (graphs: lambda 10), iterations as by default, each start with several seeds. The daemon measures
+divergence, recall and trustworthiness. Global structure is the rank correlation of the distances of 100,000 pairs of
+points (graphs: path lengths), and of the distances between the means of classes. Needs the data sets (SPACELAND_DATA)
 and scikit-learn, for two small ones."""
 import os
 import sys

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Why presets end lower than their programs on letter-20k: the programs' rules with the programs' own repulsion.
+"""Shows why presets reach a lower divergence than their programs on letter-20k: runs the programs' update rules with
+the programs' own repulsion.
 
 FIt-SNE's and openTSNE's updates in double precision, exact neighbours, and the repulsion interpolated as they do it:
 boxes of side 1 at most, 50 or more, three nodes a box, quadratic polynomials, charges 1, y and |y|^2 (Linderman et al.,
-Nature Methods 16, 2019). Takes some minutes a rule. Needs the data sets (SPACELAND_DATA)."""
+Nature Methods 16, 2019). Takes some minutes per rule. Needs the data sets (SPACELAND_DATA)."""
 import numpy as np
 import scipy.fft
 import scipy.sparse

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Does the default get along with any input? Graphs and tables of many kinds, in three sizes: no run may fail, no
-coordinate may be anything but a number, and the KL divergence may not be more than 1 % above that of a run of 3,000
-iterations by the common schedule (250 exaggerated, not rescaled) from the same seed. Where different seeds end in
-different minima, as on a sphere or on duplicates, a few percent either way are chance.
+"""Tests the default on graphs and tables of many kinds, in three sizes: no run may fail, all coordinates must be
+finite, and the KL divergence may be at most 1 % above that of a run of 3,000 iterations with the common schedule (250
+exaggerated, not rescaled) from the same seed. If seeds lead to different minima, as on a sphere or with duplicates,
+differences of a few percent are chance.
 
-The last lines name the inputs where that is not so; there are none, or the exit status is 1."""
+The last lines name the inputs that miss this; if there are any, the exit status is 1."""
 import pathlib
 import sys
 import tempfile

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""bench_kmeans.py -- spaceland kmeans beside scikit-learn's KMeans (Lloyd and Elkan, float32) and MiniBatchKMeans, all
-from the same centroids, in turn, and beside Lloyd in float64 for the labels.
+"""bench_kmeans.py -- compares spaceland kmeans with scikit-learn's KMeans (Lloyd and Elkan, float32) and
+MiniBatchKMeans, all from the same centroids, alternating; and its labels with Lloyd's in float64.
 
 Without --only: MNIST, 70,000 × 784, with 10 clusters until no label changes and with 1,000 for --iterations, and
 mini-batches with both. --large: 1,300,000 × 50 with 2,500 clusters as well, a mixture of as many that
-scripts/mixture.py makes. Seconds are those of the clock, without reading; processors' seconds of spaceland have reading in them."""
+scripts/mixture.py makes. Seconds are wall-clock time without reading; spaceland's processor seconds include reading."""
 import os
 import tempfile
 

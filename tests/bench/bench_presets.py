@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every preset on the data on which its program was measured: KL divergence (exact), recall and trustworthiness.
+"""Measures every preset on the data of its program's published runs: exact KL divergence, recall and trustworthiness.
 
 1,000 iterations, perplexity 30 (graphs: lambda 10), as the programs were run. Needs the data sets (SPACELAND_DATA)."""
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""KL divergence and time on public graphs, beside what SG-t-SNE-Pi reached on the same kind of machine.
+"""Compares KL divergence and time on public graphs with SG-t-SNE-Pi's on the same kind of machine.
 
-The KL divergence is computed here, over all pairs in double precision, from the file and the layout alone:
-it shares no code with the program. Targets: with its preset at most 1 % above SG-t-SNE-Pi's; with our own
-defaults below it in 2-D. Needs the data sets (SPACELAND_DATA)."""
+This script computes the KL divergence over all pairs in double precision, from the file and the layout; it shares no
+code with the program. Targets: with its preset at most 1 % above SG-t-SNE-Pi's; with our own defaults below it in 2-D.
+Needs the data sets (SPACELAND_DATA)."""
 import json
 import pathlib
 import tempfile

@@ -1,8 +1,8 @@
-"""bench_sammon.py -- jobs of method sammon, an iteration's time and the stress, beside scikit-learn's SMACOF where its matrix
-of distances is small enough. --rows: of MNIST, besides the usual numbers. --picture FILE: nothing but the picture of
-docs/methods.md, 6,000 digits, to this file (.png). --reference: nothing but the stress beside a reference in double
-precision from the same start (sammon_peers.py), on iris, letter and MNIST. --graphs: the stress of layouts of graphs
-instead, beside networkx's kamada_kawai_layout and scikit-learn's MDS. --graph-picture FILE: nothing but the picture of a graph."""
+"""bench_sammon.py -- jobs of method sammon: time of an iteration and stress, compared with scikit-learn's SMACOF if its
+matrix of distances is small enough. --rows: further numbers of rows of MNIST. --picture FILE: only writes the picture
+of docs/methods.md, 6,000 digits (.png). --reference: only compares the stress with a reference in double precision from
+the same start (sammon_peers.py), on iris, letter and MNIST. --graphs: only compares the stress of layouts of graphs
+with networkx's kamada_kawai_layout and scikit-learn's MDS. --graph-picture FILE: only writes the picture of a graph."""
 import gzip
 import io
 import tempfile

@@ -1,7 +1,7 @@
-/* bench_signal [SOURCE [STEPS [ENGINE]]] -- steps a second of signals on a graph, one Markdown table. SOURCE: a graph
- * file, or line:NODES. ENGINE: cuda, say, whose device computes, 100 steps at a time. Threads: OMP_NUM_THREADS. Each
- * row is the best of three runs of STEPS (default 300) steps; the time of processors tells what a step takes on a
- * machine that has other work, too. */
+/* bench_signal [SOURCE [STEPS [ENGINE]]] -- measures steps per second of signals on a graph; prints a Markdown table.
+ * SOURCE: a graph file, or line:NODES. ENGINE: the engine whose device computes, for example cuda, 100 steps at a time.
+ * Threads: OMP_NUM_THREADS. Each row is the best of three runs of STEPS (default 300) steps; processor time shows the
+ * cost of a step even on a busy machine. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""spaceland.TSNE beside scikit-learn's on letter and MNIST, both as they are without arguments (but for the seed).
+"""Compares spaceland.TSNE with scikit-learn's on letter and MNIST, both with default arguments except the seed.
 
-Divergence is measured by one program for both: the daemon, with all pairs. Processor time counts all threads; of ours, the
-daemon's. openTSNE's values are those published for two cores. Needs the data sets (SPACELAND_DATA) and scikit-learn;
-scikit-learn's part on MNIST takes ten minutes and more on two cores; --only letter leaves it out. Target: the divergence is no higher
-than scikit-learn's, nor than openTSNE's."""
+The daemon measures the divergence of both, over all pairs. Processor time counts all threads, for spaceland those of
+the daemon. openTSNE's values are those published for two cores. Needs the data sets (SPACELAND_DATA) and scikit-learn;
+scikit-learn's part on MNIST takes ten minutes and more on two cores; --only letter leaves it out. Target: the
+divergence is no higher than scikit-learn's, nor than openTSNE's."""
 import os
 import pathlib
 import resource

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a dashboard costs the job that it follows: iterations a second alone and with one reader of 30 frames a second,
+"""Measures the cost of a dashboard for its job: iterations per second alone and with one reader of 30 frames a second,
 alternating. The points are a mixture of Gaussians (scripts/mixture.py), or --points FILE.
 
 Target: iterations a second fall by at most 3 %."""

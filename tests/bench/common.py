@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine in a line, tables, graphs, programs."""
+"""Helpers of the benchmarks: a line about the machine, tables, graphs, programs."""
 import argparse
 import datetime
 import json

@@ -1,9 +1,9 @@
-"""What published programs reached on the data sets in 2-D: (program, seconds, KL divergence, recall of 10 neighbours).
+"""Results of published programs on the data sets in 2-D: (program, seconds, KL divergence, recall of 10 neighbours).
 
 Measured on 2026-11-21, once, 1,000 iterations each, wall time on two virtual cores with reading and writing; KL with
 all pairs against P of perplexity 30 (graphs: lambda 10), as `spaceland quality` has it. Recall on pubmed and
-facebook-pages was measured by another rule for nodes of fewer than ten edges: None. These are facts about other
-programs: no run of this benchmark makes them again."""
+facebook-pages is None, since it was measured by another rule for nodes with fewer than ten edges. The benchmark does
+not repeat these measurements of other programs."""
 
 PEERS = {
     "pbmc": [("SG-t-SNE-Pi", 2.8, 2.017, 0.348)],

@@ -1,4 +1,4 @@
-"""Frames of a job over HTTP, as the benchmarks of streams read them."""
+"""Reads frames of a job over HTTP, for the benchmarks of streams."""
 import collections
 import socket
 import struct

@@ -1,8 +1,7 @@
-"""What the benchmarks beside published programs share: runs of both with their seconds, data, criteria and the verdict.
+"""Helpers of the benchmarks that compare with published programs: timed runs of both, data, criteria and the verdict.
 
-Each prints a table of what it measured, and one of its criteria: measured, wanted, met or not. With --check it ends with
-exit status 1 if one is not met. --quick takes small data that it makes itself, needs no data sets, and does not judge
-speed."""
+Each prints a table of measurements and a table of criteria: measured, required, met or not. With --check the exit
+status is 1 if one is not met. --quick uses small generated data, needs no data sets, and does not judge speed."""
 import gzip
 import json
 import os

@@ -1,5 +1,5 @@
 /* sammon_pairs.c -- the sums over pairs of sammon_reference.py, in plain double precision, so that 10,000 points and
- * more take seconds. sammon_reference.py loads this library if it is built. Nothing of spaceland is in it. */
+ * more take seconds. sammon_reference.py loads this library if it is built. It has no code of spaceland. */
 #include <math.h>
 
 /* inverse [n][n]: 1 / distance, 0: no pair; y [n][2]; first, second [n][2]: what Reference.all() returns.

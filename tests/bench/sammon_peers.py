@@ -1,9 +1,9 @@
-"""Sammon's stress beside a reference in double precision (sammon_reference.py) from the same start, for
+"""Compares Sammon's stress with a reference in double precision (sammon_reference.py) from the same start, for
 bench_sammon.py.
 
-Both get the same number of passes over the pairs; then both go on to their minimum, or for --most and --reference-most
-passes. With --descend SciPy's L-BFGS starts there, too; it is not judged, since from one start different steps lead to
-different minima. All stresses are those of the layouts, computed by the reference; spaceland's layout is float32."""
+Both first make the same number of passes over the pairs; then both continue to their minimum, or for at most --most and
+--reference-most passes. With --descend SciPy's L-BFGS starts there, too, but is not judged, since different steps from
+one start lead to different minima. The reference computes the stress of all layouts; spaceland's layout is float32."""
 import os
 import tempfile
 import time

@@ -1,10 +1,10 @@
 """Sammon's mapping in double precision, for comparison: the pseudo-Newton steps of Sammon (IEEE Trans. Computers C-18,
-1969), each coordinate by its first derivative over the absolute value of its second, times a factor. The factor follows
-the rule of function sammon of the R package MASS (Venables and Ripley): 0.2 at first, 1.5 times as long after each step
-up to 0.5, a fifth of itself after one that raises the stress, which is taken back. Nothing is shared with spaceland.
+1969): each coordinate moves by its first derivative divided by the absolute value of its second, times a factor. The
+factor follows function sammon of the R package MASS (Venables and Ripley): 0.2 at first, times 1.5 after each step, at
+most 0.5; a step that raises the stress is undone and divides it by 5. It shares no code with spaceland.
 
-Pairs of distance 0 are left out. n² numbers of memory. In two dimensions sammon_pairs.c computes the sums over pairs, if
-./dev bench has built it; else NumPy, tile by tile, which takes five times as long."""
+Pairs of distance 0 are left out. It needs memory for n² numbers. In two dimensions sammon_pairs.c computes the sums
+over pairs, if ./dev bench has built it; else NumPy, tile by tile, which takes five times as long."""
 import concurrent.futures
 import ctypes
 import os

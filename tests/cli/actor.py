@@ -1,4 +1,4 @@
-"""An HTTP server that says what a test tells it to, and remembers what it was asked."""
+"""An HTTP server that sends prepared replies and records requests."""
 import http.server
 import json
 import threading

@@ -1,4 +1,4 @@
-"""Fixtures for the client's tests: the program, small graphs, a server that plays a part, a real daemon."""
+"""Fixtures for the client's tests: the program, small graphs, a server with prepared replies, a real daemon."""
 import json
 import os
 import pathlib

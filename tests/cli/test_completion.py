@@ -1,4 +1,4 @@
-"""Completion of command lines, by the shells themselves."""
+"""Completion of command lines in real shells."""
 import os
 import pty
 import select

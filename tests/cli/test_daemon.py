@@ -1,4 +1,4 @@
-"""The client with a real daemon: what a user does, in the order in which they do it."""
+"""The client with a real daemon: a user's commands in their usual order."""
 import json
 import signal
 import time

@@ -1,4 +1,4 @@
-"""What `ninja install` puts where."""
+"""The files and folders of `ninja install`."""
 import os
 import re
 import shutil

@@ -1,5 +1,5 @@
-"""Graphs and tables of 46 kinds (./dev bench kinds has them in three sizes): each gets a layout of finite coordinates
-in two and three dimensions, whose divergence is near that of a long run by the schedule that t-SNE programs share."""
+"""Graphs and tables of 46 kinds (./dev bench kinds has three sizes): each must get layouts with finite coordinates in
+two and three dimensions, with a divergence near that of a long run with the common schedule of t-SNE programs."""
 import math
 import sys
 

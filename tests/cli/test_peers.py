@@ -1,4 +1,5 @@
-"""Benchmarks beside scikit-learn and a reference in double precision (./dev bench kmeans, gmm, sammon), with small data."""
+"""Runs the benchmarks that compare with scikit-learn and a reference in double precision (./dev bench kmeans, gmm,
+sammon), with small data."""
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""spaceland quality: of a file, without a server, against NumPy."""
+"""spaceland quality of a file, without a server, compared with NumPy."""
 import numpy
 import pytest
 from scipy.spatial import cKDTree

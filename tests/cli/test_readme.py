@@ -1,4 +1,4 @@
-"""The shell lines of the README's first real use, run as they stand there; GRAPH and JOB are for the reader to fill in."""
+"""Runs the shell lines of the README's first real use unchanged; only GRAPH and JOB are filled in."""
 import gzip
 import os
 import re

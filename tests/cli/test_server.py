@@ -1,4 +1,4 @@
-"""How the client speaks with a server, and what it makes of answers: with a server that plays a part."""
+"""The client's requests and its handling of replies, with a server that sends prepared replies."""
 import gzip
 import json
 import os

@@ -1,4 +1,4 @@
-"""spaceland job signal and generate: regular graphs, values that change on them, pictures coloured by these."""
+"""spaceland job signal and generate: signals on regular graphs, and pictures coloured by them."""
 import io
 
 import numpy as np

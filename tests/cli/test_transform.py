@@ -1,4 +1,4 @@
-"""spaceland transform: new points into a layout, by the server and without one."""
+"""spaceland transform: places new points in a layout, with and without a server."""
 import json
 
 import numpy

@@ -1,4 +1,4 @@
-"""spaceland view: the dashboard in the browser, here one that writes down what it is asked to open."""
+"""spaceland view: opens the dashboard in a browser, here a program that records the address."""
 import json
 import os
 import pathlib

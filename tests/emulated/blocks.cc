@@ -1,10 +1,10 @@
-/* Blocks of threads on the processor.
+/* Blocks of threads on the CPU.
  *
- * Each thread of a block is a fiber with its own stack. A thread of the system runs one block after the other. A fiber
- * runs until it waits; then the next fiber runs that can go on, first those of the same warp. So the last fiber that
- * arrives at a barrier opens it. If no fiber can go on, the kernel has a deadlock, which is an error.
+ * Each thread of a block is a fiber with its own stack. A system thread runs one block after the other. A fiber runs
+ * until it waits; then the next fiber that can continue runs, first those of the same warp. So the last fiber that
+ * arrives at a barrier opens it. If no fiber can continue, the kernel has a deadlock, which is an error.
  *
- * Each block of a cluster has its own thread of the system, since the blocks wait for one another.
+ * Each block of a cluster has its own system thread, since the blocks wait for each other.
  *
  * SPACELAND_EMULATED_BACKWARD: the last blocks and threads run first. A missing barrier shows in one of the two orders,
  * unless the same thread runs the code before and after it. */

@@ -1,4 +1,4 @@
-/* blocks.h -- blocks of threads on the processor: see device.h, which kernels include, and blocks.cc. */
+/* blocks.h -- blocks of threads on the CPU; see blocks.cc, and device.h, which kernels include. */
 #ifndef SL_EMULATED_BLOCKS_H
 #define SL_EMULATED_BLOCKS_H
 

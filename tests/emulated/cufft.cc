@@ -1,4 +1,5 @@
-/* cuFFT's functions that the engine calls, by FFTW: single transforms, real to complex and back, in float. */
+/* Implements with FFTW the cuFFT functions that the engine calls: single transforms, real to complex and back, in
+ * float. */
 #include <cufft.h>
 #include <fftw3.h>
 

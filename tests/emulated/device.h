@@ -1,9 +1,9 @@
-/* device.h -- what CUDA C offers to kernels, for kernels that are compiled for the processor.
+/* device.h -- the part of CUDA C that kernels use, for kernels compiled for the CPU.
  *
- * Included before each translated file of gpu/ (translate.py). A kernel's threads are fibers (blocks.cc): they go on
- * until they wait for each other, at a barrier of the block or at an operation of the warp, and a thread that can
- * never go on is reported. Blocks run side by side on a few threads of the system, and so shared memory is that
- * thread's: one of a block's at a time. */
+ * Included before each translated file of gpu/ (translate.py). A kernel's threads are fibers (blocks.cc): each runs
+ * until it waits for others, at a barrier of the block or an operation of the warp; a thread that can never continue is
+ * reported. Blocks run in parallel on a few system threads. A system thread runs one block at a time, so shared memory
+ * belongs to that thread. */
 #ifndef SL_EMULATED_DEVICE_H
 #define SL_EMULATED_DEVICE_H
 

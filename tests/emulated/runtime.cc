@@ -1,15 +1,14 @@
-/* The functions of the CUDA run-time that gpu/ and its tests call, for a GPU that is emulated on this processor.
+/* The functions of the CUDA run-time that gpu/ and its tests call, for a GPU emulated on the CPU.
  *
- * Device memory is memory of the process, so the address sanitizer checks kernels. It is filled with bits of 1, which
- * are NaN, so that unwritten memory shows. A stream executes each command before the call returns, in the order of the
- * calls, which is one of the orders that events allow. A thread that captures a graph captures all commands that it
+ * Device memory is memory of the process, so the address sanitizer checks kernels. It is filled with 1 bits, which are
+ * NaN, so that use of unwritten memory shows. A stream executes each command before the call returns, in the order of
+ * the calls, which is one of the orders that events allow. A thread that captures a graph captures all commands that it
  * queues.
  *
- * SPACELAND_EMULATED_MEMORY: bytes that the GPU has (16 GiB).
- * SPACELAND_EMULATED_SHARED: bytes of shared memory that a block may have (227 KiB, as in compute capability 9.0; many
- * cards have 99 KiB).
- * SPACELAND_EMULATED_RECORD: a file that gets a line for each kernel that is launched: the program or plug-in that has
- * it, and where there. "addr2line -f -C -e" makes a name of that. */
+ * SPACELAND_EMULATED_MEMORY: bytes of the GPU's memory (16 GiB). SPACELAND_EMULATED_SHARED: bytes of shared memory that
+ * a block may have (227 KiB, as in compute capability 9.0; many cards have 99 KiB). SPACELAND_EMULATED_RECORD: a file
+ * that gets a line for each launched kernel: its program or plug-in and its address there, which "addr2line -f -C -e"
+ * translates to a name. */
 #include "tests/emulated/runtime.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* runtime.h -- streams that do at once what they are told, or put it into a graph: see runtime.cc. */
+/* runtime.h -- streams that execute commands at once, or add them to a graph; see runtime.cc. */
 #ifndef SL_EMULATED_RUNTIME_H
 #define SL_EMULATED_RUNTIME_H
 

@@ -2,8 +2,8 @@
 
 usage: translate.py IN OUT
 
-Two things have no meaning in C++ and cannot be had by macros: launches, kernel<<<...>>>(...), and shared memory of a
-size that the launch tells, extern __shared__ T name[].
+It translates the two constructs that C++ lacks and macros cannot replace: launches, kernel<<<...>>>(...), and shared
+memory whose size the launch gives, extern __shared__ T name[].
 """
 import re
 import sys

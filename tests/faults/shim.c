@@ -1,7 +1,7 @@
-/* shim.c -- a disk that fails when a test says so. LD_PRELOAD.
+/* shim.c -- makes the disk fail at a test's command. Loaded with LD_PRELOAD.
  *
- * $FAULTS names a file. While it is there, its lines "CALL ERRNO PATTERN" (fnmatch) make each such call on a path of
- * the pattern fail, and "CALL slow PATTERN" makes it take 20 s. Calls: fsync, fdatasync, unlink. */
+ * $FAULTS names a file. While this file exists, a line "CALL ERRNO PATTERN" (fnmatch) makes each such call on a
+ * matching path fail, and "CALL slow PATTERN" makes it take 20 s. Calls: fsync, fdatasync, unlink. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fnmatch.h>

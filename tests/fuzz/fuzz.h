@@ -1,5 +1,5 @@
-/* fuzz.h -- what the fuzzers of the readers share: limits that keep an input from being just
- * big, and the promises that a graph must keep, whatever the input was. */
+/* fuzz.h -- helpers of the readers' fuzzers: limits that exclude merely large inputs, and the invariants that every
+ * graph must have. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

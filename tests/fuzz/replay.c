@@ -1,5 +1,5 @@
-/* replay.c -- a main() for the fuzzers where libFuzzer is not at hand: every file of the
- * folders given, then mutations of them, always the same ones.
+/* replay.c -- a main() for the fuzzers without libFuzzer: runs every file of the given folders, then mutations of them,
+ * which are always the same.
  *
  *   fuzz_mtx ROUNDS FOLDER... */
 #include <dirent.h>

@@ -1,11 +1,11 @@
 /* bench_gmm [POINTS [COLUMNS [COMPONENTS [name=value ...]]]] -- iterations of Gaussian mixtures on a device: 1,000,000
  * points of 16 columns, drawn from as many overlapping Gaussians as there are components, 64; each type of covariance.
  *   engine=cuda  iterations=5  passes=20  matrix=67  plain=34
- * A line for each type: milliseconds of an iteration (a pass, and the host's part); of a pass alone, the fastest of
- * `passes`; of the two bounds of a pass: its operations in double precision at so many teraflops (matrix: of the matrix
- * units, full covariances; plain: all others), and reading the points at the speed of copies. Operations of a point and
- * component are, full, d (d + 1) + 3 d fused ones, of which half of d (d + 1) are the product with a triangular matrix,
- * half a symmetric matrix; else 6 d (diag, spherical), 5 d (tied). Logarithms and exponentials are not counted. */
+ * Prints for each type: milliseconds of an iteration (a pass and the host's part); of a pass alone, the fastest of
+ * `passes`; and of two lower bounds of a pass: its operations in double precision at the given teraflops (matrix: of
+ * the matrix units, for full covariances; plain: for all others), and reading the points at copy bandwidth. Fused
+ * operations per point and component: full, d (d + 1) + 3 d, where half of d (d + 1) are the product with a triangular
+ * matrix and half a symmetric matrix; diag and spherical, 6 d; tied, 5 d. Logarithms and exponentials do not count. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* bench_kmeans POINTS CLUSTERS [ITERATIONS [ENGINE]] -- what an iteration of k-means takes on a device.
- * POINTS: a file, or mixture:N:D:CLUSTERS. Prints the median of the iterations (default 20) in milliseconds, for the
- * centroids' way to the device, the assignment of all points, the sums, and their way back; and the rate of the
- * assignment's n k d multiplications and additions. Centroids begin at points. ENGINE: cuda by default. */
+/* bench_kmeans POINTS CLUSTERS [ITERATIONS [ENGINE]] -- measures iterations of k-means on a device. POINTS: a file, or
+ * mixture:N:D:CLUSTERS. Prints the median over the iterations (default 20) in milliseconds of the upload of centroids,
+ * the assignment of all points, the sums, and their download; and the rate of the assignment's n k d multiplications
+ * and additions. Initial centroids are points. ENGINE: cuda by default. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30  orders=0  memory=0  times=0
  * FILE may be mixture:N:D:R, N points of 50 clusters in D dimensions, of which R are wide (0: all). memory: device
  * memory of the search, in MB; 0: all. times=1: prints the progress over time. check: number of rows whose recall is
- * measured against sums over all points in double precision. orders=1: also measures the attraction with the orders
- * that the host finds, which takes a while. */
+ * measured against sums over all points in double precision. orders=1: also measures the attraction with the host's
+ * orders, which takes long. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* bench_sammon FILE [name=value ...] -- Sammon's mapping of points on a device, beside the processor and four published
- * ways to do a pass on a GPU (published.h).
+/* bench_sammon FILE [name=value ...] -- measures Sammon's mapping of points on a device, on the CPU, and with four
+ * published GPU methods (published.h).
  *   engine=cuda  iterations=100  optimiser=newton  stress=sammon  dims=2  cpu=3  published=1  repeat=3
- * FILE may be mixture:N:D, N points of 50 clusters in D dimensions. cpu: iterations of the processor, 0: none.
- * published=0: without the published ways, which are of stress sammon in 2-D with optimiser newton. */
+ * FILE may be mixture:N:D, N points of 50 clusters in D dimensions. cpu: iterations on the CPU; 0: none. published=0:
+ * without the published methods, which support only stress sammon in 2-D with optimiser newton. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

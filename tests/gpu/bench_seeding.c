@@ -1,7 +1,7 @@
-/* bench_seeding mixture:N:D:CENTRES CLUSTERS [REPEATS [ENGINE]] -- how long the seeds of k-means take, by k-means++ and
- * by k-means||, in turn, and how good they are. Prints for each the least and the median seconds of the repeats
- * (default 5, each with another seed), without the points' way to a device; the least processor seconds of all threads;
- * and the mean inertia of the points about their nearest seeds. ENGINE: cpu by default. */
+/* bench_seeding mixture:N:D:CENTRES CLUSTERS [REPEATS [ENGINE]] -- measures time and quality of the seeds of k-means,
+ * by k-means++ and by k-means||, alternating. Prints for each the minimum and median seconds of the repeats (default 5,
+ * each with another seed), without the upload of points; the minimum processor seconds of all threads; and the mean
+ * inertia of the points about their nearest seeds. ENGINE: cpu by default. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,9 +1,9 @@
-/* published.h -- Sammon's mapping on a GPU as it has been published, in four ways, for bench_sammon: forces, their
- * derivatives and the stress of all points in 2-D, each pair looked at from both sides, in single precision.
+/* published.h -- four published methods of Sammon's mapping on a GPU, for bench_sammon: forces, their derivatives and
+ * the stress of all points in 2-D, each pair computed twice, in single precision.
  *
- *   point   a thread for each point, which goes through the others; distances are computed from the coordinates
- *   pair    a thread for each pair; distances are read from a matrix that is stored, sums are atomic
- *   block   a block for each point, whose threads share the others; distances are computed from the coordinates
+ *   point   one thread per point, which loops over the others; distances are computed from the coordinates
+ *   pair    one thread per pair; distances are read from a stored matrix, sums are atomic
+ *   block   one block per point, whose threads share the others; distances are computed from the coordinates
  *   tiles   as point, with the coordinates of blocks of points in shared memory */
 #ifndef TEST_PUBLISHED_H
 #define TEST_PUBLISHED_H

@@ -1,5 +1,4 @@
-/* rows.h -- P on the host, random, and on the device, as gpu/graph/pack.cu packs it, and read back from there. After
- * cmocka.h. */
+/* rows.h -- a random P on the host, packed on the device by gpu/graph/pack.cu, and read back. After cmocka.h. */
 #ifndef SL_TEST_ROWS_H
 #define SL_TEST_ROWS_H
 

@@ -1,5 +1,5 @@
-/* shapes.h -- points of several shapes, their distances in double precision, and neighbours held to those. After
- * cmocka.h. */
+/* shapes.h -- point sets of several shapes, their distances in double precision, and checks of neighbours against them.
+ * After cmocka.h. */
 #ifndef SL_TEST_SHAPES_H
 #define SL_TEST_SHAPES_H
 

@@ -1,4 +1,4 @@
-/* snapshots.h -- taking a snapshot of the CUDA engine's. After cmocka.h. */
+/* snapshots.h -- takes a snapshot of the CUDA engine. After cmocka.h. */
 #ifndef SL_TEST_SNAPSHOTS_H
 #define SL_TEST_SNAPSHOTS_H
 

@@ -1,5 +1,5 @@
 """The daemon with the CUDA engine, on a machine with a GPU: the same results as the CPU engine's, streams while it
-runs, small jobs beside a large one, a GPU that fails in earnest. Run by tests/gpu/run.sh; SPACELAND_BUILD names a build
+runs, small jobs beside a large one, a real failure of the GPU. Run by tests/gpu/run.sh; SPACELAND_BUILD names a build
 folder or an unpacked bundle, SPACELAND_DATA the data sets."""
 import os
 import pathlib

@@ -1,7 +1,7 @@
 /* Degrees of freedom of the layout's kernel on the GPU: forces and Z against sums in double precision, whole runs
- * beside the CPU engine's, layouts and checkpoints that keep the user's unit, embeddings that take turns. Skipped where
- * there is no GPU. With "table" as argument, the errors of all accuracies on both engines instead; with "table cpu", on
- * the CPU engine alone; with another, the tests of that pattern. */
+ * beside the CPU engine's, layouts and checkpoints in the user's unit, embeddings that take turns. Skipped where there
+ * is no GPU. With the argument "table" it prints the errors of all accuracies on both engines instead; with "table
+ * cpu", on the CPU engine alone. Any other argument is a pattern of tests. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

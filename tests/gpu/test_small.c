@@ -1,5 +1,5 @@
-/* Small embeddings and snapshots of the CUDA engine: forces and steps as the CPU engine's, the same bytes alone and
- * beside others, nothing left behind. Skipped where there is no GPU. With "bench" as argument, a table instead. */
+/* Small embeddings and snapshots of the CUDA engine: the CPU engine's forces and steps, the same bytes alone and beside
+ * others, no leaks. Skipped without a GPU. With the argument "bench" it prints times instead. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>

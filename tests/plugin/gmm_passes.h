@@ -1,8 +1,8 @@
-/* gmm_passes.h -- the passes of a mixture (core/gmm/passes.h) written plainly, on the processor: what an engine with a
- * device has to give, point by point, with sums in long double. For tests.
+/* gmm_passes.h -- the passes of a mixture (core/gmm/passes.h) in plain code on the CPU, point by point, with sums in
+ * long double: the reference for devices, in tests.
  *
- * SPACELAND_TEST_GMM, in words: full, there is no room; slow, each call of go() takes 20 ms; lost=N, the N-th call of
- * go() of this process loses the device. */
+ * SPACELAND_TEST_GMM, words: full: the device has no memory left; slow: each call of go() takes 20 ms; lost=N: the N-th
+ * call of go() in this process loses the device. */
 #ifndef TEST_GMM_PASSES_H
 #define TEST_GMM_PASSES_H
 

@@ -1,8 +1,8 @@
-/* kmeans_passes.h -- the passes of k-means (core/kmeans/passes.h) written plainly, on the processor: what an engine
- * with a device does, for tests of what lies above. All distances are exact, none is saved.
+/* kmeans_passes.h -- the passes of k-means (core/kmeans/passes.h) in plain code on the CPU: stands for a device in
+ * tests of the code above. It computes all distances exactly.
  *
  * SPACELAND_TEST_KMEANS in the environment, of the test plug-in:
- *   full    the device never has room
+ *   full    the device never has enough memory
  *   lost=K  the K-th assignment in this process loses the device
  *   slow    each assignment takes 20 ms */
 #ifndef KMEANS_PASSES_H

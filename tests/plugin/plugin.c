@@ -1,11 +1,10 @@
-/* plugin.c -- a plug-in under the name of the CUDA engine's, for tests/api: see resident_engine.h. It searches
- * neighbours itself, too, but knows no metric but the Euclidean one, and does the passes of k-means (kmeans_passes.h),
- * of mixtures (gmm_passes.h) and of Sammon's mapping (sammon_passes.h), and the steps of signals (signal_passes.h).
- * By the environment:
+/* plugin.c -- a plug-in with the name of the CUDA engine's, for tests/api: see resident_engine.h. It also searches
+ * neighbours, with the Euclidean metric only, and computes the passes of k-means (kmeans_passes.h), of mixtures
+ * (gmm_passes.h) and of Sammon's mapping (sammon_passes.h), and the steps of signals (signal_passes.h). Environment:
  *
- *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
- *   SPACELAND_TEST_DRIVER=old   none of them is usable
- *   SPACELAND_TEST_PCI=ADDRESS  where they are, for nvml.c
+ *   SPACELAND_TEST_GPUS=N       number of GPUs; 1 by default
+ *   SPACELAND_TEST_DRIVER=old   no GPU is usable
+ *   SPACELAND_TEST_PCI=ADDRESS  their PCI address, for nvml.c
  *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open
  *   SPACELAND_TEST_PACE=SECONDS an iteration takes so long, computes nothing, and makes the layout a little larger:
  *                               like a recorded job, which leaves the processor to the streams */

@@ -1,5 +1,5 @@
-/* resident_engine.h -- the CPU engine with neighbours that "reside" in copies, and with P made "on the device": what an
- * engine with a device does, for tests of what lies above. */
+/* resident_engine.h -- the CPU engine with copies of neighbours as "resident" ones, and with P made "on the device":
+ * stands for a device in tests of the code above. */
 #ifndef RESIDENT_ENGINE_H
 #define RESIDENT_ENGINE_H
 

@@ -1,8 +1,8 @@
-/* sammon_passes.h -- the passes of Sammon's mapping (core/sammon/passes.h) written plainly, on the processor: what an
- * engine with a device has to give, point by point and in double precision. For tests.
+/* sammon_passes.h -- the passes of Sammon's mapping (core/sammon/passes.h) in plain code on the CPU, point by point and
+ * in double precision: the reference for devices, in tests.
  *
- * SPACELAND_TEST_SAMMON, in words: full, there is no room; slow, units take a millisecond each; lost=N, the N-th call
- * of go() in this process fails. */
+ * SPACELAND_TEST_SAMMON, words: full: the device has no memory left; slow: each unit takes a millisecond; lost=N: the
+ * N-th call of go() in this process fails. */
 #ifndef TEST_SAMMON_PASSES_H
 #define TEST_SAMMON_PASSES_H
 

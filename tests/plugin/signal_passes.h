@@ -1,9 +1,8 @@
-/* signal_passes.h -- steps of signals (core/signal/passes.h) written plainly, on the processor: what an engine with a
- * device does, for tests of what lies above, and what kernels are held to. Sums are in long double; systems are solved
- * by Jacobi's iteration.
+/* signal_passes.h -- steps of signals (core/signal/passes.h) in plain code on the CPU: stands for a device in tests of
+ * the code above, and is the reference for kernels. Sums are in long double; Jacobi's iteration solves systems.
  *
  * SPACELAND_TEST_SIGNAL in the environment, of the test plug-in:
- *   full    the device never has room
+ *   full    the device never has enough memory
  *   lost=K  the K-th call for steps in this process loses the device
  *   slow    each call for steps takes 20 ms */
 #ifndef SIGNAL_PASSES_H

@@ -1,8 +1,8 @@
-"""disk.py -- the disk of a program whose calls shim.c wrote down, as a power cut at any moment would leave it.
+"""disk.py -- builds the files that a power cut at any moment would leave, from the calls that shim.c recorded.
 
-What was synchronised is there. Of the rest, of each file and of each folder by itself, a random part is: the first so
-many changes of names of a folder, in their order; any of the writes to a file, in any choice, and the last one perhaps
-torn. That is weaker than what ext4 and xfs promise.
+Synchronised data is complete. Of other changes, for each file and folder separately, a random part is kept: for a
+folder, a first part of its changes of names, in order; for a file, any subset of its writes, the last one possibly
+incomplete. This is weaker than the guarantees of ext4 and xfs.
 """
 import collections
 import os

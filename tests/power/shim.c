@@ -1,10 +1,11 @@
-/* shim.c -- writes down what a program does to its files, so that a test can build what a power cut would have left.
+/* shim.c -- records a program's file operations, so that a test can build the files that a power cut would have left.
  *
- * LD_PRELOAD. Calls on files below $POWER_FOLDER are carried out one at a time and then appended to $POWER_LOG:
+ * Loaded with LD_PRELOAD. Calls on files below $POWER_FOLDER are executed one at a time and then appended to
+ * $POWER_LOG:
  *
  *   record   struct record, then `length` bytes: the path, two paths with a zero between them, or the data
  *
- * Memory that is mapped is not seen: SQLite's index of its log (-shm) is made anew by the next start. */
+ * Writes to mapped memory are not recorded: the next start makes SQLite's index of its log (-shm) again. */
 #undef _FILE_OFFSET_BITS  /* both names of each call are ours */
 #include <dlfcn.h>
 #include <errno.h>

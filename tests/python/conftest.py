@@ -1,4 +1,4 @@
-"""The package as it is in the tree, and a real daemon that it starts itself."""
+"""Fixtures: the package of the source tree, and a real daemon that it starts."""
 import os
 import pathlib
 import signal

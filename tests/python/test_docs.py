@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and the README, run as they stand there."""
+"""Runs the examples of docs/python.md and the README unchanged."""
 import re
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What embed() takes, and what it gives back."""
+"""Inputs and return values of embed()."""
 import gzip
 
 import numpy as np

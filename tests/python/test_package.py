@@ -1,4 +1,4 @@
-"""The package as others get it: types, version, wheel."""
+"""The installed package: types, version, wheel."""
 import os
 import re
 import shutil

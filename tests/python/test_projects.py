@@ -1,4 +1,4 @@
-"""Projects on a server with users: what a job is for, who reads it, who is a member."""
+"""Projects on a server with users: a job's project, its readers, members."""
 import sys
 
 import numpy as np

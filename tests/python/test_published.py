@@ -1,4 +1,4 @@
-"""TSNE without arguments on real data: divergences no higher than those that scikit-learn and openTSNE end at."""
+"""TSNE with default arguments on real data: divergences at most those of scikit-learn and openTSNE."""
 import os
 import pathlib
 

@@ -1,4 +1,4 @@
-"""The daemon that the package starts, and ends; and how others are found."""
+"""The daemon that the package starts and ends; finding running daemons."""
 import contextlib
 import os
 import pathlib

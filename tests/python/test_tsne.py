@@ -1,4 +1,4 @@
-"""TSNE in place of scikit-learn's and openTSNE's."""
+"""TSNE as a replacement of scikit-learn's and openTSNE's."""
 import pickle
 import subprocess
 import sys

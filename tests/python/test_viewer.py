@@ -1,4 +1,4 @@
-"""proto/examples/viewer.py, which knows nothing but proto/."""
+"""proto/examples/viewer.py, which uses only proto/."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-/* archive_util.h -- SciPy archives made in memory, for the tests of core/formats/. */
+/* archive_util.h -- makes SciPy archives in memory, for the tests of core/formats/. */
 #ifndef ARCHIVE_UTIL_H
 #define ARCHIVE_UTIL_H
 

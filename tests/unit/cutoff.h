@@ -1,5 +1,5 @@
-/* cutoff.h -- for tests of pairs within a cut-off beside a smooth grid, in 3-D or 2-D: layouts, and what their forces
- * are. After cmocka.h. */
+/* cutoff.h -- layouts and their reference forces, for tests of pairs within a cut-off beside a smooth grid, in 3-D or
+ * 2-D. After cmocka.h. */
 #ifndef SL_TEST_CUTOFF_H
 #define SL_TEST_CUTOFF_H
 

@@ -1,4 +1,4 @@
-/* engines.h -- an engine with a graph on it, for tests: the CPU's, or the one that SPACELAND_ENGINE names. */
+/* engines.h -- an engine with a graph, for tests: the CPU engine, or the one that SPACELAND_ENGINE names. */
 #ifndef SL_TEST_ENGINES_H
 #define SL_TEST_ENGINES_H
 

@@ -1,4 +1,4 @@
-/* formats_util.h -- reading small files out of strings, for the tests of core/formats/. */
+/* formats_util.h -- reads small files from strings, for the tests of core/formats/. */
 #ifndef FORMATS_UTIL_H
 #define FORMATS_UTIL_H
 

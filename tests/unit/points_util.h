@@ -1,4 +1,4 @@
-/* points_util.h -- reading points out of memory. After cmocka.h. */
+/* points_util.h -- reads points from memory. After cmocka.h. */
 #ifndef SL_TEST_POINTS_UTIL_H
 #define SL_TEST_POINTS_UTIL_H
 

@@ -1,4 +1,4 @@
-/* references.h -- forces by their sums, in double precision. */
+/* references.h -- reference forces: plain sums in double precision. */
 #ifndef SL_TEST_REFERENCES_H
 #define SL_TEST_REFERENCES_H
 

@@ -1,4 +1,4 @@
-/* sammon.h -- what tests of Sammon's mapping share: points, a run, and the sums over pairs in double precision. */
+/* sammon.h -- helpers of the tests of Sammon's mapping: points, a run, and the sums over pairs in double precision. */
 #ifndef TEST_SAMMON_H
 #define TEST_SAMMON_H
 

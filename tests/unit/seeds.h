@@ -1,4 +1,4 @@
-/* seeds.h -- random numbers for tests, and where their seeds come from.
+/* seeds.h -- random numbers for tests, and their seeds.
  *
  * SPACELAND_TEST_SEED=S repeats what a test printed. If it is set, all random input depends on it; if it is not,
  * some tests take a fresh seed in each run and the others a fixed one. ./dev test seeds sets it. */

@@ -1,4 +1,4 @@
-/* short_jobs.h -- an embedding on the graph of a bench, run to its end. After cmocka.h. */
+/* short_jobs.h -- runs an embedding on a graph of engines.h to its end. After cmocka.h. */
 #ifndef SL_TEST_SHORT_JOBS_H
 #define SL_TEST_SHORT_JOBS_H
 

@@ -1,4 +1,4 @@
-/* signal_networks.h -- random graphs of all kinds of rows, for tests of signals on devices. */
+/* signal_networks.h -- random graphs with rows of all kinds, for tests of signals on devices. */
 #ifndef SL_TEST_SIGNAL_NETWORKS_H
 #define SL_TEST_SIGNAL_NETWORKS_H
 

@@ -1,4 +1,4 @@
-/* The configuration: every option round-trips, the shipped file is the table, mistakes are named. */
+/* The configuration: every option round-trips, the shipped file matches the table, errors name the mistake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

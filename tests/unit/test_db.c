@@ -1,5 +1,5 @@
-/* Records come back after the data base was closed, in order; writes take effect in the order
- * they were queued; the loop is empty at the end. */
+/* Records are read in order after the data base was closed; writes take effect in the order of the queue; the loop is
+ * empty at the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

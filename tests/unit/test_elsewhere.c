@@ -1,5 +1,5 @@
-/* Shares of clients and groups over several devices: the schedulers of two devices, each of which is told what clients
- * have used on the other one. */
+/* Shares of clients and groups over several devices: the schedulers of two devices, each of which gets the clients' use
+ * of the other device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

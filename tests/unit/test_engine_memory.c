@@ -1,4 +1,4 @@
-/* The engine's memory is what it reports: for embeddings, their grids, the plans that they share. */
+/* The engine's memory equals its reports: for embeddings, their grids, and the plans that they share. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Whose turn it is: users one after the other, within memory. */
+/* The fair queue: users take turns, within the memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

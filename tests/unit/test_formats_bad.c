@@ -1,6 +1,6 @@
-/* The malformed files of tests/bad/: each row of a table names a file and the error that it
- * must give, and what it says if the row has that; then the same compressed. Columns, separated by tabs:
- * file, format, error, line (0: none), member of an archive (-: none), detail (-: not asserted). */
+/* The malformed files of tests/bad/: each row of a table has a file, its error and, in some rows, the text of the
+ * error; then the same for compressed files. Columns, separated by tabs: file, format, error, line (0: none), member of
+ * an archive (-: none), detail (-: not asserted). */
 #include "core/formats/numpy/npy.h"
 #include "core/formats/read_points.h"
 #include "tests/unit/formats_util.h"

@@ -1,6 +1,6 @@
-/* Every allocation of the readers and of the builder fails once: the answer is SL_NOMEM (or the
- * allocation did not matter), and nothing is lost or freed twice, which the sanitizers see.
- * The linker sends malloc() and its kin of this program to the functions here. */
+/* Every allocation of the readers and of the builder fails once: the result is SL_NOMEM, unless the allocation was
+ * optional, and nothing leaks or is freed twice, which the sanitizers check. The linker replaces malloc() and similar
+ * functions by those here. */
 #include <stdlib.h>
 
 #include "core/formats/layout.h"

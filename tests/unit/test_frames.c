@@ -1,5 +1,4 @@
-/* Frames: what is encoded comes back, within half a step of the quantisation, for any
- * layout, when it is read as proto/frame.h has it. */
+/* Frames of any layout, decoded as in proto/frame.h, give the layout within half a quantisation step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* After a power cut that tears a write of the generation, or loses some, the file has a number that was written: never
- * a greater one, and never a mixture of two. */
+/* After a power cut with torn or lost writes, the generation file has a number that was written: never a greater one or
+ * a mixture of two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Gaussian mixtures against plain expectation maximisation in double precision, and where the answer is known. */
+/* Gaussian mixtures, compared with plain expectation maximisation in double precision and with known results. */
 #include <math.h>
 #include <string.h>
 

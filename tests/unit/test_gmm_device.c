@@ -1,9 +1,9 @@
-/* Mixtures whose passes a device does, against the same run on the processor: the same to rounding. The device is that
- * of the engine that SPACELAND_ENGINE names, or the plain passes of tests/plugin/.
+/* Mixtures with passes on a device, compared with the same run on the CPU: equal within rounding. SPACELAND_ENGINE
+ * names the device's engine; by default the plain passes of tests/plugin/ are the device.
  *
- * Runs from the same start with tolerance 0 do the same iterations. A step of EM leads errors of the mixture on by a
- * factor of at most 1, about, so a few dozen iterations add them up; the log-likelihood has a bound of 1e-9 of itself,
- * a thousandth of what is promised. */
+ * Runs from the same start with tolerance 0 make the same iterations. A step of EM multiplies errors of the mixture by
+ * at most about 1, so a few dozen iterations add them up. The log-likelihood must agree within a relative error of
+ * 1e-9, a thousandth of the documented bound. */
 #include <stdio.h>
 #include <string.h>
 

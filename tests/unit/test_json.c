@@ -1,4 +1,4 @@
-/* The text of JSON values: the same values as jansson reads and writes, and the same bytes where it matters. */
+/* The JSON writer: jansson reads the same values back; where required, the bytes equal jansson's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* k-means that compares points along a few axes first: against itself without them, byte for byte. */
+/* k-means that first compares points along a few axes gives the same bytes as without them. */
 #include <math.h>
 #include <omp.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* k-means whose passes a device does, against the same run on the processor: not a byte may differ. The device is that
- * of the engine that SPACELAND_ENGINE names, or the plain passes of tests/plugin/. */
+/* k-means with passes on a device gives the same bytes as the run on the CPU. SPACELAND_ENGINE names the device's
+ * engine; by default the plain passes of tests/plugin/ are the device. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The list: order, unlinking, walks during which items go. */
+/* The list: order, unlinking, removing items during a walk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Pictures decode, have the size asked for, and show what was put in. */
+/* Pictures decode, have the requested size, and show the layout. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

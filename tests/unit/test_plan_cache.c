@@ -1,4 +1,4 @@
-/* The cache keeps plans with users, and of the others those used last, within the budget. */
+/* The cache keeps plans in use, and of the others the most recently used ones, within the budget. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* sl_pool_run(): each piece of work runs once, and its done after it, also without memory. */
+/* sl_pool_run(): each work function runs once, followed by its done function, also if memory is short. */
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Sammon's mapping whose passes over the pairs a device does, against the same run on the processor. The device is that
- * of the engine that SPACELAND_ENGINE names, or the plain passes of tests/plugin/. */
+/* Sammon's mapping with passes on a device, compared with the same run on the CPU. SPACELAND_ENGINE names the device's
+ * engine; by default the plain passes of tests/plugin/ are the device. */
 #include <stdio.h>
 
 #include "core/engine/load.h"

@@ -1,5 +1,5 @@
-/* Layouts of graphs by the lengths of shortest paths: terms and stress as a plain computation has them, exact layouts,
- * components, the sparse stress, the same bytes, what is refused. */
+/* Layouts of graphs by the lengths of shortest paths: terms and stress compared with a plain computation, exact
+ * layouts, components, the sparse stress, determinism, refusals. */
 #include <math.h>
 #include <omp.h>
 

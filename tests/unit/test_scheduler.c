@@ -1,5 +1,5 @@
 /* The scheduler shares the time of a device. Every test simulates a device that runs the chosen job for SLICE
- * milliseconds at a time, and then compares the time that each job has had. */
+ * milliseconds at a time, and then compares the device time of each job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* If the clock jumps ahead, nothing expires. */
+/* Nothing expires if the clock jumps ahead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

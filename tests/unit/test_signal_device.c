@@ -1,5 +1,5 @@
-/* Signals whose steps a device does, against the same run on the processor. The device is that of the engine that
- * SPACELAND_ENGINE names, or the plain passes of tests/plugin/. */
+/* Signals with steps on a device, compared with the same run on the CPU. SPACELAND_ENGINE names the device's engine; by
+ * default the plain passes of tests/plugin/ are the device. */
 #include "core/engine/load.h"
 #include "core/signal/signal_internal.h"
 #include "tests/plugin/signal_passes.h"

@@ -1,4 +1,4 @@
-/* Runs of signals: interruptions, threads, snapshots, steering, what is refused; waves at the speed that is known. */
+/* Runs of signals: interruptions, threads, snapshots, steering, refusals; waves with the known speed. */
 #include <math.h>
 #include <omp.h>
 

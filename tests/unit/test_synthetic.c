@@ -1,5 +1,4 @@
-/* Synthetic neighbour graphs: their shape, that nothing depends on the number of threads, and that they resemble
- * those of data. */
+/* Synthetic neighbour graphs: their shape, independence of the number of threads, similarity to graphs of real data. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

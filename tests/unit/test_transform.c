@@ -1,4 +1,4 @@
-/* New points into a layout: the search, the field of fixed points, and where points end up. */
+/* Placing new points in a layout: the search, the field of the fixed points, and the final positions. */
 #include <math.h>
 #include <omp.h>
 #include <setjmp.h>

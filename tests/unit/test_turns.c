@@ -1,4 +1,5 @@
-/* sl_turns(): short work is done within the call; long work in turns of the loop, between which others have theirs. */
+/* sl_turns(): short work is done within the call; long work in several turns of the loop, between which other work
+ * runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* How one coordinate moves: gains, momentum, the limited rate, Adam; against the published rules, step by step. */
+/* The update of one coordinate: gains, momentum, the limited rate, Adam; compared with the published rules, step by
+ * step. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* decode.mjs FRAME.TS FOLDER: decodes all vectors of a folder with the dashboard's reader, and prints what it read as
+/* decode.mjs FRAME.TS FOLDER: decodes all vectors of a folder with the dashboard's reader, and prints the results as
  * JSON: {name: {fields} or {"refused": why}}. */
 import { createRequire } from "node:module";
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-"""Clusters: found from a layout's page, as its colours; the page of a job of k-means; and what lies far out."""
+"""Clusters: started on a layout's page and shown as its colours; the page of a k-means job; outliers."""
 import numpy as np
 import pytest
 

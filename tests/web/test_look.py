@@ -1,4 +1,4 @@
-"""Looking: selection, search, keys, colours, telephones, accessibility; and taking away."""
+"""Viewing: selection, search, keys, colours, phones, accessibility; and downloads."""
 import json
 import re
 import urllib.parse

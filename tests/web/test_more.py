@@ -1,4 +1,4 @@
-"""Runs from runs, comparison, samples of large layouts, 1-D and 3-D, the server's page."""
+"""Runs started from other runs, comparison, samples of large layouts, 1-D and 3-D, the server's page."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Telephones and tablets: nothing is cut off, whatever the page; and colours that can be told apart."""
+"""Phones and tablets: no page is cut off; and colours are distinguishable."""
 import numpy as np
 import pytest
 

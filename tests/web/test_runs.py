@@ -1,4 +1,4 @@
-"""A run in the browser: from a dropped file to a layout that moves, is steered, stopped and shown again."""
+"""A run in the browser: a dropped file becomes a moving layout, which is steered, stopped and replayed."""
 import os
 import pathlib
 

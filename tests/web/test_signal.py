@@ -1,4 +1,4 @@
-"""Signals in the dashboard: values that change on a layout, played again; and the next run of each method."""
+"""Signals in the dashboard: changing values on a layout, replay; and new runs of each method."""
 import json
 import re
 

@@ -1,4 +1,4 @@
-"""What goes wrong is said where one looks: no such run, a lost connection, a full disk, a failed run; and readers."""
+"""Visible error messages: no such run, a lost connection, a full disk, a failed run; and readers' rights."""
 import contextlib
 
 import pytest

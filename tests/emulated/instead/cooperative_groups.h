@@ -1,4 +1,4 @@
-/* cooperative_groups.h -- the part of the toolkit's that gpu/ uses: clusters of blocks. */
+/* cooperative_groups.h -- the part of CUDA's header that gpu/ uses: clusters of blocks. */
 #ifndef SL_EMULATED_COOPERATIVE_GROUPS_H
 #define SL_EMULATED_COOPERATIVE_GROUPS_H
 

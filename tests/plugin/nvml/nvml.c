@@ -1,11 +1,11 @@
 /* nvml.c -- NVIDIA's management library for tests/api: one GPU at 0000:3B:00.0. The file that SPACELAND_TEST_NVML names
- * says what it does now; it is read at each call:
+ * selects the behaviour; it is read at each call:
  *
- *   values T       answers, with the temperature T
- *   few            answers only what every GPU does: no utilization, no power limit, no ECC
- *   errors         does not find the GPU any more
- *   none           does not start: there is no driver
- *   hang           returns from no call until the file says something else */
+ *   values T       replies, with the temperature T
+ *   few            replies only with values that every GPU has: no utilization, no power limit, no ECC
+ *   errors         no longer finds the GPU
+ *   none           fails to start, as without a driver
+ *   hang           does not return from calls until the file changes */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Instead of gpu/device/fault.cu: the processor would not survive that kernel. */
+/* Replaces gpu/device/fault.cu, whose kernel would crash the process. */
 #include <stdlib.h>
 
 #include "gpu/device/fault.h"

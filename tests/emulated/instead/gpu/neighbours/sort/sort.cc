@@ -1,4 +1,4 @@
-/* Instead of gpu/neighbours/sort/sort.cu, which is a library's for the GPU. */
+/* Replaces gpu/neighbours/sort/sort.cu, which uses a GPU library. */
 #include <stdint.h>
 
 #include <algorithm>
