@@ -6,6 +6,7 @@ import graphs
 import points
 from conftest import ROOT
 from test_look import SESSION, open_done
+from test_signal import write
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,30 @@ def test_page_of_clusters(page, api, daemon, layout, cells, shot):
         return new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size > 20""", job), 10, "a picture in the clusters' colours")
 
 
+def test_another_method(page, api, daemon, layout, cells, shot):
+    """From the page of a layout: mixtures of it, of which the best is told."""
+    open_done(page, daemon, layout, "?tab=steer")
+    known = {j["id"] for j in api.get("/v1/jobs").json()["items"]}
+    page.choose("Method", "gmm")
+    page.find("input[name=components]")
+    write(page, "components", "2, 4, 5")
+    shot("form")
+    page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
+    new = page.wait(lambda: [j for j in api.get("/v1/jobs").json()["items"] if j["id"] not in known], 10, "a job starts")[0]
+    assert (new["method"], new["input"], new["parameters"]["components"]) == ("gmm", {"job": layout}, [2, 4, 5])
+    models = api.wait(new["id"])["models"]
+    best = min(models, key=lambda m: m["bic"])["components"]
+    page.see(f"mixture of {best} Gaussians of a layout", 15)
+    row = page.find("//section[h2='Numbers of Gaussians']//tr[contains(., 'kept: the least')]").text
+    assert row.split()[0] == str(best)
+    shot("mixture")
+    open_done(page, daemon, layout, "?tab=steer")
+    page.choose("Method", "sammon")
+    write(page, "iterations", "20")
+    page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
+    page.see("Sammon · 2-D", 15)
+
+
 def test_clusters_without_a_layout(page, api, daemon, shot):
     x, _ = points.clusters(n=200, d=5, groups=3, seed=17)
     table = api.upload(points.npy(x), name="no layout")["id"]
@@ -118,7 +143,8 @@ def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
     mixture = api.run(cells, method="gmm", components=[2, 4], name="mixture")["id"]
     page.go(f"{daemon.url}/#/job/{mixture}")
     page.find(".sizes tbody tr", 20)
-    page.see("mixture of 2, 4 Gaussians of the data")
+    best = min(api.job(mixture)["models"], key=lambda m: m["bic"])["components"]
+    page.see(f"mixture of {best} Gaussians of the data")
     page.see("Log-likelihood")
     assert page.find("//button[@aria-label='covariances, NumPy']") and not page.maybe("//button[@aria-label='covariances, CSV']")
     graph = api.upload(graphs.npz(graphs.clusters(n=500, seed=6)[0]), name="wave")["id"]
@@ -126,7 +152,7 @@ def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
     signal = api.run(graph, method="signal", name="wave", params={"model": "heat", "start_nodes": [0], "duration": 2})["id"]
     values = graphs.load_npy(api.get(f"/v1/jobs/{signal}/results/signal").content)
     page.go(f"{daemon.url}/#/job/{signal}")
-    page.see("heat on the graph", 20)
+    page.see("Heat on the graph", 20)
     page.wait(lambda: page.run(f"return {SESSION}?.job.id === arguments[0] && {SESSION}.values.value?.column.kind === 'number'", below), 10, "the layout has its values' colours")
     assert page.run(f"return {SESSION}.values.value.high") == pytest.approx(values[:, 0].max(), rel=1e-4)
     shot("signal")

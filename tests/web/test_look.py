@@ -58,6 +58,12 @@ def test_lasso(page, daemon, done, shot):
     assert len(set(chosen) ^ set(inside)) <= 4
     page.see(f"{len(chosen)} selected")
     shot("selected")
+    assert page.find(".chip.selected").text == f"{len(chosen)} selected"
+    page.button(f"{len(chosen)} selected").click()  # which they are, wherever the panel is
+    page.wait(lambda: page.run("""const r = document.querySelector(".selection")?.getBoundingClientRect();
+        return r && r.top >= 0 && r.top < innerHeight - 60;"""), 10, "the selection is in sight")
+    kinds = page.run("return [...document.querySelectorAll('.mix .quiet')].map(e => Number(e.textContent.split(' ')[0]))")
+    assert sum(kinds) == len(chosen)
     page.button("Select nothing").click()
     assert page.run(f"return {SESSION}.selectedCount.value") == 0
 
@@ -78,6 +84,41 @@ def test_hover_and_click(page, api, daemon, done):
     x, y = page.run(place)
     page.mouse(("move", x, y), ("down",), ("up",))
     page.wait(lambda: page.run(f"return {SESSION}.focus.value?.node") is not None, 10, "a node is chosen")
+
+
+def test_tip_stays_in_the_picture(page, daemon, done):
+    """Also beside the node that is farthest to the right, or at the bottom."""
+    open_done(page, daemon, done)
+    for width, height in ((1280, 800), (390, 844)):
+        page.size(width, height)
+        for axis in (0, 1):
+            def hovers():
+                """One of the outermost nodes over which no button lies."""
+                places = page.run(f"""const s = {SESSION}, r = document.querySelector('canvas.gl').getBoundingClientRect();
+                    return Array.from({{length: s.job.nodes}}, (_, i) => [i, ...s.view.place(i)]).sort((a, b) => b[1 + arguments[0]] - a[1 + arguments[0]])
+                        .map(p => [p[0], p[1] + r.left, p[2] + r.top]).filter(p => document.elementFromPoint(p[1], p[2])?.className === "gl").slice(0, 5);""", axis)
+                for _, x, y in places:
+                    page.mouse(("move", x - 3, y), ("move", x, y))
+                    if page.run(f"return {SESSION}.hover.value !== null") and page.maybe(".tip"):
+                        return True
+                return False
+            page.wait(hovers, 10, "the outermost node is named")
+            tip, picture = page.run("""return [".tip", ".viewport"].map(e => document.querySelector(e).getBoundingClientRect()).map(r => [r.left, r.top, r.right, r.bottom])""")
+            assert tip[0] >= picture[0] and tip[1] >= picture[1] and tip[2] <= picture[2] and tip[3] <= picture[3], (width, axis)
+            assert tip[2] - tip[0] > 60, "it is not squeezed"
+
+
+def test_names_lie_on_their_nodes(page, daemon, done):
+    """The name of a category is drawn where its nodes are, on a telephone, too."""
+    open_done(page, daemon, done)
+    for width, height in ((1280, 800), (390, 844)):
+        page.size(width, height)
+        page.wait(lambda: page.run(f"""const s = {SESSION}, c = document.querySelector("canvas.over"), v = s.values.value, names = c.spacelandNames ?? [];
+            return names.length === 4 && names.every(n => {{
+                const near = Array.from({{length: s.job.nodes}}, (_, i) => i).filter(i => v.codes[i] === n.code).map(i => s.view.place(i))
+                    .filter(p => Math.hypot(p[0] - n.x, p[1] - n.y) < arguments[0]);
+                return near.length >= 5;
+            }});""", min(width, height) / 13), 10, "each name has nodes around it")
 
 
 def test_keys(page, daemon, done):

@@ -1,8 +1,11 @@
 """Runs started from other runs, comparison, samples of large layouts, 1-D and 3-D, the server's page."""
+import time
+
 import numpy as np
 import pytest
 
 import graphs
+import points
 
 SESSION = "window.spacelandSession"
 
@@ -71,6 +74,22 @@ def test_compare(page, api, daemon, done, other, shot):
     page.slide(".morph", 1)
     page.wait(lambda: page.pixels()[0] != first[0], 10, "the layout morphs")
     shot("morph")
+
+
+def test_compare_shows_all_of_both(page, api, daemon):
+    """Also where the second layout, brought to the first one's size, is wider."""
+    rng = np.random.default_rng(8)
+    x = np.concatenate([rng.normal(size=(900, 5)), rng.normal(size=(300, 5)) * [2.5, 2.5, 1, 1, 1]])
+    data = api.upload(points.npy(x.astype(np.float32)), name="tails", kind="points")["id"]
+    a = api.run(data, iterations=250, perplexity=20)["id"]
+    b = api.run(data, method="sammon", params={"iterations": 40})["id"]
+    page.go(f"{daemon.url}/#/compare?a={a}&b={b}")
+    page.see("difference after alignment", 15)
+    page.wait(lambda: page.run("""const v = document.querySelectorAll("canvas.gl")[1]?.spacelandView;
+        if (!v?.frame) return false;
+        const places = Array.from({length: v.frame.n}, (_, i) => v.place(i));
+        return places.filter(p => p && p[0] >= 0 && p[1] >= 0 && p[0] <= v.width && p[1] <= v.height).length > 0.985 * v.frame.n;"""), 10, "the second is in sight")
+    assert page.run("const tops = e => document.querySelector(e).getBoundingClientRect(); return tops('.hud').bottom <= tops('canvas.gl').top + 1"), "the caption hides nothing"
 
 
 def second(page):
@@ -237,6 +256,10 @@ def test_data_page(page, api, daemon, shot):
     page.wait(lambda: api.get("/v1/graphs", params={"name": name}).json()["items"][0]["pinned"], 10, "it is pinned")
     shot("page")
     page.button(f"Delete {name}").click()
+    time.sleep(0.4)  # a second press at once would be a double click
+    assert api.get("/v1/graphs", params={"name": name}).json()["items"], "the first press only asks"
+    shot("sure")
+    page.button(f"Really delete {name}").click()
     page.wait(lambda: not api.get("/v1/graphs", params={"name": name}).json()["items"], 10, "it is gone")
 
 

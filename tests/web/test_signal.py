@@ -106,6 +106,27 @@ def test_values_are_those_of_the_server(page, api, daemon, sheet, below):
 
 
 @pytest.mark.long
+def test_equal_values_have_the_middle_colour(page, api, daemon, sheet, below):
+    """Not that of the lowest, which can hardly be told from the background."""
+    job = api.run(sheet, method="signal", name="cold", params={"model": "heat", "duration": 0.1})["id"]
+    open_signal(page, daemon, job)
+    page.wait(lambda: page.run(f"return {SESSION}.values.value.codes.every(c => c === 32767)"), 10, "all are in the middle")
+    assert page.run(f"return {SESSION}.values.value.value(32767)") == 0
+
+
+def test_another_method(page, api, daemon, sheet, below):
+    """A signal starts from the page of a layout, at the nodes that are selected."""
+    open_done(page, daemon, below, "?tab=steer")
+    page.run(f"{SESSION}.select([5, 77])")
+    page.choose("Method", "signal")
+    page.find("input[name=start_nodes]")
+    page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
+    page.wait(lambda: below not in page.run("return location.hash"), 10, "its page is shown")
+    job = api.wait(page.run("return location.hash").split("/")[2].split("?")[0])
+    assert (job["method"], job["graph"], job["parameters"]["start_nodes"], job["parameters"]["snapshots"]) == ("signal", sheet, [5, 77], 100)
+    page.see("Heat on the graph")
+
+
 def test_on_another_layout(page, api, daemon, sheet, below):
     """A signal is drawn on the layout that is chosen; without one on the newest that is finished."""
     other = api.run(sheet, iterations=30, seed=8, name="other")["id"]

@@ -63,13 +63,19 @@ export function layoutsOf(found: Job, all: ReadonlyMap<string, Job>): Job[] {
 		.sort((a, b) => Number(b.layout) - Number(a.layout) || (a.id < b.id ? 1 : -1));
 }
 
+/** Of the mixtures that were tried, the one with the least BIC, once the job is done. */
+export const keptModel = (job: Job): { components: number; bic: number } | undefined =>
+	(job.state === "done" && job.models?.length ? job.models.reduce((best, m) => (m.bic < best.bic ? m : best)) : undefined);
+
+const MODELS: Record<string, string> = { heat: "Heat", fitzhugh_nagumo: "FitzHugh–Nagumo waves", nagumo: "Nagumo waves", sir: "SIR epidemic", sir_chance: "SIR epidemic by chance", pagerank: "PageRank" };
+
 /** Describes clusters: "10 clusters of this layout". */
 export function describe(clusters: Job, layout?: Job): string {
 	const own = !layout ? "a layout" : clusters.input?.job === layout.id ? "this layout" : "another layout";
 	const of = clusters.input?.job ? own : clusters.input ? "an uploaded layout" : "the data";
 	if (clusters.method === "signal")
-		return `${String(clusters.parameters["model"] ?? "signal").replace(/_/g, " ")} on the graph`;
-	const parts = clusters.parameters["clusters"] ?? clusters.parameters["components"];
+		return `${MODELS[String(clusters.parameters["model"])] ?? "Signal"} on the graph`;
+	const parts = keptModel(clusters)?.components ?? clusters.parameters["clusters"] ?? clusters.parameters["components"];
 	return clusters.method === "gmm" ? `mixture of ${Array.isArray(parts) ? parts.join(", ") : String(parts)} Gaussians of ${of}` : `${String(parts)} clusters of ${of}`;
 }
 

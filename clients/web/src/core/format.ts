@@ -11,7 +11,7 @@ export function number(x: number | null | undefined, digits = 4): string {
 	const size = Math.abs(x);
 	if (size !== 0 && (size < 1e-3 || size >= 1e6))
 		return x.toExponential(2).replace("e+", "e");
-	return String(Number(x.toPrecision(digits)));
+	return size >= 1e4 ? whole.format(x) : String(Number(x.toPrecision(digits)));
 }
 
 export function bytes(n: number): string {

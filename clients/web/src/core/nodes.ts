@@ -7,6 +7,7 @@ import type { Column, Job } from "./types.ts";
 
 const PAGE = 1000;
 export const MISSING = 65535;
+export const MIDDLE = 32767;   // of the scale: all values are equal
 /** Computed by the server for every graph; not in lists of columns. */
 export const DEGREE: Column = { name: "degree", kind: "number" };
 
@@ -170,8 +171,8 @@ export function numbers(column: Column, raw: Float32Array, steep = false): Value
 	const low = sample[Math.floor(sample.length * 0.005)] ?? 0, high = sample[Math.ceil(sample.length * 0.995) - 1] ?? 1;
 	const from = on(low), scale = high > low ? 65534 / (on(high) - from) : 0, codes = new Uint16Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
-		codes[i] = Number.isFinite(raw[i]) ? Math.round(Math.min(65534, Math.max(0, (on(raw[i]!) - from) * scale))) : MISSING;
-	return { column, codes, categories: [], counts: [], low, high, value: code => back(from + code / (scale || 1)) };
+		codes[i] = Number.isFinite(raw[i]) ? scale ? Math.round(Math.min(65534, Math.max(0, (on(raw[i]!) - from) * scale))) : MIDDLE : MISSING;
+	return { column, codes, categories: [], counts: [], low, high, value: code => (scale ? back(from + code / scale) : low) };
 }
 
 /** Categories in the order of legends, without empty ones: numeric names in order, others by size. */

@@ -42,6 +42,8 @@ export interface Job {
 	input?: { job?: string; layout?: string } | null;   // the clustered layout; null: the graph's points were clustered
 	results?: string[];
 	kl: number | null;
+	stress?: number | null;       // of sammon
+	models?: { components: number; bic: number }[];   // of gmm, that were tried
 	gradient_norm: number | null;
 	seconds: number;
 	iterations_per_second: number | null;

@@ -2,7 +2,7 @@
 import { ApiError, request } from "./api.ts";
 import { followFrames } from "./follow.ts";
 import { coordinate, type Frame } from "./frame.ts";
-import { MISSING, type Values } from "./nodes.ts";
+import { MIDDLE, MISSING, type Values } from "./nodes.ts";
 import { npyHeader } from "./npy.ts";
 import { Recording } from "./record.ts";
 import type { Session } from "./session.ts";
@@ -27,7 +27,7 @@ const RANGES: Record<string, Range> = { heat: "now", pagerank: "most" };
 export function scaled(name: string, x: Float32Array, low: number, high: number): Values {
 	const scale = high > low ? 65534 / (high - low) : 0, codes = new Uint16Array(x.length);
 	for (let i = 0; i < x.length; i++)
-		codes[i] = Number.isFinite(x[i]) ? Math.round(Math.min(65534, Math.max(0, (x[i]! - low) * scale))) : MISSING;
+		codes[i] = Number.isFinite(x[i]) ? scale ? Math.round(Math.min(65534, Math.max(0, (x[i]! - low) * scale))) : MIDDLE : MISSING;
 	return { column: { name, kind: "number" }, codes, categories: [], counts: [], low, high, value: code => low + (scale ? code / scale : 0) };
 }
 

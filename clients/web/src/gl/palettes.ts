@@ -1,5 +1,6 @@
 /* palettes.ts -- palettes for people with any kind of colour vision: Okabe and Ito's eight colours (2008), longer lists
  * that also differ in lightness, and matplotlib's perceptually uniform scales, by their stops. */
+import { theme } from "../core/theme.ts";
 import type { RGB } from "./renderer.ts";
 
 const hex = (text: string): RGB => [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16) / 255) as RGB;
@@ -12,6 +13,11 @@ export const SCALES: Record<string, RGB[]> = {
 	cividis: hexes("00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838"),
 	magma: hexes("000004 140e36 3b0f70 641a80 8c2981 b73779 de4968 f7705c fe9f6d fecf92 fcfdbf"),
 	plasma: hexes("0d0887 41049d 6a00a8 8f0da4 b12a90 cc4778 e16462 f2844b fca636 fcce25 f0f921"),
+};
+/** What is shown of a scale: the end that could not be told from the background is left out. */
+const SHOWN: Record<string, Record<string, readonly [number, number]>> = {
+	dark: { viridis: [0.2, 1], cividis: [0.2, 1], magma: [0.34, 1], plasma: [0.2, 1] },
+	light: { viridis: [0, 0.85], cividis: [0, 0.85], magma: [0, 0.8], plasma: [0, 0.85] },
 };
 export const PALETTES = ["okabe-ito", "bright", ...Object.keys(SCALES)];
 
@@ -72,7 +78,8 @@ export function categoryColours(n: number, palette: string): RGB[] {
 }
 
 export function scaleAt(palette: string, x: number): RGB {
-	const stops = SCALES[palette] ?? SCALES["viridis"]!, at = Math.min(1, Math.max(0, x)) * (stops.length - 1);
+	const name = SCALES[palette] ? palette : "viridis", stops = SCALES[name]!, [from, to] = SHOWN[theme.value]![name]!;
+	const at = (from + (to - from) * Math.min(1, Math.max(0, x))) * (stops.length - 1);
 	const i = Math.min(stops.length - 2, Math.floor(at)), f = at - i;
 	return [0, 1, 2].map(k => stops[i]![k]! * (1 - f) + stops[i + 1]![k]! * f) as RGB;
 }

@@ -47,7 +47,22 @@ function logSplits(_u: uPlot, _axis: number, low: number, high: number): number[
 }
 
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
-const tick = (t: number | null): string => (t === null ? "" : Math.abs(t) >= 1e4 ? compact.format(t) : t !== 0 && Math.abs(t) < 0.01 ? t.toExponential(0).replace("e+", "e") : String(Number(t.toPrecision(4))));
+const tick = (t: number | null, digits: number): string => (t === null ? "" : Math.abs(t) >= 1e4 && digits <= 4 ? compact.format(t) :
+	t !== 0 && Math.abs(t) < 0.01 ? t.toExponential(Math.max(0, digits - 4)).replace("e+", "e") : String(Number(t.toPrecision(digits))));
+/** With as many digits as tell them apart. */
+function ticks(all: (number | null)[]): string[] {
+	for (let digits = 4; ; digits++) {
+		const texts = all.map(t => tick(t, digits)), shown = texts.filter(Boolean);
+		if (digits === 9 || new Set(shown).size === shown.length)
+			return texts;
+	}
+}
+const ROUNDING = 1e-5;   // a smaller share of a value is no change
+/** What an axis shows of values from low to high; rounding errors are drawn as the line that they are. */
+function roomy(low: number, high: number): [number, number] {
+	const size = Math.max(Math.abs(low), Math.abs(high)) || 1;
+	return high - low < ROUNDING * size ? [low - size / 100, high + size / 100] : uPlot.rangeNum(low, high, 0.1, true) as [number, number];
+}
 const WHOLE = [1, 2, 5].flatMap(s => Array.from({ length: 9 }, (_, e) => s * 10 ** e)).sort((a, b) => a - b);   // steps between iterations
 
 function Chart({ kind, series, now }: { kind: Kind; series: Series; now?: number }) {
@@ -59,9 +74,9 @@ function Chart({ kind, series, now }: { kind: Kind; series: Series; now?: number
 		const box = host.current!, u = new uPlot({
 			width: box.clientWidth, height: 108, legend: { show: false }, padding: [6, 16, 0, 0],
 			cursor: { sync: { key: "trace" }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
-			scales: { x: { time: false }, y: kind.log ? { distr: 3 } : {} },
-			axes: [{ ...axis, size: 22, incrs: WHOLE, values: (_u, ticks) => ticks.map(tick) }, { ...axis, size: 44, space: 26,
-				values: (_u, ticks) => ticks.map(tick), ...(kind.log ? { splits: logSplits, filter: (_u: uPlot, s: number[]) => s } : {}) }],
+			scales: { x: { time: false }, y: kind.log ? { distr: 3 } : { range: (_u, low, high) => roomy(low, high) } },
+			axes: [{ ...axis, size: 22, incrs: WHOLE, values: (_u, at) => ticks(at) }, { ...axis, size: (_u, texts) => Math.max(44, 12 + 6 * Math.max(0, ...(texts ?? []).map(t => t.length))), space: 26,
+				values: (_u, at) => ticks(at), ...(kind.log ? { splits: logSplits, filter: (_u: uPlot, s: number[]) => s } : {}) }],
 			series: [{}, { stroke: colour, width: 1.8, points: { show: false } }],
 		}, [[], []], box);
 		plot.current = u;
@@ -89,7 +104,8 @@ export function Charts({ job }: { job: Job }) {
 	if (!points.length)
 		return <p class="quiet">The charts begin with the first point of the trace, after {String(job.parameters["trace_interval"])} iterations.</p>;
 	const m = MEASURES[job.method ?? ""], series = seriesOf(points, m?.key);
-	return <div class="charts">{KINDS.filter(kind => series[kind.key]!.some(v => !Number.isNaN(v))).map(kind => <Chart key={kind.key} kind={m && kind.key === "kl" ? { ...kind, label: m.label } : kind} series={series} />)}</div>;
+	return <div class="charts">{KINDS.filter(kind => series[kind.key]!.some(v => !Number.isNaN(v))).map(kind => <Chart key={kind.key} kind={m && kind.key === "kl" ? { ...kind, label: m.label } : kind} series={series} />)}
+		<p class="quiet chart-axis">iteration</p></div>;
 }
 
 /** Chart of the measure of a job of another method. seen: iterations and values from frames, which fill the gaps
@@ -102,5 +118,6 @@ export function MeasureChart({ job, seen = [] }: { job: Job; seen?: [number, num
 	const kind: Kind = { key: m.key, label: measureLabel(job), colour: ["#56b4e9", "#0072b2"], log: rank }, last = points.at(-1)!["iteration"]!;
 	const all = [...points.filter(p => !seen.length || p["iteration"]! < seen[0]![0]), ...seen.map(([iteration, value]) => ({ iteration, [m.key]: value })),
 		...(job.method === "signal" && typeof now === "number" && job.iteration > Math.max(last, seen.at(-1)?.[0] ?? 0) ? [{ iteration: job.iteration, [m.key]: now }] : [])];
-	return <div class="charts"><Chart kind={kind} series={{ iteration: all.map(p => p["iteration"]!), [m.key]: all.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} /></div>;
+	return <div class="charts"><Chart kind={kind} series={{ iteration: all.map(p => p["iteration"]!), [m.key]: all.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} />
+		<p class="quiet chart-axis">{job.method === "signal" && !rank ? "step" : "iteration"}</p></div>;
 }

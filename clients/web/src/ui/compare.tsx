@@ -2,11 +2,13 @@
  * second is aligned with the first (procrustes.ts). */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
-import { colourings, colourOfColumn, colourOfJob, describe, isLayout } from "../core/clusters.ts";
+import { colourings, colourOfColumn, colourOfJob, describe, isLayout, measureText } from "../core/clusters.ts";
 import { coordinates, type Frame } from "../core/frame.ts";
 import { number, several } from "../core/format.ts";
 import { oneFrame } from "../core/follow.ts";
 import { jobs, newest, put } from "../core/live.ts";
+import { HOME } from "../gl/camera.ts";
+import { windowOf } from "../gl/window.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { keep, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
@@ -17,6 +19,8 @@ import { gist, titleOf } from "./runs.tsx";
 import { Legend, Stage } from "./stage.tsx";
 
 const SAMPLE = 200_000;
+const SMALLEST = 0.5;    // zoom at which the first is still to be seen
+const METHODS: Record<string, string> = { sammon: "Sammon" };
 const ROUNDING = 1e-9;   // a smaller fraction of the variance is rounding error
 const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 
@@ -46,6 +50,7 @@ interface Pair {
 	align: Float32Array;
 	residual: number;
 	far: number;
+	room: number;      // what the second takes, where the first takes 1
 }
 
 async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
@@ -57,13 +62,28 @@ async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
 	if (fa.dims !== fb.dims)
 		throw new Error(`One layout is ${fa.dims}-D, the other ${fb.dims}-D; only those of the same dimensions can lie on each other.`);
 	const { matrix, residual, far } = procrustes(coordinates(fa), coordinates(fb), fa.dims);
-	return { a: fa, b: fb, align: fa.dims === 1 ? IDENTITY : matrix, residual, far: far * fa.stride };
+	const align = fa.dims === 1 ? IDENTITY : matrix;
+	return { a: fa, b: fb, align, residual, far: far * fa.stride, room: roomOf(fa, fb, align) };
+}
+
+/** Half the side of a square that holds all but 1 % of the nodes of b, in halves of what is shown of a. */
+function roomOf(a: Frame, b: Frame, align: Float32Array): number {
+	const { box } = windowOf(a), y = coordinates(b), d = b.dims, far = new Float32Array(b.n);
+	for (let i = 0; i < b.n; i++)
+		for (let k = 0; k < d; k++) {
+			let p = align[12 + k]! - box.middle[k]!;
+			for (let l = 0; l < d; l++)
+				p += align[4 * l + k]! * y[i * d + l]!;
+			far[i] = Math.max(far[i]!, Math.abs(p));
+		}
+	return (far.sort()[Math.floor(0.99 * (b.n - 1))] ?? 0) / (box.extent / 2 || 1);
 }
 
 function Differences({ a, b }: { a: Job; b: Job }) {
 	const pa = { ...a.parameters, ...a.resolved }, pb = { ...b.parameters, ...b.resolved };
 	const text = (v: Value | undefined): string => (Array.isArray(v) ? v.join(", ") : typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : String(v));
-	const rows = Object.keys({ ...pa, ...pb }).filter(k => text(pa[k]) !== text(pb[k]));
+	const same = (a.method ?? "tsne") === (b.method ?? "tsne");   // of different methods only what both have can be compared
+	const rows = Object.keys({ ...pa, ...pb }).filter(k => text(pa[k]) !== text(pb[k]) && (same || k in pa && k in pb));
 	const [qa, qb] = [a.quality, b.quality];
 	const measure = async (): Promise<void> => {
 		for (const job of [a, b])
@@ -75,8 +95,10 @@ function Differences({ a, b }: { a: Job; b: Job }) {
 	return <div class="table-scroll" tabIndex={0} role="region" aria-label="Differences"><table class="table">
 		<thead><tr><th scope="col">Measure</th><th scope="col" class="right">First</th><th scope="col" class="right">Second</th></tr></thead>
 		<tbody>
-			<tr><th scope="row">KL divergence</th><td class="right">{number(qa?.kl ?? a.kl)}</td><td class="right">{number(qb?.kl ?? b.kl)}</td></tr>
+			{(a.kl ?? b.kl ?? qa?.kl ?? qb?.kl) != null && <tr><th scope="row">KL divergence</th><td class="right">{number(qa?.kl ?? a.kl)}</td><td class="right">{number(qb?.kl ?? b.kl)}</td></tr>}
+			{(a.stress ?? b.stress) != null && <tr><th scope="row">Stress</th><td class="right">{number(a.stress)}</td><td class="right">{number(b.stress)}</td></tr>}
 			{quality("Recall", "recall")}{quality("Trustworthiness", "trustworthiness")}{quality("Silhouette", "silhouette")}
+			{!same && <tr><th scope="row">Method</th><td class="right">{METHODS[a.method ?? ""] ?? "t-SNE"}</td><td class="right">{METHODS[b.method ?? ""] ?? "t-SNE"}</td></tr>}
 			<tr><th scope="row">Seconds</th><td class="right">{number(a.seconds, 3)}</td><td class="right">{number(b.seconds, 3)}</td></tr>
 			{rows.map(k => <tr key={k}><th scope="row">{k.replace(/_/g, " ")}</th><td class="right">{text(pa[k])}</td><td class="right">{text(pb[k])}</td></tr>)}
 		</tbody></table>
@@ -94,7 +116,11 @@ function Two({ a, b }: { a: Job; b: Job }) {
 		const cancel = new AbortController();
 		setPair(null);
 		setProblem("");
-		load(a, b, cancel.signal).then(setPair, (error: unknown) => !cancel.signal.aborted && setProblem(error instanceof Error ? error.message : String(error)));
+		load(a, b, cancel.signal).then(found => {
+			setPair(found);
+			if (found.room > 1)
+				left.view?.setCamera({ ...HOME, zoom: Math.max(SMALLEST, 1 / found.room) });
+		}, (error: unknown) => !cancel.signal.aborted && setProblem(error instanceof Error ? error.message : String(error)));
 		Promise.all([left, right].map(s => s.loadColumns())).then(() => setColumns(left.columns.value), tell);
 		// one camera, one selection, one hover
 		const tie = (from: Still, to: Still): (() => void)[] => [
@@ -162,7 +188,7 @@ export function ComparePage() {
 	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => o !== j && o.graph === j.graph)) ?? all[0];
 	const others = all.filter(j => a && j.nodes === a.nodes && j.id !== a.id), b = jobs.value.get(query["b"] ?? "") ?? others[0];
 	const seconds = b && !others.includes(b) ? [b, ...others] : others;   // a link may name any job
-	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · KL ${number(j.kl, 3)}`];
+	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · ${measureText(j)}`];
 	const choose = (which: "a" | "b") => (id: string): void => {
 		const next: Record<string, string | undefined> = { a: a?.id, b: b?.id, [which]: id }, first = jobs.value.get(next["a"] ?? ""), second = jobs.value.get(next["b"] ?? "");
 		if (which === "a" && id === b?.id)

@@ -8,7 +8,7 @@ import { options } from "../core/start.ts";
 import { use } from "../core/signal.ts";
 import type { Graph } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
-import { Bar, Button } from "./parts.tsx";
+import { Bar, Button, DeleteButton } from "./parts.tsx";
 
 /** The columns as text: "label (10), age, names". */
 function labelText(g: Graph): string {
@@ -37,7 +37,7 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 		<td class="actions">{may && <div class="row">
 			<Button icon="play" kind="quiet" label={`Lay out ${g.name}`} onClick={start} />
 			<Button icon="pin" kind="quiet" pressed={g.pinned} label={`Keep ${g.name} in memory`} onClick={() => patch({ pinned: !g.pinned })} />
-			<Button icon="trash" kind="quiet" label={`Delete ${g.name}`} title={runs ? "Its runs keep their layouts" : "Delete"}
+			<DeleteButton what={g.name} title={runs ? "Delete; its runs keep their layouts" : "Delete"}
 				onClick={async () => { await request(`/v1/graphs/${g.id}`, { method: "DELETE" }); drop(g.id); }} />
 		</div>}</td>
 	</tr>;

@@ -64,8 +64,8 @@ export function DropZone({ small }: { small: boolean }) {
 				const { project: _, ...rest } = options.value;
 				options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;
 			}} />
-			<label class="check"><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
-				Start when nothing is left to choose</label>
+			<label class="check" title="Unless the file leaves something to choose"><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
+				Start at once</label>
 		</div>
 	</section>;
 }

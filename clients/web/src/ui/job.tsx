@@ -51,6 +51,11 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 function Running({ job, s }: { job: Job; s: Session }) {
 	const may = useRights(), graph = use(graphs).get(job.graph), { query } = use(route), tab = (!may && query["tab"] === "steer" ? undefined : query["tab"]) ?? "look", title = titleOf(job), over = ended(job);
 	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
+	const showSelection = (): void => {
+		keep({ tab: "look" });
+		route.notify();
+		setTimeout(() => document.querySelector(".selection")?.scrollIntoView({ block: "start", behavior: "smooth" }));
+	};
 	return <div class="job">
 		<div class="job-head">
 			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
@@ -61,7 +66,7 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{over && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
-		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} {...(may && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
 			<Hud s={s} job={job} />
 			<Waiting job={job} graph={graph} s={s} />
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}

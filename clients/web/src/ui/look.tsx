@@ -2,14 +2,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
-import { bytes, count, duration, number, sentence, shorten } from "../core/format.ts";
+import { bytes, count, duration, number, sentence, several, shorten } from "../core/format.ts";
 import { jobs, put, putGraph } from "../core/live.ts";
 import { useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { type Graph, type Job, type Quality } from "../core/types.ts";
-import { PALETTES } from "../gl/palettes.ts";
+import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { Legend } from "./stage.tsx";
@@ -80,9 +80,8 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 	};
 	return <section aria-label="Selection" class="selection">
 		<div class="row"><h2>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h2><span class="grow" />
-			<Button icon="download" kind="quiet" label="Save the selection as CSV" onClick={save} />
-			<Button icon="close" kind="quiet" label="Select nothing" onClick={() => s.deselect()} /></div>
-		{focus && <p class="quiet">Node {count(focus.node)}{v && v.column.kind === "category" && v.categories[v.codes[focus.node]!] ? ` · ${v.column.name}: ${v.categories[v.codes[focus.node]!]}` : ""}</p>}
+			<Button icon="download" kind="quiet" label="Save the selection as CSV" onClick={save} /></div>
+		{focus && <p class="quiet">Node {focus.node}{v && v.column.kind === "category" && v.categories[v.codes[focus.node]!] ? ` · ${v.column.name}: ${v.categories[v.codes[focus.node]!]}` : ""}</p>}
 		{focus && focus.near.length > 0 && <><h3>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h3>
 			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>
 				{s.colourOf(f.node) && <Swatch colour={s.colourOf(f.node)} />}<span class="grow">{shorten(f.name, 30)}</span><span class="quiet">{number(f.value, 3)}</span></button></li>)}</ul></>}
@@ -95,9 +94,11 @@ function Mix({ s }: { s: Session }) {
 	const v = s.values.value!, counts = new Map<number, number>();
 	for (const node of s.selectedNodes())
 		counts.set(v.codes[node]!, (counts.get(v.codes[node]!) ?? 0) + 1);
-	const rows = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 6);
-	return <ul class="mix">{rows.map(([code, n]) => <li key={code} class="row">
-		<span class="grow">{v.categories[code] ?? "none"}</span><span class="quiet">{count(n)}</span></li>)}</ul>;
+	const all = [...counts].sort((a, b) => b[1] - a[1]), rows = all.slice(0, 8), colours = s.colours(), total = s.selectedCount.value;
+	return <><h3>{v.column.name}</h3><ul class="mix">{rows.map(([code, n]) => <li key={code} class="row">
+		<Swatch colour={colours[code] ? css(colours[code]) : "transparent"} /><span class="grow">{v.categories[code] ?? "none"}</span>
+		<span class="quiet right">{count(n)} · {Math.round(100 * n / total)} %</span></li>)}</ul>
+		{all.length > rows.length && <p class="quiet">{several(all.length - rows.length, "other")}</p>}</>;
 }
 
 export function QualityList({ job }: { job: Job }) {
@@ -126,10 +127,10 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 		<section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>
 		<section aria-label="About this run"><h2>About</h2><dl class="facts">
 			<dt>Nodes</dt><dd>{count(job.nodes)}</dd>
-			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{count(graph.entries)}</dd>
+			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{graph.entries ? count(graph.entries) : "–"}</dd>
 				<dt>On disk</dt><dd>{bytes(graph.bytes.disk)}</dd></>}
-			<dt>Device</dt><dd>{job.device}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
-			<dt>Speed</dt><dd>{number(job.iterations_per_second, 3)} it/s</dd>
+			<dt>Device</dt><dd>{job.device}</dd><dt>Compute time</dt><dd>{duration(job.seconds || null)}</dd>
+			{job.iterations_per_second !== null && <><dt>Speed</dt><dd>{number(job.iterations_per_second, 3)} it/s</dd></>}
 			{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace("_", " ")}</dd></>}
 			<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
 			{[...job.notes, ...graph?.warnings ?? []].map(n => <p key={n} class="warning">{sentence(n)}</p>)}

@@ -2,7 +2,7 @@
  * progress, and the sizes of clusters. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { change, link, request, submit } from "../core/api.ts";
-import { colourOfJob, describe, foundBy, layoutOf, measureText } from "../core/clusters.ts";
+import { colourOfJob, describe, keptModel, foundBy, layoutOf, measureText } from "../core/clusters.ts";
 import { count, duration, number, sentence } from "../core/format.ts";
 import { graphs, jobs, put } from "../core/live.ts";
 import type { Values } from "../core/nodes.ts";
@@ -37,6 +37,15 @@ function Sizes({ values, s }: { values: Values; s: Session | null }) {
 		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}
 		{dropped > 0 && <p class="quiet">{dropped === 1 ? "1 node was" : `${count(dropped)} nodes were`} dropped for a NaN or an infinity.</p>}
 	</section>;
+}
+
+/** How well each number of Gaussians does. */
+function Tried({ job }: { job: Job }) {
+	const models = job.models ?? [], kept = keptModel(job);
+	return <section aria-label="Numbers of Gaussians"><h2>Numbers of Gaussians</h2>
+		<table class="table sizes"><thead><tr><th scope="col">Gaussians</th><th scope="col" class="right">BIC</th><th scope="col"><span class="hidden">Which is kept</span></th></tr></thead>
+			<tbody>{models.map((m, k) => <tr key={k}><th scope="row">{count(m.components)}</th><td class="right">{number(m.bic)}</td>
+				<td class="quiet">{m === kept ? "kept: the least" : ""}</td></tr>)}</tbody></table></section>;
 }
 
 const TABLES = ["labels", "centroids", "means", "weights", "times"];   // results that are short lists or tables
@@ -104,6 +113,7 @@ export function MethodPage({ job }: { job: Job }) {
 				<p class="quiet" role="status">{job.waiting?.detail ?? (job.state === "queued" ? "Waiting for a place …" : "Computing …")}</p></>}
 			{values?.column.kind === "category" && <Sizes values={values} s={s} />}
 			{s && layout && stream && (!over || job.state === "done") && <SignalPanel s={s} stream={stream} job={job} layout={layout} />}
+			{(job.models?.length ?? 0) > 1 && <Tried job={job} />}
 			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} {...(stream ? { seen: stream.levels() } : {})} /></section>
 			{job.state === "done" && <TakeResults job={job} />}
 			<section aria-label="About this job"><h2>About</h2><dl class="facts">

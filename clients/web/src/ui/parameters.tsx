@@ -1,12 +1,14 @@
 /* parameters.tsx -- the parameters of a job of another method than t-SNE: shows them, starts a new run with other
- * values, and changes those that may change while the job runs. */
-import { useState } from "preact/hooks";
-import { change, submit } from "../core/api.ts";
+ * values, and changes those that may change while the job runs. And the form that starts another method on a layout. */
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, change, sendJson, submit } from "../core/api.ts";
 import { put } from "../core/live.ts";
 import { again, CHOICES, matters, parse, STEERABLE_OF, write } from "../core/parameters.ts";
 import { go } from "../core/route.ts";
 import { ended, type Job, type Value } from "../core/types.ts";
 import { Button, Field, say, Select } from "./parts.tsx";
+
+const STARTS = 20;   // nodes from which a signal starts, of those that are selected
 
 function Parameter({ name, value, onChange }: { name: string; value: Value; onChange: (v: Value) => void }) {
 	const label = name.replace(/_/g, " "), choices = CHOICES[name], [text, setText] = useState(write(value));
@@ -16,28 +18,75 @@ function Parameter({ name, value, onChange }: { name: string; value: Value; onCh
 		onInput={e => { setText(e.currentTarget.value); onChange(parse(e.currentTarget.value)); }} /></Field>;
 }
 
-export function NextRun({ job }: { job: Job }) {
-	const [changed, setChanged] = useState<Record<string, Value>>({}), all = { ...job.parameters, ...changed };
-	const names = Object.keys(job.parameters).filter(name => job.parameters[name] !== null && matters(name, all));
-	const steerable = names.filter(name => name in changed && STEERABLE_OF[job.method ?? ""]?.includes(name));
+/** What differs from parameters, as it is chosen. */
+function useChanges(parameters: Record<string, Value>): { changed: Record<string, Value>; names: string[]; all: Record<string, Value>; clear: () => void; fields: preact.ComponentChildren } {
+	const [changed, setChanged] = useState<Record<string, Value>>({}), all = { ...parameters, ...changed };
+	const names = Object.keys(parameters).filter(name => parameters[name] !== null && matters(name, all));
 	const set = (name: string) => (v: Value): void => setChanged(was => {
 		const { [name]: _, ...rest } = was;
-		return write(v) === write(job.parameters[name]!) ? rest : { ...rest, [name]: v };
+		return write(v) === write(parameters[name]!) ? rest : { ...rest, [name]: v };
 	});
-	const start = async (): Promise<void> => {
-		const next = await submit(again(job, Object.fromEntries(names.map(name => [name, all[name]!]))));
-		put(next);
-		go("job", next.id);
-	};
+	return { changed, names, all, clear: () => setChanged({}), fields: <div class="parameters">{names.map(name =>
+		<Parameter key={`${name} ${write(parameters[name]!)}`} name={name} value={all[name]!} onChange={set(name)} />)}</div> };
+}
+
+const chosen = (names: string[], all: Record<string, Value>): Record<string, Value> => Object.fromEntries(names.map(name => [name, all[name]!]));
+
+async function start(body: Record<string, unknown>): Promise<void> {
+	const next = await submit(body);
+	put(next);
+	go("job", next.id);
+}
+
+export function NextRun({ job }: { job: Job }) {
+	const { changed, names, all, clear, fields } = useChanges(job.parameters);
+	const steerable = names.filter(name => name in changed && STEERABLE_OF[job.method ?? ""]?.includes(name));
 	const steer = async (): Promise<void> => {
-		put(await change(job.id, Object.fromEntries(steerable.map(name => [name, changed[name]!]))));
-		setChanged({});
+		put(await change(job.id, chosen(steerable, all)));
+		clear();
 		say("The run goes on with them.");
 	};
 	return <section class="next" aria-labelledby="next-title">
 		<h2 id="next-title">Parameters, and the next run</h2>
-		<div class="parameters">{names.map(name => <Parameter key={`${name} ${write(job.parameters[name]!)}`} name={name} value={all[name]!} onChange={set(name)} />)}</div>
-		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={start}>{Object.keys(changed).length ? "Start with these" : "Run again"}</Button>
+		{fields}
+		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={() => start(again(job, chosen(names, all)))}>{Object.keys(changed).length ? "Start with these" : "Run again"}</Button>
 			{!ended(job) && steerable.length > 0 && <Button onClick={steer}>Change this run</Button>}</div>
+	</section>;
+}
+
+const METHODS: readonly (readonly [string, string, "layout" | "data"])[] = [   // the input that each begins with
+	["kmeans", "Clusters by k-means", "layout"], ["gmm", "Mixture of Gaussians", "layout"], ["sammon", "Sammon's mapping", "data"], ["signal", "Signal on the graph", "data"],
+];
+
+/** The form of one method: the server's defaults, but such that something is to be seen. */
+function MethodForm({ job, body, nodes }: { job: Job; body: Record<string, unknown>; nodes: number[] }) {
+	const [defaults, setDefaults] = useState<Record<string, Value> | null>(null), [problem, setProblem] = useState("");
+	useEffect(() => {
+		sendJson<{ parameters: Record<string, Value> }>("POST", "/v1/jobs/dry-run", body).then(({ parameters }) => setDefaults({ ...parameters,
+			...(body["method"] === "gmm" ? { components: [4, 8, 16] } : {}),
+			...(body["method"] === "signal" ? { start_nodes: nodes.length ? nodes : [0], snapshots: 100 } : {}) }),
+		(error: unknown) => setProblem(error instanceof ApiError ? error.text : String(error)));
+	}, []);
+	return problem ? <p class="problem" role="alert">{problem}</p> : defaults && <FormOf job={job} body={body} defaults={defaults} />;
+}
+
+function FormOf({ job, body, defaults }: { job: Job; body: Record<string, unknown>; defaults: Record<string, Value> }) {
+	const { names, all, fields } = useChanges(defaults);
+	return <>{fields}<Button icon="play" onClick={() => start({ ...body, params: chosen(names, all), ...(job.name ? { name: job.name } : {}),
+		...(job.project === undefined ? {} : { project: job.project }) })}>Start</Button></>;
+}
+
+/** Another method on the same data, or on this layout. nodes: where a signal may start. */
+export function OtherMethod({ job, points, nodes }: { job: Job; points: boolean; nodes: () => number[] }) {
+	const [method, setMethod] = useState(""), [of, setOf] = useState("layout"), found = METHODS.find(m => m[0] === method), clusters = found?.[2] === "layout";
+	const layout = clusters && (of === "layout" || !points);
+	const body = { graph: job.graph, method, ...(layout ? { input: { job: job.id }, ...(job.state === "done" ? {} : { after: job.id }) } : {}) };
+	return <section class="next" aria-labelledby="other-title">
+		<h2 id="other-title">Another method</h2>
+		<div class={clusters && points ? "pair" : ""}>
+			<Select label="Method" value={method} options={[["", "Choose one"], ...METHODS.filter(m => m[0] !== "signal" || !points).map(m => [m[0], m[1]] as const)]} onChange={setMethod} />
+			{clusters && points && <Select label="Of" value={of} options={[["layout", "this layout"], ["data", "the data"]]} onChange={setOf} />}
+		</div>
+		{method && <MethodForm key={`${method} ${layout}`} job={job} body={body} nodes={nodes().slice(0, STARTS)} />}
 	</section>;
 }

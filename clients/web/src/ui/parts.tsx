@@ -58,6 +58,26 @@ export function Button({ icon, label, kind, pressed, disabled, title, onClick, c
 	</button>;
 }
 
+const SURE_MS = 5000, DOUBLE_MS = 300;
+
+/** What cannot be taken back: the first press asks, a second one does it, unless it comes late or belongs to a double click. */
+export function DeleteButton({ what, title, onClick }: { what: string; title?: string; onClick: () => void | Promise<unknown> }) {
+	const [asked, setAsked] = useState(0);
+	useEffect(() => {
+		const timer = asked ? setTimeout(() => setAsked(0), SURE_MS) : 0;
+		return () => clearTimeout(timer);
+	}, [asked]);
+	const press = (): void | Promise<unknown> => {
+		const now = performance.now();
+		if (!asked)
+			setAsked(now);
+		else if (now - asked > DOUBLE_MS)
+			return onClick();
+	};
+	return <Button icon="trash" kind={asked ? "danger" : "quiet"} label={`${asked ? "Really delete" : "Delete"} ${what}`}
+		{...(title ? { title } : {})} onClick={press}>{asked ? "Delete?" : undefined}</Button>;
+}
+
 /** Shown if a page does not exist. */
 export function Missing({ title, text }: { title: string; text: string }) {
 	return <div class="page missing"><h1>{title}</h1><p class="problem" role="alert">{text}</p>

@@ -8,7 +8,7 @@ import { address, go, keep, route } from "../core/route.ts";
 import { Signal, use } from "../core/signal.ts";
 import { ended, type Job } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
-import { Bar, Button, StateBadge } from "./parts.tsx";
+import { Bar, Button, DeleteButton, StateBadge } from "./parts.tsx";
 import { ofProject, ProjectSelect } from "./projects.tsx";
 import { Thumb } from "./thumb.tsx";
 
@@ -24,7 +24,7 @@ export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.gr
 export function gist(job: Job): string {
 	if (!isLayout(job))
 		return `${describe(job)} · ${count(job.nodes)} nodes`;
-	const p = { ...job.parameters, ...job.resolved }, parts = [`${p["dims"]}-D`, `${count(job.nodes)} nodes`];
+	const p = { ...job.parameters, ...job.resolved }, parts = [...(job.method === "sammon" ? ["Sammon"] : []), `${p["dims"]}-D`, `${count(job.nodes)} nodes`];
 	const scale = p["perplexity"] ?? "auto", lambda = p["lambda"] ?? "auto";
 	if (scale !== "auto" && scale !== null)
 		parts.push(`perplexity ${Array.isArray(scale) ? scale.join(" + ") : number(Number(scale))}`);
@@ -58,7 +58,7 @@ function Card({ job }: { job: Job }) {
 					onClick={async () => put(await change(job.id, { paused: job.state !== "paused" }))} />}
 				{!over && may && <Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
 				<span class="grow" />
-				{over && may && <Button icon="trash" kind="quiet" label={`Delete ${title}`}
+				{over && may && <DeleteButton what={title}
 					onClick={async () => { await request(`/v1/jobs/${job.id}`, { method: "DELETE" }); drop(job.id); chosen.value = chosen.value.filter(id => id !== job.id); }} />}
 			</div>
 		</div>
@@ -82,6 +82,7 @@ export function RunsPage() {
 			<ProjectSelect label="Project" value={project} all="All" none="None" onChange={v => { keep({ project: v || undefined }); route.notify(); }} />
 			<span class="grow" />
 			<span class="quiet" role="status">{several(shown.length, "run")}</span>
+			{two.length === 1 && all.length > 1 && <span class="quiet">Choose a second run to compare.</span>}
 			{two.length === 2 && <Button kind="primary" icon="compare" onClick={() => go("compare", "", { a: two[0], b: two[1] })}>Compare the two</Button>}
 		</div>}
 		<ul class="wall">{shown.slice(0, 120).map(job => <Card key={job.id} job={job} />)}</ul>

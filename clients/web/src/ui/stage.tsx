@@ -11,13 +11,15 @@ import { Button } from "./parts.tsx";
 
 const LABELS = 30;         // most categories named in the picture
 const SAMPLE = 12000;
+const TIP = 14;            // pixels from the pointer to what it says
+const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 
 /** The densest place of each category, in CSS pixels. */
 function peaks(s: Session): { code: number; x: number; y: number }[] {
 	const scene = s.view?.scene(), v = s.values.value, frame = s.frame.value;
 	if (!scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
 		return [];
-	const cell = 28, columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
+	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
 	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), at = new Array<[number, number]>(k);
 	project(scene, (i, x, y) => {
 		const code = v.codes[i * frame.stride]!;
@@ -40,12 +42,12 @@ function peaks(s: Session): { code: number; x: number; y: number }[] {
 			at[code] = [x / n, y / n];
 		}
 	}
-	for (const code of at.keys())  // mean shift: a few steps to the mean of the surrounding points
+	for (const code of at.keys())  // mean shift: a few steps to the mean of the points in the surrounding cells
 		for (let step = 0; at[code] && step < 4; step++) {
 			const [atX, atY] = at[code].map(p => Math.floor(p / cell)) as [number, number];
 			let n = 0, x = 0, y = 0;
-			for (let near = 0; near < 25; near++) {
-				const column = atX + near % 5 - 2, row = atY + Math.floor(near / 5) - 2;
+			for (let near = 0; near < 9; near++) {
+				const column = atX + near % 3 - 1, row = atY + Math.floor(near / 3) - 1;
 				const c = column >= 0 && column < columns ? cells.get((row * columns + column) * k + code) : undefined;
 				n += c?.[0] ?? 0;
 				x += c?.[1] ?? 0;
@@ -122,6 +124,13 @@ function ring(g: CanvasRenderingContext2D, [x, y]: [number, number], r: number, 
 	}
 }
 
+/** Below the pointer, to its right; at the edges of the picture on its other side. */
+function placeTip(tip: HTMLElement, x: number, y: number): void {
+	const { clientWidth, clientHeight } = tip.parentElement!;
+	tip.style.left = `${x + TIP + tip.offsetWidth <= clientWidth ? x + TIP : Math.max(0, x - TIP - tip.offsetWidth)}px`;
+	tip.style.top = `${y + TIP + tip.offsetHeight <= clientHeight ? y + TIP : Math.max(0, y - TIP - tip.offsetHeight)}px`;
+}
+
 function Tip({ s }: { s: Session }) {
 	const hover = use(s.hover), [name, setName] = useState(""), v = use(s.values);
 	useEffect(() => {
@@ -136,13 +145,24 @@ function Tip({ s }: { s: Session }) {
 	const code = v?.codes[hover.node];
 	const label = !v || code === undefined || code === 65535 ? "" : v.column.kind === "category" ? v.categories[code]
 		: `≈ ${number(v.value(code))}`;
-	return <div class="tip" ref={e => { if (e) { e.style.left = `${hover.x}px`; e.style.top = `${hover.y}px`; } }}>
-		<b>{name === String(hover.node) || !name ? `Node ${count(hover.node)}` : shorten(name, 48)}</b>
+	return <div class="tip" ref={e => { if (e) placeTip(e, hover.x, hover.y); }}>
+		<b>{name === String(hover.node) || !name ? `Node ${hover.node}` : shorten(name, 48)}</b>
 		{v && label && <span>{v.column.name}: {shorten(label, 40)}</span>}
 	</div>;
 }
 
-export function Stage({ s, label, foot, children }: { s: Session; label: string; foot?: preact.ComponentChildren; children?: preact.ComponentChildren }) {
+/** How many nodes are selected; a press shows which, where the page has a place for it. */
+function SelectedChip({ s, show }: { s: Session; show: (() => void) | undefined }) {
+	const n = use(s.selectedCount), focus = use(s.focus), text = `${count(Math.max(n, focus ? 1 : 0))} selected`;
+	if (!n && !focus)
+		return null;
+	return <div class="chip selected">
+		{show ? <button type="button" title="Show which" onClick={show}>{text}</button> : <span>{text}</span>}
+		<Button icon="close" kind="quiet" label="Select nothing" onClick={() => s.deselect()} /></div>;
+}
+
+export function Stage({ s, label, foot, children, showSelection }: { s: Session; label: string; foot?: preact.ComponentChildren; children?: preact.ComponentChildren;
+	showSelection?: () => void }) {
 	const canvas = useRef<HTMLCanvasElement>(null), over = useRef<HTMLCanvasElement>(null);
 	const [problem, setProblem] = useState(""), [lasso, setLasso] = useState(false), shade = use(theme);
 	use(s.values);
@@ -161,6 +181,7 @@ export function Stage({ s, label, foot, children }: { s: Session; label: string;
 			if (now - namedAt > 250) {
 				names = s.selected.value ? [] : peaks(s);
 				namedAt = now;
+				Object.assign(top, { spacelandNames: names });   // for the tests
 			} else if (!late) {
 				late = window.setTimeout(() => { late = 0; draw(); }, 260);
 			}
@@ -188,8 +209,9 @@ export function Stage({ s, label, foot, children }: { s: Session; label: string;
 			<Button icon="fit" label={outside || s.view?.whole ? "Show most" : "Show all"} onClick={() => s.view?.home()} />
 			<Button icon="lasso" label="Select with a lasso (or drag with Shift)" pressed={lasso} onClick={() => setLasso(!lasso)} />
 		</div>
-		{outside > 0 && <button type="button" class="outside" title="Show all" onClick={() => { s.view?.home(); s.view?.setWhole(true); }}>
-			{outside === 1 ? "1 node lies outside" : `${count(outside)} nodes lie outside`}</button>}
+		<div class="chips"><SelectedChip s={s} show={showSelection} />
+			{outside > 0 && <button type="button" class="chip outside" title="Show all" onClick={() => { s.view?.home(); s.view?.setWhole(true); }}>
+				{outside === 1 ? "1 node lies outside" : `${count(outside)} nodes lie outside`}</button>}</div>
 		{problem && <p class="stage-problem" role="alert">{problem}</p>}
 		{children}
 	</div>{foot}</div>;
@@ -213,14 +235,14 @@ export function Legend({ s }: { s: Session }) {
 
 /** The colour scale, with numbers below it. */
 export function Scale({ s, v }: { s: Session; v: Values }) {
-	const canvas = useRef<HTMLCanvasElement>(null), palette = use(s.palette);
+	const canvas = useRef<HTMLCanvasElement>(null), palette = use(s.palette), shade = use(theme);
 	useEffect(() => {
 		const g = canvas.current?.getContext("2d");
 		for (let x = 0; g && x < 256; x++) {
 			g.fillStyle = css(scaleAt(s.paletteName, x / 255));
 			g.fillRect(x, 0, 1, 12);
 		}
-	}, [palette, s]);
+	}, [palette, shade, s]);
 	return <div class="scale"><canvas ref={canvas} width={256} height={12} aria-hidden="true" />
 		<div class="scale-numbers quiet">{scaleNumbers(v).map((x, i) => <span key={i}>{x}</span>)}</div></div>;
 }

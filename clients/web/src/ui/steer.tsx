@@ -8,7 +8,7 @@ import { fromSlider, STEERABLE, type Steerable, toSlider } from "../core/steer.t
 import { ended, type Graph, type Job } from "../core/types.ts";
 import { startWarm } from "../core/warm.ts";
 import { Charts } from "./charts.tsx";
-import { NextRun } from "./parameters.tsx";
+import { NextRun, OtherMethod } from "./parameters.tsx";
 import { Button, tell } from "./parts.tsx";
 
 function Slider({ job, s }: { job: Job; s: Steerable }) {
@@ -56,8 +56,9 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 }
 
 export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	const other = <OtherMethod key={`other ${job.id}`} job={job} points={graph?.kind === "points"} nodes={() => s.selectedNodes()} />;
 	if ((job.method ?? "tsne") !== "tsne")
-		return <div class="steer"><Charts job={job} /><NextRun key={job.id} job={job} /></div>;
+		return <div class="steer"><Charts job={job} /><NextRun key={job.id} job={job} />{other}</div>;
 	return <div class="steer">
 		<Charts job={job} />
 		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}
@@ -65,5 +66,6 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
 			<h2>{title}</h2>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
 		</section>)}
+		{other}
 	</div>;
 }
