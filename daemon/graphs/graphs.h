@@ -135,9 +135,10 @@ void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl
 
 /* The record as in replies; new reference. */
 json_t *sl_graphs_json(struct sl_graphs *s, const char *id);
-/* A page of records, newest first: those after `cursor` (NULL: from the beginning) with this name (NULL: any), at most
- * limit. next: the cursor of the next page, or empty. New reference. */
-json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES]);
+/* A page of the records that the sender of r may see, newest first: those after `cursor` (NULL: from the beginning)
+ * with this name (NULL: any), at most limit. next: the cursor of the next page, or empty. New reference. */
+json_t *sl_graphs_list(struct sl_graphs *s, const struct sl_request *r, const char *cursor, int limit, const char *name,
+		       char next[SL_ULID_BYTES]);
 /* Changes name and pinned (NULL, -1: no change); deletes; unloads. done runs when the change is recorded, with status 0
  * or an error code. */
 int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned,

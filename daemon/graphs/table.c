@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/http/http.h"
 #include "daemon/store/uses.h"
 #include "daemon/users/users.h"
 #include "daemon/stream/events.h"
@@ -134,7 +135,8 @@ json_t *sl_graphs_json(struct sl_graphs *s, const char *id)
 	return g ? sl__graph_json(s, g, true) : NULL;
 }
 
-json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES])
+json_t *sl_graphs_list(struct sl_graphs *s, const struct sl_request *r, const char *cursor, int limit, const char *name,
+		       char next[SL_ULID_BYTES])
 {
 	json_t *items = json_array();
 	int at = cursor ? position(s, cursor) : s->count;
@@ -142,7 +144,7 @@ json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const
 	next[0] = '\0';
 	while (items && --at >= 0) {
 		struct sl__graph *g = s->graph[at];
-		if (name && strcmp(name, g->record.name))
+		if ((name && strcmp(name, g->record.name)) || !sl_request_sees(r, g->record.id))
 			continue;
 		if (limit-- == 0) {  /* there are more: the next page begins after the last record of this one */
 			snprintf(next, SL_ULID_BYTES, "%s", last->record.id);

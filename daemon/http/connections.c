@@ -299,6 +299,10 @@ static void sweep_one(struct sl__connection *c, double now)
 		gone(c);  /* its token or link is invalid or has expired, or the job is no longer shared */
 		return;
 	}
+	if (r && sl__rights_lost(r)) {
+		sl__request_refuse(r);
+		return;
+	}
 	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))
 		too_late(c);
 }

@@ -208,6 +208,10 @@ bool sl__rights_check(struct sl_request *r);
 /* For an open stream: false if the sender has lost the right to it, because the token is void or the thing is no longer
  * shared. */
 bool sl__rights_still(struct sl_request *r);
+/* True if the sender of a waiting GET has lost the right to it; then _refuse() answers it. Requests that change
+ * something go on, since they may end the right by themselves. */
+bool sl__rights_lost(struct sl_request *r);
+void sl__rights_refuse(struct sl_request *r);
 bool sl__rights_check_body(struct sl_request *r);   /* the same as _check for things that a JSON body names */
 void sl__rights_filter(const struct sl_request *r, json_t *document);  /* removes what the sender may not see */
 /* Makes the sender the owner of the created thing; the reply is sent when that is recorded. Takes document if true. */
@@ -299,6 +303,8 @@ void sl__request_gone(struct sl_request *r);
 /* Sends the reply, which is ready, after ms milliseconds. */
 void sl__request_delay(struct sl_request *r, uint64_t ms);
 void sl__requests_suspend(struct sl_http *h);  /* after libmicrohttpd has run */
+/* Answers a parked request whose sender has lost the right to it. */
+void sl__request_refuse(struct sl_request *r);
 /* Resumes a parked request, whose reply is ready. */
 void sl__request_resume(struct sl_request *r);
 

@@ -29,6 +29,20 @@ void sl__request_gone(struct sl_request *r)
 	unsuspend(r);
 }
 
+static void forget(struct sl_request *r)
+{
+	void (*gone)(void *) = r->gone;
+	r->gone = NULL;
+	if (gone)
+		gone(r->arg);
+}
+
+void sl__request_refuse(struct sl_request *r)
+{
+	forget(r);
+	sl__rights_refuse(r);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct sl__connection *c = timer->data;
@@ -39,10 +53,7 @@ static void on_timer(uv_timer_t *timer)
 		r->timeout(r->arg);
 		return;
 	}
-	void (*gone)(void *) = r->gone;
-	r->gone = NULL;
-	if (gone)
-		gone(r->arg);
+	forget(r);
 	sl_reply_status(r, 503, "the reply was not ready in time; try again later");
 }
 

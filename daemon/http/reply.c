@@ -81,6 +81,12 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 			MHD_destroy_response(response);
 		return;
 	}
+	if (status < 400 && sl__rights_lost(r)) {
+		if (response)
+			MHD_destroy_response(response);
+		sl__rights_refuse(r);
+		return;
+	}
 	if (response && content_type)
 		MHD_add_response_header(response, "Content-Type", content_type);
 	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)

@@ -108,18 +108,35 @@ static bool all_readable(const struct sl_request *r, const json_t *document)
 	return true;
 }
 
-/* Checks rights again after the body has arrived: meanwhile the token may have been revoked or become a reader's, or
- * sharing may have ended. Tokens of token_file are not checked again, so a reload ends no upload. */
+/* Checks rights again after a body has arrived, or while a request waits: meanwhile the token may have been revoked or
+ * become a reader's, or sharing may have ended. Returns 0, or the status of the refusal. Tokens of token_file are not
+ * checked again, so a reload ends no request. */
+static int present_status(struct sl_request *r)
+{
+	struct sl_users *u = r->http->d->users;
+	if (!r->checked || (!r->who.user[0] && r->who.role != SL_ROLE_LINK))
+		return 0;
+	return sl_users_still(u, &r->who) ? sl_users_may(u, &r->who, (enum sl_verb)r->route->verb, thing_of(r)) : 401;
+}
+
 static bool right_lost(struct sl_request *r)
 {
-	if (!r->checked || !r->who.user[0] || !r->received)
-		return false;
-	struct sl_users *u = r->http->d->users;
-	enum sl_verb verb = (enum sl_verb)r->route->verb;
-	int status = sl_users_still(u, &r->who) ? sl_users_may(u, &r->who, verb, thing_of(r)) : 401;
+	int status = r->received ? present_status(r) : 0;
 	if (status)
 		refuse(r, status);
 	return status;
+}
+
+bool sl__rights_lost(struct sl_request *r)
+{
+	return r->state == SL__PARKED && !r->reply && !strcmp(r->route->method, "GET") && present_status(r);
+}
+
+void sl__rights_refuse(struct sl_request *r)
+{
+	int status = present_status(r);
+	sl__reply_free(r);  /* headers of the reply that it does not get */
+	refuse(r, status ? status : 404);
 }
 
 /* If one of several owners deletes a resource, removes only this owner. */

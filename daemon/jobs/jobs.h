@@ -64,6 +64,7 @@ json_t *sl_jobs_record(void *jobs, const char *id);  /* the same by id; NULL: no
 
 /* Which jobs a page lists. All texts are those of the request; NULL: not given. */
 struct sl_job_query {
+	const struct sl_request *r;  /* lists what its sender may see */
 	const char *state;   /* one state or several, "queued,running" */
 	const char *graph;   /* its id */
 	const char *name;    /* part of the name, in any case */
@@ -101,9 +102,10 @@ void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body
 struct sl_batch *sl_batch_of_request(struct sl_request *r);
 bool sl_batches_have(const struct sl_jobs *j, const char *id);
 json_t *sl_batch_json(const struct sl_batch *b);      /* new reference */
-/* A page of batches, newest first: those after `cursor` (an id; NULL: from the beginning). next: the cursor of the next
- * page, or "". New reference. */
-json_t *sl_batches_json(const struct sl_jobs *j, const char *cursor, int limit, char next[27]);
+/* A page of the batches that the sender of r may see, newest first: those after `cursor` (an id; NULL: from the
+ * beginning). next: the cursor of the next page, or "". New reference. */
+json_t *sl_batches_json(const struct sl_jobs *j, const struct sl_request *r, const char *cursor, int limit,
+			char next[SL_ULID_BYTES]);
 /* Shares the batch and all of its jobs: sl_users_share(). */
 int sl_batch_share(struct sl_jobs *j, const char *id, const json_t *body,
 		   void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);

@@ -103,7 +103,7 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 	return s->states & 1u << job->state && (!q->graph || !strcmp(job->graph, q->graph)) &&
 	       (!q->name || (job->name && strcasestr(job->name, q->name))) &&
 	       (!q->project || !strcmp(job->project, q->project)) &&
-	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0));
+	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0)) && sl_request_sees(q->r, job->id);
 }
 
 /* All matching jobs, in the requested order. */

@@ -10,7 +10,7 @@ void sl_route_batches_get(struct sl_request *r)
 	struct sl_page page;
 	if (sl__page_read(r, &page))
 		sl__page_reply(r, "/v1/batches", &page,
-			       sl_batches_json(sl_request_daemon(r)->jobs, page.cursor, page.limit, next), next);
+			       sl_batches_json(sl_request_daemon(r)->jobs, r, page.cursor, page.limit, next), next);
 }
 
 static void submit(struct sl_daemon *d, struct sl_request *r, const json_t *body)

@@ -10,6 +10,6 @@ void sl_route_graphs_get(struct sl_request *r)
 	struct sl_page page;
 	if (sl__page_read(r, &page))
 		sl__page_reply(r, "/v1/graphs", &page,
-			       sl_graphs_list(sl_request_daemon(r)->graphs, page.cursor, page.limit,
+			       sl_graphs_list(sl_request_daemon(r)->graphs, r, page.cursor, page.limit,
 					      sl_request_query(r, "name"), next), next);
 }

@@ -28,6 +28,7 @@ static void reply_link(struct sl_request *r, int limit, const char *next)
 void sl_route_jobs_get(struct sl_request *r)
 {
 	struct sl_job_query query = {
+		.r = r,
 		.state = sl_request_query(r, "state"), .graph = sl_request_query(r, "graph"),
 		.name = sl_request_query(r, "name"), .sort = sl_request_query(r, "sort"),
 		.cursor = sl_request_query(r, "cursor"),

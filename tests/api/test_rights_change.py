@@ -65,6 +65,34 @@ def test_who_may_no_more_when_the_body_is_there(lab, how):
         lab.root.delete("/v1/users/tom", 204)
 
 
+@pytest.mark.parametrize("how", ["unshared", "link revoked", "link expired"])
+def test_a_long_poll_ends_with_the_right(lab, how):
+    """At once, and without a frame; whoever may still see the job gets the next one."""
+    job = lab.ann.submit(lab.graph, iterations=1000000)["id"]
+    lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob", "cat"]})
+    lab.ann.patch(f"/v1/jobs/{job}", json={"paused": True})
+    lab.ann.wait(job, ["paused"])
+    after = (lab.ann.job(job)["frame"] or 0) + 1
+    link = lab.ann.post(f"/v1/jobs/{job}/links", 201, json={"seconds": 2 if how == "link expired" else 60}).json()
+    bearer = link["link"] if how.startswith("link") else lab.tokens["bob"]
+    with connection(lab.daemon, 30) as poll, connection(lab.daemon, 30) as other:
+        for s, token in ((poll, bearer), (other, lab.tokens["cat"])):
+            s.sendall(f"GET /v1/jobs/{job}/frame?after={after}&wait=60 HTTP/1.1\r\nHost: localhost:{lab.daemon.port}\r\n"
+                      f"Authorization: Bearer {token}\r\n\r\n".encode())
+        lab.cat.get("/v1/me")  # the others have arrived
+        start = time.monotonic()
+        if how == "unshared":
+            lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["cat"]})
+        elif how == "link revoked":
+            lab.ann.delete(f"/v1/jobs/{job}/links/{link['id']}", 204)
+        reply = poll.recv(4096)
+        assert reply.startswith(b"HTTP/1.1 404" if how == "unshared" else b"HTTP/1.1 401"), reply
+        assert time.monotonic() - start < in_time(5)
+        lab.ann.patch(f"/v1/jobs/{job}", json={"paused": False})
+        assert other.recv(4096).startswith(b"HTTP/1.1 200")
+    lab.ann.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+
+
 def test_streams_end_when_the_thing_is_not_shared_any_more(lab):
     """The others go on."""
     job = lab.ann.submit(lab.graph, iterations=1000000)["id"]

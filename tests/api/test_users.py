@@ -144,6 +144,25 @@ def test_lists_show_what_one_may_read(lab):
             assert (thing in [i["id"] for i in items]) == seen, (path, name)
 
 
+def test_pages_show_nothing_of_others(lab):
+    """Not even by their ends: `next`, and whether there is one, are about what the sender may see."""
+    made = [lab.ann.submit(lab.graph, iterations=2, name=f"secret {k}")["id"] for k in range(3)]
+    own = lab.cat.submit(lab.cat.upload(graphs.mtx(graphs.ring(31)))["id"], iterations=2, name="secret of cat")["id"]
+    made += [lab.ann.submit(lab.graph, iterations=2, name=f"secret {k}")["id"] for k in range(3)]
+    made += [lab.ann.upload(graphs.mtx(graphs.ring(40 + k)))["id"] for k in range(3)]
+    made += [lab.ann.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": 2, "parameters": {"seed": [k]}}).json()["id"]
+             for k in (1, 2)]
+    for path in ("/v1/jobs?limit=1", "/v1/jobs?limit=1&name=secret", f"/v1/jobs?limit=1&graph={lab.graph}", "/v1/jobs?limit=1&sort=created",
+                 "/v1/graphs?limit=1", "/v1/batches?limit=1"):
+        page = lab.ron.get(path)
+        assert page.json() == {"items": [], "next": None} and "Link" not in page.headers, path
+        assert lab.root.get(path).json()["next"]
+    page = lab.cat.get("/v1/jobs?limit=1&name=secret").json()
+    assert [item["id"] for item in page["items"]] == [own] and page["next"] is None
+    for who in (lab.cat, lab.ron):
+        assert not any(thing in who.get(path).text for path in ("/v1/jobs", "/v1/graphs", "/v1/batches") for thing in made)
+
+
 def test_things_in_bodies(lab):
     """A job needs its graph to be readable, and so does whatever else the body names."""
     lab.bob.submit(lab.graph, iterations=2)

@@ -57,13 +57,14 @@ json_t *sl_batch_json(const struct sl_batch *b)
 	return o;
 }
 
-json_t *sl_batches_json(const struct sl_jobs *j, const char *cursor, int limit, char next[SL_ULID_BYTES])
+json_t *sl_batches_json(const struct sl_jobs *j, const struct sl_request *r, const char *cursor, int limit,
+			char next[SL_ULID_BYTES])
 {
 	const struct sl_batch *last = NULL;
 	json_t *items = json_array();
 	next[0] = '\0';
 	SL_LIST_EACH_BACK(const struct sl_batch, b, &j->batches, link) {
-		if (!b->recorded || (cursor && strcmp(b->id, cursor) >= 0))
+		if (!b->recorded || (cursor && strcmp(b->id, cursor) >= 0) || !sl_request_sees(r, b->id))
 			continue;
 		if (limit-- == 0) {
 			memcpy(next, last->id, SL_ULID_BYTES);
