@@ -167,6 +167,17 @@ int sl_job_file_read(const char *folder, const char *id, const char *kind, void 
 	return code;
 }
 
+int sl_job_file_bytes(const char *folder, const char *id, const char *kind, size_t *bytes, struct sl_error *err)
+{
+	char *path = sl_job_file_path(folder, id, kind);
+	struct stat st;
+	int code = !path ? no_path(err) : stat(path, &st) ? sl_atomic_error(path, "read", errno, err) : 0;
+	if (!code)
+		*bytes = (size_t)st.st_size;
+	free(path);
+	return code;
+}
+
 int sl_job_file_open(const char *folder, const char *id, const char *kind, int *fd, uint64_t *bytes,
 		     struct sl_error *err)
 {

@@ -48,6 +48,8 @@ int sl_job_file_write(const char *folder, const char *id, const char *kind, cons
 /* Reads these bytes; *out is malloc'd. A file without a seal counts as damaged. */
 int sl_job_file_read(const char *folder, const char *id, const char *kind, void **out, size_t *bytes,
 		     struct sl_error *err);
+/* The length of the file with its seal, which is as much as sl_job_file_read() allocates, or a little more. */
+int sl_job_file_bytes(const char *folder, const char *id, const char *kind, size_t *bytes, struct sl_error *err);
 /* Opens a file made by sl_job_file_write(), after checking that it is undamaged. The caller closes it; its first *bytes
  * are the content. */
 int sl_job_file_open(const char *folder, const char *id, const char *kind, int *fd, uint64_t *bytes,

@@ -1,6 +1,7 @@
 /* Event streams. The ring is an array of events by their number, modulo its size. Every follower keeps the number of
  * its next event. An event that was replaced by a newer one has no text and is skipped. A follower so slow that the
- * ring has overtaken it starts again with all records.
+ * ring has overtaken it starts again with all records. Events with a text are also in a hash table by the ids of their
+ * records: a batch of a thousand jobs makes thousands of events in one turn, and each looks for older ones.
  *
  * The records at the start are sent without a number; the number follows the last of them. So a follower that is
  * disconnected in between gets all of them again. */
@@ -13,15 +14,18 @@
 #include "daemon/http/http.h"
 #include "daemon/users/users.h"
 #include "daemon/util/buffer.h"
+#include "daemon/util/json.h"
 #include "daemon/util/list.h"
 #include "daemon/util/time_text.h"
 
 #define ID_BYTES 32
+#define BUCKETS 1024
 #define HEARTBEAT_MS 15000
 #define REMEMBER_MS 60000      /* events are kept for so long after the last follower has left */
 #define LAST "-last"           /* behind the number of a job's last event */
 
 struct event {
+	struct sl_link link;       /* in its bucket, while it has a text */
 	enum sl_events_kind kind;
 	bool removed;
 	bool last;
@@ -59,6 +63,7 @@ struct sl_events {
 	uint64_t first, next;          /* numbers in the ring: [first, next) */
 	uint64_t followed_ms;          /* loop time of the last follower; 0: never */
 	struct event ring[SL_EVENTS_KEPT];
+	struct sl_list bucket[BUCKETS];
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
@@ -74,6 +79,7 @@ static struct event *event_at(struct sl_events *e, uint64_t number)
 
 static void drop_text(struct event *event)
 {
+	sl_list_unlink(&event->link);
 	sl_buffer_unref(event->data);
 	event->data = NULL;
 }
@@ -94,10 +100,12 @@ static void forget(struct sl_events *e)
 
 static struct sl_buffer *text_of(json_t *record)
 {
-	size_t bytes = json_dumpb(record, NULL, 0, JSON_COMPACT);
-	struct sl_buffer *b = bytes ? sl_buffer_create(bytes) : NULL;
+	size_t bytes = 0;
+	char *text = sl_json_text(record, &bytes);
+	struct sl_buffer *b = text ? sl_buffer_create(bytes) : NULL;
 	if (b)
-		json_dumpb(record, (char *)b->data, bytes, JSON_COMPACT);
+		memcpy(b->data, text, bytes);
+	free(text);
 	return b;
 }
 
@@ -118,9 +126,9 @@ static bool same_text(const struct sl_buffer *a, const struct sl_buffer *b)
 static bool append(struct sl_events *e, enum sl_events_kind kind, const char *id, bool removed, bool last,
 		   struct sl_buffer *data)
 {
-	for (uint64_t n = e->first; n < e->next; n++) {
-		struct event *older = event_at(e, n);
-		if (!older->data || !replaces(kind, removed, older, id))
+	struct sl_list *bucket = &e->bucket[sl_list_hash(id, ID_BYTES) % BUCKETS];
+	SL_LIST_EACH(struct event, older, bucket, link) {
+		if (!replaces(kind, removed, older, id))
 			continue;
 		if (older->kind == kind && same_text(older->data, data)) {
 			sl_buffer_unref(data);
@@ -133,6 +141,7 @@ static bool append(struct sl_events *e, enum sl_events_kind kind, const char *id
 	struct event *event = event_at(e, e->next++);
 	*event = (struct event){.kind = kind, .removed = removed, .last = last, .data = data};
 	snprintf(event->id, sizeof event->id, "%s", id);
+	sl_list_append(bucket, &event->link);
 	return true;
 }
 
@@ -237,7 +246,8 @@ static bool next_record(struct follower *f)
 		json_t *record = source->ops->record(source->arg, f->record[i].id);
 		if (!record)
 			continue;
-		char *json = json_dumps(record, JSON_COMPACT);
+		size_t bytes;
+		char *json = sl_json_text(record, &bytes);
 		json_decref(record);
 		f->last = f->job[0] && source->ops->ended && source->ops->ended(source->arg, f->job);
 		int length = -1;

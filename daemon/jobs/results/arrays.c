@@ -39,9 +39,13 @@ static void read_array(void *arg)
 		a->code = sl_job_file_open(folder, a->job->id, a->name, &a->fd, &a->bytes, &a->err);
 		return;
 	}
-	a->code = sl_job_file_read(folder, a->job->id, a->name, &npy, &bytes, &a->err);
+	a->code = sl_job_file_bytes(folder, a->job->id, a->name, &bytes, &a->err);
 	if (!a->code)
-		a->code = sl__array_reply(&a->text, a->job, a->name, a->form, npy, bytes, &a->err);
+		a->code = sl__array_book(&a->text, a->form, bytes, &a->err);
+	if (!a->code)
+		a->code = sl_job_file_read(folder, a->job->id, a->name, &npy, &bytes, &a->err);
+	if (!a->code)
+		sl__array_write(&a->text, a->job, a->name, a->form, npy, bytes);
 	free(npy);
 }
 

@@ -230,7 +230,9 @@ static int to_text(struct prediction *p, const struct sl_method_array *a)
 		return sl_error_set(&p->err, SL_NOMEM, "Out of memory for an array of %u rows.", a->shape[0]);
 	sl_npy_header_of(npy, types[a->type], a->shape);
 	memcpy(npy + SL_NPY_HEADER_BYTES, a->data, bytes);
-	int code = sl__array_reply(&p->text, p->job, p->what, p->form, npy, SL_NPY_HEADER_BYTES + bytes, &p->err);
+	int code = sl__array_book(&p->text, p->form, SL_NPY_HEADER_BYTES + bytes, &p->err);
+	if (!code)
+		sl__array_write(&p->text, p->job, p->what, p->form, npy, SL_NPY_HEADER_BYTES + bytes);
 	free(npy);
 	return code;
 }

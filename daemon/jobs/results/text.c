@@ -83,16 +83,17 @@ static char *put_csv(char *to, const struct shape *s, const void *data)
 	return to;
 }
 
-int sl__array_reply(struct sl_buffer **out, const struct sl_job *job, const char *name, enum sl_layout_form form,
-		    const void *npy, size_t bytes, struct sl_error *err)
+int sl__array_book(struct sl_buffer **out, enum sl_layout_form form, size_t bytes, struct sl_error *err)
 {
-	bool text = form != SL_LAYOUT_NPY;
-	int code = sl_buffer_book(out, text ? HEAD_BYTES + TIMES_NPY * bytes : bytes, err);
-	if (code)
-		return code;
-	if (!text) {
+	return sl_buffer_book(out, form == SL_LAYOUT_NPY ? bytes : HEAD_BYTES + TIMES_NPY * bytes, err);
+}
+
+void sl__array_write(struct sl_buffer **out, const struct sl_job *job, const char *name, enum sl_layout_form form,
+		     const void *npy, size_t bytes)
+{
+	if (form == SL_LAYOUT_NPY) {
 		memcpy((*out)->data, npy, bytes);
-		return 0;
+		return;
 	}
 	struct shape s = shape_of(npy);
 	const void *data = (const char *)npy + SL_NPY_HEADER_BYTES;
@@ -106,7 +107,6 @@ int sl__array_reply(struct sl_buffer **out, const struct sl_job *job, const char
 		*to++ = '}';
 	}
 	sl_buffer_shrink(out, (size_t)(to - start));
-	return 0;
 }
 
 /* ---- layouts ---------------------------------------------------------------------------- */

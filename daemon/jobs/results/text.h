@@ -7,9 +7,11 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/util/buffer.h"
 
-/* Writes an array of a result or of a prediction. npy: a whole .npy file. */
-int sl__array_reply(struct sl_buffer **out, const struct sl_job *job, const char *name, enum sl_layout_form form,
-		    const void *npy, size_t bytes, struct sl_error *err);
+/* An array of a result or of a prediction. _book reserves room for the text of a .npy file of so many bytes, before the
+ * file is read; _write writes it there, and gives back the rest. */
+int sl__array_book(struct sl_buffer **out, enum sl_layout_form form, size_t bytes, struct sl_error *err);
+void sl__array_write(struct sl_buffer **out, const struct sl_job *job, const char *name, enum sl_layout_form form,
+		     const void *npy, size_t bytes);
 /* Writes y [n * dims] with names and labels of the nodes (NULL: without). projected: value of the member `projected`;
  * 0: null; -1: no such member. */
 int sl__layout_reply_json(struct sl_buffer **out, const char *job, const char *graph, const struct sl_graph *nodes,

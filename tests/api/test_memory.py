@@ -1,0 +1,69 @@
+"""Within the memory of a control group, as a container or MemoryMax= sets it: what is asked for is refused, not killed for."""
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+
+import pytest
+
+import graphs
+from harness import Api, Daemon, wait_until
+
+MIB = 1 << 20
+CONTROLLER = pathlib.Path("/sys/fs/cgroup/memory")  # version 1
+UNIFIED = pathlib.Path("/sys/fs/cgroup")            # version 2
+
+
+@contextlib.contextmanager
+def group_of(mib):
+    """A control group with so much memory, or the test is skipped."""
+    first = CONTROLLER.is_dir()
+    group = (CONTROLLER if first else UNIFIED) / f"spaceland-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(mib * MIB))
+    except OSError as why:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip(f"skipped: no control group can be made here: {why}")
+    try:
+        yield group
+    finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text().strip(), 10, "the control group is empty")
+        group.rmdir()
+
+
+@contextlib.contextmanager
+def daemon_in(folder, mib):
+    with group_of(mib) as group:
+        d = Daemon(folder)
+        run = d.command
+        d.command = lambda: ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh", *run()]
+        with d:
+            yield d
+
+
+def peak(daemon):
+    """The most resident bytes since the last call."""
+    proc = pathlib.Path(f"/proc/{daemon.process.pid}")
+    most = int(next(line for line in (proc / "status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) << 10
+    (proc / "clear_refs").write_text("5")
+    return most
+
+
+def test_the_text_of_a_large_array(tmp_path):
+    """It is refused before the array is read: several such requests at once took a gigabyte each."""
+    with daemon_in(tmp_path, 768) as d:
+        api = Api(d)
+        graph = api.upload(graphs.mtx(graphs.ring(20000)))["id"]
+        job = api.run(graph, method="signal", duration=50, snapshots=1500)
+        url = f"/v1/jobs/{job['id']}/results/snapshots"
+        peak(d)
+        before = d.memory()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for reply in pool.map(lambda _: Api(d).get(url + "?format=csv", 413), range(4)):
+                assert "NumPy arrays (npy) are shorter" in reply.json()["detail"]
+        assert peak(d) - before < 60 * MIB
+        assert len(api.get(url).content) > 1500 * 20000 * 4
+        small = api.run(api.upload(graphs.mtx(graphs.ring(31)))["id"], method="signal", duration=1, snapshots=3)["id"]
+        assert len(api.get(f"/v1/jobs/{small}/results/snapshots?format=csv").text.splitlines()) == 3 * 31
