@@ -19,7 +19,7 @@
 #define SAMPLE 1500u  /* nodes whose sums are computed */
 #define SAMPLE_OF_MANY 300u
 
-/* Sums over all pairs would take minutes with the sanitizers' checks. */
+/* With the sanitizers, sums over all pairs would take minutes. */
 #define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
 
 struct rig {
@@ -68,7 +68,7 @@ static inline struct sl_device_embedding *embedding(const struct rig *r, int acc
 enum kind { EVEN, CLUMPS, ONE_CLUMP, SHEET, KINDS };
 static const char *const names[KINDS] = {"even", "clumps", "one clump and a halo", "a sheet"};
 
-/* In a cube (2-D: square) of that width, which at least two points mark. */
+/* A layout in a cube (2-D: square) of that width; two points are in opposite corners. */
 static inline float *layout(uint32_t n, enum kind kind, double width)
 {
 	float *y = malloc(sizeof *y * dims * (size_t)n);
@@ -88,7 +88,7 @@ static inline float *layout(uint32_t n, enum kind kind, double width)
 	return y;
 }
 
-/* Relative error of the repulsion at every so many nodes; of Z over these, too, where `z` is not NULL. */
+/* Relative error of the repulsion at a sample of the nodes and, if z is not NULL, of Z over them. */
 UNCHECKED static inline double error_of(const float *y, const float *repulsion, uint32_t n, double z)
 {
 	uint32_t sample = n > MANY ? SAMPLE_OF_MANY : SAMPLE;

@@ -37,7 +37,7 @@ static inline int read_memory(struct sl_graph **g, const struct sl_read_options 
 	return rc;
 }
 
-/* The graph in text; fails the test if it cannot be read. */
+/* Reads the graph in text; fails the test if that is not possible. */
 static inline struct sl_graph *graph_of(const char *text, const struct sl_read_options *options, const char *name)
 {
 	struct sl_graph *g;
@@ -78,7 +78,7 @@ static inline unsigned char *zstandard(const void *bytes, size_t size, size_t *o
 	return out;
 }
 
-/* Structure, weights, names; not the report. */
+/* Compares structure, weights and names, but not the report. */
 static inline void assert_same_graph(const struct sl_graph *a, const struct sl_graph *b)
 {
 	assert_int_equal(a->n, b->n);
@@ -95,7 +95,7 @@ static inline void assert_same_graph(const struct sl_graph *a, const struct sl_g
 		assert_string_equal(sl_graph_name(a, i), sl_graph_name(b, i));
 }
 
-/* The weight of entry (row i, column j): 0 if it is not there, 1 without weights. */
+/* The weight of entry (row i, column j): 0 if there is none, 1 in an unweighted graph. */
 static inline float weight_of(const struct sl_graph *g, uint32_t i, uint32_t j)
 {
 	for (uint64_t k = g->start[j]; k < g->start[j + 1]; k++)
@@ -104,7 +104,7 @@ static inline float weight_of(const struct sl_graph *g, uint32_t i, uint32_t j)
 	return 0;
 }
 
-/* What core/graph/graph.h promises of every graph. */
+/* Checks the invariants of core/graph/graph.h. */
 static inline void assert_sound(const struct sl_graph *g)
 {
 	assert_true(g->n > 0);

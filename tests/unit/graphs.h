@@ -10,8 +10,7 @@
 #include "core/graph/graph.h"
 #include "tests/unit/seeds.h"
 
-/* SPACELAND_TEST_LIGHT: less of the same, for short runs and for tools under which kernels take hundreds of times as
- * long. */
+/* SPACELAND_TEST_LIGHT: smaller tests, for short runs and for tools that make kernels hundreds of times slower. */
 static inline bool test_light(void)
 {
 	const char *given = getenv("SPACELAND_TEST_LIGHT");

@@ -31,7 +31,7 @@ static inline float *make_points(uint32_t n, uint32_t d, uint32_t centres, doubl
 
 struct result {
 	uint32_t label[MOST];
-	float centroid[MOST * 32];  /* of k * d at most */
+	float centroid[MOST * 32];  /* at most k * d numbers */
 	double inertia;
 	struct sl_kmeans_status status;
 };

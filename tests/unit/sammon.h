@@ -70,7 +70,7 @@ static inline double distance(const float *x, uint32_t d, uint32_t i, uint32_t j
 	return sqrt(sum);
 }
 
-/* Of pairs at a distance; gradient [n][dims] or NULL. */
+/* The stress over pairs of nonzero distance; gradient [n][dims] or NULL. */
 static inline double plain(uint32_t n, uint32_t d, int dims, bool metric, const float *x, const float *y,
 			   double *gradient)
 {

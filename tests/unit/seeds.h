@@ -25,7 +25,7 @@ static inline double test_uniform(uint64_t *state)
 	return (double)(test_random(state) >> 11) * 0x1p-53;
 }
 
-/* A seed of its own for each run, printed: what a test claims holds for any. */
+/* Returns a new seed for each run and prints it: tests must hold for any seed. */
 static inline uint64_t fresh_seed(void)
 {
 	const char *given = getenv("SPACELAND_TEST_SEED");
@@ -36,7 +36,7 @@ static inline uint64_t fresh_seed(void)
 	return seed;
 }
 
-/* `usual`; if SPACELAND_TEST_SEED is set, another seed for each of its values and each of `usual`. */
+/* Returns `usual` or, if SPACELAND_TEST_SEED is set, a seed that depends on both. */
 static inline uint64_t test_seed(uint64_t usual)
 {
 	static bool told;

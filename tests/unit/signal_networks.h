@@ -8,7 +8,7 @@
 #define NODES 2900
 #define ALONE 70
 
-/* Node 0 has more entries than a warp takes, some others more than a thread; the last nodes have none. */
+/* Node 0 has more entries than one warp sums, some others more than one thread sums; the last nodes have none. */
 static inline struct sl_coupling *random_coupling(uint64_t *seed, bool weighted)
 {
 	static uint32_t edge[12 * NODES][2];

@@ -180,7 +180,7 @@ static void test_lambda_is_reached(void **state)
 		assert_true(gamma >= 0 && gamma <= 1);
 		for (uint32_t i = 0; i < count; i++)
 			reached += exp(gamma * l[i]);
-		assert_true(fabs(reached - lambda) <= 1.001e-7 * lambda);  /* 1e-7 is promised; sums differ in rounding */
+		assert_true(fabs(reached - lambda) <= 1.001e-7 * lambda);  /* documented: 1e-7; sums differ in rounding */
 	}
 	double equal[4] = {log(0.25), log(0.25), log(0.25), log(0.25)};
 	assert_true(sl__rescale_exponent(equal, 4, 4) == 0);
@@ -217,7 +217,7 @@ static void test_threads_do_not_matter(void **state)
 	sl_graph_destroy(g);
 }
 
-/* Weights only count relative to their column; the ends of the float range are weights as good as any. */
+/* Only the ratios of weights in a column matter; weights at the limits of float are valid. */
 static void test_scale_of_weights_does_not_matter(void **state)
 {
 	static const float scales[] = {0x1p-120f, 0x1p120f, 3.7f};
@@ -317,7 +317,7 @@ static int by_bytes(const void *a, const void *b)
 	return memcmp(a, b, 3 * sizeof(float));
 }
 
-/* The points of y[n * d] that equal another one. */
+/* The number of points of y[n * d] that equal another one. */
 static uint32_t repeated(const float *y, uint32_t n, size_t d)
 {
 	float (*sorted)[3] = calloc(n + 1, sizeof *sorted);
@@ -369,7 +369,7 @@ static void check_expand(uint32_t n_user, uint32_t n, int dims, float scale, flo
 		assert_true(inner > 1.01 * radius);
 		assert_true(outer < 2.3 * radius);
 	}
-	assert_int_equal(repeated(out, n_user, d), repeated(y, n, d));  /* in 1-D random numbers do coincide */
+	assert_int_equal(repeated(out, n_user, d), repeated(y, n, d));  /* in 1-D some random numbers are equal */
 	free(y);
 	free(out);
 	free(back);

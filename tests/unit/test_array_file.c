@@ -22,7 +22,7 @@ static char *path_of(char path[64])
 	return path;
 }
 
-/* With everything that points can have, and without. */
+/* Points with all optional arrays, and without. */
 static struct sl_points *make_points(bool all, enum sl_points_type type)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
@@ -112,7 +112,7 @@ static void points_come_back(void **state)
 		assert_same_points(p, back);
 		assert_int_equal(sl_points_digest(back, again), 0);
 		assert_memory_equal(digest, again, sizeof digest);
-		/* what differs in one number is something else */
+		/* a difference in one number changes the digest */
 		if (back->pca) {
 			back->pca->axis[3] *= 1.5;
 			assert_int_equal(sl_points_digest(back, again), 0);
@@ -129,8 +129,8 @@ static void points_come_back(void **state)
 	}
 }
 
-/* The format of tables without axes is that of before axes were kept: six arrays, zeros where the columns before the
- * projection are now. So files of then are read, and have the same digests. */
+/* Tables without axes have the format from before axes were stored: six arrays, and zeros in place of the columns
+ * before the projection. So old files can be read and have the same digests. */
 static void tables_without_axes_are_stored_as_ever(void **state)
 {
 	static const struct sl_array_kind kind = {"SLPOINTS", "the stored points"};
@@ -155,7 +155,7 @@ static void tables_without_axes_are_stored_as_ever(void **state)
 	unlink(path);
 }
 
-/* Axes of other sizes than the points call for. */
+/* Axes whose sizes do not match the points. */
 static void axes_that_do_not_fit_are_noticed(void **state)
 {
 	static const uint32_t sizes[][2] = {{FROM, D - 1}, {FROM, D + 1}, {D - 1, D}};
@@ -227,7 +227,7 @@ static void neighbours_come_back(void **state)
 	}
 }
 
-/* An index that leads out of the table must not get in, even with a digest that is right. */
+/* An index outside the table must be refused, even with a correct digest. */
 static void indices_are_checked(void **state)
 {
 	char path[64];
@@ -278,7 +278,7 @@ static void damage_is_noticed(void **state)
 	sl_points_destroy(p);
 }
 
-/* Large arrays have digests in pieces; their number and order counts. */
+/* Large arrays have one digest per piece; number and order of the pieces matter. */
 static void digests_of_large_arrays(void **state)
 {
 	enum { BYTES = (9 << 20) + 5 };

@@ -12,7 +12,7 @@
 #include "core/params.h"
 #include "tests/unit/engines.h"
 
-/* force[n * dims], not over Z; returns Z. */
+/* force[n * dims], not divided by Z; returns Z. */
 static double all_pairs(const float *y, uint32_t n, int dims, double nu, double *force)
 {
 	size_t d = (size_t)dims;
@@ -32,7 +32,7 @@ static double all_pairs(const float *y, uint32_t n, int dims, double nu, double 
 	return z;
 }
 
-/* Of the tree: relative errors of the forces, as one vector, and of Z. */
+/* Relative errors of the tree: of the forces, as one vector, and of Z. */
 static void errors_of(const float *y, uint32_t n, int dims, double theta, double nu, double *force_error,
 		      double *z_error)
 {
@@ -80,7 +80,8 @@ static void forces_are_the_sums(void **state)
 			}
 }
 
-/* Few points; all in one place; tight; and so far from one that a smallest cell of the tree holds all the others. */
+/* Few points; all in one place; tight; and with one point so far away that one smallest cell of the tree has all
+ * others. */
 static void odd_layouts(void **state)
 {
 	static const uint32_t counts[] = {1, 2, 31, 32, 33, 65, 700};
@@ -103,8 +104,8 @@ static void odd_layouts(void **state)
 			}
 }
 
-/* A smallest cell that all points but one share is ordered again, or acts as its centre where it is narrow: no group
- * sees all points one by one. */
+/* If all points but one share a smallest cell, the cell is sorted again, or acts as its centre if it is narrow: no
+ * group computes all points individually. */
 static void far_outliers_cost_nothing(void **state)
 {
 	for (float scale = 1; scale > 1e-6f; scale *= 1e-3f) {
@@ -126,7 +127,7 @@ static void far_outliers_cost_nothing(void **state)
 	}
 }
 
-/* Two clumps at the ends of one cell, its centre between them: a group never takes the cell that it is in for far. */
+/* Two clumps at the ends of one cell, with the cell's centre between them: a group never treats its own cell as far. */
 static void nobody_is_far_from_itself(void **state)
 {
 	for (int dims = 1; dims <= 3; dims++) {
@@ -145,8 +146,8 @@ static void nobody_is_far_from_itself(void **state)
 	}
 }
 
-/* Whole runs, on any engine: the same bytes whatever the threads, also from a checkpoint; a divergence as of all
- * pairs. */
+/* Whole runs, on any engine: the same bytes for any number of threads, also from a checkpoint; a divergence near that
+ * of all pairs. */
 static void runs(void **state)
 {
 	struct sl_params p;

@@ -65,7 +65,7 @@ static void forces_in_a_plane_are_the_sums(void **state)
 	dims = 3;
 }
 
-/* Of the first of NODES points, as many as the graph has. */
+/* For the first of NODES points, as many as the graph has. */
 static void check_forces(const struct rig *r, const char *name, const float *y)
 {
 	static const double limit[] = {[SL_DRAFT] = 1e-1, [SL_NORMAL] = 3e-2, [SL_FINE] = 5e-3};
@@ -98,7 +98,7 @@ static void forces_of_few_tight_clumps_are_right(void **state)
 	rig_close(&r);
 }
 
-/* As after early exaggeration: clumps that are tight still, a halo of points that were faster. */
+/* A layout as after early exaggeration: tight clumps, and a halo of faster points. */
 static void forces_of_clumps_that_fly_apart_are_right(void **state)
 {
 	static const uint32_t clumps[] = {7, 30, 150};
@@ -128,8 +128,8 @@ static double spacing(const struct rig *r, struct sl_device_embedding *e)
 	return m.h;
 }
 
-/* Apart, from grids to pairs, and further. `cuts`: lengths of stretches, after which the state goes through a
- * checkpoint into another embedding; 0 ends them. */
+/* A run in which the layout expands, changes from grids to pairs, and expands further. cuts: lengths of stretches,
+ * after each of which a new embedding loads a checkpoint; ends with 0. */
 static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts, float *y)
 {
 	static const struct sl_step apart = {.exaggeration = 0, .learning_rate = 5e4f},
@@ -167,7 +167,7 @@ static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts,
 	free(held);
 }
 
-/* Cut into pieces, and by other numbers of threads. */
+/* Divided into stretches, and with other numbers of threads. */
 static void check_bytes(void)
 {
 	static const int cuts[][8] = {{0}, {0}, {1, 1, 1, 50, 9, 30, 0}, {17, 20, 23, 1, 2, 3, 30, 0}};
@@ -198,7 +198,7 @@ static void a_run_in_a_plane_has_the_same_bytes(void **state)
 	dims = 3;
 }
 
-/* Layouts that a step throws far out of the cells and the grid leave everything else as it was. */
+/* If a step moves points far out of the cells and the grid, the rest stays unchanged. */
 static void check_far_points(double width, double limit)
 {
 	struct rig r;

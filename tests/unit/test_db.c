@@ -59,7 +59,7 @@ static void records_survive(void **state)
 	put(db, SL_DB_GRAPHS, "b", 4, &done);
 	assert_int_equal(sl_db_remove(db, SL_DB_GRAPHS, "c", on_done, &done), 0);
 	assert_int_equal(sl_db_remove(db, SL_DB_GRAPHS, "none", on_done, &done), 0);
-	assert_int_equal(done, 0);  /* always later */
+	assert_int_equal(done, 0);  /* callbacks never run within the call */
 	sl_db_close(db, NULL, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(done, 7);
@@ -107,7 +107,7 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
-/* Writes of a transaction that is taken back are as if they had not been, those before it stay. */
+/* Writes of a rolled-back transaction have no effect; earlier ones stay. */
 static void transactions(void **state)
 {
 	uv_loop_t loop;

@@ -145,7 +145,7 @@ static void neighbours_stay_between_jobs(void **state)
 	close_world(&w);
 }
 
-/* The same layout as by P from the host. */
+/* The same layout as with P from the host. */
 static void it_is_what_the_host_would_make(void **state)
 {
 	struct world w;
@@ -168,7 +168,7 @@ static void it_is_what_the_host_would_make(void **state)
 	sl_neighbours_destroy(nb);
 }
 
-/* A device with room for one table: the idle one makes way, the one in use does not. */
+/* A device with memory for one table: an idle table is dropped, one in use is not. */
 static void idle_neighbours_make_way(void **state)
 {
 	struct world w;
@@ -191,7 +191,7 @@ static void idle_neighbours_make_way(void **state)
 	close_world(&w);
 }
 
-/* A perplexity that the neighbours do not allow fails this job alone. */
+/* A perplexity too large for the neighbours fails only this job. */
 static void an_error_is_the_jobs_own(void **state)
 {
 	struct world w;
@@ -209,7 +209,7 @@ static void an_error_is_the_jobs_own(void **state)
 
 /* ---- slices without end ------------------------------------------------------------- */
 
-/* Calls of the engine's run(); of the first slow_runs, each slow_each-th is slow. */
+/* Counts calls of the engine's run(); every slow_each-th of the first slow_runs is slow. */
 static _Atomic int runs, slow_runs, slow_each;
 
 static int slow_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
@@ -220,7 +220,7 @@ static int slow_run(struct sl_device_embedding *e, const struct sl_step *step, i
 	return sl_engine_cpu()->run(e, step, 1, err);
 }
 
-/* Runs a job of which some slices take 150 ms, where 50 ms are the longest. */
+/* Runs a job in which some slices take 150 ms, while the limit is 50 ms. */
 static void run_slowly(struct world *w, int count, int each)
 {
 	struct sl_neighbours *nb = make_neighbours(5);
@@ -253,7 +253,7 @@ static void slices_without_end_fail_the_job(void **state)
 	assert_int_equal(runs, 2);
 }
 
-/* The same of a method on points, which has no graph on the device. */
+/* The same for a method on points, which has no graph on the device. */
 static void slices_of_other_methods_end_as_well(void **state)
 {
 	enum { ROWS = 20000, COLUMNS = 8 };
@@ -294,7 +294,7 @@ static void one_slow_slice_is_nothing(void **state)
 
 /* ---- no memory ------------------------------------------------------------------------ */
 
-static _Atomic bool short_of_memory;  /* for all threads but the test's */
+static _Atomic bool short_of_memory;  /* for all threads except the test's */
 static _Thread_local bool has_memory;
 
 void *__real_calloc(size_t count, size_t size);
@@ -309,7 +309,7 @@ static void ring_bell(uv_timer_t *timer)
 	fail_msg("the device's thread waits for memory");
 }
 
-/* Every command is answered and every job ends, though the device's threads get no memory for a record. */
+/* Every command is answered and every job ends, even if the device's threads get no memory for records. */
 static void no_thread_waits_for_memory(void **state)
 {
 	struct world w;

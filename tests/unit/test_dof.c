@@ -98,7 +98,7 @@ static void forces_are_the_sums(void **state)
 	bench_close(&b);
 }
 
-/* The step follows the gradient of the divergence that is measured: plain descent lowers it. */
+/* Steps follow the gradient of the measured divergence: plain descent lowers it ... */
 static void steps_lead_downhill(void **state)
 {
 	for (double dof = 0.4; dof < 4; dof *= 3) {
@@ -115,7 +115,7 @@ static void steps_lead_downhill(void **state)
 			assert_int_equal(b.engine->run(e, &step, 1, NULL), 0);
 			assert_int_equal(b.engine->measure(e, &after, NULL), 0);
 			assert_true(after.kl < before.kl);
-			/* by what the gradient promises: 16 |gradient / 4|^2 eta / 4, gains aside */
+			/* ... by the predicted amount: 16 |gradient / 4|^2 eta / 4, apart from gains */
 			if (!i)
 				assert_true(fabs(before.kl - after.kl - 4 * step.learning_rate * before.gradient_norm *
 						 before.gradient_norm * 1.2) < 0.25 * (before.kl - after.kl));

@@ -12,7 +12,7 @@
 #include "daemon/device/scheduler.h"
 
 #define SLICE 10.0
-#define OLD 1e6  /* ms that a job has had before, so that it is not new */
+#define OLD 1e6  /* ms of device time that a job has had, so that it is not new */
 
 static struct sl_scheduler *create(void)
 {
@@ -45,7 +45,7 @@ static void near(double a, double b, double within)
 		fail_msg("%g is not within %g of %g", a, within, b);
 }
 
-/* Two devices, a slice on each in turn; each is told what clients have used on the other one. */
+/* Two devices run slices alternately; each gets the time that clients have used on the other. */
 struct two {
 	struct sl_scheduler *s[2];
 	struct sl_scheduled t[2][8];
@@ -72,7 +72,7 @@ static void play_two(struct two *w, int slices)
 		}
 }
 
-/* The part of the time of both devices that a client has had. */
+/* A client's fraction of the time of both devices. */
 static double part_of(const struct two *w, const char *client)
 {
 	double all = 0, own = 0;
@@ -91,7 +91,7 @@ static void finish_two(struct two *w)
 		finish(w->s[d], w->t[d], w->count[d]);
 }
 
-/* One job beside nine: it gets its device nearly to itself, since the others have the second one; none is kept out. */
+/* One job beside nine: it gets nearly all time of its device, since the others have the second device; none starves. */
 static void shares_hold_over_two_devices(void **state)
 {
 	struct two w = {.s = {create(), create()}};
@@ -121,7 +121,7 @@ static void shares_of_groups_hold_over_two_devices(void **state)
 	finish_two(&w);
 }
 
-/* Who had another device for long, and comes to this one, does not wait for it. */
+/* A client that has used another device for long does not wait on this one. */
 static void use_elsewhere_is_no_debt_of_newcomers(void **state)
 {
 	struct sl_scheduler *s = create();

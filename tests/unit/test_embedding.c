@@ -42,7 +42,7 @@ static void the_trace_tells_of_both_phases(void **state)
 	assert_int_equal(points, 10);
 	for (int i = 0; i < points; i++) {
 		assert_int_equal(t[i].iteration, 20 * (i + 1));
-		/* in force from that iteration on */
+		/* takes effect at that iteration */
 		assert_true(t[i].exaggeration == (t[i].iteration < 50 ? 12 : 1));
 		assert_true(t[i].learning_rate == (t[i].iteration < 50 ? 200 : fmax(200, b.a->n)));
 		assert_true(isfinite(t[i].kl) && t[i].kl > 0);
@@ -72,7 +72,7 @@ static void a_checkpoint_continues_to_the_same_bytes(void **state)
 	assert_int_equal(sl_embedding_load(second, saved, bytes, NULL), 0);
 	struct sl_status next;
 	assert_int_equal(sl_embedding_advance(second, 0.01, &next, NULL), 0);
-	assert_true(next.iteration > s.iteration && next.seconds > s.seconds);  /* which max_seconds is about */
+	assert_true(next.iteration > s.iteration && next.seconds > s.seconds);  /* max_seconds limits these */
 	finish(second, 1e9);
 	float *one = layout(&b, straight), *other = layout(&b, second);
 	assert_memory_equal(one, other, sizeof *one * b.a->n_user * 2);
@@ -89,7 +89,7 @@ static void a_checkpoint_continues_to_the_same_bytes(void **state)
 	bench_close(&b);
 }
 
-/* Widened by hand to what the search should find. */
+/* Scaled by hand to the size that the search should find. */
 static void the_scale_is_that_of_the_least_divergence(void **state)
 {
 	struct bench b;
@@ -134,7 +134,7 @@ static void the_scale_is_that_of_the_least_divergence(void **state)
 	bench_close(&b);
 }
 
-/* Widened, a path is so thin that nodes which meet throw each other far away, were their steps not limited. */
+/* A scaled path is so thin that nodes that meet would throw each other far away without the limit of steps. */
 static void a_widened_layout_keeps_together(void **state)
 {
 	const uint32_t n = 2000;
@@ -167,7 +167,7 @@ static void a_widened_layout_keeps_together(void **state)
 	bench_close(&b);
 }
 
-/* Also from the midst of the search. */
+/* Also from a checkpoint within the search. */
 static void the_search_for_the_scale_can_be_cut_anywhere(void **state)
 {
 	struct bench b;
@@ -202,7 +202,7 @@ static void the_search_for_the_scale_can_be_cut_anywhere(void **state)
 	bench_close(&b);
 }
 
-/* What the divergence was compared with, and since when, is part of a checkpoint. */
+/* The divergence of the comparison, and its iteration, are part of a checkpoint. */
 static void stop_rules_go_on_from_a_checkpoint(void **state)
 {
 	struct bench b;
@@ -211,7 +211,7 @@ static void stop_rules_go_on_from_a_checkpoint(void **state)
 	p.exaggeration_iterations = 50;
 	p.trace_interval = 10;
 	p.kl_patience = 60;
-	p.kl_tolerance = 0.9;  /* no later point is so much better than the first one that counts */
+	p.kl_tolerance = 0.9;  /* no later point improves that much on the first one */
 	struct sl_embedding *straight = begin(&b, &p, NULL), *first = begin(&b, &p, NULL), *second = begin(&b, &p, NULL);
 	struct sl_status s = {0};
 	void *saved;
@@ -265,7 +265,7 @@ static void stop_rules_stop(void **state)
 	bench_close(&b);
 }
 
-/* The plan's ends are points of the trace: each tenth but the last one was worth it. */
+/* The ends of the plan are points of the trace: each tenth except the last improved the layout enough. */
 static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 {
 	struct bench b;
@@ -290,7 +290,7 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	}
 	assert_false(t[count - 1].kl < t[count - 2].kl * (1 - p.kl_tolerance));
 
-	/* cut into slices, and resumed between the looks of each phase */
+	/* divided into slices, and resumed between the checks of each phase */
 	static const int at[] = {110, 125, 340, 365, 400};
 	for (int next = 0; !other.done;) {
 		assert_int_equal(sl_embedding_advance(slices, 0.01, &other, NULL), 0);
@@ -314,7 +314,7 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	sl_embedding_destroy(slices);
 	sl_embedding_destroy(resumed);
 
-	/* a number given on the way ends it there; auto takes up a run that was to end */
+	/* a number set during the run ends it there; auto continues a run that was about to end */
 	struct sl_embedding *steered = begin(&b, &p, NULL);
 	while (sl_embedding_params(steered)->iterations == settled.iterations)
 		assert_int_equal(sl_embedding_advance(steered, 0.01, &other, NULL), 0);
@@ -331,8 +331,8 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	bench_close(&b);
 }
 
-/* What unfolds slowly is exaggerated for longer, and goes on for longer, than clusters. Whether it ends in time is not
- * in the short runs. */
+/* Slowly unfolding data has a longer exaggeration and a longer run than clusters. Short runs of the tests do not check
+ * the end. */
 static void slow_inputs_get_longer_runs(void **state)
 {
 	struct sl_status s[2] = {{0}};
@@ -423,7 +423,7 @@ static void seeds_matter_and_given_layouts_are_taken(void **state)
 	bench_close(&b);
 }
 
-/* Dense groups with few edges between them come out as separate clusters. */
+/* Dense groups with few edges between them become separate clusters. */
 static void clusters_separate(void **state)
 {
 	struct bench b;

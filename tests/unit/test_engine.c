@@ -38,7 +38,7 @@ static void check_forces(struct bench *b, const struct sl_settings *s, const flo
 	free(right);
 }
 
-/* Layouts as they occur: all points close together; forming; formed. */
+/* Typical layouts: all points close together; half-formed; formed. */
 static const double layouts[][2] = {{0, 1e-4}, {3, 0.3}, {40, 2}, {90, 3}};
 
 static void grid_forces_agree_with_all_pairs(void **state)
@@ -58,7 +58,7 @@ static void grid_forces_agree_with_all_pairs(void **state)
 	bench_close(&b);
 }
 
-/* Large sides: what is far is a thousand times what is near. Points in the corners, too. */
+/* Large sides: far distances are a thousand times near ones. Points in the corners, too. */
 static void forces_of_wide_layouts_agree_with_all_pairs(void **state)
 {
 	static const double limit[4][3] = {{0}, {3e-2, 1e-2, 1.5e-3}, {3e-2, 1e-2, 1.5e-3}, {1e-1, 3e-2, 5e-3}};
@@ -229,7 +229,8 @@ static void measured_kl_is_the_exact_one(void **state)
 	bench_close(&b);
 }
 
-/* A rescaled embedding measures as one that begins with the scaled layout, and moves on with scaled velocities. */
+/* A rescaled embedding has the measures of one that starts from the scaled layout, and continues with scaled
+ * velocities. */
 static void rescaling_scales_layout_and_velocities(void **state)
 {
 	struct bench b;
@@ -261,7 +262,7 @@ static void rescaling_scales_layout_and_velocities(void **state)
 		assert_true(m.high[0] == expected.high[0] && m.low[0] == expected.low[0]);
 		b.engine->embedding_destroy(fresh);
 
-		/* without forces it goes on as it went, by the scaled step */
+		/* without forces it continues with the scaled step */
 		float *velocity = y;
 		assert_int_equal(b.engine->run(e, &coast, 1, &err), 0);
 		assert_int_equal(b.engine->snapshot(e, moved, &err), 0);
@@ -286,7 +287,7 @@ static void rescaling_scales_layout_and_velocities(void **state)
 
 /* ---- reproducible ------------------------------------------------------------------- */
 
-/* The layout after some iterations, the state passed through save and load at the `reload`th. */
+/* The layout after some iterations; the state is saved and loaded at iteration `reload`. */
 static float *run(int threads, const struct sl_settings *s, int iterations, int reload, double side)
 {
 	struct bench b;
@@ -380,8 +381,7 @@ static void measuring_phases_leaves_everything_as_it_is(void **state)
 
 /* ---- odd graphs -------------------------------------------------------------------------- */
 
-/* A hub with thousands of leaves, and its first leaf with a tail: rates are limited by mass, so
- * nothing is thrown out. */
+/* A hub with thousands of leaves, of which the first has a tail: mass limits rates, so no node is thrown out. */
 static void a_hub_stays_with_its_leaves(void **state)
 {
 	struct sl_graph_builder *g = NULL;

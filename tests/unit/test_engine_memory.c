@@ -11,7 +11,7 @@
 #include "core/params.h"
 #include "tests/unit/engines.h"
 
-/* What the CPU engine says that an embedding takes, besides grids, is what it takes from the heap. */
+/* The CPU engine's report of an embedding's memory, apart from grids, equals its use of the heap. */
 static void embeddings_take_what_they_say(void **state)
 {
 	struct bench b;
@@ -34,7 +34,7 @@ static void embeddings_take_what_they_say(void **state)
 	bench_close(&b);
 }
 
-/* A few nodes in a layout of any width: the CPU engine's grid stays small, and what it takes is told. */
+/* For few nodes in a layout of any width, the CPU engine's grid stays small, and its memory is reported. */
 static void few_nodes_have_a_small_grid(void **state)
 {
 	static const double extents[] = {10, 1e3, 1e5, 1e7};
@@ -77,7 +77,7 @@ static void plans_are_shared_and_stay_within_their_budget(void **state)
 	struct sl_device_info info;
 	assert_int_equal(b.engine->open(&small, &options, NULL), 0);
 	b.engine->info(small, &info);
-	uint64_t own = info.memory_used;  /* the device's, before anything is on it */
+	uint64_t own = info.memory_used;  /* memory of the empty device */
 	assert_int_equal(b.engine->graph_put(small, b.a, &resident, NULL), 0);
 	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
 	for (int round = 0; round < 2; round++)

@@ -10,7 +10,7 @@
 
 #define MOST 64
 
-/* A request of some turns; after so many it has other bytes. */
+/* A request of several turns, whose memory may change after the first turn. */
 struct piece {
 	struct sl_fair_entry place;
 	char letter;
@@ -21,8 +21,8 @@ struct piece {
 
 static uv_loop_t loop;
 static struct sl_fair_queue fair_queue;
-static char order[MOST + 1];   /* whose turns there were; turns run one at a time */
-static struct piece *newcomer; /* joins when the third turn has been */
+static char order[MOST + 1];   /* the owners of the turns, in order; turns run one at a time */
+static struct piece *newcomer; /* joins after the third turn */
 
 static bool turn(void *arg)
 {
@@ -104,7 +104,7 @@ static void unknown_ones_count_for_themselves(void **state)
 	assert_string_equal(order, "ababa");
 }
 
-/* It has had fewer turns than any, but has not waited longer. */
+/* It has had the fewest turns, but has not waited longest. */
 static void a_newcomer_waits_as_long_as_others(void **state)
 {
 	struct piece a = piece('a', 4, 1), b = piece('b', 4, 1), c = piece('c', 1, 1), d = piece('d', 2, 1);
@@ -125,7 +125,7 @@ static void memory_limits_who_begins(void **state)
 	join(&c, "");  /* would fit beside a, but b has waited longer */
 	join(&huge, "");
 	uv_run(&loop, UV_RUN_DEFAULT);
-	assert_string_equal(order, "aaabcbhh");  /* alone anything may begin */
+	assert_string_equal(order, "aaabcbhh");  /* if nothing else runs, any request may start */
 }
 
 static void what_turns_out_larger_waits(void **state)
@@ -148,7 +148,7 @@ static void rest(void *arg)
 	rests[strlen(rests)] = p->letter;
 }
 
-/* It holds memory, but no turns. */
+/* It occupies memory, but gets no turns. */
 static void the_rest_comes_after_the_turns(void **state)
 {
 	struct piece a = piece('a', 1, 60), b = piece('b', 3, 10), c = piece('c', 1, 60);
@@ -179,17 +179,17 @@ static void begins_before_its_first_turn(void **state)
 	join(&b, "");
 	assert_int_equal(begun, 2);
 	uv_run(&loop, UV_RUN_DEFAULT);
-	assert_string_equal(order, "bb");  /* others go on meanwhile */
+	assert_string_equal(order, "bb");  /* others continue meanwhile */
 	sl_fair_queue_ready(&a.place);
 	sl_fair_queue_leave(&gone.place);
-	sl_fair_queue_leave(&gone.place);  /* twice does no harm */
+	sl_fair_queue_leave(&gone.place);  /* leaving twice is allowed */
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_string_equal(order, "bba");
 	assert_true(a.done == 1 && !gone.done);
 }
 
-/* For turns that cost fixed + each * amount seconds, the amount settles at a second's work, or at what the fixed part
- * costs. */
+/* For turns of fixed + each * amount seconds, the amount converges to one second of work, or to as much work as the
+ * fixed part costs. */
 static void amounts_settle(void **state)
 {
 	static const struct {

@@ -20,7 +20,7 @@ static void compression_is_transparent(void **state)
 	half = size / 2;
 	plain = graph_of(text, NULL, "a.mtx");
 	for (int kind = 0; kind < 3; kind++) {
-		/* two members, one after the other; gzip's with padding behind; plain as it is */
+		/* two concatenated members; for gzip followed by padding; plain data unchanged */
 		unsigned char *first, *second, *both;
 		if (kind < 2) {
 			first = kind ? zstandard(text, half, &first_size) : gzipped(text, half, &first_size);

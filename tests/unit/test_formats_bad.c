@@ -64,7 +64,7 @@ static int read_graph(const struct row *row, struct sl_source *s, struct sl_erro
 	return rc;
 }
 
-/* "labels" for a graph of the nodes a, b, c; "npy" a layout. */
+/* format "labels": for a graph with nodes a, b, c; "npy": a layout. */
 static int read_other(const struct row *row, struct sl_source *s, struct sl_error *err)
 {
 	int rc;
@@ -98,7 +98,7 @@ static int read_any(const struct row *row, struct sl_source *s, struct sl_error 
 	return rc;
 }
 
-/* 1 if the error is not the one of the row, which is then printed as it should be. */
+/* Returns 1 if the error differs from the row; then prints the row that would match. */
 static int check(const struct row *row, read_file *read, const void *bytes, size_t size, const char *how)
 {
 	struct sl_source *s;
@@ -136,7 +136,7 @@ static void walk(const char *table, const char *folder, read_file *read, int at_
 		int before = failed;
 		failed += check(&row, read, bytes, size, "plain");
 		bool packed = size > 3 && (!memcmp(bytes, "\x1f\x8b", 2) || !memcmp(bytes, "\x28\xb5\x2f\xfd", 4));
-		/* What is compressed already and damaged there cannot be damaged the same way inside. */
+		/* Files that are already compressed, and damaged in the compression, are not compressed again. */
 		if (!packed && failed == before) {
 			unsigned char *gz = gzipped(bytes, size, &packed_size);
 			failed += check(&row, read, gz, packed_size, "under gzip");

@@ -103,7 +103,7 @@ static int run_layout(const struct job *job, struct sl_error *err)
 	return rc;
 }
 
-/* More entries than the builder starts with, and more names than their table does. */
+/* More entries and names than the initial sizes of their tables. */
 static char *long_text(const char *first, const char *line)
 {
 	char *text = malloc(200000), *at = text + sprintf(text, "%s", first);

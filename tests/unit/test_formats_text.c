@@ -192,7 +192,7 @@ static void edges_with_names(void **state)
 	assert_int_equal(g->report.isolated, 1);
 	sl_graph_destroy(g);
 
-	/* numbers until a name comes: order of appearance, the number's text is its name */
+	/* numbers followed by a name: nodes are in order of appearance, and the numbers' texts are names */
 	static const char *const mixed[] = {"7", "3", "x", "12", "007"};
 	g = graph_of("7 3\n3 x\n12 7\n007 7\n", NULL, "a.txt");
 	assert_sound(g);

@@ -71,7 +71,7 @@ static void decode(const unsigned char *frame, float *y)
 	}
 }
 
-/* Every coordinate within half a step, and what float arithmetic adds at that magnitude. */
+/* Every coordinate must be within half a step plus the rounding error of floats of that size. */
 static void check_back(const struct sl_layout *l, int type, uint32_t most)
 {
 	struct sl_frame_header h;
@@ -129,7 +129,7 @@ static void header_says_what_it_is(void **state)
 	sl_layout_unref(l);
 }
 
-/* A job without a result still ends: a header that says how, and nothing else. */
+/* A job without a result ends with a header that gives its end, without a payload. */
 static void end_without_a_layout(void **state)
 {
 	struct sl_frame_header h;
@@ -143,7 +143,7 @@ static void end_without_a_layout(void **state)
 	sl_buffer_unref(b);
 }
 
-/* The box is of all nodes, also of those that the sample leaves out. */
+/* The box covers all nodes, including those outside the sample. */
 static void box_is_of_all(void **state)
 {
 	struct sl_layout *l = layout(10, 2, 0, 1);
@@ -182,7 +182,7 @@ static void coinciding_nodes(void **state)
 	sl_layout_unref(l);
 }
 
-/* They must not spoil the box of the others, nor leave the range of the quantisation. */
+/* They must not change the box of the others, and must stay within the range of the quantisation. */
 static void not_finite(void **state)
 {
 	for (int dims = 1; dims <= 3; dims++) {
@@ -201,7 +201,7 @@ static void not_finite(void **state)
 	}
 }
 
-/* Values at the nodes: a type of their own, a longer header, the same payload. */
+/* Values at the nodes: a separate type, a longer header, the same payload. */
 static void values_have_a_type_of_their_own(void **state)
 {
 	enum { N = 50 };

@@ -70,7 +70,7 @@ static void assert_found(enum sl_generation_found found)
 	assert_int_equal(sl_generation_read(path, &g), found);
 }
 
-/* The file after numbers were written, the last of them as the daemon does. */
+/* Makes a file with several numbers, the last one written as the daemon does. */
 static struct content written(uint64_t first, uint64_t last)
 {
 	struct sl_generation g = generation(ID, first);
@@ -94,7 +94,7 @@ static void the_last_number_is_read(void **state)
 	assert_number(UINT64_MAX - 1);
 }
 
-/* The first bytes of the write are on the disk. 199 and 200: a mixture of their digits would be 299. */
+/* The first bytes of a write are on the disk. 199 and 200: mixing their digits would give 299. */
 static void a_torn_write_leaves_the_number_before(void **state)
 {
 	static const uint64_t numbers[] = {2, 10, 100, 200, 1000, 4000};
@@ -117,7 +117,7 @@ static void a_torn_write_leaves_the_number_before(void **state)
 	}
 }
 
-/* Each line is that of any moment. */
+/* Each line may be from any moment. */
 static void lost_writes_leave_an_older_number(void **state)
 {
 	enum { FIRST = 95, COUNT = 10 };
@@ -167,7 +167,7 @@ static void a_damaged_line_is_passed_over(void **state)
 	}
 }
 
-/* When a loss was accepted on a full disk, one line is that of the data base before. */
+/* If a loss was accepted on a full disk, one line may be that of the previous data base. */
 static void of_two_data_bases_the_greater_number_counts(void **state)
 {
 	struct sl_generation other = generation(OTHER_ID, 6);

@@ -45,8 +45,8 @@ static struct sl_gmm *make(const struct sl_points *p, const struct sl_gmm_params
 	return m;
 }
 
-/* Goes on to the end; after every `each` advances (0: never) a new object takes over, on the processor and the device
- * in turn if `both`. */
+/* Runs to the end; after every `each` advances (0: never) a new object continues, if `both` alternately on the CPU and
+ * the device. */
 static struct sl_gmm *go(const struct sl_points *p, const struct sl_gmm_params *params, const float *start,
 			 bool on_device, double ms, int each, bool both)
 {
@@ -97,7 +97,7 @@ static void alike(const struct sl_gmm *a, const struct sl_gmm *b, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t c = 0; c < g->k; c++)
 			assert_true(fabsf(share[i * g->k + c] - others_share[i * g->k + c]) < 1e-5f);
-		/* the largest, or one that is as large within rounding */
+		/* the largest, or one equally large within rounding */
 		assert_true(share[i * g->k + (uint32_t)other[i]] >= share[i * g->k + (uint32_t)label[i]] - 1e-5f);
 	}
 }
@@ -162,7 +162,7 @@ static void several_numbers_of_components(void **state)
 	free(x);
 }
 
-/* However a run is cut and saved on the device, not a byte changes; and one may go on elsewhere. */
+/* Dividing and saving a run on the device changes no byte; a run may continue elsewhere. */
 static void a_run_goes_on(void **state)
 {
 	enum { N = 700, D = 6 };
@@ -208,7 +208,7 @@ static void a_device_without_room(void **state)
 	free(x);
 }
 
-/* What it takes there is no more than it says. */
+/* It uses no more device memory than forecast. */
 static void forecasts_hold(void **state)
 {
 	static const struct { uint32_t n, d; int k; } shape[] = {

@@ -54,7 +54,7 @@ static void threads_change_nothing(void **state)
 	free(x);
 }
 
-/* Saved and loaded again after each slice, however short. */
+/* The state is saved and loaded after each slice. */
 static void goes_on_from_its_state(void **state)
 {
 	static const uint32_t shapes[][2] = {{2000, 6}, {150, 140}};  /* the second has stripes of scatter matrices */
@@ -113,7 +113,7 @@ static void damaged_states_are_refused(void **state)
 	sl_gmm_destroy(other);
 	for (uint64_t cut = 0; cut < bytes; cut += cut < 400 ? 13 : 997)
 		assert_int_equal(sl_gmm_load(m, blob, cut, NULL), SL_BADDATA);
-	/* whatever the header says, nothing is read or written outside */
+	/* for any header, no access outside the arrays */
 	for (int i = 0; i < 500; i++) {
 		unsigned char *copy = malloc(bytes);
 		memcpy(copy, blob, bytes);

@@ -163,8 +163,8 @@ static uint32_t next_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* Any order of the same entries gives the same graph, and every entry is in it: against a
- * dense matrix. Columns of all lengths, from empty to longer than the short sort takes. */
+/* Any order of the same entries gives the same graph with every entry, compared with a dense matrix. Columns of all
+ * lengths, from empty to longer than the limit of the short sort. */
 static void order_does_not_matter(void **state)
 {
 	enum { N = 3000, M = 60000 };
@@ -200,8 +200,8 @@ static void order_does_not_matter(void **state)
 	sl_graph_destroy(b);
 }
 
-/* Enough entries and nodes that they are parted by column first, in two steps: a path whose
- * nodes are shuffled, each edge with a weight of its own. */
+/* So many entries and nodes that they are first partitioned by column, in two steps: a path with shuffled nodes and a
+ * different weight for each edge. */
 static void large_graphs_come_out_right(void **state)
 {
 	enum { N = 150000 };
@@ -270,7 +270,7 @@ static uint64_t peak_bytes(void)
 	return kib * 1024;
 }
 
-/* In a process of its own, because a peak never goes down. Prints what it found. */
+/* Runs in a separate process, because a peak never decreases. Prints the result. */
 static int build_and_measure(bool weighted, enum sl_graph_symmetry symmetry)
 {
 	const uint32_t n = 100000, listed = symmetry == SL_SYMMETRIC ? 1000000 : 2000000;

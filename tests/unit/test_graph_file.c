@@ -95,7 +95,7 @@ static void it_comes_back(void **state)
 		sl_graph_destroy(graphs[i]);
 }
 
-/* file: open at path, with `bytes` bytes of data. It stays as it is. */
+/* file: open at path, with `bytes` bytes of data. It is restored afterwards. */
 static void each_change_is_noticed(FILE *file, const char *path, const unsigned char *data, uint64_t bytes)
 {
 	struct sl_graph *back;
@@ -136,7 +136,7 @@ static void every_damage_is_noticed(void **state)
 	sl_graph_destroy(g);
 }
 
-/* Files that earlier versions wrote: 2, from its folder, and 1, the same without a seal. */
+/* Files of earlier versions: version 2 from its folder, and version 1, the same without a seal. */
 static void old_files_are_read(void **state)
 {
 	struct sl_graph *g = read_text(edges, "x\ny\nx\nz\n"), *back;

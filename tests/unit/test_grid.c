@@ -42,8 +42,8 @@ static void window_is_even_and_its_slope_its_derivative(void **state)
 	}
 }
 
-/* The weights of a point add up to the same wherever it lies: the window's transform at the grid's own
- * frequency is next to nothing. */
+/* The sum of a point's weights does not depend on its position: the window's transform at the grid's own frequency is
+ * nearly zero. */
 static void window_sums_to_a_constant(void **state)
 {
 	struct sl_window w;
@@ -188,7 +188,7 @@ static void feed(const struct sl_grid *far, const struct sl_window *w, const dou
 	sl_grid_gather_finish(&a);
 }
 
-/* fine: where a near grid leaves its charges and a grid that is fed finds them. */
+/* fine: the array in which a near grid stores its charges for the grid that it feeds. */
 static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z, double *fine)
 {
 	struct sl_window w;
@@ -275,7 +275,7 @@ static void scatter(int dims, double reach, double (*y)[3])
 		}
 }
 
-/* What a smooth grid leaves to pairs. */
+/* The part of the kernel that a smooth grid leaves to pairs. */
 static void add_pairs(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z)
 {
 	struct sl_grid_cutoff near;
@@ -320,9 +320,9 @@ static double force_error(int dims, int grids, const struct sl_grid *g, double *
 	return sqrt(wrong / all);
 }
 
-/* What the relative error of Z may be where that of forces is `error`, beside 1.5 times Z's on one grid, which may
- * happen to be nothing. Z sums what the points feel; points of a clump err together, so it errs like the mean over
- * POINTS / 20 clumps. */
+/* The permitted relative error of Z if that of the forces is `error`. It is at least 1.5 times the error of Z on one
+ * grid, which may happen to be zero. Z sums over points; the errors of points in a clump are equal, so Z has the error
+ * of a mean over POINTS / 20 clumps. */
 static double z_limit(double z_one, double error)
 {
 	return fmax(1.5 * z_one, error / sqrt(POINTS / 20)) + 1e-4;

@@ -34,7 +34,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-/* A file below the root, its folders included. */
+/* Writes a file below the root, and makes its folders. */
 static void put(const char *path, const char *text)
 {
 	char file[PATH_MAX];
@@ -73,10 +73,10 @@ static void version_2(void **state)
 	assert_int_equal(memory(), 8 * GIB);
 	put("fs/system.slice/spacelandd.service/memory.max", "1073741824\n");
 	assert_int_equal(memory(), GIB);
-	put("fs/system.slice/memory.max", "536870912\n");  /* a limit of the group above counts, too */
+	put("fs/system.slice/memory.max", "536870912\n");  /* a limit of the parent group counts, too */
 	assert_int_equal(memory(), GIB / 2);
 	put("fs/system.slice/memory.max", "max\n");
-	put("fs/system.slice/spacelandd.service/memory.max", "999999999999999\n");  /* more than there is */
+	put("fs/system.slice/spacelandd.service/memory.max", "999999999999999\n");  /* more than the machine has */
 	assert_int_equal(memory(), 64 * GIB);
 }
 
@@ -89,7 +89,7 @@ static void version_1(void **state)
 	assert_int_equal(memory(), 2 * GIB);
 }
 
-/* The path is the host's; the container sees its own group at the root. */
+/* The path is the host's, but the container sees its own group at the root. */
 static void inside_a_container(void **state)
 {
 	put("cgroup", "0::/\n");

@@ -14,8 +14,8 @@
 #include "core/params.h"
 #include "tests/unit/engines.h"
 
-/* A w x h mesh with random weights, its nodes in random order; and after it, as other components: `extra` meshes of
- * each half the nodes of the one before, then `pairs` pairs. */
+/* A w x h mesh with random weights and nodes in random order. Further components: `extra` meshes, each with half the
+ * nodes of the previous one, then `pairs` pairs. */
 static struct sl_affinities *meshes(int w, int h, int extra, int pairs, uint64_t seed)
 {
 	struct sl_graph_builder *b;
@@ -131,7 +131,7 @@ static double distance(const float *y, int dims, uint32_t i, uint32_t j)
 	return sqrt(s);
 }
 
-/* Mean length of the edges among nodes that `inside` says, over the mean distance of pairs among them. */
+/* Mean length of edges among the nodes in `inside`, divided by the mean distance of pairs of them. */
 static double edge_ratio(const struct sl_affinities *a, const float *y, int dims, const uint32_t *part, uint32_t which)
 {
 	double edges = 0, all = 0, edge_count = 0, count = 0;
@@ -299,7 +299,7 @@ static void an_embedding_starts_from_it(void **state)
 	void *saved;
 	uint64_t bytes;
 	assert_int_equal(sl_embedding_create(&e, b.engine, b.resident, b.a, &p, NULL, NULL), 0);
-	assert_int_equal(sl_embedding_layout(e, y, NULL), 0);  /* something to look at before it is there */
+	assert_int_equal(sl_embedding_layout(e, y, NULL), 0);  /* a layout must be available before the start is found */
 	assert_int_equal(sl_embedding_advance(e, 0.001, &s, NULL), 0);
 	assert_int_equal(s.iteration, 0);
 	assert_int_equal(sl_embedding_save(e, &saved, &bytes, NULL), 0);
@@ -317,7 +317,7 @@ static void an_embedding_starts_from_it(void **state)
 		all += distance(inner, 2, i, (uint32_t)((i * 7919ull) % b.a->n)) / b.a->n;
 	assert_true(edges < 0.6 * all);
 
-	/* interrupted before the start was found: the same in the end */
+	/* interrupted before the start was found: the same final layout */
 	struct sl_embedding *again;
 	float *z = malloc(sizeof *z * b.a->n_user * 2);
 	assert_int_equal(sl_embedding_create(&again, b.engine, b.resident, b.a, &p, NULL, NULL), 0);

@@ -92,7 +92,7 @@ static void reals(void **state)
 	}
 }
 
-/* A refusal tells the client what to change, and nothing of the library that reads. */
+/* An error names the fault for the client, not the JSON library. */
 static void zero_characters(void **state)
 {
 	static const char *const texts[] = {"{\"a\": \"x\\u0000\"}", "{\"a\\u0000\": 1}"};

@@ -16,7 +16,7 @@
 
 /* ---- the plain one ---------------------------------------------------------------------- */
 
-/* Until nothing changes; no cluster may become empty. Cosine if asked for: x has length 1. */
+/* Runs until nothing changes; no cluster may become empty. cosine: rows of x have length 1. */
 static double plain(uint32_t n, uint32_t d, uint32_t k, const float *x, double *c, uint32_t *label, bool cosine)
 {
 	uint32_t *old = malloc(n * sizeof *old), count[256];
@@ -86,7 +86,7 @@ static void it_is_lloyds(void **state)
 	same_as_plain(2000, 150, 33, 5, false);
 	same_as_plain(4000, 5, 100, 0, false);
 	same_as_plain(2000, 17, 20, 1, true);
-	same_as_plain(1000, 3, 4, 1e5, false);  /* floats do not tell the distances */
+	same_as_plain(1000, 3, 4, 1e5, false);  /* distances are equal in float */
 	same_as_plain(100, 4, 1, 0, false);
 	same_as_plain(1500, 500, 200, 5, false);  /* blocks of fewer points */
 }
@@ -204,7 +204,7 @@ static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
 	same_bytes(200);
 }
 
-/* Parts of steps, with a new object from the state after each few of them. */
+/* Parts of steps; after every few parts a new object loads the state. */
 static void same_bytes_of_parts(int batch)
 {
 	static struct result one, two;
@@ -253,7 +253,7 @@ static void parts_of_steps_change_no_byte(void **state)
 	same_bytes_of_parts(100);
 }
 
-/* `current` is of clusters about their means; the inertia of a restart that has converged is the same. */
+/* `current` is the inertia about the clusters' means; for a converged restart it equals the inertia. */
 static void inertia_is_told_while_it_falls(void **state)
 {
 	enum { N = 3000, D = 5 };
@@ -284,7 +284,7 @@ static void inertia_is_told_while_it_falls(void **state)
 	}
 }
 
-/* A run that is asked to stop ends soon, with labels of its centroids. */
+/* A stopped run ends soon, with the labels of its centroids. */
 static void it_stops_when_asked(void **state)
 {
 	static uint32_t label[MOST], want[MOST];
@@ -317,7 +317,7 @@ static void it_stops_when_asked(void **state)
 	free(x);
 }
 
-/* The scale of the values changes nothing, nor does their type. */
+/* Neither the scale nor the type of the values changes the result. */
 static void values_of_any_size(void **state)
 {
 	static struct result r, other;

@@ -49,7 +49,7 @@ static struct sl_kmeans_params params_of(uint32_t clusters)
 
 enum axes { NEVER, USED, DROPPED };  /* dropped: used, but not to the end */
 
-/* A whole run, saved and loaded after `pause` slices (0: never). What became of the axes is asserted. */
+/* A whole run, saved and loaded after `pause` slices (0: never). Checks the final use of axes. */
 static void run_axes(const struct sl_points *p, const struct sl_kmeans_params *params, const float *start,
 		     enum axes axes, int pause, struct result *r)
 {
@@ -57,7 +57,7 @@ static void run_axes(const struct sl_points *p, const struct sl_kmeans_params *p
 	bool whole, used = false;
 	memset(r, 0, sizeof *r);
 	assert_int_equal(sl_kmeans_create(&m, p, params, start, NULL), 0);
-	m->search = axes != NEVER;  /* for so few points they would not pay */
+	m->search = axes != NEVER;  /* for so few points they would not be used */
 	do {
 		assert_int_equal(sl_kmeans_advance(m, 1, &whole, &r->status, NULL), 0);
 		used = used || m->axes || (m->part && m->part->axes);
@@ -149,7 +149,7 @@ static void axes_that_hold_little(void **state)
 	free(x);
 }
 
-/* Lattices, where many centroids are equally near; also such that the axes leave nothing over. */
+/* Lattices, in which many centroids are equally near; also some that lie completely within the axes. */
 static void ties(void **state)
 {
 	float *x = malloc((size_t)N * D * sizeof *x);
@@ -164,7 +164,7 @@ static void ties(void **state)
 	free(x);
 }
 
-/* |y - y'| of points and centroids is at most |x - x'|, within fuzz; and y is that of the definition. */
+/* |y - y'| of points and centroids is at most |x - x'|, within fuzz; y matches its definition. */
 static void outlines_are_no_farther(void **state)
 {
 	const struct sl__kmeans_kernels *kernels = sl__kmeans_kernels();
@@ -191,7 +191,7 @@ static void outlines_are_no_farther(void **state)
 			if (true_square > 1)
 				tightest = fmin(tightest, sqrt(square / true_square));
 		}
-		assert_true(noise > 0.01 || tightest > 0.9);  /* the axes hold what there is */
+		assert_true(noise > 0.01 || tightest > 0.9);  /* the axes contain nearly all distances */
 		free(y);
 		free(x);
 		sl__kmeans_axes_destroy(a);

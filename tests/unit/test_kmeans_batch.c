@@ -11,7 +11,7 @@
 #include "tests/unit/kmeans_util.h"
 #include "tests/unit/seeds.h"
 
-/* Sculley's rule, with batches of all rows, which come in their order; then one iteration of Lloyd's. */
+/* Sculley's rule, with batches of all rows in order; then one iteration of Lloyd's method. */
 static double plain_batches(uint32_t n, uint32_t d, uint32_t k, const float *x, double *c, uint32_t *label, int batches)
 {
 	double *near = malloc((size_t)k * d * sizeof *near), *count = calloc(k, sizeof *count);
@@ -69,7 +69,8 @@ static void batches_follow_sculley(void **state)
 	free(x);
 }
 
-/* Random rows, from seeds of a sample: nearly the inertia of all rows, and an end before the iterations are used up. */
+/* Random rows, with seeds from a sample: the inertia is near that of all rows, and the run ends before the limit of
+ * iterations. */
 static void batches_come_near(void **state)
 {
 	static struct result all, few;
@@ -106,7 +107,7 @@ static void batches_come_near(void **state)
 	}
 }
 
-/* Batches of all rows: what differs between neighbouring seeds is where they begin. */
+/* Batches of all rows: runs with adjacent seeds differ in their first row. */
 static void seeds_that_differ_begin_elsewhere(void **state)
 {
 	static struct result r;

@@ -64,7 +64,7 @@ static struct sl_kmeans *make(const struct sl_points *p, const struct sl_kmeans_
 	return m;
 }
 
-/* Steps; every `each`-th (0: none) a new object takes the state over, on the device and the processor in turn. */
+/* Makes steps; after every `each` of them (0: never) a new object continues, alternately on the device and the CPU. */
 static struct result run(const struct sl_points *p, const struct sl_kmeans_params *params, const float *start,
 			 bool on_device, double ms, int each)
 {
@@ -113,7 +113,7 @@ static void same(const struct sl_points *p, const struct sl_kmeans_params *param
 	assert_int_equal(a->status.converged, b->status.converged);
 }
 
-/* Runs on both; the base variant of the processor's kernels has no fused multiplication, whose bits are others. */
+/* Runs on both. The base variant of the CPU kernels has no fused multiplication, so its bits differ. */
 static void compare(const struct sl_points *p, const struct sl_kmeans_params *params, const float *start)
 {
 	struct result here = run(p, params, start, false, INFINITY, 0), there = run(p, params, start, true, INFINITY, 0);
@@ -199,7 +199,7 @@ static void ties_and_empty_clusters(void **state)
 	free(x);
 }
 
-/* Parts of steps, and states that go from the device to the processor and back. */
+/* Parts of steps, and states that move from the device to the CPU and back. */
 static void a_run_goes_on_elsewhere(void **state)
 {
 	enum { N = 3000, D = 6 };
@@ -247,7 +247,7 @@ static void results_before_the_end(void **state)
 	free(x);
 }
 
-/* The run is as it was, and the processor can compute it. */
+/* The run is unchanged, and the CPU can continue it. */
 static void a_device_without_room(void **state)
 {
 	enum { N = 50000, D = 120, K = 4 };  /* 24 MB */
@@ -277,7 +277,7 @@ static void a_device_without_room(void **state)
 	free(x);
 }
 
-/* What a run takes there is no more than it says. */
+/* A run uses no more device memory than forecast. */
 static void forecasts_suffice(void **state)
 {
 	static const uint32_t n[] = {1, 300, 4000, 20000}, d[] = {1, 21, 22, 150};

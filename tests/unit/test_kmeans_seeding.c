@@ -103,7 +103,7 @@ static struct sl_kmeans_params params_of(uint32_t k, uint64_t seed)
 	return params;
 }
 
-/* As little as a call does. */
+/* The shortest possible calls. */
 static struct sl_kmeans_status part(struct sl_kmeans *m)
 {
 	struct sl_kmeans_status status;
@@ -145,7 +145,7 @@ static void seeds_are_those_of_the_method(void **state)
 	static const struct { uint32_t n, d, k; double offset; } shape[] = {
 		{1, 1, 1, 0}, {2, 3, 2, 0}, {700, 2, 1, 0}, {900, 5, 7, 0}, {1500, 33, 40, 0}, {2500, 3, 90, 0},
 		{800, 6, 400, 0}, {600, 4, 600, 0}, {500, 200, 33, 3},
-		{700, 3, 20, 1e5},  /* floats do not tell the distances */
+		{700, 3, 20, 1e5},  /* distances are equal in float */
 	};
 	for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
 		float *x = make_points(shape[i].n, shape[i].d, 12, shape[i].offset, test_seed(31 + i));
@@ -156,7 +156,7 @@ static void seeds_are_those_of_the_method(void **state)
 	}
 }
 
-/* Equal distances; rows that come many times; fewer different rows than clusters; one row far from all others. */
+/* Equal distances; repeated rows; fewer distinct rows than clusters; one row far from all others. */
 static void rows_that_are_alike(void **state)
 {
 	static struct result r;
@@ -220,7 +220,7 @@ static void seeds_are_as_good(void **state)
 
 /* ---- interruptions ---------------------------------------------------------------------- */
 
-/* The rest of a run, by a new object that takes the state over. */
+/* Continues a run in a new object, which loads the state. */
 static void go_on(const struct sl_points *p, const struct sl_kmeans_params *params, struct sl_kmeans *m,
 		  struct result *r)
 {
@@ -230,7 +230,7 @@ static void go_on(const struct sl_points *p, const struct sl_kmeans_params *para
 	assert_int_equal(sl_kmeans_save(m, &bytes, &count, NULL), 0);
 	assert_int_equal(sl_kmeans_create(&next, p, params, NULL, NULL), 0);
 	for (int i = 0; i < 40; i++)
-		part(next);  /* what it has done is forgotten */
+		part(next);  /* its own progress is discarded */
 	assert_int_equal(sl_kmeans_load(next, bytes, count, NULL), 0);
 	free(bytes);
 	do
@@ -301,7 +301,7 @@ static void states_name_their_seeding(void **state)
 	assert_string_equal(err.pointer, "/seeding");
 }
 
-/* Candidates are counted, and there are few beside the points and centroids. */
+/* The memory of candidates is counted, and is small beside points and centroids. */
 static void memory_is_forecast(void **state)
 {
 	const struct sl_method *method = sl_method_find("kmeans");

@@ -178,7 +178,7 @@ static void kmeans_goes_on_from_its_state(void **state)
 	int resumed = 0, count, count_whole;
 	for (int slices = 0; !s.done;) {
 		assert_int_equal(b.method->advance(run, 0.2, &s, NULL), 0);
-		/* A run that goes on while it is seeding computes distances again: on a slow machine, for many slices. */
+		/* A run that is loaded while seeding computes distances again: on a slow machine, for many slices. */
 		if (++slices < 5 * (resumed + 1))
 			continue;
 		slices = 0;
@@ -223,7 +223,8 @@ static void kmeans_ends_when_asked(void **state)
 	free(b.x);
 }
 
-/* Slices keep to their time, though a pass takes longer. Of the processor, as others use the machine as well. */
+/* Slices keep their time limit, although a pass takes longer. Measures processor time, since the machine may be
+ * busy. */
 static void slices_of(int seeding)
 {
 	enum { MANY = 40000, COLUMNS = 32 };

@@ -33,7 +33,7 @@ static float *clusters(uint32_t n, uint32_t d, uint64_t seed)
 	return x;
 }
 
-/* Few different values, so most distances are tied and rows are repeated. */
+/* Few distinct values, so that most distances are tied and rows are repeated. */
 static float *lattice(uint32_t n, uint32_t d, uint64_t seed)
 {
 	float *x = malloc(sizeof *x * n * d);
@@ -96,7 +96,7 @@ static int by_distance(const void *a, const void *b)
 	return x->distance < y->distance ? -1 : x->distance > y->distance ? 1 : x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Rows are as promised, and no point left out is nearer than the last by more than rounding. */
+/* Rows have the documented form, and no other point is nearer than the last neighbour by more than rounding. */
 static void check_exact(const struct sl_points *p, const struct sl_neighbours *nb, int metric, double power)
 {
 	const float *x = p->value;
@@ -152,7 +152,7 @@ static void exact_for_every_metric(void **state)
 	}
 }
 
-/* With small whole numbers nothing is rounded: ties have to be in the order of their numbers, to the last. */
+/* Small whole numbers are not rounded: all ties must be in the order of point numbers. */
 static void ties_and_duplicates_come_in_order(void **state)
 {
 	enum { N = 400, D = 4, K = 37 };
@@ -252,7 +252,7 @@ static void bytes_and_floats_agree(void **state)
 	}
 }
 
-/* Squared distances of bytes are whole numbers, also where a float would round them. */
+/* Squared distances of bytes are exact whole numbers, even if a float would round them. */
 static void bytes_are_compared_exactly(void **state)
 {
 	enum { K = 30 };
@@ -309,7 +309,7 @@ static void an_inverted_file_keeps_its_recall(void **state)
 {
 	enum { N = 45000, D = 16, K = 15 };
 	float *x = clusters(N, D, 12);
-	for (uint32_t i = 0; i < 3000; i++)  /* a cell's worth of equal points, many times over */
+	for (uint32_t i = 0; i < 3000; i++)  /* many times as many equal points as a cell has */
 		memcpy(x + (size_t)i * D, x, D * sizeof *x);
 	struct sl_points p = table(N, D, x);
 	struct sl_neighbours *exact = find(&p, K, SL_EUCLIDEAN, 0, 1);

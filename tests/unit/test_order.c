@@ -46,7 +46,7 @@ static void test_permutations(void **state)
 	}
 }
 
-/* a star and a path: the extremes of width and depth; and hardly anything */
+/* a star and a path: the extremes of width and depth; and tiny graphs */
 static void test_odd_shapes(void **state)
 {
 	enum { N = 3000 };
@@ -80,7 +80,7 @@ static double mean_distance(const struct sl_affinities *a)
 	return sum / (double)a->m;
 }
 
-/* A grid of 64 x 64 nodes in random order has a mean distance of n / 3; numbered well, of about a side. */
+/* A grid of 64 x 64 nodes in random order has a mean distance of n / 3; in a good order it is about a side. */
 static void test_neighbours_come_close(void **state)
 {
 	enum { SIDE = 64, N = SIDE * SIDE };
@@ -119,7 +119,7 @@ static void test_neighbours_come_close(void **state)
 	sl_affinities_destroy(a);
 }
 
-/* A ring of n nodes, each joined to the next three, numbered by a stride that no neighbours share. */
+/* A ring of n nodes, each connected to the next three, numbered with a stride that separates neighbours. */
 static struct sl_graph *scattered_ring(uint32_t n)
 {
 	struct sl_graph_builder *b;
@@ -134,7 +134,7 @@ static struct sl_graph *scattered_ring(uint32_t n)
 	return g;
 }
 
-/* Large graphs are reordered unasked; P stays the same. */
+/* Large graphs are reordered automatically; P stays the same. */
 static void test_auto(void **state)
 {
 	assert_int_equal(sl__order_choose(8000), SL_ORDER_NONE);

@@ -80,7 +80,7 @@ static void the_published_preset_has_the_published_values(void **state)
 	assert_true(p.early_momentum == 0.5 && p.momentum == 0.8 && p.accuracy == SL_DRAFT);
 }
 
-/* What "auto" stands for, by number of nodes; numbers stay. */
+/* The resolved values of "auto" by number of nodes; numbers stay. */
 static void automatic_lengths_follow_the_number_of_nodes(void **state)
 {
 	const struct { uint32_t n; int iterations, exaggeration_iterations, most; double tolerance, later; } row[] = {
@@ -97,7 +97,7 @@ static void automatic_lengths_follow_the_number_of_nodes(void **state)
 		assert_true(sl_params_growth_tolerance(&p, row[i].n, 600) == row[i].tolerance);
 		assert_true(sl_params_growth_tolerance(&p, row[i].n, 601) == row[i].later);
 		assert_true(sl_params_early_tolerance(row[i].n) == (row[i].n > 5000 ? 1.5e-2 : 5e-3));
-		p.kl_tolerance = 0.01;  /* asks for it whatever the number of nodes */
+		p.kl_tolerance = 0.01;  /* requests it for any number of nodes */
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 4000);
 		assert_true(sl_params_growth_tolerance(&p, row[i].n, 601) == 0.01);
 		p.iterations = 300;
@@ -114,7 +114,7 @@ static void automatic_lengths_follow_the_number_of_nodes(void **state)
 	}
 }
 
-/* Each is valid for points and for graphs, whatever it says of perplexity. */
+/* Each preset is valid for points and for graphs, with any perplexity. */
 static void presets_have_their_programs_values(void **state)
 {
 	const struct {

@@ -16,7 +16,7 @@
 #include "core/random.h"
 #include "tests/unit/seeds.h"
 
-#define ENTROPY_LIMIT 1.001e-6  /* 1e-6 is promised; sums differ in rounding */
+#define ENTROPY_LIMIT 1.001e-6  /* the documented bound is 1e-6; sums differ in rounding */
 
 static struct sl_neighbours *neighbours(uint32_t n, uint32_t d, uint32_t k, const float *value)
 {
@@ -57,7 +57,7 @@ static double entropy(const double *p, uint32_t k)
 	return h;
 }
 
-/* How many places share the distance of place `at` of an ascending row of k. */
+/* The number of elements equal to element `at` of an ascending row of k distances. */
 static uint32_t ties(const float *distance, uint32_t k, uint32_t at)
 {
 	uint32_t count = 0;
@@ -91,7 +91,7 @@ static void rows_have_the_entropy_wanted(void **state)
 	}
 }
 
-/* Of this row Newton's steps lead from one side of the root to the other and back. */
+/* For this row, Newton's steps alternate between both sides of the root. */
 static void steps_that_alternate_end(void **state)
 {
 	static const float d[] = {0.116861738f, 0.127679303f, 0.146751881f, 0.170067951f, 0.205735385f, 0.226358905f,
@@ -208,7 +208,8 @@ static void more_neighbours_than_needed_change_nothing(void **state)
 	enum { N = 300, D = 5, FEW = 30, MANY = 100 };
 	float *x = NULL;
 	struct sl_neighbours *few = NULL, *many = NULL;
-	/* Of two neighbours at distances that round to the same float, either may be the last of the few: other points. */
+	/* If two distances round to the same float, either neighbour may be the last of the k nearest, so use other
+	 * points. */
 	for (uint64_t draw = 0, tied = 1; tied; draw++) {
 		free(x);
 		sl_neighbours_destroy(many);
@@ -300,7 +301,7 @@ static void few_points_and_short_rows_work(void **state)
 		sl_neighbours_destroy(nb);
 		free(x);
 	}
-	/* three points in a row with one neighbour or none, and one nobody knows */
+	/* three points in a row with one neighbour or none, and one that is nobody's neighbour */
 	uint32_t index[8] = {1, 2, 0, SL_NO_NEIGHBOUR, SL_NO_NEIGHBOUR, SL_NO_NEIGHBOUR, SL_NO_NEIGHBOUR, SL_NO_NEIGHBOUR};
 	float distance[8] = {1, 2, 1, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
 	struct sl_neighbours nb = {.n = 4, .n_user = 4, .k = 2, .index = index, .distance = distance, .short_rows = 3};

@@ -137,7 +137,7 @@ static void test_far_nodes_do_not_shrink_the_rest(void **state)
 	free(y);
 }
 
-/* The line that says so is all that is below the plot. */
+/* Below the plot there is only the line with this note. */
 static void test_nodes_outside_are_counted(void **state)
 {
 	enum { N = 6000 };
@@ -186,7 +186,7 @@ static void test_unplaced_nodes_are_grey(void **state)
 	}
 	struct sl_picture_options o = {.width = 500, .height = 500, .placed = placed};
 	struct image m = draw(&o, y, 2 * N, 2, label, 3);
-	/* the leftmost part of the ring: something is there, and it has no label's colour */
+	/* the leftmost part of the ring is drawn, without a label's colour */
 	uint32_t background = pixel(&m, 0, 0);
 	int drawn = 60 * 100 - count(&m, 0, 200, 60, 300, background, 8);
 	assert_true(drawn > 50);
@@ -281,7 +281,7 @@ static void test_legend_is_in_order(void **state)
 	free(y);
 }
 
-/* A scale's bar goes through its colours from the lowest at its lower end; no point of the layout is drawn there. */
+/* The bar of a scale has its colours in order, the lowest at the bottom; no point of the layout is drawn there. */
 static void test_scale_has_a_bar(void **state)
 {
 	enum { N = 2000, STEPS = 64 };
@@ -308,7 +308,7 @@ static void test_scale_has_a_bar(void **state)
 			for (uint32_t r = 0; r < g->lines; r++) {
 				if (!sl__legend_line(&w, r, &at))
 					continue;
-				assert_true(at > last + 6 * w.text && at + 7 * w.text <= (float)o.height);   /* no line on another */
+				assert_true(at > last + 6 * w.text && at + 7 * w.text <= (float)o.height);   /* lines do not overlap */
 				last = at;
 			}
 			int x = (int)(g->left + 2), y0 = (int)(g->top + 3.5f * w.text) + 1, y1 = y0 + (int)g->bar_height - 3;
@@ -399,7 +399,7 @@ static void test_svg_of_many_nodes_is_an_image(void **state)
 	free(y);
 }
 
-/* Letters of other alphabets than English have a shape of their own in the legend. */
+/* Letters of non-English alphabets have their own shapes in the legend. */
 static void test_letters_beyond_ascii(void **state)
 {
 	static const char *const known[] = {"\xc3\xa9", "\xc3\x89", "\xc3\x9f", "\xc5\x81", "\xce\xbb", "\xce\xa9",
@@ -420,7 +420,7 @@ static void test_letters_beyond_ascii(void **state)
 	assert_int_equal(sl__text_code("\xff"), '?');
 }
 
-/* ... and is drawn: its dots are there in the picture. */
+/* ... and is drawn: its pixels are in the picture. */
 static void test_letters_beyond_ascii_are_drawn(void **state)
 {
 	static const char *const name[][1] = {{"\xd0\x96\xd0\x96"}, {"??"}, {"\xe6\x97\xa5\xe6\x97\xa5"}};

@@ -19,7 +19,7 @@ static void destroy(struct sl_plan_cache *c, struct sl_cached *plan)
 
 static struct sl_grid grid(int side) { return (struct sl_grid){.dims = 2, .side = side, .window = 6, .h = 0.5}; }
 
-/* As an engine does: found, or made. */
+/* Finds or makes a plan, as an engine does. */
 static struct sl_cached *take(struct sl_plan_cache *c, int side, uint64_t bytes)
 {
 	struct sl_grid g = grid(side);
@@ -74,7 +74,7 @@ static void plans_with_users_stay(void **state)
 	assert_true(there(&c, 1) && held->users == 1 && held->uses == 2);
 	sl_plan_cache_clear(&c);
 	assert_true(there(&c, 1) && there(&c, 2));
-	sl_plan_cache_give(&c, other);  /* what is over goes as soon as nobody needs it */
+	sl_plan_cache_give(&c, other);  /* plans beyond the budget are dropped as soon as they are unused */
 	assert_true(there(&c, 1) && !there(&c, 2) && c.bytes == 40);
 	sl_plan_cache_info(&c, &info);
 	assert_true(info.plans == 1 && info.plan_bytes == 40 && info.plan_budget == 50 && info.plan_hits == 1 &&

@@ -64,7 +64,7 @@ static struct sl_points *pca(const struct sl_points *p, uint32_t to, double *kep
 	return q;
 }
 
-/* Columns are centred, uncorrelated, and their variances descend and add up to what was kept. */
+/* Columns are centred and uncorrelated; their variances descend and sum to the reported variance. */
 static void check_components(const struct sl_points *p, const struct sl_points *q, double kept, double tolerance)
 {
 	uint32_t n = q->n, c = q->d;
@@ -119,7 +119,7 @@ static void components_are_uncorrelated_and_in_order(void **state)
 	}
 }
 
-/* All axes together are a rotation: distances stay. */
+/* A projection on all axes is a rotation: distances stay the same. */
 static void all_axes_keep_distances(void **state)
 {
 	enum { N = 100, D = 17 };
@@ -138,7 +138,8 @@ static void all_axes_keep_distances(void **state)
 	free(x);
 }
 
-/* Beyond 2,048 columns axes are iterated; with the same points in some of these columns they must come out the same. */
+/* For more than 2,048 columns, axes are found by iteration; the same points in some of these columns must give the same
+ * axes. */
 static void many_columns_give_the_same_axes(void **state)
 {
 	enum { N = 400, D = 60, WIDE = 2100, TO = 6 };
@@ -186,7 +187,7 @@ static void assert_same_values(const struct sl_points *a, const struct sl_points
 	assert_memory_equal(a->value, b->value, sizeof(float) * a->n * a->d);
 }
 
-/* A row's place along the axes is its own affair: alone or among others, then or later. */
+/* A row's coordinates along the axes do not depend on other rows or on the time of the projection. */
 static void axes_that_were_kept_give_the_same_places(void **state)
 {
 	static const uint32_t sizes[][3] = {{300, 40, 7}, {90, 13, 13}, {150, 2100, 4}};
@@ -284,7 +285,7 @@ static void more_axes_than_columns_are_refused(void **state)
 	}
 }
 
-/* A table of a few rows must not cost hours: the refusal comes before anything is allocated or read. */
+/* A table of a few rows must not take hours: it is refused before anything is allocated or read. */
 static void more_axes_than_time_allows_are_refused(void **state)
 {
 	static const uint32_t cases[][2] = {{30000, 2049}, {30000, 30000}, {1000000, 68}, {1000000, 1000000}};
@@ -322,7 +323,7 @@ static struct sl_sparse *sparse_cloud(uint32_t n, uint32_t d, float *x)
 	uint64_t count = 0;
 	struct sl_sparse *s;
 	memset(x, 0, (size_t)n * d * sizeof *x);
-	/* from the last entry to the first: the order of entries is nobody's business */
+	/* from the last entry to the first, since the order of entries must not matter */
 	for (uint32_t i = n - 1; i-- > 0;)
 		for (uint32_t k = d; k-- > 1;) {
 			uint64_t at = (uint64_t)i * d + k;
@@ -338,7 +339,7 @@ static struct sl_sparse *sparse_cloud(uint32_t n, uint32_t d, float *x)
 	return s;
 }
 
-/* Both by a dense covariance matrix and by iteration. */
+/* With a dense covariance matrix and by iteration. */
 static void sparse_tables_have_the_axes_of_dense_ones(void **state)
 {
 	static const uint32_t sizes[][3] = {{300, 40, 5}, {500, 2500, 4}, {9000, 30, 3}};
@@ -362,7 +363,7 @@ static void sparse_tables_have_the_axes_of_dense_ones(void **state)
 		assert_float_equal(kept, kept_dense, 1e-6);
 		for (size_t i = 0; i < (size_t)n * to; i++)
 			assert_float_equal(((float *)q->value)[i], ((float *)dense->value)[i], 2e-3);
-		/* new points find their places on the same axes */
+		/* new points are projected on the same axes */
 		assert_int_equal(sl_pca_apply(&applied, q->pca, &p, &err), 0);
 		for (size_t i = 0; i < (size_t)n * to; i++)
 			assert_float_equal(((float *)applied->value)[i], ((float *)q->value)[i], 1e-4);

@@ -15,7 +15,7 @@
 
 #define COUNT 200
 
-static int refused = 0;  /* allocations of this thread */
+static int refused = 0;  /* refused allocations of this thread */
 static __thread bool refuse;
 
 void *__real_malloc(size_t bytes);
@@ -77,7 +77,7 @@ static void on_the_pool(void **state)
 
 static void without_memory(void **state)
 {
-	for (int round = 0; round < 3; round++)  /* the kept places come back */
+	for (int round = 0; round < 3; round++)  /* the places are reused */
 		run_all(false);
 	assert_true(refused >= 3 * COUNT);
 }
@@ -93,8 +93,8 @@ static void without_done(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-/* With memory of its own a piece never waits for any, is never done before the call returns, and its done may hand
- * over the next one in the same place. */
+/* Work with its own memory never waits for memory and never ends before the call returns; its done function may submit
+ * the next work in the same place. */
 struct chain {
 	struct sl_pool_place place;
 	uv_loop_t *loop;
@@ -172,7 +172,7 @@ static bool all_at_once(void)
 	return reached;
 }
 
-/* Until as many as are allowed have been under way, for a thread may start late on a busy machine. */
+/* Waits until the permitted number has been in progress, since threads may start late on a busy machine. */
 static void reply_work(void *arg)
 {
 	struct reply *r = arg;
@@ -203,7 +203,7 @@ static void some_answers_at_a_time(void **state)
 	for (int i = 0; i < ANSWERS; i++)
 		assert_true(r[i].dones == 1 && r[i].works == (i % 5 != 4));
 	assert_int_equal(most_under_way, SL_POOL_ANSWERS);
-	assert_int_equal(most_of_ann, SL_POOL_ANSWERS - 1);  /* one thread is left for others */
+	assert_int_equal(most_of_ann, SL_POOL_ANSWERS - 1);  /* one thread stays free for others */
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 

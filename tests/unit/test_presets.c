@@ -16,14 +16,14 @@
 #define EXAGGERATION(n) ((n) / 15.0)  /* strong enough for steps of 5 */
 #define START 0.8          /* standard deviation of the initial layout */
 
-/* What the programs' documentation and sources say. */
+/* The rules of the programs, from their documentation and sources. */
 struct rule {
 	const char *preset;
 	double rate;              /* 0: n / exaggeration, at least 200 */
-	bool rate_of_phase;       /* 0 again when exaggeration ends, else that of early exaggeration throughout */
+	bool rate_of_phase;       /* rate 0 is resolved again when exaggeration ends; false: it stays */
 	double early_momentum, momentum;
-	double gain_added;        /* gains fall to 0.8 g + this */
-	double longest;           /* step; 0: any */
+	double gain_added;        /* gains decrease to 0.8 g + this */
+	double longest;           /* longest step; 0: no limit */
 	bool forget_velocities, forget_gains;  /* when early exaggeration ends */
 };
 
@@ -66,7 +66,7 @@ static void gradient_of(const struct sl_affinities *a, const double *y, double e
 	free(repulsion);
 }
 
-/* y, velocity, gain [2 n] after one more iteration. Returns how many steps were cut. */
+/* Makes one iteration of y, velocity, gain [2 n]. Returns the number of limited steps. */
 static int move(const struct rule *r, const struct sl_affinities *a, bool early, double *y, double *velocity,
 		double *gain)
 {
@@ -115,7 +115,7 @@ static double *published(const struct rule *r, const struct sl_affinities *a, co
 	return y;
 }
 
-/* By the engine, in its order, from a layout turned by `turn`; start gets the initial layout. */
+/* Runs the engine, in its order, from a layout rotated by `turn`; start gets the initial layout. */
 static float *embedded(struct bench *b, const char *preset, double turn, float *start)
 {
 	struct sl_params p;
@@ -137,7 +137,7 @@ static float *embedded(struct bench *b, const char *preset, double turn, float *
 		user[2 * i] = (float)(x * cos(turn) - z * sin(turn));
 		user[2 * i + 1] = (float)(x * sin(turn) + z * cos(turn));
 	}
-	/* as it was scaled: nothing has moved yet */
+	/* the scaled layout, before any step */
 	assert_int_equal(sl_embedding_create(&e, b->engine, b->resident, b->a, &p, user, &err), 0);
 	assert_int_equal(sl_embedding_layout(e, user, &err), 0);
 	sl_affinities_gather(b->a, 2, user, start);
@@ -162,7 +162,7 @@ static double difference(const float *a, const double *b, size_t count)
 	return sqrt(apart / size);
 }
 
-/* And no preset moves them as another program does. */
+/* No preset matches another program's rules. */
 static void nodes_move_as_in_the_program(void **state)
 {
 	for (int large = 0; large < 2; large++) {  /* GPUs: in one cluster; by the whole device */
@@ -194,7 +194,7 @@ static void nodes_move_as_in_the_program(void **state)
 	}
 }
 
-/* How far a layout that begins turned by `turn` ends from the layout that begins as it is, turned. */
+/* The distance between the result of a rotated initial layout and the rotated result of the original. */
 static double apart_after_turn(struct bench *b, const char *preset, double turn)
 {
 	float *start = malloc(2 * sizeof *start * b->a->n);
@@ -214,9 +214,8 @@ static double apart_after_turn(struct bench *b, const char *preset, double turn)
 	return apart;
 }
 
-/* With a gain for each node, turning the initial layout turns the result. With a gain for each coordinate it does not.
- * Rounding may change the sign that decides how one gain changes, in about one run of a thousand; so two of three
- * graphs suffice. */
+/* With one gain per node, rotating the initial layout rotates the result; with one gain per coordinate it does not. In
+ * about one run of a thousand, rounding changes a sign that determines a gain; so two of three graphs suffice. */
 static void gains_of_nodes_know_no_axes(void **state)
 {
 	int wrong[2] = {0};

@@ -173,7 +173,7 @@ static void test_tree(void **state)
 	}
 }
 
-/* One place for all: it must end. */
+/* All points in one place: the measurement must end. */
 static void test_tree_of_one_place(void **state)
 {
 	uint32_t n = 300000, index[10];
@@ -263,7 +263,7 @@ static double input_distance(const float *x, uint32_t d, int metric, uint32_t i,
 	return metric == SL_COSINE || metric == SL_CORRELATION ? 1 - s / sqrt(u * v) : s;
 }
 
-/* *spread: the standard deviation of what single points contribute. NULL is fine. */
+/* *spread: the standard deviation of the points' contributions. May be NULL. */
 static double naive_trust(const float *x, uint32_t n, uint32_t d, int metric, const float *y, int k, double *spread)
 {
 	double sum = 0, squares = 0, scale = 2 / ((double)k * (2.0 * n - 3.0 * k - 1));
@@ -298,13 +298,13 @@ static void test_trustworthiness(void **state)
 		int k = 1 + (int)(12 * test_uniform(&seed));
 		for (int i = 0; i < N * D; i++)
 			x[i] = metric < SL_HAMMING ? (float)(test_uniform(&seed) - 0.5) : (float)(int)(3 * test_uniform(&seed));
-		for (int i = 0; i < N * 2; i++)  /* the layout keeps something of the points */
+		for (int i = 0; i < N * 2; i++)  /* the layout resembles the points */
 			y[i] = x[i / 2 * D + i % 2] + 0.2f * (float)test_uniform(&seed);
 		double trust, sampled, spread, naive = naive_trust(x, N, D, metric, y, k, &spread);
 		uint32_t used;
 		assert_int_equal(sl_quality_trust(&points, metric, 3, 2, y, k, 0, &trust, &used, NULL), 0);
 		assert_int_equal(used, N);
-		/* Distances in single precision swap ranks that are next to each other: a few of N * k. */
+		/* Distances in single precision swap adjacent ranks: a few of N * k. */
 		assert_true(fabs(trust - naive) < 1e-3 && fabs(trust - naive) < 0.05 * (1 - naive) + 1e-9);
 		assert_int_equal(sl_quality_trust(&points, metric, 3, 2, y, k, SAMPLE, &sampled, &used, NULL), 0);
 		assert_int_equal(used, SAMPLE);
@@ -336,7 +336,7 @@ static void test_silhouette(void **state)
 	double got;
 	for (int dims = 1; dims <= 3; dims++) {
 		for (int i = 0; i < N; i++) {
-			label[i] = i ? (uint32_t)(4 * test_uniform(&seed)) : 4;  /* one of its own; nobody has the last */
+			label[i] = i ? (uint32_t)(4 * test_uniform(&seed)) : 4;  /* one node; no node has the last label */
 			for (int k = 0; k < dims; k++)
 				y[i * dims + k] = (float)(test_uniform(&seed) + 0.3 * label[i]);
 		}

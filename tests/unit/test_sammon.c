@@ -149,7 +149,7 @@ static void planar_points_come_back(void **state)
 		for (int optimiser = SL_SAMMON_NEWTON; optimiser <= SL_SAMMON_SMACOF; optimiser++) {
 			struct sl_sammon_params params = params_of(stress, optimiser, 2, 2000);
 			assert_true(run(&p, &params, NULL, y).stress < 1e-11);
-			/* from a place that is not far */
+			/* from a nearby start */
 			float *start = malloc(N * 2 * sizeof *start);
 			for (uint64_t at = 0; at < N * 2; at++)
 				start[at] = flat[at] + (float)(0.5 * sl_random_normal(8, at));
@@ -178,13 +178,13 @@ static void layouts_have_the_stress_that_is_told(void **state)
 			least[stress][0] = fmin(least[stress][0], told);
 			least[stress][1] = fmax(least[stress][1], told);
 		}
-	for (int stress = 0; stress < 2; stress++)  /* they find about the same */
+	for (int stress = 0; stress < 2; stress++)  /* all find about the same stress */
 		assert_true(least[stress][1] < 1.02 * least[stress][0]);
 	free(x);
 	free(y);
 }
 
-/* smacof and newton never let the stress rise (run() looks); steps that are too long are taken back. */
+/* smacof and newton never raise the stress (run() checks); steps that are too long are undone. */
 static void steps_that_are_too_long(void **state)
 {
 	enum { N = 200, WIDE = 5 };

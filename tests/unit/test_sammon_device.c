@@ -47,7 +47,7 @@ struct outcome {
 	float *y;
 };
 
-/* each: a new object takes over after so many advances, on the processor and the device in turn if `both`; 0: none. */
+/* each: after so many advances a new object continues, if `both` alternately on the CPU and the device; 0: never. */
 static void go(const struct sl_points *p, const struct sl_sammon_params *params, bool on_device, double ms, int each,
 	       bool both, struct outcome *out)
 {
@@ -89,8 +89,8 @@ static void compare(uint32_t n, uint32_t d, double offset, const struct sl_sammo
 	go(&p, params, true, 0.05, 0, false, &again);
 	assert_int_equal(here.status.iteration, there.status.iteration);
 	for (int i = 0; i < here.status.iteration && i < 64; i++) {
-		/* Each step multiplies the rounding of the one before, most where the curve of the stress is near 0: over 26
-		 * seeds on a GPU by up to 1e-6 after two steps and 3e-3 after five. */
+		/* Each step amplifies earlier rounding errors, most where the stress has little curvature: over 26 seeds on a
+		 * GPU up to 1e-6 after two steps and 3e-3 after five. */
 		double limit = i < 1 ? 1e-6 : i < 2 ? 1e-5 : 1e-2;
 		if (!(fabs(here.stress[i] - there.stress[i]) <= limit * (1e-3 + here.stress[i])))
 			fail_msg("%u points of %u columns, stress %d, optimiser %d: after %d iterations it is %.9g, on the device "
@@ -126,7 +126,7 @@ static void partners_are_those_of_the_processor(void **state)
 	}
 }
 
-/* Also within a pass. From the device alone: the same bytes. */
+/* Also within a pass. On the device alone: the same bytes. */
 static void a_run_goes_on_elsewhere(void **state)
 {
 	enum { N = 700, D = 14 };
@@ -152,7 +152,7 @@ static void a_run_goes_on_elsewhere(void **state)
 	free(parts.y);
 }
 
-/* A state within a pass is one of its beginning. */
+/* A state saved within a pass is that of the pass's beginning. */
 static void states_within_a_pass(void **state)
 {
 	enum { N = 600, D = 20 };
@@ -181,7 +181,7 @@ static void states_within_a_pass(void **state)
 	free(x);
 }
 
-/* The run is as it was, and the processor can compute it. */
+/* The run is unchanged, and the CPU can continue it. */
 static void a_device_without_room(void **state)
 {
 	enum { N = 1500, D = 3000 };  /* 36 MB with the halves */
@@ -211,7 +211,7 @@ static void a_device_without_room(void **state)
 	free(x);
 }
 
-/* What the method books is what it takes, at least. */
+/* The method reserves at least the memory that it uses. */
 static void forecasts_suffice(void **state)
 {
 	static const uint32_t n[] = {1, 100, 700, 3000}, d[] = {1, 12, 60, 150};

@@ -74,7 +74,7 @@ static struct sl_sammon_status lay_out(const struct sl_graph *g, const struct sl
 	return s;
 }
 
-/* Of all pairs, by Floyd and Warshall; INFINITY: there is no path. */
+/* Lengths of shortest paths of all pairs, by Floyd and Warshall; INFINITY: no path. */
 static double *all_distances(const struct sl_graph *g, int lengths)
 {
 	size_t n = g->n;
@@ -123,7 +123,7 @@ static double stress_of(const double *far, size_t n, const float *y, int dims, i
 
 /* ---- tests -------------------------------------------------------------------------------- */
 
-/* Directed, with weights, in components, with isolated nodes: the stress that a run tells is that of its layout. */
+/* Graphs that are directed, weighted, in components, with isolated nodes: a run reports the stress of its layout. */
 static void the_stress_is_that_of_all_shortest_paths(void **state)
 {
 	struct sl_graph *g = test_graph(150, 3, true, false, 5);
@@ -144,7 +144,7 @@ static void the_stress_is_that_of_all_shortest_paths(void **state)
 	sl_graph_destroy(g);
 }
 
-/* The three find about the same stress, in two dimensions and more. */
+/* All three optimisers find about the same stress, in two dimensions and more. */
 static void optimisers_agree(void **state)
 {
 	struct sl_graph *g = grid(12);
@@ -210,7 +210,7 @@ static double sparse_stress(struct sl_graph *g, const double *far, int pivots, i
 	return found;
 }
 
-/* Over all pairs, of a layout by a few pivots. */
+/* The stress over all pairs of a layout computed with a few pivots. */
 static void the_sparse_stress_comes_near(void **state)
 {
 	struct sl_graph *g = grid(20);
@@ -280,7 +280,7 @@ static void odd_graphs(void **state)
 	sl_graph_destroy(g);
 }
 
-/* In small parts, saved and loaded after every `often` of them, so also while distances are searched. */
+/* In small parts, saved and loaded after every `often` of them, also while distances are computed. */
 static void *whole_run(const struct sl_graph *g, const struct sl_sammon_params *p, int often, uint64_t *bytes)
 {
 	struct sl_sammon *m;
@@ -297,7 +297,7 @@ static void *whole_run(const struct sl_graph *g, const struct sl_sammon_params *
 		assert_int_equal(sl_sammon_create_graph(&m, g, p, NULL), 0);
 		assert_int_equal(sl_sammon_load(m, state, *bytes, NULL), 0);
 		free(state);
-		often = often * 3 + 1;  /* each time the distances are searched again */
+		often = often * 3 + 1;  /* each load computes the distances again */
 	}
 	assert_int_equal(sl_sammon_save(m, &state, bytes, NULL), 0);
 	sl_sammon_destroy(m);

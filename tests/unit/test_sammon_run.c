@@ -25,7 +25,7 @@ static void few_points(void **state)
 			}
 }
 
-/* As if each of the equal rows were there: that is the definition. 0 and -0 are equal. */
+/* Equal rows count individually, by definition. 0 and -0 are equal. */
 static void equal_rows(void **state)
 {
 	enum { N = 400, WIDE = 6 };
@@ -48,7 +48,7 @@ static void equal_rows(void **state)
 	free(y);
 }
 
-/* Very large and very small values change nothing but the units. */
+/* Very large and very small values change only the unit. */
 static void units(void **state)
 {
 	enum { N = 100, WIDE = 4 };

@@ -11,7 +11,7 @@
 #include "daemon/device/scheduler.h"
 
 #define SLICE 10.0
-#define OLD 1e6  /* ms that a job has had before, so that it is not new */
+#define OLD 1e6  /* ms of device time that a job has had, so that it is not new */
 
 static struct sl_scheduler *create(void)
 {
@@ -25,7 +25,7 @@ static void add(struct sl_scheduler *s, struct sl_scheduled *t, const char *clie
 	assert_int_equal(sl_scheduler_add(s, t, "lab", 1, client, priority, used_ms, NULL), 0);
 }
 
-/* Runs so many slices; returns how many of them found something to run. */
+/* Runs so many slices; returns the number of slices with a runnable job. */
 static int play(struct sl_scheduler *s, int slices)
 {
 	int ran = 0;
@@ -77,8 +77,8 @@ static void equals_get_the_same(void **state)
 	finish(s, t, 3);
 }
 
-/* Small jobs that run together beside a large one, `left` ms each: how long until the last one is through, and what the
- * large one has had by then. */
+/* Small jobs of `left` ms each run together beside a large one. Gives the time until the last small job ends, and the
+ * large job's time until then. */
 static void beside(double used_ms, double left, double *through_ms, double *large_ms)
 {
 	struct sl_scheduler *s = create();
@@ -112,14 +112,14 @@ static void beside(double used_ms, double left, double *through_ms, double *larg
 	finish(s, &t[20], 1);
 }
 
-/* They get the device's time once, not twenty times: a job that fills it and a bunch that does take turns. */
+/* Together they are charged once, not twenty times: a job that fills the device and a group that fills it alternate. */
 static void many_together_leave_half_to_a_large_one(void **state)
 {
 	double through, large;
 	beside(OLD, 1000, &through, &large);
 	near(through, 2000, 2 * SLICE);
 	near(large, 1000, 2 * SLICE);
-	beside(0, 50, &through, &large);  /* new ones go first, a fifth of the time excepted */
+	beside(0, 50, &through, &large);  /* new jobs come first, except for a fifth of the time */
 	near(through, 62.5, 2 * SLICE);
 	beside(0, 1000, &through, &large);
 	assert_true(through < 2000 && large > 800);
@@ -139,14 +139,14 @@ static void a_step_of_priority_doubles(void **state)
 	}
 }
 
-/* The extremes of priority starve nobody altogether and break no arithmetic. */
+/* Extreme priorities neither starve a job nor overflow. */
 static void extremes(void **state)
 {
 	struct sl_scheduler *s = create();
 	struct sl_scheduled t[2];
 	add(s, &t[0], "a", SL_PRIORITY_MIN, OLD);
 	add(s, &t[1], "a", SL_PRIORITY_MAX, OLD);
-	sl_scheduler_charge(s, &t[0], -1);  /* a clock that went back costs nothing */
+	sl_scheduler_charge(s, &t[0], -1);  /* negative time, after a clock went back, is ignored */
 	near(t[0].used_ms, OLD, 0);
 	play(s, 1000);
 	assert_true(t[1].used_ms > t[0].used_ms);
@@ -182,7 +182,8 @@ static void a_share_is_a_factor(void **state)
 	finish(s, t, 2);
 }
 
-/* Groups first, whatever they have of clients and jobs; then the clients of a group, then the jobs of a client. */
+/* Time is divided first among groups, regardless of their clients and jobs; then among the clients of a group, then
+ * among the jobs of a client. */
 static void groups_come_before_clients(void **state)
 {
 	static const char *const client[] = {"ann", "ann", "ann", "bob", "cat"};
@@ -217,7 +218,7 @@ static void a_group_is_remembered_while_it_is_ahead(void **state)
 	sl_scheduler_destroy(s);
 }
 
-/* Within a group a priority counts; beyond it, it does not. */
+/* Priorities count within a group, not between groups ... */
 static void priorities_stay_in_their_group(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -229,7 +230,7 @@ static void priorities_stay_in_their_group(void **state)
 	finish(s, t, 2);
 }
 
-/* ... nor beyond a client: users of one project are equal whatever they ask for. */
+/* ... nor between clients: the users of a project get equal shares. */
 static void priorities_stay_with_their_client(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -252,7 +253,7 @@ static void a_new_job_is_next(void **state)
 	play(s, 100);
 	add(s, &t[3], "a", 0, 0);
 	assert_ptr_equal(sl_scheduler_pick(s), &t[3]);
-	/* A job of 40 ms, which is what 1,000 nodes and 250 iterations take, is over soon. */
+	/* A job of 40 ms, the time of 1,000 nodes and 250 iterations, ends soon. */
 	int slices = 0;
 	while (t[3].used_ms < 40 && slices < 100)
 		slices += play(s, 1);
@@ -260,7 +261,7 @@ static void a_new_job_is_next(void **state)
 	finish(s, t, 4);
 }
 
-/* New ones all the time: the old one still gets its fifth. */
+/* With new jobs all the time, the old one still gets its fifth. */
 static void a_flood_of_new_jobs_leaves_a_fifth(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -283,7 +284,7 @@ static void a_flood_of_new_jobs_leaves_a_fifth(void **state)
 	finish(s, old, 1);
 }
 
-/* ... and a client cannot live on new jobs at another's cost. */
+/* ... and a client cannot take another's time by submitting new jobs. */
 static void a_flood_does_not_beat_another_client(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -302,7 +303,7 @@ static void a_flood_does_not_beat_another_client(void **state)
 	finish(s, steady, 1);
 }
 
-/* A user's jobs end, and the next ones need a moment to start. That costs nobody a part of his share. */
+/* A short gap between the end of a user's jobs and the start of the next ones does not reduce the user's share. */
 static void moments_between_jobs_cost_nothing(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -344,7 +345,7 @@ static void long_sleep_saves_little(void **state)
 	near(t[1].used_ms, asleep, 0);
 	sl_scheduler_set_runnable(s, &t[1], true);
 	sl_scheduler_set_runnable(s, &t[2], true);
-	sl_scheduler_set_runnable(s, &t[2], true);  /* twice is once */
+	sl_scheduler_set_runnable(s, &t[2], true);  /* repeating it has no effect */
 	double before[3] = {t[0].used_ms, t[1].used_ms, t[2].used_ms};
 	play(s, 400);
 	near(t[0].used_ms - before[0], 1000 - SL_CREDIT_MS / 4, 3 * SLICE);
@@ -355,7 +356,7 @@ static void long_sleep_saves_little(void **state)
 
 /* ---- the line at the door --------------------------------------------------- */
 
-/* How many go before w. */
+/* The number of jobs before w. */
 static int position(const struct sl_backlog *b, const struct sl_waiting *w)
 {
 	int before = 0;
@@ -387,7 +388,7 @@ static void changes_in_the_line(void **state)
 		sl_backlog_add(&b, &w[i], 0, 1);
 	sl_backlog_set_priority(&b, &w[2], 1);
 	assert_int_equal(position(&b, &w[2]), 0);
-	sl_backlog_set_priority(&b, &w[2], 0);  /* keeps its turn: it came last */
+	sl_backlog_set_priority(&b, &w[2], 0);  /* keeps its position: it came last */
 	assert_int_equal(position(&b, &w[2]), 2);
 	sl_backlog_remove(&b, &w[0]);
 	sl_backlog_remove(&b, &w[0]);
@@ -405,7 +406,7 @@ static void too_big_waits_until_idle(void **state)
 	assert_ptr_equal(sl_backlog_take(&b, 999, true), &big);
 }
 
-/* Small ones pass a big one, but not for ever. */
+/* Small jobs pass a large one, but not indefinitely. */
 static void passing_has_an_end(void **state)
 {
 	struct sl_backlog b = {0};
@@ -423,7 +424,7 @@ static void passing_has_an_end(void **state)
 	assert_ptr_equal(sl_backlog_take(&b, 10, false), &small);
 }
 
-/* What is held is passed without counting as passed, also when nothing else runs. */
+/* Passing a held job does not count, even if nothing else runs. */
 static void held_ones_are_passed(void **state)
 {
 	struct sl_backlog b = {0};

@@ -35,7 +35,7 @@ static void weights_are_those_of_both_directions(void **state)
 			assert_true(fabs(sum - product[i]) <= 1e-12 * (1 + degree));
 			assert_true(fabs(degree - c->degree[i]) <= 1e-12 * (1 + degree));
 			assert_int_equal(c->place[c->user[i]], i);
-			assert_true(i == 0 || c->degree[i] == 0 || c->degree[i - 1] > 0);  /* those without edges are last */
+			assert_true(i == 0 || c->degree[i] == 0 || c->degree[i - 1] > 0);  /* nodes without edges are last */
 		}
 		for (uint32_t i = 0; i < SOME; i++)
 			for (uint32_t j = 0; j < SOME; j++)
@@ -71,7 +71,7 @@ static void affinities_keep_the_nodes_without_edges(void **state)
 
 /* ---- heat -------------------------------------------------------------------------------- */
 
-/* The part of the eigenmode that is left is exp(- lambda D t), and of one-step methods a known power. */
+/* The remaining fraction of the eigenmode is exp(- lambda D t); for one-step methods it is a known power. */
 static void modes(uint32_t n, bool ring, int integrator, double h, double (*left)(double), double within)
 {
 	struct sl_signal_params p;
@@ -165,7 +165,7 @@ static void sums_are_conserved(void **state)
 			}
 }
 
-/* What a stimulus puts in is there: steps end where it begins and ends. */
+/* The signal has the whole stimulus: steps end at its beginning and end. */
 static void a_stimulus_adds_what_it_says(void **state)
 {
 	struct sl_signal_params p;
@@ -246,7 +246,7 @@ static void orders_are_those_of_the_methods(void **state)
 					assert_true(fabs(order - methods[m].order) < 0.15);
 				}
 			}
-			for (int k = 2; k < 4; k++)  /* the errors of adaptive steps keep near the tolerance */
+			for (int k = 2; k < 4; k++)  /* errors of adaptive steps stay near the tolerance */
 				for (double tolerance = 1e-5; tolerance > 1e-9; tolerance /= 100) {
 					medium(&p, k, 0, tolerance, y[0]);
 					double error = distance(exact, y[0]);

@@ -66,7 +66,7 @@ struct outcome {
 	int snapshots;
 };
 
-/* pause: how many steps an advance may take on a device. on_device: else the processor. */
+/* pause: most steps of an advance on a device. on_device: false: on the CPU. */
 static void run(struct sl_coupling *c, const struct sl_signal_params *p, bool on_device, int pause,
 		struct outcome *out)
 {
@@ -141,7 +141,8 @@ static void runs_are_those_of_the_processor(void **state)
 		}
 }
 
-/* A new run takes over after every fifth advance; both: the device and the processor in turn, else the device. */
+/* After every fifth advance a new run continues: if `both`, alternately on the device and the CPU; else on the
+ * device. */
 static void run_in_pieces(uint64_t seed, const struct sl_signal_params *p, bool both, struct outcome *out)
 {
 	void *blob = NULL;
@@ -192,7 +193,7 @@ static void states_go_both_ways(void **state)
 	}
 }
 
-/* What cannot be fetched is told by the next advance. */
+/* The next advance reports data that cannot be fetched. */
 static int broken_get(void *arg, double *const *y, struct sl_error *err)
 {
 	return sl_error_set(err, SL_DEVLOST, "It is gone.");

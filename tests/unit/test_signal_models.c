@@ -37,7 +37,7 @@ static void pagerank_is_the_solution(void **state)
 {
 	static double dense[SOME][SOME], a[SOME][SOME], x[SOME], r[SOME], y[SOME];
 	static float initial[SOME];
-	for (int kind = 0; kind < 3; kind++) {  /* returns to all; to three nodes; by given weights */
+	for (int kind = 0; kind < 3; kind++) {  /* restarts at all nodes; at three nodes; by given weights */
 		struct sl_graph *g = some_graph(test_seed(9), true, dense);
 		struct sl_signal_params p;
 		struct sl_coupling *c;
@@ -74,8 +74,8 @@ static void pagerank_is_the_solution(void **state)
 	}
 }
 
-/* Kermack and McKendrick's: on a complete graph all nodes are alike, and the susceptible that are left fulfil
- * log(s0 / s) = R0 (1 - s) where infected and recovered begin near 0. */
+/* Kermack and McKendrick: on a complete graph all nodes are equal, and the final fraction s of susceptible nodes
+ * satisfies log(s0 / s) = R0 (1 - s), if infected and recovered nodes start near 0. */
 static void the_final_size_of_an_epidemic(void **state)
 {
 	enum { N = 60 };
@@ -206,7 +206,8 @@ static void chances_are_those_of_the_seed(void **state)
 	assert_true(ever[1] > 190 && ever[0] > 200 * 100 && ever[0] < 200 * (SOME - 15));
 }
 
-/* One node without neighbours: infected for an exponential time, whose mean the chain has, too. */
+/* One node without neighbours stays infected for an exponentially distributed time; the chain must have the same
+ * mean. */
 static void recovery_takes_as_long_as_it_says(void **state)
 {
 	enum { N = 20000 };

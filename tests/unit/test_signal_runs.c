@@ -103,7 +103,7 @@ static void neither_threads_nor_interruptions_change_a_byte(void **state)
 	sl_graph_destroy(g);
 }
 
-/* Of a graph that is large enough for several threads. */
+/* On a graph large enough for several threads. */
 static void threads_change_no_byte(void **state)
 {
 	enum { LONG = 40000 };
@@ -260,7 +260,7 @@ static void it_ends_when_asked_and_at_its_limit(void **state)
 
 /* ---- waves ----------------------------------------------------------------------------------- */
 
-/* When u passes the level upwards at two nodes of a line: nodes a unit of time. */
+/* Speed in nodes per unit of time, from the times at which u rises above the level at two nodes of a line. */
 static double speed(struct sl_signal *s, uint32_t n, int fields, double level, uint32_t a, uint32_t b)
 {
 	double *y = malloc(sizeof *y * n * (size_t)fields), seen[2] = {NAN, NAN}, before[2] = {NAN, NAN}, then = 0;
@@ -310,7 +310,7 @@ static void fronts_run_at_the_exact_speed(void **state)
 	}
 }
 
-/* FitzHugh's equations on a line, as plainly as can be, in steps a quarter as long. */
+/* FitzHugh's equations on a line, in plain code with a quarter of the step. */
 static double plain_speed(uint32_t n, double d, double h, uint32_t a, uint32_t b)
 {
 	double *y = calloc(2 * n, sizeof *y), *k = calloc(8 * (size_t)n, sizeof *k), *at = calloc(2 * n, sizeof *at);
@@ -445,7 +445,7 @@ static void bad_parameters_are_refused(void **state)
 	sl_graph_destroy(g);
 }
 
-/* A step that is stable for the diffusion, but not for the reaction. */
+/* A step stable for the diffusion, but not for the reaction. */
 static void values_without_bounds_end_the_run(void **state)
 {
 	struct sl_graph *g = network();
@@ -467,7 +467,7 @@ static void values_without_bounds_end_the_run(void **state)
 		p.start_nodes = (struct sl_param_list){1, {1}};
 		p.start_value = 50;
 		if (integrator == SL_SIGNAL_BOGACKI_SHAMPINE || integrator == SL_SIGNAL_DORMAND_PRINCE)
-			continue;  /* they find their step */
+			continue;  /* adaptive methods choose their step */
 		assert_int_equal(m->create(&run, &in, &p, NULL), 0);
 		int code;
 		do

@@ -58,8 +58,8 @@ static void threads_make_no_difference_and_seeds_do(void **state)
 	sl_graph_destroy(other);
 }
 
-/* Row lengths of the symmetric P, and the perplexity of the columns, are like those of neighbours found in data:
- * MNIST's 90 neighbours become 125 entries a row. */
+/* Row lengths of the symmetric P, and the perplexity of the columns, resemble those of neighbours in real data: MNIST's
+ * 90 neighbours give 125 entries per row. */
 static void they_resemble_those_of_data(void **state)
 {
 	uint32_t n = 40000, k = 30, most = 0, far = 0;

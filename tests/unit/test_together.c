@@ -131,7 +131,7 @@ static void together_is_as_one_by_one(void **state)
 	bench_close(&b);
 }
 
-/* Then nobody has got further, and nobody has failed by itself. */
+/* Then no embedding has advanced, and none has failed by itself. */
 static void a_failure_of_the_device_is_everybodys(void **state)
 {
 	struct bench b;
@@ -157,7 +157,7 @@ static void a_failure_of_the_device_is_everybodys(void **state)
 	bench_close(&b);
 }
 
-/* In an engine that has none in the background, too; isolated nodes get their places. */
+/* Also with an engine without background snapshots; isolated nodes get positions. */
 static void a_snapshot_is_the_layout(void **state)
 {
 	struct bench b;

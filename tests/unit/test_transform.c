@@ -110,7 +110,7 @@ static void queries_of_other_columns_are_refused(void **state)
 	assert_non_null(strstr(err.detail, "row 4"));
 }
 
-/* Before their projection and after it new points land at the same places; a third kind of table there is not. */
+/* New points get the same positions with the columns before and after the projection; other widths are refused. */
 static void tables_before_and_after_the_axes_are_the_same(void **state)
 {
 	enum { N = 200, M = 30, D = 9, TO = 4 };
@@ -333,7 +333,7 @@ static void new_points_land_among_their_kind(void **state)
 	free(w);
 }
 
-/* Where descent begins: between the two in the middle, where their number is even. */
+/* Descent starts at the median of the neighbours' positions; of an even number, at the mean of the two middle ones. */
 static void the_start_is_the_median(void **state)
 {
 	float x[] = {0, 1, 2, 3, 100, 200}, at[] = {0, 10, 40, 70, 900, 800}, near = 1.4f, out;
@@ -351,7 +351,7 @@ static void the_start_is_the_median(void **state)
 	assert_float_equal(out, 10, 1e-4);
 }
 
-/* Rows that were left out, as they had a NaN, keep their lines in the result. */
+/* Rows left out because of a NaN keep their lines in the result. */
 static void rows_left_out_have_no_place(void **state)
 {
 	float x[] = {0, 1, 2, 3, 4, 5}, at[] = {0, 10, 20, 30, 40, 50}, new[] = {1.1f, 3.9f}, out[4] = {7, 7, 7, 7};

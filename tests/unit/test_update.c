@@ -34,7 +34,7 @@ static void gains_grow_by_steps_and_fall_by_factors(void **state)
 		assert_true(fabs((double)gain - g) < 1e-4 * g && fabs((double)velocity - v) < 1e-4 * (1 + fabs(v)));
 		assert_true(fabs((double)y - place) < 1e-3 * (1 + fabs(place)));
 	}
-	gain = 0.0101f;  /* a step uphill of the last one: the gain falls, but not below its floor */
+	gain = 0.0101f;  /* the last step went uphill: the gain decreases, but not below its floor */
 	for (int i = 0; i < 3; i++) {
 		velocity = 1;
 		one_step(0.1f, 0.5f, 1, 0, &velocity, &gain);

@@ -28,8 +28,8 @@ static void small_ones_in_their_order(void **state)
 	assert_int_equal(sl_upload_line_waiting(&line), 2);
 	sl_upload_line_leave(&line, &p[1]);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &p[3]);
-	sl_upload_line_leave(&line, &p[4]);  /* does not wait any more */
-	sl_upload_line_leave(&line, &p[4]);  /* twice does no harm */
+	sl_upload_line_leave(&line, &p[4]);  /* it no longer waits */
+	sl_upload_line_leave(&line, &p[4]);  /* leaving twice is allowed */
 	sl_upload_line_leave(&line, &p[0]);
 	assert_null(sl_upload_line_next(&line, GIB));
 	sl_upload_line_leave(&line, &p[2]);
@@ -56,7 +56,7 @@ static void large_ones_leave_a_place(void **state)
 static void large_ones_share_a_budget(void **state)
 {
 	struct sl_upload_place large[3];
-	sl_upload_line_add(&line, &large[0], 50 * GIB);  /* more than there is: alone */
+	sl_upload_line_add(&line, &large[0], 50 * GIB);  /* needs more than the total: runs alone */
 	sl_upload_line_add(&line, &large[1], 3 * GIB);
 	sl_upload_line_add(&line, &large[2], 2 * GIB);
 	assert_ptr_equal(sl_upload_line_next(&line, 4 * GIB), &large[0]);
@@ -70,7 +70,7 @@ static void large_ones_share_a_budget(void **state)
 	assert_int_equal(line.bytes, 0);
 }
 
-/* However many small ones come, a large one is read in the end. */
+/* A large upload is eventually read, even if small ones keep arriving. */
 static void small_ones_leave_a_place(void **state)
 {
 	struct sl_upload_place large, small[4];
