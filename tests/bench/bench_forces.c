@@ -29,7 +29,7 @@ static void fail(const struct sl_error *err)
 	exit(1);
 }
 
-/* force[n * d] = sum_j q^2 (y_i - y_j) of every so many rows; returns Z, of them alone. */
+/* force[n * d] = sum_j q^2 (y_i - y_j) for a sample of rows; returns Z over these rows. */
 static double exact_forces(const float *y, uint32_t n, int d, uint32_t step, double *force)
 {
 	double z = 0;
@@ -55,7 +55,7 @@ static double exact_forces(const float *y, uint32_t n, int d, uint32_t step, dou
 
 static const char *const accuracies[] = {"draft", "normal", "fine"};
 
-/* The forces of layout y on a fresh embedding of each accuracy; worst: of their errors and those before. */
+/* Measures the forces of layout y on a new embedding of each accuracy; worst: the largest errors so far. */
 static void compare(const struct sl_engine *engine, struct sl_device_graph *graph, const struct sl_affinities *a, int d,
 		    const float *y, uint32_t step, const double *exact, double z, int iteration, double worst[3])
 {

@@ -81,7 +81,7 @@ static struct sl_graph *make_grid(uint32_t side)
 	check(sl_graph_builder_create(&b, SL_SYMMETRIC, false, 10ull * n, &err), &err);
 	for (uint32_t v = 0; v < side; v++)
 		for (uint32_t u = 0; u < side; u++)
-			for (int k = 3; k < 13; k++) {  /* half of the 5 x 5 cells around, without its corners */
+			for (int k = 3; k < 13; k++) {  /* half of the surrounding 5 x 5 cells, without the corners */
 				int du = k % 5 - 2, dv = k / 5;
 				if (k == 3)
 					du = 1, dv = 0;
@@ -205,8 +205,8 @@ static bool order_rcm(const struct sl_affinities *a, uint32_t *old)
 }
 
 #ifdef HAVE_METIS
-/* Parts of about 512 nodes, numbered by recursive bisection, nodes of a part in a row; or the
- * fill-reducing order of nested dissection. */
+/* Parts of about 512 nodes by recursive bisection, with consecutive nodes in a part; or the fill-reducing order of
+ * nested dissection. */
 static bool order_metis(const struct sl_affinities *a, uint32_t *old, bool dissection)
 {
 	if (a->m > INT32_MAX)

@@ -56,7 +56,7 @@ static struct sl_graph *read_graph(const char *source)
 }
 
 static const struct sl_engine *engine;
-static struct sl_device *device;  /* NULL: the processor computes */
+static struct sl_device *device;  /* NULL: computed on the CPU */
 
 static void measure(const struct sl_graph *g, int model, int integrator, int laplacian, int steps)
 {

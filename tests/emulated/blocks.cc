@@ -34,14 +34,14 @@ namespace emulated {
 
 thread_local struct thread *self;
 
-/* Marks a place in each thread's storage: shared memory lies at the same distance from it everywhere. */
+/* Marks a place in each thread's storage; shared memory has the same distance from it in all threads. */
 static thread_local char anchor;
 
 static const bool backward = getenv("SPACELAND_EMULATED_BACKWARD");
 
 /* ---- fibers ------------------------------------------------------------------------------- */
 
-/* Saves the registers that a function keeps and goes on where `to` was saved. */
+/* Saves the registers that a function must preserve, and continues where `to` was saved. */
 extern "C" void emulated_switch(void **from, void *to);
 asm(".text\n"
     ".globl emulated_switch\n"
@@ -62,7 +62,7 @@ struct barrier {
 
 struct cluster;
 
-/* What one thread of the system needs to run blocks. */
+/* The state of one system thread that runs blocks. */
 struct stage {
 	struct block block;
 	std::vector<struct thread> threads;
@@ -73,7 +73,7 @@ struct stage {
 	unsigned alive;
 	struct cluster *cluster;
 	const std::function<void()> *body;
-	void *home;      /* where the stage goes on */
+	void *home;      /* where the stage continues */
 	char *stacks;
 	std::vector<char> memory;
 };
@@ -93,7 +93,7 @@ static const char *name_of(operation what)
 	return names[what];
 }
 
-/* A bug of the kernel's: where each thread is would be in a debugger. */
+/* Reports a bug of the kernel; a debugger shows where each thread is. */
 [[noreturn]] static void astray(const char *what)
 {
 	const struct block *b = &stage->block;
@@ -117,12 +117,12 @@ static struct thread *first_of(struct thread *from, struct thread *to)
 	return NULL;
 }
 
-/* The next thread that can go on: of its warp, or of another. */
+/* The next thread that can continue, of its own warp or of another. */
 static struct thread *next_thread(struct thread *mine)
 {
 	struct thread *all = stage->threads.data(), *end = all + stage->threads.size(), *next;
 	struct thread *warp = all + (mine->number & ~31u), *warp_end = end - warp < 32 ? end : warp + 32;
-	struct thread *ahead = mine + !backward;  /* of it, or behind */
+	struct thread *ahead = mine + !backward;  /* in this warp or after it */
 	if ((next = backward ? first_of(warp, ahead) : first_of(ahead, warp_end)) ||
 	    (next = backward ? first_of(ahead, warp_end) : first_of(warp, ahead)) ||
 	    (next = backward ? first_of(all, warp) : first_of(warp_end, end)))
@@ -200,7 +200,7 @@ const char *warp_exchange(operation what, unsigned mask, const void *mine, size_
 	if (!(mask & bit))
 		astray("a lane is not in the mask of what it calls");
 	if (!w->arrived && ~w->alive & mask)
-		memset(slots, 0xff, sizeof w->slot[0]);  /* no lane that has ended has brought a number */
+		memset(slots, 0xff, sizeof w->slot[0]);  /* ended lanes have no number */
 	w->what = what;
 	w->mask = mask;
 	w->arrived |= bit;
@@ -238,7 +238,7 @@ void *cluster_memory(void *mine, unsigned rank)
 
 /* ---- blocks ----------------------------------------------------------------------------------- */
 
-/* Of a fiber: the body, and then others' turn for good. */
+/* The function of a fiber: runs the body, then gives control to others for ever. */
 static void begin(void)
 {
 	(*stage->body)();
@@ -273,7 +273,7 @@ static uint3 place_of(uint64_t number, dim3 size)
 	return {(unsigned)(number % size.x), (unsigned)(number / size.x % size.y), (unsigned)(number / size.x / size.y)};
 }
 
-/* The calling thread's stage, with block number `number` on it. */
+/* The calling thread's stage, set up for block `number`. */
 static void stage_set(struct stage *s, const struct shape &shape, uint64_t number, const std::function<void()> &body)
 {
 	unsigned count = shape.threads.x * shape.threads.y * shape.threads.z;
@@ -301,7 +301,7 @@ static void stage_set(struct stage *s, const struct shape &shape, uint64_t numbe
 		t->block = &s->block;
 		t->warp = &s->warps[i / 32];
 		void **top = (void **)(s->stacks + (size_t)(i + 1) * STACK_BYTES);
-		top[-2] = (void *)begin;  /* entered as by a call: the stack is 8 off 16 then */
+		top[-2] = (void *)begin;  /* entered as by a call, so the stack is 8 bytes off a multiple of 16 */
 		t->stack = top - 8;
 	}
 }
@@ -341,7 +341,7 @@ struct crew {
 		}
 	}
 
-	/* what(0 .. count - 1), the first by the caller, all at once. */
+	/* Runs what(0 .. count - 1) in parallel, the first by the caller. */
 	void together(unsigned count, const std::function<void(unsigned)> &what)
 	{
 		std::unique_lock<std::mutex> l(lock);
@@ -394,7 +394,7 @@ run_clusters(struct crew *crew, const struct shape &shape, uint64_t blocks, cons
 
 void run(const struct shape &shape, const std::function<void()> &body)
 {
-	static std::mutex one;  /* kernel at a time */
+	static std::mutex one;  /* one kernel at a time */
 	static struct crew *crew = new struct crew();
 	std::lock_guard<std::mutex> l(one);
 	uint64_t blocks = (uint64_t)shape.blocks.x * shape.blocks.y * shape.blocks.z;

@@ -15,7 +15,7 @@ struct shape {
 	unsigned cluster;  /* blocks */
 };
 
-/* What a warp does together. Lanes that meet at different ones have gone astray. */
+/* Operations of a warp. Lanes that wait at different operations are an error. */
 enum operation { NOTHING, SYNC, SHUFFLE, VOTE, REDUCE, LOAD_MATRICES, MULTIPLY };
 
 #define LANE_BYTES 64
@@ -23,11 +23,11 @@ enum operation { NOTHING, SYNC, SHUFFLE, VOTE, REDUCE, LOAD_MATRICES, MULTIPLY }
 struct block;
 
 struct warp {
-	uint32_t generation;  /* of its exchanges; grows as one is complete */
+	uint32_t generation;  /* number of complete exchanges */
 	uint32_t arrived, alive;
 	uint32_t mask;
 	operation what;
-	/* Of the exchange under way and the one before; a lane may be one ahead of others. */
+	/* Of the present exchange and the previous one, since a lane may be one exchange ahead. */
 	uint32_t came[2];
 	alignas(16) char slot[2][32 * LANE_BYTES];
 };
@@ -37,8 +37,8 @@ struct thread {
 	unsigned number;      /* in the block */
 	struct block *block;
 	struct warp *warp;
-	void *stack;          /* where it goes on */
-	const uint32_t *wait; /* until *wait is no longer `value`; NULL: it can go on */
+	void *stack;          /* where it continues */
+	const uint32_t *wait; /* waits while *wait equals `value`; NULL: it can continue */
 	uint32_t value;
 	bool done;
 };
@@ -52,23 +52,23 @@ struct block {
 
 extern thread_local struct thread *self;
 
-/* Runs a kernel, or puts it into the graph that the calling thread captures. body: of one thread. */
+/* Runs a kernel, or adds it to the graph that the calling thread captures. body: the code of one thread. */
 cudaError_t launch(const void *kernel, const struct shape &shape, cudaStream_t stream,
 		   const std::function<void()> &body);
-/* Runs it now, all of it. */
+/* Runs the whole kernel now. */
 void run(const struct shape &shape, const std::function<void()> &body);
 
-/* Barrier `id` of the block, for `threads` of it (0: all that have not ended); any x of all. */
+/* Barrier `id` of the block, for `threads` threads (0: all that have not ended); returns whether any x is set. */
 int block_barrier(int id, unsigned threads, int x);
-/* All lanes of the mask that have not ended; what they brought, LANE_BYTES apart, which is valid until the next
- * exchange. came, if not NULL: which lanes these are. */
+/* Exchanges data among all lanes of the mask that have not ended. Returns their data, LANE_BYTES apart, valid until the
+ * next exchange. came, if not NULL: gets these lanes. */
 const char *warp_exchange(operation what, unsigned mask, const void *mine, size_t bytes, uint32_t *came = NULL);
 
 static inline void *dynamic_shared() { return self->block->memory; }
 
 /* Clusters. */
 void cluster_barrier();
-void *cluster_memory(void *mine, unsigned rank);  /* the same place in that block's shared memory */
+void *cluster_memory(void *mine, unsigned rank);  /* the same address in that block's shared memory */
 
 } // namespace emulated
 

@@ -35,7 +35,7 @@ cufftResult execute(cufftHandle handle, cufftType type, void *in, void *out)
 	struct plan copy = *p;
 	l.unlock();
 	emulated::queue(copy.stream, [=] {
-		std::lock_guard<std::mutex> l(lock);  /* FFTW's planner is not for several threads */
+		std::lock_guard<std::mutex> l(lock);  /* FFTW's planner is not thread-safe */
 		const unsigned flags = FFTW_ESTIMATE | FFTW_DESTROY_INPUT | FFTW_UNALIGNED;
 		fftwf_plan f = type == CUFFT_R2C ?
 			fftwf_plan_dft_r2c(copy.rank, copy.n, (float *)in, (fftwf_complex *)out, flags & ~FFTW_DESTROY_INPUT) :

@@ -30,7 +30,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 
-#define __log2f log2f  /* the C library has another of that name */
+#define __log2f log2f  /* the C library also has a __log2f */
 
 /* ---- where a thread is ------------------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 namespace emulated {
 
-/* x of lane `from`, all of the warp having come. */
+/* Returns x of lane `from`, once all lanes of the warp have arrived. */
 template <class T> static inline T shuffle(operation what, unsigned mask, T x, int from)
 {
 	const char *all = warp_exchange(what, mask, &x, sizeof x);
@@ -130,7 +130,7 @@ template <class T> static inline T shuffle(operation what, unsigned mask, T x, i
 
 static inline int lane() { return (int)(self->number % 32); }
 
-/* Last and first lane of those `width` that exchange with each other. */
+/* Last and first lane of the group of `width` lanes that exchange data. */
 static inline int group(int width) { return lane() & ~(width - 1); }
 
 template <class T, class F> static inline T reduce(operation what, unsigned mask, T x, F add)

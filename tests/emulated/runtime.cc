@@ -5,10 +5,11 @@
  * the calls, which is one of the orders that events allow. A thread that captures a graph captures all commands that it
  * queues.
  *
- * SPACELAND_EMULATED_MEMORY: bytes of the GPU's memory (16 GiB). SPACELAND_EMULATED_SHARED: bytes of shared memory that
- * a block may have (227 KiB, as in compute capability 9.0; many cards have 99 KiB). SPACELAND_EMULATED_RECORD: a file
- * that gets a line for each launched kernel: its program or plug-in and its address there, which "addr2line -f -C -e"
- * translates to a name. */
+ * SPACELAND_EMULATED_MEMORY: bytes of the GPU's memory (16 GiB).
+ * SPACELAND_EMULATED_SHARED: bytes of shared memory that a block may have (227 KiB, as in compute capability 9.0; many
+ * cards have 99 KiB).
+ * SPACELAND_EMULATED_RECORD: a file that gets a line for each launched kernel: its program or plug-in and its address
+ * there, which "addr2line -f -C -e" translates to a name. */
 #include "tests/emulated/runtime.h"
 
 #include <dlfcn.h>
@@ -41,9 +42,9 @@ struct CUevent_st {
 
 namespace {
 
-std::mutex lock;  /* of all below */
+std::mutex lock;  /* guards everything below */
 std::map<void *, size_t> memory;
-std::map<const void *, int> shared_most;  /* that kernels were allowed */
+std::map<const void *, int> shared_most;  /* allowed shared memory of kernels */
 size_t used;
 cudaError_t failed;  /* sticky */
 
@@ -73,7 +74,7 @@ int shared_max(void)
 	return text ? atoi(text) : 227 << 10;
 }
 
-/* Holding the lock. Processes may share the file: a line is written at once. */
+/* Called with the lock held. Processes may share the file, so each line is one write. */
 void record(const void *kernel)
 {
 	static const char *const path = getenv("SPACELAND_EMULATED_RECORD");
@@ -218,7 +219,7 @@ cudaError_t cudaGetDevice(int *device)
 
 cudaError_t cudaSetDevice(int device) { return told(device ? cudaErrorInvalidDevice : cudaSuccess); }
 
-/* All memory is gone with the context. */
+/* Frees all memory, as a reset of the context does. */
 cudaError_t cudaDeviceReset(void)
 {
 	std::lock_guard<std::mutex> l(lock);
@@ -355,7 +356,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *)
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *value)
 {
 	std::unique_lock<std::mutex> l(lock);
-	*(uint64_t *)value = used;  /* nothing is kept that was freed */
+	*(uint64_t *)value = used;  /* the pool keeps no freed memory */
 	l.unlock();
 	return told(cudaSuccess);
 }

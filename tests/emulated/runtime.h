@@ -8,11 +8,12 @@
 
 namespace emulated {
 
-/* Does it now, or, where the calling thread captures, in each launch of the graph. Nothing on a device that failed. */
+/* Executes the command now or, if the calling thread captures, in each launch of the graph. Does nothing on a failed
+ * device. */
 void queue(cudaStream_t stream, const std::function<void()> &what);
 
-/* From now on every call of every stream fails, as after a kernel's access to memory that is nobody's; until the device
- * is reset. */
+/* From now on every call on every stream fails, as after a kernel's access to unmapped memory, until the device is
+ * reset. */
 void fail(cudaError_t status);
 
 } // namespace emulated

@@ -12,7 +12,7 @@ SHARED = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w:<> ]+?) (\w+)
 
 
 def kernel_before(text, end):
-    """Where the kernel's name begins that ends at `end`: an identifier, perhaps with <arguments>."""
+    """Start of the kernel's name that ends at `end`: an identifier, possibly with <arguments>."""
     at = end
     if text[at - 1] == ">":
         depth = 0

@@ -13,7 +13,7 @@
 
 enum { SLOW_S = 20 };
 
-/* The errno of this call, 0: it does not fail. */
+/* Returns the errno of this call; 0: it does not fail. */
 static int fault(const char *call, const char *path)
 {
 	const char *faults = getenv("FAULTS");

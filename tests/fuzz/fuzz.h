@@ -44,7 +44,7 @@ static inline void check_graph(const struct sl_graph *g)
 		PROMISE(g->label[i] < g->labels && g->label_name[g->label[i]]);
 }
 
-/* An error says which, where and what. */
+/* An error must have a code, a place and a text. */
 static inline void check_error(int rc, const struct sl_error *err)
 {
 	PROMISE(rc < 0 && err->code == rc && err->detail[0] && err->file[0]);

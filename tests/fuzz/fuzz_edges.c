@@ -1,6 +1,6 @@
 #include "tests/fuzz/fuzz.h"
 
-/* Twice, because directed and undirected lists part ways in the builder only. */
+/* Runs both, since directed and undirected lists differ only in the builder. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	read_one(bytes, size, SL_FORMAT_EDGES, false);

@@ -3,7 +3,7 @@
 #include "core/formats/read_points.h"
 #include "tests/fuzz/fuzz.h"
 
-/* projected: a sparse table may have been projected as it was read; its report is of the columns that it had. */
+/* projected: a sparse table may have been projected while it was read; its report has the original columns. */
 static void check_points(const struct sl_points *p, bool projected)
 {
 	PROMISE(p->n >= 2 && p->n <= p->n_user && p->n_user <= fuzz_limits.max_nodes && p->d > 0);
@@ -45,7 +45,7 @@ static void check_neighbours(const struct sl_neighbours *nb)
 	PROMISE(rows == nb->short_rows);
 }
 
-/* Whatever it is taken for, and each kind by force. */
+/* Reads with the detected kind, and with each requested kind. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	for (int k = 0; k < 4; k++) {

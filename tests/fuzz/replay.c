@@ -62,7 +62,7 @@ static void load_folder(const char *folder)
 	free(entry);
 }
 
-/* A block exactly as large as the input, so that a sanitizer sees every step beyond it. */
+/* Copies the input to a block of exactly its size, so that the sanitizer detects every access beyond it. */
 static void run(const uint8_t *bytes, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);

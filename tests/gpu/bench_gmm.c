@@ -60,7 +60,7 @@ static struct sl_points mixture(uint32_t n, uint32_t d, uint32_t groups)
 	return (struct sl_points){.n = n, .n_user = n, .d = d, .type = SL_POINTS_F32, .value = value};
 }
 
-/* The fastest of some passes, of the mixture that the run has now. */
+/* The fastest of some passes with the run's present mixture. */
 static double pass(struct sl_gmm *m, int passes)
 {
 	struct sl_gmm_step step = {.k = m->now.k, .mean = m->now.mean, .factor = m->factors.factor,
@@ -100,7 +100,7 @@ static void measure(const struct sl_points *p, uint32_t k, int covariance, int a
 	while (isnan(status.log_likelihood) || status.iteration < 1)
 		check(sl_gmm_advance(m, 10, &whole, &status, &err), &err);
 	printf("start %.3f s; ", now() - began);
-	while (!status.done && status.restart == 0 && status.fits == 0) {  /* by slices, as a server's */
+	while (!status.done && status.restart == 0 && status.fits == 0) {  /* in slices, as on a server */
 		began = now();
 		int before = status.iteration;
 		check(sl_gmm_advance(m, 10, &whole, &status, &err), &err);

@@ -42,7 +42,7 @@ static double value_at(const struct sl_points *p, uint32_t i, uint32_t c)
 	return p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at] : (double)((const float *)p->value)[at];
 }
 
-/* Share of the k nearest (Euclidean) that were found, over `rows` rows. *off: largest relative error of a distance. */
+/* Recall of the k nearest (Euclidean) over `rows` rows. *off: largest relative error of a distance. */
 static double recall_of(const struct sl_points *p, const struct sl_neighbours *nb, uint32_t rows, double *off)
 {
 	uint64_t hits = 0, wanted = 0;
@@ -79,7 +79,7 @@ static double recall_of(const struct sl_points *p, const struct sl_neighbours *n
 	return wanted ? (double)hits / (double)wanted : 1;
 }
 
-/* How long the attraction takes on a graph: what its order is worth. */
+/* Measures the attraction on a graph, which shows the quality of its order. */
 static void attraction(const struct sl_engine *engine, struct sl_device_graph *graph, uint32_t n, const char *order)
 {
 	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
@@ -118,7 +118,7 @@ static void attraction_by_order(const struct sl_engine *engine, struct sl_device
 	}
 }
 
-/* Neighbours to the device, and P of some perplexities. */
+/* Uploads the neighbours and makes P for some perplexities. */
 static void affinities(const struct sl_engine *engine, const struct sl_neighbours *nb, double perplexity, int repeats,
 		       bool orders)
 {
@@ -155,7 +155,7 @@ static void affinities(const struct sl_engine *engine, const struct sl_neighbour
 	engine->close(device);
 }
 
-/* Cluster c's r-th direction has coordinates of a seed of its own; what is not wide is a tenth. */
+/* Each direction r of cluster c has its own seed; directions that are not wide have a tenth of the spread. */
 static struct sl_points *mixture(uint32_t n, uint32_t d, uint32_t wide)
 {
 	const uint32_t clusters = 50;
@@ -198,7 +198,7 @@ static struct sl_points *read_points(const char *path)
 	return points;
 }
 
-/* Not more than a line for each hundredth. */
+/* At most one line per hundredth. */
 static void on_progress(void *arg, double share)
 {
 	static int last = -1;

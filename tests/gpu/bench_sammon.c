@@ -77,7 +77,7 @@ static struct sl_sammon *make(const struct sl_points *p, const struct sl_sammon_
 	return m;
 }
 
-/* As a server's slices of 10 ms; the stress after each of the first `keep` iterations. */
+/* Runs in slices of 10 ms, as on a server; keeps the stress after each of the first `keep` iterations. */
 static double run(struct sl_sammon *m, double *stress, int keep)
 {
 	struct sl_sammon_status status = {0};
@@ -95,7 +95,7 @@ static double run(struct sl_sammon *m, double *stress, int keep)
 	return took / status.iteration;
 }
 
-/* One pass, cut as little as possible: its three calls. */
+/* One pass in its minimum of three calls. */
 static double passes(struct sl_sammon *m, int repeat)
 {
 	struct sl_error err;

@@ -46,7 +46,7 @@ static float *mixture(uint32_t n, uint32_t d, uint32_t centres)
 	return x;
 }
 
-/* took: wall and processor seconds. *inertia: added to what it is. */
+/* took: wall and processor seconds. Adds to *inertia. */
 static void seed(const struct sl_points *points, const struct sl_kmeans_params *params, const struct sl_engine *engine,
 		   struct sl_device *device, double took[2], double *inertia)
 {

@@ -253,6 +253,6 @@ bool published_pass(struct published *p, int way, const float *y, int repeat, do
 	add_up<<<1, THREADS>>>(view_of(p), p->sum);
 	*ms = (double)took / repeat;
 	bool fine = good(cudaMemcpy(sum, p->sum, sizeof *sum, cudaMemcpyDeviceToHost));
-	*sum /= 2;  /* each pair was there twice */
+	*sum /= 2;  /* each pair was counted twice */
 	return fine;
 }

@@ -1,12 +1,12 @@
 #!/bin/bash
-# All tests that need a GPU, on a machine that may have nothing but a driver and cuFFT.
-#   run.sh bundle BUILD DIR   copies programs, plug-in and libraries out of a build tree into DIR
-#   run.sh test DIR           runs them there
-#   run.sh check DIR          runs most of them under compute-sanitizer (checked.txt), on all GPUs there are;
-#                             CHECK_SECONDS: what one may take (1800); TOOLS: racecheck, memcheck or both
-#   run.sh bench DIR [OPTION...]  what docs/performance.md has: GRAPH, POINTS (files), and graphs of 1.3 and 10 million
-#                             nodes; options as of spaceland bench, --engine hybrid, say
-#   run.sh daemon DIR         the daemon's, with the CUDA engine; DIR: an unpacked bundle (./dev bundle)
+# Runs all tests that need a GPU, on a machine that needs only a driver and cuFFT.
+#   run.sh bundle BUILD DIR   copies programs, plug-in and libraries from a build folder to DIR
+#   run.sh test DIR           runs the tests there
+#   run.sh check DIR          runs most of them under compute-sanitizer (checked.txt), on all GPUs;
+#                             CHECK_SECONDS: time limit of each (1800); TOOLS: racecheck, memcheck or both
+#   run.sh bench DIR [OPTION...]  the measurements of docs/performance.md: GRAPH, POINTS (files), and graphs of 1.3 and
+#                             10 million nodes; options as in spaceland bench, for example --engine hybrid
+#   run.sh daemon DIR         the daemon's tests with the CUDA engine; DIR: an unpacked bundle (./dev bundle)
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
@@ -55,7 +55,8 @@ prepare() {
 	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
 }
 
-# What is run under compute-sanitizer's TOOL, a line each: PROGRAM TEST; or spaceland - OPTIONS, whole runs on GRAPH.
+# Lists what runs under compute-sanitizer's TOOL, one per line: PROGRAM TEST; or spaceland - OPTIONS, whole runs on
+# GRAPH.
 checked() {
 	awk -v tool="$1" '!/^#/ && ($3 == "both" || $3 == tool) { print $1, $2 }' "$(dirname "$0")/checked.txt"
 	[ -z "${GRAPH:-}" ] || cat <<-END
@@ -68,12 +69,12 @@ checked() {
 	END
 }
 
-# check TOOL PROGRAM TEST [OPTION...]: its output to a file in $logs, of a name that says so if it fails
+# check TOOL PROGRAM TEST [OPTION...]: writes its output to a file in $logs, whose name shows a failure
 check() {
 	local tool=$1 program=$2 filter=$3 began=$SECONDS outcome=ok log
 	local -a command=("$dir/$program") options=()
 	shift 3
-	[ "$tool" != memcheck ] || options=(--report-api-errors no)  # some tests make calls that are to be refused
+	[ "$tool" != memcheck ] || options=(--report-api-errors no)  # some tests make calls that must be refused
 	log=$(mktemp "$logs/ok.XXXXXX")
 	if [ "$program" = spaceland ]; then
 		command+=(bench "$GRAPH" -q --engine cuda --repeat 1 --iterations 100 --exaggeration-iterations 50 --no-phases)
@@ -90,7 +91,7 @@ check() {
 	echo "== $tool $program $filter $*: $outcome, $((SECONDS - began)) s; $(tail -n 1 "$log")"
 }
 
-# Several at a time, over all GPUs: much of their time is the host's.
+# Runs several at a time, over all GPUs, since they use much time of the host.
 checks() {
 	local dir=$1 tool program filter options most=$(($(nproc) / 2)) number=0 gpus=1
 	[ -n "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(nvidia-smi --list-gpus | wc -l)
@@ -171,8 +172,8 @@ measure() {
 	[ "$failed" = 0 ]
 }
 
-# Needs python3 with pytest, requests, yaml, jsonschema, numpy, scipy; without zmq, its tests are passed over.
-# They expect one GPU: the first, unless CUDA_VISIBLE_DEVICES names another.
+# Needs python3 with pytest, requests, yaml, jsonschema, numpy, scipy; without zmq, its tests are skipped. They expect
+# one GPU: the first, unless CUDA_VISIBLE_DEVICES names another.
 daemon_tests() {
 	local here
 	here=$(cd "$(dirname "$0")" && pwd)

@@ -15,7 +15,7 @@
 #include "core/random.h"
 #include "tests/gpu/need_gpu.h"
 
-/* A hub of 5,000 edges is a row of its own kind; its force is that of the CPU engine. */
+/* A hub of 5,000 edges is a long row; its force must be that of the CPU engine. */
 static void long_rows_are_right(void **state)
 {
 	NEED_GPU();
@@ -75,7 +75,7 @@ static double attraction_error(const struct sl_affinities *a, const struct sl_se
 	float *y = malloc(sizeof *y * floats), *force = malloc(sizeof *y * floats);
 	double error = 0, size = 0;
 #pragma omp parallel for
-	for (size_t i = 0; i < floats; i++)  /* neighbours in number are mostly near, as in a layout */
+	for (size_t i = 0; i < floats; i++)  /* nodes of similar number are mostly near, as in a layout in good order */
 		y[i] = (float)(80 * cos(40.0 * (double)(i / dims) / a->n + 2 * (double)(i % dims)) +
 			       3 * sl_random_normal(2, i));
 	assert_int_equal(cuda->open(&device, NULL, NULL), 0);
@@ -107,8 +107,8 @@ static double attraction_error(const struct sl_affinities *a, const struct sl_se
 	return sqrt(error / size);
 }
 
-/* What the engine chooses: rounded positions, weights of what bits a node's number leaves. The kernels by themselves:
- * test_rows.c. */
+/* The engine's choices: rounded positions, weights of the bits that a node's number leaves. test_rows.c tests the
+ * kernels alone. */
 static void attraction_of_many_nodes_is_right(void **state)
 {
 	NEED_GPU();
@@ -137,7 +137,7 @@ static void attraction_of_many_nodes_is_right(void **state)
 	}
 }
 
-/* P of a ring, as fast as it can be made. */
+/* P of a ring, made in the fastest way. */
 static struct sl_affinities *ring(uint32_t n)
 {
 	struct sl_affinities *a = calloc(1, sizeof *a);
@@ -160,7 +160,7 @@ static struct sl_affinities *ring(uint32_t n)
 	return a;
 }
 
-/* A node's number leaves too few bits: weights are whole ones. */
+/* If a node's number leaves too few bits, weights are full floats. */
 static void attraction_of_16_million_nodes_is_right(void **state)
 {
 	NEED_GPU();

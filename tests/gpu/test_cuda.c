@@ -24,7 +24,7 @@ struct rig {
 	struct sl_affinities *a;
 };
 
-/* SPACELAND_GRAPH, or clusters of our own making. */
+/* The graph in SPACELAND_GRAPH, or generated clusters. */
 static void rig_init(struct rig *r, uint32_t n)
 {
 	struct sl_affinities_params params = {.lambda = 10};
@@ -68,7 +68,7 @@ static double whole_run(const struct sl_engine *engine, const struct rig *r, con
 	return s.kl;
 }
 
-/* A layout of the engine's after three steps from y [n * dims]; gradient, if not NULL: where it was. */
+/* The engine's layout after three steps from y [n * dims]; gradient, if not NULL: gets the gradient at the start. */
 static void
 stepped(const struct sl_engine *engine, const struct rig *r, const struct sl_settings *s, float *y, float *gradient)
 {
@@ -94,8 +94,8 @@ stepped(const struct sl_engine *engine, const struct rig *r, const struct sl_set
 	free(repulsion);
 }
 
-/* How far apart the engines' layouts of that width are after some steps, by the way there. Adam's first steps are the
- * gradient's signs: what is smaller than usual may be one or the other. */
+/* Distance between the engines' layouts of that width after some steps, relative to the length of the steps. Adam's
+ * first steps are the signs of the gradient, so small components may have either sign. */
 static double steps_apart(const struct rig *r, const struct sl_settings *s, double width, uint64_t seed)
 {
 	size_t floats = (size_t)r->a->n * (size_t)s->dims;
@@ -120,8 +120,8 @@ static double steps_apart(const struct rig *r, const struct sl_settings *s, doub
 	return sqrt(apart / way);
 }
 
-/* As far as the forces of both are exact. Few and many nodes, whose steps are different kernels' in 2-D and 3-D; on one
- * grid, on two, by all pairs. */
+/* The limits follow from the accuracy of both engines' forces. Few and many nodes, since other kernels take their
+ * steps, in 2-D and 3-D; on one grid, on two, by all pairs. */
 static void first_steps_are_those_of_the_cpu_engine(void **state)
 {
 	enum { FEW = 3000, MANY = 21500 };
@@ -170,10 +170,10 @@ static void first_steps_are_those_of_the_cpu_engine(void **state)
 	rig_finish(&r[1]);
 }
 
-/* Where a run ends is a matter of its first rounding errors, so it is the mean over some that must agree. */
+/* The end of a run depends on its first rounding errors, so the mean over several runs must agree. */
 static void divergence_is_that_of_the_cpu_engine(void **state)
 {
-	/* in 1-D chance decides which clusters end up beside each other */
+	/* in 1-D, chance decides which clusters are adjacent */
 	static const struct {
 		int dims, accuracy, iterations, runs;
 		double limit;
@@ -181,7 +181,7 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 		     {3, SL_DRAFT, 1000, 4, 5e-3}};
 	NEED_GPU();
 	struct rig r;
-	rig_init(&r, 6000);  /* in 3-D pairs beside a grid, where it is wide */
+	rig_init(&r, 6000);  /* wide 3-D layouts use pairs beside a grid */
 	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
 		double here = 0, there = 0;
 		for (int seed = 0; seed < cases[c].runs; seed++) {
@@ -192,7 +192,7 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 			p.iterations = cases[c].iterations;
 			p.seed = (uint64_t)seed;
 			p.repulsion = SL_REPULSION_GRID;
-			p.exaggeration_iterations = 250;  /* and no search: forces alone decide where it ends */
+			p.exaggeration_iterations = 250;  /* no search for the scale, so that only forces decide the end */
 			p.rescale = 0;
 			here += whole_run(cuda, &r, &p, NULL) / cases[c].runs;
 			there += whole_run(sl_engine_cpu(), &r, &p, NULL) / cases[c].runs;
@@ -230,7 +230,8 @@ static void five_runs_give_the_same_bytes(void **state)
 	rig_finish(&r);
 }
 
-/* Iterations of e, and of `other` in between, which takes the grids away; with a checkpoint, into a third embedding. */
+/* Alternates iterations of e and `other`, which takes over the grids; with a checkpoint, continues in a third
+ * embedding. */
 static void run_in_turns(struct sl_device_graph *graph, const struct sl_settings *s, const float *y, float *out)
 {
 	static const struct sl_step step = {.exaggeration = 4, .learning_rate = 3000, .momentum = 0.5f};
@@ -253,7 +254,8 @@ static void run_in_turns(struct sl_device_graph *graph, const struct sl_settings
 	free(state);
 }
 
-/* So many that positions are rounded for the attraction, which must not depend on who has moved the points. */
+/* With so many nodes the attraction reads rounded positions, which must not depend on the kernel that moved the
+ * points. */
 static void taking_turns_makes_no_difference(void **state)
 {
 	static const struct sl_step step = {.exaggeration = 4, .learning_rate = 3000, .momentum = 0.5f};
@@ -290,7 +292,7 @@ static void taking_turns_makes_no_difference(void **state)
 	rig_finish(&r);
 }
 
-/* How far a small job gets within a budget: 0 the graph, 1 the embedding, 2 its iterations, 3 all of it.
+/* Returns how far a small job gets within a budget: 0 the graph, 1 the embedding, 2 its iterations, 3 to the end.
  * used[at]: bytes in use after each. */
 static int job_within(uint64_t budget, const struct rig *r, const float *y, uint64_t used[3])
 {
@@ -304,7 +306,7 @@ static int job_within(uint64_t budget, const struct rig *r, const float *y, uint
 	struct sl_error err;
 	assert_int_equal(cuda->open(&device, &options, NULL), 0);
 	cuda->info(device, &info);
-	uint64_t own = info.memory_used;  /* before anything is on it */
+	uint64_t own = info.memory_used;  /* memory of the empty device */
 	int code = 0, at;
 	for (at = 0; at < 3; at++) {
 		code = at == 0 ? cuda->graph_put(device, r->a, &graph, &err) :
@@ -349,7 +351,7 @@ static void a_small_budget_is_kept(void **state)
 	rig_finish(&r);
 }
 
-/* The repulsion of node i, not yet over Z, in double precision. */
+/* The repulsion of node i, not divided by Z, in double precision. */
 static void exact_repulsion(const float *y, uint32_t n, int dims, uint32_t i, double *force)
 {
 	for (int k = 0; k < dims; k++)
@@ -367,8 +369,8 @@ static void exact_repulsion(const float *y, uint32_t n, int dims, uint32_t i, do
 
 #define CHECKED 300u
 
-/* Steps leave a layout's charges on the grid: forces from those are forces from charges spread anew, byte for byte,
- * and right ones. width: of the layout; order: neighbours in memory are near, or anywhere. */
+/* Steps leave the next layout's charges on the grid. Forces from these must equal forces from newly spread charges,
+ * byte for byte, and be correct. width: of the layout; order: whether neighbours in memory are near. */
 static void
 check_charges(struct sl_device_graph *graph, uint32_t n, const struct sl_settings *s, double width, bool near)
 {

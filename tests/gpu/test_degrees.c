@@ -66,15 +66,15 @@ static struct sl_affinities *affinities(uint32_t n, uint64_t seed)
 
 /* ---- references ------------------------------------------------------------------------------ */
 
-/* Both terms of gradient / 4, Z and the divergence. slack: how far, relative to all of it, float arithmetic may be off
- * the attraction at most. */
+/* Both terms of gradient / 4, Z and the divergence. slack: bound of the relative error of the attraction by float
+ * arithmetic. */
 struct sums {
 	double *attraction, *repulsion, z, kl, slack;
 };
 
 #define ROUNDING 0x1p-24  /* of a float, relative */
 
-/* Bits of a weight beside a node's number of the n there are, as gpu/graph/graph.c packs P. */
+/* Bits of a weight beside a node's number, for n nodes, as gpu/graph/graph.c packs P. */
 static int weight_bits(uint32_t n)
 {
 	int bits = 24;
@@ -83,11 +83,11 @@ static int weight_bits(uint32_t n)
 	return bits;
 }
 
-/* The most that rounding can move node i's attraction, for which these may be off:
- *   - coordinates, by ROUNDING each after the division by the root of dof; the force of an edge changes by at most
- *     p / (1 + r^2 / dof) times as much as the difference;
+/* A bound of the rounding error of node i's attraction. Rounded are:
+ *   - coordinates, each by ROUNDING after the division by the root of dof; the force of an edge changes by at most
+ *     p / (1 + r^2 / dof) times the change of the difference;
  *   - weights, which are squares of numbers of few bits: half a unit of the square root;
- *   - each operation, of which an edge's share goes through about 16, and the sum through one for each entry. */
+ *   - each operation: about 16 for an edge's force, and one per entry for the sum. */
 static double slack_of(const struct sl_affinities *a, uint32_t i, int dims, double dof, const float *y)
 {
 	size_t d = (size_t)dims;
@@ -192,7 +192,7 @@ static struct errors errors_of(const struct rig *r, const struct sl_settings *s,
 
 /* ---- forces ------------------------------------------------------------------------------------- */
 
-/* Layouts by how the GPU computes their repulsion. */
+/* Layouts for each way in which the GPU computes the repulsion. */
 enum kind { SMALL, PAIRS, ONE_GRID, TWO_GRIDS, KINDS };
 static const char *const kind_names[KINDS] = {"one cluster", "all pairs", "one grid", "two grids"};
 
@@ -208,7 +208,7 @@ static struct sl_settings settings_of(enum kind kind, int dims, double dof, int 
 				    .repulsion = kind < ONE_GRID ? SL_REPULSION_EXACT : SL_REPULSION_GRID};
 }
 
-/* Of repulsion at `normal`: twice what was measured. */
+/* Limits of the repulsion's errors at `normal`: twice the measured ones. */
 static double allowed(enum kind kind, int dims)
 {
 	static const double grids[4] = {0, 1e-3, 6e-3, 3e-2};

@@ -24,7 +24,7 @@ struct rig {
 	struct sl_graph *graph;
 	struct sl_affinities *a;
 	struct sl_device *device;
-	uint64_t own;  /* bytes in use before anything is on it */
+	uint64_t own;  /* memory of the empty device */
 	struct sl_device_graph *resident;
 };
 
@@ -65,7 +65,7 @@ static struct sl_device_embedding *embed(const struct rig *r, const struct sl_se
 	return e;
 }
 
-/* Everybody's neighbour is everybody. */
+/* A complete graph. */
 static struct sl_graph *complete(uint32_t n)
 {
 	struct sl_graph_builder *b = NULL;
@@ -92,7 +92,7 @@ static void too_many_nodes_are_refused(void **state)
 {
 	NEED_GPU();
 	static const char *const names[] = {"cuda", "hybrid", "hybrid-double"};
-	struct sl_affinities a = {.n = 0xfffffff0u, .n_user = 0xfffffff0u, .m = 1ull << 33};  /* refused unseen */
+	struct sl_affinities a = {.n = 0xfffffff0u, .n_user = 0xfffffff0u, .m = 1ull << 33};  /* refused unread */
 	struct sl_neighbours nb = {.n = 60000000, .k = 90, .n_user = 60000000};
 	for (int i = 0; i < 3; i++) {
 		const struct sl_engine *engine;
@@ -110,7 +110,7 @@ static void too_many_nodes_are_refused(void **state)
 	}
 }
 
-/* Grids for so few are nobody's choice, but may be asked for. */
+/* The engine never chooses grids for so few nodes, but jobs may request them. */
 static void few_nodes_on_grids(void **state)
 {
 	NEED_GPU();
@@ -151,7 +151,7 @@ static void few_nodes_on_grids(void **state)
 
 /* ---- grids ------------------------------------------------------------------------------ */
 
-/* The smallest sides that may be asked for, odd ones, too: an interrupted run goes on with the same bytes. */
+/* The smallest permitted sides, also odd ones: an interrupted run continues with the same bytes. */
 static void smallest_grids_come_back(void **state)
 {
 	NEED_GPU();
@@ -189,8 +189,8 @@ static void smallest_grids_come_back(void **state)
 	rig_close(&r);
 }
 
-/* All points in one place exert no force. So far apart that Z is nothing beside its rounding errors, the step after it
- * may be one too far, which is told. */
+/* Points in one place exert no force. If points are so far apart that Z is smaller than its rounding errors, the next
+ * step may fail with an error. */
 static void layouts_of_any_size(void **state)
 {
 	NEED_GPU();
@@ -229,7 +229,8 @@ static void layouts_of_any_size(void **state)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* In a gigabyte there is no room for the largest grids: whoever wants them is told so, each time, and others go on. */
+/* A gigabyte is too little for the largest grids: embeddings that need them get an error, each time, and others
+ * continue. */
 static void a_gigabyte_is_enough_for_some(void **state)
 {
 	NEED_GPU();
@@ -266,7 +267,7 @@ static void a_gigabyte_is_enough_for_some(void **state)
 
 /* ---- side by side ------------------------------------------------------------------------------ */
 
-/* More than a launch takes, some with nothing to do. */
+/* More embeddings than one launch takes, some without work. */
 static void many_of_them_some_idle(void **state)
 {
 	NEED_GPU();
@@ -306,7 +307,7 @@ static void many_of_them_some_idle(void **state)
 
 struct beside {
 	struct rig *rig;
-	int rounds, code;   /* out: how far it came, and why no further */
+	int rounds, code;   /* out: completed rounds, and the error */
 	bool stop;
 	struct sl_error err;
 };
@@ -332,7 +333,7 @@ static void *begin_again(void *arg)
 	return NULL;
 }
 
-/* Nobody's capture is spoilt by another device, on the same GPU, that opens and closes. */
+/* Opening and closing another device on the same GPU does not disturb a capture. */
 static void devices_come_and_go(void **state)
 {
 	NEED_GPU();

@@ -20,7 +20,7 @@
 
 #define SCALE 65536.0  /* fixed point */
 #define CONSTANT 3.0
-#define MOST_ERROR 4e-7  /* RMS, of the potential's; it grows with the logarithm of the length */
+#define MOST_ERROR 4e-7  /* of RMS, relative to the potential; grows with the logarithm of the length */
 
 /* The spectrum is the sum of weight cos(2 pi a x / N) cos(2 pi b y / N), x and y exchanged as well. */
 static const struct wave {
@@ -97,7 +97,7 @@ static void charge(struct rig *r)
 	free(charges);
 }
 
-/* Weights of no meaning, taps that overlap as the engine's do; and what the far level then has. */
+/* Arbitrary weights, with taps that overlap like the engine's; and the expected charges of the far level. */
 static void feed(struct rig *r)
 {
 	int side = r->grid[0].side, coarse = r->grid[1].side, taps = 6 * side / coarse + 3;
@@ -138,7 +138,7 @@ static void rig_init(struct rig *r, int side, int length, int coarse)
 	r->device_orders = take(&r->memory, sizeof r->orders, &r->orders);
 	r->device_report = take(&r->memory, sizeof r->report, &r->report);
 	r->part = take(&r->memory, sizeof(double) * SL_PARTS, NULL);
-	CUDA(cudaDeviceSynchronize());  /* the stream waits for no other */
+	CUDA(cudaDeviceSynchronize());  /* the stream does not wait for others */
 }
 
 static void rig_finish(struct rig *r)
@@ -158,7 +158,7 @@ static double node(const double *a, int side, int length, int y, int x)
 	return x < side && y < side ? a[(size_t)y * (size_t)side + (size_t)x] : 0;
 }
 
-/* out = the stencil that the spectrum is, of `in`; over the whole length, of which `in` has the first `side`. */
+/* out = `in` convolved with the stencil of the spectrum, over the whole length; `in` has the first `side` of it. */
 static double *stencil(const double *in, int side, int length)
 {
 	double *out = malloc(sizeof(double) * (size_t)length * (size_t)length);
@@ -277,7 +277,7 @@ static void pairs_of_grids(void **state)
 		check(sides[i][0], sides[i][0], sides[i][1]);
 }
 
-/* The way to the far grid where the near one's transform is a library's: in two steps, and into a padded input. */
+/* The far grid's input if cuFFT transforms the near one: in two steps, into a padded input. */
 static void check_feed(int side, int coarse)
 {
 	struct rig r;
@@ -321,7 +321,7 @@ static void check_feed(int side, int coarse)
 	rig_finish(&r);
 }
 
-/* The last one's blocks take fewer rows where they have 99 KiB of shared memory. */
+/* With 99 KiB of shared memory, blocks of the last length take fewer rows. */
 static void feeds(void **state)
 {
 	static const int sides[][2] = {{768, 128}, {1280, 256}, {6144, 1024}};
@@ -331,7 +331,7 @@ static void feeds(void **state)
 		check_feed(sides[i][0], sides[i][1]);
 }
 
-/* An iteration that must not run leaves everything as it was. */
+/* An iteration that must not run changes nothing. */
 static void nothing_moves_unless_it_may(void **state)
 {
 	struct rig r;
@@ -354,7 +354,7 @@ static void nothing_moves_unless_it_may(void **state)
 	rig_finish(&r);
 }
 
-/* Cosine transforms of few numbers that are not 0, against their definition. */
+/* Cosine transforms with few nonzero numbers, compared with the definition. */
 static void cosine_transforms(void **state)
 {
 	enum { FEW = 6 };

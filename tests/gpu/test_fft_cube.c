@@ -18,8 +18,8 @@
 
 #define SCALE 65536.0  /* fixed point */
 #define CONSTANT 3.0
-#define MOST_ERROR 5e-7  /* RMS, of the potential's */
-#define SAMPLED 6        /* planes that are looked at where a grid has many more */
+#define MOST_ERROR 5e-7  /* of RMS, relative to the potential */
+#define SAMPLED 6        /* planes that are checked if a grid has many */
 
 /* The spectrum is the sum of weight cos(2 pi a x / N) cos(2 pi b y / N) cos(2 pi c z / N). */
 static const struct wave {
@@ -112,7 +112,7 @@ static void rig_init(struct rig *r, int side, int length, int level, int coarse)
 	r->part = take(&r->memory, sizeof(double) * SL_PARTS, NULL);
 	free(spectrum);
 	free(tilt);
-	CUDA(cudaDeviceSynchronize());  /* the stream waits for no other */
+	CUDA(cudaDeviceSynchronize());  /* the stream does not wait for others */
 }
 
 static void rig_finish(struct rig *r)
@@ -139,7 +139,7 @@ static void run(struct rig *r)
 
 static int wrapped(int x, int length) { return x < 0 ? x + length : x >= length ? x - length : x; }
 
-/* The stencil that the spectrum is, of `in`, at a node of the period, of which `in` has the first `side`. */
+/* `in` convolved with the stencil of the spectrum, at one node of the period; `in` has the first `side` of it. */
 static double potential_at(const struct rig *r, int z, int y, int x)
 {
 	int side = r->grid.side, length = r->grid.length;
@@ -156,8 +156,8 @@ static double potential_at(const struct rig *r, int z, int y, int x)
 	return sum;
 }
 
-/* What a node's potential counts in the sum of |spectrum of charges|^2 times kernel and, at level 1, tilt: its charge,
- * or its share of those around it, which it may have beyond the grid's edge, too. */
+/* The weight of a node's potential in the sum of |spectrum of charges|^2 times kernel and, at level 1, tilt: its
+ * charge, or its share of the charges around it, also beyond the grid's edge. */
 static double share_at(const struct rig *r, int z, int y, int x)
 {
 	int side = r->grid.side, reach = r->grid.level;
@@ -268,7 +268,7 @@ static void cubes(void **state)
 		check(*length, *length, 0, 0);
 }
 
-/* Charges that a far grid is still to have stay; what it has are floats, and its Z is tilted. */
+/* Charges that a far grid still needs are not cleared; the far grid's own are floats, and its Z is tilted. */
 static void pairs_of_cubes(void **state)
 {
 	if (!have_gpu)
@@ -278,7 +278,7 @@ static void pairs_of_cubes(void **state)
 		check(*length / 2, *length, 1, 0);
 }
 
-/* An iteration that must not run leaves everything as it was. */
+/* An iteration that must not run changes nothing. */
 static void nothing_moves_unless_it_may(void **state)
 {
 	struct rig r;
@@ -301,7 +301,7 @@ static void nothing_moves_unless_it_may(void **state)
 	rig_finish(&r);
 }
 
-/* Cosine transforms of few numbers that are not 0, against their definition. */
+/* Cosine transforms with few nonzero numbers, compared with the definition. */
 static void cosine_transforms(void **state)
 {
 	static const struct wave few[] = {{0, 3, 0, 1.5}, {2, 0, 7, -0.75}, {9, 10, 11, 0.5}, {24, 0, 5, 2}};
@@ -344,7 +344,7 @@ static void cosine_transforms(void **state)
 
 /* ---- bench ------------------------------------------------------------------------------------ */
 
-/* Microseconds for one convolution, of many that follow each other, as a graph has them. */
+/* Microseconds per convolution, of many in sequence, as in a CUDA graph. */
 static double time_of(int side, int length)
 {
 	struct rig r;

@@ -38,7 +38,7 @@ static void outcome_finish(struct outcome *o)
 	free(o->share);
 }
 
-/* A pass with sums, in calls of `each` units; then one that gives the responsibilities. */
+/* A pass with sums, in calls of `each` units; then a pass that returns responsibilities. */
 static void do_pass(const struct sl_gmm_passes *p, const struct sl_gmm_table *t, const struct sl_gmm_step *given,
 		    const uint32_t *label, uint32_t each, struct outcome *o)
 {
@@ -61,8 +61,8 @@ static void do_pass(const struct sl_gmm_passes *p, const struct sl_gmm_table *t,
 	}
 }
 
-/* Bounds by the rounding of sums of n terms, each of a size that is known, and of responsibilities: these differ by the
- * error of a logarithm, whose size is that of squares of a few hundred. */
+/* Bounds from the rounding of sums of n terms of known size, and of responsibilities: their errors are those of
+ * logarithms, which have the size of squares of a few hundred. */
 static void compare(const struct sl_gmm_table *t, const struct sl_gmm_step *s, const struct outcome *a,
 		    const struct outcome *b)
 {
@@ -92,7 +92,7 @@ static void compare(const struct sl_gmm_table *t, const struct sl_gmm_step *s, c
 	}
 }
 
-/* A mixture that a run on the processor made: its points, factors and constants are passed. */
+/* A mixture from a run on the CPU: its points, factors and constants are used. */
 static struct sl_gmm *mixture_of(const struct sl_points *p, uint32_t k, int covariance, struct sl_gmm_step *s)
 {
 	struct sl_gmm_params params = params_of((int)k, covariance, 2, 0);

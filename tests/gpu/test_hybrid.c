@@ -40,7 +40,7 @@ struct rig {
 	struct sl_graph *graph;
 	struct sl_affinities *a;
 	struct sl_device *device;
-	uint64_t own;  /* bytes in use before anything is on it */
+	uint64_t own;  /* memory of the empty device */
 	struct sl_device_graph *resident;
 	struct sl_device_embedding *e;
 };
@@ -121,7 +121,7 @@ static void forces_are_those_of_their_precision(void **state)
 		assert_memory_equal(repulsion[0], repulsion[1], bytes);
 		assert_memory_equal(repulsion[0], repulsion[2], bytes);
 		assert_true(z[0] == z[1] && z[0] == z[2]);
-		/* in doubles, only the result is rounded: to 2^-24 at most, 2^-25 or so in the mean */
+		/* in doubles only the result is rounded: by at most 2^-24, on average about 2^-25 */
 		if (!(error[1] < 5e-7) || !(error[2] < 4e-8))
 			fail_msg("%d-D: attraction off by %g, in doubles %g", dims, error[1], error[2]);
 		for (int k = 0; k < 3; k++)
@@ -144,7 +144,7 @@ static float *run(const struct sl_engine *engine, const struct sl_settings *s, i
 	return y;
 }
 
-/* The layout outgrows several grids on the way: iterations queued behind do nothing, on the host, too. */
+/* The layout outgrows several grids: iterations queued behind do nothing, also on the host. */
 static void same_bytes_however_it_is_run(void **state)
 {
 	NEED_GPU();
@@ -170,7 +170,7 @@ static void first_iterations_are_those_of_the_cuda_engine(void **state)
 	NEED_GPU();
 	for (int dims = 1; dims <= 3; dims++) {
 		struct sl_settings s = {.dims = dims, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
-		float *there = run(cuda, &s, 0, 5, 5);  /* errors grow fast; there, P's entries have 18 bits */
+		float *there = run(cuda, &s, 0, 5, 5);  /* errors grow fast, and the CUDA engine's entries of P have 18 bits */
 		size_t floats = 8000 * (size_t)dims;
 		double *right = malloc(sizeof *right * floats);
 		for (size_t i = 0; i < floats; i++)
@@ -261,7 +261,7 @@ static void a_graph_larger_than_the_budget(void **state)
 	assert_int_equal(cuda->open(&r.device, &options, NULL), 0);
 	assert_int_equal(cuda->graph_put(r.device, r.a, &r.resident, &err), SL_DEVMEM);
 	cuda->close(r.device);
-	/* that is more than the embedding and its grids take */
+	/* more than the embedding and its grids need */
 	rig_device(&r, 0, options.memory_bytes);
 	assert_int_equal(r.engine->graph_put(r.device, r.a, &r.resident, NULL), 0);
 	assert_int_equal(r.engine->embedding_create(r.resident, &s, y, &r.e, NULL), 0);

@@ -22,8 +22,8 @@
 
 #define NEED_GPU() do { if (!have_gpu) skip(); } while (0)
 
-/* Points that overlap, far from the origin by `offset`; steps > 0: their coordinates are so many different numbers; -1:
- * centroids have twins that only double precision tells from them. few: there is room for three candidates only. */
+/* Overlapping points, shifted from the origin by `offset`. steps > 0: coordinates have so many distinct values; -1:
+ * each centroid has a twin that differs only in double precision. few: there is room for only three candidates. */
 struct shape {
 	uint32_t n, d, k, room;
 	double offset;
@@ -60,7 +60,7 @@ static void to_device(void *to, const void *from, size_t bytes)
 	CUDA(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
 }
 
-/* Two parts of the rows, brought to their pitch. */
+/* Two parts of the rows, copied to the pitch. */
 static void check_rows(struct rig *r, const float *wide)
 {
 	const struct sl_km *m = &r->m;
@@ -177,8 +177,8 @@ static uint32_t nearest_of(const struct rig *r, uint32_t i)
 	return best;
 }
 
-/* A score's error is at most the bound by which rows are taken for certain: so is every label, also where many are
- * equally near. Returns the number of rows that scores left open. */
+/* Scores err by at most the bound that decides certainty, so every label is exact, also with many equal distances.
+ * Returns the number of rows that scores left open. */
 static uint32_t check_labels(const struct shape *s, uint64_t seed)
 {
 	struct rig r;

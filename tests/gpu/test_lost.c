@@ -62,7 +62,7 @@ static struct sl_kmeans *clusters_on(struct sl_device *device, struct sl_points 
 	return m;
 }
 
-/* Its steps, results and states fail; it can be destroyed. */
+/* Its steps, results and states must fail; destroying it must work. */
 static void clusters_lost(struct sl_kmeans *m, struct sl_points *p)
 {
 	struct sl_kmeans_status status;
@@ -75,7 +75,7 @@ static void clusters_lost(struct sl_kmeans *m, struct sl_points *p)
 
 static bool start_anew;
 
-/* A second device on the same GPU, which has a job of its own: it finds out after the first was closed, and closes. */
+/* A second device on the same GPU, with its own job: it detects the failure after the first was closed, and closes. */
 struct neighbour {
 	const struct sl_engine *engine;
 	struct sl_device *device;

@@ -97,7 +97,7 @@ static void many_neighbours(void **state)
 	search(20000, 50, NORMAL, 90, SL_EUCLIDEAN, 0, 0);
 }
 
-/* Memory for a part of the columns only: the same bytes. */
+/* With memory for only a part of the columns: the same bytes. */
 static void in_blocks(void **state)
 {
 	NEED_GPU();
@@ -150,7 +150,7 @@ static void refusals(void **state)
 
 /* ---- P ------------------------------------------------------------------------------- */
 
-/* The attraction of a random layout, in the user's order: a row's every entry has its share in it. */
+/* The attraction of a random layout, in the user's order, in which every entry takes part. */
 static float *attraction_of(const struct sl_engine *engine, struct sl_device *device, struct sl_device_graph *graph,
 			    const struct sl_affinities *a, const float *y)
 {
@@ -279,7 +279,7 @@ static void given_neighbours(void **state)
 			}
 			nb->short_rows += keep < 30;
 		}
-		/* points that nobody has: nobody points at one with i % 50 == 7 */
+		/* points that are nobody's neighbour: those with i % 50 == 7 */
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t to = 0, *j = nb->index + (size_t)i * 30;
 			float *d = nb->distance + (size_t)i * 30;
@@ -327,7 +327,7 @@ static void bad_neighbours(void **state)
 	sl_neighbours_destroy(nb);
 }
 
-/* The inverted file: the recall that was asked for, distances right, by some rows. */
+/* The inverted file reaches the requested recall, with correct distances, in a sample of rows. */
 static void inverted_file(void **state)
 {
 	NEED_GPU();
@@ -362,8 +362,8 @@ static void inverted_file(void **state)
 
 /* ---- points that do not fit ------------------------------------------------------------ */
 
-/* Found again of what an exact search found, by distances in double precision of some rows, whose told distances must
- * be right, too. */
+/* Recall relative to an exact search, by distances in double precision of a sample of rows; reported distances must be
+ * correct, too. */
 static double recall_of(const struct sl_points *p, const struct sl_neighbours *nb, const struct sl_neighbours *exact,
 			int metric)
 {
@@ -421,7 +421,7 @@ static void one_coded(uint32_t n, uint32_t d, enum shape shape, int metric, uint
 	sl_points_destroy(p);
 }
 
-/* Codes of any fineness, as memory allows; every metric that is a product; duplicates, rows of zeros. */
+/* Codes of every fineness, chosen by memory; every metric based on products; duplicates, rows of zeros. */
 static void codes(void **state)
 {
 	NEED_GPU();
@@ -444,7 +444,7 @@ static void codes(void **state)
 		one_coded(150000, 64, CLUSTERS, SL_EUCLIDEAN, 10, 0.8, room[at], NULL);
 }
 
-/* What codes cannot do, or what is too small for them, is exact. */
+/* Searches that codes do not support, or that are too small for them, are exact. */
 static void not_coded(void **state)
 {
 	NEED_GPU();

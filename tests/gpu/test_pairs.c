@@ -16,7 +16,7 @@
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
 
-/* Z by what the sample has of it. */
+/* Z, extrapolated from the sample. */
 static double estimated_z(const float *y, uint32_t n)
 {
 	double z = 0;
@@ -68,7 +68,7 @@ static void forces_of_many_points_close_together_are_right(void **state)
 	check_many(350000, CLUMPS, 23, SL_NORMAL, false);
 }
 
-/* From 200,000 on fewer threads take a point. */
+/* From 200,000 points on, fewer threads share a point. */
 static void forces_of_many_points_far_apart_are_right(void **state)
 {
 	check_many(215000, EVEN, 260, SL_DRAFT, true);
@@ -81,7 +81,7 @@ static void forces_of_many_points_far_apart_in_a_plane_are_right(void **state)
 	dims = 3;
 }
 
-/* Few have wide windows; checkpoints know them. */
+/* Few nodes have wide windows; checkpoints contain them. */
 static void forces_of_few_points_are_right(void **state)
 {
 	check_many(9000, CLUMPS, 150, SL_FINE, true);
@@ -112,7 +112,7 @@ static void forces_of_few_points_are_right(void **state)
 	rig_close(&r);
 }
 
-/* More candidates than a layout had when its grid was chosen have one chosen anew; the run goes on. */
+/* If the candidates grow after the choice of the grid, a new grid is chosen; the run continues. */
 static void where_pairs_crowd_grids_are_chosen_again(void **state)
 {
 	NEED_GPU();
@@ -145,7 +145,7 @@ static void where_pairs_crowd_grids_are_chosen_again(void **state)
 	rig_close(&r);
 }
 
-/* States that cannot be right are refused. */
+/* Implausible states are refused. */
 static void a_spoilt_state_is_refused(void **state)
 {
 	NEED_GPU();
@@ -159,7 +159,7 @@ static void a_spoilt_state_is_refused(void **state)
 	struct sl_grid g;
 	assert_int_equal(cuda->run(e, &step, 3, NULL), 0);
 	assert_int_equal(cuda->state_save(e, held, NULL), 0);
-	uint64_t at = header - 2 * sizeof g;  /* the grids are what it ends with */
+	uint64_t at = header - 2 * sizeof g;  /* the grids are at the end of the header */
 	memcpy(&g, held + at, sizeof g);
 	assert_int_equal(g.part, SL_GRID_SMOOTH);
 	for (int i = 0; i < 5; i++) {

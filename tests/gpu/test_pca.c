@@ -25,7 +25,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Numbers of which the i-th axis varies less than the one before, mixed; bytes: rounded and shifted. */
+/* Random points whose axes have decreasing variances, rotated; bytes: rounded and shifted. */
 static struct sl_points *make_points(uint32_t n, uint32_t d, bool bytes)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
@@ -116,7 +116,7 @@ static void in_blocks(void **state)
 	compare(40000, 100, 30, true, 12 << 20);
 }
 
-/* So many that axes are iterated; noise is a ten-thousandth of the last axis' variance. */
+/* So many columns that axes are found by iteration; noise is a ten-thousandth of the last axis' variance. */
 static void many_columns(void **state)
 {
 	NEED_GPU();
@@ -153,7 +153,7 @@ static void refusals(void **state)
 	assert_int_equal(cuda->points_passes(0, 0, p, &stop, &passes, &err), 0);
 	assert_int_equal(sl_points_pca_by(&out, p, 5, NULL, NULL, &passes, &err), SL_CANCELLED);
 	passes.close(passes.arg);
-	assert_int_equal(sl_engine_pca(cuda, 0, 1 << 12, &out, p, 5, NULL, NULL, &err), 0);  /* by the host */
+	assert_int_equal(sl_engine_pca(cuda, 0, 1 << 12, &out, p, 5, NULL, NULL, &err), 0);  /* on the host */
 	sl_points_destroy(out);
 	assert_int_equal(sl_engine_pca(cuda, 0, 0, &out, p, 500, NULL, NULL, &err), SL_BADPARAM);
 	sl_points_destroy(p);

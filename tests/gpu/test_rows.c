@@ -18,7 +18,7 @@
 
 #define COLUMNS 8  /* of the walk's vectors */
 
-/* What a number is to be, by P as packed and as given, and how far off it may be; INFINITY: anything. */
+/* Expected values, for P as packed and as given, and permitted errors; INFINITY: any value. */
 struct value {
 	double right[2], within[2];
 };
@@ -30,7 +30,7 @@ static const struct kind {
 } kinds[] = {{2000, 0}, {2000, SL_BITS_LEAST}, {2000, 14}, {2000, 21}, {250, 24}, {250, 0}, {5, 24}, {5, 0}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-/* Of a sum in floats, of its terms' sizes: a few roundings of each, and of sums on the way. */
+/* Error of a float sum relative to the size of its terms: a few roundings of each, and of partial sums. */
 static double precision_of(const struct table *t, uint32_t i)
 {
 	return 1e-6 + 0.5 * ROUNDING * sqrt((double)(t->start[i + 1] - t->start[i]));
@@ -131,7 +131,7 @@ static void compare(const struct rig *r, const char *what, const struct value *v
 
 /* ---- attraction --------------------------------------------------------------------------------- */
 
-/* The attraction of row i by t to v[dims].right[which], neighbours being `their`, and at most `jump` from there. */
+/* Adds row i's attraction to v[dims].right[which]; neighbours are at `their`, within an error of `jump`. */
 static void attraction_of(const struct table *t, uint32_t i, int dims, const float *y, const float *their, double jump,
 			  int which, struct value *v)
 {
@@ -162,7 +162,7 @@ static void run_attract(struct rig *r, const struct sl_particles *p, enum sl_sta
 	CUDA(cudaStreamSynchronize(r->stream));
 }
 
-/* With so many threads a row; and none of it in an iteration that must not run. */
+/* With this number of threads per row; and an iteration that must not run changes nothing. */
 static void check_lanes(struct rig *r, const struct sl_particles *p, int lanes, const struct value *right)
 {
 	size_t floats = p->n * stride_of(p->dims);
@@ -231,7 +231,7 @@ static void attraction_is_the_sum(void **state)
 	}
 }
 
-/* In steps of what the grids reach; points outside of them at their ends. */
+/* Rounded to steps of the grids' reach; points outside are clamped. */
 static void positions_are_rounded(void **state)
 {
 	if (!have_gpu)
@@ -292,7 +292,7 @@ static void check_measure(struct rig *r, int dims, uint64_t *seed)
 {
 	struct device_memory here = {.guard = GUARD};
 	struct sl_report want = r->report, got;
-	uint32_t n = r->a.n, blocks = (n + 7) / 8 < 1024 ? (n + 7) / 8 : 1024;  /* of 8 rows, and no more */
+	uint32_t n = r->a.n, blocks = (n + 7) / 8 < 1024 ? (n + 7) / 8 : 1024;  /* 8 rows per block, at most 1,024 blocks */
 	size_t stride = stride_of(dims), floats = n * stride;
 	float *y = make_points(r, dims, seed), *force[2] = {make_points(r, dims, seed), make_points(r, dims, seed)};
 	double square = 0, within, packed, given;
@@ -350,7 +350,7 @@ static float *numbers(size_t count, double low, double high, uint64_t *seed)
 	return x;
 }
 
-/* Row i's of what sl__walk_step() leaves, to v[COLUMNS].right[which]. A row of nothing leads nowhere. */
+/* Writes row i of sl__walk_step()'s result to v[COLUMNS].right[which]. An empty row gives 0. */
 static void step_of(const struct table *t, uint32_t i, double mass, const float *slope, const float *shift,
 		    const float *x, const float *before, int which, struct value *v)
 {

@@ -29,7 +29,7 @@ struct shape {
 	uint32_t n, d;
 	int dims;
 	uint32_t side, partners;
-	double near;           /* so many of the points lie close to another one: inner products cancel */
+	double near;           /* this fraction of the points is close to another point, so that inner products cancel */
 };
 
 static double normal(uint64_t *seed)
@@ -37,7 +37,7 @@ static double normal(uint64_t *seed)
 	return sqrt(-2 * log(1 - test_uniform(seed))) * cos(6.283185307179586 * test_uniform(seed));
 }
 
-/* Random pairs of blocks, each listed by both. */
+/* Random pairs of blocks; each block lists the other. */
 static void draw_partners(struct rig *r, uint64_t *seed)
 {
 	uint32_t blocks = r->table.blocks, count = r->table.partners;
@@ -46,7 +46,7 @@ static void draw_partners(struct rig *r, uint64_t *seed)
 	for (uint32_t a = 0; a < blocks; a++)
 		r->partner[(size_t)a * count] = a;
 	for (uint32_t round = 1; round < count; round++)
-		for (uint32_t a = 0; a < blocks; a++) {  /* by rounds of a tournament: a + b is the same for all pairs */
+		for (uint32_t a = 0; a < blocks; a++) {  /* rounds of a tournament: a + b is equal in a round */
 			uint32_t b = (round * 7 + blocks - a % blocks) % blocks;
 			if (a < b && test_uniform(seed) < 0.9) {
 				r->partner[(size_t)a * count + round] = b;
@@ -74,7 +74,7 @@ static void fill_points(struct rig *r, const struct shape *s, uint64_t *seed)
 		}
 		r->norm[i] = (float)square;
 		r->mass[i] = test_uniform(seed) < 0.1 ? 3 : 1;
-		for (uint32_t q = 0; q < (uint32_t)s->dims; q++)  /* some have the same place */
+		for (uint32_t q = 0; q < (uint32_t)s->dims; q++)  /* some points coincide */
 			r->y[q * room + i] = i % 17 == 5 ? r->y[q * room + i / 2] : (float)(0.3 * normal(seed));
 	}
 }
@@ -146,8 +146,8 @@ static void pass(const struct rig *r, const struct sl_sammon_passes *p, uint32_t
 		fail_msg("%s", err.detail);
 }
 
-/* Within so much of the sum of the absolute values of what is added up: of a point's forces, at most w (d + D); of its
- * curves w (1 + 2 D / d). */
+/* Permitted error relative to the sum of the absolute values of the terms: for forces at most w (d + D), for curves w
+ * (1 + 2 D / d). */
 static void compare(const struct rig *r, const char *what, const double *got, const double *want, uint32_t rows,
 		    const double *scale, double within)
 {
@@ -209,7 +209,7 @@ static void check(const struct shape *s, bool metric, bool curve, uint64_t *seed
 			 want.sum, want.total);
 	if (getenv("SPACELAND_TEST_TELL"))
 		printf("stress %.2g\n", got.sum / want.sum - 1);
-	/* to the bit, however it is cut, with and without weights */
+	/* the same bits for any division, with and without weights */
 	for (uint32_t by = 1; by <= 3; by += 2) {
 		struct sums again = make_sums(&r);
 		pass(&r, &r.gpu, by, by == 1, &again);
@@ -238,7 +238,7 @@ static void checks(const struct shape *shapes, int count)
 				check(&shapes[i], kind & 1, kind & 2, &seed);
 }
 
-/* Few columns: distances by differences; more: by inner products; many: in stages. */
+/* Few columns: distances from differences; more: from inner products; many: in stages. */
 static void sums_over_all_pairs(void **state)
 {
 	static const struct shape shapes[] = {

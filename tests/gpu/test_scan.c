@@ -53,7 +53,7 @@ struct rig {
 	uint32_t index[COLUMNS], order[ROWS / SL_ROWS][TILES];
 };
 
-/* Numbers of points; some columns are nobody's, some a row's own. */
+/* Numbers of points; some columns have no point, some the row's own. */
 static void number(struct rig *r)
 {
 	uint32_t own[ROWS];
@@ -65,7 +65,7 @@ static void number(struct rig *r)
 		if (j % 5 == 0 && r->index[j] != SL_NOBODY)
 			own[below(ROWS, 3, j)] = r->index[j];
 	}
-	for (uint32_t b = 0; b < ROWS / SL_ROWS; b++)  /* a row block's tiles in an order of its own */
+	for (uint32_t b = 0; b < ROWS / SL_ROWS; b++)  /* each row block has its own order of tiles */
 		for (uint32_t t = 0; t < TILES; t++) {
 			uint32_t other = below(t + 1, 4 + b, t);
 			r->order[b][t] = r->order[b][other];
@@ -89,7 +89,7 @@ static void plain_columns(struct rig *r, int width)
 	free(value);
 }
 
-/* Not all of the width has pieces, nor is their number even. */
+/* Pieces do not fill the width, and their number is odd. */
 static void coded_columns(struct rig *r, int width, uint32_t length)
 {
 	uint32_t pieces = (uint32_t)width / 8 - 3, cell[TILES];
@@ -123,7 +123,7 @@ static void coded_columns(struct rig *r, int width, uint32_t length)
 	free(code);
 }
 
-/* length: of codes; 0: there are none. */
+/* length: of codes; 0: no codes. */
 static void rig_init(struct rig *r, int width, uint32_t length)
 {
 	size_t values = (size_t)ROWS * (size_t)width;
@@ -149,7 +149,7 @@ static void rig_init(struct rig *r, int width, uint32_t length)
 			double sum = (double)r->bias[j];
 			for (uint32_t k = 0; k < (uint32_t)width; k++)
 				sum += r->row[(size_t)i * (size_t)width + k] * r->column[(size_t)j * (size_t)width + k];
-			r->score[(size_t)i * COLUMNS + j] += sum;  /* of nobody -infinity, of a row's own no number */
+			r->score[(size_t)i * COLUMNS + j] += sum;  /* -infinity without a point, NaN for the row's own */
 		}
 }
 
@@ -161,7 +161,7 @@ static void rig_finish(struct rig *r)
 	free(r->column);
 }
 
-/* What sums of float32 may be off by. */
+/* Permitted error of float32 sums. */
 static double room(const struct rig *r) { return 2e-5 * (4 + sqrt(r->scan.rows.width)); }
 
 static void check_best(struct rig *r)
@@ -171,7 +171,7 @@ static void check_best(struct rig *r)
 	uint32_t *best = fetch(r->scan.best, ROWS * 4);
 	for (uint32_t i = 0; i < ROWS; i++) {
 		double most = -INFINITY, sum = 0;
-		for (uint32_t j = 0; j < COLUMNS; j++) {  /* a row's own column counts as any other */
+		for (uint32_t j = 0; j < COLUMNS; j++) {  /* a row's own column counts like any other */
 			double score = r->score[(size_t)i * COLUMNS + j];
 			for (int k = 0; isnan(score) && k < r->scan.rows.width; k++)
 				sum += r->row[i * (uint32_t)r->scan.rows.width + (uint32_t)k] *
@@ -216,14 +216,14 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Lists of what passes the bounds, that share of all. */
+/* Lists the pairs above the bounds, which are this fraction of all. */
 static void check_filter(struct rig *r, double share)
 {
 	struct sl_bound bound[ROWS];
 	for (uint32_t i = 0; i < ROWS; i++) {
 		double score[COLUMNS];
 		for (uint32_t j = 0; j < COLUMNS; j++)
-			score[j] = fmax(r->score[(size_t)i * COLUMNS + j], -INFINITY);  /* instead of no number */
+			score[j] = fmax(r->score[(size_t)i * COLUMNS + j], -INFINITY);  /* instead of NaN */
 		qsort(score, COLUMNS, sizeof *score, ascending);
 		bound[i] = (struct sl_bound){i % 37 == 5 ? INFINITY : (float)score[(int)(COLUMNS * (1 - share))], 0};
 	}
@@ -264,7 +264,7 @@ static void check_scans(int width, uint32_t length)
 	r.scan.lists.count = take(&r.memory, ROWS * 4, NULL);
 	r.scan.lists.bound = take(&r.memory, ROWS * sizeof(struct sl_bound), NULL);
 	check_dense(&r);
-	check_filter(&r, 0.1);  /* more than wait in shared memory */
+	check_filter(&r, 0.1);  /* more than fit into shared memory */
 	check_filter(&r, 0.003);
 	if (!length)
 		check_best(&r);
@@ -297,10 +297,10 @@ struct coder {
 	struct device_memory memory;
 	struct sl_coding coding;
 	uint32_t count, which[POINTS];
-	double rest[POINTS][LONGEST];  /* of row which[i], what is to be coded; zeros behind */
+	double rest[POINTS][LONGEST];  /* the numbers of row which[i] to be coded, followed by zeros */
 };
 
-/* A half of the rows, in an order of their own. Cosines are of bytes, and some rows zeros. */
+/* Half of the rows, in another order. With cosine the points are bytes, and some rows are zeros. */
 static void coder_init(struct coder *c, uint32_t length, bool cosine)
 {
 	float mean[D], scale = 0.5f, inverse[POINTS], value[POINTS][D];
@@ -353,7 +353,7 @@ static double distance(const struct coder *c, uint32_t i, uint32_t group, const 
 	return sum;
 }
 
-/* By their places, in the order that scans want. */
+/* By position, in the order that scans need. */
 static void check_places(struct coder *c, const uint8_t *code)
 {
 	uint32_t place[POINTS], groups = c->coding.codes.bytes;

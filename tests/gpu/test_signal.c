@@ -17,7 +17,7 @@ struct rig {
 	double restart[NODES], y[2][NODES];
 };
 
-/* Random values: of epidemics between 0 and 1, with chance 0 or 1; of pagerank shares. */
+/* Random values: for epidemics between 0 and 1, for random epidemics 0 or 1, for pagerank fractions. */
 static void rig_open(struct rig *r, int model, int integrator, uint64_t *seed)
 {
 	bool implicit = integrator == SL_SIGNAL_CRANK_NICOLSON, rank = model == SL_SIGNAL_PAGERANK;
@@ -57,7 +57,7 @@ static void rig_close(struct rig *r)
 	cuda->close(r->device);
 }
 
-/* `beside`: what values may be apart beside that, whatever their size. */
+/* beside: an additional permitted difference, independent of the values' size. */
 static void compare_beside(const struct rig *r, const char *what, double within, double beside)
 {
 	static double got[2][NODES], want[2][NODES];
@@ -81,8 +81,8 @@ static void compare(const struct rig *r, const char *what, double within)
 	compare_beside(r, what, within, 0);
 }
 
-/* Two solutions of a system are apart by twice what conjugate gradients leave of the right side, whose length, in the
- * norm of the degrees, is at most this for values of about 1. */
+/* Two solutions of a system differ by at most twice the residual of conjugate gradients; the length of the right side,
+ * in the norm of the degrees, is at most this for values of about 1. */
 static double of_solver(const struct rig *r)
 {
 	return 2 * SL__CG_CLOSE * sqrt((double)(NODES + r->c->m));
@@ -104,7 +104,7 @@ static void explicit_steps_are_those_of_the_tableau(void **state)
 					compare(&r, "an explicit step", 1e-12);
 					continue;
 				}
-				/* the first step is refused once; its slope is known from then on, and after steps */
+				/* the first step is refused once; from then on, and after steps, its slope is known */
 				assert_int_equal(r.gpu.trial(r.gpu.arg, &r.rates, 3 * h, step > 0, &error, NULL), 0);
 				assert_int_equal(r.gpu.trial(r.gpu.arg, &r.rates, h, true, &error, NULL), 0);
 				assert_int_equal(r.plain.trial(r.plain.arg, &r.rates, h, false, &want, NULL), 0);
@@ -188,7 +188,7 @@ static void ranks_converge_alike(void **state)
 	rig_close(&r);
 }
 
-/* Without room the run stays with the processor, and nothing is left on the device. */
+/* If memory is short, the run stays on the CPU, and the device keeps nothing. */
 static void without_room_it_stays_where_it_is(void **state)
 {
 	NEED_GPU();
@@ -202,10 +202,10 @@ static void without_room_it_stays_where_it_is(void **state)
 	sl_signal_defaults(&p);
 	p.laplacian = SL_SIGNAL_RANDOM_WALK;
 	p.duration = 3;
-	for (uint64_t room = 5000; code; room += 40000) {  /* not for the weights; for these, but not for the values */
+	for (uint64_t room = 5000; code; room += 40000) {  /* too little for the weights, or for the values */
 		struct sl_device_options options = {.memory_bytes = room};
 		if (cuda->open(&d, &options, &err))
-			continue;  /* not even for an open device */
+			continue;  /* too little to open the device */
 		cuda->info(d, &info);
 		before = info.memory_used;
 		assert_int_equal(sl_signal_create(&s, random_coupling(&seed, false), &p, NULL, 0, NULL), 0);

@@ -109,7 +109,7 @@ static void compare(uint32_t n, int dims, int optimizer, struct sl_device *devic
 	float *y0 = malloc(sizeof *y0 * floats), *y[2];
 	struct sl_measure m[2];
 	static uint64_t seed = 1;
-	seed += (uint64_t)time(NULL) % 1000;  /* other numbers each time */
+	seed += (uint64_t)time(NULL) % 1000;  /* a different seed in each run */
 	for (size_t i = 0; i < floats; i++)
 		y0[i] = (float)(3 * sl_random_normal(seed, i));
 	for (int k = 0; k < 2; k++) {
@@ -133,10 +133,10 @@ static void compare(uint32_t n, int dims, int optimizer, struct sl_device *devic
 	if (!(error < 1e-4))
 		fail_msg("n %u, %d-D, optimizer %d, seed %llu: layouts differ by %g", n, dims, optimizer,
 			 (unsigned long long)seed, error);
-	/* logarithms in single precision; and Z is what is left of n + Z */
+	/* logarithms are in single precision, and Z is computed as (n + Z) - n */
 	assert_true(fabs(m[0].kl - m[1].kl) < 1e-4 * fabs(m[1].kl) + 1e-5);
 	assert_true(fabs(m[0].z - m[1].z) < 1e-5 * m[1].z + 3e-7 * n);
-	/* two or three nodes are soon where the forces cancel out */
+	/* two or three nodes soon reach an equilibrium of the forces */
 	if (!(fabs(m[0].gradient_norm - m[1].gradient_norm) < 1e-3 * m[1].gradient_norm + 1e-5))
 		fail_msg("n %u, %d-D: gradient %g, %g", n, dims, m[0].gradient_norm, m[1].gradient_norm);
 	for (int k = 0; k < dims; k++) {
@@ -181,7 +181,7 @@ static struct sl_params job_params(int which)
 
 #define JOBS 40
 
-/* Bytes, traces and the numbers of iterations. */
+/* Compares bytes, traces and numbers of iterations. */
 static void alone_or_beside_others_makes_no_difference(void **state)
 {
 	NEED_GPU();
@@ -241,7 +241,7 @@ static void alone_or_beside_others_makes_no_difference(void **state)
 	cuda->close(device);
 }
 
-/* One that diverges fails; its neighbours do not notice. */
+/* A diverging embedding fails; those beside it are not affected. */
 static void one_that_diverges_fails_alone(void **state)
 {
 	NEED_GPU();
@@ -271,7 +271,7 @@ static void one_that_diverges_fails_alone(void **state)
 	cuda->close(device);
 }
 
-/* The layout of the moment it was asked for, whatever runs afterwards. */
+/* A snapshot has the layout of the moment of the request, whatever runs afterwards. */
 static void snapshots_are_of_their_moment(void **state)
 {
 	NEED_GPU();
@@ -334,7 +334,7 @@ static void *read_late(void *arg)
 	return NULL;
 }
 
-/* Another thread reads a snapshot when its embedding is gone, and the device is being closed. */
+/* Another thread reads a snapshot after its embedding was destroyed, while the device is closed. */
 static void closing_waits_for_readers(void **state)
 {
 	NEED_GPU();
@@ -367,7 +367,7 @@ static void closing_waits_for_readers(void **state)
 
 /* ---- how fast ------------------------------------------------------------------------------- */
 
-/* Seconds for `count` jobs on graphs of n nodes and k entries a row, together; 0: one after the other. */
+/* Seconds for `count` jobs on graphs of n nodes and k entries per row, together; 0: one after the other. */
 static double time_jobs(struct rig *r, int jobs, int iterations, bool together, bool layouts)
 {
 	struct sl_embedding *e[SL_EMBEDDINGS_TOGETHER];

@@ -50,7 +50,7 @@ static struct sl_report report_of(const float *y, uint32_t n, int dims)
 	return r;
 }
 
-/* On the device, all memory full of ones. */
+/* A tree on the device, with memory filled with 1 bits. */
 static void rig_init(struct rig *r, const float *y, uint32_t n, int dims, double theta)
 {
 	struct sl_report report = report_of(y, n, dims);
@@ -92,7 +92,7 @@ static double z_of(const struct rig *r)
 
 /* ---- order and cells ------------------------------------------------------------------------------------- */
 
-/* Places hold each point once. Returns the coordinates by place. */
+/* Checks that places have each point once. Returns the coordinates by place. */
 static float *check_order(const struct rig *r, const float *y)
 {
 	uint32_t n = r->tree.n, *index = fetch(r->tree.index[0], sizeof *index * n);
@@ -165,7 +165,7 @@ static void cells_hold_their_points(void **state)
 		}
 }
 
-/* Mean size of the boxes around 32 points in a row, but for those boxes that are more than `most` wide. */
+/* Mean size of the boxes around 32 successive points, without boxes wider than `most`. */
 static double size_of_groups(const float *y, uint32_t n, int dims, double most)
 {
 	struct rig r;
@@ -193,8 +193,8 @@ static double size_of_groups(const float *y, uint32_t n, int dims, double most)
 	return all / groups;
 }
 
-/* Points evenly in a cube: the box around a group is little larger than its share of the cube. A point as far away as
- * can be changes little. */
+/* Points spread evenly in a cube: the box of a group is little larger than its share of the cube. One extremely far
+ * point changes little. */
 static void groups_are_tight(void **state)
 {
 	NEED_GPU();
@@ -216,7 +216,7 @@ static void groups_are_tight(void **state)
 
 /* ---- sums ------------------------------------------------------------------------------------------------- */
 
-/* Row i of all pairs; returns its part of Z. */
+/* Computes row i over all pairs; returns its part of Z. */
 static double all_of(const float *y, uint32_t n, size_t d, double nu, uint32_t i, double force[3])
 {
 	double z = 0;
@@ -290,7 +290,7 @@ static void forces_are_the_sums(void **state)
 			}
 }
 
-/* As many warps as there are, in one block or in many. */
+/* Any number of warps, in one block or in many. */
 static void forces_of_many_are_the_sums(void **state)
 {
 	NEED_GPU();
@@ -348,7 +348,7 @@ static void odd_layouts(void **state)
 }
 
 /* A clump of 32 points, far from all others, in one cell of level 2 with 96 of these: its centre is so far away from
- * the clump that theta would allow it, but a group never takes a cell that it is in for far. */
+ * the clump that theta would allow it, but a group never treats its own cell as far. */
 static void nobody_is_far_from_itself(void **state)
 {
 	NEED_GPU();
@@ -379,7 +379,7 @@ static void nobody_is_far_from_itself(void **state)
 	}
 }
 
-/* A layout that has diverged is left alone. */
+/* A diverged layout is left unchanged. */
 static void nothing_moves_unless_it_may(void **state)
 {
 	NEED_GPU();

@@ -150,7 +150,7 @@ static void spectral_layouts_agree(void **state)
 	assert_int_equal(sl_init_spectral(&s, sl_engine_cpu(), NULL, r.a, &params, NULL), 0);
 	found(s, value[1], &rounds[1], &components[1]);
 	assert_int_equal(components[0], components[1]);
-	for (int k = 0; k < 3; k++) {  /* as far as both have settled, and floats tell them from 1 */
+	for (int k = 0; k < 3; k++) {  /* if both have converged, and floats can distinguish them from 1 */
 		printf("eigenvalue %.7f on the GPU, after %d rounds, %.7f on the CPU, %d\n", value[0][k], rounds[0],
 		       value[1][k], rounds[1]);
 		assert_true(fabs(value[0][k] - value[1][k]) < 5e-3 * (1 - value[1][k]) + 3e-6);

@@ -23,10 +23,10 @@ struct plain_gmm {
 	double *logit, *y;         /* [unit][k] r, or logarithms of weight times density; [d] */
 	double *log_sum;           /* [unit] */
 	long double *mass, *first, *second, *scatter;  /* [k], [k][d], [k][d], [k][d][d] */
-	uint32_t row, count;       /* of the unit that was done last */
+	uint32_t row, count;       /* of the last unit */
 };
 
-/* Runs that are open, and calls of go(), of all devices. */
+/* Number of open runs, and calls of go(), of all devices. */
 static _Atomic int plain_gmms_open, plain_gmm_calls;
 
 static inline void *plain_gmm_copy(const void *from, size_t bytes)
@@ -115,7 +115,7 @@ static inline void plain_gmm_add(struct plain_gmm *p, uint32_t row, uint32_t c, 
 	}
 }
 
-/* A point's responsibilities, and what they add to the sums. */
+/* Computes a point's responsibilities and adds its terms to the sums. */
 static inline double plain_gmm_point(struct plain_gmm *p, uint32_t row, const uint32_t *label, const float *share)
 {
 	uint32_t k = p->s.k, i = row - p->row;

@@ -24,7 +24,7 @@ struct plain_passes {
 	uint32_t *label, *before, *count;
 };
 
-/* Runs that are open, and assignments, of all devices. */
+/* Number of open runs, and of assignments, of all devices. */
 static _Atomic int plain_open, plain_assigns;
 
 static double plain_square(uint32_t d, const float *x, const double *c)

@@ -16,12 +16,12 @@ struct sl_device_neighbours {
 	struct sl_neighbours *nb;
 };
 
-/* What has happened; room: tables that fit. Of all devices, each of which has its thread. */
+/* Counters over all devices, each of which has its own thread. room: number of tables that fit. */
 static struct {
 	_Atomic int puts, drops, graphs, residents, room;
 } resident = {.room = 1000};
 
-/* The CPU engine borrows P for its graphs. */
+/* Owns the P that the CPU engine borrows for its graphs. */
 struct resident_graph {
 	struct resident_graph *next;
 	struct sl_device_graph *graph;

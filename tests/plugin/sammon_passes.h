@@ -23,7 +23,7 @@ struct plain_sammon {
 	double *weight, *sum, *total;  /* [room], of each point */
 };
 
-static int plain_sammons_open;  /* that were not closed */
+static int plain_sammons_open;  /* number of open runs */
 
 static inline const char *plain_sammon_trouble(const char *word)
 {
@@ -56,7 +56,7 @@ static inline double plain_sammon_far(const struct sl_sammon_table *t, uint32_t 
 	return sqrt(sum);
 }
 
-/* What j adds to the sums of i. */
+/* Adds j's terms to the sums of i. */
 static inline void plain_sammon_pair(struct plain_sammon *p, uint32_t i, uint32_t j)
 {
 	const struct sl_sammon_table *t = &p->t;
@@ -96,7 +96,7 @@ static inline int plain_sammon_begin(void *arg, const float *y, const uint32_t *
 	return 0;
 }
 
-/* A block with others: all blocks, or its partners. */
+/* Computes a block with all blocks, or with its partners. */
 static inline int plain_sammon_go(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
 {
 	struct plain_sammon *p = arg;

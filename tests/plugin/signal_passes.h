@@ -28,7 +28,7 @@ struct plain_signal {
 	double *slope;              /* [stages][2 n] */
 };
 
-/* Runs that are open, and calls for steps, of all devices. */
+/* Number of open runs, and of calls for steps, of all devices. */
 static _Atomic int plain_signals, plain_signal_calls;
 
 static int plain_signal_trouble(struct sl_error *err)
@@ -57,7 +57,7 @@ static double plain_capacity(const struct plain_signal *p, uint32_t i)
 	return p->t.random_walk && degree > 0 ? degree : 1;
 }
 
-/* Of an epidemic: product = W I. */
+/* For epidemics: product = W I. */
 static double plain_pressure(const struct plain_signal *p, const struct sl__rates *k, uint32_t i)
 {
 	double degree = p->t.coupling->degree[i], sum = p->product[i];

@@ -90,7 +90,7 @@ class Folder:
 
 
 class Disk:
-    """syncs=False: a disk that promises what it does not do."""
+    """syncs=False: a disk that acknowledges fsync() without doing it."""
 
     def __init__(self, root, syncs=True):
         self.root, self.top, self.fds, self.syncs = str(root), Folder(), {}, syncs
@@ -145,7 +145,7 @@ class Disk:
             self.fds.pop(call.fd, None)
 
     def build(self, target, rng, folder=None):
-        """What a power cut now would leave, below target."""
+        """Writes the files that a power cut now would leave to `target`."""
         target.mkdir(mode=0o700)
         for name, thing in (folder or self.top).after(rng).items():
             if isinstance(thing, Folder):

@@ -6,7 +6,7 @@
  *   record   struct record, then `length` bytes: the path, two paths with a zero between them, or the data
  *
  * Writes to mapped memory are not recorded: the next start makes SQLite's index of its log (-shm) again. */
-#undef _FILE_OFFSET_BITS  /* both names of each call are ours */
+#undef _FILE_OFFSET_BITS  /* this file defines both names of each call */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 enum kind { OPEN = 1, WRITE, TRUNCATE, SYNC, RENAME, UNLINK, MKDIR, RMDIR, CLOSE, LINK };
 
 struct record {
-	uint64_t ns;      /* CLOCK_MONOTONIC, when it was done */
+	uint64_t ns;      /* CLOCK_MONOTONIC, after the call */
 	int32_t kind, fd, flags;
 	uint32_t length;
 	int64_t at;       /* WRITE: offset; TRUNCATE: size */
@@ -73,7 +73,7 @@ static void note(enum kind kind, int fd, int flags, int64_t at, const void *data
 	note_two(kind, fd, flags, at, data, length, NULL, 0);
 }
 
-/* The absolute path; false: not below the folder. */
+/* Makes the absolute path; false: not below the folder. */
 static bool absolute(int at, const char *path, char out[4096])
 {
 	if (log_fd < 0)
@@ -185,7 +185,7 @@ static int truncate_fd(int fd, off64_t bytes)
 int ftruncate(int fd, off_t bytes) { return truncate_fd(fd, bytes); }
 int ftruncate64(int fd, off64_t bytes) { return truncate_fd(fd, bytes); }
 
-/* The disk of the test need not be slow: what counts is the order. */
+/* Does not call fsync(): only the order of calls matters. */
 static int sync_fd(int fd)
 {
 	pthread_mutex_lock(&lock);
