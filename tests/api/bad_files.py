@@ -13,14 +13,14 @@ STATUS = {"BADFORMAT": ("bad-format", 400), "BADDATA": ("bad-data", 400), "BADGR
 
 
 def rows(name):
-    """file, kind, error, line, member, detail: the rows of a table of tests/bad."""
+    """The rows of a table of tests/bad: file, kind, error, line, member, detail."""
     with open(FOLDER / name) as table:
         return [row for row in csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
                 if row and not row[0].startswith("#")]
 
 
 def check(api, path, query, error, line, member, detail):
-    """Uploads FOLDER / path as `name` of the query calls it."""
+    """Uploads FOLDER / path under the name `name` of the query."""
     reply = api.post("/v1/graphs", data=(FOLDER / path).read_bytes(), params=query)
     problem = reply.json()
     assert problem.pop("title", None) and problem.pop("request_id", None), problem

@@ -6,7 +6,7 @@ import pytest
 
 
 def make(folder, name="server", names="DNS:localhost,IP:127.0.0.1", key="ec", days=30):
-    """Files NAME.pem and NAME.key; the certificate is its own authority."""
+    """Writes NAME.pem and NAME.key; the certificate is its own authority."""
     if not shutil.which("openssl"):
         pytest.skip("skipped: no openssl to make a certificate with")
     kind = {"ec": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "rsa": ["rsa:2048"]}[key]

@@ -14,7 +14,7 @@ LIMIT_SECONDS = 60
 
 @pytest.fixture(autouse=True)
 def time_limit(request):
-    """A test that hangs is a failure, not an endless run."""
+    """A test that hangs fails."""
     marker = request.node.get_closest_marker("limit")
     seconds = (marker.args[0] if marker else LIMIT_SECONDS) * PATIENCE
 
@@ -27,19 +27,19 @@ def time_limit(request):
     signal.signal(signal.SIGALRM, old)
 
 
-# What `-m sanitized` picks: the modules in which threads, sockets and the lives of jobs and graphs meet. Continuous
-# integration runs these with the sanitizers; ./dev test all runs everything with them.
+# The modules of `-m sanitized`: those with much interaction of threads, sockets, jobs and graphs. Continuous
+# integration runs these with the sanitizers; ./dev test all runs all modules with them.
 SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "test_graph_upload", "test_job_cancel",
              "test_job_pause", "test_job_run", "test_job_steer", "test_points_upload", "test_quality", "test_restart",
              "test_robustness", "test_server", "test_stream_zmq", "test_tls", "test_transform", "test_upload_line"}
 
-# Of these, where threads do what they do in the others, too: continuous integration runs them with the address
-# sanitizer only.
+# Modules of these whose use of threads the others cover: continuous integration runs them with the address sanitizer
+# only.
 ADDRESS = {"test_batches", "test_gmm_device", "test_job_after", "test_links", "test_proxy_login", "test_quality", "test_restart",
            "test_rights_change", "test_robustness", "test_sammon_device", "test_signal_device", "test_stream_keys",
            "test_stream_topics", "test_tls", "test_user_limits", "test_users"}
 
-# The modules that take longest, the longest first. They start first, so that no worker has one left at the end.
+# The slowest modules, slowest first. They start first, so that none of them is left for the end.
 LONGEST = ["test_campaigns", "test_restart", "test_robustness", "test_engines", "test_large_documents", "test_projects",
            "test_quality", "test_stream_limits", "test_backup", "test_connections", "test_points_restart",
            "test_state_check", "test_points_jobs", "test_device_lost"]
@@ -55,7 +55,8 @@ def pytest_configure(config):
 
 
 def pytest_make_parametrize_id(config, val, argname):
-    """Bodies of requests do not name tests: compressed ones hold the time, and workers must agree on the names."""
+    """Names of tests do not include request bodies: compressed ones contain the time, and workers must agree on the
+    names."""
     return argname if isinstance(val, bytes) else None
 
 
@@ -70,7 +71,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory, request):
-    """One daemon for a module; options from its DAEMON_OPTIONS. Its clean end is part of the test."""
+    """One daemon per module, with options from the module's DAEMON_OPTIONS. It must end cleanly."""
     options = getattr(request.module, "DAEMON_OPTIONS", {})
     d = Daemon(tmp_path_factory.mktemp("daemon"), **options).start()
     yield d
@@ -84,7 +85,7 @@ def api(daemon):
 
 @pytest.fixture
 def fresh(tmp_path):
-    """Makes daemons of a test's own: fresh(option=value), stopped (and checked) at the end."""
+    """Makes daemons for one test: fresh(option=value); stops and checks them at the end."""
     made = []
 
     def make(start=True, **options):
@@ -110,13 +111,13 @@ def graph(api):
 
 @pytest.fixture(scope="module")
 def large(api):
-    """Id of a graph whose iterations take long enough to be watched."""
+    """Id of a graph with iterations slow enough to observe."""
     return api.upload(graphs.npz(graphs.clusters(n=8000, k=15, seed=7)[0]), name="large")["id"]
 
 
 @pytest.fixture(scope="session")
 def data():
-    """The folder of data sets, or the test is skipped."""
+    """The folder of data sets; without it the test is skipped."""
     folder = os.environ.get("SPACELAND_DATA")
     path = pathlib.Path(folder) if folder else ROOT.parent / "shared" / "data"
     if not path.is_dir():

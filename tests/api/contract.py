@@ -14,12 +14,12 @@ class Contract:
         self.document = yaml.safe_load(path.read_text())
         self.resolver = jsonschema.RefResolver("", self.document)
         self.validators = {}
-        self.seen = set()  # (method, template, status) that a test has met
+        self.seen = set()  # tested (method, template, status)
         self.paths = []
         for template, item in self.document["paths"].items():
             pattern = re.sub(r"\{[a-z]+\}", "[^/]+", template)
             self.paths.append((re.compile(pattern + r"\Z"), template, item))
-        # The literal /v1/openapi.yaml before any pattern of the same shape.
+        # The literal /v1/openapi.yaml comes before patterns of the same shape.
         self.paths.sort(key=lambda entry: "{" in entry[1])
 
     def follow(self, node):
@@ -37,7 +37,7 @@ class Contract:
         return self.resolver.resolve(node["$ref"])[1] if "$ref" in node else node
 
     def validator(self, reference):
-        """For '#/components/schemas/Job'."""
+        """Resolves a reference such as '#/components/schemas/Job'."""
         if reference not in self.validators:
             self.validators[reference] = jsonschema.Draft202012Validator({"$ref": reference}, resolver=self.resolver)
         return self.validators[reference]
@@ -53,7 +53,7 @@ class Contract:
             raise AssertionError(f"{what}: at /{'/'.join(map(str, error.absolute_path))}: {error.message[:600]}")
 
     def check(self, response):
-        """A requests.Response whose body has been read."""
+        """Checks a requests.Response whose body has been read."""
         method = response.request.method
         path = urlsplit(response.request.url).path
         what = f"{method} {path} -> {response.status_code}"
@@ -81,5 +81,5 @@ class Contract:
             assert not response.content or response.status_code == 206, f"{what}: has a body"
             return
         assert kind in content, f"{what}: content type {kind!r}, not one of {list(content)}"
-        if kind == "application/json" and method != "HEAD" and response.status_code != 206:  # 206: a part of a document
+        if kind == "application/json" and method != "HEAD" and response.status_code != 206:  # 206 is a part of a document
             self.validate(content[kind]["schema"], response.json(), what)

@@ -13,7 +13,7 @@ def upload(api, n=1000, seed=1):
 
 
 def metric(api, name, device=None):
-    """A value of /metrics, that of a device if one is named; None if there is none."""
+    """A value of /metrics, of the named device if any; None if there is none."""
     label = f'{{device="{device}"}}' if device else ""
     for line in api.get("/metrics").text.splitlines():
         if line.startswith(name + label + " ") or not device and line.startswith(name + "{"):
@@ -22,7 +22,7 @@ def metric(api, name, device=None):
 
 
 def wait_for_checkpoints(daemon, count):
-    """Until so many jobs go on from a checkpoint after kill(). The file alone is not enough: it counts when it has been
+    """Waits until so many jobs would continue from a checkpoint after kill(). A checkpoint counts only when it is
     recorded."""
     def saved():
         with contextlib.closing(sqlite3.connect(f"file:{daemon.state}/spacelandd.db?mode=ro", uri=True)) as db:

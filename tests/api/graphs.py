@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 
 
 def clusters(n=600, k=10, groups=4, seed=0):
-    """k nearest neighbours of well separated Gaussian groups; column j holds the neighbours of j.
-    Returns the matrix (weights exp(-d)) and the group of each node."""
+    """k nearest neighbours of well separated Gaussian groups; column j has the neighbours of j. Returns the matrix
+    (weights exp(-d)) and the group of each node."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, groups, n)
     x = rng.normal(size=(n, 8)) + 4 * rng.normal(size=(groups, 8))[group]
@@ -32,7 +32,7 @@ def blocks(n=400, groups=4, inside=0.15, outside=0.002, seed=0):
 
 
 def ring(n=200, k=3):
-    """Each node with its k next on both sides; symmetric."""
+    """Connects each node with the k next nodes on both sides; symmetric."""
     i = np.repeat(np.arange(n), k)
     j = (i + np.tile(np.arange(1, k + 1), n)) % n
     a = sp.coo_matrix((np.ones(2 * n * k), (np.r_[i, j], np.r_[j, i])), shape=(n, n))
@@ -86,12 +86,12 @@ def load_npy(data):
 
 
 def purity(layout, group, k=5):
-    """Share of the k nearest nodes in the layout that are of the node's own group."""
+    """Fraction of the k nearest nodes in the layout that belong to the node's group."""
     _, i = cKDTree(layout).query(layout, k + 1)
     return float((group[i[:, 1:]] == group[:, None]).mean())
 
 
-# ---- the objective, independently, in double precision -------------------------
+# ---- the objective, computed independently in double precision -------------------------
 
 
 def affinities(a, lam=1.0):

@@ -18,7 +18,7 @@ def connections(api):
 
 
 def say(way, daemon, data, pause=0):
-    """The reply, to the end."""
+    """Reads the reply to its end."""
     with way(daemon) as s:
         s.send(data)
         time.sleep(pause)
@@ -27,7 +27,7 @@ def say(way, daemon, data, pause=0):
 
 
 def check_replies(way, daemon, graph):
-    """A client that has sent all it has to say gets its reply."""
+    """A client that has closed its sending side gets its reply."""
     body = json.dumps({"graph": graph, "iterations": 5}).encode()
     upload = graphs.mtx(graphs.ring(321))
     kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
@@ -40,7 +40,7 @@ def check_replies(way, daemon, graph):
 
 
 def check_waiting(way, api, daemon, graph):
-    """The same when the reply takes a while; and a client that is really gone is noticed at once."""
+    """The same for a slow reply; and a client that has really disconnected is detected at once."""
     job = api.submit(graph, iterations=1000000)["id"]
     api.patch(f"/v1/jobs/{job}", json={"paused": True})
     api.wait(job, ["paused"])

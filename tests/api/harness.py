@@ -16,7 +16,7 @@ BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve(
 ENDED = ("done", "failed", "cancelled")
 SANITIZER = re.compile(r"runtime error:|(ERROR|WARNING): (Address|Leak|Thread|Memory)Sanitizer")
 CONTRACT = Contract()
-LIGHT = bool(os.environ.get("SPACELAND_TEST_LIGHT"))  # less of the same, in short runs
+LIGHT = bool(os.environ.get("SPACELAND_TEST_LIGHT"))  # smaller tests in short runs
 ENGINE = {"engine": os.environ["SPACELAND_ENGINE"]} if os.environ.get("SPACELAND_ENGINE") else {}
 
 
@@ -29,23 +29,24 @@ def program(name):
 
 
 def sanitized():
-    """Is the daemon built with a sanitizer? Timing tests are wider, or skipped, then."""
+    """True if the daemon was built with a sanitizer; tests of times then have wider limits, or are skipped."""
     return any(word in BUILD.name for word in ("asan", "tsan", "valgrind"))
 
 
-# How many times longer than on a machine with nothing else to do a wait may last. A long one costs nothing when what is
-# waited for happens. Bounds that are part of what a test shows are its own.
+# Factor on the time limits of waits, relative to an idle machine. A long limit costs nothing if the event happens.
+# Limits that a test verifies do not use it.
 PATIENCE = 5 if sanitized() else 2
 
 
 def in_time(seconds):
-    """A bound that is part of what a test shows, in seconds on a machine with nothing else to do: longer by as much as
-    the sanitizer and the other programs that run now slow down everything."""
+    """A limit that a test verifies, in seconds on an idle machine; extended by the slow-down of the sanitizer and of
+    other running programs."""
     return seconds * (5 if sanitized() else 1) * max(1.0, os.getloadavg()[0] / os.cpu_count())
 
 
 def free_port():
-    """One that the system gives to no outgoing connection, so that it is free at a daemon's next start, too."""
+    """A port that the system does not use for outgoing connections, so that it is still free when a daemon starts
+    again."""
     for _ in range(1000):
         port = 20000 + int.from_bytes(os.urandom(2), "big") % 12000
         with contextlib.suppress(OSError), socket.socket() as s:
@@ -56,7 +57,7 @@ def free_port():
 
 
 def wait_until(condition, seconds=20, what="condition", every=0.01):
-    """The first true value of condition(), which may take PATIENCE times these seconds."""
+    """Waits for a true value of condition() and returns it; the limit is PATIENCE times these seconds."""
     seconds *= PATIENCE
     end = time.monotonic() + seconds
     while True:
@@ -68,7 +69,7 @@ def wait_until(condition, seconds=20, what="condition", every=0.01):
 
 
 class Daemon:
-    """One spacelandd with its state in `folder`; start() again after kill() finds the same state."""
+    """One spacelandd with its state in `folder`; start() after kill() uses the same state."""
 
     def __init__(self, folder, arguments=(), **options):
         self.folder = pathlib.Path(folder)
@@ -86,7 +87,7 @@ class Daemon:
 
     @property
     def authority(self):
-        """What a client of requests verifies the server's certificate against: itself, since tests sign their own."""
+        """The certificate with which clients verify the server: the server's own, since it is self-signed."""
         return self.options.get("tls_certificate") or True
 
     def write_config(self):
@@ -115,7 +116,7 @@ class Daemon:
         return self
 
     def start_unready(self):
-        """On a disk that is full or read-only it serves what is there, though it is not ready."""
+        """On a full or read-only disk it serves existing data, but is not ready."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -136,7 +137,7 @@ class Daemon:
         assert not found, f"sanitizer report:\n{text[max(0, found.start() - 200):found.start() + 4000]}"
 
     def stop(self, seconds=20):
-        """SIGTERM; the daemon has to end by itself, with 0."""
+        """Sends SIGTERM; the daemon must end with status 0."""
         if self.process is None:
             return
         code = self.process.poll()
@@ -153,7 +154,7 @@ class Daemon:
         self.check_log()
 
     def kill(self):
-        """As a power cut would."""
+        """Kills the daemon, as a power cut would."""
         self.process.kill()
         self.process.wait()
         self.process = None
@@ -182,7 +183,7 @@ class Daemon:
 
 
 class Api:
-    """requests, with the contract in the way of every reply."""
+    """A client based on requests that checks every reply against the contract."""
 
     def __init__(self, daemon):
         self.daemon = daemon
@@ -214,7 +215,7 @@ class Api:
     def delete(self, path, status=None, **arguments):
         return self.request("DELETE", path, status, **arguments)
 
-    # ---- what most tests do ---------------------------------------------------
+    # ---- common operations ---------------------------------------------------
 
     def upload(self, body, status=201, **query):
         return self.post("/v1/graphs", status, data=body, params=query,
@@ -246,12 +247,12 @@ class Api:
 
 @contextlib.contextmanager
 def daemon_on_a_disk(folder, mib):
-    """A daemon, not started, whose state folder is a file system of its own."""
+    """Makes a daemon, not started, whose state folder is a separate file system."""
     d = Daemon(folder)
     d.state.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=700", "tmpfs", str(d.state)], capture_output=True,
                       check=False).returncode:
-        import pytest  # campaigns do without
+        import pytest  # campaigns run without pytest
         pytest.skip("skipped: nothing can be mounted here")
     try:
         yield d
@@ -265,7 +266,7 @@ def daemon_on_a_disk(folder, mib):
 
 @contextlib.contextmanager
 def connection(daemon, timeout=10):
-    """A bare TCP connection, for requests that no client library would send."""
+    """A plain TCP connection, for requests that client libraries would not send."""
     s = socket.create_connection(("127.0.0.1", daemon.port), timeout=timeout * PATIENCE)
     try:
         yield s
@@ -274,7 +275,7 @@ def connection(daemon, timeout=10):
 
 
 def raw(daemon, data, timeout=10):
-    """Sends bytes, reads until the daemon closes (it must, within the time)."""
+    """Sends bytes, and reads until the daemon closes, which it must do within the time limit."""
     with connection(daemon, timeout) as s:
         try:
             s.sendall(data)

@@ -28,7 +28,7 @@ def npz(**arrays):
 
 
 def csv(x, header=True, separator=",", names=None, labels=None):
-    """Numbers that read back to the same float32."""
+    """Writes numbers so that they read back as the same float32."""
     titles = (["name"] if names is not None else []) + [f"x{k}" for k in range(x.shape[1])]
     titles += ["label"] if labels is not None else []
     lines = [separator.join(titles)] if header else []
@@ -46,7 +46,8 @@ def nearest(x, k):
 
 
 def slow(n=9000, d=64, seed=1):
-    """Searched with SLOW, this takes the CPU a second or more, under a sanitizer, too, which is some 20 times slower."""
+    """With SLOW, a search of this takes the CPU at least a second, also with a sanitizer, which is about 20 times
+    slower."""
     n = n // 3 if sanitized() else n
     return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
 
@@ -55,6 +56,6 @@ SLOW = {"metric": "lp", "metric_p": 2.5, "recall": 1}
 
 
 def found(api, graph, seconds=60):
-    """The record, when the search is over."""
+    """Waits for the end of the search; returns the record."""
     return wait_until(lambda: (lambda g: g if g["neighbours"]["state"] != "searching" else None)(
         api.get(f"/v1/graphs/{graph}").json()), seconds, "neighbours are found")

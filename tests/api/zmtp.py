@@ -45,7 +45,7 @@ class Peer:
         self.socket.sendall(data)
 
     def bytes(self, count):
-        """The next bytes, no more of them are read than asked for."""
+        """Reads exactly so many bytes."""
         data = bytearray()
         while len(data) < count:
             more = self.socket.recv(count - len(data))
@@ -66,7 +66,7 @@ class Peer:
         return frames.decode(body)
 
     def ended(self):
-        """The server has closed the connection, whatever it sent before."""
+        """Checks that the server has closed the connection; ignores data before."""
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             while self.socket.recv(65536):
                 pass

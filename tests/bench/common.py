@@ -33,7 +33,7 @@ def machine():
 
 
 def table(title, head, rows):
-    """As Markdown, ready for docs/performance.md."""
+    """Prints a Markdown table for docs/performance.md."""
     print(f"\n### {title}\n\n{machine()}\n")
     print("| " + " | ".join(head) + " |")
     print("| " + " | ".join("---" for _ in head) + " |")
@@ -47,7 +47,7 @@ def verdict(good):
 
 
 def data_folder():
-    """The folder of data sets; without it there is nothing to measure, which is no error."""
+    """The folder of data sets; without it the benchmark ends without an error."""
     folder = os.environ.get("SPACELAND_DATA")
     path = pathlib.Path(folder) if folder else ROOT.parent / "shared" / "data"
     if not path.is_dir():
@@ -57,7 +57,7 @@ def data_folder():
 
 
 def embed(path, *options):
-    """`spaceland embed --local --json`: its object, and the peak of resident memory in bytes."""
+    """`spaceland embed --local --json`: returns its object, and the peak of resident memory in bytes."""
     command = [str(program("spaceland")), "embed", "--local", "--json", *map(str, options), str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, complaint = process.stdout.read(), process.stderr.read()

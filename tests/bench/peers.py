@@ -18,7 +18,7 @@ from mixture import mixture  # noqa: E402,F401
 
 
 def arguments(description, **more):
-    """Those of all such benchmarks. --blas begins the program anew, since a library is chosen when a program starts."""
+    """The options of all these benchmarks. --blas starts the program again, since a library is chosen at the start."""
     options = common.arguments(description, check={"action": "store_true", "help": "exit status 1 if a criterion is not met"},
                                blas={"metavar": "FOLDER", "help": "of a libblas.so.3 and liblapack.so.3 for the other programs, "
                                      "such as an unpacked libopenblas0-pthread of Debian, instead of the system's"},
@@ -34,7 +34,7 @@ def arguments(description, **more):
 
 
 def environment():
-    """That of spaceland, which keeps the system's libraries."""
+    """The environment of spaceland, which keeps the system's libraries."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("SPACELAND_BENCH_")}
     if "SPACELAND_BENCH_BLAS" in os.environ:
         kept["LD_LIBRARY_PATH"] = os.environ["SPACELAND_BENCH_LIBRARIES"]
@@ -42,7 +42,7 @@ def environment():
 
 
 def libraries():
-    """The other programs' versions, and the BLAS that they compute with."""
+    """The other programs' versions, and their BLAS."""
     import scipy
     import scipy.linalg  # noqa: F401  (which loads it)
     import sklearn
@@ -54,7 +54,7 @@ def libraries():
 
 
 def spaceland(*arguments):
-    """A command with --json: its object, and the processors' seconds, reading included."""
+    """Runs a command with --json; returns its object, and the processor seconds including reading."""
     before = os.times()
     done = subprocess.run([str(common.program("spaceland")), *map(str, arguments), "--json"], stdout=subprocess.PIPE,
                           env=environment())
@@ -66,14 +66,15 @@ def spaceland(*arguments):
 
 
 def timed(function, *arguments):
-    """What it returns, its seconds, and those of the processors."""
+    """Returns (result, seconds, processor seconds) of a call."""
     began, used = time.time(), time.process_time()
     result = function(*arguments)
     return result, time.time() - began, time.process_time() - used
 
 
 def in_turn(repeats, **runs):
-    """Functions that return (result, seconds, processors' seconds), all once, then all again: of each the fastest."""
+    """Calls functions that return (result, seconds, processor seconds), all of them in each round; returns the fastest
+    result of each."""
     best = {}
     for _ in range(repeats):
         for name, run in runs.items():
@@ -90,7 +91,7 @@ def mnist(rows=None):
 
 
 class Criteria:
-    """What is wanted, what was measured, and whether it is met."""
+    """A criterion: required value, measured value, and whether it is met."""
 
     def __init__(self, options):
         self.options, self.rows, self.failed = options, [], 0
@@ -101,7 +102,7 @@ class Criteria:
         self.failed += not met
 
     def at_least_as_fast(self, what, ours, theirs, times):
-        """ours and theirs: (result, seconds, processors' seconds)."""
+        """ours and theirs: (result, seconds, processor seconds)."""
         measured = f"{theirs[1] / ours[1]:.2f} times; {theirs[2] / max(ours[2], 1e-3):.2f} by processors' seconds"
         if self.options.quick:
             self.rows.append((what, measured, f"{times} times", "not judged"))

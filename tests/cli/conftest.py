@@ -43,7 +43,7 @@ class Result:
 
 
 class Client:
-    """Runs spaceland in a folder of its own, with nothing of the caller's environment that could matter."""
+    """Runs spaceland in a separate folder, without the relevant variables of the caller's environment."""
 
     def __init__(self, folder, server=None):
         self.program = find("bin/spaceland", "clients/cli/spaceland")
@@ -73,7 +73,7 @@ def client(tmp_path):
 
 @pytest.fixture
 def ring(tmp_path):
-    """An edge list: 40 nodes in a circle, each joined to the next two."""
+    """An edge list: 40 nodes in a circle, each connected to the next two."""
     path = tmp_path / "ring.tsv"
     path.write_text("".join(f"{i}\t{(i + step) % 40}\n" for i in range(40) for step in (1, 2)))
     return path
@@ -81,7 +81,7 @@ def ring(tmp_path):
 
 @pytest.fixture(scope="session")
 def daemon(tmp_path_factory):
-    """A real daemon for all tests that want one."""
+    """A real daemon that tests share."""
     if find("bin/spacelandd", "daemon/spacelandd") is None:
         pytest.skip("spacelandd is not built")
     d = Daemon(tmp_path_factory.mktemp("daemon")).start()
@@ -91,5 +91,5 @@ def daemon(tmp_path_factory):
 
 @pytest.fixture
 def online(tmp_path, daemon):
-    """The client, with that daemon as its server."""
+    """The client with that daemon as its server."""
     return Client(tmp_path, daemon.url)

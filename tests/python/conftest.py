@@ -12,7 +12,7 @@ PACKAGE = ROOT / "clients" / "python"
 BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve()
 LIMIT_SECONDS = 120
 
-# before the package is imported, here and in the programs that tests start
+# set before the package is imported, here and in the programs that tests start
 os.environ["SPACELANDD"] = str(BUILD / "daemon" / "spacelandd")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ["PYTHONPATH"] = str(PACKAGE / "src")
@@ -34,7 +34,7 @@ def pytest_configure(config):
 
 @pytest.fixture(autouse=True)
 def time_limit(request):
-    """A test that hangs is a failure, not an endless run."""
+    """A test that hangs fails."""
     marker = request.node.get_closest_marker("limit")
     seconds = marker.args[0] if marker else LIMIT_SECONDS
 
@@ -49,7 +49,7 @@ def time_limit(request):
 
 @pytest.fixture(autouse=True, scope="session")
 def no_other_server(tmp_path_factory):
-    """A daemon that runs on this machine anyway is not for tests."""
+    """Tests do not use a daemon that already runs on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "_address_files", lambda: [])
         patch.setattr(server, "DEFAULT_URL", "http://127.0.0.1:9")
@@ -75,6 +75,6 @@ def points():
 
 
 def separation(layout, group):
-    """Share of the points whose nearest in the layout is of their group."""
+    """Fraction of the points whose nearest point in the layout is of their group."""
     from scipy.spatial import cKDTree
     return float((group[cKDTree(layout).query(layout, 2)[1][:, 1]] == group).mean())

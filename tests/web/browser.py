@@ -17,14 +17,14 @@ ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--mute-audio",
          "--ignore-gpu-blocklist", "--force-color-profile=srgb", "--disable-dev-shm-usage"]
-# draws without a graphics card; pages, which are drawn more often, without the detour over a simulated one
+# draws WebGL without a graphics card; pages are drawn directly, not with a simulated card
 SOFTWARE = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--disable-gpu-rasterization", "--disable-gpu-compositing"]
 CHROMIUM = os.environ.get("SPACELAND_CHROMIUM")                         # the program, if it is not the system's
 CHROMEDRIVER = os.environ.get("SPACELAND_CHROMEDRIVER", "chromedriver")
 
 
 def missing(*more):
-    """What is not there for a browser, or ""."""
+    """The missing programs of a browser, or ""."""
     for program in (CHROMIUM or "chromium", CHROMEDRIVER, *more):
         if not shutil.which(program):
             return f"{program} is not installed"
@@ -95,7 +95,7 @@ class Browser:
         self.command("POST", "/refresh", {})
 
     def run(self, script, *arguments):
-        """The value of a function's body; a promise is waited for."""
+        """Runs a function's body and returns its value, after a promise is resolved."""
         return self.command("POST", "/execute/sync", {"script": script, "args": [
             {ELEMENT: a.ident} if isinstance(a, Element) else a for a in arguments]})
 
@@ -107,7 +107,7 @@ class Browser:
         return Element(self, found[0][ELEMENT]) if found else None
 
     def button(self, text, seconds=10):
-        """A button by its text or label."""
+        """Finds a button by its text or label."""
         return self.find(f"//button[normalize-space()='{text}' or @aria-label='{text}']", seconds)
 
     def wait(self, condition, seconds=10, what="condition"):
@@ -128,7 +128,7 @@ class Browser:
     # ---- doing ---------------------------------------------------------------------------
 
     def drop(self, path):
-        """A file of this machine, dropped on the page as a person would."""
+        """Drops a file of this machine on the page."""
         data = base64.b64encode(pathlib.Path(path).read_bytes()).decode()
         self.run("""const raw = atob(arguments[1]), bytes = new Uint8Array(raw.length);
             for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
@@ -147,7 +147,7 @@ class Browser:
             e.dispatchEvent(new Event("change", {bubbles: true}));""", selector, place)
 
     def choose(self, label, value):
-        """Another option of the select with this label."""
+        """Chooses an option of the select with this label."""
         self.run("""const e = [...document.querySelectorAll("select")].find(s => s.closest("label")?.textContent.startsWith(arguments[0]));
             e.value = arguments[1];
             e.dispatchEvent(new Event("change", {bubbles: true}));""", label, value)
@@ -169,7 +169,7 @@ class Browser:
         pathlib.Path(path).write_bytes(base64.b64decode(self.command("GET", "/screenshot")))
 
     def devtools(self, command, **parameters):
-        """A command of the Chrome DevTools protocol."""
+        """Sends a command of the Chrome DevTools protocol."""
         return self.command("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def size(self, width, height, scale=1, mobile=False):
@@ -193,12 +193,12 @@ class Browser:
             }));""", index)
 
     def errors(self):
-        """Errors on the console since the last call; not those about paths that the server does not have yet."""
+        """Errors on the console since the last call, except those about paths that the server does not have yet."""
         return [e["message"] for e in self.command("POST", "/se/log", {"type": "browser"})
                 if e["level"] == "SEVERE" and not any(path in e["message"] for path in ABSENT)]
 
     def tab(self):
-        """A new tab; the handle of the one before."""
+        """Opens a new tab; returns the handle of the previous one."""
         before = self.command("GET", "/window")
         self.command("POST", "/window", {"handle": self.command("POST", "/window/new", {"type": "tab"})["handle"]})
         return before

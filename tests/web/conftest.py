@@ -16,7 +16,7 @@ SHOTS = pathlib.Path(os.environ.get("SPACELAND_SCREENSHOTS", BUILD / "screenshot
 LIMIT_SECONDS = 60
 
 
-# What ./dev test leaves to longer runs.
+# Modules that only longer runs than ./dev test include.
 LONG = {"test_more", "test_narrow", "test_projects"}
 
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def time_limit():
-    """A test that hangs is a failure, not an endless run."""
+    """A test that hangs fails."""
     def expired(*_):
         raise TimeoutError(f"the test took longer than {LIMIT_SECONDS * PATIENCE} s")
     old = signal.signal(signal.SIGALRM, expired)
@@ -72,7 +72,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def page(chromium, api, daemon):
-    """The browser, at a fresh start page; the console has to stay without errors."""
+    """The browser at a new start page; the console must have no errors."""
     chromium.size(1280, 800)
     chromium.go("about:blank")
     chromium.errors()
@@ -86,7 +86,7 @@ def page(chromium, api, daemon):
 
 @pytest.fixture
 def shot(chromium, request):
-    """Keeps a screenshot under the test's name and one of its own."""
+    """Saves a screenshot under the test's name and a given name."""
     return lambda name: chromium.screenshot(SHOTS / f"{request.node.name.removeprefix('test_')}-{name}.png")
 
 
@@ -105,7 +105,7 @@ def graph(api):
 
 @pytest.fixture
 def endless(api, graph):
-    """A job that runs until somebody ends it."""
+    """A job that runs until it is ended."""
     job = api.submit(graph, iterations=1000000, name="endless", trace_interval=20)["id"]
     api.wait_iteration(job, 20)
     yield job
