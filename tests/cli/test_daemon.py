@@ -60,6 +60,27 @@ def test_graphs(online, ring):
     assert online("graph", "show", first).status == 4
 
 
+def test_lists_tell_what_is_what(online, ring):
+    """Methods of jobs; columns of labels with their categories, also those that were set later."""
+    ring.write_text(ring.read_text() + "0\t21\n")
+    (online.folder / "labels.txt").write_text("".join(f"{'ab'[i % 2]}\n" for i in range(40)))
+    graph = online("graph", "add", ring, "--name", "told", "--labels", "labels.txt").out.strip()
+    layout = online("job", "submit", graph, "--iterations", "20", "--watch").out.strip()
+    found = online("job", "kmeans", graph, "--layout", layout, "--clusters", "3", "--watch").out.strip()
+    rows = {line.split()[0]: line.split() for line in online("job", "list", "--graph", graph).out.splitlines()}
+    assert rows["JOB"][3] == "METHOD" and rows[layout][3] == "tsne" and rows[found][3] == "kmeans"
+    listed = next(line for line in online("graph", "list").out.splitlines() if line.startswith(graph))
+    assert "label (2)" in listed, listed
+
+
+def test_refusals_name_what_was_typed(online):
+    assert online("job", "submit", "nosuch").err == "spaceland: there is no graph nosuch\n"
+    assert online("job", "list", "--state", "foo").err.startswith("spaceland: --state: state must be one of queued, ")
+    server = online("status", "--json").json and online.environment["SPACELAND_SERVER"]
+    refused = online("status", "--server", server.replace("http:", "https:"))
+    assert refused.status == 3 and "without TLS the address begins with http://" in refused.err
+
+
 def test_life_of_a_job(online, tmp_path):
     graph = online("graph", "add", large(tmp_path)).out.strip()
     job = online("job", "submit", graph, "--iterations", "1000000", "--name", "long").out.strip()

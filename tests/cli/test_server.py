@@ -144,7 +144,7 @@ def test_connection_that_breaks(client):
     (problem("bad-data", 400, "cut short", file="ring.tsv: indices.npy"), 5, "{path}: indices.npy: cut short"),
     (problem("bad-format", 400, "what is it?"), 5, "what is it?"),
     (problem("too-big", 413, "at most 1 GB"), 4, "at most 1 GB"),
-    (problem("bad-parameter", 400, "no such format", parameter="format"), 4, "format: no such format"),
+    (problem("bad-parameter", 400, "no such format", parameter="format"), 4, "--format: no such format"),
 ])
 def test_refused_uploads(client, ring, document, status, message):
     with Actor({("POST", "/v1/graphs"): (document["status"], document)}) as server:
@@ -155,7 +155,8 @@ def test_refused_uploads(client, ring, document, status, message):
 
 @pytest.mark.parametrize("document, message", [
     (problem("bad-parameter", 400, "at most 5", pointer="/learning_rate"), "--learning-rate: at most 5"),
-    (problem("bad-parameter", 400, "no such graph", pointer="/graph"), "/graph: no such graph"),
+    (problem("bad-parameter", 400, "no such graph", pointer="/graph"), "no such graph"),
+    (problem("bad-parameter", 400, "must be larger", pointer="/graph"), "/graph: must be larger"),
     (problem("conflict", 409, "line\nbreak \x1b[31m"), "line break  [31m"),
 ])
 def test_refused_jobs(client, document, message):

@@ -9,9 +9,9 @@
 
 static void print(const json_t *jobs)
 {
-	static const char *const titles[] = {"JOB", "GRAPH", "NAME", "STATE", "NODES", "ITERATION", "KL", "TIME",
+	static const char *const titles[] = {"JOB", "GRAPH", "NAME", "METHOD", "STATE", "NODES", "ITERATION", "KL", "TIME",
 					     "CREATED"};
-	struct table *t = table_create(9, 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7, titles);
+	struct table *t = table_create(10, 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8, titles);
 	size_t i;
 	json_t *job;
 	json_array_foreach(jobs, i, job) {
@@ -21,7 +21,8 @@ static void print(const json_t *jobs)
 			snprintf(kl, sizeof kl, "%.4f", cli_number(job, "kl"));
 		snprintf(created, sizeof created, "%.16s", cli_text(job, "created"));
 		const char *const cells[] = {
-			cli_text(job, "id"), cli_text(job, "graph"), cli_text(job, "name"), cli_text(job, "state"),
+			cli_text(job, "id"), cli_text(job, "graph"), cli_text(job, "name"), cli_text(job, "method"),
+			cli_text(job, "state"),
 			cli_count_text(cli_number(job, "nodes"), nodes), iteration, kl,
 			cli_seconds_text(cli_number(job, "seconds"), time), created,
 		};

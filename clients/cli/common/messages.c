@@ -61,9 +61,19 @@ int cli_fail(int status, const char *format, ...)
 	return status;
 }
 
+const char *cli_as_typed(const char *sentence, char *out, size_t bytes)
+{
+	static const char said[] = "kind=", typed[] = "--kind ";
+	const char *at = strstr(sentence, said);
+	if (!at || (at > sentence && at[-1] != ' '))
+		return sentence;
+	snprintf(out, bytes, "%.*s%s%s", (int)(at - sentence), sentence, typed, at + strlen(said));
+	return out;
+}
+
 int cli_fail_error(const char *path, const struct sl_error *err)
 {
-	char text[2048];
+	char text[2048], typed[2048];
 	const char *last = path ? strrchr(path, '/') : NULL;
 	bool same = last && last[1] && !strncmp(err->file, last + 1, strlen(last + 1));
 	sl_error_format(err, text, sizeof text);
@@ -71,7 +81,8 @@ int cli_fail_error(const char *path, const struct sl_error *err)
 	case SL_BADFORMAT:
 	case SL_BADDATA:
 	case SL_BADGRAPH:
-		return cli_fail(CLI_BADINPUT, "%.*s%s", same ? (int)(last + 1 - path) : 0, path ? path : "", text);
+		return cli_fail(CLI_BADINPUT, "%.*s%s", same ? (int)(last + 1 - path) : 0, path ? path : "",
+				cli_as_typed(text, typed, sizeof typed));
 	case SL_IO:
 	case SL_NOTFOUND:
 		return cli_fail(err->file[0] ? CLI_BADINPUT : CLI_FAILED, "%.*s%s", same ? (int)(last + 1 - path) : 0,

@@ -13,6 +13,8 @@ char *cli_escape(const char *text);
 /* Prints "spaceland: message" as one line; returns status. */
 int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for an error of libspaceland. If the error names only the last part of `path`, prints the whole path. */
+/* The sentence as one at a terminal needs it: "--kind points" for "kind=points", as requests and the library say. */
+const char *cli_as_typed(const char *sentence, char *out, size_t bytes);
 int cli_fail_error(const char *path, const struct sl_error *err);
 /* Prints a note to stderr, unless --quiet or --json is given. */
 void cli_note(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -169,7 +169,8 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
 
 /* ---- answers ---------------------------------------------------------------- */
 
-/* Names the option that the user typed: "--learning-rate" for "/learning_rate". */
+/* Names the option that the user typed: "--learning-rate" for "/learning_rate". Nothing if it was an argument that the
+ * detail names itself: "there is no graph abc" of "/graph". */
 static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out,
 		     size_t bytes)
 {
@@ -191,17 +192,19 @@ static void place_of(const struct cli *cli, const struct http_request *q, const 
 				*c = '-';
 		if (cli_takes(cli, out + 2))
 			return;
-		snprintf(out, bytes, "%s", pointer);
+		bool named = !strchr(pointer + 1, '/') && strstr(cli_text(problem, "detail"), pointer + 1);
+		snprintf(out, bytes, "%s", named ? "" : pointer);
 	} else if (*cli_text(problem, "parameter")) {
-		snprintf(out, bytes, "--picture-%s", cli_text(problem, "parameter"));
+		const char *name = cli_text(problem, "parameter");
+		snprintf(out, bytes, "--picture-%s", name);
 		if (!cli_takes(cli, out + 2))
-			snprintf(out, bytes, "%s", cli_text(problem, "parameter"));
+			snprintf(out, bytes, "%s%s", cli_takes(cli, name) ? "--" : "", name);
 	}
 }
 
 static int refused(struct cli *cli, const struct http_request *q, long code, const char *body, size_t bytes)
 {
-	char place[1024];
+	char place[1024], typed[2048];
 	json_t *problem = body ? json_loadb(body, bytes, 0, NULL) : NULL;
 	const char *type = strrchr(cli_text(problem, "type"), ':');
 	type = type ? type + 1 : "";
@@ -213,7 +216,7 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 		if (!*detail)
 			detail = cli_text(problem, "title");
 		if (*detail)
-			cli_fail(status, "%s%s%s", place, *place ? ": " : "", detail);
+			cli_fail(status, "%s%s%s", place, *place ? ": " : "", cli_as_typed(detail, typed, sizeof typed));
 		else
 			cli_fail(status, "%s%s answers %ld without a reason; it may not be a "
 				 "spacelandd", cli->http->base, q->path,
@@ -254,6 +257,9 @@ static int not_answered(struct cli *cli, const struct http_request *q, CURLcode 
 	case CURLE_PEER_FAILED_VERIFICATION:
 		return cli_fail(CLI_UNREACHABLE, "the certificate of %s is not trusted: %s; --ca-file names a file "
 				"with trusted ones", cli->http->base, text);
+	case CURLE_SSL_CONNECT_ERROR:
+		return cli_fail(CLI_UNREACHABLE, "%s does not speak TLS as this program does: %s; without TLS the address "
+				"begins with http://", cli->http->base, text);
 	case CURLE_SSL_CACERT_BADFILE:
 		return cli_fail(CLI_USAGE, "--ca-file: %s has no certificates: %s", cli->http->ca_file, text);
 	default:
