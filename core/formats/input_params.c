@@ -9,7 +9,7 @@ static const char *const metric_words[] = {"euclidean", "cosine", "inner_product
 
 static const char *const values_words[] = {"auto", "similarities", "distances", NULL};
 
-/* SciPy's and scikit-learn's name for distances that are there already. */
+/* Also accepts "precomputed", as SciPy and scikit-learn call given distances. */
 static int parse_metric(const char *text, int *out, struct sl_error *err)
 {
 	if (strcmp(text, "precomputed"))
@@ -106,7 +106,7 @@ static int settle_kind(const struct sl_input_params *p, struct sl_input_options 
 			      options->kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
 }
 
-/* Distances are of neighbours. */
+/* With distances as values, the file contains neighbours. */
 static int settle_values(const struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
 {
 	bool precomputed = p->metric == SL_METRIC_PRECOMPUTED;

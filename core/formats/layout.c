@@ -15,7 +15,7 @@
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* All floats to the end of the source. Memory grows with what there is. */
+/* Reads floats to the end of the source. Memory grows with the data. */
 static int read_floats(float **out, uint64_t *count, uint64_t most, struct sl_source *s, struct sl_error *err)
 {
 	const char *file = sl__source_name(s);
@@ -129,7 +129,7 @@ int sl_layout_write_npy(FILE *file, const float *y, uint32_t n, int dims, struct
 	return 0;
 }
 
-/* RFC 4180: quoted when it has to be. */
+/* Writes a field of a CSV, with quotes if RFC 4180 requires them. */
 static void write_field(FILE *file, const char *text)
 {
 	if (!strpbrk(text, "\",\r\n") && *text != ' ' && *text != '#') {

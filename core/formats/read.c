@@ -42,7 +42,7 @@ int sl__finish_graph(struct sl_graph_builder *b, uint32_t n, struct sl_source *s
 	return rc;
 }
 
-/* Beyond so many nodes, most of them without an entry, a small file makes a large graph. */
+/* With more nodes, most of them without entries, a small file would make a large graph. */
 #define ISOLATED_FROM 65536u
 #define ISOLATED_RATIO 16u
 

@@ -95,7 +95,7 @@ static int look(struct sl_source *source, enum sl_input_kind kind, enum content 
 	return 0;
 }
 
-/* Two arrays called indices and distances and none called format. */
+/* True if the archive has arrays called indices and distances, and none called format. */
 static bool holds_neighbours(const struct sl__archive *f)
 {
 	return !sl__archive_has(f, "format") && sl__archive_has(f, "indices") && sl__archive_has(f, "distances");
@@ -109,7 +109,7 @@ static int read_points(struct sl_input *out, enum content content, const struct 
 	int rc = 0;
 
 	if (options->read.format == SL_FORMAT_MTX)
-		content = MTX;  /* its reader tells what is missing */
+		content = MTX;  /* its reader reports the error */
 	bool sparse = content == MTX;
 	sl__table_init(&table, options, source, err);
 	if (content == ARRAY) {
@@ -164,7 +164,7 @@ static int read_neighbours(struct sl_neighbours **out, enum content content, con
 	return rc || arrays ? rc : read_distance_matrix(out, content, options, source, err);
 }
 
-/* Rows and columns of a sparse matrix, if they can be told. */
+/* Reads the shape of a sparse matrix. False: it cannot be read. */
 static bool read_shape(struct sl__archive *archive, int64_t shape[2])
 {
 	struct sl__member m;
@@ -178,8 +178,8 @@ static bool read_shape(struct sl__archive *archive, int64_t shape[2])
 	return fine;
 }
 
-/* What an archive holds, when nobody said. */
-static int look_into_archive(enum sl_input_kind *kind, const struct sl_input_options *options, struct sl_source *source,
+/* Determines the kind of input in an archive if the options do not give it. */
+static int detect_archive(enum sl_input_kind *kind, const struct sl_input_options *options, struct sl_source *source,
 			     struct sl_error *err)
 {
 	struct sl__archive archive = {0};
@@ -193,7 +193,7 @@ static int look_into_archive(enum sl_input_kind *kind, const struct sl_input_opt
 	return rc;
 }
 
-/* Has the size line of a MatrixMarket file as many rows as columns? Also, if it is not among the first bytes. */
+/* True if a MatrixMarket file has as many rows as columns, or its size line is not in the first bytes. */
 bool sl__is_square(struct sl_source *source)
 {
 	const unsigned char *bytes;
@@ -211,7 +211,7 @@ bool sl__is_square(struct sl_source *source)
 	return true;
 }
 
-/* Text that nobody said is an edge list was read as one, and is none. */
+/* Adds a hint to the error if the text was only assumed to be an edge list. */
 static void tell_guess(const struct sl_input_options *options, const struct sl_source *source, struct sl_error *err)
 {
 	size_t length = strlen(err->detail);
@@ -233,7 +233,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		options = &no_options;
 	sl__source_set_options(source, &options->read);
 	enum sl_input_kind kind = options->kind;
-	/* the reader of graphs has its own words for what it does not know */
+	/* the reader of graphs reports unknown formats itself */
 	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, kind, &content, &points, err);
 	if (!rc && kind == SL_INPUT_AUTO) {
 		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
@@ -242,7 +242,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		else if (content == MTX && !sl__is_square(source))
 			kind = SL_INPUT_POINTS;
 		else if (content == ARCHIVE)
-			rc = look_into_archive(&kind, options, source, err);
+			rc = detect_archive(&kind, options, source, err);
 	}
 	if (rc)
 		return rc;

@@ -1,8 +1,8 @@
-/* Makes P from a graph. The steps, and the memory that each holds beside the user's graph (P has m entries, at most
+/* Makes P from a graph. The steps, and the memory of each in addition to the user's graph (P has m entries, at most
  * twice the graph's):
  *
  *   transpose        8 B per entry of the graph; nothing for a symmetric graph
- *   neighbours       4 B a node: who is isolated, who is a leaf, how long each row will be
+ *   neighbours       4 B a node: isolated nodes, leaves, lengths of rows
  *   columns          16 B a node: exponent and norm of each column
  *   symmetrise       8 B per entry of P; then transpose and columns are freed
  *   order            a few numbers a node (order.c)
@@ -38,12 +38,12 @@ uint64_t sl_affinities_bytes(const struct sl_affinities *a)
 	       a->m * (sizeof *a->node + sizeof *a->p);
 }
 
-/* What lives only while P is being made. */
+/* Scratch memory while P is made. */
 struct making {
 	struct sl__half columns;
 	struct sl__transpose transpose;
 	uint32_t *degree;             /* [n_user] neighbours */
-	uint8_t *left_out;            /* [n_user] leaves, when their edges are dropped, else NULL */
+	uint8_t *left_out;            /* [n_user] leaves, if their edges are dropped; else NULL */
 	struct sl__column *column;    /* [n_user] */
 	uint32_t *place;              /* [n_user] the row of a user's node */
 	double scale;                 /* 1 / (2 columns with entries): makes the sum of P one */
@@ -59,7 +59,7 @@ static void making_finish(struct making *w)
 	memset(w, 0, sizeof *w);
 }
 
-/* Degrees of what will be embedded; counts the nodes that dropping leaf edges isolates. */
+/* Computes degrees, and counts the nodes that are isolated by dropping leaf edges. */
 static int find_neighbours(struct making *w, bool drop_leaf_edges, struct sl_affinities *a)
 {
 	uint32_t n = a->n_user, before = 0, after = 0;
@@ -82,7 +82,7 @@ static int find_neighbours(struct making *w, bool drop_leaf_edges, struct sl_aff
 	return 0;
 }
 
-/* Rows in the user's order, without the isolated nodes. */
+/* Computes the starts of rows, in the user's order, without isolated nodes. */
 static int lay_out_rows(struct making *w, struct sl_affinities *a)
 {
 	a->user = malloc(((size_t)a->n + 1) * sizeof *a->user);
@@ -134,8 +134,8 @@ static int make_rows(struct making *w, const struct sl_graph *g, const struct sl
 			      w->place, a->start, a->node, a->p);
 }
 
-/* Renumbers P so that new row r is old row old[r]. P is symmetric, so going through the new
- * rows in order and appending each to its neighbours' rows leaves every row sorted. */
+/* Renumbers P so that new row r is old row old[r]. Visits the nodes in their new order and appends each to the rows of
+ * its neighbours; P is symmetric, so the new rows ascend. */
 static int renumber(struct sl_affinities *a, const uint32_t *old)
 {
 	size_t n = (size_t)a->n + 1;

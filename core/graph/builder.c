@@ -1,4 +1,4 @@
-/* builder.c -- takes entries in any order; each holds 12 bytes, or 8 without weights. finish.c orders them. */
+/* builder.c -- takes entries in any order, of 12 bytes each, or 8 without weights. finish.c sorts them. */
 #include "core/graph/builder.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "core/grow.h"
 
 #define SMALLEST_CAPACITY 1024u
-#define GRANT (1u << 20)      /* entries asked for at once */
+#define GRANT (1u << 20)      /* entries for which memory is reserved at a time */
 
 int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry,
 			    bool weighted, uint64_t expected_m, struct sl_error *err)
@@ -19,7 +19,7 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 		return sl_error_set(err, SL_NOMEM, "No memory for a graph builder.");
 	if (symmetry == SL_SYMMETRIC && expected_m <= UINT64_MAX / 2)
 		expected_m *= 2;
-	/* A hint may come from a file that lies: it buys address space, not memory, and only so much. */
+	/* the hint may come from a wrong file: it reserves address space, not memory, and only up to a limit */
 	b->capacity = expected_m < SMALLEST_CAPACITY ? SMALLEST_CAPACITY : expected_m;
 	if (b->capacity > 1u << 26)
 		b->capacity = 1u << 26;
@@ -46,7 +46,7 @@ void sl_graph_builder_destroy(struct sl_graph_builder *b)
 	free(b);
 }
 
-/* Makes room for two more entries. Pages that were never touched cost nothing, so memory is asked for as it is used. */
+/* Reserves memory for two more entries. Untouched pages cost nothing, so the account grows with use. */
 static int grant(struct sl_graph_builder *b)
 {
 	uint64_t more = b->count / 4 > GRANT ? b->count / 4 : b->count < GRANT ? b->count + 1024 : GRANT;
@@ -69,7 +69,7 @@ static int grow(struct sl_graph_builder *b)
 	return 0;
 }
 
-/* Many weighted files hold nothing but ones: the array comes with the first other weight. */
+/* Many weighted files contain only ones, so the array of weights is made at the first other weight. */
 static int start_weights(struct sl_graph_builder *b)
 {
 	b->weight = malloc(b->capacity * sizeof *b->weight);

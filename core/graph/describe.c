@@ -3,8 +3,8 @@
 
 #include "core/graph/builder.h"
 
-/* Walking the columns in order meets the entries of each row in order too, so that one
- * cursor a column finds every mirror image in one pass. cursor [n] is scratch. */
+/* Visiting the columns in order visits the entries of each row in order, too, so a cursor for each column finds all
+ * mirror images in one pass. cursor [n]: scratch. */
 static bool is_symmetric(const struct sl_graph *g, uint64_t *cursor)
 {
 	memcpy(cursor, g->start, g->n * sizeof *cursor);
@@ -30,7 +30,7 @@ static uint32_t find_root(uint32_t *parent, uint32_t i)
 	return i;
 }
 
-/* Neighbour and component counts, directions ignored. scratch [2 n]. */
+/* Counts neighbours and components, regardless of directions. scratch [2 n]. */
 static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 {
 	enum { NONE = -1, MANY = -2 };
@@ -44,7 +44,7 @@ static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 		for (uint64_t k = g->start[j]; k < g->start[j + 1]; k++) {
 			uint32_t i = g->node[k], a, b;
 
-			if (g->symmetric && i > j)  /* its mirror image has been seen, or will be */
+			if (g->symmetric && i > j)  /* the mirror image is visited, too */
 				break;
 			a = find_root(parent, i);
 			b = find_root(parent, j);
@@ -59,7 +59,7 @@ static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 		g->report.isolated += only[i] == none;
 		g->report.leaves += only[i] != none && only[i] != many;
 	}
-	/* The second half now counts the nodes under each root. */
+	/* the second half counts the nodes of each root now */
 	memset(only, 0, g->n * sizeof *only);
 	for (uint32_t i = 0; i < g->n; i++)
 		only[find_root(parent, i)]++;
@@ -72,7 +72,7 @@ static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 		}
 }
 
-/* scratch is the cursor of is_symmetric and the two arrays of count_nodes in turn. */
+/* scratch: the cursor of is_symmetric(), then the two arrays of count_nodes(). */
 void sl__graph_examine(struct sl_graph *g, enum sl_graph_symmetry symmetry, uint64_t *scratch)
 {
 	g->symmetric = symmetry == SL_SYMMETRIC || is_symmetric(g, scratch);

@@ -1,7 +1,7 @@
-/* finish.c -- orders the entries of a graph by column, with little memory.
+/* finish.c -- sorts the entries of a graph by column, in place.
  *
- * Entries move into column order along the cycles of the permutation, so that no second copy ever exists; then the
- * column indices are dropped. The peak is 12 bytes an entry and 16 a node, against 8 and 8 in the finished graph. */
+ * Entries move to their columns along the cycles of the permutation, so no second copy exists; then the column indices
+ * are dropped. The peak is 12 bytes an entry and 16 a node; the finished graph takes 8 and 8. */
 #include "core/graph/builder.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@ static bool columns_in_order(const struct sl_graph_builder *b)
 	return true;
 }
 
-/* Every entry goes straight to its place; the one found there is carried on. head [n] is
- * the next free place of each column. */
+/* Moves each entry to its final place, and continues with the entry found there. head [n]: the next free place of each
+ * column. */
 static void permute_into_columns(struct sl_graph_builder *b, const uint64_t *start, uint64_t *head, uint32_t n)
 {
 	for (uint32_t j = 0; j < n; j++) {
@@ -77,7 +77,7 @@ static void permute_into_columns(struct sl_graph_builder *b, const uint64_t *sta
 	}
 }
 
-/* Shell's sort, with Ciura's gaps: insertion sort for the short columns that most are. */
+/* Shell's sort, with Ciura's gaps; an insertion sort for short columns, which are the most frequent. */
 static void sort_short(uint32_t *row, float *weight, uint64_t count)
 {
 	static const uint32_t gaps[] = {301, 132, 57, 23, 10, 4, 1};
@@ -121,8 +121,8 @@ static inline void swap_entries(uint32_t *key, uint32_t *other, float *weight, u
 	}
 }
 
-/* One step of a radix sort in place: by the 8 bits of key from shift on. end [256] gets the
- * end of each part. other and weight (either may be NULL) move along. */
+/* One step of a radix sort in place, by the 8 bits of key from bit `shift` on. end [256] gets the end of each part.
+ * other and weight (each may be NULL) move along. */
 static void part_by_digit(uint32_t *key, uint32_t *other, float *weight, uint64_t count, int shift, uint64_t *end)
 {
 	uint64_t head[256] = {0}, at = 0;
@@ -147,7 +147,7 @@ static void part_by_digit(uint32_t *key, uint32_t *other, float *weight, uint64_
 
 static int first_shift(uint32_t n) { return n > 1u << 24 ? 24 : n > 1u << 16 ? 16 : n > 1u << 8 ? 8 : 0; }
 
-/* Ascending rows, from the highest byte down: linear for any input, no memory. */
+/* Radix sort of rows, highest byte first: linear time for any input, in place. */
 static void sort_rows(uint32_t *row, float *weight, uint64_t count, int shift)
 {
 	uint64_t end[256], from = 0;
@@ -162,8 +162,8 @@ static void sort_rows(uint32_t *row, float *weight, uint64_t count, int shift)
 			sort_rows(row + from, weight ? weight + from : NULL, end[d] - from, shift - 8);
 }
 
-/* Brings entries of near columns together until each part fits the cache, in which the
- * permutation then runs: its jumps are far apart otherwise. */
+/* Sorts entries by the high bytes of their columns until each part fits the cache. Otherwise nearly every access of the
+ * permutation would miss it. */
 static void part_columns(uint32_t *column, uint32_t *row, float *weight, uint64_t count, int shift)
 {
 	uint64_t end[256], from = 0;
@@ -199,7 +199,7 @@ static bool has_duplicates(const struct sl_graph *g)
 	return false;
 }
 
-/* Weights that are all 1 were not stored, but their sums have to be. */
+/* Stores weights of 1, which the builder omitted, because duplicates add up to other weights. */
 static int store_ones(struct sl_graph *g, struct sl_error *err)
 {
 	uint64_t m = g->start[g->n];
@@ -212,7 +212,7 @@ static int store_ones(struct sl_graph *g, struct sl_error *err)
 	return 0;
 }
 
-/* Entries of one place become one; weights are summed in double precision. */
+/* Merges entries with the same position; adds weights in double precision. */
 static int merge_duplicates(struct sl_graph *g, struct sl_error *err)
 {
 	uint64_t kept = 0, from = 0;
@@ -250,7 +250,7 @@ static int merge_duplicates(struct sl_graph *g, struct sl_error *err)
 	return 0;
 }
 
-/* Gives back what duplicates and growth left over. A refusal to shrink is no failure. */
+/* Frees memory left over by duplicates and growth. If realloc() fails, the larger array is kept. */
 static void shrink(struct sl_graph *g)
 {
 	uint64_t m = g->m ? g->m : 1;

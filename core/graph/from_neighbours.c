@@ -1,7 +1,7 @@
 /* Makes P from neighbours. The probabilities p_j|i of each point become a column of a graph, and affinities.c makes P
  * from this graph as from any other, with lambda = 1: it symmetrises, scales and orders it. Memory: 8 bytes an entry
- * for the graph, beside the memory given in affinities.c. Each row uses its first 3 * perplexity neighbours, so P does
- * not depend on the number of further neighbours. */
+ * for the graph, in addition to that of affinities.c. Each row uses its first 3 * perplexity neighbours, so P does not
+ * depend on the number of further neighbours. */
 #include <math.h>
 #include <float.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "core/neighbours/neighbours.h"
 #include "core/params.h"
 
-/* One row's neighbours, in the order of their numbers. */
+/* An entry of a row, for sorting by number. */
 struct entry {
 	uint32_t node;
 	float p;
@@ -25,7 +25,7 @@ static int by_node(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Neighbours that a perplexity looks at. */
+/* The number of neighbours that a perplexity uses. */
 static uint32_t needed(double perplexity)
 {
 	return (uint32_t)ceil(3 * perplexity);
@@ -54,7 +54,7 @@ static int check(const struct sl_neighbours *nb, const struct sl_affinities_para
 	return 0;
 }
 
-/* What is computed: the perplexities given, or what "auto" means for these neighbours. */
+/* Determines the perplexities: the given ones, or the value of "auto" for these neighbours. */
 static void settle(const struct sl_neighbours *nb, const struct sl_affinities_params *params, double *perplexity,
 		   int *count)
 {
@@ -64,7 +64,7 @@ static void settle(const struct sl_neighbours *nb, const struct sl_affinities_pa
 	if (*count)
 		return;
 	*count = 1;
-	/* too few neighbours for a choice between them: all alike */
+	/* with so few neighbours all get the same probability */
 	perplexity[0] = nb->k < 6 ? nb->k : fmin(SL_PERPLEXITY_DEFAULT, nb->k / 3.0);
 }
 
@@ -79,7 +79,7 @@ int sl__perplexities_settle(const struct sl_neighbours *nb, const struct sl_affi
 	return rc;
 }
 
-/* Fills e with the neighbours of row i that get any probability; *met: all perplexities were reached. */
+/* Fills e with the neighbours of row i that have a probability above 0; *met: all perplexities were reached. */
 static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const double *perplexity, int count, double *p,
 			 double *room, struct entry *e, bool *met)
 {
@@ -101,7 +101,7 @@ static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const doubl
 	return used;
 }
 
-/* Columns of `width` entries each, some cut short; closed up afterwards. */
+/* Makes columns in places of `width` entries each, then closes the gaps after shorter ones. */
 static int make_columns(const struct sl_neighbours *nb, const struct sl_affinities_params *params, struct sl_graph *g,
 			uint32_t *missed)
 {

@@ -1,12 +1,11 @@
-/* Reverse Cuthill-McKee (Cuthill and McKee 1969, George 1971): breadth-first from a node at the
- * rim of its component, neighbours by ascending degree, and the whole sequence backwards.
- * The rim is found as George and Liu do (1979): go to the last level of a breadth-first
- * search, take its node of least degree, and repeat while the depth grows. At most
- * MAX_SWEEPS searches, so the time stays linear in the entries.
+/* Reverse Cuthill-McKee (Cuthill and McKee 1969, George 1971): numbers the nodes breadth-first from a peripheral node
+ * of each component, neighbours by ascending degree, then reverses the sequence. The peripheral node is found as by
+ * George and Liu (1979): take the node of least degree from the last level of a breadth-first search, and repeat while
+ * the depth grows. There are at most MAX_SWEEPS searches, so the time is linear in the entries.
  *
- * Measured (docs/notes/node-order.md, tests/bench/bench_order.c): while positions fit a core's own
- * cache no order gains anything; beyond, this one gains a quarter to three quarters of the
- * attraction's time. METIS took 18 to 70 times as long and gained no more, so it is not used. */
+ * Measured (docs/notes/node-order.md, tests/bench/bench_order.c): if positions fit the L2 cache, no order saves time;
+ * if not, this one saves a quarter to three quarters of the attraction's time. METIS took 18 to 70 times as long and
+ * saved no more, so it is not used. */
 #include "core/graph/order.h"
 
 #include <stdlib.h>
@@ -18,7 +17,7 @@ struct search {
 	uint32_t n;
 	const uint64_t *start;
 	const uint32_t *node;
-	uint32_t *seen;  /* [n] stamp of the last search that reached the node */
+	uint32_t *seen;  /* [n] number of the last search that reached the node */
 	uint32_t stamp;
 };
 
@@ -27,8 +26,8 @@ static uint32_t degree(const struct search *s, uint32_t i)
 	return (uint32_t)(s->start[i + 1] - s->start[i]);
 }
 
-/* Breadth-first from root into queue[]; returns the nodes reached and the depth, and where
- * the last level begins. */
+/* Breadth-first search from root, in queue[]. Returns the number of nodes reached; *depth: the number of levels;
+ * *last_level: start of the last one. */
 static uint32_t sweep(struct search *s, uint32_t root, uint32_t *queue, uint32_t *depth, uint32_t *last_level)
 {
 	uint32_t stamp = ++s->stamp, tail = 0, level_end;
@@ -84,7 +83,7 @@ static int by_degree(const void *a, const void *b)
 	return u->node < v->node ? -1 : u->node > v->node;
 }
 
-/* Short lists by insertion, long ones by the library. */
+/* Sorts short lists by insertion, long ones by qsort(). */
 static void sort_by_degree(struct keyed *list, uint32_t k)
 {
 	if (k > 48) {
@@ -100,8 +99,8 @@ static void sort_by_degree(struct keyed *list, uint32_t k)
 	}
 }
 
-/* Breadth-first numbering of root's component into out; returns its size. Neighbours by
- * ascending degree when list is given, else as stored. */
+/* Numbers root's component breadth-first, into out; returns its size. Neighbours come by ascending degree if list is
+ * given, else as stored. */
 static uint32_t number(struct search *s, uint32_t root, uint8_t *done, struct keyed *list, uint32_t *out)
 {
 	uint32_t tail = 0;
@@ -155,8 +154,7 @@ out:
 	return rc;
 }
 
-/* 8 bytes a node in 2-D: 32,768 of them are 256 KiB, what the near caches of processors and
- * of graphics processors hold at least. */
+/* In 2-D 32,768 nodes, of 8 bytes each, take 256 KiB, the least size of L2 caches of CPUs and L1 caches of GPUs. */
 #define PAYS_FROM 32768
 
 enum sl_order sl__order_choose(uint32_t n)

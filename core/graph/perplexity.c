@@ -16,7 +16,7 @@ struct entropy {
 	double value, slope, sum;  /* H, dH / d log beta, sum_j exp(beta l_j) */
 };
 
-/* weight[k] receives exp(beta l_j). */
+/* Sets weight[j] = exp(beta l_j). */
 static struct entropy entropy_at(const double *l, uint32_t k, double beta, double *weight)
 {
 	double sum = 0, first = 0, second = 0;
@@ -30,7 +30,7 @@ static struct entropy entropy_at(const double *l, uint32_t k, double beta, doubl
 		second += weight[j] * l[j] * l[j];
 	}
 	double mean = first / sum;
-	/* k > 0, so there is a sum */
+	/* k > 0, so the sum is not 0 */
 	/* cppcheck-suppress invalidFunctionArg */
 	return (struct entropy){log(sum) - beta * mean, -beta * beta * (second / sum - mean * mean), sum};
 }

@@ -1,31 +1,30 @@
 /* Places isolated nodes. They have no position of their own, so they are spread evenly outside the layout, at about its
  * density.
  *
- *   2-D  a ring from RING times the layout's radius outwards, points by the golden angle with
- *        equal area each (Vogel 1979, the sunflower's arrangement)
- *   3-D  a shell, directions along the Fibonacci spiral, radii by the cube root
- *   1-D  both ends, alternating, at equal distances
+ *   2-D  in a ring from RING times the layout's radius outwards, at multiples of the golden angle, with
+ *        equal areas (Vogel 1979, the sunflower's arrangement)
+ *   3-D  in a shell, with directions along the Fibonacci spiral and radii by the cube root
+ *   1-D  at both ends, alternating, at equal distances
  *
- * The density is that of the embedded nodes over the disc (ball, segment) that holds them,
- * so the ring's area is to the disc's as isolated to embedded: 92,000 isolated beside
- * 228,000 embedded nodes make a ring 19 % of the radius wide. The ring never gets wider than
- * MAX_SPREAD times the radius: where nearly everything is isolated it is denser instead.
- * Without any embedded node the same arrangement starts at the origin, at density
- * one node a unit. */
+ * The density is that of the embedded nodes in the disc (ball, segment) that contains them. So the ratio of the areas
+ * of ring and disc is that of isolated to embedded nodes: 92,000 isolated and 228,000 embedded nodes make a ring whose
+ * width is 19 % of the radius. The ring's outer radius is at most MAX_SPREAD times the inner one; if nearly all nodes
+ * are isolated, the ring is denser instead. Without embedded nodes the arrangement starts at the origin, with a density
+ * of one node per unit. */
 #include "core/graph/affinities.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RING 1.06        /* inner radius, of the layout's */
-#define MAX_SPREAD 2.0   /* outer radius at most, of the inner one */
+#define RING 1.06        /* inner radius, relative to the layout's */
+#define MAX_SPREAD 2.0   /* largest outer radius, relative to the inner one */
 #define GOLDEN_ANGLE 2.399963229728653
 #define GOLDEN_RATIO 1.618033988749895
 
 struct circle {
 	double centre[3];
-	double inner, outer;  /* radii between which the isolated nodes go */
+	double inner, outer;  /* radii of the ring */
 };
 
 static double power(double x, int dims)
@@ -52,7 +51,7 @@ static struct circle find_circle(const float *y, uint32_t n, uint32_t isolated, 
 		for (int d = 0; d < dims; d++) {
 			double v = y[(size_t)i * (size_t)dims + (size_t)d];
 			if (!isfinite(v))
-				continue;  /* a layout that diverged; its isolated nodes need not */
+				continue;  /* the layout has diverged */
 			low[d] = v < low[d] ? v : low[d];
 			high[d] = v > high[d] ? v : high[d];
 		}
@@ -72,7 +71,7 @@ static struct circle find_circle(const float *y, uint32_t n, uint32_t isolated, 
 		c.outer = root(isolated / unit_volume(dims), dims);
 		return c;
 	}
-	/* All nodes at one point: any radius will do that rounding can tell from zero. */
+	/* all nodes at one position: any radius works that is not lost in rounding */
 	double least = 1e-5 * (fabs(c.centre[0]) + fabs(c.centre[1]) + fabs(c.centre[2]));
 	radius = radius > least ? radius : least > 0 ? least : 1e-4;
 	c.inner = RING * radius;
@@ -81,7 +80,7 @@ static struct circle find_circle(const float *y, uint32_t n, uint32_t isolated, 
 	return c;
 }
 
-/* Isolated node k of count. */
+/* Places isolated node k of count. */
 static void place(const struct circle *c, uint32_t k, uint32_t count, int dims, float *y)
 {
 	double share = (k + 0.5) / count;
@@ -95,7 +94,7 @@ static void place(const struct circle *c, uint32_t k, uint32_t count, int dims, 
 		y[1] = (float)(c->centre[1] + r * sin(k * GOLDEN_ANGLE));
 		return;
 	}
-	/* Height by a second irrational stride, so that height and radius are unrelated. */
+	/* another irrational stride, so that height and radius are independent */
 	double turn = fmod(k * GOLDEN_RATIO, 1.0), height = 2 * fmod((k + 0.5) * M_SQRT2, 1.0) - 1;
 	double flat = sqrt(1 - height * height);
 	y[0] = (float)(c->centre[0] + r * flat * cos(2 * M_PI * turn));
@@ -103,7 +102,7 @@ static void place(const struct circle *c, uint32_t k, uint32_t count, int dims, 
 	y[2] = (float)(c->centre[2] + r * height);
 }
 
-/* A NaN that no computation produces marks the places that no embedded node takes. */
+/* A NaN that no computation produces marks the positions of nodes that are not embedded. */
 #define VACANT 0x7fc51a5eu
 
 static void set_vacant(float *x)

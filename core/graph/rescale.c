@@ -1,11 +1,10 @@
-/* Finds each column's exponent, the root of F(gamma) = log sum_i p_i^gamma - log lambda. F is convex and
- * falls from log(k / lambda) at 0 to -log lambda at 1, so Newton's method from 0 stays left of
- * the root and converges without overshooting, in 3 to 5 evaluations where bisection needs
- * 20. A bracket is kept all the same; a step that rounding throws out of it is replaced
- * by bisection.
+/* Finds each column's exponent, the root of F(gamma) = log sum_i p_i^gamma - log lambda. F is convex and falls from
+ * log(k / lambda) at 0 to -log lambda at 1. So Newton's method from 0 stays left of the root and converges without
+ * overshooting, in 3 to 5 evaluations; bisection would need 20. If rounding moves a step out of the bracket of the
+ * root, bisection replaces it.
  *
- * Everything is in double precision with logarithms of weights, so weights of 1e38 and
- * 1e-38 in one column neither overflow nor vanish. */
+ * All arithmetic is in double precision with logarithms of weights, so weights of 1e38 and 1e-38 in one column neither
+ * overflow nor vanish. */
 #include "core/graph/rescale.h"
 
 #include <math.h>
@@ -39,7 +38,7 @@ double sl__rescale_exponent(const double *l, uint64_t k, double lambda)
 	return gamma;
 }
 
-/* Logarithms of the weights of column j that count, into l; returns how many. */
+/* Writes the logarithms of the weights of column j to l, without left-out nodes; returns their number. */
 static uint64_t read_column(const struct sl__half *columns, const uint8_t *left_out, uint32_t j, double *l)
 {
 	uint64_t from = columns->start[j], k = columns->start[j + 1] - from;
@@ -64,7 +63,7 @@ static uint64_t count_column(const struct sl__half *columns, const uint8_t *left
 	return kept;
 }
 
-/* l: room for the column's logarithms, unused without weights. Returns its number of entries. */
+/* l: scratch for the column's logarithms, unused without weights. Returns the column's number of entries. */
 static uint64_t rescale_column(const struct sl__half *columns, const uint8_t *left_out, double lambda,
 			       uint32_t j, double *l, struct sl__column *out)
 {
@@ -76,7 +75,7 @@ static uint64_t rescale_column(const struct sl__half *columns, const uint8_t *le
 		return 0;
 	out->shift = log((double)k);
 	if (!columns->weight || (lambda > 1 && (double)k <= lambda))
-		return k;  /* equal weights, whatever gamma is */
+		return k;  /* equal weights for any gamma */
 
 	double largest = l[0], sum, slope;
 	for (uint64_t i = 1; i < k; i++)

@@ -24,8 +24,8 @@ int sl__transpose_init(struct sl__transpose *t, const struct sl_graph *g)
 		sl__transpose_finish(t);
 		return SL_NOMEM;
 	}
-	/* Counted two places up, so that after the sums start[i + 1] is where row i begins and,
-	 * once row i is filled, where row i + 1 begins. */
+	/* counted at i + 2, so that after summation start[i + 1] is the start of row i and, after filling it, that of
+	 * row i + 1 */
 	for (uint64_t e = 0; e < g->m; e++)
 		start[g->node[e] + 2]++;
 	for (uint32_t i = 0; i < g->n; i++)
@@ -64,7 +64,7 @@ void sl__count_neighbours(const struct sl__half *columns, const struct sl__half 
 		}
 		if (left_out && left_out[i])
 			a = a_end, b = b_end;
-		/* Which list is ahead is a coin toss: no branches on it. */
+		/* no branches on the comparison, which is unpredictable */
 		while (a < a_end && b < b_end) {
 			uint32_t x = u[a], y = v[b];
 			a += x <= y;
@@ -79,7 +79,7 @@ void sl__count_neighbours(const struct sl__half *columns, const struct sl__half 
 	}
 }
 
-/* p_j|i for all j in column i, into q. The column is one distribution. */
+/* Computes p_j|i for all j in column i, which form one distribution, into q. */
 static void column_values(const struct sl__half *columns, const struct sl__column *column, uint32_t i, double *q)
 {
 	uint64_t from = columns->start[i], k = columns->start[i + 1] - from;
@@ -96,7 +96,7 @@ static void column_values(const struct sl__half *columns, const struct sl__colum
 	sl__exp_in_place(q, k);
 }
 
-/* p_i|j for all j in row i, into q: each from another column's distribution. */
+/* Computes p_i|j for all j in row i, each from another column's distribution, into q. */
 static void row_values(const struct sl__half *rows, const struct sl__column *column, uint32_t i, double *q)
 {
 	uint64_t from = rows->start[i], k = rows->start[i + 1] - from;
@@ -113,7 +113,7 @@ static void row_values(const struct sl__half *rows, const struct sl__column *col
 	sl__exp_in_place(q, k);
 }
 
-/* Where a row of P is being written. */
+/* Position in the row of P that is being written. */
 struct row {
 	const uint8_t *left_out;
 	const uint32_t *place;

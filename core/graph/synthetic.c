@@ -1,12 +1,12 @@
-/* Makes synthetic graphs of neighbours. Points are not drawn and then sorted into cells; they are drawn cell by cell. A
- * cluster is a cube with opposite faces joined, side^3 cells that hold as many points as one another, give or take one,
- * each at a random place of its cell. So every array index is known in advance, any thread makes any part, and the
- * candidates for a point's neighbours are those of its own and the adjacent cells, which at about k / 6 points a cell
- * are 4.5 k.
+/* Makes synthetic graphs of neighbours. Points are drawn cell by cell, so they need no sorting. A cluster is a cube
+ * with opposite faces joined. Its side^3 cells contain equal numbers of points, up to one, at random positions in the
+ * cell. So all array indices are known in advance, and any thread can make any part. The candidates for a point's
+ * neighbours are those of its own and the adjacent cells: with about k / 6 points a cell there are 4.5 k.
  *
- * A point also has a random distance from the space that all share, orthogonal to everything (in many dimensions that
- * is what noise does), so that |x_i - x_j|^2 = |u_i - u_j|^2 + e_i + e_j, where u are places and e the squares of those
- * distances. Points of small e are near to many: that makes hubs (Radovanovic et al., Hubs in space, JMLR 11, 2010). */
+ * Each point also has a random distance from this space, in a direction orthogonal to all others, as noise has in many
+ * dimensions. So |x_i - x_j|^2 = |u_i - u_j|^2 + e_i + e_j, where u are the positions and e the squares of these
+ * distances. Points of small e are near to many others: they become hubs (Radovanovic et al., Hubs in space, JMLR 11,
+ * 2010). */
 #include "core/graph/synthetic.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "core/random.h"
 
 #define CLUSTERS_MAX 50
-#define FAR_EVERY 20       /* one node in so many has one neighbour in another cluster */
+#define FAR_EVERY 20       /* every so many nodes, one has a neighbour in another cluster */
 #define NOISE 0.8          /* mean of e, in units of the squared radius of the k nearest places */
 #define DECAY 5.5f         /* weight exp(-DECAY (d^2 - nearest) / (farthest - nearest)): perplexity about k / 3 */
 
@@ -31,24 +31,23 @@ struct making {
 	struct cluster cluster[CLUSTERS_MAX];
 	uint32_t clusters;
 	float *place;          /* [n][4]: u in units of a cell; e */
-	uint32_t room;         /* candidates that a point may have */
+	uint32_t room;         /* most candidates of a point */
 };
 
 struct scratch {
 	uint32_t *node;        /* [room] candidates, ascending */
-	float *square;         /* [room] distances, squared, less the point's own e */
-	uint64_t *key;         /* [room] square, then place in the list: all different, for selection */
+	float *square;         /* [room] squared distances minus the point's own e */
+	uint64_t *key;         /* [room] square in the high bits, then the place in the list, so that all differ */
 };
 
 static uint32_t cells_of(const struct cluster *c) { return c->side * c->side * c->side; }
 
-/* First node of a cell. */
 static uint32_t cell_first(const struct cluster *c, uint32_t cell)
 {
 	return c->first + (uint32_t)((uint64_t)c->size * cell / cells_of(c));
 }
 
-/* Sizes from 1 to about 20 times the smallest, each more than k. */
+/* Draws the sizes of clusters, from the smallest to about 20 times as large, each more than k. */
 static void draw_clusters(struct making *m)
 {
 	double weight[CLUSTERS_MAX], all = 0, before = 0;
@@ -93,7 +92,7 @@ static void draw_places(struct making *m)
 	}
 }
 
-/* x and its neighbours on a ring of side cells, ascending; returns how many are different. */
+/* Lists x and its neighbours on a ring of `side` cells, ascending; returns the number of different ones. */
 static int around(uint32_t x, uint32_t side, uint32_t out[3])
 {
 	if (side < 3) {
@@ -108,7 +107,7 @@ static int around(uint32_t x, uint32_t side, uint32_t out[3])
 	return 3;
 }
 
-/* The nodes of the cells around this one, ascending. */
+/* Lists the nodes of this and the adjacent cells, ascending. */
 static uint32_t candidates_around(const struct cluster *c, uint32_t cell, uint32_t *node)
 {
 	uint32_t xs[3], ys[3], zs[3], count = 0, side = c->side;
@@ -124,7 +123,7 @@ static uint32_t candidates_around(const struct cluster *c, uint32_t cell, uint32
 	return count;
 }
 
-/* key[rank] of the sorted list (Hoare, 1961); mixes key up. */
+/* Returns key[rank] of the sorted list (Hoare, 1961); changes the order of key. */
 static uint64_t nth(uint64_t *key, uint32_t count, uint32_t rank)
 {
 	uint32_t low = 0, high = count - 1;
@@ -142,7 +141,7 @@ static uint64_t nth(uint64_t *key, uint32_t count, uint32_t rank)
 			key[i++] = key[j];
 			key[j--] = swap;
 		}
-		/* all before i are at most the pivot, all from there on at least; i == j only on the pivot itself */
+		/* elements before i are <= pivot, those from i on >= pivot; i == j only at the pivot */
 		if (rank <= j)
 			high = j;
 		else
@@ -168,7 +167,7 @@ static void distances(const struct making *m, const struct cluster *c, uint32_t 
 	}
 }
 
-/* One column: the k nearest of the candidates, ascending by number. */
+/* Makes a column: the k nearest of the candidates, ascending by number. */
 static void choose(const struct making *m, const struct cluster *c, uint32_t i, uint32_t count, struct scratch *s,
 		   uint32_t *node, float *weight)
 {
@@ -197,7 +196,7 @@ static void choose(const struct making *m, const struct cluster *c, uint32_t i, 
 		weight[k] = expf(scale * (weight[k] - nearest));
 }
 
-/* The last neighbour gives way to a node of another cluster. */
+/* Replaces the last neighbour by a node of another cluster. */
 static void reach_far(const struct making *m, const struct cluster *c, uint32_t i, uint32_t *node)
 {
 	if (m->clusters == 1 || sl_random_bits(m->seed ^ 0x666172, i) % FAR_EVERY)

@@ -1,6 +1,6 @@
-/* exp and log of arrays. The C library's functions take one number at a time, and making P needs about eight of them
- * for each entry. The compiler turns these loops into vector code for three generations of processors; the program
- * selects one when it starts. The relative error is below 1e-11, ten times less than any comparison here needs. */
+/* exp and log of arrays. Making P needs about eight of these for each entry, and the C library computes one at a time.
+ * The compiler vectorises these loops for three generations of processors; the program selects one when it starts. The
+ * relative error is below 1e-11, ten times less than any use here requires. */
 #include "core/graph/vector_math.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@ INLINE double double_of(uint64_t b)
 	return x;
 }
 
-/* x = n log 2 + r with |r| <= 0.35: 2^n from its bits, e^r by its series to r^10. Arguments
- * outside of +-708 are taken as +-708. */
+/* x = n log 2 + r with |r| <= 0.35: 2^n from its bits, e^r by its series to r^10. Arguments beyond +-708 count as
+ * +-708. */
 INLINE double exp_of(double x)
 {
 	const double magic = 0x1.8p52;  /* adding it leaves the nearest integer in the low bits */
@@ -45,8 +45,8 @@ INLINE double exp_of(double x)
 	return s * double_of((bits_of(shifted) + 1023) << 52);
 }
 
-/* x = 2^e m with m in [0.7, 1.4): e from the bits, log m = 2 atanh((m - 1) / (m + 1)) by its
- * series. x is a positive normal number, as every positive float is when it is a double. */
+/* x = 2^e m with m in [0.7, 1.4): e from the bits, log m = 2 atanh((m - 1) / (m + 1)) by its series. x is a positive
+ * normal number, as is every positive float converted to double. */
 INLINE double log_of(double x)
 {
 	const uint64_t one = 0x3ff0000000000000, low = 0x3fe6a09e00000000;

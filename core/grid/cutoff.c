@@ -1,23 +1,23 @@
 /* Computes the polynomial that splits the kernel between a smooth grid and pairs within a cut-off.
  *
  * Up to the cut-off c the grid's kernel is a polynomial P of t = r^2. At c it continues K = 1 / (1 + t) with the same
- * value and slope; otherwise P is free. The error of the grid comes from the frequencies above its highest one, and
- * from the aliases that the window leaves of those below. P minimises the forces of this error between points at random
- * places: a linear least-squares problem with few unknowns, in the absolute value of the frequency. A Gaussian split
- * (Ewald's) has no such freedom and needs, on a given grid, a cut-off about twice as long for the same error. It is
- * known that functions of compact support made for the purpose do better (Hockney and Eastwood, Computer Simulation
- * Using Particles, 1988, chapter 8). */
+ * value and slope; otherwise P is free. The error of the grid comes from frequencies above its highest one, and from
+ * the aliases of lower ones that the window leaves. P minimises the forces of this error between points at random
+ * positions. This is a linear least-squares problem with few unknowns, in the absolute value of the frequency. A
+ * Gaussian split (Ewald's) has no free coefficients and needs a cut-off about twice as long for the same error on a
+ * given grid. The advantage of functions with compact support is known (Hockney and Eastwood, Computer Simulation Using
+ * Particles, 1988, chapter 8). */
 #include <math.h>
 
 #include "core/grid/grid_internal.h"
 #include "core/params.h"
 
-#define FREE (SL_CUTOFF_DEGREE - 1)  /* unknowns: P is of degree SL_CUTOFF_DEGREE, two numbers are given */
-#define RADII 96                   /* points of the integrals over r */
+#define FREE (SL_CUTOFF_DEGREE - 1)  /* unknowns: P has degree SL_CUTOFF_DEGREE and two conditions */
+#define RADII 96                   /* nodes of the quadrature over r */
 #define WAVES 160                  /* frequencies, up to WAVE_MOST times the grid's highest */
 #define WAVE_MOST 5.0
 
-/* Polynomials in x = (r / c)^2: two fixed parts joined, and those of the unknowns, (1 - x)^2 (2 x - 1)^j. */
+/* Polynomials in x = (r / c)^2: the fixed part, and those of the unknowns, (1 - x)^2 (2 x - 1)^j. */
 static double part_of(int j, double x)
 {
 	double value = (1 - x) * (1 - x);
@@ -26,13 +26,13 @@ static double part_of(int j, double x)
 	return value;
 }
 
-/* sum_i wave_of(r_i) weight_i f_i: transforms, at frequency k, of what is 0 beyond the cut-off. */
+/* Quadrature for transforms of functions that are 0 beyond the cut-off: sum_i wave_of(r_i) weight_i f_i. */
 struct radii {
 	double r[RADII], weight[RADII], basis[FREE][RADII], fixed[RADII];
 };
 
-/* Midpoints after a substitution that has them crowd at both ends, where the integrand then vanishes: as good as
- * Gauss's rule for smooth functions. */
+/* The midpoint rule after a substitution that makes the integrand vanish at both ends; as accurate as Gauss's rule for
+ * smooth functions. */
 static void radii_init(struct radii *q, double cutoff)
 {
 	double end = 1 / (1 + cutoff * cutoff), slope = -end * end * cutoff * cutoff;
@@ -47,8 +47,8 @@ static void radii_init(struct radii *q, double cutoff)
 	}
 }
 
-/* Of an error at frequency k, the share that reaches forces: all beyond the grid's highest frequency; below it what
- * spreading and reading leave of the nearest alias. */
+/* The share of an error at frequency k that affects forces: 1 above the grid's highest frequency; below it, the share
+ * of the nearest alias that spreading and reading leave. */
 static double share_of(const struct sl_grid *g, const struct sl_window *w, double k)
 {
 	double omega = k * g->h;
@@ -58,7 +58,7 @@ static double share_of(const struct sl_grid *g, const struct sl_window *w, doubl
 	return 2 * alias * alias;
 }
 
-/* Solves a x = b, a symmetric and positive; both are lost. */
+/* Solves a x = b for symmetric positive a; overwrites both, b by x. */
 static void solve(double a[FREE][FREE], double b[FREE])
 {
 	for (int i = 0; i < FREE; i++)
@@ -75,13 +75,13 @@ static void solve(double a[FREE][FREE], double b[FREE])
 	}
 }
 
-/* A wave of frequency k, summed over all directions at distance r. */
+/* A wave of frequency k at distance r, integrated over all directions. */
 static double wave_of(int dims, double k, double r)
 {
 	return dims == 2 ? 2 * PI * r * j0(k * r) : 4 * PI / k * r * sin(k * r);
 }
 
-/* Normal equations: a, b of the unknowns. */
+/* Computes a and b of the normal equations. */
 static void equations(const struct sl_grid *g, const struct radii *q, double a[FREE][FREE], double b[FREE])
 {
 	struct sl_window w;
@@ -104,7 +104,7 @@ static void equations(const struct sl_grid *g, const struct radii *q, double a[F
 	}
 }
 
-/* p += factor * (low + high x) * p', coefficients by powers of x, p' of `count` of them. */
+/* p += factor * (low + high x) * other, by coefficients of powers of x; other has `count`. */
 static void add_product(double *p, const double *other, int count, double low, double high, double factor)
 {
 	for (int k = 0; k < count; k++) {
@@ -138,9 +138,9 @@ void sl_grid_cutoff(struct sl_grid_cutoff *out, const struct sl_grid *g)
 	}
 }
 
-/* By measurement, beside wide windows: of force errors in late layouts, whose points are few in a cut-off: 3e-2, 8e-3,
- * 2e-3 at most. Beside narrow ones: of where runs end. What those leave is noise that keeps points apart: with cut-offs
- * as short as the wide ones' KL divergences are up to 1.4 % higher. */
+/* Measured. With wide windows, for force errors of at most 3e-2, 8e-3 and 2e-3 in late layouts, which have few points
+ * within a cut-off. With narrow windows, by the final layouts of runs: the errors of narrow windows act as noise that
+ * keeps points apart, and with the shorter cut-offs of wide ones KL divergences are up to 1.4 % higher. */
 static const double cutoff_in_spacings[] = {[SL_DRAFT] = 1.2, [SL_NORMAL] = 1.6, [SL_FINE] = 2.2};
 static const double cutoff_in_spacings_flat[] = {[SL_DRAFT] = 1.6, [SL_NORMAL] = 2.0, [SL_FINE] = 2.6};
 static const double cutoff_in_spacings_narrow[] = {[SL_DRAFT] = 1.6, [SL_NORMAL] = 1.8, [SL_FINE] = 2.2};

@@ -1,4 +1,4 @@
-/* Computes the constants of core/grid/grid.h, once for each grid, in double precision. */
+/* Computes the constants of core/grid/grid.h, once per grid, in double precision. */
 #include "core/grid/grid_internal.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 
 /* ---- window ------------------------------------------------------------------- */
 
-/* Steeper windows alias less, shallower ones need less of a correction; by measurement of
- * force errors at the spacings below. */
+/* A larger value aliases less, a smaller one needs less correction. Chosen by measuring force errors at the spacings
+ * below. */
 #define BETA_PER_TAP 2.5
 #define BETA_NARROW 2.8
 #define DEGREE_NARROW 5
@@ -35,8 +35,8 @@ double sl__gauss_at(int i) { return i < SL__GAUSS / 2 ? gauss_node[i] : -gauss_n
 
 double sl__gauss_weight(int i) { return gauss_weight[i % (SL__GAUSS / 2)]; }
 
-/* The narrow window at x nodes from its middle, and at 0 not normalised: a semicircle's exponential two nodes wide,
- * smoothed twice over one node, i.e. its product with a tent, integrated along the circle's angle. */
+/* The narrow window at x nodes from its middle, not normalised: the exponential of a semicircle, two nodes wide,
+ * smoothed twice over one node. That is its product with a tent function, integrated over the angle of the circle. */
 static double smoothed(double x)
 {
 	double sum = 0, bound[3] = {fmin(fmax(x - 1, -1), 1), fmin(fmax(x, -1), 1), fmin(fmax(x + 1, -1), 1)};
@@ -50,7 +50,7 @@ static double smoothed(double x)
 	return sum;
 }
 
-/* x nodes from the middle. */
+/* The window at x nodes from its middle. */
 static double shape(double x, int width)
 {
 	return width == SL_WINDOW_NARROW ? smoothed(x) / smoothed(0) : semicircle(x * 2 / width, BETA_PER_TAP * width);
@@ -91,7 +91,7 @@ void sl_window_init(struct sl_window *w, int width)
 	}
 }
 
-/* The tap's weight at place x of [0, 1] in its cell, times the cosine. */
+/* The tap's weight at position x of its cell, in [0, 1], times the cosine. */
 static double wave(const struct sl_window *w, int tap, double omega, double x)
 {
 	double v = 2 * x - 1, p = 0;
@@ -130,7 +130,7 @@ int sl_grid_narrow_window(int dims, int accuracy)
 
 int sl_grid_smooth_window(int accuracy) { return accuracy == SL_FINE ? SL_WINDOW_MAX : SL_WINDOW_NARROW; }
 
-/* What kernels of larger exponents than 1 are narrower by. */
+/* The width of kernels with larger exponents, relative to that of exponent 1. */
 static double narrowness(double exponent) { return exponent > 1 ? 1 / sqrt(exponent) : 1; }
 
 double sl_grid_kernel_spacing(int dims, int accuracy, double exponent)
@@ -143,7 +143,7 @@ bool sl_grid_splits(int dims, double exponent) { return dims > 1 && exponent <= 
 static const int smallest_side[4] = SL_SIDES_LEAST, largest_side[4] = SL_SIDES_MOST;
 static const int smallest_near_side[4] = SL_SIDES_NEAR_LEAST, largest_near_side[4] = SL_SIDES_NEAR_MOST;
 
-/* The least product of 2, 3, 5 from `side` on that is a multiple of 8 (3-D: of 2). */
+/* The least product of 2, 3 and 5 that is at least `side` and a multiple of 8 (3-D: of 2). */
 static int good_side(int dims, int side)
 {
 	int step = dims == 3 ? 2 : 8;
@@ -160,8 +160,8 @@ static int good_side(int dims, int side)
 	}
 }
 
-/* Powers of two and a few small factors: the others' transforms take no less time than those of the next of these,
- * by measurement. */
+/* True for powers of two times a few small factors. By measurement, other sides take no less time than the next of
+ * these. */
 static bool fast_side(int side)
 {
 	while (side % 2 == 0)
@@ -177,7 +177,7 @@ static int next_fast_side(int step, int side)
 	return side;
 }
 
-/* spacing: widest * 2^(-k/8), the smallest with which `cells` cells hold extent; k may be negative */
+/* The smallest spacing widest * 2^(-k/8) with which `cells` cells contain extent; k may be negative. */
 static double fitting_spacing(double widest, double cells, double extent)
 {
 	return widest * exp2(-floor(8 * log2(widest * cells / extent)) / 8);
@@ -187,7 +187,7 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int window, int f
 {
 	double widest = sl_grid_spacing(dims, accuracy);
 	*g = (struct sl_grid){.dims = dims, .window = window};
-	extent = fmax(extent, 1e-30) * (1 + 1e-5);  /* float rounding must not lead over the edge */
+	extent = fmax(extent, 1e-30) * (1 + 1e-5);  /* so that rounding to float does not cross the edge */
 	if (fixed_side) {
 		g->side = fixed_side;
 	} else {
@@ -218,8 +218,8 @@ bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b)
 
 int sl_grid_length(const struct sl_grid *g) { return g->part == SL_GRID_NEAR ? g->side : 2 * g->side; }
 
-/* How a split is cut: K_near is exp(-distant) where its margin ends, K_far's spectrum exp(-high) where the coarse
- * grid's ends. By measurement: what these leave is a fraction of the error of h alone. */
+/* Where a split is cut off: K_near is exp(-distant) at the end of its margin, the spectrum of K_far is exp(-high) at
+ * the end of the coarse grid's. By measurement this adds only a fraction of the error due to h. */
 struct cut {
 	double distant, high;
 };
@@ -230,7 +230,7 @@ static struct cut cut_of(int dims, int accuracy)
 	return accuracy == SL_FINE ? fine : dims < 3 ? flat : deep[accuracy];
 }
 
-/* K_near is exp(-split) at most; beyond this it is nothing beside K_far. */
+/* K_near is at most exp(-split), which is negligible beyond this value. */
 #define SPLIT_MAX 8
 
 /* The margin of a near grid, in coarse spacings. */
@@ -240,7 +240,7 @@ void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accu
 		   int coarse)
 {
 	struct cut cut = cut_of(dims, accuracy);
-	/* what the margin leaves of the near grid the coarse one must hold */
+	/* the coarse grid must contain the near grid without its margin */
 	double coarse_h = h * side / (coarse - sl__grid_margin(window) + gap_of(cut)), highest = PI / coarse_h;
 	double split = highest * highest / (4 * cut.high);
 	*near = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_NEAR,
@@ -255,7 +255,7 @@ void sl_grid_feed(const struct sl_grid *near, struct sl_grid *far)
 	far->through = near->h;
 }
 
-/* First coarse node that near node x touches, and the weights there. */
+/* Returns the first coarse node that near node x touches, and fills the weights. */
 static int feed_taps(const struct sl_grid *far, const struct sl_window *w, int x, double *weight)
 {
 	double at = x * far->through / far->h;
@@ -279,7 +279,7 @@ int sl_grid_gather_init(struct sl_grid_gather *out, const struct sl_grid *far, c
 		sl_grid_gather_finish(out);
 		return SL_NOMEM;
 	}
-	for (int i = 0; i < far->side; i++) {  /* taps of x <= (i - width) h / through do not reach node i any more */
+	for (int i = 0; i < far->side; i++) {  /* taps of x <= (i - width) h / through do not reach node i */
 		int first = (int)floor((i - w->width) * far->h / far->through) + 1, last = far->fed_side - taps;
 		out->first[i] = first < 0 ? 0 : first < last ? first : last;
 	}
@@ -301,8 +301,8 @@ void sl_grid_gather_finish(struct sl_grid_gather *gather)
 	memset(gather, 0, sizeof *gather);
 }
 
-/* A larger coarse side leaves more of the near grid to points and costs more; the best grows as side^(2/3), by
- * calculation. Its spacing is at least 3 h. */
+/* A larger coarse side leaves more of the near grid to points, and takes more time. By calculation the best side grows
+ * as side^(2/3). Its spacing is at least 3 h. */
 static int coarse_side(int dims, double gap, int window, int side)
 {
 	int most = (int)(side / 3.0 + sl__grid_margin(window) - gap);

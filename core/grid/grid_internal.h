@@ -1,4 +1,4 @@
-/* grid_internal.h -- what grid.c and spectrum.c share. */
+/* grid_internal.h -- functions that the files of core/grid/ share. */
 #ifndef SL_GRID_INTERNAL_H
 #define SL_GRID_INTERNAL_H
 
@@ -14,7 +14,7 @@ double sl__gauss_weight(int i);
 /* Fourier transform of 1 / (1 + r^2) in d dimensions, frequency k > 0. */
 double sl__kernel_transform(int dims, double k);
 
-/* The number of nodes a side where no point may be: the width of the window, and one for rounding. */
+/* The number of nodes a side that points must not occupy: the width of the window, and one for rounding. */
 static inline int sl__grid_margin(int window) { return window + 1; }
 
 #endif

@@ -1,11 +1,11 @@
-/* Computes the spectrum of a grid's kernel, by which the convolution multiplies. */
+/* Computes the spectrum of a grid's kernel. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/grid/grid_internal.h"
 #include "core/params.h"
 
-/* Modified Bessel function K0, x > 0: by quadrature of exp(-x cosh t), to 1e-12. */
+/* Modified Bessel function K0, x > 0, by quadrature of exp(-x cosh t), to 1e-12. */
 static double bessel_k0(double x)
 {
 	double top = acosh(1 + 40 / x), step = top / 64, sum = 0.5 * exp(-x);
@@ -19,10 +19,11 @@ double sl__kernel_transform(int dims, double k)
 	return dims == 1 ? PI * exp(-k) : dims == 2 ? 2 * PI * bessel_k0(k) : 2 * PI * PI * exp(-k) / k;
 }
 
-/* Fourier transform of (1 + r^2)^-nu, frequency k > 0: as the integral over s = exp(t) of the Gaussians
+/* Fourier transform of (1 + r^2)^-nu, frequency k > 0, computed as the integral over s = exp(t) of the transforms of
+ * the Gaussians
  *     s^(nu - 1) exp(-s (1 + r^2)) / Gamma(nu)
- * that make it up, each transformed. (It is a Bessel function, K_(nu - d/2), that the standard library lacks.) The
- * integrand falls doubly exponentially on both sides of its peak, so the trapezoidal rule does. */
+ * (It is a Bessel function, K_(nu - d/2), that the standard library lacks.) The integrand falls doubly exponentially on
+ * both sides of its peak, so the trapezoidal rule is accurate. */
 static double heavy_transform(int dims, double nu, double k)
 {
 	double a = nu - 0.5 * dims, c = 0.25 * k * k, peak = 0.5 * (a + sqrt(a * a + 4 * c));
@@ -35,14 +36,14 @@ static double heavy_transform(int dims, double nu, double k)
 	return sum * step * exp(highest + 0.5 * dims * log(PI) - lgamma(nu));
 }
 
-/* Fourier transform of K_near: an integral over the widths s of the Gaussians in it, by t = log s. */
+/* Fourier transform of K_near: an integral over the widths s of its Gaussians, with t = log s. */
 #define GAUSSIANS (4 * SL__GAUSS)
 
 struct gaussians {
 	double s[GAUSSIANS], weight[GAUSSIANS];
 };
 
-/* s > 60 adds nothing. */
+/* s > 60 is negligible. */
 static void gaussians_init(struct gaussians *g, int dims, double split, double nu)
 {
 	double from = log(split), half = (log(60) - from) / (GAUSSIANS / SL__GAUSS) / 2;
@@ -62,7 +63,7 @@ static double near_transform(const struct gaussians *g, double k)
 	return sum;
 }
 
-/* A transform / h^d as a function of |k| on [from, to]: its logarithm is nearly linear between entries. */
+/* A table of a transform / h^d as a function of |k| on [from, to]. Its logarithm is nearly linear between entries. */
 #define RADIAL 4096
 
 struct radial {
@@ -94,8 +95,8 @@ static double radial_at(const struct radial *t, double k)
 	return exp(t->log_value[i] * (1 - at) + t->log_value[i + 1] * at);
 }
 
-/* Distance that node i of the periodic grid stands for: i h as far as points reach; beyond, its
- * slope falls as a cosine to 0 at the period's middle, whence it returns as it came. */
+/* The distance of node i of the periodic grid: i h within reach of points. Beyond, its slope falls as a cosine to 0 in
+ * the middle of the period; the second half mirrors the first. */
 static double distance(const struct sl_grid *g, int i)
 {
 	double reach = g->side - sl__grid_margin(g->window) + 0.5, gap = g->side - reach;
@@ -104,7 +105,7 @@ static double distance(const struct sl_grid *g, int i)
 	return g->h * (reach + gap * 2 / PI * sin((i - reach) / gap * PI / 2));
 }
 
-/* What sampling folded into frequency (a, b, c) from the neighbouring periods. */
+/* The aliases at frequency (a, b, c) from neighbouring periods, caused by sampling. */
 static double folded(const struct sl_grid *g, const struct radial *t, const int at[3])
 {
 	double unit = PI / (g->side * g->h), own[3], mirrored[3], sum = 0;
@@ -123,7 +124,7 @@ static double folded(const struct sl_grid *g, const struct radial *t, const int 
 	return sum;
 }
 
-/* K_far / K where s (1 + r^2) is x at the split: the regularised incomplete gamma function P(exponent, x), by its
+/* K_far / K at x = s (1 + r^2), s at the split: the regularised incomplete gamma function P(exponent, x), by its
  * series. */
 static double far_share(const struct sl_grid *g, double x)
 {
@@ -145,8 +146,8 @@ static double smooth_at(const struct sl_grid_cutoff *kernel, double t)
 	return value;
 }
 
-/* Samples of K - base, of K_far, or of the smooth kernel. Where all distances are small K is 1 less something tiny,
- * which float keeps only without the 1; where they are large K itself is the smaller one. */
+/* Samples K - base, K_far, or the smooth kernel. If all distances are small, K - 1 is tiny and would be lost in float
+ * beside the 1, so base is 1; if they are large, K itself is the smaller number. */
 static void sample(const struct sl_grid *g, double base, float *out)
 {
 	long count = g->side + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
@@ -173,16 +174,16 @@ static void sample(const struct sl_grid *g, double base, float *out)
 	}
 }
 
-/* What turns the transform of the samples, or nothing (NEAR), into the spectrum. */
+/* Parameters for computing the spectrum from the transform of the samples, or (NEAR) from radial alone. */
 struct finish {
 	const struct sl_grid *grid;
-	const struct radial *radial;  /* what to subtract (WHOLE), or the values themselves (NEAR), or NULL */
+	const struct radial *radial;  /* WHOLE: to subtract; NEAR: the values; or NULL */
 	const double *unwindow;       /* [length / 2 + 1] */
 	double period;                /* length^dims */
 	double zero;                  /* value at frequency 0 */
 };
 
-/* One row (all x). Returns its part of the kernel's value at distance 0. */
+/* Computes one row (all x). Returns its part of the kernel's value at distance 0. */
 static double finish_row(struct finish *f, long row, float *values)
 {
 	const struct sl_grid *g = f->grid;
@@ -211,7 +212,7 @@ static double finish_row(struct finish *f, long row, float *values)
 	return sum;
 }
 
-/* Transform of the near grid's window, through which a far grid sees the points, at frequency i of one dimension. */
+/* The transform of the near grid's window, by which a far grid gets its charges, at frequency i of one dimension. */
 static double through(const struct sl_grid *g, const struct sl_window *w, int i)
 {
 	return g->through > 0 ? sl_window_transform(w, 2 * PI * i / sl_grid_length(g) * g->through / g->h) : 1;
@@ -229,7 +230,7 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 {
 	int length = sl_grid_length(g);
 	long count = length / 2 + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
-	/* exp(-pi / 0.15) is nothing */
+	/* exp(-pi / 0.15) is negligible */
 	bool near = g->part == SL_GRID_NEAR, folds = g->part == SL_GRID_WHOLE && (g->h > 0.15 || g->exponent > 1);
 	double base = g->part == SL_GRID_WHOLE && g->h * g->side < 4 ? 1 : 0, highest = PI / g->h;
 	struct finish f = {.grid = g, .period = pow(length, g->dims)};
@@ -242,7 +243,7 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
 	for (int i = 0; i < count; i++) {
 		double x = sl_window_transform(w, 2 * PI * i / length);
-		double factor = through(g, w, i);  /* met by charges that come through it, and by a potential that does */
+		double factor = through(g, w, i);  /* applies to the charges and to the potential */
 		unwindow[i] = 1 / (x * x * (g->fed_side ? factor : factor * factor));
 	}
 	f.radial = radial;

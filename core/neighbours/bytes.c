@@ -1,9 +1,9 @@
-/* Searches all pairs of rows of bytes. With the processor's instruction for bytes (tile_bytes.c) this is several times
- * as fast as with floats.
+/* Searches all pairs of rows of bytes. The processor's instruction for bytes (tile_bytes.c) makes this several times as
+ * fast as with floats.
  *
- * A panel is [words][SL__LANES] of four bytes each and, as its last row, |y|^2 - 256 sum y; a group of queries
- * [words][SL__GROUP] of x - 128, and |x|^2. Keys are the squared distances as integers. Lists hold them as floats of
- * the same bits, which have the same order. */
+ * A panel is [words][SL__LANES] of four bytes each, followed by a row of |y|^2 - 256 sum y. A group of queries is
+ * [words][SL__GROUP] of x - 128, followed by |x|^2. Keys are the squared distances as integers. Lists store them as
+ * floats with the same bits, which have the same order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static void pack_panel(const struct bytes *f, uint32_t panel)
 	}
 }
 
-/* Rows first .. first + count - 1, count <= SL__GROUP; the places beyond repeat the first. */
+/* Gathers rows first .. first + count - 1, count <= SL__GROUP, and fills up the group with the first one. */
 static void gather(const struct bytes *f, uint32_t first, uint32_t count, int32_t *query)
 {
 	const struct sl_points *p = f->s->points;

@@ -1,5 +1,5 @@
-/* Searches all pairs. A task is 192 queries against all points: the coordinates and lists of the queries stay in the
- * second cache while the points stream through. The result of a task does not depend on the thread. */
+/* Searches all pairs. A task compares 192 queries with all points: the coordinates and lists of the queries stay in the
+ * L2 cache while the points are read. The result of a task does not depend on the thread. */
 #include <stdlib.h>
 
 #include "core/neighbours/search.h"
@@ -9,7 +9,7 @@ static void search_task(const struct sl__search *s, struct sl__task *t, uint32_t
 	uint32_t slot[SL__TASK] = {0}, count = s->n - first < SL__TASK ? s->n - first : SL__TASK;
 	for (uint32_t q = 0; q < count; q++)
 		slot[q] = first + q;
-	/* one more than wanted: the point itself is found, too */
+	/* one more, since the search finds the point itself, too */
 	sl__task_exact(s, t, slot, count, s->k + 1);
 	for (uint32_t q = 0; q < count; q++)
 		sl__search_emit(s, s->number[first + q], &t->list[q], nb);

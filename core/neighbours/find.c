@@ -1,4 +1,4 @@
-/* Chooses the kind of search, and makes its result. */
+/* Chooses the kind of search, runs it, and makes its result. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "core/points/points.h"
 
 #define LARGEST_POWER 16
-#define EXACT_OPERATIONS 3e10  /* with fewer, all pairs are compared whatever the recall wanted: half a second */
-#define EXACT_BYTES 6e12       /* the same for bytes: ten seconds, in which cells would not do better */
+#define EXACT_OPERATIONS 3e10  /* up to here all pairs are compared, for any recall: half a second */
+#define EXACT_BYTES 6e12       /* the same for bytes: ten seconds; cells would take as long */
 
 int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_params *params, struct sl_error *err)
 {

@@ -1,11 +1,12 @@
 /* The search by an inverted file. Points are sorted into cells around centroids (Lloyd's k-means on a sample), and each
- * query searches the cells with the nearest centroids. The number of cells that reaches the requested recall is
- * determined before: for a sample of queries the exact neighbours are found, and the place of each neighbour's cell in
- * its query's list of cells.
+ * query searches the cells with the nearest centroids. A sample of queries determines how many cells reach the
+ * requested recall: their exact neighbours are searched, and the rank of each neighbour's cell in the query's list of
+ * cells.
  *
- * The queries are the points themselves, and those of one cell are searched together: they need nearly the same cells,
- * and tile.c takes twelve of them at a time for each panel. This is several times faster than searching query by query.
- * One kernel serves for distances to centroids, for exact neighbours of the sample and for the cells. */
+ * The queries are the points themselves. Those of one cell are searched together, since they need nearly the same
+ * cells, and tile.c compares twelve of them with a panel at a time. This is several times faster than searching query
+ * by query. The same kernel computes distances to centroids, exact neighbours of the sample, and distances within
+ * cells. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,10 @@
 #include "core/points/points.h"
 #include "core/random.h"
 
-#define CELL 128             /* points a cell, on average, unless there would be too many cells */
-#define PER_CELL 32          /* points of the sample a centroid is made of */
+#define CELL 128             /* mean number of points of a cell, unless there would be too many cells */
+#define PER_CELL 32          /* points of the sample per centroid */
 #define ROUNDS 6             /* of k-means */
-#define QUERIES 384          /* sampled for the recall */
+#define QUERIES 384          /* sample for the recall */
 #define SEED 20081107
 
 struct inverted {
@@ -25,7 +26,7 @@ struct inverted {
 	uint32_t cells, panels;      /* centroids, and panels of them */
 	float *centroid;             /* [panels][d][SL__LANES] */
 	uint32_t *number;            /* [panels * SL__LANES] */
-	uint32_t *cell;              /* of each point: by its row in the table, later by its place in the search */
+	uint32_t *cell;              /* [n] cell of each point, by row of the table; later by place in the search */
 	uint32_t *first;             /* [cells + 1] first panel of each cell */
 	uint32_t probes;
 	double recall;
@@ -39,13 +40,13 @@ static void finish(struct inverted *f)
 	free(f->first);
 }
 
-/* Euclidean where the metric itself makes no cells. */
+/* The metric of the cells. Inner products do not form cells; Euclidean distances replace them. */
 static int cell_metric(const struct sl__search *s)
 {
 	return s->params->metric == SL_INNER_PRODUCT ? SL_EUCLIDEAN : s->params->metric;
 }
 
-/* The best k centroids of the task's queries (gathered by groups), into its lists. */
+/* Finds the best k centroids for the task's queries (gathered by groups), in the task's lists. */
 static void scan_centroids(const struct inverted *f, struct sl__task *t, uint32_t count, uint32_t k, int metric)
 {
 	const struct sl__search *s = f->s;
@@ -65,7 +66,7 @@ static void gather_task(const struct sl__search *s, struct sl__task *t, const ui
 
 /* ---- cells ------------------------------------------------------------------------- */
 
-/* The nearest centroid of points sample[count] (NULL: of all), into out[count]. */
+/* Finds the nearest centroid of the points sample[count] (NULL: all points), into out[count]. */
 static int assign(struct inverted *f, const uint32_t *sample, uint32_t count, uint32_t *out)
 {
 	const struct sl__search *s = f->s;
@@ -115,7 +116,7 @@ static void copy_point(const struct sl__search *s, uint32_t slot, double *x)
 		x[k] = (double)from[(size_t)k * SL__LANES];
 }
 
-/* Means of what was assigned; an empty cell moves to a point of the sample. */
+/* Moves the centroids to the means of their points, and that of an empty cell to a point of the sample. */
 static int update(struct inverted *f, const uint32_t *sample, uint32_t count, const uint32_t *cell, int round)
 {
 	const struct sl__search *s = f->s;
@@ -156,7 +157,7 @@ static int update(struct inverted *f, const uint32_t *sample, uint32_t count, co
 	return failed ? SL_NOMEM : 0;
 }
 
-/* Points are packed in their own order here. */
+/* At this time the points are packed in the order of the table. */
 static int make_centroids(struct inverted *f)
 {
 	const struct sl__search *s = f->s;
@@ -174,7 +175,7 @@ static int make_centroids(struct inverted *f)
 		f->number[c] = c < f->cells ? c : SL_NO_NEIGHBOUR;
 	for (uint32_t i = 0; !rc && i < count; i++)
 		sample[i] = (uint32_t)((uint64_t)i * s->n / count);
-	/* a point of each stretch of the sample */
+	/* initial centroids: a random point from each of equal parts of the sample */
 	for (uint32_t c = 0; !rc && c < f->cells; c++) {
 		uint64_t from = (uint64_t)c * count / f->cells, to = (uint64_t)(c + 1) * count / f->cells;
 		copy_point(s, sample[from + (to > from ? sl_random_bits(SEED, c) % (to - from) : 0)], x);
@@ -194,7 +195,7 @@ static int make_centroids(struct inverted *f)
 
 /* ---- recall ------------------------------------------------------------------------- */
 
-/* For one query, how far down its list of cells each of its neighbours lies: found[rank]. */
+/* Adds to found[rank] the neighbours of a query whose cell has this rank in the query's list of cells. */
 static void rank_neighbours(const struct inverted *f, struct sl__nearest *cells, struct sl__nearest *neighbours,
 			    uint32_t row, uint32_t *rank, uint64_t *found)
 {
@@ -224,7 +225,7 @@ static int sample_ranks(struct inverted *f, uint64_t *found)
 		uint32_t *rank = malloc((size_t)f->cells * sizeof *rank);
 		failed = !cells || !nearest || !rank || sl__task_init(cells, s, f->cells) ||
 			 sl__task_init(nearest, s, s->k + 1);
-		/* small tasks: there are few of them */
+		/* small tasks, since there are few queries */
 #pragma omp for schedule(dynamic, 1)
 		for (uint32_t task = 0; task < tasks * (SL__TASK / 24); task++) {
 			uint32_t slot[SL__TASK] = {0}, first = task * 24, count = 0;
@@ -250,7 +251,7 @@ static int sample_ranks(struct inverted *f, uint64_t *found)
 	return failed ? SL_NOMEM : sl__search_cancelled(s) ? SL_CANCELLED : 0;
 }
 
-/* The fewest cells that reach the recall wanted; a fifth of what may be missed is kept in reserve, for the sample. */
+/* The fewest cells that reach the requested recall. A fifth of the allowed misses is a reserve for sampling errors. */
 static int choose_probes(struct inverted *f)
 {
 	double wanted = f->s->params->recall;
@@ -275,7 +276,7 @@ static int choose_probes(struct inverted *f)
 
 /* ---- search --------------------------------------------------------------------------- */
 
-/* Points by cell, each cell from the start of a panel. */
+/* Packs the points by cell. Each cell begins with a new panel. */
 static int pack_cells(struct inverted *f)
 {
 	struct sl__search *s = f->s;
@@ -307,7 +308,7 @@ out:
 	return rc;
 }
 
-/* A query, as a place in its task, and a cell it looks into. */
+/* A cell that a query searches, and the query's place in its task. */
 static uint64_t probe_of(uint32_t cell, uint32_t query) { return (uint64_t)cell << 32 | query; }
 
 static int by_value(const void *a, const void *b)
@@ -316,7 +317,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Room of one thread. */
+/* Scratch memory of a thread. */
 struct room {
 	struct sl__task nearest, cells;
 	uint64_t *probe;    /* [SL__TASK * probes] */
@@ -326,7 +327,7 @@ struct room {
 
 static int room_init(struct room *r, const struct inverted *f)
 {
-	uint32_t most = f->probes > f->s->k + 1 ? f->probes : f->s->k + 1;  /* cells' lists serve exact searches, too */
+	uint32_t most = f->probes > f->s->k + 1 ? f->probes : f->s->k + 1;  /* exact searches use the lists, too */
 	memset(r, 0, sizeof *r);
 	r->probe = malloc((size_t)SL__TASK * f->probes * sizeof *r->probe);
 	r->query = aligned_alloc(64, (size_t)f->s->d * SL__GROUP * sizeof *r->query);
@@ -342,8 +343,8 @@ static void room_finish(struct room *r)
 	free(r->query);
 }
 
-/* Up to SL__GROUP queries of the task look into one cell. */
-static void look_into(const struct inverted *f, struct room *r, uint32_t cell, const uint32_t *slot,
+/* Searches a cell for up to SL__GROUP queries of the task. */
+static void search_cell(const struct inverted *f, struct room *r, uint32_t cell, const uint32_t *slot,
 		      const uint64_t *probe,
 		      uint32_t count)
 {
@@ -384,9 +385,9 @@ static void search_task(const struct inverted *f, struct room *r, const uint32_t
 		uint32_t cell = (uint32_t)(r->probe[p] >> 32);
 		for (next = p + 1; next < probes && next < p + SL__GROUP && r->probe[next] >> 32 == cell;)
 			next++;
-		look_into(f, r, cell, slot, r->probe + p, (uint32_t)(next - p));
+		search_cell(f, r, cell, slot, r->probe + p, (uint32_t)(next - p));
 	}
-	/* Cells may hold fewer points than are wanted. */
+	/* the cells may contain too few points */
 	for (uint32_t q = 0; q < count; q++) {
 		if (r->nearest.list[q].count < s->k + 1) {
 			sl__task_exact(s, &r->cells, slot + q, 1, s->k + 1);
@@ -397,7 +398,7 @@ static void search_task(const struct inverted *f, struct room *r, const uint32_t
 	}
 }
 
-/* Queries of one task: up to SL__TASK consecutive places, empty ones left out. */
+/* Lists the queries of a task: up to SL__TASK consecutive places, without empty ones. */
 static uint32_t task_slots(const struct sl__search *s, uint64_t first, uint32_t *slot)
 {
 	uint32_t count = 0;
@@ -455,7 +456,7 @@ int sl__search_inverted(struct sl__search *s, struct sl_neighbours *nb, bool *pa
 		f.cell[slot_row(s, i)] = by_place[i];
 	if (!rc)
 		rc = choose_probes(&f);
-	/* a quarter of all cells, of which few queries share the last: no cheaper than all pairs */
+	/* searching more than a quarter of the cells takes as long as all pairs, since few queries share distant cells */
 	if (!rc && f.probes <= f.cells / 4) {
 		uint32_t *by_row = f.cell;
 		f.cell = by_place;

@@ -13,7 +13,7 @@ const char *sl_distance_name(int metric)
 	return (unsigned)metric < SL_DISTANCES ? metric_names[metric] : "unknown";
 }
 
-/* Names that scikit-learn and SciPy have for the same. */
+/* The names of metrics in scikit-learn and SciPy. */
 static const struct {
 	const char *name;
 	int metric;

@@ -14,7 +14,7 @@ static void no_direction(uint32_t row, struct sl_neighbours *nb)
 	}
 }
 
-/* SL__GROUP queries from `first` on. */
+/* Searches for SL__GROUP queries from `first` on. */
 static void search_group(const struct sl__search *s, struct sl__task *t, const struct sl_points *queries,
 		      uint32_t first,
 			 float *row, struct sl_neighbours *nb)
@@ -57,7 +57,7 @@ static int search_all(const struct sl__search *s, const struct sl_points *querie
 	return failed ? SL_NOMEM : sl__search_cancelled(s) ? SL_CANCELLED : 0;
 }
 
-/* Each query has found somebody? */
+/* Checks that each query has a neighbour. */
 static int check_found(const struct sl_points *queries, const struct sl_neighbours *nb, struct sl_error *err)
 {
 	for (uint32_t i = 0; i < nb->n; i++) {

@@ -8,11 +8,11 @@
 
 #include <omp.h>
 
-/* ---- points as they are compared -------------------------------------------------- */
+/* ---- preparation of the points ---------------------------------------------------- */
 
 struct range {
 	double extent;   /* largest difference within a column */
-	double largest;  /* absolute value */
+	double largest;  /* largest absolute value */
 };
 
 /* Columns [from, to). */
@@ -55,7 +55,7 @@ static int find_range(const struct sl_points *p, struct range *out)
 	return 0;
 }
 
-/* Powers of differences must neither overflow, all of them added up, nor vanish. */
+/* Scales the points so that sums of powers of differences neither overflow nor vanish. */
 static int scale_exponent(const struct sl__search *s, struct range r)
 {
 	int of_extent, of_largest, wanted = 0;
@@ -73,7 +73,7 @@ static float value_at(const struct sl_points *p, size_t at)
 	return p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at] : ((const float *)p->value)[at];
 }
 
-/* A row of zeros has none, and for correlations a row of one value. */
+/* True for a row of zeros and, with correlation, for a row of equal values. */
 static bool no_direction(const struct sl_points *p, uint32_t row, int metric)
 {
 	size_t at = (size_t)row * p->d;
@@ -250,14 +250,14 @@ void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32
 {
 	size_t group_values = (size_t)s->d * SL__GROUP;
 	uint32_t groups = (count + SL__GROUP - 1) / SL__GROUP;
-	/* Panels of about 32 KiB a turn: they stay in the nearest cache while all groups pass by. */
+	/* panels of about 32 KiB stay in the L1 cache while all groups are compared with them */
 	uint32_t turn = 256 / s->d + 1;
 	for (uint32_t g = 0; g < groups; g++)
 		sl__search_gather_rows(s, slot + g * SL__GROUP, count - g * SL__GROUP, t->query + g * group_values);
-	/* k = 0: the places beyond count repeat a query and collect nothing */
+	/* k = 0: places beyond count repeat a query, and their lists stay empty */
 	for (uint32_t q = 0; q < groups * SL__GROUP; q++)
 		sl__nearest_start(&t->list[q], q < count ? k : 0);
-	/* a search that was cancelled ends within a task, which may be seconds long; its lists are thrown away */
+	/* a task may take seconds, so a cancelled search ends within it, and its lists are dropped */
 	for (uint32_t panel = 0; panel < s->panels && !sl__search_cancelled(s); panel += turn) {
 		uint32_t panels = s->panels - panel < turn ? s->panels - panel : turn;
 		for (uint32_t g = 0; g < groups; g++)
@@ -289,7 +289,7 @@ static float to_distance(const struct sl__search *s, float key, float best)
 	return x < FLT_MAX ? (float)x : FLT_MAX;
 }
 
-/* Different keys may round to the same distance. */
+/* Sorts points with equal distances by number; different keys may round to the same distance. */
 static void sort_ties(uint32_t *index, const float *distance, uint32_t count)
 {
 	for (uint32_t e = 1; e < count; e++) {
@@ -300,7 +300,7 @@ static void sort_ties(uint32_t *index, const float *distance, uint32_t count)
 	}
 }
 
-/* but: a point that is left out, or SL_NO_NEIGHBOUR. */
+/* Writes a row of the result. but: a point to leave out, or SL_NO_NEIGHBOUR. */
 static void emit(const struct sl__search *s, uint32_t row, uint32_t but, struct sl__nearest *list,
 		 struct sl_neighbours *nb)
 {
@@ -333,7 +333,7 @@ void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__
 	emit(s, row, SL_NO_NEIGHBOUR, list, nb);
 }
 
-/* A zero row is at distance 1 from every other: the first k of them are its neighbours. */
+/* A zero row has distance 1 from all others, so its neighbours are the first k points. */
 static void fill_zero_row(uint32_t row, struct sl_neighbours *nb)
 {
 	uint32_t *index = nb->index + (size_t)row * nb->k;
@@ -344,7 +344,7 @@ static void fill_zero_row(uint32_t row, struct sl_neighbours *nb)
 	}
 }
 
-/* Of the others, those with fewer than k neighbours at distances up to 1 have zero rows among their nearest. */
+/* Inserts zero rows, at distance 1, into a row with fewer than k neighbours at distances up to 1. */
 static void merge_zero_rows(const struct sl__search *s, uint32_t row, struct sl_neighbours *nb)
 {
 	uint32_t *index = nb->index + (size_t)row * nb->k, k = nb->k, from = 0;

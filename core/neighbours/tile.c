@@ -1,6 +1,6 @@
-/* The inner loop of every search, written once and compiled for several instruction sets (SL_VARIANT names this one's
- * table). ROWS queries against one panel keep ROWS * VECTORS sums in registers; each step loads one coordinate of the
- * panel's points and that of each query. */
+/* The inner loop of all searches. Compiled once for each instruction set; SL_VARIANT is the name of the variant's
+ * table. Comparing ROWS queries with a panel keeps ROWS * VECTORS sums in registers; each step loads one coordinate of
+ * the panel's points and of each query. */
 #include "core/neighbours/tile.h"
 
 #include <string.h>
@@ -63,21 +63,21 @@ INLINE vec add(int metric, float power, vec sum, vec y, float q)
 		return sum + absolute(y - q);
 	case SL_LINF:
 		t = absolute(y - q);
-		/* not the other way round: NaN has to stay */
+		/* in this order NaN stays NaN */
 		return (vec)(((sum >= t) & (ivec)sum) | (~(sum >= t) & (ivec)t));
 	case SL_HAMMING:
 		t = (vec)((y != q) & (ivec)(y * 0 + 1));
 		return sum + t + y * 0;
 	case SL_LP:
 		t = y - q;
-		return sum + power_of(t, power) + t * 0;  /* empty lanes are NaN, and have to stay so */
+		return sum + power_of(t, power) + t * 0;  /* empty lanes are NaN and must stay NaN */
 	default:
 		t = y - q;
 		return sum + t * t;
 	}
 }
 
-/* Lanes of x below bound, as bits. */
+/* A bit mask of the lanes of x below bound. */
 INLINE uint32_t below(vec x, float bound)
 {
 #if WIDTH == 16
@@ -133,7 +133,7 @@ INLINE void scan_rows(int metric, float power, uint32_t d, const float *query, c
 		collect(sum[r], number, list + r);
 }
 
-/* Coordinates are 0 or 1: two sums, of those in one alone and of those in either. */
+/* Coordinates are 0 or 1. Computes the number that is 1 in only one of the rows, and in at least one. */
 INLINE void scan_sets(uint32_t d, const float *query, const float *panel, const uint32_t *number,
 		      struct sl__nearest *list)
 {
@@ -151,7 +151,7 @@ INLINE void scan_sets(uint32_t d, const float *query, const float *panel, const 
 		}
 	}
 #pragma GCC unroll 8
-	for (int v = 0; v < VECTORS; v++)  /* two empty rows are equal */
+	for (int v = 0; v < VECTORS; v++)  /* two empty sets are equal */
 		one[v] /= either[v] + (vec)((either[v] == 0) & (ivec)(either[v] * 0 + 1));
 	collect(one, number, list);
 }

@@ -1,6 +1,6 @@
-/* Squared distances between rows of bytes, in whole numbers: |x|^2 + |y|^2 - 2 x y, where x y comes from an instruction
- * that multiplies and adds 64 bytes at a time (AVX-512 VNNI). One factor must be signed, so 128 is subtracted from the
- * queries' bytes, and |y|^2 is corrected for that. Nothing is rounded. Compiled only for processors with VNNI. */
+/* Squared distances between rows of bytes, as integers: |x|^2 + |y|^2 - 2 x y. An instruction that multiplies and adds
+ * 64 bytes at a time (AVX-512 VNNI) computes x y. One factor must be signed, so 128 is subtracted from the queries'
+ * bytes, and |y|^2 is corrected accordingly. Nothing is rounded. Compiled only for processors with VNNI. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 #define ROWS SL__GROUP
 
-/* sum += products of the bytes of y (unsigned) and x (signed), by fours. Not the intrinsic: gcc 12 stores every sum in
- * memory in every round then. */
+/* sum += products of the bytes of y (unsigned) and x (signed), by fours. With the intrinsic, gcc 12 would store all
+ * sums to memory in every round. */
 static inline __attribute__((always_inline)) void add(__m512i *sum, __m512i y, __m512i x)
 {
 	__asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(y), "v"(x));

@@ -19,9 +19,9 @@ static int omp_get_max_threads(void) { return 1; }
 #include "core/points/project.h"
 #include "core/vector.h"
 
-#define PARALLEL_LEAST 256  /* rows: fewer are done before other threads have come */
-#define THREADS_MOST 8      /* more wait longer for each other than they work */
-#define NOTHING 1e-250      /* a sum of squares that counts as 0 beside the largest number of the matrix, about 1 */
+#define PARALLEL_LEAST 256  /* with fewer rows, starting threads takes longer */
+#define THREADS_MOST 8      /* more threads would mostly wait for each other */
+#define NOTHING 1e-250      /* a smaller sum of squares counts as 0; the largest number of the matrix is about 1 */
 
 /* LAPACK: some eigenvalues and eigenvectors of a symmetric tridiagonal matrix. */
 extern void dstemr_(const char *jobz, const char *range, const int *n, double *d, double *e, const double *vl,
@@ -29,7 +29,7 @@ extern void dstemr_(const char *jobz, const char *range, const int *n, double *d
 		    const int *nzc, int *isuppz, int *tryrac, double *work, const int *lwork, int *iwork,
 		    const int *liwork, int *info);
 
-/* x -= a v + b u; its product with y. */
+/* x -= a v + b u; returns its product with y. */
 VECTOR static double update_and_multiply(double *restrict x, double a, const double *restrict v, double b,
 					 const double *restrict u, const double *restrict y, int count)
 {
@@ -62,18 +62,18 @@ struct reduction {
 	int n;
 	double *diagonal, *beside; /* [n] */
 	double *factor;            /* [n] the k-th reflection is 1 - factor u u' */
-	double *product, *w;       /* [n] of step k, and of the step before */
+	double *product, *w;       /* [n] product: of step k; w: of step k - 1 */
 };
 
-/* Row k is final once the step before is taken from it; x, what is right of the diagonal, is reflected on its
- * first axis. */
+/* Subtracts the previous step from row k, which is then final. The reflection maps x, the part right of the diagonal,
+ * to its first axis. */
 static void begin_step(struct reduction *r, int k)
 {
 	int n = r->n, rest = n - k - 1;
 	double *row = r->m + (size_t)k * n, *u = row + k + 1;
 	if (k) {
 		const double *before = row - n;
-		double factor = r->factor[k - 1];  /* its square may be beyond all numbers */
+		double factor = r->factor[k - 1];  /* its square may overflow */
 		double half = 0.5 * factor * (factor * multiply(r->product + k, before + k, n - k));
 		for (int j = k; j < n; j++)
 			r->w[j] = factor * r->product[j] - half * before[j];
@@ -114,7 +114,8 @@ static void reduce(struct reduction *r)
 	}
 }
 
-/* Squares of squares of the numbers must be numbers, too: makes the largest one about 1. A power of two is exact. */
+/* Scales the largest number to about 1, so that fourth powers do not overflow. The factor is a power of two, so this is
+ * exact. */
 static int scale(double *m, int n)
 {
 	double most = 0;

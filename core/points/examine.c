@@ -1,7 +1,7 @@
-/* Counts equal rows by hashing: an open-addressing table of row numbers, keyed by a 64-bit hash that all threads
- * compute beforehand. The hash starts from random numbers of the operating system, so that nobody can prepare rows that
- * collide; the counts do not depend on them. Only a row that equals no earlier one enters the table, so a million equal
- * rows are a million comparisons. */
+/* Counts equal rows by an open-addressing hash table of row numbers. All threads compute the 64-bit hashes beforehand.
+ * The seed comes from the operating system, so that nobody can prepare rows that collide; the counts do not depend on
+ * it. Only a row that differs from all earlier ones enters the table, so a million equal rows take a million
+ * comparisons. */
 #include "core/points/examine.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static uint64_t mix(uint64_t h, uint64_t word, uint64_t factor)
 	return h ^ h >> 32;
 }
 
-/* Adding zero makes -0 and 0 the same bits. */
+/* Adding zero gives -0 and 0 the same bits. */
 static uint64_t hash_floats(const float *row, uint32_t d, const uint64_t seed[2], bool *zero)
 {
 	uint64_t h = seed[0];
@@ -81,7 +81,7 @@ static uint32_t count_duplicates(const struct sl_points *p, const uint64_t *hash
 	return duplicates;
 }
 
-/* Marks the columns in which a row of [from, to) differs from the first row. */
+/* Marks the columns in which some row of [from, to) differs from the first row. */
 static void find_varying(const struct sl_points *p, uint32_t from, uint32_t to, uint8_t *varies)
 {
 	for (uint32_t i = from; i < to; i++) {

@@ -14,10 +14,10 @@
 
 #define STRIP 16              /* columns of a tile */
 #define ROWS 256              /* rows that are packed at a time */
-#define DENSE_COLUMNS 2048    /* more: by iteration */
-#define OVERSAMPLING 16       /* columns iterated beyond those wanted */
+#define DENSE_COLUMNS 2048    /* with more columns, axes are iterated */
+#define OVERSAMPLING 16       /* additional columns of the iteration */
 #define PASSES 8
-/* A small table of many columns must not ask for hours and all memory. */
+/* Limits of time and memory for small tables of many columns. */
 #define AXES_MOST 2048u
 #define COMPONENTS_MOST (1u << 26)  /* axes times columns */
 
@@ -25,12 +25,12 @@ struct pca {
 	const struct sl_points *points;
 	uint32_t n, d, to;
 	const int *cancel;
-	const struct sl_points_passes *passes;  /* NULL: here */
-	struct sl_error *err;                   /* theirs */
-	double *mean;     /* [d], and the axes: those of the result */
-	double *axis;     /* [d][to] */
+	const struct sl_points_passes *passes;  /* NULL: computed here */
+	struct sl_error *err;                   /* errors of the passes */
+	double *mean;     /* [d] of the result */
+	double *axis;     /* [d][to] of the result */
 	double total;     /* variance, times n */
-	double held;      /* that of the axes */
+	double held;      /* variance along the axes, times n */
 };
 
 static bool cancelled(const struct pca *a)
@@ -40,7 +40,7 @@ static bool cancelled(const struct pca *a)
 
 /* ---- mean ------------------------------------------------------------------------ */
 
-/* Sums of 1024 rows, added in their order. */
+/* Adds sums of 1024 rows each, in order. */
 static int compute_mean(struct pca *a)
 {
 	uint32_t d = a->d, blocks = (a->n + 1023) / 1024;
@@ -107,7 +107,7 @@ static void pack_row(const struct pca *a, uint32_t r, uint32_t strips, const dou
 			packed[((size_t)s * ROWS + r) * STRIP + k] = x && s * STRIP + k < a->d ? x[s * STRIP + k] : 0;
 }
 
-/* covariance [d][d], times n; the upper triangle. */
+/* Computes the upper triangle of the covariance [d][d], times n. */
 static int compute_covariance(const struct pca *a, double *covariance)
 {
 	uint32_t d = a->d, strips = (d + STRIP - 1) / STRIP, pairs = strips * (strips + 1) / 2;
@@ -226,7 +226,7 @@ static int apply_covariance(const struct pca *a, const double *v, uint32_t c, do
 	return failed ? SL_NOMEM : 0;
 }
 
-/* Column j less its projections on those before it. v is read by rows, as it lies in memory; dot: room for c. */
+/* Subtracts from column j its projections on those before it. Reads v by rows, as it is stored; dot [c]: scratch. */
 static void project_out(double *v, uint32_t d, uint32_t c, uint32_t j, double *dot)
 {
 	memset(dot, 0, c * sizeof *dot);
@@ -242,7 +242,7 @@ static void project_out(double *v, uint32_t d, uint32_t c, uint32_t j, double *d
 	}
 }
 
-/* Gram and Schmidt, twice. A column that depends on those before it becomes zero. */
+/* Orthonormalises by Gram and Schmidt, twice. A column that depends on those before it becomes zero. */
 static void orthonormalise(const struct pca *a, double *v, uint32_t c, double *dot)
 {
 	uint32_t d = a->d;
@@ -359,7 +359,7 @@ int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t
 		a.axis = pca->axis;
 		rc = passes ? passes->mean(passes->arg, a.mean, &theirs) : compute_mean(&a);
 	}
-	/* as many axes as columns: nothing to be gained by iterating */
+	/* with as many axes as columns the iteration would save nothing */
 	if (!rc)
 		rc = p->d <= DENSE_COLUMNS || to + OVERSAMPLING >= p->d ? find_axes_dense(&a) : find_axes_by_iteration(&a);
 	if (!rc) {

@@ -62,7 +62,7 @@ void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, fl
 		out[i] = bytes[i];
 }
 
-/* The last row moves first, so nothing is overwritten. */
+/* The last row moves first, so no row is overwritten before it is read. */
 void sl_points_spread(const struct sl_points *p, void *rows, size_t row_bytes, int fill)
 {
 	char *at = rows;

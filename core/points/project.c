@@ -87,7 +87,7 @@ static void *copy(const void *from, size_t bytes, int *rc)
 	return to;
 }
 
-/* All but the values. */
+/* Copies all fields but the values. */
 static int copy_rest(struct sl_points *q, const struct sl_points *p)
 {
 	int rc = 0;

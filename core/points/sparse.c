@@ -8,11 +8,11 @@
 #include "core/account.h"
 #include "core/points/project.h"
 
-#define BLOCK 8192u  /* rows of W = X v - 1 (m' v) that are kept at a time */
+#define BLOCK 8192u  /* rows of W = X v - 1 (m' v) that are stored at a time */
 
 struct passes {
 	const struct sl_sparse *s;
-	uint64_t *start;     /* [d + 1] of column k in row and value */
+	uint64_t *start;     /* [d + 1] start of column k in row and value */
 	uint32_t *row;
 	float *value;
 	double *mean;        /* [d] */
@@ -29,7 +29,7 @@ void sl_sparse_destroy(struct sl_sparse *s)
 	free(s);
 }
 
-/* Counting sort by key[count] < keys, stable: entries of start[k] .. start[k + 1] have key k. */
+/* Stable counting sort by key[count] < keys. Entries start[k] .. start[k + 1] - 1 get key k. */
 static void sort_by(const uint32_t *key, uint64_t count, uint32_t keys, uint64_t *start, const uint32_t *other,
 		    const float *value, uint32_t *other_out, float *value_out)
 {
@@ -48,7 +48,7 @@ static void sort_by(const uint32_t *key, uint64_t count, uint32_t keys, uint64_t
 	start[0] = 0;
 }
 
-/* Entries of the same place become one. */
+/* Merges entries with the same position. */
 static void merge(struct sl_sparse *s)
 {
 	uint64_t to = 0, from = 0;
@@ -84,7 +84,7 @@ int sl_sparse_create(struct sl_sparse **out, uint32_t n, uint32_t d, uint64_t co
 	sorted = sl_account_alloc(count + 1, sizeof *sorted);  /* columns by which by_column is sorted */
 	if (!s->start || !sorted)
 		goto out;
-	/* by column, and then, stably, by row: both ascend */
+	/* by column, then stably by row, so that both ascend */
 	sort_by(column, count, d, start, row, value, by_column, values);
 	for (uint32_t k = 0; k < d; k++)
 		for (uint64_t e = start[k]; e < start[k + 1]; e++)
@@ -142,7 +142,7 @@ static double variance(const struct passes *p)
 	return total;
 }
 
-/* Row k of X'X, less the means': entry by entry of the column, with the rows that they are in. */
+/* Row k of X'X - n m m': for each entry of column k, adds the products with the entries of its row. */
 static int pass_covariance(void *arg, double *covariance, struct sl_error *err)
 {
 	struct passes *p = arg;
@@ -158,14 +158,14 @@ static int pass_covariance(void *arg, double *covariance, struct sl_error *err)
 		for (uint32_t j = 0; j < d; j++)
 			out[j] -= s->n * (p->mean[k] * p->mean[j]);
 	}
-	/* products in another order are the same but for their last bits */
+	/* mirrored elements may differ in their last bits */
 	for (uint32_t k = 0; k < d; k++)
 		for (uint32_t j = 0; j < k; j++)
 			covariance[(size_t)k * d + j] = covariance[(size_t)j * d + k];
 	return 0;
 }
 
-/* w[rows][c] = X v - 1 offset, of rows [from, to). */
+/* w[rows][c] = X v - 1 offset, for rows [from, to). */
 static void multiply_rows(const struct sl_sparse *s, uint32_t from, uint32_t to, const double *v, uint32_t c,
 			  const double *offset, double *w)
 {
@@ -179,7 +179,7 @@ static void multiply_rows(const struct sl_sparse *s, uint32_t from, uint32_t to,
 	}
 }
 
-/* m' v */
+/* out = m' v */
 static void mean_times(const struct passes *p, const double *v, uint32_t c, double *out)
 {
 	memset(out, 0, c * sizeof *out);
@@ -245,8 +245,8 @@ static int pass_project(void *arg, const struct sl_pca *pca, float *out, struct 
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-/* By columns. */
-static int turn(struct passes *p)
+/* Transposes the matrix. */
+static int transpose(struct passes *p)
 {
 	const struct sl_sparse *s = p->s;
 	uint64_t count = s->start[s->n];
@@ -271,10 +271,10 @@ int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to
 	struct passes p = {.s = s, .cancel = cancel};
 	const struct sl_points_passes passes = {.arg = &p, .mean = pass_mean, .covariance = pass_covariance,
 						.apply = pass_apply, .project = pass_project};
-	/* what pca.c wants to know of the table; its values come through the passes */
+	/* pca.c needs only these fields; the passes supply the values */
 	struct sl_points table = {.n = s->n, .n_user = s->n, .d = s->d, .type = SL_POINTS_F32};
 	*out = NULL;
-	int rc = turn(&p);
+	int rc = transpose(&p);
 	if (rc) {
 		sl_error_set(err, rc, "Not enough memory for the principal axes of a sparse table of %u rows and %u columns.",
 			     s->n, s->d);

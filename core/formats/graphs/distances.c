@@ -1,11 +1,11 @@
 /* distances.c -- detects a sparse matrix of distances that was uploaded as a graph of similarities.
  *
  * scikit-learn's kneighbors_graph(mode="distance") and radius_neighbors_graph write the same kind of file as a graph of
- * similarities. A layout of one taken for the other is wrong but looks like a layout. First the pattern is tested: rows
- * of equal length, nothing on the diagonal, equal values at (i, j) and (j, i) if both exist. Then the values: mutual
- * entries, those with (i, j) and (j, i), belong to nearer pairs. So they are smaller than the others if the values are
- * distances, and larger if they are similarities. In a complete matrix all entries are mutual; if its values obey the
- * triangle inequality, it may be either. */
+ * similarities. If one is mistaken for the other, the layout is wrong, but this is not obvious. First the pattern is
+ * tested: rows of equal length, nothing on the diagonal, equal values at (i, j) and (j, i) if both exist. Then the
+ * values: mutual entries, those with (i, j) and (j, i), belong to nearer pairs. So they are smaller than the others if
+ * the values are distances, and larger if they are similarities. In a complete matrix all entries are mutual; if its
+ * values obey the triangle inequality, it may be either. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,22 +13,22 @@
 #include "core/formats/graphs/readers.h"
 
 #define FEWEST_NODES 8
-#define FEWEST_ROWS 8         /* with entries of both kinds, for a vote that tells anything */
-#define ROUNDING 1e-3f        /* relative: distances are sometimes made of float32 products */
+#define FEWEST_ROWS 8         /* least rows with entries of both kinds for a vote */
+#define ROUNDING 1e-3f        /* relative: distances are sometimes computed from float32 products */
 #define ASYMMETRIC_MOST 0.01  /* share of the pairs */
 #define TRIANGLES 2000
 #define PATHS 2000
 #define PATHS_TRIED 200000
-#define PATHS_FEWEST 50       /* that tell anything */
+#define PATHS_FEWEST 50       /* least paths for a decision */
 
 struct row {
-	uint32_t count, both;     /* entries, and those that are in the other's row, too */
+	uint32_t count, both;     /* entries; mutual entries */
 	float sum, both_sum;
 };
 
 struct votes {
 	uint64_t pairs, unequal;
-	uint32_t rows, smaller;   /* rows with entries of both kinds; those whose mutual ones are smaller */
+	uint32_t rows, smaller;   /* rows with entries of both kinds; rows whose mutual ones are smaller */
 };
 
 /* The entry (row, column), or -1. Rows of a column ascend. */
@@ -45,7 +45,7 @@ static int64_t find(const struct sl_graph *g, uint32_t row, uint32_t column)
 	return low < g->start[column + 1] && g->node[low] == row ? (int64_t)low : -1;
 }
 
-/* Have all rows the same number of entries? Zeros of the file, which a graph drops, are counted. */
+/* The number of entries of each row, or 0 if the rows differ. Zeros of the file, which a graph drops, are counted. */
 static uint32_t row_length(const struct sl_graph *g, const struct row *rows)
 {
 	uint32_t longest = 0;
@@ -88,9 +88,9 @@ static void compare(const struct sl_graph *g, struct row *rows, struct votes *v)
 	}
 }
 
-/* A matrix of the distances within a radius has all pairs that are so near, so rows of unequal length, each entry in
- * both rows of its pair, and: where i is near j and j near k, and both ways together are no longer than the radius, k
- * is near i, and not farther. The largest value stands for the radius. */
+/* True if the matrix may contain all distances up to a radius. Then for entries d_ij and d_jk with d_ij + d_jk at most
+ * the radius, d_ik exists and is at most d_ij + d_jk. Random paths i, j, k test this; the largest value serves as the
+ * radius. */
 static bool within_radius(const struct sl_graph *g)
 {
 	uint64_t random = 1, paths = 0, broken = 0;
@@ -114,7 +114,7 @@ static bool within_radius(const struct sl_graph *g)
 	return paths >= PATHS_FEWEST && (double)broken <= ASYMMETRIC_MOST * (double)paths;
 }
 
-/* Of a complete matrix. */
+/* Tests the triangle inequality in a complete matrix, at random triples. */
 static bool triangles_hold(const struct sl_graph *g)
 {
 	uint64_t random = 1;

@@ -1,6 +1,6 @@
 /* edges.c -- edge lists: one edge a line, numbers or names.
  *
- * While all nodes are whole numbers below 2^32, the builder gets these numbers, which costs nothing for each line; at
+ * As long as all nodes are whole numbers below 2^32, the builder gets these numbers, which costs nothing per line; at
  * the end a bitmap maps them to nodes. At the first name (or larger number) the reader changes to a hash table of names
  * for the rest of the file. */
 #include "core/formats/graphs/readers.h"
@@ -16,9 +16,9 @@ struct edges {
 	struct sl_source *source;
 	const struct sl_read_options *options;
 	struct sl_graph_builder *builder;
-	struct sl__fields fields;   /* of the line at hand */
+	struct sl__fields fields;   /* of the current line */
 	bool weighted;              /* the first edge had a weight */
-	bool named;                 /* the builder holds numbers out of names, not the file's */
+	bool named;                 /* the builder holds indices into names, not numbers of the file */
 	bool all_numbers;           /* every node so far is a whole number */
 	struct sl__names names;
 	struct sl_error *err;
@@ -43,7 +43,7 @@ static int name_number(struct edges *f, uint32_t number, uint32_t *out)
 	return rc ? memory_error(f, rc) : 0;
 }
 
-/* From numbers to names: everything in the builder is renumbered in order of appearance. */
+/* Changes from numbers to names: renumbers the nodes in the builder in order of appearance. */
 static int start_names(struct edges *f)
 {
 	struct sl_graph_builder *b = f->builder;
@@ -144,7 +144,7 @@ static int parse_weight(struct edges *f, const struct sl__field *field, float *o
 	return 0;
 }
 
-/* The fields at hand as an edge. */
+/* Adds the current fields as an edge. */
 static int add_fields(struct edges *f)
 {
 	const struct sl__fields *in = &f->fields;
@@ -173,7 +173,7 @@ static int add_fields(struct edges *f)
 	return rc ? rc : add(f, a, b, w);
 }
 
-/* Behind one separator and the blanks after it; NULL: there is none. */
+/* The position after a separator and following blanks; NULL: there is no separator. */
 static inline const char *skip_separator(const char *p, char separator)
 {
 	if (*p != separator)
@@ -183,7 +183,7 @@ static inline const char *skip_separator(const char *p, char separator)
 	return p;
 }
 
-/* The plain case, numbers without quotes, without a second look. 1: done, 0: not that case. */
+/* The fast path: adds an edge of numbers without quotes. 1: done; 0: the line is of another form. */
 static int add_numbers(struct edges *f, const struct sl__line *line)
 {
 	char separator = f->fields.separator;
@@ -236,7 +236,7 @@ static bool is_word(const struct sl__field *field, const char *word)
 	return strlen(word) == field->length && !strncasecmp(field->text, word, field->length);
 }
 
-/* Column names that nobody would give to two nodes. */
+/* True if the fields are usual column names, not nodes. */
 static bool usual_header(const struct sl__fields *in)
 {
 	static const char *const pairs[][2] = {
@@ -262,7 +262,7 @@ static int count_numbers(const struct sl__fields *in)
 	       sl__whole_number(in->field[1].text, in->field[1].length, &number);
 }
 
-/* Splits the line into the fields at hand. */
+/* Splits the line into the current fields. */
 static int split(struct edges *f, const struct sl__line *line)
 {
 	int rc = sl__fields_split(&f->fields, line->at, line->end);
@@ -283,8 +283,8 @@ static int start_edges(struct edges *f)
 			f->err);
 }
 
-/* The line after a doubtful first one, which is copied because the line buffer moves on.
- * 1: both are taken care of. */
+/* Decides by the second line whether the first one is a header. Copies the first one, since the line buffer moves on.
+ * 1: both lines were processed. */
 static int decide_by_second(struct edges *f, const struct sl__line *first, int64_t first_number)
 {
 	size_t length = (size_t)(first->end - first->at);
@@ -304,7 +304,7 @@ static int decide_by_second(struct edges *f, const struct sl__line *first, int64
 		header = !rc && f->fields.count >= 2 && count_numbers(&f->fields) == 2;
 	}
 	if (rc >= 0 && !header) {
-		/* A fault of the first line should carry its number. */
+		/* so that an error in the first line has its number */
 		int64_t now = sl__source_line_number(f->source);
 		sl__source_set_line_number(f->source, first_number);
 		rc = split(f, &kept);
@@ -325,7 +325,7 @@ static int decide_by_second(struct edges *f, const struct sl__line *first, int64
 	return rc;
 }
 
-/* Separator, header, number of columns; adds the edges that it had to look at. */
+/* Determines separator, header and number of columns; adds the edges of the lines it has read. */
 static int read_start(struct edges *f)
 {
 	struct sl__line line;
@@ -378,7 +378,7 @@ static int read_rest(struct edges *f)
 	return rc;
 }
 
-/* ---- the end: which node is which -------------------------------------------- */
+/* ---- the end: numbers of nodes ------------------------------------------------ */
 
 static int check_nodes(struct edges *f, uint32_t n)
 {
@@ -390,8 +390,8 @@ static int check_nodes(struct edges *f, uint32_t n)
 	return 0;
 }
 
-/* A bitmap of the numbers in use must not outgrow the edges by far: few edges between large
- * numbers take the way of names. */
+/* Gives the nodes their final numbers. If the bitmap of numbers would be much larger than the edges, names replace the
+ * numbers. */
 static int settle(struct edges *f)
 {
 	int rc = 0;

@@ -16,8 +16,8 @@ struct labels {
 	const struct sl_graph *graph;
 	uint32_t *label;          /* [n] */
 	struct sl__names values;  /* the different labels */
-	struct sl__names nodes;   /* the graph's names, where they are needed */
-	char title[64];           /* of the header, if there is one */
+	struct sl__names nodes;   /* names of the graph's nodes, if needed */
+	char title[64];           /* of the header, or "" */
 	struct sl_error *err;
 };
 
@@ -54,7 +54,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Labels in the order of their numbers. */
+/* Sorts labels by their numbers. */
 static int sort_values(struct labels *f)
 {
 	uint32_t count = f->values.n;
@@ -125,7 +125,7 @@ static int read_integers(struct labels *f, const struct sl__npy *a)
 			if (a->kind == 'u' && value[k] < 0)
 				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
 						   "Label %u (counted from 0) is larger than 2^63 - 1.", done + k);
-			/* Runs of equal labels are common and need no look-up. */
+			/* runs of equal labels are common and need no look-up */
 			if (done + k > 0 && value[k] == previous) {
 				f->label[done + k] = f->label[done + k - 1];
 				continue;
@@ -196,8 +196,9 @@ static int add_label(struct labels *f, uint32_t node, const char *text, size_t l
 	return sl__names_add(&f->values, text, length, &f->label[node]) ? memory_error(f) : 0;
 }
 
-/* A file of one line more than nodes has a header if its first line is a word that no other line has, while the others
- * are of few kinds or numbers: "cell_type", and then the types. Labels then move up by one. */
+/* If the file has one line more than the graph has nodes, the first one may be a header, such as "cell_type": it is a
+ * word that occurs only once, and the other lines are numbers or have few different values. Then moves labels up by
+ * one. */
 static int drop_header(struct labels *f, const struct sl__names *last)
 {
 	const struct sl__names *v = &f->values;
@@ -258,7 +259,7 @@ static void unquote(struct sl__line *line)
 static int read_lines(struct labels *f)
 {
 	uint64_t lines = 0, blank = 0;
-	struct sl__names last;   /* the line after those of all nodes, if there is one */
+	struct sl__names last;   /* the line after those of all nodes, if any */
 	struct sl__line line;
 	int rc;
 
@@ -343,8 +344,8 @@ static int read_pairs(struct labels *f, struct sl__fields *fields)
 	return rc;
 }
 
-/* Two columns: the graph has names and one starts the first line, or the second, under a header.
- * 1, 0 or a negative code. */
+/* 1 if the lines are pairs of name and label: the first line, or the second one below a header, begins with the name of
+ * a node. Otherwise 0 or a negative code. */
 static int are_pairs(struct labels *f, struct sl__fields *fields, const unsigned char *bytes, int64_t size)
 {
 	const char *at = (const char *)bytes, *end = at + size;
@@ -389,7 +390,7 @@ static int read_text(struct labels *f, const unsigned char *bytes, int64_t size)
 	return rc;
 }
 
-/* ---- handing over ------------------------------------------------------------------ */
+/* ---- result ------------------------------------------------------------------------ */
 
 static int give(struct labels *f, struct sl_graph *g)
 {

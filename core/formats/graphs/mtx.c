@@ -13,11 +13,11 @@
 struct mtx {
 	struct sl_source *source;
 	const struct sl_read_options *options;
-	struct sl_graph_builder *builder;  /* of a graph, */
-	struct sl__entries *entries;       /* or of a table of points; the other is NULL */
+	struct sl_graph_builder *builder;  /* if the file is a graph; else NULL */
+	struct sl__entries *entries;       /* if it is a table of points; else NULL */
 	bool pattern, integer, symmetric;
 	bool distances;      /* see readers.h */
-	uint64_t n, columns, listed;  /* from the size line; columns: n, of a graph */
+	uint64_t n, columns, listed;  /* from the size line; for a graph columns is n */
 	struct sl_error *err;
 };
 
@@ -30,7 +30,7 @@ static inline const char *skip_blanks(const char *p)
 
 static inline bool ends_field(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/* The field at p, for messages: cut to a decent length, unprintable bytes as '?'. */
+/* The field at p for messages: shortened, with unprintable bytes as '?'. */
 static const char *show(const char *p, const char *end, char out[40])
 {
 	int length = 0;

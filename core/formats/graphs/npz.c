@@ -1,7 +1,7 @@
 /* npz.c -- scipy.sparse.save_npz: a ZIP archive of NumPy arrays.
  *
- * CSR and CSC: indptr is held (8 bytes a node), indices and data are read side by side, a
- * block at a time, straight into the builder. COO: row, col and data side by side. */
+ * CSR and CSC: indptr is kept in memory (8 bytes a node); indices and data are read in parallel, a block at a time,
+ * directly into the builder. COO: row, col and data in parallel. */
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -18,10 +18,10 @@ struct npz {
 	struct sl_source *source;
 	const struct sl_read_options *options;
 	struct sl__archive archive;
-	bool distances;          /* the weights are distances: 0 is one, and rows are what will be columns */
-	struct sl_graph_builder *builder;  /* of a graph, */
-	struct sl__entries *entries;       /* or of a table of points; the other is NULL */
-	uint64_t n, columns;               /* the same, of a graph */
+	bool distances;          /* weights are distances: 0 is valid, and rows become columns */
+	struct sl_graph_builder *builder;  /* if the file is a graph; else NULL */
+	struct sl__entries *entries;       /* if it is a table of points; else NULL */
+	uint64_t n, columns;               /* equal for a graph */
 	struct sl_error *err;
 };
 
@@ -61,7 +61,7 @@ static int next_integers(struct npz *f, struct sl__member *m, uint64_t count, in
 	return rc;
 }
 
-/* ---- what the archive says of itself ------------------------------------------- */
+/* ---- format and shape ------------------------------------------------------------ */
 
 static int read_format(struct npz *f, char out[16])
 {
@@ -236,7 +236,7 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t e
 	return rc;
 }
 
-/* Entries [0, start[n]) line by line; surplus ones, which scipy allows, are left. */
+/* Reads entries [0, start[n]) line by line; ignores surplus ones, which SciPy allows. */
 static int read_lines(struct npz *f, struct sl__member *indices, struct sl__member *data, const uint64_t *start,
 		      bool by_row)
 {

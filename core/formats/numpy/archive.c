@@ -26,7 +26,7 @@ int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t m
 		if (f->file)
 			fclose(f->file);
 	} else {
-		/* From here on the source closes the file. */
+		/* from here on libzip's source closes the file */
 		f->zip = zip_open_from_source(zs, ZIP_RDONLY, &error);
 		if (!f->zip)
 			zip_source_free(zs);
@@ -142,7 +142,7 @@ int sl__member_read(struct sl__archive *f, struct sl__member *m, uint64_t count,
 		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The member ends %" PRIu64 " numbers too early.",
 				   m->left - (uint64_t)got / (uint64_t)m->array.size);
 	m->left -= count;
-	/* The checksum is compared when the end is read. */
+	/* reading the end checks the checksum */
 	if (m->left == 0) {
 		char extra;
 		got = read_member(m, &extra, 1, f->err);

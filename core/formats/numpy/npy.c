@@ -39,7 +39,7 @@ static int check_layout(const struct sl__npy *a, const struct sl_read_options *o
 	return 0;
 }
 
-/* The elements in file order. Memory grows with what has really been read: a header can lie. */
+/* Reads the elements in file order. Memory grows with the data, since the header may be wrong. */
 static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struct sl_source *s, struct sl_error *err)
 {
 	uint64_t capacity = a->count < 1u << 20 ? a->count : 1u << 20, done = 0;

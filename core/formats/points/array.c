@@ -14,7 +14,7 @@
 #include "core/formats/points/table.h"
 #include "core/formats/text/names.h"
 
-/* Where the elements come from. */
+/* The source of the elements. */
 struct elements {
 	struct sl__table *t;
 	struct sl__archive *archive;   /* NULL: the source itself */
@@ -72,7 +72,7 @@ static int check_array(struct elements *e)
 	return sl__table_shape(t, a->shape[0], d, e->file);
 }
 
-/* Element `at` of the file is not finite. 0 if its row is dropped for it. */
+/* Handles element `at` of the file, which is not finite. Returns 0 if its row is dropped. */
 static int not_finite(struct elements *e, uint64_t at, double value)
 {
 	const struct sl__npy *a = &e->array;
@@ -204,7 +204,7 @@ int sl__read_points_npy(struct sl__table *t, struct sl_points **out)
 
 /* ---- archives -------------------------------------------------------------------- */
 
-/* The member's name without .npy; false: none of ours. */
+/* The member's name without .npy; false: it has another ending or is too long. */
 static bool array_name(const struct sl__archive *f, int64_t i, char out[200])
 {
 	const char *name = zip_get_name(f->zip, (zip_uint64_t)i, 0);
@@ -216,7 +216,7 @@ static bool array_name(const struct sl__archive *f, int64_t i, char out[200])
 	return true;
 }
 
-/* The array that holds the points: by its name, or the only one of two dimensions. */
+/* Finds the array of the points: by its name, or the only one of two dimensions. */
 static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 {
 	static const char *const usual[] = {"X", "x", "points", "data"};
@@ -237,7 +237,7 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 		uint64_t bytes = f->bytes;
 		bool two = sl__member_open(f, &m, name, &there) == 0 && there && m.array.dims == 2;
 		sl__member_close(&m);
-		f->bytes = bytes;  /* only looked at */
+		f->bytes = bytes;  /* only the header was read */
 		size_t used = strlen(seen);
 		if (used < 200)
 			snprintf(seen + used, sizeof seen - used, "%s%.90s", used ? ", " : "", name);
@@ -251,7 +251,8 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
-/* Texts of a member of one element a row, into names; with value, each distinct text once and the row's number. */
+/* Reads a member with one text per row into names. If value is given, names gets each distinct text once, and value the
+ * index of each row's text. */
 static int read_texts(struct sl__table *t, struct sl__archive *f, const char *name, struct sl__names *names,
 		      uint32_t *value)
 {

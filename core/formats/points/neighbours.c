@@ -1,7 +1,7 @@
-/* neighbours.c -- reads neighbours that were found elsewhere, from two arrays or a sparse matrix of distances.
+/* neighbours.c -- reads neighbours that another program has found, from two arrays or a sparse matrix of distances.
  *
- * The result has the form of our own search: rows by ascending distance, ties by index, no point its own neighbour.
- * Rows with fewer neighbours than others end in SL_NO_NEIGHBOUR. */
+ * The result has the form of spaceland's own search: rows are sorted by distance, ties by index, and no point is its
+ * own neighbour. Rows with fewer neighbours than others end in SL_NO_NEIGHBOUR. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Writes row i of nb from entry[count]; what is beyond is marked as none. */
+/* Writes row i of nb from entry[count]; fills it up with SL_NO_NEIGHBOUR. */
 static void set_row(struct sl_neighbours *nb, uint32_t i, uint64_t *entry, uint32_t count)
 {
 	uint32_t *index = nb->index + (size_t)i * nb->k;
@@ -47,7 +47,7 @@ static void set_row(struct sl_neighbours *nb, uint32_t i, uint64_t *entry, uint3
 	nb->short_rows += count < nb->k;
 }
 
-/* No more columns than the longest row has entries. */
+/* Reduces the number of columns to the length of the longest row. */
 static int trim(struct sl_neighbours *nb, uint32_t longest)
 {
 	if (longest == nb->k)
@@ -122,7 +122,7 @@ static int check_shapes(struct arrays *f, const struct sl_read_options *o)
 	return 0;
 }
 
-/* One row, as read: entry[k] of those that are neighbours. */
+/* Collects the neighbours of a row in entry[]. */
 static int collect_row(struct arrays *f, uint64_t i, const int64_t *index, const double *distance, uint64_t *entry,
 		       uint32_t *seen, uint32_t *count)
 {
@@ -242,7 +242,7 @@ int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph 
 				   "pair of points must have only one.", g->report.duplicates);
 	if (!longest)
 		return no_neighbours(err, file);
-	/* A matrix with a few long rows must not become a table as wide: they keep their nearest. */
+	/* a few long rows must not make the table wide, so they keep only their nearest neighbours */
 	uint64_t most = 4 * (g->m / g->n) + 64, k = longest < most ? longest : most;
 	int rc = create(&nb, g->n, k);
 	entry = malloc(longest * sizeof *entry);

@@ -1,5 +1,5 @@
-/* preview.c -- previews the beginning of a file. Its last line is nearly always cut off, so it is left out if there are
- * others. Of a compressed file, the bytes that arrived are decoded. */
+/* preview.c -- previews the beginning of a file. The last line is nearly always incomplete, so it is left out if there
+ * are others. The beginning of a compressed file is decoded as far as it goes. */
 #include "core/formats/preview.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 	return 0;
 }
 
-/* The fields of the first lines, of which f knows the separator. */
+/* Adds the fields of the first lines. f: its separator is known. */
 static void add_examples(struct sl_preview *out, struct sl__text *f)
 {
 	struct sl__line line;
@@ -102,7 +102,7 @@ static int preview_table(struct sl_preview *out, const struct sl_input_options *
 
 /* ---- all files --------------------------------------------------------------------------- */
 
-/* Bytes of the lines that are complete. */
+/* The size of the complete lines. */
 static size_t whole_lines(const char *text, size_t size)
 {
 	size_t end = size;
@@ -112,7 +112,7 @@ static size_t whole_lines(const char *text, size_t size)
 	return first && first + 1 < text + end ? end : size;
 }
 
-/* Does a line that ends and is not the first hold points? Else a long beginning tells nothing of the columns. */
+/* False if a long beginning has no complete line after the first, so that the columns are unknown. */
 static bool shows_columns(const char *text, size_t size)
 {
 	const char *first = memchr(text, '\n', size);

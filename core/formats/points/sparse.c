@@ -1,5 +1,5 @@
-/* sparse.c -- reads points from a sparse matrix. It projects them on principal axes without making them dense, or makes
- * them dense if the user asks for that and the limits allow it. */
+/* sparse.c -- reads points from a sparse matrix. It projects them on principal axes without a dense table or, if the
+ * user wants that and the limits allow it, makes a dense table. */
 #include "core/formats/points/sparse.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #define ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(float))
 #define MAX_COLUMNS 1000000u
-#define OVERSAMPLING 16u  /* of core/points/pca.c */
+#define OVERSAMPLING 16u  /* as in core/points/pca.c */
 
 int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, uint64_t listed, const char *file)
 {
@@ -65,7 +65,7 @@ static int memory_error(const struct sl__entries *t)
 			   "%" PRIu64 " columns.", t->n, t->d);
 }
 
-/* Sums of finite values may be none. */
+/* Checks that the values are finite; sums of duplicates may overflow. */
 static int check_values(const struct sl__entries *t, const struct sl_sparse *s)
 {
 	for (uint32_t i = 0; i < s->n; i++)

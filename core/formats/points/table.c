@@ -116,7 +116,7 @@ static bool is_bad(const struct sl__table *t, uint64_t row)
 	return t->bad && row < t->bad_rows && (t->bad[row / 8] >> (row % 8) & 1);
 }
 
-/* Closes the gaps of dropped rows; only tables of floats have any. */
+/* Closes the gaps left by dropped rows; only tables of floats have any. */
 static int close_gaps(struct sl__table *t, struct sl_points *p)
 {
 	float *value = t->value;

@@ -1,9 +1,8 @@
-/* text.c -- reads a table of points from text: separated by commas, tabs or others, with or without a header.
+/* text.c -- reads a table of points from text, separated by commas, tabs or other characters, with or without a header.
  *
- * The first two lines give the kind of each column. A column holds numbers or words, as the second line's field does.
- * The first line is a header if it has a word above a number, or only the numbers of the columns, as data frames
- * without titles are written. After that the reader passes over each line once and writes numbers directly to the
- * table. */
+ * The first two lines determine the kind of each column: it contains numbers or words, as does the second line's field.
+ * The first line is a header if it has a word above a number, or only the numbers of the columns, which data frames
+ * without titles have. After that the reader visits each line once and writes numbers directly to the table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +93,7 @@ static int add_row(struct sl__text *f, const struct sl__line *line)
 	return rc;
 }
 
-/* The first line, and whether the second shows it to be a header. */
+/* Reads the first two lines, and decides whether the first one is a header. */
 static int read_start(struct sl__text *f)
 {
 	struct sl__line line, kept;
@@ -107,7 +106,7 @@ static int read_start(struct sl__text *f)
 					     "The file has no point; a line must have the numbers of one point.");
 	int64_t number = sl__source_line_number(f->t->source);
 	size_t length = (size_t)(line.end - line.at);
-	copy = malloc(length + 1);  /* the line buffer moves on */
+	copy = malloc(length + 1);  /* the next line overwrites the buffer */
 	if (!copy)
 		return sl__table_memory_error(f->t);
 	memcpy(copy, line.at, length);
@@ -158,7 +157,7 @@ static int give_names(struct sl__text *f, struct sl__texts *w)
 		sl__names_give(&w->names, &t->name_bytes, &t->name_at);
 		return 0;
 	}
-	struct sl__names all;  /* some names are those of several points */
+	struct sl__names all;  /* one for each point; w->names has each distinct name once */
 	int rc = 0;
 	sl__names_init(&all);
 	for (uint64_t i = 0; !rc && i < t->n; i++) {
@@ -171,8 +170,8 @@ static int give_names(struct sl__text *f, struct sl__texts *w)
 	return rc ? sl__table_memory_error(t) : 0;
 }
 
-/* The column whose labels are the points' own: that which label_column names first, else one with a telling title, else
- * the last. f->word_columns: there is none. */
+/* The column of the main labels: the first one of label_column, else one with a usual title, else the last column of
+ * labels. f->word_columns: there is none. */
 uint32_t sl__text_main_labels(const struct sl__text *f)
 {
 	uint32_t best = f->word_columns;
@@ -188,18 +187,18 @@ uint32_t sl__text_main_labels(const struct sl__text *f)
 	return best;
 }
 
-/* The title of column c, or "" if it has none that can be shown. */
+/* The title of column c, or "" if it has none in valid UTF-8. */
 static const char *title_of(const struct sl__text *f, uint32_t c)
 {
 	const char *title = f->titles ? f->column[c].title : "";
 	return sl__valid_utf8(title, strlen(title)) ? title : "";
 }
 
-/* A title of its own for column c beside those of the points' own labels, `own`, and of the columns before it. */
-static void label_title(const struct sl__text *f, const char *own, uint32_t c, char out[64])
+/* A unique title for column c. main_title: title of the main labels. */
+static void label_title(const struct sl__text *f, const char *main_title, uint32_t c, char out[64])
 {
 	const char *title = title_of(f, c);
-	bool taken = !*title || !strcmp(title, *own ? own : "label");
+	bool taken = !*title || !strcmp(title, *main_title ? main_title : "label");
 	for (uint32_t k = 0; k < f->t->more_count; k++)
 		taken |= !strcmp(f->t->more[k].title, title);
 	if (taken)
@@ -213,15 +212,15 @@ static int give_words(struct sl__text *f)
 	char title[64];
 	int rc = 0;
 	uint32_t main = sl__text_main_labels(f);
-	const char *own = main < f->word_columns ? title_of(f, f->words[main].column) : "";
+	const char *main_title = main < f->word_columns ? title_of(f, f->words[main].column) : "";
 	for (uint32_t w = 0; !rc && w < f->word_columns; w++) {
 		struct sl__texts *words = &f->words[w];
 		if (f->column[words->column].use == SL__NAME)
 			rc = give_names(f, words);
 		if (f->column[words->column].use != SL__LABEL)
 			continue;
-		label_title(f, own, words->column, title);
-		rc = w == main ? sl__table_take_labels(f->t, own, &words->names, words->value)
+		label_title(f, main_title, words->column, title);
+		rc = w == main ? sl__table_take_labels(f->t, main_title, &words->names, words->value)
 			       : sl__table_add_labels(f->t, title, &words->names, words->value);
 		if (!rc)
 			words->value = NULL;
@@ -274,7 +273,7 @@ bool sl__looks_like_points(const unsigned char *bytes, int64_t size)
 	sl__fields_init(&fields);
 	while (at < end && lines < 2 && !points) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		/* a line that does not end in sight is longer than any edge */
+		/* a line that does not end in this part is longer than any edge */
 		if (!stop)
 			stop = end;
 		const char *p = at;

@@ -5,8 +5,8 @@
 
 #include "core/formats/points/text_internal.h"
 
-#define MAX_WORD_COLUMNS 250   /* the server keeps 256 columns of labels for a graph */
-#define MAX_CATEGORIES 65534   /* a column with more different words is no column of labels, unless an option says so */
+#define MAX_WORD_COLUMNS 250   /* the server stores 256 columns of labels for a graph */
+#define MAX_CATEGORIES 65534   /* a column with more different words contains labels only if an option says so */
 
 /* ---- fields --------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ static int quote_error(struct sl__text *f)
 			       "other than a separator follows its closing quote.");
 }
 
-/* *at is behind the opening quote. */
+/* *at: after the opening quote. */
 static int take_quoted(struct sl__text *f, struct sl__field *out, const char **at, const char *end)
 {
 	const char *p = *at;
@@ -43,13 +43,13 @@ static int take_quoted(struct sl__text *f, struct sl__field *out, const char **a
 	if (p >= end)
 		return quote_error(f);
 	out->length = (size_t)(to - out->text);
-	*to++ = '\n';  /* what number parsers stop at */
+	*to++ = '\n';  /* stops the parsers of numbers */
 	f->scratch_used = (size_t)(to - f->scratch);
 	*at = skip_blanks(f, p + 1, end);
 	return *at < end && !separates(f, **at) && f->separator != ' ' ? quote_error(f) : 0;
 }
 
-/* The next field of the line, *at moved to the one after it (beyond end: there is none). 1: a field, 0: none. */
+/* Reads the next field of the line; moves *at to the one after it (beyond end: there is none). 1: a field, 0: none. */
 int sl__text_next_field(struct sl__text *f, const char **at, const char *end, struct sl__field *out)
 {
 	const char *p = *at;
@@ -88,7 +88,7 @@ int sl__text_start_line(struct sl__text *f, const struct sl__line *line)
 	return 0;
 }
 
-/* Words that stand for a number that is not known. */
+/* True for words that stand for a missing number. */
 bool sl__text_is_missing(const struct sl__field *field)
 {
 	static const char *const words[] = {"", "na", "n/a", "nan", "null", "none", "?", "-"};
@@ -104,7 +104,7 @@ bool sl__text_is_number(const struct sl__field *field)
 	return sl__text_is_missing(field) || sl__field_float(field, &value);
 }
 
-/* The next line that is neither blank nor a comment. */
+/* Reads the next line that is neither blank nor a comment. */
 int sl__text_next_line(struct sl__text *f, struct sl__line *line)
 {
 	int rc;
@@ -128,7 +128,7 @@ static bool one_of(const char *title, const char *const *words)
 	return false;
 }
 
-/* Whether an option means column c: by its title or its number, from 1. */
+/* True if an option names column c, by its title or its number, from 1. */
 static bool chosen(const struct sl__text *f, const char *option, uint32_t c)
 {
 	char number[16];
@@ -149,7 +149,7 @@ static int option_error(struct sl__text *f, const char *name, const char *option
 			      "%u.", name, option, sl__source_name(f->t->source), f->columns);
 }
 
-/* The column that an option means, from 1; 0: there is none. */
+/* The column that an option names, from 1; 0: there is none. */
 static uint32_t find_column(const struct sl__text *f, const char *option)
 {
 	for (uint32_t c = 0; c < f->columns; c++)
@@ -158,7 +158,7 @@ static uint32_t find_column(const struct sl__text *f, const char *option)
 	return 0;
 }
 
-/* Columns that label_column lists. A title may have commas, if it is the only one. */
+/* Marks the columns that label_column lists. If there is only one, its title may contain commas. */
 static int use_labels(struct sl__text *f, const char *option)
 {
 	uint32_t whole = find_column(f, option);
@@ -178,7 +178,7 @@ static int use_labels(struct sl__text *f, const char *option)
 	return 0;
 }
 
-/* Columns that options name. */
+/* Marks the columns that options name. */
 static int use_options(struct sl__text *f)
 {
 	const char *names = f->t->options->name_column, *labels = f->t->options->label_column;
@@ -190,7 +190,7 @@ static int use_options(struct sl__text *f)
 	return labels && *labels ? use_labels(f, labels) : 0;
 }
 
-/* Columns that ignore_columns lists; *words: all that hold words. */
+/* Marks the columns that ignore_columns lists; *words: it lists all columns of words. */
 static int ignore(struct sl__text *f, bool *words)
 {
 	const char *at = f->t->options->ignore_columns;
@@ -239,7 +239,7 @@ static int add_words(struct sl__text *f, uint32_t c)
 	return 0;
 }
 
-/* By the titles: one column of names, one of labels, unless options say which they are. */
+/* Chooses columns of names and of labels by their titles, unless options name them. */
 static void use_titles(struct sl__text *f)
 {
 	static const char *const names[] = {"name", "names", "id", "ids", "index", NULL};
@@ -260,7 +260,7 @@ static void use_titles(struct sl__text *f)
 	}
 }
 
-/* What each column is, as far as options, titles and the first line of points tell. */
+/* Determines the use of each column from options, titles and the first line of points. */
 static int choose_columns(struct sl__text *f)
 {
 	bool without_words = false;
@@ -300,7 +300,7 @@ void sl__text_settle_words(struct sl__text *f)
 	}
 }
 
-/* Splits a whole line; *list is grown as needed. */
+/* Splits a line; *list grows as needed. */
 int sl__text_split(struct sl__text *f, const struct sl__line *line, struct sl__field **list, uint32_t *count)
 {
 	const char *at = line->at;
@@ -323,7 +323,7 @@ int sl__text_split(struct sl__text *f, const struct sl__line *line, struct sl__f
 	return rc;
 }
 
-/* "0,1,2,3", or ",0,1,2": titles that a data frame without any gets. */
+/* True for "0,1,2,3" or ",0,1,2", the titles of a data frame without titles. */
 static bool counts_up(const struct sl__field *list, uint32_t count)
 {
 	uint32_t first = list[0].length == 0;
@@ -350,7 +350,7 @@ bool sl__text_is_header(const struct sl__field *first, uint32_t count, const str
 	return false;
 }
 
-/* "2,5" */
+/* True for numbers such as "2,5". */
 static bool has_decimal_comma(const struct sl__field *field)
 {
 	int commas = 0;
@@ -363,7 +363,7 @@ static bool has_decimal_comma(const struct sl__field *field)
 	return commas == 1 && field->length > 2;
 }
 
-/* Semicolons before commas: where both occur, the commas belong to numbers. */
+/* If semicolons and commas occur, the commas belong to numbers. */
 char sl__text_guess_separator(const char *at, const char *end)
 {
 	bool quoted = false, semicolon = false;

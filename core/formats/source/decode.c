@@ -6,8 +6,8 @@
 #include "core/account.h"
 #include "core/formats/source/source_internal.h"
 
-#define RATIO_MAX 256u             /* of bytes after decompression and before */
-#define RATIO_FROM ((uint64_t)64 << 20)  /* ... beyond so many */
+#define RATIO_MAX 256u             /* largest ratio of decompressed to compressed bytes */
+#define RATIO_FROM ((uint64_t)64 << 20)  /* checked beyond so many bytes */
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
 
 /* ---- stored bytes -------------------------------------------------------- */
@@ -26,7 +26,7 @@ static int64_t read_fd(struct sl_source *s, void *out, size_t want, struct sl_er
 	return got;
 }
 
-/* Makes in non-empty unless the source is at its end. */
+/* Refills `in`, which is empty afterwards only at the end of the source. */
 static int refill_in(struct sl_source *s, struct sl_error *err)
 {
 	if (s->in_at < s->in_end || s->in_eof)
@@ -93,7 +93,7 @@ static int corrupt(const struct sl_source *s, const char *why, struct sl_error *
 			   s->compression == SL__GZIP ? "gzip" : "zstd", (unsigned long long)s->produced, why);
 }
 
-/* Behind a gzip member: another one, zero padding (as tapes leave it), or the end. */
+/* After a gzip member: another one, zero padding (as from tapes), or the end. */
 static int next_gzip_member(struct sl_source *s, struct sl_error *err)
 {
 	while (s->in_at < s->in_end && s->in[s->in_at] == 0)
@@ -150,7 +150,7 @@ static int64_t produce_zstd(struct sl_source *s, void *out, size_t want, struct 
 		int rc = refill_in(s, err);
 		if (rc)
 			return rc;
-		/* With its input used up the decoder may still hold output, so it is asked once more. */
+		/* without input the decoder may still have output, so it is called once more */
 		if (s->in_at == s->in_end && !s->member_open)
 			return 0;
 		ZSTD_inBuffer input = {s->in, s->in_end, s->in_at};

@@ -9,7 +9,7 @@
 #include "core/account.h"
 #include "core/formats/source/source_internal.h"
 
-#define SPOOL_GRANT ((uint64_t)16 << 20) /* bytes of disk asked for at once */
+#define SPOOL_GRANT ((uint64_t)16 << 20) /* bytes of disk that are reserved at a time */
 
 static int spool(struct sl_source *s, FILE *file, struct sl_error *err)
 {
@@ -38,8 +38,8 @@ static int spool(struct sl_source *s, FILE *file, struct sl_error *err)
 	return sl_error_at(err, SL_IO, s->name, 0, "Writing a temporary file failed: %s.", strerror(errno));
 }
 
-/* From here on the source is the decompressed file, at its start, as if it had come like that: whoever looked into an
- * archive may leave it to another reader. */
+/* Makes the decompressed file the source, from its start, so that another reader may read it after an archive was
+ * tried. */
 static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
 {
 	const unsigned char *peeked;
@@ -66,7 +66,7 @@ static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
 	return got < 0 ? (int)got : 0;
 }
 
-/* A file without a name. */
+/* Opens a temporary file without a name. */
 static FILE *open_temporary(const struct sl_source *s)
 {
 	int fd = s->temporary_folder ? open(s->temporary_folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;

@@ -1,7 +1,7 @@
 /* source.c -- bytes from a file, a descriptor or memory, decompressed.
  *
- * Three layers, each reading from the one below: lines and peeks from `buffer`; decoded bytes from sl__source_produce()
- * (decode.c); stored bytes from `in`. If the source is memory, `in` is that memory. */
+ * There are three layers, each of which reads from the next: lines and peeks in `buffer`; decoded bytes from
+ * sl__source_produce() (decode.c); stored bytes in `in`. If the source is memory, `in` is that memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
-/* encoding.c -- a character of ASCII is one byte that is not zero among the two of UTF-16 or the four of UTF-32. */
+/* encoding.c -- recognises UTF-16 and UTF-32 by ASCII characters: one of their 2 or 4 bytes is not zero. */
 #include "core/formats/text/encoding.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#define LOOK 4  /* characters */
+#define LOOK 4  /* characters that are tested */
 
 size_t sl_text_mark(const void *bytes, size_t size)
 {
@@ -16,7 +16,7 @@ static bool is_text(unsigned char c)
 	return (c >= ' ' && c < 0x7f) || (c >= '\t' && c <= '\r');
 }
 
-/* Are the first characters ASCII, each `width` bytes of which the one at `place` holds it? */
+/* True if the first characters are ASCII, each stored in byte `place` of `width` bytes. */
 static bool is_wide(const unsigned char *bytes, size_t size, size_t width, size_t place)
 {
 	if (size < width || (size < LOOK * width && size % width))

@@ -56,7 +56,7 @@ static inline bool separates(const struct sl__fields *f, char c)
 	return f->separator == ' ' ? is_blank(c) : c == f->separator;
 }
 
-/* Blanks to drop around a field; a tab that separates is none. */
+/* Skips blanks around a field; a tab that is the separator is no blank. */
 static const char *skip_blanks(const struct sl__fields *f, const char *p, const char *end)
 {
 	while (p < end && is_blank(*p) && !(f->separator == '\t' && *p == '\t'))
@@ -64,7 +64,7 @@ static const char *skip_blanks(const struct sl__fields *f, const char *p, const 
 	return p;
 }
 
-/* *at is behind the opening quote; moves it behind the closing one. used: of scratch. */
+/* *at: after the opening quote; moved to after the closing one. *used: bytes of scratch in use. */
 static int take_quoted(struct sl__fields *f, struct sl__field *out, const char **at, const char *end, size_t *used,
 		       size_t line_bytes)
 {
@@ -87,7 +87,7 @@ static int take_quoted(struct sl__fields *f, struct sl__field *out, const char *
 	if (!doubled)
 		return 0;
 	if (f->scratch_bytes < line_bytes + SL__FIELDS_MAX) {
-		/* Only before the first use on a line does it grow, so no field loses its text. */
+		/* it grows only before its first use on a line, so no field of the line loses its text */
 		char *scratch = realloc(f->scratch, line_bytes + SL__FIELDS_MAX);
 		if (!scratch)
 			return SL_NOMEM;
@@ -102,7 +102,7 @@ static int take_quoted(struct sl__fields *f, struct sl__field *out, const char *
 			from++;
 	}
 	out->length = (size_t)(to - out->text);
-	*to++ = '\n';  /* what number parsers stop at */
+	*to++ = '\n';  /* stops the parsers of numbers */
 	*used = (size_t)(to - f->scratch);
 	return 0;
 }

@@ -64,7 +64,7 @@ static uint64_t find_slot(const struct sl__names *names, const char *text, size_
 	return at;
 }
 
-/* 32 bits of hash spread over at most 2^33 slots: enough for 2^32 names at half load or more. */
+/* There are at most 2^33 slots, for 2^32 names, so hashes of 32 bits suffice. */
 static int grow_slots(struct sl__names *names)
 {
 	uint64_t slots = names->slots ? names->slots * 2 : 1024;
@@ -159,7 +159,7 @@ int sl__names_add(struct sl__names *names, const char *text, size_t length, uint
 
 void sl__names_give(struct sl__names *names, char **bytes, uint64_t **at)
 {
-	/* A refusal to shrink is no failure. */
+	/* if realloc() fails, the larger memory is kept */
 	char *tight_bytes = realloc(names->bytes, names->bytes_used);
 	uint64_t *tight_at = realloc(names->at, ((uint64_t)names->n + 1) * sizeof *tight_at);
 
@@ -178,7 +178,7 @@ uint32_t sl__names_find(const struct sl__names *names, const char *text, size_t 
 	return slot ? slot - 1 : SL__NO_NAME;
 }
 
-/* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* By RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 bool sl__valid_utf8(const char *text, size_t length)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + length;

@@ -1,9 +1,8 @@
 /* number.c -- the float parser.
  *
- * Up to 19 significant digits fit a 64-bit integer w, and 10^k with k <= 27 fits the
- * 64-bit significand of an x87 long double (113 bits elsewhere), so w * 10^k or w / 10^k
- * is correctly rounded to long double. Rounding that again to float is right too, unless
- * it sits exactly half way between two floats: then, and for everything unusual, strtof in
+ * Up to 19 significant digits fit a 64-bit integer w, and 10^k with k <= 27 fits the 64-bit significand of an x87 long
+ * double (113 bits elsewhere), so w * 10^k or w / 10^k is correctly rounded to long double. Rounding this to float is
+ * correct, too, unless it lies exactly half way between two floats. In this case, and for unusual numbers, strtof() in
  * the C locale decides. */
 #include "core/formats/text/number.h"
 
@@ -27,7 +26,7 @@ static const long double powers[] = {
 	1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L,
 };
 
-/* False: too close to half way, or outside the range where that can be told. */
+/* Rounds value to float. False: it is half way between floats, or outside the range where this can be decided. */
 static bool round_once(long double value, float *out)
 {
 	float f = (float)value;
@@ -40,7 +39,7 @@ static bool round_once(long double value, float *out)
 	float half;
 	memcpy(&half, &half_bits, sizeof half);
 	long double off = fabsl(value - (long double)f);
-	/* Just below a power of two the floats are twice as dense. */
+	/* floats are twice as dense below a power of two */
 	if (off == half || ((bits & 0x7fffff) == 0 && off == half / 2))
 		return false;
 	*out = f;
@@ -53,9 +52,8 @@ static float parse_slowly(const char *from, const char *to)
 	size_t length = (size_t)(to - from);
 
 	pthread_once(&c_locale_once, make_c_locale);
-	/* No float depends on digits this far out but by a sticky one, which a cut can lose only if
-	 * the first 2047 characters are exactly half way: not a case that data contain. An exponent
-	 * behind them is kept. */
+	/* Cuts off digits, but not the exponent. Digits this far out decide only if the first 2047 characters are exactly
+	 * half way between two floats, which does not occur in data. */
 	if (length >= sizeof token) {
 		const char *e = from;
 		while (e < to && *e != 'e' && *e != 'E')

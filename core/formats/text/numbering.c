@@ -1,4 +1,4 @@
-/* numbering.c -- maps the numbers in an edge list to nodes. */
+/* numbering.c -- maps the numbers of an edge list to nodes. */
 #include "core/formats/text/numbering.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ bool sl__whole_number(const char *text, size_t length, uint64_t *out)
 	return true;
 }
 
-/* The numbers in use as a bitmap, with a count of those before each block of 512. */
+/* A bitmap of the numbers in use, with counts of those before each block of 512. */
 struct ranks {
 	uint64_t *bits;
 	uint32_t *before;
@@ -61,7 +61,7 @@ static int make_ranks(struct ranks *r, const struct sl_graph_builder *b)
 	return 0;
 }
 
-/* The numbers become names, in their order. */
+/* Makes names of the numbers, in ascending order. */
 static int names_from_ranks(struct sl__names *names, const struct ranks *r)
 {
 	for (uint64_t k = 0; k < r->words; k++)
