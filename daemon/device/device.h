@@ -45,7 +45,7 @@ struct sl_device_state {
 
 enum sl_event_kind {
 	/* With each kind, the fields of struct sl_device_event that it sets. */
-	SL_EVENT_STARTED,        /* the job is on the device; err: it starts anew, because its checkpoint is not usable */
+	SL_EVENT_STARTED,        /* the job is on the device; err: its checkpoint is not usable, so it starts again */
 	SL_EVENT_PROGRESS,       /* status, new trace points */
 	SL_EVENT_PAUSED,         /* status: the job is paused now */
 	SL_EVENT_SNAPSHOT,       /* layout, NULL: there is none */

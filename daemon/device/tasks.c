@@ -248,7 +248,7 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 	struct sl_error err = {0};
 	double start = sl__now_ms();
 	int code;
-	do  /* a layout that grows may want a larger grid */
+	do  /* a growing layout may need a larger grid */
 		code = sl__note(t, &err, k->method->advance(k->run, t->config.slice_ms, &k->status, &err));
 	while (code == SL_DEVMEM && sl__drop_something(t, 0));
 	double ms = sl__now_ms() - start;

@@ -25,7 +25,7 @@ struct state {
 	FILE *out;
 	struct sl_db *db;            /* or NULL */
 	json_t *records[SL_DB_TABLES];          /* by table: documents by id */
-	json_t *made;                /* ids of records made anew, by repair only; else NULL */
+	json_t *made;                /* ids of restored records, for repair only; else NULL */
 	int problems;
 	struct sl_error err;
 };

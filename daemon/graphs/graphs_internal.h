@@ -90,7 +90,7 @@ struct sl_graphs {
 	uint64_t (*on_disk_use)(void *arg, const char *account);
 	void *on_disk_use_arg;
 	/* searches */
-	struct sl_list searches;     /* struct sl__finder, in the order in which they were asked for */
+	struct sl_list searches;     /* struct sl__finder, in the order of the requests */
 	const struct sl_engine *engine;
 	int engine_index;
 	uint64_t engine_bytes;

@@ -370,7 +370,7 @@ static void read_done(void *arg)
 		sl__reading_finish(&u->read);
 		u->read = (struct sl__reading){.wanted = u->read.wanted};  /* the account is closed */
 		sl_list_append(&other->twins, &u->twin);
-		sl_upload_line_leave(&s->line, &u->place);  /* it holds no memory any more */
+		sl_upload_line_leave(&s->line, &u->place);  /* it no longer holds memory */
 		pump(s);
 		return;
 	}

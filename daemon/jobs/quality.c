@@ -161,7 +161,7 @@ static void fail(struct measurement *m, const struct sl_error *err)
 static void measure(void *arg)
 {
 	struct measurement *m = arg;
-	const struct sl_job *job = m->job;  /* the fields that are read do not change any more */
+	const struct sl_job *job = m->job;  /* the fields that are read no longer change */
 	struct timespec began, ended;
 	float *y = NULL;
 	clock_gettime(CLOCK_MONOTONIC, &began);

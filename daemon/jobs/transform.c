@@ -16,7 +16,7 @@
 #include "daemon/users/users.h"
 
 #define FIRST_ROWS 256               /* rows of the first turn */
-#define TIMEOUT_MS (3600 * 1000)  /* of the request; placements normally end much earlier */
+#define TIMEOUT_MS (3600 * 1000)  /* time limit of the request; placements normally end much earlier */
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */
 #define MOST_PRODUCTS 2e13   /* new points times points times columns */
 #define NEIGHBOUR_BYTES 8.0  /* index and distance */
@@ -148,7 +148,7 @@ static int make_reply(struct placement *p, const struct sl_points *fresh, const 
  * be brought into the order of the user's rows. */
 static int prepare(struct placement *p)
 {
-	const struct sl_job *job = p->job;  /* the fields that are read do not change any more */
+	const struct sl_job *job = p->job;  /* the fields that are read no longer change */
 	const struct sl_neighbours *nb = p->neighbours->neighbours;
 	p->params.metric = nb->metric;
 	p->params.p = nb->p;

@@ -11,8 +11,8 @@
 #include "core/error.h"
 
 /* Opens the folder of the configuration ("": that of the environment) and locks it (flock). make: makes it if
- * necessary; else it is an error if nothing of a daemon is there.
- * *out: its absolute path, malloc'd; *lock_fd: the descriptor of the folder. */
+ * necessary; otherwise a folder that no daemon has used is an error. *out: its absolute path, malloc'd; *lock_fd: the
+ * descriptor of the folder. */
 int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_fd, struct sl_error *err);
 
 /* Removes files that uploads have left in tmp/. */

@@ -35,7 +35,7 @@ struct sl_event_source {
 	/* Calls add() for the id of each record. NULL: new followers get only changes, and no records at first
 	 * (progress). */
 	void (*each)(void *arg, void (*add)(void *to, const char *id), void *to);
-	/* True if the record will not change any more. NULL: never. */
+	/* True if the record will no longer change. NULL: never. */
 	bool (*ended)(void *arg, const char *id);
 };
 

@@ -1,8 +1,8 @@
 /* frames.h -- encodes layouts as frames, the format in which clients watch them.
  *
- * A snapshot comes from the device thread as a struct sl_layout. Encoding turns it into
- * a struct sl_buffer that holds one frame as proto/frame.h describes it. The same buffer
- * serves every reader that asked for that form, over HTTP and ZeroMQ alike. Any thread. */
+ * A snapshot comes from the device thread as a struct sl_layout. Encoding turns it into a struct sl_buffer that holds
+ * one frame as proto/frame.h describes it. The same buffer serves all readers of that form, over HTTP and ZeroMQ. Any
+ * thread. */
 #ifndef SL_FRAMES_H
 #define SL_FRAMES_H
 

@@ -14,7 +14,7 @@ static void pump_recent(struct sl_watches *all)
 	all->newcomers = false;
 	all->newcomers_ms = uv_now(all->loop);
 	SL_LIST_EACH(struct sl_watch, w, &all->recent, link)
-		sl_watch_pump(w);  /* it leaves the list if its end is not recent any more */
+		sl_watch_pump(w);  /* it leaves the list if its end is no longer recent */
 }
 
 static void on_timer(uv_timer_t *timer)

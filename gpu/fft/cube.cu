@@ -311,7 +311,7 @@ bool sl__cube_has(int length, bool padded)
 bool sl__cube_has_far(int length) { return is_far(length); }
 
 /* All short lengths request the same shared-memory configuration as square.cu: a multiprocessor must be idle before it
- * can change it. The lines of long lengths take so much that with it too few blocks would fit. */
+ * can change it. Long lines need more shared memory, since otherwise too few blocks would fit. */
 static constexpr int shared_percent(int length) { return length < 384 ? 44 : 75; }
 
 template <int N, bool PADDED> static cudaError_t prepare(void)

@@ -299,7 +299,7 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
-/* All lengths need no more than 99 KiB of shared memory a block. */
+/* All lengths need at most 99 KiB of shared memory per block. */
 static bool square_has(int length, bool padded)
 {
 	const size_t shared_bytes = shared_most();

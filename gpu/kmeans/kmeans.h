@@ -8,7 +8,7 @@
  * in half precision and sum in float32. The error of a score is at most `slack` (score_slack() in exact.cuh). If the
  * best score of a point is less than the second best by more than twice the slack, its centroid is the nearest. For
  * other points, distances in double precision are computed for all centroids that score within twice the slack of the
- * best. So labels are exact, and of equally near centroids the one with the lower number wins.
+ * best. So labels are exact; of equally near centroids, the one with the lowest number wins.
  *
  * One call scores at most `room` rows. Tests: tests/gpu/test_kmeans.c (single kernels) and
  * tests/unit/test_kmeans_device.c (runs). Bench: tests/gpu/bench_kmeans.c. */

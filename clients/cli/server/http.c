@@ -431,7 +431,7 @@ int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 		CURLcode result = curl_easy_perform(curl);
 		status = answer(cli, &t, result, why, reply);
 	}
-	/* the handle must not keep pointers to what is freed here */
+	/* the handle must not keep pointers to memory that is freed here */
 	curl_easy_reset(curl);
 	sending_finish(&sending);
 	free(t.body);

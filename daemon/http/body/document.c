@@ -19,7 +19,7 @@ struct sl__documents {
 struct parsing {
 	struct sl_link link;
 	struct sl__documents *documents;
-	struct sl_request *r;  /* NULL: the client is gone, or was told 503 */
+	struct sl_request *r;  /* NULL: the client is gone, or got 503 */
 	void (*then)(struct sl_request *r);
 	char *body;            /* the request's, while it is parsed */
 	size_t bytes;
@@ -76,7 +76,7 @@ static void parsed(void *arg)
 		r->document_err = p->err;
 		r->parsed = true;
 		r->gone = NULL;  /* it would set p->r to NULL */
-		p->then(r);      /* an answered request is still there: it ends in the loop's next turn */
+		p->then(r);      /* also if the request was answered: it exists until the loop's next turn */
 		r->document = NULL;
 		r->parsed = false;
 	} else {

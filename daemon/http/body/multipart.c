@@ -1,6 +1,5 @@
 /* Parses multipart forms. `held` has the bytes that are not parsed yet; each piece of the body is appended to it. A
- * boundary is "\r\n--boundary". The first boundary has no line before it, so `held` begins with a line end of our
- * own. */
+ * boundary is "\r\n--boundary". The first boundary has no line before it, so `held` is initialised with a line end. */
 #include "daemon/http/body/multipart.h"
 
 #include <stdbool.h>

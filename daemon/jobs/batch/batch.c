@@ -1,6 +1,6 @@
-/* Batches: several jobs by one request, on one graph, with parameters that differ. They are accepted whole or refused
- * whole: records of all jobs, of the batch and of their owners are one transaction. The batch knows its jobs by their
- * ids; the record of each job names the batch, which goes with the last of them. Loop thread. */
+/* Batches: several jobs by one request, on one graph, with different parameters. All jobs are accepted or none: the
+ * records of all jobs, of the batch and of their owners are one transaction. The batch has the ids of its jobs, and
+ * each job's record has the batch's id. The batch is deleted with its last job. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #define PATIENCE_MS 30000
 
-/* Asked at the end of each of its jobs. */
+/* True if a job of the batch has not ended. Called at the end of each job. */
 static bool has_unended(struct sl_batch *b)
 {
 	for (; b->ended < json_array_size(b->each); b->ended++) {
@@ -103,7 +103,7 @@ static void deleted(void *arg, int status, const struct sl_error *err)
 	free(d);
 }
 
-/* All jobs in one transaction. The record of the batch goes when the last of them is gone, sl__batch_job_gone(). */
+/* Removes all jobs in one transaction; the last one removes the record of the batch, see sl__batch_job_gone(). */
 static void delete(struct sl_batch *b, struct sl_request *r)
 {
 	struct sl_jobs *j = b->jobs;

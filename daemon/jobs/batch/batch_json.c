@@ -9,7 +9,7 @@ static json_t *value_or_null(json_t *value)
 	return value ? json_incref(value) : json_null();
 }
 
-/* One that was deleted has its parameters and nothing else. */
+/* A deleted job has only its parameters. */
 static json_t *job_json(const struct sl_batch *b, size_t i)
 {
 	static const char *const members[] = {"iteration", "iterations", "kl", "seconds", NULL};

@@ -1,6 +1,6 @@
 /* Submits batches. The jobs of a batch are checked, made and serialised over several turns of the loop; they are not
- * visible meanwhile. If all are valid, they enter the table and the data base at once. If the client goes before that,
- * the batch is dropped. */
+ * visible meanwhile. If all are valid, they enter the table and the data base at once. If the client disconnects before
+ * that, the batch is dropped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +17,10 @@ struct submission {
 	struct sl_batch *batch;
 	struct sl__expansion e;
 	struct sl_principal who;
-	size_t at;                 /* so many jobs are made */
+	size_t at;                 /* number of jobs made */
 	struct sl_job **job;       /* [e.count] */
 	char **document;           /* [e.count] their records */
-	size_t largest;            /* of them the one that needs most */
+	size_t largest;            /* index of the job that needs most memory */
 	uint64_t largest_bytes;
 	int largest_dims;
 	int code;
@@ -43,7 +43,7 @@ static void destroy(struct submission *s)
 
 /* ---- making jobs ---------------------------------------------------------------------------- */
 
-/* The parameters that differ name the job, behind the name of the batch. */
+/* Names a job: the name of the batch, followed by the parameters that differ. */
 static char *name_of(const char *batch, const json_t *parameters)
 {
 	char text[NAME_MOST + 1];
@@ -67,7 +67,7 @@ static struct sl_job *make_job(const struct submission *s, struct sl_job_spec *s
 {
 	struct sl_batch *b = s->batch;
 	char *name = name_of(b->name, parameters);
-	if (spec->source)  /* it is copied when the job can start */
+	if (spec->source)  /* the layout is copied when the job can start */
 		spec->after = spec->source;
 	spec->name = name;
 	struct sl_job *job = sl__job_of_spec(b->jobs, spec, NULL, NULL);
@@ -195,7 +195,7 @@ static int enter(struct submission *s)
 	sl__batch_insert(s->batch);
 	for (size_t i = 0; i < s->e.count; i++) {
 		sl__job_insert(s->job[i]);
-		s->job[i] = NULL;  /* the table's */
+		s->job[i] = NULL;  /* the table owns it now */
 	}
 	if (!record(s))
 		return 0;

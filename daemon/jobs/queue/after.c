@@ -30,7 +30,7 @@ static void copy_work(void *arg)
 	free(y);
 }
 
-/* The wait has ended: the other job may be deleted from now on. */
+/* Ends the wait: the other job may be deleted from now on. */
 static void met(struct sl_job *job)
 {
 	job->after_met = true;

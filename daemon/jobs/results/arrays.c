@@ -17,7 +17,7 @@ struct reading {
 	const char *name;
 	enum sl_layout_form form;
 	struct sl_buffer *text;      /* the reply, or */
-	int fd;                      /* the file that it is; -1: none */
+	int fd;                      /* the reply's file; -1: none */
 	uint64_t bytes;              /* of the file */
 	int code;
 	struct sl_error err;

@@ -16,8 +16,8 @@
 #include "daemon/jobs/queue/fair_queue.h"
 #include "daemon/users/users.h"
 
-#define FIRST_ROWS 1024         /* of the first turn */
-#define TIMEOUT_MS (3600 * 1000)  /* of the request; predictions normally end much earlier */
+#define FIRST_ROWS 1024         /* rows of the first turn */
+#define TIMEOUT_MS (3600 * 1000)  /* time limit of the request; predictions normally end much earlier */
 #define NPY_BYTES 12              /* host memory for a number of a reply: itself, and twice in the file */
 #define TEXT_BYTES 28             /* the same, and its text */
 #define MOST_PRODUCTS 2e13        /* points times numbers of the model: some minutes */
@@ -47,7 +47,7 @@ struct prediction {
 	struct sl_error err;
 };
 
-/* Any thread. */
+/* Frees what only the worker uses. Any thread. */
 static void free_work(struct prediction *p)
 {
 	sl_points_destroy(p->points);
@@ -240,7 +240,7 @@ static int to_text(struct prediction *p, const struct sl_method_array *a)
 /* One turn: computes some rows. */
 static bool turn(void *arg)
 {
-	struct prediction *p = arg;  /* the fields of the job that are read do not change any more */
+	struct prediction *p = arg;  /* the fields of the job that are read no longer change */
 	if (!p->model_count)
 		p->code = prepare(p);
 	if (!p->code && __atomic_load_n(&p->cancel, __ATOMIC_RELAXED))

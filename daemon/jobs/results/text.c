@@ -34,7 +34,7 @@ static char *put_real(char *to, double x, int digits, bool json)
 
 struct shape {
 	char type[4];
-	uint32_t size[3];            /* 0 from the second on: no more dimensions */
+	uint32_t size[3];            /* size of each dimension; 0: no further dimension */
 	size_t rows, columns;        /* lines of text, numbers in each */
 };
 

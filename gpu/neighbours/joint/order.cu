@@ -122,7 +122,7 @@ cudaError_t sl__levels_label_start(uint32_t *label, uint32_t n, cudaStream_t str
 	return each(n, label_start, stream, label, n);
 }
 
-/* Labels only decrease and end at the lowest number of a component, in whatever order the threads run. */
+/* Labels only decrease and end at the lowest number of a component, for any order of the threads. */
 static __global__ void hook(struct sl_levels l, uint32_t *label, uint32_t *changed)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32;

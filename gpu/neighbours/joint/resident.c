@@ -1,6 +1,6 @@
 /* Neighbours that stay on the device, and P made from them. A neighbour takes 8 bytes and is renumbered so that
- * neighbours are near in memory. The edges sorted by target and the lengths of P's rows are computed for each P anew:
- * that is quick, and keeping them would take much memory. */
+ * neighbours are near in memory. The edges sorted by target and the lengths of P's rows are computed again for each P,
+ * since this is fast and storing them would take much memory. */
 #include "gpu/neighbours/joint/resident.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 enum scan_mode { MODE_FILTER, MODE_DENSE, MODE_BEST };
 
 #define QUEUE 1024u        /* capacity of the queue, in shared memory, for pairs that passed */
-#define QUEUE_LIMIT 384u   /* with so many pairs the queue is written out */
+#define QUEUE_LIMIT 384u   /* number of pairs at which the queue is written out */
 
 struct queue {
 	uint2 pair[QUEUE];      /* score's bits, column */

@@ -54,7 +54,7 @@ class Frame:
 
     @property
     def layout(self) -> npt.NDArray[np.float32]:
-        """Coordinates, float32 [n, dims]; computed anew each time."""
+        """Coordinates, float32 [n, dims]; computed on each access."""
         if self.raw.dtype == np.float32:
             return self.raw.copy()
         # in double precision, since a small layout far from the origin would lose digits

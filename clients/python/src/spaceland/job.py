@@ -80,7 +80,7 @@ class Job:
         self.made_graph = made_graph   #: its graph was uploaded for it and was new to the server
         self._source = source
 
-    # ---- what it is ---------------------------------------------------------------------
+    # ---- the record ----------------------------------------------------------------------
 
     @property
     def id(self) -> str:

@@ -66,7 +66,7 @@ def answers(url: str, timeout: float = 2.0) -> bool:
 
 
 def find_server() -> Optional[str]:
-    """URL of a server that runs already: $SPACELAND_SERVER, this user's, the system's, or the one at the usual port."""
+    """URL of a running server: $SPACELAND_SERVER, this user's, the system's, or the one at the default port."""
     told = os.environ.get("SPACELAND_SERVER")
     if told:
         return normal_url(told)

@@ -63,7 +63,7 @@ export function layoutsOf(found: Job, all: ReadonlyMap<string, Job>): Job[] {
 		.sort((a, b) => Number(b.layout) - Number(a.layout) || (a.id < b.id ? 1 : -1));
 }
 
-/** Of the mixtures that were tried, the one with the least BIC, once the job is done. */
+/** The mixture with the least BIC of those tried, once the job is done. */
 export const keptModel = (job: Job): { components: number; bic: number } | undefined =>
 	(job.state === "done" && job.models?.length ? job.models.reduce((best, m) => (m.bic < best.bic ? m : best)) : undefined);
 

@@ -14,7 +14,7 @@ export const SCALES: Record<string, RGB[]> = {
 	magma: hexes("000004 140e36 3b0f70 641a80 8c2981 b73779 de4968 f7705c fe9f6d fecf92 fcfdbf"),
 	plasma: hexes("0d0887 41049d 6a00a8 8f0da4 b12a90 cc4778 e16462 f2844b fca636 fcce25 f0f921"),
 };
-/** What is shown of a scale: the end that could not be told from the background is left out. */
+/** The part of a scale that is used: without the end that resembles the background. */
 const SHOWN: Record<string, Record<string, readonly [number, number]>> = {
 	dark: { viridis: [0.2, 1], cividis: [0.2, 1], magma: [0.34, 1], plasma: [0.2, 1] },
 	light: { viridis: [0, 0.85], cividis: [0, 0.85], magma: [0, 0.8], plasma: [0, 0.85] },

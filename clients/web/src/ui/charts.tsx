@@ -49,7 +49,7 @@ function logSplits(_u: uPlot, _axis: number, low: number, high: number): number[
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
 const tick = (t: number | null, digits: number): string => (t === null ? "" : Math.abs(t) >= 1e4 && digits <= 4 ? compact.format(t) :
 	t !== 0 && Math.abs(t) < 0.01 ? t.toExponential(Math.max(0, digits - 4)).replace("e+", "e") : String(Number(t.toPrecision(digits))));
-/** With as many digits as tell them apart. */
+/** Labels of ticks, with enough digits to distinguish them. */
 function ticks(all: (number | null)[]): string[] {
 	for (let digits = 4; ; digits++) {
 		const texts = all.map(t => tick(t, digits)), shown = texts.filter(Boolean);

@@ -50,7 +50,7 @@ interface Pair {
 	align: Float32Array;
 	residual: number;
 	far: number;
-	room: number;      // what the second takes, where the first takes 1
+	room: number;      // size of the second layout's view, relative to the first's
 }
 
 async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
@@ -66,7 +66,7 @@ async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
 	return { a: fa, b: fb, align, residual, far: far * fa.stride, room: roomOf(fa, fb, align) };
 }
 
-/** Half the side of a square that holds all but 1 % of the nodes of b, in halves of what is shown of a. */
+/** Half the side of the square around all but 1 % of b's nodes, in units of half the shown side of a. */
 function roomOf(a: Frame, b: Frame, align: Float32Array): number {
 	const { box } = windowOf(a), y = coordinates(b), d = b.dims, far = new Float32Array(b.n);
 	for (let i = 0; i < b.n; i++)

@@ -11,7 +11,7 @@ import { Button } from "./parts.tsx";
 
 const LABELS = 30;         // most categories named in the picture
 const SAMPLE = 12000;
-const TIP = 14;            // pixels from the pointer to what it says
+const TIP = 14;            // pixels from the pointer to its tooltip
 const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 
 /** The densest place of each category, in CSS pixels. */
