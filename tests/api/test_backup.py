@@ -36,7 +36,7 @@ def restore(folder, fresh):
 
 
 class Load(threading.Thread):
-    """Uploads, jobs and deletions until it is told to stop; `made` has what was acknowledged and stays."""
+    """Uploads, submits and deletes until it is stopped; `made` has the acknowledged things that stay."""
 
     def __init__(self, daemon, seed):
         super().__init__()
@@ -55,7 +55,7 @@ class Load(threading.Thread):
                 else:
                     self.made.append((g, job, self.api.layout_bytes(job)))
                 i += 1
-        except Exception as e:  # pylint: disable=broad-except  # told by the test
+        except Exception as e:  # pylint: disable=broad-except  # reported by the test
             self.failed = e
 
 
@@ -156,7 +156,7 @@ def test_what_is_in_the_way(with_backups):
 
 
 def test_no_room(fresh, tmp_path):
-    """On a small disk: nothing is left of it, and the server goes on."""
+    """On a small disk the backup fails without left-over files, and the server continues."""
     folder = tmp_path / "small"
     folder.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True,
@@ -177,7 +177,7 @@ def test_no_room(fresh, tmp_path):
 
 
 def test_a_kill_amid_a_backup(with_backups):
-    """The start removes the links; what there is of the backup has no final name."""
+    """The start removes the links; the incomplete backup has no final name."""
     d, folder = with_backups
     api = Api(d)
     for n in range(20, 60):

@@ -23,7 +23,7 @@ HEAD = "".join(line for line in TABLE.open() if line.startswith("#"))
 
 @pytest.fixture(scope="module")
 def names(api, graph, large):
-    """What {words} in the table stand for."""
+    """The values of the {words} in the table."""
     job = api.run(graph, iterations=5)["id"]
     running = api.submit(large, iterations=1000000)["id"]
     api.patch(f"/v1/jobs/{running}", json={"paused": True})
@@ -57,7 +57,7 @@ def fill(value, names):
 
 
 def blank(value, names):
-    """The way back, for recording: ids become {words}."""
+    """The reverse, for recording: replaces ids by {words}."""
     if isinstance(value, str):
         for name, text in names.items():
             value = value.replace(text, "{%s}" % name)

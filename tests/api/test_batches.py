@@ -132,7 +132,7 @@ def together(calls):
 
 
 def test_the_same_key_at_the_same_time(fresh):
-    """Jobs are made over several turns of the loop: whoever is ready first has the key."""
+    """Jobs are made over several turns of the loop; the batch that is complete first gets the key."""
     api = Api(fresh(max_jobs=10000))
     graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
     key = {"Idempotency-Key": "both"}
@@ -176,7 +176,7 @@ def test_a_client_that_goes_leaves_all_jobs_or_none(fresh):
 
 @pytest.mark.plain
 def test_after_kill(fresh):
-    """Right after the reply all are there; without a reply all or none."""
+    """After the reply all jobs exist; without a reply all or none."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
@@ -214,7 +214,7 @@ def test_users(tmp_path):
 
 
 def test_sharing_a_batch_shares_its_jobs(tmp_path):
-    """With users and projects, and back; also after a crash."""
+    """With users and projects, and without them again; also after a crash."""
     lab = Lab(tmp_path)
     lab.root.post("/v1/projects", 201, json={"name": "genes", "members": ["cat"]})
     batch = lab.ann.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": 3, "parameters": {"seed": [1, 2]}}).json()

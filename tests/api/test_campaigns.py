@@ -33,7 +33,7 @@ def quiet(*_, **__):
 @pytest.mark.limit(300)
 def test_kills(tmp_path):
     requests = 0
-    for seed in range(1, 9):  # beside other work a round has few requests
+    for seed in range(1, 9):  # on a busy machine a round has few requests
         wrong, figures = campaign("kill").rounds(tmp_path / f"kill{seed}", 6 if sanitized() or LIGHT else 11, seed, quiet)
         assert not wrong, "\n".join(wrong)
         requests += figures["requests"]
@@ -60,12 +60,12 @@ def test_interrupted(tmp_path, script, number):
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     wait_until(lambda: mounted() >= mounts and list(tmp_path.rglob("state/spacelandd.db")), 30, "a daemon on its disk")
-    time.sleep(1)  # it does something
+    time.sleep(1)  # lets it work
     process.send_signal(number)
     assert process.wait(30) != 0
     assert not mounted() and not list(tmp_path.iterdir())
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             assert str(tmp_path).encode() not in path.read_bytes(), path
 
 
@@ -90,7 +90,7 @@ def test_power_cuts(tmp_path):
 @pytest.mark.longest
 @pytest.mark.limit(300)
 def test_shares(tmp_path):
-    """Times and shares are held to their bounds by the whole campaign, on a machine that has nothing else to do."""
+    """Only the whole campaign, on an idle machine, checks limits of times and shares."""
     wrong, figures = campaign("shares").campaign(tmp_path, 0.1 if sanitized() else 0.3, 1, quiet)
     assert not [line for line in wrong if not line.startswith(("the median of", "device time is"))], "\n".join(wrong)
     assert figures["small jobs"] >= 3 and figures["worst share off by, %"] < 100

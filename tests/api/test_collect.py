@@ -37,7 +37,7 @@ def state_bytes(daemon):
 
 
 def test_the_oldest_use_first(server):
-    """Of graphs and jobs together; a read is a use; a dry run tells and does nothing."""
+    """Graphs and jobs together; reading counts as use; a dry run only reports."""
     daemon, api = server
     first, second = upload(api, 1), upload(api, 2)
     job, other = (api.run(graph, iterations=3)["id"] for graph in (first, second))
@@ -74,7 +74,7 @@ def test_what_stays(server):
     for graph in (pinned, used, waited):
         api.get(f"/v1/graphs/{graph}")
     assert api.job(linked)["state"] == "done" and api.job(later)["state"] == "queued"
-    daemon.options["collect_after_s"] = 3600  # what was used of late
+    daemon.options["collect_after_s"] = 3600  # recently used things are kept
     daemon.stop()
     daemon.start()
     fresh = api.run(pinned, iterations=2)["id"]
@@ -82,7 +82,7 @@ def test_what_stays(server):
 
 
 def test_by_itself(server):
-    """When the bound is passed: down to nine tenths, with a line in both logs."""
+    """If the limit is exceeded, it collects down to nine tenths, with a line in both logs."""
     daemon, api = server
     made = [upload(api, seed) for seed in range(10, 16)]
     size = api.get(f"/v1/graphs/{made[0]}").json()["bytes"]["disk"]
@@ -123,7 +123,8 @@ def uses(daemon):
 
 
 def test_uses_are_kept(server):
-    """Over a stop at once, over a crash those of ten minutes before; one write for many reads; none of what is gone."""
+    """Uses survive a stop completely, and a crash up to ten minutes before; many reads cause one write; removed things
+    have none."""
     daemon, api = server
     graph, other = upload(api, 30), upload(api, 31)
     time.sleep(0.02)

@@ -35,7 +35,7 @@ def open_half(daemon, count):
 
 
 def ask(daemon, path=b"/v1/health/live", timeout=5 * PATIENCE):
-    """Status and headers of one request on a connection of its own."""
+    """Status and headers of one request on a new connection."""
     with connection(daemon, timeout) as s:
         s.sendall(request(daemon, path=path, headers=b"Connection: close\r\n"))
         reply = b""
@@ -46,7 +46,7 @@ def ask(daemon, path=b"/v1/health/live", timeout=5 * PATIENCE):
 
 
 def test_clients_that_leave_half_way(fresh):
-    """1,100 of them at once, gone at once: the server answers all the time, and keeps nothing of theirs."""
+    """1,100 connections at once that close at once: the server always answers, and keeps none of their resources."""
     d = fresh(request_timeout_s=120)
     before = d.descriptors()
     for s in open_half(d, 1100):
@@ -60,7 +60,7 @@ def test_clients_that_leave_half_way(fresh):
 
 
 def test_clients_that_stay_half_way(fresh):
-    """More half requests than connections: the oldest make room, and new clients are served."""
+    """More half requests than connections: the oldest are closed, and new clients are served."""
     d = fresh(request_timeout_s=120, max_connections=64)
     sockets = open_half(d, 200)
     for _ in range(5):
@@ -72,7 +72,7 @@ def test_clients_that_stay_half_way(fresh):
 
 
 def test_all_connections_busy(fresh):
-    """Long polls hold every connection: the rest is told to come back, health and metrics are answered."""
+    """Long polls occupy all connections: other clients get 503, but health and metrics are answered."""
     d = fresh(max_connections=20)
     api = Api(d)
     api.session.headers["Connection"] = "close"
@@ -91,7 +91,7 @@ def test_all_connections_busy(fresh):
             assert ask(d, b"/metrics")[0] == 200
             status, headers = ask(d, b"/v1/graphs")
             assert status == 503 and int(headers["Retry-After"]) > 0
-        for _ in range(40):  # those that hold a kept place without a request lose it
+        for _ in range(40):  # connections in a reserved place without a request are closed
             stack.enter_context(connection(d))
         assert ask(d)[0] == 200
     wait_until(lambda: ask(d, b"/v1/graphs")[0] == 200, 5, "connections are free again")
@@ -111,7 +111,7 @@ def test_one_address(fresh):
 
 @pytest.mark.parametrize("start,piece", [(b"", b"G"), (b"GET /v1/graphs HTTP/1.1\r\nX: ", b"y"), (HALF[1], b" "), (HALF[2][:150], b"1")])
 def test_one_byte_now_and_then(fresh, start, piece):
-    """A sender that never pauses for long, and never ends, is ended by the time that a request may take."""
+    """A sender that never pauses for long and never ends is stopped by the time limit of a request."""
     d = fresh(request_timeout_s=1.5)
     begin = time.monotonic()
     with connection(d) as s:
@@ -142,7 +142,7 @@ def until_closed(s):
 @pytest.mark.parametrize("sent", [b"", b"GET /v1/gra", b"GET /v1/graphs HTTP/1.1\r\nHost: x\r\n", HALF[1], HALF[2]],
                          ids=["nothing", "half a line", "half a header", "half a record", "half an upload"])
 def test_silent_clients_are_told(fresh, sent):
-    """Nothing, half a header or half a body, and then silence: 408, as soon as the time limit is over."""
+    """Nothing, half a header or half a body, and then silence: 408 after the time limit."""
     d = fresh(request_timeout_s=1)
     begin = time.monotonic()
     with connection(d) as s:
@@ -155,7 +155,7 @@ def test_silent_clients_are_told(fresh, sent):
 
 
 def test_half_a_body_that_came_quickly(fresh):
-    """What has come does not buy time for silence."""
+    """Received bytes do not extend the time limit of silence."""
     d = fresh(request_timeout_s=1)
     begin = time.monotonic()
     with connection(d) as s:
@@ -165,7 +165,7 @@ def test_half_a_body_that_came_quickly(fresh):
 
 
 def test_between_two_requests_nothing_is_said(fresh):
-    """A reply nobody asked for would be taken for that to the next request; half a request is answered."""
+    """A client would take an unrequested reply for that to its next request, so only half requests are answered."""
     d = fresh(request_timeout_s=1)
     for more, told in ((b"", False), (b"GET /v1/gr", True)):
         with connection(d) as s:
@@ -178,7 +178,7 @@ def test_between_two_requests_nothing_is_said(fresh):
 
 
 def test_a_slow_upload_is_let_in(fresh):
-    """What brings its bytes steadily may take longer than the time limit."""
+    """A body that arrives steadily may take longer than the time limit."""
     d = fresh(request_timeout_s=1)
     body = graphs.mtx(graphs.ring(3000))
     with connection(d) as s:
@@ -190,7 +190,7 @@ def test_a_slow_upload_is_let_in(fresh):
 
 
 class Plain:
-    """A socket of which each side ends by itself."""
+    """A socket of which each direction can be closed separately."""
 
     def __init__(self, s):
         self.socket, self.send = s, s.sendall
@@ -239,7 +239,7 @@ def cpu_seconds(daemon):
 
 @pytest.mark.skipif(sanitized(), reason="a sanitizer needs descriptors of its own")
 def test_without_descriptors(fresh):
-    """At the limit of descriptors the daemon neither spins nor falls silent for good."""
+    """At the limit of descriptors the daemon neither spins nor hangs."""
     d = fresh(max_connections=1000)
     resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (d.descriptors() + 10, 4096))
     sockets = []
@@ -294,7 +294,7 @@ def test_health_under_fire(fresh):
 
 
 def test_streams_that_were_left(fresh):
-    """Their connections are free at once, though there was something to send to them."""
+    """Their connections are free at once, even with unsent data."""
     d = fresh(max_connections=32, request_timeout_s=120)
     api = Api(d)
     job = api.submit(api.upload(graphs.npz(graphs.clusters()[0]))["id"], iterations=1000000)["id"]
@@ -313,7 +313,7 @@ def test_streams_that_were_left(fresh):
 
 
 def test_requests_in_line_hold_nobody_up(fresh):
-    """Clients that always have more requests in line (pipelining) have their turn like others."""
+    """Clients that always send further requests (pipelining) get their turn like others."""
     d = fresh()
     line, end = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % d.port * 20000, threading.Event()
 

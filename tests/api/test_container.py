@@ -72,7 +72,7 @@ def test_the_shell_reads_its_steps():
 
 
 def test_options_and_health(tmp_path):
-    """Of the start: all that it gives the daemon is known to it; and the health check asks for what there is."""
+    """The start script passes only valid options to the daemon, and the health check uses an existing path."""
     text = START.read_text()
     command = shlex.split(re.search(r"exec spacelandd (.*)", text.replace("\\\n", " "))[1].replace('"$@"', ""))
     command[command.index("--config") + 1] = str(ROOT / "config" / "spacelandd.conf")
@@ -93,14 +93,15 @@ def test_options_and_health(tmp_path):
 
 
 def test_what_is_left_out_of_the_context():
-    """Both names of the list, and it keeps nothing out that a stage needs."""
+    """The ignore list exists under both names, and excludes nothing that a stage needs."""
     lines = (ROOT / ".containerignore").read_text().split()
     assert lines == (ROOT / ".dockerignore").read_text().split() and ".git" in lines
     assert not {"dev", "packaging", "scripts", "clients"} & set(lines)
 
 
 def test_packages_are_built_with_what_a_checkout_is():
-    """Build-Depends of the Debian packages has all that `./dev setup build` installs, but for what Debian always has."""
+    """Build-Depends of the Debian packages has all packages of `./dev setup build`, except those that Debian always
+    has."""
     listed = re.search(r"^\tbuild\) echo (.*?) ;;", (ROOT / "dev").read_text().replace("\\\n", " "), re.M)[1].split()
     control = (ROOT / "packaging/debian/control").read_text()
     depends = re.search(r"^Build-Depends: (.*?)^\n", control, re.M | re.S)[1].replace("\n", " ")

@@ -41,7 +41,7 @@ def test_spectral(tmp_path):
 
 @pytest.mark.limit(100)
 def test_types(tmp_path):
-    """A request needs what the server needs, not all that has a default."""
+    """Types of requests require only the members that the server requires, not those with defaults."""
     assert run("openapi-typescript", CONTRACT, "-o", tmp_path / "api.d.ts", folder=tmp_path).returncode == 0
     (tmp_path / "requests.ts").write_text(REQUESTS)
     done = run("tsc", "--noEmit", "--strict", "requests.ts", folder=tmp_path)

@@ -8,13 +8,13 @@ from harness import Api, Daemon, sanitized, wait_until
 
 
 def few(n):
-    """Fewer iterations where each takes long."""
+    """Fewer iterations if each is slow."""
     return n // 4 if sanitized() else n
 
 
 @pytest.fixture
 def failing(fresh, monkeypatch):
-    """A daemon whose device fails as told, and its client."""
+    """A daemon whose device fails as requested, and its client."""
     def make(fault, **options):
         monkeypatch.setenv("SPACELAND_FAULT", fault)
         return Api(fresh(**{"engine": "cpu", "checkpoint_interval_s": 0.2, "slice_ms": 2, **options}))
@@ -98,7 +98,7 @@ def test_paused_and_cancelled_while_it_is_away(failing):
 
 
 def test_a_device_that_only_a_new_process_can_open(failing):
-    """The server starts itself anew: same address, same process id, jobs go on."""
+    """The server executes itself again: same address, same process id, jobs continue."""
     api = failing("lost=40,stuck")
     pid, graph = api.daemon.process.pid, upload(api)
     jobs = [api.submit(graph, iterations=few(2000), seed=i)["id"] for i in range(3)]
@@ -106,7 +106,7 @@ def test_a_device_that_only_a_new_process_can_open(failing):
     def ended():
         try:
             return all(api.job(j)["state"] in ("done", "failed") for j in jobs)
-        except Exception:  # the connection that was open is not there any more
+        except Exception:  # the old connection is closed
             return False
     wait_until(ended, 40, "jobs end")
     assert sorted(api.job(j)["state"] for j in jobs) == ["done", "done", "failed"]
@@ -186,7 +186,7 @@ def test_why_the_gpu_is_not_used(tmp_path, monkeypatch):
 
 
 def test_serving_without_the_gpu_that_was_there(tmp_path, monkeypatch):
-    """What a server that started anew does when its GPU does not come back: it tells why, and jobs wait."""
+    """If the GPU is not back after such a restart, the server reports the reason, and jobs wait."""
     monkeypatch.setenv("SPACELAND_RESTARTED", "1")
     daemon = Daemon(tmp_path / "daemon", engine="cuda")
     try:

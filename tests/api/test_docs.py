@@ -48,7 +48,7 @@ def test_links():
 
 
 def test_commands_of_dev_and_benchmarks():
-    """Those that the documents name are there."""
+    """Files that the documents name exist."""
     text = "".join(p.read_text() for p in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
     usage = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
     named = {tuple(m) for m in re.findall(r"\./dev ([a-z]+)(?: ([a-z]+))?", text)}

@@ -127,7 +127,7 @@ def test_a_configuration_with_an_engine_that_is_none(tmp_path, engines):
 
 
 def test_a_device_that_does_not_open(server):
-    """Who asked for it is told; who asks again is refused at once; the others do not notice."""
+    """Jobs that requested it get an error, further requests are refused at once, other jobs are not affected."""
     api = server(environment={"SPACELAND_TEST_HYBRID": "full"})
     graph = upload(api)
     running = api.submit(graph, iterations=1000000)["id"]
@@ -201,7 +201,7 @@ def test_an_estimate_tells_the_engine(server):
 
 @pytest.mark.long
 def test_resumes_on_the_same_engine(server):
-    """auto, and the engine it was then; the same bytes as without a crash."""
+    """Records "auto" and the engine chosen then; the result has the same bytes as without a crash."""
     api = server(engine="cuda")
     daemon, graph = api.daemon, upload(api, n=2000)
     whole = {e: api.layout_bytes(api.run(graph, iterations=FEW, engine=e)["id"]) for e in ("cuda", "hybrid")}
@@ -211,7 +211,7 @@ def test_resumes_on_the_same_engine(server):
         api.wait_iteration(job, FEW // 4)
     wait_for_checkpoints(daemon, 2)
     daemon.kill()
-    daemon.options["engine"] = "cpu"  # what jobs get now
+    daemon.options["engine"] = "cpu"  # the default engine now
     daemon.start()
     ended = {e: api.wait(job) for e, job in jobs.items()}
     assert [j["state"] for j in ended.values()] == ["done", "done"]
@@ -226,7 +226,7 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     daemon, graph = api.daemon, upload(api, n=2000)
     jobs = {"auto": api.submit(graph, iterations=FEW)["id"],
             "cuda": api.submit(graph, iterations=FEW, engine="cuda")["id"]}
-    paused = api.submit(graph, iterations=100 * FEW, engine="hybrid")["id"]  # it does not end before it is paused
+    paused = api.submit(graph, iterations=100 * FEW, engine="hybrid")["id"]  # long enough to be paused
     for job in [*jobs.values(), paused]:
         api.wait_iteration(job, FEW // 4)
     api.patch(f"/v1/jobs/{paused}", json={"paused": True})
@@ -246,12 +246,12 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     assert api.layout_bytes(jobs["auto"]) == api.layout_bytes(api.run(graph, iterations=FEW)["id"])
     assert list((daemon.state / "jobs").glob("*.checkpoint")) == []
     daemon.kill()
-    daemon.start()  # and it is in the record
+    daemon.start()  # and the record has it
     assert len(api.job(paused)["notes"]) == 1 and api.job(paused)["device"] == "cpu0"
 
 
 def test_is_told_that_another_engine_computes_it(server, monkeypatch):
-    """It had not been saved, so nothing is lost but the engine."""
+    """It had no checkpoint, so only the engine is lost."""
     api = server(checkpoint_interval_s=1000)
     daemon, graph = api.daemon, upload(api)
     job = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
@@ -265,7 +265,7 @@ def test_is_told_that_another_engine_computes_it(server, monkeypatch):
 
 
 def test_falls_back_when_its_device_does_not_open_any_more(server, monkeypatch):
-    """Known only when the device is opened, which is after the start."""
+    """This is known only when the device is opened, after the start."""
     api = server()
     daemon, graph = api.daemon, upload(api, n=2000)
     job = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
@@ -292,7 +292,7 @@ def edit_checkpoint(daemon, change):
 
 @pytest.mark.long
 def test_a_checkpoint_that_the_engine_does_not_take(server):
-    """Of another version, or with a grid that is not in the table any more: from the beginning, and told so."""
+    """A checkpoint of another version, or with a grid that no longer exists: the job starts again and says so."""
     api = server()
     daemon, graph = api.daemon, upload(api, n=2000)
     expected = api.layout_bytes(api.run(graph, iterations=FEW)["id"])
@@ -317,7 +317,7 @@ def test_a_checkpoint_that_the_engine_does_not_take(server):
 
 
 def test_records_from_before_there_were_engines(server):
-    """A job of an older server has neither: it goes on where jobs go."""
+    """A job of an older server has neither: it continues on the default engine."""
     api = server()
     daemon, graph = api.daemon, upload(api, n=2000)
     job = api.submit(graph, iterations=FEW)["id"]
@@ -361,7 +361,7 @@ def test_stop_while_a_device_opens(server):
 
 @pytest.mark.longest
 def test_memory_that_one_engine_takes_again_and_again(server):
-    """Host memory is all engines': after a while the others leave some."""
+    """All engines share host memory: after a while the others leave some for a waiting job."""
     api = server(device_memory_bytes="3584 KiB", graph_memory_bytes=0)
     small, large = upload(api, n=2500, seed=1), upload(api, n=11000, seed=2)
     stop, failed = threading.Event(), []

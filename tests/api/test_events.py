@@ -4,7 +4,7 @@ import json
 from harness import CONTRACT, ENDED, ENGINE
 
 
-# so many that there is progress to be told of
+# enough iterations for progress events
 ITERATIONS = 150 if ENGINE.get("engine", "cpu") == "cpu" else 20000
 
 

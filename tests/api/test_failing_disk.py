@@ -22,7 +22,7 @@ BINARY = {"Content-Type": "application/octet-stream"}
 
 
 class Disk:
-    """Of a daemon; see tests/faults/shim.c."""
+    """Makes calls of a daemon fail; see tests/faults/shim.c."""
 
     def __init__(self, folder, monkeypatch):
         self.path = folder / "faults"
@@ -55,7 +55,7 @@ def refused(why, reply):
 
 @pytest.mark.parametrize("why", [FULL, BROKEN])
 def test_label_columns(disk, fresh, why):
-    """As the folder is synchronised: a new column, another one in its place, and the last one's removal."""
+    """fsync() of the folder fails for a new column, a replaced column, and the removal of the last column."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.mtx(graphs.ring(N)))["id"]
@@ -93,7 +93,7 @@ def test_label_columns(disk, fresh, why):
 
 
 def test_a_removed_column_stays_away(disk, fresh):
-    """Also if a power cut, or the disk, left the file under its temporary name."""
+    """Also if a power cut or the disk left the file with its temporary name."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.mtx(graphs.ring(N)))["id"]
@@ -134,7 +134,7 @@ def test_layouts(disk, fresh, why):
 
 
 def test_no_room_for_records(disk, fresh):
-    """Delayed allocation finds that out when the data base's log is synchronised."""
+    """With delayed allocation, the data base learns of the full disk only at fsync()."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.mtx(graphs.ring(N)), name="old")["id"]
@@ -149,8 +149,8 @@ def test_no_room_for_records(disk, fresh):
 
 @pytest.mark.limit(90)
 def test_a_co_owner_who_leaves(tmp_path):
-    """What earlier versions made of two uploads of one file has two owners. One deletes it, and is believed only when that
-    is recorded."""
+    """In earlier versions, two uploads of one file gave one graph with two owners. If one deletes it, the reply comes
+    when the change is recorded."""
     lab = Lab(tmp_path)
     lab.daemon.stop()
     with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db", isolation_level=None)) as db:
@@ -203,7 +203,7 @@ def test_a_name_given_while_the_end_is_recorded(fresh):
 @pytest.mark.long
 @pytest.mark.limit(90)
 def test_a_disk_that_hangs(disk, fresh):
-    """A change is not said to be made while its record is still on its way."""
+    """A change is not acknowledged before it is recorded."""
     daemon = fresh()
     api = Api(daemon)
     job = running(api)
@@ -216,7 +216,7 @@ def test_a_disk_that_hangs(disk, fresh):
 
 @pytest.mark.limit(60)
 def test_more_neighbours_than_are_stored(disk, fresh):
-    """A job needs more than the upload asked for. They are stored as soon as the disk takes them."""
+    """A job needs more neighbours than the upload requested. They are stored as soon as the disk works."""
     daemon = fresh()
     api = Api(daemon)
     body = io.BytesIO()
@@ -230,7 +230,7 @@ def test_more_neighbours_than_are_stored(disk, fresh):
     with disk.fails(f"fsync {FULL} */graphs"):
         assert api.run(table, perplexity=20, iterations=5)["state"] == "done"
         assert told()["k"] == 60 and file.stat().st_size == before
-        # one that needs still more does not wait for the disk
+        # a job that needs even more does not wait for the disk
         assert api.run(table, perplexity=25, iterations=5)["state"] == "done"
         assert told()["k"] == 75 and file.stat().st_size == before
     wait_until(lambda: file.stat().st_size > 5 * before, 20, "they are stored")
@@ -238,7 +238,7 @@ def test_more_neighbours_than_are_stored(disk, fresh):
     assert (told()["k"], told()["state"]) == (75, "ready")
     with disk.fails(f"fsync {FULL} */graphs"):
         assert api.run(table, perplexity=30, iterations=5)["state"] == "done"
-        daemon.stop()  # which does not wait for the disk
+        daemon.stop()  # does not wait for the disk
         daemon.start()
         assert told()["k"] == 75
         assert api.run(table, perplexity=30, iterations=5)["state"] == "done"

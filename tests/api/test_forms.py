@@ -72,7 +72,7 @@ def test_boundaries(api, boundary, status):
 
 
 def test_the_same_in_any_pieces(api, daemon):
-    """The boundary falls on every border between two pieces; the data holds what looks like a boundary."""
+    """Every position of the boundary across two pieces; the data contains near-boundaries."""
     data = b"%% \r\n--\r\n--a\r\n-\r--bb\r\n\r\n".replace(b"\r\n--bb", b"\r\n-bb") + b"x"
     text = b"%%MatrixMarket matrix coordinate pattern general\n%" + data.replace(b"\n", b"\n%") + b"\n3 3 2\n1 2\n2 3\n"
     body = b"preamble\r\n" + form(FORM, text) + b"epilogue --b\r\n"
@@ -94,7 +94,7 @@ def test_the_same_in_any_pieces(api, daemon):
 
 @pytest.mark.limit(120)
 def test_mutated_forms(api, daemon):
-    """A good form with some bytes changed, cut out or doubled: always an answer, and never one of the server's faults."""
+    """A valid form with some bytes changed, removed or repeated: always a reply, and never a 5xx."""
     rng = random.Random(5)
     good = form(FORM, b"1 2\n2 3\n")[:-5] + b"\r\nContent-Disposition: form-data; name=labels\r\n\r\na\nb\nc\n\r\n--b--\r\n"
     for _ in range(400):

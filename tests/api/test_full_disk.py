@@ -17,7 +17,7 @@ def small(tmp_path):
 
 
 def fill(d):
-    """A file that takes all room."""
+    """A file that fills the disk."""
     fd = os.open(d.state / "ballast", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         while True:
@@ -41,7 +41,7 @@ def test_what_a_full_disk_costs(small):
     assert "No space left" in problem["detail"] and problem["type"].endswith("disk-full")
     assert api.layout_bytes(done[0]) == layout and api.get(f"/v1/graphs/{g}").json()["state"] == "ready"
     assert sorted(p.name for p in (d.state / "graphs").iterdir()) == [f"{g}.slg"]
-    api.delete(f"/v1/jobs/{done[1]}", 204)  # records have the room of the reserve
+    api.delete(f"/v1/jobs/{done[1]}", 204)  # records use the space of the reserve
     for i in range(40):
         api.patch(f"/v1/graphs/{g}", json={"name": f"ring {i}" + "x" * 150})
     d.stop()

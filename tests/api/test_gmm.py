@@ -28,7 +28,7 @@ def refused(api, status=400, **body):
 
 
 def log_densities(x, weights, means, covariances):
-    """Of each point under each component, with its weight; covariances as they are in the array."""
+    """Log densities of each point under each component, with its weight; covariances in the array's form."""
     k, d = means.shape
     full = np.zeros((k, d, d))
     for c in range(k):
@@ -61,7 +61,7 @@ def test_mixture_of_points(api, table, covariance):
     assert labels.dtype == np.int32 and r.dtype == np.float32 and means.dtype == np.float64
     assert r.shape == (900, 4) and means.shape == (4, 6) and covariances.shape == COVARIANCES[covariance]
     for group in range(4):
-        assert len(set(labels[GROUP == group])) == 1  # they lie far apart
+        assert len(set(labels[GROUP == group])) == 1  # the groups are far apart
     logs = log_densities(X.astype(float), weights, means, covariances)
     total = np.logaddexp.reduce(logs, axis=1)
     assert abs(total.sum() - job["log_likelihood"]) <= 1e-9 * abs(job["log_likelihood"])
@@ -115,7 +115,7 @@ def test_mixture_of_a_layout(api, table):
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_ellipses_in_the_picture(api, table, covariance):
-    """Of the layout that the mixture was fitted to: two for each component, around its points, as wide as they are."""
+    """Ellipses on the layout of the mixture: two per component, around its points, of their width."""
     layout = api.run(table, iterations=150)["id"]
     job = api.run(table, method="gmm", input={"job": layout}, components=4, covariance=covariance)
     path = f"/v1/jobs/{layout}/picture.svg?color=job:{job['id']}"
@@ -134,7 +134,7 @@ def test_ellipses_in_the_picture(api, table, covariance):
             widths = np.sqrt(np.linalg.eigvalsh(np.cov((inner - middle).T)) * 2)
             assert np.allclose(widths, np.sqrt(np.linalg.eigvalsh(np.cov(of.T))), rtol=0.05, atol=1)
     plain = api.get(path.replace("picture.svg", "picture.png") + "&width=400&height=400").content
-    other = api.run(table, method="gmm", components=4)["id"]  # of the points: colours, but no ellipses
+    other = api.run(table, method="gmm", components=4)["id"]  # a mixture of the points gives colours, but no ellipses
     assert "<path" not in api.get(path.replace(job["id"], other)).text
     assert plain != api.get(f"/v1/jobs/{layout}/picture.png?width=400&height=400&color=job:{other}").content
 
@@ -208,7 +208,7 @@ def test_rows_that_were_dropped(api):
 
 
 def test_odd_points(api):
-    """Fewer points that differ than components, constant columns, all the same: regularised, and finite."""
+    """Fewer distinct points than components, constant columns, equal points: regularised and finite."""
     same = np.full((50, 3), 7, np.float32)
     few = np.repeat(np.float32([[0, 1, 2], [5, 5, 5]]), 30, axis=0)
     flat = X[:200].copy()
@@ -239,7 +239,7 @@ def test_bad_requests(api, table, graph):
     assert "components" in refused(api, graph=table, method="gmm", component=3)["detail"]
     assert refused(api, graph=table, method="gmm", perplexity=30)["pointer"] == "/perplexity"
     assert refused(api, graph=graph, method="gmm")["pointer"] == "/graph"
-    assert refused(api, 409, graph=table, method="gmm", engine="cuda")["pointer"] == "/engine"  # there is none
+    assert refused(api, 409, graph=table, method="gmm", engine="cuda")["pointer"] == "/engine"  # there is no such engine
     wide = api.upload(points.npy(np.random.default_rng(0).normal(size=(20, 2049)).astype(np.float32)))["id"]
     problem = refused(api, graph=wide, method="gmm", components=2)
     assert problem["pointer"] == "/covariance" and "diag" in problem["detail"]
@@ -289,7 +289,7 @@ def test_stop(api, table):
 
 @pytest.mark.long
 def test_killed_and_resumed(fresh):
-    """To the same bytes as one that was never interrupted."""
+    """The result has the same bytes as without interruption."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
     table = api.upload(points.npy(points.clusters(n=3000, d=12, groups=30, seed=4, spread=2.0)[0]))["id"]
@@ -341,7 +341,7 @@ def test_many_parameters(api, table):
 def test_a_long_reply_takes_little_more_memory_than_its_text(daemon, api, table, form):
     job = api.run(table, method="gmm", params={"components": 2})["id"]
     with open(f"/proc/{daemon.process.pid}/clear_refs", "w") as f:
-        f.write("5")  # the peak is counted from now on
+        f.write("5")  # resets the peak
     before = daemon.memory()
     text = api.get(f"/v1/jobs/{job}/sample?count=150000&format={form}").content
     with open(f"/proc/{daemon.process.pid}/status") as f:
@@ -352,7 +352,7 @@ def test_a_long_reply_takes_little_more_memory_than_its_text(daemon, api, table,
 
 
 def test_samples_are_finite(api):
-    """Also of a mixture at the end of what float32 holds."""
+    """Also for a mixture near the limits of float32."""
     x = np.random.default_rng(3).normal(size=(80, 2)) * 1e38
     job = api.run(api.upload(points.npy(x.astype("f4")))["id"], method="gmm", reg_covar=0)["id"]
     drawn = api.get(f"/v1/jobs/{job}/sample?count=2000&format=json").json()["values"]
@@ -360,7 +360,7 @@ def test_samples_are_finite(api):
 
 
 def test_a_mixture_without_a_density(api):
-    """Of equal points, when nothing is added to their variances."""
+    """Equal points without added variance."""
     job = api.run(api.upload(points.npy(np.full((30, 2), 4, "f4")))["id"], method="gmm", components=3, covariance="diag",
                   reg_covar=0)["id"]
     assert "reg_covar" in api.get(f"/v1/jobs/{job}/sample", 409).json()["detail"]

@@ -75,7 +75,7 @@ def test_a_device_that_fails(server):
 
 
 def test_killed_on_a_device(server):
-    """kill -9 twice: the same bytes as of a run that nobody disturbed."""
+    """kill -9 twice: the same bytes as an undisturbed run."""
     api, table = server(trouble="slow", checkpoint_interval_s=0.1)
     whole = run(api, table, LONG)
     job = api.submit(table, method="gmm", params=LONG)

@@ -14,7 +14,7 @@ def _table(api):
 
 
 def first_likelihood(x, group):
-    """The log-likelihood of the mixture whose components are these groups, each with its mean and variances."""
+    """The log-likelihood of the mixture with one component per group, with its mean and variances."""
     k = group.max() + 1
     means = np.array([x[group == c].mean(0) for c in range(k)])
     variances = np.array([x[group == c].var(0) for c in range(k)]) + 1e-6
@@ -24,7 +24,7 @@ def first_likelihood(x, group):
 
 
 def test_begins_with_labels_or_means(api, table):
-    """The first iteration is that of the mixture of the given groups, or of the points nearest to the given means."""
+    """The first iteration starts from the given groups, or from the points nearest to the given means."""
     rng = np.random.default_rng(4)
     group = rng.integers(0, 5, len(X))
     means = X[rng.choice(len(X), 3, replace=False)]
@@ -45,7 +45,7 @@ def test_starts_of_a_layout_and_of_rows_that_are_dropped(api, table):
     x = X.copy()
     x[7, 2] = np.nan
     g = api.upload(points.npy(x), drop_not_finite="true")
-    group = np.where(np.arange(len(x)) == 7, 9, GROUP)   # a component of its own for the row that is dropped
+    group = np.where(np.arange(len(x)) == 7, 9, GROUP)   # a separate component for the dropped row
     job = api.wait(api.submit(g["id"], method="gmm", initial=group.tolist(), covariance="spherical")["id"])
     assert job["state"] == "failed" and job["problem"]["pointer"] == "/initial" and "component 4" in job["problem"]["detail"]
     group[7] = 0
@@ -77,7 +77,7 @@ def test_starts_and_parameters(api, table):
 
 
 def test_a_start_survives_a_kill(fresh):
-    """It is stored with the job: killed before or while it runs, the job ends as it would have."""
+    """The start is stored with the job: if the server is killed before or during the run, the result is the same."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     table = api.upload(points.npy(X))["id"]

@@ -20,7 +20,7 @@ PCI = "0000:3b:00.0"
 
 @pytest.fixture
 def driver(tmp_path):
-    """Says what the driver does from now on."""
+    """Sets the driver's behaviour from now on."""
     def says(words):
         (tmp_path / "new").write_text(words + "\n")
         (tmp_path / "new").rename(tmp_path / "driver")
@@ -143,7 +143,8 @@ def test_errors(server, driver, words, problem):
 
 
 def test_a_driver_that_hangs(server, driver):
-    """Requests and jobs go on, the readings say so, and the daemon ends in time; when the driver is back, so are they."""
+    """Requests and jobs continue, the readings report the problem, and the daemon ends in time; when the driver is
+    back, so are the readings."""
     api = server()
     wait_until(lambda: gpu(api)["problem"] is None, 10, "the driver has answered")
     temperature = f'spaceland_gpu_temperature_celsius{{gpu="{PCI}"}}'
@@ -169,11 +170,12 @@ def test_a_driver_that_hangs(server, driver):
 
 @pytest.mark.limit(120)
 def test_a_search_ends_while_the_server_does(server, driver):
-    """It tells nobody who is gone. The driver hangs, and so the server waits at its end; the searches end then."""
+    """Searches that end during the shutdown notify nobody. The hanging driver delays the end, so that searches end
+    then."""
     d = server().daemon
     driver("hang")
     for rows in (2000, 10000):
-        time.sleep(2.5)  # the driver is asked every two seconds
+        time.sleep(2.5)  # the driver is read every two seconds
         Api(d).upload(points.npy(np.random.default_rng(rows).normal(size=(rows, 40)).astype("float32")))
         d.process.send_signal(signal.SIGTERM)
         assert d.process.wait(60) == 0, d.stderr()

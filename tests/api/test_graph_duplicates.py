@@ -24,7 +24,7 @@ def test_after_deletion_it_is_new(api):
 
 
 def test_two_uploads_at_once(api):
-    """Both get an answer, and there is one graph."""
+    """Both get a reply, and there is one graph."""
     from concurrent.futures import ThreadPoolExecutor
     from harness import Api
     body = graphs.npz(graphs.clusters(n=3000, k=15, seed=9)[0])
@@ -38,7 +38,7 @@ def test_two_uploads_at_once(api):
 
 
 def test_labels_of_another_title(api):
-    """The same words in a column of another name: the upload has the name that it asks for, now and the next time."""
+    """The same words in a column of another name: each upload gets the name that it requests."""
     labels = "".join(f"w{i % 3}\n" for i in range(65)).encode()
 
     def send(title, status):

@@ -97,7 +97,7 @@ def test_names_come_back(api):
 
 
 def test_the_same_matrix_is_the_same_graph_in_every_format(api):
-    """Neither format nor order of the entries shows."""
+    """Format and order of the entries do not change the graph."""
     weights = A.copy()
     weights.data = np.round(weights.data, 6)
     weights.eliminate_zeros()
@@ -139,7 +139,7 @@ def test_what_was_odd_is_reported(api):
 
 
 def test_upload_in_pieces(api):
-    """A chunked body, arriving in odd pieces, is the same file."""
+    """A chunked body in odd pieces gives the same file."""
     body = graphs.mtx(graphs.ring(57))
 
     def pieces():
@@ -156,7 +156,7 @@ TEXTS = {"edges": "0 1\n1 2\n2 0\n0 3\n", "points.csv": "a,b,c\n1,2,3\n2,3,4\n5,
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_encodings(api, name):
-    """A byte order mark changes nothing, not even what the file is taken for. UTF-16 and UTF-32 are refused by name."""
+    """A byte order mark changes nothing, not even the detected format. UTF-16 and UTF-32 are refused by name."""
     plain = api.post("/v1/graphs", 201, params={"name": name}, data=TEXTS[name].encode()).json()
     marked = api.post("/v1/graphs", 200, params={"name": name}, data=TEXTS[name].encode("utf-8-sig")).json()
     assert (marked["id"], marked["kind"]) == (plain["id"], plain["kind"])

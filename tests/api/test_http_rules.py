@@ -30,7 +30,7 @@ def send(daemon, line, headers=(), body=b"", host=True):
     (["Content-Length: 5", "Transfer-Encoding: chunked"], b"0\r\n\r\n", 400), (["Origin: null", "Origin: null"], b"", 400),
     (["Authorization: Bearer a", "Authorization: Bearer b"], b"", 400)])
 def test_read_in_two_ways(daemon, headers, body, status):
-    """Such a request is answered, at once, and its connection is closed: what follows is no request."""
+    """Such a request is answered at once, and its connection is closed: following bytes are not a request."""
     start = time.monotonic()
     hidden = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port
     found, head, rest = send(daemon, "POST /v1/jobs", ["Content-Type: application/json", *headers], body + hidden)
@@ -42,7 +42,7 @@ def test_read_in_two_ways(daemon, headers, body, status):
 @pytest.mark.parametrize("length,status", [("x", 400), ("-1", 400), ("+2", 400), ("2, 2", 400), ("0x2", 400), ("2 2", 400),
                                            ("", 400), ("9" * 25, 413)])
 def test_content_length(daemon, length, status):
-    """One problem document, then the end, whatever other connections are in the middle of."""
+    """One problem document, then the end, in any state of other connections."""
     with connection(daemon) as half, connection(daemon) as refused, connection(daemon) as idle:
         half.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: localh")
         refused.sendall(b"nonsense\r\n\r\n")  # its reply is never read
@@ -65,7 +65,7 @@ def test_content_length(daemon, length, status):
     b"X: a\r\n \r\nContent-Length: %d", b"Content-Length: 0\0%d", b"Content-Length: %d\0", b"X: y\0\0Z\0 w\r\nContent-Length: %d",
     b"\0\r\nContent-Length: %d", b"Transfer-Encoding: chunked\0x", b"Transfer-Encoding:\r\n chunked"])
 def test_lines_that_others_read_otherwise(daemon, path, lines):
-    """To some the body holds a request, to libmicrohttpd it would be one. Nobody gets an answer to it."""
+    """Some programs, and libmicrohttpd, would read the body as a request. It must get no reply."""
     host = b"Host: localhost:%d\r\n" % daemon.port
     hidden = b"GET /v1/plans HTTP/1.1\r\n" + host + b"X-Request-Id: hidden\r\n\r\n"
     head = path.encode() + b" HTTP/1.1\r\n" + host + (lines.replace(b"%d", b"%d" % len(hidden)))
@@ -74,7 +74,7 @@ def test_lines_that_others_read_otherwise(daemon, path, lines):
 
 
 def test_lines_that_are_plain(daemon):
-    """Spaces around a value, none, empty values, and many lines are nothing unusual."""
+    """Spaces around a value, no spaces, empty values and many lines are accepted."""
     lines = ["X:y", "X:   y", "X: y  ", "X:", "X: ", "X: a:b", "Cookie: a=b; c=d; e", "X: \t y\t"]
     for some in ([], lines, lines * 20):
         assert send(daemon, "GET /v1/health/live", some)[0] == 200
@@ -100,7 +100,7 @@ def test_zero_bytes(daemon, line, host, header, status):
     ("GET /v1/graphs/%s%%2Flabels", 404), ("GET /v1%%2Fgraphs/%s", 404), ("GET /v1/%%67raphs/%s", 200),
     ("GET http://localhost/v1/graphs/%s%%00", 421), ("GET /v1/graphs/%s/labels/a%%2Fb", 404), ("GET /v1/graphs/%%zz%s", 404)])
 def test_escapes_in_a_path(api, daemon, graph, line, status):
-    """An escaped slash parts nothing, and an escaped zero byte ends nothing: it would name something else."""
+    """An escaped slash does not separate, and an escaped zero byte does not end a path."""
     assert send(daemon, line.replace("%s", graph).replace("%%", "%"))[0] == status
     assert api.get(f"/v1/graphs/{graph}").json()["id"] == graph
 
@@ -186,7 +186,7 @@ def test_a_page_that_may(open_api):
     token = {"Authorization": "Bearer secret-token-number-one"}
     reply = open_api.get("/v1/graphs", headers={"Origin": LAB, "Sec-Fetch-Site": "cross-site", **token})
     assert reply.headers["Access-Control-Allow-Origin"] == LAB and "ETag" in reply.headers["Access-Control-Expose-Headers"]
-    # errors are readable, too, and the token is needed as ever
+    # errors are readable, too, and the token is required
     assert open_api.get("/v1/graphs", 401, headers={"Origin": LAB}).headers["Access-Control-Allow-Origin"] == LAB
     assert "Access-Control-Allow-Origin" not in open_api.get("/v1/graphs", headers=token).headers
 
@@ -236,7 +236,7 @@ def test_login(open_api):
     open_api.get("/v1/graphs", 401, headers={**jar, "Authorization": "Bearer wrong"})
     open_api.get("/v1/graphs", 401, headers={"Cookie": "spaceland=AAAA"})
     open_api.get("/v1/graphs", 401, headers={"Cookie": "spaceland=%%%%"})
-    # a cookie is no way around the rules for pages
+    # a cookie does not bypass the rules for pages
     open_api.get("/v1/graphs", 403, headers={**jar, "Sec-Fetch-Site": "cross-site"})
     assert "Max-Age=0" in open_api.delete("/v1/login", 204).headers["Set-Cookie"]
 
@@ -254,12 +254,12 @@ def test_tokens_are_read_again(fresh, tmp_path):
     d.process.send_signal(signal.SIGHUP)
     wait_until(lambda: api.request("GET", "/v1/graphs", headers=headers[1]).status_code == 200, 5, "the new token is taken")
     api.get("/v1/graphs", 401, headers=headers[0])
-    # a file that is no good changes nothing
+    # an invalid file changes nothing
     path.write_text("short\n")
     d.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "stays as it is" in d.stderr(), 5, "the log says so")
     api.get("/v1/graphs", headers=headers[1])
-    # and names are taken over, too
+    # names are reloaded, too
     path.write_text("secret-token-number-two\n")
     d.options["allowed_hosts"] = "lab.example"
     d.write_config()
@@ -279,7 +279,7 @@ def test_closed_zmq_needs_none(endpoint):
 
 
 def test_limit_of_file_size(fresh):
-    """Beyond the limit a write fails with an error; the signal that comes with it does not end the daemon."""
+    """Beyond the limit a write fails with an error; the signal does not end the daemon."""
     d = fresh()
     api = Api(d)
     resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
@@ -296,7 +296,7 @@ def test_name_of_the_process(daemon):
 
 
 def test_second_daemon(tmp_path):
-    """It names the option whose port is taken, and the remedy of the manual works."""
+    """The message names the option whose port is in use, and the manual's remedy works."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -317,7 +317,7 @@ def test_second_daemon(tmp_path):
 
 
 def test_a_configuration_that_is_a_pipe(fresh, tmp_path):
-    """Nobody writes to it, so reading it at a reload would hold up everything."""
+    """Nobody writes to it, so reading it at a reload would block the server."""
     d = fresh()
     path = d.folder / "spacelandd.conf"
     path.unlink()

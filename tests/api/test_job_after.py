@@ -24,11 +24,11 @@ def test_one_after_the_other(api, graph):
     api.patch(f"/v1/jobs/{first}", json={"stop": True})
     done = api.wait(third)
     assert done["state"] == "done" and done["started"] >= api.job(second["id"])["finished"] >= api.job(first)["finished"]
-    assert api.run(graph, iterations=3, after=first)["state"] == "done"  # of one that is done already
+    assert api.run(graph, iterations=3, after=first)["state"] == "done"  # after a job that is already done
 
 
 def test_from_its_layout(api, graph):
-    """The same bytes as when the layout is given after the end."""
+    """The same bytes as with the layout given after the other job's end."""
     first = api.submit(graph, iterations=200)["id"]
     second = api.submit(graph, iterations=20, after=first, initial=first)["id"]
     assert api.wait(second)["state"] == "done" and api.job(second)["parameters"]["init"] == "given"
@@ -39,7 +39,7 @@ def test_from_its_layout(api, graph):
 @pytest.mark.parametrize("end,word", [("cancelled", "was cancelled"), ("failed", "has failed")])
 def test_a_reason(api, graph, end, word):
     first = api.submit(graph, iterations=LONG)["id"] if end == "cancelled" else None
-    if first is None:  # fails since whom it waits for is cancelled
+    if first is None:  # fails because the other job is cancelled
         root = api.submit(graph, iterations=LONG)["id"]
         first = api.submit(graph, iterations=LONG, after=root)["id"]
     second, third = api.submit(graph, iterations=5, after=first, initial=first)["id"], None
@@ -54,7 +54,7 @@ def test_a_reason(api, graph, end, word):
 @pytest.mark.parametrize("end,word", [("cancelled", "was cancelled"), ("failed", "has failed")])
 @pytest.mark.parametrize("initial", [False, True])
 def test_a_reason_while_it_is_paused(api, graph, end, word, initial):
-    """It does not wait for ever to be resumed."""
+    """A paused job reports the failure without being resumed."""
     root = api.submit(graph, iterations=LONG)["id"]
     first = root if end == "cancelled" else api.submit(graph, iterations=LONG, after=root)["id"]
     second = api.submit(graph, iterations=5, after=first, **({"initial": first} if initial else {}))["id"]
@@ -66,7 +66,7 @@ def test_a_reason_while_it_is_paused(api, graph, end, word, initial):
 
 @pytest.mark.parametrize("initial", [False, True])
 def test_paused_until_the_other_one_is_gone(api, graph, initial):
-    """What it waited for is there, and stays so."""
+    """The other job is done, which does not change."""
     first = api.submit(graph, iterations=LONG)["id"]
     second = api.submit(graph, iterations=5, after=first, **({"initial": first} if initial else {}))["id"]
     api.patch(f"/v1/jobs/{second}", json={"paused": True})
@@ -81,7 +81,7 @@ def test_paused_until_the_other_one_is_gone(api, graph, initial):
 
 
 def test_paused_when_the_server_ends(fresh):
-    """The other one's end was recorded, and then came a crash: the next start tells."""
+    """A crash after the other job's end was recorded: the next start ends the wait."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.mtx(graphs.ring(50)))["id"]
@@ -125,7 +125,7 @@ def test_paused_and_cancelled_while_it_waits(api, graph):
 
 @pytest.mark.plain
 def test_after_kill(fresh):
-    """The order outlives a crash; what was waited for may be deleted then."""
+    """The order survives a crash; afterwards the other job may be deleted."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]

@@ -41,8 +41,8 @@ def test_layout_before_the_end(api, large):
 
 @pytest.mark.parametrize("state", ["running", "paused", "queued"])
 def test_cancelled_by_a_change(api, large, state):
-    """As safe as DELETE is not: asked twice, and after the end."""
-    if state == "queued":  # more than there are places for large jobs
+    """PATCH is safe to repeat, also after the end, unlike DELETE."""
+    if state == "queued":  # more large jobs than places
         large = api.upload(graphs.npz(graphs.ring(10001, 1)))["id"]
     others = [api.submit(large, iterations=1000000)["id"] for _ in range(32)] if state == "queued" else []
     job = api.submit(large, iterations=1000000)["id"]

@@ -91,7 +91,7 @@ def test_resolved(api, graph):
 
 @contextlib.contextmanager
 def locked(daemon):
-    """As a backup that takes its time."""
+    """Locks the data base, as a slow backup would."""
     (path,) = daemon.state.glob("*.db")
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
     db.execute("begin immediate")
@@ -106,7 +106,8 @@ def locked(daemon):
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("change,state", [({"cancelled": True}, "cancelled"), ({"stop": True}, "done")])
 def test_an_end_that_is_not_recorded_is_not_told(fresh, change, state):
-    """Not by the reply, nor by the record; and when the data base is free again it is recorded without a restart."""
+    """Neither the reply nor the record reports the end; when the data base is free again, it is recorded without a
+    restart."""
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.npz(graphs.clusters(500)[0]))["id"]
@@ -142,7 +143,7 @@ def small_disk(tmp_path):
 
 
 def fill(path):
-    """All the room that is left."""
+    """Fills the remaining space."""
     with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
         for size in (65536, 4096, 1):
             with contextlib.suppress(OSError):
@@ -152,8 +153,8 @@ def fill(path):
 
 @pytest.mark.limit(120)
 def test_a_full_disk(small_disk, tmp_path):
-    """Jobs wait with their results until there is room, and then are done without a restart."""
-    daemon = Daemon(tmp_path / "daemon", checkpoint_interval_s=3600)  # a cancellation would make room by removing one
+    """Jobs keep their results until there is space, and are then done without a restart."""
+    daemon = Daemon(tmp_path / "daemon", checkpoint_interval_s=3600)  # since a cancellation would free space by removing one
     daemon.state = small_disk / "state"
     with daemon:
         api = Api(daemon)
@@ -164,7 +165,7 @@ def test_a_full_disk(small_disk, tmp_path):
         fill(small_disk / "ballast")
         answer = api.request("PATCH", f"/v1/jobs/{jobs[0]}", json={"stop": True}, timeout=60)
         assert answer.status_code == 507 and answer.json()["type"] == "urn:spaceland:problem:disk-full"
-        # a cancellation writes a record alone, for which the reserve has room
+        # a cancellation writes only a record, for which the reserve suffices
         api.request("PATCH", f"/v1/jobs/{jobs[1]}", 200, json={"cancelled": True}, timeout=60)
         assert api.wait(jobs[1])["state"] == "cancelled"
         api.get("/v1/health/live")

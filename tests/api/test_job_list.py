@@ -43,7 +43,7 @@ def test_by_name(api, jobs):
 @pytest.mark.parametrize("stamp", ["created", "started", "finished"])
 @pytest.mark.parametrize("limit", [1, 2, 4, 100])
 def test_orders_and_pages(api, jobs, stamp, limit):
-    """Whatever the size of the pages, each job comes once, in order, the other way round with a minus."""
+    """For any page size, each job comes once, in order; in reverse with a minus."""
     for sign in ("", "-"):
         query, found = {"sort": sign + stamp, "limit": limit}, []
         while True:

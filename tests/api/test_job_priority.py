@@ -25,7 +25,7 @@ def test_priority_gives_a_larger_share(api, large):
 
 def test_a_small_job_beside_a_large_one(api, large):
     small = api.upload(graphs.npz(graphs.clusters(n=300, k=8, seed=11)[0]))["id"]
-    api.run(small, iterations=5)  # what is prepared once is prepared
+    api.run(small, iterations=5)  # fills the caches
     big = api.submit(large, iterations=1000000)["id"]
     api.wait_iteration(big, 5)
     start = time.monotonic()

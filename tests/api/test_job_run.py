@@ -133,7 +133,7 @@ def test_unknown_job(api, rest):
 
 
 def test_leaf_edges_count_or_do_not(api):
-    """Also where the other P of the same graph is there already."""
+    """Also if another P of the same graph is already loaded."""
     edges = "".join(f"{i}\t{(i + k) % 60}\n" for i in range(60) for k in (1, 2)) + "".join(f"{i}\tleaf{i}\n" for i in range(20))
     graph = api.upload(edges.encode())["id"]
     kl = [api.run(graph, iterations=100, drop_leaf_edges=drop)["kl"] for drop in (False, True, False)]
@@ -142,7 +142,7 @@ def test_leaf_edges_count_or_do_not(api):
 
 @pytest.mark.sanitized
 def test_automatic_iterations(api, graph, daemon):
-    """The plan grows by tenths, and what the record says of its length grows with it; also after a start."""
+    """The plan grows by tenths, and so does its length in the record; also after a restart."""
     planned = api.post("/v1/jobs", 200, json={"graph": graph, "iterations": "auto", "dry_run": True}).json()
     assert planned["parameters"]["iterations"] == "auto" and planned["seconds"] > 0
     job = api.run(graph, iterations="auto", kl_tolerance=0.01, trace_interval="off")
@@ -161,7 +161,7 @@ def test_automatic_iterations(api, graph, daemon):
 
 
 def test_barnes_hut(api, graph):
-    """A tree: nearly the layout's divergence of all pairs."""
+    """With a tree: nearly the divergence of all pairs."""
     jobs = [api.run(graph, iterations=300, repulsion=r, seed=4) for r in ("barnes_hut", "exact")]
     assert jobs[0]["engine"] == jobs[1]["engine"] and jobs[0]["resolved"]["repulsion"] == "barnes_hut"
     assert jobs[0]["resolved"]["grid_spacing"] is None

@@ -64,8 +64,8 @@ def test_steering_while_paused(api, large):
 
 
 def test_a_flood_of_changes(api, daemon, large):
-    """Many at once, contrary to each other: each is answered at once, the job goes on,
-    nothing piles up, and what was accepted last holds."""
+    """Many contradictory changes at once: each is answered at once, the job continues, nothing accumulates, and the
+    last accepted change holds."""
     job = api.submit(large, iterations=1000000)["id"]
     api.wait_iteration(job, 2)
     before, codes, longest = daemon.memory(), set(), [0] * 4

@@ -54,7 +54,7 @@ def test_one_line_too_many(api, lines):
 
 
 def test_encodings(api):
-    """A byte order mark is no part of the first label, nor of JSON; other encodings are named."""
+    """A byte order mark is not part of the first label or of JSON; other encodings are refused by name."""
     text = "".join(f"{name}\n" for name in TYPES)
     assert labels(api, text.encode("utf-8-sig")) == TYPES
     assert "This is a UTF-16 text" in labels(api, text.encode("utf-16"))["detail"]

@@ -25,7 +25,7 @@ def cpu_ms(daemon):
 def share_of_loop(daemon, work):
     loop, everything = cpu_ms(daemon)
     work()
-    time.sleep(0.3)  # what is no longer needed is freed
+    time.sleep(0.3)  # unused memory is freed
     after = cpu_ms(daemon)
     return (after[0] - loop) / (after[1] - everything)
 
@@ -60,7 +60,7 @@ def test_names_and_labels_are_made_beside_the_loop(daemon, api):
 
 @pytest.mark.skipif(sanitized(), reason="skipped: memory of a sanitizer is its own")
 def test_one_at_a_time(daemon, api):
-    """Of many large bodies at once, only one is taken apart: a megabyte of small objects takes a hundred."""
+    """Of many large bodies only one is parsed at a time, since a megabyte of small objects takes a hundred."""
     document = filled(b'{"name": [', b"{},", b"{}]}")
     request = (b"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
                b"Connection: close\r\n\r\n" % (daemon.port, len(document))) + document
@@ -88,7 +88,7 @@ def test_one_at_a_time(daemon, api):
 
 def test_a_large_layout_is_taken(api, graph):
     rows = [[i % 7, i % 5] for i in range(600)]
-    assert len(str(rows)) < 16384  # and one that is parsed elsewhere:
+    assert len(str(rows)) < 16384  # and one that the pool parses:
     spaced = (b'{"graph": "%s", "iterations": 1, "initial": ' % graph.encode() + str(rows).encode() + b" " * 100000 + b"}")
     for headers in ({}, {"Prefer": "wait=30"}, {"Idempotency-Key": "large"}, {"Idempotency-Key": "large"}):
         job = api.post("/v1/jobs", data=spaced, headers={"Content-Type": "application/json", **headers})
@@ -100,7 +100,7 @@ def test_a_large_layout_is_taken(api, graph):
 
 
 def test_strangers_send_little(daemon, api):
-    """/v1/login asks for no token, so anybody may send it something."""
+    """/v1/login needs no token, so anybody may send bodies to it."""
     assert api.post("/v1/login", json={"token": "x" * 16000}).status_code != 413
     problem = api.post("/v1/login", 413, json={"token": "x" * 17000}).json()
     assert "without a token" in problem["detail"]

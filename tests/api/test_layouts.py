@@ -114,7 +114,7 @@ def test_bad_forms_and_requests(api, ring, start):
 
 
 def test_bomb(fresh):
-    """A small file that unfolds to gigabytes of zeros is refused before they are taken."""
+    """A small file that expands to gigabytes of zeros is refused before memory is allocated."""
     api = Api(fresh(upload_memory_bytes="64MiB"))
     body = gzip.compress(bytes(1 << 28), 9)
     problem = api.post("/v1/layouts?dims=2", 413, data=body).json()
@@ -156,7 +156,7 @@ def test_a_damaged_file_is_nobodys_start(fresh, start):
 
 
 def test_owners(fresh, start, tmp_path):
-    """Of others' layouts nobody knows; a restart changes nothing; one user cannot fill the store."""
+    """Layouts of others are invisible; a restart changes nothing; one user cannot fill the store."""
     from test_users import ROOT_TOKEN, As
     (tmp_path / "tokens").write_text(ROOT_TOKEN + "\n")
     daemon = fresh(token_file=str(tmp_path / "tokens"), max_layouts=8)
@@ -182,7 +182,7 @@ def test_owners(fresh, start, tmp_path):
 
 @pytest.mark.skipif(sanitized(), reason="skipped: a sanitizer's own library comes first")
 def test_a_deleted_one_does_not_come_back(fresh, start, tmp_path, monkeypatch):
-    """Whatever of the disk's unsynchronised changes a power cut after the reply leaves."""
+    """After any power cut that follows the reply."""
     log = tmp_path / "calls"
     daemon = fresh(start=False)
     for name, value in (("LD_PRELOAD", BUILD / "tests/plugin/power-shim.so"), ("POWER_LOG", log), ("POWER_FOLDER", daemon.state)):
@@ -201,7 +201,7 @@ def test_a_deleted_one_does_not_come_back(fresh, start, tmp_path, monkeypatch):
             model.do(call)
     for seed in range(20):
         names = {path.name for path in (built(model, tmp_path / str(seed), seed) / "layouts").iterdir()}
-        assert names - {f"{deleted}.npy.gone"} == {f"{kept}.npy"}  # the start removes that
+        assert names - {f"{deleted}.npy.gone"} == {f"{kept}.npy"}  # the start removes this file
     daemon.state = tmp_path / "0"
     daemon.start()
     assert [item["id"] for item in api.get("/v1/layouts").json()["items"]] == [kept]

@@ -74,7 +74,7 @@ def test_a_measurement_is_told_when_it_is_recorded(fresh, what):
 
 @pytest.mark.limit(120)
 def test_a_locked_data_base(fresh):
-    """By another program, for longer than the daemon waits: 503, and nothing is changed."""
+    """Another program locks the data base for longer than the daemon waits: 503, and nothing changes."""
     d = fresh()
     api = Api(d)
     g = api.upload(graphs.mtx(graphs.ring(100)), name="before")["id"]

@@ -74,7 +74,7 @@ def test_graphs(fresh):
     api.upload(graphs.mtx(graphs.ring(21)))
     problem = api.post("/v1/graphs", data=graphs.mtx(graphs.ring(22)))
     assert 400 <= problem.status_code < 500 and "2" in problem.json()["detail"]
-    api.upload(graphs.mtx(graphs.ring(21)), status=200)  # a duplicate takes no room
+    api.upload(graphs.mtx(graphs.ring(21)), status=200)  # a duplicate needs no space
     api.delete(f"/v1/graphs/{first}", 204)
     api.upload(graphs.mtx(graphs.ring(22)))
 
@@ -116,8 +116,8 @@ def test_finished_jobs_are_kept_up_to_a_number(fresh):
 
 
 def test_finished_jobs_are_kept_for_a_time(fresh):
-    """Counted from their ends: one that was submitted earlier and ended later stays longer."""
-    api = make(fresh, result_retention_s=3, checkpoint_interval_s=0.05)  # which makes it look every 0.75 s
+    """Retention counts from the end: a job submitted earlier that ended later stays longer."""
+    api = make(fresh, result_retention_s=3, checkpoint_interval_s=0.05)  # so that it checks every 0.75 s
     g = api.upload(RING)["id"]
     long = api.submit(g, iterations=1000000)["id"]
     short = api.run(g, iterations=5)["id"]

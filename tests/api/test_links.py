@@ -111,7 +111,7 @@ def test_it_is_revoked(lab):
     link, other = made(lab.ann, job), made(lab.ann, job)
     streams = [requests.get(f"{lab.daemon.url}/v1/jobs/{job}/events", params={"link": one["link"]}, stream=True, timeout=5) for one in (link, other)]
     assert lab.bob.request("DELETE", f"/v1/jobs/{job}/links/{link['id']}").status_code == 404
-    assert lab.ann.request("DELETE", f"/v1/jobs/{lab.job}/links/{link['id']}").status_code == 404  # not of that job
+    assert lab.ann.request("DELETE", f"/v1/jobs/{lab.job}/links/{link['id']}").status_code == 404  # not this job's link
     lab.ann.delete(f"/v1/jobs/{job}/links/{link['id']}", 204)
     ends(streams[0], 5)
     assert status(lab, f"/v1/jobs/{job}", link["link"]) == 401 and status(lab, f"/v1/jobs/{job}", other["link"]) == 200
@@ -194,7 +194,7 @@ def test_command_line(lab):
 
 
 def test_without_tokens(api, graph):
-    """Where nobody is asked for a token, a link works and is not needed."""
+    """On a server without tokens, links work but are not needed."""
     job = api.run(graph, iterations=2)["id"]
     link = api.post(f"/v1/jobs/{job}/links", 201).json()["link"]
     assert api.get(f"/v1/jobs/{job}", params={"link": link}).json()["id"] == job

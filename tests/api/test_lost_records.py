@@ -28,7 +28,7 @@ def records(d):
 
 
 def refused(d):
-    """The daemon does not start; its message."""
+    """Checks that the daemon does not start; returns its message."""
     run = subprocess.run(d.command(), capture_output=True, text=True, timeout=20 * PATIENCE, check=False)
     assert run.returncode == 1
     return run.stderr
@@ -73,7 +73,7 @@ def test_a_start_that_would_drop_records_is_refused(fresh, tmp_path, lose):
     before = files(d)
     assert len(before) == 4
     lose(d, copy)
-    for _ in range(2):  # the first refusal is not taken for consent
+    for _ in range(2):  # a second start refuses, too
         message = refused(d)
         assert "spacelandd.db" in message and "--accept-lost-records" in message and "records are missing" in message
         assert files(d) == before
@@ -111,7 +111,7 @@ def test_accepted_losses_are_moved_aside(fresh):
 
 
 def test_files_of_others_stay(fresh):
-    """In every folder, whatever happens to the records."""
+    """In every folder, for any loss of records."""
     d = fresh()
     g, job = fill(d)
     d.stop()
@@ -142,7 +142,7 @@ def test_files_of_others_stay(fresh):
 
 
 def test_a_deletion_that_a_crash_cut_off_is_finished(fresh):
-    """The record is gone, the file is not yet: it is removed, not kept as lost."""
+    """If the record was removed but not yet the file, the file is removed, not kept as lost."""
     d = fresh()
     g, job = fill(d)
     api = Api(d)
@@ -157,7 +157,7 @@ def test_a_deletion_that_a_crash_cut_off_is_finished(fresh):
 
 
 def test_an_upload_that_a_crash_cut_off_is_finished(fresh):
-    """Recorded, but not renamed yet."""
+    """Recorded, but not yet renamed."""
     d = fresh()
     g, _ = fill(d)
     d.kill()
@@ -198,7 +198,7 @@ def test_a_damaged_generation_is_no_obstacle(fresh):
 
 
 def test_a_torn_generation_counts_by_its_other_line(fresh, tmp_path):
-    """No obstacle for the right data base; an older copy is refused all the same."""
+    """The right data base starts; an older copy is still refused."""
     d = fresh()
     g, job = fill(d)
     d.stop()
@@ -214,7 +214,7 @@ def test_a_torn_generation_counts_by_its_other_line(fresh, tmp_path):
     lines, numbers = path.read_bytes().splitlines(keepends=True), [number for _, number in generation(d)]
     assert abs(numbers[0] - numbers[1]) == 1
     last = numbers.index(max(numbers))
-    lines[last] = lines[last].replace(b" 0", b" 9", 1)  # as if it were much newer than the data base
+    lines[last] = lines[last].replace(b" 0", b" 9", 1)  # makes it much newer than the data base
     path.write_bytes(b"".join(lines))
     assert verified(d)[0] == 0
     d.start()
@@ -226,7 +226,7 @@ def test_a_torn_generation_counts_by_its_other_line(fresh, tmp_path):
 
 
 def test_a_generation_without_checksums_is_read(fresh):
-    """As versions before wrote it."""
+    """The file of earlier versions."""
     d = fresh()
     fill(d)
     d.stop()

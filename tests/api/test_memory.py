@@ -1,4 +1,5 @@
-"""Within the memory of a control group, as a container or MemoryMax= sets it: what is asked for is refused, not killed for."""
+"""Within the memory limit of a control group (a container, MemoryMax=), large requests are refused instead of causing a
+kill."""
 import concurrent.futures
 import contextlib
 import os
@@ -16,7 +17,7 @@ UNIFIED = pathlib.Path("/sys/fs/cgroup")            # version 2
 
 @contextlib.contextmanager
 def group_of(mib):
-    """A control group with so much memory, or the test is skipped."""
+    """A control group with so much memory; without control groups the test is skipped."""
     first = CONTROLLER.is_dir()
     group = (CONTROLLER if first else UNIFIED) / f"spaceland-test-{os.getpid()}"
     try:
@@ -44,7 +45,7 @@ def daemon_in(folder, mib):
 
 
 def peak(daemon):
-    """The most resident bytes since the last call."""
+    """Peak resident bytes since the last call."""
     proc = pathlib.Path(f"/proc/{daemon.process.pid}")
     most = int(next(line for line in (proc / "status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) << 10
     (proc / "clear_refs").write_text("5")
@@ -52,7 +53,7 @@ def peak(daemon):
 
 
 def test_the_text_of_a_large_array(tmp_path):
-    """It is refused before the array is read: several such requests at once took a gigabyte each."""
+    """It is refused before the array is read, since several such requests would take a gigabyte each."""
     with daemon_in(tmp_path, 768) as d:
         api = Api(d)
         graph = api.upload(graphs.mtx(graphs.ring(20000)))["id"]

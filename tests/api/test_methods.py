@@ -44,7 +44,7 @@ def test_seeds_in_parallel(api, table):
     for value in ("k-means++", "", 1, None, ["parallel"]):
         problem = refused(api, graph=table, method="kmeans", seeding=value)
         assert problem["pointer"] == "/seeding" and "plusplus" in problem["detail"] and "parallel" in problem["detail"], problem
-    assert refused(api, graph=table, seeding="parallel")["pointer"] == "/seeding"  # not of t-SNE
+    assert refused(api, graph=table, seeding="parallel")["pointer"] == "/seeding"  # not a parameter of t-SNE
 
 
 def test_cancelled_within_the_seeding(api):
@@ -66,7 +66,7 @@ def test_clusters_of_points(api, table):
     labels, centroids = result(api, job["id"]), result(api, job["id"], "centroids")
     assert labels.dtype == np.int32 and labels.shape == (800,) and centroids.shape == (4, 12)
     for group in range(4):
-        assert len(set(labels[GROUP == group])) == 1  # they lie far apart
+        assert len(set(labels[GROUP == group])) == 1  # the groups are far apart
     assert len(set(labels)) == 4
     inertia = ((X.astype(float) - centroids[labels].astype(float)) ** 2).sum()
     assert abs(inertia - job["inertia"]) <= 1e-5 * inertia
@@ -103,7 +103,7 @@ def test_clusters_of_a_layout(api, table):
 
 
 def test_after_a_layout_that_is_not_done_yet(api, graph):
-    """Of a graph, which has no points of its own."""
+    """For a graph, which has no points."""
     first = api.submit(graph, iterations=300)["id"]
     job = api.submit(graph, method="kmeans", clusters=5, input={"job": first}, after=first)
     assert job["state"] == "queued"
@@ -195,7 +195,7 @@ def test_stop(api, table):
 
 
 def test_clusters_colour_the_graph(api, table):
-    """As docs/methods.md says: the array of labels is uploaded as a column."""
+    """Uploads the array of labels as a column, as in docs/methods.md."""
     job = api.run(table, method="kmeans", clusters=4)["id"]
     array = api.get(f"/v1/jobs/{job}/results/labels", 200).content
     api.request("PUT", f"/v1/graphs/{table}/labels/cluster?kind=category", 200, data=array,
@@ -207,7 +207,7 @@ def test_clusters_colour_the_graph(api, table):
 @pytest.mark.long
 @pytest.mark.parametrize("more", [{}, {"batch": 256, "restarts": 15}, {"seeding": "parallel"}], ids=["all rows", "mini-batches", "seeds"])
 def test_killed_and_resumed(fresh, more):
-    """To the same bytes as one that was never interrupted."""
+    """The result has the same bytes as without interruption."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     table = api.upload(points.npy(points.clusters(n=4000, d=20, groups=30, seed=4, spread=2.0)[0]))["id"]

@@ -14,7 +14,7 @@ if not (PLUGIN / "spaceland-cuda.so").exists():
 pytestmark = pytest.mark.sanitized
 X, _ = points.clusters(n=1500, d=8, groups=9, seed=4, spread=3.0)
 SHORT = {"clusters": 12, "restarts": 2, "seed": 3}
-LONG = {"clusters": 40, "restarts": 1000, "tolerance": 0, "iterations": 2000}  # its forecast is of a processor
+LONG = {"clusters": 40, "restarts": 1000, "tolerance": 0, "iterations": 2000}  # its forecast is for a CPU
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_what_it_books(server):
 
 
 def test_forecasts_learn(server):
-    """They are of a processor, until a job has ended on the device; those of the processor stay."""
+    """Forecasts are those of the CPU until a job has ended on the device; the CPU's forecasts do not change."""
     api, table = server(trouble="slow")
 
     def forecast(engine):
@@ -75,7 +75,7 @@ def test_no_room(server):
 
 
 def test_a_device_that_fails(server):
-    """The job that ran then has failed; another one goes on when the device is open again."""
+    """The running job fails; another job continues when the device is open again."""
     api, table = server(trouble="slow lost=30")
     jobs = [api.submit(table, method="kmeans", params=dict(SHORT, tolerance=0, seed=seed))["id"] for seed in (3, 4)]
     ended = [api.wait(job) for job in jobs]
@@ -88,7 +88,7 @@ def test_a_device_that_fails(server):
 
 
 def test_goes_on_where_its_engine_is_gone(server, monkeypatch):
-    """From its checkpoint, which a processor can read."""
+    """From its checkpoint, which the CPU can read."""
     api, table = server(trouble="slow", checkpoint_interval_s=0.2)
     job = api.submit(table, method="kmeans", params=dict(LONG, restarts=2, iterations=60))["id"]
     api.wait_iteration(job, 5)

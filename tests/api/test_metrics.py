@@ -54,7 +54,7 @@ def test_requests_by_route(api, graph):
 
 
 def test_waiting_counts(api, large):
-    """A request that waits for its reply has taken that long."""
+    """The time of a request includes its wait for the reply."""
     job = api.submit(large, iterations=1000000)["id"]
     api.patch(f"/v1/jobs/{job}", json={"paused": True})
     api.wait(job, ["paused"])
@@ -95,7 +95,7 @@ def names(expression):
 
 
 def expressions():
-    """Of the alert rules and of the dashboard."""
+    """Metrics in the alert rules and the dashboard."""
     rules = [rule for group in yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"] for rule in group["rules"]]
     board = json.loads((MONITORING / "grafana.json").read_text())
     found = [r["expr"] for r in rules] + [t["expr"] for p in board["panels"] for t in p["targets"]]
@@ -104,7 +104,7 @@ def expressions():
 
 
 def test_rules_and_dashboard_name_what_there_is(api, graph):
-    """A metric that was renamed would leave an alert that never comes. (Those of GPUs: test_gpus.py)"""
+    """All metrics of alerts exist, since a renamed metric would silence its alert. (GPU metrics: test_gpus.py)"""
     job = api.run(graph, iterations=20)["id"]
     api.get(f"/v1/jobs/{job}")
     text = api.get("/metrics").text

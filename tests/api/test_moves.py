@@ -28,7 +28,7 @@ def server(fresh, monkeypatch):
 
 
 def place(api, graph, **more):
-    """An endless job, once it runs, and its device."""
+    """Starts an endless job; returns it and its device once it runs."""
     job = api.submit(graph, iterations=ENDLESS, **more)["id"]
     wait_until(lambda: api.job(job)["iteration"] > 0, 30, "it runs")
     return job, api.job(job)["device"]
@@ -39,7 +39,8 @@ def digest(api, job):
 
 
 def crowded(api, graph, iterations):
-    """Two jobs on cuda0, the younger one with so many iterations, and one on cuda1: its end lets the younger one move."""
+    """Two jobs on cuda0, the younger one with so many iterations, and one on cuda1, whose end lets the younger one
+    move."""
     stays, at = place(api, graph, seed=1)
     other, elsewhere = place(api, graph, seed=2)
     moves = api.submit(graph, iterations=iterations, seed=3)["id"]
@@ -50,14 +51,14 @@ def crowded(api, graph, iterations):
 
 
 def crowd(api, graph, iterations):
-    """Two jobs on cuda0 and none on cuda1, soon after: the younger one moves."""
+    """Then two jobs are on cuda0 and none on cuda1, so the younger one moves."""
     stays, moves, other = crowded(api, graph, iterations)
     api.patch(f"/v1/jobs/{other}", json={"cancelled": True})
     return stays, moves
 
 
 def moved(api, *jobs):
-    """The one of these that has."""
+    """Waits until one of these has moved; returns it."""
     return wait_until(lambda: [j for j in jobs if api.job(j)["moves"] == 1], 30, "a job has moved")[0]
 
 
@@ -82,7 +83,7 @@ def test_a_job_moves_to_a_free_device(server):
     at = record["iteration"]
     wait_until(lambda: api.job(job)["iteration"] > at, 20, "it goes on")
     time.sleep(1.5)
-    assert [api.job(j)["moves"] for j in jobs].count(1) == 1  # nobody goes back
+    assert [api.job(j)["moves"] for j in jobs].count(1) == 1  # no job moves back
     api.patch(f"/v1/jobs/{job}", json={"stop": True})
     assert api.wait(job)["state"] == "done"
     trace = api.get(f"/v1/jobs/{job}/trace").json()["points"]
@@ -105,7 +106,7 @@ def test_the_same_bytes(server):
 @pytest.mark.parametrize("change,state", [({"paused": True}, "paused"), ({"cancelled": True}, "cancelled"),
                                           ({"stop": True}, "done"), ({"late_exaggeration": 1.5}, "running")])
 def test_asked_for_on_the_way(server, change, state):
-    """Whenever it comes, it is done."""
+    """A request at any moment of a move is executed."""
     api = server()
     graph = upload(api, n=6000)
     jobs = crowd(api, graph, ENDLESS)
@@ -162,8 +163,8 @@ def seconds(api, jobs):
 @pytest.mark.longest
 @pytest.mark.limit(200)
 def test_shares_hold_over_two_devices(server, tmp_path):
-    """One user has a single job, the other one nine: each gets a device's time. In projects with shares of 3 and 1 it is
-    three to one, though the second one has three times as many jobs."""
+    """One user has a single job, the other nine: each gets the time of one device. In projects with shares of 3 and 1
+    the times are three to one, although the second has three times as many jobs."""
     (tmp_path / "tokens").write_text(ROOT + "\n")
     api = server(token_file=str(tmp_path / "tokens"))
     root = api
@@ -190,7 +191,7 @@ def test_shares_hold_over_two_devices(server, tmp_path):
         before = [seconds(user[name], mine) for name, mine in every]
         time.sleep(measure)
         used = [seconds(user[name], mine) - b for (name, mine), b in zip(every, before)]
-        assert all(user[name].job(j)["iteration"] > 0 for name, mine in every for j in mine)  # nobody gets nothing
+        assert all(user[name].job(j)["iteration"] > 0 for name, mine in every for j in mine)  # every job gets some time
         for name, mine in every:
             for job in mine:
                 user[name].patch(f"/v1/jobs/{job}", json={"cancelled": True})

@@ -103,7 +103,7 @@ def test_labels_of_the_upload(api, people, cloud):
 
 
 def test_degree(api, people, cloud):
-    """Computed when it is asked for; a column of that name that was set goes before."""
+    """Computed on request; a column of that name takes precedence."""
     assert column(api, people, "degree") == {"name": "degree", "kind": "number", "min": 2, "max": 2, "from": 0, "total": 6,
                                              "values": [2] * 6}
     g, x = cloud
@@ -199,7 +199,7 @@ def test_bad_columns(api, people, body, query, said):
 
 
 def test_columns_with_signs_of_paths_in_their_names(api):
-    """As titles of uploaded tables may have them: they are named in a path by %2F and so on."""
+    """Titles of uploaded tables may contain such characters; paths escape them, for example as %2F."""
     rows = "".join(f"{i}.25,{i % 7},{'ab'[i % 2]}\n" for i in range(40))
     g = api.upload(("x,y,cell/type\n" + rows).encode(), kind="points")["id"]
     assert list(columns(api, g)) == ["cell/type"]

@@ -9,14 +9,14 @@ import harness
 SCHEMAS = harness.CONTRACT.document["components"]["schemas"]
 
 
-# Where the tables differ from the contract by intent: the server's own limits, words of other programs, several at once.
+# Intended differences between tables and contract: the server's limits, words of other programs, several values.
 SCHEMA_SAYS_MORE = {"kind": {"enum"}, "format": {"enum"}, "metric": {"enum"}}
 QUERIES = {"uploads": "/v1/graphs", "transforms": "/v1/jobs/{job}/transform"}
 NOT_IN_THE_TABLES = {"uploads": {"name", "project", "labels_name"}, "transforms": {"format"}}
 
 
 def all_tables():
-    """What the tables say, printed by tests/plugin/dump_params.c."""
+    """The tables, printed by tests/plugin/dump_params.c."""
     out = subprocess.run([harness.program("dump_params")], capture_output=True, text=True, timeout=10, check=True)
     return {name: {line["name"]: line for line in table} for name, table in json.loads(out.stdout).items()}
 
@@ -80,7 +80,7 @@ def test_same_type_range_default(table, name):
     schema, row = SCHEMAS["Parameters"]["properties"][name], table[name]
     assert schema.get("x-automatic") == row["automatic"]
     assert schema.get("x-steerable", False) == row["steerable"]
-    assert schema["x-default"] == row["default"]  # not `default`: generated types would ask for all of them
+    assert schema["x-default"] == row["default"]  # not `default`, which would make generated types require all of them
     kind = schema["oneOf"][0] if "oneOf" in schema else schema
     if "oneOf" in schema:
         assert schema["oneOf"][1] == {"const": row["automatic"]}
@@ -175,7 +175,7 @@ TABLES = {"tsne": "Parameters", "sammon": "SammonParameters", "signal": "SignalP
 
 @pytest.mark.parametrize("method", TABLES)
 def test_automatic_values_are_words(api, graph, method):
-    """0 stands for auto, or off, in the server's memory; a request says the word, as the contract wants it."""
+    """In the server's memory 0 stands for auto or off; requests must use the word, as in the contract."""
     for name, schema in SCHEMAS[TABLES[method]]["properties"].items():
         number = next((s for s in schema.get("oneOf", []) if s.get("type") in ("number", "integer")), None)
         if not schema.get("x-automatic") or name == "initial":

@@ -17,7 +17,7 @@ def labelled(api):
 
 
 def inked(image):
-    """Share of the pixels that are not the background's."""
+    """Fraction of the pixels that differ from the background."""
     flat = image.reshape(-1, image.shape[2])
     background = flat[0]
     return (flat != background).any(1).mean()
@@ -88,7 +88,7 @@ def test_light(api, graph):
 
 @pytest.fixture(name="coloured", scope="module")
 def _coloured(api, labelled):
-    """A job on the labelled graph, with columns of words and numbers that were set, and clusters of its layout."""
+    """A job on the labelled graph, with added columns of words and numbers, and clusters of its layout."""
     job = api.run(labelled, iterations=200)["id"]
     group = graphs.clusters(n=400, k=8, seed=21)[1]
     for name, lines in (("half", "".join(f"{'' if i % 4 == 3 else 'even' if i % 2 == 0 else 'odd'}\n" for i in range(400))),
@@ -114,7 +114,7 @@ def legend(api, job, color):
 
 @pytest.mark.parametrize("name", ["auto", "density", "job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "column:auto", "=1+1", "</svg><script>"])
 def test_colours_by_a_column_of_any_name(api, labelled, coloured, name):
-    """Names that mean something else by themselves; and none of them is markup in a picture."""
+    """Column names that are also keywords; and no name becomes markup in a picture."""
     job, _ = coloured
     values = [name if i % 4 else "rest" for i in range(400)]
     path = f"/v1/graphs/{labelled}/labels/{urllib.parse.quote(name, safe='')}"
@@ -145,7 +145,7 @@ def test_colours_by_any_column(api, coloured):
 
 
 def column_of_legend(image):
-    """How many pixels of the rightmost fifth are not the background's."""
+    """Number of pixels in the rightmost fifth that differ from the background."""
     right = image[:, -image.shape[1] // 5:, :3].reshape(-1, 3).astype(int)
     return int((np.abs(right - right[0]).sum(1) > 60).sum())
 
@@ -173,7 +173,7 @@ def test_a_bar_for_numbers(api, coloured):
 
 
 def test_many_labels(api, coloured, labelled):
-    """The most frequent ones have a line, and one says how many others there are."""
+    """The most frequent labels have a line; one line has the number of the others."""
     job, _ = coloured
     lines = "".join(f"rare {i}\n" if i % 4 == 0 else f"often {i % 3}\n" for i in range(400))
     api.request("PUT", f"/v1/graphs/{labelled}/labels/many", 200, data=lines.encode(), headers={"Content-Type": "text/csv"})
@@ -195,7 +195,7 @@ def test_without_a_legend(api, coloured):
 
 
 def test_colours_of_points(api):
-    """Degree by the neighbours; the first column by its title and as `label`."""
+    """The degree of points follows from their neighbours; the first column is available by its title and as `label`."""
     x = np.random.default_rng(5).normal(size=(300, 4))
     text = "a,b,c,d,kind,batch\n" + "".join(",".join(f"{v:.4f}" for v in row) + f",k{i % 3},b{i % 2}\n" for i, row in enumerate(x))
     g = api.upload(text.encode(), label_column="kind,batch")

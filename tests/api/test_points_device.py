@@ -48,7 +48,7 @@ def test_what_stays_on_the_device(api):
     now = device(api)
     assert now["neighbours_resident"] == before["neighbours_resident"] + 1
     assert now["graphs_resident"] == before["graphs_resident"] + 2
-    larger = api.run(g, iterations=20, perplexity=30)  # other neighbours take their place
+    larger = api.run(g, iterations=20, perplexity=30)  # more neighbours replace them
     assert len(larger["notes"]) == 1
     assert device(api)["neighbours_resident"] == before["neighbours_resident"] + 1
     assert np.array_equal(layout(api, first), layout(api, api.run(g, iterations=20, perplexity=10)))
@@ -68,7 +68,7 @@ def test_metrics_that_the_device_does_not_know(api):
 
 @pytest.mark.parametrize("init", ["random", "pca", "spectral"])
 def test_initial_layouts(api, cells, init):
-    """Some need P on the host."""
+    """Some jobs need P on the host."""
     assert graphs.purity(layout(api, api.run(cells, iterations=200, init=init)), GROUP) > 0.9
 
 
@@ -100,7 +100,7 @@ def test_pause_cancel(api, cells):
 
 
 def test_quality(api, cells):
-    """Measured with P on the host, made when it is asked for."""
+    """Quality uses P on the host, made on request."""
     job = api.run(cells, iterations=250)["id"]
     quality = api.get(f"/v1/jobs/{job}/quality").json()
     assert quality["kl"] == pytest.approx(api.job(job)["kl"], rel=0.02)

@@ -47,7 +47,7 @@ def calibrated(x, perplexity, k):
 
 
 def test_the_objective(api, cells):
-    """KL as reported is that of P by the book."""
+    """The reported KL is that of P by its definition."""
     job = api.run(cells, iterations=300, perplexity=20, accuracy="fine")
     assert job["kl"] == pytest.approx(graphs.kl_divergence(calibrated(X, 20, 60), layout(api, job)), rel=5e-3)
 
@@ -73,14 +73,14 @@ def test_more_neighbours_than_there_are(api):
     assert len(large["notes"]) == 1 and "150" in large["notes"][0]
     g = api.get(f"/v1/graphs/{g['id']}").json()
     assert g["neighbours"]["k"] == g["neighbours"]["wanted"] == 150 and g["neighbours"]["state"] == "ready"
-    # what there is already is enough for the next one, and changes nothing for smaller ones
+    # the known neighbours suffice for the next job, and do not change smaller ones
     assert api.run(g["id"], iterations=50, perplexity=40)["notes"] == []
     again = api.run(g["id"], iterations=50, perplexity=10)
     assert np.array_equal(layout(api, small), layout(api, again))
 
 
 def test_a_search_that_has_just_begun_grows(fresh):
-    """... instead of being done twice, when the first job wants more. On a busy machine it may come too late for that."""
+    """... instead of running twice, if the first job needs more. On a busy machine the job may come too late."""
     d = fresh()
     api = Api(d)
     searches = []
@@ -158,7 +158,7 @@ def test_a_job_waits_and_can_be_cancelled(api, searching):
     job = api.submit(searching, iterations=10)
     assert job["state"] == "queued" and job["preparation_seconds"] is None
     other = api.run(api.upload(points.npy(points.clusters(n=130, seed=13)[0]))["id"], iterations=5)
-    assert other["state"] == "done"  # a small table does not wait for a large one
+    assert other["state"] == "done"  # the search of a small table does not wait for a large one
     paused = api.submit(searching, iterations=10)
     assert api.patch(f"/v1/jobs/{paused['id']}", json={"paused": True}).json()["state"] == "paused"
     assert api.patch(f"/v1/jobs/{paused['id']}", json={"paused": False}).json()["state"] == "queued"
@@ -196,7 +196,7 @@ def test_progress(api):
 
 
 def test_memory(fresh):
-    """Points and neighbours leave memory when it gets tight, and come back."""
+    """Points and neighbours are dropped when memory is short, and loaded again."""
     api = Api(fresh(graph_memory_bytes=1 << 20))
     x = [points.clusters(n=3000, d=40, seed=s)[0] for s in range(4)]
     ids = [points.found(api, api.upload(points.npy(y))["id"])["id"] for y in x]

@@ -37,7 +37,7 @@ def test_nothing_is_searched_twice(fresh):
 @pytest.mark.parametrize("wanted", [True, False])
 @pytest.mark.long
 def test_killed_during_a_search(fresh, wanted):
-    """It is done again, whether or not a job waits for it."""
+    """The search is repeated, with or without a waiting job."""
     d = fresh()
     api = Api(d)
     g = api.upload(points.npy(points.slow(n=7000)), **points.SLOW)
@@ -66,7 +66,7 @@ def test_stopped_during_a_search(fresh):
 
 @pytest.mark.long
 def test_killed_while_more_are_searched(fresh):
-    """The job that wanted more goes on after the restart; what was there is there."""
+    """The job that needed more continues after the restart; existing neighbours are kept."""
     d = fresh()
     api = Api(d)
     g = api.upload(points.npy(points.slow(n=5000, seed=3)), neighbours=15, **points.SLOW)
@@ -122,7 +122,7 @@ def test_damaged_points(fresh):
 
 
 def test_points_that_cannot_be_read(fresh):
-    """A larger search needs them again: the job fails with the reason, what is there goes on working until then."""
+    """A larger search needs the points again: the job fails with the reason; existing neighbours still work."""
     d = fresh(graph_memory_bytes=0)
     api = Api(d)
     g = points.found(api, api.upload(points.npy(X), neighbours=30)["id"])["id"]

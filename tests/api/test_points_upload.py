@@ -32,7 +32,7 @@ def test_the_record(api):
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u2", ">f4", ">i4"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_types_and_orders_of_arrays(api, dtype, order):
-    """Whole numbers are the same in all of them."""
+    """Whole numbers are equal in all formats."""
     first = api.post("/v1/graphs", data=points.npy(WHOLE.astype("f4"))).json()
     g = api.upload(points.npy(WHOLE.astype(dtype), order), status=200)
     assert g["id"] == first["id"] and g["type"] == "float32"
@@ -149,7 +149,7 @@ def test_pca(api):
 
 @pytest.mark.parametrize("scale", [1e-38, 1e-25, 1e-10, 1e30])
 def test_axes_of_tiny_and_huge_numbers(api, scale):
-    """Squares of squares of these are beyond double precision."""
+    """Fourth powers of these exceed double precision."""
     flat = X.copy()
     flat[:, 4:] = flat[:, 4:5]  # axes without variance
     for table in (flat, sp.csr_matrix(flat)):
@@ -241,7 +241,7 @@ def categories(api, g, column):
     ({"label_column": "batch", "pca": "2"}, ["batch"]), ({"pca": "2"}, ["donor", "batch", "type"]),
     ({"ignore_columns": "type"}, ["donor", "batch"])])
 def test_all_columns_of_words_are_labels(api, query, wanted):
-    """By their titles; the first is that of label_column, or the last column of words, which is also called `label`."""
+    """Columns by title; the first is label_column, or the last column of words, and is also called `label`."""
     titles = TABLE.splitlines()[0].split(",")
     rows = [line.split(",") for line in TABLE.splitlines()[1:]]
     g = api.upload(TABLE.encode(), **query)
@@ -252,7 +252,7 @@ def test_all_columns_of_words_are_labels(api, query, wanted):
 
 
 def test_labels_tell_tables_apart_and_stay(fresh):
-    """The same numbers with other labels are another upload; what came with it is there after a crash."""
+    """The same numbers with other labels are another graph; its labels survive a crash."""
     d = fresh()
     api = Api(d)
     first = api.upload(TABLE.encode())
@@ -274,7 +274,7 @@ def test_labels_tell_tables_apart_and_stay(fresh):
 
 
 def test_odd_titles_of_labels(api):
-    """Each column of labels has a name of its own; empty fields are no labels."""
+    """Columns of labels have different names; empty fields are no labels."""
     text = "x,y,kind,kind,,label,z\n" + "".join(f"{i}.5,{i},a{i % 2},b{i % 3},c{i % 2},d{i % 4},{'' if i % 2 else 'e'}\n" for i in range(8))
     g = api.upload(text.encode())
     assert [c["name"] for c in g["label_columns"]] == ["label", "kind", "column 4", "column 5", "z"]
@@ -301,7 +301,7 @@ def test_names_of_labels_beside_a_table(api):
 
 
 def test_bytes_of_labels_count(api):
-    """On the disk are the graph and the columns that were set."""
+    """The disk has the graph and the added columns."""
     g = api.upload(graphs.mtx(graphs.ring(73)))
     before = g["bytes"]["disk"]
     api.request("PUT", f"/v1/graphs/{g['id']}/labels/n", 200, data=points.npy(np.arange(g["nodes"], dtype=np.float32)),

@@ -43,7 +43,7 @@ def test_guesses_are_what_the_upload_does(api, text, query):
 
 
 def test_the_beginning_is_enough(api):
-    """Cut off anywhere, compressed or not; what is cut off is no error."""
+    """Truncated anywhere, compressed or not; the truncation is not an error."""
     whole = preview(api, TABLE.encode())
     packed = gzip.compress(TABLE.encode())
     for cut in (TABLE.encode()[:2000], TABLE.encode()[:2011], packed[:len(packed) // 2]):
@@ -53,7 +53,8 @@ def test_the_beginning_is_enough(api):
 
 
 def test_wide_tables(api):
-    """Columns of numbers beyond the eighth are counted, not listed; lines that are longer than what came tell nothing."""
+    """Columns of numbers after the eighth are counted, not listed; a line longer than the received part gives no
+    information."""
     text = "name," + ",".join(f"g{i}" for i in range(3000)) + ",kind\n" + "".join(
         f"n{k}," + ",".join("0" for _ in range(3000)) + f",u{k % 2}\n" for k in range(4))
     found = preview(api, text.encode())

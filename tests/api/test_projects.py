@@ -28,7 +28,7 @@ def lab(tmp_path_factory):
 
 @pytest.fixture
 def project(lab):
-    """Makes a project with ann and bob; cat is no member."""
+    """Makes a project with ann and bob; cat is not a member."""
     names = []
 
     def make(**more):
@@ -60,7 +60,7 @@ def test_made_changed_removed(lab):
     changed = lab.root.patch("/v1/projects/genes", json={"limits": {"running_jobs": None, "disk_bytes": 10}}).json()
     assert changed["limits"]["running_jobs"] is None and changed["limits"]["disk_bytes"] == 10
     assert lab.root.request("PUT", "/v1/projects/genes/members/cat", 200).json()["members"] == ["ann", "bob", "cat"]
-    lab.root.request("PUT", "/v1/projects/genes/members/cat", 200)  # twice is fine
+    lab.root.request("PUT", "/v1/projects/genes/members/cat", 200)  # repeating is allowed
     lab.root.delete("/v1/projects/genes/members/ann", 204)
     lab.root.delete("/v1/projects/genes/members/ann", 204)
     assert lab.bob.get("/v1/projects/genes").json()["members"] == ["bob", "cat"]
@@ -95,9 +95,9 @@ def test_who_sees_a_project(lab, project):
 
 
 def test_shared_with_a_project(lab, project):
-    """Every member reads it, and nobody else; a member who leaves does not, nor does anybody when the project is gone."""
+    """All members may read it, and no others; not members who have left, and nobody after the project was removed."""
     name = project()
-    lab.root.request("PUT", f"/v1/projects/{name}/members/ron", 200)  # a reader, as any member
+    lab.root.request("PUT", f"/v1/projects/{name}/members/ron", 200)  # a reader may be a member, too
     graph = lab.cat.upload(graphs.npz(graphs.clusters(seed=31)[0]))["id"]
     job = lab.cat.run(graph, iterations=5)["id"]
     for thing in (graph, job):
@@ -141,7 +141,8 @@ def test_streams_end_with_the_membership(lab, project):
 
 
 def test_for_which_project(lab, project):
-    """By the request, else by the user's default one; only a member's, and an administrator's."""
+    """The project of the request, else the user's default; only projects of which the user is a member, or any for
+    administrators."""
     name, other = project(), project()
     assert lab.ann.run(lab.graph, iterations=2)["project"] is None
     assert lab.ann.run(lab.graph, iterations=2, project=name)["project"] == name
@@ -161,14 +162,14 @@ def test_for_which_project(lab, project):
     assert {lab.ann.job(job["id"])["project"] for job in batch["jobs"]} == {name}
     batch = lab.ann.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": 2, "project": other, "parameters": {"seed": [1]}}).json()
     assert lab.ann.job(batch["jobs"][0]["id"])["project"] == other
-    lab.root.delete(f"/v1/projects/{name}/members/ann", 204)  # then it is nobody's default
+    lab.root.delete(f"/v1/projects/{name}/members/ann", 204)  # then it is no longer the default
     assert lab.ann.get("/v1/me").json()["project"] is None and lab.ann.run(lab.graph, iterations=2)["project"] is None
     assert lab.root.request("PATCH", "/v1/users/ann", json={"project": name}).json()["pointer"] == "/project"
     lab.root.patch("/v1/users/ann", json={"project": None})
 
 
 def test_lists_by_project(lab, project):
-    """Jobs of a project, or of none; a graph's record names the project that it counts for."""
+    """Lists jobs of a project, or without one; a graph's record has its project."""
     name, other = project(), project()
     mine = lab.ann.run(lab.graph, iterations=2, project=name)["id"]
     none = lab.ann.run(lab.graph, iterations=2)["id"]
@@ -187,7 +188,7 @@ def test_lists_by_project(lab, project):
 
 
 def test_limits_of_jobs(lab, project):
-    """Of all members together; what waits and what is refused names the project; others go on."""
+    """Limits of all members together; waiting jobs and refusals name the project; others continue."""
     name = project(limits={"running_jobs": 1, "queued_jobs": 1})
     first = lab.ann.submit(lab.large, iterations=1000000, project=name)["id"]
     lab.ann.wait(first, ["running"])
@@ -195,11 +196,11 @@ def test_limits_of_jobs(lab, project):
     told = hit(lab.ann.request("POST", "/v1/jobs", json={"graph": lab.large, "project": name}), "queued_jobs", 429)
     assert told == {"name": "queued_jobs", "most": 1, "used": 1, "project": name}
     reply = lab.root.request("POST", "/v1/jobs", json={"graph": lab.large, "project": name})
-    assert f"the limit queued_jobs of project {name} is 1" in reply.json()["detail"]  # of administrators, too
+    assert f"the limit queued_jobs of project {name} is 1" in reply.json()["detail"]  # also for administrators
     time.sleep(0.3)
     waiting = lab.bob.job(second)["waiting"]
     assert waiting["reason"] == "limit" and waiting["detail"].startswith(f"The limit running_jobs of project {name} is 1")
-    assert lab.bob.run(lab.large, iterations=3)["state"] == "done"  # for no project
+    assert lab.bob.run(lab.large, iterations=3)["state"] == "done"  # without a project
     now = use(lab, name)
     assert now["running_jobs"] == 1 and now["queued_jobs"] == 1 and now["device_bytes"] > 0 and now["disk_bytes"] == 2 * 12000 * 8
     lab.ann.patch(f"/v1/jobs/{first}", json={"cancelled": True})
@@ -242,10 +243,10 @@ def test_limits_of_disk(lab, project):
     other = graphs.npz(graphs.clusters(n=3000, k=10, seed=42)[0])
     assert hit(lab.bob.request("POST", "/v1/graphs", params={"project": name}, data=other), "disk_bytes", 413)["project"] == name
     assert hit(lab.ann.request("POST", "/v1/jobs", json={"graph": graph, "project": name}), "disk_bytes", 413)["project"] == name
-    lab.bob.upload(other)  # for no project
+    lab.bob.upload(other)  # without a project
     assert hit(lab.ann.request("POST", "/v1/graphs", params={"project": name}, data=other), "disk_bytes", 413)  # the same content
     assert use(lab, name)["disk_bytes"] == used
-    own = lab.bob.upload(body, None)["id"]  # for no project
+    own = lab.bob.upload(body, None)["id"]  # without a project
     assert own != graph and lab.bob.get(f"/v1/access/{own}").json()["counts_for"] == []
     lab.ann.delete(f"/v1/graphs/{graph}", 204)
     assert use(lab, name)["disk_bytes"] == 0
@@ -263,7 +264,7 @@ def test_a_member_or_project_that_goes_ends_no_job(lab, project):
     time.sleep(0.2)
     assert lab.bob.job(jobs[1])["state"] == "queued"
     lab.root.delete(f"/v1/projects/{name}", 204)
-    for job in jobs:  # its limit went with it
+    for job in jobs:  # its limit is gone, too
         lab.bob.wait(job, ["running"])
         assert lab.bob.job(job)["project"] is None
 
@@ -280,8 +281,8 @@ def test_a_user_that_goes_is_no_member(lab, project):
 
 
 def test_after_kill(tmp_path):
-    """Projects, members, limits, used device time and what jobs and graphs count for outlive a crash right after the reply; so does
-    a project that was removed, and one of an older data base is not there."""
+    """Projects, members, limits, used device time and the projects of jobs and graphs survive a crash right after the
+    reply, and so do removals; data bases of older versions have no projects."""
     lab = Lab(tmp_path)
     lab.root.post("/v1/projects", 201, json={"name": "genes", "share": 3, "members": ["ann"], "limits": {"running_jobs": 1}})
     lab.root.post("/v1/projects", 201, json={"name": "gone", "members": ["ann"]})
@@ -325,7 +326,7 @@ def test_after_kill(tmp_path):
 
 @pytest.mark.long
 def test_shares(lab, project):
-    """Of two projects whose jobs run, one has four times the share."""
+    """Two projects with running jobs, one with four times the share of the other."""
     small, large = project(), project(share=4)
     lab.root.request("PUT", f"/v1/projects/{small}/members/cat", 200)
     runs = [lab.ann.submit(lab.large, iterations=1000000, project=small)["id"] for _ in range(2)]
@@ -338,7 +339,7 @@ def test_shares(lab, project):
 
 
 def test_places(tmp_path):
-    """A project has no more places than a user may have."""
+    """A project gets at most as many places as a user."""
     lab = Lab(tmp_path)
     graph = lab.ann.upload(graphs.npz(graphs.ring(10001, 1)))["id"]
     lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"everybody": True})
@@ -355,7 +356,7 @@ def test_places(tmp_path):
     time.sleep(0.3)
     assert running(lab.root) == 24
     assert "Its project has all the places" in lab.bob.job(last)["waiting"]["detail"]
-    lab.ann.run(graph, iterations=2)  # for no project
+    lab.ann.run(graph, iterations=2)  # without a project
     lab.cat.run(graph, iterations=2, project="narrow")
     lab.daemon.kill()
 

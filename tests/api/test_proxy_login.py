@@ -71,7 +71,7 @@ def test_unknown_users(lab):
 
 
 def test_smuggled_twice(lab):
-    """A proxy that adds its header and leaves the client's: in any order and case."""
+    """A proxy that adds its header without removing the client's: in any order and case."""
     for first, second in ((USER, USER), (USER, USER.lower()), (USER.upper(), USER)):
         for names in (("ann", "boss"), ("boss", "ann"), ("ann", "ann")):
             reply = raw(lab.daemon, (f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\n{first}: {names[0]}\r\n"
@@ -80,12 +80,13 @@ def test_smuggled_twice(lab):
     reply = raw(lab.daemon, (f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\n{USER}: ann\r\n{ROLE}: user\r\n"
                              f"{ROLE}: administrator\r\nConnection: close\r\n\r\n").encode())
     assert reply.startswith(b"HTTP/1.1 400")
-    for other in ("X_Forwarded_User", "X-Forwarded-Use", "X-Forwarded-User-"):  # what is only like it
+    for other in ("X_Forwarded_User", "X-Forwarded-Use", "X-Forwarded-User-"):  # similar names
         assert lab.nobody.request("GET", "/v1/me", headers={other: "boss"}).status_code == 401
 
 
 def test_beside_a_token(lab):
-    """Two names for the sender are none; a cookie of an earlier login gives way to the proxy, and the proxy to a link."""
+    """Two names for the sender are refused; the proxy takes precedence over a cookie of an earlier login, and a link
+    over the proxy."""
     reply = by_proxy(lab, "ann").request("GET", "/v1/me", headers={"Authorization": f"Bearer {lab.tokens['boss']}"})
     assert reply.status_code == 400 and reply.json()["header"] == "Authorization"
     assert by_proxy(lab, "ann").request("GET", "/v1/me", headers={"Authorization": "Basic YTpi"}).status_code == 400
@@ -98,7 +99,8 @@ def test_beside_a_token(lab):
 
 
 def test_pages_of_others(lab):
-    """The proxy's login travels with whatever a browser sends; Host, Origin and Sec-Fetch-Site are looked at as ever."""
+    """The proxy's login comes with every request of a browser, so Host, Origin and Sec-Fetch-Site are checked as
+    usual."""
     body = graphs.mtx(graphs.ring(45))
     ann = by_proxy(lab, "ann")
     ann.get("/v1/me", headers={"Host": "lab.example", "Origin": "https://lab.example"})
@@ -106,7 +108,7 @@ def test_pages_of_others(lab):
     for origin in ("https://evil.example", "null"):
         assert ann.request("POST", "/v1/graphs", headers={"Origin": origin}, data=body).status_code == 403
     assert ann.request("GET", "/v1/me", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}).status_code == 403
-    # pages of allowed_origins send a token; what the browser adds by itself is not for them
+    # pages of allowed_origins must send a token; logins that the browser adds do not count for them
     for method, path in (("GET", "/v1/me"), ("POST", "/v1/graphs")):
         assert ann.request(method, path, headers={"Origin": "https://pages.example"}, data=body).status_code == 401
     page = {"Origin": "https://pages.example", "Authorization": f"Bearer {lab.tokens['bob']}"}
@@ -114,7 +116,7 @@ def test_pages_of_others(lab):
 
 
 def test_roles(lab):
-    """The header's role is kept, streams end when it changes, and nonsense is refused."""
+    """The header's role is stored, streams end when it changes, and invalid roles are refused."""
     lab.root.post("/v1/users", 201, json={"name": "rob", "role": "reader"})
     assert by_proxy(lab, "rob").get("/v1/me").json()["role"] == "reader"
     assert by_proxy(lab, "rob", **{ROLE: "user"}).get("/v1/me").json()["role"] == "user"
@@ -145,7 +147,7 @@ def test_from_a_foreign_address(fresh_lab):
     for headers in ({USER: "ann"}, {USER: "ann", ROLE: "administrator"}, {ROLE: "administrator"}):
         reply = ann.request("GET", "/v1/me", headers=headers)
         assert reply.status_code == 403 and "trusted_proxies" in reply.json()["detail"], reply.text
-    assert ann.request("GET", "/v1/nothing", headers={USER: "ann"}).status_code == 403  # whether it is there is not told
+    assert ann.request("GET", "/v1/nothing", headers={USER: "ann"}).status_code == 403  # does not reveal whether the path exists
     root.get("/v1/me")
     assert root.request("GET", "/v1/me", headers={USER: "ann"}).status_code == 403
     events = root.get("/v1/audit").json()["items"]
@@ -154,7 +156,7 @@ def test_from_a_foreign_address(fresh_lab):
 
 @pytest.mark.parametrize("role", ["reader", "user"])
 def test_new_users(fresh_lab, role):
-    """Added with the first request, in the log and on the disk; names that cannot be are refused."""
+    """A user is added with the first request, in the log and on the disk; invalid names are refused."""
     daemon, root = fresh_lab(trusted_proxies="127.0.0.0/8", proxy_new_users=role)
     eve = As(daemon, None)
     eve.session.headers[USER] = "eve@lab.example"
@@ -196,7 +198,7 @@ def test_refused_at_the_start(tmp_path, options, name):
 
 
 def test_streams_of_the_users_end(lab):
-    """With the user."""
+    """Streams end with the user."""
     lab.root.post("/v1/users", 201, json={"name": "sue"})
     stream = by_proxy(lab, "sue").session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10)
     key = by_proxy(lab, "sue").post("/v1/stream/keys", 201).json()
@@ -214,7 +216,7 @@ def test_streams_of_the_users_end(lab):
 
 
 def test_the_address_of_the_client(lab):
-    """The proxy adds whom it was asked by; what stands before that is the client's word, and so is all from elsewhere."""
+    """The proxy appends the client's address; addresses before it, and headers not from the proxy, are not trusted."""
     chains = (("203.0.113.9", "203.0.113.9"), ("1.2.3.4, 203.0.113.9, 10.1.1.1", "203.0.113.9"), ("2001:db8::7", "2001:db8::7"),
               ("203.0.113.9, unknown", "127.0.0.1"), ("10.1.1.1", "127.0.0.1"))
     for n, (chain, address) in enumerate(chains):

@@ -22,7 +22,7 @@ TEXT = (ROOT / "docs" / "operations.md").read_text()
 
 
 class Login(http.server.BaseHTTPRequestHandler):
-    """Stands in for oauth2-proxy: the cookie is the name."""
+    """Replaces oauth2-proxy: the cookie is the name."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -42,7 +42,7 @@ class Login(http.server.BaseHTTPRequestHandler):
 
 
 def options():
-    """Those of the page, for this daemon."""
+    """The page's configuration, for this daemon."""
     block = re.search(r"^```\n(token_file = .*?)^```", TEXT, re.S | re.M).group(1)
     return dict(re.match(r"(\w+) = ([^#]*?)\s*(?:#.*)?$", line).groups() for line in block.strip().splitlines())
 
@@ -102,11 +102,11 @@ def test_who_is_not(lab, path):
         reply = ask(lab.front + path, None, headers)
         assert "sign in" in reply.text, (headers, reply.text)
     assert ask(lab.front + "/oauth2/auth", None).status_code == 404  # internal
-    assert ask(lab.front + "/v1/me", "nameless").status_code == 401  # logged in without a name: tokens count
+    assert ask(lab.front + "/v1/me", "nameless").status_code == 401  # logged in without a name: a token is required
 
 
 def test_headers_of_clients(lab):
-    """Whoever is logged in stays who he is, and what he is, whatever he sends."""
+    """A logged-in user keeps name and role, whatever headers the request has."""
     assert requests.get(lab.url + "/v1/users", headers={"Authorization": f"Bearer {ROOT_TOKEN}"}, timeout=30).ok
     for headers in ({"X-Forwarded-User": "boss"}, {"x-forwarded-user": "boss"}, {"X_Forwarded_User": "boss"},
                     {"X-Forwarded-User ": "boss"}, {"X-Role": "administrator"}, {"Authorization": f"Bearer {ROOT_TOKEN}"},

@@ -121,7 +121,7 @@ def test_asked_for_by_many_at_once(api, labelled):
     for t in threads:
         t.join()
     assert len(replies) == 8
-    for k in (3, 4):  # one that came late was measured again
+    for k in (3, 4):  # a late request causes another measurement
         assert len({r["recall"] for r in replies if r["k"] == k}) == 1
 
 
@@ -141,7 +141,7 @@ def test_survives_a_restart(fresh):
 # ---- memory, and the way out ------------------------------------------------------
 
 def ask(api, job, k=10):
-    """In the background; returns the thread and where its answer will be."""
+    """Requests the quality in the background; returns the thread and its future reply."""
     got = []
 
     def get():
@@ -153,7 +153,7 @@ def ask(api, job, k=10):
 
 @pytest.mark.plain
 def test_waits_for_memory_and_is_cancelled(fresh):
-    """Making P takes memory: while a job has it, the measurement waits, and can be called off."""
+    """Making P needs memory: while a job uses it, the measurement waits, and can be cancelled."""
     api = Api(fresh(engine="cpu", graph_memory_bytes=0, device_memory_bytes="4608 KiB"))
     small = api.run(api.upload(graphs.npz(graphs.clusters(n=4000, k=15, seed=1)[0]))["id"], iterations=5)["id"]
     large = api.upload(graphs.npz(graphs.clusters(n=6000, k=15, seed=2)[0]))["id"]
@@ -198,7 +198,7 @@ def test_cancelled_while_it_is_measured(fresh):
     in_line = ask(api, jobs[1])
     time.sleep(0.05)
     start = time.monotonic()
-    api.delete(f"/v1/jobs/{jobs[1]}", 204)  # deleting the job does it, too
+    api.delete(f"/v1/jobs/{jobs[1]}", 204)  # deleting the job cancels it, too
     api.delete(f"/v1/jobs/{jobs[0]}/quality", 204)
     for thread, got in (measured, in_line):
         thread.join(10 * PATIENCE)

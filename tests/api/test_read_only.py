@@ -18,7 +18,7 @@ def remount(d, how):
 
 @pytest.fixture
 def mounted(tmp_path):
-    """A daemon whose state folder is a file system of its own."""
+    """A daemon whose state folder is a separate file system."""
     with daemon_on_a_disk(tmp_path / "daemon", 64) as d:
         yield d
 
@@ -59,7 +59,7 @@ def test_a_start_on_it(mounted, end):
 
 @pytest.mark.limit(120)
 def test_older_state_on_it(mounted):
-    """Tables and folders that later versions added are missing, and cannot be made: what is there is served."""
+    """Tables and folders of later versions are missing and cannot be made: existing data is served."""
     d = mounted.start()
     api = Api(d)
     g = api.upload(graphs.mtx(graphs.ring(100)), name="ring")["id"]

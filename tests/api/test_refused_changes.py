@@ -19,7 +19,7 @@ def lab(tmp_path):
 
 
 def seen(lab):
-    """All that the changes below are about. Last uses of tokens are none of it."""
+    """The state that the changes below concern, without the last uses of tokens."""
     users = lab.root.get("/v1/users").json()["items"]
     for user in users:
         for token in user["tokens"]:
@@ -45,7 +45,7 @@ def changes(lab):
 
 @pytest.mark.limit(120)
 def test_while_the_data_base_is_locked(lab):
-    """All at once, those of one record among them: they wait in several batches, and all fail."""
+    """All at once, several of them for one record: they wait in several batches, and all fail."""
     before, asked = seen(lab), changes(lab)
     users = [As(lab.daemon, "the-administrators-token") for _ in asked]
     with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db", isolation_level=None)) as db, \

@@ -95,7 +95,7 @@ def test_users_are_named(fresh, tmp_path):
 
 
 def test_names_cannot_disguise_lines_of_the_log(api, daemon):
-    """Control characters and marks of direction in a name; other characters stay."""
+    """Control characters and direction marks in a name are removed; other characters stay."""
     bad = "one\r\nFAKE \x1b[2J \x7f \x9b2J \u061c \u200f \u2028 \u202egnp \u2066 ü € …"
     made = api.upload(graphs.mtx(graphs.ring(317)), name=bad)
     line = wait_until(lambda: [x for x in daemon.stderr().split("\n") if f"graphs: {made['id']} (" in x], 5, "its line")[0]
@@ -103,7 +103,7 @@ def test_names_cannot_disguise_lines_of_the_log(api, daemon):
 
 
 def test_tokens_in_a_path_are_in_no_log(fresh, tmp_path):
-    """Whoever pastes a token in the wrong place has given it to nobody."""
+    """A token in the wrong place does not appear in the log."""
     tokens = tmp_path / "tokens"
     tokens.write_text("a-token-of-sixteen\n")
     d = fresh(request_log="all", log_level="debug", token_file=str(tokens))

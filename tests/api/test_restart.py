@@ -90,7 +90,7 @@ def test_paused_and_queued_jobs_survive(fresh, middling):
 
 
 def test_steering_outlives_a_checkpoint(fresh, middling):
-    """What was changed after the checkpoint that the job goes on from is in force all the same."""
+    """Changes after the checkpoint from which the job continues are still in force."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     job = api.submit(api.upload(middling)["id"], **SLOW)["id"]
@@ -108,7 +108,7 @@ def test_steering_outlives_a_checkpoint(fresh, middling):
 
 
 def test_frames_are_newer_than_before_the_crash(fresh, middling):
-    """Whoever watches a job asks for what comes after the frame that it has."""
+    """A watching client requests frames after the one that it has."""
     d = fresh()
     api = Api(d)
     job = api.submit(api.upload(middling)["id"], iterations=1000000)["id"]
@@ -157,7 +157,7 @@ def test_a_deletion_is_acknowledged_when_it_is_recorded(fresh):
 
 @pytest.mark.limit(90)
 def test_a_deletion_that_cannot_be_recorded_is_none(fresh):
-    """Somebody else keeps the records locked for longer than the daemon waits: graph and jobs are as they were."""
+    """Another program locks the data base for longer than the daemon waits: graph and jobs stay unchanged."""
     d = fresh()
     api = Api(d)
     ids = [api.upload(graphs.mtx(graphs.ring(n)))["id"] for n in (90, 91, 92)]
@@ -195,10 +195,10 @@ def test_a_change_that_cannot_be_recorded_is_told(fresh):
         for change in ({"name": "mine"}, {"paused": True}):
             problem = api.patch(f"/v1/jobs/{job}", 503, json=change).json()
             assert "loses the change" in problem["detail"] and "locked" in problem["detail"]
-        wait_until(lambda: api.job(job)["state"] == "paused", 20, "it is paused")  # an engine on a GPU saves it first
+        wait_until(lambda: api.job(job)["state"] == "paused", 20, "it is paused")  # a GPU engine saves it first
         assert api.job(job)["name"] == "mine"
         db.execute("rollback")
-    # what could not be recorded is tried again every second
+    # failed records are tried again every second
     wait_until(lambda: api.request("PATCH", f"/v1/jobs/{job}", json={"priority": 3}).status_code == 200, 20, "it is recorded")
     d.kill()
     d.start()
@@ -241,7 +241,7 @@ def test_no_second_daemon_whatever_is_removed(fresh):
 
 
 def test_files_that_a_crash_left(fresh):
-    """Those of nobody are moved aside; those of records that cannot be read stay for whoever repairs them."""
+    """Files without a record are moved aside; files of unreadable records stay, for repairs."""
     d = fresh()
     api = Api(d)
     g = api.upload(graphs.mtx(graphs.ring(83)))["id"]
@@ -266,7 +266,8 @@ def test_files_that_a_crash_left(fresh):
 
 @pytest.mark.limit(120)
 def test_killed_while_uploading(fresh):
-    """At whatever moment: each acknowledged graph is whole, nothing half is listed, nothing is left over."""
+    """A kill at any moment: acknowledged graphs are complete, incomplete ones are not listed, no files are left
+    over."""
     d = fresh()
     rng = random.Random(6)
     acknowledged, n = {}, 100

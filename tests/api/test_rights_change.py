@@ -37,7 +37,7 @@ def test_streams_end_with_the_rights(lab):
 
 @pytest.mark.parametrize("how", ["removed", "a reader", "without the token"])
 def test_who_may_no_more_when_the_body_is_there(lab, how):
-    """And who waits for a reply is told."""
+    """And waiting requests get an error."""
     lab.root.post("/v1/users", 201, json={"name": "tom"})
     made = lab.root.post("/v1/users/tom/tokens", 201).json()
     tom = As(lab.daemon, made["token"])
@@ -48,7 +48,7 @@ def test_who_may_no_more_when_the_body_is_there(lab, how):
     with connection(lab.daemon) as upload, connection(lab.daemon) as poll:
         upload.sendall(f"POST /v1/graphs?name=half HTTP/1.1\r\n{head}Content-Length: 12\r\n\r\n0 1\n1 2\n".encode())
         poll.sendall(f"GET /v1/jobs/{job}/frame?after=99999&wait=20 HTTP/1.1\r\n{head}\r\n".encode())
-        tom.get("/v1/me")  # the others have arrived
+        tom.get("/v1/me")  # the other requests have arrived
         if how == "removed":
             lab.root.delete("/v1/users/tom", 204)
         elif how == "a reader":
@@ -67,7 +67,7 @@ def test_who_may_no_more_when_the_body_is_there(lab, how):
 
 @pytest.mark.parametrize("how", ["unshared", "link revoked", "link expired"])
 def test_a_long_poll_ends_with_the_right(lab, how):
-    """At once, and without a frame; whoever may still see the job gets the next one."""
+    """They end at once, without a frame; clients that may still see the job get the next frame."""
     job = lab.ann.submit(lab.graph, iterations=1000000)["id"]
     lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob", "cat"]})
     lab.ann.patch(f"/v1/jobs/{job}", json={"paused": True})
@@ -79,7 +79,7 @@ def test_a_long_poll_ends_with_the_right(lab, how):
         for s, token in ((poll, bearer), (other, lab.tokens["cat"])):
             s.sendall(f"GET /v1/jobs/{job}/frame?after={after}&wait=60 HTTP/1.1\r\nHost: localhost:{lab.daemon.port}\r\n"
                       f"Authorization: Bearer {token}\r\n\r\n".encode())
-        lab.cat.get("/v1/me")  # the others have arrived
+        lab.cat.get("/v1/me")  # the other requests have arrived
         start = time.monotonic()
         if how == "unshared":
             lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["cat"]})
@@ -94,7 +94,7 @@ def test_a_long_poll_ends_with_the_right(lab, how):
 
 
 def test_streams_end_when_the_thing_is_not_shared_any_more(lab):
-    """The others go on."""
+    """Other streams continue."""
     job = lab.ann.submit(lab.graph, iterations=1000000)["id"]
     lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob", "cat"]})
     streams = {name: getattr(lab, name).session.get(lab.daemon.url + f"/v1/jobs/{job}/{what}", stream=True, timeout=10)

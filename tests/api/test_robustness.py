@@ -24,7 +24,7 @@ def well(api, seconds=2.0):
 
 @pytest.fixture(scope="module")
 def api(daemon):
-    """Each request on a connection of its own: one that was kept may be closed just when the next request goes out."""
+    """Each request on a new connection, since a kept one may be closed just as the next request is sent."""
     api = Api(daemon)
     api.session.headers["Connection"] = "close"
     return api
@@ -45,7 +45,7 @@ def no_leak(api, daemon):
 
 
 def send_all(daemon, messages, timeout=15 * PATIENCE):
-    """Each on a connection of its own, all open at the same time; then each must be closed by the daemon."""
+    """Each on its own connection, all open at the same time; then the daemon must close each."""
     sockets = []
     for data in messages:
         s = socket.create_connection(("127.0.0.1", daemon.port), timeout=timeout)
@@ -75,7 +75,7 @@ def test_garbage_that_begins_well(daemon):
 
 
 def test_mutated_requests(api, daemon, graph):
-    """A good request with a few bytes changed gets an answer or a closed connection, never silence."""
+    """A valid request with a few changed bytes gets a reply or a closed connection, never silence."""
     rng = random.Random(3)
     body = b'{"graph": "%s", "dims": 2, "iterations": 3, "lambda": 5.5, "name": "mutant"}' % graph.encode()
     head = b"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nConnection: close\r\n" \
@@ -181,7 +181,7 @@ def test_header_injection(daemon):
 
 
 def test_smuggling(daemon):
-    """Two lengths, or a length and chunks, are refused or read in one way; no second answer comes of the body."""
+    """Two lengths, or a length and chunks, are refused or read in one way; the body gives no second reply."""
     hidden = b"GET /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port
     data = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost:%d\r\nConnection: close\r\nContent-Length: 4\r\n" \
            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % daemon.port
@@ -191,8 +191,8 @@ def test_smuggling(daemon):
 @pytest.mark.parametrize("line", [b"Content-Length : 37", b"Content-Length\t: 37", b"Transfer-Encoding : chunked", b": x",
                                   b"X(Y: z"])
 def test_names_of_headers(daemon, line):
-    """A name with a space at its end means a length to others, and nothing to libmicrohttpd: what follows would be a
-    request to one and a body to the other."""
+    """Other programs read a name with a trailing space as a length, libmicrohttpd ignores it: the following bytes would
+    be a body to one and a request to the other."""
     host = b"Host: localhost:%d" % daemon.port
     hidden = b"GET /v1/graphs HTTP/1.1\r\n" + host + b"\r\nConnection: close\r\n\r\n"
     reply = raw(daemon, b"\r\n".join([b"POST /v1/jobs HTTP/1.1", line, host, b"Content-Type: application/json",
@@ -202,7 +202,7 @@ def test_names_of_headers(daemon, line):
 
 @pytest.mark.parametrize("query", [b"&" * 5000, b"&".join(b"a%d=1" % i for i in range(5000)), b"limit=1&" * 200])
 def test_too_many_parameters(daemon, api, graph, query):
-    """libmicrohttpd has no room for so many, and would not reply. The request has no effect."""
+    """libmicrohttpd has no memory for so many, and would not reply. The request has no effect."""
     reply = raw(daemon, b"DELETE /v1/graphs/%s?%s HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (graph.encode(), query, daemon.port))
     assert reply.startswith(b"HTTP/1.1 414 ") and reply.count(b"HTTP/1.1 ") == 1
     assert b"urn:spaceland:problem:uri-too-long" in reply
@@ -218,7 +218,7 @@ def test_too_many_cookies(daemon):
 
 @pytest.fixture
 def others(daemon):
-    """Connections on which nothing is under way, or another part of a request."""
+    """Connections that are idle, or in another part of a request."""
     with contextlib.ExitStack() as stack:
         silent, idle, waits = (stack.enter_context(connection(daemon)) for _ in range(3))
         idle.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port)
@@ -239,7 +239,7 @@ def others(daemon):
     (413, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000001\r\n"),
 ], ids=["version", "HTTP/2", "header", "path", "headers", "name", "chunk", "chunk-size"])
 def test_what_the_library_refuses(daemon, others, status, start):
-    """By problem documents, whatever other connections there are; and these go on."""
+    """Refusals are problem documents, beside any other connections; and these continue."""
     reply = raw(daemon, start.replace(b"Host: localhost", b"Host: localhost:%d" % daemon.port))
     assert reply.startswith(b"HTTP/1.1 %d " % status) and reply.count(b"HTTP/1.1 ") == 1, reply[:200]
     assert b"application/problem+json" in reply and b"urn:spaceland:problem:" in reply and b"<html" not in reply
@@ -275,7 +275,7 @@ def test_streams_left_behind(daemon, api, large):
 
 @pytest.mark.long
 def test_memory_does_not_grow(daemon, api, graph):
-    """Thousands of requests of all kinds later, resident memory is where it was."""
+    """Thousands of requests of all kinds do not increase resident memory."""
     if sanitized():
         pytest.skip("skipped: the sanitizer keeps freed memory")
 
@@ -299,7 +299,7 @@ def test_memory_does_not_grow(daemon, api, graph):
 
 
 def test_everybody_at_once(daemon, api, graph):
-    """Twelve clients doing everything for two seconds."""
+    """Twelve clients use all operations for two seconds."""
     end, failures = time.monotonic() + 2, []
 
     def client(seed):
@@ -328,7 +328,7 @@ def test_everybody_at_once(daemon, api, graph):
 
 @pytest.mark.skipif(sanitized(), reason="skipped: a sanitizer keeps what was freed")
 def test_memory_is_given_back(fresh):
-    """Many uploads on many threads leave no more memory taken than a few have."""
+    """Many uploads on many threads leave no more memory in use than a few."""
     d = fresh()
 
     def send(i):

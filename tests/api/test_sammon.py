@@ -30,7 +30,7 @@ def distances(x):
     x = np.asarray(x, float)
     square = (x * x).sum(1)
     d2 = np.maximum(square[:, None] + square[None] - 2 * x @ x.T, 0)
-    for i in np.unique(np.nonzero(d2 < 1e-6 * square.max())[0]):  # where that cancels
+    for i in np.unique(np.nonzero(d2 < 1e-6 * square.max())[0]):  # where the difference cancels
         d2[i] = ((x[i] - x) ** 2).sum(1)
         d2[:, i] = d2[i]
     return np.sqrt(d2)
@@ -45,9 +45,9 @@ def stress(x, y, metric=False):
 
 
 def sammon_1969(x, y, iterations, magic=0.3):
-    """As published: y' = y - magic * gradient / |its derivative|, all coordinates at once; but a step that makes the stress
-    rise is taken back, and half as long from then on, as is common since. Without that the first step throws points apart
-    whose derivative happens to be near 0, and rounding decides where they come down."""
+    """The published method: y' = y - magic * gradient / |its derivative|, all coordinates at once; but, as is common, a
+    step that raises the stress is undone, and later steps are half as long. Otherwise the first step would throw points
+    with a derivative near 0 far away, and rounding would decide their positions."""
     far, y = distances(x), np.array(y, float)
     some = far > 0
     safe = np.where(some, far, 1)
@@ -167,7 +167,7 @@ def test_odd_points(api):
 
 
 def test_distances_beyond_float32(api):
-    """Fail with the reason: a layout of them would not be of finite numbers."""
+    """They fail with a reason, since their layout would not be finite."""
     x = X[:60] / np.abs(X[:60]).max()
     fit = api.run(api.upload(points.npy((x * 1e30).astype("f4")))["id"], method="sammon")
     assert np.isfinite(layout(api, fit["id"])).all()
@@ -178,7 +178,7 @@ def test_distances_beyond_float32(api):
 
 
 def test_of_a_layout_of_a_graph(api, graph):
-    """Its coordinates, not the graph's edges."""
+    """Uses the layout's coordinates, not the graph's edges."""
     first = api.run(graph, iterations=50, dims=3)["id"]
     job = api.run(graph, method="sammon", input={"job": first})
     assert job["stress"] == pytest.approx(stress(layout(api, first), layout(api, job["id"])), rel=1e-4)
@@ -201,7 +201,7 @@ def test_bad_requests(api, table):
     assert pointer(tolerance=2) == "/tolerance"
     assert pointer(seed=-1) == "/seed"
     assert pointer(perplexity=30) == "/perplexity"
-    assert refused(api, 409, graph=table, method="sammon", engine="cuda")["pointer"] == "/engine"  # there is none
+    assert refused(api, 409, graph=table, method="sammon", engine="cuda")["pointer"] == "/engine"  # there is no such engine
     assert pointer(initial=[[0, 0]] * 700) == "/initial"
     assert refused(api, graph=table, stress="metric")["pointer"] == "/stress"
 
@@ -218,7 +218,7 @@ def test_dry_run_and_batch(api, table):
 
 @pytest.mark.long
 def test_killed_and_resumed(fresh):
-    """To the same bytes as one that was never interrupted, also where partners are drawn."""
+    """The result has the same bytes as without interruption, also with random partners."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
     many, partners = (3000, 500) if LIGHT else (6000, 1000)
@@ -263,7 +263,7 @@ def start_of(x, dims=2):
 
 @pytest.mark.parametrize("points_of", [iris, letter, pytest.param(mnist, marks=pytest.mark.longest)])
 def test_as_sammon_1969(api, data, points_of):
-    """From the same start, principal axes, and in as many iterations: at most 1e-6 above."""
+    """From the same start, principal axes, and with as many iterations: at most 1e-6 above."""
     x = points_of(data)
     job = api.run(api.upload(points.npy(x))["id"], method="sammon", optimiser="newton", iterations=120, tolerance=0)
     assert job["stress"] <= sammon_1969(x, start_of(x), 120) + 1e-6

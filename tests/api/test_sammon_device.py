@@ -50,7 +50,7 @@ def test_a_device_computes_the_same_within_rounding(server, params):
 
 
 def test_layouts_go_on(server):
-    """From a layout of a job to another one: one that is made of it."""
+    """A layout made from the layout of a job."""
     api, table = server()
     job = run(api, table, dict(SHORT, dims=3))
     flat = api.wait(api.submit(table, method="sammon", input={"job": job["id"]}, params=SHORT)["id"])
@@ -91,7 +91,7 @@ def test_a_device_that_fails(server):
 @pytest.mark.plain
 @pytest.mark.long
 def test_killed_on_a_device(server):
-    """kill -9 twice: the same bytes as of a run that nobody disturbed."""
+    """kill -9 twice: the same bytes as an undisturbed run."""
     api, table = server(trouble="slow", checkpoint_interval_s=0.1)
     whole = run(api, table, LONG)
     job = api.submit(table, method="sammon", params=LONG)["id"]

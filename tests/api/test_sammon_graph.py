@@ -38,7 +38,7 @@ def tree(n):
 
 
 def real(folder, n):
-    """The nodes of the Facebook pages nearest to the first one."""
+    """The nodes of the Facebook graph nearest to the first one."""
     with gzip.open(folder / "facebook-pages.mtx.gz") as file:
         lines = [line for line in file if not line.startswith(b"%")][1:]
     a = symmetric(22470, np.array([line.split()[:2] for line in lines], int) - 1)
@@ -47,7 +47,7 @@ def real(folder, n):
 
 
 def stress(a, y, kind, unweighted=True):
-    """Over all pairs that a path joins."""
+    """The stress over all connected pairs."""
     far = csgraph.dijkstra(a, unweighted=unweighted)
     i, j = np.nonzero(np.triu(np.isfinite(far) & (far > 0), 1))
     far, near = far[i, j], np.sqrt(((y[i].astype(float) - y[j]) ** 2).sum(1))
@@ -103,7 +103,7 @@ def test_dims_and_what_a_layout_is_good_for(api, net, dims, kind):
 
 
 def test_lengths_and_directions(api):
-    """One direction is as good as both; of two, the larger weight."""
+    """An edge in one direction counts as both; of two weights the larger one counts."""
     a = sp.random(80, 80, 0.1, "csr", random_state=3) + sp.diags([np.ones(79)], [1])
     a = sp.csr_matrix(a.multiply(1 - np.eye(80)))
     graph, both = upload(api, a), sp.csr_matrix(np.maximum(a.toarray(), a.toarray().T).astype("f4").astype(float))
@@ -131,7 +131,7 @@ def test_components_and_isolated_nodes(api):
 
 
 def test_pivots(api, net):
-    """A sparse stress: over all pairs it is little above that of all of them."""
+    """The sparse stress: its layout has a stress over all pairs little above that of the full method."""
     all_pairs = api.run(net, method="sammon")
     for pivots, most in ((200, 1.05), (30, 1.2)):
         job = api.run(net, method="sammon", pivots=pivots)
@@ -176,7 +176,7 @@ def test_bad_requests(api, net):
     assert pointer(pivots=301) == "/pivots" and pointer(pivots=0) == "/pivots" and pointer(pivots=5000) == "/pivots"
     assert pointer(lengths="hops") == "/lengths"
     assert pointer(initial=[[0, 0]] * 300) == "/initial"
-    assert refused(api, 409, graph=net, engine="cuda")["pointer"] == "/engine"  # there is none
+    assert refused(api, 409, graph=net, engine="cuda")["pointer"] == "/engine"  # there is no such engine
     assert refused(api, 404, graph=net, input={"layout": "nothing"})["pointer"] == "/input/layout"
     zero = api.upload(b"%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0\n2 3 1\n")["id"]
     job = api.wait(api.submit(zero, method="sammon", lengths="weights")["id"])
@@ -187,7 +187,7 @@ def test_bad_requests(api, net):
 
 @pytest.mark.long
 def test_killed_and_resumed(fresh):
-    """To the same bytes as one that was never interrupted, with all pairs and with pivots."""
+    """The result has the same bytes as without interruption, with all pairs and with pivots."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
     graph = upload(api, sp.block_diag([grid(40, 30), tree(300), path(2), sp.csr_matrix((3, 3))]))
@@ -209,7 +209,7 @@ def test_killed_and_resumed(fresh):
 # ---- against published programs ---------------------------------------------------------------------------------------
 
 def best(api, a, **parameters):
-    """The less stress of two starts."""
+    """The lower stress of two starts."""
     graph = upload(api, a)
     return min(api.run(graph, method="sammon", iterations=1000, start=start, **parameters)["stress"]
                for start in ("classical", "random"))
@@ -218,7 +218,7 @@ def best(api, a, **parameters):
 @pytest.mark.parametrize("dims", [1, 2, 3])
 @pytest.mark.parametrize("shape", ["grid", "cycle", "tree", "real"])
 def test_as_networkx(api, data, shape, dims):
-    """networkx's kamada_kawai_layout, L-BFGS, in the unit in which it has the least stress: ours is at most 1 % above."""
+    """networkx's kamada_kawai_layout, L-BFGS, scaled to its least stress: spaceland's stress is at most 1 % above."""
     networkx = pytest.importorskip("networkx")
     a = {"grid": lambda: grid(10, 10), "cycle": lambda: cycle(60), "tree": lambda: tree(63), "real": lambda: real(data, 120)}[shape]()
     far = csgraph.dijkstra(a, unweighted=True)
@@ -243,5 +243,5 @@ def test_as_mds_of_scikit_learn(api, data, shape, dims):
 
 @pytest.mark.parametrize("dims, theirs", [(1, 0.185632), (2, 0.0122018), (3, 0.012054)])
 def test_a_grid_of_900(api, dims, theirs):
-    """What networkx reaches, the less of two starts: ./dev bench sammon --graphs."""
+    """Results of networkx, the lower of two starts, from ./dev bench sammon --graphs."""
     assert best(api, grid(30, 30), dims=dims) <= 1.01 * theirs

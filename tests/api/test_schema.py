@@ -9,7 +9,7 @@ import pytest
 import graphs
 from harness import PATIENCE, Api
 
-# What version 1 of the schema began with; later tables and columns are additions that it need not know.
+# The first version 1 of the schema; later tables and columns are additions that it ignores.
 FIRST = """
 CREATE TABLE graphs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
@@ -75,7 +75,7 @@ def test_the_first_version(stopped):
 
 
 def test_an_older_version_that_was_killed(stopped):
-    """Twice the same: what the first start has done already does not hinder the second."""
+    """Two starts: the upgrades of the first do not disturb the second."""
     d = stopped[0]
     as_first_version(d)
     d.start()
@@ -101,7 +101,7 @@ def test_a_newer_one_is_refused(stopped):
 
 
 def test_additions_of_a_newer_one_stay(stopped):
-    """Same schema, tables and columns that this version does not know: the way back from a newer version."""
+    """The same schema with unknown tables and columns, as after a return from a newer version."""
     d = stopped[0]
     with records(d) as db:
         db.execute("create table later (x)")

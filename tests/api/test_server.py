@@ -95,7 +95,7 @@ def test_the_contract_is_served(api):
 def test_unknown_paths(api, path):
     import requests
     request = requests.Request("GET", api.daemon.url + "/").prepare()
-    request.url = api.daemon.url + path  # as it is, not tidied up
+    request.url = api.daemon.url + path  # unchanged, not normalised
     reply = api.session.send(request, timeout=10)
     if path == "/" and reply.status_code < 400:
         return  # the dashboard's
@@ -107,7 +107,7 @@ def methods():
     for template, item in CONTRACT.document["paths"].items():
         path = re.sub(r"\{[a-z]+\}", "01ARZ3NDEKTSV4RRFFQ69G5FAV", template)
         if path in ("/v1/graphs/dry-run", "/v1/jobs/dry-run"):
-            continue  # other methods take it for an id
+            continue  # other methods treat it as an id
         known = sorted(m.upper() for m in item if m in ("get", "post", "put", "patch", "delete"))
         for method in sorted({"GET", "POST", "PUT", "PATCH", "DELETE"} - set(known)):
             yield method, path, known
@@ -128,7 +128,7 @@ def operations():
 
 @pytest.mark.parametrize("method,template,operation", list(operations()))
 def test_every_operation_is_there(api, method, template, operation):
-    """With an id of nobody: 404 from the operation itself, not from the router."""
+    """With an unknown id: 404 from the operation, not from the router."""
     path = re.sub(r"\{[a-z]+\}", "01ARZ3NDEKTSV4RRFFQ69G5FAV", template)
     reply = api.request(method, path, json={} if "requestBody" in operation else None,
                         stream=template.endswith(("events", "frames")))

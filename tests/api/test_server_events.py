@@ -150,7 +150,8 @@ def test_numbers_go_on_after_a_restart(fresh):
 
 
 def test_a_client_that_does_not_read(api, large, follow):
-    """It gets the newest of each record when it reads at last; in the meantime nobody waits and memory stays flat."""
+    """When it finally reads, it gets the latest version of each record; meanwhile no other client waits and memory
+    stays constant."""
     with socket.create_connection(("127.0.0.1", api.daemon.port)) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         s.sendall(f"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{api.daemon.port}\r\n\r\n".encode())
@@ -187,7 +188,7 @@ def test_a_browser_rests_when_the_job_has_ended(api, graph, follow):
 
 
 def test_the_end_is_not_missed(api, large, follow):
-    """The connection breaks, the job ends, the client comes back: it is told, and then rests."""
+    """The connection breaks, the job ends, the client reconnects: it gets the end, and no further events."""
     job = api.submit(large, iterations=1000000)["id"]
     path = f"/v1/jobs/{job}/events"
     f = follow(path)

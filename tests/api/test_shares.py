@@ -45,16 +45,16 @@ def test_no_user_holds_all_places(lab):
     other = lab.bob.submit(lab.graph, iterations=1000000)["id"]
     wait_until(lambda: lab.bob.job(other)["state"] == "running", 20, "bob's job runs")
     wait_until(lambda: lab.bob.job(other)["iteration"] > 5, 20, "it gets on")
-    # half of the device is bob's, though ann has 24 jobs on it
+    # bob gets half of the device, although ann has 24 jobs
     first = {job: lab.ann.job(job)["seconds"] for job in jobs}
     had = lab.bob.job(other)["seconds"]
     wait_until(lambda: lab.bob.job(other)["seconds"] > had + 4, 100, "bob has had four seconds")
     bob = lab.bob.job(other)["seconds"] - had
     ann = sum(lab.ann.job(job)["seconds"] - first[job] for job in jobs)
-    assert 0.6 < bob / ann < 1.6, (bob, ann)  # shared by jobs it would be 0.04
+    assert 0.6 < bob / ann < 1.6, (bob, ann)  # by number of jobs it would be 0.04
     assert running(lab.ann) == 24
     lab.daemon.kill()
-    lab.daemon.start()  # and jobs are their users' after a restart
+    lab.daemon.start()  # jobs keep their users over a restart
     wait_until(lambda: lab.bob.job(other)["state"] == "running", 60, "bob's job runs again")
     wait_until(lambda: running(lab.ann) == 24, 60, "ann has her places again")
 
@@ -76,7 +76,7 @@ def test_no_user_keeps_out_the_small_jobs_of_others(lab):
 
 
 def test_the_one_who_has_had_least_is_next(lab):
-    """Of two whose jobs wait, the one who has had nothing, though the other one came first."""
+    """Of two users with waiting jobs, the one without device time is next, although the other came first."""
     ann = [lab.ann.submit(lab.graph, iterations=1000000)["id"] for _ in range(24)]
     bob = [lab.bob.submit(lab.graph, iterations=1000000)["id"] for _ in range(9)]
     wait_until(lambda: running(lab.ann) == 24 and running(lab.bob) == 8, 60, "all places are taken")
@@ -91,7 +91,7 @@ def test_the_one_who_has_had_least_is_next(lab):
 
 
 def test_the_one_without_a_place_is_next(lab):
-    """Even if he has used the most: without a place he gets none of the time that is due to him."""
+    """Even if a user has used the most: without a place the user gets none of its share."""
     first = lab.cat.submit(lab.graph, iterations=1000000)["id"]
     wait_until(lambda: lab.cat.job(first)["seconds"] > 4, 60, "cat has computed")
     lab.cat.patch(f"/v1/jobs/{first}", json={"cancelled": True})

@@ -39,7 +39,7 @@ def state(api, values):
 
 
 def test_heat_on_a_ring(api, ring):
-    """Against exp(- L t), from a state that was uploaded."""
+    """Compared with exp(- L t), from an uploaded state."""
     rng = np.random.default_rng(2)
     start = rng.random(300).astype(np.float32)
     job = api.submit(ring, method="signal", input=state(api, start[:, None]),
@@ -154,7 +154,7 @@ def test_it_gives_no_layout(api, ring):
 
 
 def decode(data):
-    """As proto/frame.md says."""
+    """Frames as in proto/frame.md."""
     _, version, dims, kind, flags, stride, n, sequence, iteration, level, *low, extent, nodes, start, end = (
         struct.unpack_from("<26sBBBBHIIIf3ffIHB", data))
     assert version == 2 and kind in (2, 3) and start == 88
@@ -177,7 +177,7 @@ def test_frames_while_it_runs(api, ring):
     lines = api.get(f"/v1/jobs/{job}/values?format=csv").text.splitlines()
     assert len(lines) == 300 and all(len(line.split(",")) == 2 for line in lines)
     record = api.job(job)
-    assert record["model_time"] > 0 and record["frame"] >= 2  # it is told a few times a second
+    assert record["model_time"] > 0 and record["frame"] >= 2  # it is updated a few times a second
     api.patch(f"/v1/jobs/{job}", json={"stop": True})
     last = decode(api.get(f"/v1/jobs/{job}/frame?type=f32").content)
     assert last["final"] and last["end"] == 1 and np.array_equal(last["values"], result(api, job))
@@ -234,7 +234,7 @@ def test_dry_run_and_batch(api, ring):
 
 
 def test_snapshots_have_a_bound(api):
-    """A state of many gigabytes is copied while no other job runs."""
+    """A state of many gigabytes is copied only while no other job runs."""
     graph = api.upload(graphs.mtx(graphs.ring(30000, 1), "pattern"))["id"]
     job = {"graph": graph, "method": "signal", "model": "nagumo", "snapshots": 4475}
     problem = api.post("/v1/jobs", 413, json=job).json()
@@ -258,7 +258,7 @@ def test_others_get_their_turn(api, ring):
 @pytest.mark.parametrize("integrator", ["runge_kutta", "dormand_prince", "crank_nicolson"])
 @pytest.mark.long
 def test_killed_and_resumed(fresh, integrator):
-    """To the same bytes as one that was never interrupted."""
+    """The result has the same bytes as without interruption."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     graph = api.upload(graphs.mtx(graphs.clusters(6000, k=8, seed=3)[0]))["id"]

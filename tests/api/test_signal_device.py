@@ -77,7 +77,7 @@ def test_a_device_that_fails(server):
 
 
 def test_killed_on_a_device(server):
-    """kill -9 twice: the same bytes as of a run that nobody disturbed."""
+    """kill -9 twice: the same bytes as an undisturbed run."""
     api, graph = server(trouble="slow", checkpoint_interval_s=0.1)
     whole = api.wait(submit(api, graph, "fitzhugh_nagumo", step=0.05), seconds=120)
     job = submit(api, graph, "fitzhugh_nagumo", step=0.05)

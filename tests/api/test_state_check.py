@@ -59,7 +59,8 @@ def damage(data, rng):
 
 
 def test_a_file_that_is_only_to_be_named(fresh):
-    """A crash between an upload's record and its file's name: the next start gives the name, so nothing is damaged."""
+    """A crash between an upload's record and the renaming of its file: the next start renames it, so nothing is
+    damaged."""
     d = fresh()
     g, _, p, _ = fill(d)
     for path in (d.state / "graphs" / f"{g}.slg", d.state / "graphs" / f"{p}.slp"):
@@ -99,7 +100,7 @@ def test_every_damage_is_named(fresh):
 
 @pytest.mark.limit(120)
 def test_what_is_damaged_is_not_served(fresh):
-    """Layouts and traces are what they were, or an error that names the file."""
+    """Layouts and traces are unchanged, or an error names the file."""
     d = fresh()
     _, job, _, _ = fill(d)
     rng = random.Random(7)
@@ -129,7 +130,7 @@ def test_what_is_damaged_is_not_served(fresh):
 
 @pytest.mark.parametrize("what", ["pipe", "device", "folder"])
 def test_no_regular_file(fresh, what):
-    """In the place of a file: an error, and nobody waits for its other end."""
+    """A pipe in place of a file is an error, and nobody waits for its writer."""
     d = fresh()
     g, job, _, _ = fill(d)
     for path in (d.state / "jobs" / f"{job}.npy", d.state / "jobs" / f"{job}.trace", d.state / "graphs" / f"{g}.slg"):
@@ -230,7 +231,7 @@ def test_records_are_made_anew(fresh, how):
 
 
 def unsealed(path):
-    """The file as versions wrote it that had no seals."""
+    """The file of versions without seals."""
     data = path.read_bytes()
     content = data[:int.from_bytes(data[-120:-112], "little")]
     if path.suffix == ".trace":
@@ -285,7 +286,7 @@ def test_uploaded_layouts(fresh):
 
 
 def test_an_initial_layout_without_its_job(fresh):
-    """A kill after the layout was written and before the job was recorded: nobody was told of it."""
+    """A kill after the layout was written and before the job was recorded: it was not acknowledged."""
     d = fresh()
     fill(d)
     d.stop()
@@ -300,7 +301,7 @@ def test_an_initial_layout_without_its_job(fresh):
 
 
 def test_a_folder_that_is_no_state(tmp_path):
-    """A mistyped name is told, and no folder is made of it."""
+    """A mistyped name is an error, and no folder is made."""
     (tmp_path / "other").mkdir()
     for what in ("--verify-state", "--repair-state"):
         for name, why in (("none", "none: No such file or directory"), ("other", "other is not the state folder of a spacelandd")):

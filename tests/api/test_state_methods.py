@@ -63,7 +63,7 @@ def test_damage_is_named_and_not_served(fresh):
             assert reply.status_code == 500 or reply.content == good[route], route
     assert api.wait(ids[2], [*ENDED, "running"])["id"] == ids[2]
     d.kill()
-    d.start()  # damaged files hinder no start, and stay
+    d.start()  # damaged files do not prevent a start, and stay
     assert {p for p in whole if p.exists() or p.suffix == ".checkpoint"} == set(whole)
 
 

@@ -56,7 +56,7 @@ def test_who_may_not_gets_none(lab):
 
 
 def test_a_whole_job(lab):
-    """Its own frames, while others' are not told to it; long messages, a heartbeat among them."""
+    """Gets its own frames and none of others; long messages, with a heartbeat among them."""
     with subscriber(keys_of(lab.bob)) as bob, subscriber(keys_of(lab.cat)) as cat:
         time.sleep(0.3)
         job = lab.bob.submit(lab.graph, iterations=300)["id"]
@@ -85,7 +85,7 @@ def test_no_keys_no_frames(lab):
 
 @pytest.mark.parametrize("bound", ["tcp://0.0.0.0:*", "tcp://[::]:*"])
 def test_bound_to_all_addresses_it_is_where_the_server_is(tmp_path, bound):
-    """0.0.0.0 is no address that a subscriber on another machine could use."""
+    """A subscriber on another machine cannot use the address 0.0.0.0."""
     lab = Lab(tmp_path, zmq=bound, allowed_hosts="lab.example")
     try:
         at = lab.root.get("/v1/status").json()["stream"]
@@ -116,7 +116,7 @@ def test_events_are_of_what_one_may_read(lab):
 
 
 def got(s, job):
-    """Is a frame of the job among what comes now?"""
+    """True if a frame of the job arrives now."""
     while s.poll(1500):
         if frames.decode(s.recv()).job == job:
             return True
@@ -125,8 +125,8 @@ def got(s, job):
 
 @pytest.mark.sanitized
 def test_keys_end_with_the_token_and_the_user(lab):
-    """A subscriber that is connected gets nothing more when the token is revoked by which it got its keys, or when the
-    role changes to one that may not read, or when the user is removed; a new one is not let in."""
+    """A connected subscriber gets nothing more after its token was revoked, the role changed to one that may not read,
+    or the user was removed; new ones are refused."""
     lab.root.post("/v1/users", 201, json={"name": "tom"})
     first, second = (lab.root.post("/v1/users/tom/tokens", 201).json() for _ in range(2))
     one, two = (keys_of(As(lab.daemon, token["token"])) for token in (first, second))

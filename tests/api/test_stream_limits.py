@@ -21,7 +21,7 @@ def endpoint(api):
 
 
 class Watchdog:
-    """Asks for the health all the time, and keeps the longest answer."""
+    """Requests the health continuously, and records the longest reply time."""
 
     def __init__(self, daemon):
         self.url, self.worst, self.stop = daemon.url + "/v1/health/live", 0, False
@@ -55,7 +55,8 @@ def running(api, large):
 
 
 def test_a_hundred_thousand_subscriptions(api, daemon, running):
-    """Of a hundred subscribers, a thousand each, while frames are published: each frame looks for who wants it."""
+    """A hundred subscribers with a thousand subscriptions each, while frames are published: each frame must find its
+    subscribers."""
     with contextlib.ExitStack() as stack, Watchdog(daemon) as watchdog:
         for k in range(100):
             peer = stack.enter_context(zmtp.Peer(endpoint(api)))
@@ -77,7 +78,7 @@ def test_too_many_subscriptions_of_one(api, daemon, running):
 
 
 def test_long_topics_take_no_memory(api, daemon):
-    """Those that are longer than an id are no longer than they need be; those of 4 KB end the connection."""
+    """Prefixes longer than an id are cut; those of 4 KB end the connection."""
     before = daemon.memory()
     with contextlib.ExitStack() as stack:
         for _ in range(30):
@@ -94,7 +95,7 @@ def test_long_topics_take_no_memory(api, daemon):
 
 
 def test_a_flood_of_changes(api, daemon, running):
-    """Subscribing and unsubscribing for ever is slowed down, and nobody else notices."""
+    """Endless subscribing and unsubscribing is slowed down, and others are not affected."""
     with zmtp.Peer(endpoint(api)) as flood, zmtp.Peer(endpoint(api)) as reader, Watchdog(daemon) as watchdog:
         reader.send(zmtp.subscribe(running.encode()))
         change = (zmtp.subscribe(b"0") + zmtp.command(b"CANCEL", b"0")) * 2000
@@ -111,14 +112,14 @@ def test_a_flood_of_changes(api, daemon, running):
 
 
 def of(peer, job):
-    """The next frame of this job. Jobs that have ended not long ago tell their ends to newcomers, too."""
+    """Waits for the next frame of this job; new subscribers also get the ends of recent jobs."""
     while (frame := peer.layout()).job != job:
         pass
     return frame
 
 
 def test_who_comes_gets_a_frame_and_the_others_do_not(api, large):
-    """The job is paused, so there is one frame only."""
+    """The job is paused, so there is only one frame."""
     job = api.submit(large, iterations=1000000)["id"]
     api.wait_iteration(job, 3)
     api.patch(f"/v1/jobs/{job}", json={"paused": True})
@@ -152,7 +153,7 @@ def test_newcomers_after_the_end_do_not_repeat_it(api, graph):
 
 
 def test_one_who_reads_slowly_misses_frames(api, running):
-    """What it reads next is new: at most the frame on its way and what the kernel's buffers hold are older."""
+    """Its next frames are new, except the frame in transmission and those in the kernel's buffers."""
     with zmtp.Peer(endpoint(api), receive_bytes=4096) as slow, zmtp.Peer(endpoint(api)) as fast:
         fast.send(zmtp.subscribe(running.encode()))
         slow.send(zmtp.subscribe(running.encode()))
@@ -173,12 +174,12 @@ def test_one_who_reads_slowly_misses_frames(api, running):
         thread.join()
     skipped = [b - a for a, b in zip(sequences, sequences[1:])]
     assert min(skipped[1:]) > 1, f"every frame was kept for it: {sequences}"
-    # of 32 kB frames one is on its way, and the kernel's buffers hold half of another
+    # of frames of 32 kB, one is in transmission, and the kernel's buffers have half of another
     assert max(behind[1:]) < 2.5 * PATIENCE, behind
 
 
 def test_a_final_frame_waits(api, large):
-    """For a subscriber that reads nothing until long after the end."""
+    """Also for a subscriber that reads nothing until long after the end."""
     with zmtp.Peer(endpoint(api), receive_bytes=4096) as slow:
         slow.send(zmtp.subscribe())
         time.sleep(0.1)
@@ -192,7 +193,7 @@ def test_a_final_frame_waits(api, large):
 
 @pytest.mark.parametrize("how", ["cancelled", "failed"])
 def test_the_end_of_a_job_without_a_result(fresh, monkeypatch, how):
-    """Both over ZeroMQ and HTTP, to who follows it and to who comes later."""
+    """Over ZeroMQ and HTTP, to followers and to later clients."""
     if how == "failed":
         monkeypatch.setenv("SPACELAND_FAULT", "lost=100")
     api = Api(fresh(engine="cpu", slice_ms=2))
@@ -219,7 +220,7 @@ def test_the_end_of_a_job_without_a_result(fresh, monkeypatch, how):
 
 
 def test_half_open_connections_end(api, daemon):
-    """Who says nothing is disconnected after ten seconds, and takes no place from the others in the meantime."""
+    """A silent connection is closed after ten seconds, and does not take a place from others meanwhile."""
     with contextlib.ExitStack() as stack:
         mute = [stack.enter_context(zmtp.Peer(endpoint(api), greet=False)) for _ in range(50)]
         mute[0].send(zmtp.GREETING[:30])
@@ -290,7 +291,7 @@ def test_heartbeats_are_answered(api):
 
 
 def test_subscriptions_as_messages(api, graph):
-    """As ZMTP 3.0 has them."""
+    """In the form of ZMTP 3.0."""
     job = api.run(graph, iterations=10)["id"]
     with zmtp.Peer(endpoint(api)) as peer:
         peer.send(zmtp.frame(b"\x01" + job.encode()))
@@ -303,7 +304,7 @@ def test_subscriptions_as_messages(api, graph):
 @pytest.mark.skipif(sanitized(), reason="counts memory")
 @pytest.mark.long
 def test_a_thousand_connections(api, daemon, running):
-    """They come and go, some in the middle of a frame, and leave nothing behind."""
+    """They connect and disconnect, some within a frame, and leave no resources in use."""
     api.patch(f"/v1/jobs/{running}", json={"paused": True})  # its trace would grow
     api.wait(running, ["paused"])
     def visit(count):
@@ -341,6 +342,6 @@ def test_over_a_local_socket(fresh, tmp_path):
             assert s.poll(5000)
             assert frames.decode(s.recv()).final
         if not again:
-            daemon.kill()   # leaves the socket behind
+            daemon.kill()   # leaves the socket file
             daemon.start()
     context.term()

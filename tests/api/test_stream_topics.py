@@ -13,9 +13,9 @@ pytest.importorskip("zmq")
 pytestmark = pytest.mark.sanitized
 
 RULES = dict(re.findall(r"X\((\w+), (\w+)\)", (ROOT / "daemon/users/users.h").read_text().split("#define SL_TOPIC_RULES(X)")[1].split("\n\n")[0]))
-# A thing of each kind, as the lab has it, whose message comes to each new subscriber. A kind that is not here fails.
+# One thing of each kind in the lab, whose message every new subscriber gets. A kind missing here fails the test.
 THINGS = {"JOB_FRAME": lambda lab: lab.job}
-# How the people of the lab stand to its things: role, and by what they may read. What each verb lets in.
+# The users of the lab: role, and reason for which they may read. The users that each verb permits.
 PEOPLE = {"root": "administrator", "boss": "administrator", "ann": "owner", "bob": "user who reads", "rita": "reader who reads",
           "pam": "user by a project", "pat": "reader by a project", "cat": "user", "ron": "reader", "pia": "user of another project"}
 LET_IN = {"READ": {"administrator", "owner", "user who reads", "reader who reads", "user by a project", "reader by a project"},
@@ -36,7 +36,7 @@ def lab(tmp_path_factory):
 
 
 def gets(keys, thing, topic):
-    """Does a message about the thing come?"""
+    """True if a message about the thing arrives."""
     with subscriber(keys, topic) as s:
         while s.poll(700):
             if frames.decode(s.recv()).job == thing:
@@ -66,7 +66,7 @@ def test_nobody_and_links_get_no_keys(lab):
 
 
 def test_rights_that_change(lab):
-    """The keys stay; what they open follows: membership, sharing, roles, and the project itself."""
+    """Keys stay valid, but access follows changes of membership, sharing, roles, and the project itself."""
     job = lab.ann.run(lab.graph, iterations=3)["id"]
     keys = keys_of(lab.cat)
     assert not gets(keys, job, job)

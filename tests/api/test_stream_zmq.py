@@ -61,7 +61,7 @@ def test_subscription_is_by_job(api, graph):
 
 
 def test_a_late_subscriber_gets_a_frame_at_once(api, large):
-    """Also while nothing is computed: the job is paused."""
+    """Also while the job is paused."""
     job = api.submit(large, iterations=1000000)["id"]
     api.wait_iteration(job, 5)
     api.patch(f"/v1/jobs/{job}", json={"paused": True})
@@ -92,7 +92,7 @@ def test_one_that_never_reads_stalls_nobody(api, large):
             seen = to_the_end(reader)
         assert seen[-1].iteration == 300
         assert api.wait(job, seconds=30)["state"] == "done"
-        assert idle.poll(1000)  # it has something, and has read nothing
+        assert idle.poll(1000)  # it has a frame, and has read nothing
 
 
 def test_conflate_gives_the_newest(api, large):

@@ -18,7 +18,7 @@ WATCHDOG_S = 1.0 * PATIENCE
 
 @pytest.fixture
 def notices(tmp_path, monkeypatch):
-    """A socket in systemd's place, and the environment that names it."""
+    """A socket that replaces systemd's, and the environment that names it."""
     path = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(path)
@@ -30,7 +30,7 @@ def notices(tmp_path, monkeypatch):
 
 
 def take(s):
-    """All that came since the last time."""
+    """All messages since the last call."""
     found = []
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -39,7 +39,7 @@ def take(s):
 
 
 def test_watchdog(fresh, notices, monkeypatch):
-    """It is fed while jobs run and while nothing does."""
+    """Notifications come both while jobs run and while the daemon is idle."""
     d = fresh(engine="cpu")
     api = Api(d)
     assert "READY=1" in take(notices)
@@ -55,7 +55,7 @@ def test_watchdog(fresh, notices, monkeypatch):
 
 
 def test_watchdog_of_a_device_that_hangs(fresh, notices, monkeypatch):
-    """The loop turns, but the device's thread does not: nobody feeds the watchdog, and the log says why."""
+    """The loop runs, but the device's thread hangs: notifications stop, and the log gives the reason."""
     monkeypatch.setenv("SPACELAND_FAULT", "hang=20")
     d = fresh(engine="cpu")
     api = Api(d)
@@ -106,7 +106,7 @@ def launch(kind, count, host, port, command):
 
 
 def test_a_socket_from_systemd(fresh):
-    """It is served, whatever `listen` says; and again after the daemon has started itself anew."""
+    """The socket is served regardless of `listen`; also after the daemon has executed itself again."""
     d = fresh(start=False)
     port, d.port = d.port, free_port()
     command = d.command()
@@ -147,7 +147,7 @@ def test_sockets_that_are_not_right(tmp_path, kind, count, host, words):
 
 
 def test_connections_wait_for_the_start(fresh):
-    """One that came before the daemon was there is answered."""
+    """A connection from before the daemon's start is answered."""
     d = fresh(start=False)
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -169,7 +169,7 @@ def test_connections_wait_for_the_start(fresh):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_socket_that_is_not_there(fresh, count):
-    """LISTEN_FDS is wrong: the number is that of a file that the daemon has opened itself since."""
+    """LISTEN_FDS is wrong: the descriptor is a file that the daemon has opened itself."""
     d = fresh(start=False)
     head = "import os, sys; os.environ.update(LISTEN_FDS=sys.argv[1], LISTEN_PID=str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
     done = subprocess.run([sys.executable, "-c", head, str(count), *d.command()], capture_output=True, text=True, timeout=20 * PATIENCE)

@@ -58,7 +58,7 @@ def read_all(s):
 
 
 class Tunnel:
-    """TLS over a socket with every step in the test's hand."""
+    """TLS over a socket, with every step under the test's control."""
 
     def __init__(self, d, s):
         self.socket, self.inside, self.outside = s, ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -84,7 +84,7 @@ class Tunnel:
         self.repeat(lambda: self.tls.write(data))
 
     def end(self):
-        """close_notify, and the end of what we send; not of what we read."""
+        """Sends close_notify and closes the sending side; reading continues."""
         with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLError):
             self.tls.unwrap()
         self.flush()
@@ -99,14 +99,15 @@ class Tunnel:
 
 
 def hello(d):
-    """What a client says first."""
+    """A client's first message."""
     inside, outside = ssl.MemoryBIO(), ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
         context(d).wrap_bio(inside, outside, server_hostname="localhost").do_handshake()
     return outside.read()
 
 
-# ---- what works as without ------------------------------------------------------------------------------------------
+# ---- unchanged behaviour of HTTP
+# ------------------------------------------------------------------------------------------
 
 def test_uploads_and_results(api):
     body = graphs.mtx(graphs.ring(SAVED))
@@ -126,7 +127,7 @@ def test_uploads_and_results(api):
 
 @pytest.mark.long
 def test_a_large_upload(api):
-    """Larger than what stays in memory, in pieces of all sizes."""
+    """Larger than the limit for memory, in pieces of all sizes."""
     body = graphs.mtx(graphs.ring(150000))
     steps = [1, 16384, 16385, 300000, 5]
     pieces, at = [], 0
@@ -148,7 +149,7 @@ def test_events_and_frames(api, daemon, large):
 
 
 def test_several_requests_at_once(daemon):
-    """Pipelined in one record, and one cut into single bytes."""
+    """Requests pipelined in one record, and one split into single bytes."""
     with secure(daemon) as s:
         s.sendall(request(daemon) * 5 + request(daemon, headers=b"Connection: close\r\n"))
         assert read_all(s).count(b"HTTP/1.1 200") == 6
@@ -195,7 +196,7 @@ def test_old_versions_and_ciphers(daemon, version, ciphers):
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_session_goes_on(daemon, version):
-    """A client that comes again is spared the key exchange."""
+    """A returning client resumes its session without a key exchange."""
     c = context(daemon, maximum_version=version)
     session = None
     for again in (False, True):
@@ -221,7 +222,7 @@ def test_names_and_cookies(fresh, pem, tmp_path):
 
 @pytest.mark.parametrize("tls", [False, True])
 def test_a_warning_without(fresh, pem, tmp_path, tls):
-    """Tokens over the network in clear text: the log says so, once."""
+    """The log warns once about unencrypted tokens on the network."""
     tokens = tmp_path / "tokens"
     tokens.write_text("a-token-of-sixteen\n")
     d = fresh(start=False, token_file=str(tokens), **(pem if tls else {}))
@@ -270,7 +271,7 @@ def serial(d):
 
 
 def test_reload(fresh, tmp_path):
-    """New connections get the new certificate, those that are there go on, and a bad one changes nothing."""
+    """New connections get the new certificate, existing ones continue, and an invalid certificate changes nothing."""
     files = dict(zip(("tls_certificate", "tls_key"), certificates.make(tmp_path)))
     d = fresh(**files)
     first = serial(d)
@@ -300,7 +301,7 @@ def test_reload(fresh, tmp_path):
 
 
 def test_a_certificate_that_is_no_file(fresh, tmp_path):
-    """A pipe has no writer and a device no end: a reload that read them would never come back."""
+    """Reading a pipe without a writer, or an endless device, would block a reload for ever."""
     files = dict(zip(("tls_certificate", "tls_key"), certificates.make(tmp_path)))
     d = fresh(**files)
     trusted = str(tmp_path / "kept.pem")
@@ -344,7 +345,7 @@ ENDED = {"plain HTTP": b"GET /v1/graphs HTTP/1.1\r\nHost: localhost\r\n\r\n", "g
 
 
 def test_unfinished_handshakes(fresh, pem):
-    """They cost no computing, hold nobody up, and end after request_timeout_s."""
+    """They cause no computation, delay nobody, and end after request_timeout_s."""
     d = fresh(request_timeout_s=4, **pem)
     with contextlib.ExitStack() as stack:
         sockets = {}
@@ -371,7 +372,7 @@ def test_unfinished_handshakes(fresh, pem):
 
 
 def test_others_have_their_turn(fresh, pem, tmp_path):
-    """While connections always have more requests in line, new ones are accepted, and the rest of the daemon goes on."""
+    """While connections always have further requests, new ones are accepted, and the rest of the daemon works."""
     d = fresh(**pem)
     api = Api(d)
     graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
@@ -407,7 +408,7 @@ def test_what_is_not_tls(api, daemon, name):
 
 
 def test_a_hello_byte_by_byte(fresh, pem):
-    """It may be slow, but not for ever."""
+    """A handshake may be slow, but not endless."""
     d = fresh(request_timeout_s=1.5, **pem)
     begin = time.monotonic()
     with connection(d) as s, contextlib.suppress(ConnectionError):
@@ -419,7 +420,7 @@ def test_a_hello_byte_by_byte(fresh, pem):
                     break
             assert time.monotonic() - begin < 8 * PATIENCE, "still open"
     assert time.monotonic() - begin > 1
-    with secure(d) as s:  # after its handshake it has the time of a request, and is told inside
+    with secure(d) as s:  # after its handshake it has the time limit of a request, and the error is encrypted
         s.settimeout(0.2)
         s.sendall(request(d, b"POST", b"/v1/graphs", b"Content-Length: 1000\r\n", b"1 2\n"))
         reply, begin = b"", time.monotonic()
@@ -431,7 +432,7 @@ def test_a_hello_byte_by_byte(fresh, pem):
 
 
 def test_many_who_never_finish(fresh, pem):
-    """More of them than connections: the oldest make room."""
+    """More of them than connections: the oldest are closed."""
     d = fresh(max_connections=64, **pem)
     whole = hello(d)
     with contextlib.ExitStack() as stack:
@@ -457,7 +458,7 @@ def test_many_who_leave(fresh, pem):
 
 
 def test_nothing_is_read_of_the_answer(fresh, pem):
-    """A client that sends its hello and takes nothing of what it gets."""
+    """A client that sends its hello and reads nothing."""
     d = fresh(request_timeout_s=2, **pem)
     with contextlib.ExitStack() as stack:
         for _ in range(30):

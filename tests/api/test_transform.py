@@ -50,7 +50,7 @@ def test_old_points_land_where_they_were(api, job):
 
 @pytest.mark.plain
 def test_the_kernel_is_that_of_the_layout(api, cells, tmp_path):
-    """Other degrees of freedom: the same as the client places them by itself, and not as with one."""
+    """Other degrees of freedom: the same positions as by the client alone, and different ones from dof = 1."""
     heavy = api.run(cells, iterations=300, dof=0.5)["id"]
     for name, x in (("old", OLD), ("new", NEW), ("y", graphs.load_npy(api.layout_bytes(heavy)))):
         np.save(tmp_path / f"{name}.npy", x)
@@ -149,7 +149,7 @@ def test_many_at_once(api, job):
 
 
 def leave(url, job, seconds=1):
-    """Asks for what takes minutes, and goes away."""
+    """Starts a request of several minutes, and disconnects."""
     with pytest.raises(requests.exceptions.ReadTimeout):
         requests.post(f"{url}/v1/jobs/{job}/transform?iterations=10000", data=points.npy(np.repeat(NEW, 300, 0)),
                       headers={"Content-Type": "application/octet-stream"}, timeout=seconds)

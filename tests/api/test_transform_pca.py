@@ -23,7 +23,7 @@ def lay_out(api, **query):
 
 
 def project(x):
-    """As the server does: the largest component of each axis is positive."""
+    """Signs as in the server: the largest component of each axis is positive."""
     mean = OLD.astype(float).mean(0)
     axes = np.linalg.svd(OLD - mean, full_matrices=False)[2][:AXES]
     axes *= np.sign(np.take_along_axis(axes, abs(axes).argmax(1)[:, None], 1))

@@ -36,7 +36,7 @@ def layout(api, table):
 
 
 class Long(threading.Thread):
-    """Somebody's long request, in progress."""
+    """A long request of another client, in progress."""
 
     def __init__(self, daemon, mixture):
         super().__init__()
@@ -81,7 +81,7 @@ def test_short_ones_pass_a_long_one(daemon, api, mixture, layout):
 
 @pytest.mark.long
 def test_a_long_text_holds_up_nobody(daemon, api, mixture):
-    """Nor does writing a long reply: 6,400,000 numbers as JSON."""
+    """Writing a long reply does not block either: 6,400,000 numbers as JSON."""
     ended = []
 
     def ask():
@@ -102,7 +102,7 @@ def test_a_long_text_holds_up_nobody(daemon, api, mixture):
 def test_who_leaves_takes_no_more_time(daemon, api, mixture):
     with Long(daemon, mixture):
         pass
-    time.sleep(in_time(3))  # the turn that was under way
+    time.sleep(in_time(3))  # the turn in progress
     before = processor_s(daemon)
     time.sleep(1)
     assert processor_s(daemon) - before < 0.5
@@ -122,8 +122,8 @@ def test_the_end_waits_for_a_turn_only(fresh):
 
 
 def test_pictures_hold_up_nobody(daemon, api):
-    """Any number of requests for large pictures leaves threads for changes, which need the data base; and those whose
-    clients have left are not drawn."""
+    """Any number of requests for large pictures leaves threads for changes, which need the data base; pictures of
+    disconnected clients are not drawn."""
     ring = api.upload(graphs.npz(graphs.ring(30000)))["id"]
     small = api.upload(graphs.mtx(graphs.ring(60)))["id"]
     drawn = api.wait(api.submit(ring, iterations=1)["id"])["id"]
@@ -149,7 +149,7 @@ def test_pictures_hold_up_nobody(daemon, api):
 
 
 def test_turns_change_nothing(api, mixture, layout):
-    """Rows of many turns are those of one: the parts come together in their order."""
+    """Many turns give the same rows as one: the parts are in order."""
     rng = np.random.default_rng(4)
     many = np.concatenate([X, X[rng.integers(0, 600, 4000)] + rng.normal(size=(4000, D)).astype(np.float32)]).astype(np.float32)
     octets = {"Content-Type": "application/octet-stream"}
@@ -166,7 +166,7 @@ def test_turns_change_nothing(api, mixture, layout):
 
 
 def test_users_take_turns(fresh, tmp_path):
-    """Three long requests of one user count as one: another's short request waits for one turn of them."""
+    """Three long requests of one user count as one: another user's short request waits for one turn."""
     (tmp_path / "tokens").write_text("administrator-token\n")
     d = fresh(token_file=str(tmp_path / "tokens"))
     admin = Api(d)

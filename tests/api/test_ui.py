@@ -12,7 +12,7 @@ def fetch(api, path, **headers):
 
 
 def files(api):
-    """The page and what it names."""
+    """The page and the files that it names."""
     page = fetch(api, "/").text
     return ["/"] + sorted(set(re.findall(r'(?:src|href)="(/ui/[^"]+)"', page)))
 
@@ -29,7 +29,7 @@ def test_page_and_files(api):
 
 
 def test_policy(api):
-    """Scripts come from this server's files only; no other host is named; the page has no script of its own."""
+    """Scripts come only from this server's files; no other host is named; the page has no inline script."""
     reply = fetch(api, "/")
     policy = dict(part.strip().split(" ", 1) for part in reply.headers["Content-Security-Policy"].split(";"))
     assert policy["default-src"] == "'none'" and policy["script-src"] == policy["connect-src"] == "'self'"
@@ -88,7 +88,7 @@ def test_page_needs_no_token(fresh, tmp_path):
 
 
 def test_size(api):
-    """All of the dashboard, compressed, is small."""
+    """The whole dashboard is small when compressed."""
     packed = [api.request("GET", path, headers={"Accept-Encoding": "gzip"}, stream=True).raw.read(decode_content=False)
               for path in [*files(api), "/ui/viewer.js"]]
     assert sum(map(len, packed)) < 150_000

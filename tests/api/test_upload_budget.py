@@ -48,7 +48,7 @@ def zeros_zip(bytes_):
 
 
 def zeros_zst(bytes_):
-    """As zstd makes it of a stream: 64 KiB of frame for gigabytes of zeros."""
+    """A zstd stream: 64 KiB for gigabytes of zeros."""
     if not shutil.which("zstd"):
         pytest.skip("skipped: zstd is not installed")
     with subprocess.Popen(["zstd", "-q", "-1", "-c"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as z:
@@ -100,7 +100,7 @@ def test_bombs_are_cheap(daemon, api, name):
 
 
 def test_what_is_meant_is_read(api):
-    """Isolated nodes with a reason, dense tables, and compressed files that unfold much but are small."""
+    """Legitimate isolated nodes, dense tables, and compressed files that expand much but stay small."""
     wide = api.upload(mtx(70_000, 10), isolated="true")
     assert wide["nodes"] == 70_000 and wide["report"]["isolated"] == 69_989
     assert api.upload(mtx(60_000, 1))["nodes"] == 60_000
@@ -112,7 +112,7 @@ def test_what_is_meant_is_read(api):
 
 
 def test_what_is_taken_is_given_back(daemon, api):
-    """After uploads of every end: read, refused, malformed, called off."""
+    """After uploads of every outcome: read, refused, malformed, cancelled."""
     good = graphs.npz(graphs.clusters(n=3000, k=10, seed=3)[0])
     for _ in range(3):
         api.post("/v1/graphs", 200 if _ else 201, data=good, headers={"Content-Type": "application/octet-stream"})

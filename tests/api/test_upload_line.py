@@ -29,7 +29,7 @@ def gauges(api):
 
 
 def send(api, body, count):
-    """So many clients at the same time; returns their threads and what they got."""
+    """Starts so many clients at the same time; returns their threads and replies."""
     got = []
 
     def one():

@@ -23,7 +23,7 @@ def lab(tmp_path_factory):
 
 @pytest.fixture
 def limit(lab):
-    """Sets limits of bob's; none of them is left."""
+    """Sets limits of bob; they are removed afterwards."""
     yield lambda **limits: lab.root.patch("/v1/users/bob", json={"limits": limits}).json()
     lab.root.patch("/v1/users/bob", json={"limits": {name: None for name in LIMITS}})
     for job in lab.bob.get("/v1/jobs").json()["items"]:
@@ -65,7 +65,7 @@ def test_queued_and_running_jobs(lab, limit):
     time.sleep(0.3)
     job = lab.bob.job(waiting[0])
     assert job["state"] == "queued" and job["waiting"]["reason"] == "limit" and "running_jobs" in job["waiting"]["detail"]
-    other = lab.ann.run(lab.large, iterations=3)  # passes them
+    other = lab.ann.run(lab.large, iterations=3)  # passes the waiting ones
     assert other["state"] == "done"
     lab.bob.patch(f"/v1/jobs/{first}", json={"cancelled": True})
     for job in waiting:  # one after the other
@@ -114,7 +114,7 @@ def test_device_time(lab, limit):
     reply = lab.bob.request("POST", "/v1/jobs", json={"graph": lab.large})
     told = hit(reply, "device_seconds", 429)
     assert told["used"] >= told["most"] and 23 * 3600 <= int(reply.headers["Retry-After"]) <= 24 * 3600
-    assert lab.bob.job(job)["state"] == "running"  # what has a place keeps it
+    assert lab.bob.job(job)["state"] == "running"  # a running job keeps its place
     lab.bob.patch(f"/v1/jobs/{job}", json={"paused": True})
     lab.bob.patch(f"/v1/jobs/{job}", json={"cancelled": True})
 
@@ -146,7 +146,7 @@ def test_disk(lab, limit):
     assert told == {"name": "disk_bytes", "most": used + 1000, "used": used}
     before = {path.name for path in (lab.daemon.state / "graphs").iterdir()}
     theirs = lab.ann.post("/v1/graphs", 201, data=body).json()["id"]
-    hit(lab.bob.post("/v1/graphs", data=body), "disk_bytes", 413)  # also of what another has
+    hit(lab.bob.post("/v1/graphs", data=body), "disk_bytes", 413)  # also for content that another user has
     lab.ann.delete(f"/v1/graphs/{theirs}", 204)
     assert {path.name for path in (lab.daemon.state / "graphs").iterdir()} == before  # no file is left
     limit(disk_bytes=None)
@@ -167,7 +167,7 @@ def test_one_upload(lab, limit):
     body = graphs.npz(graphs.clusters(n=3000, k=10, seed=22)[0])
     assert hit(lab.bob.post("/v1/graphs", data=body), "upload_bytes", 413)["most"] == 1000
     pieces = (body[i:i + 500] for i in range(0, len(body), 500))
-    hit(lab.bob.post("/v1/graphs", data=pieces), "upload_bytes", 413)  # its length is not told
+    hit(lab.bob.post("/v1/graphs", data=pieces), "upload_bytes", 413)  # without a declared length
     lab.bob.post("/v1/graphs", 201, data=graphs.mtx(graphs.ring(20)))
 
 
@@ -207,7 +207,7 @@ def test_administrators_have_none(lab):
 
 
 def test_defaults_of_the_configuration_and_after_kill(tmp_path):
-    """A user's own value comes before the server's; values and used device time outlive a crash."""
+    """A user's own value takes precedence over the server's; values and used device time survive a crash."""
     (tmp_path / "lab").mkdir()
     lab = Lab(tmp_path / "lab")
     graph = lab.bob.upload(graphs.npz(graphs.ring(12000, 2)))["id"]
@@ -231,7 +231,7 @@ def test_defaults_of_the_configuration_and_after_kill(tmp_path):
     lab.daemon.kill()
     lab.daemon.options["user_running_jobs"] = 0
     lab.daemon.start()
-    for job in jobs:  # both are there, and go on
+    for job in jobs:  # both exist, and continue
         lab.bob.wait(job, ["running"])
     lab.daemon.stop()
 
@@ -254,7 +254,7 @@ def test_command_line(lab):
 
 
 def test_a_user_leaves_room_for_others(tmp_path):
-    """Without limits of users: one may have a quarter of the jobs and of the graphs, and of what is left of them others."""
+    """Without limits of users, one user may have a quarter of all jobs and graphs, the next a quarter of the rest."""
     lab = Lab(tmp_path, max_jobs=8, max_graphs=8)
     try:
         lab.root.request("PUT", f"/v1/access/{lab.graph}", 200, json={"everybody": True})
@@ -272,7 +272,7 @@ def test_a_user_leaves_room_for_others(tmp_path):
             lab.bob.upload(graphs.mtx(graphs.ring(size)))
         refused = lab.bob.request("POST", "/v1/graphs", 409, data=graphs.mtx(graphs.ring(23)))
         assert "quarter" in refused.json()["detail"]
-        lab.bob.upload(graphs.mtx(graphs.ring(22)), status=200)  # a duplicate takes no room
+        lab.bob.upload(graphs.mtx(graphs.ring(22)), status=200)  # a duplicate needs no space
         lab.ann.upload(graphs.mtx(graphs.ring(23)))
         for size in range(24, 28):
             lab.root.upload(graphs.mtx(graphs.ring(size)))

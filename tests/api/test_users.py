@@ -19,19 +19,19 @@ from harness import CONTRACT, Api, Daemon, connection, in_time, program, wait_un
 
 ROOT_TOKEN = "the-administrators-token"
 NONE = "00000000000000000000000000"
-# Each operation by what it needs. An operation that is not here fails the test: decide, then add it (and its rule).
+# Operations by the rights that they need. A missing operation fails the test: decide on its rule, then add it.
 OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
         "GET /v1/openapi.yaml"}
 LOOK = {"GET /metrics", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me", "GET /v1/plans",
         "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/status", "POST /v1/stream/keys",
         "POST /v1/graphs/dry-run", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
-CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method but GET of one thing
+CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method except GET on one thing
 MANAGE = {"GET /v1/audit", "POST /v1/collection", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "POST /v1/projects", "PATCH /v1/projects/{project}", "DELETE /v1/projects/{project}",
           "PUT /v1/projects/{project}/members/{user}", "DELETE /v1/projects/{project}/members/{user}", "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
-READ = {"GET /v1/access/{id}", "POST /v1/jobs/{job}/transform", "POST /v1/jobs/{job}/predict"}  # and every other GET of one thing
+READ = {"GET /v1/access/{id}", "POST /v1/jobs/{job}/transform", "POST /v1/jobs/{job}/predict"}  # and every other GET on one thing
 OPERATIONS = sorted((method.upper(), template) for template, item in CONTRACT.document["paths"].items()
                     for method in item if method in ("get", "post", "put", "patch", "delete"))
 
@@ -105,7 +105,8 @@ def path_of(lab, template):
 
 
 def status(who, method, path):
-    """Of a request that would change nothing even if it were let in: its body is no JSON, or no file."""
+    """The status of a request that would change nothing even if it were permitted: its body is not JSON, or not a
+    file."""
     headers = {"Content-Type": "application/json"} if method in ("POST", "PUT", "PATCH") else {}
     with who.session.request(method, who.daemon.url + path, data=b"[" if headers else None, headers=headers, timeout=60,
                              stream=True) as reply:
@@ -122,7 +123,7 @@ EXPECTED = {
 @pytest.mark.parametrize("method,template", OPERATIONS, ids=[f"{m} {t}" for m, t in OPERATIONS])
 def test_table(lab, method, template):
     what, path = kind(method, template), path_of(lab, template)
-    absent = "{column}" in template or "{result}" in template  # the graph has no labels, and the job gave none
+    absent = "{column}" in template or "{result}" in template  # the graph has no labels, and the job has no such result
     for name, expected in zip(PEOPLE, EXPECTED[what]):
         if name == "ann" and method == "DELETE" and what == "change":
             continue  # the owner would delete it
@@ -145,7 +146,7 @@ def test_lists_show_what_one_may_read(lab):
 
 
 def test_pages_show_nothing_of_others(lab):
-    """Not even by their ends: `next`, and whether there is one, are about what the sender may see."""
+    """Not even their last page: `next` depends only on things that the sender may see."""
     made = [lab.ann.submit(lab.graph, iterations=2, name=f"secret {k}")["id"] for k in range(3)]
     own = lab.cat.submit(lab.cat.upload(graphs.mtx(graphs.ring(31)))["id"], iterations=2, name="secret of cat")["id"]
     made += [lab.ann.submit(lab.graph, iterations=2, name=f"secret {k}")["id"] for k in range(3)]
@@ -164,7 +165,7 @@ def test_pages_show_nothing_of_others(lab):
 
 
 def test_things_in_bodies(lab):
-    """A job needs its graph to be readable, and so does whatever else the body names."""
+    """The sender of a job must have the right to read its graph and all other things in the body."""
     lab.bob.submit(lab.graph, iterations=2)
     for body in ({"graph": lab.graph}, {"graph": lab.graph, "dry_run": True}, {"graph": "ann's"}, {"graph": lab.graph[:10]}):
         assert lab.cat.post("/v1/jobs", 404, json=body).json()["status"] == 404
@@ -181,7 +182,7 @@ def test_things_in_bodies(lab):
 
 
 def test_labels_of_a_job(lab):
-    """Those who may watch a job may read its labels."""
+    """A right to watch a job includes its labels."""
     job = lab.ann.run(lab.graph, method="kmeans", clusters=3, input={"job": lab.job})["id"]
     path = f"/v1/jobs/{job}/results/labels"
     assert lab.ann.get(path, 200).content
@@ -193,7 +194,7 @@ def test_labels_of_a_job(lab):
 
 
 def test_paths_in_other_words(lab):
-    """Names, beginnings of ids and odd spellings open nothing."""
+    """Names, prefixes of ids and odd spellings give no access."""
     for word in ("ann's", lab.graph[:12], lab.graph.lower(), lab.graph + "%00", "%2e%2e/" + lab.graph, lab.graph + "/"):
         for who in (lab.cat, lab.ron):
             assert who.request("GET", f"/v1/graphs/{word}").status_code in (400, 404), word
@@ -204,7 +205,8 @@ def test_paths_in_other_words(lab):
 
 
 def test_the_same_content_of_two(lab):
-    """Two graphs: who has the file of another's graph neither learns of that graph, nor changes it, its labels or rights."""
+    """Two graphs: a user with the same file as another's graph neither learns of that graph nor changes it, its labels
+    or rights."""
     body = graphs.mtx(graphs.ring(77))
     first = lab.ann.post("/v1/graphs", 201, data=body, params={"name": "secret"}).json()["id"]
     path = f"/v1/graphs/{first}/labels/diagnosis"
@@ -236,7 +238,7 @@ def rights(lab):
 
 @pytest.mark.sanitized
 def test_rights_go_with_the_thing(tmp_path):
-    """By deletion, and when the server removes old jobs by itself; also what a crash has left."""
+    """By deletion, and when the server removes old jobs; also after a crash."""
     lab = Lab(tmp_path)
     wait_until(lambda: lab.ann.delete(f"/v1/batches/{lab.batch}").status_code == 204, 10, "it is deleted")
     graph = lab.ann.upload(graphs.mtx(graphs.ring(60)))["id"]
@@ -258,7 +260,7 @@ def test_rights_go_with_the_thing(tmp_path):
 
 
 def test_an_owner_from_the_first_moment(tmp_path):
-    """A job whose reply never came belongs to whoever submitted it."""
+    """A job whose reply was lost belongs to the user who submitted it."""
     lab = Lab(tmp_path)
     body = json.dumps({"graph": lab.graph, "iterations": 2, "name": "unheard"}).encode()
     head = (f"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\nAuthorization: Bearer {lab.tokens['bob']}\r\n"
@@ -293,7 +295,7 @@ def test_the_audit_log_is_on_the_disk_before_the_reply(lab, tmp_path):
 
 
 def test_keys_of_others(lab):
-    """Each user has Idempotency-Keys of his own: they tell nothing of others' jobs, and nobody can use them up for others."""
+    """Idempotency-Keys are separate for each user: they reveal nothing of others' jobs, and cannot block others."""
     key = {"Idempotency-Key": "monday"}
     first = lab.ann.submit(lab.graph, headers=key, iterations=2)["id"]
     second = lab.bob.submit(lab.graph, headers=key, iterations=2)["id"]
@@ -336,7 +338,7 @@ def test_tokens(lab):
     assert laptop.request("GET", "/v1/me").status_code == 401
     assert lab.nobody.request("GET", "/v1/me", headers=jar).status_code == 401
     assert lab.cat.get("/v1/me").json()["role"] == "user"
-    # nothing on the disk gives a token away
+    # no file on the disk contains a token
     for path in lab.daemon.state.glob("*"):
         if path.is_file():
             assert made["token"].encode()[35:] not in path.read_bytes(), path
@@ -363,7 +365,7 @@ def test_roles_change_at_once(lab):
 
 
 def event_ids(who, seconds=1.0):
-    """Ids that /v1/events tells within a while; whether the stream is still open then."""
+    """Returns the ids that /v1/events sends within some time, and whether the stream is still open."""
     reply = who.session.get(who.daemon.url + "/v1/events", stream=True, timeout=seconds)
     text = ""
     try:
@@ -390,13 +392,13 @@ def test_wrong_tokens_wait(lab):
     assert time.monotonic() - start > 0.4
     start = time.monotonic()
     lab.root.get("/v1/me")
-    assert lab.nobody.request("GET", "/v1/me").status_code == 401  # none at all is no guess
+    assert lab.nobody.request("GET", "/v1/me").status_code == 401  # a missing token does not count as a guess
     assert time.monotonic() - start < in_time(0.4)
 
 
 @pytest.mark.limit(150)
 def test_the_wait_grows(tmp_path):
-    """For who tries many tokens, by address; not for others, and never for right tokens."""
+    """Delays wrong tokens by address; not other addresses, and never right tokens."""
     lab = Lab(tmp_path)
 
     def wrong(source="127.0.0.1"):
@@ -437,7 +439,7 @@ def test_audit(lab):
 
 
 def test_after_kill(tmp_path):
-    """Users, tokens, rights and the log outlive a crash right after the reply."""
+    """Users, tokens, rights and the log survive a crash right after the reply."""
     lab = Lab(tmp_path)
     late = lab.ann.post("/v1/graphs", 201, data=graphs.mtx(graphs.ring(99))).json()["id"]
     token = lab.root.post("/v1/users/bob/tokens", 201).json()["token"]
@@ -453,7 +455,7 @@ def test_after_kill(tmp_path):
 
 
 def test_without_tokens(api, graph):
-    """On loopback without token_file nobody is asked for anything."""
+    """On loopback without token_file no token is required."""
     assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "use": None, "project": None, "projects": []}
     api.get(f"/v1/graphs/{graph}")
     api.get("/v1/users")

@@ -11,7 +11,7 @@ N, K = 400, 12
 
 
 def nearest(x, k=K):
-    """As kneighbors_graph(x, k, mode="distance")."""
+    """The result of kneighbors_graph(x, k, mode="distance")."""
     d = np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
     np.fill_diagonal(d, np.inf)
     at = np.argsort(d, axis=1, kind="stable")[:, :k]
@@ -20,7 +20,7 @@ def nearest(x, k=K):
 
 
 def within(x, radius):
-    """As radius_neighbors_graph(x, radius, mode="distance")."""
+    """The result of radius_neighbors_graph(x, radius, mode="distance")."""
     d = np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
     np.fill_diagonal(d, np.inf)
     rows, columns = np.nonzero(d <= radius)

@@ -17,7 +17,7 @@ def test_wide_beginnings_end_soon(api, ring, dims):
     began = time.monotonic()
     job = api.run(ring, dims=dims, repulsion="grid", init_std=1e4, iterations=5, learning_rate=1)
     assert job["iteration"] == 5
-    assert time.monotonic() - began < in_time(20)  # without a bound 3-D alone takes more
+    assert time.monotonic() - began < in_time(20)  # without a limit, 3-D alone would take longer
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
