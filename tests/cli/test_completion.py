@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def bash(client):
-    """What bash completes `words` to, of which the last is not complete."""
+    """The completions of bash for `words`, of which the last is incomplete."""
     script = client.folder / "spaceland.bash"
     script.write_text(client("--completion", "bash").out)
 

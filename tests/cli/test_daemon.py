@@ -48,7 +48,7 @@ def test_local_and_server_write_the_same_text(online, tmp_path, kind):
 
 
 def test_graphs(online, ring):
-    ring.write_text(ring.read_text() + "0\t20\n")  # one that the daemon has not seen yet
+    ring.write_text(ring.read_text() + "0\t20\n")  # a graph that is new to the daemon
     first = online("graph", "add", ring, "--name", "first").out.strip()
     assert online("graph", "add", ring).out.strip() == first  # recognised
     assert first in online("graph", "list").out
@@ -61,7 +61,7 @@ def test_graphs(online, ring):
 
 
 def test_lists_tell_what_is_what(online, ring):
-    """Methods of jobs; columns of labels with their categories, also those that were set later."""
+    """Lists show methods of jobs, and columns of labels with their categories, also those added later."""
     ring.write_text(ring.read_text() + "0\t21\n")
     (online.folder / "labels.txt").write_text("".join(f"{'ab'[i % 2]}\n" for i in range(40)))
     graph = online("graph", "add", ring, "--name", "told", "--labels", "labels.txt").out.strip()
@@ -95,7 +95,7 @@ def test_life_of_a_job(online, tmp_path):
     assert fetched.status == 4 and not (tmp_path / "y.npy").exists(), fetched
     assert online("graph", "rm", graph).status == 4  # in use
     assert online("job", "cancel", job).status == 0
-    assert online("job", "cancel", job).status == 0  # twice does no harm
+    assert online("job", "cancel", job).status == 0  # cancelling twice is allowed
     watched = online("job", "watch", job)
     assert watched.status == 1 and "was cancelled" in watched.err, watched
 

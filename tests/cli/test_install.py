@@ -11,7 +11,7 @@ from conftest import BUILD
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The folder that stands for / after an installation."""
+    """The folder that replaces / in an installation."""
     if not shutil.which("meson"):
         pytest.skip("skipped: no meson")
     root = tmp_path_factory.mktemp("installed")

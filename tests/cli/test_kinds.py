@@ -12,7 +12,7 @@ import bench_kinds as kinds  # noqa: E402
 
 NODES = 150
 LONG = ("--iterations", 3000, "--exaggeration-iterations", 250, "--rescale", "off")
-ABOVE, LEAST = 0.03, 0.05  # of a divergence near 0 three percent is less than what forces are exact to
+ABOVE, LEAST = 0.03, 0.05  # for a divergence near 0, three percent is below the accuracy of forces
 
 
 @pytest.mark.parametrize("kind", [*kinds.GRAPHS, *kinds.WEIGHTED, *kinds.TABLES])

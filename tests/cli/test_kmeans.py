@@ -77,7 +77,7 @@ def test_bad_use(client, points, arguments, status, told):
 
 
 def test_on_a_server(online, points):
-    """The same clusters as without one."""
+    """The same clusters as without a device."""
     table = online("graph", "add", "x.npy", "--json").json["id"]
     arguments = ("--clusters", "40", "--restarts", "2", "--seed", "3")
     assert online("kmeans", "x.npy", *arguments, "-o", "local.npy").status == 0

@@ -13,7 +13,7 @@ def clusters(n=300, d=8, seed=1):
 
 
 def separated(y, group):
-    """The share of points whose nearest neighbour in the layout is of their own cluster."""
+    """Fraction of points whose nearest neighbour in the layout is in their cluster."""
     near = ((y[:, None] - y[None]) ** 2).sum(2)
     np.fill_diagonal(near, np.inf)
     return (group[near.argmin(1)] == group).mean()
@@ -100,7 +100,7 @@ def test_few_points(client):
 
 
 def test_equal_points(client):
-    """A hundred times three points: more ties than the perplexity allows, told and survived."""
+    """A hundred copies of three points: more ties than the perplexity allows; reported, and laid out."""
     x = np.repeat(np.eye(3), 100, axis=0)
     np.save(client.folder / "equal.npy", x)
     result = client("embed", "equal.npy", "--local", "-o", "y.npy", "--iterations", "250")
@@ -133,14 +133,15 @@ def test_options_of_points_are_not_for_graphs(client):
     for option in (["--metric", "l1"], ["--pca", "2"], ["--drop-not-finite"]):
         result = client("embed", "g.csv", "--local", "--json", "--kind", "graph", *option)
         assert result.status == 2 and f"{option[0]}: " in result.err, result
-        result = client("embed", "g.csv", "--local", "--json", *option)  # taken for a table then, which it is not
+        result = client("embed", "g.csv", "--local", "--json", *option)  # would be read as a table, which it is not
         assert result.status == 5 and "g.csv" in result.err, result
     result = client("embed", "g.csv", "--local", "--json", "--perplexity", "3")
     assert result.status == 2 and "--perplexity: perplexity is a parameter of points" in result.err
 
 
 def test_pictures_by_any_column(client):
-    """By the title of a column, `label` for the first, and the degree; others are refused with what there is."""
+    """By the title of a column, `label` for the first, and the degree; others are refused with a list of the available
+    ones."""
     x, group = clusters()
     (client.folder / "t.csv").write_text("a,b,c,kind,batch\n" + "".join(f"{p[0]:.3f},{p[1]:.3f},{p[2]:.3f},k{g},b{i % 2}\n" for i, (p, g) in enumerate(zip(x, group))))
     for color, texts in (("kind", {">k0<", ">k1<", ">k2<"}), ("label", {">k0<"}), ("batch", {">b0<", ">b1<"}), ("auto", {">k0<"})):

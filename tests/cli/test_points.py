@@ -44,7 +44,7 @@ def test_embed(online, cells):
 
 
 def test_more_neighbours_are_told(online, cells):
-    """... that the job had them searched."""
+    """... that the job's search found."""
     result = online("embed", cells, "--neighbours", "12", "--metric", "l1", "--perplexity", "20", "--iterations", "20",
                     "-o", "y.npy", *COLUMNS)
     assert result.status == 0 and "needs 60 neighbours" in result.err, result
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_told(online, cells, ring):
 
 
 def test_several_columns_of_labels(online, tmp_path):
-    """All columns of words are labels, or those that are named."""
+    """All columns of words are labels, or only the named ones."""
     path = tmp_path / "typed.csv"
     path.write_text("cell,type,batch,a,b\n" + "".join(f"c{i},t{i % 3},b{i % 4},{i}.5,{i * i % 17}\n" for i in range(60)))
     for options, wanted in (((), ["batch: 4 categories", "type: 3 categories"]),

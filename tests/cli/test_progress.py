@@ -14,7 +14,7 @@ import pytest
 
 
 def on_terminal(client, *arguments, columns=80, **environment):
-    """Runs the client with a terminal as stderr; returns (exit status, stdout, what the terminal got)."""
+    """Runs the client with a terminal as stderr; returns (exit status, stdout, output on the terminal)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen([str(client.program), *map(str, arguments)], cwd=client.folder, stdin=subprocess.DEVNULL,
@@ -36,7 +36,7 @@ def on_terminal(client, *arguments, columns=80, **environment):
 
 
 def frames(text):
-    """What the line showed, one after the other, without colours."""
+    """The successive texts of the line, without colours."""
     return [re.sub("\033\\[[0-9;]*[mK]", "", part).rstrip() for part in re.split("[\r\n]", text) if part.strip()]
 
 
@@ -83,7 +83,7 @@ def test_quality_tells_what_it_measures(client):
     assert [frame for frame in shown if "searching neighbours" in frame], shown
     for measure in ("KL divergence, 1 of 3", "recall, 2 of 3", "trustworthiness, 3 of 3"):
         assert f"quality  {measure}" in shown, shown
-    assert text.endswith("\r\033[K")  # nothing of it stays
+    assert text.endswith("\r\033[K")  # the line is erased
     assert on_terminal(client, "quality", "y.npy", "--points", "x.npy", "-q")[2] == ""
 
 

@@ -8,7 +8,7 @@ rng = numpy.random.default_rng()
 
 @pytest.fixture
 def cells(client):
-    """300 points in three groups with a layout that keeps two of their columns, roughly."""
+    """300 points in three groups with a layout of approximately two of their columns."""
     group = rng.integers(0, 3, 300)
     x = rng.normal(size=(300, 6)) * [3, 3, 1, 1, 1, 1] + 12 * group[:, None] * [1, 0, 0, 0, 0, 0]
     y = x[:, :2] + rng.normal(size=(300, 2))

@@ -21,7 +21,7 @@ def lines():
 
 
 def test_first_real_use(tmp_path):
-    """The server is the built one, with a free port instead of 7070 and a state folder of the test's own."""
+    """The server is the built one, with a free port instead of 7070 and the test's state folder."""
     programs = tmp_path / "build" / "bin"
     programs.mkdir(parents=True)
     (programs / "spaceland").symlink_to(BUILD / "bin" / "spaceland")
@@ -38,7 +38,7 @@ def test_first_real_use(tmp_path):
     for line in commands:
         filled = line.replace(" GRAPH", ' "$(build/bin/spaceland graph list --json | name)"')
         script.append(filled.replace(" JOB", ' "$(build/bin/spaceland job list --json | name)"'))
-        if line.endswith("&"):   # a reader is slower than the server's start
+        if line.endswith("&"):   # a person is slower than the server's start
             script.append('until [ -s "$HOME/state/spacelandd.addr" ]; do sleep 0.05; done; '
                           'export SPACELAND_SERVER="$(cat "$HOME/state/spacelandd.addr")"')
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}

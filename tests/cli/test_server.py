@@ -18,7 +18,7 @@ PATH = f"/v1/jobs/{JOB}"
 
 
 def embedding(**more):
-    """What a server answers to an embed that goes well."""
+    """A server's replies to a successful embed."""
     events = event("state", job("running", 0)) + event("progress", job("running", 500)) + event("state", job())
     return {("POST", "/v1/graphs"): (201, graph()), ("POST", "/v1/jobs"): (202, job("queued", 0)),
             ("GET", PATH + "/events"): (200, events, "text/event-stream"), ("GET", PATH): (200, job()),
@@ -166,7 +166,7 @@ def test_refused_jobs(client, document, message):
 
 
 def test_server_that_refuses_before_it_has_everything(client):
-    """It answers and closes while the client still sends."""
+    """The server replies and closes while the client still sends."""
     path = client.folder / "large.tsv"
     path.write_bytes(b"0\t1\n" * 2_000_000)
 
@@ -205,7 +205,7 @@ def test_stream_that_breaks_is_replaced_by_asking(client):
 
 
 def test_events_in_pieces(client):
-    """Bytes arrive as they like; line ends may be CR LF; comments and unknown events are skipped."""
+    """Bytes arrive in any pieces; line ends may be CR LF; comments and unknown events are skipped."""
     text = ": hello\r\n\r\nevent: news\ndata: {}\n\n" + event("state", job("running", 1)) + event("state", job())
 
     def drip(handler):
@@ -356,7 +356,7 @@ def test_dry_run(client):
 
 
 def test_names_of_others_cannot_write_on_the_terminal(client):
-    """Line breaks and escape sequences, in tables and records; --json has them as JSON has."""
+    """Line breaks and escape sequences are removed from tables and records; --json has them in JSON form."""
     bad, shown = "ev\x1b[31mil\nname \x7f\x9b2J ü", "ev [31mil name    2J ü"
     record = graph(name=bad, warnings=["one\x1b]0;two"])
     with Actor({("GET", "/v1/graphs"): (200, {"items": [record], "next": None}),
@@ -372,7 +372,7 @@ def test_names_of_others_cannot_write_on_the_terminal(client):
 
 
 def test_names_of_others_cannot_turn_a_row_around(client):
-    """Marks of direction show the columns behind a name in another order; text from right to left stays."""
+    """Direction marks, which would reorder the columns after a name, are removed; right-to-left text stays."""
     marks = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     record = graph(name=f"a{marks}b … שלום €", warnings=[])
     with Actor({("GET", "/v1/graphs"): (200, {"items": [record], "next": None}),

@@ -24,7 +24,7 @@ def test_help_of_each_command(client, command):
 
 
 def column(lines, names):
-    """Where what the commands do begins; it is the same for all of them, and lines are at most 80 wide."""
+    """The column of the commands' summaries; it is the same for all, and lines are at most 80 wide."""
     assert max(map(len, lines)) <= 80
     starts = {name: line.index(line[len(f"  {name}"):].lstrip()) for line in lines for name in names
               if line.startswith(f"  {name}  ")}
@@ -127,7 +127,7 @@ def test_every_group_lists_its_commands(client, group):
 
 
 def test_manual_page(client, tmp_path):
-    """It says of every option what the help says, and mandoc has nothing to complain about."""
+    """The manual page has the help's text of every option, and mandoc reports no errors."""
     result = client("--man")
     assert result.status == 0
     for word in (".Nm spaceland", "learning-rate", "picture", ".Sh EXIT STATUS", ".It 130"):
@@ -149,7 +149,7 @@ def test_output_that_cannot_be_written_is_reported(client):
 
 
 def test_a_reader_that_goes_is_no_news(online):
-    """`spaceland ... | head` ends without a word; a full disk is told."""
+    """`spaceland ... | head` ends silently; a full disk is reported."""
     def left(*command, **options):
         process = online.start(*command, **options)
         if process.stdout:

@@ -12,7 +12,7 @@ TOKEN = "a-token/of twenty&characters"
 
 @pytest.fixture
 def browser(online, tmp_path):
-    """Runs `view` with a screen and an xdg-open of the test's own; returns the result and what xdg-open was asked for."""
+    """Runs `view` with a screen and the test's xdg-open; returns the result and xdg-open's argument."""
     folder, asked = tmp_path / "bin", tmp_path / "asked"
     folder.mkdir()
     opener = folder / "xdg-open"

@@ -126,7 +126,7 @@ def test_sammon(client, points):
 
 
 def test_results_have_the_form_of_the_input(client, points):
-    """Of each method, by the functions of the package."""
+    """Jobs of each method, by the functions of the package."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     x, _ = points
     table = pandas.DataFrame(x, index=[f"row {i}" for i in range(len(x))])
@@ -150,7 +150,7 @@ def test_a_method_names_its_layout_in_anndata(client, points):
 
 
 def test_sammon_of_a_graph(client):
-    """A path of weights 2, as a sparse matrix, and its graph again; of points nothing changes."""
+    """A path with weights 2, as a sparse matrix, and its graph again; points are unchanged."""
     scipy_sparse = pytest.importorskip("scipy.sparse")
     n = 50
     a = scipy_sparse.diags([np.full(n - 1, 2.0)] * 2, [-1, 1]).tocsr()
@@ -164,7 +164,7 @@ def test_sammon_of_a_graph(client):
 
 
 def test_signal(client):
-    """On a ring, from a state; values while it runs and at the end."""
+    """A signal on a ring, from a state; values during the run and at the end."""
     n = 200
     i = np.arange(n)
     ring = sp.csr_matrix((np.ones(2 * n), (np.r_[i, (i + 1) % n], np.r_[(i + 1) % n, i])), shape=(n, n))
@@ -255,7 +255,7 @@ def test_progress(client, points, capsys):
     pytest.importorskip("tqdm", reason="tqdm is not installed")
     spaceland.embed(points[0], iterations=500, progress=True)
     assert "500/500" in capsys.readouterr().err
-    spaceland.embed(points[0], iterations=500)  # nobody sees it
+    spaceland.embed(points[0], iterations=500)  # output is not visible
     assert capsys.readouterr().err == ""
     seen = []
 
@@ -294,7 +294,7 @@ def test_errors_carry_the_problem(client, points):
 
 
 class Proxy(threading.Thread):
-    """Passes connections on to a server; loses the answers to the first `lost` requests that it is to lose."""
+    """Forwards connections to a server; drops the replies to the first `lost` selected requests."""
 
     def __init__(self, url, lost=0, needle=b""):
         super().__init__(daemon=True)
@@ -326,7 +326,7 @@ class Proxy(threading.Thread):
                         self.requests += 1
                         lose = self.lost > 0
                         self.lost -= lose
-                    # the server must not refuse the name of the proxy
+                    # the server must accept the name of the proxy
                     server.sendall(data.replace(self.url[7:].encode(), ":".join(self.target).encode()))
                 except socket.timeout:
                     pass
@@ -380,7 +380,7 @@ def test_no_server_there():
 
 
 def test_another_kind_of_server():
-    """What is no spacelandd is said to be none."""
+    """Other servers are reported as not being a spacelandd."""
     import http.server
 
     class Other(http.server.BaseHTTPRequestHandler):

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT
 
-# a block after <!-- notebook --> needs one
+# a block after <!-- notebook --> needs a notebook
 PYTHON = re.compile(r"(<!-- notebook -->\n)?^```python\n(.*?)^```", re.S | re.M)
 
 
@@ -30,7 +30,7 @@ def test_python_page(tmp_path):
 
 
 def test_readme(tmp_path):
-    """Its Python lines, on a graph of the name that it uses."""
+    """Runs the Python lines of the page, on a graph with the name that they use."""
     blocks = [code for _, code in PYTHON.findall((ROOT / "README.md").read_text())]
     assert blocks and all("spaceland" in code for code in blocks)
     ring = "".join(f"{i} {(i + k) % 60}\n" for i in range(60) for k in (1, 2))

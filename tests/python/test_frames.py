@@ -99,7 +99,7 @@ def test_frames_by_zeromq_of_a_job_that_does_not_exist(client):
 
 
 def test_frames_by_zeromq_with_tokens(points, tmp_path):
-    """The stream is encrypted, and the client asks for keys."""
+    """The stream is encrypted, and the client requests keys."""
     pytest.importorskip("zmq", reason="pyzmq is not installed")
     token = "a-token-of-enough-letters"
     (tmp_path / "tokens").write_text(token + "\n")

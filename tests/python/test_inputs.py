@@ -86,7 +86,7 @@ def test_dataframe(client, points):
     job = client.submit(table, labels="kind", iterations=300)
     job.wait()
     assert job.graph.record["labels"] == 3
-    new = table.iloc[:5, ::-1]  # the columns by name, in any order
+    new = table.iloc[:5, ::-1]  # columns are matched by name, in any order
     assert np.array_equal(job.transform(new), job.transform(x[:5]))
     with pytest.raises(ValueError, match="the new points lack columns: c0, c1"):
         job.transform(table[["c2", "c3"]])
@@ -186,7 +186,7 @@ def test_sparse_points(client, points, monkeypatch):
 
 
 def test_principal_axes_of_sparse_points(client, points, monkeypatch):
-    """Found without making the matrix dense, and the same as those of the server."""
+    """Axes are found without making the matrix dense, and equal those of the server."""
     monkeypatch.setattr(spaceland.inputs, "PCA_DENSE_MOST", 0)
     x = np.round(abs(points[0]))
     sparse = scipy_sparse.csr_matrix(x)

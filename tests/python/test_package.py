@@ -61,7 +61,7 @@ def test_wheel(wheel):
 
 
 def test_wheel_in_a_fresh_environment(wheel, tmp_path):
-    """Installed with the distribution's tools, without a network; embeds, with its own daemon."""
+    """Installs with the distribution's tools, without a network; embeds with its own daemon."""
     pytest.importorskip("ensurepip", reason="python3-venv is not installed")
     subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"

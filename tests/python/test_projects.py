@@ -15,7 +15,7 @@ TOKEN = "a-token-of-twenty-characters"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """A server; the clients of who administers it, of ann and of bob."""
+    """A server, and the clients of its administrator, of ann and of bob."""
     folder = tmp_path_factory.mktemp("projects")
     (folder / "tokens").write_text(TOKEN + "\n")
     (folder / "tokens").chmod(0o600)

@@ -8,12 +8,12 @@ import pytest
 import spaceland
 from conftest import ROOT
 
-# KL divergence, as measured of these programs with perplexity 30 and 1,000 iterations in all
+# KL divergences measured of these programs with perplexity 30 and 1,000 iterations in total
 SCIKIT_LEARN = {"letter-20k-f32.npy": 1.1445, "mnist-70k-pca50-f32.npy": 2.778}
 OPENTSNE = {"letter-20k-f32.npy": 1.147, "mnist-70k-pca50-f32.npy": 2.733}
 
 
-@pytest.mark.limit(400)  # a few seconds on a machine that has nothing else to do
+@pytest.mark.limit(400)  # a few seconds on an idle machine
 @pytest.mark.parametrize("file", ["letter-20k-f32.npy", pytest.param("mnist-70k-pca50-f32.npy", marks=pytest.mark.longest)])
 def test_divergence(client, file):
     folder = pathlib.Path(os.environ.get("SPACELAND_DATA", ROOT.parent / "shared" / "data"))

@@ -18,7 +18,7 @@ EMBED = "import numpy as np, spaceland; c = spaceland.Client(); print(c.url, c.s
 
 
 def ended(url, folder):
-    """Within some seconds: no answer, no folder."""
+    """Within some seconds the daemon does not reply and its folder is gone."""
     end = time.monotonic() + 20
     while server.answers(url) or folder.exists():
         assert time.monotonic() < end, f"{url} answers or {folder} is there"
@@ -51,7 +51,7 @@ def test_it_ends_when_the_process_is_killed():
 
 
 def test_interrupt_does_not_end_it():
-    """^C goes to the whole group of the terminal; the daemon is not in it."""
+    """^C goes to the terminal's whole process group, to which the daemon does not belong."""
     process = subprocess.Popen(
         [sys.executable, "-c", CODE_HEAD + EMBED + """
 import signal, time
@@ -142,7 +142,7 @@ def test_how_a_server_is_found(client, tmp_path, monkeypatch):
     (tmp_path / "addr").write_text(client.url + "\n")
     monkeypatch.setattr(server, "_address_files", lambda: [tmp_path / "none", tmp_path / "addr"])
     assert server.find_server() == client.url
-    (tmp_path / "addr").write_text("127.0.0.1:9\n")  # of a daemon that is gone
+    (tmp_path / "addr").write_text("127.0.0.1:9\n")  # the address of a daemon that has ended
     assert server.find_server() is None
 
 
@@ -156,7 +156,7 @@ def test_no_program(monkeypatch, tmp_path):
 
 
 def test_https(tmp_path, monkeypatch):
-    """A certificate of the lab's own is verified with the file that the user names."""
+    """A certificate of a private authority is verified with the user's file."""
     if not shutil.which("openssl"):
         pytest.skip("skipped: no openssl to make a certificate with")
     certificate, key = tmp_path / "lab.pem", tmp_path / "lab.key"

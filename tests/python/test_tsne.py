@@ -21,7 +21,7 @@ EXCEPTIONS = {}
 
 
 def run_checks(estimator):
-    """(number of checks, those that failed)"""
+    """Returns (number of checks, failed checks)."""
     failed, count = {}, 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -35,14 +35,14 @@ def run_checks(estimator):
 
 
 def test_check_estimator(client):
-    """With a perplexity that its tables of 20 rows allow; scikit-learn checks its own TSNE so, too."""
+    """With a perplexity that tables of 20 rows allow, as in scikit-learn's checks of its own TSNE."""
     count, failed = run_checks(spaceland.TSNE(perplexity=2))
     assert count > 30 and {name: why for name, why in failed.items() if name not in EXCEPTIONS} == {}
     assert set(EXCEPTIONS) <= set(failed), "an exception that is none any more"
 
 
 def test_checks_find_faults(client):
-    """They can fail: an estimator that changes its parameters does not pass."""
+    """The checks can fail: an estimator that changes its parameters does not pass."""
     class Broken(spaceland.TSNE):
         def fit(self, X, y=None):
             super().fit(X)
@@ -52,7 +52,7 @@ def test_checks_find_faults(client):
 
 
 def test_it_stands_in_for_scikit_learns(client, points):
-    """The same words, the same attributes, a layout as good."""
+    """The same arguments, the same attributes, an equally good layout."""
     x, group = points
     arguments = dict(n_components=2, perplexity=20.0, early_exaggeration=12.0, learning_rate="auto", init="pca",
                      random_state=3, n_iter_without_progress=300, min_grad_norm=1e-7, metric="euclidean",
@@ -167,11 +167,11 @@ def test_nothing_stays_on_the_server(client):
 def test_what_others_uploaded_stays(client):
     x, _ = clusters(200, seed=78)
     model = spaceland.TSNE(max_iter=10, random_state=0).fit(x)
-    mine = client.upload(x)  # the same points, which the server recognises
+    mine = client.upload(x)  # the same points, which the server already has
     assert not mine.created
     del model
     assert mine.exists()
-    there = spaceland.Client(client.url)  # a server that this process has not started, as far as it knows
+    there = spaceland.Client(client.url)  # treated as a server of another process
     assert there.server is None
     model = spaceland.TSNE(max_iter=10, random_state=0, client=there).fit(clusters(200, seed=79)[0])
     job = model._job.id
@@ -180,7 +180,7 @@ def test_what_others_uploaded_stays(client):
 
 
 def test_interrupt_cancels_the_job(client, points):
-    """As ^C in a callback does; nothing computes on."""
+    """As ^C in a callback; the job ends."""
     def interrupt(*_):
         raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):
@@ -190,7 +190,7 @@ def test_interrupt_cancels_the_job(client, points):
 
 @pytest.mark.parametrize("wrong", [{"perplexity": "a"}, {"perplexity": -3}, {"learning_rate": -1}, {"callbacks": 5}])
 def test_wrong_arguments_are_named(client, points, wrong):
-    """By their own names and values."""
+    """Errors have the estimator's names and values."""
     (name, value), = wrong.items()
     with pytest.raises(ValueError, match=f"^{name} is {value!r}; it must be"):
         spaceland.TSNE(**wrong).fit(points[0])
@@ -215,7 +215,7 @@ def test_callbacks(client, points):
 @pytest.mark.parametrize("metric,params", [("manhattan", None), ("chebyshev", None), ("cosine", None),
                                            ("minkowski", {"p": 3}), ("braycurtis", None), ("correlation", None)])
 def test_metrics(client, points, metric, params):
-    """Those of the server, and those that are searched here."""
+    """Metrics of the server, and those that the client computes."""
     x, group = points
     y = spaceland.TSNE(metric=metric, metric_params=params, max_iter=400, random_state=0).fit_transform(abs(x))
     assert separation(y, group) > 0.98
@@ -225,7 +225,7 @@ def test_precomputed_distances_are_the_same_as_points(client, points):
     from sklearn.metrics import pairwise_distances
     from sklearn.neighbors import kneighbors_graph
     x, _ = points
-    # after two iterations: the affinities are the same, though later ends may be of different minima
+    # after two iterations: the affinities are equal, although the final layouts may be different minima
     arguments = dict(init="random", perplexity=20, max_iter=2, random_state=0, parameters={"rescale": "off"})
     there = spaceland.TSNE(**arguments).fit(x).kl_divergence_
     dense = spaceland.TSNE(metric="precomputed", **arguments).fit(pairwise_distances(x))

@@ -32,7 +32,7 @@ def test_it_shows_a_job_until_its_end(client, points, arguments):
     assert last.startswith("iteration 3000, KL ") and last.endswith("(end)")
     shown = done.stdout.rstrip("\n").split("\n")[-19:-1]
     assert len(shown) == 18 and all(len(line) == 60 for line in shown)
-    # three groups, far apart: most of the picture is empty, and dots are all over it
+    # three groups, far apart: most of the picture is empty, with dots in all parts
     filled = np.array([[ord(c) - 0x2800 for c in line] for line in shown])
     assert (filled >= 0).all() and 20 < (filled > 0).sum() < 0.5 * filled.size
     assert (filled.max(axis=1) > 0).sum() > 8 and filled[0].max() > 0 and filled[-1].max() > 0
@@ -59,7 +59,7 @@ def test_a_job_that_does_not_exist(client, arguments):
 
 @pytest.mark.parametrize("arguments", [[], ["--zmq"]], ids=["http", "zmq"])
 def test_a_server_with_tokens(points, tmp_path, monkeypatch, arguments):
-    """The stream is encrypted there, and subscribers need keys."""
+    """The stream is encrypted, and subscribers need keys."""
     if arguments:
         pytest.importorskip("zmq", reason="pyzmq is not installed")
     token = "a-token-of-enough-letters"
@@ -82,7 +82,7 @@ def test_errors():
 
 
 def test_the_reader_of_the_documentation(client, points, capsys):
-    """docs/streams.md with the decoder of proto/frame.md, from the first frame to the last."""
+    """Runs docs/streams.md with the decoder of proto/frame.md, from the first frame to the last."""
     def example(path, begin):
         return next(block for block in re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.S) if block.startswith(begin))
     job = client.submit(points[0], iterations=400)

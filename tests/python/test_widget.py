@@ -32,7 +32,7 @@ def job(client, points):
 
 @pytest.fixture(scope="module")
 def chromium():
-    """A page that it opens, as it looks: [height, width, 3]; and what the page says to the console."""
+    """Opens a page; returns its pixels [height, width, 3] and its console messages."""
     why = browser.missing()
     if why:
         pytest.skip(why)
@@ -42,7 +42,7 @@ def chromium():
         driver.errors()
         driver.go(path.as_uri())
         driver.wait(lambda: driver.run(f"return {ready}"), 60, "the page is ready")
-        time.sleep(0.5)  # points have come to rest
+        time.sleep(0.5)  # points have stopped moving
         picture = png.decode(base64.b64decode(driver.command("GET", "/screenshot")))[:, :, :3].astype(int)
         assert driver.errors() == []
         return picture, driver
@@ -51,7 +51,7 @@ def chromium():
 
 
 def coloured(picture, colour):
-    """Pixels near this colour."""
+    """Number of pixels near this colour."""
     return int((abs(picture - colour).max(axis=2) < 40).sum())
 
 
@@ -109,7 +109,7 @@ def test_views_and_widget_in_a_browser(client, points, chromium, tmp_path):
     """1-D, 3-D, without WebGL; a notebook's widget that shows a frame, one whose frame changes, one that is closed."""
     x, group = points
     moving = list(client.submit(x, iterations=6000, seed=8).frames())
-    apart = next(f for f in moving if f.iteration >= 200)  # groups lie on top of each other before
+    apart = next(f for f in moving if f.iteration >= 200)  # before, the groups overlap
     frames = {"first": list(apart.data), "last": list(moving[-1].data)}
     for name, dims in (("line", 1), ("cube", 3)):
         job = client.submit(x, dims=dims, iterations=300)
@@ -210,7 +210,7 @@ def test_what_a_notebook_shows_of_a_job(job, client, points):
     running = client.submit(points[0], iterations=2000, seed=31)
     assert set(running._repr_mimebundle_()) == {"text/plain"}
     running.client.job(running.id).wait()
-    assert set(running._repr_mimebundle_()) == {"text/plain", "image/png"}  # asked anew
+    assert set(running._repr_mimebundle_()) == {"text/plain", "image/png"}  # requested again
 
 
 NOTEBOOK = """
@@ -222,7 +222,7 @@ handle = job.widget()
 
 
 def test_in_a_kernel_of_jupyter():
-    """What a kernel sends to a notebook: a progress bar, pictures that replace each other, and the page at the end."""
+    """The messages of a kernel to a notebook: a progress bar, successive pictures, and the page at the end."""
     jupyter_client = pytest.importorskip("jupyter_client", reason="jupyter_client is not installed")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     if "anywidget" in sys.modules or importlib.util.find_spec("anywidget"):
@@ -271,7 +271,7 @@ def test_widget_without_anywidget(client, points, monkeypatch):
 
 
 def test_widget_with_anywidget(client, points, monkeypatch):
-    """Its class on a stand-in for anywidget's, which is no package of Debian 12."""
+    """The widget's class with a replacement of anywidget, which Debian 12 lacks."""
     traitlets = pytest.importorskip("traitlets", reason="traitlets is not installed")
     monkeypatch.setitem(sys.modules, "anywidget", types.SimpleNamespace(AnyWidget=traitlets.HasTraits))
     monkeypatch.setattr(widget, "_class", None)
@@ -294,6 +294,6 @@ def test_a_cancelled_job_has_no_page(client, points, tmp_path):
     job = client.submit(points[0], iterations=1_000_000, seed=12)
     job.cancel()
     try:
-        job.save_html(tmp_path / "x.html")  # a server may keep its last layout
+        job.save_html(tmp_path / "x.html")  # the server may still have its last layout
     except spaceland.SpacelandError as error:
         assert "no layout to show" in str(error) or error

@@ -66,7 +66,7 @@ def test_a_reply_after_the_end(page, api, daemon, layout):
 
 
 def test_clusters_of_the_data(page, api, daemon, layout):
-    """While the layout is under way, too: the search waits for it, or takes the data."""
+    """Also while the layout is computed: the search waits for it, or uses the data."""
     open_done(page, daemon, layout)
     page.choose("Of", "data")
     page.run("document.querySelector('.find-clusters button').click()")  # other clusters that arrive now move it
@@ -102,7 +102,7 @@ def test_page_of_clusters(page, api, daemon, layout, cells, shot):
 
 
 def test_another_method(page, api, daemon, layout, cells, shot):
-    """From the page of a layout: mixtures of it, of which the best is told."""
+    """From the page of a layout: fits mixtures to it and shows the best."""
     open_done(page, daemon, layout, "?tab=steer")
     known = {j["id"] for j in api.get("/v1/jobs").json()["items"]}
     page.choose("Method", "gmm")
@@ -139,7 +139,7 @@ def test_clusters_without_a_layout(page, api, daemon, shot):
 
 @pytest.mark.long
 def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
-    """A mixture has a page as clusters have; a signal's values are colours on a scale."""
+    """A mixture has a page like clusters; a signal's values are colours on a scale."""
     mixture = api.run(cells, method="gmm", components=[2, 4], name="mixture")["id"]
     page.go(f"{daemon.url}/#/job/{mixture}")
     page.find(".sizes tbody tr", 20)
@@ -164,7 +164,7 @@ def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
 
 
 def test_far_out(page, api, daemon, cells, layout, shot):
-    """A few nodes far out do not shrink the picture to a dot; it says how many they are, and zooming out shows them."""
+    """A few outliers do not shrink the picture to a dot; it shows their number, and zooming out shows them."""
     y = np.tile(graphs.load_npy(api.layout_bytes(layout)), (10, 1)) + np.random.default_rng(1).normal(size=(6000, 2)).astype(np.float32)
     y[[5, 600, 3000]] *= 80
     table = api.upload(points.npy(np.random.default_rng(3).normal(size=(6000, 3)).astype(np.float32)))["id"]

@@ -40,7 +40,7 @@ def test_login(page, closed, cluster_file, shot):
 
 
 def test_a_token_that_is_handed_over(page, closed):
-    """What `spaceland view` does: nobody types, and the token stays nowhere in the address."""
+    """As with `spaceland view`: nobody types the token, and it does not stay in the address."""
     page.expected = "401"
     page.go(closed.url + f"/#/?token={TOKEN}")
     page.find(".drop", 15)
@@ -81,7 +81,7 @@ def test_administrators_see_users_and_limits(page, closed, shot):
 
 
 def test_link(page, closed, cluster_file):
-    """A public link shows one run without a token, and nothing that would need one."""
+    """A public link shows one run without a token, and nothing that requires one."""
     api = Api(closed)
     api.session.headers["Authorization"] = f"Bearer {TOKEN}"
     job = api.run(api.upload(cluster_file.read_bytes())["id"], iterations=50)["id"]

@@ -73,7 +73,7 @@ def test_hover_and_click(page, api, daemon, done):
     place = f"const p = {SESSION}.view.place(17), r = document.querySelector('canvas.gl').getBoundingClientRect(); return [p[0] + r.left, p[1] + r.top]"
 
     def hovers():
-        """The panels beside the canvas fill meanwhile, and the canvas with them moves: the mouse goes where the node is."""
+        """Meanwhile the panels fill and move the canvas, so the mouse goes to the node's present position."""
         x, y = page.run(place)
         page.mouse(("move", x - 3, y), ("move", x, y))
         node = page.run(f"return {SESSION}.hover.value?.node ?? null")
@@ -87,13 +87,13 @@ def test_hover_and_click(page, api, daemon, done):
 
 
 def test_tip_stays_in_the_picture(page, daemon, done):
-    """Also beside the node that is farthest to the right, or at the bottom."""
+    """Also for the rightmost and the lowest node."""
     open_done(page, daemon, done)
     for width, height in ((1280, 800), (390, 844)):
         page.size(width, height)
         for axis in (0, 1):
             def hovers():
-                """One of the outermost nodes over which no button lies."""
+                """One of the outermost nodes that no button covers."""
                 places = page.run(f"""const s = {SESSION}, r = document.querySelector('canvas.gl').getBoundingClientRect();
                     return Array.from({{length: s.job.nodes}}, (_, i) => [i, ...s.view.place(i)]).sort((a, b) => b[1 + arguments[0]] - a[1 + arguments[0]])
                         .map(p => [p[0], p[1] + r.left, p[2] + r.top]).filter(p => document.elementFromPoint(p[1], p[2])?.className === "gl").slice(0, 5);""", axis)
@@ -109,7 +109,7 @@ def test_tip_stays_in_the_picture(page, daemon, done):
 
 
 def test_names_lie_on_their_nodes(page, daemon, done):
-    """The name of a category is drawn where its nodes are, on a telephone, too."""
+    """A category's name is drawn near its nodes, also on a phone."""
     open_done(page, daemon, done)
     for width, height in ((1280, 800), (390, 844)):
         page.size(width, height)
@@ -136,7 +136,7 @@ def test_keys(page, daemon, done):
 
 @pytest.mark.long
 def test_buttons_zoom(page, daemon, done, shot):
-    """Who has neither wheel nor keyboard comes closer, goes back, and sees all again."""
+    """Users without wheel and keyboard can zoom in, zoom out, and show everything."""
     open_done(page, daemon, done)
     zoom = lambda: page.run(f"return {SESSION}.camera.value.zoom")  # noqa: E731
     plain = page.pixels()[0]
@@ -170,7 +170,7 @@ def test_colours_by_label(page, api, daemon, done, shot):
 
 @pytest.mark.long
 def test_colours_by_degree(page, api, daemon, done, table):
-    """The server counts; of points, how often each is a neighbour of others."""
+    """The server computes degrees; for points, how often each is a neighbour of others."""
     open_done(page, daemon, done)
     page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 4, 10, "labels colour the layout")
     plain = page.pixels()[0]
@@ -221,7 +221,7 @@ def saved(page, ending):
 
 
 def taken(page, ending):
-    """The bytes of a file that was saved, which then goes."""
+    """Returns the bytes of a downloaded file and deletes it."""
     file = saved(page, ending)
     data = file.read_bytes()
     file.unlink()
@@ -262,7 +262,7 @@ def test_export(page, api, daemon, done, chromium):
 
 
 def test_legend_of_many(page, api, daemon, table, done, chromium):
-    """Exports name the most frequent categories, and say how many others there are."""
+    """Exports name the most frequent categories, and the number of others."""
     for old in chromium.downloads.iterdir():
         old.unlink()
     values = [f"often {i % 5}" if i % 2 else f"rare {i}" for i in range(400)]
@@ -284,7 +284,7 @@ HOSTILE = ["</script><script>window.owned=1</script>", "<img src=x onerror=windo
 
 @pytest.mark.long
 def test_hostile_names(page, api, daemon, chromium):
-    """Names, columns and categories of others are texts: on the pages, in tool tips, and in what is saved."""
+    """Names, columns and categories of other users are plain text: on pages, in tooltips, and in saved files."""
     for old in chromium.downloads.iterdir():
         old.unlink()
     nodes = [HOSTILE[i % 3].replace(" ", "/") + str(i) for i in range(60)]
@@ -334,7 +334,7 @@ def test_hostile_names(page, api, daemon, chromium):
 
 @pytest.mark.parametrize("by,legend", [("kind", "kind0\nkind1\nkind2\nkind3"), ("degree", "")])
 def test_single_file(page, daemon, done, chromium, shot, by, legend):
-    """The saved page shows the layout without a server, and asks for nothing; its legend has names, or the ends of a scale."""
+    """The saved page shows the layout without a server or requests; its legend has names, or the ends of a scale."""
     for old in chromium.downloads.iterdir():
         old.unlink()
     open_done(page, daemon, done, f"?tab=take&by={by}")
@@ -361,7 +361,7 @@ def test_single_file(page, daemon, done, chromium, shot, by, legend):
 
 
 def test_steerable_is_the_contracts():
-    """A slider for each parameter that the contract calls steerable, within its range."""
+    """There is a slider for each parameter with x-steerable in the contract, within its range."""
     contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]["Parameters"]["properties"]
     wanted = {name for name, p in contract.items() if p.get("x-steerable")}
     source = (ROOT / "clients" / "web" / "src" / "core" / "steer.ts").read_text()
@@ -377,7 +377,7 @@ def test_steerable_is_the_contracts():
 
 @pytest.mark.parametrize("theme", ["dark", pytest.param("light", marks=pytest.mark.long)])
 def test_accessible(page, api, daemon, done, theme, shot):
-    """axe-core finds nothing on any page, wide or on a telephone."""
+    """axe-core finds no problem on any page, wide or on a phone."""
     axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()
     page.run("localStorage.setItem('spaceland-theme', arguments[0])", theme)
     page.reload()
@@ -401,7 +401,8 @@ def test_accessible(page, api, daemon, done, theme, shot):
 
 
 def test_classes_from_a_file(page, api, daemon, table, done, tmp_path, shot):
-    """Few whole numbers are classes with a colour each, whether a NumPy array or lines; amounts are a scale."""
+    """Few distinct whole numbers are categories with a colour each, from a NumPy array or lines; other numbers use a
+    scale."""
     rng = np.random.default_rng(3)
     classes = rng.integers(0, 7, 400)
     for name, data, kind in (("array.npy", classes.astype("u1"), "category"), ("wide.npy", classes.astype("<i8"), "category"), ("lines.txt", classes, "category"),

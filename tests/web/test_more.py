@@ -44,7 +44,7 @@ def test_next_run_is_warm(page, api, daemon, done):
 
 
 def test_undo(page, api, daemon, graph):
-    """From a former frame a run of its own goes on, and the one that went on without it is stopped."""
+    """A new run starts from an earlier frame, and the present run is stopped."""
     job = api.submit(graph, iterations=1000000, name="undone")["id"]
     open_job(page, daemon, job)
     page.wait(lambda: page.run(f"return {SESSION}.recording.length.value > 4"), 20, "frames are recorded")
@@ -77,7 +77,7 @@ def test_compare(page, api, daemon, done, other, shot):
 
 
 def test_compare_shows_all_of_both(page, api, daemon):
-    """Also where the second layout, brought to the first one's size, is wider."""
+    """Also if the second layout, scaled to the first one's size, is wider."""
     rng = np.random.default_rng(8)
     x = np.concatenate([rng.normal(size=(900, 5)), rng.normal(size=(300, 5)) * [2.5, 2.5, 1, 1, 1]])
     data = api.upload(points.npy(x.astype(np.float32)), name="tails", kind="points")["id"]
@@ -93,13 +93,13 @@ def test_compare_shows_all_of_both(page, api, daemon):
 
 
 def second(page):
-    """What the choice of the second run shows."""
+    """The text of the selected second run."""
     return page.run("""const s = [...document.querySelectorAll("select")].find(s => s.closest("label").textContent.startsWith("Second"));
         return s.selectedOptions[0]?.textContent ?? "";""")
 
 
 def test_compare_with_itself(page, daemon, done, other):
-    """Whatever a link compares is named; a run chosen for the other side changes places with it."""
+    """Any runs of a link are named; choosing the run of the other side swaps them."""
     page.go(f"{daemon.url}/#/compare?a={done}&b={done}")
     page.see("difference after alignment 0 %", 15)
     assert second(page).startswith("first")
@@ -125,7 +125,8 @@ HUES = """const c = [...document.querySelectorAll('.run')].find(r => r.textConte
 
 
 def test_labels_set_later(page, api, daemon):
-    """A column that is set after the upload shows at once: in the list of data, in the small picture and in the large one."""
+    """A column added after the upload appears at once: in the list of data, in the small picture and in the large
+    one."""
     graph = api.upload(graphs.npz(graphs.clusters(n=600, seed=11)[0]), name="labelled later")["id"]
     job = api.run(graph, iterations=100, name="coloured")["id"]
     page.go(f"{daemon.url}/#/")
@@ -147,7 +148,7 @@ def test_labels_set_later(page, api, daemon):
 
 
 def test_legends_are_in_order(page, api, daemon):
-    """Numbers in their order, others the largest first; small pictures of few nodes have dots that one sees."""
+    """Numeric labels are in order, others by size; small pictures of few nodes have visible dots."""
     graph = api.upload(graphs.npz(graphs.ring(12)), name="a dozen")["id"]
     job = api.run(graph, iterations=20, name="a dozen")["id"]
     put_label(api, graph, "number", [str(n) for n in (10, 9, 9, 2, 2, 2, 10, 10, 10, 10, 10, 10)])
@@ -166,7 +167,7 @@ def test_legends_are_in_order(page, api, daemon):
 
 
 def test_alignment(page, daemon, done):
-    """Procrustes undoes a turn, a mirror, a scale and a shift."""
+    """Procrustes undoes a rotation, a reflection, a scale and a translation."""
     page.go(f"{daemon.url}/#/")
     rng = np.random.default_rng(1)
     for dims in (1, 2, 3):
@@ -184,7 +185,7 @@ def test_alignment(page, daemon, done):
 
 
 def test_alignment_with_strays(page, daemon, done):
-    """Nodes far out, in either layout, and some that have moved elsewhere do not change the scale of the others."""
+    """Outliers in either layout, and some nodes at other places, do not change the scale of the others."""
     page.go(f"{daemon.url}/#/")
     rng = np.random.default_rng(2)
     for dims, stray in ((2, "first"), (2, "second"), (3, "second"), (2, "moved")):
@@ -203,7 +204,7 @@ def test_alignment_with_strays(page, daemon, done):
 
 
 def test_sampled_until_zoomed(page, daemon, done):
-    """A stream has a sample of a large layout; all points come when one looks closely."""
+    """A stream has a sample of a large layout; zooming in fetches all points."""
     open_job(page, daemon, done, "?points=500")
     frame = page.run(f"const f = {SESSION}.frame.value; return [f.stride, f.n]")
     assert frame == [4, 500]

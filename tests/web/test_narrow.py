@@ -51,7 +51,7 @@ def test_about_has_a_line_for_each_fact(page, daemon, done):
 
 
 def test_categories_differ_in_colour(page, daemon):
-    """The first ten, and the first 26, are apart for the eye (distances in OKLab), whatever their order."""
+    """The first ten, and the first 26, are distinguishable (distances in OKLab), in any order."""
     for n, apart in ((10, 0.1), (26, 0.07)):
         colours = np.array(page.run("return window.spacelandColours(arguments[0], 'okabe-ito')", n))
         linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)

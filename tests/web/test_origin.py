@@ -12,7 +12,7 @@ import graphs
 
 @pytest.fixture(scope="module")
 def elsewhere(api):
-    """The address of proto/examples/ on a port of its own."""
+    """The address of proto/examples/ on a separate port."""
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
             pass

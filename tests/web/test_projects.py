@@ -9,7 +9,7 @@ TOKEN = "a-token-of-twenty-characters"
 
 @pytest.fixture
 def lab(tmp_path, api):
-    """A server with ann and bob, of whom ann is in the project genes; each as an API; and the one who administers it."""
+    """A server with ann, who is in the project genes, bob, and an administrator, each as an API."""
     tokens = tmp_path / "tokens"
     tokens.write_text(TOKEN + "\n")
     tokens.chmod(0o600)

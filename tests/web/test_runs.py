@@ -11,7 +11,7 @@ DATA = pathlib.Path(os.environ.get("SPACELAND_DATA") or ROOT.parent / "shared" /
 
 
 def moves(page, index=0):
-    """Do the pixels change, with something to be seen?"""
+    """True if the pixels change and the picture is not empty."""
     first = page.pixels(index)
     page.wait(lambda: page.pixels(index)[0] != first[0] and page.pixels(index)[1] > 30, 10, "the layout moves")
 
@@ -23,7 +23,7 @@ def open_job(page, daemon, job, query=""):
 
 
 def test_drop(page, api, cluster_file, shot):
-    """A file that needs no choice becomes a job at once, and its layout moves."""
+    """A file without choices becomes a job at once, and its layout moves."""
     known = {j["id"] for j in api.get("/v1/jobs").json()["items"]}
     shot("start")
     page.drop(cluster_file)
@@ -83,7 +83,7 @@ def test_stop_and_keep(page, api, daemon, endless):
 
 
 def test_cancelled(page, api, daemon, endless):
-    """What a cancelled run has left is shown, also to one who comes later."""
+    """The layout of a cancelled run is shown, also on a later visit."""
     api.wait_iteration(endless, 200)
     api.patch(f"/v1/jobs/{endless}", json={"cancelled": True})
     assert api.wait(endless)["layout"]
@@ -101,7 +101,7 @@ def test_reload(page, daemon, endless):
 
 
 def test_late_events(page, api, daemon, endless):
-    """Records that come late after the connection are not taken for gone: the page stays as it is."""
+    """Records that arrive late after a connection are not treated as deleted: the page stays unchanged."""
     late = """let session;
         window.sessions = 0;   // that the page has made
         Object.defineProperty(window, "spacelandSession", {get: () => session, set: s => { window.sessions += s !== session; session = s; }});
@@ -169,7 +169,7 @@ def test_replay(page, daemon, endless):
 
 
 def test_bad_file(page, api, tmp_path):
-    """What is wrong with a file is said, with the line."""
+    """The error of a file is shown with its line."""
     bad = tmp_path / "bad.mtx"
     bad.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 0.5\n")
     page.expected = "/v1/graphs"
@@ -196,7 +196,7 @@ def test_columns(page, api, tmp_path, shot):
 
 
 def test_several_columns_of_labels(page, api, tmp_path):
-    """Each column of words is offered as labels; what people choose is what happens."""
+    """Each column of words is offered as labels; the user's choice is used."""
     table = tmp_path / "typed.csv"
     table.write_text("cell,kind,batch,donor,a,b\n" + "".join(f"cell{i},k{i % 3},b{i % 4},d{i % 5},{i / 50 * 40 + i % 7},{i % 11}\n" for i in range(90)))
     page.drop(table)
@@ -213,7 +213,7 @@ def test_several_columns_of_labels(page, api, tmp_path):
 
 
 def test_quick(page, daemon):
-    """From a dropped file of 8,381 cells to a picture that moves: 1.5 s on an idle machine; first paint 0.5 s."""
+    """From a dropped file of 8,381 cells to a moving picture: 1.5 s on an idle machine; first paint 0.5 s."""
     cells = DATA / "pbmc-graph.mtx.gz"
     if not cells.exists():
         pytest.skip("skipped: no data sets; SPACELAND_DATA names their folder")

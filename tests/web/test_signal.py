@@ -40,7 +40,7 @@ WAVES = {"model": "fitzhugh_nagumo", "start_nodes": [0], "start_hops": 3, "start
 
 @pytest.fixture
 def waves(api, sheet, below):
-    """A signal that oscillates until somebody ends it."""
+    """A signal that oscillates until it is ended."""
     job = api.submit(sheet, method="signal", name="waves", params=WAVES)["id"]
     api.wait_iteration(job, 100)
     yield job
@@ -60,7 +60,7 @@ def numbers_of(page):
 
 @pytest.mark.long
 def test_live(page, api, daemon, waves, below, shot):
-    """The nodes change colour while the signal runs, on a layout that rests; a scale has numbers, a chart the level."""
+    """Nodes change colour while the signal runs, on a fixed layout; a scale has numbers, a chart shows the level."""
     open_signal(page, daemon, waves)
     assert page.run(f"return {SESSION}.job.id") == below
     page.see("t = ")
@@ -92,7 +92,7 @@ def test_live(page, api, daemon, waves, below, shot):
 
 
 def test_values_are_those_of_the_server(page, api, daemon, sheet, below):
-    """The colours' numbers are the result's, and a run with snapshots is played again after its end."""
+    """The values of the colours equal the result, and a run with snapshots can be replayed after its end."""
     job = api.run(sheet, method="signal", params={"model": "heat", "start_nodes": [5], "duration": 3, "snapshots": 12})["id"]
     signal, snapshots = (graphs.load_npy(api.get(f"/v1/jobs/{job}/results/{name}").content) for name in ("signal", "snapshots"))
     open_signal(page, daemon, job)
@@ -107,7 +107,7 @@ def test_values_are_those_of_the_server(page, api, daemon, sheet, below):
 
 @pytest.mark.long
 def test_equal_values_have_the_middle_colour(page, api, daemon, sheet, below):
-    """Not that of the lowest, which can hardly be told from the background."""
+    """Not the colour of the lowest value, which resembles the background."""
     job = api.run(sheet, method="signal", name="cold", params={"model": "heat", "duration": 0.1})["id"]
     open_signal(page, daemon, job)
     page.wait(lambda: page.run(f"return {SESSION}.values.value.codes.every(c => c === 32767)"), 10, "all are in the middle")
@@ -115,7 +115,7 @@ def test_equal_values_have_the_middle_colour(page, api, daemon, sheet, below):
 
 
 def test_another_method(page, api, daemon, sheet, below):
-    """A signal starts from the page of a layout, at the nodes that are selected."""
+    """A signal can be started on a layout's page, at the selected nodes."""
     open_done(page, daemon, below, "?tab=steer")
     page.run(f"{SESSION}.select([5, 77])")
     page.choose("Method", "signal")
@@ -128,7 +128,7 @@ def test_another_method(page, api, daemon, sheet, below):
 
 
 def test_on_another_layout(page, api, daemon, sheet, below):
-    """A signal is drawn on the layout that is chosen; without one on the newest that is finished."""
+    """A signal is drawn on the chosen layout; by default on the latest finished one."""
     other = api.run(sheet, iterations=30, seed=8, name="other")["id"]
     job = api.run(sheet, method="signal", params={"model": "pagerank", "start_nodes": [3]})["id"]
     open_signal(page, daemon, job)
@@ -167,7 +167,7 @@ def cells(api):
     ("signal", {"model": "fitzhugh_nagumo", "start_nodes": [1, 2], "duration": 2}, {"duration": "3", "a": "0.6"}),
 ])
 def test_next_run_of_a_method(page, api, daemon, sheet, cells, method, params, changes):
-    """It is of the same method, with its own parameters but for those that were changed."""
+    """The new run has the same method and parameters, except the changed ones."""
     job = api.run(sheet if method == "signal" else cells, method=method, params=params, name=f"first {method}")
     page.go(f"{daemon.url}/#/job/{job['id']}?tab=steer")
     page.find(".parameters")
@@ -183,7 +183,7 @@ def test_next_run_of_a_method(page, api, daemon, sheet, cells, method, params, c
 
 
 def test_next_run_of_a_layouts_clusters(page, api, daemon, cells):
-    """What was computed from a layout is computed from it again."""
+    """A job on a layout is repeated on the same layout."""
     layout = api.run(cells, iterations=60)["id"]
     job = api.run(cells, method="kmeans", input={"job": layout}, clusters=3)["id"]
     page.go(f"{daemon.url}/#/job/{job}")

@@ -35,7 +35,7 @@ def test_no_such_page(page, daemon, shot):
 
 
 def test_unknown_language(page, daemon):
-    """A browser that names a language which no formatter knows, as Chromium does in the POSIX locale, shows the page all the same."""
+    """The page works in a browser with a language unknown to formatters, as in Chromium with the POSIX locale."""
     strange = "Object.defineProperty(Navigator.prototype, 'language', {get: () => 'en-US@posix', configurable: true});"
     script = page.devtools("Page.addScriptToEvaluateOnNewDocument", source=strange)["identifier"]
     try:
@@ -46,7 +46,7 @@ def test_unknown_language(page, daemon):
 
 
 def test_not_data(page, tmp_path, daemon):
-    """A file that cannot be read is not offered to be uploaded."""
+    """An unreadable file is not offered for upload."""
     (tmp_path / "note.txt").write_text("hello this is a letter\nnot data\n")
     page.drop(tmp_path / "note.txt")
     page.see("No column of the table holds numbers")
@@ -55,7 +55,7 @@ def test_not_data(page, tmp_path, daemon):
 
 
 def test_failed(page, api, daemon, graph, shot):
-    """A run that fails says why, and shows nothing of values that it does not have."""
+    """A failed run shows the reason, and no values that it does not have."""
     api.run(graph, iterations=30, name="below")
     job = api.wait(api.submit(graph, method="signal", params={"integrator": "euler", "step": 5000, "start_nodes": [0]})["id"])
     assert job["state"] == "failed"
@@ -68,7 +68,7 @@ def test_failed(page, api, daemon, graph, shot):
 
 
 def test_lost_connection(page, tmp_path, api, cluster_file, shot):
-    """While the server is away every page says so; when it is back the run goes on."""
+    """While the server is away, every page says so; when it is back, the run continues."""
     d = Daemon(tmp_path / "away").start()
     try:
         here = Api(d)
@@ -93,7 +93,7 @@ def test_lost_connection(page, tmp_path, api, cluster_file, shot):
 
 @pytest.mark.long
 def test_full_disk(page, tmp_path, api, shot):
-    """Every page says that the disk is full, until there is room again."""
+    """Every page reports a full disk until there is space again."""
     with daemon_on_a_disk(tmp_path / "small", 32) as d:
         d.start()
         d.stop()
@@ -117,7 +117,7 @@ def test_full_disk(page, tmp_path, api, shot):
 
 @pytest.mark.long
 def test_readers(page, closed, cluster_file, shot):
-    """Who may only look is offered nothing else: no place for files, no buttons that would be refused."""
+    """Users with only the right to read see no drop zone and no buttons that would be refused."""
     admin = Api(closed)
     admin.session.headers["Authorization"] = f"Bearer {TOKEN}"
     admin.post("/v1/users", 201, json={"name": "ada", "role": "reader"})
