@@ -66,7 +66,7 @@ int sl__write_sealed(const char *path, const void *header, size_t header_bytes, 
 		content += arrays[i].bytes;
 	}
 	sl_digest_arrays(parts, count + 1, digest);
-	sl_seal_make(&seal, content, digest, record);
+	sl_seal_make(&seal, path, content, digest, record);
 	parts[count + 1] = (struct sl_array){(void *)record, seal.record_bytes};
 	parts[count + 2] = (struct sl_array){&seal, sizeof seal};
 	*bytes = content + seal.record_bytes + sizeof seal;
@@ -126,7 +126,7 @@ const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, 
 	struct stat st;
 	int has = sealed ? sl_seal_read(fd, path, &seal, NULL, NULL) : 0;
 	if (has < 0)
-		return "its seal is damaged";
+		return "its seal is damaged, or it was written as the file of another graph";
 	bool fits = sealed ? has && seal.content_bytes == content_bytes
 			   : !fstat(fd, &st) && (uint64_t)st.st_size == content_bytes;
 	return fits ? NULL : "it is longer or shorter than it should be";

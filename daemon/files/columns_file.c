@@ -194,7 +194,7 @@ static int write_file(const char *path, const struct sl_columns *c, bool fresh, 
 		content += (uint64_t)c->n * 4;
 	}
 	sl_digest_arrays(parts, count, digest);
-	sl_seal_make(&seal, content, digest, NULL);
+	sl_seal_make(&seal, path, content, digest, NULL);
 	parts[count++] = (struct sl_array){&seal, sizeof seal};
 	int rc = fresh ? sl_atomic_create(path, parts, count, err) : sl_atomic_replace(path, parts, count, 0600, true, err);
 	free(text);

@@ -50,7 +50,7 @@ int sl_job_file_write(const char *folder, const char *id, const char *kind, cons
 	if (!path)
 		return no_path(err);
 	sl_digest_arrays(parts, 2, digest);
-	sl_seal_make(&seal, head_bytes + body_bytes, digest, record);
+	sl_seal_make(&seal, path, head_bytes + body_bytes, digest, record);
 	parts[2] = (struct sl_array){(void *)record, seal.record_bytes};
 	parts[3] = (struct sl_array){&seal, sizeof seal};
 	int rc = sl_atomic_replace(path, parts, 4, 0640, safe, err);

@@ -6,6 +6,8 @@
 
 #include <sodium.h>
 
+#include "daemon/util/ulid.h"
+
 #define PIECE (4u << 20)    /* bytes of one digest */
 
 static const char magic[8] = "SLSEAL1\n";
@@ -92,17 +94,38 @@ int sl_digest_file(int fd, uint64_t at, uint64_t bytes, unsigned char out[SL_DIG
 
 /* ---- seals ---------------------------------------------------------------------------- */
 
+/* Digests the name of a file, "ID.kind" without further endings. Zeros if it does not begin with an id. */
+static void digest_name(const char *path, unsigned char out[16])
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t length = strcspn(name, ".");
+	memset(out, 0, 16);
+	if (length != SL_ULID_BYTES - 1 || !name[length])
+		return;
+	length += 1 + strcspn(name + length + 1, ".");
+	crypto_generichash(out, 16, (const unsigned char *)name, length, NULL, 0);
+}
+
+static bool is_of_another(const struct sl_seal *seal, const char *path)
+{
+	static const unsigned char any[sizeof seal->name];
+	unsigned char name[sizeof seal->name];
+	digest_name(path, name);
+	return memcmp(seal->name, any, sizeof any) && memcmp(name, any, sizeof any) && memcmp(seal->name, name, sizeof name);
+}
+
 static void checksum(const struct sl_seal *seal, unsigned char out[16])
 {
 	crypto_generichash(out, 16, (const unsigned char *)seal, offsetof(struct sl_seal, checksum), NULL, 0);
 }
 
-void sl_seal_make(struct sl_seal *seal, uint64_t content_bytes, const unsigned char content[SL_DIGEST_BYTES],
-		  const char *record)
+void sl_seal_make(struct sl_seal *seal, const char *path, uint64_t content_bytes,
+		  const unsigned char content[SL_DIGEST_BYTES], const char *record)
 {
 	memset(seal, 0, sizeof *seal);
 	memcpy(seal->magic, magic, sizeof magic);
 	memcpy(seal->content, content, sizeof seal->content);
+	digest_name(path, seal->name);
 	seal->content_bytes = content_bytes;
 	seal->record_bytes = record ? strlen(record) : 0;
 	crypto_generichash(seal->record, sizeof seal->record, (const unsigned char *)record, seal->record_bytes, NULL, 0);
@@ -154,6 +177,8 @@ int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, 
 	checksum(seal, sum);
 	if (memcmp(sum, seal->checksum, sizeof sum))
 		return sl_seal_damaged(path, "its seal does not match the checksum", err);
+	if (is_of_another(seal, path))
+		return sl_seal_damaged(path, "it was written as the file of another graph or job, or of another kind", err);
 	uint64_t left = size - sizeof *seal;
 	if (seal->content_bytes > left || seal->record_bytes != left - seal->content_bytes)
 		return sl_seal_damaged(path, "it is longer or shorter than it should be", err);

@@ -4,6 +4,9 @@
  *   record               a JSON document, or nothing: the record in the data base, in case it is lost there
  *   seal, 128 bytes      lengths and digests of both, and a checksum of the seal
  *
+ * The seal also holds a digest of the file's name, "ID.kind" without further endings. So a file in the place of another
+ * one, of another graph, job or kind, counts as damaged. Seals of earlier versions have zeros there.
+ *
  * The digest of the content is BLAKE2b-256 of the length and the digests of pieces of 4 MiB, so that all cores work on
  * a large file. Files of earlier versions have no seal. Functions block: for pool threads and the start. */
 #ifndef SL_SEAL_H
@@ -20,14 +23,15 @@ struct sl_seal {
 	char magic[8];
 	uint64_t content_bytes, record_bytes;
 	unsigned char content[SL_DIGEST_BYTES], record[SL_DIGEST_BYTES];
-	unsigned char reserved[24];
+	unsigned char name[16];      /* zeros: any */
+	unsigned char reserved[8];
 	unsigned char checksum[16];  /* of all before it */
 };
 _Static_assert(sizeof(struct sl_seal) == 128, "the seal has no padding");
 
-/* record: JSON, or NULL. */
-void sl_seal_make(struct sl_seal *seal, uint64_t content_bytes, const unsigned char content[SL_DIGEST_BYTES],
-		  const char *record);
+/* path: of the file, whose name may have a further ending (.tmp). record: JSON, or NULL. */
+void sl_seal_make(struct sl_seal *seal, const char *path, uint64_t content_bytes,
+		  const unsigned char content[SL_DIGEST_BYTES], const char *record);
 
 /* The digest of arrays that follow each other in a file. */
 void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);

@@ -50,6 +50,83 @@ def test_an_undamaged_state(fresh):
     assert run.returncode == 2 and "another spacelandd" in run.stderr
 
 
+def unnamed(path):
+    """Makes the seal as versions before its name wrote it: 24 zeros in its place."""
+    data = bytearray(path.read_bytes())
+    assert data[-128:-120] == b"SLSEAL1\n" and any(data[-40:-24])
+    data[-40:-16] = bytes(24)
+    data[-16:] = hashlib.blake2b(data[-128:-16], digest_size=16).digest()
+    path.write_bytes(data)
+
+
+def twins(api):
+    """Two tables of the same shape, with neighbours and a column of labels, and a layout and clusters of each."""
+    rng = np.random.default_rng(3)
+    tables = [api.upload(points.npy(rng.normal(size=(60, 4)).astype("float32")), name="same")["id"] for _ in range(2)]
+    for table in tables:
+        api.request("PUT", f"/v1/graphs/{table}/labels/c", 200, json={"values": [float(x) for x in rng.normal(size=60)]})
+    jobs = [api.run(table, iterations=5, perplexity=5)["id"] for table in tables]
+    return tables, jobs, [api.run(table, method="kmeans", clusters=4)["id"] for table in tables]
+
+
+def exchange(folder, ids, kinds):
+    for kind in kinds:
+        a, b = (folder / f"{one}.{kind}" for one in ids)
+        a.rename(folder / "aside")
+        b.rename(a)
+        (folder / "aside").rename(b)
+
+
+def test_files_that_changed_places(fresh):
+    """Each is undamaged, but that of another table or job: it is named, and not served."""
+    d = fresh()
+    api = Api(d)
+    tables, jobs, clusters = twins(api)
+    folder = d.state / "jobs"
+    exchange(folder, jobs, ("npy", "trace"))
+    exchange(folder, clusters, ("labels", "centroids"))
+    for path in (*(f"{job}/{what}" for job in jobs for what in ("layout", "layout?format=csv", "picture.svg", "trace")),
+                 *(f"{job}/results/{what}" for job in clusters for what in ("labels", "centroids?format=json"))):
+        problem = api.get(f"/v1/jobs/{path}", 500).json()
+        assert "file of another" in problem["detail"] and problem["file"].startswith(path[:26]), path
+    exchange(folder, jobs, ("npy", "trace"))
+    assert api.get(f"/v1/jobs/{jobs[0]}/layout").content != api.get(f"/v1/jobs/{jobs[1]}/layout").content
+    (folder / f"{jobs[0]}.trace").rename(folder / "aside")  # nor one of another kind, with the name of its job
+    (folder / f"{jobs[0]}.npy").rename(folder / f"{jobs[0]}.trace")
+    assert "file of another" in api.get(f"/v1/jobs/{jobs[0]}/trace", 500).json()["detail"]
+    (folder / f"{jobs[0]}.trace").rename(folder / f"{jobs[0]}.npy")
+    (folder / "aside").rename(folder / f"{jobs[0]}.trace")
+    d.stop()
+    exchange(d.state / "graphs", tables, ("slp", "sln", "sll"))
+    status, said = inspect(d)
+    named = {line.split(":")[0] for line in said.splitlines()[:-1]}
+    assert status == 1 and named == {*(f"graphs/{table}.{kind}" for table in tables for kind in ("slp", "sln", "sll")),
+                                     *(f"jobs/{job}.{kind}" for job in clusters for kind in ("labels", "centroids"))}, said
+    d.start()
+    assert [graph["state"] for graph in api.get("/v1/graphs").json()["items"]] == ["damaged"] * 2
+
+
+def test_files_of_versions_without_names(fresh):
+    """They are served as before, and checked by their digests."""
+    d = fresh()
+    api = Api(d)
+    tables, jobs, clusters = twins(api)
+    layout, labels = (api.get(f"/v1/jobs/{path}").content for path in (f"{jobs[0]}/layout", f"{clusters[0]}/results/labels"))
+    d.stop()
+    for path in state_files(d):
+        unnamed(path)
+    assert inspect(d)[0] == 0
+    d.start()
+    assert api.get(f"/v1/jobs/{jobs[0]}/layout").content == layout
+    assert api.get(f"/v1/jobs/{clusters[0]}/results/labels").content == labels
+    assert len(api.get(f"/v1/jobs/{jobs[1]}/trace").json()["points"]) > 0
+    assert len(api.get(f"/v1/graphs/{tables[0]}/labels/c").json()["values"]) == 60
+    api.run(tables[0], iterations=5, perplexity=5)
+    path = d.state / "jobs" / f"{jobs[1]}.npy"
+    path.write_bytes(path.read_bytes()[:200] + b"x" + path.read_bytes()[201:])
+    api.get(f"/v1/jobs/{jobs[1]}/layout", 500)
+
+
 def damage(data, rng):
     """A flip of one bit, or fewer bytes."""
     if rng.random() < 0.3:
@@ -293,6 +370,7 @@ def test_an_initial_layout_without_its_job(fresh):
     left = d.state / "jobs" / "01ARZ3NDEKTSV4RRFFQ69G5FAV.initial"
     done = next((d.state / "jobs").glob("*.npy"))
     left.write_bytes(done.read_bytes())
+    unnamed(left)
     assert inspect(d)[0] == 0
     left.write_bytes(done.read_bytes()[:-40])
     assert left.name in inspect(d)[1]
