@@ -111,7 +111,8 @@ static bool is_of_another(const struct sl_seal *seal, const char *path)
 	static const unsigned char any[sizeof seal->name];
 	unsigned char name[sizeof seal->name];
 	digest_name(path, name);
-	return memcmp(seal->name, any, sizeof any) && memcmp(name, any, sizeof any) && memcmp(seal->name, name, sizeof name);
+	return memcmp(seal->name, any, sizeof any) && memcmp(name, any, sizeof any) &&
+	       memcmp(seal->name, name, sizeof name);
 }
 
 static void checksum(const struct sl_seal *seal, unsigned char out[16])
