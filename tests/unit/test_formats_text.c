@@ -71,6 +71,10 @@ static void numbers_know_where_they_end(void **state)
 	assert_true(sl__parse_float(&p, &f) && isinf(f));
 	p = "-Infinity ";
 	assert_true(sl__parse_float(&p, &f) && isinf(f) && f < 0 && *p == ' ');
+	p = "infinit";
+	assert_true(sl__parse_float(&p, &f) && isinf(f) && *p == 'i');
+	p = "na";
+	assert_false(sl__parse_float(&p, &f));
 	p = "NaN\n";
 	assert_true(sl__parse_float(&p, &f) && isnan(f));
 	p = "18446744073709551615 ";

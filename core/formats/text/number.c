@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define MAX_TOKEN 2048
 
@@ -77,14 +76,24 @@ static float parse_slowly(const char *from, const char *to)
 	return c_locale ? strtof_l(token, NULL, c_locale) : strtof(token, NULL);
 }
 
+/* Does the text begin with the word, which is in lower case? Independent of the locale; reads no byte after the first
+ * difference. */
+static bool begins_with(const char *p, const char *word)
+{
+	for (; *word; p++, word++)
+		if ((*p | 0x20) != *word)
+			return false;
+	return true;
+}
+
 static bool parse_word(const char **at, const char *p, bool negative, float *out)
 {
-	if (!strncasecmp(p, "inf", 3)) {
-		*at = p + (!strncasecmp(p, "infinity", 8) ? 8 : 3);
+	if (begins_with(p, "inf")) {
+		*at = p + (begins_with(p, "infinity") ? 8 : 3);
 		*out = negative ? -INFINITY : INFINITY;
 		return true;
 	}
-	if (!strncasecmp(p, "nan", 3)) {
+	if (begins_with(p, "nan")) {
 		*at = p + 3;
 		*out = NAN;
 		return true;
