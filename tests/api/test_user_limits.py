@@ -241,7 +241,7 @@ def test_command_line(lab):
     own = lab.root.get("/v1/users/cat").json()["limits"]
     assert (own["disk_bytes"], own["device_seconds"], own["running_jobs"], own["streams"]) == (20e9, 7200, 4, None)
     shown = cli(lab, "user", "show", token=lab.tokens["cat"]).stdout
-    assert "cat, user" in shown and "running_jobs" in shown and "20 GB" in shown, shown
+    assert "cat, user" in shown and "running_jobs" in shown and "20 GB" in shown and "2:00 h" in shown, shown
     assert "disk_bytes" in cli(lab, "user", "show", "cat").stdout
     assert cli(lab, "user", "limits", "cat", "disk_bytes=default", "device_seconds=0").returncode == 0
     own = lab.root.get("/v1/users/cat").json()["limits"]

@@ -156,7 +156,7 @@ def test_refused_uploads(client, ring, document, status, message):
 @pytest.mark.parametrize("document, message", [
     (problem("bad-parameter", 400, "at most 5", pointer="/learning_rate"), "--learning-rate: at most 5"),
     (problem("bad-parameter", 400, "no such graph", pointer="/graph"), "no such graph"),
-    (problem("bad-parameter", 400, "must be larger", pointer="/graph"), "/graph: must be larger"),
+    (problem("bad-parameter", 400, "must be larger", pointer="/params/step"), "/params/step: must be larger"),
     (problem("conflict", 409, "line\nbreak \x1b[31m"), "line break  [31m"),
 ])
 def test_refused_jobs(client, document, message):
@@ -425,3 +425,11 @@ def test_automatic_values_are_told(online, ring):
     lines = online("job", "show", job).out.splitlines()
     rate = online("job", "show", job, "--json").json["resolved"]["learning_rate"]
     assert f"  learning_rate            auto: {rate:.9g}" in lines and "  iterations               20" in lines, lines
+
+
+def test_who_gave_a_token_is_not_told_to_give_one(client):
+    hint = "give the token with --token"
+    for code, given, told in ((401, (), True), (401, ("--token", "old"), False), (403, ("--token", "of a user"), False)):
+        with Actor({("GET", "/v1/jobs"): (code, problem("unauthorized", code, "not this one"))}) as server:
+            result = client("job", "list", "--server", server.url, *given)
+        assert result.status == 4 and "not this one" in result.err and (hint in result.err) == told, result

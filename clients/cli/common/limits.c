@@ -60,6 +60,8 @@ static void value_text(const char *name, const json_t *value, char out[32])
 		return;
 	if (end && !strcmp(end, "_bytes"))
 		cli_bytes_text(json_number_value(value), text);
+	else if (end && !strcmp(end, "_seconds"))
+		cli_seconds_text(json_number_value(value), text);
 	else
 		snprintf(text, sizeof text, "%.6g", json_number_value(value));
 	snprintf(out, 32, "%s", text);

@@ -169,8 +169,8 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
 
 /* ---- answers ---------------------------------------------------------------- */
 
-/* Names the option that the user typed: "--learning-rate" for "/learning_rate". Nothing if it was an argument that the
- * detail names itself: "there is no graph abc" of "/graph". */
+/* Names the option that the user typed: "--learning-rate" for "/learning_rate". Nothing if it was an argument: the detail
+ * names it, as "there is no graph abc" does for "/graph". */
 static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out,
 		     size_t bytes)
 {
@@ -192,8 +192,7 @@ static void place_of(const struct cli *cli, const struct http_request *q, const 
 				*c = '-';
 		if (cli_takes(cli, out + 2))
 			return;
-		bool named = !strchr(pointer + 1, '/') && strstr(cli_text(problem, "detail"), pointer + 1);
-		snprintf(out, bytes, "%s", named ? "" : pointer);
+		snprintf(out, bytes, "%s", strchr(pointer + 1, '/') ? pointer : "");
 	} else if (*cli_text(problem, "parameter")) {
 		const char *name = cli_text(problem, "parameter");
 		snprintf(out, bytes, "--picture-%s", name);
@@ -221,7 +220,7 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 			cli_fail(status, "%s%s answers %ld without a reason; it may not be a "
 				 "spacelandd", cli->http->base, q->path,
 				 code);
-		if (code == 401 || code == 403)
+		if (code == 401 && !*http_token(cli))
 			cli_note(cli, "give the token with --token or in $SPACELAND_TOKEN");
 	}
 	json_decref(problem);
