@@ -169,8 +169,8 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
 
 /* ---- answers ---------------------------------------------------------------- */
 
-/* Names the option that the user typed: "--learning-rate" for "/learning_rate". Of an argument it says nothing, since the
- * detail names it, as "there is no graph abc" does for "/graph". */
+/* Names the option that the user typed: "--learning-rate" for "/learning_rate". Says nothing of an argument: the detail
+ * names it, as "there is no graph abc" does for "/graph". */
 static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out,
 		     size_t bytes)
 {
