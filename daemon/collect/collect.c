@@ -41,8 +41,8 @@ struct walk {
 	uint64_t total;
 	bool failed;              /* out of memory */
 	struct sl_request *r;     /* the request, or NULL */
-	bool asked, dry_run;
-	double most;              /* most bytes that may remain */
+	bool requested, dry_run;
+	double bytes_max;              /* most bytes that may remain */
 };
 
 struct candidate {
@@ -227,27 +227,27 @@ static json_t *collect(struct walk *w)
 	struct candidates all = {.w = w};
 	json_t *items = json_array();
 	double left = (double)w->total;
-	if (left > w->most) {
+	if (left > w->bytes_max) {
 		sl_jobs_each_unused(c->d->jobs, add_job, &all);
 		sl_graphs_each(c->d->graphs, add_graph, &all);
 		if (all.count)
 			qsort(all.at, all.count, sizeof *all.at, by_use);
 	}
-	double goal = w->asked ? w->most : TARGET * w->most;
+	double goal = w->requested ? w->bytes_max : TARGET * w->bytes_max;
 	for (size_t i = 0; i < all.count && left > goal; i++) {
 		if (!w->dry_run && !let_go(c, &all.at[i]))
 			continue;
 		left -= (double)all.at[i].bytes;
 		json_array_append_new(items, item(&all.at[i]));
 	}
-	if (!w->asked && left > w->most && !c->warned)
+	if (!w->requested && left > w->bytes_max && !c->warned)
 		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing in it "
 			       "may be removed",
 			       left / 1e6);
-	c->warned = !w->asked ? left > w->most : c->warned;
+	c->warned = !w->requested ? left > w->bytes_max : c->warned;
 	free(all.at);
 	return json_pack("{s:b, s:I, s:I, s:I, s:o}", "dry_run", w->dry_run, "bytes", (json_int_t)w->total, "most",
-			 (json_int_t)w->most, "left", (json_int_t)(left > 0 ? left : 0), "items", items);
+			 (json_int_t)w->bytes_max, "left", (json_int_t)(left > 0 ? left : 0), "items", items);
 }
 
 static void end(struct sl_collect *c);
@@ -256,7 +256,7 @@ static void walked(void *arg)
 {
 	struct walk *w = arg;
 	struct sl_collect *c = w->c;
-	json_t *reply = c->closing || (w->asked && !w->r) ? NULL : collect(w);
+	json_t *reply = c->closing || (w->requested && !w->r) ? NULL : collect(w);
 	if (w->r && !reply)
 		sl_reply_status(w->r, 503, "The server is shutting down.");
 	else if (w->r)
@@ -268,13 +268,13 @@ static void walked(void *arg)
 	end(c);
 }
 
-static struct walk *begin(struct sl_collect *c, double most)
+static struct walk *begin(struct sl_collect *c, double bytes_max)
 {
 	struct walk *w = calloc(1, sizeof *w);
 	if (!w)
 		return NULL;
 	w->c = c;
-	w->most = most;
+	w->bytes_max = bytes_max;
 	c->busy++;
 	return w;
 }
@@ -293,7 +293,8 @@ static void on_timer(uv_timer_t *timer)
 		sl_pool_run_in(&w->work, d->loop, walk_work, walked, w);
 }
 
-static int read_request(struct sl_collect *c, const json_t *body, bool *dry_run, double *most, struct sl_error *err)
+static int read_request(struct sl_collect *c, const json_t *body, bool *dry_run, double *bytes_max,
+			struct sl_error *err)
 {
 	static const char *const known[] = {"dry_run", "bytes", NULL};
 	int64_t bytes = c->d->config.max_state_bytes;
@@ -305,7 +306,7 @@ static int read_request(struct sl_collect *c, const json_t *body, bool *dry_run,
 	if (!rc && bytes <= 0)
 		rc = sl_error_field(err, SL_CONFLICT, "/bytes", "bytes is missing; it must be the size to reach, since "
 				    "the server has no max_state_bytes");
-	*most = (double)bytes;
+	*bytes_max = (double)bytes;
 	return rc;
 }
 
@@ -313,16 +314,16 @@ void sl_collect_now(struct sl_collect *c, struct sl_request *r, const json_t *bo
 {
 	struct sl_error err;
 	bool dry_run = false;
-	double most;
-	int rc = read_request(c, body, &dry_run, &most, &err);
-	struct walk *w = rc ? NULL : begin(c, most);
+	double bytes_max;
+	int rc = read_request(c, body, &dry_run, &bytes_max, &err);
+	struct walk *w = rc ? NULL : begin(c, bytes_max);
 	if (!rc && !w)
 		rc = sl_error_set(&err, SL_NOMEM, "no memory for the request");
 	if (rc) {
 		sl_reply_error(r, &err);
 		return;
 	}
-	w->asked = true;
+	w->requested = true;
 	w->dry_run = dry_run;
 	w->r = r;
 	sl_park(&w->r, 0);

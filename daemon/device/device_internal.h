@@ -75,7 +75,7 @@ struct sl_task {
 	struct sl_embedding *embedding; /* the run's; NULL: it is in host memory */
 	struct sl_status status;
 	bool restored;                  /* from a checkpoint */
-	struct sl_error useless;        /* why not, though there was one */
+	struct sl_error checkpoint_error;        /* why not, though there was one */
 	struct sl_error unaided;        /* why the device does not compute it, though it could */
 	bool alone;                     /* never runs beside others: see sl_device_job */
 	bool suspect;                   /* ran when the device was lost */

@@ -60,7 +60,7 @@ static int run_restore(struct sl_device_thread *t, struct sl_task *k, const stru
 		return 0;
 	}
 	/* The checkpoint is from another machine or version. The job starts from the beginning. */
-	k->useless = *err;
+	k->checkpoint_error = *err;
 	k->method->destroy(k->run);
 	return run_create(t, k, job, err);
 }
@@ -119,7 +119,7 @@ static void tell_started(struct sl_device_thread *t, struct sl_task *k, struct s
 {
 	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_STARTED, k->key);
 	sl__add_status(k, e, 0);
-	e->err = k->useless;
+	e->err = k->checkpoint_error;
 	e->unaided = k->unaided;
 	k->told_ms = sl__now_ms();
 	sl__tell(t, e);

@@ -11,8 +11,8 @@ struct waiter {
 	struct sl_link link;                       /* in sl_engines.waiters */
 	struct sl_engines *engines;
 	struct sl_request *request;
-	uint64_t asked;                            /* bit k: device k has not answered yet */
-	json_t *(*tell)(const struct sl_engines *all);  /* makes the reply; NULL: the reply is 204 */
+	uint64_t pending;                            /* bit k: device k has not answered yet */
+	json_t *(*make_reply)(const struct sl_engines *all);  /* makes the reply; NULL: the reply is 204 */
 };
 
 _Static_assert(SL_DEVICES_MAX <= 64, "a bit for each device");
@@ -157,10 +157,10 @@ static void answer(struct waiter *w)
 {
 	const struct sl_engines *all = w->engines;
 	struct sl_request *r = w->request;
-	json_t *(*tell)(const struct sl_engines *all) = w->tell;
+	json_t *(*make_reply)(const struct sl_engines *all) = w->make_reply;
 	take_out(w);
-	if (tell)
-		sl_reply_json(r, 200, tell(all));
+	if (make_reply)
+		sl_reply_json(r, 200, make_reply(all));
 	else
 		sl_reply_empty(r, 204);
 }
@@ -168,26 +168,26 @@ static void answer(struct waiter *w)
 void sl__device_answered(struct sl_server_device *d)
 {
 	SL_LIST_EACH(struct waiter, w, &d->engines->waiters, link) {
-		w->asked &= ~(1ull << d->number);
-		if (!w->asked)
+		w->pending &= ~(1ull << d->number);
+		if (!w->pending)
 			answer(w);
 	}
 }
 
 static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(struct sl_device_thread *t),
-		json_t *(*tell)(const struct sl_engines *all))
+		json_t *(*make_reply)(const struct sl_engines *all))
 {
 	struct waiter *w = calloc(1, sizeof *w);
-	uint64_t asked = 0;
+	uint64_t pending = 0;
 	for (int i = 0; w && i < all->devices; i++)
 		if (all->device[i].stage == SL_DEVICE_OPEN && !question(all->device[i].thread))
-			asked |= 1ull << i;
-	if (!w || !asked) {
+			pending |= 1ull << i;
+	if (!w || !pending) {
 		free(w);
 		sl_reply_problem(r, SL_NOMEM, "Out of memory for a question to the device.");
 		return;
 	}
-	*w = (struct waiter){.engines = all, .request = r, .asked = asked, .tell = tell};
+	*w = (struct waiter){.engines = all, .request = r, .pending = pending, .make_reply = make_reply};
 	sl_list_append(&all->waiters, &w->link);
 	sl_request_park(r, gone, w);
 }

@@ -122,7 +122,7 @@ struct sl_request {
 	int part_fd[SL__PARTS];
 	int part_count;
 
-	struct sl_limit_hit hit;    /* the limit of the user that was reached; most 0: none */
+	struct sl_limit_hit hit;    /* the limit of the user that was reached; bound 0: none */
 	struct sl__header *headers; /* of the reply */
 	struct MHD_Response *reply;
 	int status;

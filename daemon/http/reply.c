@@ -165,7 +165,7 @@ void sl_reply_empty(struct sl_request *r, int status)
 void sl_reply_error(struct sl_request *r, const struct sl_error *err)
 {
 	int status = sl_error_status(err->code);
-	if (r->hit.most > 0) {
+	if (r->hit.bound > 0) {
 		sl_reply_limit(r, &r->hit);
 		return;
 	}

@@ -58,12 +58,12 @@ double sl_users_limit(const struct sl_users *u, const char *account, enum sl_lim
 	return a ? limit_of(u, a, limit) : 0;
 }
 
-int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t most)
+int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t bound)
 {
 	const struct sl__account *a = sl__account_of(u, account);
 	if (!a || (a->user && a->user->role == SL_ROLE_ADMINISTRATOR))
-		return most;
-	return most > 4 ? most / 4 : 1;
+		return bound;
+	return bound > 4 ? bound / 4 : 1;
 }
 
 static bool has_limit(const struct sl_users *u, const struct sl__account *a)
@@ -90,10 +90,10 @@ static int retry_of(enum sl_limit limit)
 	return limit == SL_LIMIT_QUEUED_JOBS ? QUEUE_RETRY_S : limit == SL_LIMIT_REQUESTS ? 1 : 0;
 }
 
-static void fill_hit(struct sl_limit_hit *hit, const struct sl__account *a, enum sl_limit limit, double most,
+static void fill_hit(struct sl_limit_hit *hit, const struct sl__account *a, enum sl_limit limit, double bound,
 		     double used, double more, int retry_s)
 {
-	*hit = (struct sl_limit_hit){limit, most, used, more, retry_s, ""};
+	*hit = (struct sl_limit_hit){limit, bound, used, more, retry_s, ""};
 	snprintf(hit->project, sizeof hit->project, "%s", a->project ? a->project : "");
 }
 
@@ -101,10 +101,10 @@ bool sl_users_exceeds(const struct sl_users *u, const char *account, enum sl_lim
 		      struct sl_limit_hit *hit)
 {
 	const struct sl__account *a = sl__account_of(u, account);
-	double most = a ? limit_of(u, a, limit) : 0;
-	if (most <= 0 || used + more <= most)
+	double bound = a ? limit_of(u, a, limit) : 0;
+	if (bound <= 0 || used + more <= bound)
 		return false;
-	fill_hit(hit, a, limit, most, used, more, retry_of(limit));
+	fill_hit(hit, a, limit, bound, used, more, retry_of(limit));
 	return true;
 }
 
@@ -123,13 +123,13 @@ char *sl_limit_text(const struct sl_limit_hit *hit, char *out, size_t bytes)
 	else
 		snprintf(whose, sizeof whose, "your limit %s", name);
 	if (hit->limit == SL_LIMIT_UPLOAD_BYTES)
-		snprintf(out, bytes, "%s is %.15g for one upload; this one has %.15g or more", whose, hit->most, hit->more);
+		snprintf(out, bytes, "%s is %.15g for one upload; this one has %.15g or more", whose, hit->bound, hit->more);
 	else if (hit->limit == SL_LIMIT_DEVICE_SECONDS)
-		snprintf(out, bytes, "%s is %.15g in 24 hours, and %s have used %.6g", whose, hit->most, who, hit->used);
+		snprintf(out, bytes, "%s is %.15g in 24 hours, and %s have used %.6g", whose, hit->bound, who, hit->used);
 	else if (hit->limit == SL_LIMIT_REQUESTS)
-		snprintf(out, bytes, "%s is %.15g", whose, hit->most);
+		snprintf(out, bytes, "%s is %.15g", whose, hit->bound);
 	else
-		snprintf(out, bytes, "%s is %.15g; %s use %.15g, and this would take %.15g more", whose, hit->most, who,
+		snprintf(out, bytes, "%s is %.15g; %s use %.15g, and this would take %.15g more", whose, hit->bound, who,
 			 hit->used, hit->more);
 	return out;
 }
@@ -175,13 +175,13 @@ double sl_users_device_seconds(const struct sl_users *u, const char *account)
 }
 
 /* Returns the seconds until enough of the oldest hours have left the window of 24 hours. */
-static int seconds_until_below(const struct sl__account *a, double most)
+static int seconds_until_below(const struct sl__account *a, double bound)
 {
 	int64_t now = hour_now();
 	double left = used_of(a);
 	for (int64_t hour = now - SL__HOURS + 1; hour <= now; hour++) {
 		left -= used_in(a, hour);
-		if (left < most)
+		if (left < bound)
 			return (int)(((hour + SL__HOURS) * HOUR_MS - (int64_t)sl_time_now_ms()) / 1000) + 1;
 	}
 	return SL__HOURS * HOUR_MS / 1000;
@@ -190,10 +190,10 @@ static int seconds_until_below(const struct sl__account *a, double most)
 bool sl_users_device_time_is_over(const struct sl_users *u, const char *account, struct sl_limit_hit *hit)
 {
 	const struct sl__account *a = sl__account_of(u, account);
-	double most = a ? limit_of(u, a, SL_LIMIT_DEVICE_SECONDS) : 0, used = most > 0 ? used_of(a) : 0;
-	if (most <= 0 || used < most)
+	double bound = a ? limit_of(u, a, SL_LIMIT_DEVICE_SECONDS) : 0, used = bound > 0 ? used_of(a) : 0;
+	if (bound <= 0 || used < bound)
 		return false;
-	fill_hit(hit, a, SL_LIMIT_DEVICE_SECONDS, most, used, 0, seconds_until_below(a, most));
+	fill_hit(hit, a, SL_LIMIT_DEVICE_SECONDS, bound, used, 0, seconds_until_below(a, bound));
 	return true;
 }
 

@@ -31,7 +31,7 @@ extern const char *const sl_limit_names[];  /* "device_seconds", ...; NULL-termi
 /* A limit that a request or job would exceed. */
 struct sl_limit_hit {
 	enum sl_limit limit;
-	double most, used, more;   /* the limit, the amount in use, and the amount that is needed in addition */
+	double bound, used, more;  /* the limit, the amount in use, and the amount that is needed in addition */
 	int retry_s;               /* seconds until it is worth trying again; 0: unknown */
 	char project[64];          /* the project whose limit it is; "": it is the user's */
 };

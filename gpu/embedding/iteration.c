@@ -40,7 +40,7 @@ static int queue_cutoff(struct sl_device_embedding *e, cudaStream_t stream, stru
 {
 	const struct sl_grid_memory *g = e->graph->device->work->grid;
 	int code = 0;
-	if (e->plan[0]->transform->own)
+	if (e->plan[0]->transform->native)
 		SL_CUDA(sl__fft_rows(&g[0], &g[0], &e->control->orders, &e->control->report, stream));
 	else
 		SL_CUDA(sl__convert(&g[0], &e->control->orders, &e->control->report, stream));
@@ -55,15 +55,15 @@ static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEve
 	const struct sl_grid_memory *g = e->graph->device->work->grid;
 	const struct sl_orders *o = &e->control->orders;
 	const struct sl_report *r = &e->control->report;
-	bool cube = g->dims == 3, feed = cube || !e->plan[0]->transform->own, own = e->plan[1]->transform->own;
+	bool cube = g->dims == 3, feed = cube || !e->plan[0]->transform->native, native = e->plan[1]->transform->native;
 	int code = 0;
 	if (feed)
 		SL_CUDA(sl__feed(&g[0], o, r, stream));
 	else
 		SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
-	if (cube || !own)
+	if (cube || !native)
 		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
-	if (own)
+	if (native)
 		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
 	if (feed) {
 		SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
@@ -81,7 +81,7 @@ static int queue_convolution(struct sl_device_embedding *e, int level, cudaStrea
 	const struct sl_orders *o = &e->control->orders;
 	struct sl_report *r = &e->control->report;
 	int code = 0;
-	if (t->own) {
+	if (t->native) {
 		SL_CUDA(sl__fft_convolve(g, o, r, e->part, stream));
 	} else {
 		SL_CUFFT(cufftExecR2C(t->forward, g->input, g->spectrum));

@@ -87,16 +87,16 @@ out:
 static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 
 /* Bytes of the convolution of one level. cuFFT reads and writes all numbers once for each dimension. */
-static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
+static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool native)
 {
 	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length, rows = power(side, g->dims - 1);
 	uint64_t charges = g->charges ? 2 * sizeof(uint64_t) * rows * (uint64_t)g->pairs : 0;
 	uint64_t half = sizeof(float) * rows * (uint64_t)g->coarse;
 	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
-	if (own && g->dims == 3)  /* x, y, z and back, y, x: half of these passes read or write only half of the planes */
+	if (native && g->dims == 3)  /* x, y, z and back, y, x: half of these passes read or write half of the planes */
 		return (g->coarse ? charges / 2 : charges) + (g->charges ? 0 : grid) + kernel + grid +
 		       4 * sizeof(float2) * side * (side + length) * (length / 2 + 1);
-	if (own)  /* rows; columns, forward and back; rows */
+	if (native)  /* rows; columns, forward and back; rows */
 		return charges + half + 4 * sizeof(float2) * side * (length / 2 + 1) + kernel + grid;
 	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);
 	return charges + half + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
@@ -119,8 +119,8 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 		charges = 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, g[0].dims - 1) * (uint64_t)g[0].pairs;
 	switch (part) {
 	case SL_PART_ATTRACTION: return (e->hybrid ? 8 * (p->matrix.m + e->n) : p->bytes) + 2 * layout;
-	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], e->plan[0]->transform->own);
-	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], e->plan[1]->transform->own);
+	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], e->plan[0]->transform->native);
+	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], e->plan[1]->transform->native);
 	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)e->splits;
 	case SL_PART_TREE:  /* y, read and written; keys and indices in each pass; cells */
 		return 3 * layout + 4 * sizeof(uint32_t) * SL_TREE_PASSES * e->n + tree_bytes(e);

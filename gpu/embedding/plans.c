@@ -51,7 +51,7 @@ static void transform_destroy(struct sl_transform *t)
 	free(t);
 }
 
-static int transform_create(struct sl_device *d, int dims, int length, bool own, struct sl_transform **out,
+static int transform_create(struct sl_device *d, int dims, int length, bool native, struct sl_transform **out,
 			    struct sl_error *err)
 {
 	int code = 0, sizes[3] = {length, length, length};
@@ -61,8 +61,8 @@ static int transform_create(struct sl_device *d, int dims, int length, bool own,
 		return sl_error_set(err, SL_NOMEM, "No memory for a transform.");
 	t->dims = dims;
 	t->length = length;
-	t->own = own;
-	if (own) {
+	t->native = native;
+	if (native) {
 		*out = t;
 		return 0;
 	}
@@ -98,7 +98,7 @@ static void transforms_trim(struct sl_device *d, int keep)
 			return;
 		struct sl_transform *t = *oldest;
 		*oldest = t->next;
-		if (!t->own)
+		if (!t->native)
 			d->work->generation++;
 		transform_destroy(t);
 	}
@@ -108,12 +108,12 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 {
 	struct sl_transform *t = d->plans->transforms;
 	int length = sl_grid_length(g);
-	bool own = g->fed_side ? sl__fft_has_far(g->dims, length) : sl__fft_has(g->dims, length, length != g->side);
-	while (t && (t->dims != g->dims || t->length != length || t->own != own))
+	bool native = g->fed_side ? sl__fft_has_far(g->dims, length) : sl__fft_has(g->dims, length, length != g->side);
+	while (t && (t->dims != g->dims || t->length != length || t->native != native))
 		t = t->next;
 	if (!t) {
 		transforms_trim(d, TRANSFORMS_KEPT - 1);
-		int code = transform_create(d, g->dims, length, own, &t, err);
+		int code = transform_create(d, g->dims, length, native, &t, err);
 		if (code)
 			return code;
 		t->next = d->plans->transforms;
@@ -142,12 +142,13 @@ static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const
 			char *memory, uint64_t *cleared, char **scratch)
 {
 	uint64_t side = (uint64_t)g->side, length = (uint64_t)t->length, rows = power(side, g->dims - 1);
-	uint64_t lines = t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1), half = (uint64_t)coarse;
-	uint64_t inputs = !t->own ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0;
+	uint64_t lines = t->native ? side * power(length, g->dims - 2) : power(length, g->dims - 1);
+	uint64_t half = (uint64_t)coarse;
+	uint64_t inputs = !t->native ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0;
 	char *at = memory;
 	*m = (struct sl_grid_memory){
 		.level = g->fed_side ? 1 : 0, .dims = g->dims, .side = g->side, .window = g->window, .length = t->length,
-		.pairs = g->side / 2 + 1, .coarse = coarse, .pitch = t->own ? g->side : t->length,
+		.pairs = g->side / 2 + 1, .coarse = coarse, .pitch = t->native ? g->side : t->length,
 		.cells = sl__cutoff_side(g),
 	};
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
@@ -219,7 +220,7 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int level
 			w->owner = NULL;
 		}
 		cufftHandle handles[] = {t->forward, t->inverse};
-		for (int i = 0; i < 2 && !t->own; i++) {
+		for (int i = 0; i < 2 && !t->native; i++) {
 			SL_CUFFT(cufftSetWorkArea(handles[i], scratch));
 			SL_CUFFT(cufftSetStream(handles[i], k ? d->far : d->stream));
 		}
@@ -251,7 +252,7 @@ static void cosine_transform(void *context, float *data)
 	struct sl_error *err = c->err;
 	int code = 0;
 	SL_CUDA(cudaMemcpyAsync(c->octant, data, c->bytes, cudaMemcpyHostToDevice, d->stream));
-	if (c->transform->own) {
+	if (c->transform->native) {
 		SL_CUDA(sl__fft_cosines(g->dims, c->transform->length, c->octant, d->stream));
 	} else {
 		SL_CUDA(sl__mirror(g, c->octant, d->stream));

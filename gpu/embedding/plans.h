@@ -23,10 +23,10 @@ int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
 	} \
 } while (0)
 
-/* Transforms of one shape, shared by all plans of that length. Our own transforms have no handles. */
+/* Transforms of one shape, shared by all plans of that length. Native transforms have no handles. */
 struct sl_transform {
 	int dims, length;
-	bool own;  /* computed by fft/, not by cuFFT */
+	bool native;  /* computed by fft/, not by cuFFT */
 	cufftHandle forward, inverse;
 	bool has_forward, has_inverse;
 	size_t work_bytes;

@@ -15,7 +15,7 @@
 struct sl_device_snapshot {
 	struct sl_device *device;
 	atomic_bool busy;       /* from creation to release; any thread may release it */
-	void *there, *here;     /* device, pinned */
+	void *on_device, *on_host;     /* device, pinned */
 	uint64_t room;          /* bytes of both */
 	uint64_t bytes;         /* of the present snapshot */
 	cudaEvent_t packed, done;
@@ -30,9 +30,9 @@ struct sl_copies {
 
 static void slot_empty(struct sl_device_snapshot *s)
 {
-	sl__device_free(s->device, s->there, s->room);
-	cudaFreeHost(s->here);
-	s->there = s->here = NULL;
+	sl__device_free(s->device, s->on_device, s->room);
+	cudaFreeHost(s->on_host);
+	s->on_device = s->on_host = NULL;
 	s->room = 0;
 }
 
@@ -100,11 +100,11 @@ static int slot_find(struct sl_device *d, uint64_t bytes, struct sl_device_snaps
 	if (!best) {
 		best = any;
 		slot_empty(best);
-		code = sl__device_alloc(d, bytes, "A snapshot", &best->there, err);
+		code = sl__device_alloc(d, bytes, "A snapshot", &best->on_device, err);
 		if (code)
 			return code;
 		best->room = bytes;
-		SL_CUDA(cudaMallocHost(&best->here, bytes));
+		SL_CUDA(cudaMallocHost(&best->on_host, bytes));
 	}
 	*out = best;
 out:
@@ -136,10 +136,10 @@ int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const 
 	s->bytes = bytes;
 	SL_CUDA(cudaEventRecord(c->ready, d->stream));
 	SL_CUDA(cudaStreamWaitEvent(c->stream, c->ready, 0));
-	SL_CUDA(sl__pack(p, packing, s->there, c->stream));
+	SL_CUDA(sl__pack(p, packing, s->on_device, c->stream));
 	SL_CUDA(cudaEventRecord(s->packed, c->stream));
 	SL_CUDA(cudaStreamWaitEvent(d->stream, s->packed, 0));
-	SL_CUDA(cudaMemcpyAsync(s->here, s->there, bytes, cudaMemcpyDeviceToHost, c->stream));
+	SL_CUDA(cudaMemcpyAsync(s->on_host, s->on_device, bytes, cudaMemcpyDeviceToHost, c->stream));
 	SL_CUDA(cudaEventRecord(s->done, c->stream));
 	atomic_store(&s->busy, true);
 	*out = s;
@@ -159,7 +159,7 @@ int sl__snapshot_finish(struct sl_device_snapshot *s, const void **out, float lo
 {
 	int code = 0;
 	SL_CUDA(cudaEventSynchronize(s->done));
-	*out = s->here;
+	*out = s->on_host;
 	memcpy(low, s->low, sizeof s->low);
 	*extent = s->extent;
 	return 0;

@@ -41,7 +41,7 @@ static int set_up(struct sl_search *s, int index, uint64_t memory_bytes, struct 
 	SL_CUDA(sl__lists_init());
 	SL_CUDA(sl__finish_init());
 	s->list_most = sl__lists_most();
-	SL_CUDA(cudaMallocHost((void **)&s->seen, 2 * sizeof *s->seen));
+	SL_CUDA(cudaMallocHost((void **)&s->note_copy, 2 * sizeof *s->note_copy));
 out:
 	return code;
 }
@@ -58,7 +58,7 @@ static void tear_down(struct sl_search *s)
 	cudaFreeHost(s->stage[0]);
 	cudaFreeHost(s->stage[1]);
 	sl__streams_destroy((cudaStream_t[]){s->stream, s->copying}, 2);
-	cudaFreeHost(s->seen);
+	cudaFreeHost(s->note_copy);
 	cudaGetLastError();
 }
 

@@ -10,8 +10,8 @@
 #define STREAMS 4  /* launches of different kinds of clusters that run at the same time */
 
 struct sl_small {
-	struct sl_small_job *jobs, *jobs_there;          /* [SL_SMALL_JOBS], pinned; device */
-	struct sl_small_result *results, *results_there;
+	struct sl_small_job *jobs, *device_jobs;          /* [SL_SMALL_JOBS], pinned; device */
+	struct sl_small_result *results, *device_results;
 	uint64_t bytes;                                  /* of the device */
 	int widest;                                      /* blocks a cluster */
 	cudaStream_t stream[STREAMS];
@@ -30,7 +30,7 @@ void sl__small_close(struct sl_device *d)
 	sl__streams_destroy(s->stream, STREAMS);
 	cudaFreeHost(s->jobs);
 	cudaFreeHost(s->results);
-	sl__device_free(d, s->jobs_there, s->bytes);
+	sl__device_free(d, s->device_jobs, s->bytes);
 	free(s);
 	d->small = NULL;
 }
@@ -51,8 +51,8 @@ int sl__small_open(struct sl_device *d, struct sl_error *err)
 	SL_CUDA(cudaMallocHost((void **)&s->jobs, SL_SMALL_JOBS * sizeof *s->jobs));
 	SL_CUDA(cudaMallocHost((void **)&s->results, SL_SMALL_JOBS * sizeof *s->results));
 	s->bytes = job_bytes + sl__aligned(SL_SMALL_JOBS * sizeof(struct sl_small_result));
-	SL_TRY(sl__device_alloc(d, s->bytes, "The table of small embeddings", &s->jobs_there, err));
-	s->results_there = (struct sl_small_result *)((char *)s->jobs_there + job_bytes);
+	SL_TRY(sl__device_alloc(d, s->bytes, "The table of small embeddings", &s->device_jobs, err));
+	s->device_results = (struct sl_small_result *)((char *)s->device_jobs + job_bytes);
 	SL_CUDA(cudaEventCreateWithFlags(&s->fork, cudaEventDisableTiming));
 	for (int i = 0; i < STREAMS; i++) {
 		SL_CUDA(cudaStreamCreateWithFlags(&s->stream[i], cudaStreamNonBlocking));
@@ -227,7 +227,7 @@ static int launch(struct sl_device *d, struct entry *entry, int count, struct sl
 	qsort(entry, (size_t)count, sizeof *entry, fewer_blocks);
 	for (int i = 0; i < count; i++)
 		shared[i] = write_job(&s->jobs[i], &entry[i]);
-	SL_CUDA(cudaMemcpyAsync(s->jobs_there, s->jobs, (size_t)count * sizeof *s->jobs, cudaMemcpyHostToDevice,
+	SL_CUDA(cudaMemcpyAsync(s->device_jobs, s->jobs, (size_t)count * sizeof *s->jobs, cudaMemcpyHostToDevice,
 				d->stream));
 	for (int from = 0, to; from < count; from = to, group++) {
 		uint32_t shared_max = 0;
@@ -238,14 +238,14 @@ static int launch(struct sl_device *d, struct entry *entry, int count, struct sl
 			SL_CUDA(cudaEventRecord(s->fork, d->stream));
 		if (stream != d->stream)
 			SL_CUDA(cudaStreamWaitEvent(stream, s->fork, 0));
-		SL_CUDA(sl__small_run(s->jobs_there + from, s->results_there + from, to - from, entry[from].dims,
+		SL_CUDA(sl__small_run(s->device_jobs + from, s->device_results + from, to - from, entry[from].dims,
 				      entry[from].heavy, entry[from].ranks, shared_max, stream));
 		if (stream == d->stream)
 			continue;
 		SL_CUDA(cudaEventRecord(s->join[group % STREAMS], stream));
 		SL_CUDA(cudaStreamWaitEvent(d->stream, s->join[group % STREAMS], 0));
 	}
-	SL_CUDA(sl__fetch(s->results, s->results_there, (size_t)count * sizeof *s->results, d->stream));
+	SL_CUDA(sl__fetch(s->results, s->device_results, (size_t)count * sizeof *s->results, d->stream));
 	for (int i = 0; i < count; i++)
 		read_result(&s->results[i], &s->jobs[i], &entry[i]);
 out:

@@ -49,7 +49,7 @@ struct sl_search {
 	float *distance[2];
 	uint32_t *doubtful;
 	uint32_t *note;             /* [2] device: number of doubtful rows; lists.any */
-	uint32_t *seen;             /* [2] pinned: the host's copy of note */
+	uint32_t *note_copy;        /* [2] pinned: the host's copy of note */
 };
 
 /* Device memory that one kind of search allocates beside s->memory. */
@@ -112,7 +112,7 @@ int sl__search_ordered(struct sl_search *s, const struct sl_side *rows, const st
 		       const uint32_t *order, uint32_t stride, uint32_t tiles, struct sl_error *err);
 /* Searches all rows against all columns on GPU `index`. If the columns fit, they are s->columns. Results: s->out. */
 int sl__search_exact(struct sl_search *s, int index, struct sl_error *err);
-/* Copies s->note to s->seen and waits for it. */
+/* Copies s->note to s->note_copy and waits for it. */
 int sl__search_notes(struct sl_search *s, struct sl_error *err);
 /* Reports the progress `share` (negative: unchanged) and returns SL_CANCELLED if the caller cancelled. */
 int sl__search_checkpoint(const struct sl_search *s, double share, struct sl_error *err);

@@ -47,7 +47,7 @@ out:
 int sl__search_notes(struct sl_search *s, struct sl_error *err)
 {
 	int code = 0;
-	SL_CUDA(sl__fetch(s->seen, s->note, 2 * sizeof *s->seen, s->stream));
+	SL_CUDA(sl__fetch(s->note_copy, s->note, 2 * sizeof *s->note_copy, s->stream));
 out:
 	return code;
 }
@@ -56,8 +56,8 @@ out:
 static int repeat_rounds(struct sl_search *s, struct sl_scan *scan, const struct rounds *r, struct sl_error *err)
 {
 	int code = 0;
-	while (s->seen[1]) {
-		uint32_t bits = s->seen[1];
+	while (s->note_copy[1]) {
+		uint32_t bits = s->note_copy[1];
 		SL_CUDA(cudaMemsetAsync(s->lists.any, 0, 4, s->stream));
 		for (int round = 1; round < r->count; round++)
 			if (bits >> round & 1)
@@ -137,11 +137,11 @@ int sl__search_pass(struct sl_search *s, const struct sl_pass *pass, uint32_t *d
 		SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
 		SL_CUDA(sl__finish(&finish, s->stream));
 		SL_TRY(sl__search_notes(s, err));
-		again = s->seen[1];
+		again = s->note_copy[1];
 		if (again)
 			SL_TRY(repeat_rounds(s, &scan, &r, err));
 	}
-	*doubtful = s->seen[0];
+	*doubtful = s->note_copy[0];
 out:
 	return code;
 }

@@ -135,8 +135,8 @@ static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint
 	SL_TRY(sl__search_notes(s, err));
 	SL_TRY(sl__search_checkpoint(s, 0.1 + 0.8 * first / v->side.count, err));
 	struct sl_pass pass = {.table = &s->columns, .precision = SL_HALF, .index = v->index, .distance = v->distance};
-	if (s->seen[0])
-		SL_TRY(sl__search_doubtful(s, &pass, s->seen[0], err));
+	if (s->note_copy[0])
+		SL_TRY(sl__search_doubtful(s, &pass, s->note_copy[0], err));
 out:
 	return code;
 }

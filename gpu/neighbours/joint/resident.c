@@ -20,16 +20,16 @@
 static int check(struct sl_device *d, const struct sl_neighbours *nb, const uint32_t *index, const float *distance,
 		 struct sl_error *err)
 {
-	struct sl_joint_report *report = NULL, seen;
+	struct sl_joint_report *report = NULL, host_report;
 	int code = sl__device_alloc(d, sizeof *report, "A report", &report, err);
 	if (code)
 		return code;
 	SL_CUDA(cudaMemsetAsync(report, 0xff, sizeof *report, d->stream));
 	SL_CUDA(sl__joint_check(nb->n, nb->k, index, distance, report, d->stream));
-	SL_CUDA(sl__fetch(&seen, report, sizeof seen, d->stream));
-	if (seen.bad != UINT32_MAX)
+	SL_CUDA(sl__fetch(&host_report, report, sizeof host_report, d->stream));
+	if (host_report.bad != UINT32_MAX)
 		code = sl_error_set(err, SL_BADDATA, "The neighbours of point %u are not other points by ascending, finite "
-				    "distances.", nb->user ? nb->user[seen.bad] : seen.bad);
+				    "distances.", nb->user ? nb->user[host_report.bad] : host_report.bad);
 out:
 	sl__device_free(d, report, sizeof *report);
 	return code;
@@ -153,7 +153,7 @@ struct making {
 	float *p;
 	uint64_t *start, *new_of;
 	double *part, *entropy;
-	struct sl_joint_report *report, seen;
+	struct sl_joint_report *report, host_report;
 	void *room;
 	uint64_t room_bytes;
 	char *memory;
@@ -226,10 +226,10 @@ static int prepare(struct making *k, struct sl_error *err)
 	j->from_start = k->from_start;
 	SL_CUDA(sl__joint_lengths(j, k->length, k->report, d->stream));
 	SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->length, k->start, j->n, d->stream));
-	SL_CUDA(cudaMemcpyAsync(&k->seen, k->report, sizeof k->seen, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaMemcpyAsync(&k->host_report, k->report, sizeof k->host_report, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(sl__fetch(&k->m, k->start + j->n, sizeof k->m, d->stream));
-	k->n = j->n - k->seen.empty;
-	if (!k->n || !k->seen.rows)
+	k->n = j->n - k->host_report.empty;
+	if (!k->n || !k->host_report.rows)
 		code = sl_error_set(err, SL_BADDATA, "No point has a neighbour.");
 out:
 	return code;
@@ -239,16 +239,16 @@ static int complete(struct making *k, struct sl_device_graph *g, struct sl_error
 {
 	struct sl_device *d = k->nb->device;
 	uint32_t n = k->joint.n;
-	float scale = (float)(0.5 / k->seen.rows);
+	float scale = (float)(0.5 / k->host_report.rows);
 	int code = 0;
-	if (k->seen.empty) {
+	if (k->host_report.empty) {
 		SL_CUDA(sl__joint_flags(k->length, n, k->flag, d->stream));
 		SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->flag, k->new_of, n, d->stream));
 		SL_CUDA(sl__joint_close_up(k->start, k->length, k->new_of, n, g->rows.start, d->stream));
 	} else {
 		SL_CUDA(cudaMemcpyAsync(g->rows.start, k->start, (n + 1) * 8ull, cudaMemcpyDeviceToDevice, d->stream));
 	}
-	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->seen.empty ? k->new_of : NULL, scale, g->rows.node, g->rows.p,
+	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->host_report.empty ? k->new_of : NULL, scale, g->rows.node, g->rows.p,
 			       k->part, k->entropy, d->stream));
 	SL_CUDA(sl__fetch(&k->sum_p_log_p, k->entropy, 8, d->stream));
 	g->entropy = k->sum_p_log_p;
@@ -264,7 +264,7 @@ static int take_users(struct making *k, struct sl_affinities *a, struct sl_error
 	struct sl_device_neighbours *nb = k->nb;
 	uint32_t *length = NULL, at = 0;
 	int code = 0;
-	if (k->seen.empty) {
+	if (k->host_report.empty) {
 		length = malloc(nb->n * 4ull);
 		if (!length)
 			return sl_error_set(err, SL_NOMEM, "No memory for %u points.", nb->n);
@@ -309,7 +309,7 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 	a->n_user = nb->n_user;
 	a->m = k.m;
 	a->entropy = k.sum_p_log_p;
-	a->unreachable = k.seen.unreachable;
+	a->unreachable = k.host_report.unreachable;
 	code = take_users(&k, a, err);
 out:
 	sl__device_free(d, k.memory, k.bytes);
