@@ -78,6 +78,8 @@ def test_dataframe(client, points):
     table["kind"] = np.array(["a", "b", "c"])[group]
     with pytest.raises(ValueError, match="columns without numbers: day; name those to embed"):
         quick(table.assign(day=pandas.Timestamp("2026-01-01")))
+    with pytest.raises(ValueError, match="the table has no column of numbers to embed; kind: labels"):
+        quick(table[["kind"]])
     assert np.array_equal(quick(table).to_numpy(), quick(x))
     layout = quick(table, labels="kind")
     assert list(layout.columns) == ["x", "y"] and list(layout.index) == list(table.index)

@@ -163,6 +163,9 @@ def test_colours():
     texts = _colours.colours_of(np.array(["a", "b", None, "a"], dtype=object))
     assert tuple(texts[0]) == tuple(texts[3]) != tuple(texts[1]) and tuple(texts[2]) == _colours._MISSING
     assert len({tuple(c) for c in _colours.colours_of(np.arange(40))}) == 40
+    ten = _colours.colours_of(np.arange(10)) / 255
+    light = np.where(ten <= 0.04045, ten / 12.92, ((ten + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+    assert all((light + 0.05) / (0.0056 + 0.05) > 3), "each can be told from the page's dark background, #111"
     with pytest.raises(ValueError, match="one value for each node"):
         _colours.colours_of(np.zeros((3, 2)))
 
@@ -287,6 +290,15 @@ def test_no_notebook(job, monkeypatch):
     for name in ("anywidget", "IPython", "IPython.display"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(spaceland.SpacelandError, match="need IPython; Job.save_html"):
+        job.widget()
+
+
+def test_ipython_without_a_notebook(job, monkeypatch):
+    """In a script display() has nothing to show in, and returns None."""
+    display = pytest.importorskip("IPython.display", reason="IPython is not installed")
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.setattr(display, "display", lambda thing, display_id: None)
+    with pytest.raises(spaceland.SpacelandError, match="this is none; Job.save_html"):
         job.widget()
 
 

@@ -12,9 +12,10 @@ __all__ = ["colours_of", "legend_of", "png"]
 
 Bytes = npt.NDArray[np.uint8]
 
-# Colours for people with any kind of colour vision (Okabe and Ito); further categories get shades of them.
+# Colours for people with any kind of colour vision (Okabe and Ito), and three that can be seen on white and on black;
+# further categories get shades of them.
 _CATEGORIES = np.array([(0, 114, 178), (230, 159, 0), (0, 158, 115), (213, 94, 0), (86, 180, 233), (204, 121, 167),
-                        (240, 228, 66), (110, 110, 110)], dtype=np.float64)
+                        (240, 228, 66), (126, 126, 126), (156, 128, 232), (150, 108, 0)], dtype=np.float64)
 # Stops of a colour scale from dark blue to yellow with evenly rising lightness.
 _RAMP = np.array([(0, 32, 81), (42, 69, 108), (87, 92, 109), (127, 124, 117), (171, 157, 109), (218, 193, 84),
                   (253, 234, 69)], dtype=np.float64)

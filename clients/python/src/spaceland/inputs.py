@@ -261,6 +261,9 @@ def frame_source(table: Any, options: Options) -> Source:
         few = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
         raise ValueError(f"columns without numbers: {few}; name those to embed (columns=[...]), or those of labels "
                          "(labels=...)")
+    if not len(table.columns):
+        raise ValueError("the table has no column of numbers to embed" +
+                         (f"; {', '.join(map(str, labels[:5]))}{', ...' if len(labels) > 5 else ''}: labels" if labels else ""))
     index, names = table.index, list(table.columns)
     source = points_source(table.to_numpy(dtype=np.float64, na_value=np.nan), options)
     source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))

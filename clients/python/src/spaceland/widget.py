@@ -175,6 +175,9 @@ def _show_pictures(job: "Job", look: _Look, max_points: int, height: int) -> Any
     if first is None or not first.n:
         raise SpacelandError(f"job {job.id} has no layout to show; it is {job.state}")
     handle = display(picture(first), display_id=True)
+    if handle is None:
+        raise SpacelandError("widgets are for notebooks, and this is none; Job.save_html writes a page for any browser, "
+                             "Job.picture a picture")
 
     def follow(newest: Frame) -> None:
         while not newest.final:
