@@ -20,7 +20,6 @@ struct key {
 struct sl_stream_keys {
 	const struct sl_users *users;
 	struct sl_zmtp_keys zmtp;
-	int next;                 /* index of the next key */
 	struct key key[SL_STREAM_KEYS];
 };
 
@@ -86,12 +85,31 @@ static const char *z85(const uint8_t *key, char out[Z85_BYTES])
 	return out;
 }
 
+static bool older(const struct key *a, const struct key *b)
+{
+	return !b || a->until_ms < b->until_ms;
+}
+
+/* The place of the next key: a free one, or that of the oldest key, or of the user's oldest key. */
+static struct key *place_for(struct sl_stream_keys *k, const struct sl_principal *who)
+{
+	struct key *oldest = NULL, *own = NULL;
+	int count = 0;
+	for (int i = 0; i < SL_STREAM_KEYS; i++) {
+		struct key *key = &k->key[i];
+		bool mine = key->until_ms && !strcmp(key->who.user, who->user);
+		oldest = older(key, oldest) ? key : oldest;
+		own = mine && older(key, own) ? key : own;
+		count += mine;
+	}
+	return count < SL_STREAM_KEYS / 4 ? oldest : own;
+}
+
 json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who)
 {
-	struct key *key = &k->key[k->next];
+	struct key *key = place_for(k, who);
 	uint8_t secret[SL_ZMTP_KEY_BYTES];
 	char server[Z85_BYTES], public[Z85_BYTES], private[Z85_BYTES];
-	k->next = (k->next + 1) % SL_STREAM_KEYS;
 	crypto_box_keypair(key->public_key, secret);
 	key->who = *who;
 	key->until_ms = sl_time_now_ms() + VALID_MS;

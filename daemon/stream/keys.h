@@ -2,7 +2,8 @@
  *
  * The server makes a key pair at its start. A client that has sent its token over HTTP gets another key pair; a
  * subscriber with that key gets only frames that the client may read. Keys are kept only in memory, for a day but no
- * longer than the token is valid, and at most SL_STREAM_KEYS of them (the oldest are dropped first). Loop thread. */
+ * longer than the token is valid, and at most SL_STREAM_KEYS of them; the oldest are dropped first. A user with a
+ * quarter of them drops only keys of this user, so that nobody ends the streams of others. Loop thread. */
 #ifndef SL_STREAM_KEYS_H
 #define SL_STREAM_KEYS_H
 

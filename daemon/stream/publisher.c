@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config/config.h"
 #include "daemon/stream/endpoint.h"
 #include "daemon/stream/keys.h"
 #include "daemon/stream/topics.h"
@@ -35,6 +36,7 @@ struct subscriber {
 	uint64_t progress_ms;              /* loop time: when it connected, or its last byte was taken */
 	size_t unsent;                     /* bytes in its socket's queue at the last tick */
 	int topics_left;                   /* until the next tick */
+	bool curve;                        /* it has connected with keys, or is about to */
 	bool reading, closing;
 	/* output */
 	bool writing;
@@ -202,6 +204,11 @@ static void drop_waiting(struct subscriber *s, int i)
 	memmove(s->waiting + i, s->waiting + i + 1, (size_t)(--s->count - i) * sizeof *s->waiting);
 }
 
+static bool needs_keys(const struct sl_publisher *p)
+{
+	return p->options.config->token_file[0] != '\0';
+}
+
 /* Makes room by dropping the oldest frame that may be dropped. */
 static void make_room(struct subscriber *s, bool final)
 {
@@ -218,8 +225,8 @@ static void give(void *arg, struct sl_topic_owner *owner)
 	struct subscriber *s = (struct subscriber *)owner;
 	struct sl_buffer *frame = arg;
 	const struct sl_frame_header *h = sl_frame_header_of(frame);
-	struct sl_stream_keys *keys = s->publisher->options.keys;
-	if (keys && !sl_stream_keys_may(keys, s->zmtp.client_key, SL_TOPIC_JOB_FRAME, h->job))
+	if (s->curve != needs_keys(s->publisher) ||
+	    (s->curve && !sl_stream_keys_may(s->publisher->options.keys, s->zmtp.client_key, SL_TOPIC_JOB_FRAME, h->job)))
 		return;
 	for (int i = 0; i < s->count; i++)
 		if (!memcmp(sl_frame_header_of(s->waiting[i])->job, h->job, sizeof h->job)) {
@@ -356,7 +363,8 @@ static void on_connection(uv_stream_t *stream, int status)
 	}
 	sl_list_append(&p->subscribers, &s->link);
 	sl_endpoint_peer(&s->socket, s->address);
-	sl_zmtp_init(&s->zmtp, &zmtp_ops, s, p->options.keys ? sl_stream_keys_zmtp(p->options.keys) : NULL);
+	s->curve = needs_keys(p);
+	sl_zmtp_init(&s->zmtp, &zmtp_ops, s, s->curve ? sl_stream_keys_zmtp(p->options.keys) : NULL);
 	start_reading(s);
 }
 
@@ -370,6 +378,8 @@ static void look_after(struct subscriber *s, uint64_t now)
 	s->unsent = unsent;
 	if (!sl_zmtp_ready(&s->zmtp) && now - s->progress_ms > HANDSHAKE_MS)
 		disconnect(s, "its handshake took more than 10 s");
+	else if (s->curve != needs_keys(s->publisher))
+		disconnect(s, s->curve ? "keys are no longer needed" : "keys are needed now");
 	else if (s->writing && now - s->progress_ms > STALLED_MS)
 		disconnect(s, "it has read nothing for 30 s");
 	else

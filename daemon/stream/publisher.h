@@ -24,6 +24,7 @@
 
 #define SL_SUBSCRIPTIONS_MAX 1024  /* of one subscriber */
 
+struct sl_config;
 struct sl_publisher;
 struct sl_stream_keys;
 
@@ -31,7 +32,10 @@ struct sl_publisher_options {
 	const char *endpoint;      /* the address to listen on */
 	int subscribers;           /* the most subscribers at a time */
 	int waiting;               /* the most frames that wait for one subscriber */
-	struct sl_stream_keys *keys;  /* CURVE; NULL: anyone who connects may subscribe. Borrowed */
+	struct sl_stream_keys *keys;  /* for CURVE. Borrowed */
+	/* Borrowed; as long as it has a token_file, subscribers need keys, else anyone who connects may subscribe. When a
+	 * reload changes that, those that have connected the other way are disconnected. */
+	const struct sl_config *config;
 };
 
 /* Called when a client has subscribed to this prefix. */

@@ -13,7 +13,7 @@ struct sl_watches {
 	const struct sl_watches_ops *ops;
 	void *arg;
 	struct sl_publisher *publisher;  /* NULL: off */
-	struct sl_stream_keys *keys;     /* NULL: subscribers need none */
+	struct sl_stream_keys *keys;     /* of subscribers, on a server with tokens; NULL: no publisher */
 	struct sl_metric *frames;
 	struct sl_list live;             /* struct sl_watch: their jobs have a device */
 	struct sl_list recent;           /* struct sl_watch: their jobs ended not long ago; the oldest first */

@@ -86,7 +86,7 @@ int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_
 	if (!all)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for the streams.");
 	*all = (struct sl_watches){.loop = loop, .config = config, .ops = ops, .arg = arg};
-	if (config->token_file[0] && config->zmq[0] && !(all->keys = sl_stream_keys_create(users))) {
+	if (config->zmq[0] && !(all->keys = sl_stream_keys_create(users))) {
 		free(all);
 		return sl_error_set(err, SL_NOMEM, "Out of memory for the streams.");
 	}
@@ -95,6 +95,7 @@ int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_
 		.subscribers = (int)config->max_subscribers,
 		.waiting = (int)config->zmq_high_water_mark,
 		.keys = all->keys,
+		.config = config,
 	};
 	int code = config->zmq[0] ? sl_publisher_create(&all->publisher, loop, &options, on_subscription, all, err) : 0;
 	if (code) {
@@ -118,7 +119,7 @@ const char *sl_watches_endpoint(const struct sl_watches *all)
 
 json_t *sl_watches_key(struct sl_watches *all, const struct sl_principal *who)
 {
-	return all->keys ? sl_stream_keys_give(all->keys, who) : NULL;
+	return all->keys && all->config->token_file[0] ? sl_stream_keys_give(all->keys, who) : NULL;
 }
 
 void sl_watches_quiesce(struct sl_watches *all)

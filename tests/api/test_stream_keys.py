@@ -8,7 +8,7 @@ import pytest
 import frames
 import graphs
 import zmtp
-from harness import wait_until
+from harness import Api, wait_until
 from test_server_events import Follower
 from test_users import As, Lab
 
@@ -103,6 +103,62 @@ def test_bound_to_all_addresses_it_is_where_the_server_is(tmp_path, bound):
 
 def test_no_keys_without_tokens(api):
     api.post("/v1/stream/keys", 409)
+
+
+def test_tokens_by_a_reload(fresh, graph_bytes=graphs.mtx(graphs.ring(44))):
+    """Once the server needs tokens, a subscriber needs keys, also one that is connected already; and the other way round."""
+    d = fresh()
+    api = Api(d)
+    endpoint = api.get("/v1/status").json()["stream"]
+    graph = api.upload(graph_bytes)["id"]
+    (d.folder / "tokens").write_text("the-administrators-token\n")
+    (d.folder / "tokens").chmod(0o600)
+    root = As(d, "the-administrators-token")
+    context = zmq.Context()
+
+    def reload(**options):
+        d.options.pop("token_file", None)
+        d.options.update(options)
+        d.write_config()
+        before = d.stderr().count("configuration read again")
+        d.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: d.stderr().count("configuration read again") > before, 5, "the reload")
+
+    with context.socket(zmq.SUB) as s:
+        s.setsockopt(zmq.LINGER, 0)
+        s.subscribe("")
+        s.connect(endpoint)
+        time.sleep(0.3)
+        assert got(s, api.run(graph, iterations=3)["id"])
+        reload(token_file=str(d.folder / "tokens"))
+        assert not got(s, root.run(graph, iterations=4)["id"])
+        with zmtp.Peer(endpoint, greet=False) as peer:
+            peer.send(zmtp.GREETING + zmtp.ready() + zmtp.subscribe())
+            assert peer.ended()
+        with subscriber(keys_of(root)) as keyed:
+            time.sleep(0.3)
+            assert got(keyed, root.run(graph, iterations=5)["id"])
+            reload()
+            assert not got(keyed, api.run(graph, iterations=6)["id"])
+        api.post("/v1/stream/keys", 409)
+    with context.socket(zmq.SUB) as s:
+        s.setsockopt(zmq.LINGER, 0)
+        s.subscribe(graph[:2])
+        s.connect(endpoint)
+        assert s.poll(10000), "no frame without keys"
+    context.term()
+
+
+def test_nobody_takes_the_keys_of_others(lab):
+    """At most 1,000 keys are kept. A user who asks for more loses only keys of this user."""
+    keys = keys_of(lab.bob)
+    for _ in range(1001):
+        mine = keys_of(lab.cat)
+    with subscriber(keys, lab.job) as s:
+        assert s.poll(10000), "no frame"
+    own = lab.cat.run(lab.cat.upload(graphs.mtx(graphs.ring(45)))["id"], iterations=3)["id"]
+    with subscriber(mine, own) as s:
+        assert s.poll(10000), "no frame"
 
 
 def test_events_are_of_what_one_may_read(lab):
