@@ -1,5 +1,6 @@
 """Sparse tables of points: recognised by their shape, projected or made dense; and malformed ones."""
 import io
+import time
 
 import numpy as np
 import pytest
@@ -120,7 +121,7 @@ HEAD = b"%%MatrixMarket matrix coordinate real general\n"
     ("axes", csr((3, 5), [0, 1, 1, 1], [4], [1]), "?pca=6", 400, "pca is 6"),
     ("columns", csr((3, 2_000_000), [0, 1, 1, 1], [4], [1]), "?pca=2", 413, "columns"),
     ("rows", csr((4_000_000_000, 5), [0, 1], [4], [1]), "?pca=2", 413, "max_nodes"),
-    ("wide", csr((2, 1_000_000), [0, 1, 2], [4, 999_999], [1, 2]), "?pca=68", 400, "at most 67"),
+    ("wide", csr((2, 1_000_000), [0, 1, 62500], range(0, 1_000_000, 16), np.ones(62500)), "?pca=68", 400, "at most 67"),
     ("symmetric", HEAD.replace(b"general", b"symmetric") + b"3 5 1\n1 1 1\n", "", 400, "as many columns as rows"),
     ("values", csr((3, 5), [0, 1, 1, 1], [4], [1]), "?values=distances", 400, "square"),
     ("graph", csr((3, 5), [0, 1, 1, 1], [4], [1]), "?kind=graph", 400, "kind=points"),
@@ -137,3 +138,13 @@ def test_what_would_be_huge_when_dense(fresh):
     problem = api.post("/v1/graphs", 413, data=graphs.npz(a)).json()
     assert "upload_memory_bytes" in problem["detail"], problem
     assert api.post("/v1/graphs?pca=4&neighbours=5", data=graphs.npz(a)).status_code == 201
+
+
+@pytest.mark.parametrize("shape, parameter, word", [((2, 490000), None, "columns are empty"),
+                                                  ((5000000, 3), "isolated", "rows are empty")])
+def test_a_few_bytes_make_no_large_table(api, shape, parameter, word):
+    began = time.monotonic()
+    problem = api.post("/v1/graphs?kind=points&pca=2", 400, headers={"Content-Type": "application/octet-stream"},
+                       data=f"%%MatrixMarket matrix coordinate real general\n{shape[0]} {shape[1]} 1\n1 2 1\n").json()
+    assert word in problem["detail"] and problem.get("parameter") == parameter
+    assert time.monotonic() - began < 2

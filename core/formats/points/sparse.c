@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,10 @@
 #define ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(float))
 #define MAX_COLUMNS 1000000u
 #define OVERSAMPLING 16u  /* as in core/points/pca.c */
+/* With more rows or columns, most of them without entries, a small file would make a large table or cost long. */
+#define EMPTY_ROWS_FROM 65536u
+#define EMPTY_COLUMNS_FROM 16384u
+#define EMPTY_RATIO 16u
 
 int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, uint64_t listed, const char *file)
 {
@@ -57,6 +62,21 @@ int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float 
 	t->column[t->count] = (uint32_t)column;
 	t->value[t->count++] = value;
 	return 0;
+}
+
+static int check_empty(const struct sl__entries *t)
+{
+	const char *file = sl__source_name(t->source);
+	if (t->d > EMPTY_COLUMNS_FROM && t->d / EMPTY_RATIO > t->count)
+		return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %" PRIu64 " columns but only %" PRIu64 " "
+				   "entries, so most columns are empty. Leave the empty columns out.", t->d, t->count);
+	if (!t->options->read.few_isolated || t->n <= EMPTY_ROWS_FROM || t->n / EMPTY_RATIO <= t->count)
+		return 0;
+	int rc = sl_error_field(t->err, SL_BADDATA, "/isolated", "The table has %" PRIu64 " rows but only %" PRIu64 " "
+				"entries, so most rows are empty. If this is intended, say isolated=true.", t->n, t->count);
+	if (t->err)
+		snprintf(t->err->file, sizeof t->err->file, "%s", file);
+	return rc;
 }
 
 static int memory_error(const struct sl__entries *t)
@@ -117,6 +137,8 @@ int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const
 	struct sl__entries t = {.options = options, .source = source, .err = err};
 	struct sl_sparse *s = NULL;
 	int rc = mtx ? sl__read_mtx_entries(&t) : sl__read_npz_entries(&t);
+	if (!rc)
+		rc = check_empty(&t);
 	if (rc) {
 		free(t.row);
 		free(t.column);
