@@ -249,8 +249,8 @@ static bool same_list(const struct sl_params *p, const struct sl_params *q, cons
 
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err)
 {
-	struct sl_params own;  /* the preset may set parameters of the other kind of input */
-	sl_params_preset(&own, (enum sl_preset)p->preset);
+	struct sl_params preset_values;  /* the preset may set parameters of the other kind of input */
+	sl_params_preset(&preset_values, (enum sl_preset)p->preset);
 	if (points && p->lambda > 0)
 		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda is a parameter of graphs; for points, use "
 				      "perplexity.");
@@ -260,7 +260,7 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 	if (!points && p->init == SL_INIT_PCA)
 		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points; for a graph choose "
 				      "spectral or random.");
-	if (!points && p->perplexity.count && !same_list(p, &own, sl_params_find("perplexity")))
+	if (!points && p->perplexity.count && !same_list(p, &preset_values, sl_params_find("perplexity")))
 		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is a parameter of points; for "
 				      "graphs, use lambda.");
 	return 0;
@@ -282,12 +282,12 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 
 void sl_params_settle(struct sl_params *p, uint32_t n)
 {
-	struct sl_params own;
-	sl_params_preset(&own, (enum sl_preset)p->preset);
+	struct sl_params preset_values;
+	sl_params_preset(&preset_values, (enum sl_preset)p->preset);
 	if (p->exaggeration_iterations < 0)
 		p->exaggeration_iterations = !p->iterations && n <= FEW_NODES ? EARLY_FEW : EARLY;
 	if (!p->iterations)
-		p->iterations = own.iterations ? own.iterations : PLAN - EARLY + p->exaggeration_iterations;
+		p->iterations = preset_values.iterations ? preset_values.iterations : PLAN - EARLY + p->exaggeration_iterations;
 }
 
 int sl_params_iterations(const struct sl_params *p)
@@ -305,8 +305,8 @@ int sl_params_iterations_most(const struct sl_params *p, uint32_t n)
 	if (p->preset != SL_PRESET_DEFAULT || p->kl_tolerance >= 0)
 		return 10 * sl_params_iterations(p);
 	sl_params_settle(&first, n);
-	int most = n <= MANY_NODES ? LONGEST : n <= MOST_NODES ? LONGEST_MANY : 0;
-	return most > first.iterations ? most : first.iterations;
+	int longest = n <= MANY_NODES ? LONGEST : n <= MOST_NODES ? LONGEST_MANY : 0;
+	return longest > first.iterations ? longest : first.iterations;
 }
 
 double sl_params_early_tolerance(uint32_t n)

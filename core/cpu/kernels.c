@@ -36,17 +36,17 @@ static inline float sum8(v8 x)
 
 /* Loads coordinates k = 0 .. dims-1 of 16 neighbours, and their p. Lanes outside the mask get y_i, and p = 0. */
 static inline __attribute__((always_inline)) void
-gather(int dims, const float *y, __m512i node, __mmask16 mask, const __m512 *own, __m512 *out)
+gather(int dims, const float *y, __m512i node, __mmask16 mask, const __m512 *yi, __m512 *out)
 {
 	if (dims == 1) {
-		out[0] = _mm512_mask_i32gather_ps(own[0], mask, node, y, 4);
+		out[0] = _mm512_mask_i32gather_ps(yi[0], mask, node, y, 4);
 		return;
 	}
 	if (dims == 3)
 		node = _mm512_add_epi32(node, _mm512_add_epi32(node, node));
 	const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 	const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-	__m512d fill = _mm512_castps_pd(_mm512_unpacklo_ps(own[0], own[1]));  /* own: all lanes alike */
+	__m512d fill = _mm512_castps_pd(_mm512_unpacklo_ps(yi[0], yi[1]));  /* all lanes of yi are equal */
 	__m256i low = _mm512_castsi512_si256(node), high = _mm512_extracti64x4_epi64(node, 1);
 	__m512 a, b;
 	if (dims == 2) {
@@ -55,7 +55,7 @@ gather(int dims, const float *y, __m512i node, __mmask16 mask, const __m512 *own
 	} else {
 		a = _mm512_castpd_ps(_mm512_mask_i32gather_pd(fill, (__mmask8)mask, low, y, 4));
 		b = _mm512_castpd_ps(_mm512_mask_i32gather_pd(fill, (__mmask8)(mask >> 8), high, y, 4));
-		out[2] = _mm512_mask_i32gather_ps(own[2], mask, node, y + 2, 4);
+		out[2] = _mm512_mask_i32gather_ps(yi[2], mask, node, y + 2, 4);
 	}
 	out[0] = _mm512_permutex2var_ps(a, even, b);
 	out[1] = _mm512_permutex2var_ps(a, odd, b);
@@ -67,9 +67,9 @@ attract_dims(int dims, const uint64_t *start, const uint32_t *node, const float 
 {
 	const __m512 one = _mm512_set1_ps(1), two = _mm512_set1_ps(2);
 	for (uint32_t i = from; i < to; i++, out += dims) {
-		__m512 own[3], sum[3], theirs[3];
+		__m512 yi[3], sum[3], yj[3];
 		for (int k = 0; k < dims; k++) {
-			own[k] = _mm512_set1_ps(y[(size_t)i * (size_t)dims + (size_t)k]);
+			yi[k] = _mm512_set1_ps(y[(size_t)i * (size_t)dims + (size_t)k]);
 			sum[k] = _mm512_setzero_ps();
 		}
 		for (uint64_t e = start[i]; e < start[i + 1]; e += 16) {
@@ -77,16 +77,16 @@ attract_dims(int dims, const uint64_t *start, const uint32_t *node, const float 
 			__mmask16 mask = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
 			__m512i j = _mm512_maskz_loadu_epi32(mask, node + e);
 			__m512 weight = _mm512_maskz_loadu_ps(mask, p + e), r2 = one;
-			gather(dims, y, j, mask, own, theirs);
+			gather(dims, y, j, mask, yi, yj);
 			for (int k = 0; k < dims; k++) {
-				theirs[k] = _mm512_sub_ps(own[k], theirs[k]);
-				r2 = _mm512_fmadd_ps(theirs[k], theirs[k], r2);
+				yj[k] = _mm512_sub_ps(yi[k], yj[k]);
+				r2 = _mm512_fmadd_ps(yj[k], yj[k], r2);
 			}
 			__m512 q = _mm512_rcp14_ps(r2);  /* one Newton step: 28 bits */
 			q = _mm512_mul_ps(q, _mm512_fnmadd_ps(r2, q, two));
 			weight = _mm512_mul_ps(weight, q);
 			for (int k = 0; k < dims; k++)
-				sum[k] = _mm512_fmadd_ps(weight, theirs[k], sum[k]);
+				sum[k] = _mm512_fmadd_ps(weight, yj[k], sum[k]);
 		}
 		for (int k = 0; k < dims; k++)
 			out[k] = _mm512_reduce_add_ps(sum[k]);
@@ -100,8 +100,8 @@ attract_dims(int dims, const uint64_t *start, const uint32_t *node, const float 
 	     uint32_t from, uint32_t to, float *out)
 {
 	for (uint32_t i = from; i < to; i++, out += dims) {
-		const float *own = y + (size_t)i * (size_t)dims;
-		float x0 = own[0], x1 = dims > 1 ? own[1] : 0, x2 = dims > 2 ? own[2] : 0;
+		const float *yi = y + (size_t)i * (size_t)dims;
+		float x0 = yi[0], x1 = dims > 1 ? yi[1] : 0, x2 = dims > 2 ? yi[2] : 0;
 		float s0 = 0, s1 = 0, s2 = 0;
 #pragma omp simd reduction(+ : s0, s1, s2)
 		for (uint64_t e = start[i]; e < start[i + 1]; e++) {
@@ -182,14 +182,14 @@ divergence_dims(int dims, const uint64_t *start, const uint32_t *node, const flo
 {
 	double all = 0;
 	for (uint32_t i = from; i < to; i++) {
-		const float *own = y + (size_t)i * (size_t)dims;
+		const float *yi = y + (size_t)i * (size_t)dims;
 		float sum = 0;
 #pragma omp simd reduction(+ : sum)
 		for (uint64_t e = start[i]; e < start[i + 1]; e++) {
 			const float *their = y + (size_t)node[e] * (size_t)dims;
 			float r2 = 1;
 			for (int k = 0; k < dims; k++)
-				r2 += (own[k] - their[k]) * (own[k] - their[k]);
+				r2 += (yi[k] - their[k]) * (yi[k] - their[k]);
 			sum += p[e] * log_above_one(r2);
 		}
 		all += (double)sum;

@@ -131,11 +131,11 @@ struct candidates {
  * cut-off. So squared distances are limited to cutoff^2 instead of compared with it, and the last vector is filled with
  * positions at that distance. */
 static inline __attribute__((always_inline)) void
-sum_candidates(const int dims, struct candidates *c, int count, const float own[3], float cutoff,
+sum_candidates(const int dims, struct candidates *c, int count, const float point[3], float cutoff,
 	       const struct sl_grid_cutoff *kernel, double sum[4])
 {
 	const int whole = (count + 15) / 16 * 16;
-	const float x = own[0], y = own[1], z = dims > 2 ? own[2] : 0, limit = cutoff * cutoff;
+	const float x = point[0], y = point[1], z = dims > 2 ? point[2] : 0, limit = cutoff * cutoff;
 	float f0 = 0, f1 = 0, f2 = 0, all = 0;
 	for (int j = count; j < whole; j++) {
 		c->at[0][j] = x + cutoff;
@@ -183,12 +183,12 @@ static inline void find_ranges(const struct sl_cells *c, const float spot[3], ui
 		float off_y = by_y[row] > 0 ? by_y[row] - in_y : -by_y[row] * in_y;
 		float off_z = by_z[row] > 0 ? by_z[row] - in_z : -by_z[row] * in_z;
 		float left = 1 + SLACK - off_y * off_y - off_z * off_z;
-		bool there = y >= 0 && y <= high && z >= 0 && z <= high && left > 0;
+		bool inside = y >= 0 && y <= high && z >= 0 && z <= high && left > 0;
 		float half = sqrtf(left > 0 ? left : 0) + SLACK;
 		int first = ((int)limited(z, high) * side + (int)limited(y, high)) * cells;
 		from[row] = start[first + (int)limited(SL_CELLS_FINE * (x - half), last_x)];
 		uint32_t to = start[first + (int)limited(SL_CELLS_FINE * (x + half), last_x) + 1];
-		end[row] = there ? to : from[row];
+		end[row] = inside ? to : from[row];
 	}
 }
 
@@ -216,13 +216,13 @@ cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid
 	float cutoff = 1 / c->inverse;
 	double all = 0;
 	for (uint32_t i = from; i < to; i++) {
-		float own[3], spot[3];
+		float point[3], spot[3];
 		uint32_t from_row[16], end_row[16];
 		double sum[4] = {0};
 		int count = 0;
 		for (int k = 0; k < dims; k++) {
-			own[k] = c->at[k][i];
-			spot[k] = (own[k] - c->low[k]) * c->inverse;
+			point[k] = c->at[k][i];
+			spot[k] = (point[k] - c->low[k]) * c->inverse;
 		}
 		if (dims == 2)
 			find_ranges_flat(c, spot, from_row, end_row);
@@ -236,12 +236,12 @@ cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid
 				count += end - place < 16 ? (int)(end - place) : 16;
 				place += 16;
 				if (count >= GATHERED) {
-					sum_candidates(dims, &some, count, own, cutoff, kernel, sum);
+					sum_candidates(dims, &some, count, point, cutoff, kernel, sum);
 					count = 0;
 				}
 			} while (place < end);
 		}
-		sum_candidates(dims, &some, count, own, cutoff, kernel, sum);
+		sum_candidates(dims, &some, count, point, cutoff, kernel, sum);
 		float *f = force + (size_t)c->index[i] * (size_t)dims;
 		for (int k = 0; k < dims; k++)
 			f[k] += (float)sum[k];

@@ -115,11 +115,11 @@ static float longest_side(const struct bounds *b, int dims)
 
 static uint64_t key_of(const float *y, const struct bounds *b, double inverse_side, int dims)
 {
-	static const double most[4] = {0, 4194303.0, 65535.0, 16383.0};  /* as bits in order() */
+	static const double largest_bits[4] = {0, 4194303.0, 65535.0, 16383.0};  /* as bits in order() */
 	uint64_t key = 0;
 	for (int k = 0; k < dims; k++) {
-		double t = ((double)y[k] - (double)b->low[k]) * inverse_side * most[dims];
-		key |= spread_bits((uint64_t)(t < most[dims] ? t : most[dims]), dims) << k;
+		double t = ((double)y[k] - (double)b->low[k]) * inverse_side * largest_bits[dims];
+		key |= spread_bits((uint64_t)(t < largest_bits[dims] ? t : largest_bits[dims]), dims) << k;
 	}
 	return key;
 }
@@ -209,10 +209,10 @@ static int order_again(struct sl_tree *t, uint32_t from, uint32_t to, const stru
 	}
 	double inverse = 1 / (double)longest_side(b, t->dims);
 	for (uint32_t i = 0; i < count; i++) {
-		float own[3] = {0};
+		float point[3] = {0};
 		for (int k = 0; k < t->dims; k++)
-			own[k] = t->at[k][from + i];
-		p[i] = (struct placed){key_of(own, b, inverse, t->dims), i};
+			point[k] = t->at[k][from + i];
+		p[i] = (struct placed){key_of(point, b, inverse, t->dims), i};
 	}
 	qsort(p, count, sizeof *p, by_key);
 	for (int k = 0; k < t->dims; k++) {
@@ -391,8 +391,8 @@ static void ask(struct asking *a)
 	const struct sl_tree *t = a->tree;
 	for (uint32_t i = 0; i < t->nodes;) {
 		const struct sl_tree_node *node = &t->node[i];
-		bool own = node->from <= a->group.from && a->group.from < node->to;
-		bool far = node->open == 0 || (!own && square_distance(&a->bounds, node->at, t->dims) >= node->open);
+		bool contains_group = node->from <= a->group.from && a->group.from < node->to;
+		bool far = node->open == 0 || (!contains_group && square_distance(&a->bounds, node->at, t->dims) >= node->open);
 		if (far)
 			list(a, node->at, node->mass);
 		else if (node->next == i + 1)

@@ -20,7 +20,7 @@ bool sl_embedding_joins(const struct sl_embedding *e)
 	return e->device && e->engine->run_many && e->engine->joins(e->device);
 }
 
-/* True if a measurement or a time limit may end the run. Then nothing is planned beyond the next measurement. */
+/* True if a measurement or a time limit may end the run. Then only one stretch is planned. */
 static bool may_stop_early(const struct sl_embedding *e)
 {
 	const struct sl_params *p = &e->params;

@@ -38,9 +38,9 @@ uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t
 
 int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
 {
-	uint32_t unit = unit_of(m->params.covariance, m->n, m->d, m->most);
+	uint32_t unit = unit_of(m->params.covariance, m->n, m->d, m->largest_k);
 	struct sl_gmm_table table = {.points = m->points, .covariance = m->params.covariance, .n = m->n, .d = m->d,
-				     .k = m->most, .unit = unit, .units = (m->n - 1) / unit + 1, .centre = m->column_mean};
+				     .k = m->largest_k, .unit = unit, .units = (m->n - 1) / unit + 1, .centre = m->column_mean};
 	struct sl_gmm_passes passes;
 	double *part = malloc(table.units * sizeof *part);
 	if (!part)

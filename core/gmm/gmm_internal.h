@@ -84,7 +84,7 @@ struct sl_gmm {
 	const struct sl__gmm_kernels *kernels;
 	const struct sl_points *points;   /* borrowed */
 	uint32_t n, d, padded;
-	uint32_t most;           /* the largest number of components of any fit */
+	uint32_t largest_k;           /* the largest number of components of any fit */
 	double *column_mean, *column_variance;  /* [d] of all points */
 	double least;            /* the first ridge that is tried */
 	double *total;           /* tied [padded][padded]: scatter of all points about their mean */

@@ -131,8 +131,8 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 	const struct sl_points *p = in->points;
 	float *share = calloc((size_t)p->n * k + 1, sizeof *share), *row = malloc((size_t)ROWS * p->d * sizeof *row);
 	uint32_t c = 0;
-	bool *there = calloc(k, sizeof *there);
-	int code = share && row && there ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+	bool *used = calloc(k, sizeof *used);
+	int code = share && row && used ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
 	for (uint32_t i = 0; !code && !in->start_labels && i < p->n; i += ROWS)
 		nearest_means(p, i, p->n - i < ROWS ? p->n - i : ROWS, in->start, k, row, share + (size_t)i * k);
 	for (uint32_t i = 0; !code && in->start_labels && i < p->n; i++) {
@@ -143,14 +143,14 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 			share[(size_t)i * k + (size_t)label] = 1;
 	}
 	for (size_t at = 0; !code && at < (size_t)p->n * k; at++)
-		there[at % k] |= share[at] == 1;
-	for (c = 0; !code && c < k && there[c];)
+		used[at % k] |= share[at] == 1;
+	for (c = 0; !code && c < k && used[c];)
 		c++;
 	if (!code && c < k)
 		code = sl_error_field(err, SL_BADPARAM, "/initial", "No point begins in component %u, counted from 0; each of "
 				      "the %u must have one.", c, k);
 	free(row);
-	free(there);
+	free(used);
 	if (code)
 		free(share);
 	else
@@ -352,10 +352,10 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	}};
 	const struct sl_gmm_fit *fit = sl_gmm_fits(r->gmm, &out->rows);
 	out->table = table_of(fit, out->rows);
-	bool there = out->table != NULL;
+	bool complete = out->table != NULL;
 	for (int i = 0; i < out->count; i++)
-		there = there && out->array[i].data;
-	if (there)
+		complete = complete && out->array[i].data;
+	if (complete)
 		return 0;
 	sl_method_result_finish(out);
 	return sl_error_set(err, SL_NOMEM, "There is no memory for responsibilities of %u components.", g->k);

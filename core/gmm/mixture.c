@@ -87,14 +87,14 @@ static int factor_all(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g,
 
 /* ---- new points ------------------------------------------------------------------------- */
 
-struct asked {
+struct outputs {
 	int32_t *label;
 	float *responsibility;
 	double *density;
 };
 
 static void predict_block(const struct sl__gmm_factors *f, const struct sl_gmm_mixture *g, const struct sl_points *p,
-			  uint32_t from, float *row, double *work, double *logit, const struct asked *a)
+			  uint32_t from, float *row, double *work, double *logit, const struct outputs *a)
 {
 	uint32_t count = p->n - from < LANES ? p->n - from : LANES;
 	double density[LANES];
@@ -107,7 +107,7 @@ static void predict_block(const struct sl__gmm_factors *f, const struct sl_gmm_m
 }
 
 static int predict_all(const struct sl__gmm_factors *f, const struct sl_gmm_mixture *g, const struct sl_points *p,
-		       const struct asked *a)
+		       const struct outputs *a)
 {
 	int failed = 0;
 #pragma omp parallel reduction(| : failed)
@@ -130,7 +130,7 @@ static int predict_all(const struct sl__gmm_factors *f, const struct sl_gmm_mixt
 int sl_gmm_predict(const struct sl_gmm_mixture *g, const struct sl_points *points, int32_t *label,
 		   float *responsibility, double *density, struct sl_error *err)
 {
-	struct asked a = {label, responsibility, density};
+	struct outputs a = {label, responsibility, density};
 	struct sl__gmm_factors f;
 	double *lower;
 	if (points->d != g->d)

@@ -22,21 +22,21 @@ uint32_t sl__gmm_batch_points(uint32_t n, uint32_t d, uint32_t k)
 
 static int nomem(const struct sl_gmm *m, struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components of %u points.", m->most,
+	return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components of %u points.", m->largest_k,
 			    m->n);
 }
 
 static int take_start(struct sl_gmm *m, const float *start, struct sl_error *err)
 {
-	size_t values = (size_t)m->n * m->most;
+	size_t values = (size_t)m->n * m->largest_k;
 	m->start = malloc(values * sizeof *start);
 	if (!m->start)
 		return nomem(m, err);
 	for (uint32_t i = 0; i < m->n; i++) {
-		const float *from = start + (size_t)i * m->most;
+		const float *from = start + (size_t)i * m->largest_k;
 		double sum = 0;
 		bool fits = true;
-		for (uint32_t c = 0; c < m->most; c++) {
+		for (uint32_t c = 0; c < m->largest_k; c++) {
 			fits = fits && from[c] >= 0 && isfinite(from[c]);
 			sum += (double)from[c];
 		}
@@ -44,8 +44,8 @@ static int take_start(struct sl_gmm *m, const float *start, struct sl_error *err
 			return sl_error_field(err, SL_BADPARAM, "/start", "Row %u of the responsibilities to begin with has %s.",
 					      i + 1, fits ? "zeros alone; one number above 0 would be right" :
 					      "a number that is negative or not finite");
-		for (uint32_t c = 0; c < m->most; c++)
-			m->start[(size_t)i * m->most + c] = (float)((double)from[c] / sum);
+		for (uint32_t c = 0; c < m->largest_k; c++)
+			m->start[(size_t)i * m->largest_k + c] = (float)((double)from[c] / sum);
 	}
 	return 0;
 }
@@ -113,7 +113,7 @@ static uint64_t share_values(const struct sl_gmm_params *p, uint32_t n, uint32_t
 
 static int allocate(struct sl_gmm *m)
 {
-	uint32_t k = m->most, d = m->d, blocks;
+	uint32_t k = m->largest_k, d = m->d, blocks;
 	int covariance = m->params.covariance;
 	bool full = covariance == SL_GMM_FULL, tied = covariance == SL_GMM_TIED;
 	uint64_t square = (uint64_t)m->padded * m->padded;
@@ -161,7 +161,7 @@ int sl__gmm_prepare(struct sl_gmm *m, const float *start, struct sl_error *err)
 	}
 	for (int i = 0; i < m->params.components.count; i++) {
 		uint32_t k = (uint32_t)m->params.components.value[i];
-		m->most = k > m->most ? k : m->most;
+		m->largest_k = k > m->largest_k ? k : m->largest_k;
 	}
 	m->padded = (m->d + SL__GMM_PAD - 1) / SL__GMM_PAD * SL__GMM_PAD;
 	int code = start ? take_start(m, start, err) : 0;

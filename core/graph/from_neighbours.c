@@ -79,21 +79,21 @@ int sl__perplexities_settle(const struct sl_neighbours *nb, const struct sl_affi
 	return rc;
 }
 
-/* Fills e with the neighbours of row i that have a probability above 0; *met: all perplexities were reached. */
+/* Fills e with the neighbours of row i that have a probability above 0; *reached: all perplexities were reached. */
 static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const double *perplexity, int count, double *p,
-			 double *room, struct entry *e, bool *met)
+			 double *room, struct entry *e, bool *reached)
 {
 	const float *distance = nb->distance + (size_t)i * nb->k;
 	const uint32_t *index = nb->index + (size_t)i * nb->k;
 	uint32_t have = nb->k, used = 0;
 	while (have && index[have - 1] == SL_NO_NEIGHBOUR)
 		have--;
-	*met = have > 0;
+	*reached = have > 0;
 	memset(p, 0, have * sizeof *p);
 	for (int s = 0; s < count && have; s++) {
 		uint32_t k = needed(perplexity[s]) < have ? needed(perplexity[s]) : have;
 		used = k > used ? k : used;
-		*met &= sl__calibrate_row(distance, k, perplexity[s], 1.0 / count, room, p);
+		*reached &= sl__calibrate_row(distance, k, perplexity[s], 1.0 / count, room, p);
 	}
 	for (uint32_t j = 0; j < used; j++)
 		e[j] = (struct entry){index[j], p[j] > FLT_MIN ? (float)p[j] : FLT_MIN};
@@ -125,12 +125,12 @@ static int make_columns(const struct sl_neighbours *nb, const struct sl_affiniti
 		failed = !p || !e;
 #pragma omp for schedule(dynamic, 256)
 		for (uint32_t i = 0; i < nb->n; i++) {
-			bool met = true;
+			bool reached = true;
 			if (failed)
 				continue;
-			uint32_t used = make_row(nb, i, perplexity, count, p, p + nb->k, e, &met);
+			uint32_t used = make_row(nb, i, perplexity, count, p, p + nb->k, e, &reached);
 			g->start[i + 1] = used;
-			unreachable += !met;
+			unreachable += !reached;
 			for (uint32_t j = 0; j < used; j++) {
 				g->node[(size_t)i * width + j] = e[j].node;
 				g->weight[(size_t)i * width + j] = e[j].p;

@@ -154,7 +154,7 @@ out:
 	return rc;
 }
 
-/* In 2-D 32,768 nodes, of 8 bytes each, take 256 KiB, the least size of L2 caches of CPUs and L1 caches of GPUs. */
+/* In 2-D 32,768 nodes, of 8 bytes each, take 256 KiB, the least size of a core's or a multiprocessor's own cache. */
 #define PAYS_FROM 32768
 
 enum sl_order sl__order_choose(uint32_t n)

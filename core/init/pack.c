@@ -33,9 +33,9 @@ static double radius(int dims, double volume)
 /* The distance along `u` at which ball i touches none of those before it. */
 static double clearance(int dims, uint32_t i, const double *volume, const double *centre, const double u[3])
 {
-	double r = 0, own = radius(dims, volume[i]);
+	double r = 0, own_radius = radius(dims, volume[i]);
 	for (uint32_t j = 0; j < i; j++) {
-		double along = 0, square = 0, gap = own + radius(dims, volume[j]);
+		double along = 0, square = 0, gap = own_radius + radius(dims, volume[j]);
 		for (int k = 0; k < dims; k++) {
 			double x = centre[j * (uint32_t)dims + (uint32_t)k];
 			along += u[k] * x;

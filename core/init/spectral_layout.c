@@ -35,14 +35,14 @@ static void coordinates(struct sl_spectral *s, uint32_t number, const double *ce
 {
 	const struct sl__component *c = &s->component[number];
 	size_t d = (size_t)s->dims;
-	bool own = number < s->large;
+	bool has_coordinates = number < s->large;
 	for (uint32_t i = c->first; i < c->first + c->count; i++) {
 		uint32_t node = s->order[i];
 		for (size_t k = 0; k < d; k++)
-			y[node * d + k] = own ? s->x[(size_t)node * COLUMNS + k] :
+			y[node * d + k] = has_coordinates ? s->x[(size_t)node * COLUMNS + k] :
 					  (float)sl_random_normal(s->seed, (uint64_t)s->user[node] * 3 + k);
 	}
-	for (int k = 0; k < s->dims && own; k++)
+	for (int k = 0; k < s->dims && has_coordinates; k++)
 		standardise(c, s->order, s->dims, k, y);
 	/* in an evenly filled ball the deviation along each axis is about half the radius */
 	double half = 0.5 * pow(c->count, 1 / (double)s->dims);

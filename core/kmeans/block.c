@@ -173,9 +173,9 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, float *score, st
 			change_best(m, e, j, now, w);
 	}
 	float least = INFINITY, *lower = m->lower + (size_t)i * m->panels;
-	uint32_t own = w->best_lane[e] / LANES == g ? w->best_lane[e] % LANES : LANES;
+	uint32_t best = w->best_lane[e] / LANES == g ? w->best_lane[e] % LANES : LANES;
 	for (uint32_t lane = 0; lane < LANES; lane++)
-		least = lane != own && score[lane] < least ? score[lane] : least;
+		least = lane != best && score[lane] < least ? score[lane] : least;
 	lower[g] = sl__kmeans_bound(length, least, w->slack[e], w->fuzz[e]);
 	if (w->best[e] == old)
 		return;

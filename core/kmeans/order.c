@@ -27,11 +27,11 @@ static double apart(const struct sl_kmeans *m, uint32_t a, uint32_t b)
 static uint32_t farthest(const struct sl_kmeans *m, const struct item *items, uint32_t count, uint32_t from)
 {
 	uint32_t best = from;
-	double most = 0;
+	double farthest_square = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		double now = apart(m, from, items[i].number);
-		if (now > most) {
-			most = now;
+		if (now > farthest_square) {
+			farthest_square = now;
 			best = items[i].number;
 		}
 	}

@@ -62,18 +62,18 @@ static int begin(struct sl_kmeans *m)
 	o->seed = malloc(o->capacity * sizeof *o->seed);
 	o->label = m->passes.arg ? malloc(m->n * sizeof *o->label) : NULL;
 	o->fetched = m->passes.arg ? malloc(fetch * sizeof *o->fetched) : NULL;
-	bool there = o->row && o->weight && o->square && o->seed && (!m->passes.arg || (o->label && o->fetched));
+	bool ok = o->row && o->weight && o->square && o->seed && (!m->passes.arg || (o->label && o->fetched));
 	for (uint32_t i = 0; i < m->n; i++) {
 		m->upper[i] = INFINITY;
 		m->before[i] = 0;
 	}
-	if (there) {
+	if (ok) {
 		o->row[o->count++] = (uint32_t)(sl_random_uniform(stream(m, 0), 0) * m->n);
-		there = !sl__kmeans_start_group(m);
+		ok = !sl__kmeans_start_group(m);
 	}
-	if (!there)
+	if (!ok)
 		sl__kmeans_drop_over(m);
-	return there ? 0 : SL_NOMEM;
+	return ok ? 0 : SL_NOMEM;
 }
 
 /* ---- candidates ------------------------------------------------------------------------- */

@@ -45,10 +45,10 @@ void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t t
 static uint32_t farthest(const struct sl_kmeans *m, const double *square)
 {
 	uint32_t best = SL__KMEANS_NONE;
-	double most = 0;
+	double largest = 0;
 	for (uint32_t i = 0; i < m->n; i++)
-		if (square[i] > most && m->count[m->label[i]] > 1) {
-			most = square[i];
+		if (square[i] > largest && m->count[m->label[i]] > 1) {
+			largest = square[i];
 			best = i;
 		}
 	return best;
@@ -112,8 +112,8 @@ double sl__kmeans_move_centroids(struct sl_kmeans *m)
 	for (uint32_t j = 0; j < m->k; j++)
 		sum += m->drift[j] * m->drift[j];
 	for (uint32_t j = 0; j < m->k && m->ordered; j++) {
-		float *most = &m->group_drift[m->lane_of[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
-		*most = now > *most ? now : *most;
+		float *largest = &m->group_drift[m->lane_of[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
+		*largest = now > *largest ? now : *largest;
 	}
 	return sum;
 }

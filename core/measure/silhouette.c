@@ -43,9 +43,9 @@ struct sorted {
 	uint32_t labels;
 };
 
-static double width(const struct sorted *s, uint32_t i, uint32_t own)
+static double width(const struct sorted *s, uint32_t i, uint32_t own_label)
 {
-	uint32_t count = s->start[own + 1] - s->start[own];
+	uint32_t count = s->start[own_label + 1] - s->start[own_label];
 	float c[3] = {s->x[0][i], s->dims > 1 ? s->x[1][i] : 0, s->dims > 2 ? s->x[2][i] : 0};
 	double a = 0, b = INFINITY;
 	if (count < 2)
@@ -53,7 +53,7 @@ static double width(const struct sorted *s, uint32_t i, uint32_t own)
 	for (uint32_t l = 0; l < s->labels; l++) {
 		uint32_t from = s->start[l], to = s->start[l + 1];
 		double sum = from < to ? sum_distances(s->dims, s->x, c, from, to) : 0;
-		if (l == own)
+		if (l == own_label)
 			a = sum / (count - 1);
 		else if (from < to)
 			b = fmin(b, sum / (to - from));

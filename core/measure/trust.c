@@ -144,14 +144,14 @@ static void distances(const struct space *s, struct room *r, uint32_t count)
 /* The rank of j by distance from i; 1: the nearest. */
 VECTOR static uint32_t rank_of(const float *restrict key, uint32_t n, uint32_t i, uint32_t j)
 {
-	float own = key[j];
+	float key_j = key[j];
 	uint32_t nearer = 0;
 #pragma omp simd reduction(+ : nearer)
 	for (uint32_t l = 0; l < n; l++)
-		nearer += key[l] < own;
+		nearer += key[l] < key_j;
 	for (uint32_t l = 0; l < j; l++)
-		nearer += key[l] == own && l != i;
-	return nearer - (key[i] < own) + 1;
+		nearer += key[l] == key_j && l != i;
+	return nearer - (key[i] < key_j) + 1;
 }
 
 /* Sum of (rank - k) over the neighbours in the layout that are not neighbours in the input. */

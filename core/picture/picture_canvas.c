@@ -113,11 +113,11 @@ static void draw_glyph(struct sl__canvas *c, float x, float y, float scale, stru
 						     ((float)v + 0.5f - y) / scale, scale));
 }
 
-void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int most, struct sl__rgb colour,
+void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int max_letters, struct sl__rgb colour,
 		     const char *text)
 {
 	char fitting[SL__TEXT_BYTES];
-	const char *at = sl__text_fit(text, most, "..", fitting);
+	const char *at = sl__text_fit(text, max_letters, "..", fitting);
 	for (; *at; at += sl__text_next(at), x += SL__FONT_ADVANCE * scale)
 		draw_glyph(c, x, y, scale, colour, sl__text_code(at));
 }

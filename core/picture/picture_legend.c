@@ -103,15 +103,15 @@ static void plan_bar(struct sl__legend *g, uint32_t numbers, float room)
 
 static float text_width(const struct sl__drawing *w, const struct sl__legend *g)
 {
-	float most = 0;
+	float widest = 0;
 	char number[16];
 	for (uint32_t r = 0, k = 0; r < w->used && k < g->lines; r++) {
 		if (!in_legend(w, w->by_size[r]))
 			continue;
-		most = fmaxf(most, sl__canvas_text_width(sl__drawing_label(w, w->by_size[r], number), w->text));
+		widest = fmaxf(widest, sl__canvas_text_width(sl__drawing_label(w, w->by_size[r], number), w->text));
 		k++;
 	}
-	return most;
+	return widest;
 }
 
 void sl__legend_plan(struct sl__drawing *w)
@@ -119,7 +119,7 @@ void sl__legend_plan(struct sl__drawing *w)
 	struct sl__legend *g = &w->legend;
 	const struct sl_picture_options *o = w->options;
 	*g = (struct sl__legend){.line = 13 * w->text, .chip = 7 * w->text, .indent = 13 * w->text, .top = w->margin};
-	float most = 0.3f * (float)w->canvas.width;
+	float widest = 0.3f * (float)w->canvas.width;
 	uint32_t room = (uint32_t)(((float)w->canvas.height - 2 * w->margin) / g->line), entries = legend_entries(w);
 	bool title = o->legend_title && *o->legend_title && room > 3;
 	room -= title;
@@ -141,7 +141,7 @@ void sl__legend_plan(struct sl__drawing *w)
 		g->width = fmaxf(g->width, sl__canvas_text_width("10000 others", w->text) + g->indent);
 	if (title)
 		g->width = fmaxf(g->width, sl__canvas_text_width(g->title, w->text));
-	g->width = fminf(g->width, most);
+	g->width = fminf(g->width, widest);
 	g->left = (float)w->canvas.width - w->margin - g->width;
 	g->letters = sl__canvas_text_letters(g->width - g->indent, w->text);
 	g->title_letters = sl__canvas_text_letters(g->width, w->text);

@@ -66,7 +66,7 @@ static struct sl__rgb layer_colour(const struct profile *f, int layer)
 }
 
 /* Draws one column of pixels of the stacked profile, with smooth edges. */
-static void draw_column(struct profile *f, int bin, float most, float floor_y, float room)
+static void draw_column(struct profile *f, int bin, float highest, float floor_y, float room)
 {
 	const struct sl__plot *p = f->plot;
 	int x = (int)p->left + bin;
@@ -74,9 +74,9 @@ static void draw_column(struct profile *f, int bin, float most, float floor_y, f
 	for (int l = 0; l < f->layers; l++)
 		whole += f->density[(size_t)l * (size_t)f->bins + (size_t)bin];
 	for (int l = 0; l < f->layers; l++) {
-		float tall = f->density[(size_t)l * (size_t)f->bins + (size_t)bin] / most * room, top = base - tall;
+		float tall = f->density[(size_t)l * (size_t)f->bins + (size_t)bin] / highest * room, top = base - tall;
 		struct sl__rgb c = p->labels ? layer_colour(f, l)
-					     : sl__density_colour(0.15f + 0.85f * whole / most, p->light);
+					     : sl__density_colour(0.15f + 0.85f * whole / highest, p->light);
 		for (int y = (int)floorf(top); y <= (int)floorf(base) && tall > 0; y++) {
 			float cover = fminf(base, (float)y + 1) - fmaxf(top, (float)y);
 			float depth = ((float)y - (floor_y - room)) / room;  /* fades a little towards the axis */
@@ -86,7 +86,7 @@ static void draw_column(struct profile *f, int bin, float most, float floor_y, f
 	}
 }
 
-static void draw_strip(struct profile *f, const float *raw, float most, int bin, int top, int bottom)
+static void draw_strip(struct profile *f, const float *raw, float highest, int bin, int top, int bottom)
 {
 	const struct sl__plot *p = f->plot;
 	struct sl__rgb sum = {0, 0, 0};
@@ -94,11 +94,11 @@ static void draw_strip(struct profile *f, const float *raw, float most, int bin,
 	for (int l = 0; l < f->layers; l++) {
 		float v = raw[(size_t)l * (size_t)f->bins + (size_t)bin];
 		struct sl__rgb c = p->labels ? layer_colour(f, l)
-					     : sl__density_colour(0.25f + 0.75f * v / most, p->light);
+					     : sl__density_colour(0.25f + 0.75f * v / highest, p->light);
 		sum.r += v * c.r, sum.g += v * c.g, sum.b += v * c.b;
 		cover += v;
 	}
-	float alpha = 1 - expf(-2.3f * cover / fmaxf(0.15f * most, 1));
+	float alpha = 1 - expf(-2.3f * cover / fmaxf(0.15f * highest, 1));
 	struct sl__rgb mean = cover > 0 ? (struct sl__rgb){sum.r / cover, sum.g / cover, sum.b / cover} : sum;
 	float faint = 0.5f * (1 - expf(-f->apart[bin]));
 	for (int y = top; y < bottom; y++) {
@@ -112,7 +112,7 @@ static void draw(struct profile *f, float *raw, float *copy)
 	const struct sl__plot *p = f->plot;
 	size_t size = (size_t)f->layers * (size_t)f->bins;
 	float strip = fmaxf(floorf(0.09f * p->height), 6), gap = fmaxf(floorf(0.015f * p->height), 2);
-	float floor_y = floorf(p->top + p->height - strip - gap), room = floor_y - p->top, most = 0, raw_most = 0;
+	float floor_y = floorf(p->top + p->height - strip - gap), room = floor_y - p->top, highest = 0, raw_highest = 0;
 	memcpy(raw, f->density, size * sizeof *raw);
 	for (int l = 0; l < f->layers; l++)
 		smooth(f->density + (size_t)l * (size_t)f->bins, f->bins, fmaxf((float)f->bins / 260, 1), copy);
@@ -122,15 +122,15 @@ static void draw(struct profile *f, float *raw, float *copy)
 			sum += f->density[(size_t)l * (size_t)f->bins + (size_t)k];
 			raw_sum += raw[(size_t)l * (size_t)f->bins + (size_t)k];
 		}
-		most = fmaxf(most, sum);
-		raw_most = fmaxf(raw_most, raw_sum);
+		highest = fmaxf(highest, sum);
+		raw_highest = fmaxf(raw_highest, raw_sum);
 	}
-	if (!(most > 0))
-		most = 1;
-	raw_most = fmaxf(raw_most, 1);
+	if (!(highest > 0))
+		highest = 1;
+	raw_highest = fmaxf(raw_highest, 1);
 	for (int k = 0; k < f->bins; k++) {
-		draw_column(f, k, most, floor_y, room);
-		draw_strip(f, raw, raw_most, k, (int)(floor_y + gap), (int)(p->top + p->height));
+		draw_column(f, k, highest, floor_y, room);
+		draw_strip(f, raw, raw_highest, k, (int)(floor_y + gap), (int)(p->top + p->height));
 	}
 	sl__canvas_line(f->canvas, p->left, floor_y, p->left + p->width, floor_y, 1, f->canvas->theme.faint, 0.8f);
 }

@@ -429,8 +429,8 @@ static float choose_radius(const struct sl__plot *p)
 	double count = p->placed ? (double)p->placed : (double)p->n, area = (double)p->width * p->height;
 	double side = fmin(p->width, p->height);
 	float r = (float)(0.23 * sqrt(area / fmax(count, 1)));
-	float most = (float)fmin(fmax(0.0065 * side, 1.2), SL__DOT_MOST / 1.4);
-	return fmaxf(fminf(r, most), 0.55f);
+	float largest = (float)fmin(fmax(0.0065 * side, 1.2), SL__DOT_MOST / 1.4);
+	return fmaxf(fminf(r, largest), 0.55f);
 }
 
 int sl__plot_scatter(struct sl__canvas *c, struct sl__plot *p)

@@ -43,18 +43,18 @@ static const char *skip(const char *text, int count)
 	return text;
 }
 
-char *sl__text_fit(const char *text, int most, const char *gap, char *out)
+char *sl__text_fit(const char *text, int max_letters, const char *gap, char *out)
 {
 	int length = sl__text_length(text), gaps = sl__text_length(gap);
-	most = most < 100 ? most : 100;  /* of 4 bytes each */
-	int kept = length <= most ? length : most > gaps ? most - gaps : 0, head = (kept + 1) / 2;
-	if (length <= most)
+	max_letters = max_letters < 100 ? max_letters : 100;  /* of 4 bytes each */
+	int kept = length <= max_letters ? length : max_letters > gaps ? max_letters - gaps : 0, head = (kept + 1) / 2;
+	if (length <= max_letters)
 		head = length;
 	const char *end = skip(text, head), *tail = skip(text, length - (kept - head));
 	size_t at = (size_t)(end - text);
 	memcpy(out, text, at);
 	out[at] = '\0';
-	if (length > most && kept)
+	if (length > max_letters && kept)
 		strcat(out, gap);
-	return strcat(out, length > most ? tail : "");
+	return strcat(out, length > max_letters ? tail : "");
 }

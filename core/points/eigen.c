@@ -118,13 +118,13 @@ static void reduce(struct reduction *r)
  * exact. */
 static int scale(double *m, int n)
 {
-	double most = 0;
+	double largest = 0;
 	int exponent = 0;
 	for (size_t i = 0; i < (size_t)n * (size_t)n; i++)
-		most = fmax(most, fabs(m[i]));
-	if (!(most > 0) || !isfinite(most))
+		largest = fmax(largest, fabs(m[i]));
+	if (!(largest > 0) || !isfinite(largest))
 		return 0;
-	frexp(most, &exponent);
+	frexp(largest, &exponent);
 	for (size_t i = 0; i < (size_t)n * (size_t)n; i++)
 		m[i] = ldexp(m[i], -exponent);
 	return exponent;

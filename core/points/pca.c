@@ -130,10 +130,10 @@ static int compute_covariance(const struct pca *a, double *covariance)
 		for (uint64_t from = 0; from < a->n; from += ROWS) {
 #pragma omp for schedule(static)
 			for (uint32_t r = 0; r < ROWS; r++) {
-				bool there = !mine && from + r < a->n && !cancelled(a);
-				if (there)
+				bool present = !mine && from + r < a->n && !cancelled(a);
+				if (present)
 					sl__points_centred(a->points, a->mean, (uint32_t)(from + r), row, x);
-				pack_row(a, r, strips, there ? x : NULL, packed);
+				pack_row(a, r, strips, present ? x : NULL, packed);
 			}
 #pragma omp for schedule(dynamic, 4)
 			for (uint32_t i = 0; i < pairs; i++)

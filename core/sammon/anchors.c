@@ -11,10 +11,10 @@
 
 static float weight_of(const struct sl__terms *t, const struct sl__part *p, uint32_t a, uint32_t b, int stress)
 {
-	const float *weight = t->weight + p->at, *far = t->far + p->at;
+	const float *weight = t->weight + p->at, *distance = t->distance + p->at;
 	uint32_t at_a = t->pivot[p->pivot + a] - p->first, at_b = t->pivot[p->pivot + b] - p->first;
 	float mean = 0.5f * (weight[(uint64_t)a * p->n + at_b] + weight[(uint64_t)b * p->n + at_a]);
-	float one = (float)sl__terms_weight(stress, (double)far[(uint64_t)a * p->n + at_b]);
+	float one = (float)sl__terms_weight(stress, (double)distance[(uint64_t)a * p->n + at_b]);
 	return a == b ? 0 : fmaxf(mean, one);  /* the weight of neighbours is 0 in `weight` */
 }
 
@@ -27,7 +27,7 @@ static void fill(struct sl_sammon *inner, const struct sl_sammon *m)
 		for (uint32_t a = 0; a < p->pivots; a++) {
 			for (uint32_t b = 0; b < p->pivots; b++) {
 				uint64_t at = own->at + (uint64_t)a * own->n + b;
-				to->far[at] = t->far[p->at + (uint64_t)a * p->n + t->pivot[p->pivot + b] - p->first];
+				to->distance[at] = t->distance[p->at + (uint64_t)a * p->n + t->pivot[p->pivot + b] - p->first];
 				to->weight[at] = weight_of(t, p, a, b, m->params.stress);
 			}
 			for (int q = 0; q < m->params.dims; q++)

@@ -23,12 +23,12 @@ static double find_centre(const struct sl_sammon *m, const struct sl__part *p, c
 		centre[q] = 0.5 * (low + high);
 	}
 	for (uint32_t i = 0; i < p->n; i++) {
-		double own = 0;
+		double distance_square = 0;
 		for (int q = 0; q < m->params.dims; q++) {
 			double off = y[(size_t)q * m->room + p->first + i] - centre[q];
-			own += off * off;
+			distance_square += off * off;
 		}
-		square = fmax(square, own);
+		square = fmax(square, distance_square);
 	}
 	return sqrt(square);
 }

@@ -137,18 +137,18 @@ static void make_orthonormal(struct sl_sammon *m)
 	for (uint32_t j = 0; j < m->terms->parts; j++) {
 		const struct sl__part *part = &m->terms->part[j];
 		for (int k = 0; k < columns(m); k++) {
-			double *own = axis(m, k) + part->pivot, before = dot(own, own, part->pivots);
+			double *column = axis(m, k) + part->pivot, before = dot(column, column, part->pivots);
 			for (int twice = 0; twice < 2; twice++)
 				for (int other = 0; other < k; other++) {
 					const double *first = axis(m, other) + part->pivot;
-					double along = dot(own, first, part->pivots);
+					double along = dot(column, first, part->pivots);
 					for (uint32_t p = 0; p < part->pivots; p++)
-						own[p] -= along * first[p];
+						column[p] -= along * first[p];
 				}
-			double square = dot(own, own, part->pivots);
+			double square = dot(column, column, part->pivots);
 			double by = square > 1e-20 * before && square > 0 ? 1 / sqrt(square) : 0;
 			for (uint32_t p = 0; p < part->pivots; p++)
-				own[p] *= by;
+				column[p] *= by;
 		}
 	}
 }

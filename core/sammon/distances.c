@@ -168,9 +168,9 @@ static void forget_searches(struct sl__terms *t)
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-double sl__terms_weight(int stress, double far)
+double sl__terms_weight(int stress, double distance)
 {
-	return stress == SL_SAMMON_METRIC ? 1 : stress == SL_SAMMON_SAMMON ? 1 / far : 1 / (far * far);
+	return stress == SL_SAMMON_METRIC ? 1 : stress == SL_SAMMON_SAMMON ? 1 / distance : 1 / (distance * distance);
 }
 
 static int ascending(const void *a, const void *b)
@@ -182,23 +182,23 @@ static int ascending(const void *a, const void *b)
 /* Computes the weights of the terms with pivot j of a sparse part (terms.h). room: [p->n], scratch memory. */
 static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int stress, float *room)
 {
-	const float *far = t->far + p->at + (uint64_t)j * p->n;
+	const float *distance = t->distance + p->at + (uint64_t)j * p->n;
 	float *weight = t->weight + p->at + (uint64_t)j * p->n;
 	uint32_t pivot = t->pivot[p->pivot + j], size = 0;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (t->owner[p->first + i] == j)
-			room[size++] = far[i];
+			room[size++] = distance[i];
 	qsort(room, size, sizeof *room, ascending);
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t low = 0, high = size;  /* low becomes the number of nodes in the region within half the distance */
 		while (low < high) {
 			uint32_t middle = (low + high) / 2;
-			if (2 * room[middle] <= far[i])
+			if (2 * room[middle] <= distance[i])
 				low = middle + 1;
 			else
 				high = middle;
 		}
-		weight[i] = far[i] > 0 ? (float)(low * sl__terms_weight(stress, (double)far[i])) : 0;
+		weight[i] = distance[i] > 0 ? (float)(low * sl__terms_weight(stress, (double)distance[i])) : 0;
 	}
 	for (uint64_t e = t->start[pivot]; e < t->start[pivot + 1]; e++)  /* neighbours have terms of their own */
 		weight[t->node[e] - p->first] = 0;
@@ -225,11 +225,11 @@ static uint32_t draw(const struct sl__terms *t, const struct sl__part *p, uint64
 
 static void take_row(struct sl__terms *t, const struct sl__part *p, uint32_t j, const struct sl__search *s)
 {
-	float *far = t->far + p->at + (uint64_t)j * p->n;
+	float *distance = t->distance + p->at + (uint64_t)j * p->n;
 	for (uint32_t i = 0; i < p->n; i++) {
-		far[i] = (float)s->dist[i];
-		if (!j || far[i] < t->closest[p->first + i]) {
-			t->closest[p->first + i] = far[i];
+		distance[i] = (float)s->dist[i];
+		if (!j || distance[i] < t->closest[p->first + i]) {
+			t->closest[p->first + i] = distance[i];
 			t->owner[p->first + i] = j;
 		}
 	}
@@ -299,14 +299,14 @@ static bool find_pivots(struct sl__terms *t, const struct sl_sammon_params *para
  * keeps its length. */
 static void search_near(struct sl__terms *t, struct sl__search *s, const struct sl__part *p, uint32_t i)
 {
-	double most = 0;
+	double longest = 0;
 	for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++)
-		most = fmax(most, (double)t->length[e]);
+		longest = fmax(longest, (double)t->length[e]);
 	search_begin(s, p->first, p->n, i);
-	for (int k = 0; k < NEAR_MOST && s->to && s->dist[s->heap[0]] < most; k++)
+	for (int k = 0; k < NEAR_MOST && s->to && s->dist[s->heap[0]] < longest; k++)
 		settle(t, s);
 	for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++)
-		t->near_far[e] = (float)s->dist[t->node[e] - p->first];
+		t->near_distance[e] = (float)s->dist[t->node[e] - p->first];
 }
 
 /* The entry of node i in the row of node j. */
@@ -330,8 +330,8 @@ static void weigh_near(struct sl__terms *t, uint32_t n, int stress)
 		for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++)
 			if (i < t->node[e]) {
 				uint64_t back = entry(t, t->node[e], i);
-				t->near_far[e] = t->near_far[back] = fminf(t->near_far[e], t->near_far[back]);
-				t->near_weight[e] = t->near_weight[back] = (float)sl__terms_weight(stress, (double)t->near_far[e]);
+				t->near_distance[e] = t->near_distance[back] = fminf(t->near_distance[e], t->near_distance[back]);
+				t->near_weight[e] = t->near_weight[back] = (float)sl__terms_weight(stress, (double)t->near_distance[e]);
 			}
 }
 
@@ -362,7 +362,7 @@ static bool find_near(struct sl__terms *t, const struct sl_sammon_params *params
 	if (t->length && t->at < to)
 		*code = search_all_near(t, to);
 	for (uint64_t e = 0; !t->length && e < t->start[n]; e++)
-		t->near_far[e] = (float)t->unit;
+		t->near_distance[e] = (float)t->unit;
 	t->at = to;
 	if (!*code && to == n)
 		weigh_near(t, n, params->stress);
@@ -384,12 +384,12 @@ static const struct sl__part *part_of_pivot(const struct sl__terms *t, uint32_t 
 static void make_row(struct sl__terms *t, struct sl__search *s, uint32_t pivot, int stress)
 {
 	const struct sl__part *p = part_of_pivot(t, pivot);
-	float *far = t->far + p->at + (uint64_t)(pivot - p->pivot) * p->n;
+	float *distance = t->distance + p->at + (uint64_t)(pivot - p->pivot) * p->n;
 	float *weight = t->weight + p->at + (uint64_t)(pivot - p->pivot) * p->n;
 	search_begin(s, p->first, p->n, t->pivot[pivot]);
 	search_on(t, s, UINT64_MAX);
 	for (uint32_t i = 0; i < p->n; i++) {
-		far[i] = (float)s->dist[i];
+		distance[i] = (float)s->dist[i];
 		weight[i] = s->dist[i] > 0 ? (float)sl__terms_weight(stress, s->dist[i]) : 0;
 	}
 }

@@ -104,9 +104,9 @@ static int order(struct sl_sammon *m, const uint32_t *first)
 			m->place[i] = m->n++;
 	m->side = side_of(m->n);
 	m->blocks = (m->n - 1) / m->side + 1;
-	uint32_t met = (sl_sammon_partners(&m->params, m->n) - 1) / m->side + 1;
-	m->sampled = met < m->blocks - 1;
-	m->rounds = m->sampled ? met + 1 : all_rounds(m);
+	uint32_t other_blocks = (sl_sammon_partners(&m->params, m->n) - 1) / m->side + 1;
+	m->sampled = other_blocks < m->blocks - 1;
+	m->rounds = m->sampled ? other_blocks + 1 : all_rounds(m);
 	m->turn = calloc(m->rounds, sizeof *m->turn);
 	m->keyed = malloc(m->n * sizeof *m->keyed);
 	uint32_t *at = malloc(m->n * sizeof *at);
@@ -138,7 +138,7 @@ static int take_order(struct sl_sammon *m, const struct sl_points *p)
  * without centring, so their means are 0. */
 static double centre(const struct sl_sammon *m, const struct sl_points *p, double *mean, float *row)
 {
-	double most = 0;
+	double largest = 0;
 	for (uint32_t i = 0; !m->differences && i < p->n; i++) {
 		sl_points_rows(p, i, 1, row);
 		for (uint32_t k = 0; k < m->d; k++)
@@ -149,24 +149,24 @@ static double centre(const struct sl_sammon *m, const struct sl_points *p, doubl
 	for (uint32_t i = 0; i < p->n; i++) {
 		sl_points_rows(p, i, 1, row);
 		for (uint32_t k = 0; k < m->d; k++)
-			most = fmax(most, fabs((double)row[k] - mean[k]));
+			largest = fmax(largest, fabs((double)row[k] - mean[k]));
 	}
-	return most;
+	return largest;
 }
 
 static int take_values(struct sl_sammon *m, const struct sl_points *p, struct sl_error *err)
 {
-	double *mean = calloc(m->d, sizeof *mean), most;
+	double *mean = calloc(m->d, sizeof *mean), largest;
 	float *row = malloc(m->d * sizeof *row);
 	int code = mean && row ? 0 : SL_NOMEM, exponent;
 	if (!code) {
-		most = centre(m, p, mean, row);
-		if (!(most <= VALUE_MOST))
+		largest = centre(m, p, mean, row);
+		if (!(largest <= VALUE_MOST))
 			code = sl_error_set(err, SL_BADDATA, "The points have values of up to %.3g; their distances are too large "
-					    "for a layout. Values of up to %.3g are right: multiply them by a smaller unit.", most,
+					    "for a layout. Values of up to %.3g are right: multiply them by a smaller unit.", largest,
 					    VALUE_MOST);
-		frexp(most, &exponent);
-		m->scale = most > 0 ? ldexp(1, -exponent) : 1;
+		frexp(largest, &exponent);
+		m->scale = largest > 0 ? ldexp(1, -exponent) : 1;
 	}
 	for (uint32_t i = 0; !code && i < p->n; i++) {
 		uint32_t at = m->place[i];

@@ -11,7 +11,7 @@ static struct sl__terms_rows rows_of(const struct sl__terms *t, const struct sl_
 {
 	const struct sl__part *p = &t->part[b->part];
 	uint64_t at = p->at + b->first - p->first;
-	return (struct sl__terms_rows){.n = b->n, .pivots = p->pivots, .stride = p->n, .far = t->far + at,
+	return (struct sl__terms_rows){.n = b->n, .pivots = p->pivots, .stride = p->n, .distance = t->distance + at,
 				       .weight = t->weight + at};
 }
 
@@ -25,13 +25,13 @@ static double near_forces(struct sl_sammon *m, const struct sl__terms_slice *b)
 	double sum = 0;
 	for (uint32_t i = b->first; i < b->first + b->n; i++)
 		for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++) {
-			double off[3], square = 0, far = (double)t->near_far[e], w = (double)t->near_weight[e];
+			double off[3], square = 0, distance = (double)t->near_distance[e], w = (double)t->near_weight[e];
 			for (int q = 0; q < dims; q++) {
 				off[q] = t->in[q][i] - t->in[q][t->node[e]];
 				square += off[q] * off[q];
 			}
-			double d = sqrt(square), inverse = square > 1e-30 ? 1 / d : 0, pull = w * far * inverse;
-			sum += 0.5 * w * (far - d) * (far - d);
+			double d = sqrt(square), inverse = square > 1e-30 ? 1 / d : 0, pull = w * distance * inverse;
+			sum += 0.5 * w * (distance - d) * (distance - d);
 			for (int q = 0; q < dims; q++) {
 				t->out[q][i] += (w - pull) * off[q];
 				if (t->curve[0])
@@ -93,17 +93,17 @@ static void block_total(struct sl_sammon *m, uint32_t number)
 	struct sl__terms_rows r = rows_of(t, b);
 	double sum = 0;
 	for (uint32_t p = 0; p < r.pivots; p++) {
-		const float *far = r.far + (size_t)p * r.stride, *weight = r.weight + (size_t)p * r.stride;
+		const float *distance = r.distance + (size_t)p * r.stride, *weight = r.weight + (size_t)p * r.stride;
 		for (uint32_t i = 0; i < r.n; i++) {
 			m->weight[b->first + i] += (double)weight[i];
-			sum += (part->all ? 0.5 : 1) * (double)weight[i] * (double)far[i] * (double)far[i];
+			sum += (part->all ? 0.5 : 1) * (double)weight[i] * (double)distance[i] * (double)distance[i];
 		}
 	}
 	for (uint32_t i = b->first; i < b->first + b->n && !part->all; i++)
 		for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++) {
-			double far = (double)t->near_far[e], w = (double)t->near_weight[e];
+			double distance = (double)t->near_distance[e], w = (double)t->near_weight[e];
 			m->weight[i] += w;
-			sum += 0.5 * w * far * far;
+			sum += 0.5 * w * distance * distance;
 		}
 	t->total[number] = sum;
 }

@@ -22,10 +22,10 @@ static double length_of(double weight, int lengths)
 	return lengths == SL_SAMMON_INVERSE ? 1 / weight : weight;
 }
 
-static int check_lengths(const struct sl_graph *g, int lengths, double *least, double *most, struct sl_error *err)
+static int check_lengths(const struct sl_graph *g, int lengths, double *shortest, double *longest, struct sl_error *err)
 {
-	*least = g->m ? INFINITY : 1;
-	*most = g->m ? 0 : 1;
+	*shortest = g->m ? INFINITY : 1;
+	*longest = g->m ? 0 : 1;
 	if (lengths != SL_SAMMON_UNIT && g->report.zero_weights)
 		return sl_error_field(err, SL_BADPARAM, "/lengths", "%llu edges of the graph have weight 0, and were dropped "
 				      "when it was read. A length must be greater than 0, and so must be a weight whose inverse is "
@@ -33,12 +33,12 @@ static int check_lengths(const struct sl_graph *g, int lengths, double *least, d
 				      (unsigned long long)g->report.zero_weights);
 	for (uint64_t e = 0; e < g->m; e++) {
 		double x = lengths == SL_SAMMON_UNIT || !g->weight ? 1 : length_of((double)g->weight[e], lengths);
-		*least = fmin(*least, x);
-		*most = fmax(*most, x);
+		*shortest = fmin(*shortest, x);
+		*longest = fmax(*longest, x);
 	}
-	if (!(*least > 0) || *most > SL__TERMS_LENGTHS * *least)
+	if (!(*shortest > 0) || *longest > SL__TERMS_LENGTHS * *shortest)
 		return sl_error_field(err, SL_BADPARAM, "/lengths", "The lengths of edges are from %g to %g. The longest may "
-				      "be %g times as long as the shortest.", *least, *most, SL__TERMS_LENGTHS);
+				      "be %g times as long as the shortest.", *shortest, *longest, SL__TERMS_LENGTHS);
 	return 0;
 }
 
@@ -155,14 +155,14 @@ static int take_graph(struct sl__terms *t, const struct sl_coupling *c, int leng
 
 /* ---- pivots and blocks -------------------------------------------------------------------- */
 
-static int cut(struct sl__terms *t, uint32_t most)
+static int cut(struct sl__terms *t, uint32_t max_pivots)
 {
 	uint64_t terms = 0, slices = 0;
 	for (uint32_t k = 0; k < t->parts; k++) {
 		struct sl__part *p = &t->part[k];
-		p->all = p->n <= most;
+		p->all = p->n <= max_pivots;
 		p->pivot = t->pivots;
-		p->pivots = p->all ? p->n : most;
+		p->pivots = p->all ? p->n : max_pivots;
 		p->at = terms;
 		t->sparse += !p->all;
 		t->pivots += p->pivots;
@@ -170,10 +170,10 @@ static int cut(struct sl__terms *t, uint32_t most)
 		slices += (p->n - 1) / SL__TERMS_BLOCK + 1;
 	}
 	t->pivot = malloc(((size_t)t->pivots + 1) * sizeof *t->pivot);
-	t->far = malloc((terms + 1) * sizeof *t->far);
+	t->distance = malloc((terms + 1) * sizeof *t->distance);
 	t->weight = malloc((terms + 1) * sizeof *t->weight);
 	t->slice = malloc((slices + 1) * sizeof *t->slice);
-	return t->pivot && t->far && t->weight && t->slice ? 0 : SL_NOMEM;
+	return t->pivot && t->distance && t->weight && t->slice ? 0 : SL_NOMEM;
 }
 
 static int cut_blocks(struct sl__terms *t, int columns)
@@ -213,7 +213,7 @@ static int allocate(struct sl__terms *t, const struct sl_sammon_params *params)
 	uint64_t sparse = t->sparse ? t->part[t->sparse - 1].first + t->part[t->sparse - 1].n : 0;
 	t->threads = omp_get_max_threads();
 	t->search = calloc((size_t)t->threads, sizeof *t->search);
-	t->near_far = malloc((t->start[sparse] + 1) * sizeof *t->near_far);
+	t->near_distance = malloc((t->start[sparse] + 1) * sizeof *t->near_distance);
 	t->near_weight = malloc((t->start[sparse] + 1) * sizeof *t->near_weight);
 	t->closest = malloc((sparse + 1) * sizeof *t->closest);
 	t->owner = malloc((sparse + 1) * sizeof *t->owner);
@@ -230,7 +230,7 @@ static int allocate(struct sl__terms *t, const struct sl_sammon_params *params)
 	t->image = numbers(dims * n);
 	t->square = numbers(dims * t->parts);
 	t->least = numbers(dims * t->parts);
-	return t->search && t->near_far && t->near_weight && t->closest && t->owner && t->in_pivot && t->out_pivot &&
+	return t->search && t->near_distance && t->near_weight && t->closest && t->owner && t->in_pivot && t->out_pivot &&
 	       t->axis && t->flat && t->mean_node && t->mean_pivot && t->mean_part && t->move && t->rest && t->along &&
 	       t->image && t->square && t->least ? 0 : SL_NOMEM;
 }
@@ -264,14 +264,14 @@ int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const str
 		     struct sl_error *err)
 {
 	struct sl_coupling *c = NULL;
-	double least, most;
-	int exponent, code = check_lengths(g, params->lengths, &least, &most, err);
+	double shortest, longest;
+	int exponent, code = check_lengths(g, params->lengths, &shortest, &longest, err);
 	if (code)
 		return code;
 	struct sl__terms *t = calloc(1, sizeof *t);
 	if (!t)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
-	frexp(most, &exponent);
+	frexp(longest, &exponent);
 	t->scale = ldexp(1, -exponent);
 	t->users = g->n;
 	t->phase = SL__TERMS_PIVOTS;
@@ -325,7 +325,7 @@ void sl__terms_destroy(struct sl__terms *t)
 	sl_sammon_destroy(t->anchors);
 	for (int k = 0; t->search && k < t->threads; k++)
 		sl__search_destroy(t->search[k]);
-	void *owned[] = {t->user, t->start, t->node, t->length, t->part, t->pivot, t->far, t->weight, t->near_far,
+	void *owned[] = {t->user, t->start, t->node, t->length, t->part, t->pivot, t->distance, t->weight, t->near_distance,
 			 t->near_weight, t->slice, t->search, t->closest, t->owner, t->in_pivot, t->out_pivot, t->share, t->sum,
 			 t->total, t->mean_node, t->mean_pivot, t->mean_part, t->axis, t->flat, t->move, t->rest, t->along,
 			 t->image, t->square, t->least};

@@ -33,7 +33,7 @@ struct sl__search;
 struct sl__part {
 	uint32_t first, n;       /* its nodes */
 	uint32_t pivot, pivots;  /* its first pivot, of those of all parts */
-	uint64_t at;             /* its first term: far and weight are [pivots][n] from there */
+	uint64_t at;             /* its first term: distance and weight are [pivots][n] from there */
 	bool all;                /* each node is a pivot */
 };
 
@@ -61,8 +61,8 @@ struct sl__terms {
 	struct sl__part *part;
 	uint32_t pivots;         /* of all parts */
 	uint32_t *pivot;         /* [pivots] the node that each is */
-	float *far, *weight;     /* terms with pivots, [part: pivots][n] */
-	float *near_far, *near_weight;  /* terms with neighbours, of sparse parts, in the order of node[] */
+	float *distance, *weight;     /* terms with pivots, [part: pivots][n] */
+	float *near_distance, *near_weight;  /* terms with neighbours, of sparse parts, in the order of node[] */
 	uint32_t slices;
 	struct sl__terms_slice *slice;
 	const struct sl__terms_kernels *kernels;
@@ -106,14 +106,14 @@ struct sl__terms {
 /* terms.c: parts, memory. The graph is borrowed for the call. SL_BADPARAM: /lengths. */
 int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const struct sl_sammon_params *params,
 		     struct sl_error *err);
-/* Makes terms for all pairs of pivots of sparse parts; the caller fills far and weight. SL_NOMEM. */
+/* Makes terms for all pairs of pivots of sparse parts; the caller fills distance and weight. SL_NOMEM. */
 int sl__terms_of_pivots(struct sl__terms **out, const struct sl__terms *t, const struct sl_sammon_params *params);
 void sl__terms_destroy(struct sl__terms *t);  /* NULL is fine */
 
 /* distances.c: does at most `count` units of work; true: the phase has ended. *code: 0 or SL_NOMEM. */
 bool sl__terms_measure(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code);
 void sl__search_destroy(struct sl__search *s);  /* NULL is fine */
-double sl__terms_weight(int stress, double far);
+double sl__terms_weight(int stress, double distance);
 
 /* sweep.c */
 void sl__sweep_begin(struct sl_sammon *m, enum sl__terms_sweep kind, int columns);  /* in[] and out[] are set */

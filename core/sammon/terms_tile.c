@@ -21,7 +21,7 @@ INLINE double forces_of(const struct sl__terms_rows *r, int dims, bool curved, c
 	double rest[BLOCK] = {0}, sum = 0;
 	uint32_t n = r->n;
 	for (uint32_t p = 0; p < r->pivots; p++) {
-		const float *restrict far = r->far + (size_t)p * r->stride;
+		const float *restrict distance = r->distance + (size_t)p * r->stride;
 		const float *restrict weight = r->weight + (size_t)p * r->stride;
 		double at[3] = {pivot[0][p], dims > 1 ? pivot[1][p] : 0, dims > 2 ? pivot[2][p] : 0};
 		for (uint32_t i = 0; i < n; i++) {
@@ -31,7 +31,7 @@ INLINE double forces_of(const struct sl__terms_rows *r, int dims, bool curved, c
 				square += off[q] * off[q];
 			}
 			float d = sqrtf(square), inverse = square > NEAREST ? 1 / d : 0;
-			float error = far[i] - d, w = weight[i], pull = w * far[i] * inverse, g = w - pull;
+			float error = distance[i] - d, w = weight[i], pull = w * distance[i] * inverse, g = w - pull;
 			rest[i] += (double)(w * error * error);
 			for (int q = 0; q < dims; q++) {
 				push[q][i] = g * off[q];
@@ -89,7 +89,7 @@ INLINE void multiply_of(const struct sl__terms_rows *r, int columns, bool square
 	double sum[4][BLOCK] = {{0}};
 	uint32_t n = r->n;
 	for (uint32_t p = 0; p < r->pivots; p++) {
-		const float *restrict c = (squares ? r->far : r->weight) + (size_t)p * r->stride;
+		const float *restrict c = (squares ? r->distance : r->weight) + (size_t)p * r->stride;
 		for (uint32_t i = 0; i < n; i++) {
 			double value = (double)c[i];
 			value = squares ? value * value : value;

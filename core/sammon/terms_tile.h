@@ -12,7 +12,7 @@
 struct sl__terms_rows {
 	uint32_t n, pivots;
 	uint32_t stride;            /* from a pivot's row to the next one's: nodes of the part */
-	const float *far, *weight;  /* of the first pivot with the first of the nodes */
+	const float *distance, *weight;  /* of the first pivot with the first of the nodes */
 };
 
 struct sl__terms_kernels {

@@ -47,13 +47,13 @@ int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct
 	return 0;
 }
 
-static int rank(struct sl_signal *s, int most, struct sl_error *err)
+static int rank(struct sl_signal *s, int max_steps, struct sl_error *err)
 {
 	double change[SL_SIGNAL_RANKS];
 	int left = s->params.iterations - s->step, done;
-	most = most < left ? most : left;
-	most = most < SL_SIGNAL_RANKS ? most : SL_SIGNAL_RANKS;
-	int code = s->passes.rank(s->passes.arg, s->params.tolerance, most, change, &done, err);
+	max_steps = max_steps < left ? max_steps : left;
+	max_steps = max_steps < SL_SIGNAL_RANKS ? max_steps : SL_SIGNAL_RANKS;
+	int code = s->passes.rank(s->passes.arg, s->params.tolerance, max_steps, change, &done, err);
 	for (int k = 0; k < done && !code; k++) {
 		s->change = change[k];
 		s->converged = s->change < s->params.tolerance;
@@ -89,9 +89,9 @@ static int solve(struct sl_signal *s, struct sl_error *err)
 	return code;
 }
 
-static int step(struct sl_signal *s, int most, struct sl_error *err)
+static int step(struct sl_signal *s, int max_steps, struct sl_error *err)
 {
-	int count = sl__signal_equal_steps(s, most);
+	int count = sl__signal_equal_steps(s, max_steps);
 	int code = s->passes.steps(s->passes.arg, &s->rates, s->now_h, s->step, count, err);
 	for (int k = 0; k < count && !code; k++)
 		sl__signal_end_step(s);
@@ -105,17 +105,17 @@ int sl__signal_device_advance(struct sl_signal *s, double ms, struct sl_error *e
 		return s->failed;
 	}
 	double began = sl_progress_clock_ms(), room = s->step_ms > 0 ? ms / s->step_ms : 1;
-	int before = s->step, most = s->pause_at - s->step, code;
-	most = most > room ? (int)room : most;
-	most = most > 1 ? most : 1;
+	int before = s->step, max_steps = s->pause_at - s->step, code;
+	max_steps = max_steps > room ? (int)room : max_steps;
+	max_steps = max_steps > 1 ? max_steps : 1;
 	sl__signal_begin_step(s);
 	s->stale = true;
 	if (s->params.model == SL_SIGNAL_PAGERANK)
-		code = rank(s, most, err);
+		code = rank(s, max_steps, err);
 	else if (s->tableau && s->tableau->adaptive)
 		code = adapt(s, err);
 	else if (s->tableau || s->params.model == SL_SIGNAL_SIR_CHANCE)
-		code = step(s, most, err);
+		code = step(s, max_steps, err);
 	else
 		code = solve(s, err);
 	s->stepping = false;

@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) void combine(const struct sl_signal
 static double error_of(const struct sl_signal *s, uint32_t from, uint32_t count, double *const *last)
 {
 	const struct sl__tableau *t = s->tableau;
-	double most = 0;
+	double largest = 0;
 	for (int f = 0; f < s->fields; f++) {
 		const double *y = s->y[f] + from, *fresh = s->at[s->stage & 1][f] + from;
 		for (uint32_t i = 0; i < count; i++) {
@@ -123,10 +123,10 @@ static double error_of(const struct sl_signal *s, uint32_t from, uint32_t count,
 			for (int k = 0; k < t->stages - 1; k++)
 				e += t->error[k] * s->slope[k][f][from + i];
 			e = fabs(s->now_h * e) / (1 + fmax(fabs(y[i]), fabs(fresh[i])));
-			most = e <= most ? most : isnan(e) ? INFINITY : e;
+			largest = e <= largest ? largest : isnan(e) ? INFINITY : e;
 		}
 	}
-	return most;
+	return largest;
 }
 
 static VECTOR void pass(struct sl_signal *s, uint32_t block)
@@ -161,11 +161,11 @@ static void take(struct sl_signal *s, int at)
 
 int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err)
 {
-	double most = error / s->params.tolerance;
-	double by = most > 0 ? SAFETY * pow(most, -1 / s->tableau->order) : GROW;
+	double ratio = error / s->params.tolerance;
+	double by = ratio > 0 ? SAFETY * pow(ratio, -1 / s->tableau->order) : GROW;
 	by = by < SHRINK ? SHRINK : by > GROW ? GROW : by;
 	s->first_known = true;
-	if (most <= 1) {
+	if (ratio <= 1) {
 		double next = s->now_h * by;
 		/* a step that was cut short does not limit the next one */
 		s->h = s->lands && s->now_h < s->h ? fmax(s->h, next) : next;
@@ -183,11 +183,11 @@ int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err)
 /* Accepts the step or tries a shorter one, by the errors of all blocks. */
 static int judge(struct sl_signal *s, struct sl_error *err)
 {
-	double most = 0;
+	double largest = 0;
 	int last = s->tableau->stages - 1;
 	for (uint32_t b = 0; b < sl__signal_blocks(s); b++)
-		most = fmax(most, s->sum[0][b]);
-	int code = sl__signal_judge(s, most, err);
+		largest = fmax(largest, s->sum[0][b]);
+	int code = sl__signal_judge(s, largest, err);
 	for (int f = 0; f < s->fields && s->stepped; f++) {
 		double *first = s->slope[0][f];
 		s->slope[0][f] = s->slope[last][f];

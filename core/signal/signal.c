@@ -99,13 +99,13 @@ static int make_arrays(struct sl_signal *s)
 static int set_step(struct sl_signal *s, struct sl_error *err)
 {
 	const struct sl_signal_params *p = &s->params;
-	double most = sl__signal_stable(s);
+	double max = sl__signal_stable(s);
 	s->h = p->step > 0 ? p->step : sl__signal_step(s);
-	if (!(p->step > most) || (s->tableau && s->tableau->adaptive))
+	if (!(p->step > max) || (s->tableau && s->tableau->adaptive))
 		return 0;
 	return sl_error_field(err, SL_BADPARAM, "/step", "step is %g; on this graph, whose nodes change at a rate of up "
 			"to %g, the integrator is stable for steps of at most %.4g. A smaller step, auto, laplacian random_walk or "
-			      "integrator crank_nicolson would be right.", p->step, s->tableau->real / most, most);
+			      "integrator crank_nicolson would be right.", p->step, s->tableau->real / max, max);
 }
 
 int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const struct sl_signal_params *params,
@@ -184,12 +184,12 @@ void sl__signal_begin_step(struct sl_signal *s)
 		s->integrator->begin(s);
 }
 
-int sl__signal_equal_steps(const struct sl_signal *s, int most)
+int sl__signal_equal_steps(const struct sl_signal *s, int max_steps)
 {
 	double next = next_stop(s), time = s->time + s->now_h;
 	int count = 1;
-	most = most < s->params.iterations - s->step ? most : s->params.iterations - s->step;
-	for (; count < most && !s->lands && time + s->h * (1 + NEARLY) < next; count++)
+	max_steps = max_steps < s->params.iterations - s->step ? max_steps : s->params.iterations - s->step;
+	for (; count < max_steps && !s->lands && time + s->h * (1 + NEARLY) < next; count++)
 		time += s->now_h;
 	return count;
 }
@@ -304,7 +304,7 @@ void sl_signal_steer(struct sl_signal *s, const struct sl_signal_params *params)
 		if (sl_signal_table.param[i].steerable)
 			sl_param_copy(&sl_signal_table.param[i], &s->params, params);
 	bool adaptive = s->tableau && s->tableau->adaptive;
-	double most = 0.95 * sl__signal_stable(s);  /* a change of parameters may make the step unstable */
+	double max = 0.95 * sl__signal_stable(s);  /* a change of parameters may make the step unstable */
 	if (!adaptive)
-		s->h = fmin(s->params.step > 0 ? s->params.step : sl__signal_step(s), most);
+		s->h = fmin(s->params.step > 0 ? s->params.step : sl__signal_step(s), max);
 }

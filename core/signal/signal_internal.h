@@ -86,8 +86,8 @@ int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error 
 void sl__signal_begin_step(struct sl_signal *s);
 void sl__signal_end_step(struct sl_signal *s);
 /* The number of steps of s->now_h up to the next given time (a snapshot, or a stimulus that begins or ends), at most
- * `most`. */
-int sl__signal_equal_steps(const struct sl_signal *s, int most);
+ * max_steps. */
+int sl__signal_equal_steps(const struct sl_signal *s, int max_steps);
 /* explicit.c: decides by the largest error of a step. Sets s->stepped if the step is accepted; otherwise s->now_h is
  * the step to try next. SL_BADDATA. */
 int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err);

@@ -231,11 +231,11 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 		}
 	for (int64_t i = 0; i < zip_get_num_entries(f->zip, 0); i++) {
 		struct sl__member m;
-		bool there;
+		bool exists;
 		if (!array_name(f, i, name))
 			continue;
 		uint64_t bytes = f->bytes;
-		bool two = sl__member_open(f, &m, name, &there) == 0 && there && m.array.dims == 2;
+		bool two = sl__member_open(f, &m, name, &exists) == 0 && exists && m.array.dims == 2;
 		sl__member_close(&m);
 		f->bytes = bytes;  /* only the header was read */
 		size_t used = strlen(seen);

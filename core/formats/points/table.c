@@ -11,7 +11,7 @@
 
 #define MAX_COLUMNS 1000000
 #define MAX_ROWS 4294967280u
-#define FIRST_VALUES 16384 /* values that memory is first taken for */
+#define FIRST_VALUES 16384  /* initial capacity, in values */
 
 void sl__table_init(struct sl__table *t, const struct sl_input_options *options, struct sl_source *source,
 		    struct sl_error *err)
