@@ -120,9 +120,36 @@ def test_another_method(page, api, daemon, layout, cells, shot):
     shot("mixture")
     open_done(page, daemon, layout, "?tab=steer")
     page.choose("Method", "sammon")
+    page.find("input[name=lengths], input[name=partners]")
     write(page, "iterations", "20")
     page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
     page.see("Sammon · 2-D", 15)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
+def test_ellipses_are_the_gaussians(page, api, daemon, layout, cells, covariance, shot):
+    """On the layout that a mixture was fitted to, and nowhere else."""
+    job = api.run(cells, method="gmm", input={"job": layout}, params={"components": 3, "covariance": covariance})["id"]
+    means, given = (graphs.load_npy(api.get(f"/v1/jobs/{job}/results/{name}").content) for name in ("means", "covariances"))
+    wanted = {"full": lambda k: given[k], "tied": lambda k: given, "diag": lambda k: np.diag(given[k]), "spherical": lambda k: given[k] * np.eye(2)}
+    open_done(page, daemon, layout, f"?by=job%3A{job}")
+    drawn = page.wait(lambda: page.run(f"return {SESSION}.ellipses.length === 3 && {SESSION}.ellipses"), 10, "there are ellipses")
+    for k, e in enumerate(drawn):
+        turn = np.array([[np.cos(e["angle"]), -np.sin(e["angle"])], [np.sin(e["angle"]), np.cos(e["angle"])]])
+        assert [e["x"], e["y"]] == pytest.approx(means[k])
+        assert turn @ np.diag(np.square(e["radii"])) @ turn.T == pytest.approx(wanted[covariance](k), rel=1e-6, abs=1e-9)
+    # a point of the layout lies where its node is drawn
+    y = graphs.load_npy(api.layout_bytes(layout))
+    node, (px, py) = 17, page.run(f"return {SESSION}.view.place(17)")
+    assert page.run(f"return {SESSION}.view.placeOf({y[node, 0]}, {y[node, 1]})")[:2] == pytest.approx([px, py], abs=1)
+    ink = """const c = document.querySelector("canvas.over"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        let ink = 0;
+        for (let i = 3; i < d.length; i += 4) ink += d[i] > 60;
+        return ink;"""
+    with_ellipses = page.run(ink)
+    shot("drawn")
+    page.choose("Colour by", "")
+    page.wait(lambda: page.run(ink) < with_ellipses / 2, 10, "and is gone with its colours")
 
 
 def test_clusters_without_a_layout(page, api, daemon, shot):

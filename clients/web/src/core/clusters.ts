@@ -98,6 +98,35 @@ async function signalOf(id: string): Promise<Values> {
 	return numbers({ name: "signal", kind: "number" }, Float32Array.from({ length: n }, (_, i) => all[i * values]!));
 }
 
+/** A Gaussian of a mixture in 2-D, as the ellipse at one standard deviation from its mean. */
+export interface Ellipse {
+	x: number;
+	y: number;
+	radii: [number, number];
+	angle: number;       // of the first radius, in radians
+}
+
+const MOST_ELLIPSES = 500;
+
+/** The Gaussians of a mixture that was fitted to this 2-D layout; none of other jobs. */
+export async function ellipsesOf(id: string, layout: Job): Promise<Ellipse[]> {
+	const job = jobs.value.get(id);
+	if (job?.method !== "gmm" || job.state !== "done" || job.input?.job !== layout.id)
+		return [];
+	const [means, covariances] = await Promise.all(["means", "covariances"].map(name => arrayOf(id, name, "<f8"))), [k = 0, d = 0] = means!.shape;
+	if (d !== 2 || k > MOST_ELLIPSES)
+		return [];
+	const mean = new Float64Array(means!.bytes), c = new Float64Array(covariances!.bytes);
+	return Array.from({ length: k }, (_, i) => {   // full: [k, 2, 2], tied: [2, 2], diag: [k, 2], spherical: [k]
+		const at = c.length === 4 * k ? 4 * i : 0;
+		const [xx, xy, yy] = c.length === 2 * k && covariances!.shape.length === 2 && job.parameters["covariance"] === "diag" ? [c[2 * i]!, 0, c[2 * i + 1]!] :
+			covariances!.shape.length === 1 ? [c[i]!, 0, c[i]!] : [c[at]!, c[at + 1]!, c[at + 3]!];
+		const middle = (xx + yy) / 2, apart = Math.hypot((xx - yy) / 2, xy);
+		return { x: mean[2 * i]!, y: mean[2 * i + 1]!, radii: [Math.sqrt(middle + apart), Math.sqrt(Math.max(0, middle - apart))] as [number, number],
+			angle: Math.atan2(2 * xy, xx - yy) / 2 };
+	});
+}
+
 const known = new Map<string, Promise<Values>>();
 
 /** The result of a job of another method, as colours of nodes. It never changes, so it is fetched once. */

@@ -5,7 +5,7 @@ import { HOME } from "../gl/camera.ts";
 import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
-import { colourOfColumn, foundBy, jobOfColour } from "./clusters.ts";
+import { colourOfColumn, type Ellipse, ellipsesOf, foundBy, jobOfColour } from "./clusters.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
@@ -34,6 +34,7 @@ export class Session {
 	readonly palette = new Signal("auto");
 	readonly values = new Signal<Values | null>(null);
 	readonly size = new Signal(1);
+	ellipses: Ellipse[] = [];                          // the Gaussians whose clusters colour the final layout
 	readonly hover = new Signal<Hover | null>(null);
 	readonly focus = new Signal<{ node: number; near: { node: number; name: string; value: number }[] } | null>(null);
 	readonly selected = new Signal<Uint8Array | null>(null);   // per node: 1 if selected
@@ -172,9 +173,11 @@ export class Session {
 	async colourBy(name: string): Promise<void> {
 		this.by.value = name;
 		const column = this.columnOf(name) ?? (name === DEGREE.name ? DEGREE : undefined), clusters = jobOfColour(name);
-		const values = clusters ? await foundBy(clusters) : column ? await this.nodes.values(column) : null;
+		const [values, ellipses] = await Promise.all([clusters ? foundBy(clusters) : column ? this.nodes.values(column) : null,
+			clusters ? ellipsesOf(clusters, this.job) : []]);
 		if (this.by.value !== name)
 			return;   // the user has chosen another column meanwhile
+		this.ellipses = ellipses;
 		this.values.value = values;
 		this.paint();
 	}

@@ -305,6 +305,12 @@ export class View {
 		return at;
 	}
 
+	/** Of a point (x, y) of a 2-D layout: its place in CSS pixels, and how many of them are 1 in the layout. */
+	placeOf(x: number, y: number): [number, number, number] {
+		const m = cameraMatrix(this.camera, 2, this.width, this.height), [cx, cy, , scale] = this.centre(), w2 = this.width / 2, h2 = this.height / 2;
+		return [w2 + w2 * (m[0]! * (x - cx) * scale + m[12]!), h2 - h2 * (m[5]! * (y - cy) * scale + m[13]!), w2 * m[0]! * scale];
+	}
+
 	// ---- mouse, fingers, keys ------------------------------------------------------------
 
 	private listen(): void {

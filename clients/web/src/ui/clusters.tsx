@@ -14,10 +14,10 @@ const MOST = 10_000;
 function Found({ s, found, layout }: { s: Session; found: Job; layout: Job }) {
 	const by = use(s.by), shown = by === colourOfJob(found.id);
 	return <li class="row">
-		{ended(found) ? <button type="button" class="found-name" aria-pressed={shown} onClick={() => { keep({ by: colourOfJob(found.id) }); s.colourBy(colourOfJob(found.id)).catch(tell); }}>
+		{ended(found) ? <button type="button" class="found-name" title={measureText(found)} aria-pressed={shown} onClick={() => { keep({ by: colourOfJob(found.id) }); s.colourBy(colourOfJob(found.id)).catch(tell); }}>
 			{describe(found, layout)}</button> : <span class="found-name">{describe(found, layout)}</span>}
 		{!ended(found) ? <Bar share={found.iterations ? found.iteration / found.iterations : 0} label={`Search of ${describe(found, layout)}`} /> :
-			<span class="quiet">{measureText(found)}</span>}
+			null}
 		<a href={address("job", found.id)}>Sizes</a>
 	</li>;
 }

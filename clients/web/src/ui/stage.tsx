@@ -66,6 +66,7 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: { code: numbe
 	g.setTransform(ratio, 0, 0, ratio, 0, 0);
 	g.clearRect(0, 0, view.width, view.height);
 	g.lineJoin = "round";
+	paintEllipses(g, s);
 	const focus = s.focus.value;
 	if (focus) {
 		const from = view.place(s.pointOf(focus.node));
@@ -112,6 +113,26 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: { code: numbe
 		g.lineWidth = 1.5;
 		g.stroke();
 	}
+}
+
+/** Gaussians of a mixture, at one and two standard deviations, on the layout that they were fitted to. */
+function paintEllipses(g: CanvasRenderingContext2D, s: Session): void {
+	const view = s.view, frame = s.frame.value;
+	if (!view || !frame?.final || frame.dims !== 2 || s.replay.value !== null || view.renderer.align || !s.ellipses.length)
+		return;
+	const colours = s.colours();
+	g.lineWidth = 1.5;
+	g.globalAlpha = 0.85;
+	s.ellipses.forEach(({ x, y, radii, angle }, k) => {
+		const [px, py, unit] = view.placeOf(x, y);
+		g.strokeStyle = colours[k] ? css(colours[k]) : "gray";
+		for (const deviations of [1, 2]) {
+			g.beginPath();
+			g.ellipse(px, py, deviations * radii[0] * unit, deviations * radii[1] * unit, -angle, 0, 7);
+			g.stroke();
+		}
+	});
+	g.globalAlpha = 1;
 }
 
 function ring(g: CanvasRenderingContext2D, [x, y]: [number, number], r: number, ink: string, halo: string): void {
