@@ -23,6 +23,7 @@
 #define LINGER_MS 300
 #define TOPICS_A_TICK 2000         /* subscriptions and their ends that a subscriber may send */
 #define FINAL_FRAMES 1024          /* the most final frames that wait for one subscriber */
+#define LINES 100                  /* about disconnected subscribers that may be logged at once, and then one a tick */
 #define CONTROL_BYTES 512
 #define BACKLOG 128
 
@@ -61,6 +62,7 @@ struct sl_publisher {
 	void *arg;
 	char in[4096];                     /* received from a subscriber */
 	uint64_t refused_ms;               /* loop time of the last log of a refused connection */
+	int lines, untold;                 /* that may be logged now; that were not, since the last one */
 	bool stopping;
 	uint64_t stop_ms;
 	int handles;                       /* number of handles that are not closed yet */
@@ -98,6 +100,22 @@ static void on_subscriber_closed(uv_handle_t *handle)
 	handle_closed(p);
 }
 
+/* Strangers whose handshakes fail must not fill the log. */
+static void log_end(struct subscriber *s, const char *why)
+{
+	struct sl_publisher *p = s->publisher;
+	char more[40] = "";
+	if (!p->lines) {
+		p->untold++;
+		return;
+	}
+	p->lines--;
+	if (p->untold)
+		snprintf(more, sizeof more, " (so were %d others before)", p->untold);
+	p->untold = 0;
+	sl_log_warning("stream", "subscriber %s is disconnected: %s%s", s->address, why, more);
+}
+
 /* why: NULL if the subscriber has disconnected by itself. */
 static void disconnect(struct subscriber *s, const char *why)
 {
@@ -105,7 +123,7 @@ static void disconnect(struct subscriber *s, const char *why)
 		return;
 	s->closing = true;
 	if (why)
-		sl_log_warning("stream", "subscriber %s is disconnected: %s", s->address, why);
+		log_end(s, why);
 	else
 		sl_log_debug("stream", "subscriber %s has gone", s->address);
 	sl_topics_drop(&s->publisher->topics, &s->topics);
@@ -410,6 +428,7 @@ static void on_tick(uv_timer_t *timer)
 			close_handles(p);
 		return;
 	}
+	p->lines += p->lines < LINES;
 	SL_LIST_EACH(struct subscriber, s, &p->subscribers, link)
 		look_after(s, now);
 }
@@ -425,6 +444,7 @@ int sl_publisher_create(struct sl_publisher **out, uv_loop_t *loop, const struct
 	bool opened;
 	p->loop = loop;
 	p->options = *options;
+	p->lines = LINES;
 	p->on_subscription = on_subscription;
 	p->arg = arg;
 	sl_topics_init(&p->topics);

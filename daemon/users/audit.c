@@ -1,5 +1,9 @@
 /* The audit log. Each line is appended by one write(), so that it is complete or absent; no line is ever changed or
- * removed. A pool thread calls fsync(), once for the lines of several requests. */
+ * removed. A pool thread calls fsync(), once for the lines of several requests.
+ *
+ * Changes are always recorded. Of refusals, which cost a stranger nothing, at most REFUSALS at once and one a second
+ * are; the next line about one has the number of those that were left out. Otherwise a client without a token could
+ * fill the disk. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,22 +17,58 @@
 #include "daemon/util/time_text.h"
 
 #define TAIL_BYTES (1 << 20)
+#define REFUSALS 1000
+#define REFUSALS_A_SECOND 1
+#define PATH_BYTES 256       /* of the path of a refusal */
 
 void sl__audit_open(struct sl_users *u, const char *state_dir)
 {
 	if (asprintf(&u->audit_path, "%s/audit.log", state_dir) < 0)
 		u->audit_path = NULL;
+	u->refusals_left = REFUSALS;
 	u->audit_fd = u->audit_path ? open(u->audit_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
 	if (u->audit_fd < 0)
 		sl_log_warning("users", "the audit log cannot be opened: %s", strerror(errno));
 }
 
+/* True if the refusal may be recorded; otherwise counts it. */
+static bool admit_refusal(struct sl_users *u)
+{
+	uint64_t now = uv_now(u->loop);
+	u->refusals_left += (double)(now - u->refusals_ms) / 1000 * REFUSALS_A_SECOND;
+	if (u->refusals_left > REFUSALS)
+		u->refusals_left = REFUSALS;
+	u->refusals_ms = now;
+	if (u->refusals_left < 1) {
+		u->omitted++;
+		return false;
+	}
+	u->refusals_left--;
+	return true;
+}
+
+/* The beginning of the path of a refused request, which may be any bytes, as printable ASCII. */
+static const char *plain(char out[PATH_BYTES + 1], const char *path)
+{
+	size_t i = 0;
+	for (; path[i] && i < PATH_BYTES; i++)
+		out[i] = path[i] < ' ' || path[i] > '~' ? '?' : path[i];
+	out[i] = '\0';
+	return out;
+}
+
 void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 {
+	char path[PATH_BYTES + 1];
+	bool refusal = e->status >= 400;
+	if (refusal && !admit_refusal(u))
+		return;
 	json_t *o = json_pack("{s:f, s:s, s:s, s:s, s:s, s:s, s:i}", "time", (double)sl_time_now_ms() / 1000, "user",
 			      e->who->name, "role", sl__role_names[e->who->role], "address", e->address, "method", e->method,
-				"path", e->path,
-			      "status", e->status);
+			      "path", refusal ? plain(path, e->path) : e->path, "status", e->status);
+	if (o && refusal && u->omitted)
+		json_object_set_new(o, "omitted", json_integer(u->omitted));
+	u->omitted = refusal ? 0 : u->omitted;
 	char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14)) : NULL;
 	json_decref(o);
 	size_t length = line ? strlen(line) : 0;

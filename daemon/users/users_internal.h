@@ -89,6 +89,9 @@ struct sl_users {
 	struct sl_pool_place audit_work;
 	bool audit_busy;
 	bool audit_failed;
+	double refusals_left;           /* that may be recorded, as of refusals_ms */
+	uint64_t refusals_ms;           /* uv_now() */
+	int64_t omitted;                /* refusals since the last one that was recorded */
 };
 
 /* users.c */

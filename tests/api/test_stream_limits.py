@@ -68,6 +68,23 @@ def test_a_hundred_thousand_subscriptions(api, daemon, running):
     assert watchdog.worst < 0.5 * PATIENCE, f"the health took {watchdog.worst:.2f} s"
 
 
+def test_strangers_do_not_fill_the_log(fresh):
+    d = fresh()
+    at = endpoint(Api(d)).rsplit(":", 1)[1]
+    before = d.log.stat().st_size
+    for _ in range(600):
+        with socket.create_connection(("127.0.0.1", int(at))) as s:
+            s.sendall(b"GET / HTTP/1.1\r\n\r\n" * 5)
+            with contextlib.suppress(ConnectionResetError):
+                s.recv(1000)
+    assert d.log.stat().st_size - before < 20_000
+    time.sleep(1.1)
+    with zmtp.Peer(endpoint(Api(d)), greet=False) as peer:
+        peer.send(b"GET / HTTP/1.1\r\n\r\n" * 5)
+        assert peer.ended()
+    assert "others before)" in d.stderr().splitlines()[-1]
+
+
 def test_too_many_subscriptions_of_one(api, daemon, running):
     with zmtp.Peer(endpoint(api)) as peer, Watchdog(daemon) as watchdog:
         with contextlib.suppress(OSError):
