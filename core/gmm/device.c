@@ -84,7 +84,7 @@ static int begin(struct sl_gmm *m, bool known, struct sl_error *err)
 	return code;
 }
 
-int sl__gmm_device_work(struct sl_gmm *m, bool *through, struct sl_error *err)
+int sl__gmm_device_work(struct sl_gmm *m, bool *pass_ended, struct sl_error *err)
 {
 	bool known = m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS, last = m->phase == SL__GMM_FINAL;
 	uint32_t units = sl__gmm_batches(m), count = last ? 1 : m->chunk[SL__GMM_EXPECT];
@@ -99,8 +99,8 @@ int sl__gmm_device_work(struct sl_gmm *m, bool *through, struct sl_error *err)
 	for (uint32_t unit = from; !code && !known && unit < to; unit++)
 		m->sum += m->part[unit];
 	m->batch = to;
-	*through = !code && to == units;
-	if (*through && (known || m->phase == SL__GMM_PASS))
+	*pass_ended = !code && to == units;
+	if (*pass_ended && (known || m->phase == SL__GMM_PASS))
 		code = m->passes.end(m->passes.arg, m->padded, m->mass, m->first, m->second,
 				     m->phase == SL__GMM_MEANS ? NULL : m->params.covariance == SL_GMM_FULL ? m->scatter : NULL, err);
 	return code;

@@ -122,12 +122,12 @@ int sl__gmm_clusters(struct sl_gmm *m, struct sl_error *err)
 static int go_on_with_clusters(struct sl_gmm *m, double ms, struct sl_error *err)
 {
 	struct sl_kmeans_status status;
-	bool whole;
+	bool ended;
 	int code = m->kmeans ? 0 : sl__gmm_clusters(m, err);
 	if (!code && m->stop)
 		sl_kmeans_stop(m->kmeans, &status);
 	if (!code)
-		code = sl_kmeans_advance(m->kmeans, ms, &whole, &status, err);
+		code = sl_kmeans_advance(m->kmeans, ms, &ended, &status, err);
 	if (code || !status.done)
 		return code;
 	code = sl_kmeans_result(m->kmeans, m->label, NULL, NULL, err);
@@ -192,7 +192,7 @@ static void end_score(struct sl_gmm *m)
 		factor_of(m, &m->winner, SL__GMM_FINAL);
 }
 
-static void end_update(struct sl_gmm *m, bool *whole)
+static void end_update(struct sl_gmm *m, bool *ended)
 {
 	if (isnan(m->lower)) {  /* no pass over the mixture has ended */
 		enter(m, SL__GMM_PASS);
@@ -200,14 +200,14 @@ static void end_update(struct sl_gmm *m, bool *whole)
 	}
 	bool converged = fabs(m->lower - m->before) < m->params.tolerance;
 	m->status.iteration++;
-	*whole = true;
+	*ended = true;
 	if (converged || m->stop || m->status.iteration >= m->params.iterations)
 		end_restart(m, converged);
 	else
 		enter(m, SL__GMM_PASS);
 }
 
-static void go_on_with_rows(struct sl_gmm *m, bool *whole)
+static void go_on_with_rows(struct sl_gmm *m, bool *ended)
 {
 	uint32_t all = sl__gmm_rows(m), count = m->chunk[SL__GMM_ROWS_OF_FACTORS];
 	uint32_t to = all - m->row < count ? all : m->row + count;
@@ -217,19 +217,19 @@ static void go_on_with_rows(struct sl_gmm *m, bool *whole)
 	if (to < all)
 		return;
 	if (update)
-		end_update(m, whole);
+		end_update(m, ended);
 	else
 		enter(m, m->then);
 }
 
 static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_error *err)
 {
-	bool through = false;
+	bool pass_ended = false;
 	*part = SL__GMM_EXPECT;
-	int code = m->passes.arg ? sl__gmm_device_work(m, &through, err) : sl__gmm_pass_work(m, part, &through);
+	int code = m->passes.arg ? sl__gmm_device_work(m, &pass_ended, err) : sl__gmm_pass_work(m, part, &pass_ended);
 	if (code && !m->passes.arg)
 		return sl_error_set(err, code, "There is no memory for a mixture of %u components.", m->now.k);
-	if (code || !through)
+	if (code || !pass_ended)
 		return code;
 	if (m->phase == SL__GMM_FINAL) {
 		m->status.done = true;
@@ -242,21 +242,21 @@ static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_
 	return 0;
 }
 
-int sl_gmm_advance(struct sl_gmm *m, double ms, bool *whole, struct sl_gmm_status *status, struct sl_error *err)
+int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_status *status, struct sl_error *err)
 {
 	double began = now_ms(), before = began, now = began;
 	int code = 0;
-	*whole = m->status.done;
-	while (!code && !*whole && now - began < ms) {
+	*ended = m->status.done;
+	while (!code && !*ended && now - began < ms) {
 		enum sl__gmm_part part = SL__GMM_ROWS_OF_FACTORS;
 		bool clusters = m->phase == SL__GMM_KMEANS;
 		if (clusters)
 			code = go_on_with_clusters(m, ms - (now - began), err);
 		else if (m->phase == SL__GMM_UPDATE || m->phase == SL__GMM_FACTOR)
-			go_on_with_rows(m, whole);
+			go_on_with_rows(m, ended);
 		else
 			code = go_on_with_pass(m, &part, err);
-		*whole = *whole || m->status.done;
+		*ended = *ended || m->status.done;
 		now = now_ms();
 		uint32_t *chunk = &m->chunk[part];
 		if (!clusters && now - before < ms / 16 && *chunk < 1u << 30)

@@ -3,7 +3,7 @@
  *   sl_gmm_defaults(&params);
  *   params.components = (struct sl_param_list){3, {2, 3, 4}};
  *   sl_gmm_create(&m, points, &params, NULL, &err);
- *   do sl_gmm_advance(m, INFINITY, &whole, &status, &err); while (!status.done);
+ *   do sl_gmm_advance(m, INFINITY, &ended, &status, &err); while (!status.done);
  *   sl_gmm_fits(m, &count);               each number of components: log-likelihood, AIC, BIC
  *   sl_gmm_best(m), sl_gmm_take(m, &label, &responsibility);
  *   sl_gmm_destroy(m);
@@ -90,9 +90,9 @@ int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_de
 /* The most bytes of device memory that an attached run takes. */
 uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *params, uint32_t n, uint32_t d);
 
-/* Computes for about ms milliseconds, but at most to the end of an iteration (*whole is then true) or of the run.
+/* Computes for about ms milliseconds, but at most to the end of an iteration (*ended is then true) or of the run.
  * SL_NOMEM. Does nothing after the end. */
-int sl_gmm_advance(struct sl_gmm *m, double ms, bool *whole, struct sl_gmm_status *status, struct sl_error *err);
+int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_status *status, struct sl_error *err);
 /* Makes the present iteration the last one, and the present restart the last one. The caller advances until done. */
 void sl_gmm_stop(struct sl_gmm *m, struct sl_gmm_status *status);
 

@@ -146,9 +146,9 @@ static inline uint32_t sl__gmm_batches(const struct sl_gmm *m)
 int sl__gmm_clusters(struct sl_gmm *m, struct sl_error *err);
 
 /* device.c. device_clusters: lets the device do k-means if its memory suffices. device_work: does the next units of a
- * pass; *through: they were the last, and the sums are in host memory. SL_NOMEM, or an error of the device. */
+ * pass; *pass_ended: they were the last, and the sums are in host memory. SL_NOMEM, or an error of the device. */
 int sl__gmm_device_clusters(struct sl_gmm *m, struct sl_error *err);
-int sl__gmm_device_work(struct sl_gmm *m, bool *through, struct sl_error *err);
+int sl__gmm_device_work(struct sl_gmm *m, bool *pass_ended, struct sl_error *err);
 
 /* prepare.c: allocates the run; params were checked. SL_BADPARAM, SL_NOMEM. */
 int sl__gmm_prepare(struct sl_gmm *m, const float *start, struct sl_error *err);
@@ -157,10 +157,10 @@ uint32_t sl__gmm_batch_points(uint32_t n, uint32_t d, uint32_t k);
 /* Sets k components to the mean and variance of all points. */
 void sl__gmm_blank(struct sl_gmm *m, uint32_t k);
 
-/* pass.c: a pass over the points. begin: call it before the first batch. work: does a part of a batch; *through: it was
- * the last one. 0 or SL_NOMEM. */
+/* pass.c: a pass over the points. begin: call it before the first batch. work: does a part of a batch; *pass_ended: it
+ * was the last one. 0 or SL_NOMEM. */
 void sl__gmm_pass_begin(struct sl_gmm *m);
-int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *through);
+int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *pass_ended);
 
 /* maximise.c: computes the mixture from the sums of a pass. means: weights, means and shift. spread_rows: covariances
  * and factors, rows from .. to - 1 of sl__gmm_rows(); without `sums`, only the factors of the present covariances. The

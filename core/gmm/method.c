@@ -234,12 +234,12 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	int code = 0;
 	while (!code && !r->status.done && left > 0) {
 		double began = sl_progress_clock_ms();
-		bool whole;
-		code = sl_gmm_advance(r->gmm, left, &whole, &r->status, err);
+		bool ended;
+		code = sl_gmm_advance(r->gmm, left, &ended, &r->status, err);
 		double took = sl_progress_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		left -= took;
-		if (!code && whole && !r->status.done) {
+		if (!code && ended && !r->status.done) {
 			r->progress.iteration++;
 			code = note(r, err);
 		}
@@ -285,8 +285,8 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	if (!code)
 		code = sl_gmm_load(r->gmm, state, state_bytes, err);
 	code = sl_progress_take(&r->progress, &progress, code);
-	bool whole;
-	return code ? code : sl_gmm_advance(r->gmm, 0, &whole, &r->status, err);
+	bool ended;
+	return code ? code : sl_gmm_advance(r->gmm, 0, &ended, &r->status, err);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */

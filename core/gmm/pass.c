@@ -178,7 +178,7 @@ static uint32_t until(uint32_t from, uint32_t all, uint32_t count)
 	return all - from < count ? all : from + count;
 }
 
-int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *through)
+int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *pass_ended)
 {
 	struct batch b = batch_of(m);
 	bool known = m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS, sums = known || m->phase == SL__GMM_PASS;
@@ -196,7 +196,7 @@ int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *through)
 			m->sum += m->block_sum[block];
 		m->batch++;
 		m->expected = m->added = 0;
-		*through = m->batch == sl__gmm_batches(m);
+		*pass_ended = m->batch == sl__gmm_batches(m);
 	}
 	return code;
 }

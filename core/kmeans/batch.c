@@ -23,7 +23,7 @@ uint32_t sl_kmeans_sample(const struct sl_kmeans_params *p, uint32_t n)
 
 void sl__kmeans_drop_part(struct sl_kmeans *m)
 {
-	if (m->part && m->found && !m->part->axes) {  /* the batch dropped them as too inaccurate */
+	if (m->part && m->found && !m->part->axes) {  /* they save too little and were dropped */
 		if (m->axes)
 			sl__kmeans_drop_axes(m);
 		sl__kmeans_axes_destroy(m->found);
@@ -86,7 +86,7 @@ void sl__kmeans_start_batches(struct sl_kmeans *m)
 	sl__kmeans_enter(m, SL__KMEANS_BATCH);
 }
 
-int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *whole, struct sl_error *err)
+int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *ended, struct sl_error *err)
 {
 	struct sl_kmeans_status status;
 	bool one;
@@ -100,7 +100,7 @@ int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *whole, struct sl_error *er
 	sl__kmeans_drop_part(m);
 	m->status.seeds = (int)m->k;
 	sl__kmeans_start_batches(m);
-	*whole = true;
+	*ended = true;
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int end_batch(struct sl_kmeans *m)
 	return over ? leave(m) : 0;
 }
 
-int sl__kmeans_batch(struct sl_kmeans *m, bool *whole, struct sl_error *err)
+int sl__kmeans_batch(struct sl_kmeans *m, bool *ended, struct sl_error *err)
 {
 	struct sl_kmeans_status status;
 	uint32_t rows = (uint32_t)m->params.batch < m->n ? (uint32_t)m->params.batch : m->n;
@@ -175,7 +175,7 @@ int sl__kmeans_batch(struct sl_kmeans *m, bool *whole, struct sl_error *err)
 		code = sl_kmeans_advance(m->part, PART_MS, &one, &status, err);
 	if (code || !m->part->status.done)
 		return code;
-	*whole = true;
+	*ended = true;
 	code = move_rows(m);
 	return code ? code : end_batch(m);
 }

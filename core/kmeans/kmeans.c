@@ -64,19 +64,19 @@ static bool through(struct sl_kmeans *m, uint32_t to)
 	return to == m->blocks;
 }
 
-static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
+static int seed(struct sl_kmeans *m, uint32_t to, bool *ended, struct sl_error *err)
 {
 	int code = 0;
 	if (m->params.batch)
-		return sl__kmeans_seed_sample(m, whole, err);
+		return sl__kmeans_seed_sample(m, ended, err);
 	if (m->params.seeding == SL_KMEANS_PARALLEL)
-		return sl__kmeans_oversample(m, to, whole, err);
+		return sl__kmeans_oversample(m, to, ended, err);
 	if (m->passed == 0 && m->seeded == (uint32_t)m->status.seeds)
 		code = sl__kmeans_choose_seed(m, err);
 	if (code)
 		return code;
 	if (m->status.seeds == (int)m->k) {
-		*whole = true;
+		*ended = true;
 		sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
 		sl__kmeans_ready(m);
 		return 0;
@@ -91,7 +91,7 @@ static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *
 	if (!code && through(m, to)) {
 		m->passed = 0;
 		m->seeded++;
-		*whole = m->seeded == (uint32_t)m->status.seeds;  /* false while a loaded run repeats the distances */
+		*ended = m->seeded == (uint32_t)m->status.seeds;  /* false while a loaded run repeats the distances */
 	}
 	return code;
 }
@@ -137,7 +137,7 @@ static int move(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
 }
 
 /* Fills one empty cluster or, if there is none, moves the centroids. */
-static int fill(struct sl_kmeans *m, bool *whole, struct sl_error *err)
+static int fill(struct sl_kmeans *m, bool *ended, struct sl_error *err)
 {
 	bool filled;
 	int code = 0;
@@ -163,7 +163,7 @@ static int fill(struct sl_kmeans *m, bool *whole, struct sl_error *err)
 	m->last = m->stop || m->params.batch || m->status.iteration >= m->params.iterations ||
 		  moved <= m->params.tolerance * m->variance;
 	sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
-	*whole = true;
+	*ended = true;
 	return 0;
 }
 
@@ -187,7 +187,7 @@ static int end_restart(struct sl_kmeans *m, struct sl_error *err)
 	return m->passes.arg ? sl__kmeans_send(m, err) : 0;
 }
 
-static int sum(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
+static int sum(struct sl_kmeans *m, uint32_t to, bool *ended, struct sl_error *err)
 {
 	int code = 0;
 	if (m->passes.arg)
@@ -196,29 +196,29 @@ static int sum(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *e
 		sl__kmeans_sum(m, m->passed, to);
 	if (code || !through(m, to))
 		return code;
-	*whole = true;
+	*ended = true;
 	return end_restart(m, err);
 }
 
-/* Processes at most `count` blocks. *whole is set at the end of a step. */
-static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_error *err)
+/* Processes at most `count` blocks. *ended is set at the end of a step. */
+static int work(struct sl_kmeans *m, uint32_t count, bool *ended, struct sl_error *err)
 {
 	uint32_t to = m->blocks - m->passed < count ? m->blocks : m->passed + count;
 	if (m->search && (m->k > FEW || m->status.iteration > 0))
 		return sl__kmeans_search_axes(m);
 	switch (m->phase) {
 	case SL__KMEANS_SEED:
-		return seed(m, to, whole, err);
+		return seed(m, to, ended, err);
 	case SL__KMEANS_ASSIGN:
 		return assign(m, to, err);
 	case SL__KMEANS_MOVE:
 		return move(m, to, err);
 	case SL__KMEANS_FILL:
-		return fill(m, whole, err);
+		return fill(m, ended, err);
 	case SL__KMEANS_BATCH:
-		return sl__kmeans_batch(m, whole, err);
+		return sl__kmeans_batch(m, ended, err);
 	default:
-		return sum(m, to, whole, err);
+		return sum(m, to, ended, err);
 	}
 }
 
@@ -227,15 +227,15 @@ static uint32_t *chunk_of(struct sl_kmeans *m)
 	return &m->chunk[m->phase == SL__KMEANS_SEED && m->over ? SL__KMEANS_PHASES + (int)m->over->stage : (int)m->phase];
 }
 
-int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kmeans_status *status,
+int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *ended, struct sl_kmeans_status *status,
 		      struct sl_error *err)
 {
 	double began = now_ms(), before = began, now = began;
 	int code = 0;
-	*whole = m->status.done;
-	while (!code && !*whole && now - began < ms) {
+	*ended = m->status.done;
+	while (!code && !*ended && now - began < ms) {
 		uint32_t *chunk = chunk_of(m);
-		code = work(m, *chunk, whole, err);
+		code = work(m, *chunk, ended, err);
 		now = now_ms();
 		if (now - before < ms / 16 && *chunk < m->blocks)
 			*chunk *= 2;
@@ -249,8 +249,8 @@ int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kme
 
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err)
 {
-	bool whole;
-	return sl_kmeans_advance(m, INFINITY, &whole, status, err);
+	bool ended;
+	return sl_kmeans_advance(m, INFINITY, &ended, status, err);
 }
 
 void sl_kmeans_stop(struct sl_kmeans *m, struct sl_kmeans_status *status)

@@ -105,9 +105,9 @@ uint64_t sl_kmeans_device_bytes(uint32_t clusters, uint32_t n, uint32_t d);
 /* Does one pass over the points: chooses a seed, or candidates for seeds, or does an iteration. SL_NOMEM. Does nothing
  * after the end. */
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err);
-/* The same in parts: computes for about ms milliseconds, but at most to the end of the step (*whole is then true). The
+/* The same in parts: computes for about ms milliseconds, but at most to the end of the step (*ended is then true). The
  * division into parts changes no byte. */
-int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kmeans_status *status,
+int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *ended, struct sl_kmeans_status *status,
 		      struct sl_error *err);
 /* Makes this restart the last one. If none has ended yet, this one ends with its next assignment. The caller continues
  * until done. */

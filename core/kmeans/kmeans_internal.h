@@ -213,10 +213,10 @@ int sl__kmeans_device_nearest(struct sl_kmeans *m, uint32_t block, struct sl_err
 int sl__kmeans_device_assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
 int sl__kmeans_device_move(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
 int sl__kmeans_device_inertia(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
-/* batch.c: choose all seeds from a sample; compute one batch. Both return after some milliseconds at most; *whole tells
+/* batch.c: choose all seeds from a sample; compute one batch. Both return after some milliseconds at most; *ended tells
  * whether they have finished. */
-int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *whole, struct sl_error *err);
-int sl__kmeans_batch(struct sl_kmeans *m, bool *whole, struct sl_error *err);
+int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *ended, struct sl_error *err);
+int sl__kmeans_batch(struct sl_kmeans *m, bool *ended, struct sl_error *err);
 /* Begins with batches, once the seeds or the given centroids are known. */
 void sl__kmeans_start_batches(struct sl_kmeans *m);
 void sl__kmeans_drop_part(struct sl_kmeans *m);

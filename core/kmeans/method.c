@@ -152,8 +152,8 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	while (!code && !r->status.done && left > 0) {
 		int restart = r->status.restart, iteration = r->status.iteration;
 		double began = sl_progress_clock_ms();
-		bool whole;
-		code = sl_kmeans_advance(r->kmeans, left, &whole, &r->status, err);
+		bool ended;
+		code = sl_kmeans_advance(r->kmeans, left, &ended, &r->status, err);
 		double took = sl_progress_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		left -= took;
@@ -203,8 +203,8 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	if (!code)
 		code = sl_kmeans_load(r->kmeans, state, state_bytes, err);
 	code = sl_progress_take(&r->progress, &progress, code);
-	bool whole;
-	return code ? code : sl_kmeans_advance(r->kmeans, 0, &whole, &r->status, err);
+	bool ended;
+	return code ? code : sl_kmeans_advance(r->kmeans, 0, &ended, &r->status, err);
 }
 
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)

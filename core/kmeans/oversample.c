@@ -95,7 +95,7 @@ static uint32_t weigh(struct sl_kmeans *m)
 	return weighty;
 }
 
-static int end_group(struct sl_kmeans *m, bool *whole)
+static int end_group(struct sl_kmeans *m, bool *ended)
 {
 	struct sl__kmeans_over *o = m->over;
 	m->passed = 0;
@@ -106,7 +106,7 @@ static int end_group(struct sl_kmeans *m, bool *whole)
 	for (uint32_t block = 0; block < m->blocks; block++)
 		o->total += m->block_sum[block];
 	m->status.rounds = (int)o->round;
-	*whole = true;
+	*ended = true;
 	bool enough = !(o->total > 0) || o->count == o->capacity;
 	if (enough || o->round >= ROUNDS)
 		enough = weigh(m) >= m->k || enough;
@@ -187,9 +187,9 @@ static void add_seed(struct sl_kmeans *m, uint32_t number)
 	}
 }
 
-static int choose_seeds(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_error *err)
+static int choose_seeds(struct sl_kmeans *m, uint32_t count, bool *ended, struct sl_error *err)
 {
-	*whole = true;
+	*ended = true;
 	for (uint32_t done = 0; done < count && m->status.seeds < (int)m->k; done++) {
 		uint32_t number = (uint32_t)m->status.seeds++;
 		const float *x = m->x + (size_t)choose(m, sl_random_uniform(stream(m, SEEDS), number)) * m->d;
@@ -209,7 +209,7 @@ static int choose_seeds(struct sl_kmeans *m, uint32_t count, bool *whole, struct
 
 /* ---- stages ----------------------------------------------------------------------------- */
 
-static int score(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
+static int score(struct sl_kmeans *m, uint32_t to, bool *ended, struct sl_error *err)
 {
 	int code = 0;
 	if (m->passes.arg)
@@ -222,19 +222,19 @@ static int score(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error 
 	if (to < m->blocks)
 		return 0;
 	if (!m->passes.arg)
-		return end_group(m, whole);
+		return end_group(m, ended);
 	m->passed = 0;
 	m->over->stage = SL__KMEANS_MERGE;
 	return 0;
 }
 
-static int merge(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
+static int merge(struct sl_kmeans *m, uint32_t to, bool *ended, struct sl_error *err)
 {
 	int code = sl__kmeans_device_merge(m, to, err);
 	if (code)
 		return code;
 	m->passed = to;
-	return to < m->blocks ? 0 : end_group(m, whole);
+	return to < m->blocks ? 0 : end_group(m, ended);
 }
 
 static int between(struct sl_kmeans *m, uint32_t to)
@@ -247,7 +247,7 @@ static int between(struct sl_kmeans *m, uint32_t to)
 	return 0;
 }
 
-int sl__kmeans_oversample(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
+int sl__kmeans_oversample(struct sl_kmeans *m, uint32_t to, bool *ended, struct sl_error *err)
 {
 	if (!m->over)
 		return begin(m);
@@ -255,12 +255,12 @@ int sl__kmeans_oversample(struct sl_kmeans *m, uint32_t to, bool *whole, struct 
 	case SL__KMEANS_BETWEEN:
 		return between(m, to);
 	case SL__KMEANS_SCORE:
-		return score(m, to, whole, err);
+		return score(m, to, ended, err);
 	case SL__KMEANS_MERGE:
-		return merge(m, to, whole, err);
+		return merge(m, to, ended, err);
 	case SL__KMEANS_DRAW:
 		return draw(m, to);
 	default:
-		return choose_seeds(m, to - m->passed, whole, err);
+		return choose_seeds(m, to - m->passed, ended, err);
 	}
 }

@@ -40,9 +40,9 @@ struct sl__kmeans_over {
 };
 #define SL__KMEANS_FETCH 65536u  /* rows whose distances are fetched at a time, or one block */
 
-/* oversample.c: continues the stage with blocks, or seeds, m->passed .. to - 1. *whole is true after a round or some
+/* oversample.c: continues the stage with blocks, or seeds, m->passed .. to - 1. *ended is true after a round or some
  * seeds. SL_NOMEM, or the device's error. */
-int sl__kmeans_oversample(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err);
+int sl__kmeans_oversample(struct sl_kmeans *m, uint32_t to, bool *ended, struct sl_error *err);
 void sl__kmeans_drop_over(struct sl_kmeans *m);
 /* candidates.c: begins the next group. SL_NOMEM. */
 int sl__kmeans_start_group(struct sl_kmeans *m);

@@ -145,12 +145,12 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	int code = 0;
 	while (!code && !r->status.done && left > 0) {
 		double began = sl_progress_clock_ms();
-		bool whole;
-		code = sl_sammon_advance(r->sammon, left, &whole, &r->status, err);
+		bool ended;
+		code = sl_sammon_advance(r->sammon, left, &ended, &r->status, err);
 		double took = sl_progress_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		left -= took;
-		if (!code && whole)
+		if (!code && ended)
 			code = note(r, err);
 	}
 	tell(r, status);
@@ -202,8 +202,8 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	if (!code)
 		code = sl_sammon_load(r->sammon, state, state_bytes, err);
 	code = sl_progress_take(&r->progress, &progress, code);
-	bool whole;
-	return code ? code : sl_sammon_advance(r->sammon, 0, &whole, &r->status, err);
+	bool ended;
+	return code ? code : sl_sammon_advance(r->sammon, 0, &ended, &r->status, err);
 }
 
 static int layout_of_graph(const struct run *r, struct sl_method_array *out, struct sl_error *err)
@@ -226,18 +226,18 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 		return layout_of_graph(r, out, err);
 	const struct sl_points *p = r->points;
 	size_t columns = (size_t)r->params.dims;
-	float *y = malloc(sizeof *y * p->n * columns), *whole = p->user ? malloc(sizeof *y * p->n_user * columns) : NULL;
-	if (!y || (p->user && !whole)) {
+	float *y = malloc(sizeof *y * p->n * columns), *all_rows = p->user ? malloc(sizeof *y * p->n_user * columns) : NULL;
+	if (!y || (p->user && !all_rows)) {
 		free(y);
-		free(whole);
+		free(all_rows);
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u points.", p->n_user);
 	}
 	sl_sammon_layout(r->sammon, y);
-	if (whole) {  /* places dropped rows like isolated nodes */
+	if (all_rows) {  /* places dropped rows like isolated nodes */
 		struct sl_affinities rows = {.n = p->n, .n_user = p->n_user, .user = p->user};
-		sl_affinities_expand(&rows, r->params.dims, y, whole);
+		sl_affinities_expand(&rows, r->params.dims, y, all_rows);
 		free(y);
-		y = whole;
+		y = all_rows;
 	}
 	*out = (struct sl_method_array){.name = "layout", .shape = {p->n_user, (uint32_t)columns}, .data = y};
 	return 0;

@@ -169,15 +169,15 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sammon_status *status,
+int sl_sammon_advance(struct sl_sammon *m, double ms, bool *ended, struct sl_sammon_status *status,
 		      struct sl_error *err)
 {
 	double began = now_ms(), before = began, now = began;
 	int code = 0;
-	*whole = m->status.done;
-	while (!code && !*whole && now - began < ms) {
-		*whole = sl__sammon_pass(m, m->chunk, &code);
-		if (!code && *whole)
+	*ended = m->status.done;
+	while (!code && !*ended && now - began < ms) {
+		*ended = sl__sammon_pass(m, m->chunk, &code);
+		if (!code && *ended)
 			sl__sammon_judge(m);
 		now = now_ms();
 		double low = ms / (m->passes.arg ? 4 : 16);  /* larger chunks use a device better */
@@ -199,8 +199,8 @@ int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sam
 
 int sl_sammon_step(struct sl_sammon *m, struct sl_sammon_status *status, struct sl_error *err)
 {
-	bool whole;
-	return sl_sammon_advance(m, INFINITY, &whole, status, err);
+	bool ended;
+	return sl_sammon_advance(m, INFINITY, &ended, status, err);
 }
 
 void sl_sammon_stop(struct sl_sammon *m, struct sl_sammon_status *status)

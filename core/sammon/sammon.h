@@ -130,9 +130,9 @@ void sl_sammon_destroy(struct sl_sammon *m);  /* NULL is fine */
 
 /* Does one iteration; does nothing after the end. */
 int sl_sammon_step(struct sl_sammon *m, struct sl_sammon_status *status, struct sl_error *err);
-/* The same in parts: computes for about ms milliseconds, but at most to the end of the iteration (*whole is then
+/* The same in parts: computes for about ms milliseconds, but at most to the end of the iteration (*ended is then
  * true). */
-int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sammon_status *status,
+int sl_sammon_advance(struct sl_sammon *m, double ms, bool *ended, struct sl_sammon_status *status,
 		      struct sl_error *err);
 /* Ends the run with its present layout. */
 void sl_sammon_stop(struct sl_sammon *m, struct sl_sammon_status *status);

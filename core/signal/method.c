@@ -185,15 +185,15 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 {
 	struct run *r = run;
 	double left = slice_ms;
-	bool whole;
-	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &whole, &r->status, err);
+	bool ended;
+	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &ended, &r->status, err);
 	while (!code && !r->status.done && left > 0) {
 		double began = sl_progress_clock_ms();
 		sl_signal_pause_at(r->signal, sl_progress_next_traced(r->status.step, 100));
-		code = sl_signal_advance(r->signal, left, &whole, &r->status, err);
+		code = sl_signal_advance(r->signal, left, &ended, &r->status, err);
 		double took = sl_progress_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
-		if (!code && whole)
+		if (!code && ended)
 			code = note(r, err);
 		left -= sl_progress_clock_ms() - began;
 	}
@@ -252,8 +252,8 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	if (code)
 		return code;
 	r->level = r->progress.count ? r->progress.trace[r->progress.count - 1].kl : NAN;
-	bool whole;
-	return sl_signal_advance(r->signal, 0, &whole, &r->status, err);
+	bool ended;
+	return sl_signal_advance(r->signal, 0, &ended, &r->status, err);
 }
 
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)

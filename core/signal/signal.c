@@ -252,18 +252,18 @@ static void tell(const struct sl_signal *s, struct sl_signal_status *status)
 	};
 }
 
-int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_signal_status *status,
+int sl_signal_advance(struct sl_signal *s, double ms, bool *ended, struct sl_signal_status *status,
 		struct sl_error *err)
 {
 	int code = 0;
-	*whole = false;
+	*ended = false;
 	if (s->passes.arg && !s->done && ms > 0) {
 		code = sl__signal_device_advance(s, ms, err);
-		*whole = !code;
+		*ended = !code;
 		tell(s, status);
 		return code;
 	}
-	while (!code && !s->done && !*whole && ms > 0) {
+	while (!code && !s->done && !*ended && ms > 0) {
 		double began = now_ms();
 		if (!s->stepping)
 			sl__signal_begin_step(s);
@@ -273,9 +273,9 @@ int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_sig
 		if (to == s->c->blocks) {
 			s->block = 0;
 			code = s->integrator->passed(s, err);
-			*whole = s->stepped;
+			*ended = s->stepped;
 		}
-		if (!code && *whole)
+		if (!code && *ended)
 			sl__signal_end_step(s);
 		double took = now_ms() - began;
 		s->block_ms = took / (to - from);

@@ -97,9 +97,9 @@ void sl_signal_destroy(struct sl_signal *s);  /* NULL is fine */
 int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err);
 
-/* Computes for about ms milliseconds, but at most to the end of a step (on a device, of several steps); *whole: a step
+/* Computes for about ms milliseconds, but at most to the end of a step (on a device, of several steps); *ended: a step
  * has ended. SL_BADDATA: values have become infinite. */
-int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_signal_status *status,
+int sl_signal_advance(struct sl_signal *s, double ms, bool *ended, struct sl_signal_status *status,
 		struct sl_error *err);
 /* Limits further advances to end at this step, whose values the caller needs. Initially 0: an advance is at most one
  * step. */
