@@ -81,7 +81,7 @@ static void on_collect(void *arg)
 	sl_metric_set(s->m_graphs, s->count);
 	sl_metric_set(s->m_resident, resident);
 	sl_metric_set(s->m_bytes, (double)bytes);
-	sl_metric_set(s->m_reading, s->line.reading);
+	sl_metric_set(s->m_reading, (double)s->line.reading.count);
 	sl_metric_set(s->m_waiting, sl_upload_line_waiting(&s->line));
 	for (int what = 0; what < SL_RESOURCES; what++)
 		sl_metric_set(s->m_booked[what], (double)sl_budget_taken(&s->budget, (enum sl_resource)what));

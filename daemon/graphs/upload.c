@@ -495,6 +495,6 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 	memcpy(u->user, sl_request_who(r)->account, sizeof u->user);
 	memcpy(u->project, sl_request_who(r)->project, sizeof u->project);
 	sl_request_park_for(r, UPLOAD_TIMEOUT_MS, NULL, upload_gone, u);
-	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read));
+	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read), u->user);
 	pump(s);
 }

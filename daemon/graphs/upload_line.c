@@ -1,5 +1,6 @@
 #include "daemon/graphs/upload_line.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Bytes of memory per byte of a file. An edge in a text has at least ten bytes, and takes up to 40 while the graph is
@@ -27,15 +28,39 @@ static bool is_large(const struct sl_upload_place *p)
 	return p->bytes >= SL_UPLOAD_LARGE_BYTES;
 }
 
-void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes)
+void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes, const char *user)
 {
 	*p = (struct sl_upload_place){.bytes = bytes, .where = SL_UPLOAD_WAITING};
+	snprintf(p->user, sizeof p->user, "%s", user);
 	sl_list_append(is_large(p) ? &l->large : &l->small, &p->link);
+}
+
+static int reading_of(const struct sl_upload_line *l, const char *user)
+{
+	int count = 0;
+	SL_LIST_EACH(const struct sl_upload_place, p, &l->reading, link)
+		count += !strcmp(p->user, user);
+	return count;
+}
+
+/* The first upload of the user with the fewest that are being read. */
+static struct sl_upload_place *first_of(const struct sl_upload_line *l, const struct sl_list *waiting)
+{
+	struct sl_upload_place *first = NULL;
+	int fewest = SL_UPLOADS_MAX + 1;
+	SL_LIST_EACH(struct sl_upload_place, p, waiting, link) {
+		int count = reading_of(l, p->user);
+		if (count < fewest) {
+			first = p;
+			fewest = count;
+		}
+	}
+	return first;
 }
 
 static bool large_may(const struct sl_upload_line *l, uint64_t budget)
 {
-	const struct sl_upload_place *p = SL_LIST_FIRST(struct sl_upload_place, &l->large, link);
+	const struct sl_upload_place *p = first_of(l, &l->large);
 	if (!p || l->reading_large >= SL_UPLOADS_LARGE)
 		return false;
 	return !l->reading_large || (l->bytes <= budget && p->bytes <= budget - l->bytes);
@@ -43,15 +68,14 @@ static bool large_may(const struct sl_upload_line *l, uint64_t budget)
 
 struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t budget)
 {
-	if (l->reading >= SL_UPLOADS_MAX)
+	if (l->reading.count >= SL_UPLOADS_MAX)
 		return NULL;
-	const struct sl_list *line = large_may(l, budget) ? &l->large : &l->small;
-	struct sl_upload_place *p = SL_LIST_FIRST(struct sl_upload_place, line, link);
+	struct sl_upload_place *p = first_of(l, large_may(l, budget) ? &l->large : &l->small);
 	if (!p)
 		return NULL;
 	sl_list_unlink(&p->link);
 	p->where = SL_UPLOAD_READING;
-	l->reading++;
+	sl_list_append(&l->reading, &p->link);
 	if (is_large(p)) {
 		l->reading_large++;
 		l->bytes += p->bytes;
@@ -62,12 +86,9 @@ struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t b
 void sl_upload_line_leave(struct sl_upload_line *l, struct sl_upload_place *p)
 {
 	sl_list_unlink(&p->link);
-	if (p->where == SL_UPLOAD_READING) {
-		l->reading--;
-		if (is_large(p)) {
-			l->reading_large--;
-			l->bytes -= p->bytes;
-		}
+	if (p->where == SL_UPLOAD_READING && is_large(p)) {
+		l->reading_large--;
+		l->bytes -= p->bytes;
 	}
 	p->where = SL_UPLOAD_OUTSIDE;
 }

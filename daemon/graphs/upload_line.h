@@ -3,8 +3,9 @@
  * Reading a large file occupies a thread of the pool for minutes, and memory in proportion to its size. So at most
  * SL_UPLOADS_MAX uploads are read and stored at the same time, which leaves threads for other work. At most
  * SL_UPLOADS_LARGE of them are large, so that small uploads do not wait for large ones. The large uploads together stay
- * within a budget of memory, unless there is only one. Uploads of each size are served in the order of arrival, and
- * while a large one waits, small ones leave a place free for it.
+ * within a budget of memory, unless there is only one. While a large one waits, small ones leave a place free for it.
+ * The next upload of each size is one of the user with the fewest uploads that are being read, in the order of arrival:
+ * a user who sends a hundred does not keep others waiting for all of them.
  *
  * Pure logic: no clock, no threads, no allocation. */
 #ifndef SL_UPLOAD_LINE_H
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #include "daemon/util/list.h"
+#include "daemon/util/ulid.h"
 
 #define SL_UPLOADS_MAX 3
 #define SL_UPLOADS_LARGE 2
@@ -23,13 +25,15 @@
 /* One upload in the line; embed it. The fields belong to the line. */
 struct sl_upload_place {
 	struct sl_link link;
+	char user[SL_ULID_BYTES];     /* "": no particular user */
 	uint64_t bytes;
 	enum { SL_UPLOAD_OUTSIDE, SL_UPLOAD_WAITING, SL_UPLOAD_READING } where;
 };
 
 struct sl_upload_line {
 	struct sl_list small, large;  /* struct sl_upload_place: uploads that wait */
-	int reading, reading_large;   /* number of uploads that are read; of large ones among them */
+	struct sl_list reading;       /* those that are read */
+	int reading_large;            /* number of large ones among them */
 	uint64_t bytes;               /* memory of the large uploads that are read */
 };
 
@@ -41,7 +45,7 @@ static inline int sl_upload_line_waiting(const struct sl_upload_line *l)
 /* An estimate of the memory for reading a file of so many bytes; head: its first bytes. */
 uint64_t sl_upload_memory(uint64_t file_bytes, const void *head, size_t head_bytes);
 
-void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes);
+void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes, const char *user);
 /* Removes the next upload that may be read from the line, and counts it as being read; NULL: none. */
 struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t budget);
 /* The upload has been read, or no longer waits. */

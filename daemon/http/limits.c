@@ -20,12 +20,28 @@ bool sl__limits_admit(struct sl_request *r)
 	return false;
 }
 
+/* True if the server, or the user's part of it, has no room for another stream; then the request has been answered. */
+static bool no_room(struct sl_request *r, int open)
+{
+	const struct sl_http *h = r->http;
+	int64_t most = h->d->config.max_streams, part = sl_users_part(h->d->users, r->who.account, most);
+	if (h->streams >= most)
+		sl_reply_status(r, 429, "%lld streams are open, and no more are allowed (max_streams)", (long long)h->streams);
+	else if (part < most && open >= part)
+		sl_reply_status(r, 429, "you have %d streams open; a user may have %lld at most, a quarter of max_streams",
+				open, (long long)part);
+	else
+		return false;
+	return true;
+}
+
 bool sl__limits_stream(struct sl_request *r)
 {
 	struct sl_limit_hit hit;
 	const char *user = r->who.account;
-	if (!sl_users_exceeds(r->http->d->users, user, SL_LIMIT_STREAMS, sl_http_user_streams(r->http, user), 1, &hit))
-		return true;
+	int open = sl_http_user_streams(r->http, user);
+	if (!sl_users_exceeds(r->http->d->users, user, SL_LIMIT_STREAMS, open, 1, &hit))
+		return !no_room(r, open);
 	sl_reply_limit(r, &hit);
 	return false;
 }

@@ -475,12 +475,6 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 		ops->drop(arg);
 		return NULL;
 	}
-	if (h->streams >= h->d->config.max_streams) {
-		sl_reply_status(r, 429, "%lld streams are open, and no more are allowed (max_streams)",
-				(long long)h->streams);
-		ops->drop(arg);
-		return NULL;
-	}
 	struct sl_stream *s = calloc(1, sizeof *s);
 	struct MHD_Response *response =
 		s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32768, on_read, s, on_free) : NULL;

@@ -200,6 +200,22 @@ def test_streams(lab, limit):
     wait_until(lambda: lab.bob.get("/v1/me").json()["use"]["streams"] == 0, 10, "streams end")
 
 
+def test_streams_of_all(tmp_path):
+    """One user has a quarter of max_streams at most, links of the user's jobs included: there is room for others."""
+    lab = Lab(tmp_path, max_streams=8)
+    link = lab.ann.post(f"/v1/jobs/{lab.job}/links", 201, json={}).json()["link"]
+    job = lab.ann.submit(lab.graph, iterations=1000000)["id"]
+    opened = [lab.ann.session.get(f"{lab.daemon.url}{path}", stream=True, timeout=10) for path in ("/v1/events", f"/v1/jobs/{job}/events")]
+    refused = lab.ann.request("GET", "/v1/events")
+    assert refused.status_code == 429 and "a quarter" in refused.json()["detail"]
+    assert requests.get(f"{lab.daemon.url}/v1/jobs/{lab.job}/frames", params={"link": link}, timeout=10).status_code == 429
+    opened += [who.session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10) for who in (lab.bob, lab.cat, lab.root, lab.root, lab.root)]
+    assert [reply.status_code for reply in opened] == [200] * 7
+    for reply in opened:
+        reply.close()
+    lab.daemon.stop()
+
+
 def test_administrators_have_none(lab):
     lab.root.patch("/v1/users/boss", json={"limits": {"streams": 1, "requests_per_second": 1, "queued_jobs": 1}})
     for _ in range(20):

@@ -21,7 +21,7 @@ static void small_ones_in_their_order(void **state)
 {
 	struct sl_upload_place p[5];
 	for (int i = 0; i < 5; i++)
-		sl_upload_line_add(&line, &p[i], 1000);
+		sl_upload_line_add(&line, &p[i], 1000, "");
 	for (int i = 0; i < SL_UPLOADS_MAX; i++)
 		assert_ptr_equal(sl_upload_line_next(&line, GIB), &p[i]);
 	assert_null(sl_upload_line_next(&line, GIB));
@@ -34,7 +34,7 @@ static void small_ones_in_their_order(void **state)
 	assert_null(sl_upload_line_next(&line, GIB));
 	sl_upload_line_leave(&line, &p[2]);
 	sl_upload_line_leave(&line, &p[3]);
-	assert_int_equal(line.reading, 0);
+	assert_int_equal(line.reading.count, 0);
 	assert_int_equal(sl_upload_line_waiting(&line), 0);
 }
 
@@ -42,11 +42,11 @@ static void large_ones_leave_a_place(void **state)
 {
 	struct sl_upload_place large[8], small;
 	for (int i = 0; i < 8; i++)
-		sl_upload_line_add(&line, &large[i], GIB);
+		sl_upload_line_add(&line, &large[i], GIB, "");
 	for (int i = 0; i < SL_UPLOADS_LARGE; i++)
 		assert_ptr_equal(sl_upload_line_next(&line, 100 * GIB), &large[i]);
 	assert_null(sl_upload_line_next(&line, 100 * GIB));
-	sl_upload_line_add(&line, &small, 1000);
+	sl_upload_line_add(&line, &small, 1000, "");
 	assert_ptr_equal(sl_upload_line_next(&line, 100 * GIB), &small);
 	assert_null(sl_upload_line_next(&line, 100 * GIB));
 	sl_upload_line_leave(&line, &large[0]);
@@ -56,9 +56,9 @@ static void large_ones_leave_a_place(void **state)
 static void large_ones_share_a_budget(void **state)
 {
 	struct sl_upload_place large[3];
-	sl_upload_line_add(&line, &large[0], 50 * GIB);  /* needs more than the total: runs alone */
-	sl_upload_line_add(&line, &large[1], 3 * GIB);
-	sl_upload_line_add(&line, &large[2], 2 * GIB);
+	sl_upload_line_add(&line, &large[0], 50 * GIB, "");  /* needs more than the total: runs alone */
+	sl_upload_line_add(&line, &large[1], 3 * GIB, "");
+	sl_upload_line_add(&line, &large[2], 2 * GIB, "");
 	assert_ptr_equal(sl_upload_line_next(&line, 4 * GIB), &large[0]);
 	assert_null(sl_upload_line_next(&line, 4 * GIB));
 	sl_upload_line_leave(&line, &large[0]);
@@ -75,17 +75,42 @@ static void small_ones_leave_a_place(void **state)
 {
 	struct sl_upload_place large, small[4];
 	for (int i = 0; i < 3; i++)
-		sl_upload_line_add(&line, &small[i], 1000);
+		sl_upload_line_add(&line, &small[i], 1000, "");
 	for (int i = 0; i < 3; i++)
 		sl_upload_line_next(&line, GIB);
-	sl_upload_line_add(&line, &small[3], 1000);
-	sl_upload_line_add(&line, &large, GIB);
+	sl_upload_line_add(&line, &small[3], 1000, "");
+	sl_upload_line_add(&line, &large, GIB, "");
 	assert_null(sl_upload_line_next(&line, GIB));
 	sl_upload_line_leave(&line, &small[0]);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &large);
 	assert_null(sl_upload_line_next(&line, GIB));
 	sl_upload_line_leave(&line, &small[1]);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &small[3]);
+}
+
+/* Whoever sends many uploads does not keep others waiting for all of them. */
+static void users_take_turns(void **state)
+{
+	struct sl_upload_place many[6], one, two[2], large[3], other;
+	for (int i = 0; i < 6; i++)
+		sl_upload_line_add(&line, &many[i], 1000, "ann");
+	for (int i = 0; i < SL_UPLOADS_MAX; i++)
+		assert_ptr_equal(sl_upload_line_next(&line, GIB), &many[i]);
+	sl_upload_line_add(&line, &one, 1000, "bob");
+	for (int i = 0; i < 2; i++)
+		sl_upload_line_add(&line, &two[i], 1000, "cat");
+	sl_upload_line_leave(&line, &many[0]);
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &one);
+	sl_upload_line_leave(&line, &many[1]);
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &two[0]);
+	sl_upload_line_leave(&line, &one);
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &many[3]);  /* each of ann and cat has one; hers came first */
+	line = (struct sl_upload_line){0};
+	for (int i = 0; i < 3; i++)
+		sl_upload_line_add(&line, &large[i], GIB, "ann");
+	assert_ptr_equal(sl_upload_line_next(&line, 9 * GIB), &large[0]);
+	sl_upload_line_add(&line, &other, GIB, "bob");
+	assert_ptr_equal(sl_upload_line_next(&line, 9 * GIB), &other);
 }
 
 static void memory_by_the_first_bytes(void **state)
@@ -107,6 +132,7 @@ int main(void)
 		cmocka_unit_test_setup(large_ones_leave_a_place, empty),
 		cmocka_unit_test_setup(large_ones_share_a_budget, empty),
 		cmocka_unit_test_setup(small_ones_leave_a_place, empty),
+		cmocka_unit_test_setup(users_take_turns, empty),
 		cmocka_unit_test(memory_by_the_first_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
