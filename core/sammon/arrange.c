@@ -98,7 +98,7 @@ int sl__terms_arrange(const struct sl_sammon *m, const double *y, float *out)
 	int code = to ? place_parts(m, y, to) : SL_NOMEM;
 	if (!code) {
 		put_in_middle(to, t->n, dims);
-		struct sl_affinities rows = {.n = t->n, .n_user = t->users, .user = t->user};
+		struct sl_affinities rows = {.n = t->n, .n_user = t->n_user, .user = t->user};
 		sl_affinities_expand(&rows, m->params.dims, to, out);
 	}
 	free(to);

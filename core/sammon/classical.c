@@ -23,20 +23,20 @@ static int columns(const struct sl_sammon *m)
 	return m->params.dims + 1;
 }
 
-/* Column k of the nodes' vectors: C v, followed by the result of a product. */
-static double *flat(const struct sl_sammon *m, int k)
+/* Vector k on the nodes' side. The outputs of a product are stored after the vectors. */
+static double *node_vector(const struct sl_sammon *m, int k)
 {
-	return m->terms->flat + (size_t)k * m->room;
+	return m->terms->node_vector + (size_t)k * m->room;
 }
 
-static double *image(const struct sl_sammon *m, int k)
+static double *product(const struct sl_sammon *m, int k)
 {
-	return flat(m, columns(m) + k);
+	return node_vector(m, columns(m) + k);
 }
 
-static double *axis(const struct sl_sammon *m, int k)
+static double *pivot_vector(const struct sl_sammon *m, int k)
 {
-	return m->terms->axis + (size_t)k * m->terms->pivots;
+	return m->terms->pivot_vector + (size_t)k * m->terms->pivots;
 }
 
 /* The result of a sweep for pivot p, in column k. */
@@ -51,10 +51,10 @@ static double swept(const struct sl_sammon *m, const struct sl__part *part, uint
 static void begin_means(struct sl_sammon *m)
 {
 	struct sl__terms *t = m->terms;
-	t->in[0] = flat(m, 0);
-	t->out[0] = image(m, 0);
+	t->in[0] = node_vector(m, 0);
+	t->out[0] = product(m, 0);
 	for (uint32_t i = 0; i < t->n; i++)
-		flat(m, 0)[i] = 1;
+		node_vector(m, 0)[i] = 1;
 	sl__sweep_begin(m, SL__SWEEP_SQUARES, 1);
 }
 
@@ -72,21 +72,21 @@ static void end_means(struct sl_sammon *m)
 	}
 }
 
-/* Begins a product of the squared distances with `axis`, or with `flat` if transposed. The node columns are always
- * bound; a product with `axis` replaces in_pivot. */
+/* Begins the product of the squared distances with the pivot vectors or, if transposed, with the node vectors. The
+ * sweep takes in_pivot from the node vectors, so a product with the pivot vectors replaces it. */
 static void begin_product(struct sl_sammon *m, bool transposed)
 {
 	struct sl__terms *t = m->terms;
 	for (int k = 0; k < columns(m); k++) {
-		t->in[k] = flat(m, k);
-		t->out[k] = image(m, k);
+		t->in[k] = node_vector(m, k);
+		t->out[k] = product(m, k);
 	}
 	sl__sweep_begin(m, SL__SWEEP_SQUARES, columns(m));
 	if (!transposed)
-		memcpy(t->in_pivot, t->axis, (size_t)columns(m) * t->pivots * sizeof *t->axis);
+		memcpy(t->in_pivot, t->pivot_vector, (size_t)columns(m) * t->pivots * sizeof *t->pivot_vector);
 }
 
-/* flat = C axis */
+/* node vectors = C pivot vectors */
 static void end_product(struct sl_sammon *m)
 {
 	struct sl__terms *t = m->terms;
@@ -95,15 +95,15 @@ static void end_product(struct sl_sammon *m)
 			const struct sl__part *part = &t->part[j];
 			double sum = 0, weighed = 0;
 			for (uint32_t p = part->pivot; p < part->pivot + part->pivots; p++) {
-				sum += axis(m, k)[p];
-				weighed += t->mean_pivot[p] * axis(m, k)[p];
+				sum += pivot_vector(m, k)[p];
+				weighed += t->mean_pivot[p] * pivot_vector(m, k)[p];
 			}
 			for (uint32_t i = part->first; i < part->first + part->n; i++)
-				flat(m, k)[i] = -0.5 * (t->out[k][i] - t->mean_node[i] * sum - weighed + t->mean_part[j] * sum);
+				node_vector(m, k)[i] = -0.5 * (t->out[k][i] - t->mean_node[i] * sum - weighed + t->mean_part[j] * sum);
 		}
 }
 
-/* axis = C' flat */
+/* pivot vectors = C' node vectors */
 static void end_transposed(struct sl_sammon *m)
 {
 	struct sl__terms *t = m->terms;
@@ -112,11 +112,11 @@ static void end_transposed(struct sl_sammon *m)
 			const struct sl__part *part = &t->part[j];
 			double sum = 0, weighed = 0;
 			for (uint32_t i = part->first; i < part->first + part->n; i++) {
-				sum += flat(m, k)[i];
-				weighed += t->mean_node[i] * flat(m, k)[i];
+				sum += node_vector(m, k)[i];
+				weighed += t->mean_node[i] * node_vector(m, k)[i];
 			}
 			for (uint32_t p = part->pivot; p < part->pivot + part->pivots; p++)
-				axis(m, k)[p] = -0.5 * (swept(m, part, p, k) - t->mean_pivot[p] * sum - weighed +
+				pivot_vector(m, k)[p] = -0.5 * (swept(m, part, p, k) - t->mean_pivot[p] * sum - weighed +
 							t->mean_part[j] * sum);
 		}
 }
@@ -131,16 +131,16 @@ static double dot(const double *a, const double *b, uint32_t n)
 	return sum;
 }
 
-/* Orthonormalises each part's columns of `axis`; a column that depends on those before becomes 0. */
+/* Orthonormalises the pivot vectors of each part. A vector that depends on those before becomes 0. */
 static void make_orthonormal(struct sl_sammon *m)
 {
 	for (uint32_t j = 0; j < m->terms->parts; j++) {
 		const struct sl__part *part = &m->terms->part[j];
 		for (int k = 0; k < columns(m); k++) {
-			double *column = axis(m, k) + part->pivot, before = dot(column, column, part->pivots);
+			double *column = pivot_vector(m, k) + part->pivot, before = dot(column, column, part->pivots);
 			for (int twice = 0; twice < 2; twice++)
 				for (int other = 0; other < k; other++) {
-					const double *first = axis(m, other) + part->pivot;
+					const double *first = pivot_vector(m, other) + part->pivot;
 					double along = dot(column, first, part->pivots);
 					for (uint32_t p = 0; p < part->pivots; p++)
 						column[p] -= along * first[p];
@@ -158,7 +158,8 @@ static void draw_axes(struct sl_sammon *m)
 	struct sl__terms *t = m->terms;
 	for (int k = 0; k < columns(m); k++)
 		for (uint32_t p = 0; p < t->pivots; p++)
-			axis(m, k)[p] = sl_random_normal(m->params.seed + 1, (uint64_t)t->user[t->pivot[p]] * 4 + (uint64_t)k);
+			pivot_vector(m, k)[p] = sl_random_normal(m->params.seed + 1,
+								 (uint64_t)t->user[t->pivot[p]] * 4 + (uint64_t)k);
 	make_orthonormal(m);
 }
 
@@ -175,7 +176,8 @@ static void put_axes(struct sl_sammon *m, const struct sl__part *part)
 	double square[SL__COLUMNS];
 	for (int a = 0; a < columns(m); a++)
 		for (int b = 0; b <= a; b++)
-			products[a][b] = products[b][a] = dot(flat(m, a) + part->first, flat(m, b) + part->first, part->n);
+			products[a][b] = products[b][a] =
+				dot(node_vector(m, a) + part->first, node_vector(m, b) + part->first, part->n);
 	sl__small_eigen(products, square, turn);
 	for (int q = 0; q < m->params.dims; q++) {
 		double size = square[q] > NOTHING * square[0] ? sqrt(square[q]) : 0;
@@ -183,7 +185,7 @@ static void put_axes(struct sl_sammon *m, const struct sl__part *part)
 		for (uint32_t i = part->first; i < part->first + part->n; i++) {
 			double value = 0;
 			for (int k = 0; k < columns(m); k++)
-				value += flat(m, k)[i] * turn[k][q];
+				value += node_vector(m, k)[i] * turn[k][q];
 			m->trial.y[(size_t)q * m->room + i] = by * value + NOISE * m->terms->shortest * noise(m, i, q);
 		}
 	}

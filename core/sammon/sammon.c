@@ -235,7 +235,7 @@ void sl_sammon_layout(const struct sl_sammon *m, float *y)
 int sl_sammon_graph_layout(const struct sl_sammon *m, float *y, struct sl_error *err)
 {
 	int code = sl__terms_arrange(m, isnan(m->best.stress) ? m->trial.y : m->best.y, y);
-	return code ? sl_error_set(err, code, "There is no memory for a layout of %u nodes.", m->terms->users) : 0;
+	return code ? sl_error_set(err, code, "There is no memory for a layout of %u nodes.", m->terms->n_user) : 0;
 }
 
 int sl_sammon_gradient(const struct sl_sammon *m, double *gradient, struct sl_error *err)

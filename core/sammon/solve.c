@@ -18,10 +18,10 @@ static size_t at_part(const struct sl_sammon *m, const struct sl__part *p, int q
 /* The preconditioned square of the residual. */
 static double square_of(const struct sl_sammon *m, const struct sl__part *p, int q)
 {
-	const double *rest = m->terms->rest + at_part(m, p, q), *weight = m->weight + p->first;
+	const double *residual = m->terms->residual + at_part(m, p, q), *weight = m->weight + p->first;
 	double sum = 0;
 	for (uint32_t i = 0; i < p->n; i++)
-		sum += rest[i] * rest[i] / weight[i];
+		sum += residual[i] * residual[i] / weight[i];
 	return sum;
 }
 
@@ -29,8 +29,8 @@ static void begin_product(struct sl_sammon *m)
 {
 	struct sl__terms *t = m->terms;
 	for (int q = 0; q < m->params.dims; q++) {
-		t->in[q] = t->along + (size_t)q * m->room;
-		t->out[q] = t->image + (size_t)q * m->room;
+		t->in[q] = t->direction + (size_t)q * m->room;
+		t->out[q] = t->product + (size_t)q * m->room;
 	}
 	sl__sweep_begin(m, SL__SWEEP_WEIGHTS, m->params.dims);
 }
@@ -47,11 +47,11 @@ void sl__terms_solve_begin(struct sl_sammon *m)
 			const struct sl__part *p = &t->part[k];
 			size_t at = at_part(m, p, q);
 			for (uint32_t i = 0; i < p->n; i++) {
-				t->rest[at + i] = -m->best.force[at + i];
-				t->along[at + i] = t->rest[at + i] / m->weight[p->first + i];
+				t->residual[at + i] = -m->best.force[at + i];
+				t->direction[at + i] = t->residual[at + i] / m->weight[p->first + i];
 			}
 			t->square[(size_t)q * t->parts + k] = square_of(m, p, q);
-			t->least[(size_t)q * t->parts + k] = CONVERGED * t->square[(size_t)q * t->parts + k];
+			t->target[(size_t)q * t->parts + k] = CONVERGED * t->square[(size_t)q * t->parts + k];
 		}
 	begin_product(m);
 }
@@ -61,26 +61,26 @@ static bool step(struct sl_sammon *m, uint32_t k, int q)
 {
 	struct sl__terms *t = m->terms;
 	const struct sl__part *p = &t->part[k];
-	double *square = &t->square[(size_t)q * t->parts + k], bent = 0;
-	double *rest = t->rest + at_part(m, p, q), *along = t->along + at_part(m, p, q);
-	double *image = t->image + at_part(m, p, q), *move = t->move + at_part(m, p, q), *weight = m->weight + p->first;
-	if (*square <= t->least[(size_t)q * t->parts + k])
+	double *square = &t->square[(size_t)q * t->parts + k], curvature = 0;
+	double *residual = t->residual + at_part(m, p, q), *direction = t->direction + at_part(m, p, q);
+	double *product = t->product + at_part(m, p, q), *move = t->move + at_part(m, p, q), *weight = m->weight + p->first;
+	if (*square <= t->target[(size_t)q * t->parts + k])
 		return true;
 	for (uint32_t i = 0; i < p->n; i++) {
-		image[i] = weight[i] * along[i] - image[i];
-		bent += along[i] * image[i];
+		product[i] = weight[i] * direction[i] - product[i];
+		curvature += direction[i] * product[i];
 	}
-	if (!(bent > 0))
+	if (!(curvature > 0))
 		return true;
-	double length = *square / bent, before = *square;
+	double length = *square / curvature, before = *square;
 	for (uint32_t i = 0; i < p->n; i++) {
-		move[i] += length * along[i];
-		rest[i] -= length * image[i];
+		move[i] += length * direction[i];
+		residual[i] -= length * product[i];
 	}
 	*square = square_of(m, p, q);
 	for (uint32_t i = 0; i < p->n; i++)
-		along[i] = rest[i] / weight[i] + *square / before * along[i];
-	return *square <= t->least[(size_t)q * t->parts + k];
+		direction[i] = residual[i] / weight[i] + *square / before * direction[i];
+	return *square <= t->target[(size_t)q * t->parts + k];
 }
 
 bool sl__terms_solve(struct sl_sammon *m, uint32_t count)

@@ -219,20 +219,20 @@ static int allocate(struct sl__terms *t, const struct sl_sammon_params *params)
 	t->owner = malloc((sparse + 1) * sizeof *t->owner);
 	t->in_pivot = numbers(4 * (uint64_t)t->pivots);
 	t->out_pivot = numbers(columns * t->pivots);
-	t->axis = numbers(4 * (uint64_t)t->pivots);
-	t->flat = numbers(2 * (dims + 1) * n);
+	t->pivot_vector = numbers(4 * (uint64_t)t->pivots);
+	t->node_vector = numbers(2 * (dims + 1) * n);
 	t->mean_node = numbers(n);
 	t->mean_pivot = numbers(t->pivots);
 	t->mean_part = numbers(t->parts);
 	t->move = numbers(dims * n);
-	t->rest = numbers(dims * n);
-	t->along = numbers(dims * n);
-	t->image = numbers(dims * n);
+	t->residual = numbers(dims * n);
+	t->direction = numbers(dims * n);
+	t->product = numbers(dims * n);
 	t->square = numbers(dims * t->parts);
-	t->least = numbers(dims * t->parts);
+	t->target = numbers(dims * t->parts);
 	return t->search && t->near_distance && t->near_weight && t->closest && t->owner && t->in_pivot && t->out_pivot &&
-	       t->axis && t->flat && t->mean_node && t->mean_pivot && t->mean_part && t->move && t->rest && t->along &&
-	       t->image && t->square && t->least ? 0 : SL_NOMEM;
+	       t->pivot_vector && t->node_vector && t->mean_node && t->mean_pivot && t->mean_part && t->move &&
+	       t->residual && t->direction && t->product && t->square && t->target ? 0 : SL_NOMEM;
 }
 
 uint64_t sl_sammon_graph_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t degree)
@@ -273,7 +273,7 @@ int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const str
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
 	frexp(longest, &exponent);
 	t->scale = ldexp(1, -exponent);
-	t->users = g->n;
+	t->n_user = g->n;
 	t->phase = SL__TERMS_PIVOTS;
 	t->next = SL__TERMS_START;
 	t->kernels = sl__terms_kernels();
@@ -327,8 +327,8 @@ void sl__terms_destroy(struct sl__terms *t)
 		sl__search_destroy(t->search[k]);
 	void *owned[] = {t->user, t->start, t->node, t->length, t->part, t->pivot, t->distance, t->weight, t->near_distance,
 			 t->near_weight, t->slice, t->search, t->closest, t->owner, t->in_pivot, t->out_pivot, t->share, t->sum,
-			 t->total, t->mean_node, t->mean_pivot, t->mean_part, t->axis, t->flat, t->move, t->rest, t->along,
-			 t->image, t->square, t->least};
+			 t->total, t->mean_node, t->mean_pivot, t->mean_part, t->pivot_vector, t->node_vector, t->move,
+			 t->residual, t->direction, t->product, t->square, t->target};
 	for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
 		free(owned[k]);
 	free(t);

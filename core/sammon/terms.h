@@ -31,15 +31,15 @@ struct sl__search;
 #define SL__TERMS_LENGTHS 1e12  /* the longest edge is at most so many times as long as the shortest */
 
 struct sl__part {
-	uint32_t first, n;       /* its nodes */
-	uint32_t pivot, pivots;  /* its first pivot, of those of all parts */
-	uint64_t at;             /* its first term: distance and weight are [pivots][n] from there */
+	uint32_t first, n;       /* its nodes are first .. first + n - 1 */
+	uint32_t pivot, pivots;  /* its pivots are pivot .. pivot + pivots - 1 */
+	uint64_t at;             /* index of its first term; its terms are [pivots][n] */
 	bool all;                /* each node is a pivot */
 };
 
 struct sl__terms_slice {   /* a block */
 	uint32_t part, first, n;
-	uint64_t share;          /* where in share[] its part of the pivots' sums is; sparse parts only */
+	uint64_t share;          /* index of its sums for pivots in share[]; sparse parts only */
 };
 
 /* The present phase of the work, and the kind of a sweep. */
@@ -48,21 +48,21 @@ enum sl__terms_phase { SL__TERMS_PIVOTS, SL__TERMS_NEAR, SL__TERMS_ROWS, SL__TER
 enum sl__terms_sweep { SL__SWEEP_TOTAL, SL__SWEEP_FORCES, SL__SWEEP_WEIGHTS, SL__SWEEP_SQUARES };
 
 struct sl__terms {
-	uint32_t users;          /* nodes of the graph, the isolated ones included */
+	uint32_t n_user;         /* nodes of the graph, the isolated ones included */
 	uint32_t n;              /* nodes of all parts */
 	uint32_t *user;          /* [n] the user's index of a node */
 	uint64_t *start;         /* [n + 1] rows of neighbours */
 	uint32_t *node;          /* [start[n]] ascending within a row */
 	float *length;           /* [start[n]] scaled, or NULL: all `unit` */
-	double unit;             /* length of an edge, scaled; of edges that differ, their mean */
-	double shortest;         /* of the edges, scaled */
-	double scale;            /* lengths and coordinates are this times those of the input; a power of 2 */
-	uint32_t parts, sparse;  /* the first ones are sparse */
+	double unit;             /* mean length of an edge, scaled */
+	double shortest;         /* length of the shortest edge, scaled */
+	double scale;            /* factor of lengths and coordinates, a power of 2 */
+	uint32_t parts, sparse;  /* the first `sparse` parts have a sparse stress */
 	struct sl__part *part;
 	uint32_t pivots;         /* of all parts */
-	uint32_t *pivot;         /* [pivots] the node that each is */
-	float *distance, *weight;     /* terms with pivots, [part: pivots][n] */
-	float *near_distance, *near_weight;  /* terms with neighbours, of sparse parts, in the order of node[] */
+	uint32_t *pivot;         /* [pivots] node of each pivot */
+	float *distance, *weight;  /* terms with pivots; see struct sl__part */
+	float *near_distance, *near_weight;  /* terms with neighbours in sparse parts, in the order of node[] */
 	uint32_t slices;
 	struct sl__terms_slice *slice;
 	const struct sl__terms_kernels *kernels;
@@ -82,23 +82,23 @@ struct sl__terms {
 	const double *in[4];
 	double *out[4], *curve[3];
 	double *in_pivot;        /* [columns][pivots] `in` at the pivots */
-	double *out_pivot;       /* [columns][pivots] of squares: products of sparse parts' nodes with pivots */
-	double *share;           /* of blocks of sparse parts: [slice][pivots of the part][columns] */
+	double *out_pivot;       /* [columns][pivots] sweeps of squares: sums over the nodes of sparse parts */
+	double *share;           /* [slice][pivots of the part][columns] these sums by block */
 	double *sum;             /* [slices] of w (D - d)^2 */
 	double *total;           /* [slices] of w D^2 */
 
-	/* start: columns of the pivots' and the nodes' side */
+	/* start: singular vectors, on the pivots' and on the nodes' side */
 	int round;
-	double *mean_node, *mean_pivot, *mean_part;  /* of squared distances: rows, columns, all */
-	double *axis;            /* [4][pivots] */
-	double *flat;            /* [2][dims + 1][n] */
+	double *mean_node, *mean_pivot, *mean_part;  /* means of squared distances by node, pivot and part */
+	double *pivot_vector;    /* [4][pivots] */
+	double *node_vector;     /* [2][dims + 1][n] */
 
-	struct sl_sammon *anchors;  /* the run that places the pivots of sparse parts; NULL but for that phase */
+	struct sl_sammon *anchors;  /* the run that places the pivots of sparse parts; NULL in other phases */
 
 	/* smacof: V move = - force */
 	double *move;            /* [dims][n] */
-	double *rest, *along, *image;  /* [dims][n] */
-	double *square, *least;  /* [parts][dims] of rest, preconditioned; at which a part's coordinate has converged */
+	double *residual, *direction, *product;  /* [dims][n] */
+	double *square, *target; /* [parts][dims] preconditioned square of the residual; its value at convergence */
 	int rounds;
 	bool moved;              /* true: `move` belongs to the best layout */
 };
@@ -137,7 +137,7 @@ void sl__terms_total_begin(struct sl_sammon *m, enum sl__terms_phase next);  /* 
 /* Continues with this phase after all distances are computed. */
 void sl__terms_resume(struct sl_sammon *m, enum sl__terms_phase phase);
 
-/* arrange.c: out [users][dims], in the user's order, from y [dims][n], with the parts side by side. SL_NOMEM. */
+/* arrange.c: out [n_user][dims], in the user's order, from y [dims][n], with the parts side by side. SL_NOMEM. */
 int sl__terms_arrange(const struct sl_sammon *m, const double *y, float *out);
 
 #endif
