@@ -61,3 +61,14 @@ def test_categories_differ_in_colour(page, daemon):
                               [0.0259040371, 0.7827717662, -0.808675766]]).T
         distance = np.linalg.norm(lab[:, None] - lab[None], axis=2) + np.eye(n)
         assert distance.min() > apart, (n, np.unravel_index(distance.argmin(), distance.shape))
+
+
+def test_columns_can_be_chosen_on_a_telephone(page, tmp_path):
+    """What a column is taken as is in sight, without scrolling aside."""
+    table = tmp_path / "cells.csv"
+    table.write_text("cell,a long title,b,type\n" + "".join(f"cell{i},{i / 50 * 40 + i % 7},{i % 11},a long name {i % 3}\n" for i in range(90)))
+    page.size(390, 844)
+    page.drop(table)
+    page.see("Upload and lay out")
+    assert page.run("return [...document.querySelectorAll('.pending select')].every(s => s.getBoundingClientRect().right <= innerWidth - 20)")
+    page.button("Do without this file").click()

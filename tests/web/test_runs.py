@@ -178,6 +178,12 @@ def test_bad_file(page, api, tmp_path):
     assert page.find("[role=alert]").text
     page.button("Choose another file").click()
     page.find(".drop")
+    words = tmp_path / "notes.md"
+    words.write_text("a, b\nc, d\ne\n")
+    page.drop(words)
+    page.see("The file was read as an edge list. (line 3)")
+    assert page.text().count("only one field") == 1, "it is said once"
+    page.button("Choose another file").click()
 
 
 def test_columns(page, api, tmp_path, shot):
@@ -186,7 +192,7 @@ def test_columns(page, api, tmp_path, shot):
     table.write_text("cell,a,b,c,type\n" + "".join(f"cell{i},{i / 50 * 40 + i % 7},{i % 11},{i % 13}.5,t{i // 50}\n" for i in range(150)))
     page.drop(table)
     page.see("Upload and lay out")
-    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "label"]
+    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "coordinate", "coordinate", "coordinate", "label"]
     shot("columns")
     before = len(api.get("/v1/graphs").json()["items"])
     page.button("Upload and lay out").click()
@@ -201,7 +207,7 @@ def test_several_columns_of_labels(page, api, tmp_path):
     table.write_text("cell,kind,batch,donor,a,b\n" + "".join(f"cell{i},k{i % 3},b{i % 4},d{i % 5},{i / 50 * 40 + i % 7},{i % 11}\n" for i in range(90)))
     page.drop(table)
     page.see("Upload and lay out")
-    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "label", "label", "label"]
+    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "label", "label", "label", "coordinate", "coordinate"]
     page.run("""const s = document.querySelector("select[aria-label='Column donor is taken as']");
         s.value = "ignored"; s.dispatchEvent(new Event("change", {bubbles: true}));""")
     page.button("Upload and lay out").click()
@@ -210,6 +216,28 @@ def test_several_columns_of_labels(page, api, tmp_path):
     assert graph["named"] and {c["name"]: c["categories"] for c in graph["label_columns"]} == {"kind": 3, "batch": 4}
     page.wait(lambda: page.run("return [...document.querySelectorAll('.look select')[0].options].map(o => o.value)") ==
               ["", "density", "degree", "kind", "batch"], 10, "both can colour the picture")
+
+
+def test_numbers_that_are_no_coordinates(page, api, tmp_path):
+    """An age beside coordinates: a label, if the user says so, or left out; something must be left to be laid out."""
+    table = tmp_path / "aged.csv"
+    table.write_text("kind,age,id,a,b\n" + "".join(f"k{i % 3},{20 + i % 4},{i},{i / 50 * 40 + i % 7},{i % 11}\n" for i in range(90)))
+    page.drop(table)
+    page.see("Upload and lay out")
+
+    def take(column, role):
+        page.run("""const s = document.querySelector(`select[aria-label='Column ${arguments[0]} is taken as']`);
+            s.value = arguments[1]; s.dispatchEvent(new Event("change", {bubbles: true}));""", column, role)
+    for column in ("age", "id", "a", "b"):
+        take(column, "ignored")
+    page.wait(lambda: page.run("return [...document.querySelectorAll('.pending button')].at(-1).disabled"), 5, "nothing is left to be laid out")
+    take("age", "label")
+    take("a", "coordinate")
+    take("b", "coordinate")
+    page.button("Upload and lay out").click()
+    page.find("canvas.gl", 15)
+    graph = api.get("/v1/graphs").json()["items"][0]
+    assert graph["columns"] == 2 and {c["name"]: c["categories"] for c in graph["label_columns"]} == {"kind": 3, "age": 4}
 
 
 def test_quick(page, daemon):

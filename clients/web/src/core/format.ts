@@ -51,3 +51,7 @@ export function shorten(text: string, most: number): string {
 	const tail = Math.floor((most - 1) / 2);
 	return text.slice(0, most - 1 - tail) + "…" + text.slice(text.length - tail);
 }
+
+/** Why a run ended, by the `stop` of its record. */
+export const STOPS: Record<string, string> = { iterations: "after all iterations", gradient_norm: "by a small gradient", kl: "as KL no longer fell",
+	time: "after its time", asked: "on request", converged: "converged" };

@@ -1,6 +1,6 @@
 /* drop.tsx -- the drop zone for files, and the detected content of a file. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bytes, count, duration, sentence } from "../core/format.ts";
+import { bytes, count, duration, sentence, several } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { use } from "../core/signal.ts";
@@ -70,7 +70,7 @@ export function DropZone({ small }: { small: boolean }) {
 	</section>;
 }
 
-const ROLES: [Role, string][] = [["name", "names"], ["label", "labels"], ["ignored", "ignored"]];
+const ROLES: [Role, string][] = [["coordinate", "numbers"], ["name", "names"], ["label", "labels"], ["ignored", "ignored"]];
 
 function Columns({ p }: { p: Pending }) {
 	const set = (i: number, role: Role): void => {   // one column has the names; several may have labels
@@ -78,33 +78,33 @@ function Columns({ p }: { p: Pending }) {
 		pending.notify();
 	};
 	return <div class="columns-scroll" tabIndex={0} role="region" aria-label="Columns of the file"><table class="table">
-		<thead><tr><th scope="col">Column</th><th scope="col">Begins with</th><th scope="col">Taken as</th></tr></thead>
+		<thead><tr><th scope="col">Column</th><th scope="col" class="examples">Begins with</th><th scope="col">Taken as</th></tr></thead>
 		<tbody>{p.guess!.listed.map((c, i) => {
 			const title = c.title || String(c.column);
 			return <tr key={i}><th scope="row">{title}</th><td class="examples">{c.examples.join(", ")}</td>
-				<td>{c.role === "coordinate" ? "numbers" : <select aria-label={`Column ${title} is taken as`} value={p.roles[i]}
+				<td><select aria-label={`Column ${title} is taken as`} value={p.roles[i]}
 					onChange={e => set(i, e.currentTarget.value as Role)}>
-					{ROLES.map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
-				</select>}</td></tr>;
+					{ROLES.filter(([v]) => v !== "coordinate" || c.role === v).map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
+				</select></td></tr>;
 		})}</tbody>
 	</table></div>;
 }
 
 function PendingCard({ p }: { p: Pending }) {
 	const { guess, graph, estimate, stage } = p;
-	const more = guess ? guess.columns - guess.listed.length : 0;
+	const more = guess ? guess.columns - guess.listed.length : 0, left = guess?.listed.filter((c, i) => c.role === "coordinate" && p.roles[i] !== "coordinate").length ?? 0;
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
 		{guess && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
-		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{count(more)} more columns of numbers.</p>}</>}
-		{[...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
+		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{several(more, "more column")} of numbers.</p>}</>}
+		{!p.problem && [...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
 		{p.problem && <p class="problem" role="alert">{p.problem}</p>}
 		<div class="row">
 			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
-				<Button kind="primary" icon="play" onClick={() => send(p)}>Upload and lay out</Button>)}
+				<Button kind="primary" icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}
 			{(stage === "ready" || stage === "starting") && <Button kind="primary" icon="play" disabled={stage === "starting"} onClick={() => launch(p)}>Lay out</Button>}
 			{stage === "failed" && (graph ? <Button kind="primary" onClick={() => launch(p)}>Try again</Button> : <Button onClick={cancel}>Choose another file</Button>)}
 		</div>

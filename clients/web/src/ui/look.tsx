@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
-import { bytes, count, duration, number, sentence, several, shorten } from "../core/format.ts";
+import { bytes, count, duration, number, sentence, several, shorten, STOPS } from "../core/format.ts";
 import { jobs, put, putGraph } from "../core/live.ts";
 import { useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
@@ -131,7 +131,7 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 				<dt>On disk</dt><dd>{bytes(graph.bytes.disk)}</dd></>}
 			<dt>Device</dt><dd>{job.device}</dd><dt>Compute time</dt><dd>{duration(job.seconds || null)}</dd>
 			{job.iterations_per_second !== null && <><dt>Speed</dt><dd>{number(job.iterations_per_second, 3)} it/s</dd></>}
-			{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace("_", " ")}</dd></>}
+			{job.stop && <><dt>Ended</dt><dd>{STOPS[job.stop] ?? job.stop}</dd></>}
 			<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
 			{[...job.notes, ...graph?.warnings ?? []].map(n => <p key={n} class="warning">{sentence(n)}</p>)}
 		</section>

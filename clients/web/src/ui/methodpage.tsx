@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { change, link, request, submit } from "../core/api.ts";
 import { colourOfJob, describe, keptModel, foundBy, layoutOf, measureText } from "../core/clusters.ts";
-import { count, duration, number, sentence } from "../core/format.ts";
+import { count, duration, number, sentence, STOPS } from "../core/format.ts";
 import { graphs, jobs, put } from "../core/live.ts";
 import type { Values } from "../core/nodes.ts";
 import { useRights } from "../core/rights.ts";
@@ -119,7 +119,7 @@ export function MethodPage({ job }: { job: Job }) {
 			<section aria-label="About this job"><h2>About</h2><dl class="facts">
 				<dt>What</dt><dd>{describe(job)}</dd><dt>Nodes</dt><dd>{count(job.nodes)}</dd><dt>Result</dt><dd>{measureText(job)}</dd>
 				<dt>Iterations</dt><dd>{count(job.iteration)}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
-				{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace(/_/g, " ")}</dd></>}
+				{job.stop && <><dt>Ended</dt><dd>{STOPS[job.stop] ?? job.stop}</dd></>}
 				<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
 				{job.notes.map(n => <p key={n} class="warning">{sentence(n)}</p>)}</section>
 			{may ? <NextRun key={job.id} job={job} /> : <section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
