@@ -120,7 +120,7 @@ static float *own_scratch(struct sl_work *work)
 /* The place of SL_LINES transformed columns whose input is in the scratch. */
 static float *transformed(float *scratch, const struct sl_plan *plan)
 {
-	return scratch + (plan->transforms->apart ? (size_t)plan->length * SL_LINES * 2 : 0);
+	return scratch + (plan->transforms->out_of_place ? (size_t)plan->length * SL_LINES * 2 : 0);
 }
 
 static void lines_forward(float *scratch, const struct sl_plan *plan)

@@ -39,7 +39,7 @@ struct sl_transforms {
 	int references;
 	fftwf_plan rows_forward;   /* `lines` real rows, length apart, to complex rows, `pitch` apart */
 	fftwf_plan rows_inverse;
-	bool apart;                /* the two plans below transform from one array to another and back; else in place */
+	bool out_of_place;         /* true: the two plans below transform from one array to another and back */
 	fftwf_plan lines_forward;  /* `lines` interleaved complex columns */
 	fftwf_plan lines_inverse;
 	struct sl_transforms *next;
@@ -225,7 +225,7 @@ struct box {
 	bool finite;
 };
 
-enum sl_cpu_way { SL_CPU_GRID, SL_CPU_EXACT, SL_CPU_TREE };
+enum sl_cpu_method { SL_CPU_GRID, SL_CPU_EXACT, SL_CPU_TREE };
 
 struct sl_device_embedding {
 	struct sl_device_graph *graph;
@@ -236,7 +236,7 @@ struct sl_device_embedding {
 	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
 	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet divided by Z */
 	float *coordinate[3];        /* exact or auto: [n] each */
-	enum sl_cpu_way way;         /* this iteration's repulsion */
+	enum sl_cpu_method method;         /* this iteration's repulsion */
 	struct sl_bins bins;         /* grid or auto */
 	struct sl_tree tree;         /* Barnes-Hut */
 	struct sl_cutoff cutoff;     /* if sl__cpu_may_be_smooth(), else empty */
@@ -263,7 +263,7 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s);
 /* True if this iteration uses them. Valid after sl__cpu_prepare(). */
 static inline bool sl__cpu_is_smooth(const struct sl_device_embedding *e)
 {
-	return e->way == SL_CPU_GRID && e->plan->grid.part == SL_GRID_SMOOTH;
+	return e->method == SL_CPU_GRID && e->plan->grid.part == SL_GRID_SMOOTH;
 }
 /* Outside a team. Chooses how this iteration computes the repulsion, and builds the tree or takes the plans of the
  * grids. */

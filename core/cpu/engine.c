@@ -373,7 +373,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 		out->low[k] = e->box.low[k] * (float)e->scale;
 		out->high[k] = e->box.high[k] * (float)e->scale;
 	}
-	if (e->way == SL_CPU_GRID) {
+	if (e->method == SL_CPU_GRID) {
 		out->h = e->plan->grid.h * e->scale;
 		out->side = e->plan->grid.side;
 	}

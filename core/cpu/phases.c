@@ -96,7 +96,7 @@ static uint64_t transfer_bytes(const struct sl_plan *near, const struct sl_plan 
 static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 {
 	uint64_t n = e->n, point = sizeof(float) * (uint64_t)e->settings.dims, layout = n * point;
-	uint64_t grid = e->way != SL_CPU_GRID ? 0 : sizeof(float) * sl__grid_floats(&e->plan->grid);
+	uint64_t grid = e->method != SL_CPU_GRID ? 0 : sizeof(float) * sl__grid_floats(&e->plan->grid);
 	switch (part) {
 	case ATTRACTION: return sizeof(uint64_t) * (n + 1) + 8 * e->graph->a->m + 2 * layout;
 	case SPREAD:  /* strips counted, points sorted, grid cleared, added to */
@@ -147,8 +147,8 @@ int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max,
 	memcpy(kept, e->velocity, bytes);
 	memcpy(kept + bytes / sizeof *kept, e->gain, bytes);
 	memset(e->velocity, 0, bytes);
-	const enum part *parts = e->way == SL_CPU_EXACT ? by_pairs : e->way == SL_CPU_TREE ? by_tree : on_grid;
-	int count = e->way == SL_CPU_EXACT ? 3 : e->way == SL_CPU_TREE ? 4 : sl__cpu_is_smooth(e) ? 6 : 5;
+	const enum part *parts = e->method == SL_CPU_EXACT ? by_pairs : e->method == SL_CPU_TREE ? by_tree : on_grid;
+	int count = e->method == SL_CPU_EXACT ? 3 : e->method == SL_CPU_TREE ? 4 : sl__cpu_is_smooth(e) ? 6 : 5;
 	for (int i = 0; i < count && i < max; i++)
 		measure(e, parts[i], &out[i]);
 	memcpy(e->velocity, kept, bytes);

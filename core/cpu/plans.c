@@ -44,8 +44,8 @@ struct sl_transforms *sl__transforms_create(int length, int lines, unsigned flag
 		goto out;
 	t->length = length;
 	t->lines = lines;
-	t->apart = length <= APART;
-	fftwf_complex *c = t->apart ? (fftwf_complex *)a : b;
+	t->out_of_place = length <= APART;
+	fftwf_complex *c = t->out_of_place ? (fftwf_complex *)a : b;
 	pthread_mutex_lock(&planner);
 	t->rows_forward = fftwf_plan_many_dft_r2c(1, &length, lines, a, NULL, 1, length, b, NULL, 1, pitch,
 						  flags);

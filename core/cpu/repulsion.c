@@ -180,7 +180,7 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 
 int sl__cpu_threads_for(const struct sl_device_embedding *e)
 {
-	double useful = e->way == SL_CPU_TREE ? tree_threads(e->n) : useful_threads(e->n, e->way == SL_CPU_EXACT);
+	double useful = e->method == SL_CPU_TREE ? tree_threads(e->n) : useful_threads(e->n, e->method == SL_CPU_EXACT);
 	int have = e->graph->device->threads;
 	return have < useful ? have : (int)useful;
 }
@@ -205,7 +205,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 				      "The layout has diverged: a coordinate is beyond 1e15 or not a number. Use a "
 				      "lower learning rate.");
 	if (e->settings.repulsion == SL_REPULSION_BARNES_HUT) {
-		e->way = SL_CPU_TREE;
+		e->method = SL_CPU_TREE;
 		return sl__tree_build(&e->tree, e->y, sl__cpu_threads_for(e), err);
 	}
 	double extent = 0;
@@ -220,7 +220,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 		grids = 1;
 		code = sl__cutoff_reserve(&e->cutoff, &grid[0], e->box.low, extent, err);
 	}
-	e->way = grids ? SL_CPU_GRID : SL_CPU_EXACT;
+	e->method = grids ? SL_CPU_GRID : SL_CPU_EXACT;
 	if (!grids || code)
 		return code;
 	code = replace_plan(&d->plans, &grid[0], &e->plan, err);
@@ -328,7 +328,7 @@ double sl__cpu_repel_tree(struct sl_device_embedding *e)
 
 double sl__cpu_repel(struct sl_device_embedding *e)
 {
-	double z = e->way == SL_CPU_TREE ? sl__cpu_repel_tree(e) :
-		   e->way == SL_CPU_EXACT ? sl__cpu_repel_exact(e) : repel_grid(e);
+	double z = e->method == SL_CPU_TREE ? sl__cpu_repel_tree(e) :
+		   e->method == SL_CPU_EXACT ? sl__cpu_repel_exact(e) : repel_grid(e);
 	return z > 1e-30 ? z : 1e-30;
 }

@@ -339,7 +339,7 @@ int sl__tree_build(struct sl_tree *t, const float *y, int threads, struct sl_err
 
 /* ---- sums --------------------------------------------------------------------------------------- */
 
-struct asking {
+struct traversal {
 	const struct sl_tree *tree;
 	const struct sl_cpu_kernels *kernels;
 	double nu;
@@ -349,14 +349,14 @@ struct asking {
 	double sum[LEAF][4];
 };
 
-static void add_up(struct asking *a)
+static void add_up(struct traversal *a)
 {
 	const struct sl_tree *t = a->tree;
 	a->kernels->weighted(t->dims, a->nu, &a->list, t->at, a->group.from, a->group.to, a->sum);
 	a->list.count = 0;
 }
 
-static void list(struct asking *a, const float at[3], float mass)
+static void list(struct traversal *a, const float at[3], float mass)
 {
 	struct sl_weighted *l = &a->list;
 	for (int k = 0; k < a->tree->dims; k++)
@@ -366,7 +366,7 @@ static void list(struct asking *a, const float at[3], float mass)
 		add_up(a);
 }
 
-static void list_points(struct asking *a, uint32_t from, uint32_t to)
+static void list_points(struct traversal *a, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
 		float at[3];
@@ -386,7 +386,7 @@ static float square_distance(const struct bounds *b, const float at[3], int dims
 	return all;
 }
 
-static void ask(struct asking *a)
+static void traverse(struct traversal *a)
 {
 	const struct sl_tree *t = a->tree;
 	for (uint32_t i = 0; i < t->nodes;) {
@@ -404,7 +404,7 @@ static void ask(struct asking *a)
 
 double sl__tree_repel(struct sl_tree *t, const struct sl_cpu_kernels *kernels, double nu, float *force)
 {
-	struct asking a = {.tree = t, .kernels = kernels, .nu = nu};
+	struct traversal a = {.tree = t, .kernels = kernels, .nu = nu};
 #pragma omp for schedule(dynamic, 8)
 	for (uint32_t g = 0; g < t->groups; g++) {
 		struct summary s;
@@ -413,7 +413,7 @@ double sl__tree_repel(struct sl_tree *t, const struct sl_cpu_kernels *kernels, d
 		look_at_points(t, a.group.from, a.group.to, &s);
 		a.bounds = s.bounds;
 		memset(a.sum, 0, sizeof a.sum);
-		ask(&a);
+		traverse(&a);
 		for (uint32_t i = a.group.from; i < a.group.to; i++) {
 			const double *sum = a.sum[i - a.group.from];
 			for (int k = 0; k < t->dims; k++)

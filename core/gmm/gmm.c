@@ -93,7 +93,7 @@ static void enter(struct sl_gmm *m, enum sl__gmm_phase phase)
 static void start_restart(struct sl_gmm *m)
 {
 	m->status.iteration = 0;
-	m->lower = m->before = NAN;
+	m->mean_log_likelihood = m->previous_log_likelihood = NAN;
 	sl__gmm_blank(m, components(m));
 	enter(m, m->start ? SL__GMM_MEANS : SL__GMM_KMEANS);
 }
@@ -102,7 +102,7 @@ static void factor_of(struct sl_gmm *m, const struct sl_gmm_mixture *g, enum sl_
 {
 	sl__gmm_mixture_copy(&m->now, g);
 	memset(m->factors.ridge, 0, m->now.k * sizeof *m->factors.ridge);
-	m->then = then;
+	m->next_phase = then;
 	enter(m, SL__GMM_FACTOR);
 }
 
@@ -140,13 +140,13 @@ static int go_on_with_clusters(struct sl_gmm *m, double ms, struct sl_error *err
 static void end_restart(struct sl_gmm *m, bool converged)
 {
 	struct sl_gmm_fit *fit = &m->fit;
-	if (isnan(fit->log_likelihood) || m->lower > fit->log_likelihood) {
+	if (isnan(fit->log_likelihood) || m->mean_log_likelihood > fit->log_likelihood) {
 		int ridged = 0;
 		for (uint32_t c = 0; c < m->now.k; c++)
 			ridged += m->factors.ridge[c] > 0;
 		sl__gmm_mixture_copy(&m->best, &m->now);
 		*fit = (struct sl_gmm_fit){.components = (int)m->now.k, .iterations = m->status.iteration,
-					   .converged = converged, .ridged = ridged, .log_likelihood = m->lower};
+					   .converged = converged, .ridged = ridged, .log_likelihood = m->mean_log_likelihood};
 	}
 	m->status.restart++;
 	if (m->status.restart < m->params.restarts && !m->stop)
@@ -158,8 +158,8 @@ static void end_restart(struct sl_gmm *m, bool converged)
 static void end_pass(struct sl_gmm *m)
 {
 	if (m->phase == SL__GMM_PASS) {
-		m->before = m->lower;
-		m->lower = m->sum / m->n;
+		m->previous_log_likelihood = m->mean_log_likelihood;
+		m->mean_log_likelihood = m->sum / m->n;
 		m->status.log_likelihood = m->sum;
 	}
 	if (m->phase == SL__GMM_MEANS) {
@@ -194,11 +194,11 @@ static void end_score(struct sl_gmm *m)
 
 static void end_update(struct sl_gmm *m, bool *ended)
 {
-	if (isnan(m->lower)) {  /* no pass over the mixture has ended */
+	if (isnan(m->mean_log_likelihood)) {  /* no pass over the mixture has ended */
 		enter(m, SL__GMM_PASS);
 		return;
 	}
-	bool converged = fabs(m->lower - m->before) < m->params.tolerance;
+	bool converged = fabs(m->mean_log_likelihood - m->previous_log_likelihood) < m->params.tolerance;
 	m->status.iteration++;
 	*ended = true;
 	if (converged || m->stop || m->status.iteration >= m->params.iterations)
@@ -219,7 +219,7 @@ static void go_on_with_rows(struct sl_gmm *m, bool *ended)
 	if (update)
 		end_update(m, ended);
 	else
-		enter(m, m->then);
+		enter(m, m->next_phase);
 }
 
 static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_error *err)
@@ -272,7 +272,7 @@ int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_statu
 void sl_gmm_stop(struct sl_gmm *m, struct sl_gmm_status *status)
 {
 	bool fresh = m->phase == SL__GMM_KMEANS || m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS ||
-		     (m->phase == SL__GMM_UPDATE && isnan(m->lower));
+		     (m->phase == SL__GMM_UPDATE && isnan(m->mean_log_likelihood));
 	m->stop = true;
 	if (fresh && !isnan(m->fit.log_likelihood))
 		factor_of(m, &m->best, SL__GMM_SCORE);

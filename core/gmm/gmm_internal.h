@@ -86,20 +86,20 @@ struct sl_gmm {
 	uint32_t n, d, padded;
 	uint32_t largest_k;           /* the largest number of components of any fit */
 	double *column_mean, *column_variance;  /* [d] of all points */
-	double least;            /* the first ridge that is tried */
+	double first_ridge;      /* the first ridge that is tried */
 	double *total;           /* tied [padded][padded]: scatter of all points about their mean */
 	float *start;            /* [n][k] given, or NULL */
 
 	/* progress */
 	struct sl_gmm_status status;
-	enum sl__gmm_phase phase, then;   /* then: after FACTOR */
+	enum sl__gmm_phase phase, next_phase;  /* next_phase: after FACTOR */
 	bool stop;
 	uint32_t batch;          /* next batch of the pass */
 	uint32_t expected;       /* components of the batch whose densities are computed */
 	uint32_t added;          /* tasks of the batch whose sums are added */
 	uint32_t row;            /* next row of UPDATE and FACTOR */
 	double sum;              /* log-likelihood of the batches so far */
-	double before, lower;    /* mean log-likelihood in the iteration before, and in the newest one */
+	double previous_log_likelihood, mean_log_likelihood;  /* of a point, in the last two iterations */
 	uint32_t chunk[SL__GMM_PARTS];
 
 	uint32_t batch_points;   /* a multiple of LANES */

@@ -58,7 +58,7 @@ static void full_rows(struct sl_gmm *m, bool sums, uint32_t from, uint32_t to)
 		for (uint32_t j = from; sums && j < to; j++)
 			full_row(m, c, j);
 		sl__gmm_factor_rows(&m->factors, m->kernels, c, m->now.spread + c * square, m->scatter + c * padded, m->padded,
-				    from, to, m->least);
+				    from, to, m->first_ridge);
 	}
 }
 
@@ -86,7 +86,7 @@ static void tied_rows(struct sl_gmm *m, bool sums, uint32_t from, uint32_t to)
 {
 	for (uint32_t j = from; sums && j < to; j++)
 		tied_row(m, j);
-	sl__gmm_factor_rows(&m->factors, m->kernels, 0, m->now.spread, m->scatter, m->padded, from, to, m->least);
+	sl__gmm_factor_rows(&m->factors, m->kernels, 0, m->now.spread, m->scatter, m->padded, from, to, m->first_ridge);
 }
 
 /* ---- diag, spherical -------------------------------------------------------------------- */
@@ -95,8 +95,8 @@ static double positive(struct sl_gmm *m, uint32_t c, double variance)
 {
 	if (variance + m->params.reg_covar > 0)
 		return fmax(variance, 0) + m->params.reg_covar;
-	m->factors.ridge[c] = m->least;
-	return m->least;
+	m->factors.ridge[c] = m->first_ridge;
+	return m->first_ridge;
 }
 
 static void variances(struct sl_gmm *m, uint32_t c)

@@ -88,7 +88,7 @@ static int measure_points(struct sl_gmm *m, struct sl_error *err)
 		m->column_variance[a] /= m->n;
 		mean += m->column_variance[a] / d;
 	}
-	m->least = mean > 0 ? 1e-12 * mean : 1e-12;
+	m->first_ridge = mean > 0 ? 1e-12 * mean : 1e-12;
 	free(row);
 	free(first);
 	free(z);

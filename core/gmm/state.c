@@ -97,7 +97,7 @@ static void fill_header(const struct sl_gmm *m, struct header *h)
 	h->restart = (uint32_t)m->status.restart;
 	h->iteration = (uint32_t)m->status.iteration;
 	h->phase = m->phase;
-	h->then = m->then;
+	h->then = m->next_phase;
 	h->stop = m->stop;
 	/* a device returns its sums only at the end of a pass, so the pass starts again */
 	bool sums = with_sums(m->phase) && m->phase != SL__GMM_UPDATE && !m->passes.arg;
@@ -105,8 +105,8 @@ static void fill_header(const struct sl_gmm *m, struct header *h)
 	h->added = sums ? m->added : 0;
 	h->log_likelihood = m->status.log_likelihood;
 	h->sum = m->passes.arg && with_sums(m->phase) && m->phase != SL__GMM_UPDATE ? 0 : m->sum;
-	h->before = m->before;
-	h->lower = m->lower;
+	h->before = m->previous_log_likelihood;
+	h->lower = m->mean_log_likelihood;
 	h->fit = m->fit;
 	memcpy(h->fitted, m->fits, sizeof h->fitted);
 	h->best = isnan(m->fit.log_likelihood) ? 0 : (uint32_t)m->fit.components;
@@ -222,9 +222,9 @@ static int settle(struct sl_gmm *m, const struct header *h, const char *kmeans, 
 	case SL__GMM_FACTOR:
 	case SL__GMM_SCORE:
 	case SL__GMM_FINAL:
-		sl__gmm_mixture_copy(&m->now, m->then == SL__GMM_SCORE ? &m->best : &m->winner);
+		sl__gmm_mixture_copy(&m->now, m->next_phase == SL__GMM_SCORE ? &m->best : &m->winner);
 		factor_again(m);
-		m->phase = m->then;
+		m->phase = m->next_phase;
 		sl__gmm_pass_begin(m);
 		return 0;
 	default:
@@ -259,10 +259,10 @@ int sl_gmm_load(struct sl_gmm *m, const void *state, uint64_t bytes, struct sl_e
 	m->status.log_likelihood = h.log_likelihood;
 	m->status.done = h.phase == SL__GMM_DONE;
 	m->phase = h.phase;
-	m->then = h.then;
+	m->next_phase = h.then;
 	m->stop = h.stop;
-	m->before = h.before;
-	m->lower = h.lower;
+	m->previous_log_likelihood = h.before;
+	m->mean_log_likelihood = h.lower;
 	m->fit = h.fit;
 	memcpy(m->fits, h.fitted, sizeof m->fits);
 	s.from = from + sizeof h + h.kmeans_bytes;

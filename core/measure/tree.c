@@ -147,7 +147,7 @@ const uint32_t *sl_tree_order(const struct sl_tree *t) { return t->order; }
 struct query {
 	const struct sl_tree *t;
 	double at[3];
-	uint32_t but, k, count, ties;
+	uint32_t excluded, k, count, ties;
 	uint32_t *index;
 	double *square;
 };
@@ -180,7 +180,7 @@ static void leaf(struct query *q, uint32_t from, uint32_t to)
 			double x = (double)t->y[i * dims + k] - q->at[k];
 			square += x * x;
 		}
-		if (t->order[i] != q->but)
+		if (t->order[i] != q->excluded)
 			offer(q, square, t->order[i]);
 	}
 }
@@ -213,13 +213,13 @@ static void search(struct query *q, struct part p, const double aside[3], double
 		search(q, over < 0 ? high : low, other, distance);
 }
 
-uint32_t sl_tree_nearest(const struct sl_tree *t, const float *at, uint32_t but, uint32_t k, uint32_t *index,
+uint32_t sl_tree_nearest(const struct sl_tree *t, const float *at, uint32_t excluded, uint32_t k, uint32_t *index,
 			 double *square)
 {
-	double own[SL_TREE_MOST];
+	double squares[SL_TREE_MOST];
 	const double none[3] = {0};
-	struct query q = {.t = t, .but = but, .k = k < SL_TREE_MOST ? k : SL_TREE_MOST, .ties = TIES, .index = index,
-			  .square = square ? square : own};
+	struct query q = {.t = t, .excluded = excluded, .k = k < SL_TREE_MOST ? k : SL_TREE_MOST, .ties = TIES,
+			  .index = index, .square = square ? square : squares};
 	for (int a = 0; a < t->dims; a++)
 		q.at[a] = (double)at[a];
 	if (q.k && t->n)

@@ -21,11 +21,11 @@ void sl_tree_destroy(struct sl_tree *t);  /* NULL is fine */
 /* The nodes [n] in the tree's order: nodes that are near in this order are near in space. */
 const uint32_t *sl_tree_order(const struct sl_tree *t);
 
-/* The k nearest to `at`, ascending (ties: the lower number), without node `but` (n: all count), into index[k] and
+/* The k nearest to `at`, ascending (ties: the lower number), without node `excluded` (n: none), into index[k] and
  * square[k] (squared distances; may be NULL). k <= SL_TREE_MOST. Returns how many there are. If thousands of nodes are
  * equally far, not all of them are compared, so the lower number may lose the tie. */
 #define SL_TREE_MOST 256
-uint32_t sl_tree_nearest(const struct sl_tree *t, const float *at, uint32_t but, uint32_t k, uint32_t *index,
+uint32_t sl_tree_nearest(const struct sl_tree *t, const float *at, uint32_t excluded, uint32_t k, uint32_t *index,
 			 double *square);
 
 #ifdef __cplusplus

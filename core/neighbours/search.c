@@ -300,8 +300,8 @@ static void sort_ties(uint32_t *index, const float *distance, uint32_t count)
 	}
 }
 
-/* Writes a row of the result. but: a point to leave out, or SL_NO_NEIGHBOUR. */
-static void emit(const struct sl__search *s, uint32_t row, uint32_t but, struct sl__nearest *list,
+/* Writes a row of the result. excluded: a point to leave out, or SL_NO_NEIGHBOUR. */
+static void emit(const struct sl__search *s, uint32_t row, uint32_t excluded, struct sl__nearest *list,
 		 struct sl_neighbours *nb)
 {
 	uint32_t *index = nb->index + (size_t)row * nb->k, used = 0, count = sl__nearest_sort(list);
@@ -309,7 +309,7 @@ static void emit(const struct sl__search *s, uint32_t row, uint32_t but, struct 
 	for (uint32_t e = 0; e < count && used < nb->k; e++) {
 		uint32_t number = sl__entry_number(list->entry[e]);
 		float key = sl__entry_key(list->entry[e]);
-		if (number == but)
+		if (number == excluded)
 			continue;
 		if (!used)
 			best = key;

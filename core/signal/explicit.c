@@ -168,12 +168,12 @@ int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err)
 	if (ratio <= 1) {
 		double next = s->now_h * by;
 		/* a step that was cut short does not limit the next one */
-		s->h = s->lands && s->now_h < s->h ? fmax(s->h, next) : next;
+		s->h = s->stops && s->now_h < s->h ? fmax(s->h, next) : next;
 		s->stepped = true;
 		return 0;
 	}
 	s->h = s->now_h *= fmin(by, 1);
-	s->lands = false;
+	s->stops = false;
 	if (s->now_h > LEAST * fmax(s->time, s->params.duration))
 		return 0;
 	return sl_error_field(err, SL_BADDATA, "/tolerance", "At time %g the step has become %g: the values grow beyond "

@@ -22,14 +22,14 @@ static void begin(struct sl_signal *s)
 	const struct sl_coupling *c = s->c;
 	if (s->first_known)
 		return;
-	s->hanging = 0;
+	s->dangling = 0;
 	for (uint32_t i = 0; i < s->n; i++)
 		s->at[1][0][i] = c->degree[i] > 0 ? s->y[0][i] / c->degree[i] : 0;
 	for (uint32_t b = 0; b < sl__signal_blocks(s); b++) {
-		double hanging = 0;
+		double dangling = 0;
 		for (uint32_t i = c->block[b]; i < c->block[b + 1]; i++)
-			hanging += c->degree[i] > 0 ? 0 : s->y[0][i];
-		s->hanging += hanging;
+			dangling += c->degree[i] > 0 ? 0 : s->y[0][i];
+		s->dangling += dangling;
 	}
 	s->first_known = true;
 }
@@ -38,19 +38,19 @@ static VECTOR void pass(struct sl_signal *s, uint32_t block)
 {
 	const struct sl_coupling *c = s->c;
 	uint32_t from = c->block[block], count = c->block[block + 1] - from;
-	double sums[SL_COUPLING_ROWS], alpha = s->params.damping, back = alpha * s->hanging + 1 - alpha, change = 0,
-			hanging = 0;
+	double sums[SL_COUPLING_ROWS], alpha = s->params.damping, back = alpha * s->dangling + 1 - alpha, change = 0,
+			dangling = 0;
 	sl_coupling_multiply(c, block, s->at[1][0], sums);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t row = from + i;
 		double x = alpha * sums[i] + back * s->restart[row], d = c->degree[row];
 		change += fabs(x - s->y[0][row]);
-		hanging += d > 0 ? 0 : x;
+		dangling += d > 0 ? 0 : x;
 		s->at[0][0][row] = x;
 		s->at[1][1][row] = d > 0 ? x / d : 0;
 	}
 	s->sum[0][block] = change;
-	s->sum[1][block] = hanging;
+	s->sum[1][block] = dangling;
 }
 
 static int passed(struct sl_signal *s, struct sl_error *err)
@@ -61,7 +61,7 @@ static int passed(struct sl_signal *s, struct sl_error *err)
 	s->at[1][0] = s->at[1][1];
 	s->at[1][1] = divided;
 	s->change = sl__signal_total(s, 0);
-	s->hanging = sl__signal_total(s, 1);
+	s->dangling = sl__signal_total(s, 1);
 	s->converged = s->change < s->params.tolerance;
 	s->stepped = true;
 	return 0;

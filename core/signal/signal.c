@@ -174,9 +174,9 @@ void sl__signal_begin_step(struct sl_signal *s)
 		s->first_known = false;
 	s->rates = rates;
 	double next = next_stop(s);
-	s->lands = p->model != SL_SIGNAL_PAGERANK && s->time + s->h * (1 + NEARLY) >= next;
-	s->lands_at = next;
-	s->now_h = s->lands ? next - s->time : s->h;
+	s->stops = p->model != SL_SIGNAL_PAGERANK && s->time + s->h * (1 + NEARLY) >= next;
+	s->stop_at = next;
+	s->now_h = s->stops ? next - s->time : s->h;
 	s->block = 0;
 	s->stepping = true;
 	s->stepped = false;
@@ -189,7 +189,7 @@ int sl__signal_equal_steps(const struct sl_signal *s, int max_steps)
 	double next = next_stop(s), time = s->time + s->now_h;
 	int count = 1;
 	max_steps = max_steps < s->params.iterations - s->step ? max_steps : s->params.iterations - s->step;
-	for (; count < max_steps && !s->lands && time + s->h * (1 + NEARLY) < next; count++)
+	for (; count < max_steps && !s->stops && time + s->h * (1 + NEARLY) < next; count++)
 		time += s->now_h;
 	return count;
 }
@@ -213,7 +213,7 @@ void sl__signal_end_step(struct sl_signal *s)
 		s->done = s->converged || s->step >= p->iterations;
 		return;
 	}
-	s->time = s->lands ? s->lands_at : s->time + s->now_h;
+	s->time = s->stops ? s->stop_at : s->time + s->now_h;
 	record(s);
 	s->done = s->time >= p->duration || s->step >= p->iterations;
 }

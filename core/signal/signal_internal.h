@@ -36,15 +36,15 @@ struct sl_signal {
 	int step;
 	bool converged, done;
 	double change;                 /* pagerank */
-	double hanging;                /* pagerank: sum of x over nodes without edges */
+	double dangling;                /* pagerank: sum of x over nodes without edges */
 	int recorded;
 	float *snapshot;               /* [params.snapshots][n][fields], the user's order */
 	float *snapshot_time;          /* [params.snapshots] */
 
 	/* the present step */
-	bool stepping, stepped, lands;
+	bool stepping, stepped, stops;  /* stops: the step ends at the given time stop_at */
 	uint32_t block;                /* next block of the pass */
-	double now_h, lands_at;
+	double now_h, stop_at;
 	struct sl__rates rates;
 	double block_ms;               /* duration of a block */
 

@@ -210,15 +210,15 @@ static int plain_signal_rank(void *arg, double tolerance, int count, double *cha
 	const double *degree = p->t.coupling->degree;
 	double alpha = p->t.damping;
 	for (*done = 0; *done < count && (*done == 0 || change[*done - 1] >= tolerance); ++*done) {
-		double hanging = 0;
+		double dangling = 0;
 		for (uint32_t i = 0; i < p->n; i++) {
 			p->at[i] = degree[i] > 0 ? p->y[i] / degree[i] : 0;
-			hanging += degree[i] > 0 ? 0 : p->y[i];
+			dangling += degree[i] > 0 ? 0 : p->y[i];
 		}
 		plain_product(p, p->at);
 		change[*done] = 0;
 		for (uint32_t i = 0; i < p->n; i++) {
-			double x = alpha * (p->product[i] + hanging * p->t.restart[i]) + (1 - alpha) * p->t.restart[i];
+			double x = alpha * (p->product[i] + dangling * p->t.restart[i]) + (1 - alpha) * p->t.restart[i];
 			change[*done] += fabs(x - p->y[i]);
 			p->y[i] = x;
 		}
