@@ -366,6 +366,12 @@ int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t
 		fix_signs(&a);
 		rc = sl__points_project(&q, pca, p, passes, &theirs);
 	}
+	uint32_t row;
+	if (!rc && sl__points_overflow(q, &row)) {
+		sl_points_destroy(q);
+		rc = sl_error_set(&theirs, SL_BADDATA, "Row %u is so far from the mean of the points that its coordinates "
+				  "along the principal axes overflow; divide the values by a common factor.", row + 1);
+	}
 	if (!rc) {
 		if (kept)
 			*kept = a.total > 0 ? fmin(a.held / a.total, 1) : 1;

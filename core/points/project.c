@@ -129,6 +129,18 @@ int sl__points_project(struct sl_points **out, const struct sl_pca *pca, const s
 	return rc;
 }
 
+bool sl__points_overflow(const struct sl_points *p, uint32_t *row)
+{
+	const float *value = p->value;
+	for (size_t i = 0; i < (size_t)p->n * p->d; i++)
+		if (!isfinite(value[i])) {
+			*row = (uint32_t)(i / p->d);
+			*row = p->user ? p->user[*row] : *row;
+			return true;
+		}
+	return false;
+}
+
 int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p, struct sl_error *err)
 {
 	*out = NULL;
@@ -138,16 +150,12 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 	struct sl_points *q;
 	if (sl__points_project(&q, pca, p, NULL, NULL))
 		return sl_error_set(err, SL_NOMEM, "Not enough memory for %u coordinates of %u points.", pca->to, p->n);
-	const float *value = q->value;
-	for (size_t i = 0; i < (size_t)q->n * q->d; i++)
-		if (!isfinite(value[i])) {
-			uint32_t row = (uint32_t)(i / q->d);
-			int rc = sl_error_set(err, SL_BADDATA, "Row %u is so far from the mean of the points that its "
-					      "coordinates overflow; new points must have the same columns and "
-					      "scale.", (q->user ? q->user[row] : row) + 1);
-			sl_points_destroy(q);
-			return rc;
-		}
+	uint32_t row;
+	if (sl__points_overflow(q, &row)) {
+		sl_points_destroy(q);
+		return sl_error_set(err, SL_BADDATA, "Row %u is so far from the mean of the points that its coordinates "
+				    "overflow; new points must have the same columns and scale.", row + 1);
+	}
 	*out = q;
 	return 0;
 }

@@ -2,6 +2,8 @@
 #ifndef SL_POINTS_PROJECT_H
 #define SL_POINTS_PROJECT_H
 
+#include <stdbool.h>
+
 #include "core/points/points.h"
 
 /* y[c] += x * v[c] */
@@ -12,6 +14,8 @@ void sl__points_centred(const struct sl_points *p, const double *mean, uint32_t 
  * 0, SL_NOMEM, or the code of `passes` with err. */
 int sl__points_project(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p,
 		       const struct sl_points_passes *passes, struct sl_error *err);
+/* Is a value of p not finite? Then *row is the first row (of the user) that has one. */
+bool sl__points_overflow(const struct sl_points *p, uint32_t *row);
 /* The `count` largest eigenvalues of symmetric m[n][n], descending, and eigenvectors, vector[count][n]; overwrites m
  * (eigen.c). Uses OpenMP; the result does not depend on the number of threads. 0, SL_NOMEM or SL_INTERNAL. */
 int sl__largest_eigen(double *m, int n, int count, double *value, double *vector);

@@ -148,3 +148,13 @@ def test_a_few_bytes_make_no_large_table(api, shape, parameter, word):
                        data=f"%%MatrixMarket matrix coordinate real general\n{shape[0]} {shape[1]} 1\n1 2 1\n").json()
     assert word in problem["detail"] and problem.get("parameter") == parameter
     assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("form", ["mtx", "npy"])
+def test_coordinates_that_overflow(api, form):
+    """Each value is a float32, but the length of row 2 is not."""
+    a = np.zeros((6, 3), "f4")
+    a[1] = 3e38
+    data = mtx(sp.csr_matrix(a)) if form == "mtx" else points.npy(a)
+    problem = api.post("/v1/graphs?kind=points&pca=2&neighbours=2", 400, data=data).json()
+    assert "Row 2 is so far from the mean" in problem["detail"], problem

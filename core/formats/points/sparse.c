@@ -101,7 +101,11 @@ static int project(struct sl_points **out, const struct sl__entries *t, const st
 {
 	uint64_t axes = t->options->pca, columns = axes + OVERSAMPLING;
 	int rc = sl_account_take(SL_MEMORY, t->n * axes * sizeof(float) + t->d * columns * 3 * sizeof(double), t->err);
-	return rc ? rc : sl_sparse_pca(out, s, t->options->pca, kept, t->options->read.cancel, t->err);
+	if (!rc)
+		rc = sl_sparse_pca(out, s, t->options->pca, kept, t->options->read.cancel, t->err);
+	if (rc == SL_BADDATA && t->err)
+		snprintf(t->err->file, sizeof t->err->file, "%s", sl__source_name(t->source));
+	return rc;
 }
 
 static int make_dense(struct sl_points **out, const struct sl__entries *t, const struct sl_sparse *s)
