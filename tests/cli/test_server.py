@@ -36,7 +36,7 @@ def test_embed_uploads_submits_watches_fetches(client, ring):
     assert headers["Content-Type"] == "application/octet-stream" and headers["Authorization"] == "Bearer secret"
     request = json.loads(server.asked("POST", "/v1/jobs")[0][3])
     assert request == {"graph": GRAPH, "dims": 3, "accuracy": "fine", "learning_rate": "auto", "drop_leaf_edges": True,
-                       "lambda": 2.5}
+                       "lambda": 2.5, "name": "ring.tsv"}
     assert (client.folder / "y.npy").read_bytes() == b"\x93NUMPY layout"
     assert (client.folder / "p.png").read_bytes() == b"PNG"
     assert server.asked("GET", PATH + "/layout")[0][1].endswith("?format=npy")

@@ -77,6 +77,7 @@ def test_administrators_see_users_and_limits(page, closed, shot):
     page.expected = "/v1/"  # the streams of the one who logged out end
     page.go(closed.url + f"/#/server?token={token}")
     page.see("Devices", 15)
+    page.wait(lambda: page.maybe(".who") and page.find(".who").text == "bob", 10, "one sees as whom one is logged in")
     assert page.run("return document.querySelectorAll('[aria-label=Users]').length") == 0
 
 
@@ -92,6 +93,7 @@ def test_link(page, closed, cluster_file):
     page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 20, "a frame came")
     assert page.run("return document.querySelectorAll('nav a, input[type=password], .drop').length") == 0
     assert "Compare" not in page.run("return document.body.innerText")
+    assert page.find("h1").text == "Layout", "a run without a name is not called by its id"
     api.delete(f"/v1/jobs/{job}/links/{link['id']}", 204)
     page.reload()
     page.see("The link has expired")

@@ -77,6 +77,14 @@ static void refresh(struct cli *cli, json_t **graph)
 	*graph = now;
 }
 
+enum { JOB_NAME_MOST = 200 };
+
+/* The job is called as its graph, if the server takes that for a job. */
+static const char *job_name(const char *graph)
+{
+	return strlen(graph) <= JOB_NAME_MOST ? graph : NULL;
+}
+
 static int embed_on_server(struct cli *cli, const char *layout, const char *picture)
 {
 	double start = cli_now();
@@ -84,7 +92,7 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 	int status = cli_graph_upload(cli, cli->arguments[0], &graph);
 	double read_s = cli_now() - start;
 	if (!status)
-		status = cli_job_submit(cli, cli_text(graph, "id"), &submitted);
+		status = cli_job_submit(cli, cli_text(graph, "id"), job_name(cli_text(graph, "name")), &submitted);
 	const char *id = cli_text(submitted, "id");
 	if (!strcmp(cli_text(json_object_get(graph, "neighbours"), "state"), "searching"))
 		cli->searched = cli_text(graph, "id");

@@ -40,7 +40,7 @@ int cli_job_submitted(struct cli *cli, const json_t *job)
 int cmd_job_submit(struct cli *cli)
 {
 	json_t *job = NULL;
-	int status = cli_job_submit(cli, cli->arguments[0], &job);
+	int status = cli_job_submit(cli, cli->arguments[0], NULL, &job);
 	if (!status)
 		status = cli_job_submitted(cli, job);
 	json_decref(job);

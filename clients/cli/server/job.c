@@ -100,10 +100,10 @@ int cli_job_request(struct cli *cli, json_t *request, json_t **record)
 	return http_do(cli, &q, record);
 }
 
-int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
+int cli_job_submit(struct cli *cli, const char *graph_id, const char *name, json_t **record)
 {
 	json_t *request = json_pack("{s:s}", "graph", graph_id);
-	const char *name = cli_option(cli, "name");
+	const char *given = cli_option(cli, "name");
 	char layout[64] = "";
 	long priority = 0;
 	int status = request ? cli_params_json(cli, request) : cli_fail(CLI_FAILED, "out of memory");
@@ -113,8 +113,8 @@ int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 		status = cli_option_int(cli, "priority", -10, 10, &priority);
 		json_object_set_new(request, "priority", json_integer(priority));
 	}
-	if (!status && name)
-		json_object_set_new(request, "name", json_string(name));
+	if (!status && (given || (name && *name)))
+		json_object_set_new(request, "name", json_string(given ? given : name));
 	if (!status && cli_option(cli, "engine"))
 		json_object_set_new(request, "engine", json_string(cli_option(cli, "engine")));
 	if (!status && cli_option(cli, "after"))

@@ -19,7 +19,7 @@ import { DropAnywhere } from "./drop.tsx";
 import { JobPage } from "./job.tsx";
 import { Login } from "./login.tsx";
 import { Button, Icon, Missing, Notices, useInterval } from "./parts.tsx";
-import { RunsPage } from "./runs.tsx";
+import { RunsPage, titleOf } from "./runs.tsx";
 import { ServerPage } from "./server.tsx";
 
 const PAGES = [["", "Runs", "runs"], ["data", "Data", "data"], ["compare", "Compare", "compare"], ["server", "Server", "server"]] as const;
@@ -56,10 +56,10 @@ function Banner() {
 }
 
 function App() {
-	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready), may = useRights();
+	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready), may = useRights(), who = use(me);
 	use(jobs);
 	useEffect(() => {
-		const name = page === "job" ? jobs.value.get(id)?.name ?? "Run" : PAGES.find(p => p[0] === page)?.[1] ?? "Runs";
+		const job = jobs.value.get(id), name = page === "job" ? (job ? titleOf(job) : "Run") : PAGES.find(p => p[0] === page)?.[1] ?? "Runs";
 		document.title = `${name} · spaceland`;
 	}, [page, id, known]);
 	if (closed)
@@ -73,6 +73,7 @@ function App() {
 					aria-current={to === page || (to === "" && page === "job") ? "page" : undefined}><Icon name={icon} /><span>{text}</span></a>)}
 			</nav>
 			<span class="top-end">
+				{who?.name && <span class="who quiet" title={`You are logged in as ${who.name}, ${who.role}`}>{who.name}</span>}
 				{sessionStorage.getItem("spaceland-in") && <Button icon="leave" kind="quiet" label="Log out" onClick={logout} />}
 				<Button icon={shade === "dark" ? "sun" : "moon"} kind="quiet" label={shade === "dark" ? "Light colours" : "Dark colours"} onClick={toggleTheme} />
 			</span>

@@ -1,5 +1,5 @@
 /* runs.tsx -- the first page: the drop zone and the list of runs. */
-import { change, request } from "../core/api.ts";
+import { change, link, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
 import { ago, count, duration, number, sentence, several } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put } from "../core/live.ts";
@@ -18,7 +18,7 @@ const FILTERS = [["", "All"], ["busy", "Under way"], ["done", "Done"], ["bad", "
 const passes = (job: Job, filter: string): boolean => filter === "busy" ? !ended(job) : filter === "done" ? job.state === "done" :
 	filter === "bad" ? job.state === "failed" || job.state === "cancelled" : true;
 
-export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.graph)?.name ?? job.id.slice(-8);
+export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.graph)?.name ?? (link ? "Layout" : job.id.slice(-8));
 
 /** A short text of the parameters in which a run differs from others. */
 export function gist(job: Job): string {

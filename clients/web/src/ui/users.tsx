@@ -33,7 +33,7 @@ function lines(user: User): string[] {
 	return out;
 }
 
-const day = (seconds: number | null): string => seconds ? new Date(1000 * seconds).toLocaleDateString() : "never";
+const day = (seconds: number | null): string => seconds ? new Date(1000 * seconds).toISOString().slice(0, 10) : "never";
 
 export function Users() {
 	const [users, setUsers] = useState<User[]>([]), [shown, setShown] = useState(true);
