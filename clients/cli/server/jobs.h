@@ -21,8 +21,8 @@ int cli_job_request(struct cli *cli, json_t *request, json_t **record);
  * job, call cli_job_forget_state(). */
 int cli_job_state(struct cli *cli, json_t *request, char uploaded[64]);
 void cli_job_forget_state(struct cli *cli, const char *uploaded);
-/* Uploads an initial layout, submits the job. name: of the job, if --name gives none; may be NULL. *record: owned by the
- * caller. */
+/* Uploads an initial layout, submits the job. name: of the job, if --name gives none; may be NULL.
+ * *record: owned by the caller. */
 int cli_job_submit(struct cli *cli, const char *graph_id, const char *name, json_t **record);
 /* Changes a job. *record: the job after the change, owned by the caller. */
 int cli_job_patch(struct cli *cli, const char *id, json_t *change, json_t **record);
