@@ -41,8 +41,11 @@ export function ago(time: string, now = Date.now()): string {
 	return s < 5 ? "just now" : `${duration(s < 100 ? Math.round(s) : s).replace(".0 s", " s")} ago`;
 }
 
-/** Adds a capital letter and a full stop. */
-export const sentence = (text: string): string => (text ? text[0]!.toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".") : "");
+/** Adds a capital letter and a full stop, and commas to large numbers (not to those in names). */
+export const sentence = (text: string): string => {
+	const plain = text.replace(/(?<![\w./:-])\d{5,}(?![\w/:-]|\.\w)/g, digits => count(Number(digits)));
+	return plain ? plain[0]!.toUpperCase() + plain.slice(1) + (/[.!?…]$/.test(plain) ? "" : ".") : "";
+};
 
 /** Replaces the middle of a long text. */
 export function shorten(text: string, most: number): string {

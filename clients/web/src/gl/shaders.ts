@@ -59,7 +59,7 @@ void main() {
 			c = mix(c, background, clamp((depth - 0.72) * 1.25, 0.0, 0.78));
 	}
 	if (dimmed) {
-		if ((flags & 1u) == 0u) { c = mix(c, muted, 0.82); weight *= 0.16; }
+		if ((flags & 1u) == 0u) { c = mix(c, muted, 0.7); weight *= 0.3; }
 		else { s *= 1.15; }
 	}
 	if ((flags & 2u) != 0u) { s = s * 1.4 + 2.0; weight = 3.0; }

@@ -64,10 +64,10 @@ export function splat(sums: Float32Array, width: number, height: number, s: Scen
 		if (flag & 2) {
 			w = 3;
 		} else if (p.dimmed && !(flag & 1)) {
-			w = 0.16;
-			red += 0.82 * (p.muted[0]! - r);
-			green += 0.82 * (p.muted[1]! - g);
-			blue += 0.82 * (p.muted[2]! - b);
+			w = 0.3;
+			red += 0.7 * (p.muted[0]! - r);
+			green += 0.7 * (p.muted[1]! - g);
+			blue += 0.7 * (p.muted[2]! - b);
 		}
 		const pixel = 4 * (y * width + x);
 		for (let k = 0; k < at.length; k++) {
