@@ -24,11 +24,15 @@ void sl_buffer_limit(uint64_t bytes)
 	atomic_store(&limit, bytes);
 }
 
+uint64_t sl_buffer_most(void)
+{
+	uint64_t most = atomic_load(&limit);
+	return most ? most : sl_host_memory() / 4;
+}
+
 int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err)
 {
-	uint64_t booked = bytes > SMALL ? bytes : 0, most = atomic_load(&limit);
-	if (booked && !most)
-		most = sl_host_memory() / 4;
+	uint64_t booked = bytes > SMALL ? bytes : 0, most = booked ? sl_buffer_most() : 0;
 	*out = NULL;
 	if (booked > most)
 		return sl_error_set(err, SL_TOOBIG, "The reply may take %llu bytes, more than the %llu that all replies "

@@ -26,6 +26,8 @@ int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err);
 /* Shortens a buffer that has a single reference to `bytes`, and returns the memory and the reservation beyond them.
  * *b may move. */
 void sl_buffer_shrink(struct sl_buffer **b, size_t bytes);
+/* The most bytes that one buffer may have, if there are no others. */
+uint64_t sl_buffer_most(void);
 /* The common limit. 0, the default: a quarter of the host's memory. */
 void sl_buffer_limit(uint64_t bytes);
 struct sl_buffer *sl_buffer_ref(struct sl_buffer *b);

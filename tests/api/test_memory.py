@@ -5,9 +5,11 @@ import contextlib
 import os
 import pathlib
 
+import numpy as np
 import pytest
 
 import graphs
+import points
 from harness import Api, Daemon, wait_until
 
 MIB = 1 << 20
@@ -50,6 +52,20 @@ def peak(daemon):
     most = int(next(line for line in (proc / "status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) << 10
     (proc / "clear_refs").write_text("5")
     return most
+
+
+def test_as_many_rows_as_the_refusal_says(tmp_path):
+    """A refusal names the most points of a sample; so many are given."""
+    with daemon_in(tmp_path, 512) as d:
+        api = Api(d)
+        table = api.upload(points.npy(np.random.default_rng(1).normal(size=(300, 60)).astype("float32")))["id"]
+        job = api.run(table, method="gmm", components=2, covariance="diag")["id"]
+        for form in ("npy", "json"):
+            problem = api.get(f"/v1/jobs/{job}/sample?count=100000000&format={form}", 413).json()
+            most = int(problem["detail"].rsplit(" ", 1)[1][:-1])
+            assert most > 10000, problem
+            given = api.get(f"/v1/jobs/{job}/sample?count={most}&format={form}", stream=True)
+            assert sum(len(part) for part in given.iter_content(MIB)) > most * 60 * 4
 
 
 def test_the_text_of_a_large_array(tmp_path):

@@ -20,6 +20,7 @@
 #define TIMEOUT_MS (3600 * 1000)  /* time limit of the request; predictions normally end much earlier */
 #define NPY_BYTES 12              /* host memory for a number of a reply: itself, and twice in the file */
 #define TEXT_BYTES 28             /* the same, and its text */
+#define HEAD_BYTES 2048           /* of a reply, at most */
 #define MOST_PRODUCTS 2e13        /* points times numbers of the model: some minutes */
 
 struct prediction {
@@ -125,16 +126,23 @@ static double row_bytes(const struct prediction *p, double wide)
 	return wide * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
 }
 
+/* The most rows: by the time that they take, by half of the host's memory, and by the bytes that a reply may have. */
+static double most_rows(const struct prediction *p, double values, double wide)
+{
+	double memory = (double)sl_host_memory() / 2 / row_bytes(p, wide);
+	double reply = ((double)sl_buffer_most() - HEAD_BYTES) / (wide * (p->form == SL_LAYOUT_NPY ? 4 : SL_TEXT_BYTES));
+	return floor(fmin(MOST_PRODUCTS / values, fmin(memory, reply)));
+}
+
 static int read_points(struct prediction *p, double values)
 {
 	int code = sl_read_new_points(&p->points, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
 	if (code)
 		return code;
-	double row = row_bytes(p, p->model[0].shape[0]);
-	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
+	double row = row_bytes(p, p->model[0].shape[0]), most = most_rows(p, values, p->model[0].shape[0]);
 	if (p->points->n > most)
 		return sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.",
-				    p->points->n, floor(most));
+				    p->points->n, most);
 	p->count = p->points->n_user;
 	p->place.bytes = sl_points_bytes(p->points) + (uint64_t)(row * p->count);
 	return 0;
@@ -142,11 +150,10 @@ static int read_points(struct prediction *p, double values)
 
 static int check_sample(struct prediction *p, double values)
 {
-	double row = row_bytes(p, p->model[0].shape[1]);
-	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
+	double row = row_bytes(p, p->model[0].shape[1]), most = most_rows(p, values, p->model[0].shape[1]);
 	if (p->count > most)
 		return sl_error_field(&p->err, SL_TOOBIG, "?count", "%u points are too many for one request; ask for at most "
-				      "%.0f.", p->count, floor(most));
+				      "%.0f.", p->count, most);
 	p->place.bytes = (uint64_t)(row * p->count);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #define HEAD_BYTES 400        /* members before the numbers */
 #define NUMBER_BYTES 17       /* of a float32 or int32, with a separator */
 #define BRACKET_BYTES 3       /* of a list of numbers: [ ] , */
-#define TIMES_NPY 5           /* bytes of text for a byte of numbers: a row of one float32 is [-1.23456789e-10], */
+#define TIMES_NPY (SL_TEXT_BYTES / 4)
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 

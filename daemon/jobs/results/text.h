@@ -7,6 +7,8 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/util/buffer.h"
 
+#define SL_TEXT_BYTES 20  /* that are reserved for a number of 4 bytes as text: a row of one is [-1.23456789e-10], */
+
 /* An array of a result or of a prediction. _book reserves room for the text of a .npy file of so many bytes, before the
  * file is read; _write writes it there, and gives back the rest. */
 int sl__array_book(struct sl_buffer **out, enum sl_layout_form form, size_t bytes, struct sl_error *err);
