@@ -6,7 +6,7 @@
 
 /* Options of uploads; CLI_INPUT_PARAMS adds those that describe the input. */
 #define UPLOAD_OPTIONS \
-	{0, "name", "NAME", "Name of the graph on the server. Default: the file's name."}, \
+	{0, "name", "NAME", "Name of the graph on the server, and of the job of embed. Default: the file's name."}, \
 	{0, "labels", "FILE", "Labels of the nodes, which colour pictures: one per line in the order of the nodes (a " \
 	 "header line is allowed), or name<TAB>label, or an .npy of integers or strings."}
 

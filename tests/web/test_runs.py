@@ -92,6 +92,24 @@ def test_cancelled(page, api, daemon, endless):
     assert page.run("return window.spacelandSession.frame.value.n") == 2000
 
 
+def test_a_cancelled_run_is_not_live(page, api, daemon, endless):
+    """Its last picture is called so, and there is nothing to compare."""
+    open_job(page, daemon, endless)
+    moves(page)
+    assert page.find(".timeline-at").text == "live"
+    page.button("Cancel").click()
+    page.wait(lambda: page.find(".timeline-at").text == "last", 10, "the last picture")
+    assert not page.maybe(".job-head a.button")
+
+
+def test_steering_comes_before_the_next_run(page, daemon, endless):
+    open_job(page, daemon, endless, "?tab=steer")
+    page.find("#steer-late_exaggeration")
+    page.find("#next-scale")
+    assert page.run("""const [a, b] = ["#steer-late_exaggeration", "#next-scale"].map(e => document.querySelector(e).getBoundingClientRect().top);
+        return a < b;""")
+
+
 def test_reload(page, daemon, endless):
     open_job(page, daemon, endless)
     at = page.run("return window.spacelandSession.frame.value.iteration")

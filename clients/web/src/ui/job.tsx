@@ -44,7 +44,8 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 		return null;
 	const search = graph?.neighbours?.state === "searching" ? graph.neighbours : null;
 	return <div class="stage-note" role="status"><p>{problem ? problem : job.state === "cancelled" ? (job.layout ? "Fetching the layout …" : "This run was cancelled before it had a layout.") :
-		search ? `Searching neighbours: ${Math.round(search.progress * 100)} %` : job.waiting ? job.waiting.detail : job.state === "queued" ? "Waiting for a place …" : "Preparing the layout …"}</p>
+		search ? `Searching neighbours: ${Math.round(search.progress * 100)} %` : job.waiting ? job.waiting.detail : job.state === "queued" ? "Waiting for a place …" :
+		job.state === "paused" ? "Paused. The layout comes when the run goes on." : "Preparing the layout …"}</p>
 		{search && <Bar share={search.progress} label="Search of neighbours" />}</div>;
 }
 
@@ -64,7 +65,7 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
 			{!over && may && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
 			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
-			{over && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
+			{job.state === "done" && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
 		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
 			<Hud s={s} job={job} />

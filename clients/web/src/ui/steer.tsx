@@ -62,10 +62,10 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 	return <div class="steer">
 		<Charts job={job} />
 		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}
-		<Next key={job.id} s={s} job={job} graph={graph} />
 		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
 			<h2>{title}</h2>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
 		</section>)}
+		<Next key={job.id} s={s} job={job} graph={graph} />
 		{other}
 	</div>;
 }

@@ -3,7 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { count, number } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
 import type { Recording } from "../core/record.ts";
+import { jobs } from "../core/live.ts";
 import { type Signal, use } from "../core/signal.ts";
+import { ended, type Job } from "../core/types.ts";
 import { Button } from "./parts.tsx";
 
 const REPLAY_S = 6;   // longest replay
@@ -12,13 +14,14 @@ const moment = (f: Frame): string => (f.modelTime === null ? `it. ${count(f.iter
 
 /** The source of a replay: the frames of a layout or of a signal. */
 export interface Replayed {
+	job: Job;
 	recording: Recording;
 	replay: Signal<number | null>;
 	seek(place: number | null): void;
 }
 
 export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Promise<void> }) {
-	const length = use(s.recording.length), place = use(s.replay), [playing, setPlaying] = useState(false);
+	const over = ended(use(jobs).get(s.job.id) ?? s.job), length = use(s.recording.length), place = use(s.replay), [playing, setPlaying] = useState(false);
 	const going = useRef(0);
 	useEffect(() => {
 		if (!playing)
@@ -52,7 +55,7 @@ export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Pr
 		<input type="range" class="grow" min={0} max={length - 1} step="any" value={at} aria-label="Recorded frame"
 			aria-valuetext={moment(frame)}
 			onInput={e => { setPlaying(false); s.seek(Number(e.currentTarget.value)); }} />
-		<span class="timeline-at">{place === null ? (frame.final ? "final" : "live") : moment(frame)}</span>
+		<span class="timeline-at">{place === null ? (frame.final ? "final" : over ? "last" : "live") : moment(frame)}</span>
 		{place !== null && <>
 			{goOn && <Button icon="undo" kind="quiet" label="Go on from here in a new run" disabled={frame.stride !== 1}
 				title={frame.stride !== 1 ? "This frame holds a sample of the nodes" : "Go on from here in a new run"}
