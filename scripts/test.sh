@@ -7,15 +7,23 @@
 # that is shown at the end. Later parts compile or compute at a lower priority, with the time that it leaves. The
 # sanitizers' tests start when no other part runs.
 #
-# ./dev test without parts is the short run: it omits tests marked `long` (meson: suite long). .ci/run omits tests
-# marked `longest` and the suite long. ./dev test all and single parts (./dev test PART) run all tests. In the short run
-# and in .ci/run some tests do less (SPACELAND_TEST_LIGHT).
+# There are three runs:
+#   ./dev test      omits tests marked `long` or `longest`, the sanitizers, the CUDA kernels and the fuzzers
+#   .ci/run         omits tests marked `longest` (meson: suite long), uses the sanitizers for those marked `sanitized`,
+#                   compiles only the device part of the kernels with nvcc, runs each fuzzer for a second
+#   ./dev test all  runs everything: api and cli with the address sanitizer, api with the thread sanitizer, the complete
+#                   plug-in, more emulated kernels (emulated-slow), the fuzzers' inputs with mutations (replay)
+# In the first two some tests do less (SPACELAND_TEST_LIGHT): fewer rounds, sizes and combinations; no screenshots of
+# the dashboard. A single part (./dev test PART) runs as in ./dev test all.
+# `grep -rn "longest\|LIGHT\|test_light" tests` lists what only ./dev test all runs.
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
 BUILD=${BUILD:-$ROOT/build}
 RESULTS=$ROOT/build/test-results
 PYTHON=/usr/bin/python3
+# Byte code beside the builds: without it each of some twenty processes compiles all tests again.
+export PYTHONPYCACHEPREFIX="$ROOT/build/pycache"
 DATA=$ROOT/../shared/data
 if [ -z "${SPACELAND_DATA:-}" ] && [ -d "$DATA" ]; then
 	SPACELAND_DATA=$(cd "$DATA" && pwd)
@@ -32,7 +40,7 @@ table() {
 	python    test,ci,all    python  api-tests     the Python package
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
 	plugin    ci,all         plugin -              the plug-in by nvcc: in ci for one GPU, beside the rest of build/
-	fuzz      ci,all         fuzz  -               every fuzzer for five seconds, in ci for three
+	fuzz      ci,all         fuzz  -               every fuzzer for five seconds, in ci for one
 	sanitizers ci,all        test  -               builds with the address and with the thread sanitizer
 	unit      test,ci,all    test  unit-tests      programs of tests/unit
 	emulated  ci,all         test  emulated-tests  the CUDA kernels on the processor
@@ -64,13 +72,18 @@ part_api() {
 	*) pytests tests/api "$BUILD" api -n 4 ;;
 	esac
 }
-part_cli() { pytests tests/cli "$BUILD" cli -n 3; }
+part_cli() {
+	case $run in
+	ci) pytests tests/cli "$BUILD" cli -n 3 -m "not sanitized and not longest" ;;
+	*) pytests tests/cli "$BUILD" cli -n 3 ${without:+-m "$without"} ;;
+	esac
+}
 part_python() { pytests tests/python "$BUILD" python ${without:+-m "$without"}; }
 part_web() { pytests tests/web "$BUILD" web ${without:+-m "$without"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() {
 	seconds=5
-	[ $run != ci ] || seconds=3
+	[ $run != ci ] || seconds=1
 	step "fuzz: short round" nice -n 5 scripts/fuzz.sh "$seconds"
 }
 # Builds both trees beside other parts. The parts that test them build again, which reports failures.
@@ -114,8 +127,8 @@ pytests() {
 	shift 3
 	# Tests wait for daemons much of the time, so several modules run at once; the tests of a module share a daemon.
 	[ "$tests" = tests/web ] || ! "$PYTHON" -c 'import xdist' 2>/dev/null || set -- -n 2 --dist loadfile "$@"
-	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
-		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
+	SPACELAND_BUILD=$tree "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" --junitxml="$RESULTS/$name.xml" \
+		"$@" "$tests" || true
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
 }
 
@@ -128,7 +141,7 @@ alone() {
 	[ -f "$failed" ] && [ "$(grep -c :: "$failed")" -le 5 ] || return 0
 	! grep -q 'Sanitizer\|runtime error:\|exit status [-1-9]' "$RESULTS/$name.xml" || return 0
 	title "$name: failed tests, alone"
-	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
+	SPACELAND_BUILD=$tree "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
 		--last-failed --last-failed-no-failures none --junitxml="$RESULTS/$name.alone.xml" "$tests" || true
 }
 

@@ -275,11 +275,12 @@ def campaign(below, count, seed, say=print):
     d = Daemon(below / "daemon", log_level="error", max_nodes=100000, max_streams=16, backup_dir="")
     d.start()
     wrong, seen, begun, early = [], {}, time.monotonic(), None
+    contracts = [Contract() for _ in range(THREADS)]
     for part in range(10):
         tidy(d)
         known = known_things(d)
-        senders = [Sender(d, Maker(Contract(), f"{seed}-{part}-{k}", known), count // 10 // THREADS, wrong, seen)
-                   for k in range(THREADS)]
+        senders = [Sender(d, Maker(contract, f"{seed}-{part}-{k}", known), count // 10 // THREADS, wrong, seen)
+                   for k, contract in enumerate(contracts)]
         for s in senders:
             s.start()
         for s in senders:

@@ -35,9 +35,10 @@ SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "t
 
 # Modules of these whose use of threads the others cover: continuous integration runs them with the address sanitizer
 # only.
-ADDRESS = {"test_batches", "test_gmm_device", "test_job_after", "test_links", "test_proxy_login", "test_quality", "test_restart",
-           "test_rights_change", "test_robustness", "test_sammon_device", "test_signal_device", "test_stream_keys",
-           "test_stream_topics", "test_tls", "test_user_limits", "test_users"}
+ADDRESS = {"test_batches", "test_collect", "test_gmm_device", "test_job_after", "test_links", "test_methods_device",
+           "test_proxy_login", "test_quality", "test_restart", "test_rights_change", "test_robustness",
+           "test_sammon_device", "test_signal_device", "test_stream_keys", "test_stream_topics", "test_tls",
+           "test_transform", "test_user_limits", "test_users"}
 
 # The slowest modules, slowest first. They start first, so that none of them is left for the end.
 LONGEST = ["test_campaigns", "test_restart", "test_robustness", "test_engines", "test_large_documents", "test_projects",

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 class Contract:
     def __init__(self, path=ROOT / "proto" / "openapi.yaml"):
-        self.document = yaml.safe_load(path.read_text())
+        self.document = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)  # a fifth of safe_load's time
         self.resolver = jsonschema.RefResolver("", self.document)
         self.validators = {}
         self.seen = set()  # tested (method, template, status)

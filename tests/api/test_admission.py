@@ -66,9 +66,8 @@ def test_forecasts_learn(fresh):
     def forecast():
         return api.submit(graph, 200, dry_run=True, iterations=1000)["seconds"]
     forecast()
-    for _ in range(5):
-        seen = api.run(graph, iterations=200)["seconds"] / 200 * 1000
-    assert seen / 4 < forecast() < seen * 4
+    seen = [api.run(graph, iterations=200)["seconds"] / 200 * 1000 for _ in range(5)]
+    assert min(seen) / 4 < forecast() < max(seen) * 4  # they differ where other programs run
 
 
 def test_forecasts_know_what_costs(api):

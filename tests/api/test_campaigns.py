@@ -42,9 +42,13 @@ def test_kills(tmp_path):
     assert requests > 50
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("script", ["campaigns/kill.py", "campaigns/flips.py", "campaigns/power.py", "campaigns/fuzz_http.py",
-                                    "campaigns/shares.py", "soak.py"])
+ALL = ["campaigns/kill.py", "campaigns/flips.py", "campaigns/power.py", "campaigns/fuzz_http.py", "campaigns/shares.py", "soak.py"]
+FEW = [("campaigns/kill.py", signal.SIGINT), ("campaigns/power.py", signal.SIGTERM), ("soak.py", signal.SIGINT)]
+
+
+@pytest.mark.parametrize("script, number", [
+    pytest.param(script, number, marks=[] if (script, number) in FEW else pytest.mark.longest)
+    for script in ALL for number in (signal.SIGINT, signal.SIGTERM)])
 def test_interrupted(tmp_path, script, number):
     """Nothing stays mounted, no daemon runs, no folder is left."""
     def mounted():
@@ -71,7 +75,7 @@ def test_interrupted(tmp_path, script, number):
 
 @pytest.mark.limit(300)
 def test_flips(tmp_path):
-    wrong, _ = campaign("flips").campaign(tmp_path, 10 if sanitized() else 30, 1, quiet)
+    wrong, _ = campaign("flips").campaign(tmp_path, 10 if sanitized() or LIGHT else 30, 1, quiet)
     assert not wrong, "\n".join(wrong)
 
 
@@ -80,7 +84,7 @@ def test_power_cuts(tmp_path):
     if sanitized():
         pytest.skip("skipped: a sanitizer's own library comes first")
     power = campaign("power")
-    wrong, figures = power.campaign(tmp_path / "power", 10, 1, quiet)
+    wrong, figures = power.campaign(tmp_path / "power", 5 if LIGHT else 10, 1, quiet)
     assert not wrong, "\n".join(wrong)
     assert figures["promises held"] > 0
     wrong, _ = power.campaign(tmp_path / "liar", 5, 1, quiet, syncs=False)

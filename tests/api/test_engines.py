@@ -220,7 +220,7 @@ def test_resumes_on_the_same_engine(server):
     assert api.layout_bytes(jobs["auto"]) == whole["cuda"] and api.layout_bytes(jobs["hybrid"]) == whole["hybrid"]
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     api = server(engine="cuda")
     daemon, graph = api.daemon, upload(api, n=2000)
@@ -230,6 +230,7 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     for job in [*jobs.values(), paused]:
         api.wait_iteration(job, FEW // 4)
     api.patch(f"/v1/jobs/{paused}", json={"paused": True})
+    api.wait(paused, ("paused",))
     wait_for_checkpoints(daemon, 3)
     daemon.kill()
     daemon.options["engine"] = "auto"
@@ -290,7 +291,7 @@ def edit_checkpoint(daemon, change):
     path.write_bytes(bytes(head) + bytes(body))
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_checkpoint_that_the_engine_does_not_take(server):
     """A checkpoint of another version, or with a grid that no longer exists: the job starts again and says so."""
     api = server()
@@ -316,6 +317,7 @@ def test_a_checkpoint_that_the_engine_does_not_take(server):
     assert list((daemon.state / "jobs").glob("*.checkpoint")) == []
 
 
+@pytest.mark.longest
 def test_records_from_before_there_were_engines(server):
     """A job of an older server has neither: it continues on the default engine."""
     api = server()

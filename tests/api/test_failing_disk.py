@@ -200,7 +200,7 @@ def test_a_name_given_while_the_end_is_recorded(fresh):
     assert api.job(job)["name"] == "mine"
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.limit(90)
 def test_a_disk_that_hangs(disk, fresh):
     """A change is not acknowledged before it is recorded."""

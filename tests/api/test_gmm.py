@@ -336,7 +336,7 @@ def test_many_parameters(api, table):
 
 
 @pytest.mark.skipif(sanitized(), reason="skipped: memory of a sanitizer is its own")
-@pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.parametrize("form", [pytest.param("json", marks=pytest.mark.longest), "csv"])
 @pytest.mark.long
 def test_a_long_reply_takes_little_more_memory_than_its_text(daemon, api, table, form):
     job = api.run(table, method="gmm", params={"components": 2})["id"]

@@ -45,7 +45,7 @@ def test_parsed_beside_the_loop(daemon, api, graph, path):
     assert share < 0.4
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_names_and_labels_are_made_beside_the_loop(daemon, api):
     names = "".join(f"n{i} n{(i + 1) % NODES}\n" for i in range(NODES)).encode()
     graph = api.upload(names)["id"]

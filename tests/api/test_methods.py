@@ -205,7 +205,9 @@ def test_clusters_colour_the_graph(api, table):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("more", [{}, {"batch": 256, "restarts": 15}, {"seeding": "parallel"}], ids=["all rows", "mini-batches", "seeds"])
+@pytest.mark.parametrize("more", [
+    pytest.param({}, marks=pytest.mark.longest, id="all rows"), pytest.param({"batch": 256, "restarts": 15}, id="mini-batches"),
+    pytest.param({"seeding": "parallel"}, marks=pytest.mark.longest, id="seeds")])
 def test_killed_and_resumed(fresh, more):
     """The result has the same bytes as without interruption."""
     d = fresh(checkpoint_interval_s=0.1)

@@ -195,6 +195,7 @@ def test_progress(api):
     assert api.wait(job)["state"] == "done"
 
 
+@pytest.mark.longest
 def test_memory(fresh):
     """Points and neighbours are dropped when memory is short, and loaded again."""
     api = Api(fresh(graph_memory_bytes=1 << 20))

@@ -34,7 +34,7 @@ def test_nothing_is_searched_twice(fresh):
     assert searches(d) == 1
 
 
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("wanted", [True, pytest.param(False, marks=pytest.mark.longest)])
 @pytest.mark.long
 def test_killed_during_a_search(fresh, wanted):
     """The search is repeated, with or without a waiting job."""
@@ -52,7 +52,7 @@ def test_killed_during_a_search(fresh, wanted):
     assert not wanted or api.wait(job)["state"] == "done"
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_stopped_during_a_search(fresh):
     d = fresh()
     api = Api(d)

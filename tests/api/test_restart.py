@@ -44,7 +44,7 @@ def test_graphs_and_results_survive(fresh):
     assert api.layout_bytes(other["id"]) == layout
 
 
-@pytest.mark.parametrize("signal", ["kill", pytest.param("stop", marks=[pytest.mark.plain, pytest.mark.long])])
+@pytest.mark.parametrize("signal", ["kill", pytest.param("stop", marks=[pytest.mark.plain, pytest.mark.longest])])
 def test_a_running_job_resumes_with_the_same_bytes(fresh, middling, signal):
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)

@@ -261,7 +261,7 @@ def start_of(x, dims=2):
     return (z @ np.linalg.svd(z, full_matrices=False)[2][:dims].T).astype("f4")
 
 
-@pytest.mark.parametrize("points_of", [iris, letter, pytest.param(mnist, marks=pytest.mark.longest)])
+@pytest.mark.parametrize("points_of", [iris, pytest.param(letter, marks=pytest.mark.longest), pytest.param(mnist, marks=pytest.mark.longest)])
 def test_as_sammon_1969(api, data, points_of):
     """From the same start, principal axes, and with as many iterations: at most 1e-6 above."""
     x = points_of(data)

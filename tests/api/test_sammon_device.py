@@ -88,8 +88,8 @@ def test_a_device_that_fails(server):
     assert run(api, table)["device"] == "cuda0"
 
 
+@pytest.mark.longest
 @pytest.mark.plain
-@pytest.mark.long
 def test_killed_on_a_device(server):
     """kill -9 twice: the same bytes as an undisturbed run."""
     api, table = server(trouble="slow", checkpoint_interval_s=0.1)

@@ -59,6 +59,7 @@ def test_no_user_holds_all_places(lab):
     wait_until(lambda: running(lab.ann) == 24, 60, "ann has her places again")
 
 
+@pytest.mark.longest
 @pytest.mark.limit(150)
 def test_no_user_keeps_out_the_small_jobs_of_others(lab):
     """A user whose jobs never end has at most three quarters of the places for small jobs."""

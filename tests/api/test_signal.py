@@ -255,7 +255,8 @@ def test_others_get_their_turn(api, ring):
     assert api.job(long)["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("integrator", ["runge_kutta", "dormand_prince", "crank_nicolson"])
+@pytest.mark.parametrize("integrator", [pytest.param("runge_kutta", marks=pytest.mark.longest), "dormand_prince",
+                                        pytest.param("crank_nicolson", marks=pytest.mark.longest)])
 @pytest.mark.long
 def test_killed_and_resumed(fresh, integrator):
     """The result has the same bytes as without interruption."""

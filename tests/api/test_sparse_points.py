@@ -131,6 +131,7 @@ def test_bad(api, name, data, query, status, words):
     assert words in problem["detail"], problem
 
 
+@pytest.mark.longest
 def test_what_would_be_huge_when_dense(fresh):
     from harness import Api
     api = Api(fresh(upload_memory_bytes="64MiB"))

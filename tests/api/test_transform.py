@@ -199,6 +199,7 @@ def test_presets_on_points(api, cells):
         assert j["state"] == "done" and j["kl"] > 0
 
 
+@pytest.mark.plain
 def test_auto_starts_points_from_their_principal_axes(api, cells):
     still = {"iterations": 1, "learning_rate": 1e-6, "init_std": 1}
     centred = OLD.astype(float) - OLD.mean(0)

@@ -79,7 +79,7 @@ def test_short_ones_pass_a_long_one(daemon, api, mixture, layout):
         assert not long.reply and long.is_alive(), f"the long one ended after {time.monotonic() - started:.1f} s already"
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_long_text_holds_up_nobody(daemon, api, mixture):
     """Writing a long reply does not block either: 6,400,000 numbers as JSON."""
     ended = []

@@ -41,6 +41,7 @@ def send(api, body, count):
     return threads, got
 
 
+@pytest.mark.address
 def test_eight_at_once(fresh, huge):
     api = Api(fresh())
     threads, got = send(api, huge, 8)

@@ -21,12 +21,14 @@ def find(*candidates):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "sanitized: continuous integration runs it with the sanitizers, too")
+    config.addinivalue_line("markers", "sanitized: continuous integration runs it with the address sanitizer")
+    config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
+    config.addinivalue_line("markers", "longest: only in ./dev test all")
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.stem in ("test_daemon", "test_local", "test_local_points"):
+        if item.path.stem in ("test_daemon", "test_local"):
             item.add_marker(pytest.mark.sanitized)
 
 

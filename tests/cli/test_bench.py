@@ -11,8 +11,9 @@ def check_spread(spread):
     assert 0 < spread["least"] <= spread["median"] <= spread["most"] < 10, spread
 
 
-@pytest.mark.parametrize("dims, repulsion, phases", [(2, "grid", GRID), (3, "grid", GRID), (1, "grid", GRID),
-                                                     (2, "exact", ["all pairs", "attraction", "step"])])
+@pytest.mark.parametrize("dims, repulsion, phases", [
+    pytest.param(2, "grid", GRID, marks=pytest.mark.long), pytest.param(3, "grid", GRID, marks=pytest.mark.longest),
+    (1, "grid", GRID), pytest.param(2, "exact", ["all pairs", "attraction", "step"], marks=pytest.mark.longest)])
 def test_json_of_a_synthetic_graph(client, dims, repulsion, phases):
     result = client("bench", "--nodes", 3000, "--neighbours", 10, *SHORT, "--repeat", 2, "--json", "--dims", dims,
                     "--repulsion", repulsion)

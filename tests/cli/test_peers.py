@@ -8,7 +8,9 @@ import pytest
 from conftest import BUILD, ROOT
 
 
-@pytest.mark.parametrize("name, options", [("kmeans", ["--skip-batches"]), ("gmm", []), ("sammon", ["--reference"])])
+@pytest.mark.parametrize("name, options", [
+    ("kmeans", ["--skip-batches"]), pytest.param("gmm", [], marks=pytest.mark.longest),
+    pytest.param("sammon", ["--reference"], marks=pytest.mark.longest)])
 def test_criteria_are_met(name, options):
     pytest.importorskip("sklearn")
     done = subprocess.run([sys.executable, str(ROOT / "tests" / "bench" / f"bench_{name}.py"), "--quick", "--check", *options],

@@ -30,7 +30,7 @@ static int whole_job(struct sl_device *device, const struct sl_affinities *a, st
 	struct sl_status s = {0};
 	struct sl_params p;
 	sl_params_preset(&p, SL_PRESET_DEFAULT);
-	p.iterations = 200;
+	p.iterations = test_light() ? 40 : 200;
 	int code = cuda->graph_put(device, a, &graph, err);
 	if (code)
 		return code;

@@ -36,7 +36,7 @@ def chromium():
     why = browser.missing()
     if why:
         pytest.skip(why)
-    driver = browser.Browser(size=(900, 800))
+    driver = browser.Browser(size=(900, 800), paced=True)
 
     def show(path, ready):
         driver.errors()
@@ -55,6 +55,7 @@ def coloured(picture, colour):
     return int((abs(picture - colour).max(axis=2) < 40).sum())
 
 
+@pytest.mark.long
 @pytest.mark.limit(400)
 def test_saved_page_in_a_browser(job, chromium, tmp_path):
     job.save_html(tmp_path / "map.html")

@@ -10,13 +10,6 @@
 #include "core/graph/graph.h"
 #include "tests/unit/seeds.h"
 
-/* SPACELAND_TEST_LIGHT: smaller tests, for short runs and for tools that make kernels hundreds of times slower. */
-static inline bool test_light(void)
-{
-	const char *given = getenv("SPACELAND_TEST_LIGHT");
-	return given && *given;
-}
-
 static inline int test_iterations(int count) { return test_light() ? (count + 11) / 12 : count; }
 
 /* Nodes in `parts` groups of neighbours on circles, with random weights and some chords; every

@@ -51,4 +51,11 @@ static inline uint64_t test_seed(uint64_t usual)
 	return (test_random(&state) >> 32) | 1;
 }
 
+/* SPACELAND_TEST_LIGHT: smaller tests, for short runs and for tools that make kernels hundreds of times slower. */
+static inline bool test_light(void)
+{
+	const char *given = getenv("SPACELAND_TEST_LIGHT");
+	return given && *given;
+}
+
 #endif

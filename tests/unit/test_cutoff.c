@@ -28,7 +28,7 @@ static void check_sums(const double widths[3], const double limit[3])
 			float *y = layout(n, (enum kind)kind, widths[at]);
 			double right = all_z(y, n);
 			for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
-				if (test_light() && accuracy == SL_DRAFT + kind % 3)
+				if (test_light() && accuracy != SL_DRAFT + kind % 3)
 					continue;
 				struct sl_device_embedding *e = embedding(&r, accuracy, y);
 				double z;
@@ -193,6 +193,8 @@ static void a_run_cut_into_pieces_has_the_same_bytes(void **state) { check_bytes
 
 static void a_run_in_a_plane_has_the_same_bytes(void **state)
 {
+	if (test_light())  /* as in space, and it takes four times as long */
+		skip();
 	dims = 2;
 	check_bytes();
 	dims = 3;

@@ -131,6 +131,8 @@ static void runs_are_those_of_the_processor(void **state)
 		struct sl_points p = points_of(x, n, d);
 		for (int covariance = SL_GMM_FULL; covariance <= SL_GMM_SPHERICAL; covariance++) {
 			struct sl_gmm_params params = params_of(shape[i].k, covariance, 6, 0);
+			if (test_light() && (covariance + (int)i) % 2)
+				continue;
 			params.reg_covar = 1e-3;
 			struct sl_gmm *here = go(&p, &params, start, false, INFINITY, 0, false);
 			struct sl_gmm *there = go(&p, &params, start, true, INFINITY, 0, false);

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "api"))
-from harness import BUILD, PATIENCE, Api, Daemon  # noqa: E402
+from harness import BUILD, LIGHT, PATIENCE, Api, Daemon  # noqa: E402
 import browser as driver  # noqa: E402
 import graphs  # noqa: E402
 
@@ -64,7 +64,7 @@ def api(daemon):
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory):
     downloads = tmp_path_factory.mktemp("downloads")
-    b = driver.Browser(downloads=downloads)
+    b = driver.Browser(downloads=downloads, paced=True)
     b.downloads = downloads
     yield b
     b.close()
@@ -86,8 +86,8 @@ def page(chromium, api, daemon):
 
 @pytest.fixture
 def shot(chromium, request):
-    """Saves a screenshot under the test's name and a given name."""
-    return lambda name: chromium.screenshot(SHOTS / f"{request.node.name.removeprefix('test_')}-{name}.png")
+    """Saves a screenshot under the test's name and a given name; not in short runs."""
+    return lambda name: LIGHT or chromium.screenshot(SHOTS / f"{request.node.name.removeprefix('test_')}-{name}.png")
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,7 @@ def test_clusters_without_a_layout(page, api, daemon, shot):
     page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 3, 10, "in the clusters' colours")
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
     """A mixture has a page like clusters; a signal's values are colours on a scale."""
     mixture = api.run(cells, method="gmm", components=[2, 4], name="mixture")["id"]
@@ -190,6 +190,7 @@ def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
     page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "signal", 10, "a layout's page offers them, too")
 
 
+@pytest.mark.longest
 def test_far_out(page, api, daemon, cells, layout, shot):
     """A few outliers do not shrink the picture to a dot; it shows their number, and zooming out shows them."""
     y = np.tile(graphs.load_npy(api.layout_bytes(layout)), (10, 1)) + np.random.default_rng(1).normal(size=(6000, 2)).astype(np.float32)

@@ -98,6 +98,7 @@ def second(page):
         return s.selectedOptions[0]?.textContent ?? "";""")
 
 
+@pytest.mark.longest
 def test_compare_with_itself(page, daemon, done, other):
     """Any runs of a link are named; choosing the run of the other side swaps them."""
     page.go(f"{daemon.url}/#/compare?a={done}&b={done}")

@@ -19,7 +19,8 @@ def done(api):
 
 
 @pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.longest),
-                                   pytest.param(1000, marks=pytest.mark.longest), 1440])
+                                   pytest.param(1000, marks=pytest.mark.longest),
+                                   pytest.param(1440, marks=pytest.mark.longest)])
 def test_nothing_is_cut_off(page, daemon, done, endless, shot, width):
     page.size(width, 844, 1, width < 500)
     for address in ("", "data", "server", f"job/{done}", f"compare?a={done}&b={done}"):

@@ -118,6 +118,7 @@ def test_reload(page, daemon, endless):
     moves(page)
 
 
+@pytest.mark.longest
 def test_late_events(page, api, daemon, endless):
     """Records that arrive late after a connection are not treated as deleted: the page stays unchanged."""
     late = """let session;
@@ -153,6 +154,7 @@ def test_late_events(page, api, daemon, endless):
         page.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
+@pytest.mark.longest
 def test_two_tabs(page, api, daemon, endless):
     """A change in one tab shows in the other."""
     open_job(page, daemon, endless)

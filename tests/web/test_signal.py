@@ -127,6 +127,7 @@ def test_another_method(page, api, daemon, sheet, below):
     page.see("Heat on the graph")
 
 
+@pytest.mark.longest
 def test_on_another_layout(page, api, daemon, sheet, below):
     """A signal is drawn on the chosen layout; by default on the latest finished one."""
     other = api.run(sheet, iterations=30, seed=8, name="other")["id"]
@@ -162,8 +163,8 @@ def cells(api):
 
 @pytest.mark.parametrize("method,params,changes", [
     ("sammon", {"stress": "metric", "dims": 3, "iterations": 40}, {"seed": "7"}),
-    ("kmeans", {"clusters": 4, "metric": "cosine"}, {"clusters": "6"}),
-    ("gmm", {"components": [2, 3], "covariance": "diag"}, {"components": "3, 5"}),
+    pytest.param("kmeans", {"clusters": 4, "metric": "cosine"}, {"clusters": "6"}, marks=pytest.mark.longest),
+    pytest.param("gmm", {"components": [2, 3], "covariance": "diag"}, {"components": "3, 5"}, marks=pytest.mark.longest),
     ("signal", {"model": "fitzhugh_nagumo", "start_nodes": [1, 2], "duration": 2}, {"duration": "3", "a": "0.6"}),
 ])
 def test_next_run_of_a_method(page, api, daemon, sheet, cells, method, params, changes):
@@ -182,6 +183,7 @@ def test_next_run_of_a_method(page, api, daemon, sheet, cells, method, params, c
         assert new["parameters"][name] == (value if name not in wanted else wanted[name] if len(wanted[name]) > 1 else wanted[name][0]), name
 
 
+@pytest.mark.longest
 def test_next_run_of_a_layouts_clusters(page, api, daemon, cells):
     """A job on a layout is repeated on the same layout."""
     layout = api.run(cells, iterations=60)["id"]

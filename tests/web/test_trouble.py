@@ -91,7 +91,7 @@ def test_lost_connection(page, tmp_path, api, cluster_file, shot):
         d.stop()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_full_disk(page, tmp_path, api, shot):
     """Every page reports a full disk until there is space again."""
     with daemon_on_a_disk(tmp_path / "small", 32) as d:
