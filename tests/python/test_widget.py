@@ -222,6 +222,7 @@ import numpy as np, spaceland
 layout = spaceland.embed(np.random.default_rng(0).random((400, 5)), iterations=3000)
 job = spaceland.submit(layout, iterations=3000)
 handle = job.widget()
+handle
 """
 
 
@@ -238,6 +239,8 @@ def test_in_a_kernel_of_jupyter():
         while not sent or "text/html" not in sent[-1][1]:
             message = kernel.get_iopub_msg(timeout=60)
             assert message["msg_type"] != "error", message["content"]["evalue"]
+            assert message["content"].get("name") != "stderr", "notebooks show what is written there in red"
+            assert message["msg_type"] != "execute_result", "a handle is nothing to show below the picture"
             sent.append((message["msg_type"], message["content"].get("data") or {}, message["content"].get("text", "")))
         kinds = [(kind, "image/png" in data) for kind, data, _ in sent]
         assert ("display_data", True) in kinds and "<iframe" in sent[-1][1]["text/html"]
@@ -268,7 +271,8 @@ def test_widget_without_anywidget(client, points, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.setattr(display, "display", displayed)
     job = client.submit(points[0], labels=points[1], iterations=3000, seed=4)
-    assert isinstance(job.widget(height=200), Handle)
+    handle = job.widget(height=200)
+    assert isinstance(handle, Handle) and handle._ipython_display_() is None
     wait_for(lambda: isinstance(shown[-1], display.HTML))
     assert all(isinstance(s, display.Image) for s in shown[:-1]) and png.decode(shown[0].data).shape == (200, 200, 3)
     assert "<iframe" in shown[-1].data and "sandbox" in shown[-1].data

@@ -23,8 +23,8 @@ class Progress:
 
 
 class _Bar(Progress):
-    def __init__(self, tqdm: Any):
-        self._bar = tqdm(total=1, unit="it", desc="queued", leave=False, dynamic_ncols=True)
+    def __init__(self, tqdm: Any, **options: Any):
+        self._bar = tqdm(total=1, unit="it", desc="queued", dynamic_ncols=True, **{"leave": False, **options})
 
     def waiting(self, what: str) -> None:
         self._bar.set_description(what)
@@ -43,12 +43,14 @@ class _Bar(Progress):
         self._bar.close()
 
 
-def _watched() -> bool:
-    """True if output is visible: in a terminal or a notebook."""
-    if hasattr(sys.stderr, "isatty") and sys.stderr.isatty():
-        return True
+def _in_notebook() -> bool:
     shell = sys.modules.get("IPython")
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
+
+
+def _watched() -> bool:
+    """True if output is visible: in a terminal or a notebook."""
+    return (hasattr(sys.stderr, "isatty") and sys.stderr.isatty()) or _in_notebook()
 
 
 def _tqdm() -> Any:
@@ -80,4 +82,6 @@ def make_progress(wanted: Union[bool, None, Progress]) -> Progress:
         if wanted:
             raise
         return Progress()
+    if _in_notebook() and tqdm.__module__ == "tqdm.std":
+        return _Bar(tqdm, file=sys.stdout, leave=True)  # notebooks keep an empty red box where a line on stderr was erased
     return _Bar(tqdm)

@@ -179,6 +179,8 @@ def _show_pictures(job: "Job", look: _Look, max_points: int, height: int) -> Any
         raise SpacelandError("widgets are for notebooks, and this is none; Job.save_html writes a page for any browser, "
                              "Job.picture a picture")
 
+    handle._ipython_display_ = lambda: None  # at the end of a cell, no text about the handle below the picture
+
     def follow(newest: Frame) -> None:
         while not newest.final:
             next = frames.next()
