@@ -56,7 +56,8 @@ struct program {
 	struct sl_daemon d;
 	struct sl_options options;
 	uv_loop_t loop;
-	uv_signal_t term, interrupt, hangup;
+	uv_signal_t term, interrupt;
+	uv_async_t hangup;
 	uv_timer_t watchdog;
 	double patience_s; /* the watchdog's time limit */
 	bool silent;       /* a device has exceeded patience_s without progress */
@@ -120,6 +121,7 @@ static void close_handles(struct program *p)
 	p->handles = false;
 	uv_close((uv_handle_t *)&p->term, NULL);
 	uv_close((uv_handle_t *)&p->interrupt, NULL);
+	signal(SIGHUP, SIG_IGN);  /* also in a new process, until it has its own handler */
 	uv_close((uv_handle_t *)&p->hangup, NULL);
 	uv_close((uv_handle_t *)&p->watchdog, NULL);
 }
@@ -251,7 +253,7 @@ static void take_over(struct sl_config *now, const struct sl_config *fresh)
 	}
 }
 
-static void on_hangup(uv_signal_t *handle, int number)
+static void on_hangup(uv_async_t *handle)
 {
 	struct program *p = handle->data;
 	struct sl_config fresh;
@@ -269,6 +271,14 @@ static void on_hangup(uv_signal_t *handle, int number)
 	sl_config_finish(&fresh);
 	sl_log_set_level((enum sl_log_level)sl_log_level_parse(p->d.config.log_level));
 	sl_log_info("main", "configuration read again");
+}
+
+static uv_async_t *hangup;
+
+/* Not a uv_signal: after its end SIGHUP kills again, so a reload while the server restarts itself would end it. */
+static void on_hangup_signal(int number)
+{
+	uv_async_send(hangup);
 }
 
 /* This timer notifies systemd's watchdog, which shows that the loop runs. A working device thread must end a slice or a
@@ -296,13 +306,14 @@ static void open_handles(struct program *p)
 	uint64_t usec = 0;
 	uv_signal_init(&p->loop, &p->term);
 	uv_signal_init(&p->loop, &p->interrupt);
-	uv_signal_init(&p->loop, &p->hangup);
+	uv_async_init(&p->loop, &p->hangup, on_hangup);
 	uv_timer_init(&p->loop, &p->watchdog);
 	p->handles = true;
 	p->term.data = p->interrupt.data = p->hangup.data = p;
 	uv_signal_start(&p->term, on_stop_signal, SIGTERM);
 	uv_signal_start(&p->interrupt, on_stop_signal, SIGINT);
-	uv_signal_start(&p->hangup, on_hangup, SIGHUP);
+	hangup = &p->hangup;
+	sigaction(SIGHUP, &(struct sigaction){.sa_handler = on_hangup_signal, .sa_flags = SA_RESTART}, NULL);
 	p->watchdog.data = p;
 	if (sd_watchdog_enabled(0, &usec) > 0)
 		uv_timer_start(&p->watchdog, on_watchdog, usec / 4000, usec / 4000);

@@ -1,5 +1,6 @@
 """Status, devices, plans, health, metrics, the contract itself, unknown paths and methods."""
 import re
+import signal
 import subprocess
 
 import pytest
@@ -16,6 +17,17 @@ def test_status(api, graph):
     version = subprocess.run([program("spacelandd"), "--version"], capture_output=True, text=True, timeout=10)
     assert version.returncode == 0 and s["version"] in version.stdout
     assert s["limits"]["max_nodes"] > 1000
+
+
+def test_reloads_at_the_end(fresh):
+    """Until its last moment the server takes SIGHUP for a reload, not for the default action: the end of the process."""
+    d = fresh(start=False)
+    for _ in range(15):
+        process = d.start().process
+        process.terminate()
+        while process.poll() is None:
+            process.send_signal(signal.SIGHUP)
+        d.stop()
 
 
 def test_jobs_are_counted(api, graph):
