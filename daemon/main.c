@@ -274,11 +274,12 @@ static void on_hangup(uv_async_t *handle)
 }
 
 static uv_async_t *hangup;
-
 /* Not a uv_signal: after its end SIGHUP kills again, so a reload while the server restarts itself would end it. */
 static void on_hangup_signal(int number)
 {
+	int before = errno;
 	uv_async_send(hangup);
+	errno = before;
 }
 
 /* This timer notifies systemd's watchdog, which shows that the loop runs. A working device thread must end a slice or a
