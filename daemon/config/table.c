@@ -110,8 +110,8 @@ const struct sl_option_info sl_config_table[] = {
 	    "Maximum number of HTTP connections at the same time. Beyond it, the connection that has been idle longest "
 	    "is closed. When all are busy, /v1/health and /metrics are still answered, and other requests get 503."),
 	INT(max_connections_per_address, 0, 65000, "0", "", true,
-	    "Maximum number of HTTP connections of one client address at the same time. 0: half of max_connections; "
-	    "all of them for loopback, which a proxy or many users may share."),
+	    "Maximum number of HTTP connections of one client address, or IPv6 network (/64), at the same time. 0: half of "
+	    "max_connections; all of them for loopback, which a proxy or many users may share."),
 	BYTES(max_upload_bytes, KIB, 16 * TIB, "8 GiB", true, "Largest upload, as sent."),
 	BYTES(upload_memory_bytes, 0, 1024 * TIB, "0", true,
 	      "Memory that all uploads together may use while they are read and stored. It is booked before it is "

@@ -170,7 +170,7 @@ static size_t held_by(const struct sl_http *h, const struct in6_addr *address)
 {
 	size_t count = 0;
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link)
-		count += !c->leaving && !memcmp(address, &c->address, sizeof *address);
+		count += !c->leaving && sl__same_client(address, &c->address);
 	return count;
 }
 
@@ -323,7 +323,7 @@ static bool evict(struct sl_http *h, const struct in6_addr *address, bool reserv
 	struct sl__connection *oldest = NULL;
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link)
 		if (!c->r && !c->leaving && c->reserve == reserve && (!oldest || c->since_ms < oldest->since_ms) &&
-		    (!address || !memcmp(address, &c->address, sizeof *address)))
+		    (!address || sl__same_client(address, &c->address)))
 			oldest = c;
 	if (oldest)
 		sl__connection_end(oldest);

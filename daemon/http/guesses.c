@@ -1,7 +1,6 @@
 /* Delays the reply to a wrong token: by half a second, and from an address's tenth wrong token on by twice as long each
- * time, up to MOST_MS. An address's count of wrong tokens halves each minute. For IPv6 the network counts, since a
- * client has all its addresses. Only replies to wrong tokens are delayed, so a client that shares its address with a
- * guesser is not affected. */
+ * time, up to MOST_MS. An address's count of wrong tokens halves each minute. Only replies to wrong tokens are delayed,
+ * so a client that shares its address with a guesser is not affected. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #define HALF_MS 60000.0
 #define MOST_MS 8000.0
 
-static bool same(const struct in6_addr *a, const struct in6_addr *b)
+bool sl__same_client(const struct in6_addr *a, const struct in6_addr *b)
 {
 	size_t bytes = IN6_IS_ADDR_V4MAPPED(a) ? sizeof *a : 8;
 	return !memcmp(a, b, bytes) && IN6_IS_ADDR_V4MAPPED(a) == IN6_IS_ADDR_V4MAPPED(b);
@@ -28,7 +27,7 @@ static struct sl__guesser *place_of(struct sl_http *h, const struct in6_addr *ad
 	struct sl__guesser *fewest = &h->guesser[0];
 	for (int i = 0; i < SL__GUESSERS; i++) {
 		struct sl__guesser *g = &h->guesser[i];
-		if (g->count > 0 && same(&g->address, address))
+		if (g->count > 0 && sl__same_client(&g->address, address))
 			return g;
 		if (left(g, now) < left(fewest, now))
 			fewest = g;

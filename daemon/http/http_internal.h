@@ -221,7 +221,9 @@ void sl__rights_tell(struct sl_request *r, const char *method, const char *path,
 bool sl__rights_audit(struct sl_request *r);        /* true: the reply is sent later, when the log is on disk */
 void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; without a filter */
 
-/* guesses.c: counts a wrong token from this address; returns the delay of the reply in milliseconds */
+/* guesses.c: true if both may be addresses of one client, who has all those of an IPv6 network (/64) */
+bool sl__same_client(const struct in6_addr *a, const struct in6_addr *b);
+/* Counts a wrong token from this address; returns the delay of the reply in milliseconds */
 uint64_t sl__guess_delay(struct sl_http *h, const struct in6_addr *address);
 
 /* limits.c: false: the user has reached a limit, and the request has been answered */

@@ -1,8 +1,11 @@
 """Connections of clients that are slow, silent, too many, or disconnected."""
 import contextlib
 import json
+import pathlib
 import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,12 +14,46 @@ import pytest
 import graphs
 import half_closed
 from half_closed import connections, request
-from harness import PATIENCE, Api, connection, in_time, sanitized, wait_until
+from harness import PATIENCE, Api, Daemon, connection, in_time, sanitized, wait_until
 
 
 HALF = [b"GET /v1/graphs HTTP/1.1\r\nHost: local", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json"
         b"\r\nContent-Length: 1000\r\n\r\n{\"graph\":", b"POST /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: 100000000"
         b"\r\n\r\n" + b"1 2\n" * 40000, b"P"]
+
+
+def in_a_network(folder):
+    """Run in a network of its own: of one IPv6 network, all addresses count together; others do not."""
+    for address in ("fd5a:1::1", "fd5a:1::2", "fd5a:2::1"):
+        subprocess.run(["ip", "-6", "address", "add", f"{address}/128", "dev", "lo", "nodad"], check=True)
+    (folder / "tokens").write_text("the-administrators-token\n")
+    (folder / "tokens").chmod(0o600)
+    d = Daemon(folder, token_file=str(folder / "tokens"), max_connections=20)
+    run = d.command
+    d.command = lambda: [f"[::]:{d.port}" if word.startswith("127.0.0.1:") else word for word in run()]
+
+    def connect(source):
+        s = socket.create_connection(("fd5a:1::1", d.port), 10, (source, 0))
+        s.sendall(f"GET /v1/health/live HTTP/1.1\r\nHost: [fd5a:1::1]:{d.port}\r\n\r\n".encode())
+        assert s.recv(4096).startswith(b"HTTP/1.1 200")
+        return s
+    with d:
+        first = connect("fd5a:2::1")
+        several = [connect(f"fd5a:1::{1 + k % 2}") for k in range(11)]
+        several[0].settimeout(10)
+        assert several[0].recv(1) == b""  # the oldest of the ten that the network may have
+        first.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            first.recv(1)
+
+
+def test_an_ipv6_network_counts_as_one_client(tmp_path):
+    run = subprocess.run(["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, "-c",
+                          f"import pathlib, test_connections as t; t.in_a_network(pathlib.Path({str(tmp_path)!r}))"],
+                         capture_output=True, text=True, timeout=120, cwd=pathlib.Path(__file__).parent, check=False)
+    if "unshare" in run.stderr or "RTNETLINK" in run.stderr or "not found" in run.stderr:
+        pytest.skip("skipped: no network of its own here")
+    assert run.returncode == 0, run.stderr
 
 
 def half(daemon, i):
