@@ -11,6 +11,7 @@ import { Button } from "./parts.tsx";
 
 const LABELS = 30;         // most categories named in the picture
 const SAMPLE = 12000;
+const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean shift
 const TIP = 14;            // pixels from the pointer to its tooltip
 const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 
@@ -20,7 +21,7 @@ function peaks(s: Session): { code: number; x: number; y: number }[] {
 	if (!scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
 		return [];
 	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
-	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), at = new Array<[number, number]>(k);
+	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
 	project(scene, (i, x, y) => {
 		const code = v.codes[i * frame.stride]!;
 		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
@@ -35,24 +36,26 @@ function peaks(s: Session): { code: number; x: number; y: number }[] {
 			cells.set(key, [1, x, y]);
 		}
 	}, 0, scene.b.n, Math.max(1, Math.floor(scene.b.n / SAMPLE)));
-	for (const [key, [n, x, y]] of cells) {
-		const code = key % k;
-		if (n > best[code]!) {
-			best[code] = n;
+	for (const [key, [n]] of cells)
+		best[key % k] = Math.max(best[key % k]!, n);
+	/** Number and sums of x and y of a category's points in the cells around a place. */
+	const around = (code: number, x: number, y: number, reach: number): [number, number, number] => {
+		const sums: [number, number, number] = [0, 0, 0], middle = Math.floor(x / cell), top = Math.floor(y / cell) - reach;
+		for (let row = top; row <= top + 2 * reach; row++)
+			for (let column = Math.max(0, middle - reach); column <= Math.min(columns - 1, middle + reach); column++)
+				cells.get((row * columns + column) * k + code)?.forEach((v, i) => { sums[i]! += v; });
+		return sums;
+	};
+	for (const [key, [n, x, y]] of cells) {   // of the fullest cells the one with most points around it
+		const code = key % k, all = 2 * n >= best[code]! ? around(code, x / n, y / n, 2)[0] : 0;
+		if (all > most[code]!) {
+			most[code] = all;
 			at[code] = [x / n, y / n];
 		}
 	}
 	for (const code of at.keys())  // mean shift: a few steps to the mean of the points in the surrounding cells
-		for (let step = 0; at[code] && step < 4; step++) {
-			const [atX, atY] = at[code].map(p => Math.floor(p / cell)) as [number, number];
-			let n = 0, x = 0, y = 0;
-			for (let near = 0; near < 9; near++) {
-				const column = atX + near % 3 - 1, row = atY + Math.floor(near / 3) - 1;
-				const c = column >= 0 && column < columns ? cells.get((row * columns + column) * k + code) : undefined;
-				n += c?.[0] ?? 0;
-				x += c?.[1] ?? 0;
-				y += c?.[2] ?? 0;
-			}
+		for (const reach of at[code] ? REACHES : []) {
+			const [n, x, y] = around(code, ...at[code]!, reach);
 			at[code] = [x / n, y / n];
 		}
 	return best.flatMap((n, code) => (n > 2 ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
