@@ -5,7 +5,6 @@
 #include "core/gmm/gmm_internal.h"
 
 #define LANES SL__GMM_LANES
-#define LEAST (-1e290)  /* least logarithm, so that a point far from all components still has responsibilities */
 
 static uint32_t rows_of(uint32_t d)
 {
@@ -32,43 +31,28 @@ void sl__gmm_logits(const struct sl__gmm_factors *f, const struct sl__gmm_kernel
 	double *x = work, *y = work + (size_t)rows_of(d) * LANES;
 	turn_round(d, row, count, x);
 	if (f->covariance == SL_GMM_TIED) {
-		kernels->solve(d, x, f->centre, f->factor, y, logit + (size_t)from * LANES);
+		kernels->solve(d, x, f->centre, f->factor, 0, y, logit + (size_t)from * LANES);
 		x = y;
 	}
 	for (uint32_t c = from; c < to; c++) {
 		double *out = logit + (size_t)c * LANES;
 		const double *mean = g->mean + (size_t)c * d;
 		if (f->covariance == SL_GMM_FULL)
-			kernels->solve(d, x, mean, f->factor + c * f->stride, y, out);
+			kernels->solve(d, x, mean, f->factor + c * f->stride, f->constant[c], y, out);
 		else if (f->covariance == SL_GMM_TIED)
-			kernels->scaled(d, x, f->turned + (size_t)c * d, f->scale, out);
+			kernels->scaled(d, x, f->turned + (size_t)c * d, f->scale, f->constant[c], out);
 		else
-			kernels->scaled(d, x, mean, f->scale + (size_t)c * d, out);
-		for (uint32_t lane = 0; lane < LANES; lane++) {
-			double now = f->constant[c] - out[lane] / 2;
-			out[lane] = now > LEAST ? now : LEAST;
-		}
+			kernels->scaled(d, x, mean, f->scale + (size_t)c * d, f->constant[c], out);
 	}
-}
-
-static int32_t best_of(uint32_t k, const double *logit, uint32_t lane)
-{
-	int32_t best = 0;
-	double most = logit[lane];
-	for (uint32_t c = 1; c < k; c++)
-		if (logit[(size_t)c * LANES + lane] > most) {
-			most = logit[(size_t)c * LANES + lane];
-			best = (int32_t)c;
-		}
-	return best;
 }
 
 void sl__gmm_share(const struct sl__gmm_kernels *kernels, uint32_t k, uint32_t count, double *logit, double *density,
 		   int32_t *label, float *responsibility)
 {
-	for (uint32_t lane = 0; label && lane < count; lane++)
-		label[lane] = best_of(k, logit, lane);
-	kernels->share(k, logit, density);
+	int32_t best[LANES];
+	kernels->share(k, logit, density, best);
+	if (label)
+		memcpy(label, best, count * sizeof *label);
 	for (uint32_t lane = 0; responsibility && lane < count; lane++)
 		for (uint32_t c = 0; c < k; c++)
 			responsibility[(size_t)lane * k + c] = (float)logit[(size_t)c * LANES + lane];

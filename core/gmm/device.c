@@ -86,7 +86,7 @@ static int begin(struct sl_gmm *m, bool known, struct sl_error *err)
 
 int sl__gmm_device_work(struct sl_gmm *m, bool *pass_ended, struct sl_error *err)
 {
-	bool known = m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS, last = m->phase == SL__GMM_FINAL;
+	bool known = m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS, last = sl__gmm_gives_result(m);
 	uint32_t units = sl__gmm_batches(m), count = last ? 1 : m->chunk[SL__GMM_EXPECT];
 	uint32_t from = m->batch, to = units - from < count ? units : from + count;
 	size_t row = (size_t)from * m->unit;

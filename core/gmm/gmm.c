@@ -1,6 +1,6 @@
 /* A run of a mixture. Each number of components has restarts; a restart consists of k-means and iterations. A last pass
- * computes the log-likelihood of the best restart. At the end, another pass computes the responsibilities of the best
- * number of components.
+ * computes the log-likelihood of the best restart, and for the last number of components also its responsibilities. If
+ * another number is better, another pass computes those.
  *
  * A call processes a part of a batch of points or some rows of covariances, so it returns soon. The division into calls
  * changes no byte. */
@@ -171,8 +171,15 @@ static void end_pass(struct sl_gmm *m)
 	enter(m, SL__GMM_UPDATE);
 }
 
+static void end_run(struct sl_gmm *m)
+{
+	m->status.done = true;
+	m->phase = SL__GMM_DONE;
+}
+
 static void end_score(struct sl_gmm *m)
 {
+	bool gave_result = sl__gmm_gives_result(m), wins;
 	struct sl_gmm_fit *fit = &m->fit;
 	double freedom = sl_gmm_freedom(m->params.covariance, m->now.k, m->d);
 	int best = -1;
@@ -181,13 +188,16 @@ static void end_score(struct sl_gmm *m)
 	fit->bic = -2 * m->sum + freedom * log(m->n);
 	for (int i = 0; i < m->status.fits; i++)
 		best = best < 0 || m->fits[i].bic < m->fits[best].bic ? i : best;
-	if (best < 0 || fit->bic < m->fits[best].bic)
+	wins = best < 0 || fit->bic < m->fits[best].bic;
+	if (wins)
 		sl__gmm_mixture_copy(&m->winner, &m->now);
 	m->fits[m->status.fits++] = *fit;
 	fit->log_likelihood = NAN;
 	m->status.restart = 0;
 	if (m->status.fits < m->params.components.count && !m->stop)
 		start_restart(m);
+	else if (wins && gave_result)
+		end_run(m);
 	else
 		factor_of(m, &m->winner, SL__GMM_FINAL);
 }
@@ -231,14 +241,12 @@ static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_
 		return sl_error_set(err, code, "There is no memory for a mixture of %u components.", m->now.k);
 	if (code || !pass_ended)
 		return code;
-	if (m->phase == SL__GMM_FINAL) {
-		m->status.done = true;
-		m->phase = SL__GMM_DONE;
-	} else if (m->phase == SL__GMM_SCORE) {
+	if (m->phase == SL__GMM_FINAL)
+		end_run(m);
+	else if (m->phase == SL__GMM_SCORE)
 		end_score(m);
-	} else {
+	else
 		end_pass(m);
-	}
 	return 0;
 }
 

@@ -70,8 +70,9 @@ enum sl__gmm_phase {
 	SL__GMM_UPDATE,    /* covariances from the sums of a pass, and their factors, row by row */
 	SL__GMM_PASS,      /* responsibilities, and sums weighted by them: a pass */
 	SL__GMM_FACTOR,    /* factors of the best restart, or of the best number of components, row by row */
-	SL__GMM_SCORE,     /* log-likelihood of the best restart: a pass */
-	SL__GMM_FINAL,     /* responsibilities and labels of the result: a pass */
+	SL__GMM_SCORE,     /* log-likelihood of the best restart: a pass. If no number of components follows, also
+			    * responsibilities and labels */
+	SL__GMM_FINAL,     /* responsibilities and labels of the result, unless SCORE computed them: a pass */
 	SL__GMM_DONE,
 	SL__GMM_PHASES
 };
@@ -140,6 +141,12 @@ struct sl_gmm {
 static inline uint32_t sl__gmm_batches(const struct sl_gmm *m)
 {
 	return (m->n - 1) / m->batch_points + 1;
+}
+
+/* The pass computes responsibilities and labels, as the result. */
+static inline bool sl__gmm_gives_result(const struct sl_gmm *m)
+{
+	return m->phase == SL__GMM_FINAL || (m->phase == SL__GMM_SCORE && m->status.fits + 1 == m->params.components.count);
 }
 
 /* gmm.c: starts k-means for the present restart. */

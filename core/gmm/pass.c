@@ -8,8 +8,14 @@
 #include "core/gmm/gmm_internal.h"
 #include "core/points/points.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_max_threads(void) { return 1; }
+#endif
+
 #define LANES SL__GMM_LANES
-#define NOTHING 0x1p-60  /* a responsibility up to this changes no sum */
+#define GROUP 8          /* most components of a task that share a block's coordinates */
 #define STRIPE 64        /* rows of one task, for large scatter matrices */
 
 void sl__gmm_pass_begin(struct sl_gmm *m)
@@ -52,12 +58,11 @@ static void known_shares(const struct sl_gmm *m, uint32_t from, uint32_t count, 
 {
 	uint32_t k = m->now.k;
 	memset(share, 0, (size_t)k * LANES * sizeof *share);
-	for (uint32_t lane = 0; lane < count; lane++) {
-		if (!m->start)
-			share[(size_t)m->label[from + lane] * LANES + lane] = 1;
-		for (uint32_t c = 0; m->start && c < k; c++)
+	for (uint32_t lane = 0; !m->start && lane < count; lane++)
+		share[(size_t)m->label[from + lane] * LANES + lane] = 1;
+	for (uint32_t c = 0; m->start && c < k; c++)
+		for (uint32_t lane = 0; lane < count; lane++)
 			share[(size_t)c * LANES + lane] = (double)m->start[(size_t)(from + lane) * k + c];
-	}
 }
 
 static void expect_block(struct sl_gmm *m, const struct batch *b, uint32_t block, uint32_t from, uint32_t to,
@@ -72,7 +77,7 @@ static void expect_block(struct sl_gmm *m, const struct batch *b, uint32_t block
 	sl__gmm_logits(&m->factors, m->kernels, &m->now, b->row + (size_t)at * m->d, count, from, to, work, share);
 	if (to < k)
 		return;
-	bool last = m->phase == SL__GMM_FINAL;
+	bool last = sl__gmm_gives_result(m);
 	sl__gmm_share(m->kernels, k, count, share, density, last ? m->result_label + b->from + at : NULL,
 		      last ? m->result_share + (size_t)(b->from + at) * k : NULL);
 	for (uint32_t lane = 0; lane < count; lane++)
@@ -99,18 +104,22 @@ static int expect(struct sl_gmm *m, const struct batch *b, uint32_t to)
 
 /* ---- sums ------------------------------------------------------------------------------- */
 
-/* Points that are added to the sums of a component together. */
+/* Scratch memory of a thread; for full covariances points that are added to the sums of a component together. */
 struct pick {
 	uint32_t count;
 	const float *row[LANES];
 	double r[LANES];
-	double *z, *rz;          /* [LANES][padded] */
+	double *z, *rz;          /* [LANES][padded]; without scatter z: the points of a block, rz: means [GROUP][padded] */
 };
+
+static bool scatters(const struct sl_gmm *m)
+{
+	return m->params.covariance == SL_GMM_FULL && m->phase != SL__GMM_MEANS;
+}
 
 static uint32_t stripes_of(const struct sl_gmm *m)
 {
-	bool scatter = m->params.covariance == SL_GMM_FULL && m->phase != SL__GMM_MEANS;
-	return scatter && m->padded > 2 * STRIPE ? (m->padded + STRIPE - 1) / STRIPE : 1;
+	return scatters(m) && m->padded > 2 * STRIPE ? (m->padded + STRIPE - 1) / STRIPE : 1;
 }
 
 static void add_picked(struct sl_gmm *m, struct pick *p, uint32_t c, uint32_t stripe)
@@ -119,10 +128,8 @@ static void add_picked(struct sl_gmm *m, struct pick *p, uint32_t c, uint32_t st
 		from + STRIPE;
 	m->kernels->centre(m->d, padded, p->count, p->row, p->r, m->now.mean + (size_t)c * m->d, p->z, p->rz);
 	if (stripe == 0)
-		m->kernels->moments(padded, p->count, p->z, p->rz, m->first + (size_t)c * padded,
-				    m->second ? m->second + (size_t)c * padded : NULL);
-	if (m->params.covariance == SL_GMM_FULL && m->phase != SL__GMM_MEANS)
-		m->kernels->scatter(padded, from, to, p->count, p->z, p->rz, m->scatter + (size_t)c * padded * padded);
+		m->kernels->moments(padded, p->count, p->z, p->rz, m->first + (size_t)c * padded, NULL);
+	m->kernels->scatter(padded, from, to, p->count, p->z, p->rz, m->scatter + (size_t)c * padded * padded);
 	p->count = 0;
 }
 
@@ -135,7 +142,7 @@ static void add_task(struct sl_gmm *m, const struct batch *b, uint32_t task, str
 		const double *r = m->share + ((size_t)block * m->now.k + c) * LANES;
 		uint32_t at = block * LANES, lanes = b->count - at < LANES ? b->count - at : LANES;
 		for (uint32_t lane = 0; lane < lanes; lane++) {
-			if (!(r[lane] > NOTHING))
+			if (!(r[lane] > SL__GMM_NOTHING))
 				continue;
 			mass += r[lane];
 			p->row[p->count] = b->row + (size_t)(at + lane) * m->d;
@@ -150,10 +157,31 @@ static void add_task(struct sl_gmm *m, const struct batch *b, uint32_t task, str
 		m->mass[c] += mass;
 }
 
+/* Adds the points to the sums of components from .. to - 1, without scatter matrices. */
+static void add_group(struct sl_gmm *m, const struct batch *b, uint32_t from, uint32_t to, struct pick *p)
+{
+	uint32_t padded = m->padded, d = m->d;
+	double mass[GROUP] = {0};
+	for (uint32_t c = from; c < to; c++)
+		memcpy(p->rz + (size_t)(c - from) * padded, m->now.mean + (size_t)c * d, d * sizeof *p->rz);
+	for (uint32_t block = 0; block < b->blocks; block++) {
+		uint32_t at = block * LANES, lanes = b->count - at < LANES ? b->count - at : LANES;
+		m->kernels->widen(d, padded, lanes, b->row + (size_t)at * d, p->z);
+		for (uint32_t c = from; c < to; c++)
+			mass[c - from] += m->kernels->add(padded, lanes, p->z, m->share + ((size_t)block * m->now.k + c) * LANES,
+							  p->rz + (size_t)(c - from) * padded, m->first + (size_t)c * padded,
+							  m->second ? m->second + (size_t)c * padded : NULL);
+	}
+	for (uint32_t c = from; c < to; c++)
+		m->mass[c] += mass[c - from];
+}
+
 static int add(struct sl_gmm *m, const struct batch *b, uint32_t to)
 {
 	size_t values = (size_t)LANES * m->padded;
+	uint32_t tasks = to - m->added, threads = (uint32_t)omp_get_max_threads(), group = (tasks + threads - 1) / threads;
 	int failed = 0;
+	group = scatters(m) ? 1 : group < GROUP ? group : GROUP;
 #pragma omp parallel reduction(| : failed)
 	{
 		struct pick p;
@@ -161,9 +189,11 @@ static int add(struct sl_gmm *m, const struct batch *b, uint32_t to)
 		p.rz = calloc(values, sizeof *p.rz);
 		failed = !p.z || !p.rz;
 #pragma omp for schedule(dynamic)
-		for (uint32_t task = m->added; task < to; task++)
-			if (!failed)
+		for (uint32_t task = m->added; task < to; task += group)
+			if (!failed && scatters(m))
 				add_task(m, b, task, &p);
+			else if (!failed)
+				add_group(m, b, task, to - task < group ? to : task + group, &p);
 		free(p.z);
 		free(p.rz);
 	}

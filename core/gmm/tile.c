@@ -20,6 +20,7 @@
 #endif
 #define LANES SL__GMM_LANES
 #define ROWS SL__GMM_ROWS
+#define LEAST (-1e290)  /* least logarithm, so that a point far from all components still has responsibilities */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef double vec __attribute__((vector_size(8 * WIDTH)));
@@ -40,7 +41,16 @@ INLINE void store(double *to, vec v)
 
 /* ---- densities -------------------------------------------------------------------------- */
 
-INLINE void solve_some(uint32_t d, const double *x, const double *mean, const double *factor, double *y, double *out)
+/* constant - square / 2, at least LEAST */
+INLINE vec logit_of(double constant, vec square)
+{
+	vec now = constant - square / 2, least = LEAST - (vec){0};
+	whole more = now > least;
+	return (vec)(((whole)now & more) | ((whole)least & ~more));
+}
+
+INLINE void solve_some(uint32_t d, const double *x, const double *mean, const double *factor, double constant,
+		       double *y, double *out)
 {
 	vec square[VECTORS];
 	for (int v = 0; v < VECTORS; v++)
@@ -79,16 +89,17 @@ INLINE void solve_some(uint32_t d, const double *x, const double *mean, const do
 		factor += ROWS * ROWS;
 	}
 	for (int v = 0; v < VECTORS; v++)
-		store(out + v * WIDTH, square[v]);
+		store(out + v * WIDTH, logit_of(constant, square[v]));
 }
 
-static void solve(uint32_t d, const double *x, const double *mean, const double *factor, double *y, double *out)
+static void solve(uint32_t d, const double *x, const double *mean, const double *factor, double constant, double *y,
+		  double *out)
 {
 	for (int lane = 0; lane < LANES; lane += VECTORS * WIDTH)
-		solve_some(d, x + lane, mean, factor, y + lane, out + lane);
+		solve_some(d, x + lane, mean, factor, constant, y + lane, out + lane);
 }
 
-static void scaled(uint32_t d, const double *x, const double *mean, const double *scale, double *out)
+static void scaled(uint32_t d, const double *x, const double *mean, const double *scale, double constant, double *out)
 {
 	for (int lane = 0; lane < LANES; lane += 4 * WIDTH) {
 		vec sum[4] = {{0}, {0}, {0}, {0}};
@@ -99,7 +110,7 @@ static void scaled(uint32_t d, const double *x, const double *mean, const double
 				sum[v] += away * away;
 			}
 		for (int v = 0; v < 4; v++)
-			store(out + lane + v * WIDTH, sum[v]);
+			store(out + lane + v * WIDTH, logit_of(constant, sum[v]));
 	}
 }
 
@@ -120,16 +131,20 @@ INLINE vec exponential(vec x)
 	return (vec)(bits & (unsigned_whole)in);
 }
 
-static void share(uint32_t k, double *logit, double *log_sum)
+static void share(uint32_t k, double *logit, double *log_sum, int32_t *label)
 {
 	for (int lane = 0; lane < LANES; lane += 2 * WIDTH) {
 		vec most[2] = {load(logit + lane), load(logit + lane + WIDTH)}, sum[2] = {{0}, {0}}, part[2];
+		whole best[2] = {{0}, {0}};
 		for (uint32_t j = 1; j < k; j++)
 			for (int v = 0; v < 2; v++) {
 				vec now = load(logit + (size_t)j * LANES + lane + v * WIDTH);
 				whole more = now > most[v];
 				most[v] = (vec)(((whole)now & more) | ((whole)most[v] & ~more));
+				best[v] = (more & (int64_t)j) | (best[v] & ~more);
 			}
+		for (int i = 0; i < 2 * WIDTH; i++)
+			label[lane + i] = (int32_t)best[i / WIDTH][i % WIDTH];
 		for (uint32_t j = 0; j < k; j++)
 			for (int v = 0; v < 2; v++) {
 				double *at = logit + (size_t)j * LANES + lane + v * WIDTH;
@@ -187,6 +202,62 @@ static void moments(uint32_t padded, uint32_t count, const double *z, const doub
 	}
 }
 
+INLINE void add_tile(int vectors, uint32_t padded, uint32_t count, const uint8_t *list, const double *x,
+		     const double *r, const double *mean, double *first, double *second)
+{
+	vec one[2], two[2], from[2];
+	for (int v = 0; v < vectors; v++) {
+		one[v] = load(first + v * WIDTH);
+		two[v] = second ? load(second + v * WIDTH) : (vec){0};
+		from[v] = load(mean + v * WIDTH);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const double *at = x + (size_t)list[i] * padded;
+		double weight = r[list[i]];
+#pragma GCC unroll 2
+		for (int v = 0; v < vectors; v++) {
+			vec away = load(at + v * WIDTH) - from[v], weighted = weight * away;
+			one[v] += weighted;
+			if (second)
+				two[v] += weighted * away;
+		}
+	}
+	for (int v = 0; v < vectors; v++) {
+		store(first + v * WIDTH, one[v]);
+		if (second)
+			store(second + v * WIDTH, two[v]);
+	}
+}
+
+static double add(uint32_t padded, uint32_t count, const double *x, const double *r, const double *mean,
+		  double *first, double *second)
+{
+	uint8_t list[LANES];
+	uint32_t picked = 0, b = 0;
+	double mass = 0;
+	for (uint32_t lane = 0; lane < count; lane++) {
+		list[picked] = (uint8_t)lane;
+		picked += r[lane] > SL__GMM_NOTHING;
+	}
+	for (uint32_t i = 0; i < picked; i++)
+		mass += r[list[i]];
+	for (; picked && b + 2 * WIDTH <= padded; b += 2 * WIDTH)
+		if (second)
+			add_tile(2, padded, picked, list, x + b, r, mean + b, first + b, second + b);
+		else
+			add_tile(2, padded, picked, list, x + b, r, mean + b, first + b, NULL);
+	if (picked && b < padded)
+		add_tile(1, padded, picked, list, x + b, r, mean + b, first + b, second ? second + b : NULL);
+	return mass;
+}
+
+static void widen(uint32_t d, uint32_t padded, uint32_t count, const float *row, double *x)
+{
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t a = 0; a < d; a++)
+			x[(size_t)i * padded + a] = (double)row[(size_t)i * d + a];
+}
+
 INLINE void scatter_tile(int wide, uint32_t padded, uint32_t count, const double *z, const double *rz, double *sum)
 {
 	vec tile[TALL][2];
@@ -239,4 +310,4 @@ static double dot(uint32_t count, const double *a, const double *b)
 }
 
 extern const struct sl__gmm_kernels SL_VARIANT;
-const struct sl__gmm_kernels SL_VARIANT = {solve, scaled, share, centre, moments, scatter, dot};
+const struct sl__gmm_kernels SL_VARIANT = {solve, scaled, share, centre, moments, widen, add, scatter, dot};

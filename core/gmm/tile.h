@@ -10,23 +10,32 @@
 
 #define SL__GMM_LANES 64
 #define SL__GMM_PAD 8
+#define SL__GMM_NOTHING 0x1p-60  /* a responsibility up to this changes no sum */
 #define SL__GMM_ROWS 4     /* rows of a Cholesky factor that are solved together */
 
 struct sl__gmm_kernels {
-	/* y = L^-1 (x - mean), out[lane] = |y|^2. x, y [d, a multiple of ROWS][LANES]. factor: for each group of ROWS rows,
-	 * the columns before it, [column][ROWS], then the corner [ROWS][ROWS], on its diagonal 1 / L_ii; rows beyond d
-	 * are 0. */
-	void (*solve)(uint32_t d, const double *x, const double *mean, const double *factor, double *y, double *out);
-	/* out[lane] = sum over columns of ((x - mean) scale)^2 */
-	void (*scaled)(uint32_t d, const double *x, const double *mean, const double *scale, double *out);
+	/* y = L^-1 (x - mean), out[lane] = the logit constant - |y|^2 / 2, at least -1e290. x, y [d, a multiple of
+	 * ROWS][LANES]. factor: for each group of ROWS rows, the columns before it, [column][ROWS], then the corner
+	 * [ROWS][ROWS], on its diagonal 1 / L_ii; rows beyond d are 0. */
+	void (*solve)(uint32_t d, const double *x, const double *mean, const double *factor, double constant, double *y,
+		      double *out);
+	/* The same with |y|^2 = sum over columns of ((x - mean) scale)^2. */
+	void (*scaled)(uint32_t d, const double *x, const double *mean, const double *scale, double constant, double *out);
 	/* Replaces logit [k][LANES] by exp(logit - log_sum), whose sum over k is 1; log_sum[lane] = log sum_k
-	 * exp(logit). */
-	void (*share)(uint32_t k, double *logit, double *log_sum);
+	 * exp(logit). label [LANES]: the largest, the first of equal ones. */
+	void (*share)(uint32_t k, double *logit, double *log_sum, int32_t *label);
 	/* z = row - mean, rz = r z, [count][padded]; columns beyond d are not written. */
 	void (*centre)(uint32_t d, uint32_t padded, uint32_t count, const float *const *row, const double *r,
 		       const double *mean, double *z, double *rz);
 	/* first[b] += sum of rz[i][b]; second[b] += sum of rz[i][b] z[i][b], unless NULL */
 	void (*moments)(uint32_t padded, uint32_t count, const double *z, const double *rz, double *first, double *second);
+	/* x[i][a] = row[i][a], [count][padded]; columns beyond d are not written. */
+	void (*widen)(uint32_t d, uint32_t padded, uint32_t count, const float *row, double *x);
+	/* For points of a block, x [count][padded], with responsibilities r [count]: adds those of r (x - mean) to first
+	 * [padded], those of r (x - mean)^2 to second [padded], unless NULL, and returns the sum of r. Leaves out r up to
+	 * NOTHING. */
+	double (*add)(uint32_t padded, uint32_t count, const double *x, const double *r, const double *mean, double *first,
+		      double *second);
 	/* sum[a][b] += sum over i of rz[i][a] z[i][b], for rows a of from .. to - 1 (multiples of PAD) and all b >= a. Some
 	 * elements with b < a get undefined values. */
 	void (*scatter)(uint32_t padded, uint32_t from, uint32_t to, uint32_t count, const double *z, const double *rz,
