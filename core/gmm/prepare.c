@@ -1,4 +1,5 @@
 /* Measures the points, and allocates the memory of a run. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "core/gmm/gmm_internal.h"
 #include "core/kmeans/kmeans.h"
 #include "core/points/points.h"
+#include "core/vector.h"
 
 #define LANES SL__GMM_LANES
 #define BATCH_MOST 16384
@@ -26,6 +28,26 @@ static int nomem(const struct sl_gmm *m, struct sl_error *err)
 			    m->n);
 }
 
+/* Divides responsibilities by *sum, their sum. False: one is negative or not finite. */
+VECTOR static bool normalise(uint32_t k, const float *from, float *to, double *sum)
+{
+	double part[8] = {0};
+	int bad = 0;
+	uint32_t c = 0;
+	for (; c + 8 <= k; c += 8)
+		for (uint32_t j = 0; j < 8; j++)
+			part[j] += (double)from[c + j];
+	for (uint32_t j = 0; c < k; c++, j++)
+		part[j] += (double)from[c];
+	*sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+	const double by = *sum;
+	for (c = 0; c < k; c++) {
+		bad |= !(from[c] >= 0 && from[c] <= FLT_MAX);
+		to[c] = (float)((double)from[c] / by);
+	}
+	return !bad;
+}
+
 static int take_start(struct sl_gmm *m, const float *start, struct sl_error *err)
 {
 	size_t values = (size_t)m->n * m->largest_k;
@@ -33,19 +55,13 @@ static int take_start(struct sl_gmm *m, const float *start, struct sl_error *err
 	if (!m->start)
 		return nomem(m, err);
 	for (uint32_t i = 0; i < m->n; i++) {
-		const float *from = start + (size_t)i * m->largest_k;
-		double sum = 0;
-		bool fits = true;
-		for (uint32_t c = 0; c < m->largest_k; c++) {
-			fits = fits && from[c] >= 0 && isfinite(from[c]);
-			sum += (double)from[c];
-		}
+		size_t at = (size_t)i * m->largest_k;
+		double sum;
+		bool fits = normalise(m->largest_k, start + at, m->start + at, &sum);
 		if (!fits || !(sum > 0))
 			return sl_error_field(err, SL_BADPARAM, "/start", "Row %u of the responsibilities to begin with has %s.",
 					      i + 1, fits ? "zeros alone; one number above 0 would be right" :
 					      "a number that is negative or not finite");
-		for (uint32_t c = 0; c < m->largest_k; c++)
-			m->start[(size_t)i * m->largest_k + c] = (float)((double)from[c] / sum);
 	}
 	return 0;
 }

@@ -4,6 +4,9 @@
 
 #include <math.h>
 #include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #ifdef __AVX512F__
 #define WIDTH 8
@@ -229,16 +232,36 @@ INLINE void add_tile(int vectors, uint32_t padded, uint32_t count, const uint8_t
 	}
 }
 
-static double add(uint32_t padded, uint32_t count, const double *x, const double *r, const double *mean,
-		  double *first, double *second)
+/* The lanes below `count` whose responsibilities are above NOTHING; returns how many. */
+INLINE uint32_t pick(uint32_t count, const double *r, uint8_t *list)
 {
-	uint8_t list[LANES];
-	uint32_t picked = 0, b = 0;
-	double mass = 0;
+	uint32_t picked = 0;
+#ifdef __AVX2__
+	uint64_t lanes = 0;
+	for (int lane = 0; lane < LANES; lane += WIDTH)
+#ifdef __AVX512F__
+		lanes |= (uint64_t)_mm512_cmp_pd_mask((__m512d)load(r + lane), _mm512_set1_pd(SL__GMM_NOTHING),
+						      _CMP_GT_OQ) << lane;
+#else
+		lanes |= (uint64_t)_mm256_movemask_pd((__m256d)(load(r + lane) > SL__GMM_NOTHING)) << lane;
+#endif
+	for (lanes &= ~0ull >> (LANES - count); lanes; lanes &= lanes - 1)
+		list[picked++] = (uint8_t)__builtin_ctzll(lanes);
+#else
 	for (uint32_t lane = 0; lane < count; lane++) {
 		list[picked] = (uint8_t)lane;
 		picked += r[lane] > SL__GMM_NOTHING;
 	}
+#endif
+	return picked;
+}
+
+static double add(uint32_t padded, uint32_t count, const double *x, const double *r, const double *mean,
+		  double *first, double *second)
+{
+	uint8_t list[LANES];
+	uint32_t picked = pick(count, r, list), b = 0;
+	double mass = 0;
 	for (uint32_t i = 0; i < picked; i++)
 		mass += r[list[i]];
 	for (; picked && b + 2 * WIDTH <= padded; b += 2 * WIDTH)

@@ -31,9 +31,9 @@ struct sl__gmm_kernels {
 	void (*moments)(uint32_t padded, uint32_t count, const double *z, const double *rz, double *first, double *second);
 	/* x[i][a] = row[i][a], [count][padded]; columns beyond d are not written. */
 	void (*widen)(uint32_t d, uint32_t padded, uint32_t count, const float *row, double *x);
-	/* For points of a block, x [count][padded], with responsibilities r [count]: adds those of r (x - mean) to first
-	 * [padded], those of r (x - mean)^2 to second [padded], unless NULL, and returns the sum of r. Leaves out r up to
-	 * NOTHING. */
+	/* For points of a block, x [count][padded], with responsibilities r [LANES], those beyond count any numbers: adds
+	 * the sum of r (x - mean) to first [padded], that of r (x - mean)^2 to second [padded], unless NULL, and returns
+	 * the sum of r. Leaves out r up to NOTHING. */
 	double (*add)(uint32_t padded, uint32_t count, const double *x, const double *r, const double *mean, double *first,
 		      double *second);
 	/* sum[a][b] += sum over i of rz[i][a] z[i][b], for rows a of from .. to - 1 (multiples of PAD) and all b >= a. Some

@@ -289,6 +289,30 @@ static void what_was_sampled_is_found(void **state)
 	free(share);
 }
 
+/* The result is that of the best number of components, whichever place it has in the list. */
+static void result_of_the_best_number(void **state)
+{
+	enum { N = 900, D = 4 };
+	float *x = make_points(N, D, 3, 0, test_seed(12)), share[N * 3];
+	struct sl_points points = points_of(x, N, D);
+	int32_t label[N];
+	for (int place = 0; place < 3; place++) {
+		struct sl_gmm_params params = params_of(3, SL_GMM_SPHERICAL, 50, 0);
+		params.components = (struct sl_param_list){3, {1, 1, 1}};
+		params.components.value[place] = 3;
+		struct sl_gmm *m = run(&points, &params, NULL);
+		const int32_t *fit_label;
+		const float *fit_share;
+		assert_int_equal(sl_gmm_best(m)->k, 3);
+		assert_int_equal(sl_gmm_predict(sl_gmm_best(m), &points, label, share, NULL, NULL), 0);
+		assert_int_equal(sl_gmm_result(m, &fit_label, &fit_share, NULL), 0);
+		assert_memory_equal(label, fit_label, sizeof label);
+		assert_memory_equal(share, fit_share, sizeof share);
+		sl_gmm_destroy(m);
+	}
+	free(x);
+}
+
 static void far_points_have_shares(void **state)
 {
 	double weight[2] = {0.5, 0.5}, mean[2] = {0, 1}, spread[2] = {1e-12, 1e-12};
@@ -352,6 +376,7 @@ int main(void)
 		cmocka_unit_test(like_plain_em),
 		cmocka_unit_test(one_component),
 		cmocka_unit_test(what_was_sampled_is_found),
+		cmocka_unit_test(result_of_the_best_number),
 		cmocka_unit_test(far_points_have_shares),
 		cmocka_unit_test(odd_points),
 	};
