@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "daemon/users/limits.h"
 #include "daemon/util/time_text.h"
 
 #define VALID_MS (24 * 3600 * 1000ull)
@@ -118,6 +119,17 @@ json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal 
 	sodium_memzero(secret, sizeof secret);
 	sodium_memzero(private, sizeof private);
 	return reply;
+}
+
+const char *sl_stream_keys_account(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES])
+{
+	const struct key *key = find(k, client_key);
+	return key ? key->who.account : NULL;
+}
+
+int64_t sl_stream_keys_part(const struct sl_stream_keys *k, const char *account, int64_t bound)
+{
+	return sl_users_part(k->users, account, bound);
 }
 
 bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], enum sl_topic_kind kind,

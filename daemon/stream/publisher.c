@@ -38,6 +38,7 @@ struct subscriber {
 	size_t unsent;                     /* bytes in its socket's queue at the last tick */
 	int topics_left;                   /* until the next tick */
 	bool curve;                        /* it has connected with keys, or is about to */
+	bool counted;                      /* it has subscribed, and counts as one of its user's */
 	bool reading, closing;
 	/* output */
 	bool writing;
@@ -61,8 +62,7 @@ struct sl_publisher {
 	sl_publisher_fn on_subscription;
 	void *arg;
 	char in[4096];                     /* received from a subscriber */
-	uint64_t refused_ms;               /* loop time of the last log of a refused connection */
-	int lines, untold;                 /* that may be logged now; that were not, since the last one */
+	int lines, untold;                 /* that may be logged now; ends that were not, since the last one */
 	bool stopping;
 	uint64_t stop_ms;
 	int handles;                       /* number of handles that are not closed yet */
@@ -276,16 +276,20 @@ void sl_publisher_send(struct sl_publisher *p, struct sl_buffer *frame, uint64_t
 
 /* ---- receiving ----------------------------------------------------------------------------- */
 
-/* False if no id can begin with this prefix; such a subscription is not stored. */
-static bool can_match(const char *prefix, size_t length)
+/* True if the user of the new subscriber has all the places that one user may have: a quarter. */
+static bool has_its_part(struct subscriber *s)
 {
-	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-	if (length > SL_TOPIC_BYTES)
+	struct sl_publisher *p = s->publisher;
+	struct sl_stream_keys *keys = p->options.keys;
+	const char *account = s->curve ? sl_stream_keys_account(keys, s->zmtp.client_key) : NULL;
+	int64_t part = account ? sl_stream_keys_part(keys, account, p->options.subscribers) : p->options.subscribers;
+	if (part == p->options.subscribers)
 		return false;
-	for (size_t i = 0; i < length; i++)
-		if (!prefix[i] || !memchr(digits, prefix[i], sizeof digits - 1))
-			return false;
-	return true;
+	SL_LIST_EACH(struct subscriber, o, &p->subscribers, link) {
+		const char *other = o != s && o->counted ? sl_stream_keys_account(keys, o->zmtp.client_key) : NULL;
+		part -= other && !strcmp(other, account);
+	}
+	return part <= 0;
 }
 
 static const char *on_topic(void *arg, const char *prefix, size_t length, bool subscribed)
@@ -293,8 +297,11 @@ static const char *on_topic(void *arg, const char *prefix, size_t length, bool s
 	struct subscriber *s = arg;
 	struct sl_publisher *p = s->publisher;
 	s->topics_left--;
-	if (!can_match(prefix, length))
+	if (!sl_topics_possible(prefix, length))
 		return NULL;
+	if (!s->counted && has_its_part(s))
+		return "its user has a quarter of max_subscribers";
+	s->counted = true;
 	if (!subscribed) {
 		sl_topics_remove(&p->topics, &s->topics, prefix, length);
 		return NULL;
@@ -341,20 +348,11 @@ static void start_reading(struct subscriber *s)
 		disconnect(s, NULL);
 }
 
-static void log_refusal(struct sl_publisher *p)
-{
-	uint64_t now = uv_now(p->loop);
-	if (p->refused_ms && now - p->refused_ms < TICK_MS)
-		return;
-	p->refused_ms = now;
-	sl_log_warning("stream", "there are %d subscribers; more are refused (max_subscribers)", p->options.subscribers);
-}
-
-/* Makes room for a new connection by ending the oldest one whose handshake is not complete: such connections may come
- * from anybody, and must not keep subscribers out. */
+/* Makes room for a new connection by ending the oldest one that has not subscribed yet: such connections may come from
+ * anybody, and must not keep subscribers out. */
 static bool make_place(struct sl_publisher *p)
 {
-	struct subscriber *oldest = SL_LIST_FIND(struct subscriber, s, &p->subscribers, link, !sl_zmtp_ready(&s->zmtp));
+	struct subscriber *oldest = SL_LIST_FIND(struct subscriber, s, &p->subscribers, link, !s->counted);
 	if (oldest)
 		disconnect(oldest, NULL);
 	return oldest;
@@ -372,8 +370,9 @@ static void on_connection(uv_stream_t *stream, int status)
 	s->socket.handle.data = s;
 	p->handles++;
 	bool full = !code && !p->stopping && p->subscribers.count >= (size_t)p->options.subscribers;
-	if (full)
-		log_refusal(p);
+	if (full && p->lines && p->lines--)
+		sl_log_warning("stream", "there are %d subscribers; more are refused (max_subscribers)",
+			       p->options.subscribers);
 	if (code || p->stopping || (full && !make_place(p))) {
 		s->closing = true;
 		uv_close(&s->socket.handle, on_subscriber_closed);

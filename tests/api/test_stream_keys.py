@@ -161,6 +161,20 @@ def test_nobody_takes_the_keys_of_others(lab):
         assert s.poll(10000), "no frame"
 
 
+def test_nobody_takes_the_places_of_others(tmp_path):
+    """One user has a quarter of max_subscribers at most, also of those that have not subscribed."""
+    lab = Lab(tmp_path, max_subscribers=8)
+    mine = keys_of(lab.cat)
+    own = lab.cat.run(lab.cat.upload(graphs.mtx(graphs.ring(46)))["id"], iterations=3)["id"]
+    with contextlib.ExitStack() as stack:
+        subscribers = [stack.enter_context(subscriber(mine, own)) for _ in range(10)]
+        wait_until(lambda: sum(bool(s.poll(100)) for s in subscribers) == 2, 10, "two of cat's")
+        wait_until(lambda: "a quarter of max_subscribers" in lab.daemon.stderr(), 5, "the reason")
+        others = [stack.enter_context(subscriber(keys_of(who), lab.job)) for who in (lab.bob, lab.bob, lab.ann, lab.root, lab.root)]
+        wait_until(lambda: all(s.poll(100) for s in others), 20, "frames for the others")
+    lab.daemon.stop()
+
+
 def test_events_are_of_what_one_may_read(lab):
     for name, seen in (("ann", True), ("bob", True), ("cat", False), ("ron", False), ("root", True)):
         token = getattr(lab, name).session.headers["Authorization"]
