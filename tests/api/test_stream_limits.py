@@ -257,7 +257,8 @@ def test_too_many_subscribers(fresh):
     api = Api(daemon)
     with contextlib.ExitStack() as stack:
         for _ in range(20):
-            stack.enter_context(zmtp.Peer(endpoint(api)))
+            stack.enter_context(zmtp.Peer(endpoint(api))).send(zmtp.subscribe(b"0"))
+        api.get("/v1/status")  # the subscriptions have arrived
         with contextlib.suppress(ConnectionResetError), zmtp.Peer(endpoint(api), greet=False) as one_more:
             assert one_more.ended()
     assert "20 subscribers" in daemon.stderr()
@@ -275,6 +276,8 @@ def test_connections_without_a_handshake_keep_nobody_out(fresh):
         mute = [stack.enter_context(zmtp.Peer(endpoint(api), greet=False)) for _ in range(25)]
         with zmtp.Peer(endpoint(api)):  # its greeting and READY are answered
             assert mute[0].ended()
+        idle = [stack.enter_context(zmtp.Peer(endpoint(api))) for _ in range(21)]  # nor those without a subscription
+        assert idle[0].ended()
 
 
 @pytest.mark.parametrize("what,why", [
