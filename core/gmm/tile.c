@@ -3,6 +3,7 @@
 #include "core/gmm/tile.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -24,6 +25,7 @@
 #define LANES SL__GMM_LANES
 #define ROWS SL__GMM_ROWS
 #define LEAST (-1e290)  /* least logarithm, so that a point far from all components still has responsibilities */
+#define NEGLIGIBLE (-110)  /* e to this is 0 in float32, and changes neither a sum of shares nor one weighted by them */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef double vec __attribute__((vector_size(8 * WIDTH)));
@@ -134,6 +136,20 @@ INLINE vec exponential(vec x)
 	return (vec)(bits & (unsigned_whole)in);
 }
 
+/* Whether any number is greater. */
+INLINE bool any_above(vec a, vec b, double least)
+{
+#ifdef __AVX512F__
+	const __m512d low = _mm512_set1_pd(least);
+	return _mm512_cmp_pd_mask((__m512d)a, low, _CMP_GT_OQ) | _mm512_cmp_pd_mask((__m512d)b, low, _CMP_GT_OQ);
+#elif defined __AVX2__
+	return _mm256_movemask_pd((__m256d)((a > least) | (b > least)));
+#else
+	whole above = (a > least) | (b > least);
+	return above[0] | above[1];
+#endif
+}
+
 static void share(uint32_t k, double *logit, double *log_sum, int32_t *label)
 {
 	for (int lane = 0; lane < LANES; lane += 2 * WIDTH) {
@@ -148,13 +164,20 @@ static void share(uint32_t k, double *logit, double *log_sum, int32_t *label)
 			}
 		for (int i = 0; i < 2 * WIDTH; i++)
 			label[lane + i] = (int32_t)best[i / WIDTH][i % WIDTH];
-		for (uint32_t j = 0; j < k; j++)
+		for (uint32_t j = 0; j < k; j++) {
+			double *at = logit + (size_t)j * LANES + lane;
+			vec below[2] = {load(at) - most[0], load(at + WIDTH) - most[1]};
+			if (!any_above(below[0], below[1], NEGLIGIBLE)) {
+				store(at, (vec){0});
+				store(at + WIDTH, (vec){0});
+				continue;
+			}
 			for (int v = 0; v < 2; v++) {
-				double *at = logit + (size_t)j * LANES + lane + v * WIDTH;
-				vec e = exponential(load(at) - most[v]);
-				store(at, e);
+				vec e = exponential(below[v]);
+				store(at + v * WIDTH, e);
 				sum[v] += e;
 			}
+		}
 		for (int v = 0; v < 2; v++) {
 			part[v] = 1 / sum[v];
 			for (int i = 0; i < WIDTH; i++)

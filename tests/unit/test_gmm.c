@@ -313,6 +313,23 @@ static void result_of_the_best_number(void **state)
 	free(x);
 }
 
+/* Points of a block that all lie far from a component have no share of it at all, and their density is exact. */
+static void far_components_have_no_shares(void **state)
+{
+	enum { N = 128 };
+	double weight[2] = {0.5, 0.5}, mean[2] = {0, 100}, spread[2] = {1, 1}, density[N];
+	float x[N], share[2 * N];
+	struct sl_gmm_mixture g = {SL_GMM_DIAG, 2, 1, weight, mean, spread};
+	struct sl_points points = points_of(x, N, 1);
+	for (int i = 0; i < N; i++)
+		x[i] = i < N / 2 ? 0 : 100;
+	assert_int_equal(sl_gmm_predict(&g, &points, NULL, share, density, NULL), 0);
+	for (int i = 0; i < N; i++) {
+		near(density[i], log(0.5) - 0.5 * log(2 * M_PI), 1e-14);
+		assert_true(share[2 * i] == (i < N / 2 ? 1 : 0) && share[2 * i + 1] == (i < N / 2 ? 0 : 1));
+	}
+}
+
 static void far_points_have_shares(void **state)
 {
 	double weight[2] = {0.5, 0.5}, mean[2] = {0, 1}, spread[2] = {1e-12, 1e-12};
@@ -377,6 +394,7 @@ int main(void)
 		cmocka_unit_test(one_component),
 		cmocka_unit_test(what_was_sampled_is_found),
 		cmocka_unit_test(result_of_the_best_number),
+		cmocka_unit_test(far_components_have_no_shares),
 		cmocka_unit_test(far_points_have_shares),
 		cmocka_unit_test(odd_points),
 	};
