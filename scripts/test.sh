@@ -91,9 +91,9 @@ part_sanitizers() {
 	nice -n 5 ./dev asan api-tests quick-unit-tests >"$RESULTS/asan-first-build.log" 2>&1 || true
 	nice -n 5 ./dev tsan api-tests >"$RESULTS/tsan-first-build.log" 2>&1 || true
 }
-part_asan() { asan unit "--no-suite slow" -m "sanitized and not plain"; }
-part_tsan() { tsan -m "sanitized and not plain and not address"; }
-part_asan_all() { asan "unit fuzz" ""; }
+part_asan() { asan quick-unit -m "sanitized and not plain and not longest"; }
+part_tsan() { tsan -m "sanitized and not plain and not address and not longest"; }
+part_asan_all() { asan "unit fuzz"; }
 part_tsan_all() { tsan; }
 
 title() { printf '\n== %s (after %s s)\n' "$1" $(($(date +%s) - STARTED)); }
@@ -168,16 +168,15 @@ tsan_options() {
 	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
 }
 
-# asan SUITES MESON-OPTIONS [PYTEST OPTION...]
+# asan SUITES [PYTEST OPTION...]
 asan() {
-	suites=$1 options=$2
-	shift 2
+	suites=$1
+	shift
 	# shellcheck disable=SC2046  # words
-	tree asan api-tests $(for suite in $suites; do echo "${options:+quick-}$suite-tests"; done) || return 0
+	tree asan api-tests $(for suite in $suites; do echo "$suite-tests"; done) || return 0
 	asan_options
 	for suite in $suites; do
-		# shellcheck disable=SC2086  # words
-		meson_tests "$ROOT/build-asan" "$suite" --timeout-multiplier 4 $options
+		meson_tests "$ROOT/build-asan" "$suite" --timeout-multiplier 4
 	done
 	pytests tests/api "$ROOT/build-asan" api-asan -n 3 "$@"
 	pytests tests/cli "$ROOT/build-asan" cli-asan "$@"

@@ -30,15 +30,14 @@ def time_limit(request):
 # The modules of `-m sanitized`: those with much interaction of threads, sockets, jobs and graphs. Continuous
 # integration runs these with the sanitizers; ./dev test all runs all modules with them.
 SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "test_graph_upload", "test_job_cancel",
-             "test_job_pause", "test_job_run", "test_job_steer", "test_points_upload", "test_quality", "test_restart",
-             "test_robustness", "test_server", "test_stream_zmq", "test_tls", "test_transform", "test_upload_line"}
+             "test_job_pause", "test_job_run", "test_job_steer", "test_points_upload", "test_restart",
+             "test_robustness", "test_server", "test_stream_zmq", "test_tls", "test_upload_line"}
 
 # Modules of these whose use of threads the others cover: continuous integration runs them with the address sanitizer
 # only.
-ADDRESS = {"test_batches", "test_collect", "test_gmm_device", "test_job_after", "test_links", "test_methods_device",
-           "test_proxy_login", "test_quality", "test_restart", "test_rights_change", "test_robustness",
-           "test_sammon_device", "test_signal_device", "test_stream_keys", "test_stream_topics", "test_tls",
-           "test_transform", "test_user_limits", "test_users"}
+ADDRESS = {"test_gmm_device", "test_graph_upload", "test_job_after", "test_points_upload", "test_proxy_login", "test_restart",
+           "test_rights_change", "test_robustness", "test_sammon_device", "test_server", "test_signal_device",
+           "test_stream_keys", "test_stream_topics", "test_tls", "test_users"}
 
 # The slowest modules, slowest first. They start first, so that none of them is left for the end.
 LONGEST = ["test_campaigns", "test_restart", "test_robustness", "test_engines", "test_large_documents", "test_projects",

@@ -14,7 +14,6 @@ import graphs
 from harness import Api, program, wait_until
 from test_users import Lab
 
-pytestmark = pytest.mark.sanitized
 LONG = 1000000
 
 

@@ -10,7 +10,6 @@ import graphs
 from harness import Api, wait_until
 from test_users import Lab, cli
 
-pytestmark = pytest.mark.sanitized
 LONG = 1000000
 
 

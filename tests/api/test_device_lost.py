@@ -50,7 +50,7 @@ def test_layouts_are_those_of_an_undisturbed_run(failing):
     assert api.layout_bytes(jobs[survivors[0]]) == api.layout_bytes(again["id"])
 
 
-@pytest.mark.plain
+@pytest.mark.longest
 def test_jobs_go_on_from_their_checkpoints(failing):
     api = failing("lost=3000")  # some seconds: time enough for checkpoints, where the disk is slow, too
     graph = upload(api, n=2000)

@@ -11,7 +11,6 @@ import graphs
 from harness import in_time, program, wait_until
 from test_users import As, Lab, cli
 
-pytestmark = pytest.mark.sanitized
 OPENED = ("", "/layout", "/frame", "/frames", "/picture.png", "/picture.svg", "/trace", "/events")
 
 

@@ -11,7 +11,6 @@ from harness import BUILD, Api, wait_until
 PLUGIN = BUILD / "tests" / "plugin"
 if not (PLUGIN / "spaceland-cuda.so").exists():
     pytest.skip("skipped: the test plug-in is not built", allow_module_level=True)
-pytestmark = pytest.mark.sanitized
 X, _ = points.clusters(n=1500, d=8, groups=9, seed=4, spread=3.0)
 SHORT = {"clusters": 12, "restarts": 2, "seed": 3}
 LONG = {"clusters": 40, "restarts": 1000, "tolerance": 0, "iterations": 2000}  # its forecast is for a CPU

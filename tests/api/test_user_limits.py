@@ -8,7 +8,6 @@ import graphs
 from harness import wait_until
 from test_users import As, Lab, ROOT_TOKEN, cli
 
-pytestmark = pytest.mark.sanitized
 LIMITS = ["device_seconds", "device_bytes", "disk_bytes", "queued_jobs", "running_jobs", "upload_bytes", "requests_per_second", "streams"]
 
 

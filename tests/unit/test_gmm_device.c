@@ -126,6 +126,8 @@ static void runs_are_those_of_the_processor(void **state)
 	};
 	for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
 		uint32_t n = shape[i].n, d = shape[i].d;
+		if (test_light() && (i == 2 || i == 7))
+			continue;
 		float *x = make_points(n, d, (uint32_t)shape[i].k, shape[i].offset, test_seed(i));
 		float *start = shape[i].start ? hard_start(n, (uint32_t)shape[i].k) : NULL;
 		struct sl_points p = points_of(x, n, d);

@@ -152,6 +152,7 @@ def test_ellipses_are_the_gaussians(page, api, daemon, layout, cells, covariance
     page.wait(lambda: page.run(ink) < with_ellipses / 2, 10, "and is gone with its colours")
 
 
+@pytest.mark.longest
 def test_clusters_without_a_layout(page, api, daemon, shot):
     x, _ = points.clusters(n=200, d=5, groups=3, seed=17)
     table = api.upload(points.npy(x), name="no layout")["id"]

@@ -169,7 +169,7 @@ def test_colours_by_label(page, api, daemon, done, shot):
     page.wait(lambda: page.run("return location.hash").find("by=density") > 0, 5, "the address says it")
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_colours_by_degree(page, api, daemon, done, table):
     """The server computes degrees; for points, how often each is a neighbour of others."""
     open_done(page, daemon, done)

@@ -43,6 +43,7 @@ def test_next_run_is_warm(page, api, daemon, done):
     api.wait(new["id"])
 
 
+@pytest.mark.longest
 def test_undo(page, api, daemon, graph):
     """A new run starts from an earlier frame, and the present run is stopped."""
     job = api.submit(graph, iterations=1000000, name="undone")["id"]
@@ -125,6 +126,7 @@ HUES = """const c = [...document.querySelectorAll('.run')].find(r => r.textConte
     return hues.size;"""
 
 
+@pytest.mark.longest
 def test_labels_set_later(page, api, daemon):
     """A column added after the upload appears at once: in the list of data, in the small picture and in the large
     one."""
@@ -148,6 +150,7 @@ def test_labels_set_later(page, api, daemon):
               10, "the list has forgotten them")
 
 
+@pytest.mark.longest
 def test_legends_are_in_order(page, api, daemon):
     """Numeric labels are in order, others by size; small pictures of few nodes have visible dots."""
     graph = api.upload(graphs.npz(graphs.ring(12)), name="a dozen")["id"]
@@ -185,6 +188,7 @@ def test_alignment(page, daemon, done):
                     rng.normal(size=100).tolist(), y.ravel().tolist()) > 0.5
 
 
+@pytest.mark.longest
 def test_alignment_with_strays(page, daemon, done):
     """Outliers in either layout, and some nodes at other places, do not change the scale of the others."""
     page.go(f"{daemon.url}/#/")
@@ -265,6 +269,7 @@ def test_data_page(page, api, daemon, shot):
     page.wait(lambda: not api.get("/v1/graphs", params={"name": name}).json()["items"], 10, "it is gone")
 
 
+@pytest.mark.longest
 def test_thumbnails_move(page, api, daemon, endless):
     page.go(f"{daemon.url}/#/")
     page.find(".thumb")

@@ -40,6 +40,7 @@ def names(page):
     return page.run("return [...document.querySelectorAll('.run h3')].map(e => e.textContent).sort()")
 
 
+@pytest.mark.longest
 def test_runs_of_a_project(page, lab, shot):
     graph = lab.ann.upload(graphs.npz(graphs.ring(60)))["id"]
     for name, project in (("one", "genes"), ("two", "cells"), ("three", None)):
@@ -74,6 +75,7 @@ def test_a_run_is_for_a_project_and_shared_with_it(page, lab, cluster_file, shot
     page.wait(lambda: lab.bob.request("GET", f"/v1/jobs/{job['id']}").status_code == 404, 10, "it is not shared any more")
 
 
+@pytest.mark.longest
 def test_members(page, lab, shot):
     enter(page, lab, TOKEN, "server")
     page.find("input[aria-label='New member of genes']").send("bob")

@@ -221,6 +221,7 @@ def test_columns(page, api, tmp_path, shot):
     assert len(graph) == before + 1 and graph[0]["named"] and graph[0]["labels"] == 3 and graph[0]["columns"] == 3
 
 
+@pytest.mark.longest
 def test_several_columns_of_labels(page, api, tmp_path):
     """Each column of words is offered as labels; the user's choice is used."""
     table = tmp_path / "typed.csv"

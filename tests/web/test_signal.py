@@ -212,6 +212,7 @@ def test_forms_are_the_contracts():
     assert steerable == {m: [n for n, p in s.items() if p.get("x-steerable")] for m, s in schemas.items() if any(p.get("x-steerable") for p in s.values())}
 
 
+@pytest.mark.longest
 def test_a_layout_of_sammon_goes_on_by_itself(page, api, daemon, cells):
     """Replay has no button that would start t-SNE from one of its frames."""
     job = api.run(cells, method="sammon", params={"iterations": 30})["id"]
