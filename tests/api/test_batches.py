@@ -173,7 +173,6 @@ def test_a_client_that_goes_leaves_all_jobs_or_none(fresh):
     assert pages == 1000 * len(batches)
 
 
-@pytest.mark.plain
 def test_after_kill(fresh):
     """After the reply all jobs exist; without a reply all or none."""
     daemon = fresh()

@@ -145,6 +145,7 @@ def test_a_device_that_does_not_open(server):
     api.delete(f"/v1/jobs/{running}", 200)
 
 
+@pytest.mark.longest
 def test_two_gpus_share_the_jobs(server):
     api = server(gpus=2, engine="cuda")
     graph = upload(api)
@@ -265,6 +266,7 @@ def test_is_told_that_another_engine_computes_it(server, monkeypatch):
     assert note.startswith("Engine hybrid, which was asked for, is not usable") and note.endswith("cpu computes the job.")
 
 
+@pytest.mark.longest
 def test_falls_back_when_its_device_does_not_open_any_more(server, monkeypatch):
     """This is known only when the device is opened, after the start."""
     api = server()

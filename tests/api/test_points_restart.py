@@ -64,7 +64,7 @@ def test_stopped_during_a_search(fresh):
     assert api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]["state"] == "ready"
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_killed_while_more_are_searched(fresh):
     """The job that needed more continues after the restart; existing neighbours are kept."""
     d = fresh()

@@ -68,7 +68,6 @@ def test_other_k_and_kept(api, labelled):
     assert api.get(f"/v1/jobs/{job}/quality?k=5").json()["recall"] != one["recall"]
 
 
-@pytest.mark.plain
 def test_of_another_kernel(api, labelled):
     """KL(P || Q) where q is (1 + r^2 / dof)^-dof."""
     graph, a, _ = labelled
@@ -151,7 +150,6 @@ def ask(api, job, k=10):
     return thread, got
 
 
-@pytest.mark.plain
 def test_waits_for_memory_and_is_cancelled(fresh):
     """Making P needs memory: while a job uses it, the measurement waits, and can be cancelled."""
     api = Api(fresh(engine="cpu", graph_memory_bytes=0, device_memory_bytes="4608 KiB"))
@@ -185,7 +183,7 @@ def test_waits_for_memory_and_is_cancelled(fresh):
     api.patch(f"/v1/jobs/{running}", json={"cancelled": True})
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_cancelled_while_it_is_measured(fresh):
     api = Api(fresh())
     n = 10000 if sanitized() else 40000

@@ -270,6 +270,7 @@ def test_as_sammon_1969(api, data, points_of):
     assert stress(x, layout(api, job["id"])) == pytest.approx(job["stress"], rel=1e-4)
 
 
+@pytest.mark.longest
 def test_as_smacof_of_scikit_learn(api):
     manifold = pytest.importorskip("sklearn.manifold")
     x = X[:300]

@@ -48,7 +48,6 @@ def test_old_points_land_where_they_were(api, job):
     assert np.median(np.hypot(*(at - y).T)) < 0.03 * np.ptp(y)
 
 
-@pytest.mark.plain
 def test_the_kernel_is_that_of_the_layout(api, cells, tmp_path):
     """Other degrees of freedom: the same positions as by the client alone, and different ones from dof = 1."""
     heavy = api.run(cells, iterations=300, dof=0.5)["id"]
@@ -116,7 +115,6 @@ def test_bad_points(api, job):
     assert "far" in transform(api, job, np.full((2, 12), 3e38, np.float32) * [[1], [-1]], 400).json()["detail"]
 
 
-@pytest.mark.plain
 def test_more_than_memory_holds(api, job):
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     n = memory // 2 // (300 * 8 + 120) + 1  # 300 neighbours of 8 bytes, and a row of text
@@ -199,7 +197,7 @@ def test_presets_on_points(api, cells):
         assert j["state"] == "done" and j["kl"] > 0
 
 
-@pytest.mark.plain
+@pytest.mark.longest
 def test_auto_starts_points_from_their_principal_axes(api, cells):
     still = {"iterations": 1, "learning_rate": 1e-6, "init_std": 1}
     centred = OLD.astype(float) - OLD.mean(0)
