@@ -17,7 +17,7 @@ def run(code, folder, tmp_path):
     return subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=folder, timeout=110)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_python_page(tmp_path):
     for module in ("sklearn", "pandas", "networkx", "anndata"):
         pytest.importorskip(module, reason=f"{module} is not installed")

@@ -60,6 +60,7 @@ def test_wheel(wheel):
     assert wheel.name == f"spaceland-{spaceland.__version__}-py3-none-any.whl"
 
 
+@pytest.mark.longest
 def test_wheel_in_a_fresh_environment(wheel, tmp_path):
     """Installs with the distribution's tools, without a network; embeds with its own daemon."""
     pytest.importorskip("ensurepip", reason="python3-venv is not installed")

@@ -41,6 +41,7 @@ def test_check_estimator(client):
     assert set(EXCEPTIONS) <= set(failed), "an exception that is none any more"
 
 
+@pytest.mark.longest
 def test_checks_find_faults(client):
     """The checks can fail: an estimator that changes its parameters does not pass."""
     class Broken(spaceland.TSNE):

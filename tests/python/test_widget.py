@@ -55,7 +55,7 @@ def coloured(picture, colour):
     return int((abs(picture - colour).max(axis=2) < 40).sum())
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.limit(400)
 def test_saved_page_in_a_browser(job, chromium, tmp_path):
     job.save_html(tmp_path / "map.html")
