@@ -36,7 +36,7 @@ def chromium():
     why = browser.missing()
     if why:
         pytest.skip(why)
-    driver = browser.Browser(size=(900, 800), paced=True)
+    driver = browser.Browser(size=(900, 800))
 
     def show(path, ready):
         driver.errors()

@@ -19,12 +19,6 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "
          "--ignore-gpu-blocklist", "--force-color-profile=srgb", "--disable-dev-shm-usage"]
 # draws WebGL without a graphics card; pages are drawn directly, not with a simulated card
 SOFTWARE = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--disable-gpu-rasterization", "--disable-gpu-compositing"]
-# Without a graphics card a layout that moves takes a processor, for pictures that nobody sees: 12 a second are enough.
-PACE = """{
-    const next = window.requestAnimationFrame.bind(window);
-    window.requestAnimationFrame = then => setTimeout(() => next(then), 66);
-    window.cancelAnimationFrame = clearTimeout.bind(window);
-}"""
 CHROMIUM = os.environ.get("SPACELAND_CHROMIUM")                         # the program, if it is not the system's
 CHROMEDRIVER = os.environ.get("SPACELAND_CHROMEDRIVER", "chromedriver")
 
@@ -62,7 +56,7 @@ class Element:
 
 
 class Browser:
-    def __init__(self, size=(1280, 800), downloads=None, scale=1, graphics=SOFTWARE, paced=False):
+    def __init__(self, size=(1280, 800), downloads=None, scale=1, graphics=SOFTWARE):
         self.folder = tempfile.mkdtemp(prefix="spaceland-chromium-")
         self.session = requests.Session()
         self.session.trust_env = False
@@ -84,8 +78,6 @@ class Browser:
             "unhandledPromptBehavior": "accept"}}}).json()["value"]
         assert "sessionId" in reply, reply
         self.id = reply["sessionId"]
-        if paced:
-            self.devtools("Page.addScriptToEvaluateOnNewDocument", source=PACE)
 
     def command(self, method, path, body=None):
         reply = self.session.request(method, f"{self.root}/session/{self.id}{path}", timeout=90,

@@ -64,7 +64,7 @@ def api(daemon):
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory):
     downloads = tmp_path_factory.mktemp("downloads")
-    b = driver.Browser(downloads=downloads, paced=True)
+    b = driver.Browser(downloads=downloads)
     b.downloads = downloads
     yield b
     b.close()
