@@ -274,7 +274,7 @@ static void on_hangup(uv_async_t *handle)
 }
 
 static uv_async_t *hangup;
-/* Not a uv_signal: after its end SIGHUP kills again, so a reload while the server restarts itself would end it. */
+/* Not a uv_signal_t: once libuv has closed it, SIGHUP ends the process again, also while the server restarts. */
 static void on_hangup_signal(int number)
 {
 	int before = errno;

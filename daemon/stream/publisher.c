@@ -62,7 +62,7 @@ struct sl_publisher {
 	sl_publisher_fn on_subscription;
 	void *arg;
 	char in[4096];                     /* received from a subscriber */
-	int lines, untold;                 /* that may be logged now; ends that were not, since the last one */
+	int lines, unlogged;              /* ends that may be logged now; ends not logged since the last one that was */
 	bool stopping;
 	uint64_t stop_ms;
 	int handles;                       /* number of handles that are not closed yet */
@@ -106,13 +106,13 @@ static void log_end(struct subscriber *s, const char *why)
 	struct sl_publisher *p = s->publisher;
 	char more[40] = "";
 	if (!p->lines) {
-		p->untold++;
+		p->unlogged++;
 		return;
 	}
 	p->lines--;
-	if (p->untold)
-		snprintf(more, sizeof more, " (so were %d others before)", p->untold);
-	p->untold = 0;
+	if (p->unlogged)
+		snprintf(more, sizeof more, " (and %d others before it)", p->unlogged);
+	p->unlogged = 0;
 	sl_log_warning("stream", "subscriber %s is disconnected: %s%s", s->address, why, more);
 }
 

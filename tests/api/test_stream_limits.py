@@ -82,7 +82,7 @@ def test_strangers_do_not_fill_the_log(fresh):
     with zmtp.Peer(endpoint(Api(d)), greet=False) as peer:
         peer.send(b"GET / HTTP/1.1\r\n\r\n" * 5)
         assert peer.ended()
-    assert "others before)" in d.stderr().splitlines()[-1]
+    assert "others before it)" in d.stderr().splitlines()[-1]
 
 
 def test_too_many_subscriptions_of_one(api, daemon, running):
