@@ -322,17 +322,17 @@ static void fix_signs(struct pca *a)
 	}
 }
 
-static int check_axes(const struct sl_points *p, uint32_t to, struct sl_error *err)
+int sl__check_axes(uint32_t d, uint32_t to, struct sl_error *err)
 {
-	uint32_t most = p->d < AXES_MOST ? p->d : AXES_MOST;
-	if (!to || to > p->d)
+	uint32_t most = d < AXES_MOST ? d : AXES_MOST;
+	if (!to || to > d)
 		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the number of "
-				      "columns.", to, p->d);
-	if (most > COMPONENTS_MOST / p->d)
-		most = COMPONENTS_MOST / p->d;
+				      "columns.", to, d);
+	if (most > COMPONENTS_MOST / d)
+		most = COMPONENTS_MOST / d;
 	if (to > most)
 		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; for %u columns it must be at most "
-				      "%u.", to, p->d,
+				      "%u.", to, d,
 				      most);
 	return 0;
 }
@@ -347,7 +347,7 @@ int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t
 		     const struct sl_points_passes *passes, struct sl_error *err)
 {
 	*out = NULL;
-	if (check_axes(p, to, err))
+	if (sl__check_axes(p->d, to, err))
 		return SL_BADPARAM;
 	struct sl_error theirs = {.code = 0};
 	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel, .passes = passes, .err = &theirs};

@@ -8,6 +8,8 @@
 
 /* y[c] += x * v[c] */
 void sl__add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c);
+/* 0, or SL_BADPARAM with err if a table of d columns cannot have `to` axes. */
+int sl__check_axes(uint32_t d, uint32_t to, struct sl_error *err);
 /* x[d] = row i - mean[d]; row: scratch for d floats. */
 void sl__points_centred(const struct sl_points *p, const double *mean, uint32_t i, float *row, double *x);
 /* Makes points projected by pca from p, with its names and labels. passes: an engine's passes over p, or NULL. Returns

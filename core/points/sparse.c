@@ -265,22 +265,66 @@ static int transpose(struct passes *p)
 	return rc;
 }
 
-int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to, double *kept, const int *cancel,
-		  struct sl_error *err)
+/* The columns that have entries, and as many others as are needed for `to` axes. Fills old[d] with their numbers,
+ * ascending, and replaces column[] by numbers in old. Returns how many there are. */
+static uint32_t keep_columns(uint32_t d, uint64_t count, uint32_t to, uint32_t *column, uint32_t *old, uint32_t *place)
+{
+	uint32_t used = 0, kept = 0;
+	memset(place, 0, d * sizeof *place);
+	for (uint64_t e = 0; e < count; e++) {
+		used += !place[column[e]];
+		place[column[e]] = 1;
+	}
+	uint32_t more = used < to ? to - used : 0;
+	for (uint32_t k = 0; k < d; k++) {
+		bool keep = place[k] || more;
+		more -= keep && !place[k];
+		place[k] = kept;
+		if (keep)
+			old[kept++] = k;
+	}
+	for (uint64_t e = 0; e < count; e++)
+		column[e] = place[column[e]];
+	return kept;
+}
+
+/* Gives the axes of the kept columns the d columns of the table; those of the others are 0. */
+static int spread(struct sl_pca **pca, const uint32_t *old, uint32_t d)
+{
+	const struct sl_pca *few = *pca;
+	struct sl_pca *all = sl_pca_create(d, few->to);
+	if (!all)
+		return SL_NOMEM;
+	for (uint32_t k = 0; k < few->from; k++) {
+		all->mean[old[k]] = few->mean[k];
+		memcpy(all->axis + (size_t)old[k] * few->to, few->axis + (size_t)k * few->to, few->to * sizeof *few->axis);
+	}
+	sl_pca_destroy(*pca);
+	*pca = all;
+	return 0;
+}
+
+static int no_memory(const struct sl_sparse *s, struct sl_error *err)
+{
+	return sl_error_set(err, SL_NOMEM, "Not enough memory for the principal axes of a sparse table of %u rows and %u "
+			    "columns.", s->n, s->d);
+}
+
+static int compute(struct sl_points **out, const struct sl_sparse *s, uint32_t empty, uint32_t to, double *kept,
+		   const int *cancel, struct sl_error *err)
 {
 	struct passes p = {.s = s, .cancel = cancel};
 	const struct sl_points_passes passes = {.arg = &p, .mean = pass_mean, .covariance = pass_covariance,
 						.apply = pass_apply, .project = pass_project};
 	/* pca.c needs only these fields; the passes supply the values */
 	struct sl_points table = {.n = s->n, .n_user = s->n, .d = s->d, .type = SL_POINTS_F32};
-	*out = NULL;
 	int rc = transpose(&p);
 	if (rc) {
-		sl_error_set(err, rc, "Not enough memory for the principal axes of a sparse table of %u rows and %u columns.",
-			     s->n, s->d);
+		no_memory(s, err);
 	} else {
 		for (uint32_t i = 0; i < s->n; i++)
 			table.report.zero_rows += s->start[i] == s->start[i + 1];
+		table.report.constant_columns = empty;
 		for (uint32_t k = 0; k < s->d; k++)
 			table.report.constant_columns += p.start[k] == p.start[k + 1];
 		rc = sl_points_pca_by(out, &table, to, kept, cancel, &passes, err);
@@ -289,5 +333,36 @@ int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to
 	free(p.row);
 	free(p.value);
 	free(p.mean);
+	return rc;
+}
+
+/* If most columns are empty, these take no part, so that the time depends on the entries and not on the declared
+ * columns. Otherwise all take part. */
+int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to, double *kept, const int *cancel,
+		  struct sl_error *err)
+{
+	uint64_t count = s->start[s->n];
+	*out = NULL;
+	if (sl__check_axes(s->d, to, err))
+		return SL_BADPARAM;
+	uint32_t *column = sl_account_alloc(count + 1, sizeof *column), *old = sl_account_alloc(s->d, sizeof *old);
+	uint32_t *place = sl_account_alloc(s->d, sizeof *place);
+	int rc = column && old && place ? 0 : no_memory(s, err);
+	if (!rc) {
+		memcpy(column, s->column, count * sizeof *column);
+		struct sl_sparse few = *s;
+		few.column = column;
+		few.d = keep_columns(s->d, count, to, column, old, place);
+		bool sparser = few.d < s->d / 2;
+		rc = compute(out, sparser ? &few : s, sparser ? s->d - few.d : 0, to, kept, cancel, err);
+		if (!rc && sparser && spread(&(*out)->pca, old, s->d)) {
+			sl_points_destroy(*out);
+			*out = NULL;
+			rc = no_memory(s, err);
+		}
+	}
+	free(column);
+	free(old);
+	free(place);
 	return rc;
 }

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import graphs
 import points
+from harness import PATIENCE
 
 N, D = 300, 900
 
@@ -159,3 +160,19 @@ def test_coordinates_that_overflow(api, form):
     data = mtx(sp.csr_matrix(a)) if form == "mtx" else points.npy(a)
     problem = api.post("/v1/graphs?kind=points&pca=2&neighbours=2", 400, data=data).json()
     assert "Row 2 is so far from the mean" in problem["detail"], problem
+
+
+def test_empty_columns_cost_nothing(api, counts):
+    """Columns without entries change neither the axes nor, by much, the time."""
+    a, kind = counts
+    c = a.tocoo()
+    wide = sp.csr_matrix((c.data, (c.row, c.col * 500)), shape=(N, D * 500))
+    plain = api.post("/v1/graphs?pca=10&neighbours=30", data=graphs.npz(a)).json()
+    began = time.monotonic()
+    record = api.post("/v1/graphs?pca=10&neighbours=30", 201, data=graphs.npz(wide)).json()
+    took = time.monotonic() - began
+    assert record["pca"]["columns"] == D * 500
+    assert record["pca"]["variance"] == pytest.approx(plain["pca"]["variance"], rel=1e-9)
+    assert took < 3 * PATIENCE
+    job = api.run(record["id"], perplexity=8, iterations=200)
+    assert graphs.purity(graphs.load_npy(api.layout_bytes(job["id"])), kind) > 0.9
