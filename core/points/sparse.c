@@ -349,7 +349,8 @@ int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to
 	uint32_t *place = sl_account_alloc(s->d, sizeof *place);
 	int rc = column && old && place ? 0 : no_memory(s, err);
 	if (!rc) {
-		memcpy(column, s->column, count * sizeof *column);
+		if (count)
+			memcpy(column, s->column, count * sizeof *column);
 		struct sl_sparse few = *s;
 		few.column = column;
 		few.d = keep_columns(s->d, count, to, column, old, place);
