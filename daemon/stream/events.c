@@ -31,6 +31,7 @@ struct event {
 	bool last;
 	char id[ID_BYTES];
 	struct sl_buffer *data;    /* JSON; NULL: replaced by a newer one */
+	struct sl_rights *rights;  /* to the record that was removed; or NULL */
 };
 
 struct source {
@@ -81,7 +82,9 @@ static void drop_text(struct event *event)
 {
 	sl_list_unlink(&event->link);
 	sl_buffer_unref(event->data);
+	sl_users_rights_free(event->rights);
 	event->data = NULL;
+	event->rights = NULL;
 }
 
 /* True if a newer event of this kind replaces the older one. A removal also replaces progress. */
@@ -140,6 +143,8 @@ static bool append(struct sl_events *e, enum sl_events_kind kind, const char *id
 		drop_text(event_at(e, e->first++));
 	struct event *event = event_at(e, e->next++);
 	*event = (struct event){.kind = kind, .removed = removed, .last = last, .data = data};
+	if (removed)
+		event->rights = sl_users_rights_copy(e->users, id);
 	snprintf(event->id, sizeof event->id, "%s", id);
 	sl_list_append(bucket, &event->link);
 	return true;
@@ -220,11 +225,19 @@ static void begin_anew(struct follower *f)
 	}
 }
 
-/* True if the follower may see the event. Everybody may see devices and removals, which contain only an id. */
-static bool may_see(const struct follower *f, enum sl_events_kind kind, const char *id, bool removed)
+/* True if the follower may see the record. Everybody may see devices. */
+static bool may_see(const struct follower *f, enum sl_events_kind kind, const char *id)
 {
-	return f->job[0] || kind == SL_EVENTS_DEVICE || removed || !sl_users_limited(&f->who) ||
+	return f->job[0] || kind == SL_EVENTS_DEVICE || !sl_users_limited(&f->who) ||
 	       !sl_users_may(f->events->users, &f->who, SL_VERB_READ, id);
+}
+
+/* Removals are for those who could read the record. */
+static bool may_hear(const struct follower *f, const struct event *event)
+{
+	if (!event->removed || f->job[0])
+		return may_see(f, event->kind, event->id);
+	return !sl_users_limited(&f->who) || sl_users_rights_read(f->events->users, &f->who, event->rights);
 }
 
 /* A job's own stream calls its events "state". */
@@ -241,7 +254,7 @@ static bool next_record(struct follower *f)
 		size_t i = f->given++;
 		enum sl_events_kind kind = f->record[i].kind;
 		const struct source *source = &f->events->source[kind];
-		if (!source->ops || !may_see(f, kind, f->record[i].id, false))
+		if (!source->ops || !may_see(f, kind, f->record[i].id))
 			continue;
 		json_t *record = source->ops->record(source->arg, f->record[i].id);
 		if (!record)
@@ -280,7 +293,7 @@ static bool next_event(struct follower *f)
 			continue;
 		if (f->job[0] && event->kind != SL_EVENTS_JOB && event->kind != SL_EVENTS_PROGRESS)
 			continue;
-		if (!may_see(f, event->kind, event->id, event->removed))
+		if (!may_hear(f, event))
 			continue;
 		f->last = f->job[0] && event->last;
 		if (f->last && event->removed)

@@ -11,7 +11,8 @@
  * reconnects with the number of its last event gets the events that it has missed, or all
  * records again if the ring no longer has them. A follower of one job gets its events until
  * the job has ended. When there has been no follower for a minute, no events are made. A
- * follower gets only records that it may read. Loop thread. */
+ * follower gets only records that it may read, and hears only of the removal of those. Report a
+ * removal while the users still know the rights to the record. Loop thread. */
 #ifndef SL_EVENTS_H
 #define SL_EVENTS_H
 

@@ -16,12 +16,17 @@ static struct sl__access *find(const struct sl_users *u, const char *id)
 	return SL_LIST_FIND(struct sl__access, a, bucket(u, id), link, !strcmp(a->id, id));
 }
 
+static void finish(struct sl_rights *rights)
+{
+	free(rights->owners.at);
+	free(rights->readers.at);
+	free(rights->projects.at);
+}
+
 static void destroy(struct sl__access *a)
 {
 	sl_list_unlink(&a->link);
-	free(a->owners.at);
-	free(a->readers.at);
-	free(a->projects.at);
+	finish(&a->rights);
 	json_decref(a->paid);
 	free(a);
 }
@@ -52,8 +57,9 @@ static struct sl__access *create(struct sl_users *u, const char *id)
 
 static json_t *document_of(const struct sl__access *a)
 {
-	json_t *o = json_pack("{s:o, s:o, s:o, s:b}", "owners", sl__ids_json(&a->owners), "readers",
-			      sl__ids_json(&a->readers), "projects", sl__ids_json(&a->projects), "everybody", a->everybody);
+	const struct sl_rights *r = &a->rights;
+	json_t *o = json_pack("{s:o, s:o, s:o, s:b}", "owners", sl__ids_json(&r->owners), "readers",
+			      sl__ids_json(&r->readers), "projects", sl__ids_json(&r->projects), "everybody", r->everybody);
 	if (o && a->paid)
 		json_object_set(o, "paid", a->paid);
 	return o;
@@ -71,14 +77,14 @@ int sl__access_load(void *arg, const char *id, json_t *document)
 {
 	struct sl_users *u = arg;
 	struct sl__access *a = create(u, id);
-	int rc = a ? sl__ids_load(&a->owners, json_object_get(document, "owners")) : SL_NOMEM;
+	int rc = a ? sl__ids_load(&a->rights.owners, json_object_get(document, "owners")) : SL_NOMEM;
 	if (!rc)
-		rc = sl__ids_load(&a->readers, json_object_get(document, "readers"));
+		rc = sl__ids_load(&a->rights.readers, json_object_get(document, "readers"));
 	if (!rc)
-		rc = sl__ids_load(&a->projects, json_object_get(document, "projects"));
+		rc = sl__ids_load(&a->rights.projects, json_object_get(document, "projects"));
 	if (rc)
 		return rc;
-	a->everybody = json_is_true(json_object_get(document, "everybody"));
+	a->rights.everybody = json_is_true(json_object_get(document, "everybody"));
 	if (json_is_object(json_object_get(document, "paid")))
 		a->paid = json_incref(json_object_get(document, "paid"));
 	return 0;
@@ -86,14 +92,21 @@ int sl__access_load(void *arg, const char *id, json_t *document)
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
-static bool reads(const struct sl_users *u, const struct sl__access *a, const char *user)
+static bool reads(const struct sl_users *u, const struct sl_rights *rights, const char *user)
 {
-	if (a->everybody || sl__ids_find(&a->readers, user) >= 0)
+	if (rights->everybody || sl__ids_find(&rights->readers, user) >= 0)
 		return true;
-	for (int i = 0; i < a->projects.count; i++)
-		if (sl__is_member(u, a->projects.at[i], user))
+	for (int i = 0; i < rights->projects.count; i++)
+		if (sl__is_member(u, rights->projects.at[i], user))
 			return true;
 	return false;
+}
+
+static enum sl_relation relation_by(const struct sl_users *u, const char *user, const struct sl_rights *rights)
+{
+	if (sl__ids_find(&rights->owners, user) >= 0)
+		return SL_RELATION_OWNER;
+	return reads(u, rights, user) ? SL_RELATION_READER : SL_RELATION_NONE;
 }
 
 static enum sl_relation relation(const struct sl_users *u, const struct sl_principal *p, const char *id)
@@ -101,11 +114,7 @@ static enum sl_relation relation(const struct sl_users *u, const struct sl_princ
 	const struct sl__access *a = p->user[0] ? find(u, id) : NULL;
 	if (p->role == SL_ROLE_LINK)
 		return strcmp(p->thing, id) ? SL_RELATION_NONE : SL_RELATION_READER;
-	if (!a)
-		return SL_RELATION_NONE;
-	if (sl__ids_find(&a->owners, p->user) >= 0)
-		return SL_RELATION_OWNER;
-	return reads(u, a, p->user) ? SL_RELATION_READER : SL_RELATION_NONE;
+	return a ? relation_by(u, p->user, &a->rights) : SL_RELATION_NONE;
 }
 
 int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl_verb verb, const char *id)
@@ -118,16 +127,51 @@ bool sl_users_limited(const struct sl_principal *p)
 	return p->role != SL_ROLE_ADMINISTRATOR;
 }
 
+static int copy_ids(struct sl__ids *to, const struct sl__ids *from)
+{
+	int rc = 0;
+	for (int i = 0; i < from->count && !rc; i++)
+		rc = sl__ids_add(to, from->at[i]);
+	return rc;
+}
+
+struct sl_rights *sl_users_rights_copy(const struct sl_users *u, const char *id)
+{
+	const struct sl__access *a = find(u, id);
+	struct sl_rights *copy = a ? calloc(1, sizeof *copy) : NULL;
+	if (!copy)
+		return NULL;
+	copy->everybody = a->rights.everybody;
+	if (!copy_ids(&copy->owners, &a->rights.owners) && !copy_ids(&copy->readers, &a->rights.readers) &&
+	    !copy_ids(&copy->projects, &a->rights.projects))
+		return copy;
+	sl_users_rights_free(copy);
+	return NULL;
+}
+
+void sl_users_rights_free(struct sl_rights *rights)
+{
+	if (rights)
+		finish(rights);
+	free(rights);
+}
+
+bool sl_users_rights_read(const struct sl_users *u, const struct sl_principal *p, const struct sl_rights *rights)
+{
+	enum sl_relation relation = rights && p->user[0] ? relation_by(u, p->user, rights) : SL_RELATION_NONE;
+	return !sl_rights_decide(p->role, SL_VERB_READ, true, relation);
+}
+
 int sl_users_owners(const struct sl_users *u, const char *id)
 {
 	const struct sl__access *a = find(u, id);
-	return a ? a->owners.count : 0;
+	return a ? a->rights.owners.count : 0;
 }
 
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id)
 {
 	const struct sl__access *a = find(u, id);
-	return a && sl__ids_find(&a->owners, user) >= 0;
+	return a && sl__ids_find(&a->rights.owners, user) >= 0;
 }
 
 bool sl_users_pays(const struct sl_users *u, const char *account, const char *id)
@@ -135,7 +179,7 @@ bool sl_users_pays(const struct sl_users *u, const char *account, const char *id
 	const struct sl__access *a = account[0] ? find(u, id) : NULL;
 	const char *owner;
 	json_t *project;
-	if (a && sl__ids_find(&a->owners, account) >= 0)
+	if (a && sl__ids_find(&a->rights.owners, account) >= 0)
 		return true;
 	json_object_foreach(a ? a->paid : NULL, owner, project)
 		if (!strcmp(json_string_value(project) ? json_string_value(project) : "", account))
@@ -185,13 +229,13 @@ int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *
 	struct sl__access *a = find(u, id);
 	if (!a && !(a = create(u, id)))
 		return SL_NOMEM;
-	int rc = p->user[0] ? sl__ids_add(&a->owners, p->user) : 0;
+	int rc = p->user[0] ? sl__ids_add(&a->rights.owners, p->user) : 0;
 	if (!rc)
 		rc = set_paid(a, p->user, p->project);
 	if (!rc)
 		rc = put(u, a, done, arg);
 	if (rc) {
-		sl__ids_remove(&a->owners, p->user);
+		sl__ids_remove(&a->rights.owners, p->user);
 		set_paid(a, p->user, "");
 	}
 	return rc;
@@ -203,8 +247,8 @@ int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principa
 	json_t *before = a ? document_of(a) : NULL;
 	if (!before)
 		return a ? SL_NOMEM : SL_NOTFOUND;
-	sl__ids_remove(&a->owners, p->user);
-	sl__ids_remove(&a->readers, p->user);
+	sl__ids_remove(&a->rights.owners, p->user);
+	sl__ids_remove(&a->rights.readers, p->user);
 	set_paid(a, p->user, "");
 	json_t *after = document_of(a);
 	int rc = after ? sl__record(u, SL_DB_ACCESS, id, json_incref(before), after, done, arg) : SL_NOMEM;
@@ -280,8 +324,9 @@ json_t *sl_users_access_json(const struct sl_users *u, const char *id)
 	static const struct sl__access nobody;
 	const struct sl__access *a = find(u, id);
 	a = a ? a : &nobody;
-	return json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", users_json(u, &a->owners), "readers",
-			 users_json(u, &a->readers), "projects", projects_json(u, &a->projects), "everybody", a->everybody,
+	const struct sl_rights *r = &a->rights;
+	return json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", users_json(u, &r->owners), "readers",
+			 users_json(u, &r->readers), "projects", projects_json(u, &r->projects), "everybody", r->everybody,
 			 "counts_for", paid_json(u, a));
 }
 
@@ -329,7 +374,7 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 	struct sl__ids readers = {0}, projects = {0};
 	struct sl__access *a = find(u, id);
 	json_t *old = a ? document_of(a) : NULL, *new = NULL;
-	bool everybody = a && a->everybody, before = everybody;
+	bool everybody = a && a->rights.everybody, before = everybody;
 	bool some = json_object_get(body, "readers"), others = json_object_get(body, "projects");
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
@@ -342,19 +387,19 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the rights");
 	if (rc)
 		goto out;
-	a->everybody = everybody;
+	a->rights.everybody = everybody;
 	if (some)
-		swap(&a->readers, &readers);
+		swap(&a->rights.readers, &readers);
 	if (others)
-		swap(&a->projects, &projects);
+		swap(&a->rights.projects, &projects);
 	new = document_of(a);
 	rc = new ? sl__record(u, SL_DB_ACCESS, id, json_incref(old), new, done, arg) : SL_NOMEM;
 	if (rc) {  /* the change could not be recorded: restores the old state */
-		a->everybody = before;
+		a->rights.everybody = before;
 		if (some)
-			swap(&a->readers, &readers);
+			swap(&a->rights.readers, &readers);
 		if (others)
-			swap(&a->projects, &projects);
+			swap(&a->rights.projects, &projects);
 		sl_error_set(err, rc, "the change cannot be recorded");
 	}
 out:

@@ -99,6 +99,14 @@ int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl
 /* True if lists for the principal must be filtered, because it may not see everything. */
 bool sl_users_limited(const struct sl_principal *p);
 
+/* A copy of the rights to a thing, for decisions after it was deleted. NULL: only administrators have rights to it, or
+ * there is no memory for the copy. The caller frees it. */
+struct sl_rights;
+struct sl_rights *sl_users_rights_copy(const struct sl_users *u, const char *id);
+void sl_users_rights_free(struct sl_rights *rights);  /* NULL is fine */
+/* True if the principal may read a thing with these rights. */
+bool sl_users_rights_read(const struct sl_users *u, const struct sl_principal *p, const struct sl_rights *rights);
+
 /* ---- things: graphs, jobs, batches, layouts ---- */
 
 /* The number of owners. */

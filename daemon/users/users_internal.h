@@ -16,7 +16,7 @@
 
 struct sl__user;
 
-/* Ids of users or projects, each once. */
+/* Ids of users or projects, each once. ids.c */
 struct sl__ids {
 	char (*at)[SL_ULID_BYTES];
 	int count;
@@ -63,14 +63,19 @@ struct sl__project {
 	struct sl__account account;
 };
 
-/* Owners and readers of one thing: ids of users and projects. */
+/* Ids of users and projects. */
+struct sl_rights {
+	struct sl__ids owners, readers;
+	struct sl__ids projects;        /* projects whose members are readers */
+	bool everybody;
+};
+
+/* Owners and readers of one thing. */
 struct sl__access {
 	struct sl_link link;            /* in its bucket */
 	char id[SL_ULID_BYTES];
-	struct sl__ids owners, readers;
-	struct sl__ids projects;        /* projects whose members are readers */
+	struct sl_rights rights;
 	json_t *paid;                   /* {owner: project}, if it counts for projects; or NULL */
-	bool everybody;
 };
 
 struct sl_users {

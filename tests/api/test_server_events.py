@@ -11,6 +11,7 @@ import pytest
 
 import graphs
 from harness import CONTRACT, PATIENCE, Api, wait_until
+from test_users import ROOT_TOKEN, Lab
 
 SCHEMAS = {"device": "Device", "graph": "Graph", "job": "Job", "progress": "Progress"}
 
@@ -207,3 +208,34 @@ def test_a_heartbeat(api, follow):
     start = time.monotonic()
     assert any(line == ":" for line in reply.iter_lines(decode_unicode=True, chunk_size=None))
     assert time.monotonic() - start < 30 * PATIENCE
+
+
+def test_removals_are_told_to_those_who_could_read(tmp_path):
+    """The id of a graph or job is not told to others, not even when it is deleted; whoever reads on after a break
+    hears of removals by the same rule."""
+    lab = Lab(tmp_path)
+    people = ("ann", "rita", "bob", "cat", "root")
+    graph = lab.ann.upload(graphs.npz(graphs.clusters(seed=11)[0]), name="short-lived")["id"]
+    job = lab.ann.run(graph, iterations=5)["id"]
+    lab.root.post("/v1/projects", 201, json={"name": "readers-of-it", "members": ["bob"]})
+    for thing in (graph, job):
+        lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["rita"], "projects": ["readers-of-it"]})
+    follow = {name: Follower(lab.root, token=f"Bearer {lab.tokens.get(name, ROOT_TOKEN)}") for name in people}
+    numbers = {name: wait_until(lambda f=f: f.number, 10, "all records") for name, f in follow.items()}
+    lab.ann.delete(f"/v1/jobs/{job}", 204)
+    lab.ann.delete(f"/v1/graphs/{graph}", 204)
+    last = lab.cat.upload(graphs.npz(graphs.clusters(seed=12)[0]))["id"]
+    lab.cat.delete(f"/v1/graphs/{last}", 204)
+    again = {name: Follower(lab.root, last=number, token=f"Bearer {lab.tokens.get(name, ROOT_TOKEN)}")
+             for name, number in numbers.items()}
+    for followers in (follow, again):
+        for name in ("ann", "rita", "bob", "root"):
+            followers[name].wait("removed", kind="job", id=job)
+            followers[name].wait("removed", kind="graph", id=graph)
+        for name in ("cat", "root"):
+            followers[name].wait("removed", kind="graph", id=last)
+        assert {data["id"] for data in followers["cat"].of("removed")} == {last}
+        assert last not in {data["id"] for data in followers["ann"].of("removed")}
+    for f in (*follow.values(), *again.values()):
+        f.close()
+    lab.daemon.stop()
