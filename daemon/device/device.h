@@ -49,7 +49,7 @@ enum sl_event_kind {
 	SL_EVENT_PROGRESS,       /* status, new trace points */
 	SL_EVENT_PAUSED,         /* status: the job is paused now */
 	SL_EVENT_SNAPSHOT,       /* layout, NULL: there is none */
-	SL_EVENT_CHECKPOINT,     /* blob, NULL: there is none; status */
+	SL_EVENT_CHECKPOINT,     /* blob, NULL: there is none; status; layout, if the job is paused */
 	SL_EVENT_DONE,           /* status, layout, the whole trace */
 	SL_EVENT_FAILED,         /* err */
 	SL_EVENT_CANCELLED,      /* status, layout (NULL: there is none), the whole trace */

@@ -193,6 +193,8 @@ bool sl__snapshots_poll(struct sl_device_thread *t);
 void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k);
 /* The task's present layout, in the user's order; NULL with err. */
 struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err);
+/* Its layout or values in full precision; NULL: its method has none, or there is no memory. */
+struct sl_layout *sl__picture_of(struct sl_task *k);
 
 /* ---- device.c --------------------------------------------------------------- */
 

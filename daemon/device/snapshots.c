@@ -179,15 +179,26 @@ void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quan
 		fail(t, k, &err);
 }
 
+static struct sl_layout *values_of(struct sl_task *k)
+{
+	float *values = malloc((size_t)k->nodes * (size_t)k->columns * sizeof *values + 1);
+	if (!values)
+		return NULL;
+	k->method->values(k->run, values);
+	return sl_layout_create_values(values, k->nodes, k->columns, k->status.iteration, k->status.kl,
+				       k->status.model_time);
+}
+
+struct sl_layout *sl__picture_of(struct sl_task *k)
+{
+	struct sl_error ignored;
+	return k->method->layout ? sl__layout_of(k, &ignored) : k->method->values ? values_of(k) : NULL;
+}
+
 void sl__snapshot_values(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
 {
 	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_SNAPSHOT, k->key);
-	float *values = malloc((size_t)k->nodes * (size_t)k->columns * sizeof *values + 1);
-	if (values) {
-		k->method->values(k->run, values);
-		e->layout = sl_layout_create_values(values, k->nodes, k->columns, k->status.iteration, k->status.kl,
-						    k->status.model_time);
-	}
+	e->layout = values_of(k);
 	if (!e->layout)
 		sl_error_set(&e->err, SL_NOMEM, "Out of memory for the values of %u nodes.", k->nodes);
 	e->status = k->status;

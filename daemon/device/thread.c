@@ -104,6 +104,8 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct 
 		e->status = k->status;
 		if (sl__note(t, &e->err, k->method->save(k->run, &e->blob, &e->bytes, &e->err)))
 			e->blob = NULL;
+		if (e->blob && !k->scheduled.runnable)
+			e->layout = sl__picture_of(k);
 	}
 	sl__tell(t, e);
 }

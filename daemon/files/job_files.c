@@ -24,8 +24,8 @@ struct header {
 
 const char *const sl_job_file_kinds[] = {"npy", "labels", "centroids", "responsibilities", "means", "covariances",
 					   "weights", "signal", "snapshots", "times", "trace", "initial", "start",
-					   "checkpoint", "png", NULL};
-const char *const sl_job_file_transient[] = {"initial", "start", "checkpoint", NULL};
+					   "checkpoint", "still", "png", NULL};
+const char *const sl_job_file_transient[] = {"initial", "start", "checkpoint", "still", NULL};
 
 char *sl_job_file_path(const char *folder, const char *id, const char *kind)
 {

@@ -4,6 +4,7 @@
  *   ID.trace       its trace: struct sl_trace_point, as the machine has them, after a header
  *   ID.initial     a given initial layout, float32 [nodes][dims] after the .npy header
  *   ID.checkpoint  the state of a running job, after a header with length and checksum
+ *   ID.still       the layout, or values, of a paused job at its checkpoint, float32 after the .npy header
  *   ID.labels, ID.centroids  arrays of methods that give no layout, int32 or float32 after the .npy header
  *   ID.png         the picture in its default form, made at the first request for it
  *
@@ -29,7 +30,7 @@ int sl_job_file_write_result(const char *folder, const char *id, const float *y,
 /* The same for arrays, whose names are the kinds of their files. */
 int sl_job_file_write_arrays(const char *folder, const char *id, const struct sl_method_result *result,
 			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err);
-/* kind "npy", "initial" or "start". */
+/* kind "npy", "initial", "start" or "still". */
 int sl_job_file_write_layout(const char *folder, const char *id, const char *kind, const float *y, uint32_t n,
 			     int dims, const char *record, struct sl_error *err);
 /* Reads y [n * dims], which the caller frees with free(). */

@@ -1,4 +1,5 @@
-/* Checkpoints of running jobs: requested from the device, written by the pool, then recorded. Loop thread. */
+/* Checkpoints of running jobs: requested from the device, written by the pool, then recorded. That of a paused job
+ * comes with its layout, which readers of frames get while the job has no device. Loop thread. */
 #include <stdlib.h>
 
 #include "daemon/jobs/jobs_internal.h"
@@ -10,6 +11,8 @@ struct checkpointing {
 	struct sl_job *job;  /* a reference */
 	void *blob;
 	uint64_t bytes;
+	struct sl_layout *layout;  /* a reference, or NULL */
+	bool still;          /* layout is on the disk */
 	struct sl_status status;
 	char *record;        /* for the seal */
 	int code;
@@ -27,6 +30,13 @@ void sl__job_checkpoint(struct sl_job *job)
 static void write_checkpoint(void *arg)
 {
 	struct checkpointing *c = arg;
+	const struct sl_layout *l = c->layout;
+	struct sl_error err;
+	c->still = l && l->y && !sl_job_file_write_layout(c->job->jobs->folder, c->job->id, "still", l->y, l->n, l->dims,
+							  NULL, &err);
+	if (l && !c->still)
+		sl_log_warning("jobs", "the layout of %s, which is paused, is not on the disk: %s", c->job->id,
+			       l->y ? err.detail : "it is not exact");
 	c->code = sl_job_file_write_checkpoint(c->job->jobs->folder, c->job->id, c->blob, c->bytes, c->record,
 					       &c->err);
 }
@@ -44,10 +54,12 @@ static void checkpoint_written(void *arg)
 			sl__job_remove_files(job, sl_job_file_transient);
 	} else {
 		job->has_checkpoint = true;
+		job->has_still = c->still;
 		job->checkpoint_iteration = c->status.iteration;
 		job->checkpoint_seconds = c->status.seconds;
 		sl__job_save(job, job->state, NULL);
 	}
+	sl_layout_unref(c->layout);
 	free(c->blob);
 	free(c->record);
 	free(c);
@@ -55,7 +67,8 @@ static void checkpoint_written(void *arg)
 	sl__works_done(j);
 }
 
-void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, const struct sl_status *status)
+void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
+			     const struct sl_status *status)
 {
 	struct checkpointing *c = calloc(1, sizeof *c);
 	if (!c) {
@@ -65,6 +78,7 @@ void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, co
 	c->job = sl__job_ref(job);
 	c->blob = *blob;
 	c->bytes = bytes;
+	c->layout = layout ? sl_layout_ref(layout) : NULL;
 	c->status = *status;
 	c->record = sl__job_record(job, job->state, &c->status);
 	*blob = NULL;
@@ -78,7 +92,7 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 	if (e->err.code)
 		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
 	if (e->blob && job->stage == SL_STAGE_DEVICE)
-		sl__job_keep_checkpoint(job, &e->blob, e->bytes, &e->status);
+		sl__job_keep_checkpoint(job, &e->blob, e->bytes, e->layout, &e->status);
 	else
 		job->checkpointing = false;
 	if (!job->writing_checkpoint)

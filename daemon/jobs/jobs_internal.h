@@ -97,6 +97,9 @@ struct sl_job {
 	struct sl_server_engine *engine;  /* the engine that computes it */
 	char device_id[24];  /* its present or last device, or the most likely one; "cuda0" */
 	uint32_t nodes;
+	bool data_known;     /* the next two are known; they outlive the graph */
+	enum sl_kind data_kind;
+	uint32_t neighbours; /* of each point, if the perplexity is auto */
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
 	struct sl_status status;
 	json_t *problem;     /* or NULL */
@@ -108,6 +111,7 @@ struct sl_job {
 	bool has_results;    /* it has ended, and its arrays are on the disk */
 	bool has_layout;     /* it has ended, and its layout is on the disk */
 	bool has_checkpoint;
+	bool has_still;      /* the layout of this checkpoint is on the disk, since the job was paused then */
 	int checkpoint_iteration;
 	double checkpoint_seconds;
 
@@ -225,6 +229,8 @@ struct sl_job *sl__job_of_key(struct sl_jobs *j, const char *user, const char *k
 int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, struct sl_error *err);
 struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* does not insert it into the table */
 void sl__job_insert(struct sl_job *job);
+/* Takes what the record says about the job's graph; g NULL: the graph is gone. */
+void sl__job_know_data(struct sl_job *job, const struct sl_graph_record *g);
 struct sl_job *sl__job_ref(struct sl_job *job);
 void sl__job_unref(struct sl_job *job);
 void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
@@ -364,7 +370,8 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 void sl__job_checkpoint(struct sl_job *job);
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes the event's blob */
 /* Writes this state of its run as its checkpoint; takes the blob. */
-void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, const struct sl_status *status);
+void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
+			     const struct sl_status *status);
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
 /* A write for the job failed (err NULL: the data base is closed). Answers the requests that wait for it;
  * sl__jobs_save_again() repeats it. */

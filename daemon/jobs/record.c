@@ -195,7 +195,6 @@ json_t *sl__job_progress_json(const struct sl_job *job)
 static json_t *resolved_json(const struct sl_job *job)
 {
 	static const char *const accuracies[] = {"draft", "normal", "fine"}, *const inits[] = {"random", "pca"};
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	const struct sl_params *p = &job->work.params;
 	const struct sl_trace_point *last = job->trace_count ? &job->trace[job->trace_count - 1] : NULL;
 	struct sl_affinities_params wanted;
@@ -206,12 +205,12 @@ static json_t *resolved_json(const struct sl_job *job)
 	/* early exaggeration may last longer than planned */
 	const struct sl_trace_point *phase = p->exaggeration_iterations < 0 ? last : NULL;
 	json_t *o = json_object(), *perplexity = json_array();
-	bool points = g && g->kind != SL_KIND_GRAPH;
+	bool points = job->data_known && job->data_kind != SL_KIND_GRAPH;
 	for (int i = 0; i < wanted.perplexities && points; i++)
 		json_array_append_new(perplexity, json_real(wanted.perplexity[i]));
 	if (points && !wanted.perplexities)
-		json_array_append_new(perplexity, json_real(sl__job_neighbours(p, g) / 3.0));
-	json_object_set_new(o, "lambda", g && !points ? json_real(wanted.lambda) : json_null());
+		json_array_append_new(perplexity, json_real(job->neighbours / 3.0));
+	json_object_set_new(o, "lambda", job->data_known && !points ? json_real(wanted.lambda) : json_null());
 	json_object_set_new(o, "perplexity", points ? perplexity : json_null());
 	if (!points)
 		json_decref(perplexity);
@@ -219,8 +218,9 @@ static json_t *resolved_json(const struct sl_job *job)
 	json_object_set_new(o, "exaggeration", json_real(phase ? phase->exaggeration : (double)step.exaggeration));
 	json_object_set_new(o, "momentum", json_real(phase ? phase->momentum : (double)step.momentum));
 	json_object_set_new(o, "accuracy", json_string(accuracies[settings.accuracy - SL_DRAFT]));
-	json_object_set_new(o, "init", p->init == SL_INIT_AUTO ? json_string(inits[g && g->kind == SL_KIND_POINTS]) :
-			    json_string(sl_params_find("init")->words[p->init]));
+	bool pca = points && job->data_kind == SL_KIND_POINTS;
+	json_object_set_new(o, "init", json_string(p->init == SL_INIT_AUTO ? inits[pca] :
+						   sl_params_find("init")->words[p->init]));
 	json_object_set_new(o, "repulsion", settings.repulsion != SL_REPULSION_AUTO ?
 			    json_string(sl_params_find("repulsion")->words[settings.repulsion]) :
 			    last ? json_string(last->h > 0 ? "grid" : "exact") : json_null());
@@ -339,6 +339,9 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	if (job->moves)
 		json_object_set_new(o, "moves", json_integer(job->moves));
 	json_object_set_new(o, "nodes", json_integer(job->nodes));
+	if (job->data_known)
+		json_object_set_new(o, "data", json_pack("{si si}", "kind", (int)job->data_kind, "neighbours",
+							 (int)job->neighbours));
 	json_object_set_new(o, "parameters", sl__work_params_json(&job->work));
 	json_object_set_new(o, "created", json_integer((json_int_t)job->created_ms));
 	json_object_set_new(o, "started", json_integer((json_int_t)job->started_ms));
@@ -356,6 +359,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "layout", json_boolean(job->has_layout));
 	json_object_set_new(o, "checkpoint", job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
 	json_object_set_new(o, "checkpoint_seconds", json_real(job->checkpoint_seconds));
+	if (job->has_still)
+		json_object_set_new(o, "still", json_true());
 	if (job->idempotency_key) {
 		json_object_set_new(o, "idempotency_key", json_string(job->idempotency_key));
 		json_object_set_new(o, "idempotency_hash", json_string(job->idempotency_hash));
@@ -440,6 +445,12 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
 	job->moves = (int)int_of(o, "moves");
+	const json_t *data = json_object_get(o, "data");
+	job->data_known = data && int_of(data, "kind") >= SL_KIND_GRAPH && int_of(data, "kind") <= SL_KIND_NEIGHBOURS;
+	if (job->data_known) {
+		job->data_kind = (enum sl_kind)int_of(data, "kind");
+		job->neighbours = (uint32_t)int_of(data, "neighbours");
+	}
 	const char *requested = sl_engine_word(json_string_value(json_object_get(o, "engine")));
 	const char *device = json_string_value(json_object_get(o, "device"));
 	sl__job_set_engine(job, requested ? requested : SL_ENGINE_AUTO,
@@ -467,6 +478,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->has_layout = method->layout && (job->state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout")));
 	job->has_results = json_array_size(json_object_get(o, "results")) > 0;
 	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));
+	job->has_still = job->has_checkpoint && json_is_true(json_object_get(o, "still"));
 	job->checkpoint_iteration = (int)int_of(o, "checkpoint");
 	job->checkpoint_seconds = real_of(o, "checkpoint_seconds");
 	job->idempotency_key = copy_of(o, "idempotency_key");

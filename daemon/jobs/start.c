@@ -33,7 +33,7 @@ static bool give_up(struct sl_job *job)
 		sl__job_release_place(job);
 		job->stage = SL_STAGE_HELD;
 		if (job->carried)
-			sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, &job->carried_status);
+			sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
 		return true;
 	}
 	if (job->cancel && !job->carried) {  /* a job that moves to another device ends there, with its layout */

@@ -189,6 +189,7 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	job->input = spec->input ? json_incref((json_t *)spec->input) : NULL;
 	job->priority = (int)spec->priority;
 	job->nodes = spec->graph->nodes;
+	sl__job_know_data(job, spec->graph);
 	job->created_ms = sl__wall_ms();
 	bool late = spec->source && spec->source == spec->after;  /* it is copied when that job is done */
 	job->has_initial = spec->rows || (spec->source && !late) || spec->layout;

@@ -112,10 +112,20 @@ void sl__job_unref(struct sl_job *job)
 	free(job);
 }
 
+void sl__job_know_data(struct sl_job *job, const struct sl_graph_record *g)
+{
+	if (!g)
+		return;
+	job->data_known = true;
+	job->data_kind = g->kind;
+	job->neighbours = g->kind == SL_KIND_GRAPH ? 0 : sl__job_neighbours(&job->work.params, g);
+}
+
 void sl__job_insert(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_link *newer = NULL;
+	sl__job_know_data(job, sl_graphs_find(j->d->graphs, job->graph));
 	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
 	if (job->idempotency_key)
 		sl_list_append(&j->keys[bucket_of(job->idempotency_key)], &job->in_keys);

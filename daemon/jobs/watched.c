@@ -1,6 +1,18 @@
-/* Connects a job with the watch of its layout. */
+/* Connects a job with the watch of its layout. While a job that was paused has no device, as after a restart of the
+ * server, its picture is the layout that was written with its checkpoint. */
+#include <stdlib.h>
+
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
+#include "daemon/util/log.h"
+#include "daemon/util/pool.h"
+
+struct still {
+	struct sl_job *job;  /* a reference */
+	float *y;
+	int code;
+	struct sl_error err;
+};
 
 struct sl_watch *sl_job_watch(struct sl_job *job)
 {
@@ -32,6 +44,12 @@ static int dims_of(const struct sl_job *job)
 	return method->values ? method->value_columns(&job->work.values) : sl__work_dims(&job->work);
 }
 
+/* True if the layout on the disk is the job's present one, and the job has no device that would know it. */
+static bool shows_still(const struct sl_job *job)
+{
+	return job->has_still && job->stage < SL_STAGE_DEVICE && job->status.iteration == job->checkpoint_iteration;
+}
+
 static void status(void *owner, struct sl_watch_status *out)
 {
 	const struct sl_job *job = owner;
@@ -51,11 +69,61 @@ static void status(void *owner, struct sl_watch_status *out)
 		out->state = SL_WATCH_ENDED;
 	else if (job->stage == SL_STAGE_DEVICE)
 		out->state = job->state == SL_JOB_PAUSED ? SL_WATCH_PAUSED : SL_WATCH_RUNNING;
+	else if (shows_still(job))
+		out->state = SL_WATCH_PAUSED;
+}
+
+static void read_still(void *arg)
+{
+	struct still *s = arg;
+	s->code = sl_job_file_read_layout(s->job->jobs->folder, s->job->id, "still", s->job->nodes, dims_of(s->job), &s->y,
+					  &s->err);
+}
+
+static void still_read(void *arg)
+{
+	struct still *s = arg;
+	struct sl_job *job = s->job;
+	struct sl_jobs *j = job->jobs;
+	bool ended = sl__job_ended(job) || job->stage == SL_STAGE_SAVING;  /* its watch has the last layout */
+	struct sl_layout *l = NULL;
+	if (s->code) {
+		sl_log_warning("jobs", "no picture of %s, which is paused: %s", job->id, s->err.detail);
+		job->has_still = false;
+	} else if (!ended && !job->work.method->values) {
+		l = sl_layout_create_take(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.kl);
+	} else if (!ended) {
+		l = sl_layout_create_values(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.kl,
+					    job->status.model_time);
+	} else {
+		free(s->y);
+	}
+	if (l)
+		sl_watch_snapshot(&job->watch, l);
+	else
+		sl_watch_lost(&job->watch);
+	sl_layout_unref(l);
+	free(s);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+static bool load_still(struct sl_job *job)
+{
+	struct still *s = calloc(1, sizeof *s);
+	if (!s)
+		return false;
+	s->job = sl__job_ref(job);
+	job->jobs->works++;
+	sl_pool_run(job->jobs->d->loop, read_still, still_read, s);
+	return true;
 }
 
 static bool snapshot(void *owner, bool quantised)
 {
 	struct sl_job *job = owner;
+	if (shows_still(job))
+		return load_still(job);
 	return !sl_device_snapshot(job->device->thread, job->key, quantised);
 }
 

@@ -89,6 +89,22 @@ def test_resolved(api, graph):
     assert job["resolved"]["init"] == "pca" and job["resolved"]["accuracy"] == "draft"
 
 
+def test_resolved_outlives_the_data(fresh):
+    d = fresh()
+    api = Api(d)
+    out = io.BytesIO()
+    np.save(out, np.random.default_rng(1).normal(size=(60, 4)).astype(np.float32))
+    data = [api.upload(out.getvalue(), None, kind="points")["id"], api.upload(graphs.mtx(graphs.ring(80)))["id"]]
+    jobs = {j["id"]: j for j in [api.run(data[0], iterations=20), api.run(data[0], iterations=20, perplexity=5), api.run(data[1], iterations=20)]}
+    assert [j["resolved"]["perplexity"] is None for j in jobs.values()] == [False, False, True]
+    for g in data:
+        api.delete(f"/v1/graphs/{g}", 204)
+    for _ in range(2):
+        assert {j: api.job(j)["resolved"] for j in jobs} == {j: record["resolved"] for j, record in jobs.items()}
+        d.kill()
+        d.start()
+
+
 @contextlib.contextmanager
 def locked(daemon):
     """Locks the data base, as a slow backup would."""

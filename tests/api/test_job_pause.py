@@ -1,5 +1,14 @@
 """A paused job does nothing; after resuming it gives the same result as without the pause."""
+import contextlib
+import json
+import sqlite3
 import time
+
+import pytest
+
+import frames
+import graphs
+from harness import Api, wait_until
 
 
 def test_pause_and_resume(api, large):
@@ -35,3 +44,39 @@ def test_pause_twice_is_fine(api, large):
     api.wait(job, ["paused"], seconds=5)
     api.delete(f"/v1/jobs/{job}", 200)
     assert api.wait(job)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_the_picture_of_a_paused_job_survives_a_restart(fresh, end):
+    d = fresh(checkpoint_interval_s=1000)
+    api = Api(d)
+    g = api.upload(graphs.npz(graphs.clusters(n=2000, k=10, seed=5)[0]))["id"]
+    layout = api.submit(g, iterations=1000000)["id"]
+    heat = api.submit(g, method="signal", model="heat", start_nodes=[0], step=0.001, duration=1e9)["id"]
+    shown = {}
+    for job in (layout, heat):
+        api.wait_iteration(job, 5)
+        api.patch(f"/v1/jobs/{job}", json={"paused": True})
+        api.wait(job, ["paused"])
+        wait_until(lambda job=job: (d.state / "jobs" / f"{job}.checkpoint").exists(), 10, "the checkpoint")
+        shown[job] = api.get(f"/v1/jobs/{job}/frame?type=f32").content
+    wait_until(lambda: all("still" in record for record in records(d, layout, heat)), 10, "the records")
+    getattr(d, end)()
+    d.start()
+    for job, before in shown.items():
+        after = api.get(f"/v1/jobs/{job}/frame?type=f32&wait=5").content
+        assert api.job(job)["state"] == "paused"
+        (old, iteration, final), (new, same, still) = [[frames.HEADER.unpack_from(data)[k] for k in (7, 8, 4)] for data in (before, after)]
+        assert new > old and same == iteration and not (final or still) & frames.FINAL
+        assert after[frames.HEADER.size:] == before[frames.HEADER.size:]
+        api.patch(f"/v1/jobs/{job}", json={"paused": False})
+        assert api.wait_iteration(job, iteration + 5)["state"] == "running"
+        api.delete(f"/v1/jobs/{job}", 200)
+        api.wait(job)
+        wait_until(lambda job=job: not (d.state / "jobs" / f"{job}.still").exists(), 10, "its files are gone")
+
+
+def records(d, *jobs):
+    (path,) = d.state.glob("*.db")
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        return [json.loads(db.execute("select document from jobs where id = ?", (job,)).fetchone()[0]) for job in jobs]

@@ -151,7 +151,7 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 	e->blob = NULL;
 	if (j->stopping) {
 		job->stage = SL_STAGE_HELD;
-		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, &job->carried_status);
+		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
 		return;
 	}
 	if (job->pause)
