@@ -42,7 +42,7 @@ def test_labels_of_another_title(api):
     labels = "".join(f"w{i % 3}\n" for i in range(65)).encode()
 
     def send(title, status):
-        files = {"file": ("a.mtx", graphs.mtx(graphs.ring(65))), "labels": ("l.txt", labels)}
+        files = {"file": ("a.mtx", graphs.mtx(graphs.ring(65))), "labels": ("labels.txt", labels)}
         return api.post("/v1/graphs", status, files=files, params={"labels_name": title} if title else {}).json()
     titles = ["kind", "sort", ""]
     first = [send(title, 201) for title in titles]

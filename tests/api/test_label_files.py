@@ -17,7 +17,7 @@ def npy(a):
 
 
 def labels(api, data, status=(200, 201)):
-    reply = api.post("/v1/graphs", files={"file": ("ring.txt", EDGES), "labels": ("l", data)})
+    reply = api.post("/v1/graphs", files={"file": ("ring.txt", EDGES), "labels": ("labels", data)})
     if reply.status_code not in status:
         return reply.json()
     column = api.get(f"/v1/graphs/{reply.json()['id']}/labels/label").json()

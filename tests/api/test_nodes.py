@@ -16,7 +16,7 @@ EDGES = "".join(f"{a}\t{b}\t{w}\n" for a, b, w in (("Ada", "Bob", 1), ("Bob", "C
 
 @pytest.fixture(scope="module")
 def people(api):
-    return api.post("/v1/graphs", 201, files={"file": ("people.tsv", EDGES), "labels": ("l", "x\ny\nx\nz\nx\ny\n")},
+    return api.post("/v1/graphs", 201, files={"file": ("people.tsv", EDGES), "labels": ("labels", "x\ny\nx\nz\nx\ny\n")},
                     params={"name": "people"}).json()["id"]
 
 
@@ -174,7 +174,7 @@ def test_columns_are_set_and_deleted(fresh):
 
 def test_the_labels_of_the_upload_can_be_replaced_and_deleted(fresh):
     api = Api(fresh())
-    g = api.post("/v1/graphs", 201, files={"file": ("e", EDGES), "labels": ("l", "x\ny\nx\nz\nx\ny\n")}).json()["id"]
+    g = api.post("/v1/graphs", 201, files={"file": ("e", EDGES), "labels": ("labels", "x\ny\nx\nz\nx\ny\n")}).json()["id"]
     put(api, g, "label", b"1\n2\n3\n4\n5\n6")
     assert columns(api, g) == {"label": {"kind": "number", "min": 1, "max": 6}}
     api.delete(f"/v1/graphs/{g}/labels/label", 204)

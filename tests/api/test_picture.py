@@ -13,7 +13,7 @@ import png
 def labelled(api):
     a, group = graphs.clusters(n=400, k=8, seed=21)
     labels = "".join(f"group {g}\n" for g in group).encode()
-    return api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("l.txt", labels)}).json()["id"]
+    return api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("labels.txt", labels)}).json()["id"]
 
 
 def inked(image):

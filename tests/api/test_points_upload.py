@@ -285,12 +285,12 @@ def test_odd_titles_of_labels(api):
 
 
 def test_names_of_labels_beside_a_table(api):
-    """A part `labels` keeps the title of its header, or gets the name that the request gives."""
+    """A part `labels` keeps the title of its header, or gets the name that the request gives, else that of its file."""
     numbers = points.npy(np.arange(40, dtype=np.float32).reshape(20, 2) ** 1.5)
     lines = "".join(f"t{i % 3}\n" for i in range(20))
 
-    def names(labels, status=201, **query):
-        g = api.post("/v1/graphs", status, params=query, files={"file": ("x.npy", numbers), "labels": ("l", labels.encode())}).json()
+    def names(labels, status=201, file="labels.txt", **query):
+        g = api.post("/v1/graphs", status, params=query, files={"file": ("x.npy", numbers), "labels": (file, labels.encode())}).json()
         if status < 300:
             api.delete(f"/v1/graphs/{g['id']}", 204)
             return [c["name"] for c in g["label_columns"]]
@@ -298,6 +298,8 @@ def test_names_of_labels_beside_a_table(api):
     assert names(lines) == ["label"] and names("cell type\n" + lines) == ["cell type"]
     assert names(lines, labels_name="donor") == ["donor"] and names("cell type\n" + lines, labels_name="ü") == ["ü"]
     assert names(lines, 400, labels_name="") == names(lines, 400, labels_name="ü" * 32) == "labels_name"
+    files = {"cell type.csv": "cell type", "groups.tsv.gz": "groups", "a.b.npy": "a.b", "LABEL": "label", "7.txt": "label", "x" * 64 + ".txt": "label"}
+    assert {file: names(lines, file=file) for file in files} == {file: [name] for file, name in files.items()}
 
 
 def test_bytes_of_labels_count(api):

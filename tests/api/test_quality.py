@@ -189,7 +189,7 @@ def test_cancelled_while_it_is_measured(fresh):
     n = 10000 if sanitized() else 40000
     a, group = graphs.clusters(n=n, k=8, seed=4)
     labels = "".join(f"{g}\n" for g in group).encode()
-    graph = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("l", labels)}).json()["id"]
+    graph = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("labels", labels)}).json()["id"]
     jobs = [api.run(graph, iterations=2, seed=s)["id"] for s in range(2)]
     measured = ask(api, jobs[0])
     time.sleep(0.1)

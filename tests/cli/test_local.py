@@ -50,7 +50,10 @@ def test_picture_in_other_forms(client, ring):
     arguments = ("embed", ring, "--local", "-q", "--iterations", "30", "--picture-size", "300x200")
     assert client(*arguments, "--labels", "l.txt", "--picture", "p.svg", "--picture-light").status == 0
     svg = (client.folder / "p.svg").read_text()
-    assert svg.startswith("<svg ") and 'width="300" height="200"' in svg and ">even</text>" in svg
+    assert svg.startswith("<svg ") and 'width="300" height="200"' in svg and ">even</text>" in svg and ">l</text>" in svg
+    (client.folder / "t.txt").write_text("parity\n" + (client.folder / "l.txt").read_text())
+    assert client(*arguments, "--labels", "t.txt", "--picture", "t.svg").status == 0
+    assert ">parity</text>" in (client.folder / "t.svg").read_text()
     assert svg.count("<circle") == 42
     assert client(*arguments, "--labels", "l.txt", "--picture", "n.svg", "--picture-no-legend").status == 0
     plain = (client.folder / "n.svg").read_text()

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
@@ -57,6 +58,8 @@ static void view_nodes(struct local *l)
 					     .label = p->label, .labels = p->labels, .label_name = p->label_name};
 	else
 		l->nodes.n = l->input.neighbours->n_user;
+	if (g || p)
+		memcpy(l->nodes.label_title, g ? g->label_title : p->label_title, sizeof l->nodes.label_title);
 }
 
 static int read_init(struct local *l)

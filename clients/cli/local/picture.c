@@ -39,6 +39,11 @@ static void take_labels(struct colours *c, const uint32_t *label, uint32_t label
 	*c = (struct colours){.label = label, .labels = labels, .name = name, .title = title};
 }
 
+static const char *title_of(const struct sl_graph *nodes)
+{
+	return nodes->label_title[0] ? nodes->label_title : "label";
+}
+
 /* This prefix selects a column even if its name is also a keyword. */
 #define COLUMN "column:"
 
@@ -47,7 +52,7 @@ static bool by_column(struct local *l, const char *name, struct colours *c)
 {
 	const struct sl_graph *g = &l->nodes;
 	const struct sl_points *p = l->input.points;
-	const char *title = p && p->label_title[0] ? p->label_title : "label";
+	const char *title = title_of(g);
 	for (uint32_t k = 0; p && k < p->more_count; k++)
 		if (!strcmp(name, p->more[k].title)) {
 			take_labels(c, p->more[k].label, p->more[k].labels, p->more[k].label_name, p->more[k].title);
@@ -66,9 +71,7 @@ static int find_colours(struct local *l, const char *wanted, struct colours *c)
 	if (!strcmp(wanted, "density") || (!strcmp(wanted, "auto") && !l->nodes.label))
 		return CLI_OK;
 	if (!strcmp(wanted, "auto")) {
-		const struct sl_points *p = l->input.points;
-		take_labels(c, l->nodes.label, l->nodes.labels, l->nodes.label_name,
-			    p && p->label_title[0] ? p->label_title : "label");
+		take_labels(c, l->nodes.label, l->nodes.labels, l->nodes.label_name, title_of(&l->nodes));
 		return CLI_OK;
 	}
 	if (by_column(l, named ? wanted + strlen(COLUMN) : wanted, c))

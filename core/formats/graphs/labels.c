@@ -1,7 +1,9 @@
 /* labels.c -- reads labels for the nodes of a graph, from an array or a text. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/formats/graphs/readers.h"
 #include "core/formats/numpy/npy.h"
@@ -392,6 +394,33 @@ static int read_text(struct labels *f, const unsigned char *bytes, int64_t size)
 
 /* ---- result ------------------------------------------------------------------------ */
 
+/* The name of the file without its endings, as the title of labels that have none; "" if it says nothing. */
+static void title_of_file(const char *file, char out[64])
+{
+	static const char *const packed[] = {".gz", ".zst", ".bz2", ".xz", NULL};
+	const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file, *dot = strrchr(base, '.');
+	size_t length = strlen(base);
+	bool letters = false;
+
+	out[0] = '\0';
+	for (int k = 0; dot && packed[k]; k++)
+		if (!strcmp(dot, packed[k]))
+			length = (size_t)(dot - base);
+	dot = memrchr(base, '.', length);
+	if (dot && dot > base)
+		length = (size_t)(dot - base);
+	for (size_t k = 0; k < length; k++) {
+		letters = letters || isalpha((unsigned char)base[k]) || (unsigned char)base[k] >= 0x80;
+		if ((unsigned char)base[k] < ' ' || base[k] == 0x7f)
+			return;
+	}
+	if (!letters || length >= 64 || !sl__valid_utf8(base, length) || !strncmp(file, "/dev/", 5) ||
+	    !strncmp(file, "/proc/", 6) || (length >= 5 && length <= 6 && !strncasecmp(base, "labels", length)))
+		return;
+	memcpy(out, base, length);
+	out[length] = '\0';
+}
+
 static int give(struct labels *f, struct sl_graph *g)
 {
 	uint32_t count = f->values.n, made = 0;
@@ -416,7 +445,10 @@ static int give(struct labels *f, struct sl_graph *g)
 	free(g->label);
 	g->label = f->label;
 	g->labels = count;
-	memcpy(g->label_title, f->title, sizeof g->label_title);
+	if (f->title[0])
+		memcpy(g->label_title, f->title, sizeof g->label_title);
+	else
+		title_of_file(sl__source_name(f->source), g->label_title);
 	g->label_name = name;
 	f->label = NULL;
 	return 0;
