@@ -1,11 +1,14 @@
 """Clusters: started on a layout's page and shown as its colours; the page of a k-means job; outliers."""
+import re
+
 import numpy as np
 import pytest
 
 import graphs
+import png
 import points
 from conftest import ROOT
-from test_look import SESSION, open_done
+from test_look import SESSION, open_done, taken
 from test_signal import write
 
 
@@ -126,6 +129,29 @@ def test_another_method(page, api, daemon, layout, cells, shot):
     page.see("Sammon · 2-D", 15)
 
 
+def saved_with_ellipses(page, drawn):
+    """Saved pictures show them, too."""
+    for old in page.downloads.iterdir():
+        old.unlink()
+    page.find("//button[@role='tab'][.='Take away']").click()
+    page.button("SVG").click()
+    svg = taken(page, ".svg").decode()
+    placed = [[float(v) for v in found] for found in re.findall(r'<ellipse transform="translate\(([-\d.]+) ([-\d.]+)\) rotate\([-\d.]+\)" rx="([\d.]+)" ry="([\d.]+)"', svg)]
+    page.button("PNG").click()
+    picture = png.decode(taken(page, ".png"))
+    assert len(placed) == 2 * len(drawn)
+    for k, e in enumerate(drawn):
+        x, y, unit = page.run(f"return {SESSION}.view.placeOf({e['x']}, {e['y']})")
+        for deviations in (1, 2):
+            assert placed[2 * k + deviations - 1] == pytest.approx([x, y, *(deviations * unit * r for r in e["radii"])], abs=0.02)
+        far = [e["x"] + 2 * e["radii"][0] * np.cos(e["angle"]), e["y"] + 2 * e["radii"][0] * np.sin(e["angle"])]
+        px, py, _ = page.run(f"return {SESSION}.view.placeOf({far[0]}, {far[1]})")
+        colour = np.array(page.run(f"return {SESSION}.colours()[{k}].map(c => 255 * c)"))
+        patch = picture[round(2 * py) - 3:round(2 * py) + 4, round(2 * px) - 3:round(2 * px) + 4, :3].reshape(-1, 3).astype(float)
+        assert (np.abs(patch - 0.85 * colour).max(1) < 40).any(), k
+    page.find("//button[@role='tab'][.='Look']").click()
+
+
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
 def test_ellipses_are_the_gaussians(page, api, daemon, layout, cells, covariance, shot):
     """On the layout that a mixture was fitted to, and nowhere else."""
@@ -148,6 +174,8 @@ def test_ellipses_are_the_gaussians(page, api, daemon, layout, cells, covariance
         return ink;"""
     with_ellipses = page.run(ink)
     shot("drawn")
+    if covariance == "full":
+        saved_with_ellipses(page, drawn)
     page.choose("Colour by", "")
     page.wait(lambda: page.run(ink) < with_ellipses / 2, 10, "and is gone with its colours")
 

@@ -245,11 +245,22 @@ def test_export(page, api, daemon, done, chromium):
     colours = page.run(f"return {SESSION}.colours().map(c => c.map(x => Math.round(255 * x)))")
     for colour in colours:   # a disc of each, in a column of its own
         assert (np.abs(beside - colour).sum(1) < 6).sum() > 200
+    names = page.run("return document.querySelector('canvas.over').spacelandNames")
+    assert len(names) == 4
+    for name in names:   # its letters
+        x, y = round(2 * name["x"]), round(2 * name["y"])
+        patch = picture[y - 14:y + 14, x - 40:x + 40, :3].reshape(-1, 3).astype(int)
+        assert (np.abs(patch - [0xf2, 0xf5, 0xf9]).sum(1) < 90).sum() > 60
     page.button("SVG").click()
     svg = taken(page, ".svg").decode()
     assert svg.count("<circle") == 400 and svg.rstrip().endswith("</svg>")
-    assert re.findall(r"<text[^>]*>(.*?)</text>", svg) == ["kind", *(f"kind{i}" for i in range(4))]
-    assert all(float(x) > width for x in re.findall(r'<text x="([\d.]+)"', svg))
+    over, legend = svg.split('<g class="legend"')
+    texts = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', over)
+    assert sorted(text for *_, text in texts) == [f"kind{i}" for i in range(4)]
+    for x, y, text in texts:
+        assert any(text == f"kind{n['code']}" and abs(float(x) - n["x"]) < 1 and abs(float(y) - n["y"]) < 6 for n in names)
+    assert re.findall(r"<text[^>]*>(.*?)</text>", legend) == ["kind", *(f"kind{i}" for i in range(4))]
+    assert all(float(x) > width for x in re.findall(r'<text x="([\d.]+)"', legend))
     page.run(f"return {SESSION}.colourBy('degree')")
     page.button("SVG").click()
     svg = taken(page, ".svg").decode()
@@ -260,6 +271,25 @@ def test_export(page, api, daemon, done, chromium):
     assert "<text" not in taken(page, ".svg").decode()
     page.button("PNG").click()
     assert png.decode(taken(page, ".png")).shape[1] == 2 * width
+
+
+def test_the_first_colours(page, api, daemon):
+    """Classes that repeat, though columns of ids come before them; without such a column, numbers or none."""
+    rows = [[f"s{i}", f"{i % 4}.5", f"{i // 4}.25", f"k{i % 3}", "same"] for i in range(200)]
+    by = {}
+    for columns in ((0, 4, 3), (0, 4)):
+        body = "\n".join([",".join(["sample", "a", "b", "kind", "all"][c] for c in (1, 2, *columns)), *(",".join(row[c] for c in (1, 2, *columns)) for row in rows)])
+        table = api.upload(body.encode(), kind="points", label_column=",".join(["sample", "a", "b", "kind", "all"][c] for c in columns))
+        assert [c["name"] for c in table["label_columns"]][0] == "sample"
+        job = api.run(table["id"], iterations=50, perplexity=5)["id"]
+        open_done(page, daemon, job)
+        page.wait(lambda: len(page.run(f"return {SESSION}.columns.value")) == len(columns), 10, "columns are known")  # noqa: B023
+        by[len(columns)] = page.wait(lambda: [page.run(f"return {SESSION}.by.value")], 10)[0]
+        if len(columns) == 3:
+            page.see("k0")
+    assert by == {3: "kind", 2: ""}
+    api.request("PUT", f"/v1/graphs/{table['id']}/labels/size", 200, json={"values": list(range(200))})
+    page.wait(lambda: page.run(f"return {SESSION}.by.value") == "size", 10, "numbers colour")
 
 
 @pytest.mark.longest

@@ -3,9 +3,9 @@
 import { getJson, request, submit } from "./api.ts";
 import { number } from "./format.ts";
 import { jobs, put } from "./live.ts";
-import { fromCodes, numbers, type Values } from "./nodes.ts";
+import { firstColumn, fromCodes, numbers, type Values } from "./nodes.ts";
 import { npyHeader } from "./npy.ts";
-import { ended, type Job } from "./types.ts";
+import { type Column, ended, type Job } from "./types.ts";
 
 const PREFIX = "job:";   // prefix of a job's id in place of a column's name; the server's pictures accept it, too
 
@@ -17,6 +17,12 @@ const COLUMN = "column:";
 /** The colour for a column: its name, with a prefix if the name has another meaning. */
 export const colourOfColumn = (name: string): string =>
 	["", "none", "auto", "density"].includes(name) || name.startsWith(PREFIX) || name.startsWith(COLUMN) ? COLUMN + name : name;
+
+/** The colour of a layout at first; "": one colour. */
+export function colourOfFirst(columns: Column[], nodes: number): string {
+	const column = firstColumn(columns, nodes);
+	return column ? colourOfColumn(column.name) : "";
+}
 
 const FOUND = ["kmeans", "gmm", "signal"];   // methods without a layout
 export const isLayout = (job: Job): boolean => !FOUND.includes(job.method ?? "tsne");

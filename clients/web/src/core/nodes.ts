@@ -11,6 +11,12 @@ export const MIDDLE = 32767;   // of the scale: all values are equal
 /** Computed by the server for every graph; not in lists of columns. */
 export const DEGREE: Column = { name: "degree", kind: "number" };
 
+const FEW_CLASSES = 100;
+/** The column that colours a layout at first: categories that are few and repeat, else numbers. Names and ids, which
+ * differ from node to node, say nothing as colours. */
+export const firstColumn = (columns: Column[], nodes: number): Column | undefined =>
+	columns.find(c => c.kind === "category" && (c.categories ?? 0) > 1 && c.categories! <= Math.min(FEW_CLASSES, nodes / 2)) ?? columns.find(c => c.kind === "number");
+
 export interface Values {
 	column: Column;
 	codes: Uint16Array;          // per node: category, or 0 to 65534 between low and high; or MISSING
@@ -126,7 +132,7 @@ export class Nodes {
 	}
 }
 
-const CLASSES_MOST = 100, CLASSES_BYTES = 64e6;
+const CLASSES_BYTES = 64e6;
 
 /** True if the file holds whole numbers with few distinct values. */
 async function classes(file: Blob, npy: boolean): Promise<boolean> {
@@ -135,17 +141,17 @@ async function classes(file: Blob, npy: boolean): Promise<boolean> {
 	const bytes = await file.arrayBuffer(), seen = new Set<number>(), head = npy ? npyHeader(new Uint8Array(bytes)) : null;
 	if (npy) {
 		const size = Number(/^[<|][iu]([1248])$/.exec(head?.dtype ?? "")?.[1] ?? 0), view = new DataView(bytes);   // lowest bytes
-		for (let at = head?.offset ?? 0; size && at + size <= bytes.byteLength && seen.size <= CLASSES_MOST; at += size)
+		for (let at = head?.offset ?? 0; size && at + size <= bytes.byteLength && seen.size <= FEW_CLASSES; at += size)
 			seen.add(size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at, true) : view.getUint32(at, true));
-		return size > 0 && seen.size <= CLASSES_MOST;
+		return size > 0 && seen.size <= FEW_CLASSES;
 	}
 	const lines = new TextDecoder().decode(bytes).split(/\r?\n/).map(l => l.trim()).filter(Boolean);
 	for (const line of lines.slice(Number.isNaN(Number(lines[0])) ? 1 : 0)) {
-		if (!/^[+-]?\d{1,9}$/.test(line) || seen.size > CLASSES_MOST)
+		if (!/^[+-]?\d{1,9}$/.test(line) || seen.size > FEW_CLASSES)
 			return false;
 		seen.add(Number(line));
 	}
-	return seen.size > 0 && seen.size <= CLASSES_MOST && 2 * seen.size < lines.length;
+	return seen.size > 0 && seen.size <= FEW_CLASSES && 2 * seen.size < lines.length;
 }
 
 export function fromCodes(column: Column, raw: Uint32Array, categories: string[]): Values {

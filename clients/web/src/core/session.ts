@@ -5,7 +5,7 @@ import { HOME } from "../gl/camera.ts";
 import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
-import { colourOfColumn, type Ellipse, ellipsesOf, foundBy, jobOfColour } from "./clusters.ts";
+import { colourOfColumn, colourOfFirst, type Ellipse, ellipsesOf, foundBy, jobOfColour } from "./clusters.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
@@ -162,8 +162,10 @@ export class Session {
 		const first = preferred ?? this.by.value ?? "";
 		if (preferred === "" || first === "density" || first === DEGREE.name || jobOfColour(first))
 			await this.colourBy(first);
+		else if (this.columnOf(first))
+			await this.colourBy(first);
 		else
-			await this.colourBy([first, ...this.columns.value.map(c => colourOfColumn(c.name))].find(by => this.columnOf(by)) ?? "");
+			await this.colourBy(colourOfFirst(this.columns.value, this.job.nodes));
 	}
 
 	private columnOf(by: string): Column | undefined {

@@ -1,5 +1,6 @@
-/* png.ts -- saves the view as PNG, with its legend. */
+/* png.ts -- saves the view as PNG, with the names and ellipses over it, and its legend. */
 import type { Session } from "../core/session.ts";
+import { drawEllipses, drawNames, peaks, placedEllipses } from "../core/marks.ts";
 import { css } from "../gl/palettes.ts";
 import { drawKey, keyOf } from "./legend.ts";
 
@@ -9,17 +10,26 @@ export async function makePng(s: Session, scale: number, legend: boolean): Promi
 	if (!view)
 		throw new Error("There is no layout yet.");
 	const { width, height } = view, [w, h] = [Math.round(width * scale), Math.round(height * scale)];
-	const picture = await view.snapshot(w, h), key = legend ? keyOf(s, height) : null;
-	if (!key)
+	const picture = await view.snapshot(w, h), key = legend ? keyOf(s, height) : null, names = peaks(s);
+	if (!key && !names.length && !placedEllipses(s).length)
 		return picture;
 	const canvas = document.createElement("canvas"), image = await createImageBitmap(picture);
-	canvas.width = w + Math.round(key.width * scale);
+	canvas.width = w + Math.round((key?.width ?? 0) * scale);
 	canvas.height = h;
 	const g = canvas.getContext("2d")!;
 	g.fillStyle = css(view.look.background);
 	g.fillRect(0, 0, canvas.width, h);
 	g.drawImage(image, 0, 0);
-	drawKey(g, key, width, height, scale, view.look.dark);
+	g.save();
+	g.beginPath();
+	g.rect(0, 0, w, h);
+	g.clip();
+	g.setTransform(scale, 0, 0, scale, 0, 0);
+	drawEllipses(g, s);
+	drawNames(g, s, names, view.look.dark);
+	g.restore();
+	if (key)
+		drawKey(g, key, width, height, scale, view.look.dark);
 	const blob = await new Promise<Blob | null>(resolve => canvas.toBlob(resolve, "image/png"));
 	if (!blob)
 		throw new Error("The browser made no picture; a smaller one may do.");

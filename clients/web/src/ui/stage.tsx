@@ -1,75 +1,25 @@
 /* stage.tsx -- the canvas of a session with its overlay and controls. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { project } from "../gl/pick.ts";
 import { css, scaleAt } from "../gl/palettes.ts";
 import { legendOrder, scaleNumbers, type Values } from "../core/nodes.ts";
 import { count, number, shorten } from "../core/format.ts";
+import { drawEllipses, drawNames, inks, type Peak, peaks } from "../core/marks.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
 import { Button } from "./parts.tsx";
 
-const LABELS = 30;         // most categories named in the picture
-const SAMPLE = 12000;
-const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean shift
 const TIP = 14;            // pixels from the pointer to its tooltip
-const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 
-/** The densest place of each category, in CSS pixels. */
-function peaks(s: Session): { code: number; x: number; y: number }[] {
-	const scene = s.view?.scene(), v = s.values.value, frame = s.frame.value;
-	if (!scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
-		return [];
-	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
-	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
-	project(scene, (i, x, y) => {
-		const code = v.codes[i * frame.stride]!;
-		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
-			return;
-		const key = (Math.floor(y / cell) * columns + Math.floor(x / cell)) * k + code;
-		const c = cells.get(key);
-		if (c) {
-			c[0]++;
-			c[1] += x;
-			c[2] += y;
-		} else {
-			cells.set(key, [1, x, y]);
-		}
-	}, 0, scene.b.n, Math.max(1, Math.floor(scene.b.n / SAMPLE)));
-	for (const [key, [n]] of cells)
-		best[key % k] = Math.max(best[key % k]!, n);
-	/** Number and sums of x and y of a category's points in the cells around a place. */
-	const around = (code: number, x: number, y: number, reach: number): [number, number, number] => {
-		const sums: [number, number, number] = [0, 0, 0], middle = Math.floor(x / cell), top = Math.floor(y / cell) - reach;
-		for (let row = top; row <= top + 2 * reach; row++)
-			for (let column = Math.max(0, middle - reach); column <= Math.min(columns - 1, middle + reach); column++)
-				cells.get((row * columns + column) * k + code)?.forEach((v, i) => { sums[i]! += v; });
-		return sums;
-	};
-	for (const [key, [n, x, y]] of cells) {   // of the fullest cells the one with most points around it
-		const code = key % k, all = 2 * n >= best[code]! ? around(code, x / n, y / n, 2)[0] : 0;
-		if (all > most[code]!) {
-			most[code] = all;
-			at[code] = [x / n, y / n];
-		}
-	}
-	for (const code of at.keys())  // mean shift: a few steps to the mean of the points in the surrounding cells
-		for (const reach of at[code] ? REACHES : []) {
-			const [n, x, y] = around(code, ...at[code]!, reach);
-			at[code] = [x / n, y / n];
-		}
-	return best.flatMap((n, code) => (n > 2 ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
-}
-
-function paintOver(g: CanvasRenderingContext2D, s: Session, names: { code: number; x: number; y: number }[], ratio: number): void {
+function paintOver(g: CanvasRenderingContext2D, s: Session, names: Peak[], ratio: number): void {
 	const view = s.view;
 	if (!view)
 		return;
-	const dark = theme.value === "dark", ink = dark ? "#f2f5f9" : "#16191f", halo = dark ? "rgb(12 15 20 / .85)" : "rgb(255 255 255 / .9)";
+	const dark = theme.value === "dark", { ink, halo } = inks(dark);
 	g.setTransform(ratio, 0, 0, ratio, 0, 0);
 	g.clearRect(0, 0, view.width, view.height);
 	g.lineJoin = "round";
-	paintEllipses(g, s);
+	drawEllipses(g, s);
 	const focus = s.focus.value;
 	if (focus) {
 		const from = view.place(s.pointOf(focus.node));
@@ -88,21 +38,7 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: { code: numbe
 			ring(g, from, 7, ink, halo);
 		}
 	}
-	g.font = "600 12px system-ui, sans-serif";
-	g.textAlign = "center";
-	g.textBaseline = "middle";
-	const taken: [number, number, number, number][] = [];
-	for (const { code, x, y } of names) {
-		const text = shorten(s.values.value!.categories[code]!, 22), w = g.measureText(text).width / 2 + 3;
-		if (taken.some(([l, t, r, b]) => x + w > l && x - w < r && y + 9 > t && y - 9 < b))
-			continue;
-		taken.push([x - w, y - 9, x + w, y + 9]);
-		g.strokeStyle = halo;
-		g.lineWidth = 4;
-		g.strokeText(text, x, y);
-		g.fillStyle = ink;
-		g.fillText(text, x, y);
-	}
+	drawNames(g, s, names, dark);
 	const hover = s.hover.value, place = hover && view.place(s.pointOf(hover.node));
 	if (place)
 		ring(g, place, 6, ink, halo);
@@ -116,26 +52,6 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: { code: numbe
 		g.lineWidth = 1.5;
 		g.stroke();
 	}
-}
-
-/** Gaussians of a mixture, at one and two standard deviations, on the layout that they were fitted to. */
-function paintEllipses(g: CanvasRenderingContext2D, s: Session): void {
-	const view = s.view, frame = s.frame.value;
-	if (!view || !frame?.final || frame.dims !== 2 || s.replay.value !== null || view.renderer.align || !s.ellipses.length)
-		return;
-	const colours = s.colours();
-	g.lineWidth = 1.5;
-	g.globalAlpha = 0.85;
-	s.ellipses.forEach(({ x, y, radii, angle }, k) => {
-		const [px, py, unit] = view.placeOf(x, y);
-		g.strokeStyle = colours[k] ? css(colours[k]) : "gray";
-		for (const deviations of [1, 2]) {
-			g.beginPath();
-			g.ellipse(px, py, deviations * radii[0] * unit, deviations * radii[1] * unit, -angle, 0, 7);
-			g.stroke();
-		}
-	});
-	g.globalAlpha = 1;
 }
 
 function ring(g: CanvasRenderingContext2D, [x, y]: [number, number], r: number, ink: string, halo: string): void {
@@ -191,7 +107,7 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 	const [problem, setProblem] = useState(""), [lasso, setLasso] = useState(false), shade = use(theme);
 	use(s.values);
 	useEffect(() => {
-		let names: ReturnType<typeof peaks> = [], namedAt = 0, late = 0;
+		let names: Peak[] = [], namedAt = 0, late = 0;
 		const draw = (): void => {
 			const view = s.view, top = over.current;
 			if (!view || !top)
@@ -203,7 +119,7 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 			}
 			const now = performance.now();
 			if (now - namedAt > 250) {
-				names = s.selected.value ? [] : peaks(s);
+				names = peaks(s);
 				namedAt = now;
 				Object.assign(top, { spacelandNames: names });   // for the tests
 			} else if (!late) {

@@ -5,7 +5,7 @@ import { oneFrame } from "../core/follow.ts";
 import type { Frame } from "../core/frame.ts";
 import { foundBy } from "../core/clusters.ts";
 import { keptLayout } from "../core/kept.ts";
-import { MISSING, nodesOf, type Values } from "../core/nodes.ts";
+import { firstColumn, MISSING, nodesOf, type Values } from "../core/nodes.ts";
 import { graphs } from "../core/live.ts";
 import { use } from "../core/signal.ts";
 import { theme, tones } from "../core/theme.ts";
@@ -100,7 +100,7 @@ function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light", val
 /** clusters: the id of a job k-means whose clusters colour the picture. */
 export function Thumb({ job, clusters, width = 280, height = 180 }: { job: Job; clusters?: string; width?: number; height?: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null), frame = useRef<Frame | null>(null);
-	const shade = use(theme), over = ended(job), column = use(graphs).get(job.graph)?.label_columns[0], by = JSON.stringify(column), [values, setValues] = useState<Values | null>(null);
+	const shade = use(theme), over = ended(job), column = firstColumn(use(graphs).get(job.graph)?.label_columns ?? [], job.nodes), by = JSON.stringify(column), [values, setValues] = useState<Values | null>(null);
 	const coloured = useRef(values);
 	coloured.current = values;
 	useEffect(() => {

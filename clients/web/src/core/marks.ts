@@ -1,0 +1,129 @@
+/* marks.ts -- what is drawn over a layout and belongs into saved pictures, too: names of categories at their densest
+ * places, and the ellipses of a mixture. */
+import { project } from "../gl/pick.ts";
+import { css } from "../gl/palettes.ts";
+import { shorten } from "./format.ts";
+import type { Session } from "./session.ts";
+
+const LABELS = 30;         // most categories named in the picture
+const SAMPLE = 12000;
+const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean shift
+const CELL = 28;           // pixels of a cell in which nodes are counted, at most
+const LETTERS = 22;        // of a name
+export const NAME_FONT = "600 12px system-ui, sans-serif", NAME_HALO = 4, ELLIPSE_LINE = 1.5, ELLIPSE_OPACITY = 0.85;
+
+export interface Peak {
+	code: number;
+	x: number;
+	y: number;
+}
+
+/** Colours of text and lines over a layout, and of the halo behind them. */
+export const inks = (dark: boolean): { ink: string; halo: string } =>
+	(dark ? { ink: "#f2f5f9", halo: "rgb(12 15 20 / .85)" } : { ink: "#16191f", halo: "rgb(255 255 255 / .9)" });
+
+/** The densest place of each category, in CSS pixels; none while nodes are selected. */
+export function peaks(s: Session): Peak[] {
+	const scene = s.view?.scene(), v = s.values.value, frame = s.frame.value;
+	if (s.selected.value || !scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
+		return [];
+	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
+	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
+	project(scene, (i, x, y) => {
+		const code = v.codes[i * frame.stride]!;
+		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
+			return;
+		const key = (Math.floor(y / cell) * columns + Math.floor(x / cell)) * k + code;
+		const c = cells.get(key);
+		if (c) {
+			c[0]++;
+			c[1] += x;
+			c[2] += y;
+		} else {
+			cells.set(key, [1, x, y]);
+		}
+	}, 0, scene.b.n, Math.max(1, Math.floor(scene.b.n / SAMPLE)));
+	for (const [key, [n]] of cells)
+		best[key % k] = Math.max(best[key % k]!, n);
+	/** Number and sums of x and y of a category's points in the cells around a place. */
+	const around = (code: number, x: number, y: number, reach: number): [number, number, number] => {
+		const sums: [number, number, number] = [0, 0, 0], middle = Math.floor(x / cell), top = Math.floor(y / cell) - reach;
+		for (let row = top; row <= top + 2 * reach; row++)
+			for (let column = Math.max(0, middle - reach); column <= Math.min(columns - 1, middle + reach); column++)
+				cells.get((row * columns + column) * k + code)?.forEach((v, i) => { sums[i]! += v; });
+		return sums;
+	};
+	for (const [key, [n, x, y]] of cells) {   // of the fullest cells the one with most points around it
+		const code = key % k, all = 2 * n >= best[code]! ? around(code, x / n, y / n, 2)[0] : 0;
+		if (all > most[code]!) {
+			most[code] = all;
+			at[code] = [x / n, y / n];
+		}
+	}
+	for (const code of at.keys())  // mean shift: a few steps to the mean of the points in the surrounding cells
+		for (const reach of at[code] ? REACHES : []) {
+			const [n, x, y] = around(code, ...at[code]!, reach);
+			at[code] = [x / n, y / n];
+		}
+	return best.flatMap((n, code) => (n > 2 ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
+}
+
+/** The names that have room, the ones of the first places first. width: of a text in pixels. */
+export function placedNames(s: Session, names: Peak[], width: (text: string) => number): { text: string; x: number; y: number }[] {
+	const taken: [number, number, number, number][] = [];
+	return names.flatMap(({ code, x, y }) => {
+		const text = shorten(s.values.value!.categories[code]!, LETTERS), w = width(text) / 2 + 3;
+		if (taken.some(([l, t, r, b]) => x + w > l && x - w < r && y + 9 > t && y - 9 < b))
+			return [];
+		taken.push([x - w, y - 9, x + w, y + 9]);
+		return [{ text, x, y }];
+	});
+}
+
+export function drawNames(g: CanvasRenderingContext2D, s: Session, names: Peak[], dark: boolean): void {
+	const { ink, halo } = inks(dark);
+	g.font = NAME_FONT;
+	g.textAlign = "center";
+	g.textBaseline = "middle";
+	g.lineJoin = "round";
+	for (const { text, x, y } of placedNames(s, names, t => g.measureText(t).width)) {
+		g.strokeStyle = halo;
+		g.lineWidth = NAME_HALO;
+		g.strokeText(text, x, y);
+		g.fillStyle = ink;
+		g.fillText(text, x, y);
+	}
+}
+
+/** An ellipse in CSS pixels. */
+export interface PlacedEllipse {
+	x: number;
+	y: number;
+	radii: [number, number];
+	angle: number;       // of the first radius, clockwise, in radians
+	colour: string;
+}
+
+/** Gaussians of a mixture, at one and two standard deviations, on the layout that they were fitted to. */
+export function placedEllipses(s: Session): PlacedEllipse[] {
+	const view = s.view, frame = s.frame.value;
+	if (!view || !frame?.final || frame.dims !== 2 || s.replay.value !== null || view.renderer.align || !s.ellipses.length)
+		return [];
+	const colours = s.colours();
+	return s.ellipses.flatMap(({ x, y, radii, angle }, k) => {
+		const [px, py, unit] = view.placeOf(x, y), colour = colours[k] ? css(colours[k]) : "gray";
+		return [1, 2].map(deviations => ({ x: px, y: py, radii: [deviations * radii[0] * unit, deviations * radii[1] * unit] as [number, number], angle: -angle, colour }));
+	});
+}
+
+export function drawEllipses(g: CanvasRenderingContext2D, s: Session): void {
+	g.lineWidth = ELLIPSE_LINE;
+	g.globalAlpha = ELLIPSE_OPACITY;
+	for (const { x, y, radii, angle, colour } of placedEllipses(s)) {
+		g.strokeStyle = colour;
+		g.beginPath();
+		g.ellipse(x, y, ...radii, angle, 0, 7);
+		g.stroke();
+	}
+	g.globalAlpha = 1;
+}
