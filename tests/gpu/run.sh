@@ -13,8 +13,9 @@ set -eu
 programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_embedding tests/unit/test_cutoff
 	tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda
 	tests/gpu/test_attraction tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft
-	tests/gpu/test_fft_cube tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs
-	tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_sammon
+	tests/gpu/test_fft_cube tests/gpu/test_joint tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid
+	tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca
+	tests/gpu/test_sammon
 	tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
 	tests/gpu/test_gmm tests/unit/test_gmm_device tests/unit/test_kmeans_device tests/unit/test_sammon_device
 	tests/unit/test_signal_device tests/gpu/bench_gmm tests/gpu/bench_kmeans tests/gpu/bench_neighbours
@@ -128,6 +129,7 @@ tests() {
 	run "$dir/test_edges"
 	run "$dir/test_fft"
 	run "$dir/test_fft_cube"
+	run "$dir/test_joint"
 	run "$dir/test_rows"
 	run "$dir/test_scan"
 	run "$dir/test_hybrid"

@@ -252,6 +252,10 @@ cudaError_t sl__joint_lengths(const struct sl_joint *j, uint32_t *length, struct
 
 static __device__ __forceinline__ double entropy_term(float p) { return (double)p * (double)logf(p); }
 
+/* An entry of P. As on the host (core/graph/symmetrise.c), none is 0: p log p would not be a number. Among ten million
+ * points the scale makes 0 of the least probability of a neighbour. */
+static __device__ __forceinline__ float entry_of(float p, float scale) { return fmaxf(p * scale, FLT_MIN); }
+
 /* Shared memory of a warp: outgoing edges, their probabilities, and for each the number of incoming edges before it. */
 static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint64_t *new_of, float scale,
 			    uint32_t *node, float *p, double *part)
@@ -282,7 +286,7 @@ static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint
 				back[place] = value;
 			} else if (valid) {
 				uint64_t slot = at + place + others + __popc(votes & ((1u << lane) - 1));
-				float x = value * scale;
+				float x = entry_of(value, scale);
 				atomicAdd(before + place, 1);
 				node[slot] = new_of ? (uint32_t)new_of[source] : source;
 				p[slot] = x;
@@ -299,7 +303,7 @@ static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint
 				sum += lane >= (uint32_t)step ? other : 0;
 			}
 			if (i < used) {
-				float x = (j.p[(size_t)row * j.width + i] + back[i]) * scale;
+				float x = entry_of(j.p[(size_t)row * j.width + i] + back[i], scale);
 				node[at + i + passed + sum] = new_of ? (uint32_t)new_of[own[i]] : own[i];
 				p[at + i + passed + sum] = x;
 				entropy += entropy_term(x);
