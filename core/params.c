@@ -191,31 +191,10 @@ int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, 
 	return settle(p, info, sl_param_set_number(info, p, value, err));
 }
 
-int sl_params_set_list(struct sl_params *p, const struct sl_param_info *info, const double *values, int count,
-		       struct sl_error *err)
-{
-	return sl_param_set_list(info, p, values, count, err);
-}
-
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err)
 {
 	int code = sl_param_set(&sl_tsne_table, p, name, text, err);
 	return code ? code : settle(p, sl_params_find(name), code);
-}
-
-char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES])
-{
-	return sl_param_text(info, p, out);
-}
-
-const struct sl_param_list *sl_params_list(const struct sl_params *p, const struct sl_param_info *info)
-{
-	return sl_param_list(info, p);
-}
-
-bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value)
-{
-	return sl_param_number(info, p, value);
 }
 
 int sl_params_check(const struct sl_params *p, struct sl_error *err)
@@ -238,7 +217,7 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 
 static bool same_list(const struct sl_params *p, const struct sl_params *q, const struct sl_param_info *info)
 {
-	const struct sl_param_list *a = sl_params_list(p, info), *b = sl_params_list(q, info);
+	const struct sl_param_list *a = sl_param_list(info, p), *b = sl_param_list(info, q);
 	if (a->count != b->count)
 		return false;
 	for (int i = 0; i < a->count; i++)
@@ -331,8 +310,8 @@ int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl
 	for (int i = 0; i < sl_params_count; i++) {
 		const struct sl_param_info *info = &sl_params_table[i];
 		double old, new;
-		sl_params_number(p, info, &old);
-		sl_params_number(from, info, &new);
+		sl_param_number(info, p, &old);
+		sl_param_number(info, from, &new);
 		if (info->type == SL_TYPE_LIST ? same_list(p, from, info) : old == new)
 			continue;
 		if (!info->steerable) {

@@ -75,17 +75,10 @@ const struct sl_param_info *sl_params_find(const char *name);
 /* Sets all fields to the values of a preset. */
 void sl_params_preset(struct sl_params *p, enum sl_preset preset);
 
-/* These functions do the same as those of similar names in core/param_table.h. Setting "preset" resets all other
- * parameters, so set it first. */
+/* Like sl_param_set() and sl_param_set_number() (core/param_table.h), which serve for all else. Setting "preset" resets
+ * all other parameters, so set it first. */
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err);
-
-int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value,
-			 struct sl_error *err);
-int sl_params_set_list(struct sl_params *p, const struct sl_param_info *info, const double *values, int count,
-		       struct sl_error *err);
-char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES]);
-const struct sl_param_list *sl_params_list(const struct sl_params *p, const struct sl_param_info *info);
-bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value);
+int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value, struct sl_error *err);
 
 /* Checks the combinations of fields. 0 or SL_BADPARAM. */
 int sl_params_check(const struct sl_params *p, struct sl_error *err);
@@ -106,7 +99,7 @@ double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int ite
 /* The relative fall of the KL divergence for which early exaggeration is extended. */
 double sl_params_early_tolerance(uint32_t n);
 
-/* Copies the steerable fields of `from` that differ. SL_BADPARAM: another field differs; err names the first. */
+/* Copies the steerable fields of `from` that differ. SL_CONFLICT: another field differs; err names the first. */
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err);
 
 #ifdef __cplusplus

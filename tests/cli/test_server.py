@@ -128,6 +128,22 @@ def test_something_else_answers(client):
         assert result.status == 4 and "/v1/jobs?limit=1000 answers 500 without a reason" in result.err, result
 
 
+def test_fields_that_are_missing(client):
+    """Another server may answer with JSON that lacks fields."""
+    with Actor({("POST", "/v1/users/ann/tokens"): (201, {}), ("GET", "/v1/me"): (200, {}), ("POST", "/v1/backups"): (202, {}),
+                ("GET", "/v1/backups/b"): (200, {"state": "done"})}) as server:
+        for command in (["user", "token", "ann"], ["user", "show"], ["admin", "backup", "b"]):
+            result = client(*command, "--server", server.url)
+            assert result.status == 0, (command, result)
+
+
+@pytest.mark.parametrize("option, value", [("--ca-file", "nothing.pem"), ("--token", "a\nb")])
+def test_no_connection_can_be_made(client, option, value):
+    """Commands that continue with the next argument fail for each."""
+    result = client("graph", "rm", "a", "b", option, value)
+    assert result.status == 2 and result.err.count(option) == 2, result
+
+
 def test_connection_that_breaks(client):
     def cut(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")

@@ -18,6 +18,16 @@ def test_shapes(client, shape, nodes, edges, degrees):
     assert set(np.asarray(a.sum(0)).ravel()) == degrees
 
 
+def test_shapes_in_files(client):
+    """- is standard output, as in other commands."""
+    assert client("generate", "line:3", "-o", "-").out == client("generate", "line:3").out != ""
+    result = client("generate", "line:3", "-o", "g.mtx", "--json")
+    assert result.json == {"file": "g.mtx", "nodes": 3, "edges": 2}
+    assert [path.name for path in client.folder.iterdir()] == ["g.mtx"]
+    result = client("generate", "line:3", "-o", "missing/g.mtx")
+    assert result.status == 1 and "missing/g.mtx: " in result.err
+
+
 @pytest.mark.parametrize("shape", ["line", "line:1", "ring:2", "grid:5", "grid:0x4", "torus:2x9", "line:5x5", "disc:9", "grid:99999x99999", "line:7 "])
 def test_no_shapes(client, shape):
     result = client("generate", shape, "-o", "g.mtx")

@@ -24,10 +24,10 @@ static void every_default_is_in_range_and_reads_back(void **state)
 			char text[SL_PARAM_TEXT_BYTES];
 			double before, after;
 			sl_params_preset(&p, (enum sl_preset)preset);
-			sl_params_text(&p, info, text);
+			sl_param_text(info, &p, text);
 			assert_int_equal(sl_params_set(&q, info->name, text, NULL), 0);
-			sl_params_number(&p, info, &before);
-			sl_params_number(&q, info, &after);
+			sl_param_number(info, &p, &before);
+			sl_param_number(info, &q, &after);
 			assert_true(before == after);
 		}
 }
@@ -69,7 +69,7 @@ static void automatic_words_stand_for_their_values(void **state)
 	assert_int_equal(sl_params_set(&p, "learning_rate", "auto", NULL), 0);
 	assert_true(p.learning_rate == 0);
 	char text[SL_PARAM_TEXT_BYTES];
-	assert_string_equal(sl_params_text(&p, sl_params_find("max_seconds"), text), "off");
+	assert_string_equal(sl_param_text(sl_params_find("max_seconds"), &p, text), "off");
 }
 
 static void the_published_preset_has_the_published_values(void **state)
@@ -188,19 +188,19 @@ static void a_list_reads_back(void **state)
 	struct sl_params p = fresh(), q = fresh();
 	const struct sl_param_info *info = sl_params_find("perplexity");
 	char text[SL_PARAM_TEXT_BYTES];
-	assert_string_equal(sl_params_text(&p, info, text), "auto");
+	assert_string_equal(sl_param_text(info, &p, text), "auto");
 	assert_int_equal(sl_params_set(&p, "perplexity", "30,100.5", NULL), 0);
 	assert_int_equal(p.perplexity.count, 2);
 	assert_true(p.perplexity.value[0] == 30 && p.perplexity.value[1] == 100.5);
-	assert_string_equal(sl_params_text(&p, info, text), "30,100.5");
+	assert_string_equal(sl_param_text(info, &p, text), "30,100.5");
 	double eight[9] = {1.23456789012345e-300 + 1, 2, 3, 4, 5, 6, 999999.99999999988, 8, 9};
-	assert_int_equal(sl_params_set_list(&p, info, eight, 8, NULL), 0);
-	assert_int_equal(sl_params_set(&q, "perplexity", sl_params_text(&p, info, text), NULL), 0);
+	assert_int_equal(sl_param_set_list(info, &p, eight, 8, NULL), 0);
+	assert_int_equal(sl_params_set(&q, "perplexity", sl_param_text(info, &p, text), NULL), 0);
 	assert_memory_equal(&p.perplexity, &q.perplexity, sizeof p.perplexity);
 	struct sl_error err;
-	assert_int_equal(sl_params_set_list(&p, info, eight, 9, &err), SL_BADPARAM);
-	assert_int_equal(sl_params_set_list(&p, info, eight, 0, &err), SL_BADPARAM);
-	assert_int_equal(sl_params_set_list(&p, sl_params_find("dims"), eight, 1, &err), SL_BADPARAM);
+	assert_int_equal(sl_param_set_list(info, &p, eight, 9, &err), SL_BADPARAM);
+	assert_int_equal(sl_param_set_list(info, &p, eight, 0, &err), SL_BADPARAM);
+	assert_int_equal(sl_param_set_list(sl_params_find("dims"), &p, eight, 1, &err), SL_BADPARAM);
 	assert_memory_equal(&p.perplexity, &q.perplexity, sizeof p.perplexity);
 	assert_int_equal(sl_params_set(&p, "perplexity", "auto", NULL), 0);
 	assert_int_equal(p.perplexity.count, 0);

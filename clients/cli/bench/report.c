@@ -80,7 +80,7 @@ static double plans_seconds(const struct bench *b)
 	return b->jobs_done > 1 ? fmax(b->jobs[0].all_s - all, 0) : NAN;
 }
 
-static const char *word_of(const struct bench *b, const char *name, int value)
+static const char *word_of(const char *name, int value)
 {
 	const struct sl_param_info *info = sl_params_find(name);
 	return info && info->words ? info->words[value] : "";
@@ -156,17 +156,15 @@ int bench_print_json(const struct bench *b)
 		"graph", "source", b->l.path, "nodes", (json_int_t)b->l.affinities->n,
 		"entries", (json_int_t)b->l.affinities->m,
 		"engine", "name", b->l.engine->name, "device", b->ended.name,
-		"job", "dims", b->l.params.dims, "accuracy", word_of(b, "accuracy", b->settings.accuracy),
-		"optimizer", word_of(b, "optimizer", b->l.params.optimizer),
-		"repulsion", word_of(b, "repulsion", b->l.params.repulsion), "iterations", b->l.params.iterations,
+		"job", "dims", b->l.params.dims, "accuracy", word_of("accuracy", b->settings.accuracy),
+		"optimizer", word_of("optimizer", b->l.params.optimizer),
+		"repulsion", word_of("repulsion", b->l.params.repulsion), "iterations", b->l.params.iterations,
 		"exaggeration_iterations", b->l.params.exaggeration_iterations,
 		"iteration", "early", spread_json(over_jobs(b, EARLY)), "late", spread_json(over_jobs(b, LATE)),
 		"mean", spread_json(over_jobs(b, MEAN)), "first_job_mean", number(figure_of(b, first, MEAN)),
 		"copy_bytes_per_second", number(b->copy > 0 ? b->copy : NAN), "phases", phases_json(b),
 		"start", start_json(b), "memory", memory_json(b), "jobs", jobs_json(b));
-	int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
-	json_decref(object);
-	return status;
+	return cli_print_new_json(object);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -194,8 +192,8 @@ static void print_head(const struct bench *b)
 		printf("neighbours found in %s, ", time_text(b->l.search_s, searching));
 	printf("prepared in %s\n", time_text(preparation(b), preparing));
 	printf("%d-D, accuracy %s, %s, repulsion %s; %d iterations, %d of them with exaggeration %g\n", p->dims,
-	       word_of(b, "accuracy", b->settings.accuracy), word_of(b, "optimizer", p->optimizer),
-	       word_of(b, "repulsion", p->repulsion), p->iterations,
+	       word_of("accuracy", b->settings.accuracy), word_of("optimizer", p->optimizer),
+	       word_of("repulsion", p->repulsion), p->iterations,
 	       p->exaggeration_iterations < p->iterations ? p->exaggeration_iterations : p->iterations, p->exaggeration);
 	printf("engine %s: %s", b->l.engine->name, b->ended.name);
 	printf(b->copy > 0 ? ", copies %s/s\n" : "%s\n", b->copy > 0 ? cli_bytes_text(b->copy, copy) : "");

@@ -12,49 +12,39 @@
 
 #define POLL_US 100000
 
-static double number_of(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
 static void tell_progress(struct cli *cli, const json_t *backup, time_t *told)
 {
 	time_t now = time(NULL);
 	if (now < *told + 5)
 		return;
 	*told = now;
-	cli_note(cli, "%.0f of %.0f files, %.1f of %.1f MB", number_of(backup, "files_done"), number_of(backup, "files"),
-		 number_of(backup, "bytes_done") / 1e6, number_of(backup, "bytes") / 1e6);
+	cli_note(cli, "%.0f of %.0f files, %.1f of %.1f MB", cli_number(backup, "files_done"), cli_number(backup, "files"),
+		 cli_number(backup, "bytes_done") / 1e6, cli_number(backup, "bytes") / 1e6);
 }
 
 static int tell_end(struct cli *cli, const json_t *backup)
 {
-	const char *state = json_string_value(json_object_get(backup, "state"));
-	const char *detail = json_string_value(json_object_get(json_object_get(backup, "problem"), "detail"));
+	const char *detail = cli_text(json_object_get(backup, "problem"), "detail");
 	if (cli->json)
 		cli_print_json(backup);
-	if (!state || strcmp(state, "done") != 0)
-		return cli_fail(CLI_REFUSED, "there is no backup: %s", detail ? detail : "the server did not say why");
+	if (strcmp(cli_text(backup, "state"), "done"))
+		return cli_fail(CLI_REFUSED, "there is no backup: %s", *detail ? detail : "the server did not say why");
 	if (!cli->json)
-		puts(json_string_value(json_object_get(backup, "folder")));
-	cli_note(cli, "%.0f files, %.1f MB", number_of(backup, "files"), number_of(backup, "bytes") / 1e6);
+		puts(cli_text(backup, "folder"));
+	cli_note(cli, "%.0f files, %.1f MB", cli_number(backup, "files"), cli_number(backup, "bytes") / 1e6);
 	return CLI_OK;
 }
 
 /* Waits until the backup has ended. */
 static int watch(struct cli *cli, const char *name)
 {
-	char *escaped = cli_escape(name), path[512];
 	time_t told = time(NULL);
-	int status;
-	snprintf(path, sizeof path, "/v1/backups/%.400s", escaped ? escaped : "");
-	free(escaped);
 	for (;;) {
 		json_t *backup = NULL;
-		if ((status = http_get(cli, path, &backup)))
+		int status = http_send(cli, "GET", http_path("backups", name, NULL, NULL), NULL, &backup);
+		if (status)
 			return status;
-		const char *state = json_string_value(json_object_get(backup, "state"));
-		bool runs = state && !strcmp(state, "running");
+		bool runs = !strcmp(cli_text(backup, "state"), "running");
 		if (runs)
 			tell_progress(cli, backup, &told);
 		else
@@ -91,7 +81,7 @@ static void print_collection(const json_t *reply)
 	json_array_foreach(json_object_get(reply, "items"), i, item) {
 		char size[24];
 		table_row(t, (const char *[]){cli_text(item, "kind"), cli_text(item, "id"),
-					      cli_bytes_text(number_of(item, "bytes"), size), cli_text(item, "used")});
+					      cli_bytes_text(cli_number(item, "bytes"), size), cli_text(item, "used")});
 	}
 	if (i)
 		table_print(t, stdout);
@@ -118,8 +108,8 @@ int cmd_admin_gc(struct cli *cli)
 		status = cli_print_json(reply);
 	} else if (!status) {
 		print_collection(reply);
-		cli_note(cli, "%s in the state folder, %s %s", cli_bytes_text(number_of(reply, "bytes"), before),
-			 cli_bytes_text(number_of(reply, "left"), left), dry_run ? "would be left" : "are left");
+		cli_note(cli, "%s in the state folder, %s %s", cli_bytes_text(cli_number(reply, "bytes"), before),
+			 cli_bytes_text(cli_number(reply, "left"), left), dry_run ? "would be left" : "are left");
 	}
 	json_decref(reply);
 	return status;

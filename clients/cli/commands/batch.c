@@ -71,8 +71,8 @@ static void print_jobs(const json_t *batch)
 		snprintf(iteration, sizeof iteration, "%.0f", json_number_value(json_object_get(job, "iteration")));
 		snprintf(kl, sizeof kl, "%.4f", json_number_value(k));
 		cli_seconds_text(json_number_value(json_object_get(job, "seconds")), seconds);
-		const char *state = json_string_value(json_object_get(job, "state"));
-		table_row(t, (const char *[]){cli_text(job, "id"), parameters, state ? state : "deleted", iteration,
+		const char *state = cli_text(job, "state");
+		table_row(t, (const char *[]){cli_text(job, "id"), parameters, *state ? state : "deleted", iteration,
 					      json_is_number(k) ? kl : NULL, seconds});
 		free(parameters);
 	}
@@ -156,7 +156,7 @@ int cmd_batch_list(struct cli *cli)
 			char count[4][24];
 			for (int s = 0; s < 4; s++)
 				snprintf(count[s], sizeof count[s], "%.0f", cli_number(json_object_get(batch, "states"), states[s]));
-			table_row(t, (const char *[]){cli_text(batch, "id"), json_string_value(json_object_get(batch, "name")),
+			table_row(t, (const char *[]){cli_text(batch, "id"), cli_text(batch, "name"),
 						      count[0], count[1], count[2], count[3]});
 		}
 		table_print(t, stdout);

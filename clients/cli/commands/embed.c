@@ -108,10 +108,8 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 		refresh(cli, &graph);
 	if (!status && !cli->json) {
 		print_summary(cli, graph, job, read_s, total_s);
-		if (layout || picture)
-			cli_note(cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",
-				 picture ? picture : "");
-		else
+		cli_note_written(cli, layout, picture);
+		if (!layout && !picture)
 			cli_note(cli, "the layout is on the server: spaceland job fetch %s -o layout.npy", id);
 	}
 	if (!status && cli->json)

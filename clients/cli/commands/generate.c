@@ -1,9 +1,9 @@
 /* generate.c -- spaceland generate: graphs of regular shapes, as MatrixMarket files. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 
@@ -54,26 +54,21 @@ static uint64_t write_graph(FILE *f, const struct shape *s, const char *name)
 
 int cmd_generate(struct cli *cli)
 {
-	const char *path = cli_option(cli, "output");
+	const char *path = cli_option(cli, "output"), *file = path ? path : "-";
 	struct shape shape = {0};
 	int status = read_shape(cli->arguments[0], &shape);
 	if (status)
 		return status;
-	FILE *f = path ? fopen(path, "w") : stdout;
+	FILE *f = cli_output_open(file);
 	if (!f)
-		return cli_fail(CLI_FAILED, "%s cannot be written: %s", path, strerror(errno));
+		return CLI_FAILED;
 	uint64_t edges = write_graph(f, &shape, cli->arguments[0]);
-	bool bad = ferror(f) || (path ? fclose(f) : fflush(f));
-	if (bad)
-		return cli_fail(CLI_FAILED, "%s cannot be written: %s", path ? path : "standard output", strerror(errno));
-	if (cli->json && path) {
-		json_t *told = json_pack("{s:s, s:I, s:I}", "file", path, "nodes", (json_int_t)shape.width * shape.height,
-				"edges",
-					 (json_int_t)edges);
-		status = cli_print_json(told);
-		json_decref(told);
-	} else if (path) {
-		cli_note(cli, "wrote %s", path);
-	}
+	status = cli_output_close(f, file, ferror(f), NULL);
+	if (status || !strcmp(file, "-"))
+		return status;
+	if (cli->json)
+		return cli_print_new_json(json_pack("{s:s, s:I, s:I}", "file", file, "nodes",
+						    (json_int_t)shape.width * shape.height, "edges", (json_int_t)edges));
+	cli_note(cli, "wrote %s", file);
 	return status;
 }

@@ -7,30 +7,6 @@
 #include "clients/cli/server/jobs.h"
 #include "core/method/method.h"
 
-static json_t *number_json(const struct sl_param_info *info, double value)
-{
-	bool whole = info->type != SL_TYPE_DOUBLE && (info->type != SL_TYPE_LIST || info->whole);
-	return whole ? json_integer((json_int_t)value) : json_real(value);
-}
-
-static json_t *value_json(const struct sl_param_info *info, const void *record)
-{
-	const struct sl_param_list *list = sl_param_list(info, record);
-	double value;
-	if (sl_param_number(info, record, &value))
-		return json_string(info->automatic);
-	if (info->words)
-		return json_string(info->words[(int)value]);
-	if (info->type == SL_TYPE_BOOL)
-		return json_boolean(value != 0);
-	if (!list || list->count == 1)
-		return number_json(info, value);
-	json_t *array = json_array();
-	for (int i = 0; i < list->count; i++)
-		json_array_append_new(array, number_json(info, list->value[i]));
-	return array;
-}
-
 /* Writes the parameters given as options into `params`. */
 static int params_json(struct cli *cli, const struct sl_param_table *table, json_t *params)
 {
@@ -39,7 +15,7 @@ static int params_json(struct cli *cli, const struct sl_param_table *table, json
 	int status = cli_params_of(cli, table, &record);
 	for (int i = 0; !status && i < cli->option_count; i++)
 		if (cli->param[i] && cli->values[i])
-			json_object_set_new(params, cli->param[i]->name, value_json(cli->param[i], &record));
+			json_object_set_new(params, cli->param[i]->name, cli_param_json(cli->param[i], &record));
 	return status;
 }
 

@@ -154,20 +154,6 @@ static int parameter(struct subject *s, const char *name)
 	return CLI_OK;
 }
 
-static int metric(struct subject *s)
-{
-	const char *name = cli_option(s->cli, "metric");
-	const char *p = cli_option(s->cli, "metric-p");
-	char *end = NULL;
-	if (name && sl_distance_parse(name, &s->in.metric, &s->err))
-		return cli_fail(CLI_USAGE, "--metric: %s", s->err.detail);
-	if (p)
-		s->in.p = strtod(p, &end);
-	if (p && (end == p || *end))
-		return cli_fail(CLI_USAGE, "--metric-p must be a number from 1 to 16, not '%s'", p);
-	return CLI_OK;
-}
-
 /* Computes neighbours and affinities from the input, whatever its kind. */
 static int prepare(struct subject *s, const char *path)
 {
@@ -248,7 +234,7 @@ static int of_file(struct cli *cli, const char *path, const char *against, enum 
 		status = parameter(&s, "dof");
 	s.in.dof = s.params.dof;
 	if (!status)
-		status = metric(&s);
+		status = cli_metric(cli, &s.in.metric, &s.in.p);
 	if (!status)
 		status = read_layout(&s, path);
 	if (!status) {

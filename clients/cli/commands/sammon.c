@@ -1,6 +1,5 @@
 /* sammon.c -- spaceland sammon: a layout of points or of a graph by distances. Without a server. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/local/local.h"
-#include "core/engine/load.h"
-#include "core/method/method.h"
 #include "core/sammon/sammon.h"
 
 #define SLICE_MS 50.0  /* interval between updates of the progress bar and checks of the interrupt flag */
@@ -30,27 +27,6 @@ static bool of_graph(const struct run *r)
 	return r->l.input.graph != NULL;
 }
 
-/* Opens the device that --engine names. With auto, an unusable GPU means the CPU. */
-static int attach(struct run *r)
-{
-	struct local *l = &r->l;
-	const char *name = cli_option(l->cli, "engine");
-	if (!name || !strcmp(name, "cpu"))
-		return 0;
-	int code = sl_engine_open(name, &l->engine, &l->err);
-	if (!code && r->method->helped(l->engine, &r->params, of_graph(r)))
-		code = l->engine->open(&l->device, NULL, &l->err);
-	else if (!code && of_graph(r) && strcmp(name, SL_ENGINE_AUTO))
-		return sl_error_set(&l->err, SL_BADPARAM, "Distances along edges are computed by the processor: leave "
-				    "--engine %s out.", name);
-	if (!code && l->device)
-		code = r->method->attach(r->sammon, l->engine, l->device, &l->err);
-	if (!code || strcmp(name, SL_ENGINE_AUTO))
-		return code;
-	cli_note(l->cli, "spaceland: computing on the CPU: %s", l->err.detail);
-	return 0;
-}
-
 static int create(struct run *r)
 {
 	struct local *l = &r->l;
@@ -59,7 +35,7 @@ static int create(struct run *r)
 	int code = r->method->check(&r->params, n, d, &l->err);
 	if (!code)
 		code = r->method->create(&r->sammon, &in, &r->params, &l->err);
-	return code ? code : attach(r);
+	return code ? code : local_lend(l, r->method, &r->params, r->method->attach, r->sammon);
 }
 
 static int compute(struct run *r)
@@ -102,16 +78,12 @@ static int report(const struct run *r, const char *layout, const char *picture)
 					   (json_int_t)l->nodes.n, "dims", r->params.dims, "iterations", r->status.iteration,
 					   "stress", r->status.kl, "stop", sl_stop_name(r->status.stop), "seconds", "read",
 					   l->read_s, "compute", r->compute_s, "layout", layout, "picture", picture);
-		int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
-		json_decref(object);
-		return status;
+		return cli_print_new_json(object);
 	}
 	cli_note(l->cli, "%s %s; %d iterations, stress %.6g; %s reading, %s computing",
 		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration, r->status.kl,
 		 cli_seconds_text(l->read_s, reading), cli_seconds_text(r->compute_s, computing));
-	if (layout || picture)
-		cli_note(l->cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",
-			 picture ? picture : "");
+	cli_note_written(l->cli, layout, picture);
 	return CLI_OK;
 }
 
@@ -119,10 +91,9 @@ static int check_options(struct run *r, const char *layout, const char *picture)
 {
 	struct cli *cli = r->l.cli;
 	const char *format;
-	long threads = 0;
 	int status = cli_params_of(cli, &sl_sammon_table, &r->params);
 	if (!status)
-		status = cli_option_int(cli, "threads", 1, 1024, &threads);
+		status = local_threads(cli);
 	if (!status && layout)
 		status = cli_layout_format(layout, &format);
 	if (!status)
@@ -131,8 +102,6 @@ static int check_options(struct run *r, const char *layout, const char *picture)
 		status = cli_output_check(picture);
 	if (!status && !layout && !picture && !cli->json)
 		status = cli_fail(CLI_USAGE, "sammon has nothing to write: give -o, --picture or --json");
-	if (threads)
-		omp_set_num_threads((int)threads);
 	return status;
 }
 

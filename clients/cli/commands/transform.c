@@ -8,9 +8,9 @@
 #include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
+#include "clients/cli/local/local.h"
 #include "clients/cli/server/http.h"
 #include "core/embedding/transform.h"
-#include "core/formats/read_points.h"
 
 /* ---- by the server ------------------------------------------------------------------- */
 
@@ -40,38 +40,21 @@ static int by_server(struct cli *cli, const char *id, const char *points, const 
 
 /* ---- here ---------------------------------------------------------------------------- */
 
-struct local {
-	struct sl_points *points, *fresh;
-	float *y, *out;
-	struct sl_error err;
+struct placing {
+	struct local l;            /* the layout and the points that it was made from */
+	struct sl_points *fresh;
+	float *out;
 };
-
-static int read_table(const char *path, bool new_points, struct sl_points **out)
-{
-	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted,
-						 .new_points = new_points};
-	struct sl_source *source = NULL;
-	struct sl_error err;
-	int status = CLI_OK;
-	if (sl_source_open_path(&source, path, NULL, &err) || sl_points_read(out, &options, source, &err))
-		status = cli_fail_error(path, &err);
-	sl_source_close(source);
-	return status;
-}
 
 static int read_space(const struct cli *cli, struct sl_transform_params *params)
 {
-	const char *metric = cli_option(cli, "metric"), *p = cli_option(cli, "metric-p"), *dof = cli_option(cli, "dof");
+	const char *dof = cli_option(cli, "dof");
 	struct sl_params job;
 	struct sl_error err;
-	char *end = NULL;
+	int status = cli_metric(cli, &params->metric, &params->p);
+	if (status)
+		return status;
 	sl_params_preset(&job, SL_PRESET_DEFAULT);
-	if (metric && sl_distance_parse(metric, &params->metric, &err))
-		return cli_fail(CLI_USAGE, "--metric: %s", err.detail);
-	if (p)
-		params->p = strtod(p, &end);
-	if (p && (end == p || *end))
-		return cli_fail(CLI_USAGE, "--metric-p must be a number from 1 to 16, not '%s'", p);
 	if (dof && sl_params_set(&job, "dof", dof, &err))
 		return cli_fail(CLI_USAGE, "--dof: %s", err.detail);
 	params->dof = job.dof;
@@ -82,68 +65,66 @@ static int read_space(const struct cli *cli, struct sl_transform_params *params)
 /* Projects the old points on their principal axes. */
 static int project(struct local *l, const char *old, long to)
 {
-	struct sl_points *projected;
-	if (to > l->points->d)
-		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has only %u columns", to, old, l->points->d);
-	if (sl_points_pca(&projected, l->points, (uint32_t)to, NULL, (const int *)&cli_interrupted, &l->err))
-		return cli_fail_error(old, &l->err);
-	sl_points_destroy(l->points);
-	l->points = projected;
+	struct sl_points *points = l->input.points, *projected;
+	if (to > points->d)
+		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has only %u columns", to, old, points->d);
+	if (sl_points_pca(&projected, points, (uint32_t)to, NULL, (const int *)&cli_interrupted, &l->err))
+		return local_failed(l, old);
+	sl_points_destroy(points);
+	l->input.points = projected;
 	return CLI_OK;
 }
 
-static int compute(struct cli *cli, struct local *l, const char *layout, const char *old, const char *new,
+static int compute(struct placing *p, const char *layout, const char *old, const char *new,
 		   const struct sl_transform_params *params, int *dims)
 {
+	struct local *l = &p->l;
 	uint64_t n, d;
 	long pca = 0;
-	int status = cli_option_int(cli, "pca", 1, 1000000, &pca);
+	int status = cli_option_int(l->cli, "pca", 1, 1000000, &pca);
 	if (!status)
 		status = cli_layout_read(layout, &l->y, &n, &d);
 	if (!status)
-		status = read_table(old, false, &l->points);
+		status = local_read_points(l, old, false, &l->input.points);
 	if (!status)
-		status = read_table(new, true, &l->fresh);
+		status = local_read_points(l, new, true, &p->fresh);
 	if (status)
 		return status;
-	if (n != l->points->n_user)
+	if (n != l->input.points->n_user)
 		return cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " rows, and %s has %" PRIu32 "; both must have the "
-				"same number",
-				layout, n, old, l->points->n_user);
+				"same number", layout, n, old, l->input.points->n_user);
 	if (pca && (status = project(l, old, pca)))
 		return status;
-	if (sl_transform_projects(l->points, l->fresh))
-		cli_note(cli, "spaceland: %s: %u columns, projected on the %u principal axes of %s", new, l->fresh->d,
-			 l->points->d, old);
+	if (sl_transform_projects(l->input.points, p->fresh))
+		cli_note(l->cli, "spaceland: %s: %u columns, projected on the %u principal axes of %s", new, p->fresh->d,
+			 l->input.points->d, old);
 	*dims = (int)d;
-	l->out = malloc(sizeof *l->out * l->fresh->n_user * d);
-	if (!l->out)
+	p->out = malloc(sizeof *p->out * p->fresh->n_user * d);
+	if (!p->out)
 		return cli_fail(CLI_FAILED, "out of memory");
-	if (!sl_transform(l->points, l->fresh, *dims, l->y, params, l->out, &l->err))
-		return CLI_OK;
-	return cli_interrupted ? cli_fail(CLI_INTERRUPTED, "interrupted") : cli_fail_error(new, &l->err);
+	int code = sl_transform(l->input.points, p->fresh, *dims, l->y, params, p->out, &l->err);
+	return code ? local_failed(l, new) : CLI_OK;
 }
 
 static int here(struct cli *cli, const char *layout, const char *old, const char *new, const char *output)
 {
 	struct sl_transform_params params;
-	struct local l = {0};
+	struct placing p = {.l = {.cli = cli}};
 	int dims = 0, status;
 	sl_transform_defaults(&params);
 	status = cli_params_of(cli, &sl_transform_table, &params);
 	if (!status)
 		status = read_space(cli, &params);
 	if (!status)
-		status = compute(cli, &l, layout, old, new, &params, &dims);
+		status = compute(&p, layout, old, new, &params, &dims);
 	if (!status) {
-		const struct sl_graph nodes = {.n = l.fresh->n_user, .name_bytes = l.fresh->name_bytes,
-					       .name_at = l.fresh->name_at};
-		status = cli_layout_write(output, &nodes, dims, l.out);
+		const struct sl_graph nodes = {.n = p.fresh->n_user, .name_bytes = p.fresh->name_bytes,
+					       .name_at = p.fresh->name_at};
+		status = cli_layout_write(output, &nodes, dims, p.out);
 	}
-	sl_points_destroy(l.points);
-	sl_points_destroy(l.fresh);
-	free(l.y);
-	free(l.out);
+	sl_points_destroy(p.fresh);
+	free(p.out);
+	local_finish(&p.l);
 	return status;
 }
 

@@ -9,11 +9,6 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
-
 int cmd_user_add(struct cli *cli)
 {
 	const char *role = cli_option(cli, "role");
@@ -24,7 +19,7 @@ int cmd_user_add(struct cli *cli)
 		status = cli_print_json(reply);
 	else if (!status)
 		cli_note(cli, "%s is a %s now; spaceland user token %s makes a token", cli->arguments[0],
-			 text_of(reply, "role"), cli->arguments[0]);
+			 cli_text(reply, "role"), cli->arguments[0]);
 	json_decref(reply);
 	return status;
 }
@@ -46,11 +41,11 @@ static void list_tokens(struct table *t, const json_t *user)
 		char expires[32], used[32];
 		date_text(json_object_get(token, "expires"), expires, sizeof expires);
 		date_text(json_object_get(token, "last_used"), used, sizeof used);
-		table_row(t, (const char *[]){text_of(user, "name"), text_of(user, "role"), text_of(token, "id"),
-					      text_of(token, "name"), expires, used});
+		table_row(t, (const char *[]){cli_text(user, "name"), cli_text(user, "role"), cli_text(token, "id"),
+					      cli_text(token, "name"), expires, used});
 	}
 	if (!i)
-		table_row(t, (const char *[]){text_of(user, "name"), text_of(user, "role"), NULL, NULL, NULL, NULL});
+		table_row(t, (const char *[]){cli_text(user, "name"), cli_text(user, "role"), NULL, NULL, NULL, NULL});
 }
 
 int cmd_user_list(struct cli *cli)
@@ -103,7 +98,7 @@ int cmd_user_token(struct cli *cli)
 	if (!status && cli->json)
 		status = cli_print_json(reply);
 	else if (!status)
-		puts(text_of(reply, "token"));
+		puts(cli_text(reply, "token"));
 	json_decref(reply);
 	return status;
 }
@@ -126,10 +121,8 @@ int cmd_user_show(struct cli *cli)
 	if (!status && cli->json) {
 		status = cli_print_json(user);
 	} else if (!status) {
-		const char *name = text_of(user, "name");
-		const char *project = text_of(user, "project");
-		printf("%s, %s%s%s\n", name ? name : "no user", text_of(user, "role"), project ? ", project " : "",
-		       project ? project : "");
+		const char *name = cli_text(user, "name"), *project = cli_text(user, "project");
+		printf("%s, %s%s%s\n", *name ? name : "no user", cli_text(user, "role"), *project ? ", project " : "", project);
 		if (json_is_object(json_object_get(user, "limits")))
 			cli_print_limits(json_object_get(user, "limits"), json_object_get(user, "use"));
 	}

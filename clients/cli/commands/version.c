@@ -4,12 +4,8 @@
 
 int cmd_version(struct cli *cli)
 {
-	if (cli->json) {
-		json_t *object = json_pack("{s:s, s:s}", "name", "spaceland", "version", SL_VERSION);
-		int status = cli_print_json(object);
-		json_decref(object);
-		return status;
-	}
+	if (cli->json)
+		return cli_print_new_json(json_pack("{s:s, s:s}", "name", "spaceland", "version", SL_VERSION));
 	puts("spaceland " SL_VERSION);
 	return CLI_OK;
 }

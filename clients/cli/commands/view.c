@@ -131,9 +131,7 @@ int cmd_view(struct cli *cli)
 	if (asprintf(&url, "%s/#/%s%s", server, job ? "job/" : "", job ? job : "") < 0)
 		return cli_fail(CLI_FAILED, "out of memory");
 	if (cli->json) {
-		json_t *object = json_pack("{s:s}", "url", url);
-		status = cli_print_json(object);
-		json_decref(object);
+		status = cli_print_new_json(json_pack("{s:s}", "url", url));
 	} else {
 		puts(url);
 		fflush(stdout);

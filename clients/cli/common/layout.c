@@ -1,4 +1,4 @@
-/* layout.c -- layouts in files: reads those of --init, writes those of embed --local. */
+/* layout.c -- reads layouts from files; writes layouts and other arrays. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,6 +49,34 @@ int cli_output_check(const char *path)
 		     access(folder, W_OK | X_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
 	free(folder);
 	return status;
+}
+
+FILE *cli_output_open(const char *path)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "wbe") : stdout;
+	if (!file)
+		cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
+	return file;
+}
+
+int cli_output_close(FILE *file, const char *path, bool bad, const struct sl_error *err)
+{
+	bad = (file == stdout ? fflush(file) : fclose(file)) || bad;
+	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, err && err->detail[0] ? err->detail : strerror(errno)) : CLI_OK;
+}
+
+int cli_array_write(const char *path, const char *type, const uint32_t shape[3], const void *data)
+{
+	char header[SL_NPY_HEADER_BYTES];
+	size_t size = type[2] == '8' ? 8 : 4, count = shape[0];
+	for (int i = 1; i < 3; i++)
+		count *= shape[i] ? shape[i] : 1;
+	FILE *file = cli_output_open(path);
+	if (!file)
+		return CLI_FAILED;
+	sl_npy_header_of(header, type, shape);
+	bool bad = fwrite(header, sizeof header, 1, file) != 1 || fwrite(data, size, count, file) != count;
+	return cli_output_close(file, path, bad, NULL);
 }
 
 int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
@@ -105,10 +133,10 @@ int cli_layout_write(const char *path, const struct sl_graph *g, int dims, const
 {
 	const char *format;
 	struct sl_error err = {0};
-	bool out = !strcmp(path, "-"), bad = false;
-	FILE *f = out ? stdout : fopen(path, "wbe");
+	bool bad = false;
+	FILE *f = cli_output_open(path);
 	if (!f)
-		return cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
+		return CLI_FAILED;
 	cli_layout_format(path, &format);
 	if (!strcmp(format, "npy")) {
 		bad = sl_layout_write_npy(f, y, g->n, dims, &err) != 0;
@@ -119,6 +147,5 @@ int cli_layout_write(const char *path, const struct sl_graph *g, int dims, const
 		bad = !object || json_dumpf(object, f, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF;
 		json_decref(object);
 	}
-	bad = (out ? fflush(f) : fclose(f)) || bad;
-	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, err.detail[0] ? err.detail : strerror(errno)) : CLI_OK;
+	return cli_output_close(f, path, bad, &err);
 }

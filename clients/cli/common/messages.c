@@ -109,6 +109,12 @@ void cli_note(const struct cli *cli, const char *format, ...)
 	va_end(args);
 }
 
+void cli_note_written(const struct cli *cli, const char *layout, const char *picture)
+{
+	if (layout || picture)
+		cli_note(cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "", picture ? picture : "");
+}
+
 int cli_stdout_failed(void)
 {
 	return errno == EPIPE ? CLI_FAILED : cli_fail(CLI_FAILED, "standard output cannot be written: %s", strerror(errno));
@@ -119,6 +125,13 @@ int cli_print_json(const json_t *value)
 	if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) || putchar('\n') == EOF || fflush(stdout))
 		return cli_stdout_failed();
 	return CLI_OK;
+}
+
+int cli_print_new_json(json_t *object)
+{
+	int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
+	json_decref(object);
+	return status;
 }
 
 const char *cli_text(const json_t *object, const char *key)

@@ -13,12 +13,17 @@ char *cli_escape(const char *text);
 /* Prints "spaceland: message" as one line; returns status. */
 int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for an error of libspaceland. If the error names only the last part of `path`, prints the whole path. */
-/* The sentence as one at a terminal needs it: "--kind points" for "kind=points", as requests and the library say. */
-const char *cli_as_typed(const char *sentence, char *out, size_t bytes);
 int cli_fail_error(const char *path, const struct sl_error *err);
+/* The sentence with options as they are typed: "--kind points" where requests and the library have "kind=points".
+ * Returns `sentence` or `out`. */
+const char *cli_as_typed(const char *sentence, char *out, size_t bytes);
 /* Prints a note to stderr, unless --quiet or --json is given. */
 void cli_note(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_print_json(const json_t *value);
+/* Prints and releases a new object. NULL: out of memory. */
+int cli_print_new_json(json_t *object);
+/* Notes which files were written; each may be NULL. */
+void cli_note_written(const struct cli *cli, const char *layout, const char *picture);
 /* Returns the exit status after a failed write to standard output. Prints nothing if the reader has gone, as with `|
  * head`. */
 int cli_stdout_failed(void);

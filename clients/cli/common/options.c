@@ -342,24 +342,28 @@ bool cli_init_is_word(const char *init)
 	return false;
 }
 
-static json_t *param_json(const struct sl_params *params, const struct sl_param_info *info)
+static json_t *number_json(const struct sl_param_info *info, double value)
 {
-	char text[SL_PARAM_TEXT_BYTES];
+	bool whole = info->type != SL_TYPE_DOUBLE && (info->type != SL_TYPE_LIST || info->whole);
+	return whole ? json_integer((json_int_t)value) : json_real(value);
+}
+
+json_t *cli_param_json(const struct sl_param_info *info, const void *record)
+{
+	const struct sl_param_list *list = sl_param_list(info, record);
 	double value;
-	const struct sl_param_list *list = sl_params_list(params, info);
-	if (list && list->count > 1) {
-		json_t *array = json_array();
-		for (int i = 0; i < list->count; i++)
-			json_array_append_new(array, json_real(list->value[i]));
-		return array;
-	}
-	if (sl_params_number(params, info, &value) || info->type == SL_TYPE_ENUM)
-		return json_string(sl_params_text(params, info, text));
+	if (sl_param_number(info, record, &value))
+		return json_string(info->automatic);
+	if (info->words)
+		return json_string(info->words[(int)value]);
 	if (info->type == SL_TYPE_BOOL)
 		return json_boolean(value != 0);
-	if (info->type == SL_TYPE_DOUBLE || list)
-		return json_real(value);
-	return json_integer((json_int_t)value);
+	if (!list || list->count == 1)
+		return number_json(info, value);
+	json_t *array = json_array();
+	for (int i = 0; i < list->count; i++)
+		json_array_append_new(array, number_json(info, list->value[i]));
+	return array;
 }
 
 int cli_params_json(const struct cli *cli, json_t *request)
@@ -368,8 +372,22 @@ int cli_params_json(const struct cli *cli, json_t *request)
 	int status = cli_params(cli, &params);
 	for (int i = cli->first_param; !status && i < cli->option_count; i++) {
 		const struct sl_param_info *info = cli->param[i];
-		if (cli->values[i] && json_object_set_new(request, info->name, param_json(&params, info)))
+		if (cli->values[i] && json_object_set_new(request, info->name, cli_param_json(info, &params)))
 			status = cli_fail(CLI_FAILED, "out of memory");
 	}
 	return status;
+}
+
+int cli_metric(const struct cli *cli, int *metric, double *p)
+{
+	const char *name = cli_option(cli, "metric"), *power = cli_option(cli, "metric-p");
+	struct sl_error err;
+	char *end = NULL;
+	if (name && sl_distance_parse(name, metric, &err))
+		return cli_fail(CLI_USAGE, "--metric: %s", err.detail);
+	if (power)
+		*p = strtod(power, &end);
+	if (power && (end == power || *end))
+		return cli_fail(CLI_USAGE, "--metric-p must be a number from 1 to 16, not '%s'", power);
+	return CLI_OK;
 }

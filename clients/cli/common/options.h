@@ -29,5 +29,9 @@ int cli_params(const struct cli *cli, struct sl_params *params);
 bool cli_init_is_word(const char *init);
 /* Adds only the given parameters to a request. */
 int cli_params_json(const struct cli *cli, json_t *request);
+/* The value of a parameter in a record, as requests have it. */
+json_t *cli_param_json(const struct sl_param_info *info, const void *record);
+/* Reads --metric and --metric-p. What is not given stays unchanged. */
+int cli_metric(const struct cli *cli, int *metric, double *p);
 
 #endif

@@ -1,4 +1,5 @@
-/* local.h -- layouts without a server: input (input.c), spaceland embed --local (run.c), pictures (picture.c). */
+/* local.h -- layouts and clusters without a server: input (input.c), spaceland embed --local (run.c), what the other
+ * methods share (method.c), pictures (picture.c). */
 #ifndef CLI_LOCAL_H
 #define CLI_LOCAL_H
 
@@ -6,6 +7,7 @@
 #include "core/embedding/embedding.h"
 #include "core/formats/input_params.h"
 #include "core/graph/affinities.h"
+#include "core/method/method.h"
 
 /* One run and everything that it owns. */
 struct local {
@@ -46,5 +48,17 @@ int local_open(struct local *l);
 /* Searches neighbours if needed, and puts P on the device. */
 int local_put(struct local *l);
 void local_finish(struct local *l);
+
+/* ---- method.c: for the commands of the methods other than t-SNE ---- */
+
+/* Limits the threads of this process to --threads. */
+int local_threads(const struct cli *cli);
+/* Reads a table of points. new_points: as in struct sl_input_options. */
+int local_read_points(struct local *l, const char *path, bool new_points, struct sl_points **out);
+/* Opens the device of --engine and lends it to the run by `attach`, unless the processor computes: without --engine,
+ * with an engine that does not help the method and, for --engine auto, without a usable GPU. Returns a code. */
+int local_lend(struct local *l, const struct sl_method *method, const void *params,
+	       int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err),
+	       void *run);
 
 #endif

@@ -1,8 +1,8 @@
 /* picture.c -- writes a picture of a layout, as --picture and its companion options describe it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/picture.h"
@@ -145,10 +145,8 @@ int local_write_picture(struct local *l, const char *path)
 	int status = make_picture(l, &bytes, &count);
 	if (status)
 		return status;
-	bool out = !strcmp(path, "-");
-	FILE *f = out ? stdout : fopen(path, "wbe");
-	bool bad = !f || fwrite(bytes, 1, count, f) != count;
-	bad = (f && (out ? fflush(f) : fclose(f))) || bad;
+	FILE *f = cli_output_open(path);
+	status = f ? cli_output_close(f, path, fwrite(bytes, 1, count, f) != count, NULL) : CLI_FAILED;
 	free(bytes);
-	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+	return status;
 }

@@ -1,6 +1,5 @@
 /* run.c -- spaceland embed --local: computes in this process with libspaceland, with the same results as on a
  * server. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +66,7 @@ static int report(const struct local *l, double total_s, const char *layout, con
 			"iterations", s->iteration, "kl", kl, "stop", sl_stop_name(s->stop), "seconds", "read", l->read_s,
 			"search", l->search_s, "prepare", l->prepare_s - l->search_s, "embed", s->seconds, "total", total_s,
 			"layout", layout, "picture", picture);
-		int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
-		json_decref(object);
-		return status;
+		return cli_print_new_json(object);
 	}
 	if (l->search_s > 0)
 		snprintf(search, sizeof search, "%s searching, ", cli_seconds_text(l->search_s, searching));
@@ -78,9 +75,7 @@ static int report(const struct local *l, double total_s, const char *layout, con
 		 cli_count_text(l->nodes.n, nodes), cli_count_text((double)l->entries, entries), s->iteration, s->kl,
 		 cli_seconds_text(l->read_s, reading), search, cli_seconds_text(l->prepare_s - l->search_s, preparing),
 		 cli_seconds_text(s->seconds, computing), cli_seconds_text(total_s, total));
-	if (layout || picture)
-		cli_note(l->cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",
-			 picture ? picture : "");
+	cli_note_written(l->cli, layout, picture);
 	return CLI_OK;
 }
 

@@ -89,14 +89,8 @@ const char *http_token(const struct cli *cli)
 	return token ? token : "";
 }
 
-static int connect_lazily(struct cli *cli)
+static int set_up(const struct cli *cli, struct http *h)
 {
-	if (cli->http)
-		return CLI_OK;
-	struct http *h = calloc(1, sizeof *h);
-	if (!h)
-		return cli_fail(CLI_FAILED, "out of memory");
-	cli->http = h;
 	const char *token = http_token(cli);
 	if (strpbrk(token, "\r\n"))
 		return cli_fail(CLI_USAGE, "--token must not have line breaks");
@@ -114,6 +108,19 @@ static int connect_lazily(struct cli *cli)
 	if (!h->base || !h->curl || (*token && !h->authorization))
 		return cli_fail(CLI_FAILED, "out of memory");
 	return CLI_OK;
+}
+
+static int connect_lazily(struct cli *cli)
+{
+	if (cli->http)
+		return CLI_OK;
+	struct http *h = calloc(1, sizeof *h);
+	int status = h ? set_up(cli, h) : cli_fail(CLI_FAILED, "out of memory");
+	if (status)
+		http_destroy(h);
+	else
+		cli->http = h;
+	return status;
 }
 
 int http_server(struct cli *cli, const char **url)
