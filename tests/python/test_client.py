@@ -28,6 +28,58 @@ def test_job(client, points):
         job.refresh()
 
 
+def test_lists_are_fetched_as_far_as_they_are_read():
+    fetched = []
+
+    def pages():
+        for page in ([0, 1, 2], [3, 4, 5], [6]):
+            fetched.append(page)
+            yield list(page)
+
+    def listing():
+        fetched.clear()
+        return spaceland.Listing(pages(), "numbers", lambda i: {"number": str(i)})
+    a = listing()
+    assert len(fetched) == 1 and a and a[0] == 0 and a[:3] == [0, 1, 2] and len(fetched) == 1
+    assert 4 in a and a[3:5] == [3, 4] and len(fetched) == 2
+    assert a[-1] == 6 and len(a) == 7 and a[::-2] == [6, 4, 2, 0] and list(a) == list(range(7)) and len(fetched) == 3
+    assert listing()[5:1:-1] == [5, 4, 3, 2] and listing()[-3:] == [4, 5, 6] and listing()[2:-1] == [2, 3, 4, 5]
+    for read in (lambda: listing()[7], lambda: listing()[-8]):
+        with pytest.raises(IndexError, match="the list has 7 numbers"):
+            read()
+    two = listing()
+    assert [next(iter(two)), next(iter(two))] == [0, 0] and len(fetched) == 1, "each loop begins at the first item"
+    empty = spaceland.Listing(iter([[]]), "jobs", dict)
+    assert not empty and repr(empty) == "<spaceland.Listing of 0 jobs>" and empty._repr_html_() == "<p>0 jobs</p>"
+    many = spaceland.Listing(iter([list(range(30)), [30]]), "numbers", lambda i: {"number": str(i)})
+    assert repr(many).startswith("<spaceland.Listing of 30 or more numbers:\n  0\n  1\n") and repr(many).endswith("  19\n  ...>")
+    assert many._repr_html_().count("<tr>") == 21 and len(many) == 31 and "31 numbers" in repr(many)
+
+
+def test_lists_of_a_server(client, points):
+    job = client.submit(points[0], name="<listed>", iterations=30).wait()
+    jobs = client.jobs(name="listed")
+    assert jobs[0].id == job.id and len(jobs) == 1 and "'<listed>': tsne, done, iteration 30, KL " in repr(jobs)
+    page = jobs._repr_html_()
+    assert f'<a href="{job.url}"' in page and "&lt;listed&gt;" in page and "<listed>" not in page and " UTC</td>" in page
+    assert client.graphs()[0].id and "<td>600</td>" in client.graphs()._repr_html_()
+    with pytest.raises(spaceland.BadInput, match="state"):
+        client.jobs(state="ready")
+
+
+def test_texts_of_jobs(client, points):
+    """The representation tells the method, its measure, and why a job failed."""
+    x = points[0]
+    assert ": kmeans, done, iteration " in repr(client.kmeans(x, 3).wait()) and ", inertia " in repr(client.kmeans(x, 3).wait())
+    assert ", log-likelihood -" in repr(client.gmm(x, 2).wait()) and ", stress 0." in repr(client.sammon(x, iterations=3).wait())
+    ring = client.upload(sp.csr_matrix((np.ones(40), (np.r_[:20, 1:20, 0], np.r_[1:20, 0, :20])), shape=(20, 20)))
+    assert ", level 0.05" in repr(client.signal(ring, start_nodes=[0], duration=1).wait())
+    failed = client.signal(ring, start_nodes=[0], duration=100, step=50, integrator="euler")
+    with pytest.raises(spaceland.JobFailed):
+        failed.wait()
+    assert ": signal, failed, iteration 0, " in repr(failed) and "step" in repr(failed)
+
+
 def test_events(client, points):
     events = list(client.submit(points[0], iterations=4000, seed=9).events())
     states = [data["state"] for name, data in events if name == "state"]
@@ -273,8 +325,8 @@ def test_interrupt_cancels_the_job(client, points, monkeypatch):
     monkeypatch.setattr(spaceland.Job, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         spaceland.embed(points[0], iterations=1_000_000, name="interrupted")
-    assert next(client.jobs()).record["name"] == "interrupted"
-    assert next(client.jobs()).state == "cancelled"
+    assert client.jobs()[0].record["name"] == "interrupted"
+    assert client.jobs()[0].state == "cancelled"
 
 
 def test_errors_carry_the_problem(client, points):
@@ -344,18 +396,18 @@ class Proxy(threading.Thread):
 def test_a_lost_answer_does_not_make_a_second_job(client, points):
     graph = client.upload(points[0])
     proxy = Proxy(client.url, lost=2, needle=b"POST /v1/jobs")
-    before = len(list(client.jobs()))
+    before = len(client.jobs())
     job = spaceland.Client(proxy.url).submit(graph, iterations=20)
-    assert proxy.requests == 3 and len(list(client.jobs())) == before + 1
+    assert proxy.requests == 3 and len(client.jobs()) == before + 1
     assert job.result().shape == (600, 2)
 
 
 def test_a_lost_answer_to_an_upload(client):
     x = clusters(250, seed=90)[0]
     proxy = Proxy(client.url, lost=1, needle=b"POST /v1/graphs")
-    before = len(list(client.graphs()))
+    before = len(client.graphs())
     assert spaceland.Client(proxy.url).embed(x, iterations=10).shape == (250, 2)
-    assert proxy.requests == 2 and len(list(client.graphs())) == before + 1
+    assert proxy.requests == 2 and len(client.graphs()) == before + 1
 
 
 def test_a_lost_answer_to_a_deletion(client, points):

@@ -5,12 +5,13 @@
     job = spaceland.submit(x, perplexity=50)    # the same without waiting
     job.widget()                                # in a notebook: the layout while it forms
 
-`spaceland.TSNE` replaces scikit-learn's. `spaceland.Client(url, token)` connects to a server elsewhere; without it, a
-server on this machine is used, or started.
+`spaceland.TSNE`, `KMeans` and `GaussianMixture` replace scikit-learn's. `spaceland.Client(url, token)` connects to a
+server elsewhere; without it, a server on this machine is used, or started.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, Union
+import importlib
+from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 from ._version import __version__
 from .client import Client, default_client
@@ -19,15 +20,20 @@ from .errors import (BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed
 from .frames import Frame, decode
 from .graph import Graph
 from .job import Frames, Job
+from .listing import Listing
 from .progress import Progress
 from .projects import Project
 from .server import LocalServer
 
 if TYPE_CHECKING:
+    from .clusters import KMeans
+    from .mixture import GaussianMixture
+    from .scaling import Sammon
     from .tsne import TSNE
 
 __all__ = [
-    "TSNE", "embed", "submit", "kmeans", "gmm", "sammon", "signal", "Client", "Job", "Graph", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
+    "TSNE", "KMeans", "GaussianMixture", "Sammon", "embed", "submit", "kmeans", "gmm", "sammon", "signal", "Client", "Job",
+    "Graph", "Listing", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
     "SpacelandError", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable",
     "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "__version__",
 ]
@@ -101,9 +107,15 @@ def signal(x: Any, model: str = "heat", *, client: Optional[Client] = None, **pa
     return (client or default_client()).signal(x, model, **parameters)
 
 
+# scikit-learn, if installed, is imported only when one of these is used
+_ESTIMATORS = {"TSNE": "tsne", "KMeans": "clusters", "GaussianMixture": "mixture", "Sammon": "scaling"}
+
+
 def __getattr__(name: str) -> Any:
-    # scikit-learn, if installed, is imported only when TSNE is used
-    if name == "TSNE":
-        from .tsne import TSNE
-        return TSNE
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module(f".{_ESTIMATORS[name]}", __name__), name)
     raise AttributeError(f"module 'spaceland' has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *_ESTIMATORS})

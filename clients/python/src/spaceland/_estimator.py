@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ._sparse import is_sparse
 
-__all__ = ["EstimatorBase", "NotFittedError", "check_rows", "feature_names", "seed_of"]
+__all__ = ["EstimatorBase", "ConvergenceWarning", "NotFittedError", "check_rows", "feature_names", "seed_of"]
 
 
 class _Plain:
@@ -46,18 +46,21 @@ if TYPE_CHECKING:
 
     class NotFittedError(ValueError, AttributeError):
         """fit() has not been called."""
+
+    class ConvergenceWarning(UserWarning):
+        """The iterations were used up before the end."""
 else:
     try:
-        from sklearn.base import BaseEstimator, TransformerMixin
-        from sklearn.exceptions import NotFittedError
-
-        class EstimatorBase(TransformerMixin, BaseEstimator):
-            """Derived from scikit-learn's classes, so that its tools accept the estimator."""
+        from sklearn.base import BaseEstimator as EstimatorBase  # so that its tools accept the estimators
+        from sklearn.exceptions import ConvergenceWarning, NotFittedError
     except ImportError:
         EstimatorBase = _Plain
 
         class NotFittedError(ValueError, AttributeError):
             """fit() has not been called."""
+
+        class ConvergenceWarning(UserWarning):
+            """The iterations were used up before the end."""
 
 
 def feature_names(x: Any) -> Optional[npt.NDArray[Any]]:

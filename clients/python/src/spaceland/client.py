@@ -15,6 +15,7 @@ from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
 from .job import Job, server_sent
+from .listing import Listing
 from .progress import Progress
 from .projects import Project
 from .server import LocalServer, find_server, normal_url, shared_server
@@ -60,39 +61,39 @@ class Client:
         """The devices that compute jobs."""
         return list(self.http.json("GET", "/v1/devices")["items"])
 
-    def _items(self, path: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    def _pages(self, path: str, query: Dict[str, Any]) -> Iterator[List[Dict[str, Any]]]:
         query = {name: value for name, value in query.items() if value is not None}
         while True:
             page = self.http.json("GET", path, query=query)
-            yield from page["items"]
+            yield page["items"]
             if page["next"] is None:
                 return
             query["cursor"] = page["next"]
 
-    def graphs(self, name: Optional[str] = None) -> Iterator[Graph]:
-        """All graphs and tables of points, newest first; or those of this name."""
-        return (Graph(self, record) for record in self._items("/v1/graphs", {"name": name}))
+    def graphs(self, name: Optional[str] = None) -> Listing[Graph]:
+        """All graphs and tables of points, newest first; or those of this name. The result is used as a list."""
+        pages = self._pages("/v1/graphs", {"name": name})
+        return Listing(([Graph(self, record) for record in page] for page in pages), "graphs", Graph._row)
 
     def graph(self, id: str) -> Graph:
         """Returns a graph or table of points by its id."""
         return Graph(self, self.http.json("GET", f"/v1/graphs/{id}"))
 
     def jobs(self, state: Union[str, Sequence[str], None] = None, graph: Union[Graph, str, None] = None,
-             name: Optional[str] = None, sort: Optional[str] = None, project: Optional[str] = None) -> Iterator[Job]:
-        """All jobs, newest first. Filters: state (one or several), graph, text in the name, project ("": without a
-        project).
+             name: Optional[str] = None, sort: Optional[str] = None, project: Optional[str] = None) -> Listing[Job]:
+        """All jobs, newest first. The result is used as a list: client.jobs()[0] is the newest job.
 
-        sort: created, started or finished; with a leading minus, the latest first.
+        Filters: state (one or several), graph, text in the name, project ("": without a project). sort: created,
+        started or finished; with a leading minus, the latest first.
         """
         of = graph.id if isinstance(graph, Graph) else graph
         states = state if state is None or isinstance(state, str) else ",".join(state)
-        query = {"state": states, "graph": of, "name": name, "sort": sort}
-        return (Job(self, record) for record in self._items("/v1/jobs", query)
-                if project is None or (record.get("project") or "") == project)
+        pages = self._pages("/v1/jobs", {"state": states, "graph": of, "name": name, "sort": sort, "project": project})
+        return Listing(([Job(self, record) for record in page] for page in pages), "jobs", Job._row)
 
     def projects(self) -> List[Project]:
         """Projects of which you are a member; for administrators, all."""
-        return [Project(self, record) for record in self._items("/v1/projects", {})]
+        return [Project(self, record) for page in self._pages("/v1/projects", {}) for record in page]
 
     def project(self, name: str) -> Project:
         return Project(self, {"name": name}).refresh()
@@ -357,18 +358,14 @@ class Client:
         return Client, (None if self.server else self.url, None, self._ca_file)  # pickles must not contain the token
 
     def __repr__(self) -> str:
-        return f"<spaceland.Client {self.url}{' (own)' if self.server else ''}>"
+        return f"<spaceland.Client {self.url}{', started by this process' if self.server else ''}>"
 
 
 def _plain(value: Any) -> Any:
-    """Converts NumPy's numbers and arrays for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
+    """Converts NumPy's numbers, arrays, ranges and columns of tables for JSON."""
+    if isinstance(value, (list, tuple, range)):
         return [_plain(item) for item in value]
-    return value
+    return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
 
 
 _default: Optional[Client] = None

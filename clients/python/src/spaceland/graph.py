@@ -8,6 +8,7 @@ import numpy as np
 
 from ._body import Body, npy
 from .errors import JobFailed, NotFound
+from .listing import cells, moment
 from .projects import shared
 
 if TYPE_CHECKING:
@@ -169,6 +170,11 @@ class Graph:
         except NotFound:
             return False
         return True
+
+    def _row(self) -> Dict[str, str]:
+        """A row of Client.graphs() in a notebook."""
+        return cells(id=self.id, name=self.name, kind=self.kind, nodes=f"{self.nodes:,}", columns=self.record.get("columns"),
+                     created=moment(self.record["created"]))
 
     def __repr__(self) -> str:
         return f"<spaceland.Graph {self.id} {self.name!r}: {self.kind}, {self.nodes:,} nodes>"

@@ -13,6 +13,7 @@ import requests
 
 from .errors import BadInput, ConnectionLost, JobCancelled, JobFailed
 from .frames import Frame, decode
+from .listing import cells, moment
 from .progress import Progress, make_progress
 from .projects import shared
 
@@ -24,6 +25,8 @@ __all__ = ["Job", "Frames"]
 
 ENDED = ("done", "failed", "cancelled")
 POLL_SECONDS = 20
+_MEASURES = {"tsne": ("kl", "KL"), "kmeans": ("inertia", "inertia"), "gmm": ("log_likelihood", "log-likelihood"),
+             "sammon": ("stress", "stress"), "signal": ("level", "level")}
 
 
 class Frames:
@@ -395,9 +398,26 @@ class Job:
         from .widget import mimebundle
         return mimebundle(self, include, exclude)
 
+    @property
+    def _measured(self) -> str:
+        """The latest value of what the method minimises or maximises: "KL 0.732"; empty if there is none yet."""
+        name, title = _MEASURES.get(self.method, ("", ""))
+        value = self.record.get(name)
+        return "" if value is None else f"{title} {value:.6g}" if title != "KL" else f"KL {value:.3f}"
+
+    def _row(self) -> Dict[str, str]:
+        """A row of Client.jobs() in a notebook."""
+        row = cells(id=self.id, name=self.record["name"], method=self.method, state=self.state, iteration=f"{self.iteration:,}",
+                    result=self._measured, created=moment(self.record["created"]))
+        return {**row, "id": f'<a href="{self.url}" target="_blank">{row["id"]}</a>'}
+
     def __repr__(self) -> str:
-        kl = "" if self.kl is None else f", KL {self.kl:.3f}"
-        return f"<spaceland.Job {self.id}: {self.state}, iteration {self.iteration}{kl}>"
+        name = self.record["name"]
+        what = [self.method, self.state, f"iteration {self.iteration}", self._measured]
+        problem = self.record.get("problem")
+        if problem:
+            what.append(problem.get("detail") or problem.get("title") or "")
+        return f"<spaceland.Job {self.id}{'' if name is None else f' {name!r}'}: {', '.join(filter(None, what))}>"
 
 
 def _is_path(x: Any) -> bool:

@@ -1,12 +1,13 @@
 """Projects: groups of users with common limits; access to graphs and jobs."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 from urllib.parse import quote
 
 if TYPE_CHECKING:
     from .client import Client
     from .job import Job
+    from .listing import Listing
 
 __all__ = ["Project", "shared"]
 
@@ -51,7 +52,7 @@ class Project:
         self.record = self.client.http.json("PATCH", self.path, json={k: v for k, v in given.items() if v is not None})
         return self
 
-    def jobs(self, **query: Any) -> "Iterator[Job]":
+    def jobs(self, **query: Any) -> "Listing[Job]":
         """Jobs of the project that you may see; query as in Client.jobs()."""
         return self.client.jobs(project=self.name, **query)
 

@@ -3,58 +3,26 @@ from __future__ import annotations
 
 import math
 import warnings
-import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from ._estimator import EstimatorBase, NotFittedError, check_rows, feature_names, seed_of
-from ._http import Http
+from ._estimator import check_rows, seed_of
+from ._server_estimator import Transformer, call_off, numbered
 from ._sparse import is_sparse
-from .client import Client, default_client
+from .client import Client
 from .errors import BadInput, SpacelandError
-from .graph import Graph
 from .job import Job
-from .progress import make_progress
 
 __all__ = ["TSNE"]
 
 Callback = Callable[[int, Optional[float], npt.NDArray[np.float32]], Any]
 
-# Arguments here, by the server's names of the parameters.
-ARGUMENTS = {"dims": "n_components", "iterations": "max_iter", "exaggeration": "early_exaggeration",
-             "exaggeration_iterations": "early_exaggeration_iter", "late_exaggeration": "exaggeration", "seed": "random_state",
-             "kl_patience": "n_iter_without_progress"}
-
 SKLEARN_STEP = 4  # a factor of scikit-learn's gradient that others omit, so its learning rates are smaller
 
 
-def _forget(job: Job, graph: Optional[Graph]) -> None:
-    """Called when an estimator is freed: deletes its job and graph on the server of this process. On other servers
-    everything stays, since another user may have uploaded the same points meanwhile."""
-    server = job.client.server
-    if server is None or not server.alive():
-        return
-    # Uses its own connection: garbage collection may call it during a request.
-    http = Http(server.url, attempts=1, timeout=10)
-    for path in [job.path] + ([graph.path] if graph is not None and graph.id not in server.kept else []):
-        try:
-            http.request("DELETE", path)
-        except SpacelandError:
-            pass  # others use the graph
-    http.close()
-
-
-def _call_off(job: Job) -> None:
-    """Cancels a job for which nobody waits any more."""
-    try:
-        job.cancel()
-    except SpacelandError:
-        pass  # the job has ended, or the server is gone
-
-
-class TSNE(EstimatorBase):
+class TSNE(Transformer):
     """t-SNE. Replaces `sklearn.manifold.TSNE` and, except for the result of fit(), `openTSNE.TSNE`.
 
     Parameters
@@ -101,6 +69,10 @@ class TSNE(EstimatorBase):
     n_features_in_, feature_names_in_ : columns of X
     """
 
+    _arguments = {"dims": "n_components", "iterations": "max_iter", "exaggeration": "early_exaggeration",
+                  "exaggeration_iterations": "early_exaggeration_iter", "late_exaggeration": "exaggeration", "seed": "random_state",
+                  "kl_patience": "n_iter_without_progress"}
+
     def __init__(self, n_components: int = 2, *, perplexity: Union[float, Sequence[float]] = 30.0,
                  early_exaggeration: float = 12.0, learning_rate: Union[float, str] = "auto", max_iter: Union[int, str, None] = None,
                  n_iter_without_progress: Optional[int] = None, min_grad_norm: Optional[float] = None,
@@ -140,14 +112,14 @@ class TSNE(EstimatorBase):
     def fit(self, X: Any, y: Any = None) -> "TSNE":
         """Lays the rows of X out; y is ignored."""
         rows = check_rows(X, type(self).__name__, 2)
-        self._note_features(X, rows)
+        self._note_features(X, int(rows.shape[1]))
         job = self._submit(rows, self._job_parameters(rows))
         try:
             self._watch(job)
-            job.wait(progress=make_progress(self.verbose > 0 or False))
         except BaseException:
-            _call_off(job)
+            call_off(job)
             raise
+        self._await(job)
         self._keep(job, rows)
         return self
 
@@ -166,28 +138,8 @@ class TSNE(EstimatorBase):
         except BadInput as error:
             raise self._renamed(error) from None
 
-    def _renamed(self, error: BadInput) -> BadInput:
-        """Replaces the server's names of parameters by those of this class in an error."""
-        name = (error.pointer or "").rsplit("/", 1)[-1]
-        if name not in ARGUMENTS or name in (self.parameters or {}):
-            return error
-        detail = error.detail.removeprefix(name + " ")
-        named = f"{ARGUMENTS[name]}{' ' if detail != error.detail else ': '}{detail}"
-        return BadInput({**error.problem, "detail": named, "pointer": f"/{ARGUMENTS[name]}"})
-
-    def _client(self) -> Client:
-        return self.client or default_client()
-
     def _pairwise(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def _note_features(self, X: Any, rows: Any) -> None:
-        self.n_features_in_ = int(rows.shape[1])
-        names = feature_names(X)
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _perplexity(self, n: int) -> Any:
         """The perplexity for n points, reduced if necessary; None: the server chooses for so few points."""
@@ -294,19 +246,7 @@ class TSNE(EstimatorBase):
         self._rows = rows
         self._attach(job)
 
-    def _attach(self, job: Job) -> None:
-        """Keeps the job on the server as long as this estimator exists, for transform() and quality()."""
-        graph = Graph(job.client, {"id": job.record["graph"]})
-        self._job: Optional[Job] = job
-        forget = weakref.finalize(self, _forget, job, graph if job.made_graph else None)
-        forget.atexit = False  # at exit the server ends, too
-
     # ---- afterwards --------------------------------------------------------------------------
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "embedding_"):
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
-                                 "arguments before using this estimator.")
 
     def _fitted_job(self) -> Job:
         """The job that fit() made. After pickling, or if the server has removed it, makes a new one."""
@@ -335,19 +275,6 @@ class TSNE(EstimatorBase):
         found[where >= 0] = self.embedding_[where[where >= 0]]
         return found
 
-    def _check_features(self, X: Any, rows: Any) -> None:
-        names, fitted = feature_names(X), getattr(self, "feature_names_in_", None)
-        me = type(self).__name__
-        if names is None and fitted is not None:
-            warnings.warn(f"X does not have valid feature names, but {me} was fitted with feature names", stacklevel=3)
-        elif names is not None and fitted is None:
-            warnings.warn(f"X has feature names, but {me} was fitted without feature names", stacklevel=3)
-        elif names is not None and fitted is not None and list(names) != list(fitted):
-            _complain_of_names(list(names), list(fitted))
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {rows.shape[1]} features, but {me} is expecting {self.n_features_in_} features as "
-                             "input.")
-
     def quality(self, k: int = 10) -> Dict[str, Any]:
         """Returns KL divergence over all pairs, recall of k neighbours and trustworthiness, measured by the server."""
         return self._fitted_job().quality(k)
@@ -355,11 +282,7 @@ class TSNE(EstimatorBase):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """tsne0, tsne1, ..."""
         self._check_fitted()
-        name = type(self).__name__.lower()
-        return np.array([f"{name}{axis}" for axis in range(self._n_features_out)], dtype=object)
-
-    def __getstate__(self) -> Dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_job"}
+        return numbered(type(self).__name__.lower(), self._n_features_out)
 
     def _more_tags(self) -> Dict[str, Any]:
         return {"pairwise": self._pairwise(), "preserves_dtype": [], "_xfail_checks": {}}
@@ -370,18 +293,6 @@ class TSNE(EstimatorBase):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _complain_of_names(names: List[str], fitted: List[str]) -> None:
-    unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
-    text = "The feature names should match those that were passed during fit.\n"
-    for title, listed in (("Feature names unseen at fit time:\n", unseen),
-                          ("Feature names seen at fit time, yet now missing:\n", missing)):
-        if listed:
-            text += title + "".join(f"- {name}\n" for name in listed[:5]) + ("- ...\n" if len(listed) > 5 else "")
-    if not unseen and not missing:
-        text += "Feature names must be in the same order as they were in fit.\n"
-    raise ValueError(text)
 
 
 def _equal(a: Any, b: Any) -> bool:

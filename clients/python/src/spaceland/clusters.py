@@ -1,0 +1,187 @@
+"""k-means with the interface of scikit-learn."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Dict, Iterator, Optional, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._estimator import seed_of
+from ._server_estimator import Clusterer, numbered
+from ._sparse import is_sparse
+from .client import Client
+
+__all__ = ["KMeans"]
+
+BLOCK_VALUES = 1 << 22  # distances computed at a time
+SEEDINGS = {"k-means++": "plusplus", "k-means||": "parallel"}
+
+
+class KMeans(Clusterer):
+    """k-means. Replaces `sklearn.cluster.KMeans`, and with `batch_size` `sklearn.cluster.MiniBatchKMeans`.
+
+    Parameters
+    ----------
+    n_clusters : number of clusters, at most the number of rows.
+    init : "k-means++", or "k-means||" for thousands of clusters. The server takes no initial centroids.
+    n_init : number of runs from different seeds, of which the one with the least inertia is kept. "auto": 1.
+    max_iter : most iterations of a run.
+    tol : a run ends when the squared movements of the centroids add up to less than this times the mean variance of the
+        columns. 0: when no row changes its cluster.
+    verbose : more than 0: a progress bar (with tqdm).
+    random_state : None, an integer, or a generator of NumPy's. The same integer gives the same clusters.
+    copy_x, algorithm : accepted and ignored; X is never changed, and the server's way of computing has the results of
+        Lloyd's.
+    metric : "euclidean", or "cosine", which compares directions only.
+    batch_size : number of random rows by which an iteration moves the centroids (mini-batches), for many rows. None:
+        all rows.
+    parameters : dict of any other parameters of the server, by its names: {"engine": "cpu"}.
+    client : spaceland.Client; None: a server on this machine, started if necessary.
+
+    Attributes
+    ----------
+    cluster_centers_ : float32 [n_clusters, n_features]
+    labels_ : the cluster of each row; -1: a row that the server dropped from an uploaded table
+    inertia_ : sum of squared distances to the nearest centroids; for cosine, sum of 1 - cos
+    n_iter_ : iterations of all runs together
+    n_features_in_, feature_names_in_ : columns of X
+
+    fit() takes a table (array, DataFrame, sparse matrix); or points that the server has, as a Graph; or a Job, whose
+    layout is clustered. The server computes in double precision on single-precision values.
+    """
+
+    _arguments = {"clusters": "n_clusters", "restarts": "n_init", "iterations": "max_iter", "tolerance": "tol",
+                  "seed": "random_state", "batch": "batch_size"}
+    _result = "cluster_centers_"
+
+    def __init__(self, n_clusters: int = 8, *, init: str = "k-means++", n_init: Union[int, str] = "auto", max_iter: int = 300,
+                 tol: float = 1e-4, verbose: int = 0, random_state: Any = None, copy_x: bool = True, algorithm: str = "lloyd",
+                 metric: str = "euclidean", batch_size: Optional[int] = None, parameters: Optional[Dict[str, Any]] = None,
+                 client: Optional[Client] = None):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
+        self.metric = metric
+        self.batch_size = batch_size
+        self.parameters = parameters
+        self.client = client
+
+    # ---- fitting ---------------------------------------------------------------------------
+
+    def _job_parameters(self) -> Dict[str, Any]:
+        """The parameters by the server's names."""
+        if not isinstance(self.init, str) or self.init not in SEEDINGS:
+            what = repr(self.init) if isinstance(self.init, str) else f"a {type(self.init).__name__}"
+            raise ValueError(f'init is {what}; it must be "k-means++" or "k-means||", since the server takes no initial centroids')
+        if self.metric not in ("euclidean", "cosine"):
+            raise ValueError(f'metric is {self.metric!r}; for k-means it must be "euclidean" or "cosine"')
+        return {"clusters": self.n_clusters, "seeding": SEEDINGS[self.init], "restarts": 1 if self.n_init == "auto" else self.n_init,
+                "iterations": self.max_iter, "tolerance": self.tol, "metric": self.metric, "batch": self.batch_size,
+                "seed": seed_of(self.random_state)}
+
+    def fit(self, X: Any, y: Any = None, **unknown: Any) -> "KMeans":
+        """Finds the clusters of the rows of X; y is ignored."""
+        if unknown:
+            raise TypeError(f"KMeans.fit() has no argument {next(iter(unknown))!r}" +
+                            (": the server gives all rows the same weight" if "sample_weight" in unknown else ""))
+        _, job = self._start(X, "kmeans", self._job_parameters())
+        self._await(job)
+        self.labels_ = job.labels()
+        self.cluster_centers_ = job.centroids()
+        self.inertia_ = float(job.record["inertia"])
+        self.n_iter_ = job.iteration
+        self._n_features_out = len(self.cluster_centers_)
+        self._note_features(X, int(self.cluster_centers_.shape[1]))
+        self._attach(job)
+        found = len(np.unique(self.labels_[self.labels_ >= 0]))
+        if found < self._n_features_out:
+            warnings.warn(f"Number of distinct clusters ({found}) found smaller than n_clusters ({self._n_features_out}). "
+                          "Possibly due to duplicate points in X.", stacklevel=2)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int32]:
+        """fit(X).labels_"""
+        return self.fit(X).labels_
+
+    def fit_transform(self, X: Any, y: Any = None) -> npt.NDArray[np.float64]:
+        """fit(X).transform(X)"""
+        return self.fit(X).transform(X)
+
+    # ---- afterwards, in this process --------------------------------------------------------
+
+    def predict(self, X: Any) -> npt.NDArray[np.int32]:
+        """The nearest centroid of each row of X: a table, or the layout of a Job."""
+        return self._nearest(self._table(X))[0]
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+        """The distance of each row of X to each centroid, [rows, n_clusters]; for cosine, 1 - cos."""
+        blocks = [part for part, _ in self._distances(self._table(X))]
+        distances: npt.NDArray[np.float64] = np.concatenate(blocks)
+        return distances if self.metric == "cosine" else np.sqrt(distances)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The negative inertia of the rows of X: greater is better."""
+        return -float(self._nearest(self._table(X))[1].sum())
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """kmeans0, kmeans1, ...: the columns of transform()"""
+        self._check_fitted()
+        return numbered(type(self).__name__.lower(), self._n_features_out)
+
+    def _distances(self, rows: Any) -> Iterator[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+        """Yields, for blocks of rows, [rows, clusters]: squared distances, or 1 - cos; and the rows, in double precision."""
+        centres = self.cluster_centers_.astype(np.float64)
+        cosine = self.metric == "cosine"
+        middle = 0 if cosine else centres.mean(axis=0)  # products of numbers far from 0 would lose digits
+        moved = centres - middle
+        squares = (moved ** 2).sum(axis=1)
+        step = max(1, BLOCK_VALUES // max(len(centres), rows.shape[1]))
+        for at in range(0, rows.shape[0], step):
+            x = single(rows[at:at + step])
+            if cosine:
+                x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+                yield 1 - x @ centres.T, x
+            else:
+                y = x - middle
+                yield np.maximum((y ** 2).sum(axis=1)[:, None] - 2 * (y @ moved.T) + squares, 0), x
+
+    def _nearest(self, rows: Any) -> Tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """The nearest centroid of each row, and the distance as _distances() has it. Where products leave in doubt which
+        is nearest, differences decide, as on the server."""
+        centres = self.cluster_centers_.astype(np.float64)
+        labels, least = [], []
+        for distances, x in self._distances(rows):
+            label = distances.argmin(axis=1)
+            best = distances[np.arange(len(x)), label]
+            doubt = 1e-12 * distances.max(axis=1)
+            close = np.flatnonzero((distances <= (best + doubt)[:, None]).sum(axis=1) > 1)
+            if self.metric != "cosine":
+                for i in close:
+                    label[i] = ((x[i] - centres) ** 2).sum(axis=1).argmin()
+                best = ((x - centres[label]) ** 2).sum(axis=1)
+            labels.append(label.astype(np.int32))
+            least.append(best)
+        return np.concatenate(labels), np.concatenate(least)
+
+    def _more_tags(self) -> Dict[str, Any]:
+        return {"preserves_dtype": []}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def single(rows: Any) -> npt.NDArray[np.float64]:
+    """Rows as a dense table of single-precision values, which the server has, in double precision."""
+    dense = rows.toarray() if is_sparse(rows) else rows
+    found: npt.NDArray[np.float64] = dense.astype(np.float32).astype(np.float64)
+    return found
