@@ -169,6 +169,18 @@ static int check_file(const char *path, const char *pointer, struct sl_error *er
 	return 0;
 }
 
+/* A secret that everybody on the machine knows is none, so the server does not start with it. The file's group may read
+ * it. */
+static int check_secret(const char *path, const char *pointer, struct sl_error *err)
+{
+	struct stat st;
+	int rc = check_file(path, pointer, err);
+	if (!rc && path[0] && !stat(path, &st) && st.st_mode & (S_IROTH | S_IWOTH))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s can be %s by everybody on this machine; restrict it: "
+				      "chmod o= %s", pointer + 1, path, st.st_mode & S_IROTH ? "read" : "changed", path);
+	return rc;
+}
+
 static int check_tls(const struct sl_config *c, struct sl_error *err)
 {
 	if (c->tls_certificate[0] && !c->tls_key[0])
@@ -178,7 +190,7 @@ static int check_tls(const struct sl_config *c, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/tls_key",
 				      "tls_key = %s needs tls_certificate, the file of its certificate", c->tls_key);
 	int rc = check_file(c->tls_certificate, "/tls_certificate", err);
-	return rc ? rc : check_file(c->tls_key, "/tls_key", err);
+	return rc ? rc : check_secret(c->tls_key, "/tls_key", err);
 }
 
 int sl_config_check(const struct sl_config *c, struct sl_error *err)
@@ -195,7 +207,7 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	if (c->backup_dir[0] && c->backup_dir[0] != '/')
 		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir must be an absolute path, /mnt/backup for "
 				      "example, not '%.100s'", c->backup_dir);
-	rc = check_file(c->token_file, "/token_file", err);
+	rc = check_secret(c->token_file, "/token_file", err);
 	if (!rc)
 		rc = check_tls(c, err);
 	if (!rc)

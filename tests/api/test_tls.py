@@ -241,6 +241,7 @@ def bad_files(folder):
     (folder / "cut").write_text(pathlib.Path(good).read_text()[:300])
     locked = folder / "locked"
     subprocess.run(["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"], check=True)
+    pathlib.Path(good).chmod(0o600)
     return {"missing certificate": (folder / "none.pem", key, "--set tls_certificate", "none.pem cannot be read: No such file"),
             "missing key": (good, folder / "none.key", "--set tls_key", "none.key cannot be read: No such file"),
             "a folder": (folder, key, "--set tls_certificate", "is a folder; it must be a regular file"),

@@ -452,6 +452,7 @@ def test_another_kind_of_server():
 def test_tokens(client, tmp_path):
     token = "a-token-of-enough-letters"
     (tmp_path / "tokens").write_text(token + "\n")
+    (tmp_path / "tokens").chmod(0o600)
     server = spaceland.LocalServer(str(tmp_path / "state"), token_file=str(tmp_path / "tokens"))
     try:
         with pytest.raises(spaceland.NotAllowed) as caught:

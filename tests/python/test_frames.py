@@ -103,6 +103,7 @@ def test_frames_by_zeromq_with_tokens(points, tmp_path):
     pytest.importorskip("zmq", reason="pyzmq is not installed")
     token = "a-token-of-enough-letters"
     (tmp_path / "tokens").write_text(token + "\n")
+    (tmp_path / "tokens").chmod(0o600)
     server = spaceland.LocalServer(str(tmp_path / "state"), token_file=str(tmp_path / "tokens"))
     try:
         client = spaceland.Client(server.url, token)
