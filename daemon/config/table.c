@@ -88,8 +88,8 @@ const struct sl_option_info sl_config_table[] = {
 	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and of the hybrid engines. 0: one for each "
 	    "core."),
 	NUMBER(slice_ms, 1, 10000, "10", "ms", false,
-	       "Length of a slice: the compute time that a job gets before the next job runs. Pausing, steering and "
-	       "cancelling act at the end of a slice."),
+	       "Length of a slice: the compute time that a job gets before the next job runs. Commands (a new job, "
+	       "pausing, steering, cancelling) act after about a quarter of it."),
 	BYTES(plan_cache_bytes, MIB, TIB, "256 MiB", false,
 	      "Memory for cached FFT plans and kernel spectra, for each device."),
 	BYTES(device_memory_bytes, 0, 1024 * TIB, "0", false,

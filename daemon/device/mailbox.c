@@ -32,6 +32,14 @@ void sl_mailbox_put(struct sl_mailbox *box, struct sl_message *m)
 	pthread_mutex_unlock(&box->lock);
 }
 
+bool sl_mailbox_filled(struct sl_mailbox *box)
+{
+	pthread_mutex_lock(&box->lock);
+	bool filled = box->head;
+	pthread_mutex_unlock(&box->lock);
+	return filled;
+}
+
 static struct sl_message *take_locked(struct sl_mailbox *box)
 {
 	struct sl_message *all = box->head;

@@ -10,6 +10,7 @@
 #define SL_MAILBOX_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 struct sl_message {
 	struct sl_message *next;  /* the queue's */
@@ -26,6 +27,9 @@ void sl_mailbox_finish(struct sl_mailbox *box);  /* must be empty */
 
 /* Any thread. Takes m. */
 void sl_mailbox_put(struct sl_mailbox *box, struct sl_message *m);
+
+/* True if a message waits. */
+bool sl_mailbox_filled(struct sl_mailbox *box);
 
 /* The reader: all messages in order, NULL when there is none. */
 struct sl_message *sl_mailbox_take(struct sl_mailbox *box);

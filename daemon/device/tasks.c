@@ -8,6 +8,7 @@
 
 #define PROGRESS_MS 50.0
 #define STATE_MS 250.0
+#define PARTS 4  /* of a slice; it ends after one of them if a command waits */
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key)
 {
@@ -243,15 +244,18 @@ static int watch(struct sl_device_thread *t, struct sl_task *k, double ms, struc
 			    "jobs get their turn. %s", 1e-3 * before, 1e-3 * ms, 1e-3 * longest, k->method->relief);
 }
 
+/* Runs a slice in parts, so that a new small job waits for a part of it and not for its end. */
 static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err = {0};
-	double start = sl__now_ms();
+	double start = sl__now_ms(), ms = 0, part_ms = t->config.slice_ms / PARTS;
 	int code;
-	do  /* a growing layout may need a larger grid */
-		code = sl__note(t, &err, k->method->advance(k->run, t->config.slice_ms, &k->status, &err));
-	while (code == SL_DEVMEM && sl__drop_something(t, 0));
-	double ms = sl__now_ms() - start;
+	do {
+		code = sl__note(t, &err, k->method->advance(k->run, fmin(part_ms, t->config.slice_ms - ms), &k->status, &err));
+		if (code == SL_DEVMEM && sl__drop_something(t, 0))  /* a growing layout may need a larger grid */
+			code = 0;
+		ms = sl__now_ms() - start;
+	} while (!code && !k->status.done && ms < t->config.slice_ms && !sl_mailbox_filled(&t->commands));
 	if (!code)
 		code = watch(t, k, ms, &err);
 	slice_done(t, k, ms, 1, code, &err);

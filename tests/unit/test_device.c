@@ -292,6 +292,42 @@ static void one_slow_slice_is_nothing(void **state)
 	assert_non_null(w.layout[1]);
 }
 
+/* ---- commands during a slice ---------------------------------------------------------- */
+
+static struct world *pausing;
+
+/* Each run takes 30 ms of a slice of 100; the first one pauses the job. */
+static int run_and_pause(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+{
+	if (!runs++)
+		sl_device_pause(pausing->thread, 1);
+	uv_sleep(30);
+	return sl_engine_cpu()->run(e, step, iterations, err);
+}
+
+/* A command, for example a new small job, does not wait for the end of the slice. */
+static void commands_end_the_slice(void **state)
+{
+	struct world w;
+	struct sl_neighbours *nb = make_neighbours(5);
+	struct sl_error err;
+	memset(&w, 0, sizeof w);
+	memset(&resident, 0, sizeof resident);
+	resident.room = 1000;
+	w.engine = resident_engine();
+	w.engine.run = run_and_pause;
+	runs = 0;
+	pausing = &w;
+	assert_int_equal(uv_loop_init(&w.loop), 0);
+	const struct sl_device_config config = {.engine = &w.engine, .options = {.threads = 1}, .slice_ms = 100};
+	assert_int_equal(sl_device_thread_create(&w.thread, &w.loop, &config, on_event, &w, &err), 0);
+	add(&w, 1, 1, nb, 1, 5, false);
+	run_until(&w, &w.paused, 1);
+	assert_int_equal(runs, 1);
+	close_world(&w);
+	sl_neighbours_destroy(nb);
+}
+
 /* ---- no memory ------------------------------------------------------------------------ */
 
 static _Atomic bool short_of_memory;  /* for all threads except the test's */
@@ -361,6 +397,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(neighbours_stay_between_jobs), cmocka_unit_test(it_is_what_the_host_would_make),
 		cmocka_unit_test(idle_neighbours_make_way), cmocka_unit_test(an_error_is_the_jobs_own),
 		cmocka_unit_test(slices_without_end_fail_the_job), cmocka_unit_test(one_slow_slice_is_nothing),
+		cmocka_unit_test(commands_end_the_slice),
 		cmocka_unit_test(slices_of_other_methods_end_as_well),
 		cmocka_unit_test(no_thread_waits_for_memory),
 	};
