@@ -1,6 +1,6 @@
 /* The thread of a device. Between two slices it executes all commands that have arrived, in order. Without work it
- * sleeps in the mailbox. A slice ends early if a command waits (tasks.c), so a new small job waits for a part of a slice
- * at most. Jobs too small to fill the device share a slice (core/embedding/embedding.h).
+ * sleeps in the mailbox. A slice ends early if a command waits (tasks.c), so a new small job waits for a part of a
+ * slice at most. Jobs too small to fill the device share a slice (core/embedding/embedding.h).
  *
  * The thread reports the progress of a job at most every PROGRESS_MS (tasks.c), and its end. It runs at a lower
  * priority than the rest of the daemon, so requests are answered at once even if all cores compute. (nice +5; on Linux

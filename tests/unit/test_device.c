@@ -297,7 +297,8 @@ static void one_slow_slice_is_nothing(void **state)
 static struct world *pausing;
 
 /* Each run takes 30 ms of a slice of 100; the first one pauses the job. */
-static int run_and_pause(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+static int run_and_pause(struct sl_device_embedding *e, const struct sl_step *step, int iterations,
+			 struct sl_error *err)
 {
 	if (!runs++)
 		sl_device_pause(pausing->thread, 1);
