@@ -76,6 +76,8 @@ static bool check_framing(struct sl_request *r)
 	const char *encoding = sl_request_header(r, "Transfer-Encoding");
 	if (encoding && strcasecmp(encoding, "chunked"))
 		return refuse(r, 501, "Transfer-Encoding", "the body must be chunked or have a Content-Length");
+	if (encoding && !r->interim)
+		return refuse(r, 400, "Transfer-Encoding", "bodies are chunked only in HTTP/1.1; send a Content-Length");
 	if (encoding && sl_request_header(r, "Content-Length"))
 		return refuse(r, 400, "Transfer-Encoding", "Content-Length and Transfer-Encoding exclude each other");
 	return true;

@@ -406,6 +406,8 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, int small, st
 /* Answers the request and returns true if `count` more jobs like this one exceed max_jobs, or a limit of
  * its user or project. */
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count);
+/* The same for max_jobs only. */
+bool sl__limits_refuse_number(struct sl_jobs *j, struct sl_request *r, int count);
 /* True if the job must wait because its user or project has reached a limit. */
 bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
 /* The same for each job of a line, into its `held`. */

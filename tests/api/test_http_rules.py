@@ -40,6 +40,14 @@ def test_read_in_two_ways(daemon, headers, body, status):
     assert time.monotonic() - start < in_time(5)
 
 
+def test_chunks_in_an_old_version(daemon):
+    """Servers of HTTP/1.0 ignore Transfer-Encoding, so a proxy may see another request in the body."""
+    reply = raw(daemon, b"POST /v1/jobs HTTP/1.0\r\nHost: localhost:%d\r\nConnection: keep-alive\r\nContent-Type: application/json\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /v1/health/live HTTP/1.0\r\n\r\n" % daemon.port)
+    head, _, body = reply.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and json.loads(body)["header"] == "Transfer-Encoding"
+
+
 @pytest.mark.parametrize("length,status", [("x", 400), ("-1", 400), ("+2", 400), ("2, 2", 400), ("0x2", 400), ("2 2", 400),
                                            ("", 400), ("9" * 25, 413)])
 def test_content_length(daemon, length, status):

@@ -288,13 +288,14 @@ void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body
 	int code = sl__expand(body, &e, &err);
 	if (!code)
 		code = sl_request_body_for(r, body, &err);
-	if (!code && !(s = create(j, r, &e, key, hash)))
+	bool refused = !code && sl__limits_refuse_number(j, r, (int)e.count);
+	if (!code && !refused && !(s = create(j, r, &e, key, hash)))
 		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a batch.");
 	sl__expansion_finish(&e);
-	if (code) {
+	if (code)
 		sl_reply_error(r, &err);
+	if (code || refused)
 		return;
-	}
 	j->works++;
 	sl_park(&s->r, 0);
 	sl_turns(j->d->loop, make_one, all_made, s);

@@ -1,5 +1,6 @@
 /* Limits of users and projects on jobs: whether a new job is accepted, and whether a job in line may have a place.
  * Accepted jobs stay: a lower limit makes them wait and ends none. Loop thread. */
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/jobs/spec/spec.h"
@@ -50,24 +51,33 @@ static int count_unfinished(const struct sl_jobs *j, const char *account)
 	return count;
 }
 
-/* True if the user, or the server, has too many unfinished jobs; then the request has been answered. */
-static bool refuse_number(struct sl_jobs *j, struct sl_request *r, int more)
+/* The beginning of the refusal of a batch; "" for one job. */
+static const char *with_more(int more, char *text, size_t bytes)
+{
+	if (more > 1)
+		snprintf(text, bytes, "This batch has %d jobs, and ", more);
+	return more > 1 ? text : "";
+}
+
+bool sl__limits_refuse_number(struct sl_jobs *j, struct sl_request *r, int more)
 {
 	const struct sl_principal *who = sl_request_who(r);
 	int64_t most = j->d->config.max_jobs, of_user = sl_users_part(j->d->users, who->account, most);
 	int64_t all = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
+	char batch[64];
 	if (of_user < most) {
 		int own = count_unfinished(j, who->account);
 		if (own + more > of_user) {
-			sl_reply_status(r, 429, "%d of your jobs have not finished yet. A user may have %lld, a quarter of those "
-					"that the server takes (max_jobs).", own, (long long)of_user);
+			sl_reply_status(r, 429, "%s%d of your jobs have not finished yet. A user may have %lld, a quarter of those "
+					"that the server takes (max_jobs).", with_more(more, batch, sizeof batch), own,
+					(long long)of_user);
 			return true;
 		}
 	}
 	if (all + more <= most)
 		return false;
-	sl_reply_status(r, 429, "%lld jobs have not finished yet, and no more than %lld are allowed (max_jobs).",
-			(long long)all, (long long)most);
+	sl_reply_status(r, 429, "%s%lld jobs have not finished yet, and no more than %lld are allowed (max_jobs).",
+			with_more(more, batch, sizeof batch), (long long)all, (long long)most);
 	return true;
 }
 
@@ -75,7 +85,7 @@ bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_
 {
 	struct sl_limit_hit hit;
 	const struct sl_principal *who = sl_request_who(r);
-	if (refuse_number(j, r, count))
+	if (sl__limits_refuse_number(j, r, count))
 		return true;
 	if (!exceeds(j, who->account, spec, count, &hit) && !exceeds(j, who->project, spec, count, &hit))
 		return false;
