@@ -142,6 +142,15 @@ static void link_one(void *arg, const char *folder, const char *name, const char
 	}
 }
 
+/* A hard link would be one to the symbolic link, whose file is elsewhere. */
+static void refuse_one(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct linking *l = arg;
+	if (!l->code)
+		l->code = sl_error_set(l->err, SL_CONFLICT, "%s/%s/%s is a symbolic link, so the backup would not have its "
+				       "content; put the file itself there.", l->b->state_dir, folder, name);
+}
+
 int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 {
 	const char *const *kinds[] = {sl_graph_file_kinds, sl_job_file_kinds};
@@ -155,6 +164,7 @@ int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 		join(path, stage, folders[i], NULL);
 		if (mkdir(path, 0700))
 			return sl_atomic_error(path, "made", errno, err);
+		sl_sweep_each_linked(b->state_dir, folders[i], kinds[i], refuse_one, &l);
 		/* A graph's file gets its final name after its record is made. Final names come second, so that a file
 		 * that is renamed meanwhile is found. */
 		sl_sweep_each_unfinished(b->state_dir, folders[i], kinds[i], link_one, &l);

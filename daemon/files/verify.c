@@ -195,11 +195,12 @@ static void expect(struct state *s, int table, const char *id, const char *kind)
 	snprintf(name, sizeof name, "%s.%s", id, kind);
 	char *path = path_of(s, folders[table], name);
 	struct stat st;
-	if (path && stat(path, &st)) {
+	if (path && lstat(path, &st)) {
 		if (table != SL_DB_GRAPHS || !only_to_be_named(s, folders[table], name, id))
 			problem(s, folders[table], name, "The file is missing.");
 	} else if (path && !S_ISREG(st.st_mode)) {
-		problem(s, folders[table], name, "It is not a regular file.");
+		problem(s, folders[table], name, S_ISLNK(st.st_mode) ? "It is a symbolic link; put the file itself there." :
+			"It is not a regular file.");
 	}
 	free(path);
 }

@@ -53,6 +53,14 @@ static bool regular(DIR *dir, const char *name)
 	return !fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
+/* True for a symbolic link to a regular file. */
+static bool linked(DIR *dir, const char *name)
+{
+	struct stat st;
+	return !fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode) &&
+	       !fstatat(dirfd(dir), name, &st, 0) && S_ISREG(st.st_mode);
+}
+
 static DIR *open_below(const char *state_dir, const char *folder)
 {
 	char *path;
@@ -128,7 +136,7 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 	return lost;
 }
 
-static int each(enum name wanted, const char *state_dir, const char *folder, const char *const *kinds,
+static int each(enum name wanted, bool (*is)(DIR *dir, const char *name), const char *state_dir, const char *folder, const char *const *kinds,
 		void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
 	DIR *dir = open_below(state_dir, folder);
@@ -137,7 +145,7 @@ static int each(enum name wanted, const char *state_dir, const char *folder, con
 		return 0;
 	for (struct dirent *e; (e = readdir(dir));) {
 		char id[SL_ULID_BYTES];
-		if (classify(e->d_name, kinds, id) != wanted || !regular(dir, e->d_name))
+		if (classify(e->d_name, kinds, id) != wanted || !is(dir, e->d_name))
 			continue;
 		count++;
 		if (fn)
@@ -150,13 +158,19 @@ static int each(enum name wanted, const char *state_dir, const char *folder, con
 int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
 		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
-	return each(WHOLE, state_dir, folder, kinds, fn, arg);
+	return each(WHOLE, regular, state_dir, folder, kinds, fn, arg);
 }
 
 int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
 			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
-	return each(TEMPORARY, state_dir, folder, kinds, fn, arg);
+	return each(TEMPORARY, regular, state_dir, folder, kinds, fn, arg);
+}
+
+int sl_sweep_each_linked(const char *state_dir, const char *folder, const char *const *kinds,
+			 void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
+{
+	return each(WHOLE, linked, state_dir, folder, kinds, fn, arg);
 }
 
 static bool is_temporary(const char *name, const char *const *prefixes)

@@ -29,6 +29,10 @@ int sl_sweep_each(const char *state_dir, const char *folder, const char *const *
 int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
 			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
 
+/* The same for symbolic links ID.KIND to regular files. The daemon makes none, but reads them. */
+int sl_sweep_each_linked(const char *state_dir, const char *folder, const char *const *kinds,
+			 void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
+
 /* Removes PREFIX-ID and PREFIX-ID.ENDING with any of the prefixes (the list ends with NULL) from STATE_DIR/FOLDER. */
 void sl_sweep_temporary(const char *state_dir, const char *folder, const char *const *prefixes);
 

@@ -155,6 +155,26 @@ def test_what_is_in_the_way(with_backups):
     assert sorted(os.listdir(folder)) == ["empty", "file", "full", "half.part", "link"]
 
 
+@pytest.mark.parametrize("where", ["graphs", "jobs"])
+def test_a_file_that_is_elsewhere(with_backups, tmp_path, where):
+    """The server reads a file through a symbolic link. A backup would not have its content, so it fails, and names it."""
+    d, folder = with_backups
+    api = Api(d)
+    graph = api.upload(graphs.mtx(graphs.ring(30)))["id"]
+    job = api.run(graph, iterations=5)["id"]
+    path = d.state / where / (f"{graph}.slg" if where == "graphs" else f"{job}.npy")
+    shutil.move(path, tmp_path / "moved")
+    path.symlink_to(tmp_path / "moved")
+    api.layout_bytes(job)
+    problem = backup(api, "first", "failed")["problem"]
+    assert problem["status"] == 409 and f"{where}/{path.name} is a symbolic link" in problem["detail"]
+    assert os.listdir(folder) == [] and not (d.state / "backup.tmp").exists()
+    path.unlink()
+    shutil.move(tmp_path / "moved", path)
+    backup(api, "second")
+    assert verify(folder / "second")[0] == 0
+
+
 def test_no_room(fresh, tmp_path):
     """On a small disk the backup fails without left-over files, and the server continues."""
     folder = tmp_path / "small"

@@ -205,7 +205,7 @@ def test_what_is_damaged_is_not_served(fresh):
     assert api.get(f"/v1/jobs/{job}/picture.png").content[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize("what", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("what", ["pipe", "device", "folder", "link"])
 def test_no_regular_file(fresh, what):
     """A pipe in place of a file is an error, and nobody waits for its writer."""
     d = fresh()
@@ -216,6 +216,8 @@ def test_no_regular_file(fresh, what):
             os.mkfifo(path)
         elif what == "device":
             path.symlink_to("/dev/zero")
+        elif what == "link":
+            path.symlink_to("/etc/passwd")
         else:
             path.mkdir()
     status, said = inspect(d)
