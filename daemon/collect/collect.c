@@ -143,14 +143,25 @@ static uint64_t size_of(const struct walk *w, const char *id)
 
 /* ---- candidates for removal ----------------------------------------------------------------------------- */
 
+/* The time of the last use, or made_ms if it is later. A time after the present comes from a clock that was set back
+ * since: the age is unknown, and the thing counts as used now. */
+static uint64_t last_use(const struct sl_daemon *d, const char *id, uint64_t made_ms, uint64_t now_ms)
+{
+	uint64_t used_ms = sl_uses_last(d->uses, id);
+	if (used_ms > now_ms || (!used_ms && made_ms > now_ms)) {
+		sl_uses_mark(d->uses, id);
+		return now_ms;
+	}
+	return made_ms > used_ms && made_ms <= now_ms ? made_ms : used_ms;
+}
+
 static void add(struct candidates *all, const char *kind, const char *id, uint64_t made_ms)
 {
 	const struct sl_daemon *d = all->w->c->d;
-	struct candidate new = {.kind = kind, .used_ms = sl_uses_last(d->uses, id), .bytes = size_of(all->w, id)};
+	uint64_t now_ms = sl_seen_now_ms();
+	struct candidate new = {.kind = kind, .used_ms = last_use(d, id, made_ms, now_ms), .bytes = size_of(all->w, id)};
 	double kept_ms = d->config.collect_after_s * 1e3;
-	if (new.used_ms < made_ms)
-		new.used_ms = made_ms;
-	if (!new.bytes || (double)new.used_ms + kept_ms > (double)sl_seen_now_ms())
+	if (!new.bytes || (double)new.used_ms + kept_ms > (double)now_ms)
 		return;
 	if (all->count == all->room) {
 		size_t room = all->room ? 2 * all->room : 256;

@@ -17,6 +17,7 @@
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
+#include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 
 #define LOOK_MS 5000  /* time between two searches for expired layouts */
@@ -44,8 +45,9 @@ struct sl__layout *sl__layout_insert(struct sl_layouts *s, const struct sl_layou
 	struct sl__layout *l = calloc(1, sizeof *l);
 	if (!l)
 		return NULL;
+	uint64_t now_ms = sl_seen_now_ms();
 	l->record = *record;
-	l->made_ms = made_ms;
+	l->made_ms = made_ms < now_ms ? made_ms : now_ms;  /* later: the clock was set back since */
 	sl_list_append(&s->all, &l->link);
 	return l;
 }
@@ -176,7 +178,7 @@ void sl_layouts_release(struct sl_layouts *s, const char *id)
 static void on_timer(uv_timer_t *timer)
 {
 	struct sl_layouts *s = timer->data;
-	uint64_t now = sl_time_now_ms();
+	uint64_t now = sl_seen_now_ms();
 	SL_LIST_EACH(struct sl__layout, l, &s->all, link)
 		if (!l->gone && now >= end_ms(s, l))
 			drop(s, l);

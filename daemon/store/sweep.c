@@ -136,7 +136,8 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 	return lost;
 }
 
-static int each(enum name wanted, bool (*is)(DIR *dir, const char *name), const char *state_dir, const char *folder, const char *const *kinds,
+static int each(enum name wanted, bool (*is)(DIR *dir, const char *name), const char *state_dir, const char *folder,
+		const char *const *kinds,
 		void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
 	DIR *dir = open_below(state_dir, folder);

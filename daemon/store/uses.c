@@ -6,7 +6,7 @@
 
 #include "daemon/store/db.h"
 #include "daemon/util/list.h"
-#include "daemon/util/time_text.h"
+#include "daemon/util/seen.h"
 #include "daemon/util/ulid.h"
 
 #define BUCKETS 4096
@@ -90,7 +90,7 @@ void sl_uses_mark(struct sl_uses *u, const char *id)
 	if (u && !use)
 		use = create(u, id);
 	if (use)
-		use->used_ms = sl_time_now_ms();
+		use->used_ms = sl_seen_now_ms();
 }
 
 uint64_t sl_uses_last(const struct sl_uses *u, const char *id)
@@ -131,7 +131,9 @@ void sl_uses_save(struct sl_uses *u, bool all)
 		SL_LIST_EACH(struct use, use, &u->bucket[i], link) {
 			/* the id contains the time when the thing was made */
 			uint64_t known = use->recorded_ms ? use->recorded_ms : (uint64_t)sl_ulid_time_ms(use->id);
-			if (use->used_ms > known && (all || use->used_ms - known > SL_USES_EVERY_MS))
+			uint64_t more = use->used_ms > known ? use->used_ms - known : 0;
+			bool set_back = use->recorded_ms > use->used_ms;  /* the clock was */
+			if (set_back || more > (all ? 0 : SL_USES_EVERY_MS))
 				save(u, use);
 		}
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/users/users_internal.h"
+#include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 
 #define HOUR_MS 3600000
@@ -138,7 +139,20 @@ char *sl_limit_text(const struct sl_limit_hit *hit, char *out, size_t bytes)
 
 static int64_t hour_now(void)
 {
-	return (int64_t)sl_time_now_ms() / HOUR_MS;
+	return (int64_t)sl_seen_now_ms() / HOUR_MS;
+}
+
+/* If the clock was set back, time that was used in hours to come counts as used up to now. */
+static void move_back(struct sl__account *a, int64_t now)
+{
+	double used_s[SL__HOURS];
+	if (a->hour <= now)
+		return;
+	for (int64_t ago = 0; ago < SL__HOURS; ago++)
+		used_s[(now + SL__HOURS - ago) % SL__HOURS] = a->used_s[(a->hour - ago) % SL__HOURS];
+	memcpy(a->used_s, used_s, sizeof used_s);
+	a->hour = now;
+	a->unsaved = true;
 }
 
 static double used_in(const struct sl__account *a, int64_t hour)
@@ -146,10 +160,11 @@ static double used_in(const struct sl__account *a, int64_t hour)
 	return hour > a->hour - SL__HOURS && hour <= a->hour ? a->used_s[hour % SL__HOURS] : 0;
 }
 
-static double used_of(const struct sl__account *a)
+static double used_of(struct sl__account *a)
 {
 	int64_t now = hour_now();
 	double sum = 0;
+	move_back(a, now);
 	for (int64_t hour = now - SL__HOURS + 1; hour <= now; hour++)
 		sum += used_in(a, hour);
 	return sum;
@@ -161,35 +176,36 @@ void sl_users_charge(struct sl_users *u, const char *account, double seconds)
 	int64_t now = hour_now();
 	if (!a || !(seconds > 0))
 		return;
+	move_back(a, now);
 	for (int64_t hour = a->hour > now - SL__HOURS ? a->hour + 1 : now - SL__HOURS + 1; hour <= now; hour++)
 		a->used_s[hour % SL__HOURS] = 0;
-	a->hour = now > a->hour ? now : a->hour;  /* if the clock was set back, the newest hour is charged */
+	a->hour = now;
 	a->used_s[a->hour % SL__HOURS] += seconds;
 	a->unsaved = true;
 }
 
 double sl_users_device_seconds(const struct sl_users *u, const char *account)
 {
-	const struct sl__account *a = sl__account_of(u, account);
+	struct sl__account *a = sl__account_of(u, account);
 	return a ? used_of(a) : 0;
 }
 
 /* Returns the seconds until enough of the oldest hours have left the window of 24 hours. */
-static int seconds_until_below(const struct sl__account *a, double bound)
+static int seconds_until_below(struct sl__account *a, double bound)
 {
 	int64_t now = hour_now();
 	double left = used_of(a);
 	for (int64_t hour = now - SL__HOURS + 1; hour <= now; hour++) {
 		left -= used_in(a, hour);
 		if (left < bound)
-			return (int)(((hour + SL__HOURS) * HOUR_MS - (int64_t)sl_time_now_ms()) / 1000) + 1;
+			return (int)(((hour + SL__HOURS) * HOUR_MS - (int64_t)sl_seen_now_ms()) / 1000) + 1;
 	}
 	return SL__HOURS * HOUR_MS / 1000;
 }
 
 bool sl_users_device_time_is_over(const struct sl_users *u, const char *account, struct sl_limit_hit *hit)
 {
-	const struct sl__account *a = sl__account_of(u, account);
+	struct sl__account *a = sl__account_of(u, account);
 	double bound = a ? limit_of(u, a, SL_LIMIT_DEVICE_SECONDS) : 0, used = bound > 0 ? used_of(a) : 0;
 	if (bound <= 0 || used < bound)
 		return false;

@@ -8,6 +8,7 @@
 
 #include "daemon/users/users_internal.h"
 #include "daemon/util/json.h"
+#include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 
 #define MOST_LINKS 100       /* most links of one thing */
@@ -186,7 +187,7 @@ static int count_links(struct sl_users *u, const char *thing)
 	int count = 0;
 	for (int i = 0; i < SL__LINK_BUCKETS; i++)
 		SL_LIST_EACH(struct sl__public_link, l, &u->links[i], link) {
-			if ((int64_t)sl_time_now_ms() >= l->expires_ms) {
+			if ((int64_t)sl_seen_now_ms() >= l->expires_ms) {
 				sl_db_remove(u->db, SL_DB_LINKS, l->id, NULL, NULL);
 				destroy(l);
 			} else {

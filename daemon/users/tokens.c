@@ -104,7 +104,7 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	sl__token_hash(u, token, hash);
 	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
 		return false;
-	if (now - t->used_ms > USED_EVERY_MS) {
+	if (now < t->used_ms || now - t->used_ms > USED_EVERY_MS) {
 		json_t *before = sl__user_document(user);
 		t->used_ms = now;
 		if (before)

@@ -1,0 +1,53 @@
+/* shim.c -- sets the system clock of one process. Loaded with LD_PRELOAD.
+ *
+ * $CLOCK names a file with a number of seconds, by which the time of day is ahead; it may be negative. No file: 0. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+
+static time_t ahead(void)
+{
+	const char *name = getenv("CLOCK");
+	FILE *file = name ? fopen(name, "re") : NULL;
+	long long seconds = 0;
+	if (file && fscanf(file, "%lld", &seconds) != 1)
+		seconds = 0;
+	if (file)
+		fclose(file);
+	return (time_t)seconds;
+}
+
+#pragma GCC visibility push(default)
+
+int clock_gettime(clockid_t id, struct timespec *out)
+{
+	static int (*real)(clockid_t, struct timespec *);
+	if (!real)
+		real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	int rc = real(id, out);
+	if (!rc && id == CLOCK_REALTIME)
+		out->tv_sec += ahead();
+	return rc;
+}
+
+int gettimeofday(struct timeval *restrict out, void *restrict zone)
+{
+	struct timespec now;
+	if (clock_gettime(CLOCK_REALTIME, &now))
+		return -1;
+	out->tv_sec = now.tv_sec;
+	out->tv_usec = now.tv_nsec / 1000;
+	return 0;
+}
+
+time_t time(time_t *out)
+{
+	struct timespec now;
+	if (clock_gettime(CLOCK_REALTIME, &now))
+		return -1;
+	if (out)
+		*out = now.tv_sec;
+	return now.tv_sec;
+}
