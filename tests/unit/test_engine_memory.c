@@ -94,7 +94,10 @@ static void plans_are_shared_and_stay_within_their_budget(void **state)
 			assert_true(info.plan_bytes <= info.plan_budget);
 			free(y);
 		}
-	assert_true(info.plan_hits >= 16 && info.plan_evictions > 0 && info.plans >= 1);
+	if (info.plan_hits < 16 || !info.plan_evictions || !info.plans)
+		fail_msg("%llu hits, %llu evictions, %llu plans of %llu bytes", (unsigned long long)info.plan_hits,
+			 (unsigned long long)info.plan_evictions, (unsigned long long)info.plans,
+			 (unsigned long long)info.plan_bytes);
 	struct sl_plan_info list[4];
 	int count = b.engine->plans(small, list, 4);
 	assert_int_equal(count, info.plans);

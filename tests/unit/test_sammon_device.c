@@ -143,7 +143,8 @@ static void a_run_goes_on_elsewhere(void **state)
 			assert_true(whole.status.stress == parts.status.stress);
 			go(&p, &params, false, INFINITY, 3, true, &parts);
 			assert_int_equal(whole.status.iteration, parts.status.iteration);
-			if (!(fabs(whole.status.stress - parts.status.stress) <= 1e-3 * whole.status.stress))
+			/* as far apart as in compare() */
+			if (!(fabs(whole.status.stress - parts.status.stress) <= 1e-2 * whole.status.stress))
 				fail_msg("optimiser %d, %d partners: the stress is %.9g, in parts %.9g", optimiser, partners,
 					 whole.status.stress, parts.status.stress);
 		}
