@@ -258,6 +258,48 @@ def test_labels(client, points):
     assert client.upload(x, labels=odd).record["labels"] == 3
 
 
+def test_labels_that_are_missing(client, points, tmp_path):
+    """None, NaN, NaT and pandas.NA, in all types of columns."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x = pandas.DataFrame(points[0][:40], columns=[f"c{i}" for i in range(points[0].shape[1])])
+    for values in (pandas.array(["x", pandas.NA] * 20, dtype="string"), pandas.Series(["x", pandas.NA] * 20, dtype=object),
+                   pandas.array([1, pandas.NA] * 20, dtype="Int64"), pandas.array([True, pandas.NA] * 20, dtype="boolean"),
+                   ["x", None, float("nan"), pandas.NaT] * 10, ["\ud800", pandas.NA] * 20):
+        table = x.assign(kind=values, more=values)
+        job = client.submit(table, labels=["kind", "more"], iterations=5)
+        assert list(job.graph.labels("kind")[1::2]) == ["missing"] * 20
+        assert list(job.graph.labels("more")[1::2]) == [None] * 20
+        job.wait().save_html(tmp_path / "page.html")
+
+
+def test_columns_of_labels_with_bad_names(client, points):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x = pandas.DataFrame(points[0][:40])
+    words = pandas.Series(["a", "b"] * 20)
+    for name in ("", ".", "..", "a\0", "\ud800", "n" * 201):
+        with pytest.raises(ValueError, match="cannot be the name of a column of labels"):
+            quick(x.assign(**{"first": words, name: words}))
+        quick(x.assign(**{name: words}))
+    with pytest.raises(ValueError, match="several columns 's'"):
+        quick(pandas.concat([x, words.rename("s"), words.rename("s")], axis=1))
+
+
+def test_files_that_are_none(client, tmp_path):
+    pytest.importorskip("anndata", reason="anndata is not installed")
+    (tmp_path / "bad.h5ad").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="bad.h5ad cannot be read"):
+        quick(tmp_path / "bad.h5ad")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        quick(tmp_path)
+
+
+def test_anndata_in_an_open_file(client, points, tmp_path):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    anndata.AnnData(scipy_sparse.csr_matrix(points[0].astype(np.float32))).write_h5ad(tmp_path / "a.h5ad")
+    data = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    assert quick(data).shape == (len(points[0]), 2)
+
+
 def test_several_columns_of_labels(client, points, tmp_path):
     x, group = points
     kind, batch = np.array(["a", "b", "c"])[group], np.arange(600) % 4

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Body", "npy", "npz", "multipart"]
+__all__ = ["Body", "npy", "npz", "multipart", "lines", "missing"]
 
 Segment = Union[bytes, memoryview, pathlib.Path]
 BLOCK = 1 << 20
@@ -35,6 +35,22 @@ class Body:
             else:
                 for at in range(0, len(segment), BLOCK):
                     yield segment[at:at + BLOCK]
+
+
+def missing(value: Any) -> bool:
+    """True for None, NaN, NaT and pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # comparisons with pandas.NA are neither true nor false
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def lines(values: Any, absent: str) -> Body:
+    """Values as text, one per line; absent: the text of missing ones."""
+    texts = [absent if missing(value) else " ".join(str(value).split()) or "(empty)" for value in values]
+    return Body("\n".join([*texts, ""]).encode(errors="replace"), content_type="text/plain")
 
 
 def npy(array: npt.NDArray[Any]) -> Body:

@@ -8,6 +8,8 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 import numpy.typing as npt
 
+from ._body import missing
+
 __all__ = ["colours_of", "legend_of", "png"]
 
 Bytes = npt.NDArray[np.uint8]
@@ -36,10 +38,6 @@ def _category_colours(count: int) -> npt.NDArray[np.float64]:
 def _bytes(values: npt.NDArray[Any]) -> Bytes:
     found: Bytes = values.astype(np.uint8)
     return found
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or bool(value != value)
 
 
 def colours_of(values: Any) -> Bytes:
@@ -71,11 +69,11 @@ def _is_ramp(a: npt.NDArray[Any]) -> bool:
 
 def _categories(a: npt.NDArray[Any]) -> Tuple[List[str], npt.NDArray[Any]]:
     """Returns (the distinct values as texts, in order; the index of each value among them, -1: missing)."""
-    missing = np.array([_is_missing(v) for v in a.tolist()], dtype=bool)
-    there = a[~missing]
+    absent = np.array([missing(v) for v in a.tolist()], dtype=bool)
+    there = a[~absent]
     values, code = np.unique(there if there.dtype.kind in "iufb" else there.astype(str), return_inverse=True)
     found = np.full(len(a), -1)
-    found[~missing] = code
+    found[~absent] = code
     return [f"{v:.0f}" if a.dtype.kind == "f" else str(v) for v in values], found
 
 

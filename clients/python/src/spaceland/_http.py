@@ -1,17 +1,20 @@
 """Requests to one server. They are repeated if the connection breaks; errors become exceptions."""
 from __future__ import annotations
 
+import io
+import math
 import os
 import threading
 import time
 from typing import Any, Callable, Dict, Optional, Union
 
+import numpy as np
 import requests
 
 from ._version import __version__
-from .errors import ConnectionLost, problem_error
+from .errors import ConnectionLost, SpacelandError, problem_error
 
-__all__ = ["Http"]
+__all__ = ["Http", "array_of"]
 
 Query = Dict[str, Union[str, int, float]]
 
@@ -91,10 +94,10 @@ class Http:
     def json(self, method: str, path: str, **arguments: Any) -> Any:
         """The decoded JSON of a reply."""
         reply = self.request(method, path, **arguments)
-        try:
-            return reply.json()
-        except ValueError as error:
-            raise problem_error(reply.status_code, None, f"{method} {path}") from error
+        document = _document(reply)
+        if not isinstance(document, dict):  # all of the server's are
+            raise problem_error(reply.status_code, None, f"{method} {path}")
+        return document
 
     def close(self) -> None:
         """Closes this thread's connection; the next request opens another one."""
@@ -102,6 +105,15 @@ class Http:
         if found is not None:
             found.close()
             self._local.session = None
+
+
+def array_of(reply: requests.Response) -> Any:
+    """The array in a reply."""
+    try:
+        return np.load(io.BytesIO(reply.content), allow_pickle=False)
+    except Exception as error:  # NumPy's parser of headers has many kinds
+        raise SpacelandError(f"the reply to {reply.request.method} {reply.url} is not an array ({error}); is this a "
+                             "spacelandd?") from error
 
 
 def _document(reply: requests.Response) -> Any:
@@ -113,9 +125,10 @@ def _document(reply: requests.Response) -> Any:
 
 def _seconds(text: str) -> float:
     try:
-        return min(max(float(text), 0.1), 10.0)
+        seconds = float(text)
     except ValueError:
         return 1.0
+    return 1.0 if math.isnan(seconds) else min(max(seconds, 0.1), 10.0)
 
 
 def _reason(error: BaseException) -> str:

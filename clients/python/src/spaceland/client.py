@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -14,7 +15,7 @@ from .errors import Conflict, SpacelandError
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
-from .job import Job, server_sent
+from .job import EMPTY_PAUSE_S, Job, server_sent
 from .listing import Listing
 from .progress import Progress
 from .projects import Project
@@ -114,13 +115,16 @@ class Client:
         last = ""
         while True:
             headers = {"Last-Event-ID": last} if last else None
+            some = False
             try:
                 with self.http.request("GET", "/v1/events", headers=headers, stream=True) as reply:
                     for name, data, number in server_sent(reply):
-                        last = number or last
+                        last, some = number or last, True
                         yield name, data
             except requests.RequestException:
                 self.http.close()  # the connection broke; the new one sends the missed events
+            if not some:
+                time.sleep(EMPTY_PAUSE_S)
 
     # ---- uploads ----------------------------------------------------------------------------
 

@@ -100,7 +100,9 @@ _CLASSES = {400: BadInput, 401: NotAllowed, 403: NotAllowed, 404: NotFound, 409:
 
 def problem_error(status: int, document: Any, what: str) -> ProblemError:
     """Makes the exception for a reply of status 4xx or 5xx; `document` is its JSON body, or None."""
-    if not isinstance(document, dict) or "title" not in document:
+    texts = ("type", "title", "detail", "pointer", "parameter", "header", "file")
+    if not isinstance(document, dict) or "title" not in document or not all(
+            isinstance(document.get(name) or "", str) for name in texts) or not isinstance(document.get("status", 0), int):
         document = {"type": "about:blank", "title": "Not an answer of spacelandd", "status": status,
                     "detail": f"{what} was answered with status {status} and no reason; is this a spacelandd?"}
     return _CLASSES.get(status, ProblemError)(document)

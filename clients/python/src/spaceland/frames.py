@@ -80,6 +80,6 @@ def decode(data: bytes) -> Frame:
         raise SpacelandError(f"a frame of values at the nodes has a header of 88 bytes; this one has {start}")
     model_time = _MODEL_TIME.unpack_from(data, _HEADER.size)[0] if kind > 1 else None
     raw = np.frombuffer(data, dtype, n * dims, start).reshape(n, dims)
-    return Frame(job.decode("ascii"), dims, n, nodes, stride, sequence, iteration, None if kl != kl else kl,
+    return Frame(job.decode("ascii", "replace"), dims, n, nodes, stride, sequence, iteration, None if kl != kl else kl,
                  bool(flags & _FINAL), _ENDS[end] if end < len(_ENDS) else None, (low0, low1, low2)[:dims], extent,
                  time_us / 1e6, raw, data, model_time)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
-from ._body import Body, npy
+from ._body import lines, npy
 from .errors import JobFailed, NotFound
 from .listing import cells, moment
 from .projects import shared
@@ -139,8 +139,7 @@ class Graph:
         if a.dtype.kind in "iufb":
             body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)
         else:
-            lines = ["" if v is None or v != v else " ".join(str(v).split()) or "(empty)" for v in a.tolist()]
-            body = Body("\n".join([*lines, ""]).encode(), content_type="text/plain")
+            body = lines(a.tolist(), "")
         self.client.http.request("PUT", f"{self.path}/labels/{_quoted(column)}", query={"kind": kind}, body=lambda: body,
                                  headers={"Content-Type": body.content_type})
         return self.refresh()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _neighbours, _sparse
-from ._body import Body, npy, npz
+from ._body import Body, lines, npy, npz
 
 __all__ = ["Source", "Options", "source_of"]
 
@@ -250,6 +250,8 @@ def frame_source(table: Any, options: Options) -> Source:
     for name in labels or []:
         if name not in table.columns:
             raise ValueError(f"labels is {options.labels!r}, but the table has no such column")
+        if list(table.columns).count(name) > 1:
+            raise ValueError(f"the table has several columns {name!r}; columns of labels must have different names")
     _take_named(options, labels or [], table.__getitem__)
     if options.columns is not None:
         table = table[list(options.columns)]
@@ -294,6 +296,8 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
             raise ValueError(f"labels is {options.labels!r}, but obs has no such column")
     _take_named(options, names, data.obs.__getitem__)
     x = data.X if rep == "X" else data.obsm[rep]
+    if hasattr(x, "to_memory"):  # a sparse matrix in a file that is open
+        x = x.to_memory()
     options.kind = "points"
     source = sparse_source(x, options) if _sparse.is_sparse(x) else points_source(x, options)
     source.file_name = rep
@@ -305,16 +309,26 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
     return source
 
 
+def _read(reader: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
+    """Reads a file with a library, whose errors do not name it."""
+    try:
+        return reader(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
 def file_source(path: pathlib.Path, options: Options) -> Source:
     """A file. The client reads Parquet and AnnData files; others are uploaded unchanged."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if path.is_dir() and path.suffix not in (".parquet", ".pq"):  # those may consist of several files
+        raise IsADirectoryError(f"{path} is a folder; it must be a file")
     if path.suffix in (".parquet", ".pq"):
         import pandas
-        return frame_source(pandas.read_parquet(path), options)
+        return frame_source(_read(pandas.read_parquet, path), options)
     if path.suffix == ".h5ad":
         import anndata
-        return anndata_source(anndata.read_h5ad(path), options, keep=False)
+        return anndata_source(_read(anndata.read_h5ad, path), options, keep=False)
     query = dict(options.query)
     kind = options.kind
     if options.metric == "precomputed":
@@ -344,18 +358,17 @@ def _label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
     return None
 
 
+def _is_name(name: str) -> bool:
+    """True if the server accepts it as the name of a column."""
+    return 1 <= len(name) <= 200 and name not in (".", "..") and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in name)
+
+
 def _take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:
     """The first column is the label, the others are further columns."""
     if names:
         options.labels = values(names[0])
         options.labels_name = str(names[0])
         options.more.update({str(name): values(name) for name in names[1:]})
-
-
-def _text(value: Any) -> str:
-    if value is None or value != value:  # NaN, NaT
-        return "missing"
-    return " ".join(str(value).split()) or "(empty)"
 
 
 def labels_body(labels: Any, n: Optional[int]) -> Body:
@@ -367,8 +380,7 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
         raise ValueError(f"there are {len(values)} labels for {n} rows; there must be one for each")
     if values.dtype.kind in "iub":
         return npy(values.astype(np.int64))
-    lines: List[str] = [_text(value) for value in values.tolist()]
-    return Body("\n".join([*lines, ""]).encode(), content_type="text/plain")
+    return lines(values.tolist(), "missing")
 
 
 # ---- all of them -------------------------------------------------------------------------------
@@ -428,13 +440,17 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         options.more.update((str(name), values) for name, values in columns[1:])
     source = _dispatch(x, options)
     source.more = options.more
+    for name in options.more:
+        if not _is_name(name):
+            raise ValueError(f"{name[:80]!r} cannot be the name of a column of labels, which has 1 to 200 characters and is not "
+                             "'.' or '..'; rename it, or name those to use (labels=[...])")
     if source.kind == "graph" and options.perplexity is not None:
         raise ValueError("perplexity is for points, and this is a graph; use lambda_")
     if options.labels is not None:
         if isinstance(options.labels, str):
             raise ValueError(f"labels is {options.labels!r}; only tables, AnnData and networkx graphs have labels by name")
         source.values = options.labels
-        if options.labels_name and len(options.labels_name.encode()) <= LABELS_NAME_BYTES:
+        if options.labels_name and _is_name(options.labels_name) and len(options.labels_name.encode()) <= LABELS_NAME_BYTES:
             source.query["labels_name"] = options.labels_name
         source.labels = labels_body(options.labels, source.n)
     return source

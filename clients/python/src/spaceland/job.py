@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import asyncio
-import io
+import html
 import json
 import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import requests
 
-from .errors import BadInput, ConnectionLost, JobCancelled, JobFailed
+from ._http import array_of
+from .errors import BadInput, ConnectionLost, JobCancelled, JobFailed, SpacelandError
 from .frames import Frame, decode
 from .listing import cells, moment
 from .progress import Progress, make_progress
@@ -25,6 +26,7 @@ __all__ = ["Job", "Frames"]
 
 ENDED = ("done", "failed", "cancelled")
 POLL_SECONDS = 20
+EMPTY_PAUSE_S = 0.5   # before a stream is requested again that ended without an event
 _MEASURES = {"tsne": ("kl", "KL"), "kmeans": ("inertia", "inertia"), "gmm": ("log_likelihood", "log-likelihood"),
              "sammon": ("stress", "stress"), "signal": ("level", "level")}
 
@@ -141,9 +143,11 @@ class Job:
         """Yields ("state", record of the job) and ("progress", iteration, kl, ...) until the job has ended."""
         lost = 0
         while not self.ended:
+            some = False
             try:
                 with self.client.http.request("GET", self.path + "/events", stream=True) as reply:
                     for name, data, _ in server_sent(reply):
+                        some = True
                         if name == "state":
                             self.record = data
                         elif name == "progress":
@@ -156,6 +160,8 @@ class Job:
                     raise
                 self.client.http.close()
             if not self.ended:
+                if not some:
+                    time.sleep(EMPTY_PAUSE_S)
                 self.refresh()
 
     def _searching(self, progress: Progress) -> None:
@@ -203,7 +209,7 @@ class Job:
         """Waits, and fetches the layout: float32 [nodes, dims], rows in the order of the input."""
         self.wait(timeout)
         reply = self.client.http.request("GET", self.path + "/layout")
-        found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
+        found: npt.NDArray[np.float32] = array_of(reply)
         return found
 
     def result(self, timeout: Optional[float] = None) -> Any:
@@ -222,7 +228,7 @@ class Job:
         """Waits, and fetches one of the arrays that record["results"] names."""
         self.wait(timeout)
         reply = self.client.http.request("GET", f"{self.path}/results/{name}")
-        return np.load(io.BytesIO(reply.content), allow_pickle=False)
+        return array_of(reply)
 
     def labels(self, timeout: Optional[float] = None) -> npt.NDArray[np.int32]:
         """Of kmeans and gmm: waits, and fetches the cluster of each row; -1 for a dropped row."""
@@ -262,7 +268,7 @@ class Job:
         body = source_of(x, Options(kind="points")).body
         reply = self.client.http.request("POST", self.path + "/predict", query={"give": give}, body=lambda: body,
                                          headers={"Content-Type": body.content_type})
-        return np.load(io.BytesIO(reply.content), allow_pickle=False)
+        return array_of(reply)
 
     def score(self, x: Any) -> float:
         """Of gmm: the mean log-likelihood of new points, as scikit-learn's score()."""
@@ -274,7 +280,7 @@ class Job:
         query = {"count": count, "seed": seed}
         replies = [self.client.http.request("GET", self.path + "/sample", query={**query, "give": give})
                    for give in ("points", "labels")]
-        points, labels = [np.load(io.BytesIO(reply.content), allow_pickle=False) for reply in replies]
+        points, labels = [array_of(reply) for reply in replies]
         return points, labels
 
     def signal(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
@@ -291,7 +297,7 @@ class Job:
     def values(self) -> npt.NDArray[np.float32]:
         """Of signal: the latest values, also while the job runs."""
         reply = self.client.http.request("GET", f"{self.path}/values")
-        found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
+        found: npt.NDArray[np.float32] = array_of(reply)
         return found
 
     def trace(self) -> List[Dict[str, Any]]:
@@ -332,7 +338,7 @@ class Job:
         body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points")).body
         reply = self.client.http.request("POST", self.path + "/transform", query=options, body=lambda: body,
                                          headers={"Content-Type": body.content_type})
-        found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
+        found: npt.NDArray[np.float32] = array_of(reply)
         return found
 
     # ---- watching ------------------------------------------------------------------------------
@@ -409,7 +415,7 @@ class Job:
         """A row of Client.jobs() in a notebook."""
         row = cells(id=self.id, name=self.record["name"], method=self.method, state=self.state, iteration=f"{self.iteration:,}",
                     result=self._measured, created=moment(self.record["created"]))
-        return {**row, "id": f'<a href="{self.url}" target="_blank">{row["id"]}</a>'}
+        return {**row, "id": f'<a href="{html.escape(self.url)}" target="_blank">{row["id"]}</a>'}
 
     def __repr__(self) -> str:
         name = self.record["name"]
@@ -424,6 +430,16 @@ def _is_path(x: Any) -> bool:
     return isinstance(x, str) or hasattr(x, "__fspath__")
 
 
+def _event(text: str) -> Dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise SpacelandError(f"an event is not a JSON object, but {text[:80]!r}; is this a spacelandd?")
+    return data
+
+
 def server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any], str]]:
     """Yields (event, data, id or "") of a stream of server-sent events."""
     buffer, event, data, number = b"", "message", "", ""
@@ -431,7 +447,7 @@ def server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any],
         buffer += chunk
         *lines, buffer = buffer.split(b"\n")
         for line in lines:
-            text = line.decode()
+            text = line.decode(errors="replace")
             if text.startswith("event:"):
                 event = text[6:].strip()
             elif text.startswith("data:"):
@@ -439,5 +455,5 @@ def server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any],
             elif text.startswith("id:"):
                 number = text[3:].strip()
             elif not text and data:
-                yield event, json.loads(data), number
+                yield event, _event(data), number
                 event, data, number = "message", "", ""
