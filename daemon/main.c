@@ -50,7 +50,7 @@
 
 /* The steps of closing. */
 enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
-	    CLOSED };
+	    CLOSE_USERS, CLOSED };
 
 struct program {
 	struct sl_daemon d;
@@ -112,8 +112,6 @@ static void say(const struct sl_options *o, const struct sl_error *err)
 
 static void close_handles(struct program *p)
 {
-	sl_users_destroy(p->d.users);
-	p->d.users = NULL;
 	sl_uses_destroy(p->d.uses);
 	p->d.uses = NULL;
 	if (!p->handles)
@@ -142,8 +140,9 @@ static void step_is_done(struct program *p)
 	case CLOSE_GRAPHS: d->graphs = NULL; break;
 	case CLOSE_EVENTS: d->events = NULL; break;
 	case CLOSE_BACKUPS: d->backups = NULL; break;
-	case CLOSE_DB:
-		d->db = NULL;
+	case CLOSE_DB: d->db = NULL; break;
+	case CLOSE_USERS:
+		d->users = NULL;
 		close_handles(p);
 		break;
 	case CLOSED: break;
@@ -165,6 +164,7 @@ static bool close_part(struct program *p)
 	case CLOSE_EVENTS: return d->events && (sl_events_close(d->events, on_closed, p), true);
 	case CLOSE_BACKUPS: return d->backups && (sl_backups_close(d->backups, on_closed, p), true);
 	case CLOSE_DB: return d->db && (sl_db_close(d->db, on_closed, p), true);
+	case CLOSE_USERS: return d->users && (sl_users_close(d->users, on_closed, p), true);
 	case CLOSED: break;
 	}
 	return false;

@@ -229,12 +229,13 @@ int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *
 	struct sl__access *a = find(u, id);
 	if (!a && !(a = create(u, id)))
 		return SL_NOMEM;
+	bool owned = sl__ids_find(&a->rights.owners, p->user) >= 0;
 	int rc = p->user[0] ? sl__ids_add(&a->rights.owners, p->user) : 0;
 	if (!rc)
 		rc = set_paid(a, p->user, p->project);
 	if (!rc)
 		rc = put(u, a, done, arg);
-	if (rc) {
+	if (rc && !owned) {
 		sl__ids_remove(&a->rights.owners, p->user);
 		set_paid(a, p->user, "");
 	}
@@ -283,26 +284,21 @@ void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id
 	sl__links_sweep(u, exists, arg);
 }
 
-static json_t *users_json(const struct sl_users *u, const struct sl__ids *ids)
+/* The names of those that still exist. */
+static json_t *names_json(const struct sl_users *u, const struct sl__ids *ids,
+			  const char *(*name_of)(const struct sl_users *u, const char *id))
 {
 	json_t *array = json_array();
-	for (int i = 0; i < ids->count; i++) {
-		const struct sl__user *user = sl__user_by_id(u, ids->at[i]);
-		if (user)  /* NULL: the user was removed */
-			json_array_append_new(array, json_string(user->name));
-	}
+	for (int i = 0; i < ids->count; i++)
+		if (name_of(u, ids->at[i]))
+			json_array_append_new(array, json_string(name_of(u, ids->at[i])));
 	return array;
 }
 
-static json_t *projects_json(const struct sl_users *u, const struct sl__ids *ids)
+static const char *user_name(const struct sl_users *u, const char *id)
 {
-	json_t *array = json_array();
-	for (int i = 0; i < ids->count; i++) {
-		const struct sl__project *project = sl__project_by_id(u, ids->at[i]);
-		if (project)
-			json_array_append_new(array, json_string(project->name));
-	}
-	return array;
+	const struct sl__user *user = sl__user_by_id(u, id);
+	return user ? user->name : NULL;
 }
 
 /* Returns the names of the projects to whose limits the resource counts. */
@@ -314,7 +310,7 @@ static json_t *paid_json(const struct sl_users *u, const struct sl__access *a)
 	json_object_foreach(a->paid, owner, project)
 		if (json_is_string(project))
 			sl__ids_add(&ids, json_string_value(project));
-	json_t *array = projects_json(u, &ids);
+	json_t *array = names_json(u, &ids, sl_project_name);
 	free(ids.at);
 	return array;
 }
@@ -325,39 +321,10 @@ json_t *sl_users_access_json(const struct sl_users *u, const char *id)
 	const struct sl__access *a = find(u, id);
 	a = a ? a : &nobody;
 	const struct sl_rights *r = &a->rights;
-	return json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", users_json(u, &r->owners), "readers",
-			 users_json(u, &r->readers), "projects", projects_json(u, &r->projects), "everybody", r->everybody,
-			 "counts_for", paid_json(u, a));
-}
-
-static const char *user_id(const struct sl_users *u, const char *name)
-{
-	const struct sl__user *user = sl__user_by_name(u, name);
-	return user ? user->id : NULL;
-}
-
-/* Reads the member `key` of the body, a list of names. one: "user" or "project", for errors. id_of: finds the id of a
- * name. */
-static int read_names(const struct sl_users *u, const json_t *body, const char *key, const char *one,
-		      const char *(*id_of)(const struct sl_users *u, const char *name), struct sl__ids *ids,
-		      struct sl_error *err)
-{
-	const json_t *names = json_object_get(body, key);
-	char pointer[32];
-	json_t *name;
-	size_t i;
-	snprintf(pointer, sizeof pointer, "/%s", key);
-	if (names && !json_is_array(names))
-		return sl_error_field(err, SL_BADPARAM, pointer, "%s must be a list of names", key);
-	json_array_foreach((json_t *)names, i, name) {
-		const char *text = json_string_value(name), *id = text ? id_of(u, text) : NULL;
-		if (!id)
-			return sl_error_field(err, SL_BADPARAM, pointer, "there is no %s %.64s", one,
-					      text ? text : "of such a name");
-		if (sl__ids_add(ids, id))
-			return sl_error_set(err, SL_NOMEM, "no memory for the readers");
-	}
-	return 0;
+	return json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", names_json(u, &r->owners, user_name),
+			 "readers", names_json(u, &r->readers, user_name), "projects",
+			 names_json(u, &r->projects, sl_project_name), "everybody", r->everybody, "counts_for",
+			 paid_json(u, a));
 }
 
 static void swap(struct sl__ids *a, struct sl__ids *b)
@@ -380,9 +347,9 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 	if (!rc)
 		rc = sl_json_bool(body, "everybody", &everybody, err);
 	if (!rc)
-		rc = read_names(u, body, "readers", "user", user_id, &readers, err);
+		rc = sl__ids_read(&readers, u, body, "readers", "user", sl__user_id, err);
 	if (!rc)
-		rc = read_names(u, body, "projects", "project", sl_project_id, &projects, err);
+		rc = sl__ids_read(&projects, u, body, "projects", "project", sl_project_id, err);
 	if (!rc && !a && !(a = create(u, id)))
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the rights");
 	if (rc)

@@ -110,6 +110,7 @@ static void sync_done(void *arg)
 		w->done(w->arg);
 		free(w);
 	}
+	sl__users_end_if_closing(u);
 }
 
 static void start_sync(struct sl_users *u)

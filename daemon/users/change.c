@@ -167,9 +167,8 @@ int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, co
 		if (before)
 			sl__user_put(u, user, before, NULL, NULL);
 	}
-	*out = (struct sl_principal){.role = user->role, .until_ms = (int64_t)sl_time_now_ms() + PROXY_MS, .proxy = true};
-	memcpy(out->user, user->id, sizeof out->user);
-	memcpy(out->account, user->id, sizeof out->account);
-	memcpy(out->name, user->name, sizeof out->name);
+	*out = sl__user_principal(user);
+	out->until_ms = (int64_t)sl_time_now_ms() + PROXY_MS;
+	out->proxy = true;
 	return 0;
 }

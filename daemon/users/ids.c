@@ -49,3 +49,24 @@ int sl__ids_load(struct sl__ids *ids, const json_t *array)
 			rc = sl__ids_add(ids, json_string_value(id));
 	return rc;
 }
+
+int sl__ids_read(struct sl__ids *ids, const struct sl_users *u, const json_t *body, const char *key, const char *one,
+		 const char *(*id_of)(const struct sl_users *u, const char *name), struct sl_error *err)
+{
+	const json_t *names = json_object_get(body, key);
+	char pointer[32];
+	json_t *name;
+	size_t i;
+	snprintf(pointer, sizeof pointer, "/%s", key);
+	if (names && !json_is_array(names))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s must be a list of names", key);
+	json_array_foreach((json_t *)names, i, name) {
+		const char *text = json_string_value(name), *id = text ? id_of(u, text) : NULL;
+		if (!id)
+			return sl_error_field(err, SL_BADPARAM, pointer, "there is no %s %.64s", one,
+					      text ? text : "of such a name");
+		if (sl__ids_add(ids, id))
+			return sl_error_set(err, SL_NOMEM, "no memory for %s", key);
+	}
+	return 0;
+}

@@ -214,24 +214,6 @@ static int read_share(const json_t *body, double *share, struct sl_error *err)
 	return 0;
 }
 
-static int read_members(const struct sl_users *u, const json_t *names, struct sl__ids *members, struct sl_error *err)
-{
-	json_t *name;
-	size_t i;
-	if (names && !json_is_array(names))
-		return sl_error_field(err, SL_BADPARAM, "/members", "members must be a list of users' names");
-	json_array_foreach((json_t *)names, i, name) {
-		const char *text = json_string_value(name);
-		const struct sl__user *user = text ? sl__user_by_name(u, text) : NULL;
-		if (!user)
-			return sl_error_field(err, SL_BADPARAM, "/members", "there is no user %.64s",
-					      text ? text : "of such a name");
-		if (sl__ids_add(members, user->id))
-			return sl_error_set(err, SL_NOMEM, "no memory for the members");
-	}
-	return 0;
-}
-
 static int read_name(const struct sl_users *u, const json_t *body, const char **name, struct sl_error *err)
 {
 	int rc = sl_json_string(body, "name", name, err);
@@ -261,7 +243,7 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 	if (!rc)
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
 	if (!rc)
-		rc = read_members(u, json_object_get(body, "members"), &p->members, err);
+		rc = sl__ids_read(&p->members, u, body, "members", "user", sl__user_id, err);
 	if (!rc && (rc = put(u, p, NULL, done, arg)))
 		sl_error_set(err, rc, "the project cannot be recorded");
 	if (rc)

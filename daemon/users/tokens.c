@@ -110,12 +110,9 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 		if (before)
 			sl__user_put(u, user, before, NULL, NULL);
 	}
-	out->role = user->role;
-	memcpy(out->user, user->id, sizeof out->user);
-	memcpy(out->account, user->id, sizeof out->account);
+	*out = sl__user_principal(user);
 	memcpy(out->token, t->id, sizeof out->token);
 	out->until_ms = t->expires_ms;
-	memcpy(out->name, user->name, sizeof out->name);
 	return true;
 }
 

@@ -22,6 +22,12 @@ struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name)
 	return SL_LIST_FIND(struct sl__user, user, &u->all, link, !strcmp(user->name, name));
 }
 
+const char *sl__user_id(const struct sl_users *u, const char *name)
+{
+	const struct sl__user *user = sl__user_by_name(u, name);
+	return user ? user->id : NULL;
+}
+
 /* ---- documents -------------------------------------------------------------------------- */
 
 static json_t *user_json(const struct sl__user *user, bool kept)
@@ -43,6 +49,15 @@ enum sl_role sl__role_of(const char *text)
 		if (!strcmp(text, sl__role_names[i]))
 			return (enum sl_role)i;
 	return SL_ROLE_NONE;
+}
+
+struct sl_principal sl__user_principal(const struct sl__user *user)
+{
+	struct sl_principal p = {.role = user->role};
+	memcpy(p.user, user->id, sizeof p.user);
+	memcpy(p.account, user->id, sizeof p.account);
+	memcpy(p.name, user->name, sizeof p.name);
+	return p;
 }
 
 void sl__user_destroy(struct sl__user *user)
@@ -146,6 +161,20 @@ static int read_key(struct sl_users *u, const char *state_dir, struct sl_error *
 			   n < 0 ? strerror(why) : "it is too short");
 }
 
+static void destroy(struct sl_users *u)
+{
+	SL_LIST_EACH(struct sl__user, user, &u->all, link)
+		sl__user_destroy(user);
+	sl__projects_destroy(u);
+	sl__access_destroy(u);
+	sl__links_destroy(u);
+	sodium_memzero(u->key, sizeof u->key);
+	if (u->audit_fd >= 0)
+		close(u->audit_fd);
+	free(u->audit_path);
+	free(u);
+}
+
 int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, const struct sl_config *config,
 		    const char *state_dir, struct sl_error *err)
 {
@@ -168,7 +197,7 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_USAGE, sl__usage_load, u, err);
 	if (rc < 0) {
-		sl_users_destroy(u);
+		destroy(u);
 		return rc;
 	}
 	sl__audit_open(u, state_dir);
@@ -176,20 +205,21 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	return 0;
 }
 
-void sl_users_destroy(struct sl_users *u)
+void sl__users_end_if_closing(struct sl_users *u)
 {
-	if (!u)
+	void (*closed)(void *) = u->closed;
+	void *arg = u->closed_arg;
+	if (!closed || u->audit_busy)
 		return;
-	SL_LIST_EACH(struct sl__user, user, &u->all, link)
-		sl__user_destroy(user);
-	sl__projects_destroy(u);
-	sl__access_destroy(u);
-	sl__links_destroy(u);
-	sodium_memzero(u->key, sizeof u->key);
-	if (u->audit_fd >= 0)
-		close(u->audit_fd);
-	free(u->audit_path);
-	free(u);
+	destroy(u);
+	closed(arg);
+}
+
+void sl_users_close(struct sl_users *u, void (*closed)(void *arg), void *arg)
+{
+	u->closed = closed;
+	u->closed_arg = arg;
+	sl__users_end_if_closing(u);
 }
 
 json_t *sl_users_list(const struct sl_users *u)

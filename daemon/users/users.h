@@ -74,7 +74,8 @@ struct sl_config;
 /* config: borrowed; its values may change. */
 int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, const struct sl_config *config,
 		    const char *state_dir, struct sl_error *err);
-void sl_users_destroy(struct sl_users *u);  /* NULL is fine */
+/* After the data base is closed: waits until the audit log is on disk, frees, and runs closed. */
+void sl_users_close(struct sl_users *u, void (*closed)(void *arg), void *arg);
 
 /* Finds the user of a token. False: there is no such token, or it has expired. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);

@@ -97,11 +97,15 @@ struct sl_users {
 	double refusals_left;           /* that may be recorded, as of refusals_ms */
 	uint64_t refusals_ms;           /* uv_now() */
 	int64_t omitted;                /* refusals since the last one that was recorded */
+	void (*closed)(void *arg);      /* set by sl_users_close() */
+	void *closed_arg;
 };
 
 /* users.c */
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
+const char *sl__user_id(const struct sl_users *u, const char *name);  /* NULL: none */
+void sl__users_end_if_closing(struct sl_users *u);  /* may free u; call it after work on the pool */
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 enum sl_role sl__role_of(const char *text);  /* NONE: of none */
 void sl__user_insert(struct sl_users *u, struct sl__user *user);
@@ -111,6 +115,8 @@ int sl__user_put(struct sl_users *u, const struct sl__user *user, json_t *before
 int sl__user_load(void *u, const char *id, json_t *document);
 void sl__user_drop(struct sl_users *u, const char *id);
 void sl__user_destroy(struct sl__user *user);
+struct sl_principal sl__user_principal(const struct sl__user *user);  /* without token and end */
+
 /* recorded_changes.c */
 /* Records a change that was made in memory: of the record `before` (taken; NULL: it is new) to `after` (NULL: it is
  * removed). If it cannot be recorded, the change is undone before done (may be NULL) runs with the error. If this
@@ -146,6 +152,10 @@ int sl__ids_add(struct sl__ids *ids, const char *id);
 void sl__ids_remove(struct sl__ids *ids, const char *id);
 json_t *sl__ids_json(const struct sl__ids *ids);
 int sl__ids_load(struct sl__ids *ids, const json_t *array);
+/* Reads the member `key` of the body, a list of names, if it is there. one: "user" or "project", for errors. id_of:
+ * finds the id of a name. */
+int sl__ids_read(struct sl__ids *ids, const struct sl_users *u, const json_t *body, const char *key, const char *one,
+		 const char *(*id_of)(const struct sl_users *u, const char *name), struct sl_error *err);
 /* projects.c */
 int sl__project_load(void *arg, const char *id, json_t *document);
 void sl__project_drop(struct sl_users *u, const char *id);
