@@ -119,19 +119,13 @@ static char *unquote(char *at, char **end)
 	return at;
 }
 
-static int open_input(const struct sl__input *in, struct sl_source **out, struct sl_error *err)
-{
-	return in->path ? sl_source_open_path(out, in->path, in->name, err)
-			: sl_source_open_memory(out, in->data ? in->data : "", in->bytes, in->name, err);
-}
-
 /* Returns the number of lines, or a negative code. */
-static int64_t count_lines(const struct sl__input *in, struct sl_error *err)
+static int64_t count_lines(const struct sl_uploaded *in, struct sl_error *err)
 {
 	struct sl_source *source;
 	struct sl__line line;
 	int64_t lines = 0;
-	int rc = open_input(in, &source, err);
+	int rc = sl_uploaded_open(in, &source, err);
 	if (rc)
 		return rc;
 	while ((rc = sl__source_line(source, &line, err)) > 0)
@@ -141,7 +135,7 @@ static int64_t count_lines(const struct sl__input *in, struct sl_error *err)
 }
 
 /* Reads one value per line. If there is one more line than nodes, the first line is a title. */
-static int read_text(struct values *v, struct sl_source *source, const struct sl__input *in)
+static int read_text(struct values *v, struct sl_source *source, const struct sl_uploaded *in)
 {
 	struct sl__line line;
 	int64_t lines = count_lines(in, v->err), number = 0;
@@ -311,7 +305,7 @@ static int give(struct values *v, const char *name, json_t **description, void *
 	return rc;
 }
 
-static int read_values(struct values *v, struct sl_source *source, const struct sl__input *in)
+static int read_values(struct values *v, struct sl_source *source, const struct sl_uploaded *in)
 {
 	static const struct sl_read_options none;
 	const unsigned char *bytes;
@@ -326,7 +320,7 @@ static int read_values(struct values *v, struct sl_source *source, const struct 
 	return at < size && bytes[at] == '{' ? read_json(v, source, in->bytes) : read_text(v, source, in);
 }
 
-int sl__column_parse(const struct sl__input *in, const char *name, const char *kind, uint32_t n, json_t **description,
+int sl__column_parse(const struct sl_uploaded *in, const char *name, const char *kind, uint32_t n, json_t **description,
 		     void **value, struct sl_error *err)
 {
 	struct values v = {.file = in->name, .kind = kind, .n = n, .err = err};
@@ -335,7 +329,7 @@ int sl__column_parse(const struct sl__input *in, const char *name, const char *k
 	v.code = sl_account_alloc(n, sizeof *v.code);
 	int rc = v.code ? 0 : memory_error(&v);
 	if (!rc)
-		rc = open_input(in, &source, err);
+		rc = sl_uploaded_open(in, &source, err);
 	if (!rc)
 		rc = read_values(&v, source, in);
 	if (!rc)

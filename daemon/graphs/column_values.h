@@ -6,7 +6,7 @@
 
 /* Parses the body as column `name` of n nodes. kind: "category", "number", or NULL: strings become categories, numbers
  * become numbers. *description and *value: as in files/columns_file.h; the caller owns them. Pool thread. */
-int sl__column_parse(const struct sl__input *in, const char *name, const char *kind, uint32_t n, json_t **description,
+int sl__column_parse(const struct sl_uploaded *in, const char *name, const char *kind, uint32_t n, json_t **description,
 		     void **value, struct sl_error *err);
 
 #endif

@@ -185,7 +185,7 @@ struct column_change {
 	char title[64];
 	bool remove;
 	char *column, *kind, *path;
-	struct sl__input input;
+	struct sl_uploaded input;
 	struct sl_account account;
 	json_t *all;               /* of all columns, as they are now */
 	uint64_t bytes;            /* of their file */
@@ -233,14 +233,12 @@ static void change_work(void *arg)
 	sl_columns_free(columns);
 	sl_account_open(NULL);
 	sl_account_close(&c->account);
+	sl_uploaded_finish(&c->input);
 }
 
 static void change_free(struct column_change *c)
 {
-	if (c->input.path)
-		unlink(c->input.path);
-	free(c->input.path);
-	free(c->input.data);
+	sl_uploaded_finish(&c->input);
 	free(c->column);
 	free(c->kind);
 	free(c->path);
@@ -304,11 +302,8 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	c->path = sl__graphs_path(c->s, c->id, "sll");
 	if (!c->column || (kind && !c->kind) || !c->path)
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
-	if (part) {
-		c->input = (struct sl__input){.path = sl_part_take(part), .data = part->data, .bytes = part->bytes};
-		part->data = NULL;
-		snprintf(c->input.name, sizeof c->input.name, "%s", part->filename ? part->filename : "labels");
-	}
+	if (part)
+		sl_uploaded_of(&c->input, part, "labels");
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct preview {
 static void preview_work(void *arg)
 {
 	struct preview *p = arg;
-	const struct sl__input *in = &p->read.file;
+	const struct sl_uploaded *in = &p->read.file;
 	size_t bytes = in->bytes < MOST_BYTES ? (size_t)in->bytes : MOST_BYTES;
 	char *data = in->data;
 	if (in->path) {
@@ -40,6 +40,7 @@ static void preview_work(void *arg)
 		p->status = sl_preview_make(&p->found, &p->read.options, in->name, data ? data : "", bytes, &p->err);
 	if (in->path)
 		free(data);
+	sl__reading_close(&p->read);
 }
 
 static json_t *column_json(const struct sl_preview_column *c)

@@ -14,7 +14,6 @@
 #include "core/formats/read_points.h"
 #include "core/formats/source/source.h"
 #include "daemon/graphs/graphs.h"
-#include "daemon/http/http.h"
 #include "daemon/util/json.h"
 
 /* ---- the request ------------------------------------------------------------------- */
@@ -83,15 +82,6 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 	return rc;
 }
 
-static void input_take(struct sl__input *in, struct sl_part *part, const char *name)
-{
-	in->path = sl_part_take(part);
-	in->data = part->data;
-	part->data = NULL;
-	in->bytes = part->bytes;
-	snprintf(in->name, sizeof in->name, "%s", name);
-}
-
 static int check_labels_name(const char *name, struct sl_error *err)
 {
 	int rc = sl_name_check(name, "?labels_name", err);
@@ -113,20 +103,20 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
 					    part->name);
 	}
-	input_take(&q->file, file, file->filename ? file->filename : name ? name : "upload");
+	sl_uploaded_of(&q->file, file, name ? name : "upload");
 	if (labels) {
 		q->has_labels = true;
 		const char *labels_name = sl_request_query(r, "labels_name");
 		int rc = labels_name ? check_labels_name(labels_name, err) : 0;
 		if (rc || (rc = keep_text(labels_name, &q->labels_name, err)))
 			return rc;
-		input_take(&q->labels, labels, labels->filename ? labels->filename : "labels");
+		sl_uploaded_of(&q->labels, labels, "labels");
 	}
 	return 0;
 }
 
 /* Estimates the memory from the first bytes of the file, which was just written and is still in the page cache. */
-static uint64_t input_memory(const struct sl__input *in)
+static uint64_t input_memory(const struct sl_uploaded *in)
 {
 	char head[4] = "";
 	ssize_t size = 0;
@@ -150,17 +140,10 @@ uint64_t sl__reading_memory(const struct sl__reading *q)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static int open_input(const struct sl__input *in, struct sl_source **out, struct sl_error *err)
-{
-	if (in->path)
-		return sl_source_open_path(out, in->path, in->name, err);
-	return sl_source_open_memory(out, in->data ? in->data : "", in->bytes, in->name, err);
-}
-
 static int read_labels(struct sl__reading *q)
 {
 	struct sl_source *source;
-	int rc = open_input(&q->labels, &source, &q->err);
+	int rc = sl_uploaded_open(&q->labels, &source, &q->err);
 	if (rc)
 		return rc;
 	if (q->graph)
@@ -331,7 +314,7 @@ void sl__reading_run(struct sl__reading *q)
 {
 	struct sl_source *source;
 	sl_account_open(&q->account);
-	q->status = open_input(&q->file, &source, &q->err);
+	q->status = sl_uploaded_open(&q->file, &source, &q->err);
 	if (!q->status) {
 		q->status = read_all(q, source);
 		sl_source_close(source);
@@ -343,21 +326,13 @@ void sl__reading_run(struct sl__reading *q)
 	}
 	sl_account_open(NULL);
 	sl_account_give_all(&q->account, SL_DISK);
-}
-
-static void input_free(struct sl__input *in)
-{
-	if (in->path)
-		unlink(in->path);
-	free(in->path);
-	free(in->data);
-	memset(in, 0, sizeof *in);
+	sl__reading_close(q);
 }
 
 void sl__reading_close(struct sl__reading *q)
 {
-	input_free(&q->file);
-	input_free(&q->labels);
+	sl_uploaded_finish(&q->file);
+	sl_uploaded_finish(&q->labels);
 }
 
 void sl__reading_finish(struct sl__reading *q)

@@ -5,19 +5,13 @@
 #include "core/formats/read_points.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/more_labels.h"
+#include "daemon/http/http.h"
 
 struct sl_engine;
 
-/* The content of a part of the request, taken from it. */
-struct sl__input {
-	char *path, *data;            /* one of them; the file is removed by sl__reading_finish() */
-	uint64_t bytes;
-	char name[256];
-};
-
 struct sl__reading {
 	/* the parameters; filled on the loop */
-	struct sl__input file, labels;
+	struct sl_uploaded file, labels;
 	bool has_labels;
 	struct sl_input_options options;
 	char wanted_format[8];        /* "" : by content */
@@ -51,7 +45,7 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err);
 /* An estimate of the bytes of memory that reading takes, from the size and the first bytes of the file. */
 uint64_t sl__reading_memory(const struct sl__reading *q);
-/* Parses the file, reads labels, computes the digest. Pool thread. */
+/* Parses the file, reads labels, computes the digest, and removes the input. Pool thread. */
 void sl__reading_run(struct sl__reading *q);
 /* Removes the input. */
 void sl__reading_close(struct sl__reading *q);

@@ -355,7 +355,6 @@ static void read_done(void *arg)
 {
 	struct sl__upload *u = arg;
 	struct sl_graphs *s = u->s;
-	sl__reading_close(&u->read);
 	if (u->read.status || !u->r) {
 		upload_fail(u, &u->read.err);
 		return;

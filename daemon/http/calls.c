@@ -13,9 +13,6 @@
 /* Replies that all connections are in use, except those reserved for health and metrics. */
 static void busy(struct sl_request *r)
 {
-	if (r->reply)
-		MHD_destroy_response(r->reply);
-	r->reply = NULL;
 	sl_reply_header(r, "Connection", "close");
 	sl_reply_status(r, 503, "all connections of this server are busy (max_connections)");
 }
@@ -34,12 +31,19 @@ static void begin(struct sl_request *r, const char *method)
 		sl_reply_status(r, 400, "a zero byte is not allowed in a path");
 		return;
 	}
-	sl__route_find(r, method);
+	if (!sl__route_find(r, method))
+		return;
 	if (r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE)) {
 		busy(r);
 		return;
 	}
-	if (!sl__sender_token(r) || r->reply || !sl__rights_check(r) || !sl__route_query(r))
+	if (!sl__sender_token(r))
+		return;
+	if (!r->route) {  /* only users may learn which paths exist */
+		sl__route_missing(r, method);
+		return;
+	}
+	if (!sl__rights_check(r) || !sl__route_query(r))
 		return;
 	int rc = sl__body_begin(r, &err);
 	if (rc > 0)

@@ -255,9 +255,10 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 {
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
 		struct sl_request *r = c->r;
-		if (!r || !r->who.role || strcmp(r->who.name, name) || !(r->stream || (name[0] && r->state == SL__PARKED)))
+		bool waits = r && r->state == SL__PARKED && !r->reply;
+		if (!r || !r->who.role || strcmp(r->who.name, name) || !(r->stream || (name[0] && waits)))
 			continue;
-		if (r->state == SL__PARKED)
+		if (waits)
 			sl__send_problem(c, 401, "Unauthorized", "the user or the token was removed or changed while the request "
 					 "waited");
 		gone(c);

@@ -123,21 +123,22 @@ struct sl_part {
 int sl_request_parts(const struct sl_request *r);
 struct sl_part *sl_request_part(const struct sl_request *r, const char *name);  /* NULL: none */
 struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
-/* Takes the file from the request, which would otherwise remove it at its end. The caller unlinks the path and frees
- * the string. */
-char *sl_part_take(struct sl_part *part);
-
-/* The part "file" of a request, taken from it. */
+/* The content of a part, taken from the request. */
 struct sl_uploaded {
 	char *path, *data;  /* a file, to be removed, or memory */
 	uint64_t bytes;
 	char name[256];     /* for messages */
 };
 struct sl_source;
+/* name: for messages, if the client has not named its file. */
+void sl_uploaded_of(struct sl_uploaded *out, struct sl_part *part, const char *name);
+/* The same for a request that must have one part, named "file". */
 int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err);
 /* Any thread. The caller calls sl_source_close(). */
 int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err);
-void sl_uploaded_finish(struct sl_uploaded *u);  /* zeroed ones are fine */
+/* Removes the file, or frees the memory, and leaves zeros. Any thread; the pool, if possible, since removing a large
+ * file takes long. Zeroed ones are fine. */
+void sl_uploaded_finish(struct sl_uploaded *u);
 
 /* Parks the request until the caller replies. timeout_ms 0: request_timeout_s. If the client disconnects or the server
  * stops, gone(arg) runs, and the caller must not use r any more. After the timeout, timeout(arg) runs if it is not

@@ -158,7 +158,7 @@ struct sl_http {
 	uv_poll_t poll, accept;
 	uv_timer_t timer, grace, sweep, pause;
 	uv_idle_t soon;              /* active: libmicrohttpd runs in the loop's next turn */
-	int handles;                  /* open ones of the six */
+	int handles;                  /* open ones of the seven */
 	char address[96], url[112];
 	int64_t streams;
 	size_t wholes;                /* bytes of uploads that stay in memory */
@@ -254,8 +254,10 @@ void sl__reply_free(struct sl_request *r);
 void sl__stream_abort(struct sl_stream *s);
 void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */
 
-/* route.c: sets r->route and the parameters of the path, or replies 404 or 405 */
-void sl__route_find(struct sl_request *r, const char *method);
+/* route.c: sets r->route and the parameters of the path; NULL: there is no such path, or it has not this method. False:
+ * no memory, and the request has been answered. */
+bool sl__route_find(struct sl_request *r, const char *method);
+void sl__route_missing(struct sl_request *r, const char *method);  /* replies 404 or 405 */
 /* Checks that the query has only known names, each once; false: it has replied. */
 bool sl__route_query(struct sl_request *r);
 
@@ -305,6 +307,8 @@ void sl__request_gone(struct sl_request *r);
 /* Sends the reply, which is ready, after ms milliseconds. */
 void sl__request_delay(struct sl_request *r, uint64_t ms);
 void sl__requests_suspend(struct sl_http *h);  /* after libmicrohttpd has run */
+/* Runs gone() of a parked request, which will be answered without its caller. */
+void sl__request_forget(struct sl_request *r);
 /* Answers a parked request whose sender has lost the right to it. */
 void sl__request_refuse(struct sl_request *r);
 /* Resumes a parked request, whose reply is ready. */

@@ -29,7 +29,7 @@ void sl__request_gone(struct sl_request *r)
 	unsuspend(r);
 }
 
-static void forget(struct sl_request *r)
+void sl__request_forget(struct sl_request *r)
 {
 	void (*gone)(void *) = r->gone;
 	r->gone = NULL;
@@ -39,7 +39,7 @@ static void forget(struct sl_request *r)
 
 void sl__request_refuse(struct sl_request *r)
 {
-	forget(r);
+	sl__request_forget(r);
 	sl__rights_refuse(r);
 }
 
@@ -53,7 +53,7 @@ static void on_timer(uv_timer_t *timer)
 		r->timeout(r->arg);
 		return;
 	}
-	forget(r);
+	sl__request_forget(r);
 	sl_reply_status(r, 503, "the reply was not ready in time; try again later");
 }
 

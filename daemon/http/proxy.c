@@ -49,9 +49,6 @@ void sl__proxy_client(struct sl_request *r)
 
 static int refuse(struct sl_request *r, int status, const char *header, const char *detail)
 {
-	if (r->reply)  /* only users may learn whether the path exists */
-		MHD_destroy_response(r->reply);
-	r->reply = NULL;
 	sl__reply_status_header(r, status, header, detail);
 	return -1;
 }
@@ -98,10 +95,9 @@ int sl__sender_proxy(struct sl_request *r)
 			      "through the proxy");
 	if (!name)
 		return refuse(r, 403, c->proxy_role_header, "the proxy names a role, but no user");
-	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1)) {
-		snprintf(why, sizeof why, "the header was sent twice: the proxy must remove the one that clients send");
-		return refuse(r, 400, c->proxy_user_header, why);
-	}
+	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1))
+		return refuse(r, 400, c->proxy_user_header, "the header was sent twice: the proxy must remove the one that "
+			      "clients send");
 	if (origin && sl__auth_cross(r->http->auth, origin))
 		return 0;
 	if (sl_request_header(r, "Authorization")) {

@@ -63,23 +63,30 @@ static void add_method(char *list, size_t bytes, const char *method)
 	snprintf(list + used, bytes - used, "%s%s%s", used ? ", " : "", method, !strcmp(method, "GET") ? ", HEAD" : "");
 }
 
-void sl__route_find(struct sl_request *r, const char *method)
+bool sl__route_find(struct sl_request *r, const char *method)
 {
-	char allowed[128] = "";
 	r->head = !strcmp(method, "HEAD");
 	if (r->head)
 		method = "GET";
 	for (int i = 0; i < sl_routes_count; i++) {
-		if (!match(r, sl_routes[i].pattern, r->encoded))
+		if (strcmp(sl_routes[i].method, method) || !match(r, sl_routes[i].pattern, r->encoded))
 			continue;
-		if (!strcmp(sl_routes[i].method, method)) {
-			r->route = &sl_routes[i];
-			if (!keep_path(r))
-				sl_reply_problem(r, SL_NOMEM, "Out of memory for a path.");
-			return;
-		}
-		add_method(allowed, sizeof allowed, sl_routes[i].method);
+		r->route = &sl_routes[i];
+		if (keep_path(r))
+			return true;
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a path.");
+		return false;
 	}
+	r->paths = 0;
+	return true;
+}
+
+void sl__route_missing(struct sl_request *r, const char *method)
+{
+	char allowed[128] = "";
+	for (int i = 0; i < sl_routes_count; i++)
+		if (match(r, sl_routes[i].pattern, r->encoded))
+			add_method(allowed, sizeof allowed, sl_routes[i].method);
 	r->paths = 0;
 	if (!allowed[0]) {
 		sl_reply_status(r, 404, "there is nothing at %.200s; /v1/openapi.yaml lists all paths", r->target);

@@ -166,9 +166,6 @@ bool sl__sender_token(struct sl_request *r)
 		sl_users_administrator(r->http->d->users, &r->who);
 	if (!status || is_user(r, header, link, cookie) || public)
 		return true;
-	if (r->reply)  /* only users may learn whether the path exists */
-		MHD_destroy_response(r->reply);
-	r->reply = NULL;
 	r->slow = header || link || cookie;
 	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
 	if (link || (header && !strncasecmp(header, "Bearer " SL_LINK_PREFIX, 11)))

@@ -314,11 +314,11 @@ void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg)
 		if (r->stream) {
 			sl__stream_abort(r->stream);
 		} else if (r->state == SL__PARKED) {
-			void (*gone)(void *) = r->gone;
-			r->gone = NULL;
-			if (gone)
-				gone(r->arg);
-			sl_reply_status(r, 503, "the server is being stopped");
+			sl__request_forget(r);
+			if (r->reply)  /* it waits for the audit log, or is delayed */
+				sl__request_resume(r);
+			else
+				sl_reply_status(r, 503, "the server is being stopped");
 		}
 	}
 	uv_timer_start(&h->grace, on_grace, 0, 10);

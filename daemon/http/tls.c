@@ -183,8 +183,8 @@ int sl__tls_reload(struct sl__tls *t, const struct sl_config *c, struct sl_error
 {
 	struct sl__certificate *fresh;
 	if (!t != !c->tls_certificate[0])
-		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate can be %s at a start "
-				      "only, not by a reload", t ? "can be removed" : "can be added");
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate can be %s only by a "
+				      "restart, not by a reload", t ? "removed" : "added");
 	int rc = t ? read_certificate(t, &fresh, c, err) : 0;
 	if (rc || !t)
 		return rc;

@@ -155,6 +155,7 @@ static int prepare(struct placement *p)
 	p->params.dof = job->work.params.dof;
 	p->params.cancel = &p->cancel;
 	int code = sl_read_new_points(&p->fresh, &p->file, &job->jobs->d->config, &p->cancel, &p->err);
+	sl_uploaded_finish(&p->file);
 	if (!code && sl_transform_projects(p->data_part->points, p->fresh))
 		p->projected = p->fresh->d;
 	if (!code)

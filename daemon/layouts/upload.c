@@ -87,6 +87,7 @@ static void read_work(void *arg)
 						   record, &u->err);
 	u->record.bytes = (uint64_t)u->record.nodes * (uint64_t)u->record.dims * sizeof *y;
 	free(y);
+	sl_uploaded_finish(&u->file);
 }
 
 static bool refuse(struct sl__layout_upload *u)

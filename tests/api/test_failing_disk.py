@@ -13,7 +13,7 @@ import pytest
 import graphs
 from harness import BUILD, Api, sanitized, wait_until
 from test_job_end import locked
-from test_users import Lab
+from test_users import As, Lab
 
 pytestmark = pytest.mark.skipif(sanitized(), reason="skipped: a sanitizer's own library comes first")
 N = 40
@@ -177,6 +177,21 @@ def test_a_co_owner_who_leaves(tmp_path):
     lab.daemon.stop()
 
 
+def test_the_server_stops_while_the_audit_log_hangs(disk, tmp_path):
+    """Replies that are ready and wait, for the audit log or as an answer to a wrong token, are sent first."""
+    lab = Lab(tmp_path)
+    log = lab.daemon.state / "audit.log"
+    with disk.fails("fdatasync slow3 */audit.log"), concurrent.futures.ThreadPoolExecutor(2) as pool:
+        change = pool.submit(lab.ann.patch, f"/v1/graphs/{lab.graph}", json={"name": "new"})
+        wait_until(lambda: "PATCH" in log.read_text(), 20, "the change is recorded")
+        refusal = pool.submit(As(lab.daemon, "wrong").get, "/v1/status", 401)
+        time.sleep(0.2)  # it is delayed by half a second
+        lab.daemon.stop()
+        assert change.result().json()["name"] == "new"
+        refusal.result()
+    assert "twice" not in lab.daemon.stderr()
+
+
 def running(api):
     job = api.submit(api.upload(graphs.mtx(graphs.ring(90)))["id"], iterations=1000000)["id"]
     api.wait_iteration(job, 5)
@@ -244,3 +259,32 @@ def test_more_neighbours_than_are_stored(disk, fresh):
         assert api.run(table, perplexity=30, iterations=5)["state"] == "done"
         api.delete(f"/v1/graphs/{table}", 204)
     assert not list((daemon.state / "graphs").iterdir())
+
+
+@pytest.mark.limit(120)
+def test_a_slow_disk_does_not_stall_other_requests(disk, fresh):
+    """Temporary files are removed on the pool, since removing a large one takes long."""
+    daemon = fresh()
+    api = Api(daemon)
+    body = io.BytesIO()
+    np.save(body, np.random.default_rng(1).normal(size=(400, 60)).astype("float32"))
+    table = api.upload(body.getvalue())["id"]
+    job = api.run(table, iterations=5)["id"]
+    numbers = np.zeros((40000, 2), "float32")
+    layout = io.BytesIO()
+    np.save(layout, numbers)
+    many = "\n".join(["many words " * 20] * 400)
+    uploads = [("POST", "/v1/graphs", body.getvalue()), ("POST", "/v1/graphs/dry-run", body.getvalue()),
+               ("POST", "/v1/layouts", layout.getvalue()), ("PUT", f"/v1/graphs/{table}/labels/words", many.encode()),
+               ("POST", f"/v1/jobs/{job}/transform", body.getvalue())]
+    with disk.fails("unlink slow3 */tmp/upload-*"), concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for method, path, data in uploads:
+            begun = time.monotonic()
+            upload = pool.submit(Api(daemon).request, method, path, files={"file": ("file", data)}, check=False)
+            while not upload.done():
+                before = time.monotonic()
+                api.get("/v1/health/live")
+                assert time.monotonic() - before < 2, path
+                time.sleep(0.05)
+            assert upload.result().status_code < 300, upload.result().text
+            assert time.monotonic() - begun > 2.5, f"{path}: no file was removed"

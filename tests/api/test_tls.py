@@ -326,7 +326,7 @@ def test_tls_is_not_turned_on_by_a_reload(fresh, pem):
     d.options.update(pem)
     d.write_config()
     d.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "can be added at a start only" in d.stderr(), 5, "the reason")
+    wait_until(lambda: "can be added only by a restart" in d.stderr(), 5, "the reason")
     d.options.pop("tls_certificate")
     Api(d).get("/v1/graphs")
 

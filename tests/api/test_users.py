@@ -96,6 +96,12 @@ def lab(tmp_path_factory):
     made.daemon.stop()
 
 
+def test_strangers_do_not_learn_which_paths_exist(lab):
+    for path in ("/v1/status", "/v1/nothing"):
+        assert "Allow" not in lab.nobody.request("PUT", path, 401, check=False).headers
+    assert "GET" in lab.ann.request("PUT", "/v1/status", 405, check=False).headers["Allow"]
+
+
 def path_of(lab, template):
     thing = lab.job if template.startswith("/v1/jobs") else lab.batch if template.startswith("/v1/batches") else (
         lab.layout if template.startswith("/v1/layouts") else lab.graph)

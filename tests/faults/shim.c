@@ -1,7 +1,7 @@
 /* shim.c -- makes the disk fail at a test's command. Loaded with LD_PRELOAD.
  *
  * $FAULTS names a file. While this file exists, a line "CALL ERRNO PATTERN" (fnmatch) makes each such call on a
- * matching path fail, and "CALL slow PATTERN" makes it take 20 s. Calls: fsync, fdatasync, unlink. */
+ * matching path fail, and "CALL slow PATTERN" makes it take 20 s, slow3 3 s. Calls: fsync, fdatasync, unlink. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -24,10 +24,10 @@ static int fault(const char *call, const char *path)
 		return 0;
 	while (!found && fscanf(file, "%15s %15s %1023s", name, why, pattern) == 3)
 		if (!strcmp(name, call) && !fnmatch(pattern, path, 0))
-			found = strcmp(why, "slow") ? atoi(why) : -1;
+			found = strncmp(why, "slow", 4) ? atoi(why) : why[4] ? -atoi(why + 4) : -SLOW_S;
 	fclose(file);
 	if (found < 0)
-		sleep(SLOW_S);
+		sleep((unsigned)-found);
 	return found > 0 ? found : 0;
 }
 

@@ -289,10 +289,3 @@ struct sl_part *sl_request_part(const struct sl_request *r, const char *name)
 			return (struct sl_part *)&r->parts[i];
 	return NULL;
 }
-
-char *sl_part_take(struct sl_part *part)
-{
-	char *path = part->path;
-	part->path = NULL;
-	return path;
-}

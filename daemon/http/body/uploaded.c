@@ -1,4 +1,4 @@
-/* Takes the file of an upload, which is used after the request has been answered. */
+/* Takes parts of an upload, which are used after the request has been answered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -6,16 +6,19 @@
 #include "core/formats/read.h"
 #include "daemon/http/http.h"
 
+void sl_uploaded_of(struct sl_uploaded *out, struct sl_part *part, const char *name)
+{
+	*out = (struct sl_uploaded){.path = part->path, .data = part->data, .bytes = part->bytes};
+	snprintf(out->name, sizeof out->name, "%s", part->filename ? part->filename : name);
+	part->path = part->data = NULL;
+}
+
 int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err)
 {
 	struct sl_part *file = sl_request_part(r, "file");
 	if (!file || sl_request_parts(r) != 1)
 		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
-	snprintf(out->name, sizeof out->name, "%s", file->filename ? file->filename : "upload");
-	out->path = sl_part_take(file);
-	out->data = file->data;
-	file->data = NULL;
-	out->bytes = file->bytes;
+	sl_uploaded_of(out, file, "upload");
 	return 0;
 }
 
@@ -31,4 +34,5 @@ void sl_uploaded_finish(struct sl_uploaded *u)
 		unlink(u->path);
 	free(u->path);
 	free(u->data);
+	*u = (struct sl_uploaded){.path = NULL};
 }

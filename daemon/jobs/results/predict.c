@@ -137,6 +137,7 @@ static double most_rows(const struct prediction *p, double values, double wide)
 static int read_points(struct prediction *p, double values)
 {
 	int code = sl_read_new_points(&p->points, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
+	sl_uploaded_finish(&p->file);
 	if (code)
 		return code;
 	double row = row_bytes(p, p->model[0].shape[0]), most = most_rows(p, values, p->model[0].shape[0]);
