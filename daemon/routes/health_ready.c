@@ -7,8 +7,8 @@ void sl_route_health_ready(struct sl_request *r)
 {
 	const struct sl_daemon *d = sl_request_daemon(r);
 	if (d->ready && sl_db_disk_is_full(d->db))
-		sl_reply_problem(r, SL_DISKFULL, "the disk is full: what is stored is served, but nothing new is "
-				 "accepted until there is room in %s", d->state_dir);
+		sl_reply_problem(r, SL_DISKFULL, "the disk is full: what is stored is served, but uploads are "
+				 "refused, and results wait, until there is room in %s", d->state_dir);
 	else if (d->ready && sl_db_is_read_only(d->db))
 		sl_reply_problem(r, SL_READONLY, "the disk of %s is read-only: what is stored is served, but nothing "
 				 "new is accepted; make it writable and restart", d->state_dir);

@@ -175,6 +175,7 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 		return rc;
 	}
 	sl_reserve_keep(db->folder);
+	db->gave_up = sl_reserve_is_used(db->folder);
 	*out = db;
 	return 0;
 }
@@ -192,4 +193,9 @@ bool sl_db_has_lost_records(const struct sl_db *db)
 bool sl_db_disk_is_full(const struct sl_db *db)
 {
 	return sl_reserve_is_used(db->folder);
+}
+
+bool sl_db_uses_reserve(const struct sl_db *db)
+{
+	return __atomic_load_n(&db->gave_up, __ATOMIC_RELAXED) && sl_reserve_is_used(db->folder);
 }

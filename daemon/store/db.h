@@ -33,6 +33,8 @@ int sl_db_compare_generation(const struct sl_db *db, bool *damaged, struct sl_er
 
 /* True if the disk is full, and the room that was reserved for records is in use (reserve.h). */
 bool sl_db_disk_is_full(const struct sl_db *db);
+/* The same for each upload: it asks the disk only after the reserve has been given up. */
+bool sl_db_uses_reserve(const struct sl_db *db);
 
 /* True if the disk is read-only: records are read, and changes fail with SL_READONLY. */
 bool sl_db_is_read_only(const struct sl_db *db);

@@ -49,6 +49,7 @@ struct sl_db {
 	struct sl__db_copy *copy;      /* the requested copy, or NULL */
 	bool read_only;         /* there are no statements for writing */
 	bool lost_records;
+	int gave_up;            /* atomic; 1: the reserve was given up, and may not have been made again */
 	bool busy, closing;
 	int status;             /* of the batch: set by the pool, read by the loop after it */
 	struct sl_error err;

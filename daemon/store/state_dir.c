@@ -95,6 +95,19 @@ static int check_used(const char *dir, struct sl_error *err)
 					  "has no records, graphs or jobs", dir);
 }
 
+/* Root becomes the owner of the folder, so that files made in it belong to the daemon; unless the owner cannot enter
+ * the folder, as in a copy below /root. */
+static void become_owner(const char *dir)
+{
+	struct stat st;
+	if (geteuid() || stat(dir, &st) || !st.st_uid || setegid(st.st_gid))
+		return;
+	if (!seteuid(st.st_uid) && !euidaccess(dir, R_OK | W_OK | X_OK))
+		return;
+	if (seteuid(0) || setegid(0))
+		abort();
+}
+
 int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_fd, struct sl_error *err)
 {
 	char *path = NULL, *real = NULL;
@@ -112,6 +125,8 @@ int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_f
 	*lock_fd = -1;
 	if (!rc && !make)
 		rc = check_used(real, err);
+	if (!rc && !make)
+		become_owner(real);
 	if (!rc)
 		rc = lock(real, lock_fd, err);
 	for (size_t i = 0; !rc && i < sizeof folders / sizeof *folders; i++)

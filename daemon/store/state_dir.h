@@ -11,8 +11,8 @@
 #include "core/error.h"
 
 /* Opens the folder of the configuration ("": that of the environment) and locks it (flock). make: makes it if
- * necessary; otherwise a folder that no daemon has used is an error. *out: its absolute path, malloc'd; *lock_fd: the
- * descriptor of the folder. */
+ * necessary; otherwise a folder that no daemon has used is an error, and root takes the rights of the folder's owner.
+ * *out: its absolute path, malloc'd; *lock_fd: the descriptor of the folder. */
 int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_fd, struct sl_error *err);
 
 /* Removes files that uploads have left in tmp/. */

@@ -61,6 +61,31 @@ def test_what_a_full_disk_costs(small):
 
 
 @pytest.mark.limit(120)
+def test_uploads_leave_the_reserve_to_records(small):
+    """Once records need the reserve, even a small upload is refused, so that deletions can be recorded."""
+    d = small.start()
+    api = Api(d)
+    g = [api.upload(graphs.mtx(graphs.ring(100 + k)), name=f"ring {k}")["id"] for k in range(3)]
+    jobs = [api.run(g[0], iterations=5)["id"] for _ in range(3)]
+    fill(d)
+
+    def given_up():
+        api.patch(f"/v1/graphs/{g[0]}", json={"name": "x" * 200})
+        return not (d.state / "reserve").exists()
+    wait_until(given_up, 30, "the reserve is given up")
+    body = graphs.mtx(graphs.ring(200))
+    for method, path, sent in (("POST", "/v1/graphs", body), ("PUT", f"/v1/graphs/{g[0]}/labels/k", b"1\n" * 100), ("POST", "/v1/layouts?dims=2", bytes(800))):
+        problem = api.request(method, path, 507, data=sent, headers={"Content-Type": "application/octet-stream"}).json()
+        assert problem["type"].endswith("disk-full") and str(d.state) in problem["detail"], problem
+    api.post("/v1/graphs/dry-run", data=body, headers={"Content-Type": "application/octet-stream"})
+    for path in (*(f"/v1/jobs/{job}" for job in jobs), *(f"/v1/graphs/{graph}" for graph in g[1:])):
+        api.delete(path, 204)
+    (d.state / "ballast").unlink()
+    assert api.upload(body)["nodes"] == 200
+    assert api.run(g[0], iterations=5)["state"] == "done"
+
+
+@pytest.mark.limit(120)
 def test_a_layout_is_copied_when_there_is_room(small):
     """A job that starts from the layout of another one waits for the disk, as it would with its own result."""
     d = small.start()

@@ -1,10 +1,12 @@
 """Damaged files of the state: never served, named by --verify-state, and repaired if possible."""
 import hashlib
 import os
+import pathlib
 import random
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 
 import numpy as np
 import pytest
@@ -48,6 +50,26 @@ def test_an_undamaged_state(fresh):
     run = subprocess.run([program("spacelandd"), "--verify-state", "--state-dir", str(d.state)], capture_output=True,
                          text=True, timeout=60, check=False)
     assert run.returncode == 2 and "another spacelandd" in run.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="skipped: only root can give files away")
+def test_root_leaves_files_that_the_daemon_can_write(fresh):
+    """As after a restored backup, which lacks folders: what is made belongs to the owner of the state folder."""
+    d = fresh()
+    fill(d)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        state = pathlib.Path(folder) / "state"
+        shutil.copytree(d.state, state)
+        for name in ("tmp", "layouts"):
+            shutil.rmtree(state / name)
+        (state / "reserve").unlink()
+        for path in (state, *state.rglob("*")):
+            os.chown(path, 65534, 65534)
+        for what in ("--verify-state", "--repair-state"):
+            run = subprocess.run([program("spacelandd"), what, "--state-dir", state], capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+            assert run.returncode == 0, run
+        assert (state / "tmp").exists() and {p.stat().st_uid for p in state.rglob("*")} == {65534}
 
 
 def unnamed(path):

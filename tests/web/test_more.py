@@ -112,6 +112,18 @@ def test_compare_with_itself(page, daemon, done, other):
     assert f"a={other}" in page.run("return location.hash") and f"b={done}" in page.run("return location.hash")
 
 
+def test_compare_proposes_layouts_that_fit(page, api, daemon, done, other, graph):
+    """Of the same dimensions, though the newest run has others."""
+    for dims in (1, 3):
+        api.run(graph, iterations=50, dims=dims, name=f"{dims} dimensions")
+    page.go(f"{daemon.url}/#/compare")
+    page.see("difference after alignment", 15)
+    page.choose("First", done)
+    page.see("difference after alignment", 15)
+    options = page.run("return [...[...document.querySelectorAll('select')].find(s => s.closest('label')?.textContent.startsWith('Second')).options].map(o => o.textContent)")
+    assert options and all("2-D" in option for option in options)
+
+
 def put_label(api, graph, column, values):
     api.request("PUT", f"/v1/graphs/{graph}/labels/{column}", 200, json={"values": values})
 

@@ -73,3 +73,42 @@ def test_columns_can_be_chosen_on_a_telephone(page, tmp_path):
     page.see("Upload and lay out")
     assert page.run("return [...document.querySelectorAll('.pending select')].every(s => s.getBoundingClientRect().right <= innerWidth - 20)")
     page.button("Do without this file").click()
+
+
+def test_long_names_fit_the_table(page, api, daemon, shot):
+    graph = api.upload(graphs.npz(graphs.clusters(n=60, seed=2)[0]), name="a name of many words that goes on and on " * 4)["id"]
+    api.request("PUT", f"/v1/graphs/{graph}/labels/percentage_mitochondrial", 200, json={"values": [f"{i % 7}" for i in range(60)]})
+    page.go(f"{daemon.url}/#/data")
+    page.see("goes on and on")
+    assert page.run(CUT_OFF) == [] and page.run("return document.documentElement.scrollWidth <= innerWidth")
+    page.size(1100, 700)   # here the table is wider than the page, and scrolls by itself
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    shot("data")
+    api.delete(f"/v1/graphs/{graph}", 204)
+
+
+def test_a_telephone_held_across(page, daemon, done, shot):
+    """The same as a page at 200 %: the buttons beside the picture fit, and the head does not cover the page when it scrolls."""
+    page.size(844, 390, 1, True)
+    page.go(f"{daemon.url}/#/job/{done}")
+    page.find("canvas.gl")
+    inside = """const s = document.querySelector(arguments[0]).getBoundingClientRect(), p = document.querySelector(arguments[1]).getBoundingClientRect();
+        return s.top >= p.top && s.bottom <= p.bottom && s.left >= p.left && s.right <= p.right;"""
+    assert page.run(inside, ".tools", ".viewport")
+    assert page.run(inside, ".top nav", ".top")
+    shot("picture")
+    page.run("scrollTo(0, 300)")
+    page.wait(lambda: page.run("return document.querySelector('.top').getBoundingClientRect().bottom <= 0"), 10, "the head scrolls away")
+
+
+def test_few_of_many_runs(page, daemon):
+    """A page with more runs than it shows has a button for the others."""
+    page.run("""const many = new Map();
+        for (let i = 0; i < 130; i++) many.set(`J${i}`, {id: `J${i}`, graph: "", name: `run ${i}`, state: "queued", nodes: 1, parameters: {dims: 2}, resolved: {}, iteration: 0,
+            iterations: 1, eta_seconds: null, frame: 0, notes: [], problem: null, quality: null, method: "tsne", layout: false, created: new Date().toISOString()});
+        window.spacelandJobs.value = many;""")
+    page.see("130 runs")
+    assert page.run("return document.querySelectorAll('li.run').length") == 120
+    page.see("no layout yet")
+    page.button("Show 10 more").click()
+    page.wait(lambda: page.run("return document.querySelectorAll('li.run').length") == 130, 10, "all are there")

@@ -25,7 +25,7 @@ def buttons(page):
 def test_no_such_page(page, daemon, shot):
     page.expected = "404"
     page.go(f"{daemon.url}/#/job/01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    page.see("This run is not to be seen here")
+    page.see("This run cannot be shown")
     page.see("There is no job 01ARZ3NDEKTSV4RRFFQ69G5FAV.")
     shot("job")
     page.find("//a[normalize-space()='To the runs']").click()

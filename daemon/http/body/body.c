@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/store/atomic.h"
+#include "daemon/store/db.h"
 #include "daemon/util/ulid.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -192,6 +193,10 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 	}
 	if (!(r->route->flags & SL_BODY_UPLOAD))
 		return 0;
+	/* the little room that is left is for records, of deletions first of all */
+	if ((r->route->verb == SL_VERB_CREATE || r->route->verb == SL_VERB_CHANGE) && sl_db_uses_reserve(r->http->d->db))
+		return sl_error_set(err, SL_DISKFULL, "the disk is full: uploads are refused until there is room in %s",
+				    r->http->d->state_dir);
 	if (!type || strncasecmp(type, "multipart/", 10)) {
 		int rc = part_add(r, "file", NULL, type, err);
 		if (!rc && length)

@@ -86,7 +86,7 @@ function App() {
 }
 
 start();
-Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours });   // for the tests
+Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours, spacelandJobs: jobs });   // for the tests
 const root = document.getElementById("app")!;
 root.textContent = "";
 render(<App />, root);

@@ -183,18 +183,21 @@ function Two({ a, b }: { a: Job; b: Job }) {
 	</>;
 }
 
+/** True if one layout can lie on the other. */
+const fits = (a: Job, b: Job): boolean => a.id !== b.id && a.nodes === b.nodes && a.parameters["dims"] === b.parameters["dims"];
+
 export function ComparePage() {
 	const all = newest(use(jobs)).filter(j => j.state === "done" && isLayout(j)), { query } = use(route);
-	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => o !== j && o.graph === j.graph)) ?? all[0];
-	const others = all.filter(j => a && j.nodes === a.nodes && j.id !== a.id), b = jobs.value.get(query["b"] ?? "") ?? others[0];
+	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => fits(o, j) && o.graph === j.graph)) ?? all[0];
+	const others = all.filter(j => a && fits(j, a)), b = jobs.value.get(query["b"] ?? "") ?? others[0];
 	const seconds = b && !others.includes(b) ? [b, ...others] : others;   // a link may name any job
 	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · ${measureText(j)}`];
 	const choose = (which: "a" | "b") => (id: string): void => {
 		const next: Record<string, string | undefined> = { a: a?.id, b: b?.id, [which]: id }, first = jobs.value.get(next["a"] ?? ""), second = jobs.value.get(next["b"] ?? "");
 		if (which === "a" && id === b?.id)
 			next["b"] = a?.id;           // they are swapped
-		else if (first?.nodes !== second?.nodes)
-			next["b"] = undefined;       // of other data; the next job that fits is chosen
+		else if (first && second && !fits(first, second))
+			next["b"] = undefined;       // of other data or dimensions; the next job that fits is chosen
 		keep(next);
 		route.notify();
 	};
@@ -204,6 +207,6 @@ export function ComparePage() {
 		<h1>Compare</h1>
 		<div class="pair wide"><Select label="First" value={a.id} options={all.map(option)} onChange={choose("a")} />
 			{b && <Select label="Second" value={b.id} options={seconds.map(option)} onChange={choose("b")} />}</div>
-		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes. Start one from the first run's page, under <i>Steer</i>: with another perplexity or λ, say.</p>}
+		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes and dimensions. Start one from the first run's page, under <i>Steer</i>: with another perplexity or λ, say.</p>}
 	</div>;
 }

@@ -92,7 +92,7 @@ export function JobPage({ id }: { id: string }) {
 			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, () => undefined);
 	}, [job?.graph]);
 	if (!job)
-		return missing ? <Missing title="This run is not to be seen here" text={missing} /> : <div class="page"><p class="loading" role="status">One moment …</p></div>;
+		return missing ? <Missing title="This run cannot be shown" text={missing} /> : <div class="page"><p class="loading" role="status">One moment …</p></div>;
 	return isLayout(job) ? <LayoutPage job={job} /> : <MethodPage job={job} />;
 }
 

@@ -1,4 +1,5 @@
 /* runs.tsx -- the first page: the drop zone and the list of runs. */
+import { useState } from "preact/hooks";
 import { change, link, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
 import { ago, count, duration, number, sentence, several } from "../core/format.ts";
@@ -42,9 +43,10 @@ function FoundThumb({ job }: { job: Job }) {
 
 function Card({ job }: { job: Job }) {
 	const marked = use(chosen).includes(job.id), over = ended(job), title = titleOf(job), may = useRights();
+	const none = over && job.state !== "done" && !job.layout ? "no layout" : job.state === "queued" && !job.frame ? "no layout yet" : "";
 	const mark = (): void => { chosen.value = marked ? chosen.value.filter(id => id !== job.id) : [...chosen.value.slice(-1), job.id]; };
 	return <li class={`card run ${marked ? "marked" : ""}`}>
-		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}>{isLayout(job) ? <Thumb job={job} /> : <FoundThumb job={job} />}</a>
+		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}>{!isLayout(job) ? <FoundThumb job={job} /> : none ? <div class="thumb none">{none}</div> : <Thumb job={job} />}</a>
 		<div class="run-body">
 			<div class="row"><h3><a href={address("job", job.id)}>{title}</a></h3><span class="grow" /><StateBadge state={job.state} /></div>
 			<p class="quiet">{gist(job)}</p>
@@ -65,7 +67,10 @@ function Card({ job }: { job: Job }) {
 	</li>;
 }
 
+const PAGE = 120;   // cards shown at first, and by each press of the button
+
 export function RunsPage() {
+	const [most, setMost] = useState(PAGE);
 	const all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen), may = useRights();
 	use(graphs);
 	const wanted = (query["search"] ?? "").toLowerCase();
@@ -85,7 +90,8 @@ export function RunsPage() {
 			{two.length === 1 && all.length > 1 && <span class="quiet">Choose a second run to compare.</span>}
 			{two.length === 2 && <Button kind="primary" icon="compare" onClick={() => go("compare", "", { a: two[0], b: two[1] })}>Compare the two</Button>}
 		</div>}
-		<ul class="wall">{shown.slice(0, 120).map(job => <Card key={job.id} job={job} />)}</ul>
+		<ul class="wall">{shown.slice(0, most).map(job => <Card key={job.id} job={job} />)}</ul>
+		{shown.length > most && <div class="row"><Button onClick={() => setMost(most + PAGE)}>{`Show ${count(Math.min(PAGE, shown.length - most))} more`}</Button></div>}
 		{all.length > 0 && !shown.length && <p class="quiet empty">No run is like that.</p>}
 	</div>;
 }
