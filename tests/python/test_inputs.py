@@ -30,10 +30,11 @@ def test_memory_order_does_not_matter(client, points):
 
 
 @pytest.mark.parametrize("x,message", [
-    (np.zeros(5), "has 1 dimensions; points must have two"),
+    (np.zeros(5), r"has 1 dimension; points must have two.*reshape\(-1, 1\) is a column"), ([], "x is empty"),
+    ([[1, 2], [3]], "not a table, whose rows have the same length"),
     (np.zeros((2, 3, 4)), r"has 3 dimensions.*reshape\(2, -1\)"),
     (np.zeros((3, 3), complex), "Complex"),
-    (None, "a NoneType cannot be laid out"),
+    (None, "x is a NoneType; it must be an array"),
     (np.full((9, 2), 1e300), "row 0, column 0 is 1e[+]300, more than single precision holds"),
     ([["a", "b"], ["c", "d"]], "not numbers.*'a'"),
     (np.ma.masked_equal(np.eye(3)[:2], 0), "masked"),
@@ -96,6 +97,46 @@ def test_dataframe(client, points):
         quick(table, labels="kin")
 
 
+def test_dataframe_with_columns_of_objects(client, points):
+    """Columns that a database or None made objects are numbers, if all values are; others are labels."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    import decimal
+    x = np.round(points[0], 2)
+    table = pandas.DataFrame(x[:, :3], columns=list("abc"))
+    plain = quick(table)
+    objects = table.astype({"a": object}).assign(b=[decimal.Decimal(str(v)) for v in x[:, 1]])
+    assert objects.dtypes["a"] == objects.dtypes["b"] == object and np.array_equal(quick(objects), plain)
+    mixed = client.upload(table.assign(kind=[1, "x", None] * 200))
+    assert mixed.record["columns"] == 3 and [c["name"] for c in mixed.label_columns()] == ["kind"]
+    table.loc[7, "b"] = np.nan
+    with pytest.raises(ValueError, match=r"row 7, column 'b' is nan; .*drop_not_finite=True"):
+        quick(table)
+    assert len(quick(table, drop_not_finite=True)) == 600
+    words = table.dropna()[["a", "c"]].assign(kind=pandas.array((["u", None, "v"] * 200)[:599], dtype="string"))
+    graph = client.submit(words, iterations=5).graph
+    assert sorted(set(graph.labels())) == ["missing", "u", "v"]
+    assert set(graph.set_labels(words["kind"], "again").labels("again")) == {"u", "v", None}
+    twice = pandas.concat([table[["a", "c"]], pandas.DataFrame([["u", "v"]] * 600, columns=["k", "k"])], axis=1)
+    with pytest.raises(ValueError, match="several columns 'k'"):
+        quick(twice)
+
+
+def test_labels_with_a_fraction_are_numbers(client, points, tmp_path):
+    """As for the widget: a colour scale. Whole numbers are classes, also if a missing value made them float."""
+    x, group = points
+    age = np.arange(600) / 7
+    graph = client.upload(x + 2, labels=age)
+    assert graph.label_columns()[0]["kind"] == "number" and np.array_equal(graph.labels(), age.astype(np.float32))
+    job = client.submit(x + 2, labels={"age": age, "group": group}, iterations=300)
+    assert {c["name"]: c["kind"] for c in job.graph.label_columns()}["age"] == "number"
+    assert job.picture(width=99) == job.picture(width=99, color="age") != job.picture(width=99, color="density")
+    classes = np.where(group == 1, np.nan, group)
+    graph = client.upload(x, labels=classes)
+    assert graph.label_columns()[0]["kind"] == "category" and sorted(set(graph.labels())) == ["0", "2", "missing"]
+    with pytest.raises(ValueError, match="599 labels for 600 rows"):
+        client.upload(x, labels=age[1:])
+
+
 def test_parquet(client, points, tmp_path):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -128,6 +169,39 @@ def ring(n=60):
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
 def test_sparse_graphs(client, form):
     assert np.array_equal(quick(ring().asformat(form)), quick(ring()))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint64, np.float16, np.longdouble, object])
+def test_sparse_types(client, dtype):
+    """Of graphs and of points, also those that SciPy only stores; indices of 64 bits."""
+    graph, table = ring(), scipy_sparse.random(80, 9, 0.4, format="csr", random_state=0)
+    table.data = np.ceil(9 * table.data)
+    for a in (graph, table):
+        other = a.copy()
+        other.data = a.data.astype(dtype)
+        other.indices, other.indptr = a.indices.astype(np.int64), a.indptr.astype(np.int64)
+        wanted = a.astype(bool) if dtype is bool else a
+        assert np.array_equal(quick(other), quick(wanted)) and other.data.dtype == dtype
+
+
+@pytest.mark.parametrize("weight, message", [
+    (np.nan, "row 1, column 2 is nan, but weights must be finite and not negative"), (np.inf, "column 2 is inf, but weights"),
+    (-1, "column 2 is -1, but weights"), (1e300, r"is 1e\+300, more than single precision holds")])
+def test_weights_that_no_graph_has(client, weight, message):
+    a = ring()
+    a.data[3] = weight
+    for kind in (None, "graph"):
+        with pytest.raises(ValueError, match=message):
+            quick(a, kind=kind)
+
+
+def test_matrices_without_content(client):
+    assert quick(scipy_sparse.csr_matrix((5, 5))).shape == (5, 2)
+    for a, message in ((scipy_sparse.csr_matrix((0, 0)), "at least one node"), (scipy_sparse.csr_matrix((0, 5)), "at least 2 points"),
+                       (scipy_sparse.csr_matrix((5, 0)), "1 column"), (np.zeros((0, 5)), "at least 2 points"),
+                       (np.zeros((5, 0)), "1 column")):
+        with pytest.raises(ValueError, match=message):
+            quick(a)
 
 
 def test_sparse_arrays_of_new_kind(client):
@@ -214,15 +288,24 @@ def test_networkx(client):
     one.add_node("alone")
     job = client.submit(one, iterations=20)
     assert set(job.result()) == {"a", "b", "c", "alone"} and job.graph.record["entries"] == 2
-    with pytest.raises(ValueError, match="edge 0, 1: weight is 'x', which is not a number"):
+    with pytest.raises(ValueError, match="edge 0, 1: weight is 'x', which is not a number; weight=None"):
         quick(networkx.Graph([(0, 1, {"weight": "x"})]))
+    for weight in (None, float("nan"), -1, 1e300):
+        with pytest.raises(ValueError, match="edge 'a', 'b': weight is .*(not a number|finite and not negative); weight=None"):
+            quick(networkx.Graph([("a", "b", {"weight": weight})]))
+    names = networkx.relabel_nodes(networkx.path_graph(4), "node {}".format)
+    assert list(quick(names)) == list(names)
+    by_node = client.submit(names, labels={node: node[-1] for node in reversed(list(names))}, iterations=5)
+    assert by_node.graph.labels().tolist() == ["0", "1", "2", "3"]
+    with pytest.raises(ValueError, match="no node has the attribute 'clubb'; there are: club"):
+        quick(g, labels="clubb")
     many = networkx.MultiGraph([(0, 1), (0, 1), (1, 2)])
     assert len(quick(many)) == 3
     with pytest.raises(ValueError, match="no nodes"):
         quick(networkx.Graph())
 
 
-def test_anndata(client, points):
+def test_anndata(client, points, tmp_path):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     x, group = points
     data = anndata.AnnData(x.astype(np.float32))
@@ -235,6 +318,13 @@ def test_anndata(client, points):
     assert data.uns["tsne"]["params"]["use_rep"] == "X_pca"
     assert np.array_equal(data.obsm["X_tsne"], quick(x[:, :5]))
     assert np.array_equal(quick(data, use_rep="X"), layout)
+    data.obsm["X_table"] = scipy_sparse.csr_matrix(x[:, :5])
+    assert np.array_equal(quick(data, use_rep="X_table"), quick(x[:, :5]))
+    part = data[100:300]
+    assert np.array_equal(quick(part, use_rep="X"), quick(x[100:300])) and part.obsm["X_tsne"].shape == (200, 2)
+    data.write(tmp_path / "cells.h5ad")
+    assert np.array_equal(quick(tmp_path / "cells.h5ad", use_rep="X"), layout)
+    assert np.array_equal(quick(anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r"), use_rep="X"), layout)
     with pytest.raises(ValueError, match="use_rep is 'X_umap'; this AnnData has: X, .*X_pca"):
         quick(data, use_rep="X_umap")
 

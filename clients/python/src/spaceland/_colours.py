@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._body import missing
 
-__all__ = ["colours_of", "legend_of", "png"]
+__all__ = ["colours_of", "is_ramp", "legend_of", "png"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -45,7 +45,7 @@ def colours_of(values: Any) -> Bytes:
     a = np.asarray(values)
     if a.ndim != 1:
         raise ValueError(f"colours must be one value for each node; the array has {a.ndim} dimensions")
-    if _is_ramp(a):
+    if is_ramp(a):
         low, high = np.nanpercentile(a[np.isfinite(a)], [1, 99])
         at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(_RAMP) - 1)
         at[~np.isfinite(at)] = 0
@@ -59,7 +59,7 @@ def colours_of(values: Any) -> Bytes:
     return _bytes(found)
 
 
-def _is_ramp(a: npt.NDArray[Any]) -> bool:
+def is_ramp(a: npt.NDArray[Any]) -> bool:
     """True for numbers with a fraction."""
     if a.dtype.kind != "f":
         return False
@@ -80,7 +80,7 @@ def _categories(a: npt.NDArray[Any]) -> Tuple[List[str], npt.NDArray[Any]]:
 def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, str]]:
     """(text, CSS colour) of each distinct value, in order; empty for a colour scale, or for too many values."""
     a = np.asarray(values)
-    if _is_ramp(a):
+    if is_ramp(a):
         return []
     names, code = _categories(a)
     if len(names) > most:

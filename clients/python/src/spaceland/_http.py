@@ -35,11 +35,13 @@ class Http:
 
     def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0,
                  ca_file: Optional[str] = None):
+        token = token.strip() if token else None  # a token read from a file ends with a line break
         if token is not None and ("\r" in token or "\n" in token):
             raise ValueError("the token has a line break, which no token can have")
         self.url = url
         self.attempts = attempts
         self.timeout = timeout   # seconds without data; longer than the server's request_timeout_s
+        self.hint = ""           # after the message of an error: who named this server
         self._token = token
         self._ca_file = ca_file
         self._local = threading.local()
@@ -58,7 +60,7 @@ class Http:
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
+            request.headers["Authorization"] = f"Bearer {self._token}".encode()  # type: ignore[assignment]
         return request
 
     def request(self, method: str, path: str, *, query: Optional[Query] = None, json: Any = None,
@@ -76,8 +78,10 @@ class Http:
                 self.close()
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
                     raise ConnectionLost(f"{self.url}: {error}. If its certificate is right, name a file that has it in ca_file") from error
+                if "WRONG_VERSION_NUMBER" in str(error):
+                    raise ConnectionLost(f"{self.url} does not answer by TLS; perhaps it is http:{self.url.split(':', 1)[1]}") from error
                 if last:
-                    raise ConnectionLost(f"{self.url} does not answer ({_reason(error)})") from error
+                    raise ConnectionLost(f"{self.url} does not answer ({_reason(error)}){self.hint}") from error
                 time.sleep(0.1 * 4 ** attempt)
                 continue
             finally:

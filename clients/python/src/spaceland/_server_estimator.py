@@ -16,7 +16,7 @@ from .graph import Graph
 from .job import Job
 from .progress import make_progress
 
-__all__ = ["ServerEstimator", "Transformer", "Clusterer", "call_off", "numbered"]
+__all__ = ["ServerEstimator", "Transformer", "Clusterer", "numbered"]
 
 
 def _forget(job: Job, graph: Optional[Graph]) -> None:
@@ -33,14 +33,6 @@ def _forget(job: Job, graph: Optional[Graph]) -> None:
         except SpacelandError:
             pass  # others use the graph
     http.close()
-
-
-def call_off(job: Job) -> None:
-    """Cancels a job for which nobody waits any more."""
-    try:
-        job.cancel()
-    except SpacelandError:
-        pass  # the job has ended, or the server is gone
 
 
 class ServerEstimator(EstimatorBase):
@@ -82,11 +74,8 @@ class ServerEstimator(EstimatorBase):
 
     def _await(self, job: Job) -> None:
         """Waits for the job. An interrupt cancels it."""
-        try:
+        with job.wanted():
             job.wait(progress=make_progress(self.verbose > 0 or False))
-        except BaseException:
-            call_off(job)
-            raise
 
     def _attach(self, job: Job) -> None:
         """Keeps the job on the server as long as this estimator exists."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ._body import Body, npz
 
-__all__ = ["check_similarities", "csr_body", "distances_to_neighbours", "principal_axes", "is_sparse"]
+__all__ = ["check_similarities", "check_weights", "csr_body", "distances_to_neighbours", "principal_axes", "is_sparse"]
 
 _AMBIGUOUS = (
     'Say which it is: kind="graph" (weights: the larger, the closer), metric="precomputed" (distances: the smaller, the '
@@ -56,6 +56,20 @@ def _triangles_hold(a: Any) -> bool:
         if seen >= _TRIANGLES:
             break
     return seen >= _FEW
+
+
+def check_weights(a: Any) -> None:
+    """Raises ValueError if this CSR matrix has a weight that a graph cannot have."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        good = (a.data >= 0) & np.isfinite(a.data.astype(np.float32))
+    if good.all():
+        return
+    at = int(np.argmin(good))
+    row = int(np.searchsorted(a.indptr, at, side="right")) - 1
+    value = a.data[at]
+    what = ("more than single precision holds (3.4e+38); scale the weights first" if np.isfinite(value) and value > 0 else
+            "but weights must be finite and not negative")
+    raise ValueError(f"the entry in row {row}, column {a.indices[at]} is {value:g}, {what}")
 
 
 def check_similarities(a: Any) -> None:

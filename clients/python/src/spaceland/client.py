@@ -1,6 +1,7 @@
 """The client of a server."""
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import time
@@ -51,6 +52,8 @@ class Client:
             found, token = self.server.url, None
         self.url = found
         self.http = Http(found, token, ca_file=self._ca_file)
+        if not url and os.environ.get("SPACELAND_SERVER"):
+            self.http.hint = "; the environment variable SPACELAND_SERVER names this server"
 
     # ---- contents of the server ----------------------------------------------------------------------
 
@@ -194,7 +197,7 @@ class Client:
             graph = self._upload(source_of(x, options), name)
         arguments = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
                  "name": name, **{key.rstrip("_"): value for key, value in parameters.items()}}
-        request = {key: _plain(value) for key, value in arguments.items() if value is not None}
+        request = _plain_all(arguments)
         request["graph"] = graph.id
         if init is not None:
             request.update(self._initial(init, graph, dims))
@@ -232,7 +235,7 @@ class Client:
         """Starts a job of the named method; does not wait. x: a Job, whose layout is the input; a Graph; or a table of
         points to upload. engine: "cpu", or a GPU engine that supports the method; by default the server chooses.
         job.array() fetches results."""
-        request: Dict[str, Any] = {"method": method, "params": {key: _plain(value) for key, value in parameters.items()}}
+        request: Dict[str, Any] = {"method": method, "params": _plain_all(parameters)}
         made = False
         if isinstance(x, Job):
             request.update(input={"job": x.id}, after=x.id)
@@ -240,7 +243,7 @@ class Client:
             graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(kind="points")), name)
             request["graph"] = graph.id
             made = graph.created and graph is not x
-        request.update({key: value for key, value in (("name", name), ("engine", engine), ("initial", _plain(initial)))
+        request.update({key: value for key, value in (("name", name), ("engine", engine), ("initial", _plain(initial, "initial")))
                         if value is not None})
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
         return Job(self, record, x._source if isinstance(x, Job) else graph._source, made)
@@ -269,7 +272,7 @@ class Client:
         """
         graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options()), name)
         request: Dict[str, Any] = {"method": "signal", "graph": graph.id, "params": {
-            "model": model, **{key.rstrip("_"): _plain(value) for key, value in parameters.items()}}}
+            "model": model, **_plain_all({key.rstrip("_"): value for key, value in parameters.items()})}}
         if state is not None:
             request["input"] = {"layout": self.upload_layout(np.asarray(state).reshape(len(state), -1))}
         if name is not None:
@@ -286,7 +289,7 @@ class Client:
         query = {key: shared[key] for key in ("project",) if key in shared}
         graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(query=query)), name)
         def named(each: Dict[str, Any]) -> Dict[str, Any]:
-            return {key.rstrip("_"): _plain(value) for key, value in each.items()}
+            return _plain_all({key.rstrip("_"): value for key, value in each.items()})
         request = {**named(shared), "graph": graph.id,
                    "parameters": named(parameters) if isinstance(parameters, dict) else [named(each) for each in parameters]}
         if name is not None:
@@ -311,18 +314,9 @@ class Client:
     def embed(self, x: Any, *, progress: Union[bool, None, Progress] = None, **arguments: Any) -> Any:
         """Submits, waits, and returns the layout in the form of x. See spaceland.embed."""
         job = self.submit(x, **arguments)
-        try:
+        with job.wanted():
             job.wait(progress=progress)
-        except KeyboardInterrupt:
-            self._call_off(job)
-            raise
         return job.result()
-
-    def _call_off(self, job: Job) -> None:
-        try:
-            job.cancel()
-        except SpacelandError:
-            pass  # the job is done meanwhile, or the server is gone
 
     # ---- ZeroMQ ----------------------------------------------------------------------------------
 
@@ -365,11 +359,20 @@ class Client:
         return f"<spaceland.Client {self.url}{', started by this process' if self.server else ''}>"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, name: str = "a parameter") -> Any:
     """Converts NumPy's numbers, arrays, ranges and columns of tables for JSON."""
     if isinstance(value, (list, tuple, range)):
-        return [_plain(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
+        return [_plain(item, name) for item in value]
+    plain = value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise ValueError(f"{name} is {plain}; it must be finite")
+    if not isinstance(plain, (str, int, float, bool, list, dict, type(None))):
+        raise TypeError(f"{name} is a {type(value).__name__}; parameters are numbers, texts, and lists of them")
+    return plain
+
+
+def _plain_all(values: Dict[str, Any]) -> Dict[str, Any]:
+    return {key: _plain(value, key) for key, value in values.items() if value is not None}
 
 
 _default: Optional[Client] = None

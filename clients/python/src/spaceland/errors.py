@@ -69,6 +69,10 @@ class BadInput(ProblemError, ValueError):
 class NotAllowed(ProblemError, PermissionError):
     """The token is missing or wrong, or does not permit the request."""
 
+    def message(self) -> str:
+        hint = "; name one by Client(url, token=...) or the environment variable SPACELAND_TOKEN" if self.status == 401 else ""
+        return super().message() + hint
+
 
 class NotFound(ProblemError, LookupError):
     """There is no such graph or job."""

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _neighbours, _sparse
-from ._body import Body, lines, npy, npz
+from ._body import Body, npy, npz
+from ._colours import is_ramp
+from ._labels import check_count, is_name, label_names, labels_body
 
 __all__ = ["Source", "Options", "source_of"]
 
@@ -22,6 +24,7 @@ Array = npt.NDArray[Any]
 AXES = ("x", "y", "z")
 DENSE_MOST = 8 << 30     # largest size in bytes at which a sparse table is made dense
 PCA_DENSE_MOST = 1 << 28  # for larger ones, the client computes principal axes of the sparse table
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # pandas' names of what a column holds
 LABELS_NAME_BYTES = 63    # longest name of a column that is part of the upload
 REP_COLUMNS = 50         # principal axes of AnnData.X, scanpy's default
 
@@ -67,22 +70,41 @@ class Source:
     labels: Optional[Body] = None
     values: Any = None                       # the labels as given
     more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
+    shown: Optional[str] = None              # the one of them that colours pictures
     file_name: Optional[str] = None
     give: Callable[[Array], Any] = _same
     store: Optional[Callable[[Array, str], None]] = None  # stores a layout in the input object, under a name
     convert: Optional[Callable[[Any], Array]] = None
 
 
+def _take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:
+    """The first column is the label, the others are further columns."""
+    if names:
+        options.labels = values(names[0])
+        options.labels_name = str(names[0])
+        options.more.update({str(name): values(name) for name in names[1:]})
+
+
 # ---- points ---------------------------------------------------------------------------
+
+
+def _array(x: Any) -> Array:
+    try:
+        found: Array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"x is not a table, whose rows have the same length: {error}") from None
+    return found
 
 
 def plain_points(x: Any) -> Array:
     """Returns rows of numbers as float32 or uint8."""
     if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
         raise ValueError("the array is masked, and points cannot have missing values; fill or drop them first")
-    a: Array = np.asarray(x)
+    a = _array(x)
     if a.ndim == 0:
-        raise ValueError(f"a {type(x).__name__} cannot be laid out; pass an array, a table, or another type that embed() lists")
+        raise ValueError(f"x is a {type(x).__name__}; it must be an array, a table, or another type that embed() lists")
+    if a.ndim == 1 and not a.size:
+        raise ValueError("x is empty")
     if a.dtype == object or a.dtype.kind in "US":
         try:
             a = a.astype(np.float64)
@@ -93,8 +115,8 @@ def plain_points(x: Any) -> Array:
     if a.dtype.kind not in "fiub":
         raise ValueError(f"the array has type {a.dtype}; points must be numbers")
     if a.ndim != 2:
-        hint = f"; x.reshape({a.shape[0]}, -1) has one row for each" if a.ndim > 2 else ""
-        raise ValueError(f"the array has {a.ndim} dimensions; points must have two, (rows, columns){hint}")
+        hint = f"x.reshape({a.shape[0]}, -1) has one row for each" if a.ndim > 2 else "x.reshape(-1, 1) is a column"
+        raise ValueError(f"the array has {a.ndim} dimension{'s' * (a.ndim > 1)}; points must have two, (rows, columns); {hint}")
     if a.dtype == np.bool_:
         return a.astype(np.uint8)
     return a if a.dtype == np.uint8 else _single(a)
@@ -165,17 +187,20 @@ def neighbours_source(indices: Array, distances: Array, options: Options) -> Sou
 
 def sparse_source(x: Any, options: Options) -> Source:
     a = x.tocsr()
+    if a.dtype.kind == "c":
+        raise ValueError("Complex data not supported: weights and points must be real numbers")
+    if a.dtype.kind not in "fiub" or a.dtype.itemsize not in (1, 4, 8):  # SciPy computes with few types
+        a = a.astype(np.float64)
     if a is x and not a.has_canonical_format:
         a = a.copy()
     a.sum_duplicates()
-    if a.dtype.kind == "c":
-        raise ValueError("Complex data not supported: weights and points must be real numbers")
     if options.metric == "precomputed" or options.kind == "neighbours":
         return neighbours_source(*_sparse.distances_to_neighbours(a), options)
     square = a.shape[0] == a.shape[1]
-    if options.kind is None and square and options.metric is None:
-        _sparse.check_similarities(a)
     if options.kind == "graph" or (options.kind is None and square and options.metric is None):
+        _sparse.check_weights(a)
+        if options.kind is None:
+            _sparse.check_similarities(a)
         if not square:
             raise ValueError(f"the matrix of a graph must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
         # the values are similarities: the caller's kind or the check above says so
@@ -218,11 +243,7 @@ def networkx_source(g: Any, options: Options) -> Source:
     for e, (a, b, data) in enumerate(g.edges(data=True)):
         row[e], column[e] = number[a], number[b]
         if options.weight is not None and options.weight in data:
-            try:
-                weight[e] = data[options.weight]
-            except (TypeError, ValueError):
-                raise ValueError(f"edge {a!r}, {b!r}: {options.weight} is {data[options.weight]!r}, which is not a number; "
-                                 "weight=None gives all edges the same weight") from None
+            weight[e] = _edge_weight(data[options.weight], (a, b), options.weight)
     if not g.is_directed():
         loop = row == column
         row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
@@ -230,10 +251,25 @@ def networkx_source(g: Any, options: Options) -> Source:
     body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
                data=weight)
     known = {key for node in nodes for key in g.nodes[node]}
-    _take_named(options, _label_names(options.labels, known, len(nodes)) or [],
-                lambda name: [g.nodes[node].get(name) for node in nodes])
+    names = label_names(options.labels, known, len(nodes)) or []
+    for name in names:
+        if name not in known:
+            raise ValueError(f"labels is {options.labels!r}, but no node has the attribute {name!r}"
+                             + (f"; there are: {', '.join(map(str, sorted(known, key=str)[:5]))}" if known else ""))
+    _take_named(options, names, lambda name: [g.nodes[node].get(name) for node in nodes])
     return Source(body, len(nodes), "graph", dict(options.query, kind="graph"),
                   give=lambda layout: dict(zip(nodes, layout)))
+
+
+def _edge_weight(value: Any, edge: Any, name: str) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = float("nan")
+    if not 0 <= found <= float(np.finfo(np.float32).max):
+        what = "but weights must be finite and not negative" if isinstance(value, (int, float, np.number)) else "which is not a number"
+        raise ValueError(f"edge {edge[0]!r}, {edge[1]!r}: {name} is {value!r}, {what}; weight=None gives all edges the same weight")
+    return found
 
 
 # ---- tables, files ---------------------------------------------------------------------------
@@ -242,9 +278,10 @@ def networkx_source(g: Any, options: Options) -> Source:
 def frame_source(table: Any, options: Options) -> Source:
     """A pandas DataFrame: its columns of numbers except the labels; by default all other columns are labels."""
     import pandas
+    table = _with_numbers(table)
     kinds = dict(zip(table.columns, table.dtypes))
     words = [name for name, kind in kinds.items() if kind == object or isinstance(kind, (pandas.CategoricalDtype, pandas.StringDtype))]
-    labels = _label_names(options.labels, table.columns, len(table))
+    labels = label_names(options.labels, table.columns, len(table))
     if labels is None and options.labels is None and options.columns is None:
         labels = words
     for name in labels or []:
@@ -267,7 +304,12 @@ def frame_source(table: Any, options: Options) -> Source:
         raise ValueError("the table has no column of numbers to embed" +
                          (f"; {', '.join(map(str, labels[:5]))}{', ...' if len(labels) > 5 else ''}: labels" if labels else ""))
     index, names = table.index, list(table.columns)
-    source = points_source(table.to_numpy(dtype=np.float64, na_value=np.nan), options)
+    numbers = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    if not options.query.get("drop_not_finite") and not np.isfinite(numbers).all():
+        row, column = np.argwhere(~np.isfinite(numbers))[0]
+        raise ValueError(f"row {index[row]!r}, column {names[column]!r} is {numbers[row, column]}; coordinates must be finite. "
+                         "Fill or drop such rows first, or leave them out (drop_not_finite=True)")
+    source = points_source(numbers, options)
     source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
 
     def convert(new: Any) -> Array:
@@ -281,6 +323,19 @@ def frame_source(table: Any, options: Options) -> Source:
     return source
 
 
+def _with_numbers(table: Any) -> Any:
+    """The table with its columns of Python objects that are all numbers, as a database or None leaves them, as numbers."""
+    import pandas
+    found = {}
+    for at, kind in enumerate(table.dtypes):
+        if kind == object and pandas.api.types.infer_dtype(table.iloc[:, at], skipna=True) in _NUMBERS:
+            found[at] = table.iloc[:, at].astype(float)
+    if not found:
+        return table
+    columns = [found.get(at, table.iloc[:, at]) for at in range(table.shape[1])]
+    return pandas.concat(columns, axis=1).set_axis(table.columns, axis=1)
+
+
 def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
     """`use_rep` of obsm, or "X"; by default X_pca if present, else X on 50 principal axes, as in scanpy."""
     rep = options.use_rep
@@ -290,7 +345,7 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
             options.pca = REP_COLUMNS
     if rep != "X" and rep not in data.obsm:
         raise ValueError(f"use_rep is {rep!r}; this AnnData has: X, {', '.join(data.obsm.keys())}")
-    names = _label_names(options.labels, data.obs.columns, data.n_obs) or []
+    names = label_names(options.labels, data.obs.columns, data.n_obs) or []
     for name in names:
         if name not in data.obs:
             raise ValueError(f"labels is {options.labels!r}, but obs has no such column")
@@ -345,44 +400,6 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
     return Source(Body(path), None, kind, query, file_name=path.name, convert=_dense_points)
 
 
-# ---- labels ----------------------------------------------------------------------------------
-
-
-def _label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
-    """The names of columns in `labels`, "a" or ["a", "b"]; None: `labels` has the labels themselves."""
-    if isinstance(labels, str):
-        return [labels]
-    if isinstance(labels, (list, tuple)) and labels and len(labels) != rows and all(
-            isinstance(name, str) and name in known for name in labels):
-        return list(labels)
-    return None
-
-
-def _is_name(name: str) -> bool:
-    """True if the server accepts it as the name of a column."""
-    return 1 <= len(name) <= 200 and name not in (".", "..") and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in name)
-
-
-def _take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:
-    """The first column is the label, the others are further columns."""
-    if names:
-        options.labels = values(names[0])
-        options.labels_name = str(names[0])
-        options.more.update({str(name): values(name) for name in names[1:]})
-
-
-def labels_body(labels: Any, n: Optional[int]) -> Body:
-    """Labels as text, one per line, or integers unchanged."""
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels must have one dimension, a value for each row; these have {values.ndim}")
-    if n is not None and len(values) != n:
-        raise ValueError(f"there are {len(values)} labels for {n} rows; there must be one for each")
-    if values.dtype.kind in "iub":
-        return npy(values.astype(np.int64))
-    return lines(values.tolist(), "missing")
-
-
 # ---- all of them -------------------------------------------------------------------------------
 
 
@@ -415,7 +432,7 @@ def _dispatch(x: Any, options: Options) -> Source:
         raise ValueError('kind is neighbours; name a file with arrays indices and distances, or pass distances and '
                          'metric="precomputed"')
     if options.kind is None and options.metric is None:
-        _check_square(np.asarray(x))
+        _check_square(_array(x))
     return points_source(x, options)
 
 
@@ -433,6 +450,8 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
     options = options or Options()
     if options.kind not in (None, "graph", "points", "neighbours"):
         raise ValueError(f"kind is {options.kind!r}; it must be graph, points or neighbours")
+    if isinstance(options.labels, dict) and _package(x) == "networkx" and set(options.labels) == set(x):
+        options.labels = [options.labels[node] for node in x]  # by node
     if isinstance(options.labels, dict):
         columns = list(options.labels.items())
         options.labels = columns[0][1] if columns else None
@@ -441,7 +460,7 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
     source = _dispatch(x, options)
     source.more = options.more
     for name in options.more:
-        if not _is_name(name):
+        if not is_name(name):
             raise ValueError(f"{name[:80]!r} cannot be the name of a column of labels, which has 1 to 200 characters and is not "
                              "'.' or '..'; rename it, or name those to use (labels=[...])")
     if source.kind == "graph" and options.perplexity is not None:
@@ -450,7 +469,12 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         if isinstance(options.labels, str):
             raise ValueError(f"labels is {options.labels!r}; only tables, AnnData and networkx graphs have labels by name")
         source.values = options.labels
-        if options.labels_name and _is_name(options.labels_name) and len(options.labels_name.encode()) <= LABELS_NAME_BYTES:
+        if is_ramp(np.asarray(options.labels)):  # labels within an upload are categories
+            check_count(options.labels, source.n)
+            source.shown = options.labels_name if options.labels_name and is_name(options.labels_name) else "label"
+            source.more = {source.shown: options.labels, **source.more}
+            return source
+        if options.labels_name and is_name(options.labels_name) and len(options.labels_name.encode()) <= LABELS_NAME_BYTES:
             source.query["labels_name"] = options.labels_name
         source.labels = labels_body(options.labels, source.n)
     return source

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import html
 import json
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
 import requests
 
 from ._http import array_of
-from .errors import BadInput, ConnectionLost, JobCancelled, JobFailed, SpacelandError
+from .errors import BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed, SpacelandError
 from .frames import Frame, decode
 from .listing import cells, moment
 from .progress import Progress, make_progress
@@ -27,6 +28,8 @@ __all__ = ["Job", "Frames"]
 ENDED = ("done", "failed", "cancelled")
 POLL_SECONDS = 20
 EMPTY_PAUSE_S = 0.5   # before a stream is requested again that ended without an event
+PATIENCE_SECONDS = 60   # for a server that does not answer while a job is awaited
+Answer = TypeVar("Answer")
 _MEASURES = {"tsne": ("kl", "KL"), "kmeans": ("inertia", "inertia"), "gmm": ("log_likelihood", "log-likelihood"),
              "sammon": ("stress", "stress"), "signal": ("level", "level")}
 
@@ -48,7 +51,7 @@ class Frames:
     def next(self) -> Optional[Frame]:
         """Waits for the next frame; None after the last."""
         while True:
-            reply = self._job.client.http.request("GET", self._job.path + "/frame", query=self._query)
+            reply = self._job._patiently(lambda: self._job.client.http.request("GET", self._job.path + "/frame", query=self._query))
             if reply.status_code == 200:
                 frame = decode(reply.content)
                 self._query["after"] = frame.sequence
@@ -154,15 +157,44 @@ class Job:
                             self.record.update(data)
                         lost = 0
                         yield name, data
-            except (requests.RequestException, ConnectionLost):
+            except (requests.RequestException, ConnectionLost) as error:
                 lost += 1
                 if lost > 3:
-                    raise
+                    raise ConnectionLost(f"{self.client.url} breaks every connection ({error})") from error
                 self.client.http.close()
             if not self.ended:
                 if not some:
                     time.sleep(EMPTY_PAUSE_S)
-                self.refresh()
+                self._patiently(self.refresh)
+
+    def _patiently(self, request: Callable[[], Answer]) -> Answer:
+        """Repeats a request while the server does not answer, which may restart: jobs go on afterwards."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return request()
+            except ConnectionLost as error:
+                own = self.client.server
+                if time.monotonic() > until or (own is not None and not own.alive()):
+                    raise ConnectionLost(f"{error}; if it starts again, job {self.id} goes on: client.job({self.id!r})") from error
+                time.sleep(0.5)
+
+    @contextlib.contextmanager
+    def wanted(self) -> Iterator[None]:
+        """A block that needs this job. If an error or ^C ends the block, the job is cancelled."""
+        try:
+            yield
+        except BaseException as error:
+            try:
+                self.cancel()
+                now = f"job {self.id} was cancelled"
+            except Conflict:
+                now = f"job {self.id} had ended"
+            except SpacelandError:
+                now = f"job {self.id} could not be cancelled"  # the server is gone
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(now) from None
+            raise
 
     def _searching(self, progress: Progress) -> None:
         graph = self.client.http.json("GET", f"/v1/graphs/{self.record['graph']}")
@@ -174,7 +206,10 @@ class Job:
             progress.waiting(f"waits for {waiting['reason']}" if waiting.get("reason") else "queued")
 
     def wait(self, timeout: Optional[float] = None, progress: Union[bool, None, Progress] = False) -> "Job":
-        """Waits until the job is done. Raises JobFailed, JobCancelled or, while the job continues, TimeoutError."""
+        """Waits until the job is done. Raises JobFailed, JobCancelled or, while the job continues, TimeoutError.
+
+        ^C ends the waiting, and the job continues. The waiting survives a restart of the server of up to a minute.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         bar = make_progress(progress)
         shows = type(bar) is not Progress
@@ -193,8 +228,11 @@ class Job:
                     bar.update(self.record)
                 time.sleep(pause)
                 pause = min(0.25, 1.5 * pause)
-                self.refresh()
+                self._patiently(self.refresh)
             bar.update(self.record)
+        except KeyboardInterrupt:
+            limit = " while this program runs, which started the server" if self.client.server else ""
+            raise KeyboardInterrupt(f"job {self.id} continues{limit}; job.cancel() ends it") from None
         finally:
             bar.close()
         if self.state == "failed":
@@ -315,6 +353,8 @@ class Job:
         Returns the picture and, if `path` is given, writes it: PNG, or SVG if the path ends in .svg.
         """
         self.wait()
+        if self._source is not None and self._source.shown is not None:
+            options = {"color": self._source.shown, **options}
         query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
         kind = "svg" if str(path).lower().endswith(".svg") else "png"
         data = self.client.http.request("GET", f"{self.path}/picture.{kind}", query=query).content

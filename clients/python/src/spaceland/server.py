@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 from typing import IO, List, Optional, Set
 
 import requests
@@ -38,9 +39,17 @@ exit $status
 
 
 def normal_url(address: str) -> str:
-    """Returns "host:port" or a URL as a URL without a slash at the end."""
-    address = address.strip().rstrip("/")
-    return address if "://" in address else f"http://{address}"
+    """Returns "host:port" or a URL, also of a page of the dashboard, as the URL of the server, without a slash at the end."""
+    url = address.strip().split("#")[0].split("?")[0]
+    url = (url if "://" in url else f"http://{url}").rstrip("/").removesuffix("/v1")
+    parts = urllib.parse.urlsplit(url)
+    try:
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and "//" not in parts.path
+    except ValueError:  # the port
+        right = False
+    if not right:
+        raise ValueError(f"{address!r} is not the address of a server; it must be like http://gpu.example.org:7070")
+    return url
 
 
 def _address_files() -> List[pathlib.Path]:
@@ -69,11 +78,14 @@ def find_server() -> Optional[str]:
     """URL of a running server: $SPACELAND_SERVER, this user's, the system's, or the one at the default port."""
     told = os.environ.get("SPACELAND_SERVER")
     if told:
-        return normal_url(told)
+        try:
+            return normal_url(told)
+        except ValueError as error:
+            raise ValueError(f"SPACELAND_SERVER: {error}") from None
     for path in _address_files():
         try:
             url = normal_url(path.read_text().strip())
-        except (OSError, UnicodeDecodeError):
+        except (OSError, ValueError):
             continue
         if answers(url):
             return url

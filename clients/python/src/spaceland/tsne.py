@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._estimator import check_rows, seed_of
-from ._server_estimator import Transformer, call_off, numbered
+from ._server_estimator import Transformer, numbered
 from ._sparse import is_sparse
 from .client import Client
 from .errors import BadInput, SpacelandError
@@ -114,11 +114,8 @@ class TSNE(Transformer):
         rows = check_rows(X, type(self).__name__, 2)
         self._note_features(X, int(rows.shape[1]))
         job = self._submit(rows, self._job_parameters(rows))
-        try:
+        with job.wanted():
             self._watch(job)
-        except BaseException:
-            call_off(job)
-            raise
         self._await(job)
         self._keep(job, rows)
         return self
