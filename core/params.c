@@ -200,18 +200,15 @@ int sl_params_set(struct sl_params *p, const char *name, const char *text, struc
 int sl_params_check(const struct sl_params *p, struct sl_error *err)
 {
 	if (p->init != SL_INIT_GIVEN && p->init_std == 0)
-		return sl_error_field(err, SL_BADPARAM, "/init_std",
-				      "init_std is 0, which would put all nodes into one point. Unless init is given, "
-				      "it must be greater than 0, for example 1e-4.");
+		return sl_error_field(err, SL_BADPARAM, "/init_std", "init_std is 0, which would put all nodes into one point. "
+				      "Unless init is given, it must be greater than 0, for example 1e-4.");
 	static const int largest[] = SL_SIDES_ASKED_MOST;
 	if (p->grid_side > largest[p->dims])
-		return sl_error_field(err, SL_BADPARAM, "/grid_side",
-				      "grid_side is %d; in %d-D it must be at most %d.", p->grid_side, p->dims,
-				      largest[p->dims]);
+		return sl_error_field(err, SL_BADPARAM, "/grid_side", "grid_side is %d; in %d-D it must be at most %d.",
+				      p->grid_side, p->dims, largest[p->dims]);
 	if ((p->repulsion == SL_REPULSION_EXACT || p->repulsion == SL_REPULSION_BARNES_HUT) && p->grid_side)
-		return sl_error_field(err, SL_BADPARAM, "/grid_side",
-				      "grid_side has no meaning with repulsion %s; leave out one of the two.",
-				      repulsion_words[p->repulsion]);
+		return sl_error_field(err, SL_BADPARAM, "/grid_side", "grid_side has no meaning with repulsion %s; leave out "
+				      "one of the two.", repulsion_words[p->repulsion]);
 	return 0;
 }
 
@@ -317,9 +314,8 @@ int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl
 		if (!info->steerable) {
 			char pointer[96];
 			snprintf(pointer, sizeof pointer, "/%s", info->name);
-			return sl_error_field(err, SL_CONFLICT, pointer,
-					      "%s cannot be changed once a job has been submitted; submit a new job.",
-					      info->name);
+			return sl_error_field(err, SL_CONFLICT, pointer, "%s cannot be changed once a job has been submitted; "
+					      "submit a new job.", info->name);
 		}
 		sl_param_copy(info, &next, from);
 	}

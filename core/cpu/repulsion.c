@@ -201,9 +201,8 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	if (!e->box.finite)
-		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
-				      "The layout has diverged: a coordinate is beyond 1e15 or not a number. Use a "
-				      "lower learning rate.");
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate", "The layout has diverged: a coordinate is beyond "
+				      "1e15 or not a number. Use a lower learning rate.");
 	if (e->settings.repulsion == SL_REPULSION_BARNES_HUT) {
 		e->method = SL_CPU_TREE;
 		return sl__tree_build(&e->tree, e->y, sl__cpu_threads_for(e), err);

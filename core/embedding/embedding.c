@@ -8,17 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/graph/affinities.h"
 #include "core/init/init.h"
-
-double sl__embedding_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- values in place of "auto" ------------------------------------------- */
 
@@ -252,9 +245,9 @@ int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m,
 int sl__embedding_trace_now(struct sl_embedding *e, struct sl_error *err)
 {
 	struct sl_measure m;
-	double began = sl__embedding_now();
+	double began = sl_clock_s();
 	int code = e->engine->measure(e->device, &m, err);
-	e->seconds += sl__embedding_now() - began;
+	e->seconds += sl_clock_s() - began;
 	return code ? code : sl__embedding_trace_take(e, &m, err);
 }
 
@@ -285,10 +278,10 @@ void sl__embedding_account(struct sl_embedding *e, int k, double took)
 static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
 {
 	struct sl_step step = sl__embedding_step(e);
-	double began = sl__embedding_now();
+	double began = sl_clock_s();
 	int code = e->engine->run(e->device, &step, k, err);
 	if (!code)
-		sl__embedding_account(e, k, sl__embedding_now() - began);
+		sl__embedding_account(e, k, sl_clock_s() - began);
 	return code;
 }
 
@@ -296,7 +289,7 @@ static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
 static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_error *err)
 {
 	bool done;
-	double began = sl__embedding_now();
+	double began = sl_clock_s();
 	int code = sl_spectral_advance(e->spectral, left_ms, &done, err);
 	if (!code && done) {
 		code = sl_init_spectral_layout(e->spectral, &e->params, e->affinities, e->layout, err);
@@ -305,7 +298,7 @@ static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_erro
 		if (!code)
 			code = create_on_device(e, err);
 	}
-	e->seconds += sl__embedding_now() - began;
+	e->seconds += sl_clock_s() - began;
 	return code;
 }
 
@@ -322,9 +315,9 @@ void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s)
 int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_status *status, struct sl_error *err)
 {
 	int code = 0;
-	double began = sl__embedding_now();
+	double began = sl_clock_s();
 	while (!e->stop && !code) {
-		double left_ms = slice_ms - 1e3 * (sl__embedding_now() - began);
+		double left_ms = slice_ms - 1e3 * (sl_clock_s() - began);
 		if (e->spectral)
 			code = start_spectral(e, left_ms, err);
 		else if (e->iteration >= e->params.iterations)
@@ -337,7 +330,7 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 			code = run_stretch(e, sl__embedding_stretch(e, left_ms), err);
 		if (!code && e->device && sl__embedding_trace_due(e))
 			code = sl__embedding_trace_now(e, err);
-		if (1e3 * (sl__embedding_now() - began) >= slice_ms)
+		if (1e3 * (sl_clock_s() - began) >= slice_ms)
 			break;
 	}
 	if (!code && !e->stop && e->iteration >= e->params.iterations)
@@ -414,8 +407,7 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	*bytes = sizeof h + trace_bytes + h.device_bytes;
 	char *blob = malloc(*bytes);
 	if (!blob)
-		return sl_error_set(err, SL_NOMEM, "No memory for a checkpoint of %llu bytes.",
-				    (unsigned long long)*bytes);
+		return sl_error_set(err, SL_NOMEM, "No memory for a checkpoint of %llu bytes.", (unsigned long long)*bytes);
 	memcpy(blob, &h, sizeof h);
 	if (trace_bytes)
 		memcpy(blob + sizeof h, e->trace, trace_bytes);

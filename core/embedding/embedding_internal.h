@@ -55,7 +55,6 @@ int sl__embedding_check(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_tenth_beyond(int iteration);
 /* At the end of the plan: extends it if KL fell enough, else ends the run. */
 void sl__embedding_plan_end(struct sl_embedding *e);
-double sl__embedding_now(void);  /* seconds of the monotonic clock */
 bool sl__embedding_early(const struct sl_embedding *e);
 struct sl_step sl__embedding_step(const struct sl_embedding *e);
 /* The number of iterations until the step changes or a measurement is due, but no more than fit into left_ms. */

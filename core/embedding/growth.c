@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "core/clock.h"
 #include "core/embedding/embedding_internal.h"
 #include "core/graph/affinities.h"
 
@@ -110,9 +111,9 @@ static void check_late(struct sl_embedding *e, double kl, double before)
 int sl__embedding_check(struct sl_embedding *e, struct sl_error *err)
 {
 	struct sl_measure m;
-	double began = sl__embedding_now(), before = e->check_kl;
+	double began = sl_clock_s(), before = e->check_kl;
 	int code = e->engine->measure(e->device, &m, err);
-	e->seconds += sl__embedding_now() - began;
+	e->seconds += sl_clock_s() - began;
 	if (code)
 		return code;
 	e->check_kl = m.kl;

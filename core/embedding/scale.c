@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "core/clock.h"
 #include "core/embedding/embedding_internal.h"
 #include "core/graph/affinities.h"
 
@@ -106,7 +107,7 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
 {
 	struct sl__scale_search *s = &e->search;
 	struct sl_measure m;
-	double began = sl__embedding_now(), scale;
+	double began = sl_clock_s(), scale;
 	int code = e->engine->measure(e->device, &m, err);
 	if (!code) {
 		s->scale[s->count] = s->now;
@@ -118,6 +119,6 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
 		e->best_kl = INFINITY;  /* stop rules start again */
 		e->best_iteration = e->iteration;
 	}
-	e->seconds += sl__embedding_now() - began;
+	e->seconds += sl_clock_s() - began;
 	return code;
 }

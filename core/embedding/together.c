@@ -5,6 +5,7 @@
  * plan. */
 #include <stdlib.h>
 
+#include "core/clock.h"
 #include "core/embedding/embedding_internal.h"
 
 #define STRETCHES_AHEAD 16
@@ -93,9 +94,9 @@ int sl_embedding_advance_together(struct sl_embedding *const *e, int count, doub
 			look_ahead(e[i], slice_ms, &plan[i]);
 		run[i] = (struct sl_run){.embedding = e[i]->device, .stretch = plan[i].stretch, .stretches = plan[i].count};
 	}
-	double began = sl__embedding_now();
+	double began = sl_clock_s();
 	failed = count ? e[0]->engine->run_many(run, count, err) : 0;
-	double took = sl__embedding_now() - began;
+	double took = sl_clock_s() - began;
 	for (int i = 0; i < count && !failed; i++) {
 		if (!code[i] && (code[i] = run[i].code))
 			each[i] = run[i].err;

@@ -49,9 +49,8 @@ static int check(const struct sl_points *points, int dims, const float *y, const
 		return code;
 	for (size_t i = 0; i < (size_t)points->n_user * (size_t)dims; i++)
 		if (!isfinite(y[i]))
-			return sl_error_set(err, SL_BADPARAM, "The layout has the coordinate %g in row %zu; all "
-					    "coordinates must be finite numbers.",
-					    (double)y[i], i / (size_t)dims + 1);
+			return sl_error_set(err, SL_BADPARAM, "The layout has the coordinate %g in row %zu; all coordinates must "
+					    "be finite numbers.", (double)y[i], i / (size_t)dims + 1);
 	return 0;
 }
 

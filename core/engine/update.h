@@ -8,13 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/both.h"
 #include "core/engine/engine.h"
-
-#ifdef __CUDACC__
-#define SL_BOTH static __host__ __device__ __forceinline__
-#else
-#define SL_BOTH static inline
-#endif
 
 /* A node's learning rate: `learning_rate`, reduced if learning rate * exaggeration * mass would exceed `limit`
  * (INFINITY: never reduced). Gradient descent on a spring of that stiffness diverges above 2. mass: sum_j p_ij. */

@@ -57,9 +57,8 @@ static int read_raw(float **y, uint64_t *n, uint64_t dims, const struct sl_read_
 	sl__source_set_options(source, options);
 	int rc = read_floats(y, &count, options->max_nodes * dims, source, err);
 	if (!rc && (!count || count % dims))
-		rc = sl_error_at(err, SL_BADDATA, sl__source_name(source), 0, "The file has %llu float32 values, which "
-				 "is not a multiple of the %llu "
-				 "dimensions.", (unsigned long long)count, (unsigned long long)dims);
+		rc = sl_error_at(err, SL_BADDATA, sl__source_name(source), 0, "The file has %llu float32 values, which is not "
+				 "a multiple of the %llu dimensions.", (unsigned long long)count, (unsigned long long)dims);
 	*n = count / dims;
 	return rc;
 }
@@ -96,9 +95,8 @@ int sl_layout_read(float **y, uint32_t *n, int *dims, int raw_dims, const struct
 		rc = sl_error_at(err, SL_BADDATA, file, 0, "The layout has %llu dimensions; it must have %s.",
 				 (unsigned long long)columns, raw_dims ? "as many as dims says" : "1, 2 or 3");
 	if (!rc && rows > UINT32_MAX - 16)
-		rc = sl_error_at(err, SL_TOOBIG, file, 0, "The layout has %llu rows; a graph can have at most "
-				 "4294967279 nodes.",
-				 (unsigned long long)rows);
+		rc = sl_error_at(err, SL_TOOBIG, file, 0, "The layout has %llu rows; a graph can have at most 4294967279 "
+				 "nodes.", (unsigned long long)rows);
 	if (!rc)
 		rc = check_values(*y, rows, columns, file, err);
 	if (rc) {

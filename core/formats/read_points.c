@@ -87,8 +87,7 @@ static int look(struct sl_source *source, enum sl_input_kind kind, enum content 
 				   "must be a NumPy array (.npy, .npz) or a text of numbers (.csv, .tsv); a graph must "
 				   "be MatrixMarket, SciPy sparse or an edge list.");
 	} else if (sl__name_ends_in(name, ".npz") || sl__name_ends_in(name, ".npy")) {
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "The name is that of a NumPy file, but the file is a "
-				   "text.");
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "The name is that of a NumPy file, but the file is a text.");
 	} else {
 		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size);
 	}

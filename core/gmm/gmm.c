@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/gmm/gmm_internal.h"
 #include "core/kmeans/kmeans.h"
 #include "core/points/points.h"
+#include "core/variants.h"
+
+SL_PICK_VARIANT(struct sl__gmm_kernels, sl__gmm_kernels, sl__gmm);
 
 /* ---- parameters ------------------------------------------------------------------------- */
 
@@ -68,13 +71,6 @@ int sl_gmm_check(const struct sl_gmm_params *p, uint32_t n, uint32_t d, struct s
 }
 
 /* ---- a run ------------------------------------------------------------------------------ */
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static uint32_t components(const struct sl_gmm *m)
 {
@@ -252,7 +248,7 @@ static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_
 
 int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_status *status, struct sl_error *err)
 {
-	double began = now_ms(), before = began, now = began;
+	double began = sl_clock_ms(), before = began, now = began;
 	int code = 0;
 	*ended = m->status.done;
 	while (!code && !*ended && now - began < ms) {
@@ -265,7 +261,7 @@ int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_statu
 		else
 			code = go_on_with_pass(m, &part, err);
 		*ended = *ended || m->status.done;
-		now = now_ms();
+		now = sl_clock_ms();
 		uint32_t *chunk = &m->chunk[part];
 		if (!clusters && now - before < ms / 16 && *chunk < 1u << 30)
 			*chunk *= 2;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/engine/engine.h"
 #include "core/gmm/gmm.h"
 #include "core/method/method.h"
@@ -16,11 +17,11 @@
 _Static_assert(sizeof(struct sl_gmm_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
+	struct sl_progress progress;   /* first, for sl_progress_trace(); iteration: of all restarts */
 	struct sl_gmm *gmm;
 	const struct sl_points *points;  /* borrowed */
 	struct sl_gmm_params params;
 	struct sl_gmm_status status;
-	struct sl_progress progress;   /* iteration: of all restarts */
 };
 
 static const char magic[8] = "slmg 1\n";
@@ -233,10 +234,10 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	double left = slice_ms;
 	int code = 0;
 	while (!code && !r->status.done && left > 0) {
-		double began = sl_progress_clock_ms();
+		double began = sl_clock_ms();
 		bool ended;
 		code = sl_gmm_advance(r->gmm, left, &ended, &r->status, err);
-		double took = sl_progress_clock_ms() - began;
+		double took = sl_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		left -= took;
 		if (!code && ended && !r->status.done) {
@@ -257,34 +258,21 @@ static int stop(void *run, struct sl_status *status, struct sl_error *err)
 	return 0;
 }
 
-static const struct sl_trace_point *trace(const void *run, int *count)
-{
-	const struct run *r = run;
-	*count = r->progress.count;
-	return r->progress.trace;
-}
-
 /* ---- states ----------------------------------------------------------------------------- */
 
 static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
 	const struct run *r = run;
-	void *state;
-	uint64_t state_bytes;
-	int code = sl_gmm_save(r->gmm, &state, &state_bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+	int code = sl_gmm_save(r->gmm, out, bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
 }
 
 static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
 {
 	struct run *r = run;
-	struct sl_progress progress;
-	const void *state;
-	uint64_t state_bytes;
-	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
 	if (!code)
-		code = sl_gmm_load(r->gmm, state, state_bytes, err);
-	code = sl_progress_take(&r->progress, &progress, code);
+		code = sl_gmm_load(r->gmm, saved, bytes, err);
 	bool ended;
 	return code ? code : sl_gmm_advance(r->gmm, 0, &ended, &r->status, err);
 }
@@ -443,7 +431,7 @@ const struct sl_method sl_method_gmm = {
 	.relief = "Fewer components would be right, or covariance diag.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = trace,
+	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,
 	.save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .sample = sample,

@@ -9,6 +9,7 @@
 
 #include "core/gmm/gmm_internal.h"
 #include "core/kmeans/kmeans.h"
+#include "core/method/stream.h"
 
 struct header {
 	char magic[8];
@@ -24,27 +25,11 @@ struct header {
 };
 static const char magic[8] = "slgm 1\n";
 
-/* Saves to `to`, loads from `from`, one array after the other; both NULL: only counts bytes. */
-struct stream {
-	char *to;
-	const char *from;
-	uint64_t bytes;
-};
-
-static void pass_over(struct stream *s, void *data, uint64_t bytes)
+static void mixture(struct sl_stream *s, struct sl_gmm_mixture *g, uint32_t k)
 {
-	if (s->to)
-		memcpy(s->to + s->bytes, data, bytes);
-	else if (s->from)
-		memcpy(data, s->from + s->bytes, bytes);
-	s->bytes += bytes;
-}
-
-static void mixture(struct stream *s, struct sl_gmm_mixture *g, uint32_t k)
-{
-	pass_over(s, g->weight, k * sizeof *g->weight);
-	pass_over(s, g->mean, (uint64_t)k * g->d * sizeof *g->mean);
-	pass_over(s, g->spread, sl_gmm_spread_values(g->covariance, k, g->d) * sizeof *g->spread);
+	sl_stream_pass(s, g->weight, k * sizeof *g->weight);
+	sl_stream_pass(s, g->mean, (uint64_t)k * g->d * sizeof *g->mean);
+	sl_stream_pass(s, g->spread, sl_gmm_spread_values(g->covariance, k, g->d) * sizeof *g->spread);
 }
 
 static bool with_sums(uint32_t phase)
@@ -53,29 +38,29 @@ static bool with_sums(uint32_t phase)
 }
 
 /* Passes over all arrays that a state with this header contains. */
-static void arrays(struct sl_gmm *m, struct stream *s, const struct header *h, uint32_t k)
+static void arrays(struct sl_gmm *m, struct sl_stream *s, const struct header *h, uint32_t k)
 {
 	uint64_t wide = (uint64_t)k * m->padded * sizeof(double);
 	bool labels = m->label && (h->phase == SL__GMM_MEANS || h->phase == SL__GMM_SPREADS);
 	if (labels)
-		pass_over(s, m->label, m->n * sizeof *m->label);
+		sl_stream_pass(s, m->label, m->n * sizeof *m->label);
 	if (with_sums(h->phase)) {
 		mixture(s, &m->now, k);
-		pass_over(s, m->mass, k * sizeof *m->mass);
-		pass_over(s, m->first, wide);
+		sl_stream_pass(s, m->mass, k * sizeof *m->mass);
+		sl_stream_pass(s, m->first, wide);
 		if (m->second)
-			pass_over(s, m->second, wide);
+			sl_stream_pass(s, m->second, wide);
 		if (m->params.covariance == SL_GMM_FULL)
-			pass_over(s, m->scatter, wide * m->padded);
-		pass_over(s, m->shift, (uint64_t)k * m->d * sizeof *m->shift);
+			sl_stream_pass(s, m->scatter, wide * m->padded);
+		sl_stream_pass(s, m->shift, (uint64_t)k * m->d * sizeof *m->shift);
 	}
 	if (h->best)
 		mixture(s, &m->best, h->best);
 	if (h->winner)
 		mixture(s, &m->winner, h->winner);
 	if (h->phase == SL__GMM_DONE) {
-		pass_over(s, m->result_label, m->n * sizeof *m->result_label);
-		pass_over(s, m->result_share, (uint64_t)m->n * h->winner * sizeof *m->result_share);
+		sl_stream_pass(s, m->result_label, m->n * sizeof *m->result_label);
+		sl_stream_pass(s, m->result_share, (uint64_t)m->n * h->winner * sizeof *m->result_share);
 	}
 }
 
@@ -116,7 +101,7 @@ static void fill_header(const struct sl_gmm *m, struct header *h)
 int sl_gmm_save(const struct sl_gmm *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
 	struct sl_gmm *m = (struct sl_gmm *)run;  /* saving only reads it */
-	struct stream count = {0}, s = {0};
+	struct sl_stream count = {0}, s = {0};
 	struct header h;
 	void *kmeans = NULL;
 	memset(&h, 0, sizeof h);  /* padding, too */
@@ -128,9 +113,9 @@ int sl_gmm_save(const struct sl_gmm *run, void **out, uint64_t *bytes, struct sl
 	*bytes = sizeof h + h.kmeans_bytes + count.bytes;
 	s.to = *out = malloc(*bytes);
 	if (s.to) {
-		pass_over(&s, &h, sizeof h);
+		sl_stream_pass(&s, &h, sizeof h);
 		if (kmeans)
-			pass_over(&s, kmeans, h.kmeans_bytes);
+			sl_stream_pass(&s, kmeans, h.kmeans_bytes);
 		arrays(m, &s, &h, m->now.k);
 	}
 	free(kmeans);
@@ -236,7 +221,7 @@ int sl_gmm_load(struct sl_gmm *m, const void *state, uint64_t bytes, struct sl_e
 {
 	const char *from = state;
 	struct header h;
-	struct stream count = {0}, s = {0};
+	struct sl_stream count = {0}, s = {0};
 	bool fits = bytes >= sizeof h;
 	if (fits) {
 		memcpy(&h, from, sizeof h);

@@ -29,8 +29,7 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 	b->column = malloc(b->capacity * sizeof *b->column);
 	if (!b->row || !b->column) {
 		sl_graph_builder_destroy(b);
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %llu entries.",
-				    (unsigned long long)expected_m);
+		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %llu entries.", (unsigned long long)expected_m);
 	}
 	*out = b;
 	return 0;

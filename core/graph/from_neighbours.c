@@ -44,9 +44,8 @@ static int check(const struct sl_neighbours *nb, const struct sl_affinities_para
 		if (3 * wanted <= nb->k)
 			continue;
 		if (needed(wanted) >= nb->n)
-			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it "
-					      "must be at most %.4g, a third of the other "
-					      "points.", wanted, nb->n, (nb->n - 1) / 3.0);
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it must be at most "
+					      "%.4g, a third of the other points.", wanted, nb->n, (nb->n - 1) / 3.0);
 		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity %g needs %.0f neighbours of each "
 				      "point, and %u are known; lower it to %.4g, or search more neighbours.", wanted,
 				      ceil(3 * wanted), nb->k, nb->k / 3.0);

@@ -56,17 +56,14 @@ int sl_init_given(const struct sl_params *p, const struct sl_affinities *a, cons
 {
 	size_t d = (size_t)p->dims;
 	if (!init && p->init == SL_INIT_PCA)
-		return sl_error_field(err, SL_BADPARAM, "/init",
-				      "init is pca, which needs points, but this graph was not made from points; "
-				      "choose spectral or random.");
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points, but this graph was not made "
+				      "from points; choose spectral or random.");
 	if (!init)
-		return sl_error_field(err, SL_BADPARAM, "/init",
-				      "init is given, but the job has no initial layout.");
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is given, but the job has no initial layout.");
 	for (size_t i = 0; i < a->n_user * d; i++)
 		if (!isfinite(init[i]) || (p->init == SL_INIT_GIVEN && fabsf(init[i]) > 1e6f))
-			return sl_error_field(err, SL_BADPARAM, "/init",
-					      "The initial layout has %g at node %zu, coordinate %zu; all coordinates "
-					      "must be from -1e6 to 1e6.", (double)init[i], i / d, i % d);
+			return sl_error_field(err, SL_BADPARAM, "/init", "The initial layout has %g at node %zu, coordinate %zu; "
+					      "all coordinates must be from -1e6 to 1e6.", (double)init[i], i / d, i % d);
 	sl_affinities_gather(a, p->dims, init, y);
 	if (p->init_std > 0)
 		rescale(p, a->n, y);
@@ -126,9 +123,8 @@ int sl_init_spectral(struct sl_spectral **out, const struct sl_engine *engine, s
 	else if (a->start)
 		code = sl_walk_host(&walk, a, err);
 	else
-		return sl_error_field(err, SL_BADPARAM, "/init",
-				      "init is spectral, which engine %s cannot compute for points, whose graph stays "
-				      "on the device; choose pca or random.", engine->name);
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is spectral, which engine %s cannot compute for points, "
+				      "whose graph stays on the device; choose pca or random.", engine->name);
 	return code ? code : sl_spectral_create(out, &walk, a->user, params->dims, params->seed, err);
 }
 

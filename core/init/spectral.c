@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/random.h"
 
 #define SMALLEST 16       /* least nodes of a component whose coordinates are computed */
@@ -18,13 +18,6 @@
 #define GROWTH 15.0       /* log of a filter's largest amplification: floats have 7 digits */
 
 static const int degrees[ROUNDS] = {10, 15, 20, 30, 40, 40, 40, 40, 40, 40};
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- components ------------------------------------------------------------------- */
 
@@ -207,9 +200,9 @@ static int filter(struct sl_spectral *s, double left_ms, struct sl_error *err)
 		aim(s);
 	if (steps > fit && !s->walk.whole)
 		steps = fit > 1 ? (int)fit : 1;
-	double began = now();
+	double began = sl_clock_s();
 	int code = s->walk.filter(s->walk.context, s->k, steps, s->slope, s->shift, &s->before, &s->x, err);
-	s->seconds_per_step = (now() - began) / steps;
+	s->seconds_per_step = (sl_clock_s() - began) / steps;
 	s->k += steps;
 	if (!code && s->k == degree) {
 		sl__spectral_orthonormalise(s);
@@ -235,12 +228,12 @@ static int product(struct sl_spectral *s, struct sl_error *err)
 
 int sl_spectral_advance(struct sl_spectral *s, double budget_ms, bool *done, struct sl_error *err)
 {
-	double began = now();
+	double began = sl_clock_s();
 	int code = 0;
 	while (!code && s->phase != SL__DONE) {
-		double left_ms = budget_ms - 1e3 * (now() - began);
+		double left_ms = budget_ms - 1e3 * (sl_clock_s() - began);
 		code = s->phase == SL__FILTER ? filter(s, left_ms, err) : product(s, err);
-		if (1e3 * (now() - began) >= budget_ms)
+		if (1e3 * (sl_clock_s() - began) >= budget_ms)
 			break;
 	}
 	*done = s->phase == SL__DONE;

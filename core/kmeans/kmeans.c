@@ -7,23 +7,19 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/kmeans/kmeans_internal.h"
 #include "core/points/points.h"
+#include "core/variants.h"
+
+SL_PICK_VARIANT(struct sl__kmeans_kernels, sl__kmeans_kernels, sl__kmeans);
 
 #define BATCH_MOST (1u << 24)  /* most numbers of a batch, since a slice cannot end within its copy */
 #define FEW 32  /* with so few centroids axes pay from the second iteration on, when centroids are means */
 #define CHUNK 8  /* blocks of the first calls */
 
 /* ---- a run ------------------------------------------------------------------------------ */
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 void sl__kmeans_enter(struct sl_kmeans *m, enum sl__kmeans_phase phase)
 {
@@ -230,13 +226,13 @@ static uint32_t *chunk_of(struct sl_kmeans *m)
 int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *ended, struct sl_kmeans_status *status,
 		      struct sl_error *err)
 {
-	double began = now_ms(), before = began, now = began;
+	double began = sl_clock_ms(), before = began, now = began;
 	int code = 0;
 	*ended = m->status.done;
 	while (!code && !*ended && now - began < ms) {
 		uint32_t *chunk = chunk_of(m);
 		code = work(m, *chunk, ended, err);
-		now = now_ms();
+		now = sl_clock_ms();
 		if (now - before < ms / 16 && *chunk < m->blocks)
 			*chunk *= 2;
 		else if (now - before > ms / 4 && *chunk > 1)

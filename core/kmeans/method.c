@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/engine/engine.h"
 #include "core/kmeans/kmeans.h"
 #include "core/method/method.h"
@@ -15,12 +16,12 @@
 _Static_assert(sizeof(struct sl_kmeans_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
+	struct sl_progress progress;   /* first, for sl_progress_trace(); iteration: of all restarts */
 	struct sl_kmeans *kmeans;
 	const struct sl_points *points;  /* borrowed */
 	struct sl_kmeans_params params;
 	struct sl_kmeans_status status;
 	uint32_t n, d;
-	struct sl_progress progress;   /* iteration: of all restarts */
 };
 
 static const char magic[8] = "slmk 1\n";
@@ -151,10 +152,10 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	int code = 0;
 	while (!code && !r->status.done && left > 0) {
 		int restart = r->status.restart, iteration = r->status.iteration;
-		double began = sl_progress_clock_ms();
+		double began = sl_clock_ms();
 		bool ended;
 		code = sl_kmeans_advance(r->kmeans, left, &ended, &r->status, err);
-		double took = sl_progress_clock_ms() - began;
+		double took = sl_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		left -= took;
 		if (!code && r->status.restart == restart && r->status.iteration > iteration) {
@@ -175,34 +176,21 @@ static int stop(void *run, struct sl_status *status, struct sl_error *err)
 	return 0;
 }
 
-static const struct sl_trace_point *trace(const void *run, int *count)
-{
-	const struct run *r = run;
-	*count = r->progress.count;
-	return r->progress.trace;
-}
-
 /* ---- states and results ----------------------------------------------------------------- */
 
 static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
 	const struct run *r = run;
-	void *state;
-	uint64_t state_bytes;
-	int code = sl_kmeans_save(r->kmeans, &state, &state_bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+	int code = sl_kmeans_save(r->kmeans, out, bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
 }
 
 static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
 {
 	struct run *r = run;
-	struct sl_progress progress;
-	const void *state;
-	uint64_t state_bytes;
-	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
 	if (!code)
-		code = sl_kmeans_load(r->kmeans, state, state_bytes, err);
-	code = sl_progress_take(&r->progress, &progress, code);
+		code = sl_kmeans_load(r->kmeans, saved, bytes, err);
 	bool ended;
 	return code ? code : sl_kmeans_advance(r->kmeans, 0, &ended, &r->status, err);
 }
@@ -235,6 +223,6 @@ const struct sl_method sl_method_kmeans = {
 	.relief = "Fewer clusters would be right.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
-	.destroy = destroy, .advance = advance, .stop = stop, .trace = trace, .save = save, .load = load,
+	.destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace, .save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/kmeans/kmeans_internal.h"
+#include "core/method/stream.h"
 
 struct header {
 	char magic[8];
@@ -87,23 +88,34 @@ static uint64_t tail(const struct sl_kmeans *m)
 	return m->params.batch ? sizeof(struct batches) + m->k * sizeof *m->taken : 0;
 }
 
-static uint64_t state_bytes(const struct sl_kmeans *m, uint32_t before, bool best)
+/* Passes over all arrays of a state. before, best: as in the header. */
+static void arrays(struct sl_kmeans *m, struct sl_stream *s, uint32_t before, bool best)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
-	return sizeof(struct header) + labels + before * sizeof(uint32_t) + m->k * sizeof(uint32_t) + 2 * table +
-	       (best ? labels + table : 0) + tail(m);
+	struct batches b = {m->mean, m->least, m->since};
+	sl_stream_pass(s, m->label, labels);
+	sl_stream_pass(s, m->before, before * sizeof *m->before);
+	sl_stream_pass(s, m->count, m->k * sizeof *m->count);
+	sl_stream_pass(s, m->centroid, table);
+	sl_stream_pass(s, m->sum, table);
+	if (best) {
+		sl_stream_pass(s, m->best_label, labels);
+		sl_stream_pass(s, m->best_centroid, table);
+	}
+	if (!m->params.batch)
+		return;
+	sl_stream_pass(s, &b, sizeof b);
+	sl_stream_pass(s, m->taken, m->k * sizeof *m->taken);
+	m->mean = b.mean;
+	m->least = b.least;
+	m->since = (uint32_t)b.since;
 }
 
-static void put(char **at, const void *from, uint64_t bytes)
+static uint64_t state_bytes(struct sl_kmeans *m, uint32_t before, bool best)
 {
-	memcpy(*at, from, bytes);
-	*at += bytes;
-}
-
-static void take(const char **at, void *to, uint64_t bytes)
-{
-	memcpy(to, *at, bytes);
-	*at += bytes;
+	struct sl_stream count = {0};
+	arrays(m, &count, before, best);
+	return sizeof(struct header) + count.bytes;
 }
 
 static void fill_header(const struct sl_kmeans *m, struct header *h)
@@ -148,29 +160,13 @@ int sl_kmeans_save(struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_e
 	if (code)
 		return code;
 	bool best = !isnan(m->status.inertia);
-	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
 	uint32_t before = relabelled(m, m->phase, m->passed);
 	*bytes = state_bytes(m, before, best);
 	char *at = *out = calloc(1, *bytes);
 	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
-				    (unsigned long long)*bytes);
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
 	fill_header(m, (struct header *)at);
-	at += sizeof(struct header);
-	put(&at, m->label, labels);
-	put(&at, m->before, before * sizeof *m->before);
-	put(&at, m->count, m->k * sizeof *m->count);
-	put(&at, m->centroid, table);
-	put(&at, m->sum, table);
-	if (best) {
-		put(&at, m->best_label, labels);
-		put(&at, m->best_centroid, table);
-	}
-	if (m->params.batch) {
-		const struct batches b = {m->mean, m->least, m->since};
-		put(&at, &b, sizeof b);
-		put(&at, m->taken, m->k * sizeof *m->taken);
-	}
+	arrays(m, &(struct sl_stream){.to = at + sizeof(struct header)}, before, best);
 	return 0;
 }
 
@@ -202,7 +198,7 @@ static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 }
 
 /* Checks the labels of all points, those before the step, and the best ones. */
-static bool content_fits(const struct sl_kmeans *m, const struct header *h, const char *content, uint64_t bytes)
+static bool content_fits(struct sl_kmeans *m, const struct header *h, const char *content, uint64_t bytes)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
 	bool best = !isnan(h->status.inertia), first = m->params.batch ? !h->assigned : h->status.iteration == 0;
@@ -220,34 +216,17 @@ static bool content_fits(const struct sl_kmeans *m, const struct header *h, cons
 
 int sl_kmeans_load(struct sl_kmeans *m, const void *state, uint64_t bytes, struct sl_error *err)
 {
-	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
-	const char *at = (const char *)state + sizeof(struct header);
+	const char *content = (const char *)state + sizeof(struct header);
 	struct header h;
 	bool fits = bytes >= sizeof h;
 	if (fits) {
 		memcpy(&h, state, sizeof h);
-		fits = header_fits(m, &h) && content_fits(m, &h, at, bytes - sizeof h);
+		fits = header_fits(m, &h) && content_fits(m, &h, content, bytes - sizeof h);
 	}
 	if (!fits)
 		return sl_error_set(err, SL_BADDATA, "The state does not belong to k-means on these points with these "
 				    "parameters.");
-	take(&at, m->label, labels);
-	take(&at, m->before, relabelled(m, h.phase, h.at) * sizeof *m->before);
-	take(&at, m->count, m->k * sizeof *m->count);
-	take(&at, m->centroid, table);
-	take(&at, m->sum, table);
-	if (!isnan(h.status.inertia)) {
-		take(&at, m->best_label, labels);
-		take(&at, m->best_centroid, table);
-	}
-	if (m->params.batch) {
-		struct batches b;
-		take(&at, &b, sizeof b);
-		take(&at, m->taken, m->k * sizeof *m->taken);
-		m->mean = b.mean;
-		m->least = b.least;
-		m->since = (uint32_t)b.since;
-	}
+	arrays(m, &(struct sl_stream){.from = content}, relabelled(m, h.phase, h.at), !isnan(h.status.inertia));
 	sl__kmeans_drop_part(m);
 	sl__kmeans_drop_over(m);
 	m->assigned = h.assigned;

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct header {
 	char magic[8];
@@ -32,6 +31,13 @@ int sl_progress_next_traced(int iteration, int dense)
 	return (iteration / every + 1) * every;
 }
 
+const struct sl_trace_point *sl_progress_trace(const void *run, int *count)
+{
+	const struct sl_progress *p = run;
+	*count = p->count;
+	return p->trace;
+}
+
 struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err)
 {
 	if (p->count == p->room) {
@@ -52,42 +58,36 @@ struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, s
 	return point;
 }
 
-double sl_progress_clock_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-int sl_progress_save(const struct sl_progress *p, const char magic[8], void *state, uint64_t state_bytes, void **out,
-		     uint64_t *bytes, struct sl_error *err)
+int sl_progress_save(const struct sl_progress *p, const char magic[8], void **out, uint64_t *bytes,
+		     struct sl_error *err)
 {
 	struct header h = {.iteration = p->iteration, .asked = p->asked, .count = p->count, .seconds = p->seconds};
-	size_t trace_bytes = (size_t)p->count * sizeof *p->trace;
+	size_t trace_bytes = (size_t)p->count * sizeof *p->trace, first = sizeof h + trace_bytes;
 	memcpy(h.magic, magic, sizeof h.magic);
-	*bytes = sizeof h + trace_bytes + state_bytes;
-	char *at = *out = malloc(*bytes);
-	if (at) {
-		memcpy(at, &h, sizeof h);
+	char *whole = malloc(first + *bytes);
+	if (whole) {
+		memcpy(whole, &h, sizeof h);
 		if (trace_bytes)
-			memcpy(at + sizeof h, p->trace, trace_bytes);
-		memcpy(at + sizeof h + trace_bytes, state, state_bytes);
+			memcpy(whole + sizeof h, p->trace, trace_bytes);
+		memcpy(whole + first, *out, *bytes);
 	}
-	free(state);
-	return at ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a state of the run.");
+	free(*out);
+	*out = whole;
+	*bytes += first;
+	return whole ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a state of the run.");
 }
 
-int sl_progress_read(struct sl_progress *p, const char magic[8], const void *saved, uint64_t bytes, const void **state,
-		     uint64_t *state_bytes, struct sl_error *err)
+int sl_progress_load(struct sl_progress *p, const char magic[8], const void **saved, uint64_t *bytes,
+		     struct sl_error *err)
 {
-	const char *at = saved;
+	const char *at = *saved;
 	struct header h = {.count = -1};
-	*p = (struct sl_progress){0};
-	if (bytes >= sizeof h)
+	if (*bytes >= sizeof h)
 		memcpy(&h, at, sizeof h);
-	size_t trace_bytes = (size_t)(h.count > 0 ? h.count : 0) * sizeof *p->trace;
-	if (memcmp(h.magic, magic, sizeof h.magic) || h.count < 0 || h.iteration < 0 || bytes - sizeof h < trace_bytes)
+	size_t trace_bytes = (size_t)(h.count > 0 ? h.count : 0) * sizeof *p->trace, first = sizeof h + trace_bytes;
+	if (memcmp(h.magic, magic, sizeof h.magic) || h.count < 0 || h.iteration < 0 || *bytes < first)
 		return sl_error_set(err, SL_BADDATA, "The state does not belong to this method.");
+	sl_progress_finish(p);
 	if (h.count && !(p->trace = malloc(trace_bytes)))
 		return sl_error_set(err, SL_NOMEM, "There is no memory for the trace.");
 	if (h.count)
@@ -96,15 +96,7 @@ int sl_progress_read(struct sl_progress *p, const char magic[8], const void *sav
 	p->iteration = h.iteration;
 	p->asked = h.asked;
 	p->seconds = h.seconds;
-	*state = at + sizeof h + trace_bytes;
-	*state_bytes = bytes - sizeof h - trace_bytes;
+	*saved = at + first;
+	*bytes -= first;
 	return 0;
-}
-
-int sl_progress_take(struct sl_progress *p, struct sl_progress *read, int code)
-{
-	sl_progress_finish(code ? read : p);
-	if (!code)
-		*p = *read;
-	return code;
 }

@@ -24,19 +24,17 @@ void sl_progress_finish(struct sl_progress *p);  /* frees the trace */
 bool sl_progress_traced(int iteration, int dense);
 /* The first iteration after this one for which the trace has a point. */
 int sl_progress_next_traced(int iteration, int dense);
+/* sl_method.trace of a run that begins with its struct sl_progress. */
+const struct sl_trace_point *sl_progress_trace(const void *run, int *count);
 /* Adds a point to the trace, for p->iteration and p->seconds, with the method's measure. NULL: no memory. */
 struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err);
-double sl_progress_clock_ms(void);  /* milliseconds of the monotonic clock */
 
-/* A saved state is a header with `magic`, the trace, and the method's own state. sl_progress_save() frees `state`; the
- * caller frees *out. sl_progress_read() fills *p, and sets *state to the method's own state within `saved`; SL_BADDATA:
- * the state belongs to another method. */
-int sl_progress_save(const struct sl_progress *p, const char magic[8], void *state, uint64_t state_bytes, void **out,
-		     uint64_t *bytes, struct sl_error *err);
-int sl_progress_read(struct sl_progress *p, const char magic[8], const void *saved, uint64_t bytes, const void **state,
-		     uint64_t *state_bytes, struct sl_error *err);
-/* With code 0, that is if the method's own state was loaded: replaces *p by *read. Otherwise frees *read. Returns
- * code. */
-int sl_progress_take(struct sl_progress *p, struct sl_progress *read, int code);
+/* A saved state is a header with `magic`, the trace, and the method's own state. sl_progress_save() replaces *out, the
+ * method's own state, by the whole; on failure it frees it. sl_progress_load() replaces *p, and advances *saved to the
+ * method's own state; SL_BADDATA: the state belongs to another method. */
+int sl_progress_save(const struct sl_progress *p, const char magic[8], void **out, uint64_t *bytes,
+		     struct sl_error *err);
+int sl_progress_load(struct sl_progress *p, const char magic[8], const void **saved, uint64_t *bytes,
+		     struct sl_error *err);
 
 #endif

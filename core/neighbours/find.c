@@ -22,8 +22,7 @@ int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_pa
 	if (!params->k)
 		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours must be 1 or more, not 0.");
 	if ((unsigned)params->metric >= SL_DISTANCES)
-		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric with the number "
-				      "%d.", params->metric);
+		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric with the number %d.", params->metric);
 	if (params->metric == SL_LP && !(params->p >= 1 && params->p <= LARGEST_POWER))
 		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d "
 				      "(or use linf, its limit).", params->p, LARGEST_POWER);

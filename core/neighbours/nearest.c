@@ -3,24 +3,9 @@
 #include <stdlib.h>
 
 #include "core/neighbours/tile.h"
+#include "core/variants.h"
 
-extern const struct sl__tile_kernels sl__tile_base;
-#if defined(__x86_64__)
-extern const struct sl__tile_kernels sl__tile_avx2, sl__tile_avx512;
-#endif
-
-const struct sl__tile_kernels *sl__tile_kernels(void)
-{
-#if defined(__x86_64__)
-	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-	    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-		return &sl__tile_avx512;
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return &sl__tile_avx2;
-#endif
-	return &sl__tile_base;
-}
+SL_PICK_VARIANT(struct sl__tile_kernels, sl__tile_kernels, sl__tile);
 
 void sl__nearest_start(struct sl__nearest *list, uint32_t k)
 {

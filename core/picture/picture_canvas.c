@@ -185,8 +185,7 @@ int sl__canvas_png(const struct sl__canvas *c, void **png, size_t *bytes, struct
 	int rc = encode(c, &sink);
 	if (rc) {
 		free(sink.data);
-		return sl_error_set(err, rc, "Not enough memory for a picture of %d x %d pixels.", c->width,
-				    c->height);
+		return sl_error_set(err, rc, "Not enough memory for a picture of %d x %d pixels.", c->width, c->height);
 	}
 	*png = sink.data;
 	*bytes = sink.bytes;

@@ -331,8 +331,7 @@ int sl__check_axes(uint32_t d, uint32_t to, struct sl_error *err)
 	if (most > COMPONENTS_MOST / d)
 		most = COMPONENTS_MOST / d;
 	if (to > most)
-		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; for %u columns it must be at most "
-				      "%u.", to, d,
+		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; for %u columns it must be at most %u.", to, d,
 				      most);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/engine/engine.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
@@ -17,12 +18,12 @@
 _Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
+	struct sl_progress progress;   /* first, for sl_progress_trace() */
 	struct sl_sammon *sammon;
 	const struct sl_points *points;  /* borrowed; NULL: the run is of a graph and borrows nothing */
 	uint32_t nodes;                  /* of the graph */
 	struct sl_sammon_params params;
 	struct sl_sammon_status status;
-	struct sl_progress progress;
 };
 
 static const char magic[8] = "slsm 2\n";
@@ -144,10 +145,10 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	double left = slice_ms;
 	int code = 0;
 	while (!code && !r->status.done && left > 0) {
-		double began = sl_progress_clock_ms();
+		double began = sl_clock_ms();
 		bool ended;
 		code = sl_sammon_advance(r->sammon, left, &ended, &r->status, err);
-		double took = sl_progress_clock_ms() - began;
+		double took = sl_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		left -= took;
 		if (!code && ended)
@@ -174,34 +175,21 @@ static int steer(void *run, const void *params, struct sl_error *err)
 	return 0;
 }
 
-static const struct sl_trace_point *trace(const void *run, int *count)
-{
-	const struct run *r = run;
-	*count = r->progress.count;
-	return r->progress.trace;
-}
-
 /* ---- states and results ----------------------------------------------------------------- */
 
 static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
 	const struct run *r = run;
-	void *state;
-	uint64_t state_bytes;
-	int code = sl_sammon_save(r->sammon, &state, &state_bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+	int code = sl_sammon_save(r->sammon, out, bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
 }
 
 static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
 {
 	struct run *r = run;
-	struct sl_progress progress;
-	const void *state;
-	uint64_t state_bytes;
-	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
 	if (!code)
-		code = sl_sammon_load(r->sammon, state, state_bytes, err);
-	code = sl_progress_take(&r->progress, &progress, code);
+		code = sl_sammon_load(r->sammon, saved, bytes, err);
 	bool ended;
 	return code ? code : sl_sammon_advance(r->sammon, 0, &ended, &r->status, err);
 }
@@ -256,6 +244,7 @@ const struct sl_method sl_method_sammon = {
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .create = create,
-	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
+	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = sl_progress_trace, .save = save,
+	.load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of = layout_of,
 };

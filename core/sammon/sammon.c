@@ -4,12 +4,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/graph/graph.h"
 #include "core/param_table.h"
 #include "core/points/points.h"
 #include "core/sammon/sammon_internal.h"
+#include "core/variants.h"
+
+SL_PICK_VARIANT(struct sl__sammon_kernels, sl__sammon_kernels, sl__sammon);
 
 /* ---- parameters --------------------------------------------------------------------------- */
 
@@ -162,24 +165,17 @@ double sl_sammon_graph_seconds(const struct sl_sammon_params *params, uint32_t n
 
 #define CHUNK 4  /* tiles of the first calls */
 
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 int sl_sammon_advance(struct sl_sammon *m, double ms, bool *ended, struct sl_sammon_status *status,
 		      struct sl_error *err)
 {
-	double began = now_ms(), before = began, now = began;
+	double began = sl_clock_ms(), before = began, now = began;
 	int code = 0;
 	*ended = m->status.done;
 	while (!code && !*ended && now - began < ms) {
 		*ended = sl__sammon_pass(m, m->chunk, &code);
 		if (!code && *ended)
 			sl__sammon_judge(m);
-		now = now_ms();
+		now = sl_clock_ms();
 		double low = ms / (m->passes.arg ? 4 : 16);  /* larger chunks use a device better */
 		if (now - before < low && m->chunk < 1u << 24)
 			m->chunk *= 2;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/method/stream.h"
 #include "core/sammon/sammon_internal.h"
 
 struct header {
@@ -20,14 +21,28 @@ struct header {
 };
 static const char magic[8] = "slsm 2\n";
 
-static uint64_t place_bytes(const struct sl_sammon *m)
+static void place(const struct sl_sammon *m, struct sl_stream *s, struct sl__sammon_place *p)
 {
-	return (m->best.curve ? 3 : 2) * sl__sammon_values(m) * sizeof(double);
+	uint64_t bytes = sl__sammon_values(m) * sizeof(double);
+	sl_stream_pass(s, p->y, bytes);
+	sl_stream_pass(s, p->force, bytes);
+	if (p->curve)
+		sl_stream_pass(s, p->curve, bytes);
 }
 
-static uint64_t state_bytes(const struct sl_sammon *m)
+/* Passes over all arrays of a state. */
+static void arrays(struct sl_sammon *m, struct sl_stream *s)
 {
-	return sizeof(struct header) + 2 * place_bytes(m) + m->room * sizeof(double);
+	place(m, s, &m->best);
+	place(m, s, &m->trial);
+	sl_stream_pass(s, m->weight, m->room * sizeof *m->weight);
+}
+
+static uint64_t state_bytes(struct sl_sammon *m)
+{
+	struct sl_stream count = {0};
+	arrays(m, &count);
+	return sizeof(struct header) + count.bytes;
 }
 
 /* The phase in which a loaded run continues: the start, a pass or a solution. smacof needs the direction of its trial
@@ -77,50 +92,17 @@ static void fill_header(const struct sl_sammon *m, struct header *h)
 	memcpy(h->recent, m->recent, sizeof h->recent);
 }
 
-static void put(char **at, const void *from, uint64_t bytes)
+int sl_sammon_save(const struct sl_sammon *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
-	memcpy(*at, from, bytes);
-	*at += bytes;
-}
-
-static void take(const char **at, void *to, uint64_t bytes)
-{
-	memcpy(to, *at, bytes);
-	*at += bytes;
-}
-
-static void put_place(const struct sl_sammon *m, char **at, const struct sl__sammon_place *p)
-{
-	uint64_t bytes = sl__sammon_values(m) * sizeof(double);
-	put(at, p->y, bytes);
-	put(at, p->force, bytes);
-	if (p->curve)
-		put(at, p->curve, bytes);
-}
-
-static void take_place(const struct sl_sammon *m, const char **at, struct sl__sammon_place *p)
-{
-	uint64_t bytes = sl__sammon_values(m) * sizeof(double);
-	take(at, p->y, bytes);
-	take(at, p->force, bytes);
-	if (p->curve)
-		take(at, p->curve, bytes);
-}
-
-int sl_sammon_save(const struct sl_sammon *m, void **out, uint64_t *bytes, struct sl_error *err)
-{
+	struct sl_sammon *m = (struct sl_sammon *)run;  /* saving changes only what the run computes again */
 	*bytes = state_bytes(m);
 	char *at = *out = calloc(1, *bytes);
 	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
-				    (unsigned long long)*bytes);
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
 	if (m->passes.arg)
 		sl__sammon_clear(m);  /* the pass starts again */
 	fill_header(m, (struct header *)at);
-	at += sizeof(struct header);
-	put_place(m, &at, &m->best);
-	put_place(m, &at, &m->trial);
-	put(&at, m->weight, m->room * sizeof *m->weight);
+	arrays(m, &(struct sl_stream){.to = at + sizeof(struct header)});
 	return 0;
 }
 
@@ -150,19 +132,17 @@ static bool all_finite(const char *values, uint64_t bytes)
 
 int sl_sammon_load(struct sl_sammon *m, const void *state, uint64_t bytes, struct sl_error *err)
 {
-	const char *at = (const char *)state + sizeof(struct header);
+	const char *content = (const char *)state + sizeof(struct header);
 	struct header h;
 	bool fits = bytes == state_bytes(m);
 	if (fits) {
 		memcpy(&h, state, sizeof h);
-		fits = header_fits(m, &h) && all_finite(at, bytes - sizeof h);
+		fits = header_fits(m, &h) && all_finite(content, bytes - sizeof h);
 	}
 	if (!fits)
 		return sl_error_set(err, SL_BADDATA, "The state does not belong to a layout of these points with these "
 				    "parameters.");
-	take_place(m, &at, &m->best);
-	take_place(m, &at, &m->trial);
-	take(&at, m->weight, m->room * sizeof *m->weight);
+	arrays(m, &(struct sl_stream){.from = content});
 	for (size_t i = 0; i < sl__sammon_values(m) && !m->terms; i++)
 		m->rounded[i] = (float)m->trial.y[i];
 	m->round = h.round;

@@ -14,6 +14,9 @@ static int omp_get_max_threads(void) { return 1; }
 
 #include "core/graph/graph.h"
 #include "core/signal/coupling.h"
+#include "core/variants.h"
+
+SL_PICK_VARIANT(struct sl__terms_kernels, sl__terms_kernels, sl__terms);
 
 /* ---- lengths ------------------------------------------------------------------------------ */
 

@@ -2,8 +2,8 @@
  * device, and fetches values only when they are needed. */
 #include <math.h>
 
+#include "core/clock.h"
 #include "core/engine/engine.h"
-#include "core/method/progress.h"
 #include "core/signal/signal_internal.h"
 
 int sl__signal_fetch(struct sl_signal *s, struct sl_error *err)
@@ -104,7 +104,7 @@ int sl__signal_device_advance(struct sl_signal *s, double ms, struct sl_error *e
 		*err = s->failure;
 		return s->failed;
 	}
-	double began = sl_progress_clock_ms(), room = s->step_ms > 0 ? ms / s->step_ms : 1;
+	double began = sl_clock_ms(), room = s->step_ms > 0 ? ms / s->step_ms : 1;
 	int before = s->step, max_steps = s->pause_at - s->step, code;
 	max_steps = max_steps > room ? (int)room : max_steps;
 	max_steps = max_steps > 1 ? max_steps : 1;
@@ -120,6 +120,6 @@ int sl__signal_device_advance(struct sl_signal *s, double ms, struct sl_error *e
 		code = solve(s, err);
 	s->stepping = false;
 	if (s->step > before)
-		s->step_ms = (sl_progress_clock_ms() - began) / (s->step - before);
+		s->step_ms = (sl_clock_ms() - began) / (s->step - before);
 	return code;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/engine/engine.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
@@ -17,12 +18,12 @@
 _Static_assert(sizeof(struct sl_signal_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
+	struct sl_progress progress;   /* first, for sl_progress_trace() */
 	struct sl_signal *signal;
 	struct sl_signal_params params;
 	struct sl_signal_status status;
 	uint32_t n;
 	double level;
-	struct sl_progress progress;
 };
 
 static const char magic[8] = "slms 2\n";
@@ -188,14 +189,14 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	bool ended;
 	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &ended, &r->status, err);
 	while (!code && !r->status.done && left > 0) {
-		double began = sl_progress_clock_ms();
+		double began = sl_clock_ms();
 		sl_signal_pause_at(r->signal, sl_progress_next_traced(r->status.step, 100));
 		code = sl_signal_advance(r->signal, left, &ended, &r->status, err);
-		double took = sl_progress_clock_ms() - began;
+		double took = sl_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
 		if (!code && ended)
 			code = note(r, err);
-		left -= sl_progress_clock_ms() - began;
+		left -= sl_clock_ms() - began;
 	}
 	tell(r, status);
 	return code;
@@ -221,34 +222,21 @@ static int steer(void *run, const void *params, struct sl_error *err)
 	return 0;
 }
 
-static const struct sl_trace_point *trace(const void *run, int *count)
-{
-	const struct run *r = run;
-	*count = r->progress.count;
-	return r->progress.trace;
-}
-
 /* ---- states and results ----------------------------------------------------------------- */
 
 static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
 	const struct run *r = run;
-	void *state;
-	uint64_t state_bytes;
-	int code = sl_signal_save(r->signal, &state, &state_bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+	int code = sl_signal_save(r->signal, out, bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
 }
 
 static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
 {
 	struct run *r = run;
-	struct sl_progress progress;
-	const void *state;
-	uint64_t state_bytes;
-	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
 	if (!code)
-		code = sl_signal_load(r->signal, state, state_bytes, err);
-	code = sl_progress_take(&r->progress, &progress, code);
+		code = sl_signal_load(r->signal, saved, bytes, err);
 	if (code)
 		return code;
 	r->level = r->progress.count ? r->progress.trace[r->progress.count - 1].kl : NAN;
@@ -296,7 +284,8 @@ const struct sl_method sl_method_signal = {
 	.relief = "A smaller graph would be right.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
-	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
+	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = sl_progress_trace, .save = save,
+	.load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
 	.values = values,
 };

@@ -109,9 +109,8 @@ static int check_nodes(const char *name, const struct sl_param_list *nodes, uint
 			return sl_error_field(err, SL_BADPARAM, pointer, "%s has %.9g; nodes are whole numbers, from 0.", name,
 					node);
 		if (node >= n)
-			return sl_error_field(err, SL_BADPARAM, pointer, "%s has node %.0f, but the graph has %u nodes, 0 to "
-					"%u.", name,
-					      node, n, n - 1);
+			return sl_error_field(err, SL_BADPARAM, pointer, "%s has node %.0f, but the graph has %u nodes, 0 to %u.",
+					      name, node, n, n - 1);
 	}
 	return 0;
 }
@@ -130,8 +129,7 @@ static int check_start(const struct sl_signal_params *p, struct sl_error *err)
 				"from 0 to 1.", p->start_value);
 	if (p->model == SL_SIGNAL_PAGERANK && !(p->start_value > 0))
 		return sl_error_field(err, SL_BADPARAM, "/start_value", "start_value is %g; of pagerank it must be greater "
-				"than 0.",
-				      p->start_value);
+				      "than 0.", p->start_value);
 	return 0;
 }
 

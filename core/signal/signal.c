@@ -4,20 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/signal/signal_internal.h"
 
 #define FIRST_BLOCKS 16  /* blocks of the first call */
 #define THREADS_FROM 24  /* with fewer blocks, of 5 to 20 us each, starting threads takes longer */
 #define NEARLY 1e-9      /* a remaining time below this, in steps, is not a step of its own */
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 double *sl__signal_array(const struct sl_signal *s)
 {
@@ -264,7 +257,7 @@ int sl_signal_advance(struct sl_signal *s, double ms, bool *ended, struct sl_sig
 		return code;
 	}
 	while (!code && !s->done && !*ended && ms > 0) {
-		double began = now_ms();
+		double began = sl_clock_ms();
 		if (!s->stepping)
 			sl__signal_begin_step(s);
 		uint32_t from = s->block, to = chunk_end(s, ms);
@@ -277,7 +270,7 @@ int sl_signal_advance(struct sl_signal *s, double ms, bool *ended, struct sl_sig
 		}
 		if (!code && *ended)
 			sl__signal_end_step(s);
-		double took = now_ms() - began;
+		double took = sl_clock_ms() - began;
 		s->block_ms = took / (to - from);
 		ms -= took;
 	}

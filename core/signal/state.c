@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/method/stream.h"
 #include "core/signal/signal_internal.h"
 
 struct header {
@@ -99,10 +100,21 @@ static void fill_header(const struct sl_signal *s, struct header *h)
 	h->change = s->change;
 }
 
-static uint64_t state_bytes(const struct sl_signal *s, int recorded)
+/* Passes over all arrays of a state. */
+static void arrays(struct sl_signal *s, struct sl_stream *stream, int recorded)
 {
 	uint64_t values = (uint64_t)s->n * (uint64_t)s->fields;
-	return sizeof(struct header) + values * sizeof(double) + (uint64_t)recorded * (values + 1) * sizeof(float);
+	for (int f = 0; f < s->fields; f++)
+		sl_stream_pass(stream, s->y[f], s->n * sizeof *s->y[f]);
+	sl_stream_pass(stream, s->snapshot_time, (uint64_t)recorded * sizeof *s->snapshot_time);
+	sl_stream_pass(stream, s->snapshot, (uint64_t)recorded * values * sizeof *s->snapshot);
+}
+
+static uint64_t state_bytes(struct sl_signal *s, int recorded)
+{
+	struct sl_stream count = {0};
+	arrays(s, &count, recorded);
+	return sizeof(struct header) + count.bytes;
 }
 
 int sl_signal_save(struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err)
@@ -110,18 +122,12 @@ int sl_signal_save(struct sl_signal *s, void **out, uint64_t *bytes, struct sl_e
 	int code = sl__signal_fetch(s, err);
 	if (code)
 		return code;
-	size_t row = (size_t)s->n * sizeof(double), values = (size_t)s->n * (size_t)s->fields;
 	*bytes = state_bytes(s, s->recorded);
 	char *at = *out = malloc(*bytes);
 	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
-				    (unsigned long long)*bytes);
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
 	fill_header(s, (struct header *)(void *)at);
-	at += sizeof(struct header);
-	for (int f = 0; f < s->fields; f++, at += row)
-		memcpy(at, s->y[f], row);
-	memcpy(at, s->snapshot_time, (size_t)s->recorded * sizeof(float));
-	memcpy(at + (size_t)s->recorded * sizeof(float), s->snapshot, (size_t)s->recorded * values * sizeof(float));
+	arrays(s, &(struct sl_stream){.to = at + sizeof(struct header)}, s->recorded);
 	return 0;
 }
 
@@ -138,18 +144,13 @@ static bool header_fits(const struct sl_signal *s, const struct header *h)
 
 int sl_signal_load(struct sl_signal *s, const void *state, uint64_t bytes, struct sl_error *err)
 {
-	size_t row = (size_t)s->n * sizeof(double), values = (size_t)s->n * (size_t)s->fields;
-	const char *at = (const char *)state + sizeof(struct header);
 	struct header h = {0};
 	if (bytes >= sizeof h)
 		memcpy(&h, state, sizeof h);
 	if (!header_fits(s, &h) || bytes != state_bytes(s, h.recorded))
 		return sl_error_set(err, SL_BADDATA, "The state does not belong to signals on this graph with these "
 				"parameters.");
-	for (int f = 0; f < s->fields; f++, at += row)
-		memcpy(s->y[f], at, row);
-	memcpy(s->snapshot_time, at, (size_t)h.recorded * sizeof(float));
-	memcpy(s->snapshot, at + (size_t)h.recorded * sizeof(float), (size_t)h.recorded * values * sizeof(float));
+	arrays(s, &(struct sl_stream){.from = (const char *)state + sizeof h}, h.recorded);
 	s->step = h.step;
 	s->recorded = h.recorded;
 	s->converged = h.converged;

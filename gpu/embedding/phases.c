@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "core/clock.h"
 
 #define ROUNDS 9
 #define ROUND_MS 2.0f        /* a replay takes about so long */
@@ -26,13 +27,6 @@ static int ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 	return x < y ? -1 : x > y;
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Fills seconds, low and high. */
@@ -209,9 +203,9 @@ static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struc
 	uint64_t layout = sl__point_bytes(e->n, &e->settings);
 	double took[ROUNDS];
 	for (int i = -1; i < ROUNDS; i++) {
-		double began = now_s();
+		double began = sl_clock_s();
 		SL_RETURN(sl__run_small(e, &stretch, err));
-		took[i < 0 ? 0 : i] = (now_s() - began) / SMALL_ITERATIONS;
+		took[i < 0 ? 0 : i] = (sl_clock_s() - began) / SMALL_ITERATIONS;
 	}
 	take_median(took, out);
 	out->name = "iteration, one cluster";

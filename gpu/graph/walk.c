@@ -32,21 +32,22 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 		    float **x, struct sl_error *err)
 {
 	struct sl_device *d = g->device;
-	size_t n = g->matrix.n, block = (sizeof(float) * COLUMNS * n + 255) / 256 * 256;
-	size_t each = (sizeof(float) * n + 255) / 256 * 256, bytes = 2 * block + 2 * each;
-	char *memory = NULL;
+	size_t n = g->matrix.n, block = sizeof(float) * COLUMNS * n, each = sizeof(float) * n;
+	uint64_t bytes = 2 * sl__aligned(block) + 2 * sl__aligned(each);
+	char *memory = NULL, *at;
 	float *swap;
 	int code = 0;
 	SL_TRY(sl__device_enter(d, err));
 	SL_TRY(sl__device_alloc(d, bytes, "A spectral layout", &memory, err));
-	float *from = (float *)memory, *to = (float *)(memory + block);
-	float *slopes = (float *)(memory + 2 * block), *shifts = (float *)(memory + 2 * block + each);
-	SL_CUDA(cudaMemcpyAsync(from, *x, sizeof(float) * COLUMNS * n, cudaMemcpyHostToDevice, d->stream));
+	at = memory;
+	float *from = sl__carve(&at, block), *to = sl__carve(&at, block);
+	float *slopes = sl__carve(&at, each), *shifts = sl__carve(&at, each);
+	SL_CUDA(cudaMemcpyAsync(from, *x, block, cudaMemcpyHostToDevice, d->stream));
 	if (k)
-		SL_CUDA(cudaMemcpyAsync(to, *before, sizeof(float) * COLUMNS * n, cudaMemcpyHostToDevice, d->stream));
+		SL_CUDA(cudaMemcpyAsync(to, *before, block, cudaMemcpyHostToDevice, d->stream));
 	if (slope) {
-		SL_CUDA(cudaMemcpyAsync(slopes, slope, sizeof(float) * n, cudaMemcpyHostToDevice, d->stream));
-		SL_CUDA(cudaMemcpyAsync(shifts, shift, sizeof(float) * n, cudaMemcpyHostToDevice, d->stream));
+		SL_CUDA(cudaMemcpyAsync(slopes, slope, each, cudaMemcpyHostToDevice, d->stream));
+		SL_CUDA(cudaMemcpyAsync(shifts, shift, each, cudaMemcpyHostToDevice, d->stream));
 	}
 	for (int step = 0; step < steps; step++) {
 		SL_CUDA(sl__walk_step(&g->matrix, slope ? slopes : NULL, shifts, from, k + step == 0, to, d->stream));
@@ -58,9 +59,9 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 	swap = *before;
 	*before = *x;
 	*x = swap;
-	SL_CUDA(cudaMemcpyAsync(*x, from, sizeof(float) * COLUMNS * n, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaMemcpyAsync(*x, from, block, cudaMemcpyDeviceToHost, d->stream));
 	if (k || steps > 1)
-		SL_CUDA(sl__fetch(*before, to, sizeof(float) * COLUMNS * n, d->stream));
+		SL_CUDA(sl__fetch(*before, to, block, d->stream));
 out:
 	sl__device_free(d, memory, bytes);
 	return code;

@@ -3,16 +3,8 @@
  * bits). Tests: tests/gpu/test_signal.c. */
 #include <math.h>
 
+#include "core/random.h"
 #include "gpu/signal/rows.cuh"
-
-/* Returns a random number in (0, 1), the same as core/random.h does. */
-static __device__ __forceinline__ double uniform(uint64_t seed, uint64_t counter)
-{
-	uint64_t x = seed * 0xd1342543de82ef95u + counter * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return ((double)((x ^ (x >> 31)) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
-}
 
 struct events {
 	enum { SUMS = 0 };
@@ -38,7 +30,7 @@ struct events {
 		else if (infected > 0)
 			chance = -expm1(-rates.recovery * h);
 		uint64_t counter = (uint64_t)(uint32_t)(o->step + (uint64_t)k + 1) << 32 | user[i];
-		bool event = (susceptible > 0 || infected > 0) && uniform(seed, counter) < chance;
+		bool event = (susceptible > 0 || infected > 0) && sl_random_uniform(seed, counter) < chance;
 		out[0][i] = event ? 0 : susceptible;
 		out[1][i] = event ? susceptible : infected;
 	}

@@ -89,8 +89,7 @@ int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 		status = cli_fail_error(path, &err);
 	sl_source_close(source);
 	if (!status && (*dims < 1 || *dims > 3)) {
-		status = cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " columns; a layout must have 1, 2 or "
-				  "3", path, *dims);
+		status = cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " columns; a layout must have 1, 2 or 3", path, *dims);
 		free(*y);
 		*y = NULL;
 	}
@@ -100,9 +99,8 @@ int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 int cli_init_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 {
 	if (access(path, F_OK))
-		return cli_fail(CLI_BADINPUT, "--init must be random, spectral, pca, auto, the id of a job or a file, "
-				"and there is no file %s",
-				path);
+		return cli_fail(CLI_BADINPUT, "--init must be random, spectral, pca, auto, the id of a job or a file, and "
+				"there is no file %s", path);
 	return cli_layout_read(path, y, n, dims);
 }
 

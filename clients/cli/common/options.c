@@ -148,8 +148,7 @@ int cli_option_int(const struct cli *cli, const char *name, long low, long high,
 	errno = 0;
 	long value = strtol(text, &end, 10);
 	if (errno || end == text || *end || value < low || value > high)
-		return cli_fail(CLI_USAGE, "--%s must be a whole number from %ld to %ld, not "
-				"'%s'", name, low, high, text);
+		return cli_fail(CLI_USAGE, "--%s must be a whole number from %ld to %ld, not '%s'", name, low, high, text);
 	*out = value;
 	return CLI_OK;
 }

@@ -23,8 +23,7 @@ static int read_size(const char *text, struct cli_picture *picture)
 	const char *end = text + strlen(text), *by = strchr(text, 'x');
 	if (side(text, by ? by : end, &picture->width) && side(by ? by + 1 : text, end, &picture->height))
 		return CLI_OK;
-	return cli_fail(CLI_USAGE, "--picture-size must be a whole number from %d to %d, or two as in 1200x800, not "
-			"'%s'",
+	return cli_fail(CLI_USAGE, "--picture-size must be a whole number from %d to %d, or two as in 1200x800, not '%s'",
 			SIDE_LEAST, SIDE_MOST, text);
 }
 

@@ -224,8 +224,7 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 		if (*detail)
 			cli_fail(status, "%s%s%s", place, *place ? ": " : "", cli_as_typed(detail, typed, sizeof typed));
 		else
-			cli_fail(status, "%s%s answers %ld without a reason; it may not be a "
-				 "spacelandd", cli->http->base, q->path,
+			cli_fail(status, "%s%s answers %ld without a reason; it may not be a spacelandd", cli->http->base, q->path,
 				 code);
 		if (code == 401 && !*http_token(cli))
 			cli_note(cli, "give the token with --token or in $SPACELAND_TOKEN");

@@ -79,8 +79,7 @@ static int add_name(struct edges *f, const struct sl__field *field, uint32_t *ou
 		return memory_error(f, rc);
 	if (f->options->max_nodes && f->names.n > f->options->max_nodes)
 		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The file has more than %llu nodes, the limit "
-				       "(max_nodes).",
-				       (unsigned long long)f->options->max_nodes);
+				       "(max_nodes).", (unsigned long long)f->options->max_nodes);
 	return 0;
 }
 
@@ -138,9 +137,8 @@ static int parse_weight(struct edges *f, const struct sl__field *field, float *o
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight must be a number, not \"%s\".",
 				       sl__field_show(field, text, sizeof text));
 	if (!(*out >= 0 && *out <= SL__MAX_WEIGHT))
-		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight %s is %s; weights must be finite "
-				       "and not negative.", sl__field_show(field, text, sizeof text),
-				       sl__weight_fault(*out, field->text));
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight %s is %s; weights must be finite and not "
+				       "negative.", sl__field_show(field, text, sizeof text), sl__weight_fault(*out, field->text));
 	return 0;
 }
 
@@ -270,9 +268,8 @@ static int split(struct edges *f, const struct sl__line *line)
 	if (rc == SL_NOMEM)
 		return memory_error(f, rc);
 	if (rc)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"A quoted field does not end on its line, or something other "
-				       "than a separator follows its closing quote; inside quotes a quote is doubled (\"\").");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something "
+				       "other than a separator follows its closing quote; inside quotes a quote is doubled (\"\").");
 	return 0;
 }
 
@@ -347,8 +344,7 @@ static int read_start(struct edges *f)
 	if (header) {
 		rc = next_content(f, &line);
 		if (rc == 0)
-			return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file has a header but no edge "
-					       "after it.");
+			return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file has a header but no edge after it.");
 		if (rc < 0 || (rc = split(f, &line)))
 			return rc;
 	} else if (f->fields.count >= 2 && count_numbers(&f->fields) == 0) {
@@ -384,9 +380,7 @@ static int check_nodes(struct edges *f, uint32_t n)
 {
 	if (f->options->max_nodes && n > f->options->max_nodes)
 		return sl_error_at(f->err, SL_TOOBIG, sl__source_name(f->source), 0, "The file has %u nodes; the limit "
-				   "(max_nodes) is %llu.",
-				n,
-				   (unsigned long long)f->options->max_nodes);
+				   "(max_nodes) is %llu.", n, (unsigned long long)f->options->max_nodes);
 	return 0;
 }
 

@@ -96,8 +96,7 @@ static int check_array(struct labels *f, const struct sl__npy *a)
 		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels must be integers "
 				   "(labels.astype(\"int32\")) or strings (labels.astype(str)).", a->descr);
 	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
-		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it must have one, the "
-				   "nodes.",
+		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it must have one, the nodes.",
 				   a->dims);
 	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
 }
@@ -298,9 +297,8 @@ static int read_pair(struct labels *f, struct sl__fields *fields, const struct s
 	if (rc == SL_NOMEM)
 		return memory_error(f);
 	if (rc)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"A quoted field does not end on its line, or something other "
-				       "than a separator follows its closing quote.");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something "
+				       "other than a separator follows its closing quote.");
 	if (fields->count != 2)
 		return sl__source_fail(f->source, SL_BADDATA, f->err,
 				"The line has %d %s, separated by %s; it must have two, a node's name and its label.",
@@ -320,8 +318,7 @@ static int read_pair(struct labels *f, struct sl__fields *fields, const struct s
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The graph has no node \"%s\".",
 				       sl__field_show(&fields->field[0], text, sizeof text));
 	if (f->label[node] != SL__NO_NAME)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The node \"%s\" already has a label, from a "
-				       "line above.",
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The node \"%s\" already has a label, from a line above.",
 				       sl__field_show(&fields->field[0], text, sizeof text));
 	return add_label(f, node, fields->field[1].text, fields->field[1].length);
 }
@@ -475,9 +472,8 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
 		rc = read_array(&f);
 	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				 "This is a binary file of an unknown format; labels must be an .npy of integers or "
-				 "strings, or a text with one label a line.");
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a binary file of an unknown format; "
+				 "labels must be an .npy of integers or strings, or a text with one label a line.");
 	else
 		rc = read_text(&f, bytes, size);
 	if (!rc)

@@ -77,14 +77,12 @@ static int next_word(const char **at, const char *end, char *out, size_t size)
 static int check_kind(struct mtx *f, const char *object, const char *layout, const char *field)
 {
 	if (strcmp(object, "matrix"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err,
-				       "The object is \"%s\"; it must be \"matrix\".", object);
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The object is \"%s\"; it must be \"matrix\".", object);
 	if (!strcmp(layout, "array"))
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "\"array\" is a dense matrix; write a graph as "
 				       "\"%%%%MatrixMarket matrix coordinate ...\", one entry a line.");
 	if (strcmp(layout, "coordinate"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The layout is \"%s\"; it must be "
-				       "\"coordinate\".",
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The layout is \"%s\"; it must be \"coordinate\".",
 				       layout);
 	if (!strcmp(field, "complex"))
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "Weights must not be complex; write their "
@@ -176,24 +174,21 @@ static int read_size(struct mtx *f)
 	f->columns = value[1];
 	f->listed = value[2];
 	if (f->entries && f->symmetric && f->n != f->columns)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "A symmetric matrix must have as many columns as "
-				       "rows.");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A symmetric matrix must have as many columns as rows.");
 	if (f->entries)
 		return sl__entries_shape(f->entries, f->n, f->columns, f->listed, sl__source_name(f->source));
 	if (value[0] != value[1])
-		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
-				"The matrix has %llu rows and %llu columns; the matrix of a graph must be square. For "
-				       "a table of points, say kind=points.", (unsigned long long)value[0],
-				       (unsigned long long)value[1]);
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The matrix has %llu rows and %llu columns; the matrix "
+				       "of a graph must be square. For a table of points, say kind=points.",
+				       (unsigned long long)value[0], (unsigned long long)value[1]);
 	if (value[0] == 0)
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
 				"The matrix has no rows; a graph must have at least one node.");
 	if (!limit || limit > SL__MAX_NODES)
 		limit = SL__MAX_NODES;
 	if (f->n > limit)
-		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The matrix has %llu nodes; the limit (max_nodes) "
-				       "is %llu.",
-				       (unsigned long long)f->n, (unsigned long long)limit);
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The matrix has %llu nodes; the limit (max_nodes) is "
+				       "%llu.", (unsigned long long)f->n, (unsigned long long)limit);
 	limit = f->options->max_entries;
 	if (f->symmetric)
 		limit /= 2;
@@ -218,22 +213,18 @@ static int index_error(struct mtx *f, const struct sl__line *line, const char *f
 	if (!parsed)
 		return field_error(f, line, from, wanted);
 	if (value == 0)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The %s number is 0; it must be from 1 to %llu, since MatrixMarket counts from 1.",
-				       what, most);
-	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; by the size line it must be from "
-			       "1 to %llu.",
-			what,
-			       (unsigned long long)value, most);
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is 0; it must be from 1 to %llu, since "
+				       "MatrixMarket counts from 1.", what, most);
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; by the size line it must be from 1 "
+			       "to %llu.", what, (unsigned long long)value, most);
 }
 
 static int weight_error(struct mtx *f, const struct sl__line *line, const char *from, uint64_t i, uint64_t j, float w)
 {
 	char text[40];
 
-	return sl__source_fail(f->source, SL_BADGRAPH, f->err,
-			"Entry (row %llu, column %llu) has the weight %s, which is %s; weights must be finite and not "
-			       "negative.", (unsigned long long)i, (unsigned long long)j,
+	return sl__source_fail(f->source, SL_BADGRAPH, f->err, "Entry (row %llu, column %llu) has the weight %s, which is "
+			       "%s; weights must be finite and not negative.", (unsigned long long)i, (unsigned long long)j,
 			       show(from, line->end, text), sl__weight_fault(w, from));
 }
 
@@ -300,9 +291,8 @@ static int read_entries(struct mtx *f)
 	if (rc < 0)
 		return rc;
 	if (count < f->listed)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The size line promises %llu entries, but the file ends after "
-				       "%llu.", (unsigned long long)f->listed, (unsigned long long)count);
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The size line promises %llu entries, but the file ends "
+				       "after %llu.", (unsigned long long)f->listed, (unsigned long long)count);
 	return 0;
 }
 

@@ -33,9 +33,8 @@ static int open_needed(struct npz *f, struct sl__member *m, const char *name, co
 	int rc = sl__member_open(&f->archive, m, name, &found);
 
 	if (!rc && !found)
-		rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-				"The archive has no member %s.npy, which the "
-				 "format \"%s\" needs.", name, format);
+		rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The archive has no member %s.npy, which "
+				 "the format \"%s\" needs.", name, format);
 	if (!rc && m->array.dims != 1)
 		rc = sl_error_at(f->err, SL_BADDATA, m->name, 0, "The array has %d dimensions; it must have one.",
 				 m->array.dims);
@@ -71,13 +70,11 @@ static int read_format(struct npz *f, char out[16])
 
 	out[0] = 0;
 	if (!rc && !found)
-		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0,
-				 "The archive has no member format.npy, so it was not written by scipy.sparse.save_npz "
-				 "(perhaps by numpy.savez).");
+		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0, "The archive has no member format.npy, "
+				 "so it was not written by scipy.sparse.save_npz (perhaps by numpy.savez).");
 	if (!rc && ((m.array.kind != 'S' && m.array.kind != 'U') || m.array.count != 1 || m.array.size > 60))
-		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
-				"The array's type is '%s'; it must be one short string, such as "
-				 "\"csr\".", m.array.descr);
+		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The array's type is '%s'; it must be one short string, such "
+				 "as \"csr\".", m.array.descr);
 	if (!rc)
 		rc = sl__member_block(&f->archive, &m, 1);
 	if (!rc) {
@@ -108,23 +105,19 @@ static int read_shape(struct npz *f, const char *format)
 	f->n = (uint64_t)shape[0];
 	f->columns = (uint64_t)shape[1];
 	if (!rc && (shape[0] < 0 || shape[1] < 0))
-		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
-				"The shape is (%" PRId64 ", %" PRId64 "); its numbers must not be negative.",
-				 shape[0], shape[1]);
+		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The shape is (%" PRId64 ", %" PRId64 "); its numbers must not "
+				 "be negative.", shape[0], shape[1]);
 	else if (!rc && f->entries)
 		rc = sl__entries_shape(f->entries, f->n, f->columns, 0, m.name);
 	else if (!rc && shape[0] != shape[1])
-		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0,
-				"The matrix has %" PRId64 " rows and %" PRId64 " columns; the matrix of a graph must "
-				 "be square. For a table of points, say kind=points.", shape[0], shape[1]);
+		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has %" PRId64 " rows and %" PRId64 " columns; the "
+				 "matrix of a graph must be square. For a table of points, say kind=points.", shape[0], shape[1]);
 	else if (!rc && shape[0] == 0)
 		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has no rows; a graph must have at least "
 				 "one node.");
 	else if (!rc && (uint64_t)shape[0] > limit)
-		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "The matrix has %" PRId64 " nodes; the limit "
-				 "(max_nodes) is %" PRIu64 ".",
-				shape[0],
-				 limit);
+		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "The matrix has %" PRId64 " nodes; the limit (max_nodes) is "
+				 "%" PRIu64 ".", shape[0], limit);
 	sl__member_close(&m);
 	return rc;
 }
@@ -140,9 +133,8 @@ static int open_data(struct npz *f, struct sl__member *m, const char *format)
 				"The array's type is '%s'; weights must be float32, float64, integers or "
 				   "bool%s.", m->array.descr, m->array.kind == 'c' ? " (take abs() of a complex matrix)" : "");
 	if (f->options->max_entries && m->array.count > f->options->max_entries)
-		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "The matrix has %" PRIu64 " entries; the limit "
-				   "(max_entries) is %llu.",
-				   m->array.count, (unsigned long long)f->options->max_entries);
+		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "The matrix has %" PRIu64 " entries; the limit (max_entries) "
+				   "is %llu.", m->array.count, (unsigned long long)f->options->max_entries);
 	return f->entries ? 0 : sl__check_isolated(f->options, f->n, m->array.count, sl__source_name(f->source), f->err);
 }
 
@@ -150,10 +142,8 @@ static int same_length(struct npz *f, const struct sl__member *a, const struct s
 {
 	if (a->array.count == data->array.count)
 		return 0;
-	return sl_error_at(f->err, SL_BADDATA, a->name, 0,
-			"The array has %" PRIu64 " numbers and data.npy has %" PRIu64 "; both must have the same "
-			   "number.",
-			   a->array.count, data->array.count);
+	return sl_error_at(f->err, SL_BADDATA, a->name, 0, "The array has %" PRIu64 " numbers and data.npy has "
+			   "%" PRIu64 "; both must have the same number.", a->array.count, data->array.count);
 }
 
 /* ---- entries -------------------------------------------------------------------- */
@@ -169,9 +159,8 @@ static int index_error(struct npz *f, const struct sl__member *m, uint64_t entry
 static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int64_t row, int64_t column, double w)
 {
 	if (f->entries && !(fabs(w) <= (double)FLT_MAX))
-		return sl_error_at(f->err, SL_BADDATA, data->name, 0, "Row %" PRId64 ", column %" PRId64 " (counted "
-				   "from 0) is %g; coordinates must be finite single-precision "
-				   "numbers.", row, column, w);
+		return sl_error_at(f->err, SL_BADDATA, data->name, 0, "Row %" PRId64 ", column %" PRId64 " (counted from 0) is "
+				   "%g; coordinates must be finite single-precision numbers.", row, column, w);
 	if (f->entries)
 		return sl__entries_add(f->entries, (uint64_t)row, (uint64_t)column, (float)w) ?
 		       sl_error_at(f->err, SL_NOMEM, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
@@ -212,14 +201,12 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t e
 			rc = next_integers(f, &m, count, block);
 		for (uint64_t k = 0; !rc && k < count; k++) {
 			if (done + k == 0 && block[k] != 0)
-				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The first number is %" PRId64 "; it "
-						 "must be 0.",
+				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The first number is %" PRId64 "; it must be 0.",
 						 block[k]);
 			else if (block[k] < (int64_t)last)
-				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "Number %" PRIu64 " (counted from 0) "
-						 "is %" PRId64 ", less than the one before, %" PRIu64 "; the numbers "
-						 "must not decrease.", done + k,
-						 block[k], last);
+				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "Number %" PRIu64 " (counted from 0) is %" PRId64 ", "
+						 "less than the one before, %" PRIu64 "; the numbers must not decrease.", done + k, block[k],
+						 last);
 			else if ((uint64_t)block[k] > entries)
 				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "Number %" PRIu64 " (counted from 0) is %" PRId64
 						 ", but there are only %" PRIu64 " entries.", done + k, block[k], entries);

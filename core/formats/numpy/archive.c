@@ -83,14 +83,12 @@ void sl__member_close(struct sl__member *m)
 static int check_stat(struct sl__archive *f, struct sl__member *m, const zip_stat_t *st)
 {
 	if (!(st->valid & ZIP_STAT_SIZE))
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not have the length of the "
-				   "member.");
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not have the length of the member.");
 	if ((st->valid & ZIP_STAT_ENCRYPTION_METHOD) && st->encryption_method != ZIP_EM_NONE)
 		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is encrypted.");
 	if ((st->valid & ZIP_STAT_COMP_METHOD) && st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
-		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
-				"The member is compressed by method %d; it must be stored or deflated, as save_npz "
-				   "does.", st->comp_method);
+		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is compressed by method %d; it must be stored "
+				   "or deflated, as save_npz does.", st->comp_method);
 	if (__builtin_add_overflow(f->bytes, st->size, &f->bytes) ||
 	    (f->max_bytes && f->bytes > f->max_bytes))
 		return sl_error_at(f->err, SL_TOOBIG, m->name, 0,

@@ -29,9 +29,8 @@ static int check_layout(const struct sl__npy *a, const struct sl_read_options *o
 		return sl_error_at(err, SL_BADDATA, file, 0, "The array has %d dimensions; it must have two: (nodes, "
 				   "coordinates).", a->dims);
 	if (a->shape[0] == 0 || d == 0 || d > 1024)
-		return sl_error_at(err, SL_BADDATA, file, 0,
-				"The array's shape is (%llu, %llu); it must be (nodes, coordinates) with at least one "
-				   "node and 1 to 1024 coordinates.", (unsigned long long)a->shape[0],
+		return sl_error_at(err, SL_BADDATA, file, 0, "The array's shape is (%llu, %llu); it must be (nodes, "
+				   "coordinates) with at least one node and 1 to 1024 coordinates.", (unsigned long long)a->shape[0],
 				   (unsigned long long)d);
 	if (options->max_nodes && a->shape[0] > options->max_nodes)
 		return sl_error_at(err, SL_TOOBIG, file, 0, "The array has %llu rows; the limit (max_nodes) is %llu.",
@@ -67,8 +66,7 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 				return rc;
 			float *grown = realloc(*out, capacity * sizeof **out);
 			if (!grown)
-				return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.",
-						   (unsigned long long)capacity);
+				return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.", (unsigned long long)capacity);
 			*out = grown;
 		}
 		sl__npy_to_double(a, block, want, value);

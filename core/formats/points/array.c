@@ -43,8 +43,7 @@ static int next_elements(struct elements *e, uint64_t count, void *out)
 		return (int)got;
 	if ((uint64_t)got < want)
 		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The file ends after %" PRIu64 " of the %" PRIu64 " numbers "
-				   "that its header promises.", e->done + (uint64_t)got / (uint64_t)e->array.size,
-				   e->array.count);
+				   "that its header promises.", e->done + (uint64_t)got / (uint64_t)e->array.size, e->array.count);
 	return 0;
 }
 
@@ -264,9 +263,8 @@ static int read_texts(struct sl__table *t, struct sl__archive *f, const char *na
 	const struct sl__npy *a = &m.array;
 
 	if (!rc && (a->count != t->n || a->size > 65536 || !sl__npy_is_text(a)))
-		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it "
-				 "must have a string or an integer for each of the %" PRIu64 " "
-				 "points.", a->count, a->descr, t->n);
+		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it must have "
+				 "a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
 	if (!rc) {
 		element = malloc((size_t)a->size + 8);
 		text = malloc((size_t)a->size + 32);

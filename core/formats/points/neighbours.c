@@ -86,13 +86,11 @@ static int open_array(struct arrays *f, struct sl__member *m, const char *name, 
 				 "neighbours)." : "The array is in Fortran order; save numpy.ascontiguousarray(array) "
 				 "(%d dimensions).", m->array.dims);
 	if (!rc && integers && (!sl__npy_is_integer(&m->array) || m->array.kind == 'b'))
-		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; indices must be "
-				 "integers.",
+		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; indices must be integers.",
 				 m->array.descr);
 	if (!rc && !integers && !sl__npy_is_number(&m->array))
-		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; distances must be "
-				 "float32 or float64.",
-				 m->array.descr);
+		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; distances must be float32 or "
+				 "float64.", m->array.descr);
 	return rc;
 }
 
@@ -103,22 +101,19 @@ static int check_shapes(struct arrays *f, const struct sl_read_options *o)
 	f->n = a->shape[0];
 	f->k = a->shape[1];
 	if (a->shape[0] != b->shape[0] || a->shape[1] != b->shape[1])
-		return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "The shape is (%" PRIu64 ", %" PRIu64 "), "
-				   "but indices.npy has the shape (%" PRIu64 ", %" PRIu64 "); both must be the "
-				   "same.", b->shape[0], b->shape[1],
-				   a->shape[0], a->shape[1]);
+		return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "The shape is (%" PRIu64 ", %" PRIu64 "), but "
+				   "indices.npy has the shape (%" PRIu64 ", %" PRIu64 "); both must be the same.", b->shape[0],
+				   b->shape[1], a->shape[0], a->shape[1]);
 	if (f->n < 2 || f->k < 1 || f->k > f->n)
 		return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "The shape is (%" PRIu64 ", %" PRIu64 "); it "
 				   "must be (points, neighbours), with at least 2 points, and neighbours from 1 to the "
 				   "number of points.", f->n, f->k);
 	if (f->n > limit)
 		return sl_error_at(f->err, SL_TOOBIG, f->index.name, 0, "The file has %" PRIu64 " points; the limit "
-				   "(max_nodes) is %" PRIu64 ".",
-				   f->n, limit);
+				   "(max_nodes) is %" PRIu64 ".", f->n, limit);
 	if (o->max_entries && a->count > o->max_entries)
 		return sl_error_at(f->err, SL_TOOBIG, f->index.name, 0, "The file has %" PRIu64 " entries; the limit "
-				   "(max_entries) is %llu.",
-				   a->count, (unsigned long long)o->max_entries);
+				   "(max_entries) is %llu.", a->count, (unsigned long long)o->max_entries);
 	return 0;
 }
 
@@ -131,18 +126,15 @@ static int collect_row(struct arrays *f, uint64_t i, const int64_t *index, const
 		if (index[e] == (int64_t)i || index[e] == -1)
 			continue;
 		if (index[e] < 0 || (uint64_t)index[e] >= f->n)
-			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64 ", column %" PRIu64 " "
-					   "(counted from 0) is %" PRId64 "; with %" PRIu64 " points it must be from 0 "
-					   "to %" PRIu64 ", or -1 for none.", i, e,
-					   index[e], f->n, f->n - 1);
+			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64 ", column %" PRIu64 " (counted "
+					   "from 0) is %" PRId64 "; with %" PRIu64 " points it must be from 0 to %" PRIu64 ", or -1 for "
+					   "none.", i, e, index[e], f->n, f->n - 1);
 		if (!(distance[e] >= 0 && distance[e] <= (double)FLT_MAX))
-			return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "Row %" PRIu64 ", column %" PRIu64
-					   " (counted from 0) is %g; distances must be finite and not "
-					   "negative.", i, e, distance[e]);
+			return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "Row %" PRIu64 ", column %" PRIu64 " (counted "
+					   "from 0) is %g; distances must be finite and not negative.", i, e, distance[e]);
 		if (seen[index[e]] == i + 1)
-			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64
-					" (counted from 0) has the neighbour %"
-					   PRId64 " twice.", i, index[e]);
+			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64 " (counted from 0) has the "
+					   "neighbour %" PRId64 " twice.", i, index[e]);
 		seen[index[e]] = (uint32_t)(i + 1);
 		entry[(*count)++] = sl__entry((float)distance[e], (uint32_t)index[e]);
 	}

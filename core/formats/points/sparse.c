@@ -32,16 +32,14 @@ int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, ui
 				   "column.", rows, columns, least,
 				   least > 1 ? "s" : "");
 	if (rows > limit)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " points; the limit "
-				   "(max_nodes) is %" PRIu64 ".",
-				   rows, limit);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " points; the limit (max_nodes) is "
+				   "%" PRIu64 ".", rows, limit);
 	if (columns > MAX_COLUMNS)
 		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " columns; the limit is "
 				   "%u.", columns, MAX_COLUMNS);
 	if (o->max_entries && listed > o->max_entries)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " entries; the limit "
-				   "(max_entries) is %" PRIu64 ".",
-				   listed, o->max_entries);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " entries; the limit (max_entries) is "
+				   "%" PRIu64 ".", listed, o->max_entries);
 	t->n = rows;
 	t->d = columns;
 	return 0;
@@ -91,9 +89,8 @@ static int check_values(const struct sl__entries *t, const struct sl_sparse *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
 			if (!isfinite(s->value[e]))
-				return sl_error_at(t->err, SL_BADDATA, sl__source_name(t->source), 0, "The entries of row %u, "
-						   "column %u (counted from 0) add up to %g.", i, s->column[e],
-						   (double)s->value[e]);
+				return sl_error_at(t->err, SL_BADDATA, sl__source_name(t->source), 0, "The entries of row %u, column "
+						   "%u (counted from 0) add up to %g.", i, s->column[e], (double)s->value[e]);
 	return 0;
 }
 
@@ -117,10 +114,9 @@ static int make_dense(struct sl_points **out, const struct sl__entries *t, const
 		rc = sl__table_reserve(&table, (uint64_t)s->n * s->d, (uint64_t)s->n * s->d);
 	if (rc) {
 		if (t->err && !t->options->new_points && rc != SL_BADDATA)
-			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %u rows and %u "
-				    "columns takes %" PRIu64 " MiB when it is made dense, which is too much. With "
-				    "pca=50 it is projected on principal axes and need not be "
-				    "dense.", s->n, s->d, (uint64_t)s->n * s->d * sizeof(float) >> 20);
+			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %u rows and %u columns takes "
+				    "%" PRIu64 " MiB when it is made dense, which is too much. With pca=50 it is projected on "
+				    "principal axes and need not be dense.", s->n, s->d, (uint64_t)s->n * s->d * sizeof(float) >> 20);
 		sl__table_finish(&table);
 		return rc;
 	}

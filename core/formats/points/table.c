@@ -48,13 +48,11 @@ int sl__table_shape(struct sl__table *t, uint64_t rows, uint64_t columns, const 
 		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " columns; the limit is "
 				   "%d.", columns, MAX_COLUMNS);
 	if (rows > limit)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " points; the limit "
-				   "(max_nodes) is %" PRIu64 ".",
-				   rows, limit);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " points; the limit (max_nodes) is "
+				   "%" PRIu64 ".", rows, limit);
 	if (__builtin_mul_overflow(rows, columns, &values) || (o->max_entries && values > o->max_entries))
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " points of %" PRIu64 " "
-				   "columns; the limit on the product (max_entries) is %" PRIu64
-				   ".", rows, columns, o->max_entries);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " points of %" PRIu64 " columns; the "
+				   "limit on the product (max_entries) is %" PRIu64 ".", rows, columns, o->max_entries);
 	t->d = columns;
 	return 0;
 }
@@ -144,9 +142,8 @@ static int check_count(struct sl__table *t, const struct sl_points *p)
 	if (p->n >= least)
 		return 0;
 	if (t->dropped)
-		return sl_error_at(t->err, SL_BADDATA, file, 0, "Of %" PRIu64 " points, %u were left out because they "
-				   "have values that are not finite; at least %u must "
-				   "remain.", t->n, t->dropped, least);
+		return sl_error_at(t->err, SL_BADDATA, file, 0, "Of %" PRIu64 " points, %u were left out because they have "
+				   "values that are not finite; at least %u must remain.", t->n, t->dropped, least);
 	return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %s; it must have at least %u.",
 			   p->n ? "one point" : "no points", least);
 }

@@ -128,8 +128,7 @@ static int read_start(struct sl__text *f)
 	for (uint32_t c = 0; c < count; c++)
 		numbers |= sl__text_is_number(&first[c]);
 	if (!rc && !more && !numbers)
-		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The file has a header but no point after "
-				     "it.");
+		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The file has a header but no point after it.");
 	if (!rc)
 		rc = sl__text_make_columns(f, header ? first : NULL, count, header ? second : first,
 					   header ? second_count : count);

@@ -388,9 +388,8 @@ int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, ui
 		char shown[48];
 		f->column[c].words = !sl__text_is_number(&fields[c]);
 		if (f->column[c].words && has_decimal_comma(&fields[c]))
-			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %u has \"%s\"; decimals "
-					       "must be written with a "
-					       "point.", c + 1, sl__field_show(&fields[c], shown, sizeof shown));
+			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %u has \"%s\"; decimals must be "
+					       "written with a point.", c + 1, sl__field_show(&fields[c], shown, sizeof shown));
 		if (titles && c >= shift && c - shift < title_count)
 			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
 	}

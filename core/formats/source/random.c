@@ -93,8 +93,7 @@ int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, F
 		*bytes = s->memory;
 		*size = s->memory_size;
 		return s->max_bytes && *size > s->max_bytes ?
-			sl_error_at(err, SL_TOOBIG, s->name, 0, "The file has %llu bytes; the limit (max_bytes) is "
-				    "%llu.",
+			sl_error_at(err, SL_TOOBIG, s->name, 0, "The file has %llu bytes; the limit (max_bytes) is %llu.",
 				    (unsigned long long)*size, (unsigned long long)s->max_bytes) : 0;
 	}
 	if (s->compression == SL__NONE && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {

@@ -38,14 +38,6 @@ out:
 	return code;
 }
 
-int sl__bits_for(uint32_t most)
-{
-	int bits = 1;
-	while (bits < 32 && most >> bits)
-		bits++;
-	return bits;
-}
-
 int sl__coarse_train(struct sl_search *s, struct sl_coarse *v, struct sl_error *err)
 {
 	uint32_t n = s->columns.n, sample = v->cells.count * SL_SAMPLE_CELL;

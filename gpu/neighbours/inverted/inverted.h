@@ -25,7 +25,6 @@ int sl__coarse_train(struct sl_search *s, struct sl_coarse *v, struct sl_error *
 /* Writes to v->cell[] the nearest centre of the rows which[count] of s->columns. NULL: of all rows, `count` of them. */
 int sl__coarse_assign(struct sl_search *s, struct sl_coarse *v, const uint32_t *which, uint32_t count,
 		      struct sl_error *err);
-int sl__bits_for(uint32_t most);  /* bits of numbers up to `most` */
 
 /* The whole search. *given_up is true if it did nothing: memory does not suffice, or the recall would cost more than
  * the exact search. */

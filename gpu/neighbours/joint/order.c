@@ -108,39 +108,45 @@ out:
 	return code;
 }
 
+/* Lays out the work memory and returns its bytes. NULL: only counts them. edge [4]: [n * width] each. */
+static uint64_t lay_out(struct ordering *o, uint32_t *edge[4], char *memory)
+{
+	char *at = memory;
+	struct sl_levels *l = &o->levels;
+	uint64_t edges = (uint64_t)l->n * l->width, n = l->n;
+	for (int i = 0; i < 4; i++)
+		edge[i] = sl__carve(&at, edges * 4);
+	o->room_bytes = sl__sort_bytes(edges);
+	o->room = sl__carve(&at, o->room_bytes);
+	l->from_start = sl__carve(&at, (n + 1) * 4);
+	o->key = sl__carve(&at, n * 8);
+	o->key_sorted = sl__carve(&at, n * 8);
+	o->chosen = sl__carve(&at, n * 4);
+	o->count = sl__carve(&at, 8);
+	l->rank = sl__carve(&at, n * 4);
+	l->parent = sl__carve(&at, n * 4);
+	l->flag = sl__carve(&at, n);
+	return (uint64_t)(at - memory);
+}
+
 int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width, const uint32_t *index,
 		    uint32_t *old_of, uint32_t *new_of, struct sl_error *err)
 {
-	struct ordering o = {.stream = d->stream, .left = LEVELS, .order = old_of};
-	uint64_t edges = (uint64_t)n * width, room = sl__sort_bytes(edges), list = (edges * 4 + 255) / 256 * 256;
-	uint64_t row = (n * 8ull + 255 + 256) / 256 * 256, bytes = 4 * list + room + 7 * row;
-	char *memory = NULL, *at;
+	struct ordering o = {.stream = d->stream, .left = LEVELS, .order = old_of,
+			     .levels = {.n = n, .k = k, .width = width, .index = index}};
+	uint32_t *edge[4];
+	uint64_t edges = (uint64_t)n * width, bytes = lay_out(&o, edge, NULL);
+	char *memory = NULL;
 	int code = sl__device_alloc(d, bytes, "An order of the nodes", &memory, err);
 	if (code)
 		return code;
-	uint32_t *target = (uint32_t *)memory, *source = (uint32_t *)(memory + list);
-	uint32_t *target_sorted = (uint32_t *)(memory + 2 * list), *from = (uint32_t *)(memory + 3 * list);
-	at = memory + 4 * list;
-	o.room = at;
-	o.room_bytes = room;
-	at += (room + 255) / 256 * 256;
-	uint32_t *from_start = (uint32_t *)at;
-	o.key = (uint64_t *)(at + row);
-	o.key_sorted = (uint64_t *)(at + 2 * row);
-	o.chosen = (uint32_t *)(at + 3 * row);
-	o.levels = (struct sl_levels){
-		.n = n, .k = k, .width = width, .index = index, .from = from, .from_start = from_start,
-		.rank = (uint32_t *)(at + 4 * row), .parent = (uint32_t *)(at + 5 * row),
-	};
-	/* chosen and rank fill half of a row each; count and flag lie behind them */
-	o.count = o.chosen + n;
-	o.levels.flag = (uint8_t *)(o.levels.rank + n);
+	lay_out(&o, edge, memory);
+	uint32_t *target = edge[0], *source = edge[1], *target_sorted = edge[2], *from = edge[3];
+	o.levels.from = from;
 	SL_CUDA(sl__levels_edges(n, k, width, index, target, source, d->stream));
-	int bits = 1;
-	while (bits < 32 && n >> bits)
-		bits++;
-	SL_CUDA(sl__sort_pairs(o.room, room, target, target_sorted, source, from, edges, bits, d->stream));
-	SL_CUDA(sl__run_starts(n, target_sorted, (uint32_t)edges, from_start, d->stream));
+	SL_CUDA(sl__sort_pairs(o.room, o.room_bytes, target, target_sorted, source, from, edges, sl__bits_for(n),
+			       d->stream));
+	SL_CUDA(sl__run_starts(n, target_sorted, (uint32_t)edges, (uint32_t *)o.levels.from_start, d->stream));
 	SL_TRY(make_order(&o, err));
 	SL_CUDA(sl__levels_invert(old_of, n, new_of, d->stream));
 out:

@@ -213,12 +213,11 @@ static int prepare(struct making *k, struct sl_error *err)
 	struct sl_device *d = k->nb->device;
 	struct sl_joint *j = &k->joint;
 	uint64_t edges = (uint64_t)j->n * j->width;
-	int code = 0, bits = 1;
-	while (bits < 32 && j->n >> bits)
-		bits++;
+	int code = 0;
 	SL_CUDA(cudaMemsetAsync(k->report, 0, sizeof *k->report, d->stream));
 	SL_CUDA(sl__joint_calibrate(k->nb, &k->calibration, j->width, k->node, k->p, k->edge, k->report, d->stream));
-	SL_CUDA(sl__sort_pairs(k->room, k->room_bytes, k->node, k->target, k->edge, k->from, edges, bits, d->stream));
+	SL_CUDA(sl__sort_pairs(k->room, k->room_bytes, k->node, k->target, k->edge, k->from, edges,
+			       sl__bits_for(j->n), d->stream));
 	SL_CUDA(sl__run_starts(j->n, k->target, (uint32_t)edges, k->from_start, d->stream));
 	j->node = k->node;
 	j->p = k->p;

@@ -13,8 +13,18 @@ extern "C" {
 
 #define SL_NOBODY UINT32_MAX  /* no point */
 
-/* Sorts pairs in ascending order of the lowest `bits` bits of their keys. Pairs with equal keys keep their order. */
+/* The number of bits of numbers up to `most`. */
+static inline int sl__bits_for(uint32_t most)
+{
+	int bits = 1;
+	while (bits < 32 && most >> bits)
+		bits++;
+	return bits;
+}
+
+/* The bytes of `room` for so many elements. */
 uint64_t sl__sort_bytes(uint64_t count);
+/* Sorts pairs in ascending order of the lowest `bits` bits of their keys. Pairs with equal keys keep their order. */
 cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key, uint32_t *key_out,
 			   const uint32_t *value, uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream);
 cudaError_t sl__sort_pairs_long(void *room, uint64_t room_bytes, const uint64_t *key, uint64_t *key_out,
