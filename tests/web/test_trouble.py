@@ -67,6 +67,27 @@ def test_failed(page, api, daemon, graph, shot):
     shot("run")
 
 
+def test_deleted_data(page, api, daemon, shot):
+    """The page of a run whose data are deleted offers nothing that would need them."""
+    table = api.upload(b"a,b,c\n" + b"".join(b"%d.5,%d,%d\n" % (i % 7, i % 11, i) for i in range(90)), name="to be deleted")["id"]
+    job = api.run(table, iterations=50, name="without data")["id"]
+    page.go(f"{daemon.url}/#/job/{job}?tab=steer")
+    page.button("Start with 29.7")   # 89 neighbours
+    api.delete(f"/v1/graphs/{table}", 204)
+    needs = {"Find clusters", "Add labels from a file", "Start with 29.7"}
+    for opened in ("before", "after"):
+        page.see("A new run needs the data, which are deleted or not shared with you.")
+        assert not needs & set(buttons(page)) and "perplexity 29.67" in page.text(), opened
+        page.find("//button[@role='tab'][.='Look']").click()
+        page.see("Size of points")
+        assert not needs & set(buttons(page)), opened
+        shot(opened)
+        page.expected = "404"
+        page.go("about:blank")
+        page.go(f"{daemon.url}/#/job/{job}?tab=steer")
+    api.delete(f"/v1/jobs/{job}", 204)
+
+
 def test_lost_connection(page, tmp_path, api, cluster_file, shot):
     """While the server is away, every page says so; when it is back, the run continues."""
     d = Daemon(tmp_path / "away").start()
@@ -104,7 +125,7 @@ def test_full_disk(page, tmp_path, api, shot):
         d.start_unready()
         page.expected = "507"
         page.go(f"{d.url}/")
-        page.see("The disk is full: what is stored is served, but nothing new is accepted", 20)
+        page.see("The disk is full: what is stored is served, but uploads are refused", 20)
         shot("banner")
         page.size(390, 780, 1, True)
         assert page.run("return document.documentElement.scrollWidth <= innerWidth + 1")
@@ -128,6 +149,10 @@ def test_readers(page, closed, cluster_file, shot):
     page.go(f"{closed.url}/#/?token={token}")
     page.see("Your role is that of a reader", 15)
     assert not page.maybe(".drop")
+    page.go(f"{closed.url}/#/data")
+    page.see("No data are shared with you yet.")
+    page.go(f"{closed.url}/#/server")
+    page.see("Only runs that are not shared with you run or wait.")
     for which in (graph, job):
         admin.request("PUT", f"/v1/access/{which}", 200, json={"readers": ["ada"]})
     page.go(f"{closed.url}/#/job/{job}")

@@ -14,6 +14,11 @@ export const jobs = new Signal(new Map<string, Job>());
 export const graphs = new Signal(new Map<string, Graph>());
 export const devices = new Signal<Device[]>([]);
 export const ready = new Signal(false);
+/** Graphs of runs that are deleted, or not shared with the user. */
+export const unread = new Signal<ReadonlySet<string>>(new Set());
+export function setUnread(graph: string): void {
+	unread.value = new Set([...unread.value, graph]);
+}
 
 /** Newest first. */
 export const newest = <T extends { id: string }>(map: Map<string, T>): T[] =>
@@ -37,8 +42,10 @@ export function putGraph(graph: Graph): void {
 export function drop(id: string): void {
 	if (jobs.value.delete(id))
 		jobs.notify();
-	if (graphs.value.delete(id))
+	if (graphs.value.delete(id)) {
+		setUnread(id);
 		graphs.notify();
+	}
 }
 
 async function askAll(): Promise<void> {

@@ -81,7 +81,7 @@ function roomOf(a: Frame, b: Frame, align: Float32Array): number {
 
 function Differences({ a, b }: { a: Job; b: Job }) {
 	const pa = { ...a.parameters, ...a.resolved }, pb = { ...b.parameters, ...b.resolved };
-	const text = (v: Value | undefined): string => (Array.isArray(v) ? v.join(", ") : typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : String(v));
+	const text = (v: Value | undefined): string => (Array.isArray(v) ? v.map(x => number(Number(x))).join(", ") : typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : String(v));
 	const same = (a.method ?? "tsne") === (b.method ?? "tsne");   // of different methods only what both have can be compared
 	const rows = Object.keys({ ...pa, ...pb }).filter(k => text(pa[k]) !== text(pb[k]) && (same || k in pa && k in pb));
 	const [qa, qb] = [a.quality, b.quality];

@@ -48,7 +48,7 @@ export function DataPage() {
 	return <div class="page">
 		<h1>Data</h1>
 		{may && <DropZone small />}
-		{all.length === 0 ? <p class="quiet empty">Nothing has been uploaded yet.</p> :
+		{all.length === 0 ? <p class="quiet empty">{may ? "Nothing has been uploaded yet." : "No data are shared with you yet."}</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Graphs and points"><table class="table wide">
 				<thead><tr><th scope="col">Name</th><th scope="col" class="right">Nodes</th><th scope="col" class="right">Columns</th><th scope="col">Edges</th>
 					<th scope="col">Labels</th><th scope="col" class="right">Disk</th><th scope="col">Where</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>

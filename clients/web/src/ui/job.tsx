@@ -1,12 +1,12 @@
 /* job.tsx -- the page of one run: its moving picture, and panels for colours, steering and export. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cameraOf } from "../gl/camera.ts";
-import { change, getJson, link } from "../core/api.ts";
+import { ApiError, change, getJson, link } from "../core/api.ts";
 import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
 import { count, duration, number, sentence } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
-import { graphs, jobs, put, putGraph } from "../core/live.ts";
-import { useRights } from "../core/rights.ts";
+import { graphs, jobs, put, putGraph, setUnread } from "../core/live.ts";
+import { useData, useRights } from "../core/rights.ts";
 import { address, keep, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -30,7 +30,7 @@ function Hud({ s, job }: { s: Session; job: Job }) {
 	return <div class="hud">
 		<span><b>{count(Math.max(shown?.iteration ?? 0, place === null ? job.iteration : 0))}</b> of {count(job.iterations)}</span>
 		{MEASURES[job.method ?? ""] ? <span>{measureText(job)}</span> : <span>KL <b>{number(kl)}</b></span>}
-		{!over && job.iterations_per_second !== null && <span><b>{number(job.iterations_per_second, 3)}</b> it/s</span>}
+		{job.state === "running" && job.iterations_per_second !== null && <span><b>{number(job.iterations_per_second, 3)}</b> it/s</span>}
 		{!over && job.eta_seconds !== null && <span><b>{duration(job.eta_seconds)}</b> left</span>}
 		{frame && frame.stride > 1 && <span title="Zoom in to see all">every {frame.stride}. node</span>}
 	</div>;
@@ -50,7 +50,7 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 }
 
 function Running({ job, s }: { job: Job; s: Session }) {
-	const may = useRights(), graph = use(graphs).get(job.graph), { query } = use(route), tab = (!may && query["tab"] === "steer" ? undefined : query["tab"]) ?? "look", title = titleOf(job), over = ended(job);
+	const may = useRights(), data = useData(job), graph = use(graphs).get(job.graph), { query } = use(route), tab = (!may && query["tab"] === "steer" ? undefined : query["tab"]) ?? "look", title = titleOf(job), over = ended(job);
 	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
 	const showSelection = (): void => {
 		keep({ tab: "look" });
@@ -67,7 +67,7 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{job.state === "done" && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
-		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && data && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
 			<Hud s={s} job={job} />
 			<Waiting job={job} graph={graph} s={s} />
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}
@@ -89,7 +89,7 @@ export function JobPage({ id }: { id: string }) {
 	}, [id, !job]);
 	useEffect(() => {
 		if (job && !graphs.value.has(job.graph))
-			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, () => undefined);
+			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, (error: unknown) => { if (error instanceof ApiError && error.status === 404) setUnread(job.graph); });
 	}, [job?.graph]);
 	if (!job)
 		return missing ? <Missing title="This run cannot be shown" text={missing} /> : <div class="page"><p class="loading" role="status">One moment …</p></div>;

@@ -4,7 +4,7 @@ import { getJson } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, sentence, several, shorten, STOPS } from "../core/format.ts";
 import { jobs, put, putGraph } from "../core/live.ts";
-import { useRights } from "../core/rights.ts";
+import { useData, useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -16,7 +16,7 @@ import { Legend } from "./stage.tsx";
 
 function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const found = colourings(job, use(jobs).values()).filter(j => j.state === "done");
-	const columns = use(s.columns), by = use(s.by), palette = use(s.palette), size = use(s.size), may = useRights();
+	const columns = use(s.columns), by = use(s.by), palette = use(s.palette), size = use(s.size), may = useRights(), data = useData(job);
 	const file = useRef<HTMLInputElement>(null);
 	const addLabels = async (f: File): Promise<void> => {
 		const column = f.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_").slice(0, 60) || "labels";
@@ -40,7 +40,7 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 			<input type="range" min={-1.5} max={1.5} step={0.05} value={Math.log2(size)} onInput={e => s.setSize(2 ** Number(e.currentTarget.value))} /></label>
 		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy"
 			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f).catch((error: unknown) => say(error instanceof Error ? ("text" in error ? String(error.text) : error.message) : String(error), true)); }} />
-		{may && <Button icon="plus" kind="quiet" title="One label a line in the order of the nodes, or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
+		{may && data && <Button icon="plus" kind="quiet" title="One label a line in the order of the nodes, or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
 	</section>;
 }
 
@@ -118,10 +118,10 @@ export function QualityList({ job }: { job: Job }) {
 }
 
 export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
-	const may = useRights();
+	const may = useRights(), data = useData(job);
 	return <div class="look">
 		<Colour s={s} job={job} graph={graph} />
-		{may && <Clusters s={s} job={job} graph={graph} />}
+		{may && data && <Clusters s={s} job={job} graph={graph} />}
 		<Search s={s} />
 		<Selection s={s} kind={graph?.kind ?? "graph"} />
 		<section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>

@@ -6,7 +6,7 @@ import { colourOfJob, describe, keptModel, foundBy, layoutOf, measureText } from
 import { count, duration, number, sentence, STOPS } from "../core/format.ts";
 import { graphs, jobs, put } from "../core/live.ts";
 import type { Values } from "../core/nodes.ts";
-import { useRights } from "../core/rights.ts";
+import { useData, useRights } from "../core/rights.ts";
 import { address, go, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -85,7 +85,7 @@ function NoPicture({ job }: { job: Job }) {
 }
 
 export function MethodPage({ job }: { job: Job }) {
-	const signal = job.method === "signal", may = useRights();
+	const signal = job.method === "signal", may = useRights(), data = useData(job);
 	use(route);
 	const all = use(jobs), layout = (signal && chosenLayout(job, all)) || layoutOf(job, all), over = ended(job), title = titleOf(job), [values, setValues] = useState<Values | null>(null);
 	use(graphs);
@@ -122,7 +122,7 @@ export function MethodPage({ job }: { job: Job }) {
 				{job.stop && <><dt>Ended</dt><dd>{STOPS[job.stop] ?? job.stop}</dd></>}
 				<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
 				{job.notes.map(n => <p key={n} class="warning">{sentence(n)}</p>)}</section>
-			{may ? <NextRun key={job.id} job={job} /> : <section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
+			{may && data ? <NextRun key={job.id} job={job} /> : <section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
 				{Object.entries(job.parameters).filter(([, v]) => v !== null && v !== "").map(([k, v]) => <Fact key={k} name={k} value={v} />)}</dl></section>}
 		</div></div></aside>
 	</div>;

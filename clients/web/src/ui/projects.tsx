@@ -63,6 +63,9 @@ export function ShareSection({ job }: { job: Job }) {
 	if (!access || !who || !list.length)
 		return null;
 	const mine = who.role === "administrator" || access.owners.includes(who.name ?? "");
+	const others = access.projects.filter(name => list.some(p => p.name === name));
+	if (!mine)
+		return others.length ? <section aria-label="Sharing"><h2>Sharing</h2><p class="quiet">Shared with the members of {others.join(", ")}.</p></section> : null;
 	const set = async (name: string, on: boolean): Promise<void> => {
 		const names = [...access.projects.filter(p => p !== name), ...(on ? [name] : [])];
 		setAccess(await shareWith(job.id, names));
@@ -71,8 +74,8 @@ export function ShareSection({ job }: { job: Job }) {
 			await shareWith(job.graph, [...graph.projects, name]).catch(() => undefined);
 	};
 	return <section aria-label="Sharing"><h2>Sharing</h2>
-		<p class="quiet">{mine ? "Members of a project that is ticked see this run and its data." : "Members of a project that is ticked see this run."}</p>
-		{list.map(p => <label key={p.name} class="check"><input type="checkbox" checked={access.projects.includes(p.name)} disabled={!mine}
+		<p class="quiet">Members of a project that is ticked see this run and its data.</p>
+		{list.map(p => <label key={p.name} class="check"><input type="checkbox" checked={access.projects.includes(p.name)}
 			onChange={e => void set(p.name, e.currentTarget.checked).catch(tell)} />{p.name}</label>)}
 	</section>;
 }

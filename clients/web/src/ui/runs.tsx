@@ -28,7 +28,7 @@ export function gist(job: Job): string {
 	const p = { ...job.parameters, ...job.resolved }, parts = [...(job.method === "sammon" ? ["Sammon"] : []), `${p["dims"]}-D`, `${count(job.nodes)} nodes`];
 	const scale = p["perplexity"] ?? "auto", lambda = p["lambda"] ?? "auto";
 	if (scale !== "auto" && scale !== null)
-		parts.push(`perplexity ${Array.isArray(scale) ? scale.join(" + ") : number(Number(scale))}`);
+		parts.push(`perplexity ${Array.isArray(scale) ? scale.map(x => number(Number(x))).join(" + ") : number(Number(scale))}`);
 	else if (lambda !== "auto" && lambda !== null)
 		parts.push(`λ ${number(Number(lambda))}`);
 	return parts.join(" · ");
@@ -78,7 +78,7 @@ export function RunsPage() {
 	const shown = all.filter(job => passes(job, filter) && ofProject(job, project) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
 	return <div class="page">
 		<h1 class="hidden">Runs</h1>
-		{may ? <DropZone small={all.length > 0} /> : all.length === 0 && <p class="quiet empty">No run is shared with you yet. Your role is that of a reader: you see what others share.</p>}
+		{may ? <DropZone small={all.length > 0} /> : all.length === 0 && <p class="quiet empty">{link ? "A public link shows one run. Open the link again to see it." : "No run is shared with you yet."}{!link && " Your role is that of a reader: you see what others share."}</p>}
 		{all.length > 0 && <div class="row wall-head">
 			<div class="segments" role="group" aria-label="Which runs">{FILTERS.map(([id, text]) =>
 				<button key={id} type="button" aria-pressed={filter === id} onClick={() => { keep({ show: id }); route.notify(); }}>{text}</button>)}</div>

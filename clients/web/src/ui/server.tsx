@@ -86,7 +86,7 @@ export function ServerPage() {
 			<dl class="unusable">{unusable.map(d => <><dt>{d.id}</dt><dd>{d.problem}</dd></>)}</dl></details>}
 		<h2>Queue</h2>
 		{users.size > 0 && <p class="quiet">{[...users].map(([u, n]) => `${u}: ${n}`).join(" · ")}</p>}
-		{queue.length === 0 ? <p class="quiet empty">Nothing runs or waits.</p> :
+		{queue.length === 0 ? <p class="quiet empty">{status && ["running", "queued", "paused"].some(state => status.jobs[state]) ? "Only runs that are not shared with you run or wait." : "Nothing runs or waits."}</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Queue"><table class="table wide"><thead><tr><th scope="col">Run</th><th scope="col">State</th><th scope="col">Device</th>
 				<th scope="col">Progress</th><th scope="col" class="right">Left</th><th scope="col">Priority</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
 				<tbody>{queue.map(j => <QueueRow key={j.id} job={j} />)}</tbody></table></div>}

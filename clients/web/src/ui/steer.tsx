@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { change } from "../core/api.ts";
 import { number } from "../core/format.ts";
 import { put } from "../core/live.ts";
+import { useData } from "../core/rights.ts";
 import type { Session } from "../core/session.ts";
 import { fromSlider, STEERABLE, type Steerable, toSlider } from "../core/steer.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
@@ -38,7 +39,7 @@ function Slider({ job, s }: { job: Job; s: Steerable }) {
 const GROUPS = [["forces", "Forces"], ["step", "Steps"], ["stop", "When it ends"]] as const;
 
 function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
-	const points = graph ? graph.kind !== "graph" : job.parameters["perplexity"] !== "auto" && job.parameters["perplexity"] != null;
+	const points = graph ? graph.kind !== "graph" : job.resolved["perplexity"] != null;
 	const name = points ? "perplexity" : "lambda";
 	const inForce = job.resolved[name] ?? job.parameters[name], known = Array.isArray(inForce) ? inForce[0] : inForce;
 	const [value, setValue] = useState(typeof known === "number" ? known : points ? 30 : 10);
@@ -56,7 +57,11 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 }
 
 export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	const data = useData(job);
 	const other = <OtherMethod key={`other ${job.id}`} job={job} points={graph?.kind === "points"} nodes={() => s.selectedNodes()} />;
+	const none = <p class="quiet">A new run needs the data, which are deleted or not shared with you.</p>;
+	if (!data && ended(job))
+		return <div class="steer"><Charts job={job} />{none}</div>;
 	if ((job.method ?? "tsne") !== "tsne")
 		return <div class="steer"><Charts job={job} /><NextRun key={job.id} job={job} />{other}</div>;
 	return <div class="steer">
@@ -65,7 +70,6 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
 			<h2>{title}</h2>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
 		</section>)}
-		<Next key={job.id} s={s} job={job} graph={graph} />
-		{other}
+		{data ? <><Next key={job.id} s={s} job={job} graph={graph} />{other}</> : none}
 	</div>;
 }
