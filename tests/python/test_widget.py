@@ -200,6 +200,28 @@ def test_a_legend_cannot_leave_its_script(client, points, tmp_path):
     assert (tmp_path / "x.html").read_text().count("</script>") == 1
 
 
+def test_results_without_a_layout_are_drawn_on_one(client, job, tmp_path):
+    """Clusters on the layout that they were computed from, or on that of another job on the same graph."""
+    size = {"width": 90, "height": 80}
+    of_layout, of_points = client.kmeans(job, 4), client.kmeans(job.graph, 4)
+    wanted = job.picture(color=f"job:{of_layout.wait().id}", **size)
+    assert of_layout.picture(tmp_path / "a.png", **size) == job.picture(color=of_layout, **size) == wanted
+    assert (tmp_path / "a.png").read_bytes() == wanted != job.picture(**size)
+    assert of_layout.picture(color="label", **size) == job.picture(**size)
+    assert of_points.picture(layout=job, **size) == job.picture(color=of_points, **size)
+    assert "image/png" in of_layout._repr_mimebundle_() and "image/png" not in of_points._repr_mimebundle_()
+    for show in (of_points.picture, of_points.widget, lambda: of_points.save_html(tmp_path / "none.html")):
+        with pytest.raises(spaceland.SpacelandError, match="of method kmeans, which gives no layout"):
+            show()
+    with pytest.raises(spaceland.SpacelandError, match="drawn on its own layout"):
+        job.picture(layout=job)
+    ring = client.upload(pytest.importorskip("networkx", reason="networkx is not installed").cycle_graph(30))
+    signal, on = client.signal(ring, start_nodes=[0], duration=1), client.submit(ring, iterations=20)
+    assert signal.picture(layout=on, **size) == on.picture(color=signal, **size) != on.picture(**size)
+    with pytest.raises(spaceland.SpacelandError, match="of method signal, which gives no layout to show; picture"):
+        signal.widget()
+
+
 def test_pictures(job, points):
     picture = png.decode(_colours.png(job.layout(), _colours.colours_of(points[1]), 200))
     assert picture.shape == (200, 200, 3)

@@ -11,12 +11,13 @@ import numpy as np
 import requests
 
 from ._body import Body, multipart
+from ._events import server_sent
 from ._http import Http
 from .errors import Conflict, SpacelandError
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
-from .job import EMPTY_PAUSE_S, Job, server_sent
+from .job import EMPTY_PAUSE_S, Job
 from .listing import Listing
 from .progress import Progress
 from .projects import Project

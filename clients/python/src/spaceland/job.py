@@ -4,7 +4,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
-import json
 import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import requests
 
+from ._events import server_sent
 from ._http import array_of
 from .errors import BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed, SpacelandError
 from .frames import Frame, decode
@@ -347,21 +347,17 @@ class Job:
         self.wait()
         return dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
 
-    def picture(self, path: Any = None, **options: Any) -> bytes:
-        """A picture of the layout, coloured by its labels; options: width, height, color, light, legend. Waits.
+    def picture(self, path: Any = None, *, layout: "Optional[Job]" = None, color: "Union[str, Job, None]" = None,
+                **options: Any) -> bytes:
+        """A picture of the layout. Waits. Returns it and, if `path` is given, writes it: PNG, or SVG if the path ends in
+        .svg.
 
-        Returns the picture and, if `path` is given, writes it: PNG, or SVG if the path ends in .svg.
+        color: "density", "degree", the name of a column of labels, or a Job of kmeans, gmm or signal on the same graph;
+        default: the labels of the upload, if any. layout: a Job on the same graph, on whose layout the result of kmeans,
+        gmm or signal is drawn; default: the layout that it was computed from. options: width, height, light, legend.
         """
-        self.wait()
-        if self._source is not None and self._source.shown is not None:
-            options = {"color": self._source.shown, **options}
-        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
-        kind = "svg" if str(path).lower().endswith(".svg") else "png"
-        data = self.client.http.request("GET", f"{self.path}/picture.{kind}", query=query).content
-        if path is not None:
-            with open(path, "wb") as file:
-                file.write(data)
-        return bytes(data)
+        from .widget import picture
+        return picture(self, path, layout, color, options)
 
     def transform(self, x: Any, **options: Any) -> Any:
         """Places new points in this layout, which does not change; waits for it.
@@ -468,32 +464,3 @@ class Job:
 
 def _is_path(x: Any) -> bool:
     return isinstance(x, str) or hasattr(x, "__fspath__")
-
-
-def _event(text: str) -> Dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except ValueError:
-        data = None
-    if not isinstance(data, dict):
-        raise SpacelandError(f"an event is not a JSON object, but {text[:80]!r}; is this a spacelandd?")
-    return data
-
-
-def server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any], str]]:
-    """Yields (event, data, id or "") of a stream of server-sent events."""
-    buffer, event, data, number = b"", "message", "", ""
-    for chunk in reply.iter_content(None):
-        buffer += chunk
-        *lines, buffer = buffer.split(b"\n")
-        for line in lines:
-            text = line.decode(errors="replace")
-            if text.startswith("event:"):
-                event = text[6:].strip()
-            elif text.startswith("data:"):
-                data += text[5:].strip()
-            elif text.startswith("id:"):
-                number = text[3:].strip()
-            elif not text and data:
-                yield event, _event(data), number
-                event, data, number = "message", "", ""

@@ -70,7 +70,8 @@ class Listing(Sequence[Item], Generic[Item]):
 
     def _head(self) -> str:
         self._fetch(SHOWN + 1)
-        return f"{len(self._items):,}{'' if self._complete else ' or more'} {self._name}"
+        name = self._name[:-1] if len(self._items) == 1 else self._name
+        return f"{len(self._items):,}{'' if self._complete else ' or more'} {name}"
 
     def __repr__(self) -> str:
         head = self._head()

@@ -11,7 +11,7 @@ import importlib.resources
 import json
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ._colours import Bytes, colours_of, legend_of, png
 from .errors import SpacelandError
@@ -20,10 +20,11 @@ from .frames import Frame
 if TYPE_CHECKING:
     from .job import Job
 
-__all__ = ["show", "save_html", "mimebundle", "page"]
+__all__ = ["show", "save_html", "mimebundle", "page", "picture"]
 
 MAX_POINTS = 200_000   # most points in a browser; larger graphs are sampled
 HEIGHT = 480
+ON_A_LAYOUT = ("kmeans", "gmm", "signal")   # methods whose results are drawn on the layout of another job
 
 
 def module_source() -> str:
@@ -65,6 +66,37 @@ def _look(job: "Job", labels: Any) -> _Look:
     return _Look(colours, legend_of(labels, colours))
 
 
+def picture(job: "Job", path: Any, layout: "Optional[Job]", color: "Union[str, Job, None]", options: Dict[str, Any]) -> bytes:
+    """Fetches a picture from the server; see Job.picture."""
+    job.wait()
+    drawn = job
+    if job.method in ON_A_LAYOUT:
+        given = (job.record.get("input") or {}).get("job")
+        if layout is None and given is None:
+            raise SpacelandError(f"job {job.id} is of method {job.method}, which gives no layout; layout=... names a job on the same "
+                                 "graph, on whose layout it is drawn")
+        drawn, color = layout or job.client.job(str(given)), job if color is None else color
+    elif layout is not None:
+        raise SpacelandError(f"job {job.id} is of method {job.method} and drawn on its own layout; color=... draws another job on it")
+    if color is None and job._source is not None:
+        color = job._source.shown
+    query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
+    if color is not None:
+        query["color"] = color if isinstance(color, str) else f"job:{color.id}"
+    kind = "svg" if str(path).lower().endswith(".svg") else "png"
+    data = job.client.http.request("GET", f"{drawn.path}/picture.{kind}", query=query).content
+    if path is not None:
+        with open(path, "wb") as file:
+            file.write(data)
+    return bytes(data)
+
+
+def _check_layout(job: "Job") -> None:
+    if job.method in ON_A_LAYOUT:
+        raise SpacelandError(f"job {job.id} is of method {job.method}, which gives no layout to show; picture(layout=...) draws "
+                             "it on the layout of another job, whose widget() takes its labels")
+
+
 def page(frame: Frame, look: Optional[_Look] = None, title: str = "layout") -> str:
     """Returns a standalone HTML page that shows one frame."""
     look = look or _Look()
@@ -91,6 +123,7 @@ view.setFrame(bytes("{data(frame.data)}"));
 
 def save_html(job: "Job", path: Any, labels: Any = None, max_points: int = MAX_POINTS) -> None:
     """Writes the present layout to one HTML file; see Job.save_html."""
+    _check_layout(job)
     frame = job.frames("u16", max_points).next()
     if frame is None or not frame.n:
         raise SpacelandError(f"job {job.id} has no layout to show; it is {job.state}")
@@ -124,6 +157,7 @@ def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: i
     labels: a value for each node, which colours it, or the name of a column of labels on the server; default: the
     uploaded labels. Returns the widget, whose close() ends it; without anywidget, the handle of the output.
     """
+    _check_layout(job)
     look = _look(job, labels)
     try:
         import anywidget
