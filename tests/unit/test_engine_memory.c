@@ -65,13 +65,32 @@ static void few_nodes_have_a_small_grid(void **state)
 	bench_close(&b);
 }
 
+/* Layouts of several extents, each twice; returns the device's info after the last one. */
+static struct sl_device_info use_plans(const struct bench *b, struct sl_device *device, struct sl_device_graph *resident)
+{
+	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	struct sl_device_info info;
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < 16; i++) {
+			float *y = test_layout(b->a->n, 2, 10 + 10 * (i / 2), 1, 51);
+			struct sl_device_embedding *e;
+			assert_int_equal(b->engine->embedding_create(resident, &s, y, &e, NULL), 0);
+			assert_int_equal(b->engine->forces(e, NULL, NULL, NULL, NULL), 0);
+			b->engine->embedding_destroy(e);
+			b->engine->info(device, &info);
+			assert_true(info.plan_bytes <= info.plan_budget);
+			free(y);
+		}
+	return info;
+}
+
+/* With too little room for all plans, one of them has to go. */
 static void plans_are_shared_and_stay_within_their_budget(void **state)
 {
 	struct bench b;
 	bench_open(&b, test_graph(1200, 3, true, true, 14), 2);
-	/* room for the largest plan, not for all: engines differ in the sides that they use */
-	uint64_t plan_bytes = strcmp(b.engine->name, "cpu") ? 700000 : 120000;
-	struct sl_device_options options = {.threads = 2, .plan_bytes = plan_bytes};
+	uint64_t all = use_plans(&b, b.device, b.resident).plan_bytes;
+	struct sl_device_options options = {.threads = 2, .plan_bytes = all - 1};
 	struct sl_device *small;
 	struct sl_device_graph *resident;
 	struct sl_device_info info;
@@ -79,21 +98,7 @@ static void plans_are_shared_and_stay_within_their_budget(void **state)
 	b.engine->info(small, &info);
 	uint64_t own = info.memory_used;  /* memory of the empty device */
 	assert_int_equal(b.engine->graph_put(small, b.a, &resident, NULL), 0);
-	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
-	for (int round = 0; round < 2; round++)
-		for (int side = 10; side <= 80; side += 10) {
-			float *y = test_layout(b.a->n, 2, side, 1, 51);
-			struct sl_device_embedding *e;
-			assert_int_equal(b.engine->embedding_create(resident, &s, y, &e, NULL), 0);
-			assert_int_equal(b.engine->forces(e, NULL, NULL, NULL, NULL), 0);
-			b.engine->embedding_destroy(e);
-			assert_int_equal(b.engine->embedding_create(resident, &s, y, &e, NULL), 0);
-			assert_int_equal(b.engine->forces(e, NULL, NULL, NULL, NULL), 0);
-			b.engine->embedding_destroy(e);
-			b.engine->info(small, &info);
-			assert_true(info.plan_bytes <= info.plan_budget);
-			free(y);
-		}
+	info = use_plans(&b, small, resident);
 	if (info.plan_hits < 16 || !info.plan_evictions || !info.plans)
 		fail_msg("%llu hits, %llu evictions, %llu plans of %llu bytes", (unsigned long long)info.plan_hits,
 			 (unsigned long long)info.plan_evictions, (unsigned long long)info.plans,
