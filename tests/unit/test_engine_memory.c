@@ -66,7 +66,8 @@ static void few_nodes_have_a_small_grid(void **state)
 }
 
 /* Layouts of several extents, each twice; returns the device's info after the last one. */
-static struct sl_device_info use_plans(const struct bench *b, struct sl_device *device, struct sl_device_graph *resident)
+static struct sl_device_info use_plans(const struct bench *b, struct sl_device *device,
+				       struct sl_device_graph *resident)
 {
 	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
 	struct sl_device_info info;
