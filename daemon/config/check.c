@@ -169,15 +169,15 @@ static int check_file(const char *path, const char *pointer, struct sl_error *er
 	return 0;
 }
 
-/* A secret that everybody on the machine knows is none, so the server does not start with it. The file's group may read
- * it. */
+/* Whoever can change the file of a secret can set it. Files that others can only read are warned of when they are read:
+ * they may come from a system for secrets that makes them so. */
 static int check_secret(const char *path, const char *pointer, struct sl_error *err)
 {
 	struct stat st;
 	int rc = check_file(path, pointer, err);
-	if (!rc && path[0] && !stat(path, &st) && st.st_mode & (S_IROTH | S_IWOTH))
-		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s can be %s by everybody on this machine; restrict it: "
-				      "chmod o= %s", pointer + 1, path, st.st_mode & S_IROTH ? "read" : "changed", path);
+	if (!rc && path[0] && !stat(path, &st) && st.st_mode & S_IWOTH)
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s can be changed by everybody on this machine; restrict "
+				      "it: chmod 600 %s", pointer + 1, path, path);
 	return rc;
 }
 

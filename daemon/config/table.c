@@ -40,7 +40,7 @@ const struct sl_option_info sl_config_table[] = {
 	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are comments. "
 	     "When set, each request except those for /v1/health needs a token (Authorization: Bearer TOKEN). Empty: "
 	     "no tokens, and loopback only. The file is read again with the configuration. Other users of the machine "
-	     "must not be able to read it."),
+	     "should not be able to read it."),
 	TEXT(trusted_proxies, "", false,
 	     "Addresses and networks of proxies that log users in, separated by commas: 127.0.0.1, 10.1.0.0/16. "
 	     "Whoever can send requests from there can act as any user."),
@@ -60,8 +60,8 @@ const struct sl_option_info sl_config_table[] = {
 	     "or key cannot be used, this is logged and the old ones stay. Turning TLS on or off needs a restart. "
 	     "Empty: plain HTTP."),
 	TEXT(tls_key, "", true,
-	     "File of that certificate's private key (PEM, without a passphrase). Other users of the machine must not be "
-	     "able to read it."),
+	     "File of that certificate's private key (PEM, without a passphrase). Other users of the machine should not "
+	     "be able to read it."),
 	TEXT(allowed_hosts, "", true,
 	     "Further host names, without ports and separated by commas, under which clients may address this server "
 	     "(headers Host and Origin), for example those of a reverse proxy. The listening address and, on loopback, "

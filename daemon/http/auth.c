@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include <sodium.h>
+#include <sys/stat.h>
 
 #include "core/formats/text/encoding.h"
 #include "daemon/util/log.h"
@@ -76,6 +77,9 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return sl_error_at(err, SL_IO, path, 0, "the tokens cannot be read: %s", strerror(errno));
+	struct stat st;
+	if (!fstat(fileno(file), &st) && st.st_mode & S_IROTH)
+		sl_log_warning("http", "everybody on this machine can read %s; restrict it by chmod 600", path);
 	char *line = NULL;
 	size_t room = 0;
 	int64_t number = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <gnutls/abstract.h>
@@ -75,9 +76,12 @@ static int read_chain(const char *path, gnutls_x509_crt_t chain[CHAIN], unsigned
 static int read_key(const char *path, gnutls_x509_privkey_t *key, struct sl_error *err)
 {
 	gnutls_datum_t text;
+	struct stat st;
 	int rc = load("/tls_key", path, &text, err);
 	if (rc)
 		return rc;
+	if (!stat(path, &st) && st.st_mode & S_IROTH)
+		sl_log_warning("http", "everybody on this machine can read %s; restrict it by chmod 600", path);
 	int code = gnutls_x509_privkey_init(key);
 	if (!code)
 		code = gnutls_x509_privkey_import2(*key, &text, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);

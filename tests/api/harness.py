@@ -94,9 +94,6 @@ class Daemon:
 
     def write_config(self):
         path = self.folder / "spacelandd.conf"
-        for name in ("token_file", "tls_key"):   # which everybody may not be able to read
-            if os.path.exists(self.options.get(name, "")):
-                os.chmod(self.options[name], 0o600)
         path.write_text("".join(
             f'{name} = "{value}"\n' if isinstance(value, str) else f"{name} = {value}\n"
             for name, value in self.options.items()))

@@ -364,24 +364,29 @@ def test_a_bad_value_is_told_with_its_line(tmp_path, option):
 
 @pytest.mark.parametrize("option", ["token_file", "tls_key"])
 def test_a_secret_that_everybody_knows(fresh, tmp_path, option):
-    """It is refused at the start, and at a reload, when the old ones hold on."""
+    """The daemon warns if everybody may read it, and refuses it if everybody may change it, also at a reload, when the
+    old one holds on."""
     secret = tmp_path / "secret"
     certificate, key = certificates.make(tmp_path)
     secret.write_bytes(b"a-token-of-sixteen\n" if option == "token_file" else pathlib.Path(key).read_bytes())
-    given = [f"--set={option}={secret}", *([f"--set=tls_certificate={certificate}"] if option == "tls_key" else [])]
-    for mode, words in ((0o644, "can be read by everybody on this machine; restrict it: chmod o="), (0o602, "can be changed by everybody"), (0o640, "fine")):
+    given = {option: str(secret), **({"tls_certificate": str(certificate)} if option == "tls_key" else {})}
+    for mode, status, words in ((0o602, 2, "can be changed by everybody"), (0o644, 0, ""), (0o640, 0, "")):
         secret.chmod(mode)
-        done = subprocess.run([program("spacelandd"), "--check-config", *given], capture_output=True, text=True, timeout=10, check=False)
-        assert done.returncode == (0 if mode == 0o640 else 2) and words in done.stdout + done.stderr, done
+        done = subprocess.run([program("spacelandd"), "--check-config", *(f"--set={k}={v}" for k, v in given.items())],
+                              capture_output=True, text=True, timeout=10, check=False)
+        assert done.returncode == status and words in done.stderr, done
     if option == "tls_key":
         return
-    d = fresh(token_file=str(secret))
-    secret.write_text("another-of-sixteen\n")
     secret.chmod(0o644)
+    d = fresh(**given)
+    assert f"everybody on this machine can read {secret}; restrict it" in d.stderr()
+    secret.write_text("another-of-sixteen\n")
+    secret.chmod(0o602)
     d.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "the configuration stays as it is" in d.stderr() and "can be read by everybody" in d.stderr(), 5, "the log says so")
-    for token, status in (("a-token-of-sixteen", 200), ("another-of-sixteen", 401)):
-        Api(d).get("/v1/me", status, headers={"Authorization": f"Bearer {token}"})
+    wait_until(lambda: "the configuration stays as it is" in d.stderr() and "can be changed by" in d.stderr(), 5,
+               "the log says so")
+    for token, code in (("a-token-of-sixteen", 200), ("another-of-sixteen", 401)):
+        Api(d).get("/v1/me", code, headers={"Authorization": f"Bearer {token}"})
 
 
 def test_files_of_windows(fresh, tmp_path):
