@@ -50,6 +50,7 @@ def test_not_data(page, tmp_path, daemon):
     (tmp_path / "note.txt").write_text("hello this is a letter\nnot data\n")
     page.drop(tmp_path / "note.txt")
     page.see("No column of the table holds numbers")
+    assert "Try again" not in buttons(page)
     page.button("Choose another file").click()
     page.find("//h2[normalize-space()='Drop a file to lay it out']")
 
@@ -109,6 +110,25 @@ def test_lost_connection(page, tmp_path, api, cluster_file, shot):
         frames = page.run("return window.spacelandSession.frame.value.iteration")
         page.wait(lambda: page.run("return window.spacelandSession.frame.value.iteration") not in (frames, None), 30, "the run goes on")
     finally:
+        d.stop()
+
+
+def test_an_upload_is_tried_again(page, tmp_path, api, cluster_file):
+    """A file whose upload the connection has lost is uploaded by one press when the server is back."""
+    d = Daemon(tmp_path / "away").start()
+    try:
+        page.go(f"{d.url}/")
+        page.find(".drop")
+        page.expected = "net::ERR"
+        d.kill()
+        page.drop(cluster_file)
+        again = page.button("Try again", 20)
+        assert {"Try again", "Choose another file"} <= set(buttons(page))
+        d.start()
+        again.click()
+        page.wait(lambda: page.run("return location.hash").startswith("#/job/"), 20, "its run is shown")
+    finally:
+        page.go("about:blank")
         d.stop()
 
 

@@ -20,6 +20,7 @@ export interface Pending {
 	progress: number;
 	stage: "reading" | "choose" | "uploading" | "ready" | "starting" | "failed";
 	problem: string;
+	again: boolean;             // after a failure: another attempt may succeed
 	graph: Graph | null;
 	estimate: Estimate | null;
 	abort: AbortController;
@@ -63,7 +64,7 @@ export function cancel(): void {
 
 export async function begin(file: File): Promise<void> {
 	cancel();
-	const p: Pending = { file, guess: null, roles: [], progress: 0, stage: "reading", problem: "", graph: null,
+	const p: Pending = { file, guess: null, roles: [], progress: 0, stage: "reading", problem: "", again: false, graph: null,
 		estimate: null, abort: new AbortController() };
 	pending.value = p;
 	try {
@@ -74,6 +75,11 @@ export async function begin(file: File): Promise<void> {
 	} catch (error) {
 		fail(p, error);
 	}
+}
+
+/** After a failure: does again what has failed. */
+export async function again(p: Pending): Promise<void> {
+	await (p.graph ? launch(p) : p.guess ? send(p) : begin(p.file));
 }
 
 /** Uploads; then starts the job if requested, else shows its estimated cost. */
@@ -110,5 +116,6 @@ export async function launch(p: Pending): Promise<void> {
 function fail(p: Pending, error: unknown): void {
 	if (error instanceof DOMException && error.name === "AbortError")
 		return;
-	update(p, { stage: "failed", problem: error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error) });
+	const refused = error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
+	update(p, { stage: "failed", again: !refused, problem: error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error) });
 }

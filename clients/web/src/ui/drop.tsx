@@ -4,7 +4,7 @@ import { bytes, count, duration, sentence, several } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { use } from "../core/signal.ts";
-import { atOnce, begin, cancel, launch, options, pending, send, setAtOnce, type Pending } from "../core/start.ts";
+import { again, atOnce, begin, cancel, launch, options, pending, send, setAtOnce, type Pending } from "../core/start.ts";
 import { warmUp } from "../gl/renderer.ts";
 import { Bar, Button, Icon, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
@@ -106,7 +106,8 @@ function PendingCard({ p }: { p: Pending }) {
 			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
 				<Button kind="primary" icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}
 			{(stage === "ready" || stage === "starting") && <Button kind="primary" icon="play" disabled={stage === "starting"} onClick={() => launch(p)}>Lay out</Button>}
-			{stage === "failed" && (graph ? <Button kind="primary" onClick={() => launch(p)}>Try again</Button> : <Button onClick={cancel}>Choose another file</Button>)}
+			{stage === "failed" && <>{(graph || p.again) && <Button kind="primary" onClick={() => again(p)}>Try again</Button>}
+				{!graph && <Button onClick={cancel}>Choose another file</Button>}</>}
 		</div>
 	</section>;
 }

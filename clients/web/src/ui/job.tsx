@@ -45,7 +45,7 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 	const search = graph?.neighbours?.state === "searching" ? graph.neighbours : null;
 	return <div class="stage-note" role="status"><p>{problem ? problem : job.state === "cancelled" ? (job.layout ? "Fetching the layout …" : "This run was cancelled before it had a layout.") :
 		search ? `Searching neighbours: ${Math.round(search.progress * 100)} %` : job.waiting ? job.waiting.detail : job.state === "queued" ? "Waiting for a place …" :
-		job.state === "paused" ? "Paused. The layout comes when the run goes on." : "Preparing the layout …"}</p>
+		job.state === "paused" ? "Paused. The layout comes when the run goes on." : job.state === "done" ? "Fetching the layout …" : "Preparing the layout …"}</p>
 		{search && <Bar share={search.progress} label="Search of neighbours" />}</div>;
 }
 
