@@ -351,7 +351,7 @@ int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t
 	struct sl_error theirs = {.code = 0};
 	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel, .passes = passes, .err = &theirs};
 	struct sl_points *q = NULL;
-	struct sl_pca *pca = sl_pca_create(p->d, to);
+	struct sl_pca *pca = sl_pca_create(p->d, p->d, to);
 	int rc = pca ? 0 : SL_NOMEM;
 	if (!rc) {
 		a.mean = pca->mean;

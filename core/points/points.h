@@ -35,11 +35,14 @@ struct sl_points_report {
 	uint32_t constant_columns;
 };
 
-/* A projection on principal axes: y = axis' (x - mean). */
+/* A projection on principal axes: y = axis' (x - mean). A sparse table may have a million columns, most of them empty,
+ * which have no weight; only the others are kept then. */
 struct sl_pca {
-	uint32_t from, to;         /* columns before and after; to <= from */
-	double *mean;              /* [from] */
-	double *axis;              /* [from][to]: weight of each column in each new coordinate */
+	uint32_t from, to;         /* columns before and after */
+	uint32_t kept;             /* columns with weights; to <= kept <= from */
+	double *mean;              /* [kept] */
+	uint32_t *column;          /* [kept] their numbers, ascending; in the memory behind mean. NULL: all are kept */
+	double *axis;              /* [kept][to]: weight of each column in each new coordinate */
 };
 
 /* A column of labels beyond the first. */
@@ -106,8 +109,8 @@ struct sl_points_passes {
 int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		     const struct sl_points_passes *passes, struct sl_error *err);
 
-/* Room for a projection, all zeros; NULL: no memory. */
-struct sl_pca *sl_pca_create(uint32_t from, uint32_t to);
+/* Room for a projection, all zeros; NULL: no memory. kept < from: with numbers of columns. */
+struct sl_pca *sl_pca_create(uint32_t from, uint32_t kept, uint32_t to);
 /* NULL is fine. */
 void sl_pca_destroy(struct sl_pca *pca);
 uint64_t sl_pca_bytes(const struct sl_pca *pca);

@@ -7,17 +7,20 @@
 #include "core/points/project.h"
 #include "core/vector.h"
 
-struct sl_pca *sl_pca_create(uint32_t from, uint32_t to)
+struct sl_pca *sl_pca_create(uint32_t from, uint32_t kept, uint32_t to)
 {
 	struct sl_pca *pca = calloc(1, sizeof *pca);
 	if (!pca)
 		return NULL;
 	pca->from = from;
 	pca->to = to;
-	pca->mean = calloc(from, sizeof *pca->mean);
-	pca->axis = calloc((size_t)from * to, sizeof *pca->axis);
-	if (pca->mean && pca->axis)
+	pca->kept = kept;
+	pca->mean = calloc(kept, sizeof *pca->mean + (kept < from ? sizeof *pca->column : 0));
+	pca->axis = calloc((size_t)kept * to, sizeof *pca->axis);
+	if (pca->mean && pca->axis) {
+		pca->column = kept < from ? (uint32_t *)(pca->mean + kept) : NULL;
 		return pca;
+	}
 	sl_pca_destroy(pca);
 	return NULL;
 }
@@ -33,7 +36,8 @@ void sl_pca_destroy(struct sl_pca *pca)
 
 uint64_t sl_pca_bytes(const struct sl_pca *pca)
 {
-	return sizeof *pca + (uint64_t)pca->from * (1 + (uint64_t)pca->to) * sizeof(double);
+	return sizeof *pca + (uint64_t)pca->kept * (1 + (uint64_t)pca->to) * sizeof(double) +
+	       (pca->column ? pca->kept * sizeof *pca->column : 0);
 }
 
 VECTOR void sl__add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c)
@@ -52,26 +56,28 @@ void sl__points_centred(const struct sl_points *p, const double *mean, uint32_t 
 static int project_values(const struct sl_pca *pca, const struct sl_points *p, float *out)
 {
 	uint32_t d = pca->from, to = pca->to;
+	const uint32_t *column = pca->column;
 	int failed = 0;
 #pragma omp parallel reduction(| : failed)
 	{
 		float *row = malloc(d * sizeof *row);
-		double *x = malloc(d * sizeof *x), *y = malloc(to * sizeof *y);
-		failed |= !row || !x || !y;
+		double *y = malloc(to * sizeof *y);
+		failed |= !row || !y;
 #pragma omp for schedule(static)
 		for (uint32_t i = 0; i < p->n; i++) {
 			if (failed)
 				continue;
-			sl__points_centred(p, pca->mean, i, row, x);
+			sl_points_rows(p, i, 1, row);
 			memset(y, 0, to * sizeof *y);
-			for (uint32_t k = 0; k < d; k++)
-				if (x[k] != 0)
-					sl__add_scaled(y, x[k], pca->axis + (size_t)k * to, to);
+			for (uint32_t k = 0; k < pca->kept; k++) {
+				double x = (double)row[column ? column[k] : k] - pca->mean[k];
+				if (x != 0)
+					sl__add_scaled(y, x, pca->axis + (size_t)k * to, to);
+			}
 			for (uint32_t j = 0; j < to; j++)
 				out[(size_t)i * to + j] = (float)y[j];
 		}
 		free(row);
-		free(x);
 		free(y);
 	}
 	return failed ? SL_NOMEM : 0;

@@ -288,17 +288,16 @@ static uint32_t keep_columns(uint32_t d, uint64_t count, uint32_t to, uint32_t *
 	return kept;
 }
 
-/* Gives the axes of the kept columns the d columns of the table; those of the others are 0. */
-static int spread(struct sl_pca **pca, const uint32_t *old, uint32_t d)
+/* Makes axes of the kept columns, with numbers old[], axes of the d columns of the table. */
+static int name_columns(struct sl_pca **pca, const uint32_t *old, uint32_t d)
 {
 	const struct sl_pca *few = *pca;
-	struct sl_pca *all = sl_pca_create(d, few->to);
+	struct sl_pca *all = sl_pca_create(d, few->from, few->to);
 	if (!all)
 		return SL_NOMEM;
-	for (uint32_t k = 0; k < few->from; k++) {
-		all->mean[old[k]] = few->mean[k];
-		memcpy(all->axis + (size_t)old[k] * few->to, few->axis + (size_t)k * few->to, few->to * sizeof *few->axis);
-	}
+	memcpy(all->mean, few->mean, few->from * sizeof *few->mean);
+	memcpy(all->column, old, few->from * sizeof *old);
+	memcpy(all->axis, few->axis, (size_t)few->from * few->to * sizeof *few->axis);
 	sl_pca_destroy(*pca);
 	*pca = all;
 	return 0;
@@ -356,7 +355,7 @@ int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to
 		few.d = keep_columns(s->d, count, to, column, old, place);
 		bool sparser = few.d < s->d / 2;
 		rc = compute(out, sparser ? &few : s, sparser ? s->d - few.d : 0, to, kept, cancel, err);
-		if (!rc && sparser && spread(&(*out)->pca, old, s->d)) {
+		if (!rc && sparser && name_columns(&(*out)->pca, old, s->d)) {
 			sl_points_destroy(*out);
 			*out = NULL;
 			rc = no_memory(s, err);

@@ -14,7 +14,8 @@ struct info {
 	uint32_t n, d, n_user, type, labels, has_labels;
 	struct sl_points_report report;
 	uint32_t pca_from;  /* columns before the projection; 0: none, or its axes were not kept */
-	unsigned char reserved[SL_ARRAY_INFO_BYTES - 28 - sizeof(struct sl_points_report)];
+	uint32_t pca_kept;  /* of these, columns with weights, whose numbers follow the means; 0: all have weights */
+	unsigned char reserved[SL_ARRAY_INFO_BYTES - 32 - sizeof(struct sl_points_report)];
 };
 _Static_assert(sizeof(struct info) == SL_ARRAY_INFO_BYTES, "the owner's bytes are all used");
 
@@ -29,11 +30,17 @@ static void fill(struct info *info, const struct sl_points *p)
 	info->has_labels = p->label != NULL;
 	info->report = p->report;
 	info->pca_from = p->pca ? p->pca->from : 0;
+	info->pca_kept = p->pca && p->pca->column ? p->pca->kept : 0;
 }
 
 static int arrays_in(const struct info *i)
 {
 	return i->pca_from ? ARRAYS : MEAN;
+}
+
+static uint64_t mean_bytes(uint32_t from, uint32_t kept)
+{
+	return kept ? kept * (sizeof(double) + sizeof(uint32_t)) : from * sizeof(double);
 }
 
 static uint64_t value_bytes(const struct sl_points *p)
@@ -51,9 +58,9 @@ static void arrays_of(const struct sl_points *p, char *names, uint64_t name_byte
 	a[LABEL] = (struct sl_array){p->label, p->label ? n_user * sizeof *p->label : 0};
 	a[LABEL_NAMES] = (struct sl_array){names, name_bytes};
 	if (p->pca) {
-		uint64_t mean_bytes = p->pca->from * sizeof *p->pca->mean;
-		a[MEAN] = (struct sl_array){p->pca->mean, mean_bytes};
-		a[AXIS] = (struct sl_array){p->pca->axis, mean_bytes * p->pca->to};
+		const struct sl_pca *pca = p->pca;
+		a[MEAN] = (struct sl_array){pca->mean, mean_bytes(pca->from, pca->column ? pca->kept : 0)};
+		a[AXIS] = (struct sl_array){pca->axis, (uint64_t)pca->kept * pca->to * sizeof *pca->axis};
 	}
 }
 
@@ -91,9 +98,18 @@ int sl_points_file_write(const char *path, const struct sl_points *p, const unsi
 /* Checks the arrays of the projection: axes have d numbers for each of the columns before it. */
 static bool consistent_pca(const struct sl_array_header *h, const struct info *i)
 {
-	uint64_t mean_bytes = i->pca_from * sizeof(double);
-	return !i->pca_from || (i->d && i->d <= i->pca_from && h->bytes[MEAN] == mean_bytes &&
-				h->bytes[AXIS] % mean_bytes == 0 && h->bytes[AXIS] / mean_bytes == i->d);
+	uint64_t kept = i->pca_kept ? i->pca_kept : i->pca_from;
+	return !i->pca_from || (i->d && i->d <= kept && i->pca_kept < i->pca_from &&
+				h->bytes[MEAN] == mean_bytes(i->pca_from, i->pca_kept) &&
+				h->bytes[AXIS] % (kept * sizeof(double)) == 0 && h->bytes[AXIS] / (kept * sizeof(double)) == i->d);
+}
+
+static bool ascending(const struct sl_pca *pca)
+{
+	for (uint32_t k = 0; pca->column && k < pca->kept; k++)
+		if (pca->column[k] >= pca->from || (k && pca->column[k] <= pca->column[k - 1]))
+			return false;
+	return true;
 }
 
 /* Returns true if the arrays' sizes agree with the counts. */
@@ -131,7 +147,7 @@ static int allocate(struct sl_points *p, const struct sl_array_header *h, const 
 	p->label = room(h->bytes[LABEL], &ok);
 	if (p->label && (p->label_name = calloc((size_t)i->labels + 1, sizeof *p->label_name)))
 		p->labels = i->labels;
-	p->pca = i->pca_from ? sl_pca_create(i->pca_from, i->d) : NULL;
+	p->pca = i->pca_from ? sl_pca_create(i->pca_from, i->pca_kept ? i->pca_kept : i->pca_from, i->d) : NULL;
 	ok = ok && (p->pca || !i->pca_from);
 	return ok && (!p->label || p->label_name) ? 0 : SL_NOMEM;
 }
@@ -162,6 +178,8 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 	for (uint32_t i = 0; i < h.arrays; i++)
 		a[i] = (struct sl_array){into[i], h.bytes[i]};
 	rc = sl_array_file_read(fd, path, &kind, &h, a, err);
+	if (!rc && p->pca && !ascending(p->pca))
+		rc = sl_array_file_damaged(path, &kind, "its columns are not in order", err);
 	if (!rc && (rc = sl__names_split(p->label_name, p->labels, names, h.bytes[LABEL_NAMES])))
 		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the points")
 				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);

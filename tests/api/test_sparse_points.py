@@ -163,7 +163,7 @@ def test_coordinates_that_overflow(api, form):
 
 
 def test_empty_columns_cost_nothing(api, counts):
-    """Columns without entries change neither the axes nor, by much, the time."""
+    """Columns without entries change neither the axes nor, by much, time, memory and disk."""
     a, kind = counts
     c = a.tocoo()
     wide = sp.csr_matrix((c.data, (c.row, c.col * 500)), shape=(N, D * 500))
@@ -174,5 +174,7 @@ def test_empty_columns_cost_nothing(api, counts):
     assert record["pca"]["columns"] == D * 500
     assert record["pca"]["variance"] == pytest.approx(plain["pca"]["variance"], rel=1e-9)
     assert took < 3 * PATIENCE
+    for where in ("disk", "memory"):
+        assert record["bytes"][where] < 1.2 * plain["bytes"][where]
     job = api.run(record["id"], perplexity=8, iterations=200)
     assert graphs.purity(graphs.load_npy(api.layout_bytes(job["id"])), kind) > 0.9

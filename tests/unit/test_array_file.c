@@ -58,13 +58,15 @@ static struct sl_points *make_points(bool all, enum sl_points_type type)
 }
 
 /* Points with axes, as if they had been projected. */
-static struct sl_points *make_projected(bool all)
+static struct sl_points *make_projected(bool all, uint32_t kept)
 {
 	struct sl_points *p = make_points(all, SL_POINTS_F32);
-	p->pca = sl_pca_create(FROM, D);
-	for (int k = 0; k < FROM; k++)
+	p->pca = sl_pca_create(FROM, kept, D);
+	for (uint32_t k = 0; k < kept; k++)
 		p->pca->mean[k] = k / 7.0;
-	for (int k = 0; k < FROM * D; k++)
+	for (uint32_t k = 0; p->pca->column && k < kept; k++)
+		p->pca->column[k] = k + FROM - kept;
+	for (uint32_t k = 0; k < kept * D; k++)
 		p->pca->axis[k] = 1.0 / (k + 3);
 	return p;
 }
@@ -92,17 +94,21 @@ static void assert_same_points(const struct sl_points *a, const struct sl_points
 		return;
 	assert_int_equal(a->pca->from, b->pca->from);
 	assert_int_equal(a->pca->to, b->pca->to);
-	assert_memory_equal(a->pca->mean, b->pca->mean, a->pca->from * sizeof(double));
-	assert_memory_equal(a->pca->axis, b->pca->axis, a->pca->from * a->pca->to * sizeof(double));
+	assert_int_equal(a->pca->kept, b->pca->kept);
+	assert_memory_equal(a->pca->mean, b->pca->mean, a->pca->kept * sizeof(double));
+	assert_memory_equal(a->pca->axis, b->pca->axis, a->pca->kept * a->pca->to * sizeof(double));
+	assert_int_equal(a->pca->column != NULL, b->pca->column != NULL);
+	if (a->pca->column)
+		assert_memory_equal(a->pca->column, b->pca->column, a->pca->kept * sizeof(uint32_t));
 }
 
 static void points_come_back(void **state)
 {
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 8; i++) {
 		char path[64];
 		unsigned char digest[SL_DIGEST_BYTES], again[SL_DIGEST_BYTES];
 		struct sl_error err;
-		struct sl_points *back, *p = i & 4 ? make_projected(i & 1) :
+		struct sl_points *back, *p = i & 4 ? make_projected(i & 1, i & 2 ? D : FROM) :
 						     make_points(i & 1, i & 2 ? SL_POINTS_U8 : SL_POINTS_F32);
 		uint64_t bytes;
 		assert_int_equal(sl_points_digest(p, digest), 0);
@@ -165,7 +171,7 @@ static void axes_that_do_not_fit_are_noticed(void **state)
 		struct sl_error err;
 		struct sl_points *p = make_points(true, SL_POINTS_F32), *back;
 		uint64_t bytes;
-		p->pca = sl_pca_create(sizes[i][0], sizes[i][1]);
+		p->pca = sl_pca_create(sizes[i][0], sizes[i][0], sizes[i][1]);
 		assert_int_equal(sl_points_digest(p, digest), 0);
 		assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
 		assert_int_equal(sl_points_file_check(path, &err), SL_BADDATA);
@@ -257,7 +263,7 @@ static void damage_is_noticed(void **state)
 	char path[64];
 	unsigned char digest[SL_DIGEST_BYTES];
 	struct sl_error err;
-	struct sl_points *p = make_projected(true), *back;
+	struct sl_points *p = make_projected(true, FROM), *back;
 	uint64_t bytes;
 	assert_int_equal(sl_points_digest(p, digest), 0);
 	assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);

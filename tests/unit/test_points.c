@@ -375,6 +375,39 @@ static void sparse_tables_have_the_axes_of_dense_ones(void **state)
 	}
 }
 
+/* Of a table with mostly empty columns, only the others have weights; these and new points are the same as without the
+ * empty columns. */
+static void empty_columns_have_no_weights(void **state)
+{
+	enum { SIZE = 200, FEW = 40, WIDE = 10 * FEW, TO = 5 };
+	float *x = malloc(SIZE * FEW * sizeof *x), *wide = calloc(SIZE * WIDE, sizeof *wide);
+	struct sl_sparse *s = sparse_cloud(SIZE, FEW, x);
+	struct sl_points p = table(SIZE, WIDE, wide), *few, *q, *applied;
+	struct sl_error err;
+	assert_int_equal(sl_sparse_pca(&few, s, TO, NULL, NULL, &err), 0);
+	for (uint64_t e = 0; e < s->start[SIZE]; e++)
+		s->column[e] = s->column[e] * 10 + 3;
+	s->d = WIDE;
+	for (int i = 0; i < SIZE; i++)
+		for (int k = 0; k < WIDE; k++)
+			wide[i * WIDE + k] = k % 10 == 3 ? x[i * FEW + k / 10] : k % 2 ? 0 : 1e30f;
+	assert_int_equal(sl_sparse_pca(&q, s, TO, NULL, NULL, &err), 0);
+	assert_int_equal(q->pca->from, WIDE);
+	assert_int_equal(q->pca->kept, FEW - 1);  /* the first column is empty */
+	assert_true(sl_pca_bytes(q->pca) < sl_pca_bytes(few->pca) + WIDE * sizeof(double));
+	assert_int_equal(sl_pca_apply(&applied, q->pca, &p, &err), 0);
+	for (int i = 0; i < SIZE * TO; i++) {
+		assert_float_equal(((float *)q->value)[i], ((float *)few->value)[i], 1e-4);
+		assert_float_equal(((float *)applied->value)[i], ((float *)q->value)[i], 1e-4);
+	}
+	sl_points_destroy(few);
+	sl_points_destroy(q);
+	sl_points_destroy(applied);
+	sl_sparse_destroy(s);
+	free(x);
+	free(wide);
+}
+
 static void threads_change_nothing_of_sparse_axes(void **state)
 {
 	static const uint32_t sizes[][2] = {{400, 60}, {300, 2300}};
@@ -446,7 +479,7 @@ int main(void)
 		cmocka_unit_test(more_axes_than_time_allows_are_refused),
 		cmocka_unit_test(axes_are_cancelled),
 		cmocka_unit_test(sparse_tables_have_the_axes_of_dense_ones),
-		cmocka_unit_test(threads_change_nothing_of_sparse_axes),
+		cmocka_unit_test(empty_columns_have_no_weights), cmocka_unit_test(threads_change_nothing_of_sparse_axes),
 		cmocka_unit_test(entries_of_one_place_add_up),
 		cmocka_unit_test(sparse_axes_are_refused_and_cancelled),
 	};

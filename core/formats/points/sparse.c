@@ -96,8 +96,10 @@ static int check_values(const struct sl__entries *t, const struct sl_sparse *s)
 
 static int project(struct sl_points **out, const struct sl__entries *t, const struct sl_sparse *s, double *kept)
 {
-	uint64_t axes = t->options->pca, columns = axes + OVERSAMPLING;
-	int rc = sl_account_take(SL_MEMORY, t->n * axes * sizeof(float) + t->d * columns * 3 * sizeof(double), t->err);
+	uint64_t axes = t->options->pca, columns = axes + OVERSAMPLING, entries = s->start[s->n];
+	uint64_t used = entries > axes ? entries : axes;  /* columns with weights at most; sl_sparse_pca() */
+	uint64_t d = used < t->d / 2 ? used : t->d;
+	int rc = sl_account_take(SL_MEMORY, t->n * axes * sizeof(float) + d * columns * 3 * sizeof(double), t->err);
 	if (!rc)
 		rc = sl_sparse_pca(out, s, t->options->pca, kept, t->options->read.cancel, t->err);
 	if (rc == SL_BADDATA && t->err)
