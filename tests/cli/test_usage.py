@@ -1,7 +1,11 @@
 """Command lines, right and wrong; help and manual page."""
+import contextlib
+import fcntl
 import os
 import shutil
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -174,6 +178,27 @@ def test_binary_results_stay_off_the_terminal(client, ring):
         os.close(terminal)
     assert process.returncode == 2 and process.stderr == ("spaceland: the result is binary and would go to the terminal; name a "
                                                           "file, or redirect the output with >\n")
+
+
+def test_tables_fit_the_terminal(online, ring):
+    """Long names are cut there, and nowhere else."""
+    name = "ein langer Name für einen Graphen, länger als alle Fenster, " * 3
+    assert online("graph", "add", ring, "--name", name).status == 0
+    assert name in online("graph", "list").out
+    for columns in (120, 300):
+        at, terminal = os.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([online.program, "graph", "list"], stdout=terminal, env=online.environment)
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):   # the end of a terminal
+            while data := os.read(at, 65536):
+                said += data
+        os.close(at)
+        assert process.wait(20) == 0
+        lines = said.decode().splitlines()
+        line, = (text for text in lines if "ein langer Name" in text)
+        assert max(map(len, lines)) <= columns and (name.strip() in line) == (columns == 300) and ("…" in line) == (columns == 120), lines
 
 
 def test_standard_input_is_a_file(client, ring):

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clients/cli/common/messages.h"
 
@@ -201,6 +203,8 @@ char *cli_seconds_text(double seconds, char out[24])
 	return out;
 }
 
+#define ID_WIDTH 26  /* characters of an id */
+
 /* ---- tables ------------------------------------------------------------- */
 
 struct table {
@@ -260,16 +264,51 @@ static int column_width(const struct table *t, int column)
 	return width;
 }
 
+/* On a terminal: makes the widest column of texts narrower, as far as needed, but not narrower than an id. */
+static void fit(const struct table *t, FILE *out, int *width)
+{
+	struct winsize size;
+	int sum = 2 * (t->columns - 1), widest = 0;
+	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+		return;
+	for (int c = 0; c < t->columns; c++) {
+		sum += width[c];
+		widest = !(t->right >> c & 1) && width[c] > width[widest] ? c : widest;
+	}
+	int room = width[widest] - (sum - size.ws_col);
+	if (sum > size.ws_col && width[widest] > ID_WIDTH)
+		width[widest] = room > ID_WIDTH ? room : ID_WIDTH;
+}
+
+/* Prints the text, or its beginning and an ellipsis, in this width. */
+static void print_cell(FILE *out, const char *text, int width, bool right, bool pad)
+{
+	int left = width - width_of(text), shown = 0;
+	const char *end = text;
+	if (left >= 0) {
+		fprintf(out, "%*s%s%*s", right ? left : 0, "", text, right || !pad ? 0 : left, "");
+		return;
+	}
+	for (; *end && (shown < width - 1 || ((unsigned char)*end & 0xc0) == 0x80); end++)
+		shown += ((unsigned char)end[1] & 0xc0) != 0x80;
+	fprintf(out, "%.*s\u2026", (int)(end - text), text);
+}
+
 void table_print(struct table *t, FILE *out)
 {
-	for (int r = 0; t && r < t->rows; r++)
+	int *width = t ? calloc((size_t)t->columns, sizeof *width) : NULL;
+	if (!width)
+		return;
+	for (int c = 0; c < t->columns; c++)
+		width[c] = column_width(t, c);
+	fit(t, out, width);
+	for (int r = 0; r < t->rows; r++)
 		for (int c = 0; c < t->columns; c++) {
-			const char *cell = t->cells[r * t->columns + c];
-			int pad = column_width(t, c) - width_of(cell);
-			bool last = c == t->columns - 1, right = t->right >> c & 1;
-			fprintf(out, "%*s%s%*s%s", right ? pad : 0, "", cell, right || last ? 0 : pad, "",
-				last ? "\n" : "  ");
+			bool last = c == t->columns - 1;
+			print_cell(out, t->cells[r * t->columns + c], width[c], t->right >> c & 1, !last);
+			fputs(last ? "\n" : "  ", out);
 		}
+	free(width);
 }
 
 void table_destroy(struct table *t)

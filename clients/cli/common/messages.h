@@ -28,7 +28,8 @@ void cli_note_written(const struct cli *cli, const char *layout, const char *pic
  * head`. */
 int cli_stdout_failed(void);
 
-/* A table; columns are as wide as their texts. right: bits of the columns that are aligned to the right. */
+/* A table; columns are as wide as their texts. If a terminal is too narrow, the longest texts are cut. right: bits of
+ * the columns that are aligned to the right. */
 struct table;
 struct table *table_create(int columns, unsigned right, const char *const *titles);
 /* Appends a row. Cells are copied; NULL becomes "-". */
