@@ -88,8 +88,64 @@ static void destroy(void *run)
 	free(r);
 }
 
+static int start(void *params, uint32_t parts, struct sl_error *err)
+{
+	struct sl_kmeans_params *p = params, usual;
+	sl_kmeans_defaults(&usual);
+	if (p->restarts > 1)
+		return sl_error_field(err, SL_BADPARAM, "/restarts", "restarts is %d; from a given start all restarts would be "
+				      "the same, so it must be 1.", p->restarts);
+	if (p->clusters == usual.clusters)
+		p->clusters = (int)parts;
+	if (p->clusters != (int)parts)
+		return sl_error_field(err, SL_BADPARAM, "/clusters", "The start has %u clusters; clusters must be %u, or be "
+				      "left out.", parts, parts);
+	return 0;
+}
+
+/* Makes initial centroids [k][d] of given labels: the means of the rows with each label; for cosine, of the rows
+ * scaled to length 1. */
+static int centroids_of_labels(const struct sl_method_input *in, uint32_t k, bool scaled, float **out,
+			       struct sl_error *err)
+{
+	const struct sl_points *p = in->points;
+	uint32_t d = p->d, c = 0;
+	double *sum = calloc((size_t)k * d, sizeof *sum), *count = calloc(k, sizeof *count);
+	float *row = malloc(d * sizeof *row), *mean = malloc((size_t)k * d * sizeof *mean);
+	int code = sum && count && row && mean ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
+	for (uint32_t i = 0; !code && i < p->n; i++) {
+		float label = in->start[p->user ? p->user[i] : i];
+		double length = 0;
+		if (label < 0 || label >= (float)k)
+			continue;
+		sl_points_rows(p, i, 1, row);
+		for (uint32_t a = 0; scaled && a < d; a++)
+			length += (double)row[a] * (double)row[a];
+		double weight = scaled && length > 0 ? 1 / sqrt(length) : 1;
+		for (uint32_t a = 0; a < d; a++)
+			sum[(size_t)label * d + a] += weight * (double)row[a];
+		count[(size_t)label]++;
+	}
+	while (!code && c < k && count[c] > 0)
+		c++;
+	if (!code && c < k)
+		code = sl_error_field(err, SL_BADPARAM, "/initial", "No point begins in cluster %u, counted from 0; each of "
+				      "the %u must have one.", c, k);
+	for (size_t at = 0; !code && at < (size_t)k * d; at++)
+		mean[at] = (float)(sum[at] / count[at / d]);
+	free(sum);
+	free(count);
+	free(row);
+	if (code)
+		free(mean);
+	else
+		*out = mean;
+	return code;
+}
+
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
 {
+	float *centroid = NULL;
 	struct run *r = calloc(1, sizeof *r);
 	if (!r)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
@@ -98,7 +154,13 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->n = in->points->n;
 	r->d = in->points->d;
 	r->status.inertia = r->status.current = NAN;
-	int code = sl_kmeans_create(&r->kmeans, in->points, &r->params, NULL, err);
+	int code = 0;
+	if (in->start && in->start_labels)
+		code = centroids_of_labels(in, (uint32_t)r->params.clusters, r->params.metric == SL_KMEANS_COSINE, &centroid,
+					   err);
+	if (!code)
+		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid ? centroid : in->start, err);
+	free(centroid);
 	if (code)
 		destroy(r);
 	else
@@ -222,7 +284,7 @@ const struct sl_method sl_method_kmeans = {
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
 	.relief = "Fewer clusters would be right.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
-	.destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace, .save = save, .load = load,
-	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .start = start,
+	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace, .save = save,
+	.load = load, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
 };

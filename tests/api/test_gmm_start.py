@@ -72,7 +72,7 @@ def test_starts_and_parameters(api, table):
     assert refused(api, graph=table, method="gmm", initial=start, components=3)["pointer"] == "/components"
     assert refused(api, graph=table, method="gmm", initial=start, params={"components": [4, 5]})["pointer"] == "/params/components"
     assert refused(api, graph=table, method="gmm", initial=start, restarts=2)["pointer"] == "/restarts"
-    assert refused(api, graph=table, method="kmeans", initial=start)["pointer"] == "/initial"
+    assert refused(api, graph=table, method="sammon", initial=start)["pointer"] == "/initial"
     assert api.post("/v1/jobs/dry-run", 200, json={"graph": table, "method": "gmm", "initial": start}).json()["host_bytes"] > 0
 
 

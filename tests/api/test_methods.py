@@ -136,7 +136,7 @@ def test_bad_requests(api, table, graph):
     assert refused(api, graph=table, clusters=3)["pointer"] == "/clusters"
     problem = refused(api, 409, graph=table, method="kmeans", engine="cuda")
     assert problem["pointer"] == "/engine" and "not usable here" in problem["detail"]
-    assert refused(api, graph=table, method="kmeans", initial=[[0, 0]] * 800)["pointer"] == "/initial"
+    assert refused(api, graph=table, method="sammon", initial=[[0, 0]] * 800)["pointer"] == "/initial"
     assert refused(api, graph=table, method="kmeans", input={"graph": table})["pointer"] == "/input"
     assert refused(api, 404, graph=table, method="kmeans", input={"job": "01ARZ3NDEKTSV4RRFFQ69G5FAV"})["pointer"] == \
         "/input/job"

@@ -133,6 +133,8 @@ def test_kmeans(client, points):
         client.kmeans(job.graph, 3, engine="gpu")
     layout = client.submit(job.graph, iterations=200)
     assert client.kmeans(layout, 5).centroids(timeout=60).shape == (5, 2)
+    for start in (job, labels, job.centroids()):
+        assert np.array_equal(client.kmeans(x, initial=start).labels(timeout=60), labels)
     with pytest.raises(spaceland.BadInput):
         client.kmeans(x, 601)
 

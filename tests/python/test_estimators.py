@@ -82,6 +82,22 @@ def test_kmeans_ends_where_scikit_learn_would(client):
     assert np.array_equal(theirs.labels_, ours.labels_) and theirs.inertia_ == pytest.approx(ours.inertia_, rel=1e-6)
 
 
+@pytest.mark.parametrize("clusters, seed", [(5, 0), (30, 1)])
+def test_kmeans_from_the_same_start(client, clusters, seed):
+    """The same centroids, labels and inertia as scikit-learn's, also with more clusters than groups."""
+    x = np.random.default_rng(seed).normal(size=(1500, 4)).astype(np.float32)
+    start = x[:clusters]
+    ours = spaceland.KMeans(clusters, init=start, tol=0).fit(x)
+    theirs = TheirKMeans(clusters, init=start.astype(np.float64), n_init=1, tol=0).fit(x.astype(np.float64))
+    assert np.array_equal(ours.labels_, theirs.labels_) and ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-6)
+    assert np.allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=1e-5, atol=1e-6)
+    assert np.array_equal(clone(ours).fit(x).labels_, ours.labels_)
+    with pytest.warns(RuntimeWarning, match="one run, not n_init=4"):
+        spaceland.KMeans(clusters, init=start, n_init=4).fit(x)
+    again = spaceland.KMeans(clusters, init=ours.cluster_centers_, tol=0).fit(x)
+    assert again.n_iter_ <= 2 and again.inertia_ == pytest.approx(ours.inertia_, rel=1e-9)
+
+
 def test_kmeans_of_new_rows(client, blobs):
     x, _ = blobs
     model = spaceland.KMeans(7, random_state=1).fit(x[:600])
@@ -125,6 +141,7 @@ def test_kmeans_parameters(client, blobs):
 
 @pytest.mark.parametrize("arguments, message", [
     ({"init": "random"}, "init is 'random'; it must be"), ({"init": lambda *_: 0}, "init is a function; it must be"),
+    ({"init": [[1.0] * 6]}, r"init has the shape \(1, 6\).*n_clusters 8"), ({"init": [[1.0] * 5], "n_clusters": 1}, r"^init\[0\]: "),
     ({"metric": "manhattan"}, "metric is 'manhattan'; for k-means"), ({"n_clusters": 901}, "^n_clusters "),
     ({"n_clusters": 0}, "^n_clusters must be"), ({"max_iter": 0}, "^max_iter must be"), ({"n_init": 0}, "^n_init must be"),
     ({"tol": -1}, "^tol must be"), ({"random_state": "x"}, "random_state is 'x'"), ({"batch_size": 3}, "^batch_size|batch"),

@@ -205,14 +205,15 @@ class Client:
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
         return Job(self, record, graph._source, graph.created and graph is not x)
 
-    def kmeans(self, x: Any, clusters: int = 8, *, name: Optional[str] = None, **parameters: Any) -> Job:
+    def kmeans(self, x: Any, clusters: int = 8, *, initial: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
         """Starts k-means on points; does not wait. job.labels() and job.centroids() wait for the result.
 
-        x: a Job, whose layout is clustered; a Graph of points; or a table of points to upload. parameters: metric,
-        restarts, seeding ("plusplus" or "parallel"), batch (rows of a mini-batch), iterations, tolerance, seed; engine
-        as in method().
+        x: a Job, whose layout is clustered; a Graph of points; or a table of points to upload. initial: replaces
+        k-means++ and gives the number of clusters: the centroids, the label of each row (-1: none), or a Job with
+        labels. parameters: metric, restarts, seeding ("plusplus" or "parallel"), batch (rows of a mini-batch),
+        iterations, tolerance, seed; engine as in method().
         """
-        return self.method("kmeans", x, name=name, clusters=clusters, **parameters)
+        return self.method("kmeans", x, name=name, initial=_start(initial), clusters=clusters, **parameters)
 
     def gmm(self, x: Any, components: Any = 1, *, initial: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
         """Starts to fit a mixture of Gaussians; does not wait. job.labels(), job.responsibilities(), job.means(),
@@ -224,12 +225,7 @@ class Client:
         row (-1: none), the mean of each component, or a Job with labels. parameters: covariance, restarts, iterations,
         tolerance, reg_covar, seed.
         """
-        if initial is not None:
-            initial = np.asarray(initial.labels() if isinstance(initial, Job) else initial)
-            if initial.ndim not in (1, 2) or initial.ndim == 1 and not np.issubdtype(initial.dtype, np.integer):
-                raise ValueError("initial must be whole numbers, a label for each row, or a table of means, a row each; not an "
-                                 f"array of {initial.dtype} of shape {initial.shape}")
-        return self.method("gmm", x, name=name, initial=initial, components=components, **parameters)
+        return self.method("gmm", x, name=name, initial=_start(initial), components=components, **parameters)
 
     def method(self, method: str, x: Any, *, name: Optional[str] = None, engine: Optional[str] = None, initial: Any = None,
                **parameters: Any) -> Job:
@@ -358,6 +354,17 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<spaceland.Client {self.url}{', started by this process' if self.server else ''}>"
+
+
+def _start(initial: Any) -> Any:
+    """The start of k-means or of a mixture: labels, or means."""
+    if initial is None:
+        return None
+    a = np.asarray(initial.labels() if isinstance(initial, Job) else initial)
+    if a.ndim not in (1, 2) or a.ndim == 1 and not np.issubdtype(a.dtype, np.integer):
+        raise ValueError("initial must be whole numbers, a label for each row, or a table of means, a row each; not an "
+                         f"array of {a.dtype} of shape {a.shape}")
+    return a
 
 
 def _plain(value: Any, name: str = "a parameter") -> Any:

@@ -24,7 +24,7 @@ class KMeans(Clusterer):
     Parameters
     ----------
     n_clusters : number of clusters, at most the number of rows.
-    init : "k-means++", or "k-means||" for thousands of clusters. The server takes no initial centroids.
+    init : "k-means++", or "k-means||" for thousands of clusters; or initial centroids, [n_clusters, n_features].
     n_init : number of runs from different seeds, of which the one with the least inertia is kept. "auto": 1.
     max_iter : most iterations of a run.
     tol : a run ends when the squared movements of the centroids add up to less than this times the mean variance of the
@@ -52,10 +52,10 @@ class KMeans(Clusterer):
     """
 
     _arguments = {"clusters": "n_clusters", "restarts": "n_init", "iterations": "max_iter", "tolerance": "tol",
-                  "seed": "random_state", "batch": "batch_size"}
+                  "seed": "random_state", "batch": "batch_size", "initial": "init"}
     _result = "cluster_centers_"
 
-    def __init__(self, n_clusters: int = 8, *, init: str = "k-means++", n_init: Union[int, str] = "auto", max_iter: int = 300,
+    def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Union[int, str] = "auto", max_iter: int = 300,
                  tol: float = 1e-4, verbose: int = 0, random_state: Any = None, copy_x: bool = True, algorithm: str = "lloyd",
                  metric: str = "euclidean", batch_size: Optional[int] = None, parameters: Optional[Dict[str, Any]] = None,
                  client: Optional[Client] = None):
@@ -77,14 +77,23 @@ class KMeans(Clusterer):
 
     def _job_parameters(self) -> Dict[str, Any]:
         """The parameters by the server's names."""
-        if not isinstance(self.init, str) or self.init not in SEEDINGS:
-            what = repr(self.init) if isinstance(self.init, str) else f"a {type(self.init).__name__}"
-            raise ValueError(f'init is {what}; it must be "k-means++" or "k-means||", since the server takes no initial centroids')
         if self.metric not in ("euclidean", "cosine"):
             raise ValueError(f'metric is {self.metric!r}; for k-means it must be "euclidean" or "cosine"')
-        return {"clusters": self.n_clusters, "seeding": SEEDINGS[self.init], "restarts": 1 if self.n_init == "auto" else self.n_init,
-                "iterations": self.max_iter, "tolerance": self.tol, "metric": self.metric, "batch": self.batch_size,
-                "seed": seed_of(self.random_state)}
+        parameters = {"clusters": self.n_clusters, "restarts": 1 if self.n_init == "auto" else self.n_init,
+                      "iterations": self.max_iter, "tolerance": self.tol, "metric": self.metric, "batch": self.batch_size,
+                      "seed": seed_of(self.random_state)}
+        if isinstance(self.init, str) and self.init in SEEDINGS:
+            return {**parameters, "seeding": SEEDINGS[self.init]}
+        if isinstance(self.init, str) or callable(self.init):
+            what = repr(self.init) if isinstance(self.init, str) else f"a {type(self.init).__name__}"
+            raise ValueError(f'init is {what}; it must be "k-means++", "k-means||" or an array of centroids')
+        centroids = np.asarray(self.init, dtype=np.float64)
+        if centroids.ndim != 2 or len(centroids) != self.n_clusters:
+            raise ValueError(f"init has the shape {centroids.shape}; it must be (n_clusters, n_features), with n_clusters "
+                             f"{self.n_clusters}")
+        if self.n_init not in ("auto", 1):
+            warnings.warn(f"from given centroids there is one run, not n_init={self.n_init}", RuntimeWarning, stacklevel=3)
+        return {**parameters, "initial": centroids, "restarts": 1}
 
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> "KMeans":
         """Finds the clusters of the rows of X; y is ignored."""
