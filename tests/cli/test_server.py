@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 
+import numpy
 import pytest
 
 from actor import Actor, event, graph, job, problem
@@ -408,6 +409,21 @@ def test_a_result_that_cannot_be_written_costs_no_run(client, ring, option, name
     with Actor(embedding()) as server:
         result = client("embed", ring, option, file, "--server", server.url)
     assert result.status == 1 and result.err == f"spaceland: {file}: {why}\n" and server.requests == []
+
+
+@pytest.mark.parametrize("command", [["embed", "--local"], ["embed"], ["kmeans"], ["gmm"], ["sammon"], ["transform"]])
+def test_a_result_does_not_replace_its_input(client, command):
+    """Under another name of the file as well."""
+    points = client.folder / "points.npy"
+    numpy.save(points, numpy.random.default_rng(0).normal(size=(30, 3)).astype("float32"))
+    numpy.save(client.folder / "old.npy", numpy.zeros((5, 3), "float32"))
+    before = points.read_bytes()
+    (client.folder / "link.npy").symlink_to(points)
+    inputs = ["points.npy"] if command[0] != "transform" else ["old.npy", "points.npy"]
+    for name in ("points.npy", "./points.npy", "link.npy"):
+        result = client(*command, *inputs, "-o", name)
+        assert result.status == 2 and f"{name} is the input, and the result would replace it" in result.err, result
+    assert points.read_bytes() == before
 
 
 def test_a_problem_that_devices_share_is_told_once(client):

@@ -132,9 +132,9 @@ int cmd_embed(struct cli *cli)
 	if (!status)
 		status = cli_picture(cli, &form);
 	if (!status)
-		status = cli_output_check(layout);
+		status = cli_output_check(cli, layout);
 	if (!status)
-		status = cli_output_check(picture);
+		status = cli_output_check(cli, picture);
 	if (!status && cli->json && ((layout && !strcmp(layout, "-")) || (picture && !strcmp(picture, "-"))))
 		status = cli_fail(CLI_USAGE, "--json and a result cannot both go to standard output; name a file");
 	if (status)

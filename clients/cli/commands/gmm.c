@@ -140,7 +140,7 @@ static int check_options(struct run *r)
 		if (path && strcmp(path, "-") && !(dot && !strcasecmp(dot, ".npy")))
 			status = cli_fail(CLI_USAGE, "--%s %s: the name must end in .npy", outputs[i], path);
 		else
-			status = cli_output_check(path);
+			status = cli_output_check(r->l.cli, path);
 	}
 	if (!status && !files && !r->l.cli->json)
 		status = cli_fail(CLI_USAGE, "gmm has nothing to write: give -o, --responsibilities, --means, --covariances, "

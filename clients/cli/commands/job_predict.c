@@ -18,7 +18,7 @@ static int path_of(struct cli *cli, const char *what, const char *const *options
 	int status = output ? cli_layout_format(output, &format) :
 			      cli_fail(CLI_USAGE, "job %s has nothing to write: give -o", what);
 	if (!status)
-		status = cli_output_check(output);
+		status = cli_output_check(cli, output);
 	FILE *f = status ? NULL : open_memstream(path, &bytes);
 	if (!status && (!f || !escaped))
 		status = cli_fail(CLI_FAILED, "out of memory");

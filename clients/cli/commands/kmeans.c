@@ -95,12 +95,12 @@ static bool is_text(const char *path)
 	return dot && !strcasecmp(dot, ".txt");
 }
 
-static int output_check(const char *option, const char *path, bool text)
+static int output_check(const struct cli *cli, const char *option, const char *path, bool text)
 {
 	const char *dot = path ? strrchr(path, '.') : NULL;
 	if (path && strcmp(path, "-") && !(dot && !strcasecmp(dot, ".npy")) && !(text && is_text(path)))
 		return cli_fail(CLI_USAGE, "%s %s: the name must end in .npy%s", option, path, text ? " or .txt" : "");
-	return cli_output_check(path);
+	return cli_output_check(cli, path);
 }
 
 /* Writes labels as int32 or, to a .txt, one number per line. */
@@ -140,9 +140,9 @@ static int check_options(struct run *r, const char *labels, const char *centroid
 	if (!status)
 		status = local_threads(r->l.cli);
 	if (!status)
-		status = output_check("-o", labels, true);
+		status = output_check(r->l.cli, "-o", labels, true);
 	if (!status)
-		status = output_check("--centroids", centroids, false);
+		status = output_check(r->l.cli, "--centroids", centroids, false);
 	if (!status && !labels && !centroids && !r->l.cli->json)
 		status = cli_fail(CLI_USAGE, "kmeans has nothing to write: give -o, --centroids or --json");
 	if (!status && ((labels && !strcmp(labels, "-")) + (centroids && !strcmp(centroids, "-")) + r->l.cli->json) > 1)

@@ -97,9 +97,9 @@ static int check_options(struct run *r, const char *layout, const char *picture)
 	if (!status && layout)
 		status = cli_layout_format(layout, &format);
 	if (!status)
-		status = cli_output_check(layout);
+		status = cli_output_check(cli, layout);
 	if (!status)
-		status = cli_output_check(picture);
+		status = cli_output_check(cli, picture);
 	if (!status && !layout && !picture && !cli->json)
 		status = cli_fail(CLI_USAGE, "sammon has nothing to write: give -o, --picture or --json");
 	return status;

@@ -136,7 +136,7 @@ int cmd_transform(struct cli *cli)
 	int status = output ? cli_layout_format(output, &format) : cli_fail(CLI_USAGE, "transform has nothing to "
 									    "write: give -o");
 	if (!status)
-		status = cli_output_check(output);
+		status = cli_output_check(cli, output);
 	if (status)
 		return status;
 	if (old)

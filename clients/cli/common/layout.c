@@ -29,7 +29,17 @@ int cli_layout_format(const char *path, const char **format)
 	return cli_fail(CLI_USAGE, "%s: the name of a layout must end in .npy, .csv or .json", path);
 }
 
-int cli_output_check(const char *path)
+static bool is_input(const struct cli *cli, const struct stat *output)
+{
+	struct stat input;
+	for (int i = 0; i < cli->argument_count; i++)
+		if (!stat(cli->arguments[i], &input) && S_ISREG(input.st_mode) && input.st_dev == output->st_dev &&
+		    input.st_ino == output->st_ino)
+			return true;
+	return false;
+}
+
+int cli_output_check(const struct cli *cli, const char *path)
 {
 	struct stat s;
 	if (!path)
@@ -41,6 +51,8 @@ int cli_output_check(const char *path)
 	if (!stat(path, &s)) {
 		if (S_ISDIR(s.st_mode))
 			return cli_fail(CLI_FAILED, "%s: is a folder; name a file", path);
+		if (is_input(cli, &s))
+			return cli_fail(CLI_USAGE, "%s is the input, and the result would replace it; name another file", path);
 		return access(path, W_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
 	}
 	const char *slash = strrchr(path, '/');
