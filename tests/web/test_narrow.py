@@ -112,3 +112,29 @@ def test_few_of_many_runs(page, daemon):
     page.see("no layout yet")
     page.button("Show 10 more").click()
     page.wait(lambda: page.run("return document.querySelectorAll('li.run').length") == 130, 10, "all are there")
+
+
+def test_long_names_fit_the_panel(page, api, daemon, shot):
+    """Of categories, clusters and nodes beside a picture; names that do not fit are in tooltips."""
+    names = ["Megakaryocytes and platelets of the donor, unbroken" + "x" * 80, "B cells"]
+    edges = "".join(f"{'node' * 20}{i} {'node' * 20}{(i + k) % 60}\n" for i in range(60) for k in (1, 2, 3))
+    graph = api.upload(edges.encode(), name="long", format="edges")["id"]
+    api.request("PUT", f"/v1/graphs/{graph}/labels/{'c' * 60}", 200, json={"values": [names[i % 2] for i in range(60)]})
+    job = api.run(graph, iterations=50, name="long")["id"]
+    clusters = api.run(graph, method="kmeans", input={"job": job}, clusters=3)["id"]
+    for where in (f"{job}?node=7", f"{job}?tab=steer", f"{job}?tab=take", clusters):
+        page.go("about:blank")
+        page.go(f"{daemon.url}/#/job/{where}")
+        page.find(".panel-body h2")
+        if "node" in where:
+            page.see("B cells")
+            page.see("Joined to")
+            assert page.run("return [...document.querySelectorAll('.legend-name')].map(e => e.title)")[:2] == sorted(names, reverse=True)
+            shot("panel")
+        wide = page.run("""const b = document.querySelector('.panel-body'), right = b.getBoundingClientRect().left + b.clientWidth;
+            return b.scrollWidth > b.clientWidth ? [...b.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > right).map(e => e.outerHTML.slice(0, 100)) : [];""")
+        assert wide == [], where
+    page.go("about:blank")
+    api.delete(f"/v1/jobs/{clusters}", 204)
+    api.delete(f"/v1/jobs/{job}", 204)
+    api.delete(f"/v1/graphs/{graph}", 204)

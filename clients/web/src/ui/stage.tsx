@@ -169,7 +169,7 @@ export function Legend({ s }: { s: Session }) {
 	return <><ul class="legend" aria-label={`Categories of ${v.column.name}`}>{shown.map(code => <li key={code}>
 		<button type="button" onClick={() => s.selectCategory(code)} title="Select these">
 			<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={css(colours[code]!)} /></svg>
-			<span class="legend-name">{v.categories[code]}</span><span class="quiet">{count(v.counts[code]!)}</span></button></li>)}</ul>
+			<span class="legend-name" title={v.categories[code]}>{v.categories[code]}</span><span class="quiet">{count(v.counts[code]!)}</span></button></li>)}</ul>
 		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}</>;
 }
 
