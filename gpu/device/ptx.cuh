@@ -87,6 +87,44 @@ multiply_matrices(float d[4], const uint32_t a[4], const uint32_t *b, const floa
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
+/* ---- matrices of halves, by a group of four warps: compute capability 9.0, machine code of sm_90a ------- */
+
+/* The matrices are in shared memory in rows of 64 halves; in row r the chunk c of 16 bytes is at c ^ r % 8. Eight rows
+ * begin at a multiple of 1,024 bytes. Multiplications run asynchronously, in order:
+ * group_begin(), some group_multiply(), group_commit(); group_wait<N>() waits until at most N commits are unfinished.
+ * After threads have written to shared memory, each calls group_fence() before the barrier. */
+static __device__ __forceinline__ void group_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+static __device__ __forceinline__ void group_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+static __device__ __forceinline__ void group_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+template <int N> static __device__ __forceinline__ void group_wait()
+{
+	asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+
+/* Describes a matrix in shared memory from this address on; adding 2 advances it by 16 columns. */
+static __device__ __forceinline__ uint64_t group_matrix(uint32_t address)
+{
+	return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 16 | (address >> 4 & 0x3fff);
+}
+
+#define SL_FOUR(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define SL_SIXTEEN(d, i) SL_FOUR(d, i), SL_FOUR(d, i + 4), SL_FOUR(d, i + 8), SL_FOUR(d, i + 12)
+
+/* d[64][128] = a[64][16] b[128][16]', plus d if `add`. Lane l of warp w in its group has rows 16 w + l / 4 (h = 0) and
+ * 8 more (h = 1): d[4 j + 2 h + e] is of row h, column 8 j + l % 4 * 2 + e. */
+static __device__ __forceinline__ void group_multiply(float d[64], uint64_t a, uint64_t b, bool add)
+{
+	asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+	    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+	    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+	    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+	    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+	    "%64, %65, p, 1, 1, 0, 0;\n}\n"
+	    : SL_SIXTEEN(d, 0), SL_SIXTEEN(d, 16), SL_SIXTEEN(d, 32), SL_SIXTEEN(d, 48)
+	    : "l"(a), "l"(b), "r"((int)add));
+}
+
 /* ---- matrices of double precision, by a warp -------------------------------------------------------- */
 
 /* d[16][8] += a[16][8] b[8][8], rounded as fused operations in double precision. Lane l has of a: row l / 4, column

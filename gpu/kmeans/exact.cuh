@@ -14,6 +14,7 @@ static __device__ __forceinline__ double eight_square(uint32_t d, const float *x
 {
 	uint32_t whole = d / 8 * 8;
 	double sum = 0, rest = 0;
+#pragma unroll 8  /* many loads at a time */
 	for (uint32_t k = threadIdx.x % 8; k < whole; k += 8) {
 		double away = (double)x[k] - c[k];
 		sum = fma(away, away, sum);
@@ -43,13 +44,14 @@ static __device__ __forceinline__ int power_for(float length)
  * Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer Science 7, 2021); the rounding of `half`
  * and of the score; underflow. It also adds the rounding of squared distances in double precision, so that a certain
  * score wins there, too. */
-static __device__ __forceinline__ double
-score_slack(uint32_t d, uint32_t width, bool split, double length, double away, double longest, double apart)
+template <class T>
+static __device__ __forceinline__ T
+score_slack(uint32_t d, uint32_t width, bool split, T length, T away, T longest, T apart)
 {
-	double size = (length + away) * (longest + apart), both = length + longest;
-	double halves = away * longest + (length + away) * apart + (split ? size * 0x1p-22 * 1.01 : 0);
-	double sum = (width / 16.0 * 17 + 1) * 0x1p-23 * size, rounding = 3 * 0x1p-24 * (size + longest * longest);
-	return 1.01 * (halves + sum + rounding) + (width + 8.0) * (double)FLT_MIN + (d + 64.0) * 0x1p-52 * both * both;
+	T size = (length + away) * (longest + apart), both = length + longest;
+	T halves = away * longest + (length + away) * apart + (split ? size * (T)(0x1p-22 * 1.01) : 0);
+	T sum = (width / (T)16 * 17 + 1) * (T)0x1p-23 * size, rounding = (T)(3 * 0x1p-24) * (size + longest * longest);
+	return (T)1.01 * (halves + sum + rounding) + (width + (T)8) * (T)FLT_MIN + (d + (T)64) * (T)0x1p-52 * both * both;
 }
 
 #endif

@@ -315,6 +315,7 @@ int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
 	p->m.candidates = SHARED * p->m.room;
 	SL_TRY(sl__device_enter(device, err));
 	SL_CUDA(sl__km_init());
+	p->m.groups = sl__km_groups();
 	p->m.sorting_bytes = sl__sort_bytes(2ull * p->m.room);
 	if (p->m.pitch != t->d)
 		p->stage_rows = (uint64_t)t->n * t->d * 4 < STAGE ? t->n : t->d * 4 < STAGE ? STAGE / (t->d * 4) : 1;

@@ -1,7 +1,7 @@
 /* kmeans.h -- the passes of k-means over points on the device (core/kmeans/passes.h). kmeans.c is the host code.
- * points.cu converts points and centroids to half precision, score.cu computes scores, decide.cu computes exact
- * distances where scores are too close, sums.cu computes seeds and sums. core/kmeans/passes.h defines the order of
- * additions, which gives the same bits as the processor.
+ * points.cu converts points and centroids to half precision, score.cu and groups.cu compute scores, decide.cu computes
+ * exact distances where scores are too close, sums.cu computes seeds and sums. core/kmeans/passes.h defines the order
+ * of additions, which gives the same bits as the processor.
  *
  * Finding the nearest centroid. The score |c - m|^2 / 2 - (x - m) (c - m) orders centroids as the distance does; m is
  * the mean of some points, so that points far from the origin lose no precision. Tensor cores multiply x - m and c - m
@@ -31,6 +31,7 @@ struct sl_kmeans_table;
 
 #define SL_KM_ROWS 256u   /* points of a thread block that computes scores */
 #define SL_KM_DEPTH 32u   /* half-precision numbers that it loads at a time */
+#define SL_KM_PANEL 128u  /* centroids that a group of warps compares at a time */
 #define SL_KM_MINUS 0x80000000u
 
 /* The layout of points and centroids for scores; see struct sl_km. */
@@ -54,6 +55,7 @@ struct sl_km {
 	uint32_t width;            /* halves of a row; sl__km_width(d) */
 	uint32_t lanes;            /* rows of panel; sl__km_lanes(k) */
 	uint32_t block;            /* points of a block of sums */
+	uint32_t groups;           /* sl__km_groups(); 0: scores are computed without groups of warps */
 	uint32_t room;             /* the most rows that one call scores or moves */
 	float *x;                  /* [n][pitch] */
 	float *centre;             /* [pitch] m */
@@ -72,7 +74,8 @@ struct sl_km {
 	uint64_t bests;            /* at least 2 room */
 	struct sl_km_best *best;   /* [bests] of parts of the centroids */
 	uint32_t *open;            /* [room] the rows */
-	float *near;               /* [room] the highest score of a centroid that may be the nearest */
+	float *near;               /* [room] the highest score of a centroid that may be the nearest; before that, bounds
+				    * of the best scores of all rows */
 	unsigned long long *least; /* [room] bits of the least squared distance */
 	uint32_t candidates;
 	struct sl_km_candidate *candidate;  /* [candidates] */
@@ -114,6 +117,14 @@ cudaError_t sl__km_parts(const struct sl_km *m, uint32_t from, uint32_t to, cuda
 
 /* Call it once in a process, before the other functions. */
 cudaError_t sl__km_init(void);
+/* Returns the number of multiprocessors of the current device if its warps can multiply in groups (groups.cu), else
+ * 0. */
+uint32_t sl__km_groups(void);
+/* True if groups.cu computes the scores: for the shapes for which it was measured to be faster. */
+bool sl__km_by_groups(const struct sl_km *m);
+/* groups.cu: computes best [*parts][count]; collecting: collects the candidates of the open rows instead. */
+cudaError_t sl__km_groups_score(const struct sl_km *m, uint32_t first, uint32_t count, bool collecting, uint32_t *parts,
+				cudaStream_t stream);
 
 /* Opens passes over a table; struct sl_engine, kmeans_passes. */
 int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,

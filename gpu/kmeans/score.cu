@@ -1,5 +1,6 @@
 /* Computes the scores of all centroids for all points with the tensor cores; keeps each point's best score with its
- * centroid, and the second best score.
+ * centroid, and the second best score. groups.cu does this on devices of compute capability 9.0 for points of more than
+ * 128 halves, and of up to 64 if there are more than 256 centroids.
  *
  * A block processes SL_KM_ROWS points and, one after the other, panels of 64 WIDE centroids. It multiplies SL_KM_DEPTH
  * halves of points and centroids at a time (a "piece"); STAGES pieces are in shared memory, most of them still being
@@ -8,14 +9,12 @@
  * has 16 scores of each of 8 points. */
 #include <cuda_fp16.h>
 
-#include "gpu/kmeans/exact.cuh"
+#include "gpu/kmeans/best.cuh"
 
 #define STAGES 4
 #define CHUNKS (SL_KM_DEPTH / 8)  /* chunks of 16 bytes in a row of a piece */
 #define SETTLERS 256
 #define SWEEPERS 132              /* most blocks of sweep() along the open rows */
-
-enum task { KEEP, COLLECT };
 
 template <int WIDE> struct pieces {
 	__half x[STAGES][SL_KM_ROWS][SL_KM_DEPTH];
@@ -27,19 +26,6 @@ struct range {
 	const uint32_t *list;
 	uint32_t first, end, from, to;
 };
-
-static __device__ __forceinline__ void meet(struct sl_km_best *t, float score, uint32_t j)
-{
-	t->second = fminf(t->second, fmaxf(t->first, score));
-	t->a = score < t->first ? j : t->a;
-	t->first = fminf(t->first, score);
-}
-
-static __device__ __forceinline__ void merge(struct sl_km_best *t, const struct sl_km_best &other)
-{
-	meet(t, other.first, other.a);
-	t->second = fminf(t->second, other.second);
-}
 
 /* Returns the index of a chunk in its row of a piece. Eight rows that are loaded together are in different banks. */
 static __device__ __forceinline__ uint32_t place_of(uint32_t row, uint32_t chunk)
@@ -100,20 +86,6 @@ struct mine {
 	struct sl_km_best best[8];  /* KEEP: best scores so far */
 	float near[8];              /* COLLECT: highest score of a candidate */
 };
-
-static __device__ __forceinline__ float score_factor(const struct sl_km &m, uint32_t row)
-{
-	return ldexpf(-1, -power_for(m.norm[row]) - power_for(__uint_as_float(m.greatest[0])));
-}
-
-static __device__ __forceinline__ void collect(const struct sl_km &m, uint32_t place, uint32_t j)
-{
-	if (*(volatile uint32_t *)(m.opens + 1) > m.candidates)  /* full; without this the counter could overflow */
-		return;
-	uint32_t at = atomicAdd(m.opens + 1, 1u);
-	if (at < m.candidates)
-		m.candidate[at] = {place, j, 0};
-}
 
 /* Computes scores from the products of a panel, keeps or collects them, and sets the sums to 0. own: the first of the
  * thread's centroids. */
@@ -185,15 +157,6 @@ score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces
 	__syncthreads();  /* shared memory may be overwritten */
 }
 
-/* Merges the best scores of four threads that have the same points. */
-static __device__ __forceinline__ void merge_four(struct sl_km_best *t)
-{
-#pragma unroll
-	for (int step = 1; step < 4; step *= 2)
-		merge(t, {__shfl_xor_sync(~0u, t->first, step), __shfl_xor_sync(~0u, t->second, step),
-			  __shfl_xor_sync(~0u, t->a, step)});
-}
-
 /* Best scores of the rows first .. end - 1. Grid: (splits of the panels, blocks of SL_KM_ROWS points), so that blocks
  * with the same points run at the same time. In a split, WIDE warps have the same points; best [splits * WIDE][end -
  * first] gets the best of each. 128 WIDE threads; 64 KB + 16 KB * WIDE of shared memory. Points of hundreds of columns:
@@ -235,9 +198,7 @@ static __global__ void settle(const __grid_constant__ struct sl_km m, uint32_t f
 	struct sl_km_best t = m.best[at];
 	for (uint32_t part = 1; part < parts; part++)
 		merge(&t, m.best[(size_t)part * count + at]);
-	double slack = score_slack(m.d, m.width, m.split, (double)m.norm[row], (double)m.away[row],
-				   (double)__uint_as_float(m.greatest[0]), (double)__uint_as_float(m.greatest[1]));
-	double near = (double)t.first + 2 * slack;
+	double near = (double)t.first + 2 * slack_of(m, row);
 	m.before[row] = m.label[row];
 	m.label[row] = t.a;
 	if ((double)t.second > near)
@@ -293,6 +254,16 @@ static cudaError_t score(const struct sl_km *m, uint32_t first, uint32_t count, 
 	return cudaGetLastError();
 }
 
+static cudaError_t score_by_groups(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+{
+	uint32_t parts;
+	cudaError_t status = sl__km_groups_score(m, first, count, false, &parts, stream);
+	if (status != cudaSuccess)
+		return status;
+	settle<<<blocks_for(count, SETTLERS), SETTLERS, 0, stream>>>(*m, first, count, parts);
+	return sl__km_groups_score(m, first, count, true, &parts, stream);
+}
+
 cudaError_t sl__km_init(void)
 {
 	return first_error(allow_shared(sizeof(pieces<1>), -1, keep<1>, sweep<1>),
@@ -304,6 +275,8 @@ cudaError_t sl__km_score(const struct sl_km *m, uint32_t first, uint32_t count, 
 	cudaError_t status = cudaMemsetAsync(m->opens, 0, 2 * sizeof *m->opens, stream);
 	if (status != cudaSuccess)
 		return status;
+	if (sl__km_by_groups(m))
+		return score_by_groups(m, first, count, stream);
 	bool narrow = m->lanes == 64 || m->width <= SL_KM_DEPTH * STAGES;
 	return narrow ? score<1>(m, first, count, stream) : score<2>(m, first, count, stream);
 }

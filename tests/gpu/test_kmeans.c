@@ -36,7 +36,8 @@ static const struct shape shapes[] = {
 	{200, 100, 33, 128, 0, 0, 0}, {500, 2, 30, 256, 0, 4, 0}, {300, 20, 70, 300, 0, 2, 0},
 	{150, 5, 200, 150, 1e4, 0, 0}, {140, 9, 12, 140, 0, 1, 0}, {600, 22, 600, 600, 0, 0, 0},
 	{300, 30, 80, 300, 0, -1, 0}, {200, 150, 9, 200, 0, -1, 0}, {300, 200, 300, 300, 5, 0, 0},
-	{300, 30, 80, 300, 0, 2, 1},
+	{300, 30, 80, 300, 0, 2, 1}, {700, 50, 900, 600, 2, 0, 0}, {500, 20, 500, 500, 0, 3, 0},
+	{400, 150, 400, 300, 0, 0, 0},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
@@ -179,11 +180,12 @@ static uint32_t nearest_of(const struct rig *r, uint32_t i)
 
 /* Scores err by at most the bound that decides certainty, so every label is exact, also with many equal distances.
  * Returns the number of rows that scores left open. */
-static uint32_t check_labels(const struct shape *s, uint64_t seed)
+static uint32_t check_labels(const struct shape *s, uint32_t groups, uint64_t seed)
 {
 	struct rig r;
 	uint32_t opens[3], left = 0, changed = 0;
 	rig_init(&r, s, seed);
+	r.m.groups = groups;
 	uint32_t *label = malloc(s->n * sizeof *label), *before = malloc(s->n * sizeof *before);
 	assert_int_equal(sl__km_halve(&r.m, NULL), 0);
 	assert_int_equal(sl__km_pack(&r.m, NULL), 0);
@@ -212,16 +214,30 @@ static uint32_t check_labels(const struct shape *s, uint64_t seed)
 	return left;
 }
 
-static void labels_are_the_nearest(void **state)
+static void nearest_labels(uint32_t groups)
 {
-	NEED_GPU();
 	for (size_t i = 0; i < SHAPES; i++) {
-		uint32_t left = check_labels(&shapes[i], test_seed(i));
+		uint32_t left = check_labels(&shapes[i], groups, test_seed(i + (groups ? 300 : 0)));
 		if (shapes[i].steps < 0 || shapes[i].steps == 1 || shapes[i].steps == 2)  /* equal distances everywhere */
 			assert_true(left > shapes[i].n / 4);
 		else if (!shapes[i].steps && shapes[i].offset < 1e3)
 			assert_true(left <= shapes[i].n / 5 + 1);
 	}
+}
+
+static void labels_are_the_nearest(void **state)
+{
+	NEED_GPU();
+	nearest_labels(0);
+}
+
+/* The same with warps that multiply in groups. */
+static void labels_by_groups_are_the_nearest(void **state)
+{
+	NEED_GPU();
+	if (!sl__km_groups())
+		skip();
+	nearest_labels(sl__km_groups());
 }
 
 /* ---- squares ----------------------------------------------------------------------------- */
@@ -338,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels_are_the_nearest),
+		cmocka_unit_test(labels_by_groups_are_the_nearest),
 		cmocka_unit_test(squares_have_their_bits),
 		cmocka_unit_test(sums_follow_the_points),
 	};

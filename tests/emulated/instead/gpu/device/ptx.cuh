@@ -69,6 +69,47 @@ static inline void multiply_matrices(float d[4], const uint32_t a[4], const uint
 	memcpy(d, out, sizeof out);
 }
 
+/* ---- matrices of halves, by a group of four warps -------------------------------------------------------- */
+
+static inline void group_fence() {}
+static inline void group_begin() {}
+static inline void group_commit() {}
+template <int N> static inline void group_wait() {}
+
+static inline uint64_t group_matrix(uint32_t address)
+{
+	return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 16 | (address >> 4 & 0x3fff);
+}
+
+/* The half at row, column of a matrix. */
+static inline float group_half(uint64_t matrix, int row, int column)
+{
+	uint32_t at = (uint32_t)(matrix & 0x3fff) << 4;
+	at += (uint32_t)(row / 8 * 1024 + row % 8 * 128 + column * 2);
+	at ^= (at >> 7 & 7) << 4;
+	__half h;
+	memcpy(&h, (const char *)emulated::dynamic_shared() + at, sizeof h);
+	return __half2float(h);
+}
+
+/* d[64][128] = a[64][16] b[128][16]', plus d if `add`: at once. */
+static inline void group_multiply(float d[64], uint64_t a, uint64_t b, bool add)
+{
+	int lane = emulated::lane(), warp = (int)(emulated::self->number / 32 % 4);
+	for (int h = 0; h < 2; h++) {
+		float row[16];
+		for (int k = 0; k < 16; k++)
+			row[k] = group_half(a, 16 * warp + lane / 4 + 8 * h, k);
+		for (int j = 0; j < 16; j++)
+			for (int e = 0; e < 2; e++) {
+				float sum = add ? d[4 * j + 2 * h + e] : 0;
+				for (int k = 0; k < 16; k++)
+					sum += row[k] * group_half(b, 8 * j + lane % 4 * 2 + e, k);
+				d[4 * j + 2 * h + e] = sum;
+			}
+	}
+}
+
 /* d[16][8] += a[16][8] b[8][8] in double precision. Lane l has of a: row l / 4, column l % 4, then row + 8, then column
  * + 4, then both; of b: row l % 4, column l / 4, then row + 4; of d: row l / 4, columns 2 (l % 4) and the next, then
  * row + 8. */
