@@ -21,7 +21,8 @@ static uint32_t unit_of(int covariance, uint32_t n, uint32_t d, uint32_t k)
 	return blocks * SL_GMM_BLOCK;
 }
 
-/* The arrays of gpu/gmm/: points; coordinates, responsibilities and results of a unit; means; factors, twice; sums, and
+/* The arrays of gpu/gmm/: points; coordinates, responsibilities and results of a unit; means; factors, twice, and as
+ * coefficients of up to 16 columns; sums, and
  * partial sums of about 4,096 tiles or 512 blocks of columns. And those of k-means. */
 uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t d)
 {
@@ -32,7 +33,7 @@ uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t
 	uint64_t square = wide * wide, factors = p->covariance == SL_GMM_FULL ? k : p->covariance == SL_GMM_TIED ? 1 : 0;
 	uint64_t sums = p->covariance == SL_GMM_FULL ? k * (wide / 16 + 1) * wide / 16 * 280 : k * (2 * wide + 8);
 	return (uint64_t)n * (4ull * d + 1) + unit * (24 * wide + 12 * (k + 4) + 16) + k * wide * 40 +
-	       factors * square * 10 + 2 * sums * 8 + 4096ull * 700 * 8 + (1 << 16) +
+	       factors * square * (d <= 16 ? 15 : 10) + 2 * sums * 8 + 4096ull * 700 * 8 + (1 << 16) +
 	       sl_kmeans_device_bytes((uint32_t)k, n, d);
 }
 

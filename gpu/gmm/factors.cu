@@ -55,6 +55,36 @@ static __global__ void shift(const __grid_constant__ struct sl_gm m)
 		m.shift[at] = c < m.k && j < m.d ? turned(m, c, m.mean + (uint64_t)c * m.pitch, j) : 0;
 }
 
+/* The quadratic form of a component (forms.cu): with A = inverse and P = A'A, the coefficients -P_ii / 2 of z_i z_i,
+ * -P_ij of z_i z_j, (P mean)_i of z_i, and the constant. Components beyond k get zeros and -infinity. In `form`,
+ * coefficients f and f + 4 of each eight are neighbours in memory, as b of multiply_doubles() requires. One block for
+ * each component, one thread for each coefficient. */
+static __global__ void __launch_bounds__(SL_GM_PRODUCTS) form(const __grid_constant__ struct sl_gm m)
+{
+	uint32_t c = blockIdx.x, f = threadIdx.x, squares = m.d * (m.d + 1) / 2, i = f, j = 0;
+	const double *a = m.inverse + (uint64_t)c * m.cells * 64, *shift = m.shift + (uint64_t)c * 8 * m.eights;
+	double sum = 0;
+	if (c < m.k && f < squares) {
+		for (i = 0, j = f; j >= m.d - i; i++)
+			j -= m.d - i;
+		j += i;
+		for (uint32_t l = j; l < m.d; l++)
+			sum = fma(a[place_of(l, i)], a[place_of(l, j)], sum);
+		sum = i == j ? -sum / 2 : -sum;
+	} else if (c < m.k && f < squares + m.d) {
+		i = f - squares;
+		for (uint32_t l = i; l < m.d; l++)
+			sum = fma(a[place_of(l, i)], shift[l], sum);
+	}
+	uint32_t cell = (c / SL_GM_GROUP * (SL_GM_PRODUCTS / 8) + f / 8) * (SL_GM_GROUP / 8) + c % SL_GM_GROUP / 8;
+	m.form[(uint64_t)cell * 64 + (c % 8 * 4 + f % 4) * 2 + f / 4 % 2] = sum;
+	if (f == 0) {
+		for (uint32_t l = 0; l < m.d && c < m.k; l++)
+			sum = fma(shift[l], shift[l], l ? sum : 0);
+		m.level[c] = c < m.k ? m.constant[c] - sum / 2 : -INFINITY;
+	}
+}
+
 /* One thread for each component and column. */
 static __global__ void line(const __grid_constant__ struct sl_gm m)
 {
@@ -99,6 +129,12 @@ cudaError_t sl__gm_invert(const struct sl_gm *m, cudaStream_t stream)
 cudaError_t sl__gm_shift(const struct sl_gm *m, cudaStream_t stream)
 {
 	return each((uint64_t)m->kp * 8 * m->eights, shift, stream, *m);
+}
+
+cudaError_t sl__gm_form(const struct sl_gm *m, cudaStream_t stream)
+{
+	form<<<(m->k + SL_GM_GROUP - 1) / SL_GM_GROUP * SL_GM_GROUP, SL_GM_PRODUCTS, 0, stream>>>(*m);
+	return cudaGetLastError();
 }
 
 cudaError_t sl__gm_line(const struct sl_gm *m, cudaStream_t stream)

@@ -3,7 +3,8 @@
  * The kernels process one unit of points at a time. First they compute the differences z of the points from the centre
  * of all points, then the logarithms of weight times density for each point and component (E step), then the sums
  * weighted by the responsibilities (M step). The scratch memory of a unit mostly fits into the caches. Only the points
- * and the sums are kept between units.
+ * and the sums are kept between units. For full covariances and up to SL_GM_SIDE columns, forms.cu does both steps with
+ * fewer operations, unless components are too narrow.
  *
  * All arithmetic is in double precision. Full covariances use the tensor cores, which have double precision: y = A z -
  * A m for densities, where A is the inverse of the Cholesky factor, and sums of r (z - m) (z - m)' about the old means.
@@ -35,6 +36,9 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 #define SL_GM_SIDE 16          /* side of a tile of a scatter matrix */
 #define SL_GM_WARP 2           /* components of a warp that sums scatter matrices */
 #define SL_GM_TILE 280         /* length of its sums: the tile, first sums of its 16 rows, the mass */
+#define SL_GM_GROUP 64u        /* components that forms.cu processes at a time */
+#define SL_GM_FORMS 264u       /* most blocks of forms() for a unit */
+#define SL_GM_PRODUCTS 160u    /* products of a point of SL_GM_SIDE columns, with padding; see forms.cu */
 #define SL_GM_NOTHING 0x1p-60  /* responsibilities up to this are treated as 0 */
 
 /* On the device. kp: k rounded up to a multiple of 4. Blocks of factors are 8 x 8. */
@@ -50,6 +54,7 @@ struct sl_gm {
 	uint32_t length;         /* points of a part, a multiple of 32 */
 	uint64_t sums;           /* numbers of one part */
 	bool full, tied, raw;    /* raw: logit is responsibilities */
+	bool forms;              /* the pass uses forms.cu */
 
 	float *x;                /* [n][d] */
 	double *centre;          /* [d] */
@@ -58,11 +63,14 @@ struct sl_gm {
 	double *y;               /* tied [pitch][unit] A z */
 	double *logit;           /* [kp][unit] */
 	double *log_sum;         /* [unit] logarithm of the mixture's density at each point */
-	double *part;            /* [n / 128 + units] sums of log_sum over the points of a block */
+	double *part;            /* [n / 128 + units] sums of log_sum over the points of a block; each unit has its own */
 	double *mean;            /* [k][pitch] - centre */
 	double *lower;           /* full [k][stride], tied [stride]: the host's factors */
 	double *inverse;         /* full [kp][cells][32][2], tied one: blocks of A in the layout of the tensor cores */
 	double *shift;           /* full [kp][8 eights] A mean */
+	double *form;            /* full, few columns: coefficients of the products, for groups of components, in the layout
+				  * of the tensor cores */
+	double *level;           /* the same [groups][SL_GM_GROUP]: constants of the quadratic forms */
 	double *line;            /* not full [k][d][2]: scale, and scale times mean; tied: 1, A mean */
 	double *constant;        /* [k] */
 	double *acc;             /* [parts][sums] */
@@ -76,6 +84,8 @@ struct sl_gm {
  * `inverse` and `mean`. */
 cudaError_t sl__gm_invert(const struct sl_gm *m, cudaStream_t stream);
 cudaError_t sl__gm_shift(const struct sl_gm *m, cudaStream_t stream);
+/* Computes `form` and `level` from `inverse`, `shift` and `constant`. */
+cudaError_t sl__gm_form(const struct sl_gm *m, cudaStream_t stream);
 /* Computes `line`: tied, from `inverse` and `mean`; diag and spherical, from the scales [k][d] that the host wrote to
  * `total`. */
 cudaError_t sl__gm_line(const struct sl_gm *m, cudaStream_t stream);
@@ -97,6 +107,14 @@ cudaError_t sl__gm_scatter(const struct sl_gm *m, uint32_t count, cudaStream_t s
 cudaError_t sl__gm_moments(const struct sl_gm *m, uint32_t count, cudaStream_t stream);
 /* total = sum of acc over the parts */
 cudaError_t sl__gm_total(const struct sl_gm *m, cudaStream_t stream);
+
+/* forms.cu: the same by quadratic forms, from the points first .. first + count - 1. _forms: computes log_sum,
+ * part[blocks], and logit: responsibilities, or logits if there are several groups of components. _add_products: adds
+ * to acc. _total_products: total = tiles about the means. _init: call it once in a process, before the others. */
+cudaError_t sl__gm_forms(const struct sl_gm *m, uint32_t first, uint32_t count, double *part, cudaStream_t stream);
+cudaError_t sl__gm_add_products(const struct sl_gm *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__gm_total_products(const struct sl_gm *m, cudaStream_t stream);
+cudaError_t sl__gm_init(void);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,8 @@
 
 #define STAGE (16u << 20)  /* bytes of rows that are converted to float32 at a time */
 #define WARPS 2112u        /* approximate number of warps that sum tiles: as many as 132 multiprocessors run at once */
+#define ADDERS 132u        /* approximate number of blocks that sum products (forms.cu) */
+#define LOST 0x1p13        /* forms.cu may multiply rounding errors by this; see condition() */
 #define BLOCKS 512u        /* approximate number of blocks that sum columns */
 
 struct passes {
@@ -37,9 +39,17 @@ static uint64_t sums_of(const struct sl_gm *m, uint32_t k, bool tiles)
 	return (uint64_t)k * (tiles ? (uint64_t)m->tiles * SL_GM_TILE : 2ull * m->pitch + 8);
 }
 
+static uint32_t groups_of(uint32_t k) { return (k + SL_GM_GROUP - 1) / SL_GM_GROUP; }
+
 /* Chooses the number of parts: enough to keep the device busy. It depends only on the shape. */
 static void cut(struct sl_gm *m, bool tiles)
 {
+	if (tiles && m->forms) {
+		uint32_t parts = ADDERS / groups_of(m->k), most = (m->unit + 63) / 64;
+		m->parts = parts < 1 ? 1 : parts < most ? parts : most;
+		m->sums = (uint64_t)groups_of(m->k) * SL_GM_GROUP * SL_GM_PRODUCTS;
+		return;
+	}
 	uint32_t wide = m->d <= 8 ? 8 : m->d <= 16 ? 16 : 32;
 	uint64_t blocks = (uint64_t)((m->k + 1024 / wide - 1) / (1024 / wide)) * ((m->d + wide - 1) / wide);
 	uint64_t warps = (uint64_t)((m->k + SL_GM_WARP - 1) / SL_GM_WARP) * m->tiles, parts_max = m->unit / 64;
@@ -54,9 +64,10 @@ static void cut(struct sl_gm *m, bool tiles)
 static void measure(struct passes *p)
 {
 	struct sl_gm m = p->m;
-	for (int tiles = 0; tiles <= (m.full ? 1 : 0); tiles++)
+	for (int way = 0; way <= (!m.full ? 0 : m.d <= SL_GM_SIDE ? 2 : 1); way++)
 		for (m.k = 1; m.k <= p->k_max; m.k++) {
-			cut(&m, tiles);
+			m.forms = way == 2;
+			cut(&m, way > 0);
 			p->sums_most = m.sums > p->sums_most ? m.sums : p->sums_most;
 			p->acc_most = m.sums * m.parts > p->acc_most ? m.sums * m.parts : p->acc_most;
 		}
@@ -82,6 +93,10 @@ static uint64_t carve(struct passes *p, char *at)
 	m->lower = sl__carve(&at, factors * m->stride * sizeof *m->lower);
 	m->inverse = sl__carve(&at, (m->full ? kp : factors) * m->cells * 64 * sizeof *m->inverse);
 	m->shift = sl__carve(&at, m->full ? kp * 8 * m->eights * sizeof *m->shift : 0);
+	bool forms = m->full && m->d <= SL_GM_SIDE;
+	uint64_t padded = forms ? groups_of(p->k_max) * SL_GM_GROUP : 0;
+	m->form = sl__carve(&at, padded * SL_GM_PRODUCTS * sizeof *m->form);
+	m->level = sl__carve(&at, padded * sizeof *m->level);
 	m->line = sl__carve(&at, m->full ? 0 : k * m->d * 2 * sizeof *m->line);
 	m->constant = sl__carve(&at, k * sizeof *m->constant);
 	m->acc = sl__carve(&at, p->acc_most * sizeof *m->acc);
@@ -153,8 +168,49 @@ static int send_factors(struct passes *p, const struct sl_gmm_step *s, struct sl
 		SL_CUDA(send(m->total, s->scale, (uint64_t)m->k * m->d * sizeof *s->scale, stream));
 	}
 	SL_CUDA(m->full ? sl__gm_shift(m, stream) : sl__gm_line(m, stream));
+	if (m->forms)
+		SL_CUDA(sl__gm_form(m, stream));
 out:
 	return code;
+}
+
+/* L_jl of a packed factor (core/gmm/tile.h), 1 / L_jj if j = l. */
+static double lower_at(const double *packed, uint32_t j, uint32_t l)
+{
+	uint32_t before = j / 4 * 4;
+	const double *at = packed + (uint64_t)before * (before + 4) / 2;
+	return l < before ? at[(uint64_t)l * 4 + j % 4] : at[(uint64_t)before * 4 + j % 4 * 4 + l - before];
+}
+
+/* A bound of the factor by which rounding errors of quadratic forms, and of sums about the centre, exceed those about
+ * the mean: |L^-1|^2 (|mean|^2 + |L|^2) in Frobenius' norm, where L is the component's factor. mean: relative to the
+ * centre. */
+static double condition(uint32_t d, const double *packed, const double *mean)
+{
+	double inverse[SL_GM_SIDE][SL_GM_SIDE], size = 0, all = 0;
+	for (uint32_t j = 0; j < d; j++) {
+		double by = lower_at(packed, j, j);
+		size += mean[j] * mean[j] + 1 / (by * by);
+		for (uint32_t l = 0; l < j; l++)
+			size += lower_at(packed, j, l) * lower_at(packed, j, l);
+		for (uint32_t i = 0; i <= j; i++) {
+			double sum = i == j;
+			for (uint32_t l = i; l < j; l++)
+				sum -= lower_at(packed, j, l) * inverse[l][i];
+			inverse[j][i] = sum * by;
+			all += inverse[j][i] * inverse[j][i];
+		}
+	}
+	return size * all;
+}
+
+/* Whether forms.cu does the pass. means: [k][pitch] from the centre. */
+static bool use_forms(const struct sl_gm *m, const struct sl_gmm_step *s, const double *means)
+{
+	bool use = m->full && m->d <= SL_GM_SIDE && !s->known && s->sums == SL_GMM_SUM_ALL;
+	for (uint32_t c = 0; use && c < s->k; c++)
+		use = condition(m->d, s->factor + c * m->stride, means + (uint64_t)c * m->pitch) <= LOST;
+	return use;
 }
 
 static int begin(void *arg, const struct sl_gmm_step *s, struct sl_error *err)
@@ -170,11 +226,12 @@ static int begin(void *arg, const struct sl_gmm_step *s, struct sl_error *err)
 	m->kp = (s->k + 3) / 4 * 4;
 	m->raw = p->known = s->known;
 	p->sums = s->sums;
-	cut(m, m->full && s->sums == SL_GMM_SUM_ALL);
 	memset(mean, 0, (uint64_t)m->k * m->pitch * sizeof *mean);
 	for (uint32_t c = 0; c < m->k; c++)
 		for (uint32_t a = 0; a < m->d; a++)
 			mean[(uint64_t)c * m->pitch + a] = s->mean[(uint64_t)c * m->d + a] - centre[a];
+	m->forms = use_forms(m, s, mean);
+	cut(m, m->full && s->sums == SL_GMM_SUM_ALL);
 	SL_CUDA(send(m->mean, mean, (uint64_t)m->k * m->pitch * sizeof *mean, stream));
 	if (!s->known)
 		SL_TRY(send_factors(p, s, err));
@@ -190,14 +247,20 @@ static int go_unit(struct passes *p, uint32_t unit, const uint32_t *label, const
 	cudaStream_t stream = p->device->stream;
 	uint32_t first = unit * m->unit, count = m->n - first < m->unit ? m->n - first : m->unit;
 	int code = 0;
+	double *part = m->part + (uint64_t)unit * (m->unit / SL_GM_POINTS);
 	p->unit_points = count;
+	if (m->forms) {
+		SL_CUDA(sl__gm_forms(m, first, count, part, stream));
+		SL_CUDA(sl__gm_add_products(m, first, count, stream));
+		return 0;
+	}
 	SL_CUDA(sl__gm_spread(m, first, count, stream));
 	if (label)
 		SL_CUDA(send(m->known, label + first, count * sizeof *label, stream));
 	else if (share)
 		SL_CUDA(send(m->share, share + (uint64_t)first * m->k, (uint64_t)count * m->k * sizeof *share, stream));
 	SL_CUDA(p->known ? sl__gm_known(m, count, label != NULL, stream) :
-			   sl__gm_densities(m, count, m->part + (uint64_t)unit * (m->unit / SL_GM_POINTS), stream));
+			   sl__gm_densities(m, count, part, stream));
 	if (p->sums != SL_GMM_NO_SUMS)
 		SL_CUDA(m->full && p->sums == SL_GMM_SUM_ALL ? sl__gm_scatter(m, count, stream) :
 							       sl__gm_moments(m, count, stream));
@@ -225,7 +288,8 @@ static int go(void *arg, uint32_t from, uint32_t to, const uint32_t *label, cons
 	SL_CUDA(sl__fetch(p->part + first, m->part + first, (last - first) * sizeof *p->part, stream));
 	for (uint32_t unit = from; unit < to; unit++) {
 		part[unit] = 0;
-		for (uint32_t b = unit * blocks; b < (unit + 1) * blocks && b < last; b++)
+		uint32_t number = blocks < SL_GM_FORMS || !m->forms ? blocks : SL_GM_FORMS;
+		for (uint32_t b = unit * blocks; b < unit * blocks + number && b < last; b++)
 			part[unit] += p->part[b];
 	}
 out:
@@ -279,11 +343,11 @@ static int end(void *arg, uint32_t pitch, double *mass, double *first, double *s
 	struct passes *p = arg;
 	const struct sl_gm *m = &p->m;
 	double *sums = p->stage + m->d;
-	uint64_t each = m->sums / m->k;
+	uint64_t each = m->forms ? SL_GM_TILE : m->sums / m->k;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
-	SL_CUDA(sl__gm_total(m, p->device->stream));
-	SL_CUDA(sl__fetch(sums, m->total, m->sums * sizeof *sums, p->device->stream));
+	SL_CUDA(m->forms ? sl__gm_total_products(m, p->device->stream) : sl__gm_total(m, p->device->stream));
+	SL_CUDA(sl__fetch(sums, m->total, m->k * each * sizeof *sums, p->device->stream));
 	for (uint32_t c = 0; c < m->k; c++)
 		if (m->full && p->sums == SL_GMM_SUM_ALL)
 			place_tiles(m, c, sums + c * each, pitch, mass, first, scatter);
@@ -329,6 +393,7 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 	SL_TRY(p->stage && p->part ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
 	memcpy(p->stage, t->centre, t->d * sizeof *t->centre);
 	SL_TRY(sl__device_enter(device, err));
+	SL_CUDA(sl__gm_init());
 	p->bytes = carve(p, NULL);
 	snprintf(what, sizeof what, "a mixture of %u components of %u points of %u columns", t->k, t->n, t->d);
 	SL_TRY(sl__device_alloc(device, p->bytes, what, &p->memory, err));

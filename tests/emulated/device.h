@@ -259,6 +259,15 @@ static inline long long __double_as_longlong(double x)
 	memcpy(&bits, &x, sizeof bits);
 	return bits;
 }
+static inline int __double2loint(double x) { return (int)__double_as_longlong(x); }
+static inline int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
+static inline double __hiloint2double(int high, int low)
+{
+	long long bits = (long long)high << 32 | (unsigned)low;
+	double x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
 static inline float __double2float_ru(double x)
 {
 	float y = (float)x;
