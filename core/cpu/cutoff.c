@@ -23,14 +23,12 @@ static const double cube[4] = {0, 0, 2.4, 2.6};
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-static size_t power(size_t x, int k) { return k ? x * power(x, k - 1) : 1; }
-
 /* Cubes a side in the finest census, a power of 2: about as many cubes as points. */
 static int census_edge(uint32_t n, int dims)
 {
 	static const int most[4] = {0, 0, 512, 64};
 	int edge = 8;
-	while (edge < most[dims] && 2 * power((size_t)edge, dims) < n)
+	while (edge < most[dims] && 2 * sl__power((size_t)edge, dims) < n)
 		edge *= 2;
 	return edge;
 }
@@ -53,7 +51,7 @@ int sl__cutoff_init(struct sl_cutoff *s, uint32_t n, int dims, struct sl_error *
 	s->cell = malloc(sizeof *s->cell * n);
 	s->cells.index = malloc(sizeof(uint32_t) * n);
 	s->count = malloc(sizeof *s->count * s->chunks * layers[dims]);
-	s->census = malloc(sizeof *s->census * power((size_t)census_edge(n, dims), dims));
+	s->census = malloc(sizeof *s->census * sl__power((size_t)census_edge(n, dims), dims));
 	bool whole = s->layer && s->order && s->cell && s->cells.index && s->count && s->census;
 	for (int k = 0; k < dims; k++) {
 		s->cells.at[k] = calloc((size_t)n + SL_CELLS_SPARE, sizeof(float));
@@ -108,7 +106,7 @@ static int take_census(struct sl_cutoff *s, const float *y, const float low[3], 
 {
 	int edge = census_edge(s->n, s->dims), levels = 0;
 	uint32_t step = s->n / SAMPLE + 1, seen = (s->n - 1) / step + 1;
-	size_t dims = (size_t)s->dims, cubes = power((size_t)edge, s->dims);
+	size_t dims = (size_t)s->dims, cubes = sl__power((size_t)edge, s->dims);
 	float inverse = (float)(edge / extent);
 	memset(s->census, 0, sizeof *s->census * cubes);
 	for (uint32_t i = 0; i < s->n; i += step) {
@@ -119,7 +117,7 @@ static int take_census(struct sl_cutoff *s, const float *y, const float low[3], 
 	}
 	for (;; edge /= 2) {
 		double sum = 0;
-		cubes = power((size_t)edge, s->dims);
+		cubes = sl__power((size_t)edge, s->dims);
 		for (size_t i = 0; i < cubes; i++)
 			sum += (double)s->census[i] * (double)s->census[i];
 		pairs[levels++] = (sum - seen) * step * step + s->n;
@@ -174,7 +172,7 @@ int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float
 	c->inverse = (float)(1 / g->cutoff);
 	memcpy(c->low, low, sizeof c->low);
 	sl_grid_cutoff(&s->kernel, g);
-	size_t need = SL_CELLS_FINE * power((size_t)c->side, s->dims) + 1;
+	size_t need = SL_CELLS_FINE * sl__power((size_t)c->side, s->dims) + 1;
 	if (need <= s->start_room)
 		return 0;
 	free(c->start);

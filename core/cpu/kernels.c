@@ -295,11 +295,9 @@ static void step_momentum(int dims, uint32_t count, const struct sl_step *s, flo
 		clip_steps(dims, count, s->max_step, y, velocity, next);
 }
 
-static void step_adam(uint32_t count, float exaggeration, float inverse_z, float rate, float scale,
-		      float correct_mean, float correct_square,
-		      const float *restrict attraction, const float *restrict repulsion,
-		      const float *restrict y, float *restrict mean, float *restrict square,
-		      float *restrict next)
+static void step_adam(uint32_t count, float exaggeration, float inverse_z, float rate, float scale, float correct_mean,
+		      float correct_square, const float *restrict attraction, const float *restrict repulsion,
+		      const float *restrict y, float *restrict mean, float *restrict square, float *restrict next)
 {
 #pragma omp simd
 	for (uint32_t i = 0; i < count; i++) {

@@ -96,11 +96,9 @@ struct levels {
 	float *rows;                   /* 3-D: [coarse][fine][columns]: z coarse, the others fine */
 };
 
-static size_t power(size_t x, int k) { return k ? x * power(x, k - 1) : 1; }
-
 size_t sl__transfer_floats(const struct sl_transfer *t, const struct sl_grid *g)
 {
-	size_t coarse = (size_t)g->side, rows = power(coarse, g->dims - 1);
+	size_t coarse = (size_t)g->side, rows = sl__power(coarse, g->dims - 1);
 	return (rows + (g->dims == 3 ? coarse * (size_t)t->fine : 0)) * (size_t)t->columns;
 }
 
@@ -116,7 +114,7 @@ static struct levels levels_of(struct sl_work *work, const struct sl_cpu_kernels
 	l.stride = (size_t)sl__grid_stride(&near->grid);
 	l.coarse_stride = (size_t)sl__grid_stride(&far->grid);
 	l.expanded = (float *)work->spectrum;
-	l.rows = l.expanded + power(l.coarse, near->grid.dims - 1) * l.columns;
+	l.rows = l.expanded + sl__power(l.coarse, near->grid.dims - 1) * l.columns;
 	return l;
 }
 

@@ -82,8 +82,7 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 int sl_graph_builder_add(struct sl_graph_builder *b, uint32_t row, uint32_t column, float weight);
 
 /* Makes the graph, with max(n, largest index + 1) nodes, and destroys b, also on error. The caller destroys *out. */
-int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_graph **out,
-			    struct sl_error *err);
+int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_graph **out, struct sl_error *err);
 
 void sl_graph_builder_destroy(struct sl_graph_builder *b);  /* NULL is fine */
 

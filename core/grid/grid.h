@@ -98,6 +98,9 @@ bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b);
 /* Length of the transforms: side (NEAR) or twice that. */
 int sl_grid_length(const struct sl_grid *g);
 
+/* x^k, for k >= 0: the nodes of a grid with x a side. */
+static inline uint64_t sl__power(uint64_t x, int k) { return k ? x * sl__power(x, k - 1) : 1; }
+
 /* The widest spacing, and the window, that give an accuracy (SL_DRAFT, SL_NORMAL, SL_FINE). */
 double sl_grid_spacing(int dims, int accuracy);
 int sl_grid_window(int dims, int accuracy);
@@ -183,9 +186,8 @@ void sl_grid_gather_finish(struct sl_grid_gather *gather);
  * where self, close to 1, is the contribution of one point by itself to the sum. dct transforms [(side + 1)^dims] in
  * place, type I in each dimension, unnormalised (FFTW's REDFT00); NULL for NEAR grids. Uses OpenMP; the result does not
  * depend on the number of threads. Returns 0 or SL_NOMEM. */
-int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
-		     void (*dct)(void *context, float *data), void *context,
-		     float *spectrum, double *zero, double *self);
+int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w, void (*dct)(void *context, float *data),
+		     void *context, float *spectrum, double *zero, double *self);
 
 /* The longest side of a layout of n nodes, averaged over a typical run; for forecasts. */
 double sl_grid_usual_extent(int dims, double n);

@@ -224,9 +224,8 @@ void sl_grid_tilt(const struct sl_grid *g, const struct sl_window *w, float *til
 		tilt[i] = (float)(1 / through(g, w, i));
 }
 
-int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
-		     void (*dct)(void *context, float *data), void *context,
-		     float *spectrum, double *zero, double *self)
+int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w, void (*dct)(void *context, float *data),
+		     void *context, float *spectrum, double *zero, double *self)
 {
 	int length = sl_grid_length(g);
 	long count = length / 2 + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;

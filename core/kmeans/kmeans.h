@@ -119,8 +119,7 @@ double sl_kmeans_measure(struct sl_kmeans *m);
 
 /* The result of the best restart after the end; before the end, that of the running restart after its first iteration.
  * label [n], by row of points; centroid [k][d]; each may be NULL. SL_CONFLICT: there is no result yet. */
-int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
-		     struct sl_error *err);
+int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia, struct sl_error *err);
 
 /* Save and load a state, also within a step. On the same machine, a run that loads the state, with the same points,
  * parameters and start, ends with the same bytes as one that was never interrupted. The caller frees *out with free().

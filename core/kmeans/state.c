@@ -55,8 +55,7 @@ double sl_kmeans_measure(struct sl_kmeans *m)
 	return sl__kmeans_inertia(m);
 }
 
-int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
-		     struct sl_error *err)
+int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia, struct sl_error *err)
 {
 	bool done = m->status.done;
 	if (!done && !labelled(m))

@@ -174,8 +174,7 @@ out:
 	return rc;
 }
 
-int sl_quality_kl(const struct sl_affinities *a, int dims, const float *y, double *kl, double *z,
-		  struct sl_error *err)
+int sl_quality_kl(const struct sl_affinities *a, int dims, const float *y, double *kl, double *z, struct sl_error *err)
 {
 	double none;
 	return sl_quality_divergence(a, dims, 1, y, 0, kl, z, &none, err);

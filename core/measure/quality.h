@@ -66,8 +66,7 @@ int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out
 
 /* KL with the exact Z, the sum over all n^2 / 2 pairs in double precision: about 1 s at n = 70,000 on two cores.
  * Returns 0, SL_BADPARAM (dims, or a position that is not finite) or SL_NOMEM. */
-int sl_quality_kl(const struct sl_affinities *a, int dims, const float *y, double *kl, double *z,
-		  struct sl_error *err);
+int sl_quality_kl(const struct sl_affinities *a, int dims, const float *y, double *kl, double *z, struct sl_error *err);
 /* The same for any degrees of freedom, with Z estimated from `samples` rows (0: all; at least 256). *kl_error is twice
  * the standard deviation of this estimate. */
 int sl_quality_divergence(const struct sl_affinities *a, int dims, double dof, const float *y, uint32_t samples,

@@ -345,8 +345,7 @@ static void room_finish(struct room *r)
 
 /* Searches a cell for up to SL__GROUP queries of the task. */
 static void search_cell(const struct inverted *f, struct room *r, uint32_t cell, const uint32_t *slot,
-		      const uint64_t *probe,
-		      uint32_t count)
+			const uint64_t *probe, uint32_t count)
 {
 	const struct sl__search *s = f->s;
 	struct sl__nearest list[SL__GROUP];

@@ -16,8 +16,7 @@ static void no_direction(uint32_t row, struct sl_neighbours *nb)
 
 /* Searches for SL__GROUP queries from `first` on. */
 static void search_group(const struct sl__search *s, struct sl__task *t, const struct sl_points *queries,
-		      uint32_t first,
-			 float *row, struct sl_neighbours *nb)
+			 uint32_t first, float *row, struct sl_neighbours *nb)
 {
 	uint32_t count = queries->n - first < SL__GROUP ? queries->n - first : SL__GROUP;
 	bool fine[SL__GROUP] = {false};

@@ -35,7 +35,7 @@ struct sl_picture_options {
 	bool legend;               /* a column beside the layout: names of the labels, as many as fit (numbers in their
 	                              order, others by size); for a scale, a bar of its colours with numbers */
 	const char *legend_title;  /* a line above the legend; NULL: none. Borrowed */
-	const char *title;         /* one line below the picture, or NULL; characters other than ASCII become '?' */
+	const char *title;         /* one line below the picture, or NULL; characters that the font lacks become '?' */
 	const uint8_t *placed;     /* [n] 0: node without a position of its own; NULL: all have one. Borrowed */
 	const char *const *label_name;  /* [labels] for the legend, or NULL: numbers. Borrowed */
 	bool scale;                /* labels are steps of a scale of colours, from low to high; the legend shows the names

@@ -104,9 +104,9 @@ static void circles(struct sl__drawing *w, FILE *out)
 	fputs("<g fill-opacity=\".85\">\n", out);
 	for (uint64_t i = 0; i < p->n; i++) {
 		const struct sl__dot *d = &p->dot[i];
-		int x = (int)(d->at[0] + 0.5f), y = (int)(d->at[1] + 0.5f);
 		if (d->label == SL__UNPLACED || !sl__plot_shows(p, d))
 			continue;
+		int x = (int)(d->at[0] + 0.5f), y = (int)(d->at[1] + 0.5f);
 		x = x < 0 ? 0 : x < c->width ? x : c->width - 1;
 		y = y < 0 ? 0 : y < c->height ? y : c->height - 1;
 		struct sl__rgb ink = p->labels ? sl__rgb_mix(c->theme.background, p->ink[d->label], 0.42f + 0.58f * d->at[2]) :

@@ -108,18 +108,16 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->n = in->edges->n;
 	r->level = NAN;
 	int code = make_coupling(&coupling, in->edges, &r->params, err);
-	if (code) {
-		free(r);
-		return code;
+	if (!code) {
+		code = sl_signal_create(&r->signal, coupling, &r->params, in->init, in->columns, err);
+		if (code)
+			sl_coupling_destroy(coupling);
 	}
-	code = sl_signal_create(&r->signal, coupling, &r->params, in->init, in->columns, err);
-	if (code) {
-		sl_coupling_destroy(coupling);
-		free(r);
-		return code;
-	}
-	*out = r;
-	return 0;
+	if (code)
+		destroy(r);
+	else
+		*out = r;
+	return code;
 }
 
 /* ---- a device ---------------------------------------------------------------------------- */

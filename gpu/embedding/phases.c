@@ -78,21 +78,20 @@ out:
 
 /* ---- bytes --------------------------------------------------------------------------------------- */
 
-static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
-
 /* Bytes of the convolution of one level. cuFFT reads and writes all numbers once for each dimension. */
 static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool native)
 {
-	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length, rows = power(side, g->dims - 1);
+	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length, rows = sl__power(side, g->dims - 1);
 	uint64_t charges = g->charges ? 2 * sizeof(uint64_t) * rows * (uint64_t)g->pairs : 0;
 	uint64_t half = sizeof(float) * rows * (uint64_t)g->coarse;
-	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
+	uint64_t kernel = sizeof(float) * sl__power(length / 2 + 1, g->dims);
+	uint64_t grid = sizeof(float) * sl__power(side, g->dims);
 	if (native && g->dims == 3)  /* x, y, z and back, y, x: half of these passes read or write half of the planes */
 		return (g->coarse ? charges / 2 : charges) + (g->charges ? 0 : grid) + kernel + grid +
 		       4 * sizeof(float2) * side * (side + length) * (length / 2 + 1);
 	if (native)  /* rows; columns, forward and back; rows */
 		return charges + half + 4 * sizeof(float2) * side * (length / 2 + 1) + kernel + grid;
-	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);
+	uint64_t numbers = sizeof(float2) * sl__power(length, g->dims - 1) * (length / 2 + 1);
 	return charges + half + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
 }
 
@@ -108,9 +107,9 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 	const struct sl_grid_memory *g = p->device->work->grid;
 	uint64_t layout = sizeof(float) * e->n * (uint64_t)e->stride, potentials = 0, charges = 0;
 	for (int k = 0; k < e->levels && !e->exact; k++)
-		potentials += sizeof(float) * power((uint64_t)g[k].side, g[k].dims);
+		potentials += sizeof(float) * sl__power((uint64_t)g[k].side, g[k].dims);
 	if (!e->exact)  /* read and written */
-		charges = 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, g[0].dims - 1) * (uint64_t)g[0].pairs;
+		charges = 2 * sizeof(uint64_t) * sl__power((uint64_t)g[0].side, g[0].dims - 1) * (uint64_t)g[0].pairs;
 	switch (part) {
 	case SL_PART_ATTRACTION: return (e->hybrid ? 8 * (p->matrix.m + e->n) : p->bytes) + 2 * layout;
 	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], e->plan[0]->transform->native);

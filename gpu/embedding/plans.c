@@ -20,14 +20,6 @@ static const struct sl_window *window_of(const struct sl_device *d, const struct
 	return &d->plans->window[g->window != SL_WINDOW_NARROW];
 }
 
-static uint64_t power(uint64_t x, int k)
-{
-	uint64_t result = 1;
-	while (k-- > 0)
-		result *= x;
-	return result;
-}
-
 /* ---- errors ------------------------------------------------------------------------------ */
 
 int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
@@ -141,10 +133,10 @@ static void *take(char **at, uint64_t bytes) { return bytes ? sl__carve(at, byte
 static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t, int coarse,
 			char *memory, uint64_t *cleared, char **scratch)
 {
-	uint64_t side = (uint64_t)g->side, length = (uint64_t)t->length, rows = power(side, g->dims - 1);
-	uint64_t lines = t->native ? side * power(length, g->dims - 2) : power(length, g->dims - 1);
+	uint64_t side = (uint64_t)g->side, length = (uint64_t)t->length, rows = sl__power(side, g->dims - 1);
+	uint64_t lines = t->native ? side * sl__power(length, g->dims - 2) : sl__power(length, g->dims - 1);
 	uint64_t half = (uint64_t)coarse;
-	uint64_t inputs = !t->native ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0;
+	uint64_t inputs = !t->native ? sl__power(length, g->dims) : g->dims == 3 && g->fed_side ? sl__power(side, 3) : 0;
 	char *at = memory;
 	*m = (struct sl_grid_memory){
 		.level = g->fed_side ? 1 : 0, .dims = g->dims, .side = g->side, .window = g->window, .length = t->length,
@@ -161,7 +153,7 @@ static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const
 	m->half2 = take(&at, g->dims == 3 ? side * half * half * sizeof *m->half2 : 0);
 	m->cell_start = take(&at, cells * sizeof *m->cell_start);
 	m->cell_offset = take(&at, cells / 4096 * sizeof *m->cell_offset);
-	m->potential = take(&at, power((uint64_t)m->pitch, g->dims) * sizeof *m->potential);
+	m->potential = take(&at, sl__power((uint64_t)m->pitch, g->dims) * sizeof *m->potential);
 	m->spectrum = take(&at, lines * (length / 2 + 1) * sizeof *m->spectrum);
 	*scratch = take(&at, t->work_bytes);
 	return (uint64_t)(at - memory);
@@ -258,7 +250,7 @@ static void cosine_transform(void *context, float *data)
 		SL_CUDA(sl__mirror(g, c->octant, d->stream));
 		SL_CUFFT(cufftExecR2C(c->transform->forward, g->input, g->spectrum));
 		SL_CUDA(sl__real_part(g, c->octant, d->stream));
-		SL_CUDA(cudaMemsetAsync(g->input, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
+		SL_CUDA(cudaMemsetAsync(g->input, 0, sl__power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
 	}
 	SL_CUDA(sl__fetch(data, c->octant, c->bytes, d->stream));
 out:
@@ -306,7 +298,7 @@ static uint64_t feed_bytes(const struct sl_grid *g, const struct sl_grid_gather 
 
 static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
 {
-	uint64_t bytes = power((uint64_t)sl_grid_length(g) / 2 + 1, g->dims) * sizeof(float);
+	uint64_t bytes = sl__power((uint64_t)sl_grid_length(g) / 2 + 1, g->dims) * sizeof(float);
 	float *host = malloc(bytes);
 	struct sl_plan *p = calloc(1, sizeof *p);
 	struct cosine c = {.device = d, .bytes = bytes, .err = err};

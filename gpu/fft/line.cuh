@@ -187,6 +187,7 @@ template <int N> static __device__ __forceinline__ double2 twiddle(int k, double
 	return double_twiddles[twiddles_at(N) + k];
 }
 
+/* Writes the factors of length n, exp(-2 pi i k / n), in both precisions. One thread per k. */
 static __global__ void make_twiddles(int n)
 {
 	int k = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -199,7 +200,7 @@ static __global__ void make_twiddles(int n)
 	double_twiddles[at] = make_double2(cosine, sine);
 }
 
-/* The largest power of two that divides n, at most `most`. */
+/* The largest power of two that divides n, at most power_max. */
 static __host__ __device__ constexpr int twos_of(int n, int power_max)
 {
 	return n % 2 || power_max == 1 ? 1 : 2 * twos_of(n / 2, power_max / 2);

@@ -94,6 +94,7 @@ static __device__ __forceinline__ uint32_t find_root(uint32_t *parent, uint32_t 
 	return i;
 }
 
+/* Makes each node the root of its own set. One thread per node. */
 static __global__ void __launch_bounds__(BLOCK) start_alone(uint32_t n, uint32_t *parent)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;

@@ -186,6 +186,7 @@ cudaError_t sl__feed(const struct sl_grid_memory *near, const struct sl_orders *
 	return launch_feed<2>(near, 2, o, r, stream);  /* for the largest grids on devices whose blocks have 99 KiB */
 }
 
+/* charges[count] = 0, unless the run has stopped. Bound by memory. */
 static __global__ void __launch_bounds__(BLOCK)
 clear(uint64_t *charges, uint64_t count, const struct sl_report *r)
 {
@@ -280,6 +281,8 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 
 /* ---- spectra ------------------------------------------------------------------------------- */
 
+/* Extends a kernel, given for 0 <= x <= side in each of dims dimensions, to the whole period of 2 side:
+ * out(x) = octant(|x|). x is adjacent. Runs once per plan. */
 static __global__ void mirror(float *__restrict__ out, const float *__restrict__ octant, int dims, int side,
 			      uint64_t numbers)
 {
@@ -295,6 +298,7 @@ static __global__ void mirror(float *__restrict__ out, const float *__restrict__
 	}
 }
 
+/* octant[count^dims]: the real parts of the lowest count = side + 1 frequencies of each dimension. */
 static __global__ void real_part(const float2 *__restrict__ spectrum, float *__restrict__ octant, int dims, int side,
 				 uint64_t numbers)
 {

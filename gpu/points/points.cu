@@ -160,8 +160,7 @@ project(const __grid_constant__ struct sl_pca_table t, const double *v, uint32_t
 				out[(size_t)(y + i) * c + x + j] = (OUT)sum[i][j];
 }
 
-cudaError_t sl__pca_project(const struct sl_pca_table *t, const double *v, uint32_t c, double *out,
-			    cudaStream_t stream)
+cudaError_t sl__pca_project(const struct sl_pca_table *t, const double *v, uint32_t c, double *out, cudaStream_t stream)
 {
 	project<double><<<dim3(blocks_for(t->n, TILE), blocks_for(c, TILE)), THREADS, 0, stream>>>(*t, v, c, out);
 	return cudaGetLastError();

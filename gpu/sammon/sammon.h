@@ -10,7 +10,8 @@
  * Distances of points come from inner products. A coordinate is the sum of two half-precision numbers, high and low;
  * the tensor cores sum high high + high low + low high. The omitted product is at most 2^-22 of the product of the
  * lengths. Squared distances below SL_SM_CANCELS times the sum of the squared lengths, and all distances of points with
- * at most SL_SM_MOST columns, come from differences instead. */
+ * at most SL_SM_MOST columns, come from differences instead. Tests: tests/gpu/test_sammon.c. Bench:
+ * tests/gpu/bench_sammon.c. */
 #ifndef SL_GPU_SAMMON_H
 #define SL_GPU_SAMMON_H
 

@@ -5,6 +5,7 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/sammon/sammon.h"
 
+/* One thread per number of high and low; numbers behind the last column are 0. */
 static __global__ void split(struct sl_sm s)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -33,8 +33,7 @@ struct colours {
 	struct sl_picture_steps steps;   /* may own label and name */
 };
 
-static void take_labels(struct colours *c, const uint32_t *label, uint32_t labels, char *const *name,
-			const char *title)
+static void take_labels(struct colours *c, const uint32_t *label, uint32_t labels, char *const *name, const char *title)
 {
 	*c = (struct colours){.label = label, .labels = labels, .name = name, .title = title};
 }

@@ -38,6 +38,7 @@ static __device__ __forceinline__ void load_rest(const struct sl_coding &c, uint
 	}
 }
 
+/* Takes rows spread evenly over the sample as the first words. One block per group, one thread per word. */
 template <int L> static __global__ void begin(const __grid_constant__ struct sl_coding c)
 {
 	float x[L];

@@ -42,6 +42,8 @@ cudaError_t sl__cells_begin(const struct sl_cells *c, const struct sl_table *t, 
 	return each((uint64_t)c->count * t->d, begin, stream, *c, *t);
 }
 
+/* One block per cell; a thread sums columns threadIdx.x, threadIdx.x + 64, ... over the members, in their order. Bound
+ * by the latency of reading rows from all over the table. */
 static __global__ void __launch_bounds__(64)
 move(struct sl_cells c, struct sl_table t, const uint32_t *cell, const uint32_t *row, uint32_t count)
 {

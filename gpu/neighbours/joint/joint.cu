@@ -1,12 +1,12 @@
-/* Makes P from neighbours. Every kernel has a warp for each row.
+/* Makes P from neighbours. A warp takes a row, unless a kernel says otherwise.
  *
  * Calibration: the entropy decreases as a function of log beta, so one beta gives the requested entropy. Newton's
  * method within a bracket finds it, as in core/graph/perplexity.c. It computes in float32 on distances relative to the
  * row's nearest neighbour and divided by their mean, so beta is near 1 for any unit. The entropy ends within 3e-6 of
  * its target.
  *
- * 1.3 million rows of 90 neighbours on an H200: calibrate 5.6 ms, lengths 1.1 ms, fill 4.2 ms. Test:
- * tests/gpu/test_neighbours.c, affinities_are_those_of_the_cpu. */
+ * 1.3 million rows of 90 neighbours on an H200: calibrate 5.6 ms, lengths 1.1 ms, fill 4.2 ms. Tests:
+ * tests/gpu/test_joint.c, and tests/gpu/test_neighbours.c, affinities_are_those_of_the_cpu. */
 #include <float.h>
 
 #include "core/neighbours/neighbours.h"
@@ -222,6 +222,8 @@ static __device__ __forceinline__ uint32_t take_own(const struct sl_joint &j, ui
 	return used;
 }
 
+/* A row has its outgoing edges, and the incoming edges whose source is not among their targets. Shared memory of a
+ * warp: the targets. */
 static __global__ void lengths(struct sl_joint j, uint32_t *length, struct sl_joint_report *report)
 {
 	extern __shared__ __align__(16) uint32_t held[];
@@ -316,6 +318,7 @@ static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint
 		part[blockIdx.x] = entropy;
 }
 
+/* One block; adds part[SL_JOINT_PARTS] in a fixed order. */
 static __global__ void __launch_bounds__(BLOCK) add_up(const double *part, double *entropy)
 {
 	double x = sum_parts(part, SL_JOINT_PARTS);
@@ -339,7 +342,7 @@ cudaError_t sl__joint_init(void)
 	return allow_shared(most, -1, calibrate, fill);
 }
 
-/* ---- rows without an entry ----------------------------------------------------------------- */
+/* ---- rows without an entry: one thread per row ---------------------------------------------- */
 
 static __global__ void flags(const uint32_t *length, uint32_t n, uint32_t *flag)
 {

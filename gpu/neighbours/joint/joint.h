@@ -44,10 +44,11 @@ struct sl_joint_report {
 	uint32_t bad;                 /* lowest row that breaks a rule of struct sl_neighbours; UINT32_MAX: none */
 };
 
-cudaError_t sl__joint_init(void);
+cudaError_t sl__joint_init(void);  /* once per device */
+/* Sets report->bad. index, distance: [n][k], as in struct sl_neighbours. */
 cudaError_t sl__joint_check(uint32_t n, uint32_t k, const uint32_t *index, const float *distance,
 			    struct sl_joint_report *report, cudaStream_t stream);
-/* Renumbers nodes by new_of[old] and old_of[new]; NULL keeps the numbers. */
+/* Copies rows to their new places and renumbers the nodes in them: new_of[old], old_of[new]. */
 cudaError_t sl__joint_renumber(uint32_t n, uint32_t k, const uint32_t *index, const float *distance,
 			       const uint32_t *new_of, const uint32_t *old_of, uint32_t *index_out, float *distance_out,
 			       cudaStream_t stream);
@@ -93,11 +94,15 @@ struct sl_levels {
 	uint32_t *parent;                    /* [n] lowest rank among the neighbours that are reached */
 	uint8_t *flag;                       /* [n] reached in this level */
 };
+/* The first `width` neighbours of each row as edges: target[n][width], n where there is none, and source[n][width]. */
 cudaError_t sl__levels_edges(uint32_t n, uint32_t k, uint32_t width, const uint32_t *index, uint32_t *target,
 			     uint32_t *source, cudaStream_t stream);
+/* No node is reached. */
 cudaError_t sl__levels_reset(const struct sl_levels *l, cudaStream_t stream);
+/* Reaches the neighbours of order[first .. first + count - 1]: sets their flags and parents. */
 cudaError_t sl__levels_expand(const struct sl_levels *l, const uint32_t *order, uint32_t first, uint32_t count,
 			      cudaStream_t stream);
+/* key[i]: parent (high half) and number of incoming edges (low half) of node chosen[i]. */
 cudaError_t sl__levels_keys(const struct sl_levels *l, const uint32_t *chosen, uint32_t count, uint64_t *key,
 			    cudaStream_t stream);
 /* Gives the nodes order[first .. first + count - 1] their ranks. */
@@ -106,9 +111,11 @@ cudaError_t sl__levels_settle(const struct sl_levels *l, const uint32_t *order, 
 cudaError_t sl__levels_left(const struct sl_levels *l, cudaStream_t stream);  /* sets flag of nodes not reached */
 /* One round of labelling components: label[i] becomes the lowest label among i and its neighbours. Sets *changed. */
 cudaError_t sl__levels_label(const struct sl_levels *l, uint32_t *label, uint32_t *changed, cudaStream_t stream);
-cudaError_t sl__levels_label_start(uint32_t *label, uint32_t n, cudaStream_t stream);
+cudaError_t sl__levels_label_start(uint32_t *label, uint32_t n, cudaStream_t stream);  /* label[i] = i */
+/* key[i] = label[chosen[i]]. */
 cudaError_t sl__levels_gather(const uint32_t *label, const uint32_t *chosen, uint32_t count, uint32_t *key,
 			      cudaStream_t stream);
+/* new_of[old_of[i]] = i. */
 cudaError_t sl__levels_invert(const uint32_t *old_of, uint32_t n, uint32_t *new_of, cudaStream_t stream);
 
 #ifdef __cplusplus

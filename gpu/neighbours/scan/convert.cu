@@ -46,6 +46,7 @@ sum_columns(struct sl_table t, double *part, uint32_t *largest)
 	atomicMax(largest, __float_as_uint(most));
 }
 
+/* sum[c] += part[0][c] + part[1][c] + ..., in this order. One thread per column. */
 static __global__ void add_parts(uint32_t d, const double *part, double *sum)
 {
 	uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
@@ -65,6 +66,7 @@ cudaError_t sl__frame_add(const struct sl_frame *f, const struct sl_table *t, do
 
 static __device__ __forceinline__ bool centred(int metric) { return metric == SL_EUCLIDEAN || metric == SL_COSINE; }
 
+/* The mean of each column; thread 0 also chooses the scale, and clears the worst errors. One thread per column. */
 static __global__ void settle(struct sl_frame f, double total, bool bytes)
 {
 	uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
@@ -94,6 +96,7 @@ cudaError_t sl__frame_settle(const struct sl_frame *f, uint64_t total, enum sl_p
 	return each(f->d, settle, stream, *f, (double)total, type == SL_POINTS_U8);
 }
 
+/* inverse[i] = 1 / |row i|, or 0 for a row of zeros. One warp per row. */
 static __global__ void __launch_bounds__(BLOCK) inverse_norms(struct sl_table t, float *inverse)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;

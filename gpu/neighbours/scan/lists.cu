@@ -104,6 +104,7 @@ cut(struct sl_lists l, uint32_t rows, uint32_t dense, int round, bool repeat)
 	}
 }
 
+/* Empties the lists. One thread per row. */
 static __global__ void start(struct sl_lists l, const uint32_t *index, uint32_t rows)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,6 @@
 /* sort.h -- sorting, prefix sums and selection on the device. Each launcher queues its kernels on a stream and returns
- * the launch's error. All take the same work memory: `room`, of sl__sort_bytes(count) bytes. */
+ * the launch's error. All take the same work memory: `room`, of sl__sort_bytes(count) bytes. Tests:
+ * tests/gpu/test_neighbours.c, which compares their results in whole searches and in P. */
 #ifndef SL_GPU_SORT_H
 #define SL_GPU_SORT_H
 
@@ -36,8 +37,7 @@ cudaError_t sl__sum_before(void *room, uint64_t room_bytes, const uint32_t *x, u
 cudaError_t sl__choose(void *room, uint64_t room_bytes, const uint8_t *flag, uint32_t n, uint32_t *out,
 		       uint32_t *chosen, cudaStream_t stream);
 /* start[c], 0 <= c <= cells: the first place of a number >= c in cell[count], which ascends. */
-cudaError_t sl__run_starts(uint32_t cells, const uint32_t *cell, uint32_t count, uint32_t *start,
-			     cudaStream_t stream);
+cudaError_t sl__run_starts(uint32_t cells, const uint32_t *cell, uint32_t count, uint32_t *start, cudaStream_t stream);
 
 #ifdef __cplusplus
 }
