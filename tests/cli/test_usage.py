@@ -2,7 +2,9 @@
 import contextlib
 import fcntl
 import os
+import pathlib
 import shutil
+import socket
 import struct
 import subprocess
 import termios
@@ -206,6 +208,21 @@ def test_standard_input_is_a_file(client, ring):
         result = subprocess.run([client.program, "embed", "-", "--local", "-o", "-", "--iterations", "5"], stdin=text,
                                 capture_output=True, env=client.environment, timeout=60)
     assert result.returncode == 0 and result.stdout.startswith(b"\x93NUMPY"), result
+
+
+def test_the_token_is_not_in_the_list_of_processes(client):
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        process = client.start("status", "--server", f"http://127.0.0.1:{listening.getsockname()[1]}", "--token", "a-token-of-sixteen")
+        try:
+            with listening.accept()[0] as connection:
+                assert b"Bearer a-token-of-sixteen" in connection.recv(65536)
+                arguments = pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes()
+                assert b"a-token" not in arguments and arguments.endswith(b"--token\0******************\0"), arguments
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def test_an_address_without_a_port(client):

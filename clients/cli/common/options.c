@@ -217,6 +217,18 @@ static int check_arguments(const struct cli *cli)
 	return CLI_OK;
 }
 
+/* Overwrites the token in the arguments, which other users see in the list of processes. */
+static void hide_token(struct cli *cli)
+{
+	static char *token;
+	int i = find_option(cli, "token");
+	char *given = i >= 0 ? (char *)cli->values[i] : NULL;  /* in argv, which may be written */
+	if (!given || !(token = strdup(given)))
+		return;
+	memset(given, '*', strlen(given));
+	cli->values[i] = token;
+}
+
 /* argv[0] is the last word of the command's name. */
 int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
@@ -249,6 +261,7 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 				i = j;
 		cli->values[i] = optarg ? optarg : "";
 	}
+	hide_token(cli);
 	cli->arguments = argv + optind;
 	cli->argument_count = argc - optind;
 	/* files are opened by name, some of them twice, so standard input needs a name */
