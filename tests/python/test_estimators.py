@@ -28,7 +28,9 @@ def blobs():
     return (x * [1, 2, 0.5, 1, 3, 1]).astype(np.float32), group
 
 
-@pytest.mark.parametrize("estimator", [spaceland.KMeans(n_clusters=3), spaceland.GaussianMixture(), spaceland.Sammon(max_iter=5)],
+@pytest.mark.parametrize("estimator", [
+    spaceland.KMeans(n_clusters=3), *(pytest.param(estimator, marks=pytest.mark.longest) for estimator in
+                                      (spaceland.GaussianMixture(), spaceland.Sammon(max_iter=5)))],
                          ids=lambda estimator: type(estimator).__name__)
 def test_check_estimator(client, estimator):
     failed, names = {}, set()
@@ -182,6 +184,23 @@ def test_tables(client, blobs):
         spaceland.GaussianMixture().fit(sparse.csr_matrix(x))
 
 
+def test_what_is_no_table(client, blobs):
+    """Other functions take these; the errors name them."""
+    def refused(x, message):
+        for estimator in (spaceland.KMeans(2), spaceland.GaussianMixture(2), spaceland.Sammon(), spaceland.TSNE()):
+            with pytest.raises(TypeError, match=message):
+                estimator.fit(x)
+    refused("table.npy", "X is the name of a file; (KMeans|GaussianMixture|Sammon|TSNE) takes tables. spaceland.embed")
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    refused(anndata.AnnData(blobs[0]), r'X is an AnnData; \w+ takes tables, such as X.X and X.obsm\["X_pca"\]')
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    refused(networkx.path_graph(5), "X is a graph")
+    graph = client.upload(blobs[0])
+    for x, message in ((graph, r"X is a spaceland.Graph.*X.submit\(\)"), (graph.submit(iterations=5), r"X is a spaceland.Job.*X.layout\(\)")):
+        with pytest.raises(TypeError, match=message):
+            spaceland.TSNE().fit(x)
+
+
 # ---- mixtures ---------------------------------------------------------------------------------
 
 
@@ -280,12 +299,18 @@ def test_sammon(client, blobs):
     assert 0 < model.n_iter_ <= 300 and model.n_features_in_ == 6 and list(model.get_feature_names_out()) == ["sammon0", "sammon1"]
     metric = spaceland.Sammon(3, stress="metric", random_state=0)
     assert stress_of(x, metric.fit_transform(x))[1] == pytest.approx(metric.stress_, rel=1e-5)
-    from sklearn.manifold import MDS
-    theirs = MDS(3, n_init=1, random_state=0, max_iter=1000, eps=1e-8, normalized_stress=False).fit_transform(x.astype(np.float64))
-    assert metric.stress_ < stress_of(x, theirs)[1] * 1.01
     for wrong, part in (({"n_components": 4}, "^n_components must be"), ({"stress": "none"}, "stress"), ({"init": "x"}, "^init must be")):
         with pytest.raises(ValueError, match=part):
             spaceland.Sammon(**wrong).fit(x)
+
+
+@pytest.mark.longest
+def test_metric_stress_beside_scikit_learns(client, blobs):
+    x = blobs[0][:300]
+    metric = spaceland.Sammon(3, stress="metric", random_state=0).fit(x)
+    from sklearn.manifold import MDS
+    theirs = MDS(3, n_init=1, random_state=0, max_iter=1000, eps=1e-8, normalized_stress=False).fit_transform(x.astype(np.float64))
+    assert metric.stress_ < stress_of(x, theirs)[1] * 1.01
 
 
 def test_sammon_of_a_graph(client):

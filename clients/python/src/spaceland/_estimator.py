@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import numpy as np
@@ -92,8 +93,23 @@ def _numbers(x: Any) -> Any:
     return a
 
 
+def _refuse(x: Any, name: str) -> None:
+    """Raises TypeError for what other functions of this package take, but estimators do not."""
+    kind = type(x).__name__
+    if isinstance(x, (str, os.PathLike)):
+        raise TypeError(f"X is the name of a file; {name} takes tables. spaceland.embed(), kmeans() and others read files")
+    if hasattr(x, "obsm") and hasattr(x, "n_obs"):
+        raise TypeError(f'X is an AnnData; {name} takes tables, such as X.X and X.obsm["X_pca"]')
+    if hasattr(x, "is_directed") and hasattr(x, "number_of_edges"):
+        raise TypeError(f"X is a graph; {name} takes tables. spaceland.embed(graph) and sammon(graph) lay graphs out")
+    if type(x).__module__.startswith("spaceland.") and kind in ("Graph", "Job"):
+        instead = "X.submit() starts a job on it" if kind == "Graph" else "X.layout() is one"
+        raise TypeError(f"X is a spaceland.{kind}; {name} takes tables. {instead}")
+
+
 def check_rows(x: Any, name: str, least: int) -> Any:
-    """Returns x as a table of finite numbers with at least so many rows; otherwise raises ValueError."""
+    """Returns x as a table of finite numbers with at least so many rows; otherwise raises ValueError or TypeError."""
+    _refuse(x, name)
     a = _numbers(x)
     if a.ndim != 2:
         raise ValueError(f"Expected 2D array, got {('scalar', '1D array')[a.ndim] if a.ndim < 2 else f'{a.ndim}D array'} "

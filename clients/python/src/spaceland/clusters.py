@@ -172,8 +172,10 @@ class KMeans(Clusterer):
             doubt = 1e-12 * distances.max(axis=1)
             close = np.flatnonzero((distances <= (best + doubt)[:, None]).sum(axis=1) > 1)
             if self.metric != "cosine":
-                for i in close:
-                    label[i] = ((x[i] - centres) ** 2).sum(axis=1).argmin()
+                step = max(1, BLOCK_VALUES // centres.size)
+                for at in range(0, len(close), step):
+                    some = close[at:at + step]
+                    label[some] = ((x[some][:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
                 best = ((x - centres[label]) ** 2).sum(axis=1)
             labels.append(label.astype(np.int32))
             least.append(best)
