@@ -12,6 +12,9 @@ void sl_route_health_ready(struct sl_request *r)
 	else if (d->ready && sl_db_is_read_only(d->db))
 		sl_reply_problem(r, SL_READONLY, "the disk of %s is read-only: what is stored is served, but nothing "
 				 "new is accepted; make it writable and restart", d->state_dir);
+	else if (d->ready && sl_db_has_moved(d->db))
+		sl_reply_problem(r, SL_READONLY, "the state folder %s was moved, replaced or unmounted while the server ran: "
+				 "nothing new is accepted; put it back, or restart", d->state_dir);
 	else if (d->ready)
 		sl_reply_json(r, 200, json_pack("{s:s}", "status", "ready"));
 	else

@@ -174,10 +174,21 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 		sl__db_destroy(db);
 		return rc;
 	}
+	struct stat st;
+	if (!stat(db->path, &st)) {
+		db->device = st.st_dev;
+		db->inode = st.st_ino;
+	}
 	sl_reserve_keep(db->folder);
 	db->gave_up = sl_reserve_is_used(db->folder);
 	*out = db;
 	return 0;
+}
+
+bool sl_db_has_moved(const struct sl_db *db)
+{
+	struct stat st;
+	return stat(db->path, &st) || st.st_dev != db->device || st.st_ino != db->inode;
 }
 
 bool sl_db_is_read_only(const struct sl_db *db)

@@ -36,6 +36,10 @@ bool sl_db_disk_is_full(const struct sl_db *db);
 /* The same for each upload: it asks the disk only after the reserve has been given up. */
 bool sl_db_uses_reserve(const struct sl_db *db);
 
+/* True if the file is no longer at its path: the state folder was moved, replaced or unmounted. What is written then
+ * would be lost at the next start, so changes fail with SL_READONLY. */
+bool sl_db_has_moved(const struct sl_db *db);
+
 /* True if the disk is read-only: records are read, and changes fail with SL_READONLY. */
 bool sl_db_is_read_only(const struct sl_db *db);
 

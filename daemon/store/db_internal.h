@@ -8,6 +8,7 @@
 #define SL_DB_INTERNAL_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "daemon/store/db.h"
 #include "daemon/store/generation.h"
@@ -37,6 +38,8 @@ struct sl_db {
 	sqlite3 *sqlite;
 	sqlite3_stmt *put[SL_DB_TABLES], *remove[SL_DB_TABLES], *remember, *forget, *count;
 	char *path, *folder;    /* folder: that of path */
+	dev_t device;           /* of the file that was opened */
+	ino_t inode;
 	struct sl_generation generation;
 	int generation_fd;      /* -1: not written */
 	struct sl_list waiting, writing;  /* struct sl__db_write */

@@ -34,6 +34,10 @@ static int write_batch(struct sl_db *db)
 {
 	if (db->read_only)
 		return sl_error_set(&db->err, SL_READONLY, "The disk is read-only, so nothing can be recorded.");
+	if (sl_db_has_moved(db))
+		return sl_error_set(&db->err, SL_READONLY, "%s is not the file that the server opened: the state folder was "
+				    "moved, replaced or unmounted while the server ran. Nothing can be recorded until it "
+				    "is restarted.", db->path);
 	int rc = sl__db_exec(db, "BEGIN IMMEDIATE", &db->err);
 	SL_LIST_EACH(struct sl__db_write, w, &db->writing, link)
 		rc = rc ? rc : write_one(db, w, &db->err);

@@ -263,3 +263,38 @@ def test_a_data_base_of_before_there_were_generations(fresh):
     (d.state / "spacelandd.db.generation").unlink()
     d.start()
     assert Api(d).job(job)["state"] == "done" and Api(d).get(f"/v1/graphs/{g}").json()["state"] == "ready"
+
+
+@pytest.mark.parametrize("how", ["moved", "replaced", "removed"])
+def test_a_state_folder_that_is_exchanged_while_the_server_runs(fresh, tmp_path, how):
+    """Whoever restores a backup without stopping the server gets errors, not acknowledged changes that the next start
+    does not have."""
+    d = fresh()
+    api = Api(d)
+    graph = api.upload(graphs.mtx(graphs.ring(30)))["id"]
+    job = api.run(graph, iterations=5)["id"]
+    copy = tmp_path / "copy"
+    shutil.copytree(d.state, copy)
+    d.state.rename(tmp_path / "before")
+    if how == "replaced":
+        shutil.copytree(copy, d.state)
+    elif how == "removed":
+        shutil.rmtree(tmp_path / "before")
+    for method, path, arguments in (("POST", "/v1/jobs", {"json": {"graph": graph}}), ("DELETE", f"/v1/jobs/{job}", {}),
+                                    ("PATCH", f"/v1/graphs/{graph}", {"json": {"name": "other"}})):
+        problem = api.request(method, path, 503, **arguments).json()
+        assert problem["type"].endswith("read-only") and "moved, replaced or unmounted" in problem["detail"]
+    assert api.request("POST", "/v1/graphs", data=graphs.mtx(graphs.ring(31))).status_code >= 500
+    assert "moved, replaced or unmounted" in api.request("GET", "/v1/health/ready", 503).json()["detail"]
+    assert api.get(f"/v1/jobs/{job}").json()["state"] == "done"
+    if how == "removed":
+        d.kill()
+        return
+    if how == "replaced":
+        d.stop()
+        d.start()
+    else:
+        (tmp_path / "before").rename(d.state)
+    assert api.get("/v1/health/ready", 200)
+    assert [item["id"] for item in api.get("/v1/jobs").json()["items"]] == [job]
+    api.patch(f"/v1/graphs/{graph}", json={"name": "other"})
