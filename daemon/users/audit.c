@@ -21,14 +21,35 @@
 #define REFUSALS_A_SECOND 1
 #define PATH_BYTES 256       /* of the path of a refusal */
 
+static int open_log(const char *path)
+{
+	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+}
+
 void sl__audit_open(struct sl_users *u, const char *state_dir)
 {
 	if (asprintf(&u->audit_path, "%s/audit.log", state_dir) < 0)
 		u->audit_path = NULL;
 	u->refusals_left = REFUSALS;
-	u->audit_fd = u->audit_path ? open(u->audit_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+	u->audit_fd = u->audit_path ? open_log(u->audit_path) : -1;
 	if (u->audit_fd < 0)
 		sl_log_warning("users", "the audit log cannot be opened: %s", strerror(errno));
+}
+
+/* Begins a new file if the present one was moved away or removed, as programs that rotate logs do. Not while fsync()
+ * uses the descriptor or is due. */
+static void follow_rotation(struct sl_users *u)
+{
+	struct stat here, ours;
+	if (u->audit_busy || u->audit_waiting.count || u->audit_fd < 0 || fstat(u->audit_fd, &ours))
+		return;
+	if (!stat(u->audit_path, &here) ? here.st_dev == ours.st_dev && here.st_ino == ours.st_ino : errno != ENOENT)
+		return;
+	int fd = open_log(u->audit_path);
+	if (fd < 0)
+		return;
+	close(u->audit_fd);
+	u->audit_fd = fd;
 }
 
 /* True if the refusal may be recorded; otherwise counts it. */
@@ -74,6 +95,7 @@ void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 	size_t length = line ? strlen(line) : 0;
 	if (line)
 		line[length] = '\n';  /* overwrites the terminating 0 */
+	follow_rotation(u);
 	bool written = line && u->audit_fd >= 0 && write(u->audit_fd, line, length + 1) == (ssize_t)length + 1;
 	if (!written && !u->audit_failed)
 		sl_log_warning("users", "the audit log cannot be written: %s", strerror(errno));

@@ -81,3 +81,19 @@ def test_a_flood_of_refusals_does_not_fill_the_disk(tmp_path):
     assert len(refused) + sum(line.get("omitted", 0) for line in lines) == count + 1
     assert refused[0]["path"].startswith("/v1/graphs/????")
     lab.daemon.stop()
+
+
+@pytest.mark.parametrize("how", ["moved", "removed"])
+def test_a_rotated_log(tmp_path, how):
+    """The next line begins a new file."""
+    lab = Lab(tmp_path)
+    path = lab.daemon.state / "audit.log"
+    if how == "moved":
+        path.rename(path.with_suffix(".1"))
+    else:
+        path.unlink()
+    lab.root.post("/v1/users", 201, json={"name": "new"})
+    lab.root.post("/v1/users", 201, json={"name": "newer"})
+    assert [event["status"] for event in lab.root.get("/v1/audit").json()["items"]] == [201, 201]
+    assert len(path.read_text().splitlines()) == 2 and path.stat().st_mode & 0o777 == 0o600
+    lab.daemon.stop()
