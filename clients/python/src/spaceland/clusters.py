@@ -14,7 +14,7 @@ from .client import Client
 
 __all__ = ["KMeans"]
 
-BLOCK_VALUES = 1 << 22  # distances computed at a time
+BLOCK_VALUES = 1 << 18  # distances computed at a time, which fit a cache
 SEEDINGS = {"k-means++": "plusplus", "k-means||": "parallel"}
 
 
@@ -131,9 +131,12 @@ class KMeans(Clusterer):
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """The distance of each row of X to each centroid, [rows, n_clusters]; for cosine, 1 - cos."""
-        blocks = [part for part, _ in self._distances(self._table(X))]
-        distances: npt.NDArray[np.float64] = np.concatenate(blocks)
-        return distances if self.metric == "cosine" else np.sqrt(distances)
+        rows = self._table(X)
+        found, at = np.empty((rows.shape[0], len(self.cluster_centers_))), 0
+        for part, x in self._distances(rows):
+            found[at:at + len(x)] = part if self.metric == "cosine" else np.sqrt(part, out=part)
+            at += len(x)
+        return found
 
     def score(self, X: Any, y: Any = None) -> float:
         """The negative inertia of the rows of X: greater is better."""
@@ -150,7 +153,7 @@ class KMeans(Clusterer):
         cosine = self.metric == "cosine"
         middle = 0 if cosine else centres.mean(axis=0)  # products of numbers far from 0 would lose digits
         moved = centres - middle
-        squares = (moved ** 2).sum(axis=1)
+        squares, minus_twice = (moved ** 2).sum(axis=1), -2 * moved.T
         step = max(1, BLOCK_VALUES // max(len(centres), rows.shape[1]))
         for at in range(0, rows.shape[0], step):
             x = single(rows[at:at + step])
@@ -159,18 +162,22 @@ class KMeans(Clusterer):
                 yield 1 - x @ centres.T, x
             else:
                 y = x - middle
-                yield np.maximum((y ** 2).sum(axis=1)[:, None] - 2 * (y @ moved.T) + squares, 0), x
+                distances = y @ minus_twice
+                distances += squares
+                distances += np.einsum("ij,ij->i", y, y)[:, None]
+                yield np.maximum(distances, 0, out=distances), x
 
     def _nearest(self, rows: Any) -> Tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
         """The nearest centroid of each row, and the distance as _distances() has it. Where products leave in doubt which
         is nearest, differences decide, as on the server."""
         centres = self.cluster_centers_.astype(np.float64)
+        largest = 4 * float(((centres - centres.mean(axis=0)) ** 2).sum(axis=1).max())
         labels, least = [], []
         for distances, x in self._distances(rows):
             label = distances.argmin(axis=1)
             best = distances[np.arange(len(x)), label]
-            doubt = 1e-12 * distances.max(axis=1)
-            close = np.flatnonzero((distances <= (best + doubt)[:, None]).sum(axis=1) > 1)
+            doubt = 1e-12 * (best + largest)   # of products of numbers of this size
+            close = np.flatnonzero(np.count_nonzero(distances <= (best + doubt)[:, None], axis=1) > 1)
             if self.metric != "cosine":
                 step = max(1, BLOCK_VALUES // centres.size)
                 for at in range(0, len(close), step):
