@@ -307,6 +307,9 @@ def test_progress(client, points, capsys):
     pytest.importorskip("tqdm", reason="tqdm is not installed")
     spaceland.embed(points[0], iterations=500, progress=True)
     assert "500/500" in capsys.readouterr().err
+    job = client.kmeans(points[0], 3).wait(progress=True)
+    assert "done: 100%" in (shown := capsys.readouterr().err) and f"{job.iteration}/{job.iteration}" in shown
+    assert job.iteration < job.record["iterations"]
     spaceland.embed(points[0], iterations=500)  # output is not visible
     assert capsys.readouterr().err == ""
     seen = []

@@ -30,13 +30,15 @@ class _Bar(Progress):
         self._bar.set_description(what)
 
     def update(self, record: Dict[str, Any]) -> None:
-        if self._bar.total != record["iterations"]:
-            self._bar.total = record["iterations"]
+        # a job that has converged is complete, too
+        total = record["iteration"] if record.get("state") == "done" else record["iterations"]
+        if self._bar.total != total:
+            self._bar.total = total
         self._bar.set_description(record.get("state", "running"), refresh=False)
         if record["kl"] is not None:
             self._bar.set_postfix(KL=f"{record['kl']:.3f}", refresh=False)
         self._bar.update(record["iteration"] - self._bar.n)
-        if record["iteration"] >= record["iterations"]:
+        if record["iteration"] >= total:
             self._bar.refresh()  # also right after the previous update
 
     def close(self) -> None:
