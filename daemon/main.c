@@ -231,24 +231,20 @@ static void start_anew(struct program *p, char **argv)
 
 /* ---- while it runs ------------------------------------------------------------------- */
 
-static void take_over(struct sl_config *now, const struct sl_config *fresh)
+static void take_over(struct sl_config *now, struct sl_config *fresh)
 {
 	for (int i = 0; i < sl_config_count; i++) {
 		const struct sl_option_info *o = &sl_config_table[i];
-		char before[4200], after[4200];
+		char before[1024], after[1024];
+		if (sl_config_same(now, fresh, o))
+			continue;
 		sl_config_text(now, o, before, sizeof before);
 		sl_config_text(fresh, o, after, sizeof after);
-		if (!strcmp(before, after))
-			continue;
 		if (!o->runtime) {
 			sl_log_warning("main", "%s = %s takes effect at the next start", o->name, after);
 			continue;
 		}
-		if (o->type == SL_OPTION_TEXT) {  /* without its quotes */
-			after[strlen(after) - 1] = '\0';
-			memmove(after, after + 1, strlen(after));
-		}
-		sl_config_set(now, o->name, after, NULL);
+		sl_config_swap(now, fresh, o);
 		sl_log_info("main", "%s = %s (was %s)", o->name, after, before);
 	}
 }
@@ -348,8 +344,8 @@ static int check_records(struct program *p, struct sl_error *err)
 	int rc = sl_db_check_generation(p->d.db, accept, err);
 	if (rc || accept || !sl_db_is_new(p->d.db))
 		return rc;
-	int files = sl_sweep_each(dir, "graphs", sl_graph_file_kinds, NULL, NULL) +
-		    sl_sweep_each(dir, "jobs", sl_job_file_kinds, NULL, NULL);
+	int files = sl_sweep_each(dir, "graphs", sl_graph_file_kinds, SL_NAME_WHOLE, NULL, NULL) +
+		    sl_sweep_each(dir, "jobs", sl_job_file_kinds, SL_NAME_WHOLE, NULL, NULL);
 	if (!files)
 		return 0;
 	return sl_error_at(err, SL_CONFLICT, dir, 0, "the data base is new, but graphs/ and jobs/ have %d files of graphs "

@@ -1,9 +1,9 @@
 /* Sets options from text, and writes their values as text. */
 #include "daemon/config/config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +173,22 @@ void sl_config_finish(struct sl_config *c)
 	memset(c, 0, sizeof *c);
 }
 
+bool sl_config_same(const struct sl_config *a, const struct sl_config *b, const struct sl_option_info *o)
+{
+	if (is_text(o))
+		return !strcmp(*text_at(a, o), *text_at(b, o));
+	return o->type == SL_OPTION_NUMBER ? *number_at(a, o) == *number_at(b, o) : *int_at(a, o) == *int_at(b, o);
+}
+
+void sl_config_swap(struct sl_config *a, struct sl_config *b, const struct sl_option_info *o)
+{
+	char *at[] = {(char *)a + o->offset, (char *)b + o->offset}, value[sizeof(int64_t)];
+	static_assert(sizeof(char *) == sizeof value && sizeof(double) == sizeof value, "all options have 8 bytes");
+	memcpy(value, at[0], sizeof value);
+	memcpy(at[0], at[1], sizeof value);
+	memcpy(at[1], value, sizeof value);
+}
+
 char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes)
 {
 	switch (o->type) {
@@ -241,15 +257,17 @@ void sl_config_dump(const struct sl_config *c, FILE *out)
 	      "# Options marked [reload] are taken over by `systemctl reload spacelandd` (SIGHUP).\n", out);
 	for (int i = 0; i < sl_config_count; i++) {
 		const struct sl_option_info *o = &sl_config_table[i];
-		char value[PATH_MAX + 8], usual[PATH_MAX + 8];
-		sl_config_text(c, o, value, sizeof value);
-		sl_config_text(&initial, o, usual, sizeof usual);
+		char value[64];
 		fputc('\n', out);
 		dump_doc(o->doc, out);
 		dump_range(o, out);
 		if (o->runtime)
 			fputs("# [reload]\n", out);
-		fprintf(out, "%s%s = %s\n", strcmp(value, usual) ? "" : "#", o->name, value);
+		fprintf(out, "%s%s = ", sl_config_same(c, &initial, o) ? "#" : "", o->name);
+		if (o->type == SL_OPTION_TEXT)  /* of any length */
+			fprintf(out, "\"%s\"\n", *text_at(c, o));
+		else
+			fprintf(out, "%s\n", sl_config_text(c, o, value, sizeof value));
 	}
 	sl_config_finish(&initial);
 }

@@ -116,7 +116,10 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err);
 const char *sl_config_word(const char **at, size_t *length);
 /* True if the word is in a list such as "cuda, cpu"; the list "all" has every word. */
 bool sl_config_lists(const char *list, const char *word);
-/* Writes the value as the configuration file has it. Returns out. */
+bool sl_config_same(const struct sl_config *a, const struct sl_config *b, const struct sl_option_info *o);
+/* Exchanges the values of one option. */
+void sl_config_swap(struct sl_config *a, struct sl_config *b, const struct sl_option_info *o);
+/* Writes the value for a message, as the configuration file has it, cut to the room. Returns out. */
 char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes);
 /* Writes a whole configuration file with its documentation; options that have their defaults are commented out. */
 void sl_config_dump(const struct sl_config *c, FILE *out);

@@ -59,6 +59,35 @@ static void every_option_round_trips(void **state)
 	}
 }
 
+/* Lists of names have any length: neither the file nor a reload shortens them. */
+static void long_text_round_trips(void **state)
+{
+	const struct sl_option_info *o = sl_config_find("allowed_hosts");
+	struct sl_config a = defaults(), b = defaults(), c = defaults();
+	struct sl_error err;
+	char hosts[9000], path[] = "/tmp/spaceland-config-XXXXXX";
+	for (size_t i = 0; i < sizeof hosts - 1; i++)
+		hosts[i] = i % 10 ? 'a' : ',';
+	hosts[sizeof hosts - 1] = '\0';
+	assert_int_equal(sl_config_set(&a, o->name, hosts, &err), 0);
+	FILE *file = fdopen(mkstemp(path), "w");
+	sl_config_dump(&a, file);
+	fclose(file);
+	if (sl_config_read(&b, path, &err))
+		fail_msg("%s", err.detail);
+	unlink(path);
+	assert_string_equal(b.allowed_hosts, hosts);
+	assert_true(sl_config_same(&a, &b, o));
+	b.allowed_hosts[sizeof hosts - 2] = 'b';
+	assert_false(sl_config_same(&a, &b, o));
+	sl_config_swap(&b, &c, o);
+	assert_string_equal(b.allowed_hosts, "");
+	assert_memory_equal(c.allowed_hosts, hosts, sizeof hosts - 2);
+	sl_config_finish(&a);
+	sl_config_finish(&b);
+	sl_config_finish(&c);
+}
+
 static void the_shipped_file_is_the_table(void **state)
 {
 	const char *root = getenv("SPACELAND_ROOT");
@@ -152,8 +181,11 @@ static void beyond_loopback_tokens_are_needed(void **state)
 		assert_int_equal(sl_config_check(&c, &err), SL_BADPARAM);
 		assert_string_equal(err.pointer, "/token_file");
 	}
-	sl_config_set(&c, "token_file", "/proc/self/status", NULL);
+	char tokens[] = "/tmp/spaceland-tokens-XXXXXX";  /* readable by its owner alone */
+	close(mkstemp(tokens));
+	sl_config_set(&c, "token_file", tokens, NULL);
 	assert_int_equal(sl_config_check(&c, &err), 0);
+	unlink(tokens);
 	static const char *const bad[] = {"nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "::1:80", "host:80",
 					  ":1"};
 	for (int i = 0; i < 7; i++) {
@@ -168,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_option_round_trips),
+		cmocka_unit_test(long_text_round_trips),
 		cmocka_unit_test(the_shipped_file_is_the_table),
 		cmocka_unit_test(mistakes_name_line_option_and_range),
 		cmocka_unit_test(values_are_read_as_written),
