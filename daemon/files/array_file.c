@@ -14,28 +14,8 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
 
 #define FILE_VERSION 2  /* version 1 has no seal */
-#define PIECE (4u << 20)    /* bytes of one digest */
 
 /* ---- digests -------------------------------------------------------------------- */
-
-/* Hashes the digests of the array's pieces, in order, into state. */
-static void hash_array(crypto_generichash_state *state, const struct sl_array *a)
-{
-	enum { BATCH = 64 };
-	unsigned char digest[BATCH][SL_DIGEST_BYTES];
-	uint64_t pieces = (a->bytes + PIECE - 1) / PIECE;
-	crypto_generichash_update(state, (const unsigned char *)&a->bytes, sizeof a->bytes);
-	for (uint64_t first = 0; first < pieces; first += BATCH) {
-		int count = (int)(pieces - first < BATCH ? pieces - first : BATCH);
-#pragma omp parallel for schedule(dynamic) if (count > 1)
-		for (int i = 0; i < count; i++) {
-			uint64_t at = (first + (uint64_t)i) * PIECE, left = a->bytes - at;
-			crypto_generichash(digest[i], SL_DIGEST_BYTES, (const unsigned char *)a->data + at,
-					   left < PIECE ? left : PIECE, NULL, 0);
-		}
-		crypto_generichash_update(state, digest[0], (unsigned long long)count * SL_DIGEST_BYTES);
-	}
-}
 
 void sl_array_digest(const void *info, const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES])
 {
@@ -43,7 +23,7 @@ void sl_array_digest(const void *info, const struct sl_array *arrays, int count,
 	crypto_generichash_init(&state, NULL, 0, SL_DIGEST_BYTES);
 	crypto_generichash_update(&state, info, SL_ARRAY_INFO_BYTES);
 	for (int i = 0; i < count; i++)
-		hash_array(&state, &arrays[i]);
+		sl_digest_add(&state, &arrays[i]);
 	crypto_generichash_final(&state, out, SL_DIGEST_BYTES);
 }
 
@@ -53,25 +33,6 @@ static void checksum(const struct sl_array_header *h, unsigned char out[16])
 }
 
 /* ---- writing -------------------------------------------------------------------- */
-
-int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
-		     int count, const char *record, uint64_t *bytes, struct sl_error *err)
-{
-	struct sl_array parts[SL_ARRAYS_MAX + 3] = {{(void *)header, header_bytes}};
-	unsigned char digest[SL_DIGEST_BYTES];
-	struct sl_seal seal;
-	uint64_t content = header_bytes;
-	for (int i = 0; i < count; i++) {
-		parts[1 + i] = arrays[i];
-		content += arrays[i].bytes;
-	}
-	sl_digest_arrays(parts, count + 1, digest);
-	sl_seal_make(&seal, path, content, digest, record);
-	parts[count + 1] = (struct sl_array){(void *)record, seal.record_bytes};
-	parts[count + 2] = (struct sl_array){&seal, sizeof seal};
-	*bytes = content + seal.record_bytes + sizeof seal;
-	return sl_atomic_create(path, parts, count + 3, err);
-}
 
 char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes)
 {
@@ -89,13 +50,18 @@ int sl_array_file_write(const char *path, const struct sl_array_kind *kind, cons
 			const char *record, uint64_t *bytes, struct sl_error *err)
 {
 	struct sl_array_header h = {.version = FILE_VERSION, .arrays = (uint32_t)count};
+	struct sl_array parts[SL_ARRAYS_MAX + 3] = {{&h, sizeof h}};
+	struct sl_seal seal;
 	memcpy(h.magic, kind->magic, sizeof h.magic);
 	memcpy(h.info, info, sizeof h.info);
 	memcpy(h.digest, digest, sizeof h.digest);
 	for (int i = 0; i < count; i++)
 		h.bytes[i] = arrays[i].bytes;
 	checksum(&h, h.checksum);
-	return sl__write_sealed(path, &h, sizeof h, arrays, count, record, bytes, err);
+	for (int i = 0; i < count; i++)
+		parts[1 + i] = arrays[i];
+	*bytes = sl_seal_parts(&seal, path, parts, count + 1, record);
+	return sl_atomic_create(path, parts, count + 3, err);
 }
 
 /* ---- reading -------------------------------------------------------------------- */

@@ -57,9 +57,6 @@ int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, co
 
 /* ---- also used for other files ---- */
 
-/* Writes header, arrays and seal to a file that must not exist, and fsyncs it; *bytes: its size. */
-int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
-		     int count, const char *record, uint64_t *bytes, struct sl_error *err);
 /* Checks that the file has the length that its header declares, and an undamaged seal. NULL, or what is wrong. */
 const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed);
 /* _join: all names, each zero-terminated, in one malloc'd block of *bytes; NULL: no memory. _split: fills name[count]

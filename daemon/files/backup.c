@@ -153,16 +153,12 @@ static void begin_on_pool(void *arg)
 static void begun(void *arg)
 {
 	struct backup *k = arg;
-	char *to;
-	if (!k->code && asprintf(&to, "%s/spacelandd.db", k->copy.part) > 0) {
-		if (!sl_db_copy(k->of->d->db, to, link_files, copied, k)) {
-			free(to);
-			return;
-		}
+	char to[sizeof k->copy.part + 16];
+	snprintf(to, sizeof to, "%s/spacelandd.db", k->copy.part);
+	if (!k->code && sl_db_copy(k->of->d->db, to, link_files, copied, k))
 		k->code = sl_error_set(&k->err, SL_NOMEM, "no memory for a backup");
-		free(to);
-	}
-	finish(k);
+	if (k->code)
+		finish(k);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */

@@ -164,11 +164,11 @@ int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 		join(path, stage, folders[i], NULL);
 		if (mkdir(path, 0700))
 			return sl_atomic_error(path, "made", errno, err);
-		sl_sweep_each_linked(b->state_dir, folders[i], kinds[i], refuse_one, &l);
+		sl_sweep_each(b->state_dir, folders[i], kinds[i], SL_NAME_LINK, refuse_one, &l);
 		/* A graph's file gets its final name after its record is made. Final names come second, so that a file
 		 * that is renamed meanwhile is found. */
-		sl_sweep_each_unfinished(b->state_dir, folders[i], kinds[i], link_one, &l);
-		sl_sweep_each(b->state_dir, folders[i], kinds[i], link_one, &l);
+		sl_sweep_each(b->state_dir, folders[i], kinds[i], SL_NAME_TEMPORARY, link_one, &l);
+		sl_sweep_each(b->state_dir, folders[i], kinds[i], SL_NAME_WHOLE, link_one, &l);
 	}
 	return l.code;
 }
@@ -222,33 +222,32 @@ int sl_backup_prune(struct sl_backup_copy *b, struct sl_error *err)
 	if (rc)
 		return rc;
 	p.table = SL_DB_GRAPHS;
-	sl_sweep_each_unfinished(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, name_or_drop, &p);
-	sl_sweep_each(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, prune_one, &p);
+	sl_sweep_each(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, SL_NAME_TEMPORARY, name_or_drop, &p);
+	sl_sweep_each(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, SL_NAME_WHOLE, prune_one, &p);
 	p.table = SL_DB_JOBS;
-	sl_sweep_each_unfinished(b->state_dir, STAGE "/jobs", sl_job_file_kinds, name_or_drop, &p);
-	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds, prune_one, &p);
+	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds, SL_NAME_TEMPORARY, name_or_drop, &p);
+	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds, SL_NAME_WHOLE, prune_one, &p);
 	sl_db_ids_close(p.ids);
 	return 0;
 }
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
-static int copy_bytes(struct sl_backup_copy *b, int in, int out, const char *to, char *buffer, struct sl_error *err)
+static int copy_bytes(struct sl_backup_copy *b, int in, const char *from, int out, const char *to, char *buffer,
+		      struct sl_error *err)
 {
 	for (;;) {
 		if (cancelled(b, err))
 			return SL_CANCELLED;
 		ssize_t n = read(in, buffer, CHUNK);
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n < 0)
-			return sl_atomic_error(to, "read", errno, err);
+			return sl_atomic_error(from, "read", errno, err);
 		if (!n)
 			return 0;
-		for (ssize_t at = 0; at < n;) {
-			ssize_t written = write(out, buffer + at, (size_t)(n - at));
-			if (written < 0 && errno != EINTR)
-				return sl_atomic_error(to, "written", errno, err);
-			at += written > 0 ? written : 0;
-		}
+		if (sl__write_all(out, buffer, (uint64_t)n))
+			return sl_atomic_error(to, "written", errno, err);
 		__atomic_fetch_add(&b->bytes_done, (uint64_t)n, __ATOMIC_RELAXED);
 	}
 }
@@ -263,7 +262,7 @@ static int copy_file(struct sl_backup_copy *b, const char *from, const char *to,
 	else if (in < 0 || out < 0)
 		rc = sl_atomic_error(in < 0 ? from : to, in < 0 ? "read" : "written", errno, err);
 	else
-		rc = copy_bytes(b, in, out, to, buffer, err);
+		rc = copy_bytes(b, in, from, out, to, buffer, err);
 	if (!rc && fsync(out))
 		rc = sl_atomic_error(to, "synchronised", errno, err);
 	if (in >= 0)
@@ -283,7 +282,9 @@ static int copy_folder(struct sl_backup_copy *b, const char *from, const char *t
 	char source[PATH], target[PATH];
 	struct dirent **entry = NULL;  /* read completely first, since files are removed below */
 	int count = scandir(from, &entry, not_hidden, NULL);
-	int rc = count >= 0 && !mkdir(to, 0700) ? 0 : sl_atomic_error(to, "made", errno, err);
+	int rc = count < 0 ? sl_atomic_error(from, "read", errno, err) : 0;
+	if (!rc && mkdir(to, 0700))
+		rc = sl_atomic_error(to, "made", errno, err);
 	for (int i = 0; i < count; i++) {
 		if (!rc) {
 			join(source, from, entry[i]->d_name, NULL);
@@ -310,20 +311,20 @@ static int check_room(const struct sl_backup_copy *b, struct sl_error *err)
 static int move_or_copy(struct sl_backup_copy *b, struct sl_error *err)
 {
 	char stage[PATH], from[PATH], to[PATH];
-	bool moved = true;
 	int rc = 0;
 	join(stage, b->state_dir, STAGE, NULL);
 	for (int i = 0; i < 2 && !rc; i++) {
 		join(from, stage, folders[i], NULL);
 		join(to, b->part, folders[i], NULL);
-		if (!rename(from, to))
+		if (!rename(from, to)) {
+			rc = sl_atomic_sync_folder(to, err);
 			continue;
-		moved = false;
+		}
 		rc = errno == EXDEV ? check_room(b, err) : sl_atomic_error(to, "written", errno, err);
 		if (!rc)
 			rc = copy_folder(b, from, to, err);
 	}
-	if (moved && !rc) {
+	if (!rc) {  /* files that were renamed are not counted one by one */
 		__atomic_store_n(&b->files_done, b->files, __ATOMIC_RELAXED);
 		__atomic_store_n(&b->bytes_done, b->bytes, __ATOMIC_RELAXED);
 	}

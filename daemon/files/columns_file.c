@@ -111,7 +111,9 @@ static int read_description(int fd, const char *path, struct sl_columns *c, cons
 	    bytes > seal->content_bytes - sizeof bytes)
 		return sl_seal_damaged(path, "it has no description", err);
 	char *text = malloc(bytes + 1);
-	json_t *all = text && !sl__read_at(fd, text, bytes, sizeof bytes) ? json_loadb(text, bytes, 0, NULL) : NULL, *one;
+	if (!text)
+		return sl_error_set(err, SL_NOMEM, "no memory for a description of %llu bytes", (unsigned long long)bytes);
+	json_t *all = !sl__read_at(fd, text, bytes, sizeof bytes) ? json_loadb(text, bytes, 0, NULL) : NULL, *one;
 	size_t i;
 	free(text);
 	json_array_foreach(json_object_get(all, "columns"), i, one) {
@@ -172,8 +174,7 @@ int sl_columns_describe(const char *path, uint32_t n, struct sl_columns **out, s
 /* fresh: the file does not exist yet. */
 static int write_file(const char *path, const struct sl_columns *c, bool fresh, struct sl_error *err)
 {
-	struct sl_array parts[SL_COLUMNS_MAX + 3];
-	unsigned char digest[SL_DIGEST_BYTES];
+	struct sl_array parts[2 + SL_COLUMNS_MAX + 2];
 	struct sl_seal seal;
 	json_t *list = json_array(), *all = json_pack("{s:O}", "columns", list);
 	for (int i = 0; i < c->count; i++)
@@ -183,19 +184,15 @@ static int write_file(const char *path, const struct sl_columns *c, bool fresh, 
 	json_decref(all);
 	if (!text)
 		return sl_error_set(err, SL_NOMEM, "no memory for labels");
-	uint64_t bytes = strlen(text), content = sizeof bytes + bytes;
+	uint64_t bytes = strlen(text);
 	int count = 0;
 	parts[count++] = (struct sl_array){&bytes, sizeof bytes};
 	parts[count++] = (struct sl_array){text, bytes};
-	for (int i = 0; i < c->count; i++) {
-		if (!has_values(&c->column[i]))
-			continue;
-		parts[count++] = (struct sl_array){c->column[i].value, (uint64_t)c->n * 4};
-		content += (uint64_t)c->n * 4;
-	}
-	sl_digest_arrays(parts, count, digest);
-	sl_seal_make(&seal, path, content, digest, NULL);
-	parts[count++] = (struct sl_array){&seal, sizeof seal};
+	for (int i = 0; i < c->count; i++)
+		if (has_values(&c->column[i]))
+			parts[count++] = (struct sl_array){c->column[i].value, (uint64_t)c->n * 4};
+	sl_seal_parts(&seal, path, parts, count, NULL);
+	count += 2;
 	int rc = fresh ? sl_atomic_create(path, parts, count, err) : sl_atomic_replace(path, parts, count, 0600, true, err);
 	free(text);
 	return rc;

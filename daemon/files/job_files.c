@@ -44,15 +44,11 @@ int sl_job_file_write(const char *folder, const char *id, const char *kind, cons
 		      const void *body, size_t body_bytes, const char *record, bool safe, struct sl_error *err)
 {
 	struct sl_array parts[4] = {{(void *)head, head_bytes}, {(void *)body, body_bytes}};
-	unsigned char digest[SL_DIGEST_BYTES];
 	struct sl_seal seal;
 	char *path = sl_job_file_path(folder, id, kind);
 	if (!path)
 		return no_path(err);
-	sl_digest_arrays(parts, 2, digest);
-	sl_seal_make(&seal, path, head_bytes + body_bytes, digest, record);
-	parts[2] = (struct sl_array){(void *)record, seal.record_bytes};
-	parts[3] = (struct sl_array){&seal, sizeof seal};
+	sl_seal_parts(&seal, path, parts, 2, record);
 	int rc = sl_atomic_replace(path, parts, 4, 0640, safe, err);
 	free(path);
 	return rc;

@@ -15,14 +15,12 @@ struct info {
 };
 _Static_assert(sizeof(struct sl_neighbours_summary) == 72, "the summary has no padding");
 
-static void fill(struct info *info, const struct sl_neighbours *nb, double seconds)
+struct sl_neighbours_summary sl_neighbours_summary_of(const struct sl_neighbours *nb, double seconds)
 {
-	memset(info, 0, sizeof *info);
-	info->summary = (struct sl_neighbours_summary){
-		.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric, .p = nb->p, .recall = nb->recall,
-		.seconds = seconds,
-	};
-	memcpy(info->summary.method, nb->method, strnlen(nb->method, sizeof nb->method - 1));
+	struct sl_neighbours_summary s = {.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric, .p = nb->p,
+					  .recall = nb->recall, .seconds = seconds};
+	memcpy(s.method, nb->method, strnlen(nb->method, sizeof nb->method - 1));
+	return s;
 }
 
 static void arrays_of(const struct sl_neighbours *nb, struct sl_array a[ARRAYS])
@@ -35,9 +33,8 @@ static void arrays_of(const struct sl_neighbours *nb, struct sl_array a[ARRAYS])
 
 void sl_neighbours_digest(const struct sl_neighbours *nb, unsigned char digest[SL_DIGEST_BYTES])
 {
-	struct info info;
+	const struct info info = {.summary = sl_neighbours_summary_of(nb, 0)};
 	struct sl_array a[ARRAYS];
-	fill(&info, nb, 0);
 	arrays_of(nb, a);
 	sl_array_digest(&info, a, ARRAYS, digest);
 }
@@ -45,10 +42,9 @@ void sl_neighbours_digest(const struct sl_neighbours *nb, unsigned char digest[S
 int sl_neighbours_file_write(const char *path, const struct sl_neighbours *nb, double seconds, uint64_t *bytes,
 			     struct sl_error *err)
 {
-	struct info info;
+	const struct info info = {.summary = sl_neighbours_summary_of(nb, seconds)};
 	struct sl_array a[ARRAYS];
 	unsigned char digest[SL_DIGEST_BYTES];
-	fill(&info, nb, seconds);
 	arrays_of(nb, a);
 	sl_array_digest(&info, a, ARRAYS, digest);
 	return sl_array_file_write(path, &kind, &info, a, ARRAYS, digest, NULL, bytes, err);

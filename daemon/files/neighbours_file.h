@@ -16,6 +16,7 @@ struct sl_neighbours_summary {
 	char method[32];
 };
 
+struct sl_neighbours_summary sl_neighbours_summary_of(const struct sl_neighbours *nb, double seconds);
 void sl_neighbours_digest(const struct sl_neighbours *nb, unsigned char digest[SL_DIGEST_BYTES]);
 
 /* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */

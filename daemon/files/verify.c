@@ -57,75 +57,40 @@ static int check_layout(int fd, const char *path, const json_t *job, struct sl_e
 	return sl_job_file_check_layout(fd, path, nodes, dims_of(job), err);
 }
 
-static int check_graph(const char *path, struct sl_error *err)
-{
-	struct sl_graph *g;
-	int rc = sl_graph_file_read(path, &g, err);
-	if (!rc)
-		sl_graph_destroy(g);
-	return rc;
-}
-
-static int check_points(const char *path, struct sl_error *err)
-{
-	struct sl_points *p;
-	int rc = sl_points_file_read(path, &p, err);
-	if (!rc)
-		sl_points_destroy(p);
-	return rc;
-}
-
-static int check_neighbours(const char *path, struct sl_error *err)
-{
-	struct sl_neighbours *nb;
-	int rc = sl_neighbours_file_read(path, &nb, err);
-	if (!rc)
-		sl_neighbours_destroy(nb);
-	return rc;
-}
-
-static int check_trace(const char *folder, const char *id, struct sl_error *err)
-{
-	struct sl_trace_point *trace;
-	int count, rc = sl_job_file_read_trace(folder, id, &trace, &count, err);
-	if (!rc)
-		free(trace);
-	return rc;
-}
-
-static int check_checkpoint(const char *folder, const char *id, struct sl_error *err)
-{
-	void *blob;
-	uint64_t bytes;
-	int rc = sl_job_file_read_checkpoint(folder, id, &blob, &bytes, err);
-	if (!rc)
-		free(blob);
-	return rc;
-}
-
 /* Checks a file from before seals were introduced, by the rules of its kind. */
 static int check_unsealed(struct state *s, int fd, const char *path, const char *folder, const char *name,
 			  const char *id)
 {
 	const char *kind = name + SL_ULID_BYTES;
 	char *where = path_of(s, folder, "");
-	int rc;
+	struct sl_graph *graph = NULL;
+	struct sl_points *points = NULL;
+	struct sl_neighbours *neighbours = NULL;
+	struct sl_trace_point *trace = NULL;
+	void *blob = NULL;
+	uint64_t bytes;
+	int rc, count;
 	if (!where)
 		return sl_error_set(&s->err, SL_NOMEM, "no memory for a path");
 	if (!strcmp(kind, "slg"))
-		rc = check_graph(path, &s->err);
+		rc = sl_graph_file_read(path, &graph, &s->err);
 	else if (!strcmp(kind, "slp"))
-		rc = check_points(path, &s->err);
+		rc = sl_points_file_read(path, &points, &s->err);
 	else if (!strcmp(kind, "sln"))
-		rc = check_neighbours(path, &s->err);
+		rc = sl_neighbours_file_read(path, &neighbours, &s->err);
 	else if (!strcmp(kind, "trace"))
-		rc = check_trace(where, id, &s->err);
+		rc = sl_job_file_read_trace(where, id, &trace, &count, &s->err);
 	else if (!strcmp(kind, "checkpoint"))
-		rc = check_checkpoint(where, id, &s->err);
+		rc = sl_job_file_read_checkpoint(where, id, &blob, &bytes, &s->err);
 	else if (!strcmp(kind, "png"))
 		rc = sl_error_set(&s->err, SL_IO, "The picture has no seal; it is made again when somebody asks for it.");
 	else
 		rc = check_layout(fd, path, json_object_get(s->records[SL_DB_JOBS], id), &s->err);
+	sl_graph_destroy(graph);
+	sl_points_destroy(points);
+	sl_neighbours_destroy(neighbours);
+	free(trace);
+	free(blob);
 	free(where);
 	return rc;
 }
@@ -366,8 +331,8 @@ int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 			"records are missing. The next start writes it anew.");
 	expect_all(&s);
 	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
-		sl_sweep_each(dir, folders[t], kinds_of(t), verify_file, &s);
-	sl_sweep_each(dir, "layouts", (const char *const[]){"npy", NULL}, verify_uploaded, &s);
+		sl_sweep_each(dir, folders[t], kinds_of(t), SL_NAME_WHOLE, verify_file, &s);
+	sl_sweep_each(dir, "layouts", (const char *const[]){"npy", NULL}, SL_NAME_WHOLE, verify_uploaded, &s);
 	return end(&s, 0, err);
 }
 
@@ -477,9 +442,9 @@ int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 	if (!rc)
 		rc = sl_db_check_generation(s.db, true, &s.err);
 	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS && !rc; t++) {
-		sl_sweep_each(dir, folders[t], kinds_of(t), repair_file, &s);
-		sl_sweep_each(dir, "lost+found", kinds_of(t), repair_file, &s);
-		sl_sweep_each(dir, "lost+found", kinds_of(t), bring_back, &s);
+		sl_sweep_each(dir, folders[t], kinds_of(t), SL_NAME_WHOLE, repair_file, &s);
+		sl_sweep_each(dir, "lost+found", kinds_of(t), SL_NAME_WHOLE, repair_file, &s);
+		sl_sweep_each(dir, "lost+found", kinds_of(t), SL_NAME_WHOLE, bring_back, &s);
 	}
 	rc = end(&s, rc, err);
 	return rc < 0 ? rc : sl_state_verify(loop, dir, out, err);

@@ -305,7 +305,7 @@ int sl_layouts_create(struct sl_layouts **out, struct sl_daemon *d, struct sl_er
 	}
 	s->d = d;
 	sl_sweep(d->state_dir, "layouts", kinds, fate, s);
-	sl_sweep_each(d->state_dir, "layouts", kinds, found, s);
+	sl_sweep_each(d->state_dir, "layouts", kinds, SL_NAME_WHOLE, found, s);
 	sort(&s->all);
 	uv_timer_init(d->loop, &s->timer);
 	s->timer.data = s;

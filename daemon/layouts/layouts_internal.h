@@ -34,7 +34,6 @@ void sl__layouts_remove_file(struct sl_layouts *s, const char *id);
 
 /* upload.c */
 void sl__layout_uploads_cancel(struct sl_layouts *s);
-int sl__layout_uploads_count(const struct sl_layouts *s, const char *user);  /* user NULL: all */
 /* layouts.c: the last upload has ended. */
 void sl__layouts_idle(struct sl_layouts *s);
 

@@ -85,7 +85,8 @@ static void read_work(void *arg)
 	if (!u->code)
 		u->code = sl_job_file_write_layout(u->s->folder, u->record.id, "npy", y, u->record.nodes, u->record.dims,
 						   record, &u->err);
-	u->record.bytes = (uint64_t)u->record.nodes * (uint64_t)u->record.dims * sizeof *y;
+	if (!u->code)
+		u->code = sl_job_file_bytes(u->s->folder, u->record.id, "npy", &u->record.bytes, &u->err);
 	free(y);
 	sl_uploaded_finish(&u->file);
 }
@@ -94,9 +95,7 @@ static bool refuse(struct sl__layout_upload *u)
 {
 	struct sl_layouts *s = u->s;
 	struct sl_limit_hit hit;
-	if (!u->record.user[0] || sl_users_limit(s->d->users, u->record.user, SL_LIMIT_DISK_BYTES) <= 0 ||
-	    !sl_users_exceeds(s->d->users, u->record.user, SL_LIMIT_DISK_BYTES,
-			      (double)sl_graphs_disk_use(s->d->graphs, u->record.user), (double)u->record.bytes, &hit))
+	if (!u->record.user[0] || !sl_graphs_exceed(s->d->graphs, u->record.user, u->record.bytes, &hit))
 		return false;
 	if (u->r)
 		sl_reply_limit(u->r, &hit);
@@ -164,14 +163,6 @@ void sl__layout_uploads_cancel(struct sl_layouts *s)
 	}
 }
 
-int sl__layout_uploads_count(const struct sl_layouts *s, const char *user)
-{
-	int count = 0;
-	SL_LIST_EACH(const struct sl__layout_upload, u, &s->uploads, link)
-		count += !user || !strcmp(u->record.user, user);
-	return count;
-}
-
 /* ---- the request -------------------------------------------------------------------------- */
 
 static int check_room(struct sl_layouts *s, const char *user, struct sl_error *err)
@@ -179,11 +170,12 @@ static int check_room(struct sl_layouts *s, const char *user, struct sl_error *e
 	int64_t most = s->d->config.max_layouts, of_user = sl_users_part(s->d->users, user, most), own = 0;
 	SL_LIST_EACH(const struct sl__layout, l, &s->all, link)
 		own += !strcmp(l->record.user, user);
-	own += sl__layout_uploads_count(s, user);
+	SL_LIST_EACH(const struct sl__layout_upload, u, &s->uploads, link)
+		own += !strcmp(u->record.user, user);
 	if (of_user < most && own >= of_user)
 		return sl_error_set(err, SL_CONFLICT, "You have %lld uploaded layouts already, a quarter of what the server "
 				    "keeps (max_layouts). Delete one, or wait until one expires.", (long long)own);
-	if ((int64_t)s->all.count + sl__layout_uploads_count(s, NULL) >= most)
+	if ((int64_t)(s->all.count + s->uploads.count) >= most)
 		return sl_error_set(err, SL_CONFLICT, "There are %lld uploaded layouts already, and no more are "
 				    "kept (max_layouts). Delete one, or wait until one expires.", (long long)s->all.count);
 	return 0;

@@ -24,7 +24,7 @@ int sl_atomic_error(const char *path, const char *what, int why, struct sl_error
 			   code == SL_DISKFULL ? "; free some room and try again" : "");
 }
 
-static int write_all(int fd, const void *data, uint64_t bytes)
+int sl__write_all(int fd, const void *data, uint64_t bytes)
 {
 	const char *at = data;
 	while (bytes) {
@@ -44,7 +44,7 @@ static int fill(int fd, const char *path, const struct sl_array *parts, int coun
 {
 	int bad = fd < 0, why = errno;
 	for (int i = 0; i < count && !bad; i++)
-		bad = write_all(fd, parts[i].data, parts[i].bytes);
+		bad = sl__write_all(fd, parts[i].data, parts[i].bytes);
 	if (!bad && safe)
 		bad = fsync(fd);
 	if (bad)

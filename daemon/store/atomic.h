@@ -45,6 +45,8 @@ int sl_atomic_error(const char *path, const char *what, int why, struct sl_error
 /* Opens a regular file for reading; -1: see errno. Fails without waiting if path is a pipe or a device. */
 int sl_file_open(const char *path);
 
+/* Writes all `bytes`, with as many calls as that needs. -1: see errno. */
+int sl__write_all(int fd, const void *data, uint64_t bytes);
 /* Reads all `bytes` from the present position of the descriptor, with as many calls as that needs. -1: see errno, or
  * the file ended. */
 int sl__read_all(int fd, void *data, uint64_t bytes);

@@ -40,9 +40,7 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 					   sqlite3_column_int64(statement, 2) == sl__db_sum(id, text));
 		json_t *document = sums ? json_loads(text, 0, NULL) : NULL;
 		if (!document) {
-			sl_log_warning("db", "%s: record %s is damaged and is "
-				       "ignored", sl__db_tables[table], id ? id : "?");
-			json_decref(document);
+			sl_log_warning("db", "%s: record %s is damaged and is ignored", sl__db_tables[table], id ? id : "?");
 			passed_over++;
 			continue;
 		}

@@ -19,7 +19,7 @@ struct bytes {
 	const struct sl_array *arrays;
 	int count;
 	int fd;
-	uint64_t at, size;
+	uint64_t size;
 };
 
 /* Hashes the bytes [from, from + length) of the concatenated arrays. */
@@ -47,7 +47,7 @@ static int digest_piece(const struct bytes *b, uint64_t from, unsigned char out[
 		feed_arrays(&state, b, from, length);
 	} else {
 		unsigned char *piece = malloc(length);
-		if (!piece || sl__read_at(b->fd, piece, length, b->at + from)) {
+		if (!piece || sl__read_at(b->fd, piece, length, from)) {
 			free(piece);
 			return -1;
 		}
@@ -58,24 +58,36 @@ static int digest_piece(const struct bytes *b, uint64_t from, unsigned char out[
 	return 0;
 }
 
-static int digest_bytes(const struct bytes *b, unsigned char out[SL_DIGEST_BYTES])
+/* Hashes the length and the digests of the pieces, in order, into state. */
+static int feed(crypto_generichash_state *state, const struct bytes *b)
 {
 	enum { BATCH = 64 };
 	unsigned char digest[BATCH][SL_DIGEST_BYTES];
-	crypto_generichash_state state;
 	uint64_t pieces = (b->size + PIECE - 1) / PIECE;
 	int failed = 0;
-	crypto_generichash_init(&state, NULL, 0, SL_DIGEST_BYTES);
-	crypto_generichash_update(&state, (const unsigned char *)&b->size, sizeof b->size);
+	crypto_generichash_update(state, (const unsigned char *)&b->size, sizeof b->size);
 	for (uint64_t first = 0; first < pieces && !failed; first += BATCH) {
 		int count = (int)(pieces - first < BATCH ? pieces - first : BATCH);
 #pragma omp parallel for schedule(dynamic) reduction(| : failed) if (count > 1)
 		for (int i = 0; i < count; i++)
 			failed |= digest_piece(b, (first + (uint64_t)i) * PIECE, digest[i]) != 0;
-		crypto_generichash_update(&state, digest[0], (unsigned long long)count * SL_DIGEST_BYTES);
+		crypto_generichash_update(state, digest[0], (unsigned long long)count * SL_DIGEST_BYTES);
 	}
-	crypto_generichash_final(&state, out, SL_DIGEST_BYTES);
 	return failed ? -1 : 0;
+}
+
+static int digest_bytes(const struct bytes *b, unsigned char out[SL_DIGEST_BYTES])
+{
+	crypto_generichash_state state;
+	crypto_generichash_init(&state, NULL, 0, SL_DIGEST_BYTES);
+	int rc = feed(&state, b);
+	crypto_generichash_final(&state, out, SL_DIGEST_BYTES);
+	return rc;
+}
+
+void sl_digest_add(crypto_generichash_state *state, const struct sl_array *array)
+{
+	feed(state, &(struct bytes){.arrays = array, .count = 1, .size = array->bytes});
 }
 
 void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES])
@@ -84,12 +96,6 @@ void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char ou
 	for (int i = 0; i < count; i++)
 		b.size += arrays[i].bytes;
 	digest_bytes(&b, out);
-}
-
-int sl_digest_file(int fd, uint64_t at, uint64_t bytes, unsigned char out[SL_DIGEST_BYTES])
-{
-	struct bytes b = {.fd = fd, .at = at, .size = bytes};
-	return digest_bytes(&b, out);
 }
 
 /* ---- seals ---------------------------------------------------------------------------- */
@@ -120,17 +126,20 @@ static void checksum(const struct sl_seal *seal, unsigned char out[16])
 	crypto_generichash(out, 16, (const unsigned char *)seal, offsetof(struct sl_seal, checksum), NULL, 0);
 }
 
-void sl_seal_make(struct sl_seal *seal, const char *path, uint64_t content_bytes,
-		  const unsigned char content[SL_DIGEST_BYTES], const char *record)
+uint64_t sl_seal_parts(struct sl_seal *seal, const char *path, struct sl_array *parts, int count, const char *record)
 {
 	memset(seal, 0, sizeof *seal);
 	memcpy(seal->magic, magic, sizeof magic);
-	memcpy(seal->content, content, sizeof seal->content);
+	sl_digest_arrays(parts, count, seal->content);
 	digest_name(path, seal->name);
-	seal->content_bytes = content_bytes;
+	for (int i = 0; i < count; i++)
+		seal->content_bytes += parts[i].bytes;
 	seal->record_bytes = record ? strlen(record) : 0;
 	crypto_generichash(seal->record, sizeof seal->record, (const unsigned char *)record, seal->record_bytes, NULL, 0);
 	checksum(seal, seal->checksum);
+	parts[count] = (struct sl_array){(void *)record, seal->record_bytes};
+	parts[count + 1] = (struct sl_array){seal, sizeof *seal};
+	return seal->content_bytes + seal->record_bytes + sizeof *seal;
 }
 
 int sl_seal_damaged(const char *path, const char *how, struct sl_error *err)
@@ -190,7 +199,7 @@ int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, 
 int sl_seal_check(int fd, const char *path, const struct sl_seal *seal, struct sl_error *err)
 {
 	unsigned char digest[SL_DIGEST_BYTES];
-	if (sl_digest_file(fd, 0, seal->content_bytes, digest))
+	if (digest_bytes(&(struct bytes){.fd = fd, .size = seal->content_bytes}, digest))
 		return sl_seal_damaged(path, "it cannot be read to its end", err);
 	return memcmp(digest, seal->content, sizeof digest) ? sl_seal_damaged(path, "its content does not match the digest",
 									      err) : 0;

@@ -12,6 +12,7 @@
 #ifndef SL_SEAL_H
 #define SL_SEAL_H
 
+#include <sodium.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -29,14 +30,15 @@ struct sl_seal {
 };
 _Static_assert(sizeof(struct sl_seal) == 128, "the seal has no padding");
 
-/* path: of the file, whose name may have a further ending (.tmp). record: JSON, or NULL. */
-void sl_seal_make(struct sl_seal *seal, const char *path, uint64_t content_bytes,
-		  const unsigned char content[SL_DIGEST_BYTES], const char *record);
+/* Makes the seal of a file whose content is these parts, and sets the two elements of parts after them to the record
+ * and the seal. Returns the length of the file. path: of the file, whose name may have a further ending (.tmp). record:
+ * JSON, or NULL. */
+uint64_t sl_seal_parts(struct sl_seal *seal, const char *path, struct sl_array *parts, int count, const char *record);
 
 /* The digest of arrays that follow each other in a file. */
 void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
-/* The same for the bytes [at, at + bytes) of a file; -1: they cannot be read. */
-int sl_digest_file(int fd, uint64_t at, uint64_t bytes, unsigned char out[SL_DIGEST_BYTES]);
+/* Hashes the length and the digests of the pieces of one array into state. */
+void sl_digest_add(crypto_generichash_state *state, const struct sl_array *array);
 
 /* Reads the seal at the end of a file. Returns 1; 0: there is none; SL_IO: it is damaged. *record: malloc'd,
  * zero-terminated, NULL if there is none; record may be NULL. */

@@ -15,7 +15,6 @@
 #define LOST "lost+found"
 
 enum { ID = SL_ULID_BYTES - 1 };
-enum name { FOREIGN, WHOLE, TEMPORARY, GONE };
 
 /* Copies the 26 characters at `name` to id if they are an id; otherwise returns false. */
 static bool take_id(const char *name, char id[SL_ULID_BYTES])
@@ -35,16 +34,18 @@ static bool listed(const char *const *list, const char *text, size_t length)
 	return false;
 }
 
-static enum name classify(const char *name, const char *const *kinds, char id[SL_ULID_BYTES])
+static enum sl_name classify(const char *name, const char *const *kinds, char id[SL_ULID_BYTES])
 {
 	if (!take_id(name, id) || name[ID] != '.')
-		return FOREIGN;
+		return SL_NAME_FOREIGN;
 	const char *kind = name + ID + 1;
 	size_t length = strcspn(kind, ".");
 	const char *ending = kind + length;
 	if (!listed(kinds, kind, length))
-		return FOREIGN;
-	return !*ending ? WHOLE : !strcmp(ending, ".tmp") ? TEMPORARY : !strcmp(ending, ".gone") ? GONE : FOREIGN;
+		return SL_NAME_FOREIGN;
+	if (!*ending)
+		return SL_NAME_WHOLE;
+	return !strcmp(ending, ".tmp") ? SL_NAME_TEMPORARY : !strcmp(ending, ".gone") ? SL_NAME_GONE : SL_NAME_FOREIGN;
 }
 
 static bool regular(DIR *dir, const char *name)
@@ -123,10 +124,10 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 		return 0;
 	for (struct dirent *e; (e = readdir(dir));) {
 		char id[SL_ULID_BYTES];
-		enum name what = classify(e->d_name, kinds, id);
-		if (what == FOREIGN || !regular(dir, e->d_name))
+		enum sl_name what = classify(e->d_name, kinds, id);
+		if (what == SL_NAME_FOREIGN || !regular(dir, e->d_name))
 			continue;
-		enum sl_fate is = what == TEMPORARY || what == GONE ? SL_FATE_DELETED : fate(arg, id, e->d_name + ID + 1);
+		enum sl_fate is = what == SL_NAME_WHOLE ? fate(arg, id, e->d_name + ID + 1) : SL_FATE_DELETED;
 		if (is == SL_FATE_DELETED)
 			remove_file(dir, folder, e->d_name);
 		else if (is == SL_FATE_LOST)
@@ -136,9 +137,8 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 	return lost;
 }
 
-static int each(enum name wanted, bool (*is)(DIR *dir, const char *name), const char *state_dir, const char *folder,
-		const char *const *kinds,
-		void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
+int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds, enum sl_name wanted,
+		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
 	DIR *dir = open_below(state_dir, folder);
 	int count = 0;
@@ -146,7 +146,9 @@ static int each(enum name wanted, bool (*is)(DIR *dir, const char *name), const 
 		return 0;
 	for (struct dirent *e; (e = readdir(dir));) {
 		char id[SL_ULID_BYTES];
-		if (classify(e->d_name, kinds, id) != wanted || !is(dir, e->d_name))
+		bool link = wanted == SL_NAME_LINK;
+		if (classify(e->d_name, kinds, id) != (link ? SL_NAME_WHOLE : wanted) ||
+		    !(link ? linked : regular)(dir, e->d_name))
 			continue;
 		count++;
 		if (fn)
@@ -154,24 +156,6 @@ static int each(enum name wanted, bool (*is)(DIR *dir, const char *name), const 
 	}
 	closedir(dir);
 	return count;
-}
-
-int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
-		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
-{
-	return each(WHOLE, regular, state_dir, folder, kinds, fn, arg);
-}
-
-int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
-			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
-{
-	return each(TEMPORARY, regular, state_dir, folder, kinds, fn, arg);
-}
-
-int sl_sweep_each_linked(const char *state_dir, const char *folder, const char *const *kinds,
-			 void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
-{
-	return each(WHOLE, linked, state_dir, folder, kinds, fn, arg);
 }
 
 static bool is_temporary(const char *name, const char *const *prefixes)

@@ -20,18 +20,18 @@ enum sl_fate { SL_FATE_KEPT, SL_FATE_DELETED, SL_FATE_LOST };
 int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds,
 	     enum sl_fate (*fate)(void *arg, const char *id, const char *kind), void *arg);
 
-/* Calls fn for each file of the daemon in STATE_DIR/FOLDER; name: its name within the folder. fn may be NULL. Returns
- * the number of these files. */
-int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
+enum sl_name {
+	SL_NAME_FOREIGN,    /* not of the daemon */
+	SL_NAME_WHOLE,      /* ID.KIND, a regular file */
+	SL_NAME_TEMPORARY,  /* ID.KIND.tmp */
+	SL_NAME_GONE,       /* ID.KIND.gone */
+	SL_NAME_LINK,       /* ID.KIND, a symbolic link to a regular file; the daemon makes none, but reads them */
+};
+
+/* Calls fn for each such file in STATE_DIR/FOLDER; name: its name within the folder. fn may be NULL. Returns the number
+ * of these files. */
+int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds, enum sl_name wanted,
 		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
-
-/* The same for files ID.KIND.tmp. */
-int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
-			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
-
-/* The same for symbolic links ID.KIND to regular files. The daemon makes none, but reads them. */
-int sl_sweep_each_linked(const char *state_dir, const char *folder, const char *const *kinds,
-			 void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
 
 /* Removes PREFIX-ID and PREFIX-ID.ENDING with any of the prefixes (the list ends with NULL) from STATE_DIR/FOLDER. */
 void sl_sweep_temporary(const char *state_dir, const char *folder, const char *const *prefixes);

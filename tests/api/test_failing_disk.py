@@ -12,6 +12,7 @@ import pytest
 
 import graphs
 from harness import BUILD, Api, sanitized, wait_until
+from test_backup import backup
 from test_job_end import locked
 from test_users import As, Lab
 
@@ -131,6 +132,18 @@ def test_layouts(disk, fresh, why):
     api.request("DELETE", f"/v1/layouts/{first}", 204)
     restarted(daemon)
     assert seen() == [] and not list((daemon.state / "layouts").iterdir())
+
+
+def test_a_backup_that_a_power_cut_could_undo(disk, fresh, tmp_path):
+    """The folders of a backup on the same disk are renamed links; it is done when their names are on the disk, too."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    api = Api(fresh(backup_dir=str(folder)))
+    api.upload(graphs.mtx(graphs.ring(N)))
+    for name in ("graphs", "jobs"):
+        with disk.fails(f"fsync {BROKEN} */{name}.part/{name}"):
+            assert backup(api, name, "failed")["problem"]["type"].endswith("io")
+    backup(api, "whole")
 
 
 def test_no_room_for_records(disk, fresh):

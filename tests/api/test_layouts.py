@@ -141,6 +141,16 @@ def test_limits_lifetime_and_restart(fresh, start):
     assert list((daemon.state / "layouts").iterdir()) == []
 
 
+def test_the_size_is_that_of_the_file(fresh, start):
+    """At once, and after a restart."""
+    daemon = fresh()
+    made = upload(Api(daemon), npy(start))
+    assert made["bytes"] == (daemon.state / "layouts" / f"{made['id']}.npy").stat().st_size
+    daemon.kill()
+    daemon.start()
+    assert Api(daemon).get("/v1/layouts").json()["items"][0]["bytes"] == made["bytes"]
+
+
 def test_a_damaged_file_is_nobodys_start(fresh, start):
     daemon = fresh()
     api = Api(daemon)

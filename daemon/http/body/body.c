@@ -61,17 +61,9 @@ static int grow(char **data, size_t *room, size_t bytes, size_t more)
 
 static int write_all(int fd, const char *data, size_t bytes, struct sl_error *err)
 {
-	while (bytes) {
-		ssize_t n = write(fd, data, bytes);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s",
-				    strerror(errno));
-		data += n;
-		bytes -= (size_t)n;
-	}
-	return 0;
+	if (!sl__write_all(fd, data, bytes))
+		return 0;
+	return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s", strerror(errno));
 }
 
 /* Moves a part from memory to a file. */

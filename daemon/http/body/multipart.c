@@ -50,7 +50,9 @@ static int read_value(const char *at, const char **end, char *out, size_t bytes)
 	return 1;
 }
 
-int sl__header_parameter(const char *header, const char *name, char *out, size_t bytes)
+/* Copies the value of a parameter of a header ("form-data; name=x; filename=\"y\""), quoted or not. Returns 1; 0: no
+ * such parameter; -1: it is too long, or its quotes are not closed. */
+static int header_parameter(const char *header, const char *name, char *out, size_t bytes)
 {
 	char other[1024] = "";
 	const char *at = header + strcspn(header, ";");
@@ -101,8 +103,8 @@ static int read_header(struct sl__multipart *m, char *lines, char *end, struct s
 	int code = check_encoding(find_line(lines, end, "Content-Transfer-Encoding"), err);
 	if (code)
 		return code;
-	int named = disposition ? sl__header_parameter(disposition, "name", name, sizeof name) : 0;
-	int filed = disposition ? sl__header_parameter(disposition, "filename", filename, sizeof filename) : 0;
+	int named = disposition ? header_parameter(disposition, "name", name, sizeof name) : 0;
+	int filed = disposition ? header_parameter(disposition, "filename", filename, sizeof filename) : 0;
 	if (named < 0 || filed < 0)
 		return bad(err, "the name of a part is too long, or its quotes do not end");
 	if (!named || !name[0])
@@ -196,7 +198,7 @@ int sl__multipart_create(struct sl__multipart **out, const char *content_type, c
 			 void *arg, struct sl_error *err)
 {
 	char boundary[BOUNDARY_MOST + 1];
-	int found = sl__header_parameter(content_type, "boundary", boundary, sizeof boundary);
+	int found = header_parameter(content_type, "boundary", boundary, sizeof boundary);
 	if (!found)
 		return sl_error_field(err, SL_BADPARAM, "@Content-Type", "the boundary of multipart/form-data is missing");
 	if (found < 0 || !boundary[0])

@@ -28,8 +28,4 @@ int sl__multipart_feed(struct sl__multipart *m, const char *data, size_t bytes, 
 int sl__multipart_end(struct sl__multipart *m, struct sl_error *err);  /* error: the last boundary is missing */
 void sl__multipart_destroy(struct sl__multipart *m);  /* NULL is fine */
 
-/* Copies the value of a parameter of a header ("form-data; name=x; filename=\"y\""), quoted or not. Returns 1; 0: no
- * such parameter; -1: it is too long, or its quotes are not closed. */
-int sl__header_parameter(const char *header, const char *name, char *out, size_t bytes);
-
 #endif
