@@ -179,9 +179,7 @@ static void add(struct candidates *all, const char *kind, const char *id, uint64
 
 static void add_job(void *arg, const char *id, uint64_t finished_ms)
 {
-	struct candidates *all = arg;
-	if (!sl_users_has_link(all->w->c->d->users, id))
-		add(all, "job", id, finished_ms);
+	add(arg, "job", id, finished_ms);
 }
 
 static void add_graph(void *arg, const struct sl_graph_record *g)
@@ -198,10 +196,6 @@ static int by_use(const void *a, const void *b)
 
 /* ---- removal ----------------------------------------------------------------------------------- */
 
-static void gone(void *arg, int status, const struct sl_error *err)
-{
-}
-
 static void tell(struct sl_collect *c, const struct candidate *x)
 {
 	struct sl_principal who = {.role = SL_ROLE_ADMINISTRATOR, .name = "max_state_bytes"};
@@ -217,7 +211,7 @@ static bool let_go(struct sl_collect *c, const struct candidate *x)
 {
 	struct sl_error err;
 	int rc = !strcmp(x->kind, "job") ? sl_job_remove(c->d->jobs, x->id) :
-		 sl_graphs_delete(c->d->graphs, x->id, gone, NULL, &err);
+		 sl_graphs_delete(c->d->graphs, x->id, NULL, NULL, &err);
 	if (!rc)
 		tell(c, x);
 	return !rc;
@@ -246,15 +240,14 @@ static json_t *collect(struct walk *w)
 	}
 	double goal = w->requested ? w->bytes_max : TARGET * w->bytes_max;
 	for (size_t i = 0; i < all.count && left > goal; i++) {
-		if (!w->dry_run && !let_go(c, &all.at[i]))
+		if (sl_users_has_link(c->d->users, all.at[i].id) || (!w->dry_run && !let_go(c, &all.at[i])))
 			continue;
 		left -= (double)all.at[i].bytes;
 		json_array_append_new(items, item(&all.at[i]));
 	}
 	if (!w->requested && left > w->bytes_max && !c->warned)
 		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing in it "
-			       "may be removed",
-			       left / 1e6);
+			       "may be removed", left / 1e6);
 	c->warned = !w->requested ? left > w->bytes_max : c->warned;
 	free(all.at);
 	return json_pack("{s:b, s:I, s:I, s:I, s:o}", "dry_run", w->dry_run, "bytes", (json_int_t)w->total, "most",

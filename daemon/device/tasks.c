@@ -131,10 +131,10 @@ int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct s
 	struct sl_task *k = calloc(1, sizeof *k);
 	if (!k) {
 		struct sl_resident *r = NULL;
-		if (!job->run && !sl__resident_use(t, job, &owed->dropped, &r, err))
-			sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+		if (!job->run)
+			sl__resident_use(t, job, &owed->dropped, &r, err);
 		sl__resident_unuse(t, r);
-		return SL_NOMEM;
+		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
 	}
 	k->key = job->job;
 	k->method = job->method;
@@ -236,12 +236,9 @@ static int watch(struct sl_device_thread *t, struct sl_task *k, double ms, struc
 	k->slow_ms = ms > longest ? ms : 0;
 	if (!(ms > longest) || !(before > 0) || k->status.done)
 		return 0;
-	if (!k->embedding)
-		return sl_error_set(err, SL_TOOBIG, "Two slices in a row took %.3g s and %.3g s. The limit is %.3g s, so that "
-				"other jobs get their turn. %s", 1e-3 * before, 1e-3 * ms, 1e-3 * longest, k->method->relief);
-	return sl_error_set(err, SL_TOOBIG,
-			    "Two slices in a row took %.3g s and %.3g s. The limit for this job is %.3g s, so that other "
-			    "jobs get their turn. %s", 1e-3 * before, 1e-3 * ms, 1e-3 * longest, k->method->relief);
+	return sl_error_set(err, SL_TOOBIG, "Two slices in a row took %.3g s and %.3g s. The limit%s is %.3g s, so that "
+			    "other jobs get their turn. %s", 1e-3 * before, 1e-3 * ms, k->embedding ? " for this job" : "",
+			    1e-3 * longest, k->method->relief);
 }
 
 /* Runs a slice in parts, so that a new small job waits for a part of it and not for its end. */

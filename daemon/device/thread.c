@@ -44,8 +44,8 @@ static void back_off(struct sl_device_thread *t)
 static void not_yet(struct sl_device_thread *t, const struct sl_error *why)
 {
 	t->problem = *why;
-	sl_log_error("device", "the device cannot be opened, next attempt in %.1f s: "
-		     "%s", t->backoff_ms * 1e-3, why->detail);
+	sl_log_error("device", "the device cannot be opened, next attempt in %.1f s: %s", t->backoff_ms * 1e-3,
+		     why->detail);
 	back_off(t);
 }
 

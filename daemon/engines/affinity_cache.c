@@ -61,7 +61,8 @@ int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d
 		return sl_error_set(err, SL_NOMEM, "Out of memory for the cache of affinities.");
 	c->d = d;
 	c->budget_bytes = budget_bytes;
-	c->times = sl_metrics_times(d->metrics, SL_PHASE_SECONDS, "phase=\"affinities\"", SL_PHASE_SECONDS_HELP);
+	c->times = sl_metrics_register(d->metrics, SL_HISTOGRAM, SL_PHASE_SECONDS, "phase=\"affinities\"",
+				       SL_PHASE_SECONDS_HELP);
 	*out = c;
 	return 0;
 }
@@ -172,10 +173,7 @@ static void answer(struct sl_affinity *e, const struct sl_error *err)
 {
 	struct sl_affinity_cache *c = e->cache;
 	struct sl_list waiters = {0};
-	SL_LIST_EACH(struct waiter, w, &e->waiters, link) {
-		sl_list_unlink(&w->link);
-		sl_list_append(&waiters, &w->link);
-	}
+	sl_list_move(&waiters, &e->waiters);
 	struct sl_error copy = {0};
 	bool ready = e->ready;
 	if (!ready) {

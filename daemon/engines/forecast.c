@@ -21,6 +21,13 @@ static double forecast(const struct sl_server_engine *e, const struct sl_params 
 	return e->functions->iteration_seconds(&settings, nodes, entries, (int)e->device->engines->d->config.threads);
 }
 
+/* Corrects a pace by the time that one more job took, compared with its forecast. */
+static void learn(double *pace, double seen, double most)
+{
+	seen = fmin(fmax(seen, 1 / most), most);
+	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
+}
+
 double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 				uint64_t entries)
 {
@@ -29,15 +36,10 @@ double sl_server_engine_seconds(const struct sl_server_engine *e, const struct s
 }
 
 void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
-			    uint64_t entries,
-			    int iterations, double seconds)
+			    uint64_t entries, int iterations, double seconds)
 {
-	double *pace = &e->pace[params->dims];
-	if (!e->functions || iterations < ITERATIONS_LEAST || !(seconds > 0))
-		return;
-	double seen = seconds / iterations / forecast(e, params, nodes, entries);
-	seen = fmin(fmax(seen, 1 / PACE_MOST), PACE_MOST);
-	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
+	if (e->functions && iterations >= ITERATIONS_LEAST && seconds > 0)
+		learn(&e->pace[params->dims], seconds / iterations / forecast(e, params, nodes, entries), PACE_MOST);
 }
 
 static int place_of(const struct sl_method *method)
@@ -57,11 +59,8 @@ double sl_server_engine_pace(const struct sl_server_engine *e, const struct sl_m
 void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_method *method, double seconds_forecast,
 				   double seconds)
 {
-	double *pace = &e->method_pace[place_of(method)];
-	if (!(seconds_forecast > 0) || !(seconds > 0))
-		return;
-	double seen = fmin(fmax(seconds / seconds_forecast, 1 / METHOD_PACE_MOST), METHOD_PACE_MOST);
-	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
+	if (seconds_forecast > 0 && seconds > 0)
+		learn(&e->method_pace[place_of(method)], seconds / seconds_forecast, METHOD_PACE_MOST);
 }
 
 /* Returns the longest side of the widest layout to expect: the usual width for so many nodes, or the width of the

@@ -35,7 +35,8 @@ static void change_free(struct change *c)
 static void change_finish(struct change *c)
 {
 	struct sl_graphs *s = c->s;
-	c->done(c->arg, c->status, c->status ? &c->err : NULL);
+	if (c->done)
+		c->done(c->arg, c->status, c->status ? &c->err : NULL);
 	change_free(c);
 	sl__graphs_work_end(s);
 }

@@ -198,8 +198,8 @@ static int remove_column(struct column_change *c, struct sl_columns *columns)
 	struct sl_column *column = sl_columns_find(columns, c->column);
 	bool own = c->own && !strcmp(c->column, c->title);
 	if (column ? !strcmp(sl_column_kind(column), "none") : !own)
-		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named "
-				    "%.64s", c->id, c->column);
+		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named %.64s", c->id,
+				    c->column);
 	if (own)  /* it stays in the graph's file, but is not shown */
 		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL, &c->err);
 	sl_columns_remove(columns, column);
@@ -315,8 +315,8 @@ static bool refuse(struct column_change *c, const struct sl_request *r, struct s
 {
 	uint64_t plain = (uint64_t)WORD_BYTES * c->nodes, sent = c->input.bytes;
 	uint64_t more = 4ull * c->nodes + (sent > plain ? sent - plain : 0);
-	return sl__graphs_exceed(c->s, sl_request_who(r)->account, more, hit) ||
-	       sl__graphs_exceed(c->s, sl_users_project_account(c->s->d->users, c->id), more, hit);
+	return sl_graphs_exceed(c->s, sl_request_who(r)->account, more, hit) ||
+	       sl_graphs_exceed(c->s, sl_users_project_account(c->s->d->users, c->id), more, hit);
 }
 
 /* Makes the change even if the client has disconnected. */

@@ -33,6 +33,7 @@ struct sl_points;
 
 struct sl_daemon;
 struct sl_graphs;
+struct sl_limit_hit;
 struct sl_request;
 
 enum sl_kind { SL_KIND_GRAPH, SL_KIND_POINTS, SL_KIND_NEIGHBOURS };
@@ -122,6 +123,8 @@ void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, in
 
 /* Bytes on disk that count for a user or project (an id): files of graphs, and the result of `fn` for other files. */
 uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account);
+/* True if `more` bytes exceed the account's limit of disk space; *hit describes the limit. */
+bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit);
 void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *account), void *arg);
 
 /* An account in the budget of uploads, for other data that a client has sent. */

@@ -16,7 +16,6 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 
-struct sl_limit_hit;  /* daemon/users/limits.h */
 
 struct sl_engine;
 
@@ -155,8 +154,6 @@ void sl__content_unref(struct sl_content *c);  /* NULL is fine */
 
 /* upload.c */
 void sl__uploads_cancel(struct sl_graphs *s);
-/* True if `more` bytes exceed the account's limit of disk space; *hit describes the limit. */
-bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit);
 /* Bytes of uploads of this account that are being stored and have no record yet. */
 uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account);
 

@@ -193,14 +193,6 @@ static void find_work(void *arg)
 	q->seconds = now_s() - start;
 }
 
-static struct sl_neighbours_summary summary(const struct sl__finder *q, const struct sl_neighbours *nb)
-{
-	struct sl_neighbours_summary out = {.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric,
-					    .p = nb->p, .recall = nb->recall, .seconds = q->seconds};
-	memcpy(out.method, nb->method, sizeof out.method);
-	return out;
-}
-
 /* Stores the neighbours; sl__graphs_work_end() follows at the end. */
 static void store(struct sl__finder *q)
 {
@@ -222,7 +214,7 @@ static void find_done(void *arg)
 		sl__graphs_work_end(s);
 		return;
 	}
-	struct sl_neighbours_summary found = summary(q, q->found->neighbours);
+	struct sl_neighbours_summary found = sl_neighbours_summary_of(q->found->neighbours, q->seconds);
 	sl__graph_found(g, &found);
 	g->record.search = q->again > found.k ? SL_SEARCH_RUNNING : SL_SEARCH_READY;
 	g->problem.code = 0;

@@ -102,7 +102,8 @@ static void register_metrics(struct sl_graphs *s)
 					    "Neighbour searches completed.");
 	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
 						  "Total time of these searches.");
-	s->m_search_times = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"neighbours\"", SL_PHASE_SECONDS_HELP);
+	s->m_search_times = sl_metrics_register(m, SL_HISTOGRAM, SL_PHASE_SECONDS, "phase=\"neighbours\"",
+						SL_PHASE_SECONDS_HELP);
 	s->m_reading = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_reading", NULL,
 					   "Uploads being read and stored.");
 	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,

@@ -102,7 +102,7 @@ static void remove_files(const struct sl__upload *u)
 			unlink(u->temporary[p]);
 }
 
-bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit)
+bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit)
 {
 	const struct sl_users *users = s->d->users;
 	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
@@ -114,7 +114,7 @@ bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, 
 static bool refuse(struct sl__upload *u, uint64_t more)
 {
 	struct sl_limit_hit hit;
-	if (!sl__graphs_exceed(u->s, u->user, more, &hit) && !sl__graphs_exceed(u->s, u->project, more, &hit))
+	if (!sl_graphs_exceed(u->s, u->user, more, &hit) && !sl_graphs_exceed(u->s, u->project, more, &hit))
 		return false;
 	if (u->r)
 		sl_reply_limit(u->r, &hit);
@@ -269,9 +269,7 @@ static int fill_record(struct sl__upload *u)
 	if (q->found != SL_KIND_NEIGHBOURS)
 		return 0;
 	struct sl_neighbours *nb = q->neighbours;
-	struct sl_neighbours_summary found = {.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric,
-					      .p = nb->p, .recall = nb->recall};
-	memcpy(found.method, nb->method, sizeof found.method);
+	struct sl_neighbours_summary found = sl_neighbours_summary_of(nb, 0);
 	if (!(g->part[SL_PART_NEIGHBOURS].content = sl__content_take(NULL, NULL, nb)))
 		return SL_NOMEM;
 	q->neighbours = NULL;

@@ -60,8 +60,7 @@ static int activated(const struct sl_config *c, char *host, size_t bytes, uint16
 	int fd = SD_LISTEN_FDS_START;
 	if (count > 1 || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0 || !place_of(fd, host, bytes, port))
 		return sl_error_field(err, SL_BADPARAM, "/listen", "%d socket%s came from systemd; it must be one "
-				      "listening TCP socket "
-				      "(ListenStream=127.0.0.1:7070)", count, count > 1 ? "s" : "");
+				      "listening TCP socket (ListenStream=127.0.0.1:7070)", count, count > 1 ? "s" : "");
 	if (!sl_config_loopback(host) && !c->token_file[0]) {
 		close(fd);
 		return sl_error_field(err, SL_BADPARAM, "/token_file", "the socket from systemd, %s port %u, can be "

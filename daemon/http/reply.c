@@ -287,8 +287,7 @@ static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, u
 	int range = parse_range(sl_request_header(r, "Range"), bytes, first, last);
 	if (range < 0) {
 		sl_reply_header(r, "Content-Range", "bytes */%llu", (unsigned long long)bytes);
-		sl_reply_status(r, 416, "the range is outside the %llu bytes of this "
-				"resource", (unsigned long long)bytes);
+		sl_reply_status(r, 416, "the range is outside the %llu bytes of this resource", (unsigned long long)bytes);
 		return 0;
 	}
 	if (!range) {

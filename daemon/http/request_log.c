@@ -31,9 +31,9 @@ static void observe(struct sl_request *r, double seconds)
 	if (!*metric) {
 		char labels[160];
 		snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\"", r->route->method, r->route->pattern);
-		*metric = sl_metrics_times(h->d->metrics, "spaceland_http_request_seconds", labels,
-					   "From the header of a request to the end of its reply, waiting included; "
-					   "streams are not counted.");
+		*metric = sl_metrics_register(h->d->metrics, SL_HISTOGRAM, "spaceland_http_request_seconds", labels,
+					      "From the header of a request to the end of its reply, waiting included; "
+					      "streams are not counted.");
 	}
 	sl_metric_observe(*metric, seconds);
 }

@@ -211,7 +211,8 @@ static double until_place(const struct sl_job *job)
 	return (to_end > v->running ? v->all_s + job->ahead_s : sum) / devices;
 }
 
-double sl__job_expected_wait(const struct sl_job *job)
+/* Seconds until it has a place; NAN: unknown. */
+static double expected_wait(const struct sl_job *job)
 {
 	if (job->stage == SL_STAGE_PREPARING)
 		return 0;
@@ -262,7 +263,7 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	char text[280] = "";
 	const char *reason;
 	json_t *at = json_null();
-	double wait_s = sl__job_expected_wait(job);
+	double wait_s = expected_wait(job);
 	switch (job->state == SL_JOB_QUEUED || job->stage == SL_STAGE_SAVING ? job->stage : SL_STAGE_DEVICE) {
 	case SL_STAGE_AFTER:
 		reason = job->again.in && !job->unsaved.code ? "disk" : "after";

@@ -61,7 +61,7 @@ void sl__jobs_on_search(void *arg, const char *graph)
 	const struct sl_error *problem = sl_graphs_search_problem(j->d->graphs, graph);
 	if (j->stopping || !g)
 		return;
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
+	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
 		if (job->stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
 			continue;
 		uint32_t k = sl__job_neighbours(&job->work.params, g);

@@ -9,6 +9,7 @@
 #include "daemon/util/pool.h"
 #include "daemon/util/problem.h"
 #include "daemon/util/seen.h"
+#include "daemon/util/time_text.h"
 
 struct saving {
 	struct sl_job *job;         /* a reference */
@@ -146,7 +147,7 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 	sl__job_drop_carried(job);
 	job->stage = SL_STAGE_SAVING;
 	job->end = state;
-	job->finished_ms = sl__wall_ms();
+	job->finished_ms = sl_time_now_ms();
 	if (state == SL_JOB_DONE)
 		sl_metric_observe(job->jobs->metric_iterating, job->status.seconds);
 	sl_layout_unref(job->last);
@@ -169,8 +170,8 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err)
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
 {
 	if (!job->unsaved.code)
-		sl_log_error("jobs", "%s could not be recorded; the server tries again: "
-			     "%s", job->id, err ? err->detail : "");
+		sl_log_error("jobs", "%s could not be recorded; the server tries again: %s", job->id,
+			     err ? err->detail : "");
 	if (err)
 		job->unsaved = *err;
 	else

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs.h"
@@ -22,13 +21,6 @@
 #define NEIGHBOURS_S 5          /* interval between attempts to store neighbours */
 /* After a crash, the sequence numbers of a job's frames continue above all numbers that readers may have seen. */
 #define SEQUENCE_GAP 1000000u
-
-uint64_t sl__wall_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- once a second ------------------------------------------------------------------ */
 
@@ -88,9 +80,10 @@ static void register_metrics(struct sl_jobs *j)
 						      "Total time of these slices.");
 	j->metric_moves = sl_metrics_register(m, SL_COUNTER, "spaceland_job_moves_total", NULL,
 					      "Moves of running jobs to another device of their engine.");
-	j->metric_wait = sl_metrics_times(m, "spaceland_job_wait_seconds", NULL,
-					  "From the submission of a job to its first start on a device.");
-	j->metric_iterating = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"iterations\"", SL_PHASE_SECONDS_HELP);
+	j->metric_wait = sl_metrics_register(m, SL_HISTOGRAM, "spaceland_job_wait_seconds", NULL,
+					     "From the submission of a job to its first start on a device.");
+	j->metric_iterating = sl_metrics_register(m, SL_HISTOGRAM, SL_PHASE_SECONDS, "phase=\"iterations\"",
+						  SL_PHASE_SECONDS_HELP);
 	sl_metrics_on_collect(m, collect, j);
 }
 
@@ -154,7 +147,7 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 {
 	struct sl_jobs *j = arg;
 	*running = *queued = 0;
-	SL_LIST_EACH_BACK(const struct sl_job, job, &j->all, in_all)
+	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
 		if (job->state == SL_JOB_QUEUED)
 			*queued += job->device ? job->device == d : job->engine == d->engine;
 		else if (job->state == SL_JOB_RUNNING)
@@ -256,11 +249,13 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
-		if (!sl__job_ended(job) && !job->pause && !sl_db_is_read_only(d->db))
-			sl__job_enqueue(job);
-		else if (!sl__job_ended(job) && !sl_db_is_read_only(d->db))
+	if (sl_db_is_read_only(d->db))
+		return 0;
+	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
+		if (job->pause)
 			sl__after_taken_up(job);
+		else
+			sl__job_enqueue(job);
 	}
 	return 0;
 }

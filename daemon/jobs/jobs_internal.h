@@ -75,6 +75,7 @@ struct sl_job {
 	struct sl_jobs *jobs;
 	struct sl_link in_all, in_bucket;  /* in sl_jobs.all, and in one of sl_jobs.bucket */
 	struct sl_link in_keys;  /* in one of sl_jobs.keys, if it has an idempotency_key */
+	struct sl_link in_unfinished;  /* in sl_jobs.unfinished, if it has not ended */
 	struct sl_link in_dependants;  /* in sl_jobs.dependants, if it starts after another one and has not ended */
 	int references;      /* one for the table, and one for each piece of work in progress */
 
@@ -142,7 +143,7 @@ struct sl_job {
 	bool changed;                    /* SAVING: since the record of its end was made */
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
-	bool awaited;                    /* another job starts after it; only valid within one pass over all jobs */
+	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* a checkpoint was requested, or is being written */
 	bool writing_checkpoint;         /* a checkpoint is being written */
@@ -181,6 +182,7 @@ struct sl_jobs {
 	struct sl_list all;                  /* struct sl_job by id, which is by age: the oldest first */
 	struct sl_list bucket[SL__BUCKETS];  /* struct sl_job by a hash of their ids */
 	struct sl_list keys[SL__BUCKETS];    /* struct sl_job by a hash of their idempotency_key */
+	struct sl_list unfinished;           /* those that have not ended, the oldest first */
 	struct sl_list dependants;           /* those that start after another one */
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
@@ -278,8 +280,10 @@ struct sl_result {
 	const char *folder;
 	char id[SL_ULID_BYTES], graph_id[SL_ULID_BYTES];
 	uint32_t nodes;
-	int dims;
+	int dims;                       /* of its layout; 0: make() needs no layout */
 	bool drop_leaf_edges;
+	const char *array;              /* name of an array, for arrays.c */
+	enum sl_layout_form form;       /* of the array */
 	const struct sl_graph *names;   /* has names and labels of the nodes; NULL: the graph was deleted */
 	struct sl_content *content;     /* a reference that keeps names; or NULL */
 	struct sl_content *neighbours;  /* of pictures, where the colours need them; or NULL */
@@ -288,19 +292,25 @@ struct sl_result {
 	float *y;                       /* [nodes * dims] */
 	struct sl_picture_form picture;
 	/* written by make() */
-	struct sl_buffer *text;
+	struct sl_buffer *text;         /* the reply, or */
+	int fd;                         /* the file that is the reply; -1: none */
+	uint64_t bytes;                 /* of this file, or */
+	char *json;                     /* malloc'd; NULL: out of memory */
+	struct sl_file_mark mark;       /* of the layout's file, if it is the reply: its version */
 	struct sl_error err;
 	/* used by the loop */
 	struct sl_request *request;     /* NULL: the client is gone */
 	int (*make)(struct sl_result *result);
-	const char *content_type;
+	const char *content_type;       /* NULL: the reply is `json` */
 	char etag[64];
 	struct sl_job *job;             /* a reference */
 	int code;
 };
 
-/* Answers r with the text that make() writes. make() returns 0 or an error code. Copies `with`. */
+/* Answers r with what make() gives. make() returns 0 or an error code. Copies `with`. */
 void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_result *with);
+/* The same, with y, and with names and content of the graph if it is there. */
+void sl__result_reply_layout(struct sl_job *job, struct sl_request *r, const struct sl_result *with);
 /* Answers with 409 and returns true, unless the job is done. */
 bool sl__result_missing(struct sl_job *job, struct sl_request *r);
 
@@ -360,7 +370,6 @@ int sl__job_small(const struct sl_job *job);            /* 1: it uses the line a
 void sl__job_join_line(struct sl_job *job, uint64_t bytes);
 void sl__job_leave_line(struct sl_job *job);
 double sl__job_remaining_s(const struct sl_job *job);   /* seconds to its end, alone on its device; 0: unknown */
-double sl__job_expected_wait(const struct sl_job *job); /* seconds until it has a place; NAN: unknown */
 json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
 void sl__job_book(struct sl_job *job, int by);          /* 1: books its host memory; -1: frees it */
 void sl__job_activate(struct sl_job *job, int by);      /* 1: counts it as active; -1: no longer */
@@ -382,7 +391,6 @@ void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
 void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: call when a piece of work has finished */
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
-uint64_t sl__wall_ms(void);
 
 /* ---- shares.c: the shares of projects and users ------------------------------------------------ */
 
@@ -472,7 +480,6 @@ json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *tr
 /* The error for an unknown member: names it and the most similar known one. */
 int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
 		       struct sl_error *err);
-int sl__job_state_parse(const char *text);  /* -1: not a state */
 
 /* ---- watched.c -------------------------------------------------------------- */
 

@@ -349,41 +349,27 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
 	sl__measurements_pump(job->jobs);
 }
 
-struct forgetting {
-	struct sl_job *job;          /* a reference */
-	struct sl_request *request;  /* NULL: the client is gone */
-};
-
-static void forgotten(void *arg, int status, const struct sl_error *err)
-{
-	struct forgetting *f = arg;
-	struct sl_jobs *j = f->job->jobs;
-	if (f->request && status)
-		sl_reply_error(f->request, err);
-	else if (f->request)
-		sl_reply_empty(f->request, 204);
-	sl__job_unref(f->job);
-	free(f);
-	sl__works_done(j);
-}
-
 void sl_job_forget_quality(struct sl_job *job, struct sl_request *r)
 {
+	struct sl_error err;
 	sl__measurements_cancel(job->jobs, job);
 	if (!job->quality) {
 		sl_reply_empty(r, 204);
 		return;
 	}
-	forget(job);
-	struct forgetting *f = calloc(1, sizeof *f);
-	json_t *document = f ? sl__job_document(job, job->state) : NULL;
-	if (!document || sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, forgotten, f)) {
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a change.");
-		free(f);
-	} else {
-		*f = (struct forgetting){sl__job_ref(job), r};
-		job->jobs->works++;
-		sl_park(&f->request, 0);
-	}
+	struct sl_later *later = sl_later_create(r, NULL, NULL, job->id);
+	if (!later)
+		return;
+	json_t *before = job->quality;
+	job->quality = NULL;
+	json_t *document = sl__job_document(job, job->state);
+	int code = document ? sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, sl_later_done, later) : SL_NOMEM;
 	json_decref(document);
+	if (code) {
+		job->quality = before;
+		sl_error_set(&err, code, "Out of memory for a change.");
+	} else {
+		json_decref(before);
+	}
+	sl_later_begun(later, code, &err);
 }

@@ -11,7 +11,8 @@
 
 const char *const sl__job_state_name[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
 
-int sl__job_state_parse(const char *text)
+/* -1: not a state. */
+static int parse_state(const char *text)
 {
 	for (int i = 0; i < SL_JOB_STATES; i++)
 		if (!strcmp(text, sl__job_state_name[i]))
@@ -426,13 +427,13 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const char *state = json_string_value(json_object_get(o, "state"));
 	const char *name = json_string_value(json_object_get(o, "method"));
 	const struct sl_method *method = name ? sl_method_find(name) : sl_methods[0];
-	if (!graph || !sl_ulid_valid(graph) || !state || sl__job_state_parse(state) < 0 || !method)
+	if (!graph || !sl_ulid_valid(graph) || !state || parse_state(state) < 0 || !method)
 		return SL_BADDATA;
 	struct sl_job *job = sl__job_create(j, id);
 	if (!job)
 		return SL_NOMEM;
 	memcpy(job->graph, graph, sizeof job->graph);
-	job->state = (enum sl_job_state)sl__job_state_parse(state);
+	job->state = (enum sl_job_state)parse_state(state);
 	job->name = copy_of(o, "name");
 	const char *user = json_string_value(json_object_get(o, "user"));
 	if (user)

@@ -11,6 +11,7 @@
 #include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
+#include "daemon/util/time_text.h"
 
 struct loading {
 	struct sl_job *job;  /* a reference */
@@ -99,7 +100,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl_list_prepend(&j->on_device, &job->on_device);
 	job->checkpointed_ms = job->settled_ms = uv_now(j->d->loop);
 	if (!job->started_ms) {
-		job->started_ms = sl__wall_ms();
+		job->started_ms = sl_time_now_ms();
 		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
 	}
 	if (job->pause)

@@ -14,6 +14,7 @@
 #include "daemon/files/job_files.h"
 #include "daemon/users/users.h"
 #include "daemon/util/pool.h"
+#include "daemon/util/time_text.h"
 
 #define KEY_MOST 200
 #define WAIT_MAX_S 60
@@ -190,7 +191,7 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	job->priority = (int)spec->priority;
 	job->nodes = spec->graph->nodes;
 	sl__job_know_data(job, spec->graph);
-	job->created_ms = sl__wall_ms();
+	job->created_ms = sl_time_now_ms();
 	bool late = spec->source && spec->source == spec->after;  /* it is copied when that job is done */
 	job->has_initial = spec->rows || (spec->source && !late) || spec->layout;
 	if (spec->after)

@@ -137,10 +137,12 @@ void sl__job_insert(struct sl_job *job)
 	}
 	sl_list_insert(&j->all, newer, &job->in_all);
 	j->count[job->state]++;
-	if (!sl__job_ended(job) && job->after[0])
-		sl_list_append(&j->dependants, &job->in_dependants);
-	if (!sl__job_ended(job))
+	if (!sl__job_ended(job)) {
+		sl_list_append(&j->unfinished, &job->in_unfinished);
+		if (job->after[0])
+			sl_list_append(&j->dependants, &job->in_dependants);
 		sl_graphs_use(j->d->graphs, job->graph);
+	}
 	sl__job_changed(job);
 }
 
@@ -149,6 +151,7 @@ static void table_remove(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	sl_list_unlink(&job->in_bucket);
 	sl_list_unlink(&job->in_keys);
+	sl_list_unlink(&job->in_unfinished);
 	sl_list_unlink(&job->in_dependants);
 	sl_list_unlink(&job->in_all);
 	j->count[job->state]--;
@@ -157,17 +160,16 @@ static void table_remove(struct sl_job *job)
 
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg)
 {
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
-		job->awaited = false;
-	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all) {
-		bool waits = job->after[0] && !job->after_met && !sl__job_ended(job);
-		struct sl_job *other = waits ? sl__job_find(j, job->after) : NULL;
+	SL_LIST_EACH(const struct sl_job, job, &j->dependants, in_dependants) {
+		struct sl_job *other = job->after_met ? NULL : sl__job_find(j, job->after);
 		if (other)
 			other->awaited = true;
 	}
-	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
 		if (sl__job_ended(job) && job->references == 1 && !job->awaited)
 			each(arg, job->id, job->finished_ms);
+		job->awaited = false;
+	}
 }
 
 int sl_job_remove(struct sl_jobs *j, const char *id)
@@ -240,6 +242,7 @@ void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
 	j->count[state]++;
 	if (!ended && sl__job_ended(job)) {
 		job->stage = SL_STAGE_ENDED;
+		sl_list_unlink(&job->in_unfinished);
 		sl_list_unlink(&job->in_dependants);
 		sl_graphs_unuse(j->d->graphs, job->graph);
 		sl_metric_add(j->metric_ended[state - SL_JOB_DONE], 1);

@@ -107,9 +107,8 @@ static int check_memory(struct placement *p, const struct sl_points *fresh)
 	double k = fmin(fmax(ceil(3 * p->params.perplexity), p->params.neighbours), p->data_part->points->n);
 	double row = k * NEIGHBOUR_BYTES + (p->form == SL_LAYOUT_NPY ? 0 : TEXT_ROW_BYTES);
 	if (fresh->n * row > memory / 2)
-		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each need more than half "
-				    "of the server's memory; send at most %.0f at a "
-				    "time.", fresh->n, k, memory / 2 / row);
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each need more than half of the "
+				    "server's memory; send at most %.0f at a time.", fresh->n, k, memory / 2 / row);
 	return 0;
 }
 

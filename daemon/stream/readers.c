@@ -8,48 +8,9 @@
 #include "daemon/http/http.h"
 #include "daemon/stream/watch_internal.h"
 
-struct sl_reader {
-	struct sl_link link;
-	struct sl_watch *watch;        /* a reference to its owner */
-	struct sl_frame_form form;
-	uint32_t sequence;             /* sequence number of its last frame */
-	struct sl_request *request;    /* a long poll; else a stream: */
-	enum { FRAME, NPY, CSV } as;   /* long poll: the format of the reply */
-	struct sl_stream *stream;
-	struct sl_buffer *waiting;     /* the next frame */
-	struct sl_buffer *sending;
-	size_t sent;                   /* bytes of it that were sent, including the length */
-	bool end;                      /* the stream ends after `waiting` */
-};
-
-struct sl_reader *sl__reader_first(struct sl_watch *w)
-{
-	return SL_LIST_FIRST(struct sl_reader, &w->readers, link);
-}
-
-struct sl_reader *sl__reader_next(struct sl_reader *r)
-{
-	return SL_LIST_NEXT(struct sl_reader, r, link);
-}
-
-struct sl_frame_form sl__reader_form(const struct sl_reader *r)
-{
-	return r->form;
-}
-
-uint32_t sl__reader_has(const struct sl_reader *r)
-{
-	return r->sequence;
-}
-
 bool sl__reader_hungry(const struct sl_reader *r)
 {
 	return r->request || (!r->waiting && !r->sending);
-}
-
-void sl__reader_pass_over(struct sl_reader *r, uint32_t sequence)
-{
-	r->sequence = sequence;
 }
 
 static struct sl_reader *reader_create(struct sl_watch *w, struct sl_frame_form form, uint32_t sequence)
@@ -145,8 +106,8 @@ void sl__reader_give(struct sl_reader *r, struct sl_buffer *frame, uint32_t sequ
 		int as = r->as;
 		reader_destroy(r);
 		sl_reply_header(request, "Cache-Control", "no-store");
-		if (as != FRAME) {
-			give_array(request, frame, as == CSV);
+		if (as != SL__AS_FRAME) {
+			give_array(request, frame, as == SL__AS_CSV);
 			return;
 		}
 		sl_reply_buffer(request, "application/vnd.spaceland.frame", NULL, sl_buffer_ref(frame));
@@ -215,14 +176,14 @@ static void poll(struct sl_watch *w, struct sl_request *request, struct sl_frame
 void sl_watch_poll(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form, uint32_t after,
 		   uint64_t wait_ms)
 {
-	poll(w, request, form, after, wait_ms, FRAME);
+	poll(w, request, form, after, wait_ms, SL__AS_FRAME);
 }
 
 #define VALUES_MS 25000
 
 void sl_watch_values(struct sl_watch *w, struct sl_request *request, bool csv)
 {
-	poll(w, request, (struct sl_frame_form){.type = SL_FRAME_F32}, 0, VALUES_MS, csv ? CSV : NPY);
+	poll(w, request, (struct sl_frame_form){.type = SL_FRAME_F32}, 0, VALUES_MS, csv ? SL__AS_CSV : SL__AS_NPY);
 }
 
 void sl_watch_stream(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form)

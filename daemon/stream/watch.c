@@ -77,14 +77,14 @@ static bool must_publish(const struct sl_watch *w, bool ended)
 /* True if there is a newer frame than the reader's, and the reader would send it at once. */
 static bool lacks(const struct sl_watch *w, const struct sl_reader *r)
 {
-	return sl__reader_has(r) < w->sequence && (sl__reader_hungry(r) || w->last) &&
-	       (!w->layout || sl_layout_serves(w->layout, sl__reader_form(r)));
+	return r->sequence < w->sequence && (sl__reader_hungry(r) || w->last) &&
+	       (!w->layout || sl_layout_serves(w->layout, r->form));
 }
 
 static bool quantised_will_do(struct sl_watch *w)
 {
-	for (struct sl_reader *r = sl__reader_first(w); r; r = sl__reader_next(r))
-		if (sl__reader_form(r).type != SL_FRAME_U16)
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
+		if (r->form.type != SL_FRAME_U16)
 			return false;
 	return true;
 }
@@ -105,7 +105,7 @@ static bool wanted(struct sl_watch *w, const struct sl_watch_status *s)
 	if (s->state == SL_WATCH_PAUSED && w->layout && w->layout->iteration == s->iteration &&
 	    (w->layout->y || quantised_will_do(w)))
 		return false;
-	for (struct sl_reader *r = sl__reader_first(w); r; r = sl__reader_next(r))
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
 		if (sl__reader_hungry(r))
 			return true;
 	return subscription(w, false);
@@ -128,11 +128,9 @@ static void hand_out(struct sl_watch *w, struct sl_frame_form form, struct sl_bu
 	struct sl_watch_status status;
 	status_of(w, &status);
 	bool ended = status.state == SL_WATCH_ENDED;
-	for (struct sl_reader *r = sl__reader_first(w), *next; r; r = next) {
-		next = sl__reader_next(r);
-		if (sl_frame_form_equal(sl__reader_form(r), form) && sl__reader_has(r) < sequence)
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
+		if (sl_frame_form_equal(r->form, form) && r->sequence < sequence)
 			sl__reader_give(r, frame, sequence);
-	}
 	if (must_publish(w, ended) && sl_frame_form_equal(published_form(w), form) && sequence >= w->published)
 		publish(w, frame, sequence, ended);
 }
@@ -165,9 +163,9 @@ static void encode(void *arg)
 /* Without memory for a frame, its form counts as served; otherwise it would be tried for ever. */
 static void pass_over(struct sl_watch *w, struct sl_frame_form form, uint32_t sequence)
 {
-	for (struct sl_reader *r = sl__reader_first(w); r; r = sl__reader_next(r))
-		if (sl_frame_form_equal(sl__reader_form(r), form))
-			sl__reader_pass_over(r, sequence);
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
+		if (sl_frame_form_equal(r->form, form))
+			r->sequence = sequence;  /* there was no memory for this frame */
 	w->published = sequence;
 	w->published_stamp = w->all->publisher ? sl_publisher_stamp(w->all->publisher) : 0;
 }
@@ -216,9 +214,9 @@ static void collect_forms(struct sl_watch *w, struct encoding *e, bool ended)
 		hand_out(w, w->cache[i].form, frame, w->sequence);
 		sl_buffer_unref(frame);
 	}
-	for (struct sl_reader *r = sl__reader_first(w); r; r = sl__reader_next(r))
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
 		if (lacks(w, r))
-			add_form(e, sl__reader_form(r));
+			add_form(e, r->form);
 	if (must_publish(w, ended))
 		add_form(e, published_form(w));
 }
@@ -253,10 +251,8 @@ static void serve(struct sl_watch *w, bool ended)
 /* All readers have the last frame: ends their streams and frees memory. */
 static void end_all(struct sl_watch *w)
 {
-	for (struct sl_reader *r = sl__reader_first(w), *next; r; r = next) {
-		next = sl__reader_next(r);
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
 		sl__reader_end(r);
-	}
 	w->published = w->sequence;
 	w->published_stamp = w->all->publisher ? sl_publisher_stamp(w->all->publisher) : 0;
 	sl_layout_unref(w->layout);
@@ -272,11 +268,9 @@ static void serve_end(struct sl_watch *w, const struct sl_watch_status *s)
 {
 	struct sl_buffer *frame = sl_frame_encode_end(w->job, s->nodes, s->dims, w->sequence, s->iteration, s->kl, s->end);
 	if (frame) {
-		for (struct sl_reader *r = sl__reader_first(w), *next; r; r = next) {
-			next = sl__reader_next(r);
-			if (sl__reader_has(r) < w->sequence)
+		SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
+			if (r->sequence < w->sequence)
 				sl__reader_give(r, frame, w->sequence);
-		}
 		if (must_publish(w, true))
 			publish(w, frame, w->sequence, true);
 		sl_buffer_unref(frame);
@@ -332,8 +326,8 @@ static void load_result(struct sl_watch *w, const struct sl_watch_status *s)
 
 static bool anybody_lacks(struct sl_watch *w)
 {
-	for (struct sl_reader *r = sl__reader_first(w); r; r = sl__reader_next(r))
-		if (sl__reader_has(r) < w->sequence)
+	SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
+		if (r->sequence < w->sequence)
 			return true;
 	return must_publish(w, true);
 }

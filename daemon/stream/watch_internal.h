@@ -5,8 +5,6 @@
 #include "daemon/stream/watch.h"
 #include "daemon/util/list.h"
 
-struct sl_reader;
-
 struct sl_watches {
 	uv_loop_t *loop;
 	const struct sl_config *config;
@@ -25,16 +23,25 @@ struct sl_watches {
 	void *closed_arg;
 };
 
-struct sl_reader *sl__reader_first(struct sl_watch *w);
-struct sl_reader *sl__reader_next(struct sl_reader *r);
-struct sl_frame_form sl__reader_form(const struct sl_reader *r);
-/* The sequence number of the last frame that was given to the reader. */
-uint32_t sl__reader_has(const struct sl_reader *r);
+/* One reader over HTTP: a long poll or a stream. readers.c */
+struct sl_reader {
+	struct sl_link link;           /* in sl_watch.readers */
+	struct sl_watch *watch;        /* a reference to its owner */
+	struct sl_frame_form form;
+	uint32_t sequence;             /* sequence number of the last frame that it was given, or that passed it over */
+	struct sl_request *request;    /* a long poll; else a stream: */
+	enum { SL__AS_FRAME, SL__AS_NPY, SL__AS_CSV } as;  /* long poll: the format of the reply */
+	struct sl_stream *stream;
+	struct sl_buffer *waiting;     /* the next frame */
+	struct sl_buffer *sending;
+	size_t sent;                   /* bytes of it that were sent, including the length */
+	bool end;                      /* the stream ends after `waiting` */
+};
+
 /* True if all its data was sent, so that a new frame would be sent at once. */
 bool sl__reader_hungry(const struct sl_reader *r);
 /* May destroy it. */
 void sl__reader_give(struct sl_reader *r, struct sl_buffer *frame, uint32_t sequence);
-void sl__reader_pass_over(struct sl_reader *r, uint32_t sequence);  /* there was no memory for this frame */
 void sl__reader_end(struct sl_reader *r);  /* ends its stream; may destroy it */
 
 /* Pumps all live watches in at most ms milliseconds. */

@@ -26,8 +26,7 @@ static int refuse(enum sl_resource what, uint64_t limit, uint64_t others, uint64
 	double mib = 1.0 / (1 << 20);
 	const char *name = what == SL_MEMORY ? "memory" : "disk";
 	if (own > limit)
-		return sl_error_set(err, SL_TOOBIG, "Reading the file needs more than the %.0f MiB of %s that uploads "
-				    "may "
+		return sl_error_set(err, SL_TOOBIG, "Reading the file needs more than the %.0f MiB of %s that uploads may "
 				    "use%s.", (double)limit * mib, name, what == SL_MEMORY ? " (upload_memory_bytes)" : "");
 	return sl_error_set(err, what == SL_MEMORY ? SL_NOMEM : SL_DISKFULL, "Other uploads now use %.0f of %.0f MiB "
 			    "of %s; try again later.", (double)others * mib, (double)limit * mib, name);

@@ -90,11 +90,6 @@ struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind 
 	return metric;
 }
 
-struct sl_metric *sl_metrics_times(struct sl_metrics *m, const char *name, const char *labels, const char *help)
-{
-	return sl_metrics_register(m, SL_HISTOGRAM, name, labels, help);
-}
-
 void sl_metric_observe(struct sl_metric *metric, double seconds)
 {
 	size_t i = 0;

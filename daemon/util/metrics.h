@@ -26,8 +26,7 @@ struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind 
 #define SL_PHASE_SECONDS_HELP \
 	"Time of searches of neighbours, of making affinities, and of all iterations of a finished job."
 
-/* A histogram of times in seconds, from a millisecond to two hours. It takes values by sl_metric_observe() only. */
-struct sl_metric *sl_metrics_times(struct sl_metrics *m, const char *name, const char *labels, const char *help);
+/* For histograms, which take values by this function only: times from a millisecond to two hours. */
 void sl_metric_observe(struct sl_metric *metric, double seconds);
 
 void sl_metric_add(struct sl_metric *metric, double value);

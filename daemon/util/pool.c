@@ -14,10 +14,7 @@
 #define NICE 5
 
 struct task {
-	struct sl_pool_place place;  /* its arg is the task */
-	void (*run)(void *arg);
-	void (*done)(void *arg);     /* or NULL */
-	void *arg;
+	struct sl_pool_place place;  /* first */
 	struct task *next;           /* in the list of spare tasks */
 };
 
@@ -60,43 +57,44 @@ static void on_work(uv_work_t *work)
 	place->run(place->arg);
 }
 
-static void on_done(uv_work_t *work, int status)
+static void finish(const struct sl_pool_place *place)
 {
-	struct sl_pool_place *place = work->data;
 	if (place->done)
 		place->done(place->arg);
+}
+
+static void on_done(uv_work_t *work, int status)
+{
+	finish(work->data);
+}
+
+static void start(struct sl_pool_place *place, uv_loop_t *loop, uv_after_work_cb after)
+{
+	place->work.data = place;
+	uv_queue_work(loop, &place->work, on_work, after);  /* fails only if on_work is NULL */
 }
 
 void sl_pool_run_in(struct sl_pool_place *place, uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg),
 		    void *arg)
 {
 	*place = (struct sl_pool_place){.run = work, .done = done, .arg = arg};
-	place->work.data = place;
-	uv_queue_work(loop, &place->work, on_work, on_done);  /* fails only if on_work is NULL */
+	start(place, loop, on_done);
 }
 
-static void task_run(void *arg)
+static void on_task_done(uv_work_t *work, int status)
 {
-	const struct task *task = arg;
-	task->run(task->arg);
-}
-
-static void task_done(void *arg)
-{
-	struct task task = *(struct task *)arg;
-	put_back(arg);
-	if (task.done)
-		task.done(task.arg);
+	struct task *task = work->data;
+	struct sl_pool_place place = task->place;
+	put_back(task);
+	finish(&place);
 }
 
 void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg), void *arg)
 {
 	struct task *task = take();
 	if (task) {
-		task->run = work;
-		task->done = done;
-		task->arg = arg;
-		sl_pool_run_in(&task->place, loop, task_run, task_done, task);
+		task->place = (struct sl_pool_place){.run = work, .done = done, .arg = arg};
+		start(&task->place, loop, on_task_done);
 		complained = false;
 		return;
 	}
@@ -111,14 +109,11 @@ void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *ar
 /* ---- answers --------------------------------------------------------------------------- */
 
 struct answer {
+	struct sl_pool_place place;  /* first */
 	struct sl_link link;         /* in waiting or running */
-	struct sl_pool_place place;
 	uv_loop_t *loop;
 	char whose[32];
 	bool (*wanted)(void *arg);
-	void (*work)(void *arg);
-	void (*done)(void *arg);
-	void *arg;
 };
 
 /* Loop thread only. */
@@ -151,18 +146,17 @@ static struct answer *next_answer(void)
 
 static void start_answers(void);
 
-static void answer_work(void *arg)
+static void answer_done(struct answer *a)
 {
-	const struct answer *a = arg;
-	a->work(a->arg);
-}
-
-static void answer_done(void *arg)
-{
-	struct answer *a = arg, copy = *a;
+	struct sl_pool_place place = a->place;
 	sl_list_unlink(&a->link);
 	free(a);
-	copy.done(copy.arg);
+	finish(&place);
+}
+
+static void on_answer_done(uv_work_t *work, int status)
+{
+	answer_done(work->data);
 	start_answers();
 }
 
@@ -171,14 +165,12 @@ static void start_answers(void)
 {
 	struct answer *a;
 	while ((a = next_answer())) {
-		sl_list_unlink(&a->link);
-		if (a->wanted(a->arg)) {
+		if (a->wanted(a->place.arg)) {
+			sl_list_unlink(&a->link);
 			sl_list_append(&running, &a->link);
-			sl_pool_run_in(&a->place, a->loop, answer_work, answer_done, a);
+			start(&a->place, a->loop, on_answer_done);
 		} else {
-			struct answer copy = *a;
-			free(a);
-			copy.done(copy.arg);
+			answer_done(a);
 		}
 	}
 }
@@ -191,7 +183,7 @@ void sl_pool_answer(uv_loop_t *loop, const char *whose, bool (*wanted)(void *arg
 		sl_pool_run(loop, work, done, arg);
 		return;
 	}
-	*a = (struct answer){.loop = loop, .wanted = wanted, .work = work, .done = done, .arg = arg};
+	*a = (struct answer){.place = {.run = work, .done = done, .arg = arg}, .loop = loop, .wanted = wanted};
 	snprintf(a->whose, sizeof a->whose, "%s", whose);
 	sl_list_append(&waiting, &a->link);
 	start_answers();

@@ -76,8 +76,7 @@ json_t *sl_problem_json(const struct sl_error *err)
 
 json_t *sl_problem_http(int status, const char *detail)
 {
-	size_t last = sizeof protocol / sizeof *protocol - 1;
-	for (size_t i = 0; i <= last; i++)
+	for (size_t i = 0; i < sizeof protocol / sizeof *protocol; i++)
 		if (protocol[i].status == status)
 			return make(protocol[i].type, protocol[i].title, status, detail);
 	return make("internal", "Internal error", status, detail);

@@ -23,8 +23,7 @@ uint64_t sl_seen_now_ms(void)
 	bool before = seen.ahead;
 	uint64_t now_ms = sl_seen_ms(&seen, wall_ms, passed_ms);
 	if (seen.ahead && !before)
-		sl_log_warning("main", "the clock jumped ahead by %.1f hours; until it is corrected or spacelandd "
-			       "restarts, the age of results counts only the time that "
-			       "passed", (double)(wall_ms - now_ms) / 3.6e6);
+		sl_log_warning("main", "the clock jumped ahead by %.1f hours; until it is corrected or spacelandd restarts, "
+			       "the age of results counts only the time that passed", (double)(wall_ms - now_ms) / 3.6e6);
 	return now_ms;
 }

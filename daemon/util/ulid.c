@@ -1,9 +1,10 @@
 #include "daemon/util/ulid.h"
 
 #include <string.h>
-#include <time.h>
 
 #include <sodium.h>
+
+#include "daemon/util/time_text.h"
 
 static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -26,9 +27,7 @@ char *sl_ulid_make(char out[SL_ULID_BYTES])
 {
 	static uint64_t last_ms;
 	static unsigned char random[10];
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	uint64_t ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	uint64_t ms = sl_time_now_ms();
 	if (ms > last_ms) {
 		last_ms = ms;
 		randombytes_buf(random, sizeof random);

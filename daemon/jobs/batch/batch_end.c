@@ -89,27 +89,16 @@ static void cancel(struct sl_batch *b, struct sl_request *r)
 	sl_turns(b->jobs->d->loop, cancel_one, all_cancelled, c);
 }
 
-struct deletion {
-	struct sl_request *r;  /* NULL: the client is gone */
-};
-
-static void deleted(void *arg, int status, const struct sl_error *err)
-{
-	struct deletion *d = arg;
-	if (d->r && status)
-		sl_reply_error(d->r, err);
-	else if (d->r)
-		sl_reply_empty(d->r, 204);
-	free(d);
-}
-
 /* Removes all jobs in one transaction; the last one removes the record of the batch, see sl__batch_job_gone(). */
 static void delete(struct sl_batch *b, struct sl_request *r)
 {
 	struct sl_jobs *j = b->jobs;
-	struct deletion *d = malloc(sizeof *d);
+	struct sl_later *later = sl_later_create(r, NULL, NULL, b->id);
 	struct sl_job *last = NULL;
-	int code = d ? 0 : SL_NOMEM;
+	struct sl_error err;
+	int code = 0;
+	if (!later)
+		return;
 	sl_db_begin(j->d->db);
 	for (size_t i = 0, n = json_array_size(b->each); i < n && !code; i++) {
 		struct sl_job *job = sl__job_find(j, sl__batch_job_id(b, i));
@@ -118,15 +107,11 @@ static void delete(struct sl_batch *b, struct sl_request *r)
 		last = job ? job : last;
 	}
 	if (!code)
-		code = last ? sl__job_delete(last, deleted, d) : SL_NOMEM;
+		code = last ? sl__job_delete(last, sl_later_done, later) : SL_NOMEM;
 	sl_db_end(j->d->db, true);
-	if (code) {
-		free(d);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for deleting a batch.");
-		return;
-	}
-	d->r = r;
-	sl_park(&d->r, 0);
+	if (code)
+		sl_error_set(&err, code, "Out of memory for deleting a batch.");
+	sl_later_begun(later, code, &err);
 }
 
 void sl_batch_end_or_delete(struct sl_batch *b, struct sl_request *r)

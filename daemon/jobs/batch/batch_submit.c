@@ -6,6 +6,7 @@
 
 #include "daemon/jobs/batch/batch_internal.h"
 #include "daemon/jobs/batch/expand.h"
+#include "daemon/util/time_text.h"
 #include "daemon/util/turns.h"
 
 #define KEY_MOST 200
@@ -260,7 +261,7 @@ static struct submission *create(struct sl_jobs *j, struct sl_request *r, struct
 	b->jobs = j;
 	sl_ulid_make(b->id);
 	memcpy(b->user, s->who.user, sizeof b->user);
-	b->created_ms = sl__wall_ms();
+	b->created_ms = sl_time_now_ms();
 	b->each = json_array();
 	b->name = s->e.name ? strdup(s->e.name) : NULL;
 	b->key = key ? strdup(key) : NULL;

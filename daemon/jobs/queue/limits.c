@@ -19,7 +19,7 @@ uint64_t sl__limits_disk_bytes(void *arg, const char *account)
 static int count_queued(const struct sl_jobs *j, const char *account)
 {
 	int count = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
+	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
 		count += (job->state == SL_JOB_QUEUED || job->state == SL_JOB_PAUSED) && sl__job_counts_for(job, account);
 	return count;
 }
@@ -29,7 +29,6 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 {
 	const struct sl_users *u = j->d->users;
 	double device = (double)sl__work_device_bytes(&spec->work, spec->engine, spec->graph->nodes);
-	double disk = (double)sl__work_disk_bytes(&spec->work, spec->graph->nodes) * count;
 	if (!account[0])
 		return false;
 	if (sl_users_device_time_is_over(u, account, hit) ||
@@ -38,16 +37,15 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 	if (sl_users_limit(u, account, SL_LIMIT_QUEUED_JOBS) > 0 &&
 	    sl_users_exceeds(u, account, SL_LIMIT_QUEUED_JOBS, count_queued(j, account), count, hit))
 		return true;
-	return sl_users_limit(u, account, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(u, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(j->d->graphs, account), disk,
-				hit);
+	return sl_graphs_exceed(j->d->graphs, account,
+				sl__work_disk_bytes(&spec->work, spec->graph->nodes) * (uint64_t)count, hit);
 }
 
 static int count_unfinished(const struct sl_jobs *j, const char *account)
 {
 	int count = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
-		count += !sl__job_ended(job) && !strcmp(job->user, account);
+	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
+		count += !strcmp(job->user, account);
 	return count;
 }
 

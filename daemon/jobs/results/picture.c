@@ -156,12 +156,11 @@ int sl_picture_form_layout(struct sl_job **job, const struct sl_request *r, cons
 	struct sl_job *signal = *job, *on;
 	if (!signal->work.method->values)
 		return layout ? sl_error_field(err, SL_BADPARAM, "?layout", "layout is for jobs of method signal; job %s is "
-				"of %s.",
-					       signal->id, signal->work.method->name) : 0;
+					       "of %s.", signal->id, signal->work.method->name) : 0;
 	if (!layout)
 		return sl_error_field(err, SL_CONFLICT, "?layout", "Job %s is of method %s and has no layout; layout=ID must "
-				"name a "
-				      "job on the same graph, on whose layout it is drawn.", signal->id, signal->work.method->name);
+				      "name a job on the same graph, on whose layout it is drawn.", signal->id,
+				      signal->work.method->name);
 	if (sl__job_match(signal->jobs, layout, &on, err) || !sl_request_sees(r, on->id))
 		return sl_error_field(err, SL_BADPARAM, "?layout", "There is no job %.64s.", layout);
 	if (!on->work.method->layout || strcmp(on->graph, signal->graph) != 0)
@@ -179,5 +178,5 @@ void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct
 		return;
 	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d%s%s", job->id, form->width, form->height, form->density,
 		 form->light, form->wordless ? "-w" : "", form->svg ? "-svg" : "");
-	sl__result_reply(job, r, &result);
+	sl__result_reply_layout(job, r, &result);
 }

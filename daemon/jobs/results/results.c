@@ -13,7 +13,6 @@
 #include "daemon/jobs/results/text.h"
 #include "daemon/store/atomic.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 
 static const char *const form_name[] = {"npy", "csv", "json"};
@@ -56,9 +55,17 @@ static void reply(struct sl_result *result)
 {
 	if (result->code) {
 		sl_reply_error(result->request, &result->err);
-		return;
+	} else if (!result->content_type) {
+		sl_reply_text(result->request, result->json);
+		result->json = NULL;
+	} else if (result->fd >= 0) {
+		if (result->mark.bytes)
+			result->job->checked = result->mark;
+		sl_reply_file(result->request, result->content_type, result->etag, result->fd, result->bytes);
+		result->fd = -1;
+	} else {
+		sl_reply_buffer(result->request, result->content_type, result->etag, sl_buffer_ref(result->text));
 	}
-	sl_reply_buffer(result->request, result->content_type, result->etag, sl_buffer_ref(result->text));
 }
 
 static void finish(void *arg)
@@ -70,7 +77,10 @@ static void finish(void *arg)
 	sl_graphs_release(j->d->graphs, result->content);
 	sl_graphs_release(j->d->graphs, result->neighbours);
 	sl__job_unref(result->job);
+	if (result->fd >= 0)
+		close(result->fd);
 	free(result->columns_path);
+	free(result->json);
 	free(result->y);
 	sl_buffer_unref(result->text);
 	free(result);
@@ -80,8 +90,9 @@ static void finish(void *arg)
 static void work(void *arg)
 {
 	struct sl_result *result = arg;
-	result->code = sl_job_file_read_layout(result->folder, result->id, "npy", result->nodes, result->dims, &result->y,
-					       &result->err);
+	if (result->dims)
+		result->code = sl_job_file_read_layout(result->folder, result->id, "npy", result->nodes, result->dims,
+						       &result->y, &result->err);
 	if (!result->code)
 		result->code = result->make(result);
 }
@@ -126,30 +137,47 @@ static void graph_loaded(void *arg, struct sl_content *c, const struct sl_error 
 		finish(result);
 }
 
-void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_result *with)
+/* NULL: no memory; the request has been answered. */
+static struct sl_result *begin(struct sl_job *job, struct sl_request *r, const struct sl_result *with)
 {
-	struct sl_jobs *j = job->jobs;
 	struct sl_result *result = malloc(sizeof *result);
 	if (!result) {
 		sl_reply_problem(r, SL_NOMEM, "Out of memory for a reply.");
-		return;
+		return NULL;
 	}
 	*result = *with;
-	result->folder = j->folder;
+	result->fd = -1;
+	result->folder = job->jobs->folder;
 	memcpy(result->id, job->id, sizeof result->id);
+	result->request = r;
+	result->job = sl__job_ref(job);
+	job->jobs->works++;
+	sl_park(&result->request, 0);
+	return result;
+}
+
+void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_result *with)
+{
+	struct sl_result *result = begin(job, r, with);
+	if (result)
+		start(result);
+}
+
+void sl__result_reply_layout(struct sl_job *job, struct sl_request *r, const struct sl_result *with)
+{
+	struct sl_jobs *j = job->jobs;
+	struct sl_result *result = begin(job, r, with);
+	if (!result)
+		return;
 	memcpy(result->graph_id, job->graph, sizeof result->graph_id);
 	result->nodes = job->nodes;
 	result->dims = sl__work_dims(&job->work);
 	result->drop_leaf_edges = job->work.params.drop_leaf_edges;
-	result->request = r;
-	result->job = sl__job_ref(job);
 	const struct sl_graph_record *graph = sl_graphs_find(j->d->graphs, job->graph);
 	if (graph)
 		snprintf(result->own_labels, sizeof result->own_labels, "%s", graph->label_title);
 	if (graph && result->picture.column[0])
 		result->columns_path = sl_graphs_columns_path(j->d->graphs, graph->id);
-	j->works++;
-	sl_park(&result->request, 0);
 	if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, graph_loaded, result, NULL))
 		start(result);
 }
@@ -168,80 +196,50 @@ static int make_json(struct sl_result *r)
 
 /* ---- the file unchanged, after it was checked ----------------------------------------- */
 
-struct layout_file {
-	struct sl_job *job;      /* a reference */
-	struct sl_request *r;    /* NULL: the client is gone */
-	char *path;
-	int fd, code;
-	struct sl_error err;
-};
-
-static void check(void *arg)
+static uint64_t layout_bytes(const struct sl_job *job)
 {
-	struct layout_file *s = arg;
-	s->code = sl_job_file_check_layout(s->fd, s->path, s->job->nodes, sl__work_dims(&s->job->work), &s->err);
+	return SL_NPY_HEADER_BYTES + (uint64_t)job->nodes * (uint64_t)sl__work_dims(&job->work) * sizeof(float);
 }
 
-static void serve(struct layout_file *s)
+static int make_file(struct sl_result *r)
 {
-	char etag[64];
-	snprintf(etag, sizeof etag, "%s-npy", s->job->id);
-	sl_reply_file(s->r, "application/octet-stream", etag, s->fd, SL_NPY_HEADER_BYTES + (uint64_t)s->job->nodes *
-		      (uint64_t)sl__work_dims(&s->job->work) * sizeof(float));
-	s->fd = -1;
-}
-
-static void layout_file_free(struct layout_file *s)
-{
-	struct sl_jobs *j = s->job->jobs;
-	if (s->fd >= 0)
-		close(s->fd);
-	sl__job_unref(s->job);
-	free(s->path);
-	free(s);
-	sl__works_done(j);
-}
-
-static void checked(void *arg)
-{
-	struct layout_file *s = arg;
+	char *path = sl_job_file_path(r->folder, r->id, "npy");
 	struct stat st;
-	if (!s->code && !fstat(s->fd, &st))
-		s->job->checked = sl_file_mark(&st);
-	if (s->code)
-		sl_log_error("jobs", "%s: %s", s->job->id, s->err.detail);
-	if (s->r && s->code)
-		sl_reply_error(s->r, &s->err);
-	else if (s->r)
-		serve(s);
-	layout_file_free(s);
+	int code;
+	if (!path)
+		return sl_error_set(&r->err, SL_NOMEM, "Out of memory for a file name.");
+	r->fd = sl_file_open(path);
+	if (r->fd < 0 || fstat(r->fd, &st)) {
+		code = sl_seal_damaged(path, strerror(errno), &r->err);
+	} else {
+		code = sl_job_file_check_layout(r->fd, path, r->job->nodes, sl__work_dims(&r->job->work), &r->err);
+		r->bytes = layout_bytes(r->job);
+		r->mark = sl_file_mark(&st);
+	}
+	free(path);
+	return code;
 }
 
 static void reply_npy(struct sl_job *job, struct sl_request *r)
 {
-	struct layout_file *s = calloc(1, sizeof *s);
-	struct stat st = {0};
-	if (!s || !(s->path = sl_job_file_path(job->jobs->folder, job->id, "npy"))) {
-		free(s);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a reply.");
+	struct sl_result result = {.make = make_file, .content_type = sl__layout_type[SL_LAYOUT_NPY]};
+	char *path = sl_job_file_path(job->jobs->folder, job->id, "npy");
+	int fd = path ? sl_file_open(path) : -1;
+	struct stat st;
+	bool same = false;
+	free(path);
+	snprintf(result.etag, sizeof result.etag, "%s-npy", job->id);
+	if (fd >= 0 && !fstat(fd, &st)) {
+		struct sl_file_mark mark = sl_file_mark(&st);
+		same = mark.bytes && sl_file_mark_same(&mark, &job->checked);
+	}
+	if (same) {
+		sl_reply_file(r, result.content_type, result.etag, fd, layout_bytes(job));
 		return;
 	}
-	s->r = r;
-	s->job = sl__job_ref(job);
-	job->jobs->works++;
-	s->fd = sl_file_open(s->path);
-	struct sl_file_mark mark = s->fd >= 0 && !fstat(s->fd, &st) ? sl_file_mark(&st) : (struct sl_file_mark){0};
-	if (s->fd < 0 || !mark.bytes) {
-		sl_seal_damaged(s->path, s->fd < 0 ? strerror(errno) : "it is empty", &s->err);
-		sl_reply_error(r, &s->err);
-		layout_file_free(s);
-	} else if (sl_file_mark_same(&mark, &job->checked)) {
-		serve(s);
-		layout_file_free(s);
-	} else {
-		sl_park(&s->r, 0);
-		sl_pool_run(job->jobs->d->loop, check, checked, s);
-	}
+	if (fd >= 0)
+		close(fd);
+	sl__result_reply(job, r, &result);
 }
 
 /* ---- the layout in any form ------------------------------------------------------------------------- */
@@ -257,43 +255,22 @@ void sl_job_reply_layout(struct sl_job *job, struct sl_request *r, enum sl_layou
 		return;
 	}
 	snprintf(result.etag, sizeof result.etag, "%s-%s", job->id, form_name[form]);
-	sl__result_reply(job, r, &result);
+	sl__result_reply_layout(job, r, &result);
 }
 
 /* ---- the trace: from memory while the job lives, then from its file --------------------------------- */
 
-struct reading {
-	struct sl_job *job;          /* a reference */
-	struct sl_request *request;  /* NULL: the client is gone */
+static int make_trace(struct sl_result *r)
+{
 	struct sl_trace_point *trace;
-	int count, code;
-	struct sl_error err;
-};
-
-static bool trace_wanted(void *arg)
-{
-	const struct reading *t = arg;
-	return t->request != NULL;
-}
-
-static void read_trace(void *arg)
-{
-	struct reading *t = arg;
-	t->code = sl_job_file_read_trace(t->job->jobs->folder, t->job->id, &t->trace, &t->count, &t->err);
-}
-
-static void trace_read(void *arg)
-{
-	struct reading *t = arg;
-	struct sl_jobs *j = t->job->jobs;
-	if (t->request && t->code)
-		sl_reply_error(t->request, &t->err);
-	else if (t->request)
-		sl_reply_json(t->request, 200, sl__trace_json(t->job, t->trace, t->count));
-	sl__job_unref(t->job);
-	free(t->trace);
-	free(t);
-	sl__works_done(j);
+	int count, code = sl_job_file_read_trace(r->folder, r->id, &trace, &count, &r->err);
+	if (code)
+		return code;
+	json_t *document = sl__trace_json(r->job, trace, count);
+	r->json = sl_reply_text_of(document);
+	json_decref(document);
+	free(trace);
+	return 0;
 }
 
 void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
@@ -302,14 +279,5 @@ void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
 		sl_reply_json(r, 200, sl__trace_json(job, job->trace, job->trace_count));
 		return;
 	}
-	struct reading *t = calloc(1, sizeof *t);
-	if (!t) {
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a trace.");
-		return;
-	}
-	t->job = sl__job_ref(job);
-	t->request = r;
-	job->jobs->works++;
-	sl_park(&t->request, 0);
-	sl_pool_answer(job->jobs->d->loop, sl_request_whose(r), trace_wanted, read_trace, trace_read, t);
+	sl__result_reply(job, r, &(struct sl_result){.make = make_trace});
 }

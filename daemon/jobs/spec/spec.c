@@ -224,9 +224,8 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 					      "third of them.", perplexity, g->k,
 					      g->k / 3.0);
 		if (3 * perplexity > g->points - 1)
-			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it "
-					      "must be at most %.4g, a third of the other "
-					      "points.", perplexity, g->points,
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it must be at "
+					      "most %.4g, a third of the other points.", perplexity, g->points,
 					      (g->points - 1) / 3.0);
 		if (g->kind == SL_KIND_POINTS && 3 * perplexity > (double)most)
 			return sl_error_field(err, SL_TOOBIG, "/perplexity", "perplexity is %g; it needs three times "
