@@ -1,4 +1,5 @@
 """Clusters: started on a layout's page and shown as its colours; the page of a k-means job; outliers."""
+import json
 import re
 
 import numpy as np
@@ -8,7 +9,7 @@ import graphs
 import png
 import points
 from conftest import ROOT
-from test_look import SESSION, open_done, taken
+from test_look import SESSION, open_done, saved, taken
 from test_signal import write
 
 
@@ -149,6 +150,8 @@ def saved_with_ellipses(page, drawn):
         colour = np.array(page.run(f"return {SESSION}.colours()[{k}].map(c => 255 * c)"))
         patch = picture[round(2 * py) - 3:round(2 * py) + 4, round(2 * px) - 3:round(2 * px) + 4, :3].reshape(-1, 3).astype(float)
         assert (np.abs(patch - 0.85 * colour).max(1) < 40).any(), k
+    page.button("HTML").click()
+    saved(page, ".html")
     page.find("//button[@role='tab'][.='Look']").click()
 
 
@@ -178,6 +181,11 @@ def test_ellipses_are_the_gaussians(page, api, daemon, layout, cells, covariance
         saved_with_ellipses(page, drawn)
     page.choose("Colour by", "")
     page.wait(lambda: page.run(ink) < with_ellipses / 2, 10, "and is gone with its colours")
+    if covariance == "full":   # the saved page has ellipses and names
+        page.go(saved(page, ".html").as_uri())
+        page.wait(lambda: page.run("return !!document.querySelector('canvas.over')") and page.run(ink) > with_ellipses / 2, 10, "the saved page draws them")
+        assert len(json.loads(page.run("return document.getElementById('data').textContent"))["ellipses"]) == 3
+        shot("saved")
 
 
 @pytest.mark.longest

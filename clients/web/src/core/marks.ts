@@ -1,9 +1,9 @@
 /* marks.ts -- what is drawn over a layout and belongs into saved pictures, too: names of categories at their densest
  * places, and the ellipses of a mixture. */
 import { project } from "../gl/pick.ts";
-import { css } from "../gl/palettes.ts";
+import type { View } from "../gl/view.ts";
+import type { Ellipse } from "./clusters.ts";
 import { shorten } from "./format.ts";
-import type { Session } from "./session.ts";
 
 const LABELS = 30;         // most categories named in the picture
 const SAMPLE = 12000;
@@ -11,6 +11,16 @@ const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean 
 const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 const LETTERS = 22;        // of a name
 export const NAME_FONT = "600 12px system-ui, sans-serif", NAME_HALO = 4, ELLIPSE_LINE = 1.5, ELLIPSE_OPACITY = 0.85;
+
+/** A layout with its marks. */
+export interface Marked {
+	view: View | null;
+	codes: Uint16Array | null;   // categories of the nodes; null: none are named
+	categories: string[];
+	colours: string[];           // of the categories
+	stride: number;              // of the layout's sample of nodes
+	ellipses: Ellipse[];
+}
 
 export interface Peak {
 	code: number;
@@ -22,15 +32,15 @@ export interface Peak {
 export const inks = (dark: boolean): { ink: string; halo: string } =>
 	(dark ? { ink: "#f2f5f9", halo: "rgb(12 15 20 / .85)" } : { ink: "#16191f", halo: "rgb(255 255 255 / .9)" });
 
-/** The densest place of each category, in CSS pixels; none while nodes are selected. */
-export function peaks(s: Session): Peak[] {
-	const scene = s.view?.scene(), v = s.values.value, frame = s.frame.value;
-	if (s.selected.value || !scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
+/** The densest place of each category, in CSS pixels. */
+export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
+	const scene = view?.scene();
+	if (!scene || !codes || categories.length > LABELS || categories.length < 2 || scene.b.dims === 1)
 		return [];
-	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
+	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = categories.length;
 	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
 	project(scene, (i, x, y) => {
-		const code = v.codes[i * frame.stride]!;
+		const code = codes[i * stride]!;
 		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
 			return;
 		const key = (Math.floor(y / cell) * columns + Math.floor(x / cell)) * k + code;
@@ -69,10 +79,10 @@ export function peaks(s: Session): Peak[] {
 }
 
 /** The names that have room, the ones of the first places first. width: of a text in pixels. */
-export function placedNames(s: Session, names: Peak[], width: (text: string) => number): { text: string; x: number; y: number }[] {
+export function placedNames(m: Marked, names: Peak[], width: (text: string) => number): { text: string; x: number; y: number }[] {
 	const taken: [number, number, number, number][] = [];
 	return names.flatMap(({ code, x, y }) => {
-		const text = shorten(s.values.value!.categories[code]!, LETTERS), w = width(text) / 2 + 3;
+		const text = shorten(m.categories[code] ?? "", LETTERS), w = width(text) / 2 + 3;
 		if (taken.some(([l, t, r, b]) => x + w > l && x - w < r && y + 9 > t && y - 9 < b))
 			return [];
 		taken.push([x - w, y - 9, x + w, y + 9]);
@@ -80,13 +90,13 @@ export function placedNames(s: Session, names: Peak[], width: (text: string) => 
 	});
 }
 
-export function drawNames(g: CanvasRenderingContext2D, s: Session, names: Peak[], dark: boolean): void {
+export function drawNames(g: CanvasRenderingContext2D, m: Marked, names: Peak[], dark: boolean): void {
 	const { ink, halo } = inks(dark);
 	g.font = NAME_FONT;
 	g.textAlign = "center";
 	g.textBaseline = "middle";
 	g.lineJoin = "round";
-	for (const { text, x, y } of placedNames(s, names, t => g.measureText(t).width)) {
+	for (const { text, x, y } of placedNames(m, names, t => g.measureText(t).width)) {
 		g.strokeStyle = halo;
 		g.lineWidth = NAME_HALO;
 		g.strokeText(text, x, y);
@@ -105,21 +115,17 @@ export interface PlacedEllipse {
 }
 
 /** Gaussians of a mixture, at one and two standard deviations, on the layout that they were fitted to. */
-export function placedEllipses(s: Session): PlacedEllipse[] {
-	const view = s.view, frame = s.frame.value;
-	if (!view || !frame?.final || frame.dims !== 2 || s.replay.value !== null || view.renderer.align || !s.ellipses.length)
-		return [];
-	const colours = s.colours();
-	return s.ellipses.flatMap(({ x, y, radii, angle }, k) => {
-		const [px, py, unit] = view.placeOf(x, y), colour = colours[k] ? css(colours[k]) : "gray";
+export function placedEllipses({ view, ellipses, colours }: Marked): PlacedEllipse[] {
+	return !view ? [] : ellipses.flatMap(({ x, y, radii, angle }, k) => {
+		const [px, py, unit] = view.placeOf(x, y), colour = colours[k] ?? "gray";
 		return [1, 2].map(deviations => ({ x: px, y: py, radii: [deviations * radii[0] * unit, deviations * radii[1] * unit] as [number, number], angle: -angle, colour }));
 	});
 }
 
-export function drawEllipses(g: CanvasRenderingContext2D, s: Session): void {
+export function drawEllipses(g: CanvasRenderingContext2D, m: Marked): void {
 	g.lineWidth = ELLIPSE_LINE;
 	g.globalAlpha = ELLIPSE_OPACITY;
-	for (const { x, y, radii, angle, colour } of placedEllipses(s)) {
+	for (const { x, y, radii, angle, colour } of placedEllipses(m)) {
 		g.strokeStyle = colour;
 		g.beginPath();
 		g.ellipse(x, y, ...radii, angle, 0, 7);

@@ -9,6 +9,7 @@ import { colourOfColumn, colourOfFirst, type Ellipse, ellipsesOf, foundBy, jobOf
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
+import type { Marked } from "./marks.ts";
 import { DEGREE, type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
 import { Recording } from "./record.ts";
 import { Signal } from "./signal.ts";
@@ -209,6 +210,14 @@ export class Session {
 			return "";
 		const c = this.colours()[v.codes[node]!];
 		return c ? css(c) : "";
+	}
+
+	/** What is drawn over the layout: names of categories unless nodes are selected, and ellipses of the final layout. */
+	get marked(): Marked {
+		const v = this.values.value, frame = this.frame.value, named = v?.column.kind === "category" && !this.selected.value;
+		const still = frame?.final && frame.dims === 2 && this.replay.value === null && !this.view?.renderer.align;
+		return { view: this.view, codes: named ? v.codes : null, categories: v?.categories ?? [], colours: v?.column.kind === "category" ? this.colours().map(css) : [],
+			stride: frame?.stride ?? 1, ellipses: still ? this.ellipses : [] };
 	}
 
 	/** Uploads colours and selection to the GPU, for the present sample of nodes. */

@@ -1,6 +1,7 @@
 /* html.ts -- saves the view as one HTML file that needs no server: the offline viewer, the layout and its colours.
  * src/viewer/viewer.ts reads the data. */
 import { request } from "../core/api.ts";
+import type { Ellipse } from "../core/clusters.ts";
 import type { Frame } from "../core/frame.ts";
 import { oneFrame } from "../core/follow.ts";
 import { DEGREE, legendOrder, scaleNumbers } from "../core/nodes.ts";
@@ -30,6 +31,7 @@ export interface OfflineData {
 	codes: string;             // base64 of uint16, or ""
 	names: string[];           // empty if nodes have no names
 	listed: number[];          // categories of the legend
+	ellipses: Ellipse[];       // of a mixture
 	numbers: string[];         // along the scale, from its low end
 }
 
@@ -72,7 +74,7 @@ export async function makeHtml(s: Session, title: string): Promise<Blob> {
 		categories: v?.categories ?? [], range: [v?.low ?? 0, v?.high ?? 0], steep: v?.column === DEGREE,
 		palette: await base64(category ? texture(s.colours()) : scaleTexture(s.paletteName)),
 		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "", names: await namesOf(s),
-		listed: category ? legendOrder(v) : [], numbers: v && !category ? scaleNumbers(v) : [],
+		ellipses: s.marked.ellipses, listed: category ? legendOrder(v) : [], numbers: v && !category ? scaleNumbers(v) : [],
 	};
 	const viewer = await (await request("/ui/viewer.js")).text();
 	const safe = (text: string): string => text.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");

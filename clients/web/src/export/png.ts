@@ -10,8 +10,8 @@ export async function makePng(s: Session, scale: number, legend: boolean): Promi
 	if (!view)
 		throw new Error("There is no layout yet.");
 	const { width, height } = view, [w, h] = [Math.round(width * scale), Math.round(height * scale)];
-	const picture = await view.snapshot(w, h), key = legend ? keyOf(s, height) : null, names = peaks(s);
-	if (!key && !names.length && !placedEllipses(s).length)
+	const picture = await view.snapshot(w, h), key = legend ? keyOf(s, height) : null, marked = s.marked, names = peaks(marked);
+	if (!key && !names.length && !placedEllipses(marked).length)
 		return picture;
 	const canvas = document.createElement("canvas"), image = await createImageBitmap(picture);
 	canvas.width = w + Math.round((key?.width ?? 0) * scale);
@@ -25,8 +25,8 @@ export async function makePng(s: Session, scale: number, legend: boolean): Promi
 	g.rect(0, 0, w, h);
 	g.clip();
 	g.setTransform(scale, 0, 0, scale, 0, 0);
-	drawEllipses(g, s);
-	drawNames(g, s, names, view.look.dark);
+	drawEllipses(g, marked);
+	drawNames(g, marked, names, view.look.dark);
 	g.restore();
 	if (key)
 		drawKey(g, key, width, height, scale, view.look.dark);

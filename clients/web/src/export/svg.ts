@@ -2,19 +2,19 @@
 import { css, scaleAt } from "../gl/palettes.ts";
 import { project } from "../gl/pick.ts";
 import type { Session } from "../core/session.ts";
-import { ELLIPSE_LINE, ELLIPSE_OPACITY, inks, NAME_FONT, NAME_HALO, peaks, placedEllipses, placedNames } from "../core/marks.ts";
+import { ELLIPSE_LINE, ELLIPSE_OPACITY, inks, type Marked, NAME_FONT, NAME_HALO, peaks, placedEllipses, placedNames } from "../core/marks.ts";
 import { MISSING } from "../core/nodes.ts";
 import { escape, keyOf, keySvg } from "./legend.ts";
 
 export const SVG_MOST = 200_000;
 
 /** The names and ellipses over the layout. */
-function marksSvg(s: Session, dark: boolean): string {
+function marksSvg(m: Marked, dark: boolean): string {
 	const g = document.createElement("canvas").getContext("2d")!, { ink, halo } = inks(dark);
 	g.font = NAME_FONT;
-	const ellipses = placedEllipses(s).map(({ x, y, radii, angle, colour }) => `<ellipse transform="translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})" ` +
+	const ellipses = placedEllipses(m).map(({ x, y, radii, angle, colour }) => `<ellipse transform="translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})" ` +
 		`rx="${radii[0].toFixed(2)}" ry="${radii[1].toFixed(2)}" stroke="${colour}"/>`).join("");
-	const names = placedNames(s, peaks(s), text => g.measureText(text).width)
+	const names = placedNames(m, peaks(m), text => g.measureText(text).width)
 		.map(({ text, x, y }) => `<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}">${escape(text)}</text>`).join("");
 	return (ellipses && `<g class="ellipses" fill="none" stroke-width="${ELLIPSE_LINE}" opacity="${ELLIPSE_OPACITY}">${ellipses}</g>\n`) +
 		(names && `<g class="names" fill="${ink}" stroke="${halo}" stroke-width="${NAME_HALO}" stroke-linejoin="round" paint-order="stroke" text-anchor="middle" font-family="sans-serif" font-size="12" font-weight="600">${names}</g>\n`);
@@ -43,5 +43,5 @@ export function makeSvg(s: Session, title: string, legend: boolean): Blob {
 	});
 	const body = [...groups].map(([fill, circles]) => `<g fill="${fill}" fill-opacity=".75">${circles.join("")}</g>`).join("\n");
 	return new Blob([`<svg xmlns="http://www.w3.org/2000/svg" width="${all}" height="${height}" viewBox="0 0 ${all} ${height}">`,
-		`<title>${escape(title)}</title><rect width="100%" height="100%" fill="${css(view.look.background)}"/>\n`, `<svg width="${width}" height="${height}">`, body, "\n", marksSvg(s, view.look.dark), "</svg>\n", key ? keySvg(key, width, height, view.look.dark) : "", "</svg>\n"], { type: "image/svg+xml" });
+		`<title>${escape(title)}</title><rect width="100%" height="100%" fill="${css(view.look.background)}"/>\n`, `<svg width="${width}" height="${height}">`, body, "\n", marksSvg(s.marked, view.look.dark), "</svg>\n", key ? keySvg(key, width, height, view.look.dark) : "", "</svg>\n"], { type: "image/svg+xml" });
 }

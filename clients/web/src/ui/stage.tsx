@@ -19,7 +19,8 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: Peak[], ratio
 	g.setTransform(ratio, 0, 0, ratio, 0, 0);
 	g.clearRect(0, 0, view.width, view.height);
 	g.lineJoin = "round";
-	drawEllipses(g, s);
+	const marked = s.marked;
+	drawEllipses(g, marked);
 	const focus = s.focus.value;
 	if (focus) {
 		const from = view.place(s.pointOf(focus.node));
@@ -38,7 +39,7 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: Peak[], ratio
 			ring(g, from, 7, ink, halo);
 		}
 	}
-	drawNames(g, s, names, dark);
+	drawNames(g, marked, names, dark);
 	const hover = s.hover.value, place = hover && view.place(s.pointOf(hover.node));
 	if (place)
 		ring(g, place, 6, ink, halo);
@@ -119,7 +120,7 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 			}
 			const now = performance.now();
 			if (now - namedAt > 250) {
-				names = peaks(s);
+				names = peaks(s.marked);
 				namedAt = now;
 				Object.assign(top, { spacelandNames: names });   // for the tests
 			} else if (!late) {

@@ -1,13 +1,14 @@
-/* viewer.ts -- the program of a saved HTML file: the renderer, a legend, names on hover. It needs no server and no
- * network. */
+/* viewer.ts -- the program of a saved HTML file: the renderer, names of categories and ellipses, a legend, names on hover.
+ * It needs no server and no network. */
 import type { OfflineData } from "../export/html.ts";
+import { drawEllipses, drawNames, type Marked, type Peak, peaks } from "../core/marks.ts";
 import type { Frame } from "../core/frame.ts";
 import { cameraOf, HOME } from "../gl/camera.ts";
 import { tonesOf } from "../gl/tones.ts";
 import { View } from "../gl/view.ts";
 
 const STYLE = `html,body{margin:0;height:100%;font:14px system-ui,sans-serif}body{display:flex;overflow:hidden}
-main{position:relative;flex:1;min-width:0;min-height:0}main>canvas{width:100%;height:100%;display:block;touch-action:none;outline:0}
+main{position:relative;flex:1;min-width:0;min-height:0}main>canvas{position:absolute;width:100%;height:100%;display:block;touch-action:none;outline:0}main>.over{pointer-events:none}
 h1{position:absolute;left:16px;top:12px;margin:0;font-size:16px;font-weight:600;pointer-events:none}
 aside{box-sizing:border-box;width:max-content;min-width:170px;max-width:min(280px,34%);padding:12px 14px;overflow:auto;border-left:1px solid #8884}
 h2{margin:0 0 8px;font-size:14px}ul{margin:0;padding:0;list-style:none}li{display:flex;gap:8px;align-items:center;padding:1px 0;overflow-wrap:anywhere}li svg{flex:none}
@@ -24,6 +25,7 @@ function bytesOf(text: string): Uint8Array {
 	return out;
 }
 
+const NAMES_MS = 250;   // names are placed again so long after a move
 const MOST = 60;   // most categories named in the legend
 
 const swatch = (palette: Uint8Array, i: number): string =>
@@ -81,13 +83,40 @@ canvas.setAttribute("aria-label", `${data.title}: a layout of ${data.n} nodes`);
 title.textContent = data.title;
 tip.id = "tip";
 const main = document.createElement("main");
-main.append(canvas, title, tip);
+const over = document.createElement("canvas");
+over.className = "over";
+over.setAttribute("aria-hidden", "true");
+main.append(canvas, over, title, tip);
 document.body.append(main);
 
 const frame: Frame = { job: "", dims: data.dims, final: true, stride: 1, n: data.n, nodes: data.n, end: "done", time: 0, sequence: 1, iteration: 0, kl: NaN,
 	low: data.low, extent: data.extent, modelTime: null, data: new Uint16Array(bytesOf(data.layout).buffer) };
 const codes = data.codes ? new Uint16Array(bytesOf(data.codes).buffer) : null, palette = bytesOf(data.palette);
+const marked: Marked = { view: null, codes: data.kind === "category" ? codes : null, categories: data.categories, stride: 1, ellipses: data.ellipses,
+	colours: data.categories.map((_, i) => `rgb(${[...palette.subarray(4 * i, 4 * i + 3)].join(" ")})`) };
+let names: Peak[] = [], namedAt = 0, late = 0;
+function drawOver(): void {
+	const v = marked.view, now = performance.now();
+	if (!v)
+		return;
+	if (over.width !== canvas.width || over.height !== canvas.height) {
+		over.width = canvas.width;
+		over.height = canvas.height;
+	}
+	if (now - namedAt > NAMES_MS) {
+		names = peaks(marked);
+		namedAt = now;
+	} else if (!late) {
+		late = window.setTimeout(() => { late = 0; drawOver(); }, NAMES_MS + 10);
+	}
+	const g = over.getContext("2d")!, ratio = over.width / v.width;
+	g.setTransform(ratio, 0, 0, ratio, 0, 0);
+	g.clearRect(0, 0, v.width, v.height);
+	drawEllipses(g, marked);
+	drawNames(g, marked, names, v.look.dark);
+}
 const view = new View(canvas, {
+	drawn: drawOver,
 	hover: (point, x, y) => {
 		tip.style.display = point < 0 ? "none" : "block";
 		if (point < 0)
@@ -105,6 +134,7 @@ view.onRestore = () => view.renderer.setValues(codes, palette, data.kind);
 view.onRestore();
 view.whole = data.whole;
 view.camera = cameraOf(data.camera) ?? { ...HOME };
+marked.view = view;
 view.push(frame);
 const key = legend(data, palette);
 if (key)
