@@ -28,33 +28,14 @@ static int normalise(struct sl_kmeans *m, float *x, uint32_t count)
 	return 0;
 }
 
-static double largest(const float *x, size_t count)
-{
-	float most = 0;
-#pragma omp parallel for reduction(max : most) schedule(static)
-	for (size_t at = 0; at < count; at++) {
-		float now = fabsf(x[at]);
-		most = now > most ? now : most;
-	}
-	return (double)most;
-}
-
-/* Scales x if its squares could overflow or vanish. */
 static int take_points(struct sl_kmeans *m, const struct sl_points *p, struct sl_error *err)
 {
 	size_t values = (size_t)m->n * m->d;
-	double most = p->type == SL_POINTS_U8 ? 255 : largest(p->value, values);
 	bool cosine = m->params.metric == SL_KMEANS_COSINE;
-	bool fits = most == 0 || (most > 0x1p-20 && most < 0x1p40);
-	int exponent;
-	m->scale = 1;
+	m->scale = cosine || p->type == SL_POINTS_U8 ? 1 : sl_square_scale(p->value, values);
 	m->x = p->value;
-	if (p->type == SL_POINTS_F32 && fits && !cosine)
+	if (p->type == SL_POINTS_F32 && m->scale == 1 && !cosine)
 		return 0;
-	if (!fits && !cosine) {
-		frexp(most, &exponent);
-		m->scale = ldexp(1, -exponent);
-	}
 	m->x = m->copy = malloc(values * sizeof *m->copy);
 	if (!m->copy)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for %u points of %u columns.", m->n, m->d);

@@ -61,10 +61,11 @@ static double width(const struct sorted *s, uint32_t i, uint32_t own_label)
 	return a > 0 || b > 0 ? (b - a) / fmax(a, b) : 0;
 }
 
-/* Sorts nodes by label: fills x [dims][n], by_place and s->start. */
+/* Sorts nodes by label: fills x [dims][n], scaled, by_place and s->start. */
 static uint32_t sort(struct sorted *s, uint32_t n, const float *y, const uint32_t *label, float *x, uint32_t *by_place)
 {
 	uint32_t used = 0;
+	double scale = sl_square_scale(y, (size_t)n * (size_t)s->dims);
 	for (uint32_t i = 0; i < n; i++)
 		s->start[label[i] + 1]++;
 	for (uint32_t l = 0; l < s->labels; l++) {
@@ -75,7 +76,7 @@ static uint32_t sort(struct sorted *s, uint32_t n, const float *y, const uint32_
 		uint32_t at = s->start[label[i]]++;
 		by_place[at] = label[i];
 		for (int k = 0; k < s->dims; k++)
-			x[(size_t)k * n + at] = y[i * (size_t)s->dims + (size_t)k];
+			x[(size_t)k * n + at] = (float)((double)y[i * (size_t)s->dims + (size_t)k] * scale);
 	}
 	for (uint32_t l = s->labels; l > 0; l--)
 		s->start[l] = s->start[l - 1];

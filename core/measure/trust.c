@@ -18,7 +18,7 @@ struct space {
 	const struct sl_points *points;
 	uint32_t n, d;
 	int metric;
-	double p;
+	double p, scale;          /* the values are multiplied by scale */
 };
 
 /* Scratch memory of a thread. */
@@ -65,12 +65,13 @@ VECTOR static float largest(uint32_t d, const float *restrict a, const float *re
 	return most;
 }
 
+/* The p-th root of the sum: single precision has room for no 16th power. */
 static float powers(uint32_t d, double p, const float *a, const float *b)
 {
 	double sum = 0;
 	for (uint32_t k = 0; k < d; k++)
 		sum += pow(fabs((double)a[k] - (double)b[k]), p);
-	return (float)sum;
+	return (float)pow(sum, 1 / p);
 }
 
 /* Rows of zeros have distance 1 from all others. */
@@ -129,11 +130,18 @@ static float key_of(const struct space *s, const float *a, const float *b)
 	}
 }
 
+static void take_rows(const struct space *s, uint32_t from, uint32_t count, float *out)
+{
+	sl_points_rows(s->points, from, count, out);
+	for (size_t at = 0; s->scale != 1 && at < (size_t)count * s->d; at++)
+		out[at] = (float)((double)out[at] * s->scale);
+}
+
 static void distances(const struct space *s, struct room *r, uint32_t count)
 {
 	for (uint32_t from = 0; from < s->n; from += ROWS) {
 		uint32_t rows = s->n - from < ROWS ? s->n - from : ROWS;
-		sl_points_rows(s->points, from, rows, r->rows);
+		take_rows(s, from, rows, r->rows);
 		for (uint32_t q = 0; q < count; q++)
 			for (uint32_t i = 0; i < rows; i++)
 				r->key[(size_t)q * s->n + from + i] =
@@ -197,8 +205,7 @@ static int all_penalties(const struct space *s, const struct sl_tree *tree, cons
 			if (failed)
 				continue;
 			for (uint32_t q = 0; q < count; q++)
-				sl_points_rows(s->points, sl__quality_query(first + q, queries, s->n), 1,
-					       r.query + (size_t)q * s->d);
+				take_rows(s, sl__quality_query(first + q, queries, s->n), 1, r.query + (size_t)q * s->d);
 			distances(s, &r, count);
 			for (uint32_t q = 0; q < count; q++)
 				sum[first + q] = penalty(s, r.key + (size_t)q * s->n, tree, y, dims, k,
@@ -212,7 +219,7 @@ static int all_penalties(const struct space *s, const struct sl_tree *tree, cons
 int sl_quality_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
 		     uint32_t queries, double *trust, uint32_t *used, struct sl_error *err)
 {
-	const struct space s = {.points = points, .n = points->n, .d = points->d, .metric = metric, .p = p};
+	struct space s = {.points = points, .n = points->n, .d = points->d, .metric = metric, .p = p, .scale = 1};
 	struct sl_tree *tree = NULL;
 	double *sum = NULL, n = s.n;
 	int rc = sl__quality_check(s.n, points->user, dims, y, err);
@@ -229,6 +236,8 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 	if (!queries)
 		queries = (uint32_t)fmin(fmax(OPERATIONS / (n * (s.d * (metric == SL_LP ? LP_COST : 1.0) + 2.0 * k)), 64), n);
 	queries = queries < s.n ? queries : s.n;
+	if (points->type == SL_POINTS_F32 && metric != SL_HAMMING && metric != SL_JACCARD)
+		s.scale = sl_square_scale(points->value, (size_t)s.n * s.d);
 	sum = malloc(sizeof *sum * queries);
 	rc = sum ? sl_tree_create(&tree, s.n, dims, y, err) : SL_NOMEM;
 	if (!rc)

@@ -1,5 +1,6 @@
 #include "core/points/points.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,21 @@ void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, fl
 	const uint8_t *bytes = (const uint8_t *)p->value + at;
 	for (size_t i = 0; i < values; i++)
 		out[i] = bytes[i];
+}
+
+double sl_square_scale(const float *x, size_t count)
+{
+	float most = 0;
+	int exponent;
+#pragma omp parallel for reduction(max : most) schedule(static)
+	for (size_t at = 0; at < count; at++) {
+		float now = fabsf(x[at]);
+		most = now > most ? now : most;
+	}
+	if (most == 0 || (most > 0x1p-20f && most < 0x1p40f))
+		return 1;
+	frexpf(most, &exponent);
+	return ldexp(1, -exponent);
 }
 
 /* The last row moves first, so no row is overwritten before it is read. */

@@ -80,6 +80,10 @@ uint64_t sl_points_bytes(const struct sl_points *p);
 /* Rows from .. from + count - 1 as float32, out [count][d]. */
 void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, float *out);
 
+/* A power of two by which x[count] is multiplied before squares are summed in single precision: 1, unless squares of
+ * numbers as large as the largest would overflow or vanish. Uses OpenMP. */
+double sl_square_scale(const float *x, size_t count);
+
 /* Moves rows of row_bytes from the order of usable rows to that of the user's rows, in place: `rows` holds [n] and has
  * room for [n_user]. The bytes of dropped rows become `fill`. */
 void sl_points_spread(const struct sl_points *p, void *rows, size_t row_bytes, int fill);

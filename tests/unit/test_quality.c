@@ -327,6 +327,37 @@ static void test_trustworthiness(void **state)
 	assert_string_equal(err.pointer, "/k");
 }
 
+/* The unit of the points does not matter, although squares of such numbers overflow or vanish in single precision. */
+static void test_trustworthiness_in_any_unit(void **state)
+{
+	enum { N = 150, D = 7 };
+	uint64_t seed = fresh_seed();
+	float x[N * D], y[N * 2];
+	struct sl_points points = {.n = N, .d = D, .n_user = N, .type = SL_POINTS_F32, .value = x};
+	for (int metric = SL_EUCLIDEAN; metric < SL_DISTANCES; metric++)
+		for (int power = -83; power <= 83; power += 83) {
+			for (int i = 0; i < N * D; i++)
+				x[i] = metric < SL_HAMMING ? ldexpf((float)(test_uniform(&seed) - 0.5), power)
+							   : ldexpf((float)(int)(3 * test_uniform(&seed)), power);
+			for (int i = 0; i < N * 2; i++)
+				y[i] = ldexpf(x[i / 2 * D + i % 2], -power) + 0.2f * (float)test_uniform(&seed);
+			double trust, naive = naive_trust(x, N, D, metric, y, 7, NULL);
+			uint32_t used;
+			assert_int_equal(sl_quality_trust(&points, metric, 3, 2, y, 7, 0, &trust, &used, NULL), 0);
+			assert_true(fabs(trust - naive) < 1e-3);
+		}
+	/* distances of bytes by the 16th power */
+	uint8_t bytes[N * 2];
+	for (int i = 0; i < N * 2; i++)
+		y[i] = bytes[i] = (uint8_t)(256 * test_uniform(&seed));
+	struct sl_points flat = {.n = N, .d = 2, .n_user = N, .type = SL_POINTS_U8, .value = bytes};
+	double trust, largest;
+	uint32_t used;
+	assert_int_equal(sl_quality_trust(&flat, SL_LP, 16, 2, y, 5, 0, &trust, &used, NULL), 0);
+	assert_int_equal(sl_quality_trust(&flat, SL_LINF, 2, 2, y, 5, 0, &largest, &used, NULL), 0);
+	assert_true(fabs(trust - largest) < 0.01);
+}
+
 static void test_silhouette(void **state)
 {
 	enum { N = 400, LABELS = 6 };
@@ -356,6 +387,13 @@ static void test_silhouette(void **state)
 		assert_int_equal(sl_quality_silhouette(N, dims, y, label, LABELS, 0, &got, &used, NULL), 0);
 		assert_int_equal(used, N);
 		assert_true(fabs(got - all / N) < 1e-5);
+		for (int power = -83; power <= 83; power += 166) {  /* another unit */
+			float other[N * 3];
+			for (int i = 0; i < N * dims; i++)
+				other[i] = ldexpf(y[i], power);
+			assert_int_equal(sl_quality_silhouette(N, dims, other, label, LABELS, 0, &got, &used, NULL), 0);
+			assert_true(fabs(got - all / N) < 1e-5);
+		}
 	}
 	memset(label, 0, sizeof label);
 	assert_int_equal(sl_quality_silhouette(N, 3, y, label, LABELS, 0, &got, &used, NULL), 0);
@@ -468,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_sampled_kl),
 		cmocka_unit_test(test_heavy_tails),
 		cmocka_unit_test(test_trustworthiness),
+		cmocka_unit_test(test_trustworthiness_in_any_unit),
 		cmocka_unit_test(test_silhouette),
 		cmocka_unit_test(test_measure),
 		cmocka_unit_test(test_threads_do_not_matter),
