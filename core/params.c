@@ -40,14 +40,18 @@ const struct sl_param_info sl_params_table[] = {
 	 "Graphs: leave out the edges of nodes that have only one neighbour; these nodes are placed around the "
 	 "layout."},
 	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 0), AUTO, STEERABLE, .doc =
-	 "Number of iterations. auto: 400 (up to 500 nodes 530; other presets: theirs), then a tenth more as long as the "
-	 "last tenth has lowered the KL divergence by kl_tolerance, at most 4,000 (beyond 10,000 nodes 560, beyond "
-	 "50,000 none more; with kl_tolerance given, and in other presets: ten times the first number)."},
+	 "Number of iterations. auto: 530 up to 500 nodes, 450 up to 5,000, 540 up to 10,000, 500 up to 50,000, else 400 "
+	 "(other presets: theirs), then a tenth more as long as the last tenth has lowered the KL divergence by "
+	 "kl_tolerance, at most 4,000 (beyond 10,000 nodes 560, beyond 50,000 none more; with kl_tolerance given, and in "
+	 "other presets: ten times the first number)."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =
 	 "Early exaggeration: factor on the attractive forces in the first iterations."},
 	{PARAM(exaggeration_iterations, INT, 0, 1000000, -1), AUTO_MINUS, STEERABLE, .doc =
 	 "Number of iterations with early exaggeration. auto: 120; if iterations is auto, too, up to 260 while a "
-	 "tenth more lowers the KL divergence by 0.5 % (beyond 5,000 nodes 1.5 %), and 250 up to 500 nodes."},
+	 "tenth more lowers the KL divergence by 1 % (beyond 5,000 nodes 1.5 %), and 250 up to 500 nodes."},
+	{PARAM(exaggeration_decay, INT, 0, 1000000, -1), AUTO_MINUS, STEERABLE, .doc =
+	 "Number of iterations after early exaggeration in which exaggeration falls to late_exaggeration, by equal "
+	 "ratios. auto: if iterations is auto, too, 100 from 500 to 5,000 nodes and 200 up to 50,000; else 0."},
 	{PARAM(late_exaggeration, DOUBLE, 0, 1000, 1), STEERABLE, .doc =
 	 "Factor on the attractive forces after early exaggeration; 1 is plain t-SNE."},
 	{PARAM(dof, DOUBLE, 0.1, 100, 1), .doc =
@@ -106,8 +110,9 @@ const struct sl_param_info sl_params_table[] = {
 	 "exaggeration."},
 	{PARAM(kl_tolerance, DOUBLE, 0, 1, -1), AUTO_MINUS, STEERABLE, .doc =
 	 "Smallest relative fall of the KL divergence that counts for kl_patience and for iterations auto. auto: 0.001; "
-	 "for iterations auto 0.001 up to 500 nodes, else 0.005 (from 5,000 to 10,000 nodes 0.015) and, after 600 "
-	 "iterations, 0.002."},
+	 "for iterations auto 0.001 up to 500 nodes, 0.03 up to 10,000, else 0.005; if early exaggeration was "
+	 "extended to 220 iterations, 0.005, and 480 iterations after its decay 0.002; from 5,000 to 10,000 nodes 0.006 "
+	 "if it was extended to 160 iterations."},
 	{PARAM(max_seconds, DOUBLE, 0, 1e9, 0), OFF, STEERABLE, .doc =
 	 "Stop after this much compute time, in seconds."},
 	{PARAM(trace_interval, INT, 0, 1000000, 50), OFF, STEERABLE, .doc =
@@ -130,6 +135,7 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	if (preset != SL_PRESET_DEFAULT) {
 		p->iterations = 1000;
 		p->exaggeration_iterations = 250;
+		p->exaggeration_decay = 0;
 		p->rescale = 0;
 		p->early_momentum = preset == SL_PRESET_OPENTSNE ? 0.8 : 0.5;
 		p->momentum = 0.8;
@@ -244,26 +250,46 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 
 /* ---- automatic lengths ------------------------------------------------------------ */
 
-/* Measured on 46 kinds of graphs and tables (docs/convergence.md). */
-#define PLAN 400            /* iterations of which EARLY are exaggerated */
-#define EARLY 120
-#define FEW_NODES 500       /* up to here iterations are cheap: EARLY_FEW of them, and the finest tolerance */
-#define EARLY_FEW 250
-#define SOME_NODES 5000
-#define MANY_NODES 10000
-#define MOST_NODES 50000    /* runs of more nodes are not extended */
-#define LONGEST 4000        /* iterations, up to MANY_NODES; up to MOST_NODES: */
-#define LONGEST_MANY 560
-#define SLOW_AFTER 600      /* iterations: a run that reaches this improves for long */
+/* The first plan, and how long it is extended, by number of nodes. Measured on 46 kinds of graphs and tables
+ * (docs/convergence.md). */
+static const struct lengths {
+	uint32_t nodes;           /* up to so many */
+	int early, decay, late;   /* iterations with exaggeration, with its decay, and after it */
+	int longest;              /* the most iterations */
+	double early_tolerance;   /* fall of the divergence for which early exaggeration is extended, */
+	double tolerance;         /* the run, */
+	double unfolding;         /* and a run with `unfolds` or more iterations of early exaggeration */
+	double slow;              /* at most, after SLOW_AFTER late iterations */
+	int unfolds;
+} lengths[] = {
+	{500, 250, 0, 280, 4000, 5e-3, 1e-3, 1e-3, 1e-3, 0},
+	{5000, 120, 100, 230, 4000, 1e-2, 3e-2, 5e-3, 2e-3, 220},
+	{10000, 120, 200, 220, 4000, 1.5e-2, 3e-2, 6e-3, 6e-3, 160},
+	{50000, 120, 200, 180, 560, 1.5e-2, 5e-3, 5e-3, 2e-3, 0},
+	{UINT32_MAX, 120, 0, 280, 400, 1.5e-2, 5e-3, 5e-3, 2e-3, 0},
+};
+#define SLOW_AFTER 480  /* a run that reaches this improves for long */
+
+static const struct lengths *lengths_of(uint32_t n)
+{
+	const struct lengths *l = lengths;
+	while (n > l->nodes)
+		l++;
+	return l;
+}
 
 void sl_params_settle(struct sl_params *p, uint32_t n)
 {
+	const struct lengths *l = lengths_of(p->iterations ? UINT32_MAX : n);
 	struct sl_params preset_values;
 	sl_params_preset(&preset_values, (enum sl_preset)p->preset);
 	if (p->exaggeration_iterations < 0)
-		p->exaggeration_iterations = !p->iterations && n <= FEW_NODES ? EARLY_FEW : EARLY;
+		p->exaggeration_iterations = l->early;
+	if (p->exaggeration_decay < 0)
+		p->exaggeration_decay = p->exaggeration_iterations ? l->decay : 0;
 	if (!p->iterations)
-		p->iterations = preset_values.iterations ? preset_values.iterations : PLAN - EARLY + p->exaggeration_iterations;
+		p->iterations = preset_values.iterations ? preset_values.iterations :
+				p->exaggeration_iterations + p->exaggeration_decay + l->late;
 }
 
 int sl_params_iterations(const struct sl_params *p)
@@ -281,24 +307,22 @@ int sl_params_iterations_most(const struct sl_params *p, uint32_t n)
 	if (p->preset != SL_PRESET_DEFAULT || p->kl_tolerance >= 0)
 		return 10 * sl_params_iterations(p);
 	sl_params_settle(&first, n);
-	int longest = n <= MANY_NODES ? LONGEST : n <= MOST_NODES ? LONGEST_MANY : 0;
+	int longest = lengths_of(n)->longest;
 	return longest > first.iterations ? longest : first.iterations;
 }
 
 double sl_params_early_tolerance(uint32_t n)
 {
-	return n > SOME_NODES ? 1.5e-2 : 5e-3;
+	return lengths_of(n)->early_tolerance;
 }
 
-double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int iteration)
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, int late)
 {
+	const struct lengths *l = lengths_of(n);
 	if (p->kl_tolerance >= 0)
 		return p->kl_tolerance;
-	if (n <= FEW_NODES)
-		return 1e-3;
-	if (iteration > SLOW_AFTER)
-		return 2e-3;
-	return n > SOME_NODES && n <= MANY_NODES ? 1.5e-2 : 5e-3;
+	double tolerance = extended >= l->unfolds ? l->unfolding : l->tolerance;
+	return late > SLOW_AFTER && l->slow < tolerance ? l->slow : tolerance;
 }
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)

@@ -38,6 +38,7 @@ struct sl_params {
 	int iterations;                 /* 0: auto, see sl_params_settle() */
 	double exaggeration;            /* factor alpha of the attraction in the first iterations (early exaggeration) */
 	int exaggeration_iterations;    /* number of iterations with early exaggeration; -1: auto */
+	int exaggeration_decay;         /* iterations after these in which it falls to late_exaggeration; -1: auto */
 	double late_exaggeration;       /* alpha in the iterations after that; 1: none */
 	double dof;                     /* degrees of freedom of the layout's kernel; 1: t-SNE */
 	int optimizer;                  /* enum sl_optimizer */
@@ -86,16 +87,16 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err);
 /* Checks the fields against the job's input: lambda and drop_leaf_edges need a graph, perplexity needs points. */
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
 
-/* Replaces automatic iterations and exaggeration_iterations by the numbers of the first plan for n embedded nodes. A
- * run of automatic iterations may extend this plan (core/embedding/growth.c). */
+/* Replaces automatic iterations, exaggeration_iterations and exaggeration_decay by the numbers of the first plan for n
+ * embedded nodes. A run of automatic iterations may extend this plan (core/embedding/growth.c). */
 void sl_params_settle(struct sl_params *p, uint32_t n);
 /* The number of iterations of the first plan for large n. */
 int sl_params_iterations(const struct sl_params *p);
 /* The most iterations to which a run can be extended. */
 int sl_params_iterations_most(const struct sl_params *p, uint32_t n);
-/* After `iteration` iterations, the run is extended by a tenth if the KL divergence has fallen by this relative
- * amount. */
-double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int iteration);
+/* After `late` iterations with late exaggeration, the run is extended by a tenth if the KL divergence has fallen by
+ * this relative amount. extended: iterations of early exaggeration if its number is automatic, else 0. */
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, int late);
 /* The relative fall of the KL divergence for which early exaggeration is extended. */
 double sl_params_early_tolerance(uint32_t n);
 

@@ -32,7 +32,22 @@ void sl_embedding_settings(const struct sl_params *p, uint32_t n, struct sl_sett
 
 bool sl__embedding_early(const struct sl_embedding *e)
 {
-	return e->iteration < e->params.exaggeration_iterations;
+	return e->iteration < sl__embedding_late_from(&e->params);
+}
+
+/* While exaggeration decays it changes every so many iterations: few changes make long stretches. */
+#define DECAY_STEP 10
+
+/* After early exaggeration the factor falls to late exaggeration by equal ratios. */
+static double exaggeration_at(const struct sl_params *p, int iteration)
+{
+	int since = iteration - p->exaggeration_iterations, decay = p->exaggeration_decay;
+	if (since < 0)
+		return p->exaggeration;
+	if (since >= decay || !(p->exaggeration > 0 && p->late_exaggeration > 0))
+		return p->late_exaggeration;
+	double part = (double)(since - since % DECAY_STEP + DECAY_STEP) / (decay + DECAY_STEP);
+	return p->exaggeration * pow(p->late_exaggeration / p->exaggeration, part);
 }
 
 /* The layout settles in the last quarter of a run. */
@@ -45,7 +60,7 @@ struct sl_step sl_embedding_step_at(const struct sl_params *requested, uint32_t 
 	const struct sl_params *p = &settled;
 	sl_params_settle(&settled, n);
 	bool exaggerated = iteration < p->exaggeration_iterations;
-	double alpha = exaggerated ? p->exaggeration : p->late_exaggeration;
+	double alpha = exaggeration_at(p, iteration);
 	double divisor = p->learning_rate_rule == SL_RATE_EARLY ? p->exaggeration : alpha;
 	double rate = p->learning_rate;
 	if (rate == 0)
@@ -61,13 +76,18 @@ struct sl_step sl_embedding_step_at(const struct sl_params *requested, uint32_t 
 
 int sl_embedding_step_until(const struct sl_params *p, int iteration)
 {
-	int until = p->iterations, scale_at = sl__embedding_scale_at(p);
+	int until = p->iterations, scale_at = sl__embedding_scale_at(p), since = iteration - p->exaggeration_iterations;
 	if (iteration < scale_at && scale_at < until)
 		until = scale_at;
 	if (iteration < settles_at(p) && settles_at(p) < until)
 		until = settles_at(p);
-	if (iteration < p->exaggeration_iterations && p->exaggeration_iterations < until)
+	if (since < 0 && p->exaggeration_iterations < until)
 		until = p->exaggeration_iterations;
+	if (since >= 0 && since < p->exaggeration_decay) {
+		int left = p->exaggeration_decay - since, step = DECAY_STEP - since % DECAY_STEP;
+		int change = iteration + (step < left ? step : left);
+		until = change < until ? change : until;
+	}
 	return until;
 }
 
@@ -160,11 +180,14 @@ int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, s
 		wanted.iterations = sl__embedding_tenth_beyond(e->iteration);
 	if (params->exaggeration_iterations < 0 && before->exaggeration_iterations < 0)
 		wanted.exaggeration_iterations = e->params.exaggeration_iterations;
+	if (params->exaggeration_decay < 0 && before->exaggeration_decay < 0)
+		wanted.exaggeration_decay = e->params.exaggeration_decay;
 	int code = sl_params_steer(&e->params, &wanted, err);
 	if (code)
 		return code;
 	bool anew = params->iterations != before->iterations || params->rescale != before->rescale ||
 		    params->exaggeration_iterations != before->exaggeration_iterations ||
+		    params->exaggeration_decay != before->exaggeration_decay ||
 		    params->kl_tolerance != before->kl_tolerance;
 	e->requested = *params;
 	if (anew)
@@ -365,7 +388,7 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 
 /* ---- checkpoints -------------------------------------------------------------- */
 
-#define STATE_MAGIC 0x36545653u  /* "SVT6" */
+#define STATE_MAGIC 0x37545653u  /* "SVT7" */
 
 struct state_header {
 	uint32_t magic, n;

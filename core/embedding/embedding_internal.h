@@ -55,6 +55,11 @@ int sl__embedding_check(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_tenth_beyond(int iteration);
 /* At the end of the plan: extends it if KL fell enough, else ends the run. */
 void sl__embedding_plan_end(struct sl_embedding *e);
+/* The first iteration with late exaggeration; and whether the run is before it. */
+static inline int sl__embedding_late_from(const struct sl_params *p)
+{
+	return p->exaggeration_iterations + p->exaggeration_decay;
+}
 bool sl__embedding_early(const struct sl_embedding *e);
 struct sl_step sl__embedding_step(const struct sl_embedding *e);
 /* The number of iterations until the step changes or a measurement is due, but no more than fit into left_ms. */

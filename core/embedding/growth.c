@@ -3,9 +3,10 @@
  * A check measures the KL divergence between two iterations. Checks are a tenth of the run apart. Early exaggeration
  * ends when a check finds that the divergence has not fallen by sl_params_early_tolerance() since the previous check.
  * The next phase, up to the search for the scale, ends when it has not fallen by sl_params_growth_tolerance(). Most
- * inputs need only the first plan. Inputs without clusters unfold or move apart for much longer. Iterations before the
- * search are cheaper than those after it, because the layout is still narrow. After the search the run is extended by a
- * tenth as long as that lowers the divergence by the same tolerance.
+ * inputs need only the first plan, or a tenth more. Inputs without clusters unfold or move apart for much longer; those
+ * whose early exaggeration lasts long have a finer tolerance. Iterations before the search are cheaper than those after
+ * it, because the layout is still narrow. After the search the run is extended by a tenth as long as that lowers the
+ * divergence by the same tolerance.
  *
  * Checks also limit the length of steps (scale.c), which long runs need before and after the search. */
 #include <limits.h>
@@ -37,7 +38,7 @@ static void plan_checks(struct sl_embedding *e)
 	int due = sl__embedding_scale_at(p), first = tenth_before(due);
 	e->check_kl = NAN;
 	e->check_at = !(p->rescale > 0) || e->search.done ? INT_MAX :
-		     first > p->exaggeration_iterations ? first : due;
+		     first > sl__embedding_late_from(p) ? first : due;
 }
 
 void sl__embedding_growth_begin(struct sl_embedding *e)
@@ -69,7 +70,9 @@ static bool has_fallen(double kl, double before, double tolerance)
 
 static double tolerance(const struct sl_embedding *e)
 {
-	return sl_params_growth_tolerance(&e->params, e->affinities->n, e->iteration);
+	int extended = e->requested.exaggeration_iterations < 0 ? e->params.exaggeration_iterations : 0;
+	return sl_params_growth_tolerance(&e->params, e->affinities->n, extended,
+					  e->iteration - sl__embedding_late_from(&e->params));
 }
 
 /* Ends or extends early exaggeration. The run is extended by as many iterations as its exaggeration. */

@@ -31,8 +31,8 @@ int sl__embedding_scale_at(const struct sl_params *p)
 {
 	if (!(p->rescale > 0))
 		return INT_MAX;
-	int at = (int)(p->rescale * p->iterations);
-	return at > p->exaggeration_iterations ? at : p->exaggeration_iterations;
+	int at = (int)(p->rescale * p->iterations), late = sl__embedding_late_from(p);
+	return at > late ? at : late;
 }
 
 bool sl__embedding_scale_due(const struct sl_embedding *e)

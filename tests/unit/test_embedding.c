@@ -291,7 +291,7 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	assert_false(t[count - 1].kl < t[count - 2].kl * (1 - p.kl_tolerance));
 
 	/* divided into slices, and resumed between the checks of each phase */
-	static const int at[] = {110, 125, 340, 365, 400};
+	static const int at[] = {110, 125, 175, 340, 365, 440};
 	for (int next = 0; !other.done;) {
 		assert_int_equal(sl_embedding_advance(slices, 0.01, &other, NULL), 0);
 		if (next == sizeof at / sizeof *at || other.iteration < at[next])
@@ -321,6 +321,7 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	struct sl_params fixed = p;
 	fixed.iterations = other.iteration + 30;
 	assert_int_equal(sl_embedding_steer(steered, &fixed, NULL), 0);
+	assert_int_equal(sl_embedding_params(steered)->exaggeration_decay, settled.exaggeration_decay);
 	other = finish(steered, 1e9);
 	assert_int_equal(other.iteration, fixed.iterations);
 	assert_int_equal(other.stop, SL_STOP_ITERATIONS);

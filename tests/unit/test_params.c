@@ -1,4 +1,5 @@
-/* The table of parameters: text, numbers, ranges, presets, steering. */
+/* The table of parameters: text, numbers, ranges, presets, steering, and the schedule that they give. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/embedding/embedding.h"
 #include "core/params.h"
 
 static struct sl_params fresh(void)
@@ -83,35 +85,75 @@ static void the_published_preset_has_the_published_values(void **state)
 /* The resolved values of "auto" by number of nodes; numbers stay. */
 static void automatic_lengths_follow_the_number_of_nodes(void **state)
 {
-	const struct { uint32_t n; int iterations, exaggeration_iterations, most; double tolerance, later; } row[] = {
-		{2, 530, 250, 4000, 1e-3, 1e-3}, {500, 530, 250, 4000, 1e-3, 1e-3}, {501, 400, 120, 4000, 5e-3, 2e-3},
-		{5000, 400, 120, 4000, 5e-3, 2e-3}, {5001, 400, 120, 4000, 1.5e-2, 2e-3}, {10000, 400, 120, 4000, 1.5e-2, 2e-3},
-		{10001, 400, 120, 560, 5e-3, 2e-3}, {50000, 400, 120, 560, 5e-3, 2e-3}, {50001, 400, 120, 400, 5e-3, 2e-3},
+	const struct {
+		uint32_t n;
+		int iterations, early, decay, most, unfolds;
+		double early_tolerance, tolerance, unfolding, later;
+	} row[] = {
+		{2, 530, 250, 0, 4000, 260, 5e-3, 1e-3, 1e-3, 1e-3}, {500, 530, 250, 0, 4000, 260, 5e-3, 1e-3, 1e-3, 1e-3},
+		{501, 450, 120, 100, 4000, 220, 1e-2, 3e-2, 5e-3, 2e-3},
+		{5000, 450, 120, 100, 4000, 220, 1e-2, 3e-2, 5e-3, 2e-3},
+		{5001, 540, 120, 200, 4000, 160, 1.5e-2, 3e-2, 6e-3, 6e-3},
+		{10000, 540, 120, 200, 4000, 160, 1.5e-2, 3e-2, 6e-3, 6e-3},
+		{10001, 500, 120, 200, 560, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
+		{50000, 500, 120, 200, 560, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
+		{50001, 400, 120, 0, 400, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
+		{UINT32_MAX, 400, 120, 0, 400, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		struct sl_params p = fresh(), settled = p;
 		sl_params_settle(&settled, row[i].n);
 		assert_int_equal(settled.iterations, row[i].iterations);
-		assert_int_equal(settled.exaggeration_iterations, row[i].exaggeration_iterations);
+		assert_int_equal(settled.exaggeration_iterations, row[i].early);
+		assert_int_equal(settled.exaggeration_decay, row[i].decay);
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), row[i].most);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 600) == row[i].tolerance);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 601) == row[i].later);
-		assert_true(sl_params_early_tolerance(row[i].n) == (row[i].n > 5000 ? 1.5e-2 : 5e-3));
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds - 1, 480) == row[i].tolerance);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds, 480) == row[i].unfolding);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds - 1, 481) == row[i].later);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds, 481) == row[i].later);
+		assert_true(sl_params_early_tolerance(row[i].n) == row[i].early_tolerance);
 		p.kl_tolerance = 0.01;  /* requests it for any number of nodes */
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 4000);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 601) == 0.01);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 160, 481) == 0.01);
 		p.iterations = 300;
 		settled = p;
 		sl_params_settle(&settled, row[i].n);
-		assert_true(settled.iterations == 300 && settled.exaggeration_iterations == 120);
+		assert_true(settled.iterations == 300 && settled.exaggeration_iterations == 120 && !settled.exaggeration_decay);
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 300);
 		sl_params_preset(&p, SL_PRESET_FITSNE);
 		p.iterations = 0;
 		settled = p;
 		sl_params_settle(&settled, row[i].n);
-		assert_true(settled.iterations == 750 && settled.exaggeration_iterations == 250);
+		assert_true(settled.iterations == 750 && settled.exaggeration_iterations == 250 && !settled.exaggeration_decay);
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 7500);
 	}
+}
+
+/* Steps of ten iterations, from 16 to 2 by equal ratios; the last step may be shorter. */
+static void exaggeration_decays_by_equal_ratios(void **state)
+{
+	struct sl_params p = fresh();
+	p.iterations = 200;
+	p.exaggeration = 16;
+	p.late_exaggeration = 2;
+	p.exaggeration_iterations = 50;
+	p.exaggeration_decay = 25;
+	const struct { int iteration, until; double ratios; } row[] = {
+		{0, 50, 0}, {49, 50, 0}, {50, 60, 10}, {59, 60, 10}, {60, 70, 20}, {70, 75, 30}, {74, 75, 30}, {75, 150, 35},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct sl_step step = sl_embedding_step_at(&p, 100000, row[i].iteration);
+		double expected = 16 * pow(2.0 / 16, row[i].ratios / 35);
+		assert_true(fabs((double)step.exaggeration / expected - 1) < 1e-6);
+		assert_true(fabs((double)step.learning_rate * expected / 100000 - 1) < 1e-6);
+		assert_int_equal(sl_embedding_step_until(&p, row[i].iteration), row[i].until);
+	}
+	p.rescale = 0.3;  /* the search waits for the end of the decay */
+	assert_int_equal(sl_embedding_step_until(&p, 70), 75);
+	assert_int_equal(sl_embedding_step_until(&p, 75), 150);
+	p.late_exaggeration = 0;  /* no ratio leads there */
+	assert_true(sl_embedding_step_at(&p, 100000, 49).exaggeration == 16);
+	assert_true(sl_embedding_step_at(&p, 100000, 50).exaggeration == 0);
 }
 
 /* Each preset is valid for points and for graphs, with any perplexity. */
@@ -273,6 +315,7 @@ int main(void)
 		cmocka_unit_test(automatic_words_stand_for_their_values),
 		cmocka_unit_test(the_published_preset_has_the_published_values),
 		cmocka_unit_test(automatic_lengths_follow_the_number_of_nodes),
+		cmocka_unit_test(exaggeration_decays_by_equal_ratios),
 		cmocka_unit_test(presets_have_their_programs_values),
 		cmocka_unit_test(axes_are_of_points),
 		cmocka_unit_test(a_list_reads_back),
