@@ -270,11 +270,13 @@ static void on_hangup(uv_async_t *handle)
 }
 
 static uv_async_t *hangup;
-/* Not a uv_signal_t: once libuv has closed it, SIGHUP ends the process again, also while the server restarts. */
+static pthread_t loop_thread;
+/* Not a uv_signal_t: once libuv has closed it, SIGHUP ends the process again, also while the server restarts. The
+ * signal may arrive on any thread; it is passed on to the loop's thread, which may be closing the handle just now. */
 static void on_hangup_signal(int number)
 {
 	int before = errno;
-	uv_async_send(hangup);
+	pthread_equal(pthread_self(), loop_thread) ? uv_async_send(hangup) : pthread_kill(loop_thread, number);
 	errno = before;
 }
 
@@ -310,6 +312,7 @@ static void open_handles(struct program *p)
 	uv_signal_start(&p->term, on_stop_signal, SIGTERM);
 	uv_signal_start(&p->interrupt, on_stop_signal, SIGINT);
 	hangup = &p->hangup;
+	loop_thread = p->d.loop_thread;
 	sigaction(SIGHUP, &(struct sigaction){.sa_handler = on_hangup_signal, .sa_flags = SA_RESTART}, NULL);
 	p->watchdog.data = p;
 	if (sd_watchdog_enabled(0, &usec) > 0)

@@ -1,4 +1,6 @@
 """Status, devices, plans, health, metrics, the contract itself, unknown paths and methods."""
+import ctypes
+import pathlib
 import re
 import signal
 import subprocess
@@ -8,7 +10,7 @@ import yaml
 
 import graphs
 from contract import ROOT
-from harness import CONTRACT, ENGINE, program
+from harness import BUILD, CONTRACT, ENGINE, Api, program, sanitized
 
 
 def test_status(api, graph):
@@ -27,6 +29,22 @@ def test_reloads_at_the_end(fresh):
         process.terminate()
         while process.poll() is None:
             process.send_signal(signal.SIGHUP)
+        d.stop()
+
+
+@pytest.mark.skipif(sanitized(), reason="skipped: a sanitizer's own library comes first")
+def test_reloads_on_other_threads_at_the_end(fresh, monkeypatch):
+    """The handler of SIGHUP may run on several threads at once, and still run while the loop is closed."""
+    monkeypatch.setenv("LD_PRELOAD", str(BUILD / "tests/plugin/fault-shim.so"))
+    d = fresh(start=False, zmq="")
+    for i in range(3):
+        Api(d.start()).upload(graphs.mtx(graphs.ring(20 + i)))
+        pid, folder = d.process.pid, pathlib.Path(f"/proc/{d.process.pid}/task")
+        pool = [int(task.name) for task in folder.iterdir()
+                if (task / "comm").read_text() == "spacelandd\n" and int(task.name) != pid]
+        assert pool
+        for thread in 20 * pool:
+            ctypes.CDLL(None).tgkill(pid, thread, signal.SIGHUP)
         d.stop()
 
 

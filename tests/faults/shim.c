@@ -1,10 +1,13 @@
 /* shim.c -- makes the disk fail at a test's command. Loaded with LD_PRELOAD.
  *
  * $FAULTS names a file. While this file exists, a line "CALL ERRNO PATTERN" (fnmatch) makes each such call on a
- * matching path fail, and "CALL slow PATTERN" makes it take 20 s, slow3 3 s. Calls: fsync, fdatasync, unlink. */
+ * matching path fail, and "CALL slow PATTERN" makes it take 20 s, slow3 3 s. Calls: fsync, fdatasync, unlink.
+ *
+ * A handler of SIGHUP that another thread than the first one runs waits for a second before it wakes the loop. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,4 +70,15 @@ int unlink(const char *path)
 		return real(path);
 	errno = why;
 	return -1;
+}
+
+int uv_async_send(void *handle)
+{
+	static int (*real)(void *);
+	sigset_t blocked;
+	if (!real)
+		real = (int (*)(void *))dlsym(RTLD_NEXT, "uv_async_send");
+	if (gettid() != getpid() && !pthread_sigmask(SIG_BLOCK, NULL, &blocked) && sigismember(&blocked, SIGHUP) == 1)
+		sleep(1);
+	return real(handle);
 }
