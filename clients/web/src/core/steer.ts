@@ -17,6 +17,7 @@ export const STEERABLE: readonly Steerable[] = [
 	{ name: "late_exaggeration", label: "Late exaggeration", hint: "Factor on the attractive forces after the first phase", min: 0.1, max: 20, log: true, group: "forces" },
 	{ name: "exaggeration", label: "Early exaggeration", hint: "Factor on the attractive forces in the first phase", min: 1, max: 50, log: true, group: "forces" },
 	{ name: "exaggeration_iterations", label: "Early iterations", hint: "Iterations of early exaggeration", min: 0, max: 2000, whole: true, automatic: "auto", group: "forces" },
+	{ name: "exaggeration_decay", label: "Decay", hint: "Iterations in which exaggeration then falls to late exaggeration", min: 0, max: 2000, whole: true, automatic: "auto", group: "forces" },
 	{ name: "iterations", label: "Iterations", hint: "Iterations in all; auto: until more is not worth it", min: 1, max: 100000, log: true, whole: true, automatic: "auto", group: "stop" },
 	{ name: "learning_rate", label: "Learning rate", hint: "Step size on a quarter of the gradient", min: 1, max: 1e6, log: true, automatic: "auto", group: "step" },
 	{ name: "momentum", label: "Momentum", hint: "After early exaggeration", min: 0, max: 0.999, group: "step" },
