@@ -136,6 +136,15 @@ else:
         class Transformer(TransformerMixin, ServerEstimator):
             """With set_output() of scikit-learn."""
 
+            def _more_tags(self) -> Dict[str, Any]:
+                return {"preserves_dtype": []}
+
+            def __sklearn_tags__(self) -> Any:
+                tags = super().__sklearn_tags__()
+                tags.input_tags.sparse = True
+                tags.transformer_tags.preserves_dtype = []
+                return tags
+
         class Clusterer(ClusterMixin, Transformer):
             """Known to scikit-learn's tools as one that finds clusters."""
     except ImportError:

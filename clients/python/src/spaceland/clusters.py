@@ -188,15 +188,6 @@ class KMeans(Clusterer):
             least.append(best)
         return np.concatenate(labels), np.concatenate(least)
 
-    def _more_tags(self) -> Dict[str, Any]:
-        return {"preserves_dtype": []}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
 
 def single(rows: Any) -> npt.NDArray[np.float64]:
     """Rows as a dense table of single-precision values, which the server has, in double precision."""

@@ -83,12 +83,3 @@ class Sammon(Transformer):
         """sammon0, sammon1, ..."""
         self._check_fitted()
         return numbered(type(self).__name__.lower(), self._n_features_out)
-
-    def _more_tags(self) -> Dict[str, Any]:
-        return {"preserves_dtype": []}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags

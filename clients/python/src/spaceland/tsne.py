@@ -287,8 +287,6 @@ class TSNE(Transformer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.pairwise = self._pairwise()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
 
