@@ -29,8 +29,8 @@
 	{0, "picture-light", NULL, "Light background, for printing."}, \
 	{0, "picture-no-legend", NULL, "Draw no legend (names of labels, or a bar with numbers)."}, \
 	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, " \
-	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the first column of labels if there is one, " \
-	 "else density). Default: auto."}
+	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the column of labels that says most as " \
+	 "colours: classes, else measurements, never ids; else density). Default: auto."}
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,

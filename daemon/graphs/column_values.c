@@ -260,15 +260,20 @@ static bool to_numbers(const struct values *v, float *number, const char **large
 static int give_numbers(struct values *v, const char *name, const float *number, json_t **description, void **value)
 {
 	float low = INFINITY, high = -INFINITY, *out = (float *)(void *)v->code;  /* in place: the same size */
+	uint32_t found = 0, whole = 0;
 	for (uint32_t i = 0; i < v->n; i++) {
 		float x = v->code[i] == SL_NO_CODE ? NAN : number[v->code[i]];
 		memcpy(&out[i], &x, sizeof x);
+		found += !isnan(x);
+		whole += x == truncf(x);
 		low = isfinite(x) && x < low ? x : low;
 		high = isfinite(x) && x > high ? x : high;
 	}
 	bool any = low <= high;
 	*description = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "kind", "number", "min",
 				 any ? json_real((double)low) : json_null(), "max", any ? json_real((double)high) : json_null());
+	if (found > 1 && whole == found && v->names.n >= found)  /* numbers of rows, or the like */
+		json_object_set_new(*description, "ids", json_true());
 	*value = v->code;
 	v->code = NULL;
 	return 0;

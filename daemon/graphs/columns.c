@@ -1,10 +1,12 @@
 /* Columns of labels: the column of the upload, and columns that were set later, in graphs/ID.sll. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
+#include "core/picture/picture_choice.h"
 #include "daemon/graphs/column_values.h"
 #include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
@@ -41,9 +43,34 @@ void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
 	free(path);
 }
 
+/* Describes a column for the choice. A column of equal numbers colours nothing either. */
+static struct sl_picture_column candidate(const json_t *column)
+{
+	const json_t *low = json_object_get(column, "min"), *high = json_object_get(column, "max");
+	bool equal = json_number_value(low) >= json_number_value(high);
+	return (struct sl_picture_column){
+		.name = json_string_value(json_object_get(column, "name")),
+		.number = !strcmp(json_string_value(json_object_get(column, "kind")), "number"),
+		.categories = (uint32_t)json_integer_value(json_object_get(column, "categories")),
+		.ids = equal || json_is_true(json_object_get(column, "ids")),
+	};
+}
+
+/* Marks the column that colours pictures unless a request names one. */
+static void mark_choice(json_t *list, uint32_t nodes)
+{
+	struct sl_picture_column column[SL_COLUMNS_MAX + 1];
+	int count = 0;
+	for (size_t i = 0; i < json_array_size(list) && count < SL_COLUMNS_MAX + 1; i++)
+		column[count++] = candidate(json_array_get(list, i));
+	int chosen = sl_picture_choose(column, count, nodes);
+	if (chosen >= 0)
+		json_object_set_new(json_array_get(list, (size_t)chosen), "auto", json_true());
+}
+
 /* Makes the list for replies: the upload's column own_name, unless it was replaced or hidden, and the others. labels:
  * number of labels of the upload. */
-static json_t *shown_columns(const char *own_name, uint32_t labels, const json_t *all)
+static json_t *shown_columns(const char *own_name, uint32_t labels, uint32_t nodes, const json_t *all)
 {
 	json_t *list = json_array(), *one;
 	bool own = labels > 0;
@@ -55,13 +82,40 @@ static json_t *shown_columns(const char *own_name, uint32_t labels, const json_t
 						      "categories", (json_int_t)labels));
 	json_array_foreach(all, i, one)
 		if (strcmp(json_string_value(json_object_get(one, "kind")), "none") != 0)
-			json_array_append(list, one);
+			json_array_append_new(list, json_copy(one));
+	mark_choice(list, nodes);
 	return list;
 }
 
 json_t *sl__graph_columns(const struct sl__graph *g)
 {
-	return shown_columns(g->record.label_title, g->record.labels, g->columns);
+	return shown_columns(g->record.label_title, g->record.labels, g->record.nodes, g->columns);
+}
+
+static bool has_column(const struct sl__graph *g, const char *name)
+{
+	json_t *one;
+	size_t i;
+	json_array_foreach(g->columns, i, one)
+		if (!strcmp(json_string_value(json_object_get(one, "name")), name))
+			return true;
+	return false;
+}
+
+enum sl_column_choice sl_column_choose(struct sl_graphs *s, const char *id, char *name, size_t bytes)
+{
+	const struct sl__graph *g = sl__graphs_find(s, id);
+	json_t *list = g ? sl__graph_columns(g) : NULL, *one;
+	const char *chosen = NULL;
+	size_t i;
+	json_array_foreach(list, i, one)
+		if (json_object_get(one, "auto"))
+			chosen = json_string_value(json_object_get(one, "name"));
+	snprintf(name, bytes, "%s", chosen ? chosen : "");
+	enum sl_column_choice choice = !chosen ? g && g->record.labels ? SL_CHOICE_DENSITY : SL_CHOICE_USUAL
+				       : g->record.labels && !has_column(g, chosen) ? SL_CHOICE_USUAL : SL_CHOICE_COLUMN;
+	json_decref(list);
+	return choice;
 }
 
 /* Makes the list from the file, not from the record, so that damage is an error. */
@@ -71,7 +125,7 @@ static int make_list(struct sl__question *q)
 	if (rc)
 		return rc;
 	json_t *all = sl__columns_summaries(q->columns);
-	q->answer = json_pack("{s:o}", "columns", shown_columns(q->own, q->query.node, all));
+	q->answer = json_pack("{s:o}", "columns", shown_columns(q->own, q->query.node, q->nodes, all));
 	json_decref(all);
 	return 0;
 }
@@ -138,16 +192,6 @@ static int make_column(struct sl__question *q)
 	sl_column_read_finish(&c);
 	free((char *)from.path);
 	return rc;
-}
-
-static bool has_column(const struct sl__graph *g, const char *name)
-{
-	json_t *one;
-	size_t i;
-	json_array_foreach(g->columns, i, one)
-		if (!strcmp(json_string_value(json_object_get(one, "name")), name))
-			return true;
-	return false;
 }
 
 static bool needs_neighbours(const struct sl__graph *g, const char *name)

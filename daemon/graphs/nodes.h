@@ -64,6 +64,11 @@ struct sl_column_read {
 int sl_column_read(struct sl_column_read *out, const struct sl_column_source *from, const char *name,
 		   struct sl_error *err);
 void sl_column_read_finish(struct sl_column_read *c);
+/* What colours pictures of the graph if the request names nothing (core/picture/picture_choice.h). USUAL: the labels
+ * that came with the upload or, if there were none and no column was chosen, the density; such pictures stay the same
+ * as long as the choice is USUAL. COLUMN: *name; DENSITY: no column, though there are labels. Loop thread. */
+enum sl_column_choice { SL_CHOICE_USUAL, SL_CHOICE_COLUMN, SL_CHOICE_DENSITY };
+enum sl_column_choice sl_column_choose(struct sl_graphs *s, const char *id, char *name, size_t bytes);
 /* The path of the graph's file of columns, malloc'd; NULL: no memory. */
 char *sl_graphs_columns_path(const struct sl_graphs *s, const char *id);
 /* True if the column is computed from the graph's neighbours. Loop thread. */

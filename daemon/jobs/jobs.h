@@ -130,8 +130,8 @@ void sl_job_reply_trace(struct sl_job *job, struct sl_request *r);
 struct sl_picture_form {
 	int width, height;
 	bool light, svg, wordless;         /* wordless: without a legend */
-	/* Colours by density, by a column of labels, or by the clusters of a job. If none of these is set: by the labels
-	 * that came with the graph or, without labels, by density. */
+	/* Colours by density, by a column of labels, or by the clusters of a job. If none of these is set: as
+	 * SL_CHOICE_USUAL says (graphs/nodes.h). */
 	bool density;
 	char column[SL_COLUMN_BYTES];      /* name of the column, or "" */
 	char clusters[SL_ULID_BYTES];      /* id of a job whose result is labels or values; or "" */

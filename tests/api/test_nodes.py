@@ -95,7 +95,7 @@ def test_neighbours(api, people, cloud):
 
 
 def test_labels_of_the_upload(api, people, cloud):
-    assert columns(api, people) == {"label": {"kind": "category", "categories": 3}}
+    assert columns(api, people) == {"label": {"kind": "category", "categories": 3, "auto": True}}
     got = column(api, people, "label")
     assert [got["categories"][c] for c in got["codes"]] == list("xyxzxy") and got["total"] == 6
     assert columns(api, cloud[0]) == {}
@@ -176,7 +176,7 @@ def test_the_labels_of_the_upload_can_be_replaced_and_deleted(fresh):
     api = Api(fresh())
     g = api.post("/v1/graphs", 201, files={"file": ("e", EDGES), "labels": ("labels", "x\ny\nx\nz\nx\ny\n")}).json()["id"]
     put(api, g, "label", b"1\n2\n3\n4\n5\n6")
-    assert columns(api, g) == {"label": {"kind": "number", "min": 1, "max": 6}}
+    assert columns(api, g) == {"label": {"kind": "number", "min": 1, "max": 6, "ids": True}}
     api.delete(f"/v1/graphs/{g}/labels/label", 204)
     assert columns(api, g) == {}
     api.get(f"/v1/graphs/{g}/labels/label", 404)

@@ -206,6 +206,58 @@ def test_colours_of_points(api):
     assert set(legend(api, job, f"job:{of_data}")[1]) == {"0", "1", "2"}
 
 
+def auto(api, g):
+    """The column that is marked in both lists."""
+    first, second = api.get(f"/v1/graphs/{g}/labels").json()["columns"], api.get(f"/v1/graphs/{g}").json()["label_columns"]
+    assert first == second
+    return next((c["name"] for c in first if c.get("auto")), None)
+
+
+def put(api, g, name, values, kind=None):
+    api.request("PUT", f"/v1/graphs/{g}/labels/{name}" + (f"?kind={kind}" if kind else ""), 200, json={"values": values})
+
+
+def test_the_chosen_column_says_something(api):
+    """Of ids, measurements and classes, as they are added; and the picture follows."""
+    a, group = graphs.clusters(n=120, k=6, seed=3)
+    ids = "".join(f"sample{i}\n" for i in range(120)).encode()
+    g = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("labels.txt", ids)}).json()["id"]
+    job = api.run(g, iterations=20)["id"]
+    path = f"/v1/jobs/{job}/picture.png"
+    density = api.get(f"{path}?color=density")
+    assert auto(api, g) is None and api.get(path).content == density.content
+    put(api, g, "row", list(range(120)))
+    put(api, g, "constant", [4] * 120)
+    put(api, g, "one", ["x"] * 120)
+    put(api, g, "many", [f"w{i % 110}" for i in range(120)])
+    assert auto(api, g) is None and api.get(path).headers["ETag"] == density.headers["ETag"]
+    put(api, g, "weight", [i / 7 for i in range(120)])
+    assert auto(api, g) == "weight" and api.get(path).content == api.get(f"{path}?color=weight").content != density.content
+    put(api, g, "plate", [f"p{i % 2}" for i in range(120)])
+    assert auto(api, g) == "plate"
+    put(api, g, "cell_type", [f"c{k}" for k in group])
+    assert auto(api, g) == "cell_type" and api.get(path).content == api.get(f"{path}?color=cell_type").content
+    assert api.get(path, 304, headers={"If-None-Match": api.get(path).headers["ETag"]}).content == b""
+    api.delete(f"/v1/graphs/{g}/labels/cell_type", 204)
+    put(api, g, "count", [i % 50 for i in range(120)])
+    assert auto(api, g) == "plate"
+    put(api, g, "Classes", [i % 3 for i in range(120)])   # numbers by their name
+    assert auto(api, g) == "Classes"
+
+
+def test_a_chosen_picture_is_not_kept_for_another_choice(api, labelled):
+    """The default picture is stored; it is not given when another column became the choice, and given again later."""
+    job = api.run(labelled, iterations=20, seed=8)["id"]
+    path = f"/v1/jobs/{job}/picture.png"
+    own = api.get(path)
+    assert auto(api, labelled) == "label"
+    api.delete(f"/v1/graphs/{labelled}/labels/label", 204)
+    others = api.get(path)
+    put(api, labelled, "label", [f"k{i % 3}" for i in range(400)])
+    again = api.get(path)
+    assert len({own.content, others.content, again.content}) == 3 and len({own.headers["ETag"], others.headers["ETag"], again.headers["ETag"]}) == 3
+
+
 def test_a_picture_changes_with_its_labels(api, coloured, labelled):
     job, _ = coloured
     path = f"/v1/jobs/{job}/picture.png?width=64&height=64&color=tag"

@@ -158,6 +158,13 @@ def test_pictures_by_any_column(client):
         assert client("embed", "u.csv", "--local", "-q", "--iterations", "10", "--label-column", "density,auto", "--picture", "u.svg", "--picture-color", color).status == 0
         svg = (client.folder / "u.svg").read_text()
         assert text in svg and (">k0<" in svg, ">b0<" in svg) == (text == ">k0<", text == ">b0<"), color
+    # ids and words that differ in each row say nothing as colours; a column named `type` comes first
+    table = "a,b,c,sample,plate,cell_type\n" + "".join(f"{p[0]:.3f},{p[1]:.3f},{p[2]:.3f},s{i // 2 * 2 if i < 4 else i},b{i % 2},k{g}\n" for i, (p, g) in enumerate(zip(x, group)))
+    (client.folder / "v.csv").write_text(table)
+    for columns, text in (("sample", ""), ("sample,plate", ">b0<"), ("sample,plate,cell_type", ">k0<")):
+        assert client("embed", "v.csv", "--local", "-q", "--iterations", "10", "--label-column", columns, "--picture", "v.svg").status == 0
+        svg = (client.folder / "v.svg").read_text()
+        assert text in svg and (">k0<" in svg, ">b0<" in svg, "<text" in svg) == (text == ">k0<", text == ">b0<", bool(text)), columns
     for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "there is no server here")):
         result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "p.svg", "--picture-color", color)
         assert result.status == 2 and part in result.err

@@ -193,6 +193,15 @@ def test_labels_that_the_server_has(job, client):
     assert widget._look(elsewhere, "label").legend == widget._look(elsewhere, None).legend
 
 
+def test_ids_are_no_colours(client, points):
+    job = client.submit(points[0], labels=[f"sample {i}" for i in range(600)], iterations=10)
+    job.wait()
+    elsewhere = client.job(job.id)
+    assert widget._look(elsewhere, None).colours is None
+    elsewhere.graph.set_labels(points[1], "type")
+    assert widget._look(elsewhere, None).colours is not None
+
+
 def test_a_legend_cannot_leave_its_script(client, points, tmp_path):
     job = client.submit(points[0], labels=np.array(["</script><b>", "x"])[points[1] % 2], iterations=10)
     job.wait()

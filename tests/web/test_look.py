@@ -288,7 +288,7 @@ def test_the_first_colours(page, api, daemon):
         if len(columns) == 3:
             page.see("k0")
     assert by == {3: "kind", 2: ""}
-    api.request("PUT", f"/v1/graphs/{table['id']}/labels/size", 200, json={"values": list(range(200))})
+    api.request("PUT", f"/v1/graphs/{table['id']}/labels/size", 200, json={"values": [i / 4 for i in range(200)]})
     page.wait(lambda: page.run(f"return {SESSION}.by.value") == "size", 10, "numbers colour")
 
 

@@ -8,6 +8,7 @@
 #include "clients/cli/common/picture.h"
 #include "clients/cli/local/local.h"
 #include "core/picture/picture.h"
+#include "core/picture/picture_choice.h"
 #include "core/picture/picture_steps.h"
 
 static int by_degree(const struct local *l, struct sl_picture_steps *steps, struct sl_error *err)
@@ -63,16 +64,43 @@ static bool by_column(struct local *l, const char *name, struct colours *c)
 	return true;
 }
 
+static struct sl_picture_column candidate(const char *name, char *const *words, uint32_t count)
+{
+	struct sl_picture_column column = {.name = name};
+	for (uint32_t k = 0; k < count; k++)
+		column.categories += words[k][0] != '\0';   /* the empty word is no label */
+	return column;
+}
+
+/* Colours by the column that the server would choose, too; by the density if there is none. */
+static int choose_colours(struct local *l, struct colours *c)
+{
+	const struct sl_graph *g = &l->nodes;
+	const struct sl_points *p = l->input.points;
+	uint32_t more = p ? p->more_count : 0;
+	int count = 0;
+	struct sl_picture_column *column = malloc((more + 1) * sizeof *column);
+	if (!column)
+		return cli_fail(CLI_FAILED, "out of memory");
+	if (g->label)
+		column[count++] = candidate(title_of(g), g->label_name, g->labels);
+	for (uint32_t k = 0; k < more; k++)
+		column[count++] = candidate(p->more[k].title, p->more[k].label_name, p->more[k].labels);
+	int chosen = sl_picture_choose(column, count, g->n);
+	if (chosen >= 0)
+		by_column(l, column[chosen].name, c);
+	free(column);
+	return CLI_OK;
+}
+
 static int find_colours(struct local *l, const char *wanted, struct colours *c)
 {
 	bool named = !strncmp(wanted, COLUMN, strlen(COLUMN));
 	*c = (struct colours){.label = NULL};
-	if (!strcmp(wanted, "density") || (!strcmp(wanted, "auto") && !l->nodes.label))
+	if (!strcmp(wanted, "density"))
 		return CLI_OK;
-	if (!strcmp(wanted, "auto")) {
-		take_labels(c, l->nodes.label, l->nodes.labels, l->nodes.label_name, title_of(&l->nodes));
-		return CLI_OK;
-	}
+	if (!strcmp(wanted, "auto"))
+		return choose_colours(l, c);
 	if (by_column(l, named ? wanted + strlen(COLUMN) : wanted, c))
 		return CLI_OK;
 	if (!strcmp(wanted, "label"))

@@ -10,6 +10,7 @@
 #include "core/points/points.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
+#include "daemon/graphs/nodes.h"
 #include "daemon/jobs/results/colour.h"
 #include "daemon/jobs/results/text.h"
 
@@ -139,8 +140,16 @@ int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const
 			   struct sl_picture_form *form, struct sl_error *err)
 {
 	form->density = color && !strcmp(color, "density");
-	if (!color || !strcmp(color, "auto") || form->density)
+	if (form->density)
 		return 0;
+	if (!color || !strcmp(color, "auto")) {
+		enum sl_column_choice choice = sl_column_choose(job->jobs->d->graphs, job->graph, form->column,
+								sizeof form->column);
+		form->density = choice == SL_CHOICE_DENSITY;
+		if (choice != SL_CHOICE_COLUMN)
+			form->column[0] = '\0';
+		return 0;
+	}
 	if (!strncmp(color, "job:", 4))
 		return find_clusters(job, r, color + 4, form, err);
 	const char *name = strncmp(color, COLUMN, strlen(COLUMN)) ? color : color + strlen(COLUMN);

@@ -45,10 +45,10 @@ class _Look:
 
 
 def _uploaded(job: "Job") -> Any:
-    """Fetches the labels of a job that another client submitted."""
+    """Fetches the labels of a job that another client submitted: the column that pictures of the server show."""
     try:
-        columns = job.graph.label_columns()
-        return job.graph.labels(columns[0]["name"]) if columns else None
+        chosen = next((column["name"] for column in job.graph.label_columns() if column.get("auto")), None)
+        return None if chosen is None else job.graph.labels(chosen)
     except SpacelandError:
         return None  # the graph has been deleted
 

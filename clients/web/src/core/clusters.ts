@@ -19,8 +19,8 @@ export const colourOfColumn = (name: string): string =>
 	["", "none", "auto", "density"].includes(name) || name.startsWith(PREFIX) || name.startsWith(COLUMN) ? COLUMN + name : name;
 
 /** The colour of a layout at first; "": one colour. */
-export function colourOfFirst(columns: Column[], nodes: number): string {
-	const column = firstColumn(columns, nodes);
+export function colourOfFirst(columns: Column[]): string {
+	const column = firstColumn(columns);
 	return column ? colourOfColumn(column.name) : "";
 }
 

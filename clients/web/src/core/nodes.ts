@@ -12,10 +12,8 @@ export const MIDDLE = 32767;   // of the scale: all values are equal
 export const DEGREE: Column = { name: "degree", kind: "number" };
 
 const FEW_CLASSES = 100;
-/** The column that colours a layout at first: categories that are few and repeat, else numbers. Names and ids, which
- * differ from node to node, say nothing as colours. */
-export const firstColumn = (columns: Column[], nodes: number): Column | undefined =>
-	columns.find(c => c.kind === "category" && (c.categories ?? 0) > 1 && c.categories! <= Math.min(FEW_CLASSES, nodes / 2)) ?? columns.find(c => c.kind === "number");
+/** The column that colours a layout at first. The server chooses it. */
+export const firstColumn = (columns: Column[]): Column | undefined => columns.find(c => c.auto);
 
 export interface Values {
 	column: Column;

@@ -166,7 +166,7 @@ export class Session {
 		else if (this.columnOf(first))
 			await this.colourBy(first);
 		else
-			await this.colourBy(colourOfFirst(this.columns.value, this.job.nodes));
+			await this.colourBy(colourOfFirst(this.columns.value));
 	}
 
 	private columnOf(by: string): Column | undefined {

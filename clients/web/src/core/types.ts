@@ -150,6 +150,7 @@ export interface Column {
 	categories?: number;
 	min?: number;
 	max?: number;
+	auto?: true;               // colours a layout at first
 }
 
 export const ENDED: readonly State[] = ["done", "failed", "cancelled"];

@@ -100,7 +100,7 @@ function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light", val
 /** clusters: the id of a job k-means whose clusters colour the picture. */
 export function Thumb({ job, clusters, width = 280, height = 180 }: { job: Job; clusters?: string; width?: number; height?: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null), frame = useRef<Frame | null>(null);
-	const shade = use(theme), over = ended(job), column = firstColumn(use(graphs).get(job.graph)?.label_columns ?? [], job.nodes), by = JSON.stringify(column), [values, setValues] = useState<Values | null>(null);
+	const shade = use(theme), over = ended(job), column = firstColumn(use(graphs).get(job.graph)?.label_columns ?? []), by = JSON.stringify(column), [values, setValues] = useState<Values | null>(null);
 	const coloured = useRef(values);
 	coloured.current = values;
 	useEffect(() => {
