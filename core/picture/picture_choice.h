@@ -14,8 +14,8 @@ struct sl_picture_column {
 
 /* Returns the index of the column, or -1 if none colours usefully. Columns that fit: words with 2 to SL_PICTURE_FEW
  * different ones, each for two nodes on average; and numbers, unless they are ids. Of these it takes the first with
- * `label`, `class`, `cluster`, `type`, `category`, `target` or `group` in its name, in this order, such as cell_type; else
- * the first of words; else the first of numbers. Words named so may have more than SL_PICTURE_FEW. */
+ * `label`, `class`, `cluster`, `type`, `category`, `target` or `group` in its name, in this order, such as cell_type;
+ * else the first of words; else the first of numbers. Words named so may have more than SL_PICTURE_FEW. */
 #define SL_PICTURE_FEW 100
 int sl_picture_choose(const struct sl_picture_column *column, int count, uint32_t nodes);
 

@@ -426,6 +426,34 @@ def test_a_result_does_not_replace_its_input(client, command):
     assert points.read_bytes() == before
 
 
+@pytest.mark.parametrize("command", [
+    "transform old.npy new.npy --points FILE -o NAME", "embed new.npy --init FILE -o NAME", "embed new.npy --local --init FILE -o NAME",
+    "embed new.npy --local --labels FILE --picture NAME", "embed new.npy --labels FILE -o NAME", "kmeans new.npy --start FILE -o NAME",
+    "kmeans new.npy --start FILE --centroids NAME", "gmm new.npy --start FILE --means NAME", "sammon new.npy --labels FILE -o NAME",
+    "job fetch J --labels NAME -o FILE"])
+def test_a_result_does_not_replace_a_file_of_an_option(client, command):
+    """By its name, another name, a symbolic and a hard link."""
+    ending = "png" if "--picture" in command else "npy"
+    given = client.folder / f"given.{ending}"
+    for name in ("old.npy", "new.npy", given.name):
+        with open(client.folder / name, "wb") as f:
+            numpy.save(f, numpy.ones((9, 2), "float32"))
+    before = given.read_bytes()
+    (client.folder / f"soft.{ending}").symlink_to(given)
+    (client.folder / f"hard.{ending}").hardlink_to(given)
+    for name in (given.name, f"./{given.name}", f"soft.{ending}", f"hard.{ending}"):
+        result = client(*command.replace("FILE", given.name).replace("NAME", name).split())
+        assert result.status == 2 and "is the file of --" in result.err and "the result would replace it; name another file" in result.err, result
+    assert given.read_bytes() == before
+
+
+def test_two_results_do_not_go_to_one_file(client):
+    numpy.save(client.folder / "p.npy", numpy.random.default_rng(0).normal(size=(30, 3)).astype("float32"))
+    result = client("gmm", "p.npy", "--components", "2", "--means", "a.npy", "--weights", "a.npy")
+    assert result.status == 2 and "a.npy is the file of --weights as well" in result.err and not (client.folder / "a.npy").exists(), result
+    assert client("gmm", "p.npy", "--components", "2", "--means", "a.npy", "--weights", "b.npy").status == 0
+
+
 def test_a_problem_that_devices_share_is_told_once(client):
     def device(name, problem):
         return {"id": name, "name": "GPU", "state": "unusable" if problem else "up", "memory_used": 0, "memory_total": 0,

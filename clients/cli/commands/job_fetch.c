@@ -1,5 +1,6 @@
 /* job_fetch.c -- spaceland job fetch */
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/jobs.h"
@@ -32,10 +33,17 @@ int cmd_job_fetch(struct cli *cli)
 	if (!any)
 		return cli_fail(CLI_USAGE, "job fetch: nothing to fetch; give -o, --picture, --trace, --labels, --centroids, "
 				"--responsibilities, --means, --covariances, --weights, --signal, --snapshots or --times with a file");
+	const char *const files[] = {layout, picture, trace};
+	int status = CLI_OK;
+	for (int i = 0; !status && i < 3; i++)
+		status = cli_output_check(cli, files[i]);
+	for (int i = 0; !status && arrays[i]; i++)
+		status = cli_output_check(cli, cli_option(cli, arrays[i]));
+	if (status)
+		return status;
 	json_t *told = json_pack("{s:s, s:s?, s:s?, s:s?}", "job", cli->arguments[0], "layout", layout, "picture", picture,
 				 "trace", trace);
-	int status = told ? cli_job_fetch(cli, cli->arguments[0], layout, picture) : cli_fail(CLI_FAILED, "out of memory");
-	const char *const files[] = {layout, picture, trace};
+	status = told ? cli_job_fetch(cli, cli->arguments[0], layout, picture) : cli_fail(CLI_FAILED, "out of memory");
 	for (int i = 0; !status && i < 3; i++)
 		if (files[i])
 			cli_note(cli, "wrote %s", files[i]);

@@ -29,12 +29,6 @@ static bool takes_files(const struct cli_command *c)
 	return strstr(c->arguments, "FILE") || strstr(c->arguments, "POINTS");
 }
 
-/* True if the option's value is a file name; that of --init may be one. */
-static bool is_file(const struct cli_option *o)
-{
-	return o->argument && (!strcmp(o->argument, "FILE") || !strcmp(o->name, "init"));
-}
-
 /* The words that an option accepts, or NULL. */
 static const char *const *words_of(const struct cli *cli, int i)
 {
@@ -79,12 +73,12 @@ static bool bash_pattern(const struct cli *cli, bool (*wanted)(const struct cli 
 
 static bool wants_file(const struct cli *cli, int i)
 {
-	return is_file(&cli->options[i]);
+	return cli_option_is_file(&cli->options[i]);
 }
 
 static bool wants_other(const struct cli *cli, int i)
 {
-	return cli->options[i].argument && !is_file(&cli->options[i]) && !words_of(cli, i);
+	return cli->options[i].argument && !cli_option_is_file(&cli->options[i]) && !words_of(cli, i);
 }
 
 static void bash_command(const struct cli_command *command, FILE *out)
@@ -165,7 +159,7 @@ static void zsh_option(const struct cli *cli, int i, FILE *out)
 	fputc(']', out);
 	if (o->argument)
 		fprintf(out, ":%s:", o->name);
-	if (is_file(o)) {
+	if (cli_option_is_file(o)) {
 		fputs("_files", out);
 	} else if (words_of(cli, i)) {
 		fputc('(', out);
@@ -231,7 +225,7 @@ static void fish_option(const struct cli *cli, int i, const char *command, FILE 
 	fprintf(out, "complete -c spaceland -n '__spaceland_is %s' -l %s", command, o->name);
 	if (o->letter)
 		fprintf(out, " -s %c", o->letter);
-	if (is_file(o)) {
+	if (cli_option_is_file(o)) {
 		fputs(" -r -F", out);
 	} else if (words_of(cli, i)) {
 		fputs(" -x -a '", out);

@@ -8,6 +8,7 @@
 
 #include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "core/formats/layout.h"
 #include "core/formats/numpy/npy.h"
 
@@ -29,14 +30,27 @@ int cli_layout_format(const char *path, const char **format)
 	return cli_fail(CLI_USAGE, "%s: the name of a layout must end in .npy, .csv or .json", path);
 }
 
-static bool is_input(const struct cli *cli, const struct stat *output)
+static bool is_file(const char *path, const struct stat *file)
 {
-	struct stat input;
-	for (int i = 0; i < cli->argument_count; i++)
-		if (!stat(cli->arguments[i], &input) && S_ISREG(input.st_mode) && input.st_dev == output->st_dev &&
-		    input.st_ino == output->st_ino)
-			return true;
-	return false;
+	struct stat s;
+	return !stat(path, &s) && S_ISREG(s.st_mode) && s.st_dev == file->st_dev && s.st_ino == file->st_ino;
+}
+
+/* Refuses an output that is also an argument or the file of another option, under this name or another one. file: NULL
+ * if there is no file of this name. */
+static int check_other_names(const struct cli *cli, const char *path, const struct stat *file)
+{
+	for (int i = 0; file && i < cli->argument_count; i++)
+		if (is_file(cli->arguments[i], file))
+			return cli_fail(CLI_USAGE, "%s is the input, and the result would replace it; name another file", path);
+	for (int i = 0; i < cli->option_count; i++) {
+		const char *value = cli->values[i];
+		if (value && value != path && cli_option_is_file(&cli->options[i]) &&
+		    (file ? is_file(value, file) : !strcmp(value, path)))
+			return cli_fail(CLI_USAGE, "%s is the file of --%s as well, and the result would replace it; name another "
+					"file", path, cli->options[i].name);
+	}
+	return CLI_OK;
 }
 
 int cli_output_check(const struct cli *cli, const char *path)
@@ -51,14 +65,14 @@ int cli_output_check(const struct cli *cli, const char *path)
 	if (!stat(path, &s)) {
 		if (S_ISDIR(s.st_mode))
 			return cli_fail(CLI_FAILED, "%s: is a folder; name a file", path);
-		if (is_input(cli, &s))
-			return cli_fail(CLI_USAGE, "%s is the input, and the result would replace it; name another file", path);
-		return access(path, W_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+		int status = check_other_names(cli, path, &s);
+		return !status && access(path, W_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : status;
 	}
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	int status = !folder ? cli_fail(CLI_FAILED, "out of memory") :
-		     access(folder, W_OK | X_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+		     access(folder, W_OK | X_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) :
+		     check_other_names(cli, path, NULL);
 	free(folder);
 	return status;
 }

@@ -7,8 +7,8 @@
 
 /* *format: "npy", "csv" or "json", by the file's name; "-" is npy. */
 int cli_layout_format(const char *path, const char **format);
-/* Checks, before anything is computed, that a result can be written to `path`, and would not replace a file among the
- * command's arguments, which are its inputs. NULL and "-" are accepted. */
+/* Checks, before anything is computed, that a result can be written to `path`, and would not replace an
+ * argument or the file of another option. NULL and "-" are accepted. */
 int cli_output_check(const struct cli *cli, const char *path);
 /* Opens a file for a result; "-" is standard output. NULL: it cannot be opened, and the error is printed. */
 FILE *cli_output_open(const char *path);

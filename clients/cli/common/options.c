@@ -133,6 +133,12 @@ bool cli_takes(const struct cli *cli, const char *name)
 	return find_option(cli, name) >= 0;
 }
 
+/* The value of --init may be a file's name. */
+bool cli_option_is_file(const struct cli_option *o)
+{
+	return o->argument && (!strcmp(o->argument, "FILE") || !strcmp(o->name, "init"));
+}
+
 const char *cli_option(const struct cli *cli, const char *name)
 {
 	int i = find_option(cli, name);

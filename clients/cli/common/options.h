@@ -14,6 +14,7 @@ const struct sl_method *cli_method_of(const struct cli_command *command);
 void cli_collect_options(struct cli *cli, const struct cli_command *command);
 int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 bool cli_takes(const struct cli *cli, const char *name);  /* true if the command has this option */
+bool cli_option_is_file(const struct cli_option *o);  /* true if its value is, or may be, a path */
 /* Returns the option's value; NULL: not given, or the command has no such option. */
 const char *cli_option(const struct cli *cli, const char *name);
 /* Reads a whole number in [low, high]. If the option is not given, *out stays unchanged. */
