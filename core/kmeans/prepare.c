@@ -12,6 +12,8 @@
 #define LEAST_COLUMNS 96    /* with fewer columns axes save nothing */
 #define MOST_COLUMNS 16384  /* with more columns one call would orthonormalise for too long */
 #define PAYS_WITHIN 10      /* passes within which axes must pay */
+#define FARTHEST 0x1p70     /* largest scaled value of an initial centroid: its products with points, which have at most
+			     * 0x1p40, are finite in float */
 
 static int normalise(struct sl_kmeans *m, float *x, uint32_t count)
 {
@@ -32,7 +34,8 @@ static int take_points(struct sl_kmeans *m, const struct sl_points *p, struct sl
 {
 	size_t values = (size_t)m->n * m->d;
 	bool cosine = m->params.metric == SL_KMEANS_COSINE;
-	m->scale = cosine || p->type == SL_POINTS_U8 ? 1 : sl_square_scale(p->value, values);
+	/* the rows of a batch are scaled already, as are the centroids */
+	m->scale = cosine || m->parent || p->type == SL_POINTS_U8 ? 1 : sl_square_scale(p->value, values);
 	m->x = p->value;
 	if (p->type == SL_POINTS_F32 && m->scale == 1 && !cosine)
 		return 0;
@@ -59,10 +62,15 @@ static int take_start(struct sl_kmeans *m, const float *start, struct sl_error *
 	if (!m->start)
 		return SL_NOMEM;
 	memcpy(m->start, start, values * sizeof *start);
-	for (size_t at = 0; at < values; at++)
+	for (size_t at = 0; at < values; at++) {
 		if (!isfinite(start[at]))
 			return sl_error_field(err, SL_BADPARAM, "/start", "Initial centroid %zu has a value that is "
 					      "not a finite number.", at / m->d + 1);
+		if (m->params.metric == SL_KMEANS_EUCLIDEAN && fabs((double)start[at]) * m->scale > FARTHEST)
+			return sl_error_field(err, SL_BADPARAM, "/start", "Initial centroid %zu has the value %g, which is too "
+					      "far from the points; it must be at most %g in magnitude.", at / m->d + 1,
+					      (double)start[at], FARTHEST / m->scale);
+	}
 	int zero = m->params.metric == SL_KMEANS_COSINE ? normalise(m, m->start, m->k) : 0;
 	return zero ? sl_error_field(err, SL_BADPARAM, "/start", "Initial centroid %d is all zeros and has no "
 				     "direction, which the metric cosine needs.", zero) : 0;

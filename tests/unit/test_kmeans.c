@@ -343,6 +343,43 @@ static void values_of_any_size(void **state)
 	}
 }
 
+/* Products of points and centroids must stay finite in float: otherwise no centroid is the nearest. */
+static void far_starts_find_labels_or_are_refused(void **state)
+{
+	enum { N = 300, D = 10 };
+	static struct result r;
+	static float x[N * D], start[2 * D];
+	const double sizes[] = {1e-40, 1e-20, 1, 1e11, 1e20, 1e38};
+	struct sl_kmeans_params params;
+	sl_kmeans_defaults(&params);
+	params.clusters = 2;
+	for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
+		int taken = 0;
+		for (int at = 0; at < N * D; at++)
+			x[at] = (float)(sizes[size] * (sl_random_uniform(test_seed(4), (uint64_t)at) - 0.5));
+		struct sl_points p = points_of(x, N, D);
+		for (int exponent = -45; exponent <= 38; exponent++) {
+			struct sl_kmeans *m;
+			struct sl_error err;
+			for (int k = 0; k < 2 * D; k++)
+				start[k] = (float)((k % 2 ? 1 : -1) * pow(10, exponent));
+			int code = sl_kmeans_create(&m, &p, &params, start, &err);
+			if (code) {
+				assert_int_equal(code, SL_BADPARAM);
+				assert_string_equal(err.pointer, "/start");
+				assert_true(pow(10, exponent) > 1e9 * sizes[size]);
+				continue;
+			}
+			sl_kmeans_destroy(m);
+			run(&p, &params, start, &r);
+			for (uint32_t i = 0; i < N; i++)
+				assert_true(r.label[i] < 2);
+			taken++;
+		}
+		assert_true(taken > 15);
+	}
+}
+
 static void bad_input_is_refused(void **state)
 {
 	float x[] = {1, 2, 0, 0, 3, 4}, start[] = {0, NAN, 1, 1};
@@ -383,6 +420,7 @@ int main(void)
 		cmocka_unit_test(inertia_is_told_while_it_falls),
 		cmocka_unit_test(it_stops_when_asked),
 		cmocka_unit_test(values_of_any_size),
+		cmocka_unit_test(far_starts_find_labels_or_are_refused),
 		cmocka_unit_test(bad_input_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

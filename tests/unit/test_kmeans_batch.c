@@ -129,12 +129,32 @@ static void seeds_that_differ_begin_elsewhere(void **state)
 	free(x);
 }
 
+/* A batch is one row, often tiny beside the only centroid. */
+static void tiny_rows_have_labels(void **state)
+{
+	static struct result r;
+	enum { N = 1000, D = 10 };
+	static float x[N * D];
+	struct sl_kmeans_params params;
+	for (int at = 0; at < N * D; at++)
+		x[at] = (float)(at / D % 2 ? 0.5 : 1e-40 * (1 + sl_random_uniform(test_seed(24), (uint64_t)at)));
+	struct sl_points p = points_of(x, N, D);
+	sl_kmeans_defaults(&params);
+	params.clusters = params.batch = 1;
+	params.tolerance = 0;
+	run(&p, &params, NULL, &r);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(r.label[i], 0);
+	assert_true(isfinite(r.inertia));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batches_follow_sculley),
 		cmocka_unit_test(batches_come_near),
 		cmocka_unit_test(seeds_that_differ_begin_elsewhere),
+		cmocka_unit_test(tiny_rows_have_labels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
