@@ -59,15 +59,22 @@ static bool is_below(const char *path, const char *folder)
 	return !strncmp(path, folder, length) && (path[length] == '/' || !path[length]);
 }
 
-int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err)
+/* Refuses a folder for backups inside the state folder or around it, also by symbolic links. Blocks. */
+static int check_place(const struct sl_daemon *d, struct sl_error *err)
 {
 	const char *dir = d->config.backup_dir;
 	char *real = dir[0] ? realpath(dir, NULL) : NULL;
 	bool inside = is_below(real ? real : dir, d->state_dir) || (real && is_below(d->state_dir, real));
 	free(real);
-	if (inside)
-		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s and the state folder %s must not be "
-				      "inside each other", dir, d->state_dir);
+	return inside ? sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s and the state folder %s must not "
+				       "be inside each other", dir, d->state_dir) : 0;
+}
+
+int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err)
+{
+	int rc = check_place(d, err);
+	if (rc)
+		return rc;
 	struct sl_backups *b = calloc(1, sizeof *b);
 	if (!b)
 		return sl_error_set(err, SL_NOMEM, "no memory for backups");
@@ -147,7 +154,9 @@ static void copied(void *arg, int status, const struct sl_error *err)
 static void begin_on_pool(void *arg)
 {
 	struct backup *k = arg;
-	k->code = sl_backup_begin(&k->copy, &k->err);
+	k->code = check_place(k->of->d, &k->err);  /* again, since the folder may have been replaced by a link */
+	if (!k->code)
+		k->code = sl_backup_begin(&k->copy, &k->err);
 }
 
 static void begun(void *arg)

@@ -227,6 +227,25 @@ def test_without_a_folder(fresh, tmp_path):
         assert run.returncode == status and "backup_dir" in run.stderr and word in run.stderr
 
 
+def test_a_folder_that_becomes_a_link_into_the_state(with_backups):
+    """While the server runs, and to a folder around the state."""
+    d, folder = with_backups
+    api = Api(d)
+    api.upload(graphs.mtx(graphs.ring(30)))
+    folder.rename(folder.with_name("moved"))
+    before = sorted(p.name for p in (d.state / "graphs").iterdir())
+    for to in (d.state / "graphs", d.state, d.state.parent):
+        folder.symlink_to(to)
+        problem = backup(api, f"in-{to.name}", "failed")["problem"]
+        assert "inside each other" in problem["detail"], problem
+        assert not list(to.glob("in-*"))
+        folder.unlink()
+    assert sorted(p.name for p in (d.state / "graphs").iterdir()) == before and not (d.state / "backup.tmp").exists()
+    folder.symlink_to(folder.with_name("moved"))   # a link to another place is fine
+    backup(api, "good")
+    assert verify(folder / "good")[0] == 0
+
+
 def test_the_command(with_backups):
     d, folder = with_backups
     Api(d).upload(graphs.mtx(graphs.ring(30)))
