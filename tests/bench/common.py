@@ -56,9 +56,10 @@ def data_folder():
     return path
 
 
-def embed(path, *options):
-    """`spaceland embed --local --json`: returns its object, and the peak of resident memory in bytes."""
-    command = [str(program("spaceland")), "embed", "--local", "--json", *map(str, options), str(path)]
+def embed(path, *options, where=("--local",)):
+    """`spaceland embed --local --json`: returns its object, and the peak of resident memory in bytes. where: or --server
+    and its URL."""
+    command = [str(program("spaceland")), "embed", *where, "--json", *map(str, options), str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, complaint = process.stdout.read(), process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
