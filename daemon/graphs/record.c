@@ -224,6 +224,7 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	if (for_reply) {
 		const char *project = sl_users_project_of(s->d->users, r->id);
 		json_object_set_new(out, "project", project ? json_string(project) : json_null());
+		json_object_set_new(out, "may_change", json_true());  /* corrected for each receiver (users.h) */
 		json_object_set_new(out, "label_columns", sl__graph_columns(g));
 		add_memory(g, out);
 	} else if (strcmp(r->label_title, SL__OWN_LABELS) != 0) {

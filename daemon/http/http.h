@@ -88,6 +88,8 @@ const struct sl_principal *sl_request_who(const struct sl_request *r);       /* 
 const char *sl_request_whose(const struct sl_request *r);
 /* True if the sender may read this graph or job. For replies about graphs and jobs that the path does not name. */
 bool sl_request_sees(const struct sl_request *r, const char *id);
+/* Sets the member may_change of a job's or graph's record for the sender; sl_reply_json() does it by itself. */
+void sl_request_tell(const struct sl_request *r, json_t *record);
 
 /* Assigns the objects that the request creates to this project (projects.h); name NULL: the sender's default one; "":
  * none. Sets sl_request_who()->project. */

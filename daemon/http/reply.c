@@ -140,8 +140,13 @@ void sl_reply_text(struct sl_request *r, char *text)
 
 void sl__reply_document(struct sl_request *r, int status, json_t *document)
 {
+	json_t *one;
+	size_t i;
 	if (document && status >= 400)
 		json_object_set_new(document, "request_id", json_string(r->id));
+	sl_request_tell(r, document);
+	json_array_foreach(json_object_get(document, "items"), i, one)
+		sl_request_tell(r, one);
 	char *text = sl_reply_text_of(document);
 	json_decref(document);
 	reply_json_text(r, status, text);

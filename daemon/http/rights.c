@@ -24,6 +24,11 @@ bool sl_request_sees(const struct sl_request *r, const char *id)
 	return !sl_users_may(r->http->d->users, &r->who, SL_VERB_READ, id);
 }
 
+void sl_request_tell(const struct sl_request *r, json_t *record)
+{
+	sl_users_tell(r->http->d->users, &r->who, record);
+}
+
 int sl_request_for(struct sl_request *r, const char *name, const char *pointer, struct sl_error *err)
 {
 	return sl_project_of(r->http->d->users, &r->who, name, pointer, r->who.project, err);

@@ -251,6 +251,7 @@ json_t *sl_job_json(const struct sl_job *job)
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->project)));
+	json_object_set_new(object, "may_change", json_true());  /* corrected for each receiver (users.h) */
 	json_object_set_new(object, "batch", text_json(job->batch[0] ? job->batch : NULL));
 	json_object_set_new(object, "after", text_json(job->after[0] ? job->after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));

@@ -51,6 +51,7 @@ static void write_one(struct listing *l, const char *id)
 		return;
 	if (l->text[l->used - 1] == '}')
 		append_text(l, ",");
+	sl_request_tell(l->r, record);
 	size_t length = 0;
 	char *text = sl_json_text(record, &length);
 	l->failed = l->failed || !text || append(text, length, l);

@@ -189,6 +189,23 @@ static bool take_text(struct follower *f, int length)
 	return f->text;
 }
 
+/* number: the line with the event's number, or "". */
+static bool take_record(struct follower *f, const char *event, const char *number, const char *id, const char *json,
+			size_t bytes)
+{
+	struct sl_record_text t = sl_users_tell_text(f->events->users, &f->who, id, json, bytes);
+	return take_text(f, asprintf(&f->text, "event: %s\n%sdata: %.*s%s%.*s\n\n", event, number, t.head_bytes, t.head,
+				     t.put, t.tail_bytes, t.tail));
+}
+
+#define NUMBER_BYTES 48
+
+static const char *number_line(const struct follower *f, uint64_t number, char out[NUMBER_BYTES])
+{
+	snprintf(out, NUMBER_BYTES, "id: %llu%s\n", (unsigned long long)number, f->last ? LAST : "");
+	return out;
+}
+
 static void add_record(void *arg, const char *id)
 {
 	struct follower *f = arg;
@@ -263,14 +280,11 @@ static bool next_record(struct follower *f)
 		char *json = sl_json_text(record, &bytes);
 		json_decref(record);
 		f->last = f->job[0] && source->ops->ended && source->ops->ended(source->arg, f->job);
-		int length = -1;
-		if (json && f->last)
-			length = asprintf(&f->text, "event: state\nid: %llu" LAST "\ndata: %s\n\n",
-					  (unsigned long long)f->next, json);
-		else if (json)
-			length = asprintf(&f->text, "event: %s\ndata: %s\n\n", name_of(f, kind, false), json);
+		char number[NUMBER_BYTES];
+		bool made = json && take_record(f, name_of(f, kind, false), f->last ? number_line(f, f->next, number) : "",
+						f->record[i].id, json, bytes);
 		free(json);
-		return take_text(f, length);
+		return made;
 	}
 	return false;
 }
@@ -298,9 +312,9 @@ static bool next_event(struct follower *f)
 		f->last = f->job[0] && event->last;
 		if (f->last && event->removed)
 			return false;
-		return take_text(f, asprintf(&f->text, "event: %s\nid: %llu%s\ndata: %.*s\n\n",
-					     name_of(f, event->kind, event->removed), (unsigned long long)f->next - 1,
-					     f->last ? LAST : "", (int)event->data->bytes, (const char *)event->data->data));
+		char number[NUMBER_BYTES];
+		return take_record(f, name_of(f, event->kind, event->removed), number_line(f, f->next - 1, number), event->id,
+				   (const char *)event->data->data, event->data->bytes);
 	}
 	return false;
 }

@@ -127,6 +127,25 @@ bool sl_users_limited(const struct sl_principal *p)
 	return p->role != SL_ROLE_ADMINISTRATOR;
 }
 
+void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record)
+{
+	const char *id = json_string_value(json_object_get(record, "id"));
+	if (id && sl_users_limited(p) && json_object_get(record, "may_change"))
+		json_object_set_new(record, "may_change", json_boolean(!sl_users_may(u, p, SL_VERB_CHANGE, id)));
+}
+
+/* No text within a record contains the pattern, since its quotes would be escaped. */
+struct sl_record_text sl_users_tell_text(const struct sl_users *u, const struct sl_principal *p, const char *id,
+					 const char *text, size_t bytes)
+{
+	static const char yes[] = "\"may_change\":true", no[] = "\"may_change\":false";
+	const char *at = sl_users_limited(p) ? memmem(text, bytes, yes, sizeof yes - 1) : NULL;
+	if (!at || !sl_users_may(u, p, SL_VERB_CHANGE, id))
+		return (struct sl_record_text){text, "", "", (int)bytes, 0};
+	const char *tail = at + sizeof yes - 1;
+	return (struct sl_record_text){text, no, tail, (int)(at - text), (int)(bytes - (size_t)(tail - text))};
+}
+
 static int copy_ids(struct sl__ids *to, const struct sl__ids *from)
 {
 	int rc = 0;

@@ -100,6 +100,17 @@ int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl
 /* True if lists for the principal must be filtered, because it may not see everything. */
 bool sl_users_limited(const struct sl_principal *p);
 
+/* Records of jobs and graphs have the member "may_change": whether the receiver may change and delete the thing. They
+ * are made with `true`, once for all receivers; these set it for one of them, in a record, or by replacing in its text
+ * [head] + put + [tail]. */
+void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record);
+struct sl_record_text {
+	const char *head, *put, *tail;
+	int head_bytes, tail_bytes;
+};
+struct sl_record_text sl_users_tell_text(const struct sl_users *u, const struct sl_principal *p, const char *id,
+					 const char *text, size_t bytes);
+
 /* A copy of the rights to a thing, for decisions after it was deleted. NULL: only administrators have rights to it, or
  * there is no memory for the copy. The caller frees it. */
 struct sl_rights;

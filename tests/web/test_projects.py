@@ -75,6 +75,36 @@ def test_a_run_is_for_a_project_and_shared_with_it(page, lab, cluster_file, shot
     page.wait(lambda: lab.bob.request("GET", f"/v1/jobs/{job['id']}").status_code == 404, 10, "it is not shared any more")
 
 
+BUTTONS = """return Object.fromEntries([...document.querySelectorAll('main button, main .slider input')].map(b =>
+    [(b.getAttribute('aria-label') ?? (b.id || b.textContent)).trim(), b.disabled ? b.title || 'disabled' : 'enabled']))"""
+OTHERS = "Only its owner or an administrator may do this"
+
+
+def test_what_others_own_cannot_be_changed(page, lab, shot):
+    """A user sees why, on the wall, on the page of a run, of data and of the server; the owner can change all."""
+    graph = lab.ann.upload(graphs.npz(graphs.ring(60)), name="ring")["id"]
+    done = lab.ann.run(graph, iterations=5, name="old")["id"]
+    new = lab.ann.post("/v1/jobs", 202, json={"graph": graph, "iterations": 1_000_000, "name": "new"}).json()["id"]
+    lab.ann.patch(f"/v1/jobs/{new}", json={"paused": True})
+    for thing in (graph, done, new):
+        lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["bob"]})
+    pages = {"": ("Delete old", "Cancel new", "Go on with new"), f"job/{new}?tab=steer": ("Go on", "Stop and keep", "Cancel", "steer-late_exaggeration"),
+             f"job/{done}": ("Add labels from a file",), "data": ("Delete ring", "Keep ring in memory"), "server": ("Cancel new", "More priority for new")}
+    for name in ("bob", "ann"):
+        enter(page, lab, lab.token[name])
+        for address, buttons in pages.items():
+            page.go(f"{lab.url}/#/{address}")
+            page.wait(lambda: set(buttons) <= set(page.run(BUTTONS)), 10, f"{buttons} are at {address}")   # noqa: B023
+            shown = page.run(BUTTONS)
+            for button in buttons:
+                reason = ("disabled" if button.startswith("steer") else OTHERS) if name == "bob" else "enabled"
+                assert shown[button] == reason, (name, address, button, shown)
+            if name == "bob" and "steer" in address:
+                page.see("This run is of another user", 5)
+                shot("others")
+    assert lab.bob.get(f"/v1/jobs/{new}").json()["state"] == "paused"
+
+
 @pytest.mark.longest
 def test_members(page, lab, shot):
     enter(page, lab, TOKEN, "server")

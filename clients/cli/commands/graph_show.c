@@ -104,6 +104,8 @@ static void print(const json_t *g)
 	line("kind", cli_text(g, "kind"));
 	line("format", cli_text(g, "format"));
 	line("created", cli_text(g, "created"));
+	if (json_is_false(json_object_get(g, "may_change")))
+		line("rights", "read only; its owners and administrators may change it");
 	line("digest", cli_text(g, "digest"));
 	count("nodes", g, "nodes");
 	line("node names", json_is_true(json_object_get(g, "named")) ? "given" : "none");

@@ -80,6 +80,8 @@ static void print(const json_t *job)
 	line("job", cli_text(job, "id"));
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		value(keys[i], json_object_get(job, keys[i]));
+	if (json_is_false(json_object_get(job, "may_change")))
+		line("rights", "read only; its owners and administrators may change it");
 	snprintf(text, sizeof text, "%.0f of %.0f", cli_number(job, "iteration"), cli_number(job, "iterations"));
 	line("iteration", text);
 	line("compute time", cli_seconds_text(cli_number(job, "seconds"), time));

@@ -1,4 +1,5 @@
-/* rights.ts -- whether the user may change anything; readers and viewers by a public link may not. */
+/* rights.ts -- what the user may do. Readers and viewers by a public link may change nothing, and do not see the
+ * buttons; the buttons for a run or data of others are disabled, with the reason. */
 import { link } from "./api.ts";
 import { graphs, unread } from "./live.ts";
 import { me } from "./projects.ts";
@@ -6,6 +7,11 @@ import { use } from "./signal.ts";
 import type { Job } from "./types.ts";
 
 export const useRights = (): boolean => use(me)?.role !== "reader" && !link;
+
+/** True for what only administrators may do. */
+export const useManages = (): boolean => use(me)?.role === "administrator" && !link;
+
+export const OF_OTHERS = "Only its owner or an administrator may do this";
 
 /** True if the run's data can be used for new runs: they are not deleted, and the user may read them. */
 export function useData(job: Job): boolean {

@@ -58,8 +58,7 @@ export interface Job {
 	problem: Problem | null;
 	quality: Quality | null;
 	project?: string | null;
-	user?: string | null;
-	owner?: string | null;
+	may_change: boolean;          // by the user of this page
 }
 
 export interface Neighbours {
@@ -86,6 +85,7 @@ export interface Graph {
 	bytes: { disk: number; memory: number };
 	state: "ready" | "damaged";
 	pinned: boolean;
+	may_change: boolean;
 	resident: boolean;
 	columns?: number;
 	neighbours?: Neighbours;

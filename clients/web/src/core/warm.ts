@@ -47,10 +47,10 @@ export async function startWarm(job: Job, frame: Frame | null, changes: Record<s
 	openWarm(await submit({ ...body, initial: await initialOf(frame) }));
 }
 
-/** Starts a new run from an earlier layout and stops the present run. */
+/** Starts a new run from an earlier layout and stops the present run, unless that belongs to others. */
 export async function goOnFrom(job: Job, frame: Frame): Promise<void> {
 	const initial = await initialOf(frame);
-	if (!ended(job))
+	if (!ended(job) && job.may_change)
 		await stopAndKeep(job);
 	const left = Math.max(100, job.iterations - frame.iteration);
 	openWarm(await submit({ ...carried(job), ...WARM, iterations: left, graph: job.graph, name: job.name ?? undefined, initial }));

@@ -56,6 +56,6 @@ export function Clusters({ s, job, graph }: { s: Session; job: Job; graph: Graph
 				title={job.state === "done" || of === "data" ? "By k-means; the layout is coloured by them" : "By k-means, when this run is done"}>Find clusters</button>
 		</form>
 		{wanted && <p class="quiet" role="status">{all.get(wanted)?.waiting?.detail ?? "Finding clusters …"}</p>}
-		{shown && <Button icon="pin" kind="quiet" title="As a column of labels of the data: for other layouts, pictures and people" onClick={keepColumn}>Keep as labels of the data</Button>}
+		{shown && <Button icon="pin" kind="quiet" {...(graph ? { of: graph } : {})} title="As a column of labels of the data: for other layouts, pictures and people" onClick={keepColumn}>Keep as labels of the data</Button>}
 	</section>;
 }

@@ -36,8 +36,8 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 		<td data-label="Where">{g.resident ? "in memory" : "on disk"}{g.pinned ? ", pinned" : ""}</td>
 		<td class="actions">{may && <div class="row">
 			<Button icon="play" kind="quiet" label={`Lay out ${g.name}`} onClick={start} />
-			<Button icon="pin" kind="quiet" pressed={g.pinned} label={`Keep ${g.name} in memory`} onClick={() => patch({ pinned: !g.pinned })} />
-			<DeleteButton what={g.name} title={runs ? "Delete; its runs keep their layouts" : "Delete"}
+			<Button icon="pin" kind="quiet" of={g} pressed={g.pinned} label={`Keep ${g.name} in memory`} onClick={() => patch({ pinned: !g.pinned })} />
+			<DeleteButton what={g.name} of={g} title={runs ? "Delete; its runs keep their layouts" : "Delete"}
 				onClick={async () => { await request(`/v1/graphs/${g.id}`, { method: "DELETE" }); drop(g.id); }} />
 		</div>}</td>
 	</tr>;

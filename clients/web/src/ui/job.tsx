@@ -62,9 +62,9 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
 			<StateBadge state={job.state} />
 			<span class="grow" />
-			{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
-			{!over && may && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
-			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{!over && may && <Button of={job} icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && may && <Button of={job} icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
+			{!over && may && <Button of={job} kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{job.state === "done" && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
 		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && data && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>

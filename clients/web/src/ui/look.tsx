@@ -40,7 +40,7 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 			<input type="range" min={-1.5} max={1.5} step={0.05} value={Math.log2(size)} onInput={e => s.setSize(2 ** Number(e.currentTarget.value))} /></label>
 		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy"
 			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f).catch((error: unknown) => say(error instanceof Error ? ("text" in error ? String(error.text) : error.message) : String(error), true)); }} />
-		{may && data && <Button icon="plus" kind="quiet" title="One label a line in the order of the nodes, or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
+		{may && data && <Button icon="plus" kind="quiet" {...(graph ? { of: graph } : {})} title="One label a line in the order of the nodes, or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
 	</section>;
 }
 

@@ -101,9 +101,9 @@ export function MethodPage({ job }: { job: Job }) {
 			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
 			<StateBadge state={job.state} />
 			<span class="grow" />
-			{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
-			{!over && may && <Button icon="stop" kind="primary" title="Ends now, with what it has" disabled={job.state === "queued"} onClick={act({ stop: true })}>Stop and keep</Button>}
-			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{!over && may && <Button of={job} icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && may && <Button of={job} icon="stop" kind="primary" title="Ends now, with what it has" disabled={job.state === "queued"} onClick={act({ stop: true })}>Stop and keep</Button>}
+			{!over && may && <Button of={job} kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{layout && !link && <a class="button" href={address("job", layout.id, { by: job.state === "done" ? colourOfJob(job.id) : undefined })}>Open the layout</a>}
 		</div>
 		{s && layout && stream ? <SignalStage key={layout.id + job.id} s={s} stream={stream} job={job} layout={layout} /> : s && layout ? <Picture s={s} layout={layout} job={job} values={values} /> : <NoPicture job={job} />}

@@ -50,7 +50,7 @@ export function NextRun({ job }: { job: Job }) {
 		<h2 id="next-title">Parameters, and the next run</h2>
 		{fields}
 		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={() => start(again(job, chosen(names, all)))}>{Object.keys(changed).length ? "Start with these" : "Run again"}</Button>
-			{!ended(job) && steerable.length > 0 && <Button onClick={steer}>Change this run</Button>}</div>
+			{!ended(job) && steerable.length > 0 && <Button of={job} onClick={steer}>Change this run</Button>}</div>
 	</section>;
 }
 

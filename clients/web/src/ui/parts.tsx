@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Signal, use } from "../core/signal.ts";
 import type { State } from "../core/types.ts";
 import { ApiError, link } from "../core/api.ts";
+import { OF_OTHERS } from "../core/rights.ts";
 import { address } from "../core/route.ts";
 
 // ---- icons: strokes on a grid of 24 ---------------------------------------------------------
@@ -36,14 +37,15 @@ export interface ButtonProps {
 	kind?: "primary" | "quiet" | "danger";
 	pressed?: boolean;
 	disabled?: boolean;
+	of?: { may_change: boolean };   // the run or data that it changes
 	title?: string;
 	onClick: () => void | Promise<unknown>;
 	children?: ComponentChildren;
 }
 
-/** A button. It is disabled while its action runs; errors become notices. */
-export function Button({ icon, label, kind, pressed, disabled, title, onClick, children }: ButtonProps) {
-	const [busy, setBusy] = useState(false);
+/** A button. It is disabled while its action runs, and if it changes what belongs to others; errors become notices. */
+export function Button({ icon, label, kind, pressed, disabled, of, title, onClick, children }: ButtonProps) {
+	const [busy, setBusy] = useState(false), barred = of?.may_change === false;
 	const press = async (): Promise<void> => {
 		const work = onClick();
 		if (!(work instanceof Promise))
@@ -53,7 +55,7 @@ export function Button({ icon, label, kind, pressed, disabled, title, onClick, c
 		setBusy(false);
 	};
 	return <button type="button" class={`button ${kind ?? ""} ${children ? "" : "square"}`} aria-label={label} aria-pressed={pressed}
-		title={title ?? label} disabled={disabled || busy} onClick={() => void press()}>
+		title={barred ? OF_OTHERS : title ?? label} disabled={disabled || busy || barred} onClick={() => void press()}>
 		{icon && <Icon name={icon} />}{children}
 	</button>;
 }
@@ -61,7 +63,7 @@ export function Button({ icon, label, kind, pressed, disabled, title, onClick, c
 const SURE_MS = 5000, DOUBLE_MS = 300;
 
 /** What cannot be taken back: the first press asks, a second one does it, unless it comes late or belongs to a double click. */
-export function DeleteButton({ what, title, onClick }: { what: string; title?: string; onClick: () => void | Promise<unknown> }) {
+export function DeleteButton({ what, of, title, onClick }: { what: string; of: { may_change: boolean }; title?: string; onClick: () => void | Promise<unknown> }) {
 	const [asked, setAsked] = useState(0);
 	useEffect(() => {
 		const timer = asked ? setTimeout(() => setAsked(0), SURE_MS) : 0;
@@ -74,7 +76,7 @@ export function DeleteButton({ what, title, onClick }: { what: string; title?: s
 		else if (now - asked > DOUBLE_MS)
 			return onClick();
 	};
-	return <Button icon="trash" kind={asked ? "danger" : "quiet"} label={`${asked ? "Really delete" : "Delete"} ${what}`}
+	return <Button icon="trash" kind={asked ? "danger" : "quiet"} label={`${asked ? "Really delete" : "Delete"} ${what}`} of={of}
 		{...(title ? { title } : {})} onClick={press}>{asked ? "Delete?" : undefined}</Button>;
 }
 

@@ -56,11 +56,11 @@ function Card({ job }: { job: Job }) {
 			{job.problem && <p class="problem">{sentence(job.problem.detail)}</p>}
 			<div class="row run-actions">
 				{job.state === "done" && isLayout(job) && <Button icon="compare" kind="quiet" pressed={marked} label={`Choose ${title} for comparison`} onClick={mark} />}
-				{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`}
+				{!over && may && <Button of={job} icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`}
 					onClick={async () => put(await change(job.id, { paused: job.state !== "paused" }))} />}
-				{!over && may && <Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
+				{!over && may && <Button of={job} icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
 				<span class="grow" />
-				{over && may && <DeleteButton what={title}
+				{over && may && <DeleteButton what={title} of={job}
 					onClick={async () => { await request(`/v1/jobs/${job.id}`, { method: "DELETE" }); drop(job.id); chosen.value = chosen.value.filter(id => id !== job.id); }} />}
 			</div>
 		</div>

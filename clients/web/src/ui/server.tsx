@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { change, getJson, request } from "../core/api.ts";
 import { bytes, count, duration, number, several } from "../core/format.ts";
 import { askDevices, devices, jobs, newest, put } from "../core/live.ts";
-import { useRights } from "../core/rights.ts";
+import { useManages, useRights } from "../core/rights.ts";
 import { address } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { type Device, ended, type Job, type Plan, type Status } from "../core/types.ts";
@@ -29,18 +29,18 @@ function DeviceCard({ d }: { d: Device }) {
 
 function QueueRow({ job }: { job: Job }) {
 	const set = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
-	const user = job.user ?? job.owner, title = titleOf(job), may = useRights();
+	const title = titleOf(job), may = useRights();
 	return <tr>
-		<th scope="row"><a href={address("job", job.id)}>{title}</a>{user && <div class="quiet">{user}</div>}</th>
+		<th scope="row"><a href={address("job", job.id)}>{title}</a></th>
 		<td data-label="State"><StateBadge state={job.state} /></td>
 		<td data-label="Device">{job.device}</td>
 		<td class="wide-cell" data-label="Progress"><Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} /></td>
 		<td class="right" data-label="Left">{job.eta_seconds === null ? "–" : duration(job.eta_seconds)}</td>
-		<td data-label="Priority">{!may ? job.priority : <div class="row"><Button kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
+		<td data-label="Priority">{!may ? job.priority : <div class="row"><Button of={job} kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
 			<span class="priority">{job.priority}</span>
-			<Button kind="quiet" label={`More priority for ${title}`} disabled={job.priority >= 10} onClick={set({ priority: job.priority + 1 })}>+</Button></div>}</td>
-		<td class="actions">{may && <div class="row"><Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
-			<Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={set({ cancelled: true })} /></div>}</td>
+			<Button of={job} kind="quiet" label={`More priority for ${title}`} disabled={job.priority >= 10} onClick={set({ priority: job.priority + 1 })}>+</Button></div>}</td>
+		<td class="actions">{may && <div class="row"><Button of={job} icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
+			<Button of={job} icon="close" kind="quiet" label={`Cancel ${title}`} onClick={set({ cancelled: true })} /></div>}</td>
 	</tr>;
 }
 
@@ -51,7 +51,7 @@ const limitText = (name: string, value: number): string =>
 
 /** Initially closed: few people need it, and there may be hundreds of plans. */
 function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
-	const may = useRights(), [all, setAll] = useState(false), shown = all ? plans : plans.slice(0, 12);
+	const may = useManages(), [all, setAll] = useState(false), shown = all ? plans : plans.slice(0, 12);
 	return <><h2>Plans</h2>{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :
 		<details class="plans"><summary class="quiet">{several(plans.length, "Fourier plan")}, {bytes(plans.reduce((sum, p) => sum + p.bytes, 0))}</summary>
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Plans"><table class="table wide"><thead><tr><th scope="col">Device</th><th scope="col">Grid</th><th scope="col" class="right">Spacing</th>
@@ -72,10 +72,6 @@ export function ServerPage() {
 		setPlans(cached.items);
 	}, 2000);
 	const unusable = list.filter(d => d.state === "unusable");
-	const users = new Map<string, number>();
-	for (const job of queue)
-		if (job.user ?? job.owner)
-			users.set((job.user ?? job.owner)!, (users.get((job.user ?? job.owner)!) ?? 0) + 1);
 	return <div class="page">
 		<h1>Server</h1>
 		{status && <p class="quiet">spaceland {status.version}, up {duration(status.uptime_seconds)} · {several(status.graphs, "graph")} · {several(status.jobs["done"] ?? 0, "run")} done
@@ -85,7 +81,6 @@ export function ServerPage() {
 		{unusable.length > 0 && <details><summary class="quiet">{count(unusable.length)} {unusable.length === 1 ? "device is" : "devices are"} not usable here</summary>
 			<dl class="unusable">{unusable.map(d => <><dt>{d.id}</dt><dd>{d.problem}</dd></>)}</dl></details>}
 		<h2>Queue</h2>
-		{users.size > 0 && <p class="quiet">{[...users].map(([u, n]) => `${u}: ${n}`).join(" · ")}</p>}
 		{queue.length === 0 ? <p class="quiet empty">{status && ["running", "queued", "paused"].some(state => status.jobs[state]) ? "Only runs that are not shared with you run or wait." : "Nothing runs or waits."}</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Queue"><table class="table wide"><thead><tr><th scope="col">Run</th><th scope="col">State</th><th scope="col">Device</th>
 				<th scope="col">Progress</th><th scope="col" class="right">Left</th><th scope="col">Priority</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>

@@ -29,10 +29,10 @@ function Slider({ job, s }: { job: Job; s: Steerable }) {
 		<label for={`steer-${s.name}`} title={s.hint}>{s.label}</label>
 		<output>{shown}</output>
 		<input id={`steer-${s.name}`} type="range" min={0} max={1} step={0.001} value={toSlider(s, value)} aria-valuetext={shown}
-			disabled={ended(job)} class={automatic && draft === null ? "automatic" : ""}
+			disabled={ended(job) || !job.may_change} class={automatic && draft === null ? "automatic" : ""}
 			onInput={e => setDraft(fromSlider(s, Number(e.currentTarget.value)))}
 			onChange={e => void commit(fromSlider(s, Number(e.currentTarget.value)))} />
-		{s.automatic && !automatic && !ended(job) && <Button kind="quiet" title={`Back to ${s.automatic}`} onClick={() => commit(s.automatic!)}>{s.automatic}</Button>}
+		{s.automatic && !automatic && !ended(job) && <Button of={job} kind="quiet" title={`Back to ${s.automatic}`} onClick={() => commit(s.automatic!)}>{s.automatic}</Button>}
 	</div>;
 }
 
@@ -67,6 +67,7 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 	return <div class="steer">
 		<Charts job={job} />
 		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}
+		{!ended(job) && !job.may_change && <p class="quiet">This run is of another user: only its owner or an administrator may steer it.</p>}
 		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
 			<h2>{title}</h2>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
 		</section>)}
