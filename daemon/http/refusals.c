@@ -82,12 +82,14 @@ static const struct refusal {
 	 "Content-Length is larger than any body may be"},
 	{"header was too big", 431, WHOLE, "Request Header Fields Too Large", "the request has too many cookies"},
 	{"header was too big", 431, HEADER, "Request Header Fields Too Large", "the header of the request is too large"},
+	{"header was too big", 431, BODY, "Request Header Fields Too Large", "the trailer of the request is too large"},
 	{"header was too big", 414, LINE, "URI Too Long", "the path and query of the request are too long"},
 	{"chunked encoding was", 400, BODY, "Bad Request", "the chunks of the body are malformed"},
 	{"The chunk size", 413, BODY, "Content Too Large", "a chunk is larger than any body may be"},
 	{"HTTP version is", 505, LINE, "HTTP Version Not Supported", "this server speaks HTTP 1.1 and 1.0"},
 	{"syntactically incorrect", 400, LINE | HEADER, "Bad Request",
 	 "the request line or a line of the header is malformed"},
+	{"syntactically incorrect", 400, BODY, "Bad Request", "a line of the trailer is malformed"},
 };
 
 /* True if the client may have sent the beginning of a request. */

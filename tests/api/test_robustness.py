@@ -237,7 +237,9 @@ def others(daemon):
     (431, b"GET /v1/graphs HTTP/1.1\r\n" + b"a" * 70000 + b": x\r\nHost: localhost\r\n\r\n"),
     (400, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
     (413, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000001\r\n"),
-], ids=["version", "HTTP/2", "header", "path", "headers", "name", "chunk", "chunk-size"])
+    (431, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 20000 + b"\r\n"),
+    (400, b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nnonsense\r\n\r\n"),
+], ids=["version", "HTTP/2", "header", "path", "headers", "name", "chunk", "chunk-size", "trailers", "trailer"])
 def test_what_the_library_refuses(daemon, others, status, start):
     """Refusals are problem documents, beside any other connections; and these continue."""
     reply = raw(daemon, start.replace(b"Host: localhost", b"Host: localhost:%d" % daemon.port))
