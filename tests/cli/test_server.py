@@ -129,6 +129,18 @@ def test_something_else_answers(client):
         assert result.status == 4 and "/v1/jobs?limit=1000 answers 500 without a reason" in result.err, result
 
 
+def test_another_protocol_answers(client):
+    def greet(handler):
+        handler.wfile.write(b"SSH-2.0-x\r\n")
+        handler.close_connection = True
+
+    with Actor({("GET", "/v1/status"): (200, greet)}) as server:
+        result = client("status", "--server", server.url)
+    assert result.status == 4 and f"{server.url} does not answer by HTTP; it may not be a spacelandd" in result.err, result
+    result = client("status", "--server", "ftp://127.0.0.1:1")
+    assert result.status == 2 and "must be like http://HOST:PORT" in result.err, result
+
+
 def test_fields_that_are_missing(client):
     """Another server may answer with JSON that lacks fields."""
     with Actor({("POST", "/v1/users/ann/tokens"): (201, {}), ("GET", "/v1/me"): (200, {}), ("POST", "/v1/backups"): (202, {}),

@@ -240,9 +240,12 @@ static bool has_port(const char *base)
 	return host && colon > host && !strchr(colon, ']');
 }
 
-static int not_answered(struct cli *cli, const struct http_request *q, CURLcode result, const char *why)
+static int not_answered(struct cli *cli, const struct transfer *t, CURLcode result, const char *why)
 {
+	const struct http_request *q = t->request;
 	const char *text = *why ? why : curl_easy_strerror(result);
+	long connections = 0;
+	curl_easy_getinfo(t->curl, CURLINFO_NUM_CONNECTS, &connections);
 	if (cli_interrupted)
 		return CLI_INTERRUPTED;
 	if (q->quiet)
@@ -256,8 +259,11 @@ static int not_answered(struct cli *cli, const struct http_request *q, CURLcode 
 				"there is no server at %s (%s); start spacelandd, or name another server with "
 				"--server%s%s", cli->http->base, text, cli_takes(cli, "local") ? ", or use --local" : "",
 				has_port(cli->http->base) ? "" : ". The address has no port; spacelandd's is usually 7070");
-	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
+		if (connections)  /* the reply does not begin with a status line */
+			return cli_fail(CLI_REFUSED, "%s does not answer by HTTP; it may not be a spacelandd", cli->http->base);
+		/* fall through */
+	case CURLE_URL_MALFORMAT:
 		return cli_fail(CLI_USAGE, "--server must be like http://HOST:PORT, not '%s'", cli->http->base);
 	case CURLE_PEER_FAILED_VERIFICATION:
 		return cli_fail(CLI_UNREACHABLE, "the certificate of %s is not trusted: %s; --ca-file names a file "
@@ -388,7 +394,7 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 	if (code >= 300)
 		return refused(cli, q, code, t->body, t->bytes);
 	if (result && !t->stopped)
-		return not_answered(cli, q, result, why);
+		return not_answered(cli, t, result, why);
 	if (!reply || !t->body)
 		return CLI_OK;
 	*reply = json_loadb(t->body, t->bytes, 0, &error);

@@ -156,8 +156,8 @@ static int by_column(struct sl__colours *c, const struct sl_result *r, const cha
 	int rc = sl_column_read(&read, &from, name, err);
 	if (rc == SL_NOTFOUND)
 		sl_error_field(err, SL_BADPARAM, "?color", "The graph has no column of labels named %.64s; color must be auto, "
-			       "density, degree, job: and the id of a job kmeans, or a column that "
-			       "/v1/graphs/%s/labels lists.", name, r->graph_id);
+			       "density, degree, job: and the id of a job kmeans, gmm or signal, or a "
+			       "column that /v1/graphs/%s/labels lists.", name, r->graph_id);
 	if (!rc)
 		rc = strcmp(sl_column_kind(&read.column), "number") ? by_categories(c, &read.column, r->nodes, err)
 								    : by_numbers(c, &read.column, r->nodes, err);

@@ -112,8 +112,8 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 	struct sl_job *from;
 	int code = sl__job_match(job->jobs, id, &from, err);
 	if (code || !sl_request_sees(r, from->id))
-		return sl_error_field(err, SL_BADPARAM, "?color", "There is no job %.64s; color=job: wants the id of a job "
-				      "kmeans.", id);
+		return sl_error_field(err, SL_BADPARAM, "?color", "There is no job %.64s; color=job: needs the id of a job "
+				      "kmeans, gmm or signal.", id);
 	form->columns = from->work.method->values ? from->work.method->value_columns(&from->work.values) : 0;
 	if (!form->columns && sl_method_result_index(from->work.method, "labels") < 0)
 		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s is of method %s, which gives no labels to colour by; "
