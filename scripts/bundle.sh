@@ -1,10 +1,10 @@
 #!/bin/sh
 # bundle.sh [--with-cuda] -- make dist/spaceland-VERSION-linux-x86_64.tar.gz; called by ./dev bundle.
 #
-# bin/: programs; lib/: the shared libraries they need, except glibc's; lib/spaceland/: plug-ins; tests/: the unit and
-# GPU test programs; etc/: the configuration; share/man/: the manual. Every file finds its libraries relative to itself,
-# so the folder may be anywhere. The libraries of the CUDA toolkit have hundreds of megabytes and are included only with
-# --with-cuda; the driver's are never included.
+# bin/: programs; lib/: the shared libraries they need, except glibc's; lib/spaceland/: plug-ins; tests/: the unit
+# tests, in tests/gpu/ those of the CUDA engine; etc/: the configuration; share/man/: the manual. Every file finds its
+# libraries relative to itself, so the folder may be anywhere. The libraries of the CUDA toolkit have hundreds of
+# megabytes and are included only with --with-cuda; the driver's are never included.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-$PWD/build}
@@ -27,8 +27,8 @@ is_system() {
 }
 
 rm -rf "$stage" "$stage.tar.gz"
-mkdir -p "$stage/bin" "$stage/lib/spaceland" "$stage/tests" "$stage/etc" "$stage/share/man/man1" \
-	"$stage/share/completion"
+mkdir -p "$stage/bin" "$stage/lib/spaceland" "$stage/tests/plugin" "$stage/tests/gpu" "$stage/etc" \
+	"$stage/share/man/man1" "$stage/share/completion"
 
 for program in clients/cli/spaceland daemon/spacelandd bin/spaceland bin/spacelandd; do
 	[ ! -e "$BUILD/$program" ] || cp -L "$BUILD/$program" "$stage/bin/"
@@ -36,11 +36,13 @@ done
 for plugin in "$BUILD"/gpu/*.so "$BUILD"/lib/spaceland/*.so; do
 	[ ! -e "$plugin" ] || cp -L "$plugin" "$stage/lib/spaceland/"
 done
-for program in "$BUILD"/tests/unit/* "$BUILD"/tests/gpu/* "$BUILD"/tests/bench/* "$BUILD"/gpu/tests/*; do
+for program in "$BUILD"/tests/unit/* "$BUILD"/tests/bench/*; do
 	if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$stage/tests/"; fi
 done
+for program in "$BUILD"/tests/gpu/*; do  # some are named as a unit test
+	if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$stage/tests/gpu/"; fi
+done
 # files that ./dev soak needs from the build, so that it runs in a checkout with SPACELAND_BUILD=BUNDLE
-mkdir -p "$stage/tests/plugin"
 for module in "$BUILD"/tests/plugin/power-shim.so "$BUILD"/tests/plugin/spaceland-cuda.so; do
 	[ ! -f "$module" ] || cp "$module" "$stage/tests/plugin/"
 done
@@ -65,7 +67,7 @@ done
 for file in "$stage"/lib/*.so*; do
 	[ ! -f "$file" ] || patchelf --set-rpath "\$ORIGIN" "$file"
 done
-for file in "$stage"/tests/plugin/*.so; do
+for file in "$stage"/tests/plugin/*.so "$stage"/tests/gpu/*; do
 	[ ! -f "$file" ] || patchelf --set-rpath "\$ORIGIN/../../lib" "$file"
 done
 for file in "$stage"/lib/spaceland/*.so; do

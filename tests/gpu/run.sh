@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs all tests that need a GPU, on a machine that needs only a driver and cuFFT.
 #   run.sh bundle BUILD DIR   copies programs, plug-in and libraries from a build folder to DIR
-#   run.sh test DIR           runs the tests there
+#   run.sh test DIR           runs the tests there; ROUNDS: how many times, each with fresh seeds (1);
+#                             JOBS: programs at a time (1)
 #   run.sh check DIR          runs most of them under compute-sanitizer (checked.txt), on all GPUs;
 #                             CHECK_SECONDS: time limit of each (1800); TOOLS: racecheck, memcheck or both
 #   run.sh bench DIR [OPTION...]  the measurements of docs/performance.md: GRAPH, POINTS (files), and graphs of 1.3 and
@@ -15,12 +16,10 @@ programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_e
 	tests/gpu/test_attraction tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft
 	tests/gpu/test_fft_cube tests/gpu/test_joint tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid
 	tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca
-	tests/gpu/test_sammon
-	tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
+	tests/gpu/test_sammon tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
 	tests/gpu/test_gmm tests/unit/test_gmm_device tests/unit/test_kmeans_device tests/unit/test_sammon_device
 	tests/unit/test_signal_device tests/gpu/bench_gmm tests/gpu/bench_kmeans tests/gpu/bench_neighbours
-	tests/gpu/bench_seeding
-	tests/gpu/bench_sammon clients/cli/spaceland"
+	tests/gpu/bench_seeding tests/gpu/bench_sammon clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -113,51 +112,52 @@ checks() {
 	[ "$failed" = 0 ]
 }
 
+# Lists the runs of tests, one per line: ENGINE PROGRAM [TEST].
+tested() {
+	local engine program
+	for program in $programs; do
+		case $program in
+		*/test_barnes_hut) echo "cuda test_barnes_hut runs" ;;
+		*/test_*) echo "cuda ${program##*/}" ;;
+		esac
+	done
+	for engine in hybrid hybrid-double; do
+		printf "$engine test_%s\n" engine engine_memory dof
+	done
+	printf "hybrid test_%s\n" embedding presets "barnes_hut runs"
+}
+
+# try DIR ENGINE PROGRAM [TEST]: prints the output of a program that fails
+try() {
+	local dir=$1 engine=$2 program=$3 filter=${4:-} seed began=$SECONDS log outcome=ok
+	seed=${SPACELAND_TEST_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+	log=$(mktemp "$logs/ok.XXXXXX")
+	if ! env SPACELAND_TEST_SEED="$seed" SPACELAND_ENGINE="$engine" ${filter:+SPACELAND_TEST_FILTER="$filter"} \
+		"$dir/$program" >"$log" 2>&1; then
+		mv "$log" "$log.failed"
+		cat "$log.failed"
+		outcome=FAILED
+	fi
+	echo "== $engine $program $filter, seed $seed: $outcome, $((SECONDS - began)) s"
+}
+
+# Rounds follow one another; the programs of a round run $JOBS at a time.
 tests() {
-	local dir=$1
+	local dir=$1 round line number=0
+	logs=$(mktemp -d)
 	prepare "$dir"
-	run "$dir/test_engine"
-	run "$dir/test_engine_memory"
-	run "$dir/test_embedding"
-	run "$dir/test_cutoff"
-	run "$dir/test_dof"
-	run "$dir/test_presets"
-	run env SPACELAND_TEST_FILTER=runs "$dir/test_barnes_hut"
-	run "$dir/test_cuda"
-	run "$dir/test_attraction"
-	run "$dir/test_degrees"
-	run "$dir/test_edges"
-	run "$dir/test_fft"
-	run "$dir/test_fft_cube"
-	run "$dir/test_joint"
-	run "$dir/test_rows"
-	run "$dir/test_scan"
-	run "$dir/test_hybrid"
-	run "$dir/test_pairs"
-	run "$dir/test_small"
-	run "$dir/test_tree"
-	run "$dir/test_lost"
-	run "$dir/test_walk"
-	run "$dir/test_pca"
-	run "$dir/test_neighbours"
-	run "$dir/test_kmeans"
-	run "$dir/test_kmeans_device"
-	run "$dir/test_signal"
-	run "$dir/test_signal_device"
-	run "$dir/test_sammon"
-	run "$dir/test_sammon_device"
-	run "$dir/test_gmm"
-	run "$dir/test_gmm_device"
-	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
-	run env SPACELAND_ENGINE=hybrid "$dir/test_engine_memory"
-	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
-	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine_memory"
-	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
-	run env SPACELAND_ENGINE=hybrid "$dir/test_dof"
-	run env SPACELAND_ENGINE=hybrid "$dir/test_presets"
-	run env SPACELAND_ENGINE=hybrid SPACELAND_TEST_FILTER=runs "$dir/test_barnes_hut"
-	run env SPACELAND_ENGINE=hybrid-double "$dir/test_dof"
-	echo "$failed failed"
+	for ((round = 0; round < ${ROUNDS:-1}; round++)); do
+		while read -r line; do
+			while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-1}" ]; do wait -n || true; done
+			# shellcheck disable=SC2086  # words
+			try "$dir" $line &
+			number=$((number + 1))
+		done < <(tested)
+		wait
+	done
+	failed=$((failed + $(find "$logs" -name '*.failed' | wc -l)))
+	rm -rf "$logs"
+	echo "$((number - failed)) passed, $failed failed"
 	[ "$failed" = 0 ]
 }
 
@@ -194,5 +194,5 @@ bundle) bundle "$2" "$3" ;;
 test) tests "$2" ;;
 check) checks "$2" ;;
 bench) measure "${@:2}" ;;
-*) sed -n '2,11s/^# *//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,12s/^# *//p' "$0" >&2; exit 2 ;;
 esac

@@ -362,12 +362,12 @@ static void inverted_file(void **state)
 
 /* ---- points that do not fit ------------------------------------------------------------ */
 
-/* Recall relative to an exact search, by distances in double precision of a sample of rows; reported distances must be
- * correct, too. */
+/* Recall relative to an exact search, by distances in double precision of a sample of rows, and its standard deviation
+ * between rows; reported distances must be correct, too. */
 static double recall_of(const struct sl_points *p, const struct sl_neighbours *nb, const struct sl_neighbours *exact,
-			int metric)
+			int metric, double *deviation)
 {
-	size_t hits = 0, all = 0;
+	double sum = 0, squares = 0, rows = 0;
 	uint32_t k = nb->k, step = p->n > 4000 ? step_of(p->n, 800) : 1;
 	assert_int_equal(nb->n, p->n);
 	assert_int_equal(nb->k, exact->k);
@@ -377,6 +377,7 @@ static double recall_of(const struct sl_points *p, const struct sl_neighbours *n
 		double last = distance(p, i, exact->index[(size_t)i * k + k - 1], metric, 0), size = 1e-30, base = 0;
 		for (uint32_t r = 0; r < k; r++)
 			size = fmax(size, fabs(distance(p, i, exact->index[(size_t)i * k + r], metric, 0)));
+		uint32_t hits = 0;
 		for (uint32_t r = 0; r < k; r++) {
 			assert_true(index[r] < p->n && index[r] != i);
 			assert_true(!r || told[r] > told[r - 1] || (told[r] == told[r - 1] && index[r] > index[r - 1]));
@@ -387,9 +388,12 @@ static double recall_of(const struct sl_points *p, const struct sl_neighbours *n
 				fail_msg("row %u, neighbour %u is %u: told %.9g, is %.9g", i, r, index[r], (double)told[r], is - base);
 			hits += is <= last + 1e-6 * size;
 		}
-		all += k;
+		sum += (double)hits / k;
+		squares += (double)hits / k * hits / k;
+		rows++;
 	}
-	return (double)hits / (double)all;
+	*deviation = sqrt(fmax(0, squares / rows - sum / rows * sum / rows));
+	return sum / rows;
 }
 
 static void one_coded(uint32_t n, uint32_t d, enum shape shape, int metric, uint32_t k, double recall, uint64_t memory,
@@ -406,15 +410,18 @@ static void one_coded(uint32_t n, uint32_t d, enum shape shape, int metric, uint
 	    cuda->neighbours_find(0, memory, p, &params, &again, &err))
 		fail_msg("%s", err.detail);
 	size_t entries = (size_t)nb->n * nb->k;
-	double reached = recall_of(p, nb, exact, metric);
+	double deviation, reached = recall_of(p, nb, exact, metric, &deviation);
 	printf("%u x %u, shape %d, metric %d, recall %g: %s, estimated %.4f, is %.4f\n", n, d, (int)shape, metric, recall,
 	       nb->method, nb->recall, reached);
 	assert_memory_equal(nb->index, again->index, entries * 4);
 	assert_memory_equal(nb->distance, again->distance, entries * 4);
 	if (method)
 		assert_string_equal(nb->method, method);
-	assert_true(reached >= recall - 0.006);
-	assert_true(fabs(reached - nb->recall) < 0.03);
+	/* The search estimates its recall by 32 blocks, whose rows may be alike: this is the standard error of their mean.
+	 * The estimate does not count points that are as near as the last neighbour except for rounding. */
+	double error = deviation / sqrt(32);
+	assert_true(reached >= recall - 0.006 - error);
+	assert_true(fabs(reached - nb->recall) < 0.03 + 4 * error);
 	sl_neighbours_destroy(exact);
 	sl_neighbours_destroy(nb);
 	sl_neighbours_destroy(again);

@@ -58,4 +58,10 @@ static inline bool test_light(void)
 	return given && *given;
 }
 
+/* Whether a light test leaves out a case: it takes one in N of consecutive cases, others with other seeds. */
+static inline bool test_leaves_out(uint64_t at, uint32_t n)
+{
+	return test_light() && (at + test_seed(1013)) % n;
+}
+
 #endif

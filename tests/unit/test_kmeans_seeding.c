@@ -266,7 +266,7 @@ static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
 			for (int i = 0; i < parts; i++)
 				part(m);
 			stages |= m->over ? 1u << m->over->stage : 0;
-			if (test_light() && parts / 5 % 4) {
+			if (test_leaves_out((uint64_t)parts / 5, 4)) {
 				sl_kmeans_destroy(m);
 				continue;
 			}
