@@ -96,6 +96,76 @@ def test_waiting_survives_a_restart_of_the_server(points, tmp_path):
         running.wait()
 
 
+@pytest.mark.limit(120)
+def test_events_survive_a_restart_of_the_server(points, tmp_path):
+    """One of longer than the repetitions of a request. Without a server they end after `patience`."""
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        address = "127.0.0.1:%d" % s.getsockname()[1]
+
+    def start():
+        return subprocess.Popen([os.environ["SPACELANDD"], "--state-dir", tmp_path / "state", "--listen", address, "--set", "zmq="],
+                                stderr=subprocess.DEVNULL)
+    running, restarted = start(), threading.Event()
+    names, ended = [], []
+    try:
+        end = time.monotonic() + 60
+        while not server.answers(f"http://{address}"):
+            assert time.monotonic() < end, "the server does not start"
+            time.sleep(0.05)
+
+        def follow():
+            try:
+                for name, data in spaceland.Client(address).events(patience=20):
+                    names.append(data.get("name", name))
+            except spaceland.SpacelandError as error:
+                ended.append(error)
+        watcher = threading.Thread(target=follow)
+        watcher.start()
+        spaceland.Client(address).upload(points[0], name="before")
+        while "before" not in names:
+            time.sleep(0.05)
+        running.kill()
+        running.wait()
+        time.sleep(5)
+        assert not ended
+        running = start()
+        while not server.answers(f"http://{address}"):
+            time.sleep(0.05)
+        restarted.set()
+        spaceland.Client(address).upload(points[0][:300], name="after")
+        end = time.monotonic() + 30
+        while "after" not in names:
+            assert time.monotonic() < end and not ended, (names, ended)
+            time.sleep(0.05)
+        assert names.count("reset") == 2   # the server that was killed knew no later events
+    finally:
+        running.kill()
+        running.wait()
+    began = time.monotonic()
+    watcher.join(60)
+    assert not watcher.is_alive() and isinstance(ended[0], spaceland.ConnectionLost) and 15 < time.monotonic() - began < 50
+    assert "does not answer" in str(ended[0])
+
+
+def test_events_go_on_where_they_were(client, points):
+    """Over a connection that broke: nothing twice, nothing left out, no reset."""
+    proxy = Proxy(client.url, needle=b"GET /v1/events")
+    events = spaceland.Client(proxy.url).events()
+    graph = client.upload(points[0][:100], name="first")
+    assert next(name for name, data in events if name == "graph" and data["id"] == graph.id)
+    second = client.upload(points[0][:101], name="second")
+    assert next(name for name, data in events if name == "graph" and data["id"] == second.id)
+    proxy.cut()
+    time.sleep(0.3)
+    third = client.upload(points[0][:102], name="third")
+    for name, data in events:
+        assert name != "reset"
+        if name == "graph" and data["id"] == third.id:
+            break
+    assert proxy.requests == 2
+    events.close()
+
+
 def test_waiting_for_a_server_that_is_gone(points, monkeypatch):
     """The error names the job. The server of this process does not come back, so nobody waits for it."""
     own = server.LocalServer()
@@ -124,7 +194,7 @@ class Proxy(threading.Thread):
     def __init__(self, url, lost=0, needle=b""):
         super().__init__(daemon=True)
         self.target = url.split("//")[1].split(":")
-        self.lost, self.needle, self.requests = lost, needle, 0
+        self.lost, self.needle, self.requests, self.cuts = lost, needle, 0, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
         self.start()
@@ -137,12 +207,16 @@ class Proxy(threading.Thread):
                 return
             threading.Thread(target=self.serve, args=(there,), daemon=True).start()
 
+    def cut(self):
+        """Breaks the present connections."""
+        self.cuts += 1
+
     def serve(self, there):
         with there, socket.create_connection((self.target[0], int(self.target[1]))) as server:
-            lose = False
+            lose, cuts = False, self.cuts
             there.settimeout(0.05)
             server.settimeout(0.05)
-            while True:
+            while cuts == self.cuts:
                 try:
                     data = there.recv(1 << 20)
                     if not data:

@@ -14,11 +14,34 @@ import requests
 from ._version import __version__
 from .errors import ConnectionLost, SpacelandError, problem_error
 
-__all__ = ["Http", "array_of"]
+__all__ = ["Http", "Patience", "array_of"]
 
 Query = Dict[str, Union[str, int, float]]
 
 _BUSY = (429, 503)
+
+
+class Patience:
+    """Waiting for a server that does not answer: pauses that grow from half a second to five, `seconds` in all."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+        self.answered()
+
+    def answered(self) -> None:
+        self._since: Optional[float] = None
+        self._pause = 0.5
+
+    def pause(self) -> bool:
+        """Pauses; False: the time since the first pause is over."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        left = self._since + self.seconds - now
+        if left <= 0:
+            return False
+        time.sleep(min(self._pause, left))
+        self._pause = min(5.0, 2 * self._pause)
+        return True
 
 
 def _loopback(url: str) -> bool:

@@ -12,12 +12,12 @@ import requests
 
 from ._body import Body, multipart
 from ._events import server_sent
-from ._http import Http
-from .errors import Conflict, SpacelandError
+from ._http import Http, Patience
+from .errors import ConnectionLost, Conflict, SpacelandError, Unavailable
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
-from .job import EMPTY_PAUSE_S, Job
+from .job import Job
 from .listing import Listing
 from .progress import Progress
 from .projects import Project
@@ -33,6 +33,10 @@ _UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_c
 _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
          "early_exaggeration": "exaggeration", "early_exaggeration_iter": "exaggeration_iterations",
          "initialization": "init", "n_neighbors": "neighbours"}
+
+
+#: A stream that lasted for longer was one, even if there were no events.
+_QUIET_S = 20
 
 
 class Client:
@@ -113,22 +117,34 @@ class Client:
     def job(self, id: str) -> Job:
         return Job(self, self.http.json("GET", f"/v1/jobs/{id}"))
 
-    def events(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    def events(self, patience: float = 600) -> Iterator[Tuple[str, Dict[str, Any]]]:
         """Yields the server's events, without end: ("job", record), ("graph", record), ("device", record), ("progress",
-        iteration and more of the job `id`), ("removed", kind and id), ("reset", {}: discard all records)."""
-        last = ""
+        iteration and more of the job `id`), ("removed", kind and id), ("reset", {}: discard all records).
+
+        If the connection breaks or the server restarts, a new connection sends what was missed; or, if that is no longer
+        known, "reset" and all records. Raises ConnectionLost when no connection could be made for `patience` seconds
+        (math.inf: never).
+        """
+        last, waiting = "", Patience(patience)
         while True:
             headers = {"Last-Event-ID": last} if last else None
-            some = False
+            why: Optional[Exception] = None
+            opened = math.inf
             try:
                 with self.http.request("GET", "/v1/events", headers=headers, stream=True) as reply:
+                    opened = time.monotonic()
                     for name, data, number in server_sent(reply):
-                        last, some = number or last, True
+                        last, opened = number or last, -math.inf
+                        waiting.answered()
                         yield name, data
-            except requests.RequestException:
-                self.http.close()  # the connection broke; the new one sends the missed events
-            if not some:
-                time.sleep(EMPTY_PAUSE_S)
+            except (requests.RequestException, ConnectionLost, Unavailable) as error:
+                self.http.close()
+                why = error
+            if time.monotonic() - opened > _QUIET_S:
+                waiting.answered()
+            gone = self.server is not None and not self.server.alive()
+            if gone or not waiting.pause():
+                raise ConnectionLost(f"{self.url} sends no events any more ({why or 'its streams end at once'})") from why
 
     # ---- uploads ----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import requests
 
 from ._events import server_sent
-from ._http import array_of
+from ._http import Patience, array_of
 from .errors import BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed, SpacelandError
 from .frames import Frame, decode
 from .listing import cells, moment
@@ -169,15 +169,14 @@ class Job:
 
     def _patiently(self, request: Callable[[], Answer]) -> Answer:
         """Repeats a request while the server does not answer, which may restart: jobs go on afterwards."""
-        until = time.monotonic() + PATIENCE_SECONDS
+        waiting = Patience(PATIENCE_SECONDS)
         while True:
             try:
                 return request()
             except ConnectionLost as error:
                 own = self.client.server
-                if time.monotonic() > until or (own is not None and not own.alive()):
+                if (own is not None and not own.alive()) or not waiting.pause():
                     raise ConnectionLost(f"{error}; if it starts again, job {self.id} goes on: client.job({self.id!r})") from error
-                time.sleep(0.5)
 
     @contextlib.contextmanager
     def wanted(self) -> Iterator[None]:
