@@ -97,6 +97,34 @@ def test_dataframe(client, points):
         quick(table, labels="kin")
 
 
+def test_names_of_rows_and_nodes(client, points):
+    """Of a DataFrame's index, of AnnData and of networkx, unless they are the numbers of the rows."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, group = points[0][:90], points[1][:90]
+
+    def names(data, **options):
+        graph = client.upload(data, **options)
+        return graph.names() if graph.record["named"] else None
+    table = pandas.DataFrame(x)
+    assert names(table) is None and names(table.set_axis([str(i) for i in range(90)])) is None
+    assert names(table.iloc[::2])[:3] == ["0", "2", "4"]
+    odd = [f"zelle {i}, größe" for i in range(88)] + ["", "two\nlines\0" + "x" * 300]
+    assert names(table.set_axis(odd), labels=group) == [*odd[:89], ("two lines " + "x" * 300)[:200]]
+    days = pandas.MultiIndex.from_arrays([["a"] * 90, range(90)])
+    assert names(table.set_axis(days))[:2] == ["a 0", "a 1"]
+    graph = client.upload(table.set_axis(odd[:87] + ["p", "q", "r"]), metric="canberra")   # neighbours that are searched here
+    assert graph.labels("name")[-3:].tolist() == ["p", "q", "r"]
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    ring = networkx.relabel_nodes(networkx.cycle_graph(5), dict(enumerate("edcba")))
+    assert names(networkx.cycle_graph(5)) is None and names(ring) == list("edcba")
+    labels = ["a, b", "c; d", 'so "x"', '"', "plain"]   # none of these is taken for a node and its label
+    graph = client.upload(ring, labels=labels)
+    assert graph.names() == list("edcba") and graph.labels().tolist() == labels
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    cells = anndata.AnnData(x.astype(np.float32), obs=pandas.DataFrame(index=[f"cell{i}" for i in range(90)]))
+    assert names(cells)[88:] == ["cell88", "cell89"] and client.upload(cells).find("cell8", 3)[0]["name"] == "cell8"
+
+
 def test_dataframe_with_columns_of_objects(client, points):
     """Columns that a database or None made objects are numbers, if all values are; others are labels."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")

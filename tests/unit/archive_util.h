@@ -60,7 +60,7 @@ static inline struct buffer end_zip(zip_t *zip, zip_source_t *source)
 }
 
 /* The matrix with a(0, 1) = 2, a(1, 2) = .5, a(2, 0) = 3, a(2, 1) = 1, by rows. */
-static inline struct buffer small_archive(const char *format, bool wide, bool doubles, bool compressed)
+static inline zip_t *small_zip(const char *format, bool wide, bool doubles, bool compressed, zip_source_t **source)
 {
 	static const int32_t ptr4[] = {0, 1, 2, 4}, col4[] = {1, 2, 0, 1}, row4[] = {0, 1, 2, 2};
 	static const int32_t cptr4[] = {0, 1, 3, 4}, crow4[] = {2, 0, 2, 1};
@@ -70,8 +70,7 @@ static inline struct buffer small_archive(const char *format, bool wide, bool do
 	const char *index = wide ? "<i8" : "<i4";
 	int64_t shape[] = {3, 3}, a[4], b[4];
 	float d4[4];
-	zip_source_t *source;
-	zip_t *zip = start_zip(&source);
+	zip_t *zip = start_zip(source);
 	const int32_t *first = coo ? row4 : csc ? cptr4 : ptr4, *second = coo ? col4 : csc ? crow4 : col4;
 
 	for (int k = 0; k < 4; k++) {
@@ -87,6 +86,13 @@ static inline struct buffer small_archive(const char *format, bool wide, bool do
 	add_array(zip, "shape.npy", "<i8", "(2,)", shape, 16, compressed);
 	add_array(zip, "data.npy", doubles ? "<f8" : "<f4", "(4,)", doubles ? (const void *)d8 : d4, doubles ? 32 : 16,
 			compressed);
+	return zip;
+}
+
+static inline struct buffer small_archive(const char *format, bool wide, bool doubles, bool compressed)
+{
+	zip_source_t *source;
+	zip_t *zip = small_zip(format, wide, doubles, compressed, &source);
 	return end_zip(zip, source);
 }
 

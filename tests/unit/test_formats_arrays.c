@@ -79,6 +79,33 @@ static void npz_types(void **state)
 	}
 }
 
+static void graphs_have_names(void **state)
+{
+	static const char *const formats[] = {"csr", "csc", "coo"};
+	static const struct { const char *descr, *shape, *bytes; size_t size; } names[] = {
+		{"|S3", "(3,)", "ab\0c\xc3\xa9" "ab\0", 9}, {"<i4", "(3,)", "\7\0\0\0\xff\xff\xff\xff\7\0\0\0", 12},
+		{"|S3", "(2,)", "abcdef", 6}, {"<f4", "(3,)", "abcdefabcdef", 12}, {"|S3", "(3,)", "ab\0\xff\xfe\0ab\0", 9},
+	};
+	for (size_t k = 0; k < sizeof names / sizeof *names * 3; k++) {
+		zip_source_t *source;
+		zip_t *zip = small_zip(formats[k % 3], false, false, false, &source);
+		struct sl_graph *g = NULL;
+		struct sl_error err;
+		add_array(zip, "names.npy", names[k / 3].descr, names[k / 3].shape, names[k / 3].bytes, names[k / 3].size,
+			  k & 1);
+		struct buffer b = end_zip(zip, source);
+		int rc = read_memory(&g, NULL, b.bytes, b.size, "a.npz", &err);
+		assert_int_equal(rc, k / 3 < 2 ? 0 : SL_BADDATA);
+		if (rc)
+			assert_non_null(strstr(err.detail, k / 3 < 4 ? "a string or an integer for each of the 3 nodes" :
+						"Element 1 (counted from 0) is not valid UTF-8"));
+		for (uint32_t i = 0; !rc && i < 3; i++)
+			assert_string_equal(sl_graph_name(g, i), k / 3 ? i == 1 ? "-1" : "7" : i == 1 ? "c\xc3\xa9" : "ab");
+		sl_graph_destroy(g);
+		free(b.bytes);
+	}
+}
+
 /* ---- labels ----------------------------------------------------------------------------- */
 
 static void assert_labels(const struct sl_graph *g, const char *const *wanted)
@@ -261,7 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(npz_variants),
 		cmocka_unit_test(npz_types),
-		cmocka_unit_test(labels_of_every_kind),
+		cmocka_unit_test(graphs_have_names), cmocka_unit_test(labels_of_every_kind),
 		cmocka_unit_test(layouts_survive_npy),
 		cmocka_unit_test(npy_orders_and_versions),
 		cmocka_unit_test(csv_can_be_read_back),

@@ -1,7 +1,7 @@
 /* npz.c -- scipy.sparse.save_npz: a ZIP archive of NumPy arrays.
  *
  * CSR and CSC: indptr is kept in memory (8 bytes a node); indices and data are read in parallel, a block at a time,
- * directly into the builder. COO: row, col and data in parallel. */
+ * directly into the builder. COO: row, col and data in parallel. A member names.npy has the names of the nodes. */
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -22,6 +22,7 @@ struct npz {
 	struct sl_graph_builder *builder;  /* if the file is a graph; else NULL */
 	struct sl__entries *entries;       /* if it is a table of points; else NULL */
 	uint64_t n, columns;               /* equal for a graph */
+	struct sl__names names;            /* of a graph's nodes, if it has an array `names` */
 	struct sl_error *err;
 };
 
@@ -352,6 +353,8 @@ static int read_all(struct npz *f)
 	else if (!rc)
 		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0, "The sparse format is \"%s\"; it "
 				 "must be csr, csc or coo (save matrix.tocsr()).", format);
+	if (!rc && !f->entries && !f->distances && sl__archive_has(&f->archive, "names"))
+		rc = sl__archive_texts(&f->archive, "names", f->n, "nodes", &f->names, NULL);
 	sl__archive_close(&f->archive);
 	return rc;
 }
@@ -360,13 +363,17 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, b
 		 struct sl_error *err)
 {
 	struct npz f = {.source = source, .options = options, .distances = distances, .err = err};
+	sl__names_init(&f.names);
 	int rc = read_all(&f);
 
-	if (rc) {
+	if (rc)
 		sl_graph_builder_destroy(f.builder);
-		return rc;
-	}
-	return sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+	else
+		rc = sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+	if (!rc && f.names.n)
+		sl__names_give(&f.names, &(*out)->name_bytes, &(*out)->name_at);
+	sl__names_finish(&f.names);
+	return rc;
 }
 
 int sl__read_npz_entries(struct sl__entries *t)

@@ -6,6 +6,7 @@
 #include <zip.h>
 
 #include "core/formats/numpy/npy.h"
+#include "core/formats/text/names.h"
 
 #define SL__BLOCK 8192  /* elements that sl__member_block() reads at most */
 
@@ -44,5 +45,10 @@ void sl__member_close(struct sl__member *m);
 int sl__member_read(struct sl__archive *f, struct sl__member *m, uint64_t count, void *out);
 /* Reads the next count <= SL__BLOCK elements, as stored, into m->block. */
 int sl__member_block(struct sl__archive *f, struct sl__member *m, uint64_t count);
+
+/* Reads NAME.npy, which must have one string or integer for each of n rows (`of`: "points" or "nodes", for errors),
+ * into names. If value [n] is given, names gets each distinct text once, and value the index of each row's text. */
+int sl__archive_texts(struct sl__archive *f, const char *name, uint64_t n, const char *of, struct sl__names *names,
+		      uint32_t *value);
 
 #endif

@@ -250,43 +250,6 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
-/* Reads a member with one text per row into names. If value is given, names gets each distinct text once, and value the
- * index of each row's text. */
-static int read_texts(struct sl__table *t, struct sl__archive *f, const char *name, struct sl__names *names,
-		      uint32_t *value)
-{
-	struct sl__member m;
-	bool found;
-	unsigned char *element = NULL;
-	char *text = NULL;
-	int rc = sl__member_open(f, &m, name, &found);
-	const struct sl__npy *a = &m.array;
-
-	if (!rc && (a->count != t->n || a->size > 65536 || !sl__npy_is_text(a)))
-		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it must have "
-				 "a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
-	if (!rc) {
-		element = malloc((size_t)a->size + 8);
-		text = malloc((size_t)a->size + 32);
-		rc = element && text ? 0 : sl__table_memory_error(t);
-	}
-	for (uint64_t i = 0; !rc && i < t->n; i++) {
-		rc = sl__member_read(f, &m, 1, element);
-		if (rc)
-			break;
-		size_t length = sl__npy_to_text(a, element, text);
-		if (!sl__valid_utf8(text, length))
-			rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "Element %" PRIu64 " (counted from 0) is not valid UTF-8.",
-					i);
-		else if (value ? sl__names_add(names, text, length, &value[i]) : sl__names_append(names, text, length))
-			rc = sl__table_memory_error(t);
-	}
-	free(element);
-	free(text);
-	sl__member_close(&m);
-	return rc;
-}
-
 static int read_companions(struct sl__table *t, struct sl__archive *f)
 {
 	static const char *const usual[] = {"labels", "label", "y"};
@@ -295,7 +258,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f)
 
 	sl__names_init(&names);
 	if (sl__archive_has(f, "names")) {
-		rc = read_texts(t, f, "names", &names, NULL);
+		rc = sl__archive_texts(f, "names", t->n, "points", &names, NULL);
 		if (!rc)
 			sl__names_give(&names, &t->name_bytes, &t->name_at);
 	}
@@ -305,7 +268,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f)
 			continue;
 		uint32_t *value = malloc((t->n + 1) * sizeof *value);
 		sl__names_init(&names);
-		rc = value ? read_texts(t, f, usual[k], &names, value) : sl__table_memory_error(t);
+		rc = value ? sl__archive_texts(f, usual[k], t->n, "points", &names, value) : sl__table_memory_error(t);
 		if (!rc)
 			rc = sl__table_take_labels(t, "", &names, value);
 		if (rc)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Body", "npy", "npz", "multipart", "lines", "missing"]
+__all__ = ["Body", "npy", "npz", "multipart", "lines", "missing", "names_array"]
 
 Segment = Union[bytes, memoryview, pathlib.Path]
 BLOCK = 1 << 20
@@ -47,9 +47,12 @@ def missing(value: Any) -> bool:
         return False
 
 
-def lines(values: Any, absent: str) -> Body:
-    """Values as text, one per line; absent: the text of missing ones."""
+def lines(values: Any, absent: str, quoted: bool = False) -> Body:
+    """Values as text, one per line; absent: the text of missing ones. quoted: texts with separators in quotes, so that
+    they are not taken for a name and a label."""
     texts = [absent if missing(value) else " ".join(str(value).split()) or "(empty)" for value in values]
+    if quoted:
+        texts = [f'"{text}"' if any(c in text for c in ',;"') else text for text in texts]
     return Body("\n".join([*texts, ""]).encode(errors="replace"), content_type="text/plain")
 
 
@@ -60,6 +63,11 @@ def npy(array: npt.NDArray[Any]) -> Body:
     text += b" " * (-(len(text) + 11) % 64) + b"\n"
     header = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
     return Body(header, array.reshape(-1).view(np.uint8).data if array.size else b"")
+
+
+def names_array(names: List[str]) -> npt.NDArray[Any]:
+    """Names as bytes in UTF-8, which take less room than NumPy's texts."""
+    return np.array([name.encode(errors="replace") for name in names], dtype=np.bytes_)
 
 
 def npz(**arrays: Any) -> Body:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ._body import Body, lines, npy
 
-__all__ = ["check_count", "is_name", "label_names", "labels_body"]
+__all__ = ["check_count", "is_name", "label_names", "labels_body", "row_names"]
 
 
 def label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
@@ -18,6 +18,16 @@ def label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
             isinstance(name, str) and name in known for name in labels):
         return list(labels)
     return None
+
+
+NAME_MOST = 200   # characters of a row's name that are kept
+
+
+def row_names(names: Any) -> Optional[List[str]]:
+    """Names of rows as texts, on one line each; None: they are the numbers of the rows."""
+    texts = [" ".join((" ".join(map(str, name)) if isinstance(name, tuple) else str(name)).replace("\0", " ").split())[:NAME_MOST]
+             for name in names]
+    return None if all(text == str(i) for i, text in enumerate(texts)) else texts
 
 
 def is_name(name: str) -> bool:
@@ -35,7 +45,7 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
         return npy(values.astype(np.int64))
     if values.dtype.kind == "f":  # whole numbers, and missing ones
         values = np.array([None if value != value else f"{value:.0f}" for value in values.tolist()], dtype=object)
-    return lines(values.tolist(), "missing")
+    return lines(values.tolist(), "missing", quoted=True)
 
 
 def check_count(labels: Any, rows: Optional[int]) -> None:

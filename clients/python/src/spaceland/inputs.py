@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _neighbours, _sparse
-from ._body import Body, npy, npz
+from ._body import Body, names_array, npy, npz
 from ._colours import is_ramp
-from ._labels import check_count, is_name, label_names, labels_body
+from ._labels import check_count, is_name, label_names, labels_body, row_names
 
 __all__ = ["Source", "Options", "source_of"]
 
@@ -45,6 +45,7 @@ class Options:
     query: Dict[str, Any] = field(default_factory=dict)  # further parameters of the upload
     more: Dict[str, Any] = field(default_factory=dict)   # further columns of labels, by name
     labels_name: Optional[str] = None   # name of the first column of labels, if it has one
+    names: Optional[List[str]] = None   # of the rows; None: they have none
 
     def neighbours(self, n: int) -> int:
         """The number of neighbours per point, of n points, that a job with this perplexity needs."""
@@ -174,10 +175,13 @@ def points_source(x: Any, options: Options) -> Source:
             raise ValueError(f"pca is not possible with metric {options.metric!r}, which the server does not have")
         k = options.neighbours(len(points))
         return neighbours_source(*_neighbours.search(points, options.metric, k, options.metric_params), options)
-    return Source(npy(points), len(points), "points", _points_query(options), convert=plain_points)
+    body = npz(X=points, names=names_array(options.names)) if options.names else npy(points)
+    return Source(body, len(points), "points", _points_query(options), convert=plain_points)
 
 
 def neighbours_source(indices: Array, distances: Array, options: Options) -> Source:
+    if options.names:   # an upload of neighbours has none
+        options.more.setdefault("name", options.names)
     return Source(npz(indices=indices, distances=distances.astype(np.float32)), len(indices), "neighbours",
                   dict(options.query, kind="neighbours"))
 
@@ -248,8 +252,9 @@ def networkx_source(g: Any, options: Options) -> Source:
         loop = row == column
         row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
                                np.concatenate([weight, weight[~loop]]))
+    texts = row_names(nodes)
     body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
-               data=weight)
+               data=weight, **({} if texts is None else {"names": names_array(texts)}))
     known = {key for node in nodes for key in g.nodes[node]}
     names = label_names(options.labels, known, len(nodes)) or []
     for name in names:
@@ -309,6 +314,7 @@ def frame_source(table: Any, options: Options) -> Source:
         row, column = np.argwhere(~np.isfinite(numbers))[0]
         raise ValueError(f"row {index[row]!r}, column {names[column]!r} is {numbers[row, column]}; coordinates must be finite. "
                          "Fill or drop such rows first, or leave them out (drop_not_finite=True)")
+    options.names = row_names(index)
     source = points_source(numbers, options)
     source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
 
@@ -353,7 +359,7 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
     x = data.X if rep == "X" else data.obsm[rep]
     if hasattr(x, "to_memory"):  # a sparse matrix in a file that is open
         x = x.to_memory()
-    options.kind = "points"
+    options.kind, options.names = "points", row_names(data.obs_names)
     source = sparse_source(x, options) if _sparse.is_sparse(x) else points_source(x, options)
     source.file_name = rep
 
@@ -420,6 +426,7 @@ def _dispatch(x: Any, options: Options) -> Source:
         x = x.to_pandas()
     if hasattr(x, "columns") and hasattr(x, "dtypes") and _package(x) == "pandas":
         if options.metric == "precomputed":
+            options.names = row_names(x.index)
             return points_source(x.to_numpy(), options)
         return frame_source(x, options)
     if options.kind == "graph":
