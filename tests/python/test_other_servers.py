@@ -55,8 +55,18 @@ def reply(document, status=200, **headers):
     (400, {}, b'{"title": "x", "file": {"a": 1}}')])
 def test_replies_that_are_not_a_servers(other, answer):
     other.replies["/"] = answer
-    with pytest.raises(spaceland.SpacelandError, match="is this a spacelandd"):
-        other.status()
+    for call in (other.status, lambda: other.upload(np.ones((5, 2)))):
+        with pytest.raises(spaceland.SpacelandError, match="is this a spacelandd"):
+            call()
+
+
+def test_redirections(other):
+    """They are not followed: a POST would become a GET, and data would go to another server."""
+    other.replies["/"] = 302, {"Location": "https://login.example/"}, b""
+    for call in (other.status, lambda: other.upload(np.ones((5, 2)))):
+        with pytest.raises(spaceland.SpacelandError, match="was redirected to https://login.example/"):
+            call()
+    assert len(other.requests) == 2
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"PK\x03\x04", b"\x80\x04N.", b"\x93NUMPY\x01\x00\xff\xff",

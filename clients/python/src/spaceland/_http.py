@@ -96,7 +96,8 @@ class Http:
             data = body() if body else None
             try:
                 reply = self.session().request(method, self.url + path, params=query, json=json, data=data,
-                                               headers=headers, stream=stream, timeout=self.timeout)
+                                               headers=headers, stream=stream, timeout=self.timeout,
+                                               allow_redirects=False)  # a server has none
             except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
                 self.close()
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -110,21 +111,20 @@ class Http:
             finally:
                 if hasattr(data, "close"):
                     data.close()
-            if reply.status_code < 400 or (reply.status_code == 404 and missing_is_done and attempt):
+            if reply.status_code < 300 or (reply.status_code == 404 and missing_is_done and attempt):
                 return reply
             if reply.status_code in _BUSY and "Retry-After" in reply.headers and not last:
                 time.sleep(_seconds(reply.headers["Retry-After"]))
                 continue
+            if "Location" in reply.headers and reply.status_code < 400:
+                raise SpacelandError(f"{method} {path} was redirected to {reply.headers['Location']}; if a spacelandd is "
+                                     "there, name that address")
             raise problem_error(reply.status_code, _document(reply), f"{method} {path}")
         raise AssertionError("not reached")
 
     def json(self, method: str, path: str, **arguments: Any) -> Any:
         """The decoded JSON of a reply."""
-        reply = self.request(method, path, **arguments)
-        document = _document(reply)
-        if not isinstance(document, dict):  # all of the server's are
-            raise problem_error(reply.status_code, None, f"{method} {path}")
-        return document
+        return document_of(self.request(method, path, **arguments))
 
     def close(self) -> None:
         """Closes this thread's connection; the next request opens another one."""
@@ -132,6 +132,15 @@ class Http:
         if found is not None:
             found.close()
             self._local.session = None
+
+
+def document_of(reply: requests.Response) -> Dict[str, Any]:
+    """The JSON object in a reply."""
+    document = _document(reply)
+    if not isinstance(document, dict):  # all of the server's are
+        path = str(reply.request.path_url).partition("?")[0]
+        raise problem_error(reply.status_code, None, f"{reply.request.method} {path}")
+    return document
 
 
 def array_of(reply: requests.Response) -> Any:
@@ -146,7 +155,7 @@ def array_of(reply: requests.Response) -> Any:
 def _document(reply: requests.Response) -> Any:
     try:
         return reply.json()
-    except (ValueError, requests.RequestException):
+    except (ValueError, RecursionError, requests.RequestException):
         return None
 
 

@@ -12,7 +12,7 @@ import requests
 
 from ._body import Body, multipart
 from ._events import server_sent
-from ._http import Http, Patience
+from ._http import Http, Patience, document_of
 from .errors import ConnectionLost, Conflict, SpacelandError, Unavailable
 from .frames import Frame, decode
 from .graph import Graph
@@ -177,7 +177,7 @@ class Client:
             body = multipart({"file": (source.file_name or name or "upload", body), "labels": ("labels", source.labels)})
         reply = self.http.request("POST", "/v1/graphs", query=query, body=lambda: body,
                                   headers={"Content-Type": body.content_type})
-        graph = Graph(self, reply.json(), source, reply.status_code == 201)
+        graph = Graph(self, document_of(reply), source, reply.status_code == 201)
         for column, values in source.more.items():
             graph.set_labels(values, column)
         return graph

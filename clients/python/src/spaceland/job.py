@@ -12,7 +12,7 @@ import numpy.typing as npt
 import requests
 
 from ._events import server_sent
-from ._http import Patience, array_of
+from ._http import Patience, array_of, document_of
 from .errors import BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed, SpacelandError
 from .frames import Frame, decode
 from .listing import cells, moment
@@ -432,7 +432,7 @@ class Job:
         """Cancels the job if it has not ended, and deletes it with its results."""
         reply = self.client.http.request("DELETE", self.path, missing_is_done=True)
         if reply.status_code == 200:  # the request only cancelled the job
-            self.record = reply.json()
+            self.record = document_of(reply)
             self.client.http.request("DELETE", self.path, missing_is_done=True)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
