@@ -1,8 +1,10 @@
 """Visible error messages: no such run, a lost connection, a full disk, a failed run; and readers' rights."""
 import contextlib
+import time
 
 import pytest
 
+import graphs
 from harness import Api, Daemon, daemon_on_a_disk
 
 TOKEN = "a-token-of-twenty-characters"
@@ -194,3 +196,56 @@ def test_readers(page, closed, cluster_file, shot):
     page.wait(lambda: admin.job(job)["state"] == "cancelled", 10, "who may, cancels")
     page.button("Log out").click()   # the cookie is for all ports of this machine
     page.see("needs a token")
+
+
+@pytest.mark.long
+def test_hundreds_of_runs(page, tmp_path):
+    """All are in the list, and found by name; also after the tab was hidden, without fetching them again. Without a stream
+    of events older ones are fetched by a button."""
+    d = Daemon(tmp_path / "many").start()
+    script = None
+    try:
+        api = Api(d)
+        graph = api.upload(graphs.npz(graphs.ring(20)), name="ring")["id"]
+        for i in range(450):
+            api.submit(graph, iterations=1, name=f"run {i:03d}")
+
+        def shown():
+            return page.run("return document.querySelector('.wall-head [role=status]')?.textContent ?? ''")
+
+        def find(text):
+            page.run("""const e = document.querySelector('.find'); e.value = arguments[0];
+                        e.dispatchEvent(new Event('input', {bubbles: true}))""", text)
+        page.go(d.url)
+        page.wait(lambda: shown() == "450 runs", 20, "all are there")
+        find("run 00")
+        page.wait(lambda: shown() == "10 runs", 5, "the oldest are found")
+        find("")
+        lists = "return performance.getEntriesByType('resource').filter(e => e.name.includes('/v1/jobs?limit')).length"
+        before = page.run(lists)
+        see = """Object.defineProperty(document, 'visibilityState', {value: arguments[0], configurable: true});
+                 document.dispatchEvent(new Event('visibilitychange'))"""
+        page.run(see, "hidden")
+        time.sleep(1)
+        api.submit(graph, iterations=1, name="while it was hidden")
+        time.sleep(1)
+        assert shown() == "450 runs"
+        page.run(see, "visible")
+        page.wait(lambda: shown() == "451 runs", 10, "the new one is there")
+        assert page.run(lists) == before
+        script = page.devtools("Page.addScriptToEvaluateOnNewDocument", source="""const real = window.fetch; window.fetch = (path, init) =>
+            String(path).includes('/v1/events') ? Promise.resolve(new Response('{"title":"","detail":"","status":429}', {status: 429})) : real(path, init);""")
+        page.go("about:blank")
+        page.go(d.url)
+        page.wait(lambda: shown() == "400 runs", 10, "the newest are there")
+        find("run 00")
+        page.wait(lambda: shown() == "0 runs", 5, "the oldest are not here yet")
+        page.button("Fetch older runs").click()
+        page.wait(lambda: shown() == "10 runs", 10, "the oldest came")
+        time.sleep(3)   # longer than between two polls
+        assert shown() == "10 runs" and "Fetch older" not in page.text()
+    finally:
+        if script:
+            page.devtools("Page.removeScriptToEvaluateOnNewDocument", **script)
+        page.go("about:blank")
+        d.stop()

@@ -78,19 +78,22 @@ export async function sendJson<T>(method: string, path: string, body: unknown): 
 	return (response.status === 204 ? null : await response.json()) as T;
 }
 
-/** All items of a paged list, at most `most`. */
-export async function list<T>(path: string, most = 1000): Promise<T[]> {
+/** A part of a paged list, from `cursor` on: about `most` items, or those up to one for which `enough` holds. next: the cursor of
+ * the rest; null: there is no more. */
+export async function part<T>(path: string, most: number, cursor: string | null = null, enough?: (item: T) => boolean): Promise<{ items: T[]; next: string | null }> {
 	const items: T[] = [];
-	let cursor: string | null = null;
 	do {
 		const sep = path.includes("?") ? "&" : "?";
 		const page: { items: T[]; next: string | null } =
 			await getJson(path + (cursor ? `${sep}cursor=${encodeURIComponent(cursor)}` : ""));
 		items.push(...page.items);
 		cursor = page.next;
-	} while (cursor && items.length < most);
-	return items;
+	} while (cursor && items.length < most && !(enough && items.length && enough(items.at(-1)!)));
+	return { items, next: cursor };
 }
+
+/** The items of a paged list, about `most`. */
+export const list = async <T>(path: string, most = 1000): Promise<T[]> => (await part<T>(path, most)).items;
 
 /** Throws ApiError if the token is wrong. */
 export async function login(token: string): Promise<void> {

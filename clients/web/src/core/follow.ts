@@ -79,7 +79,7 @@ export interface ServerEvent {
 /** Parses server-sent events (WHATWG HTML, 9.2.6). */
 export class EventParser {
 	private rest = "";
-	private id = "";
+	id = "";   // of the newest event
 	push(text: string): ServerEvent[] {
 		const blocks = (this.rest + text).replace(/\r\n?/g, "\n").split("\n\n");
 		this.rest = blocks.pop()!;
@@ -104,22 +104,21 @@ export class EventParser {
 	}
 }
 
-/** Server-sent events of an address. Uses fetch(), since EventSource has no status and no abort signal. */
+/** Server-sent events of an address. Uses fetch(), since EventSource has no status and no abort signal. place: where the
+ * stream goes on, also in a later call. */
 export function followEvents(path: string, each: (event: ServerEvent) => void, connected: () => void,
-	signal: AbortSignal): Promise<void> {
-	let last = "";
+	signal: AbortSignal, place = { last: "" }): Promise<void> {
 	return again(async () => {
 		const response = await request(path, { signal, headers: { Accept: "text/event-stream",
-			...(last ? { "Last-Event-ID": last } : {}) } });
+			...(place.last ? { "Last-Event-ID": place.last } : {}) } });
 		if (response.status === 204)
 			return true;
 		connected();
 		const parser = new EventParser(), decoder = new TextDecoder();
 		await chunks(response, chunk => {
-			for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
-				last = event.id || last;
+			for (const event of parser.push(decoder.decode(chunk, { stream: true })))
 				each(event);
-			}
+			place.last = parser.id || place.last;
 		});
 		return false;
 	}, signal);

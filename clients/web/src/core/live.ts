@@ -1,19 +1,22 @@
 /* live.ts -- the server's graphs, jobs and devices, kept up to date by /v1/events if the server has it, else by
  * polling. While the tab is hidden it sends no requests: a browser has six connections per server, and other tabs need
  * some. */
-import { ApiError, getJson, link, list, locked, offline } from "./api.ts";
+import { ApiError, getJson, link, list, locked, offline, part } from "./api.ts";
 import { followEvents, type ServerEvent } from "./follow.ts";
 import { route } from "./route.ts";
 import { Signal } from "./signal.ts";
 import { type Device, ended, type Graph, type Job } from "./types.ts";
 
 const POLL_MS = 1000, RESET_MS = 3000;
-const LISTED = 400;   // number of the newest records that are fetched
+const LISTED = 400;   // number of the newest records that are fetched at first; the stream of events brings all
+const JOBS = "/v1/jobs?limit=200", GRAPHS = "/v1/graphs?limit=200";
 
 export const jobs = new Signal(new Map<string, Job>());
 export const graphs = new Signal(new Map<string, Graph>());
 export const devices = new Signal<Device[]>([]);
 export const ready = new Signal(false);
+/** Without a stream: where the list of runs goes on that were not fetched. */
+export const older = new Signal<string | null>(null);
 /** Graphs of runs that are deleted, or not shared with the user. */
 export const unread = new Signal<ReadonlySet<string>>(new Set());
 export function setUnread(graph: string): void {
@@ -48,11 +51,22 @@ export function drop(id: string): void {
 	}
 }
 
-async function askAll(): Promise<void> {
-	const [allJobs, allGraphs] = await Promise.all([list<Job>("/v1/jobs?limit=200", LISTED), list<Graph>("/v1/graphs?limit=200", LISTED)]);
-	jobs.value = new Map(allJobs.map(job => [job.id, job]));
+/** Fetches the newest records, and keeps those that askOlder() has fetched. Returns where the runs go on. */
+async function askAll(): Promise<string | null> {
+	const [newestJobs, allGraphs] = await Promise.all([part<Job>(JOBS, LISTED), list<Graph>(GRAPHS, LISTED)]);
+	const oldest = newestJobs.next ? newestJobs.items.at(-1)!.id : "", kept = asked ? [...jobs.value.values()].filter(job => job.id < oldest) : [];
+	jobs.value = new Map([...newestJobs.items, ...kept].map(job => [job.id, job]));
 	graphs.value = new Map(allGraphs.map(graph => [graph.id, graph]));
 	ready.value = true;
+	return newestJobs.next;
+}
+
+let asked = false;   // for older runs
+export async function askOlder(): Promise<void> {
+	const page = await part<Job>(JOBS, LISTED, older.value);
+	asked = true;
+	older.value = page.next;
+	page.items.forEach(put);
 }
 
 export async function askDevices(): Promise<void> {
@@ -70,16 +84,15 @@ function reset(): void {
 async function sweep(mine: Set<string>): Promise<void> {
 	if (unseen !== mine || !mine.size)
 		return;
-	const lists = await Promise.all([list<Job>("/v1/jobs?limit=200", LISTED), list<Graph>("/v1/graphs?limit=200", LISTED)]);
+	const first = [...mine].sort()[0]!;
+	const lists = await Promise.all([part<Job>(JOBS, Infinity, null, job => job.id < first), part<Graph>(GRAPHS, Infinity, null, graph => graph.id < first)]);
 	if (unseen !== mine)
 		return;   // superseded by another reset
 	unseen = null;
-	lists.forEach((items, which) => {
-		const ids = new Set(items.map(item => item.id)), oldest = items.length < LISTED ? "" : items.at(-1)!.id;
-		for (const id of mine)
-			if ((which ? graphs : jobs).value.has(id) && !ids.has(id) && id > oldest)
-				drop(id);
-	});
+	const there = new Set(lists.flatMap(l => (l.items as { id: string }[]).map(item => item.id)));
+	for (const id of mine)
+		if (!there.has(id))
+			drop(id);
 }
 
 function onEvent(e: ServerEvent): void {
@@ -116,8 +129,9 @@ function onEvent(e: ServerEvent): void {
 async function poll(signal: AbortSignal): Promise<void> {
 	while (!signal.aborted) {
 		try {
-			const busy = [...jobs.value.values()].some(job => !ended(job));
-			await askAll();
+			const busy = [...jobs.value.values()].some(job => !ended(job)), next = await askAll();
+			if (!asked)
+				older.value = next;
 			await new Promise(resolve => setTimeout(resolve, busy ? POLL_MS : 2 * POLL_MS));
 		} catch (error) {
 			if (error instanceof ApiError && error.status === 401)
@@ -129,6 +143,8 @@ async function poll(signal: AbortSignal): Promise<void> {
 
 let running: AbortController | null = null;
 let streams = true;  // false: the server has no /v1/events
+/** Where the stream goes on when the tab is seen again. */
+const place = { last: "" };
 
 /** A public link shows one job; its page reports an invalid link. */
 async function runLinked(signal: AbortSignal): Promise<void> {
@@ -143,9 +159,10 @@ async function run(signal: AbortSignal): Promise<void> {
 	if (link)
 		return runLinked(signal).catch(() => undefined);
 	try {
-		await askAll();
+		if (!place.last)
+			await askAll();
 		if (streams)
-			await followEvents("/v1/events", onEvent, () => { offline.value = false; }, signal);
+			await followEvents("/v1/events", onEvent, () => { offline.value = false; older.value = null; }, signal, place);
 	} catch (error) {
 		if (error instanceof ApiError && error.status === 404)
 			streams = false;
@@ -169,6 +186,10 @@ function update(): void {
 
 export function start(): void {
 	document.addEventListener("visibilitychange", update);
-	locked.subscribe(update);
+	locked.subscribe(() => {   // another user may log in, who sees other records
+		place.last = "";
+		asked = false;
+		update();
+	});
 	update();
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { change, link, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
 import { ago, count, duration, number, sentence, several } from "../core/format.ts";
-import { drop, graphs, jobs, newest, put } from "../core/live.ts";
+import { askOlder, drop, graphs, jobs, newest, older, put } from "../core/live.ts";
 import { useRights } from "../core/rights.ts";
 import { address, go, keep, route } from "../core/route.ts";
 import { Signal, use } from "../core/signal.ts";
@@ -71,7 +71,7 @@ const PAGE = 120;   // cards shown at first, and by each press of the button
 
 export function RunsPage() {
 	const [most, setMost] = useState(PAGE);
-	const all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen), may = useRights();
+	const rest = use(older), all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen), may = useRights();
 	use(graphs);
 	const wanted = (query["search"] ?? "").toLowerCase();
 	const project = query["project"] ?? "";
@@ -92,6 +92,7 @@ export function RunsPage() {
 		</div>}
 		<ul class="wall">{shown.slice(0, most).map(job => <Card key={job.id} job={job} />)}</ul>
 		{shown.length > most && <div class="row"><Button onClick={() => setMost(most + PAGE)}>{`Show ${count(Math.min(PAGE, shown.length - most))} more`}</Button></div>}
+		{rest && shown.length <= most && <div class="row"><Button onClick={askOlder}>Fetch older runs</Button><span class="quiet">The oldest one here is from {ago(all.at(-1)!.created)}.</span></div>}
 		{all.length > 0 && !shown.length && <p class="quiet empty">No run is like that.</p>}
 	</div>;
 }
