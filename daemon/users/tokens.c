@@ -37,11 +37,25 @@ json_t *sl__token_json(const struct sl__token *t, bool kept)
 void sl__token_destroy(struct sl__token *t)
 {
 	sl_list_unlink(&t->link);
+	sl_list_unlink(&t->by_id);
 	free(t->name);
 	free(t);
 }
 
-int sl__token_load(struct sl__user *user, const json_t *o)
+static struct sl_list *bucket(const struct sl_users *u, const char *id)
+{
+	return (struct sl_list *)&u->tokens[sl_list_hash(id, SL_ULID_BYTES - 1) % SL__USER_BUCKETS];
+}
+
+/* t->id is set. */
+static void give(struct sl_users *u, struct sl__user *user, struct sl__token *t)
+{
+	t->user = user;
+	sl_list_append(&user->tokens, &t->link);
+	sl_list_append(bucket(u, t->id), &t->by_id);
+}
+
+int sl__token_load(struct sl_users *u, struct sl__user *user, const json_t *o)
 {
 	const char *id = json_string_value(json_object_get(o, "id")), *hash = json_string_value(json_object_get(o, "hash"));
 	const char *name = json_string_value(json_object_get(o, "name"));
@@ -49,11 +63,11 @@ int sl__token_load(struct sl__user *user, const json_t *o)
 	struct sl__token *t = calloc(1, sizeof *t);
 	if (!t)
 		return SL_NOMEM;
-	sl_list_append(&user->tokens, &t->link);
+	snprintf(t->id, sizeof t->id, "%s", id ? id : "");
+	give(u, user, t);
 	if (!id || !sl_ulid_valid(id) || !hash ||
 	    sodium_hex2bin(t->hash, sizeof t->hash, hash, strlen(hash), NULL, &bytes, NULL) || bytes != sizeof t->hash)
 		return SL_DB_PASSED_OVER;
-	snprintf(t->id, sizeof t->id, "%s", id);
 	t->expires_ms = json_integer_value(json_object_get(o, "expires")) * 1000;
 	t->used_ms = json_integer_value(json_object_get(o, "last_used")) * 1000;
 	return name && !(t->name = strdup(name)) ? SL_NOMEM : 0;
@@ -78,21 +92,14 @@ void sl__token_make(const struct sl_users *u, const char *prefix, const char *id
 	sodium_memzero(secret, sizeof secret);
 }
 
-static struct sl__token *find_token(const struct sl_users *u, const char *id, struct sl__user **of)
+static struct sl__token *find_token(const struct sl_users *u, const char *id)
 {
-	SL_LIST_EACH(struct sl__user, user, &u->all, link)
-		SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
-			if (!memcmp(t->id, id, SL_ULID_BYTES - 1)) {
-				*of = user;
-				return t;
-			}
-	return NULL;
+	return SL_LIST_FIND(struct sl__token, t, bucket(u, id), by_id, !memcmp(t->id, id, SL_ULID_BYTES - 1));
 }
 
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out)
 {
 	unsigned char hash[SL__TOKEN_HASH];
-	struct sl__user *user;
 	int64_t now = (int64_t)sl_time_now_ms();
 	if (strlen(token) != SL__TOKEN_LENGTH)
 		return false;
@@ -100,10 +107,11 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 		return sl__link_identify(u, token, out);
 	if (strncmp(token, SL_TOKEN_PREFIX, 4))
 		return false;
-	struct sl__token *t = find_token(u, token + 4, &user);
+	struct sl__token *t = find_token(u, token + 4);
 	sl__token_hash(u, token, hash);
 	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
 		return false;
+	struct sl__user *user = t->user;
 	if (now < t->used_ms || now - t->used_ms > USED_EVERY_MS) {
 		json_t *before = sl__user_document(user);
 		t->used_ms = now;
@@ -140,10 +148,8 @@ bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
 	p->role = user->role;
 	if (p->proxy)
 		return true;
-	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
-		if (!strcmp(t->id, p->token))
-			return true;
-	return false;
+	const struct sl__token *t = find_token(u, p->token);
+	return t && t->user == user;
 }
 
 /* ---- changes ---------------------------------------------------------------------------- */
@@ -176,7 +182,7 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;
 	sl__token_make(u, SL_TOKEN_PREFIX, t->id, text, t->hash);
 	json_t *before = sl__user_document(user);
-	sl_list_append(&user->tokens, &t->link);
+	give(u, user, t);
 	*reply = !before ? NULL : sl__token_json(t, false);
 	if (*reply)
 		json_object_set_new(*reply, "token", json_string(text));
@@ -204,7 +210,7 @@ int sl_users_token_remove(struct sl_users *u, const char *name, const char *toke
 		sl_list_unlink(&t->link);
 		int rc = before ? sl__user_put(u, user, before, done, arg) : SL_NOMEM;
 		if (rc) {
-			sl_list_append(&user->tokens, &t->link);
+			sl_list_append(&user->tokens, &t->link);  /* it has stayed in its bucket */
 			return sl_error_set(err, rc, "the change cannot be recorded");
 		}
 		sl__token_destroy(t);

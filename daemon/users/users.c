@@ -12,14 +12,20 @@
 
 const char *const sl__role_names[] = {"none", "reader", "user", "administrator", "link", NULL};
 
+/* Requests look for their users, so that is fast also if there are thousands. */
+static struct sl_list *bucket(const struct sl_list *buckets, const char *text)
+{
+	return (struct sl_list *)&buckets[sl_list_hash(text, strlen(text)) % SL__USER_BUCKETS];
+}
+
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id)
 {
-	return SL_LIST_FIND(struct sl__user, user, &u->all, link, !strcmp(user->id, id));
+	return SL_LIST_FIND(struct sl__user, user, bucket(u->user_ids, id), by_id, !strcmp(user->id, id));
 }
 
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name)
 {
-	return SL_LIST_FIND(struct sl__user, user, &u->all, link, !strcmp(user->name, name));
+	return SL_LIST_FIND(struct sl__user, user, bucket(u->user_names, name), by_name, !strcmp(user->name, name));
 }
 
 const char *sl__user_id(const struct sl_users *u, const char *name)
@@ -63,6 +69,8 @@ struct sl_principal sl__user_principal(const struct sl__user *user)
 void sl__user_destroy(struct sl__user *user)
 {
 	sl_list_unlink(&user->link);
+	sl_list_unlink(&user->by_id);
+	sl_list_unlink(&user->by_name);
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
 		sl__token_destroy(t);
 	free(user);
@@ -98,6 +106,8 @@ void sl__user_insert(struct sl_users *u, struct sl__user *user)
 	while (after && strcmp(after->name, user->name) < 0)
 		after = SL_LIST_NEXT(struct sl__user, after, link);
 	sl_list_insert(&u->all, after ? &after->link : NULL, &user->link);
+	sl_list_append(bucket(u->user_ids, user->id), &user->by_id);
+	sl_list_append(bucket(u->user_names, user->name), &user->by_name);
 }
 
 /* ---- the start ---------------------------------------------------------------------------- */
@@ -124,7 +134,7 @@ int sl__user_load(void *arg, const char *id, json_t *document)
 	snprintf(user->project, sizeof user->project, "%s", project && sl_ulid_valid(project) ? project : "");
 	json_array_foreach(json_object_get(document, "tokens"), i, token)
 		if (!rc)
-			rc = sl__token_load(user, token);
+			rc = sl__token_load(u, user, token);
 	if (rc)
 		sl__user_destroy(user);
 	else

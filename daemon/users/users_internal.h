@@ -10,6 +10,7 @@
 
 #define SL__TOKEN_HASH 32
 #define SL__ACCESS_BUCKETS 1024
+#define SL__USER_BUCKETS 1024
 #define SL__HOURS 24
 #define SL__LINK_BUCKETS 1024
 #define SL__TOKEN_LENGTH (4 + 26 + 1 + 43)  /* "spt_", an id, "_", random characters */
@@ -34,7 +35,8 @@ struct sl__account {
 };
 
 struct sl__token {
-	struct sl_link link;            /* in user->tokens */
+	struct sl_link link, by_id;     /* in user->tokens; in its bucket */
+	struct sl__user *user;
 	char id[SL_ULID_BYTES];
 	char *name;                     /* for people; or NULL */
 	unsigned char hash[SL__TOKEN_HASH];
@@ -44,6 +46,7 @@ struct sl__token {
 
 struct sl__user {
 	struct sl_link link;            /* in users->all, by name */
+	struct sl_link by_id, by_name;  /* in its buckets */
 	char id[SL_ULID_BYTES];
 	char name[64];
 	enum sl_role role;
@@ -83,6 +86,7 @@ struct sl_users {
 	const struct sl_config *config;
 	unsigned char key[SL__TOKEN_HASH];
 	struct sl_list all, projects;
+	struct sl_list user_ids[SL__USER_BUCKETS], user_names[SL__USER_BUCKETS], tokens[SL__USER_BUCKETS];
 	struct sl_list access[SL__ACCESS_BUCKETS];
 	struct sl_list links[SL__LINK_BUCKETS];
 	struct sl_list changes;         /* changes that are not recorded yet; recorded_changes.c */
@@ -128,7 +132,7 @@ int sl__name_check(const char *name, struct sl_error *err);  /* of a user or pro
 int sl__user_not_found(const char *name, struct sl_error *err);
 /* tokens.c */
 json_t *sl__token_json(const struct sl__token *t, bool kept);  /* kept: with the hash, for the data base */
-int sl__token_load(struct sl__user *user, const json_t *o);
+int sl__token_load(struct sl_users *u, struct sl__user *user, const json_t *o);
 void sl__token_destroy(struct sl__token *t);
 /* Makes a token for an id, and its hash. */
 void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
