@@ -6,6 +6,8 @@
 
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"
+#include "daemon/util/buffer.h"
+#include "daemon/util/json.h"
 #include "daemon/util/pool.h"
 
 /* ---- a query, from request to reply ---------------------------------------------------- */
@@ -14,7 +16,6 @@ static void question_free(struct sl__question *q)
 {
 	for (int p = 0; p < SL_PARTS; p++)
 		sl_graphs_release(q->s, q->part[p]);
-	free(q->answer_text);
 	sl_buffer_unref(q->bytes);
 	free(q->text);
 	struct sl_graphs *s = q->s;
@@ -24,19 +25,14 @@ static void question_free(struct sl__question *q)
 
 static void reply(struct sl__question *q)
 {
-	if (q->status || !(q->answer_text || q->bytes)) {
-		if (!q->status)
-			sl_error_set(&q->err, SL_NOMEM, "no memory for the reply");
+	if (q->status) {
 		sl_reply_error(q->r, &q->err);
-	} else if (q->bytes) {
-		sl_reply_header(q->r, "Vary", "Accept");
-		sl_reply_buffer(q->r, "application/octet-stream", q->etag, q->bytes);
-		q->bytes = NULL;
-	} else {
-		sl_reply_header(q->r, "Vary", "Accept");
-		sl_reply_text(q->r, q->answer_text);
-		q->answer_text = NULL;
+		return;
 	}
+	sl_reply_header(q->r, "Vary", "Accept");
+	sl_reply_buffer(q->r, q->etag[0] ? "application/octet-stream" : "application/json", q->etag[0] ? q->etag : NULL,
+			q->bytes);
+	q->bytes = NULL;
 }
 
 static void made(void *arg)
@@ -57,8 +53,12 @@ static void make(void *arg)
 {
 	struct sl__question *q = arg;
 	q->status = q->make(q);
-	if (!q->status)
-		q->answer_text = sl_reply_text_of(q->answer);
+	if (!q->status && !q->bytes) {
+		size_t length = 0;
+		char *text = sl_json_text(q->answer, &length);
+		q->status = text ? sl_buffer_of(&q->bytes, text, length, &q->err)
+				 : sl_error_set(&q->err, SL_NOMEM, "no memory for the reply");
+	}
 	/* freed on the pool, because that also takes long with millions of names */
 	json_decref(q->answer);
 	sl_columns_free(q->columns);

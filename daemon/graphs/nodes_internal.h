@@ -23,8 +23,7 @@ struct sl__question {
 	int (*make)(struct sl__question *q);
 	struct sl_columns *columns;        /* of columns.c */
 	json_t *answer;                    /* the answer, or NULL if `bytes` is the answer */
-	char *answer_text;                 /* the answer as text, after make() */
-	struct sl_buffer *bytes;
+	struct sl_buffer *bytes;           /* after make(): the reply */
 	char etag[100];
 	int status;
 	struct sl_error err;

@@ -102,6 +102,7 @@ struct sl_request {
 	char method[8];             /* as sent, or its beginning */
 	uint64_t since_ns;          /* uv_hrtime() at its header */
 	uint64_t sent;              /* bytes of the reply's body; of a stream, those so far */
+	size_t booked;              /* memory of the reply, of all that long replies may use */
 	bool streamed;
 	struct {
 		char name[16];
@@ -229,6 +230,8 @@ uint64_t sl__guess_delay(struct sl_http *h, const struct in6_addr *address);
 /* limits.c: false: the user has reached a limit, and the request has been answered */
 bool sl__limits_admit(struct sl_request *r);
 bool sl__limits_stream(struct sl_request *r);
+/* The same for the memory of a long reply. */
+bool sl__limits_reply(struct sl_request *r, const struct sl_buffer *b);
 
 /* request_log.c */
 void sl__request_id(struct sl_request *r);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
+#include "daemon/util/buffer.h"
 
 int sl_http_user_streams(const struct sl_http *h, const char *user)
 {
@@ -43,6 +44,28 @@ bool sl__limits_stream(struct sl_request *r)
 	if (!sl_users_exceeds(r->http->d->users, user, SL_LIMIT_STREAMS, open, 1, &hit))
 		return !no_room(r, open);
 	sl_reply_limit(r, &hit);
+	return false;
+}
+
+/* The users' parts keep clients that read slowly from taking all memory for replies. */
+bool sl__limits_reply(struct sl_request *r, const struct sl_buffer *b)
+{
+	uint64_t held = 0, most = sl_buffer_most();
+	uint64_t part = b->booked ? (uint64_t)sl_users_part(r->http->d->users, r->who.account, (int64_t)most) : most;
+	if (part == most)
+		return true;
+	SL_LIST_EACH(struct sl_request, other, &r->http->requests, link)
+		held += !strcmp(other->who.account, r->who.account) ? other->booked : 0;
+	if (held + b->booked <= part)
+		return true;
+	if (b->booked > part)
+		sl_reply_status(r, 413, "the reply has %zu bytes; those of a user may have %llu together, a quarter of "
+				"reply_memory_bytes. NumPy arrays (npy) are shorter than texts", b->booked,
+				(unsigned long long)part);
+	else
+		sl_reply_status(r, 429, "the replies that you have not read yet have %llu bytes, and this one has %zu; those of "
+				"a user may have %llu together, a quarter of reply_memory_bytes", (unsigned long long)held, b->booked,
+				(unsigned long long)part);
 	return false;
 }
 

@@ -313,11 +313,12 @@ static void unref(void *cls)
 void sl_reply_buffer(struct sl_request *r, const char *content_type, const char *etag, struct sl_buffer *b)
 {
 	uint64_t first, last;
-	int status = select_part(r, etag, b->bytes, &first, &last);
+	int status = sl__limits_reply(r, b) ? select_part(r, etag, b->bytes, &first, &last) : 0;
 	if (!status) {
 		sl_buffer_unref(b);
 		return;
 	}
+	r->booked = b->booked;
 	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
 		b->bytes ? last - first + 1 : 0, b->data + first, unref, b);
 	r->sent = b->bytes ? last - first + 1 : 0;

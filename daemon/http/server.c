@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/http/http_internal.h"
+#include "daemon/util/buffer.h"
 #include "daemon/util/log.h"
 
 /* Buffer of one connection: headers, then pieces of the body. libmicrohttpd clears it twice a request: with 256 KiB
@@ -189,6 +190,7 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 		return sl_error_set(err, SL_NOMEM, "no memory for the server");
 	h->d = d;
 	h->spare_fd = -1;
+	sl_buffer_limit((uint64_t)d->config.reply_memory_bytes);
 	rc = sl__listen(&d->config, host, sizeof host, &port, &fd, err);
 	if (rc)
 		goto out;

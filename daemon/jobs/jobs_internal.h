@@ -294,8 +294,7 @@ struct sl_result {
 	/* written by make() */
 	struct sl_buffer *text;         /* the reply, or */
 	int fd;                         /* the file that is the reply; -1: none */
-	uint64_t bytes;                 /* of this file, or */
-	char *json;                     /* malloc'd; NULL: out of memory */
+	uint64_t bytes;                 /* of this file */
 	struct sl_file_mark mark;       /* of the layout's file, if it is the reply: its version */
 	struct sl_error err;
 	/* used by the loop */

@@ -140,7 +140,7 @@ static int make_reply(struct placement *p, const struct sl_points *fresh, const 
 		return sl__layout_reply_json(&p->reply, p->job->id, p->job->graph, NULL, y, fresh->n_user, dims, p->projected,
 					     &p->err);
 	int code = sl_layout_npy(&npy, &size, y, fresh->n_user, dims, &p->err);
-	return code ? code : sl__reply_of(&p->reply, npy, size, &p->err);
+	return code ? code : sl_buffer_of(&p->reply, npy, size, &p->err);
 }
 
 /* Prepares the first turn. If rows were left out, all rows are computed in one turn, because only the whole result can

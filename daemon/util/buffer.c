@@ -1,6 +1,7 @@
 #include "daemon/util/buffer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/host_memory.h"
 
@@ -50,6 +51,15 @@ int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err)
 	}
 	atomic_fetch_sub(&taken, booked);
 	return sl_error_set(err, SL_NOMEM, "Out of memory for a reply of %zu bytes.", bytes);
+}
+
+int sl_buffer_of(struct sl_buffer **out, void *bytes, size_t size, struct sl_error *err)
+{
+	int code = sl_buffer_book(out, size, err);
+	if (!code)
+		memcpy((*out)->data, bytes, size);
+	free(bytes);
+	return code;
 }
 
 void sl_buffer_shrink(struct sl_buffer **b, size_t bytes)

@@ -23,6 +23,8 @@ struct sl_buffer *sl_buffer_create(size_t bytes);
  * request much data, or read slowly, from exhausting the host's memory. SL_TOOBIG: more than the limit;
  * SL_NOMEM: other buffers hold too much of it now. */
 int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err);
+/* Copies `bytes`, which is malloc'd, into a buffer with a reservation, and frees it. */
+int sl_buffer_of(struct sl_buffer **out, void *bytes, size_t size, struct sl_error *err);
 /* Shortens a buffer that has a single reference to `bytes`, and returns the memory and the reservation beyond them.
  * *b may move. */
 void sl_buffer_shrink(struct sl_buffer **b, size_t bytes);

@@ -1,4 +1,5 @@
 """Limits of a user: refusals, waiting jobs, messages; limits and use survive restarts."""
+import socket
 import time
 
 import pytest
@@ -291,5 +292,38 @@ def test_a_user_leaves_room_for_others(tmp_path):
         lab.ann.upload(graphs.mtx(graphs.ring(23)))
         for size in range(24, 28):
             lab.root.upload(graphs.mtx(graphs.ring(size)))
+    finally:
+        lab.daemon.stop()
+
+
+def test_memory_of_replies(tmp_path):
+    """A user who reads slowly holds a quarter of the memory for replies at most; others get theirs."""
+    lab = Lab(tmp_path, reply_memory_bytes="64MiB")
+    try:
+        word = "n" * 300
+        body = "".join(f"{word}{i} {word}{(i + 1) % 60000}\n" for i in range(60000)).encode()
+        graph = lab.ann.upload(body)["id"]
+        lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": ["bob"]})
+        names = f"/v1/graphs/{graph}/names?count="
+
+        def length(who, count):
+            reply = who.session.get(who.daemon.url + names + str(count), timeout=60, stream=True)
+            with reply:
+                return reply.status_code, reply.json()["detail"] if reply.status_code > 200 else int(reply.headers["Content-Length"])
+
+        refused = length(lab.bob, 60000)
+        assert refused[0] == 413 and "a quarter of reply_memory_bytes" in refused[1], refused
+        assert length(lab.root, 60000)[0] == 200  # administrators have no limits
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect(("127.0.0.1", lab.daemon.port))
+            slow.sendall(f"GET {names}40000 HTTP/1.1\r\nHost: localhost:{lab.daemon.port}\r\n"
+                         f"Authorization: Bearer {lab.tokens['bob']}\r\n\r\n".encode())
+            assert slow.recv(12) == b"HTTP/1.1 200"
+            refused = length(lab.bob, 40000)
+            assert refused[0] == 429 and "that you have not read yet" in refused[1], refused
+            assert length(lab.bob, 100)[0] == 200  # short ones are not counted
+            assert length(lab.ann, 40000)[0] == 200
+        wait_until(lambda: length(lab.bob, 40000)[0] == 200, what="room for bob's reply")
     finally:
         lab.daemon.stop()

@@ -13,6 +13,7 @@
 #include "daemon/graphs/nodes.h"
 #include "daemon/jobs/results/colour.h"
 #include "daemon/jobs/results/text.h"
+#include "daemon/util/buffer.h"
 
 /* placed[i] is 1 if node i has an edge in the embedding. */
 static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
@@ -52,7 +53,7 @@ static int read_kept(struct sl_result *r)
 	void *bytes;
 	size_t size;
 	int code = sl_job_file_read(r->folder, r->id, "png", &bytes, &size, NULL);
-	return code ? code : sl__reply_of(&r->text, bytes, size, &r->err);
+	return code ? code : sl_buffer_of(&r->text, bytes, size, &r->err);
 }
 
 /* A picture by labels that may change gets an ETag from its content. */
@@ -94,7 +95,7 @@ static int make_picture(struct sl_result *r)
 	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
 								 colours.labels, &bytes, &size, &r->err);
 	if (!code)
-		code = sl__reply_of(&r->text, bytes, size, &r->err);
+		code = sl_buffer_of(&r->text, bytes, size, &r->err);
 	free(shown);
 	if (chosen)
 		sl__colours_finish(&colours);

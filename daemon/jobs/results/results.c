@@ -13,6 +13,7 @@
 #include "daemon/jobs/results/text.h"
 #include "daemon/store/atomic.h"
 #include "daemon/util/buffer.h"
+#include "daemon/util/json.h"
 #include "daemon/util/pool.h"
 
 static const char *const form_name[] = {"npy", "csv", "json"};
@@ -55,16 +56,14 @@ static void reply(struct sl_result *result)
 {
 	if (result->code) {
 		sl_reply_error(result->request, &result->err);
-	} else if (!result->content_type) {
-		sl_reply_text(result->request, result->json);
-		result->json = NULL;
 	} else if (result->fd >= 0) {
 		if (result->mark.bytes)
 			result->job->checked = result->mark;
 		sl_reply_file(result->request, result->content_type, result->etag, result->fd, result->bytes);
 		result->fd = -1;
 	} else {
-		sl_reply_buffer(result->request, result->content_type, result->etag, sl_buffer_ref(result->text));
+		sl_reply_buffer(result->request, result->content_type, result->etag[0] ? result->etag : NULL,
+				sl_buffer_ref(result->text));
 	}
 }
 
@@ -80,7 +79,6 @@ static void finish(void *arg)
 	if (result->fd >= 0)
 		close(result->fd);
 	free(result->columns_path);
-	free(result->json);
 	free(result->y);
 	sl_buffer_unref(result->text);
 	free(result);
@@ -267,10 +265,13 @@ static int make_trace(struct sl_result *r)
 	if (code)
 		return code;
 	json_t *document = sl__trace_json(r->job, trace, count);
-	r->json = sl_reply_text_of(document);
+	size_t length = 0;
+	char *text = sl_json_text(document, &length);
+	code = text ? sl_buffer_of(&r->text, text, length, &r->err)
+		    : sl_error_set(&r->err, SL_NOMEM, "Out of memory for the trace of job %s.", r->id);
 	json_decref(document);
 	free(trace);
-	return 0;
+	return code;
 }
 
 void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
@@ -279,5 +280,5 @@ void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
 		sl_reply_json(r, 200, sl__trace_json(job, job->trace, job->trace_count));
 		return;
 	}
-	sl__result_reply(job, r, &(struct sl_result){.make = make_trace});
+	sl__result_reply(job, r, &(struct sl_result){.make = make_trace, .content_type = "application/json"});
 }

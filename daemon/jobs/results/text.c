@@ -178,20 +178,11 @@ int sl__layout_reply_json(struct sl_buffer **out, const char *job, const char *g
 	return 0;
 }
 
-int sl__reply_of(struct sl_buffer **out, void *bytes, size_t size, struct sl_error *err)
-{
-	int code = sl_buffer_book(out, size, err);
-	if (!code)
-		memcpy((*out)->data, bytes, size);
-	free(bytes);
-	return code;
-}
-
 int sl__layout_reply_csv(struct sl_buffer **out, const struct sl_graph *nodes, const float *y, uint32_t n, int dims,
 			 struct sl_error *err)
 {
 	char *text;
 	size_t size;
 	int code = sl_layout_csv(&text, &size, nodes, y, n, dims, err);
-	return code ? code : sl__reply_of(out, text, size, err);
+	return code ? code : sl_buffer_of(out, text, size, err);
 }

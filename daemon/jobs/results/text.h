@@ -20,7 +20,5 @@ int sl__layout_reply_json(struct sl_buffer **out, const char *job, const char *g
 			  const float *y, uint32_t n, int dims, int64_t projected, struct sl_error *err);
 int sl__layout_reply_csv(struct sl_buffer **out, const struct sl_graph *nodes, const float *y, uint32_t n, int dims,
 			 struct sl_error *err);
-/* Copies `bytes`, which is malloc'd, into a buffer and frees it. */
-int sl__reply_of(struct sl_buffer **out, void *bytes, size_t size, struct sl_error *err);
 
 #endif
