@@ -63,9 +63,9 @@ bool sl__limits_reply(struct sl_request *r, const struct sl_buffer *b)
 				"reply_memory_bytes. NumPy arrays (npy) are shorter than texts", b->booked,
 				(unsigned long long)part);
 	else
-		sl_reply_status(r, 429, "the replies that you have not read yet have %llu bytes, and this one has %zu; those "
-				"of a user may have %llu together, a quarter of reply_memory_bytes", (unsigned long long)held, b->booked,
-				(unsigned long long)part);
+		sl_reply_status(r, 429, "the replies that you have not read yet have %llu bytes, and this one has %zu; "
+				"a user's may have %llu together, a quarter of reply_memory_bytes",
+				(unsigned long long)held, b->booked, (unsigned long long)part);
 	return false;
 }
 
