@@ -50,9 +50,9 @@ static const struct sl_param_info params_table[] = {
 	 "of distances."},
 	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =
 	 "Points: exponent of metric lp, which needs it."},
-	{PARAM(neighbours, INT, 1, 1000000, 90), POINTS, .doc =
+	{PARAM(neighbours, INT, 0, 1000000, 90), POINTS, .doc =
 	 "Points: neighbours of each point that are searched at first, three times the largest perplexity that is "
-	 "expected. A job that needs more has them searched."},
+	 "expected; 0: none, for k-means, mixtures and Sammon's mapping. A job that needs more has them searched."},
 	{PARAM(recall, DOUBLE, 1e-6, 1, SL_NEIGHBOURS_RECALL), POINTS, .doc =
 	 "Points: the recall that the search must reach: the share of the true neighbours that it finds; 1: all."},
 	{PARAM(pca, INT, 1, 2048, 0), POINTS, .doc =

@@ -223,7 +223,9 @@ static int check_points(struct sl__reading *q)
 	if (p->d > q->max_columns)
 		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0, "The table has %u columns; at most %lld are allowed "
 				   "(max_columns).", p->d, (long long)q->max_columns);
-	int rc = as_query(sl_neighbours_check(p, &q->wanted, &q->err), &q->err);
+	struct sl_neighbours_params later = q->wanted;   /* 0 now: a job may want some */
+	later.k += !later.k;
+	int rc = as_query(sl_neighbours_check(p, &later, &q->err), &q->err);
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	if (q->wanted.k > p->n - 1)

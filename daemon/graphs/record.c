@@ -187,7 +187,7 @@ static void add_memory(const struct sl__graph *g, json_t *out)
 	for (int i = 0; i < SL_PARTS; i++)
 		memory += g->part[i].content ? g->part[i].content->bytes : 0;
 	/* the part that jobs need */
-	enum sl_content_part part = r->kind == SL_KIND_GRAPH ? SL_PART_DATA : SL_PART_NEIGHBOURS;
+	enum sl_content_part part = r->search == SL_SEARCH_NONE ? SL_PART_DATA : SL_PART_NEIGHBOURS;
 	json_object_set_new(json_object_get(out, "bytes"), "memory", json_integer((json_int_t)memory));
 	json_object_set_new(out, "state", json_string(r->state == SL_GRAPH_DAMAGED ? "damaged" : "ready"));
 	json_object_set_new(out, "resident", json_boolean(g->part[part].content != NULL));

@@ -367,7 +367,9 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
 		g->record.state = SL_GRAPH_DAMAGED;
 		return 0;
 	}
-	return g->record.state == SL_GRAPH_DAMAGED ? 0 : sl__finder_begin(s, g, g->wanted.k);
+	if (!g->wanted.k)
+		g->record.search = SL_SEARCH_NONE;  /* a job that wants some starts a search */
+	return g->record.state == SL_GRAPH_DAMAGED || !g->wanted.k ? 0 : sl__finder_begin(s, g, g->wanted.k);
 }
 
 void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)

@@ -307,7 +307,8 @@ static int prepare_save(struct sl__upload *u)
 		if (!u->graph->columns || !u->path[LABELS] || !u->temporary[LABELS])
 			return SL_NOMEM;
 	}
-	return r->kind == SL_KIND_POINTS ? sl__finder_begin(s, u->graph, u->graph->wanted.k) : 0;
+	bool search = r->kind == SL_KIND_POINTS && u->graph->wanted.k;
+	return search ? sl__finder_begin(s, u->graph, u->graph->wanted.k) : 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */

@@ -120,6 +120,16 @@ def test_a_field_within_another_is_named_once(client, points):
     assert caught.value.pointer == "/params/clusters" and str(caught.value).startswith("clusters must be "), caught.value
 
 
+def test_methods_that_need_no_neighbours(client):
+    """Their tables are uploaded without a search; a layout has one made."""
+    x = np.random.default_rng(41).normal(size=(90, 4))
+    job = client.kmeans(x, 3).wait()
+    assert client.gmm(x, 2).wait().graph.id == client.sammon(x, iterations=3).wait().graph.id == job.graph.id
+    assert job.graph.record["neighbours"]["state"] == "none"
+    client.submit(x, iterations=10).wait()
+    assert job.graph.record["neighbours"]["k"] == 89
+
+
 def test_kmeans(client, points):
     """Of a table, of a graph that is there, and of a layout that is not done yet."""
     x, group = points

@@ -42,14 +42,15 @@ static void print_neighbours(const json_t *search)
 			 cli_text(search, "method"), cli_number(search, "recall"),
 			 cli_seconds_text(cli_number(search, "seconds"), seconds));
 	else
-		snprintf(text, sizeof text, "none yet");
+		snprintf(text, sizeof text, "none%s", strcmp(state, "none") ? " yet" : "; a job that needs some has them "
+			 "searched");
 	line("neighbours", text);
 	if (!strcmp(state, "searching"))
 		snprintf(text, sizeof text, "%.0f a point are being searched, %.0f%%", cli_number(search, "wanted"),
 			 100 * cli_number(search, "progress"));
 	else if (!strcmp(state, "failed"))
 		snprintf(text, sizeof text, "the search failed: %s", cli_text(json_object_get(search, "problem"), "detail"));
-	if (strcmp(state, "ready"))
+	if (strcmp(state, "ready") && strcmp(state, "none"))
 		line("", text);
 }
 

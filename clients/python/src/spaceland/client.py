@@ -35,6 +35,13 @@ _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations
          "initialization": "init", "n_neighbors": "neighbours"}
 
 
+def _without_search(source: Source) -> Source:
+    """For methods that need no neighbours. If a later job does, the server searches them."""
+    if source.kind == "points":
+        source.query["neighbours"] = 0
+    return source
+
+
 #: A stream that lasted for longer was one, even if there were no events.
 _QUIET_S = 20
 
@@ -253,7 +260,7 @@ class Client:
         if isinstance(x, Job):
             request.update(input={"job": x.id}, after=x.id)
         else:
-            graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(kind="points")), name)
+            graph = x if isinstance(x, Graph) else self._upload(_without_search(source_of(x, Options(kind="points"))), name)
             request["graph"] = graph.id
             made = graph.created and graph is not x
         request.update({key: value for key, value in (("name", name), ("engine", engine), ("initial", _plain(initial, "initial")))
@@ -272,7 +279,7 @@ class Client:
         lengths ("unit", "weights" or "inverse") and pivots.
         """
         if not isinstance(x, (Job, Graph)):
-            x = self._upload(source_of(x, Options(kind=kind)), name)
+            x = self._upload(_without_search(source_of(x, Options(kind=kind))), name)
         return self.method("sammon", x, name=name, dims=dims, **parameters)
 
     def signal(self, x: Any, model: str = "heat", *, state: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:

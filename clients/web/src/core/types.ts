@@ -62,7 +62,7 @@ export interface Job {
 }
 
 export interface Neighbours {
-	state: "searching" | "ready" | "failed";
+	state: "none" | "searching" | "ready" | "failed";
 	progress: number;
 	k: number;
 	metric: string;
