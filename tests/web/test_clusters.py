@@ -188,6 +188,21 @@ def test_ellipses_are_the_gaussians(page, api, daemon, layout, cells, covariance
         shot("saved")
 
 
+def test_a_chart_of_one_point(page, api, daemon, cells):
+    """A run of one iteration: a dot, since one point makes no line."""
+    job = api.run(cells, method="kmeans", clusters=3, iterations=1)["id"]
+    assert len(api.get(f"/v1/jobs/{job}/trace").json()["points"]) == 1
+    page.go(f"{daemon.url}/#/job/{job}")
+    blue = """const c = document.querySelector('.chart canvas');
+        if (!c) return 0;
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        let count = 0;
+        for (let i = 0; i < d.length; i += 4)
+            count += d[i] < 90 && d[i + 2] > 150 && d[i + 3] > 200;
+        return count;"""
+    page.wait(lambda: 10 < page.run(blue) < 200, 10, "there is a dot")
+
+
 @pytest.mark.longest
 def test_clusters_without_a_layout(page, api, daemon, shot):
     x, _ = points.clusters(n=200, d=5, groups=3, seed=17)

@@ -77,7 +77,7 @@ function Chart({ kind, series, now }: { kind: Kind; series: Series; now?: number
 			scales: { x: { time: false }, y: kind.log ? { distr: 3 } : { range: (_u, low, high) => roomy(low, high) } },
 			axes: [{ ...axis, size: 22, incrs: WHOLE, values: (_u, at) => ticks(at) }, { ...axis, size: (_u, texts) => Math.max(44, 12 + 6 * Math.max(0, ...(texts ?? []).map(t => t.length))), space: 26,
 				values: (_u, at) => ticks(at), ...(kind.log ? { splits: logSplits, filter: (_u: uPlot, s: number[]) => s } : {}) }],
-			series: [{}, { stroke: colour, width: 1.8, points: { show: false } }],
+			series: [{}, { stroke: colour, width: 1.8, points: { show: u => u.data[0].length === 1, size: 7, fill: colour } }],   // a single point is no line
 		}, [[], []], box);
 		plot.current = u;
 		const watch = new ResizeObserver(() => u.setSize({ width: box.clientWidth, height: 108 }));
