@@ -6,6 +6,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/routes/routes.h"
+#include "daemon/stream/events.h"
 #include "daemon/users/users.h"
 
 static json_t *tell(void *users, const char *id)
@@ -36,6 +37,7 @@ void sl_route_access_put(struct sl_request *r)
 	const char *id = sl_request_path(r, "id");
 	struct sl_users *users = sl_request_daemon(r)->users;
 	struct sl_jobs *jobs = sl_request_daemon(r)->jobs;
+	struct sl_events *events = sl_request_daemon(r)->events;
 	struct sl_error err;
 	json_t *body = NULL;
 	if (!exists(r, id))
@@ -44,9 +46,11 @@ void sl_route_access_put(struct sl_request *r)
 	if (!reply)
 		return;
 	int rc = sl_request_json(r, &body, &err);
+	sl_events_rights_before(events, id);
 	if (!rc)
 		rc = sl_batches_have(jobs, id) ? sl_batch_share(jobs, id, body, sl_later_done, reply, &err) :
 		     sl_users_share(users, id, body, sl_later_done, reply, &err);
 	json_decref(body);
+	sl_events_rights_changed(events, id);
 	sl_later_begun(reply, rc, &err);
 }

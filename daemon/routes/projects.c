@@ -61,11 +61,13 @@ static int remove_project(struct sl_recorded *w, const json_t *body, struct sl_e
 	json_t *project = sl_project_json(w->d->users, sl_request_who(w->r), w->name);
 	w->members = json_incref(json_object_get(project, "members"));
 	json_decref(project);
+	w->rights = true;
 	return sl_project_remove(w->d->users, w->name, sl__recorded_done, w, err);
 }
 
 static int add_member(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
+	w->rights = true;
 	return sl_project_member(w->d->users, w->name, sl_request_path(w->r, "user"), true, sl__recorded_done, w, err);
 }
 
@@ -73,6 +75,7 @@ static int remove_member(struct sl_recorded *w, const json_t *body, struct sl_er
 {
 	const char *user = sl_request_path(w->r, "user");
 	snprintf(w->ends, sizeof w->ends, "%s", user);
+	w->rights = true;
 	return sl_project_member(w->d->users, w->name, user, false, sl__recorded_done, w, err);
 }
 

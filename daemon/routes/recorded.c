@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/stream/events.h"
+
 static void destroy(struct sl_recorded *w)
 {
 	json_decref(w->reply);
@@ -32,6 +34,8 @@ void sl__recorded_done(void *arg, int status, const struct sl_error *err)
 		sl_reply_error(w->r, err);
 	else if (w->r)
 		reply(w);
+	if (!status && w->rights)
+		sl_events_rights_changed(w->d->events, NULL);
 	/* after the reply, which may be to that user */
 	if (!status && w->ends[0])
 		sl_http_end_user(w->d->http, w->ends);

@@ -28,6 +28,7 @@ struct sl_recorded {
 	/* Users whose streams are closed when the change is recorded, since they may have fewer rights then. */
 	char ends[64];          /* a user's name, or "" */
 	json_t *members;        /* more names, or NULL. Owned */
+	bool rights;            /* the change gives or takes rights to read: streams of events start again */
 };
 
 void sl__recorded(struct sl_request *r, const struct sl_recorded_kind *kind);

@@ -67,7 +67,8 @@ static int add(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 
 static int change(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	if (json_object_get(body, "role"))
+	w->rights = json_object_get(body, "role");
+	if (w->rights)
 		memcpy(w->ends, w->name, sizeof w->ends);
 	return sl_users_change(w->d->users, w->name, body, sl__recorded_done, w, err);
 }

@@ -46,6 +46,8 @@ struct follower {
 	char job[ID_BYTES];            /* the job that it follows; "": all */
 	struct sl_principal who;
 	uint64_t next;                 /* number of the next event */
+	bool could_read;               /* before a change of rights */
+	bool anew;                     /* starts again with all records */
 	/* the records that are sent first */
 	struct { enum sl_events_kind kind; char id[ID_BYTES]; } *record;
 	size_t records, room, given;
@@ -63,6 +65,7 @@ struct sl_events {
 	struct sl_list followers;
 	uint64_t first, next;          /* numbers in the ring: [first, next) */
 	uint64_t followed_ms;          /* loop time of the last follower; 0: never */
+	uint64_t rights_changed;       /* number of the last change of rights; 0: there was none */
 	struct event ring[SL_EVENTS_KEPT];
 	struct sl_list bucket[BUCKETS];
 	void (*closed)(void *arg);
@@ -120,9 +123,11 @@ static bool is_followed(struct sl_events *e)
 	return e->followed_ms && now - e->followed_ms < REMEMBER_MS;
 }
 
-static bool same_text(const struct sl_buffer *a, const struct sl_buffer *b)
+static struct event *add_event(struct sl_events *e)
 {
-	return a->bytes == b->bytes && !memcmp(a->data, b->data, a->bytes);
+	if (e->next - e->first == SL_EVENTS_KEPT)
+		drop_text(event_at(e, e->first++));
+	return event_at(e, e->next++);
 }
 
 /* Appends an event and takes data. False: data equals that of the record's last event. */
@@ -133,15 +138,14 @@ static bool append(struct sl_events *e, enum sl_events_kind kind, const char *id
 	SL_LIST_EACH(struct event, older, bucket, link) {
 		if (!replaces(kind, removed, older, id))
 			continue;
-		if (older->kind == kind && same_text(older->data, data)) {
+		const struct sl_buffer *text = older->data;
+		if (older->kind == kind && text->bytes == data->bytes && !memcmp(text->data, data->data, data->bytes)) {
 			sl_buffer_unref(data);
 			return false;
 		}
 		drop_text(older);
 	}
-	if (e->next - e->first == SL_EVENTS_KEPT)
-		drop_text(event_at(e, e->first++));
-	struct event *event = event_at(e, e->next++);
+	struct event *event = add_event(e);
 	*event = (struct event){.kind = kind, .removed = removed, .last = last, .data = data};
 	if (removed)
 		event->rights = sl_users_rights_copy(e->users, id);
@@ -242,11 +246,15 @@ static void begin_anew(struct follower *f)
 	}
 }
 
+static bool may_read(const struct follower *f, const char *id)
+{
+	return !sl_users_limited(&f->who) || !sl_users_may(f->events->users, &f->who, SL_VERB_READ, id);
+}
+
 /* True if the follower may see the record. Everybody may see devices. */
 static bool may_see(const struct follower *f, enum sl_events_kind kind, const char *id)
 {
-	return f->job[0] || kind == SL_EVENTS_DEVICE || !sl_users_limited(&f->who) ||
-	       !sl_users_may(f->events->users, &f->who, SL_VERB_READ, id);
+	return f->job[0] || kind == SL_EVENTS_DEVICE || may_read(f, id);
 }
 
 /* Removals are for those who could read the record. */
@@ -321,15 +329,14 @@ static bool next_event(struct follower *f)
 
 static bool next_heartbeat(struct follower *f)
 {
-	if (!f->heartbeat)
-		return false;
-	return take_text(f, asprintf(&f->text, ":\n\n"));
+	return f->heartbeat && take_text(f, asprintf(&f->text, ":\n\n"));
 }
 
 static bool next_reset(struct follower *f)
 {
-	if (f->next >= f->events->first || f->given < f->records)
+	if ((f->next >= f->events->first && !f->anew) || f->given < f->records)
 		return false;
+	f->anew = false;
 	begin_anew(f);
 	return !f->job[0] && take_text(f, asprintf(&f->text, "event: reset\ndata: {}\n\n"));
 }
@@ -371,6 +378,24 @@ static void drop(void *arg)
 
 static const struct sl_stream_ops stream_ops = {.read = read_events, .drop = drop};
 
+void sl_events_rights_before(struct sl_events *e, const char *id)
+{
+	SL_LIST_EACH(struct follower, f, &e->followers, link)
+		f->could_read = may_read(f, id);
+}
+
+/* The change takes a number, by which followers that reconnect show whether they have the records after it. */
+void sl_events_rights_changed(struct sl_events *e, const char *id)
+{
+	*add_event(e) = (struct event){.data = NULL};
+	e->rights_changed = e->next - 1;
+	SL_LIST_EACH(struct follower, f, &e->followers, link) {
+		f->anew |= !f->job[0] && (id ? may_read(f, id) != f->could_read : sl_users_limited(&f->who));
+		if (f->anew && f->stream)
+			sl_stream_wake(f->stream);
+	}
+}
+
 /* ---- requests --------------------------------------------------------------------------------- */
 
 /* The number in Last-Event-ID; 0: none. *last: it was the last of a job. */
@@ -398,7 +423,7 @@ static void follow(struct sl_events *e, struct sl_request *r, const char *job, u
 	snprintf(f->job, sizeof f->job, "%s", job);
 	sl_list_append(&e->followers, &f->link);
 	is_followed(e);
-	if (seen && seen + 1 >= e->first && seen < e->next)
+	if (seen && seen + 1 >= e->first && seen < e->next && (job[0] || seen >= e->rights_changed))
 		f->next = seen + 1;  /* 0 without Last-Event-ID; this is before the ring, so all records are sent */
 	sl_reply_header(r, "Cache-Control", "no-store");
 	struct sl_stream *stream = sl_reply_stream(r, "text/event-stream", &stream_ops, f);

@@ -50,6 +50,12 @@ void sl_events_close(struct sl_events *e, void (*closed)(void *arg), void *arg);
 /* The record has changed or was deleted. Cheap without followers. NULL e is fine. */
 void sl_events_changed(struct sl_events *e, enum sl_events_kind kind, const char *id);
 
+/* Rights to a record change; call the first before, the second after. Followers of all events who may read it now and
+ * could not before, or the reverse, start again with all records. The second with id NULL: rights of users have
+ * changed, and all who may not read everything start again. */
+void sl_events_rights_before(struct sl_events *e, const char *id);
+void sl_events_rights_changed(struct sl_events *e, const char *id);
+
 /* Answer a request with a stream of all events, or of the events of one job. */
 void sl_events_follow(struct sl_events *e, struct sl_request *r);
 void sl_events_follow_job(struct sl_events *e, struct sl_request *r, const char *job);

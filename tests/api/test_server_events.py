@@ -239,3 +239,48 @@ def test_removals_are_told_to_those_who_could_read(tmp_path):
     for f in (*follow.values(), *again.values()):
         f.close()
     lab.daemon.stop()
+
+
+def test_records_come_and_go_with_the_right_to_read(tmp_path):
+    """What is shared appears in open streams, and what is not any more disappears, also after a break."""
+    lab = Lab(tmp_path)
+    graph = lab.ann.upload(graphs.npz(graphs.clusters(seed=13)[0]))["id"]
+    job = lab.ann.run(graph, iterations=5)["id"]
+    batch = lab.ann.post("/v1/batches", 202, json={"graph": graph, "iterations": 2, "parameters": {"seed": [7]}}).json()
+    lab.root.post("/v1/projects", 201, json={"name": "genes"})
+    followers = {name: Follower(lab.root, token=f"Bearer {lab.tokens.get(name, ROOT_TOKEN)}") for name in ("ann", "bob", "root")}
+    first = {name: wait_until(lambda f=f: f.number, 10, "all records") for name, f in followers.items()}
+    bob = followers["bob"]
+
+    def resets(count):
+        wait_until(lambda: len(bob.of("reset")) == count, what=f"{count} starts")
+        at = max(i for i, (event, _, _) in enumerate(bob.events) if event == "reset")
+        number = bob.number
+        wait_until(lambda: bob.number != number or bob.events[at:], what="records")
+        return lambda: {data["id"] for event, _, data in bob.events[at:] if event == "job"}
+
+    def share(thing, **access):
+        lab.ann.request("PUT", f"/v1/access/{thing}", 200, json=access)
+
+    share(job, readers=["bob"])
+    wait_until(lambda: job in resets(2)(), what="the job that is shared")
+    share(job, readers=["bob", "cat"])  # changes nothing for bob
+    share(job, readers=["cat"])
+    seen = resets(3)
+    wait_until(lambda: lab.job in seen(), what="the other records")
+    assert job not in seen()
+    share(batch["id"], everybody=True)
+    wait_until(lambda: batch["jobs"][0]["id"] in resets(4)(), what="the job of the batch")
+    share(job, projects=["genes"])
+    lab.root.request("PUT", "/v1/projects/genes/members/bob", 200)
+    wait_until(lambda: job in resets(5)(), what="the job of the project")
+    lab.root.delete("/v1/projects/genes/members/bob", 204)  # ends his streams
+    wait_until(lambda: bob.ended, what="the end of the stream")
+    again = Follower(lab.root, last=first["bob"], token=f"Bearer {lab.tokens['bob']}")
+    again.wait("job", id=lab.job)
+    assert again.of("reset") and not again.of("job", id=job)
+    assert len(followers["ann"].of("reset")) == 3 and len(followers["root"].of("reset")) == 1  # ann: by changes of members
+    for f in (*followers.values(), again):
+        f.check()
+        f.close()
+    lab.daemon.stop()
