@@ -347,8 +347,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	j->done_arg = arg;
 	sl_watches_quiesce(j->watches);
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
-	sl__placements_cancel(j);
-	sl__predictions_cancel(j);
+	sl__rows_cancel(j);
 	sl__measurements_cancel(j, NULL);
 	sl__jobs_forget_unsaved(j);
 	sl_users_save_usage(j->d->users, true);

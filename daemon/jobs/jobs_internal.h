@@ -202,9 +202,8 @@ struct sl_jobs {
 	struct sl_job *mover;                /* queue/moves.c: the one job that is moving to another device; or NULL */
 	uint64_t balanced_ms;                /* loop time when moves were last considered */
 	struct sl_list unsaved;              /* ending.c: jobs with a write that failed */
-	struct sl_list placements;           /* transform.c: placements of new points */
-	struct sl_list predictions;          /* results/predict.c: new points under models, samples of these */
-	struct sl_fair_queue fair_queue;                 /* the order in which placements and predictions compute */
+	struct sl_list rows;                 /* results/rows.c: placements of new points, predictions, samples */
+	struct sl_fair_queue fair_queue;     /* the order in which they compute */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* stopping the server */
@@ -340,13 +339,12 @@ json_t *sl__results_json(const struct sl_method *method);  /* names of its array
 double sl__job_forecast(const struct sl_job *job);         /* seconds, of a job on points */
 void sl__job_release_input(struct sl_job *job);            /* after the run that borrows it has ended */
 
-/* ---- quality.c, transform.c ---------------------------------------------------------- */
+/* ---- quality.c, rows.c ---------------------------------------------------------- */
 
 void sl__measurements_pump(struct sl_jobs *j);  /* starts the first in line, if it has room */
 /* Cancels the measurements of this job, or all (NULL), and answers the requests that wait for them. */
 void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
-void sl__predictions_cancel(struct sl_jobs *j);  /* results/predict.c: they end soon after */
-void sl__placements_cancel(struct sl_jobs *j);  /* they end soon after */
+void sl__rows_cancel(struct sl_jobs *j);  /* results/rows.c: they end soon after */
 
 /* ---- engine.c --------------------------------------------------------------- */
 
