@@ -28,7 +28,7 @@ def test_results(client, points):
     inertia = ((points - centroid[label]) ** 2).sum(dtype="f8")
     assert result.json["inertia"] == pytest.approx(inertia, rel=1e-5) and result.json["clusters"] == 40
     again = client("kmeans", "x.npy", "--clusters", "40", "--restarts", "2", "-o", "l.txt", "--threads", "1")
-    assert again.status == 0 and "40 clusters" in again.err
+    assert again.status == 0 and "40 clusters" in again.err and again.err.endswith("\nwrote l.txt\n"), again
     assert (numpy.loadtxt(client.folder / "l.txt", dtype=int) == label).all()
 
 

@@ -171,6 +171,9 @@ int cmd_gmm(struct cli *cli)
 			status = write_array(&r, i, cli_option(cli, outputs[i]));
 	if (!status)
 		status = report(&r);
+	for (int i = 0; !status && i < OUTPUTS; i++)
+		if (cli_option(cli, outputs[i]) && strcmp(cli_option(cli, outputs[i]), "-"))
+			cli_note(cli, "wrote %s", cli_option(cli, outputs[i]));
 	sl_gmm_destroy(r.gmm);
 	local_finish(&r.l);
 	sl_points_destroy(r.start);

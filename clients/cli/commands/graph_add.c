@@ -1,4 +1,6 @@
 /* graph_add.c -- spaceland graph add */
+#include <string.h>
+
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
@@ -11,6 +13,15 @@ static void warn(const struct cli *cli, const char *path, const json_t *graph)
 	json_t *warning;
 	json_array_foreach(json_object_get(graph, "warnings"), i, warning)
 		cli_note(cli, "spaceland: %s: %s", path, json_string_value(warning) ? json_string_value(warning) : "");
+}
+
+/* The server keeps equal content once, with the name of its first upload. */
+static void tell_name(const struct cli *cli, const char *path, const json_t *graph)
+{
+	const char *slash = strrchr(path, '/'), *name = json_string_value(json_object_get(graph, "name"));
+	const char *wanted = cli_option(cli, "name") ? cli_option(cli, "name") : slash ? slash + 1 : path;
+	if (name && strcmp(name, wanted) && strcmp(wanted, "-"))
+		cli_note(cli, "spaceland: %s: the server already has this content, with the name %s, which it keeps", path, name);
 }
 
 int cmd_graph_add(struct cli *cli)
@@ -27,6 +38,7 @@ int cmd_graph_add(struct cli *cli)
 		if (status)
 			break;
 		warn(cli, cli->arguments[i], graph);
+		tell_name(cli, cli->arguments[i], graph);
 		if (!cli->json)
 			printf("%s\n", cli_text(graph, "id"));
 		json_array_append_new(all, graph);

@@ -134,6 +134,12 @@ static int report(const struct run *r)
 	return CLI_OK;
 }
 
+/* The file; NULL: none, or the standard output. */
+static const char *named(const char *path)
+{
+	return path && strcmp(path, "-") ? path : NULL;
+}
+
 static int check_options(struct run *r, const char *labels, const char *centroids)
 {
 	int status = cli_params_of(r->l.cli, &sl_kmeans_table, &r->params);
@@ -175,6 +181,8 @@ int cmd_kmeans(struct cli *cli)
 					 (const uint32_t[3]){(uint32_t)r.params.clusters, r.l.input.points->d}, r.centroid);
 	if (!status)
 		status = report(&r);
+	if (!status)
+		cli_note_written(cli, named(labels), named(centroids));
 	sl_kmeans_destroy(r.kmeans);
 	local_finish(&r.l);
 	free(r.start);
