@@ -19,8 +19,8 @@ COLUMNS = ("--name-column", "cell", "--label-column", "type")
 
 
 def test_add_show_list(online, cells):
-    added = online("graph", "add", cells, "--neighbours", "25", "--metric", "lp", "--metric-p", "3", "--recall", "1",
-                   *COLUMNS)
+    options = ("--neighbours", "25", "--metric", "lp", "--metric-p", "3", "--recall", "1", *COLUMNS)
+    added = online("graph", "add", cells, *options)
     assert added.status == 0, added
     graph = added.out.strip()
     shown = online("graph", "show", graph)
@@ -29,9 +29,9 @@ def test_add_show_list(online, cells):
     assert lines["metric"] == "lp, p = 3" and lines["labels"] == "type: 3 categories" and lines["node names"] == "given"
     assert lines["neighbours"].startswith("25 a point, exact, recall 1, ") or "none yet" in lines["neighbours"]
     assert online("graph", "show", graph, "--json").json["neighbours"]["wanted"] == 25
-    again = online("graph", "add", cells, "--name", "fresh", *COLUMNS)
+    again = online("graph", "add", cells, "--name", "fresh", *options)
     assert again.out.strip() == graph and "already has this content, with the name cells.csv" in again.err, again
-    assert "already has" not in online("graph", "add", cells, *COLUMNS).err
+    assert "already has" not in online("graph", "add", cells, *options).err
     listed = online("graph", "list", "--name", "cells.csv").out.splitlines()
     assert any(line.split()[:3] == [graph, "cells.csv", "points"] for line in listed)
 
