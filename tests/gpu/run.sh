@@ -55,10 +55,13 @@ prepare() {
 	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
 }
 
-# Lists what runs under compute-sanitizer's TOOL, one per line: PROGRAM TEST; or spaceland - OPTIONS, whole runs on
-# GRAPH.
+# Lists what runs under compute-sanitizer's TOOL on this GPU, one per line: PROGRAM TEST; or spaceland - OPTIONS, whole
+# runs on GRAPH.
 checked() {
-	awk -v tool="$1" '!/^#/ && ($3 == "both" || $3 == tool) { print $1, $2 }' "$(dirname "$0")/checked.txt"
+	local card
+	card=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)
+	awk -v tool="$1" -v card="$card" '!/^#/ && ($3 == "both" || $3 == tool) && ($4 == "" || $4 == card) {
+		print $1, $2 }' "$(dirname "$0")/checked.txt"
 	[ -z "${GRAPH:-}" ] || cat <<-END
 		spaceland - --dims 1
 		spaceland - --dims 2
