@@ -50,6 +50,12 @@ static __device__ __forceinline__ void barrier(int id, int threads)
 	asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* Arrives at such a barrier, as one of the `threads`, without waiting. */
+static __device__ __forceinline__ void barrier_arrive(int id, int threads)
+{
+	asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 /* ---- copies into shared memory, 16 bytes each ------------------------------------------------------- */
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p)

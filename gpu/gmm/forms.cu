@@ -4,7 +4,8 @@
  * component if d = 16, instead of 192 in densities() and 256 and the differences from the means in scatter().
  *
  * The products are those of differences from the centre of all points, not from the means. This loses digits if
- * components are narrow compared with their distance from the centre; passes.c uses it only if few are lost.
+ * components are narrow compared with their distance from the centre; passes.c uses it only if few are lost. If
+ * there is only one group of components and a block has enough shared memory, steps.cu does the pass.
  *
  * Tensor cores and other operations in double precision take turns, so each of the latter that is left out counts.
  *
@@ -12,32 +13,16 @@
  * with 1 and 0, so that each of them is the product of two numbers of the row. */
 #include <float.h>
 
-#include "gpu/device/launch.cuh"
-#include "gpu/gmm/gmm.h"
+#include "gpu/gmm/forms.cuh"
 
 #define THREADS SL_GM_POINTS
 #define ROW 20                           /* numbers of a row of z; neighbouring rows are in different banks */
-#define ONE SL_GM_SIDE                   /* column of the row that is 1 */
-#define ZERO (SL_GM_SIDE + 1)            /* and 0 */
-#define EIGHTS (SL_GM_PRODUCTS / 8)
-#define GROUP SL_GM_GROUP
 #define ADDERS 256                       /* threads of a block of add_products() */
+#define POWERS 64                        /* steps of a power of two in exp_below() */
 #define TILE 64                          /* points that it adds at a time */
 #define SHARES (TILE + 4)                /* length of a row of responsibilities */
-#define POWERS 64                        /* steps of a power of two in exp_below() */
 #define WIDE 5                           /* blocks of 8 products of a warp */
 #define EACH (TILE * SL_GM_SIDE / ADDERS)
-
-/* Returns the columns of z whose product is product f: the first, and the second << 8. */
-static __device__ uint32_t factors_of(uint32_t d, uint32_t f)
-{
-	uint32_t squares = d * (d + 1) / 2, i = 0;
-	if (f >= squares)
-		return f < squares + d ? f - squares | ONE << 8 : f == squares + d ? ONE | ONE << 8 : ZERO | ZERO << 8;
-	for (; f >= d - i; i++)
-		f -= d - i;
-	return i | (i + f) << 8;
-}
 
 static __device__ __forceinline__ double product(const double *row, uint32_t factors)
 {

@@ -4,7 +4,8 @@
  * of all points, then the logarithms of weight times density for each point and component (E step), then the sums
  * weighted by the responsibilities (M step). The scratch memory of a unit mostly fits into the caches. Only the points
  * and the sums are kept between units. For full covariances and up to SL_GM_SIDE columns, forms.cu does both steps with
- * fewer operations, unless components are too narrow.
+ * fewer operations, unless components are too narrow; for up to SL_GM_GROUP components, steps.cu does so by one kernel
+ * for both steps and all units.
  *
  * All arithmetic is in double precision. Full covariances use the tensor cores, which have double precision: y = A z -
  * A m for densities, where A is the inverse of the Cholesky factor, and sums of r (z - m) (z - m)' about the old means.
@@ -38,6 +39,8 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 #define SL_GM_TILE 280         /* length of its sums: the tile, first sums of its 16 rows, the mass */
 #define SL_GM_GROUP 64u        /* components that forms.cu processes at a time */
 #define SL_GM_FORMS 264u       /* most blocks of forms() for a unit */
+#define SL_GM_STEPS_WARPS 4u   /* warps of a block of steps.cu that compute responsibilities */
+#define SL_GM_WARP_POINTS 32u  /* points of such a warp at a time */
 #define SL_GM_PRODUCTS 160u    /* products of a point of SL_GM_SIDE columns, with padding; see forms.cu */
 #define SL_GM_NOTHING 0x1p-60  /* responsibilities up to this are treated as 0 */
 
@@ -54,7 +57,8 @@ struct sl_gm {
 	uint32_t length;         /* points of a part, a multiple of 32 */
 	uint64_t sums;           /* numbers of one part */
 	bool full, tied, raw;    /* raw: logit is responsibilities */
-	bool forms;              /* the pass uses forms.cu */
+	bool forms, steps;       /* the pass uses forms.cu or, if both are set, steps.cu */
+	uint32_t blocks;         /* of steps.cu; 0: the device has no room for it */
 
 	float *x;                /* [n][d] */
 	double *centre;          /* [d] */
@@ -63,7 +67,8 @@ struct sl_gm {
 	double *y;               /* tied [pitch][unit] A z */
 	double *logit;           /* [kp][unit] */
 	double *log_sum;         /* [unit] logarithm of the mixture's density at each point */
-	double *part;            /* [n / 128 + units] sums of log_sum over the points of a block; each unit has its own */
+	double *part;            /* sums of log_sum over the points of a block or, by steps.cu, of a warp; each unit has its
+				  * own; see part_of() in passes.c */
 	double *mean;            /* [k][pitch] - centre */
 	double *lower;           /* full [k][stride], tied [stride]: the host's factors */
 	double *inverse;         /* full [kp][cells][32][2], tied one: blocks of A in the layout of the tensor cores */
@@ -115,6 +120,12 @@ cudaError_t sl__gm_forms(const struct sl_gm *m, uint32_t first, uint32_t count, 
 cudaError_t sl__gm_add_products(const struct sl_gm *m, uint32_t first, uint32_t count, cudaStream_t stream);
 cudaError_t sl__gm_total_products(const struct sl_gm *m, cudaStream_t stream);
 cudaError_t sl__gm_init(void);
+
+/* steps.cu: both steps of the units from .. to - 1, by m->blocks blocks, if there is only one group of components.
+ * part: of the first unit. acc has a part for each block. _blocks: returns the number of blocks for this device, or 0
+ * if its blocks have too little shared memory; call it before _steps. */
+cudaError_t sl__gm_steps(const struct sl_gm *m, uint32_t from, uint32_t to, double *part, cudaStream_t stream);
+uint32_t sl__gm_steps_blocks(void);
 
 #ifdef __cplusplus
 }

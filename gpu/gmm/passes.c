@@ -41,12 +41,12 @@ static uint64_t sums_of(const struct sl_gm *m, uint32_t k, bool tiles)
 
 static uint32_t groups_of(uint32_t k) { return (k + SL_GM_GROUP - 1) / SL_GM_GROUP; }
 
-/* Chooses the number of parts: enough to keep the device busy. It depends only on the shape. */
+/* Chooses the number of parts: enough to keep the device busy. It depends only on the shape and the kind of device. */
 static void cut(struct sl_gm *m, bool tiles)
 {
 	if (tiles && m->forms) {
 		uint32_t parts = ADDERS / groups_of(m->k), most = (m->unit + 63) / 64;
-		m->parts = parts < 1 ? 1 : parts < most ? parts : most;
+		m->parts = m->steps ? m->blocks : parts < 1 ? 1 : parts < most ? parts : most;
 		m->sums = (uint64_t)groups_of(m->k) * SL_GM_GROUP * SL_GM_PRODUCTS;
 		return;
 	}
@@ -60,13 +60,32 @@ static void cut(struct sl_gm *m, bool tiles)
 	m->sums = sums_of(m, m->k, tiles);
 }
 
+/* Returns how many numbers the pass writes to `part` for a unit of `count` points. */
+static uint32_t part_of(const struct sl_gm *m, uint32_t count)
+{
+	uint32_t points = m->steps ? SL_GM_WARP_POINTS : SL_GM_POINTS, all = (count - 1) / points + 1;
+	uint32_t most = m->steps ? SL_GM_STEPS_WARPS * m->blocks : m->forms ? SL_GM_FORMS : all;
+	return all < most ? all : most;
+}
+
+/* Returns the length of `part`: enough for any pass. */
+static uint64_t part_most(const struct passes *p)
+{
+	struct sl_gm m = p->m;
+	uint64_t plain = m.n / SL_GM_POINTS + p->units, steps;
+	m.steps = m.blocks > 0;
+	steps = m.steps ? (uint64_t)p->units * part_of(&m, m.unit) : 0;
+	return plain > steps ? plain : steps;
+}
+
 /* Computes the room for the parts of any number of components up to k_max. */
 static void measure(struct passes *p)
 {
 	struct sl_gm m = p->m;
-	for (int way = 0; way <= (!m.full ? 0 : m.d <= SL_GM_SIDE ? 2 : 1); way++)
+	for (int way = 0; way <= (!m.full ? 0 : m.d > SL_GM_SIDE ? 1 : m.blocks ? 3 : 2); way++)
 		for (m.k = 1; m.k <= p->k_max; m.k++) {
-			m.forms = way == 2;
+			m.forms = way >= 2;
+			m.steps = way == 3 && m.k <= SL_GM_GROUP;
 			cut(&m, way > 0);
 			p->sums_most = m.sums > p->sums_most ? m.sums : p->sums_most;
 			p->acc_most = m.sums * m.parts > p->acc_most ? m.sums * m.parts : p->acc_most;
@@ -88,7 +107,7 @@ static uint64_t carve(struct passes *p, char *at)
 	m->y = sl__carve(&at, m->tied ? unit * m->pitch * sizeof *m->y : 0);
 	m->logit = sl__carve(&at, kp * unit * sizeof *m->logit);
 	m->log_sum = sl__carve(&at, unit * sizeof *m->log_sum);
-	m->part = sl__carve(&at, (n / SL_GM_POINTS + p->units) * sizeof *m->part);
+	m->part = sl__carve(&at, part_most(p) * sizeof *m->part);
 	m->mean = sl__carve(&at, k * m->pitch * sizeof *m->mean);
 	m->lower = sl__carve(&at, factors * m->stride * sizeof *m->lower);
 	m->inverse = sl__carve(&at, (m->full ? kp : factors) * m->cells * 64 * sizeof *m->inverse);
@@ -231,6 +250,7 @@ static int begin(void *arg, const struct sl_gmm_step *s, struct sl_error *err)
 		for (uint32_t a = 0; a < m->d; a++)
 			mean[(uint64_t)c * m->pitch + a] = s->mean[(uint64_t)c * m->d + a] - centre[a];
 	m->forms = use_forms(m, s, mean);
+	m->steps = m->forms && m->k <= SL_GM_GROUP && m->blocks > 0;
 	cut(m, m->full && s->sums == SL_GMM_SUM_ALL);
 	SL_CUDA(send(m->mean, mean, (uint64_t)m->k * m->pitch * sizeof *mean, stream));
 	if (!s->known)
@@ -247,7 +267,7 @@ static int go_unit(struct passes *p, uint32_t unit, const uint32_t *label, const
 	cudaStream_t stream = p->device->stream;
 	uint32_t first = unit * m->unit, count = m->n - first < m->unit ? m->n - first : m->unit;
 	int code = 0;
-	double *part = m->part + (uint64_t)unit * (m->unit / SL_GM_POINTS);
+	double *part = m->part + (uint64_t)unit * part_of(m, m->unit);
 	p->unit_points = count;
 	if (m->forms) {
 		SL_CUDA(sl__gm_forms(m, first, count, part, stream));
@@ -274,23 +294,26 @@ static int go(void *arg, uint32_t from, uint32_t to, const uint32_t *label, cons
 	struct passes *p = arg;
 	const struct sl_gm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
-	uint32_t blocks = m->unit / SL_GM_POINTS, first = from * blocks, all = (m->n - 1) / SL_GM_POINTS + 1;
-	uint32_t last = to * blocks < all ? to * blocks : all;
+	uint64_t each = part_of(m, m->unit), first = from * each;
+	uint32_t rest = m->n - (to - 1) * m->unit, points = rest < m->unit ? rest : m->unit;  /* of the last unit */
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
 	SL_CUDA(sl__fault_if_due(stream));
-	for (uint32_t unit = from; unit < to; unit++)
+	if (m->steps)
+		SL_CUDA(sl__gm_steps(m, from, to, m->part + first, stream));
+	for (uint32_t unit = from; unit < to && !m->steps; unit++)
 		SL_TRY(go_unit(p, unit, label, share, err));
 	if (p->known) {
 		SL_CUDA(cudaStreamSynchronize(stream));
 		return 0;
 	}
-	SL_CUDA(sl__fetch(p->part + first, m->part + first, (last - first) * sizeof *p->part, stream));
+	SL_CUDA(sl__fetch(p->part + first, m->part + first, ((to - 1 - from) * each + part_of(m, points)) * sizeof *p->part,
+			  stream));
 	for (uint32_t unit = from; unit < to; unit++) {
+		const double *numbers = p->part + unit * each;
 		part[unit] = 0;
-		uint32_t number = blocks < SL_GM_FORMS || !m->forms ? blocks : SL_GM_FORMS;
-		for (uint32_t b = unit * blocks; b < unit * blocks + number && b < last; b++)
-			part[unit] += p->part[b];
+		for (uint32_t i = 0; i < part_of(m, unit + 1 < to ? m->unit : points); i++)
+			part[unit] += numbers[i];
 	}
 out:
 	return code;
@@ -386,13 +409,14 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 	int code = 0;
 	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
 	p->device = device;
+	SL_TRY(sl__device_enter(device, err));
+	p->m.blocks = t->covariance == SL_GMM_FULL && t->d <= SL_GM_SIDE ? sl__gm_steps_blocks() : 0;
 	shape(p, t);
 	uint64_t numbers = (uint64_t)p->k_max * p->m.pitch > p->sums_most ? (uint64_t)p->k_max * p->m.pitch : p->sums_most;
 	p->stage = malloc((t->d + numbers) * sizeof *p->stage);
-	p->part = malloc((t->n / SL_GM_POINTS + t->units) * sizeof *p->part);
+	p->part = malloc(part_most(p) * sizeof *p->part);
 	SL_TRY(p->stage && p->part ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
 	memcpy(p->stage, t->centre, t->d * sizeof *t->centre);
-	SL_TRY(sl__device_enter(device, err));
 	SL_CUDA(sl__gm_init());
 	p->bytes = carve(p, NULL);
 	snprintf(what, sizeof what, "a mixture of %u components of %u points of %u columns", t->k, t->n, t->d);

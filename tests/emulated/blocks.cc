@@ -160,16 +160,27 @@ static void open_if_all_came(struct barrier *b)
 	b->generation++;
 }
 
-int block_barrier(int id, unsigned threads, int x)
+static struct barrier *arrive(int id, unsigned threads, int x)
 {
 	struct barrier *b = &stage->barriers[id];
-	uint32_t generation = b->generation;
 	if (b->arrived && b->wanted != threads)
 		astray("threads at one barrier wait for different numbers of them");
 	b->wanted = threads;
 	b->arrived++;
-	b->any[generation % 2] |= x;
+	b->any[b->generation % 2] |= x;
 	open_if_all_came(b);
+	return b;
+}
+
+void block_arrive(int id, unsigned threads)
+{
+	arrive(id, threads, 0);
+}
+
+int block_barrier(int id, unsigned threads, int x)
+{
+	uint32_t generation = stage->barriers[id].generation;
+	struct barrier *b = arrive(id, threads, x);
 	if (b->generation == generation)
 		wait_for(&b->generation, generation);
 	return b->any[generation % 2];

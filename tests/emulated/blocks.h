@@ -60,6 +60,8 @@ void run(const struct shape &shape, const std::function<void()> &body);
 
 /* Barrier `id` of the block, for `threads` threads (0: all that have not ended); returns whether any x is set. */
 int block_barrier(int id, unsigned threads, int x);
+/* Arrives there without waiting. */
+void block_arrive(int id, unsigned threads);
 /* Exchanges data among all lanes of the mask that have not ended. Returns their data, LANE_BYTES apart, valid until the
  * next exchange. came, if not NULL: gets these lanes. */
 const char *warp_exchange(operation what, unsigned mask, const void *mine, size_t bytes, uint32_t *came = NULL);

@@ -169,14 +169,16 @@ static void sums_are_those_in_double_precision(void **state)
 		{1, 1, 1, 128, 0, 0}, {129, 2, 3, 128, 0, 0}, {500, 8, 4, 256, 10, 0}, {900, 9, 6, 512, 0, 0},
 		{700, 16, 7, 384, -100, 0}, {400, 24, 5, 256, 0, 0}, {300, 32, 3, 128, 5, 0}, {260, 33, 2, 128, 0, 0},
 		{400, 50, 3, 256, 1, 0}, {800, 3, 140, 512, 0, 0}, {1700, 6, 70, 1024, 0, 10}, {900, 15, 20, 640, 3, 1},
+		{31, 4, 2, 128, 0, 3}, {2500, 16, 64, 1024, 1, 3},
 	};
 	check_all(shape, sizeof shape / sizeof *shape);
 }
 
 static void the_same_bytes_however_it_is_cut(void **state)
 {
-	static const struct shape shape[] = {{5000, 16, 12, 1024, 0, 0}, {3000, 13, 66, 1024, 0, 30}};
-	check_all(shape, 2);
+	static const struct shape shape[] = {{5000, 16, 12, 1024, 0, 0}, {3000, 13, 66, 1024, 0, 30},
+					     {4000, 16, 64, 384, 0, 3}};
+	check_all(shape, sizeof shape / sizeof *shape);
 }
 
 int main(void)

@@ -12,6 +12,7 @@ static inline float log2_approximate(float x) { return log2f(x); }
 static inline float exp2_approximate(float x) { return exp2f(x); }
 
 static inline void barrier(int id, int threads) { emulated::block_barrier(id, (unsigned)threads, 0); }
+static inline void barrier_arrive(int id, int threads) { emulated::block_arrive(id, (unsigned)threads); }
 
 /* ---- copies into shared memory, which are there when they are waited for -------------------------- */
 
