@@ -41,7 +41,7 @@ def test_plans_come_last_and_closed(page, daemon, done):
     page.go(f"{daemon.url}/#/server")
     page.wait(lambda: page.run("return document.querySelector('details.plans')?.open") is False, 10, "the plans are closed")
     assert page.run("return [...document.querySelectorAll('h2')].map(h => h.textContent)")[-1] == "Plans"
-    page.see("max connections per address\nnone")
+    page.see("max connections per address\nhalf of max connections")
 
 
 def test_about_has_a_line_for_each_fact(page, daemon, done):

@@ -44,10 +44,10 @@ function QueueRow({ job }: { job: Job }) {
 	</tr>;
 }
 
-const NONE_AT_ZERO = ["max_connections_per_address", "max_state_bytes"];
+const AT_ZERO: Record<string, string> = { max_connections_per_address: "half of max connections", max_state_bytes: "none" };
 
 const limitText = (name: string, value: number): string =>
-	value === 0 && NONE_AT_ZERO.includes(name) ? "none" : name.endsWith("bytes") ? bytes(value) : count(value);
+	value === 0 && name in AT_ZERO ? AT_ZERO[name]! : name.endsWith("bytes") ? bytes(value) : count(value);
 
 /** Initially closed: few people need it, and there may be hundreds of plans. */
 function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
