@@ -81,6 +81,7 @@ def test_paused_and_queued_jobs_survive(fresh, middling):
     job = api.job(paused)
     assert job["state"] == "paused" and job["parameters"]["exaggeration"] == 7 and job["name"] == "sleeper"
     assert job["iteration"] <= at["iteration"]
+    assert len(api.get(f"/v1/jobs/{paused}/frame?wait=5").content) == 80 + 4 * job["nodes"]
     for w in waiting:
         assert api.wait(w)["state"] == "done"
     api.patch(f"/v1/jobs/{paused}", json={"paused": False})
