@@ -42,7 +42,7 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 0), AUTO, STEERABLE, .doc =
 	 "Number of iterations. auto: 530 up to 500 nodes, 450 up to 5,000, 540 up to 10,000, 500 up to 50,000, else 400 "
 	 "(other presets: theirs), then a tenth more as long as the last tenth has lowered the KL divergence by "
-	 "kl_tolerance, at most 4,000 (beyond 10,000 nodes 560, beyond 50,000 none more; with kl_tolerance given, and in "
+	 "kl_tolerance, at most 4,000 (beyond 10,000 nodes 800, beyond 50,000 none more; with kl_tolerance given, and in "
 	 "other presets: ten times the first number)."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =
 	 "Early exaggeration: factor on the attractive forces in the first iterations."},
@@ -83,7 +83,8 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(restart, ENUM, 0, 2, SL_RESTART_NOTHING), .words = restart_words, .doc =
 	 "What is reset when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
 	{PARAM(rescale, DOUBLE, 0.01, 0.99, 0.9), OFF, .doc =
-	 "After this part of the run, the whole layout is scaled by the factor that lowers the KL divergence most."},
+	 "After this part of the run, the whole layout is scaled by the factor that lowers the KL divergence most; with "
+	 "iterations auto again before each tenth by which the run is extended."},
 	{PARAM(accuracy, ENUM, 0, 3, SL_ACCURACY_AUTO), .words = accuracy_words, .doc =
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.42, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
@@ -110,9 +111,9 @@ const struct sl_param_info sl_params_table[] = {
 	 "exaggeration."},
 	{PARAM(kl_tolerance, DOUBLE, 0, 1, -1), AUTO_MINUS, STEERABLE, .doc =
 	 "Smallest relative fall of the KL divergence that counts for kl_patience and for iterations auto. auto: 0.001; "
-	 "for iterations auto 0.001 up to 500 nodes, 0.03 up to 10,000, else 0.005; if early exaggeration was "
-	 "extended to 220 iterations, 0.005, and 480 iterations after its decay 0.002; from 5,000 to 10,000 nodes 0.006 "
-	 "if it was extended to 160 iterations."},
+	 "for iterations auto, before the first search for the scale and after it: 0.001 up to 500 nodes, 0.03 and 0.004 "
+	 "up to 5,000, 0.04 and 0.007 up to 10,000, else 0.1 and 0.01; before it, if early exaggeration was extended to "
+	 "220 iterations, 0.002 up to 5,000 nodes and 0.01 up to 10,000."},
 	{PARAM(max_seconds, DOUBLE, 0, 1e9, 0), OFF, STEERABLE, .doc =
 	 "Stop after this much compute time, in seconds."},
 	{PARAM(trace_interval, INT, 0, 1000000, 50), OFF, STEERABLE, .doc =
@@ -257,18 +258,17 @@ static const struct lengths {
 	int early, decay, late;   /* iterations with exaggeration, with its decay, and after it */
 	int longest;              /* the most iterations */
 	double early_tolerance;   /* fall of the divergence for which early exaggeration is extended, */
-	double tolerance;         /* the run, */
-	double unfolding;         /* and a run with `unfolds` or more iterations of early exaggeration */
-	double slow;              /* at most, after SLOW_AFTER late iterations */
-	int unfolds;
+	double narrow;            /* the phase between exaggeration and the first search for the scale, */
+	double unfolding;         /* that phase in a run with UNFOLDS or more iterations of early exaggeration, */
+	double wide;              /* and the phase after the first search */
 } lengths[] = {
-	{500, 250, 0, 280, 4000, 5e-3, 1e-3, 1e-3, 1e-3, 0},
-	{5000, 120, 100, 230, 4000, 1e-2, 3e-2, 5e-3, 2e-3, 220},
-	{10000, 120, 200, 220, 4000, 1.5e-2, 3e-2, 6e-3, 6e-3, 160},
-	{50000, 120, 200, 180, 560, 1.5e-2, 5e-3, 5e-3, 2e-3, 0},
-	{UINT32_MAX, 120, 0, 280, 400, 1.5e-2, 5e-3, 5e-3, 2e-3, 0},
+	{500, 250, 0, 280, 4000, 5e-3, 1e-3, 1e-3, 1e-3},
+	{5000, 120, 100, 230, 4000, 1e-2, 3e-2, 2e-3, 4e-3},
+	{10000, 120, 200, 220, 4000, 1.5e-2, 4e-2, 1e-2, 7e-3},
+	{50000, 120, 200, 180, 800, 1.5e-2, 1e-1, 1e-1, 1e-2},
+	{UINT32_MAX, 120, 0, 280, 400, 1.5e-2, 3e-2, 1e-2, 6e-3},
 };
-#define SLOW_AFTER 480  /* a run that reaches this improves for long */
+#define UNFOLDS 220
 
 static const struct lengths *lengths_of(uint32_t n)
 {
@@ -316,13 +316,12 @@ double sl_params_early_tolerance(uint32_t n)
 	return lengths_of(n)->early_tolerance;
 }
 
-double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, int late)
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, bool wide)
 {
 	const struct lengths *l = lengths_of(n);
 	if (p->kl_tolerance >= 0)
 		return p->kl_tolerance;
-	double tolerance = extended >= l->unfolds ? l->unfolding : l->tolerance;
-	return late > SLOW_AFTER && l->slow < tolerance ? l->slow : tolerance;
+	return wide ? l->wide : extended >= UNFOLDS ? l->unfolding : l->narrow;
 }
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)

@@ -94,9 +94,10 @@ void sl_params_settle(struct sl_params *p, uint32_t n);
 int sl_params_iterations(const struct sl_params *p);
 /* The most iterations to which a run can be extended. */
 int sl_params_iterations_most(const struct sl_params *p, uint32_t n);
-/* After `late` iterations with late exaggeration, the run is extended by a tenth if the KL divergence has fallen by
- * this relative amount. extended: iterations of early exaggeration if its number is automatic, else 0. */
-double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, int late);
+/* After early exaggeration and its decay, the run is extended by a tenth if the KL divergence has fallen by this
+ * relative amount. extended: iterations of early exaggeration if its number is automatic, else 0. wide: after the first
+ * search for the scale. */
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, bool wide);
 /* The relative fall of the KL divergence for which early exaggeration is extended. */
 double sl_params_early_tolerance(uint32_t n);
 

@@ -42,7 +42,8 @@ python3 scripts/lengths.py || failed=1
 listed=$(mktemp) there=$(mktemp)
 awk '!/^#/ { print $1, $2 }' tests/gpu/checked.txt | sort >"$listed"
 for file in tests/gpu/test_*.c tests/unit/test_barnes_hut.c tests/unit/test_cutoff.c tests/unit/test_dof.c \
-	tests/unit/test_embedding.c tests/unit/test_engine.c tests/unit/test_engine_memory.c tests/unit/test_presets.c \
+	tests/unit/test_embedding.c tests/unit/test_engine.c tests/unit/test_engine_memory.c tests/unit/test_growth.c \
+	tests/unit/test_presets.c \
 	tests/unit/test_gmm_device.c tests/unit/test_kmeans_device.c \
 	tests/unit/test_sammon_device.c tests/unit/test_signal_device.c; do
 	grep -o 'cmocka_unit_test[a-z_]*([a-z_0-9]*' "$file" | sed "s|.*(|$(basename "$file" .c) |"

@@ -15,7 +15,7 @@ struct sl__scale_search {
 	int32_t forced;                   /* 1: the search begins at once, because a stop rule found the layout at rest */
 	int32_t done;                    /* 1: the search has ended */
 	int32_t count;                   /* scales that were measured */
-	int32_t unused;
+	int32_t again;                   /* 1: an earlier search of this run has ended */
 	double now;                      /* the present scale */
 	double longest_step;             /* longest step of a node in an iteration since the last measurement; 0: any */
 	double scale[SL__SCALES_MAX], objective[SL__SCALES_MAX];
@@ -76,6 +76,8 @@ int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m,
 bool sl__embedding_scale_due(const struct sl_embedding *e);
 double sl__embedding_longest_step(const struct sl_embedding *e, double z);
 int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err);
+/* Repeats the search before the next iteration, if there was one. */
+void sl__embedding_scale_again(struct sl_embedding *e);
 /* The iteration before which the search begins; INT_MAX: never. */
 int sl__embedding_scale_at(const struct sl_params *p);
 void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s);

@@ -4,9 +4,11 @@
  * ends when a check finds that the divergence has not fallen by sl_params_early_tolerance() since the previous check.
  * The next phase, up to the search for the scale, ends when it has not fallen by sl_params_growth_tolerance(). Most
  * inputs need only the first plan, or a tenth more. Inputs without clusters unfold or move apart for much longer; those
- * whose early exaggeration lasts long have a finer tolerance. Iterations before the search are cheaper than those after
- * it, because the layout is still narrow. After the search the run is extended by a tenth as long as that lowers the
- * divergence by the same tolerance.
+ * whose early exaggeration lasts long have a finer tolerance.
+ *
+ * After the search the run is extended by a tenth as long as that lowers the divergence enough. Each tenth begins with
+ * another search: once the layout has settled at the scale that was best, a wider one is often better still. So what is
+ * compared are divergences at the best scale, some iterations later.
  *
  * Checks also limit the length of steps (scale.c), which long runs need before and after the search. */
 #include <limits.h>
@@ -71,8 +73,7 @@ static bool has_fallen(double kl, double before, double tolerance)
 static double tolerance(const struct sl_embedding *e)
 {
 	int extended = e->requested.exaggeration_iterations < 0 ? e->params.exaggeration_iterations : 0;
-	return sl_params_growth_tolerance(&e->params, e->affinities->n, extended,
-					  e->iteration - sl__embedding_late_from(&e->params));
+	return sl_params_growth_tolerance(&e->params, e->affinities->n, extended, e->search.done);
 }
 
 /* Ends or extends early exaggeration. The run is extended by as many iterations as its exaggeration. */
@@ -132,12 +133,14 @@ int sl__embedding_check(struct sl_embedding *e, struct sl_error *err)
 void sl__embedding_plan_end(struct sl_embedding *e)
 {
 	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
-	if (!e->grows || e->iteration >= e->most_iterations) {
+	int next = sl__embedding_tenth_beyond(e->iteration);
+	if (!e->grows || next > e->most_iterations) {
 		e->stop = SL_STOP_ITERATIONS;
 	} else if (!isfinite(kl) || !(isnan(before) || has_fallen(kl, before, tolerance(e)))) {
 		e->stop = SL_STOP_KL;
 	} else {
 		e->plan_kl = kl;
-		e->params.iterations = sl__embedding_tenth_beyond(e->iteration);
+		e->params.iterations = next;
+		sl__embedding_scale_again(e);
 	}
 }

@@ -40,7 +40,7 @@ bool sl__embedding_scale_due(const struct sl_embedding *e)
 	const struct sl_params *p = &e->params;
 	if (!e->device || e->search.done || !(p->rescale > 0) || e->iteration >= p->iterations)
 		return false;
-	return e->iteration >= sl__embedding_scale_at(p) || e->search.forced ||
+	return e->iteration >= sl__embedding_scale_at(p) || e->search.forced || e->search.again ||
 	       (p->max_seconds > 0 && !sl__embedding_early(e) && e->seconds >= p->rescale * p->max_seconds);
 }
 
@@ -94,6 +94,12 @@ double sl__embedding_longest_step(const struct sl_embedding *e, double z)
 	return isfinite(distance) ? 0.15 * distance : 0;
 }
 
+void sl__embedding_scale_again(struct sl_embedding *e)
+{
+	if (e->search.done)
+		e->search = (struct sl__scale_search){.again = 1, .longest_step = e->search.longest_step};
+}
+
 static int go_to(struct sl_embedding *e, double scale, struct sl_error *err)
 {
 	float factor = (float)exp2(0.5 * (scale - e->search.now));
@@ -116,8 +122,10 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
 			s->longest_step = sl__embedding_longest_step(e, m.z);
 		s->done = !next_scale(s, &scale);
 		code = go_to(e, s->done ? least(s) : scale, err);
-		e->best_kl = INFINITY;  /* stop rules start again */
-		e->best_iteration = e->iteration;
+		if (!s->again) {  /* stop rules start again */
+			e->best_kl = INFINITY;
+			e->best_iteration = e->iteration;
+		}
 	}
 	e->seconds += sl_clock_s() - began;
 	return code;

@@ -206,7 +206,7 @@ class Runs:
         above = (run["kl"] - long["kl"]) / max(long["kl"], LEAST)
         found = {"kind": kind, "nodes": n, "seed": seed, "default": run, "common": long, "above": above,
                  "finite": bool(np.isfinite(y).all()), "extent": float(np.ptp(y))}
-        print(json.dumps(found), file=sys.stderr, flush=True)
+        sys.stderr.write(json.dumps(found) + "\n")  # whole lines, also from several threads
         return found
 
 

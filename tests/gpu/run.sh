@@ -12,7 +12,7 @@
 set -eu
 
 programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_embedding tests/unit/test_cutoff
-	tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda
+	tests/unit/test_growth tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda
 	tests/gpu/test_attraction tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft
 	tests/gpu/test_fft_cube tests/gpu/test_joint tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid
 	tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca

@@ -265,96 +265,6 @@ static void stop_rules_stop(void **state)
 	bench_close(&b);
 }
 
-/* The ends of the plan are points of the trace: each tenth except the last improved the layout enough. */
-static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
-{
-	struct bench b;
-	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
-	struct sl_params p = short_job(0), settled;
-	p.exaggeration_iterations = -1;
-	p.trace_interval = 0;
-	p.kl_tolerance = 2e-3;
-	settled = p;
-	sl_params_settle(&settled, b.a->n);
-	struct sl_embedding *whole = begin(&b, &p, NULL), *slices = begin(&b, &p, NULL), *resumed = begin(&b, &p, NULL);
-	struct sl_status s = finish(whole, 1e9), other = {0};
-	int count;
-	const struct sl_trace_point *t = sl_embedding_trace(whole, &count);
-	assert_int_equal(s.stop, SL_STOP_KL);
-	assert_true(count >= 2 && s.iteration == t[count - 1].iteration && s.iterations == s.iteration);
-	assert_true(t[0].iteration >= settled.iterations);
-	for (int i = 1; i < count; i++) {
-		assert_int_equal(t[i].iteration, t[i - 1].iteration + t[i - 1].iteration / 10);
-		if (i > 1)
-			assert_true((t[i - 1].kl < t[i - 2].kl * (1 - p.kl_tolerance)));
-	}
-	assert_false(t[count - 1].kl < t[count - 2].kl * (1 - p.kl_tolerance));
-
-	/* divided into slices, and resumed between the checks of each phase */
-	static const int at[] = {110, 125, 175, 340, 365, 440};
-	for (int next = 0; !other.done;) {
-		assert_int_equal(sl_embedding_advance(slices, 0.01, &other, NULL), 0);
-		if (next == sizeof at / sizeof *at || other.iteration < at[next])
-			continue;
-		void *saved;
-		uint64_t bytes;
-		next++;
-		assert_int_equal(sl_embedding_save(slices, &saved, &bytes, NULL), 0);
-		assert_int_equal(sl_embedding_load(resumed, saved, bytes, NULL), 0);
-		free(saved);
-	}
-	assert_int_equal(other.iteration, s.iteration);
-	assert_int_equal(finish(resumed, 1e9).iteration, s.iteration);
-	float *one = layout(&b, whole), *two = layout(&b, slices), *three = layout(&b, resumed);
-	assert_memory_equal(one, two, sizeof *one * b.a->n_user * 2);
-	assert_memory_equal(one, three, sizeof *one * b.a->n_user * 2);
-	free(one);
-	free(two);
-	free(three);
-	sl_embedding_destroy(slices);
-	sl_embedding_destroy(resumed);
-
-	/* a number set during the run ends it there; auto continues a run that was about to end */
-	struct sl_embedding *steered = begin(&b, &p, NULL);
-	while (sl_embedding_params(steered)->iterations == settled.iterations)
-		assert_int_equal(sl_embedding_advance(steered, 0.01, &other, NULL), 0);
-	struct sl_params fixed = p;
-	fixed.iterations = other.iteration + 30;
-	assert_int_equal(sl_embedding_steer(steered, &fixed, NULL), 0);
-	assert_int_equal(sl_embedding_params(steered)->exaggeration_decay, settled.exaggeration_decay);
-	other = finish(steered, 1e9);
-	assert_int_equal(other.iteration, fixed.iterations);
-	assert_int_equal(other.stop, SL_STOP_ITERATIONS);
-	assert_int_equal(sl_embedding_steer(steered, &p, NULL), 0);
-	assert_int_equal(finish(steered, 1e9).stop, SL_STOP_KL);
-	sl_embedding_destroy(steered);
-	sl_embedding_destroy(whole);
-	bench_close(&b);
-}
-
-/* Slowly unfolding data has a longer exaggeration and a longer run than clusters. Short runs of the tests do not check
- * the end. */
-static void slow_inputs_get_longer_runs(void **state)
-{
-	struct sl_status s[2] = {{0}};
-	int exaggerated[2];
-	for (int path = 0; path < 2; path++) {
-		struct bench b;
-		bench_open(&b, path ? test_path(700) : test_graph(700, 1, true, true, 2), 2);
-		struct sl_params p = short_job(0);
-		p.exaggeration_iterations = -1;
-		struct sl_embedding *e = begin(&b, &p, NULL);
-		while (!s[path].done && !(test_light() && s[path].iteration > 1000))
-			assert_int_equal(sl_embedding_advance(e, test_light() ? 500 : 1e9, &s[path], NULL), 0);
-		exaggerated[path] = sl_embedding_params(e)->exaggeration_iterations;
-		assert_true(s[path].iteration <= 4000);
-		sl_embedding_destroy(e);
-		bench_close(&b);
-	}
-	assert_in_range(exaggerated[1], 121, 260);
-	assert_true(exaggerated[0] < exaggerated[1] && s[0].iteration < s[1].iteration && s[1].iteration > 1000);
-}
-
 static void steering_takes_effect_and_can_continue_a_finished_run(void **state)
 {
 	struct bench b;
@@ -489,8 +399,6 @@ int main(void)
 		cmocka_unit_test(the_search_for_the_scale_can_be_cut_anywhere),
 		cmocka_unit_test(stop_rules_go_on_from_a_checkpoint),
 		cmocka_unit_test(stop_rules_stop),
-		cmocka_unit_test(slow_inputs_get_longer_runs),
-		cmocka_unit_test(automatic_runs_end_where_a_tenth_more_is_not_worth_it),
 		cmocka_unit_test(steering_takes_effect_and_can_continue_a_finished_run),
 		cmocka_unit_test(seeds_matter_and_given_layouts_are_taken),
 		cmocka_unit_test(clusters_separate),

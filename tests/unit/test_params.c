@@ -87,18 +87,17 @@ static void automatic_lengths_follow_the_number_of_nodes(void **state)
 {
 	const struct {
 		uint32_t n;
-		int iterations, early, decay, most, unfolds;
-		double early_tolerance, tolerance, unfolding, later;
+		int iterations, early, decay, most;
+		double early_tolerance, narrow, unfolding, wide;
 	} row[] = {
-		{2, 530, 250, 0, 4000, 260, 5e-3, 1e-3, 1e-3, 1e-3}, {500, 530, 250, 0, 4000, 260, 5e-3, 1e-3, 1e-3, 1e-3},
-		{501, 450, 120, 100, 4000, 220, 1e-2, 3e-2, 5e-3, 2e-3},
-		{5000, 450, 120, 100, 4000, 220, 1e-2, 3e-2, 5e-3, 2e-3},
-		{5001, 540, 120, 200, 4000, 160, 1.5e-2, 3e-2, 6e-3, 6e-3},
-		{10000, 540, 120, 200, 4000, 160, 1.5e-2, 3e-2, 6e-3, 6e-3},
-		{10001, 500, 120, 200, 560, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
-		{50000, 500, 120, 200, 560, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
-		{50001, 400, 120, 0, 400, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
-		{UINT32_MAX, 400, 120, 0, 400, 160, 1.5e-2, 5e-3, 5e-3, 2e-3},
+		{2, 530, 250, 0, 4000, 5e-3, 1e-3, 1e-3, 1e-3}, {500, 530, 250, 0, 4000, 5e-3, 1e-3, 1e-3, 1e-3},
+		{501, 450, 120, 100, 4000, 1e-2, 3e-2, 2e-3, 4e-3}, {5000, 450, 120, 100, 4000, 1e-2, 3e-2, 2e-3, 4e-3},
+		{5001, 540, 120, 200, 4000, 1.5e-2, 4e-2, 1e-2, 7e-3},
+		{10000, 540, 120, 200, 4000, 1.5e-2, 4e-2, 1e-2, 7e-3},
+		{10001, 500, 120, 200, 800, 1.5e-2, 1e-1, 1e-1, 1e-2},
+		{50000, 500, 120, 200, 800, 1.5e-2, 1e-1, 1e-1, 1e-2},
+		{50001, 400, 120, 0, 400, 1.5e-2, 3e-2, 1e-2, 6e-3},
+		{UINT32_MAX, 400, 120, 0, 400, 1.5e-2, 3e-2, 1e-2, 6e-3},
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		struct sl_params p = fresh(), settled = p;
@@ -107,14 +106,14 @@ static void automatic_lengths_follow_the_number_of_nodes(void **state)
 		assert_int_equal(settled.exaggeration_iterations, row[i].early);
 		assert_int_equal(settled.exaggeration_decay, row[i].decay);
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), row[i].most);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds - 1, 480) == row[i].tolerance);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds, 480) == row[i].unfolding);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds - 1, 481) == row[i].later);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, row[i].unfolds, 481) == row[i].later);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 219, false) == row[i].narrow);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 220, false) == row[i].unfolding);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 219, true) == row[i].wide);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 220, true) == row[i].wide);
 		assert_true(sl_params_early_tolerance(row[i].n) == row[i].early_tolerance);
 		p.kl_tolerance = 0.01;  /* requests it for any number of nodes */
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 4000);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 160, 481) == 0.01);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 220, true) == 0.01);
 		p.iterations = 300;
 		settled = p;
 		sl_params_settle(&settled, row[i].n);
