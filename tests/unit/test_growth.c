@@ -120,7 +120,7 @@ static void automatic_runs_search_the_scale_again(void **state)
 	struct sl_params p = short_job(0);
 	struct sl_embedding *e;
 	struct sl_status s = {0};
-	int searches = 0, at[16] = {0}, count;
+	int searches = 0, at[32] = {0}, count;
 	engine_rescale = counting.rescale;
 	counting.rescale = count_rescale;
 	p.exaggeration_iterations = -1;
@@ -129,7 +129,7 @@ static void automatic_runs_search_the_scale_again(void **state)
 	while (!s.done) {
 		int before = rescaled;
 		assert_int_equal(sl_embedding_advance(e, 0.01, &s, NULL), 0);
-		if (rescaled > before && (!searches || at[searches - 1] != s.iteration) && searches < 16)
+		if (rescaled > before && (!searches || at[searches - 1] != s.iteration) && searches < 32)
 			at[searches++] = s.iteration;
 	}
 	const struct sl_trace_point *t = sl_embedding_trace(e, &count);
