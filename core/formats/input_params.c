@@ -41,7 +41,7 @@ static const struct sl_param_info params_table[] = {
 	 "Edge lists: a,b is the one entry (row a, column b), not both directions."},
 	{PARAM(isolated, BOOL, 0, 1, false), .doc =
 	 "A matrix may declare many more nodes than its entries reach: beyond 65,536 nodes, more than 16 an entry. Without "
-	 "it the server refuses such a file."},
+	 "it such a file is refused."},
 	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
 	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
 	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},

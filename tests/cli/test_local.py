@@ -137,6 +137,16 @@ def test_bad_files(client, tmp_path, name, data):
     assert result.err.count("\n") == 1
 
 
+def test_a_small_file_declares_no_large_graph(client, tmp_path):
+    """A few bytes must not take all memory, unless the user says so."""
+    (tmp_path / "few.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n100000 100000 2\n1 2\n2 3\n")
+    for command in (["embed", "few.mtx", "--local"], ["sammon", "few.mtx"]):
+        refused = client(*command, "-o", "y.npy")
+        assert refused.status == 5 and refused.err.endswith("If this is intended, say --isolated.\n"), refused
+    assert client("embed", "few.mtx", "--local", "--isolated", "--iterations", "2", "-o", "y.npy").status == 0
+    assert numpy.load(tmp_path / "y.npy").shape == (100000, 2)
+
+
 def test_output_into_a_missing_folder(client, ring):
     result = client("embed", ring, "--local", "-q", "-o", "nowhere/y.npy", "--iterations", "5")
     assert result.status == 1 and result.err == "spaceland: nowhere/y.npy: No such file or directory\n", result

@@ -65,12 +65,17 @@ int cli_fail(int status, const char *format, ...)
 
 const char *cli_as_typed(const char *sentence, char *out, size_t bytes)
 {
-	static const char said[] = "kind=", typed[] = "--kind ";
-	const char *at = strstr(sentence, said);
-	if (!at || (at > sentence && at[-1] != ' '))
-		return sentence;
-	snprintf(out, bytes, "%.*s%s%s", (int)(at - sentence), sentence, typed, at + strlen(said));
-	return out;
+	static const struct { const char *said, *typed; } options[] = {
+		{"kind=", "--kind "}, {"isolated=true", "--isolated"},
+	};
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		const char *at = strstr(sentence, options[i].said);
+		if (!at || (at > sentence && at[-1] != ' '))
+			continue;
+		snprintf(out, bytes, "%.*s%s%s", (int)(at - sentence), sentence, options[i].typed, at + strlen(options[i].said));
+		return out;
+	}
+	return sentence;
 }
 
 int cli_fail_error(const char *path, const struct sl_error *err)

@@ -29,6 +29,7 @@ static int read_input_options(struct local *l, struct sl_input_options *options)
 	int status = cli_params_of(l->cli, &sl_input_params_table, &l->given);
 	if (status)
 		return status;
+	options->read.few_isolated = !l->given.isolated;
 	return sl_input_params_settle(&l->given, options, &l->search, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
 
