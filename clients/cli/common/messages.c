@@ -72,7 +72,8 @@ const char *cli_as_typed(const char *sentence, char *out, size_t bytes)
 		const char *at = strstr(sentence, options[i].said);
 		if (!at || (at > sentence && at[-1] != ' '))
 			continue;
-		snprintf(out, bytes, "%.*s%s%s", (int)(at - sentence), sentence, options[i].typed, at + strlen(options[i].said));
+		snprintf(out, bytes, "%.*s%s%s", (int)(at - sentence), sentence, options[i].typed,
+			 at + strlen(options[i].said));
 		return out;
 	}
 	return sentence;
