@@ -46,11 +46,13 @@ void sl_route_access_put(struct sl_request *r)
 	if (!reply)
 		return;
 	int rc = sl_request_json(r, &body, &err);
+	bool batch = sl_batches_have(jobs, id);
 	sl_events_rights_before(events, id);
 	if (!rc)
-		rc = sl_batches_have(jobs, id) ? sl_batch_share(jobs, id, body, sl_later_done, reply, &err) :
+		rc = batch ? sl_batch_share(jobs, id, body, sl_later_done, reply, &err) :
 		     sl_users_share(users, id, body, sl_later_done, reply, &err);
 	json_decref(body);
-	sl_events_rights_changed(events, id);
+	if (!rc)  /* the jobs of a batch may have had other rights than the batch */
+		sl_events_rights_changed(events, batch ? NULL : id);
 	sl_later_begun(reply, rc, &err);
 }

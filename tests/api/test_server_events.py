@@ -279,8 +279,40 @@ def test_records_come_and_go_with_the_right_to_read(tmp_path):
     again = Follower(lab.root, last=first["bob"], token=f"Bearer {lab.tokens['bob']}")
     again.wait("job", id=lab.job)
     assert again.of("reset") and not again.of("job", id=job)
-    assert len(followers["ann"].of("reset")) == 3 and len(followers["root"].of("reset")) == 1  # ann: by changes of members
+    assert len(followers["ann"].of("reset")) == 4 and len(followers["root"].of("reset")) == 1  # ann: by the batch and changes of members
     for f in (*followers.values(), again):
         f.check()
         f.close()
+    lab.daemon.stop()
+
+
+def test_a_batch_takes_the_rights_to_its_jobs(tmp_path):
+    """A job that was shared by itself gets the rights of its batch, and disappears."""
+    lab = Lab(tmp_path)
+    batch = lab.ann.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": 2, "parameters": {"seed": [7]}}).json()
+    job = batch["jobs"][0]["id"]
+    lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob"]})
+    bob = Follower(lab.root, token=f"Bearer {lab.tokens['bob']}")
+    bob.wait("job", id=job)
+    lab.ann.request("PUT", f"/v1/access/{batch['id']}", 200, json={"readers": ["cat"]})
+    lab.bob.get(f"/v1/jobs/{job}", 404)
+    wait_until(lambda: len(bob.of("reset")) == 2, what="a new start")
+    again = bob.events[max(i for i, (event, _, _) in enumerate(bob.events) if event == "reset"):]
+    assert not [data for event, _, data in again if event == "job" and data["id"] == job]
+    bob.close()
+    lab.daemon.stop()
+
+
+def test_a_refused_change_of_rights_starts_nothing_again(tmp_path):
+    lab = Lab(tmp_path)
+    bob = Follower(lab.root, token=f"Bearer {lab.tokens['bob']}")
+    number = wait_until(lambda: bob.number, 10, "all records")
+    bob.close()
+    lab.ann.request("PUT", f"/v1/access/{lab.job}", 400, json={"readers": ["nobody-of-that-name"]})
+    lab.ann.request("PUT", f"/v1/access/{lab.job}", 400, json={"everybody": "x"})
+    again = Follower(lab.root, last=number, token=f"Bearer {lab.tokens['bob']}")
+    lab.ann.patch(f"/v1/graphs/{lab.graph}", json={"name": "what comes next"})
+    again.wait("graph", name="what comes next")
+    assert not again.of("reset") and len(again.events) == 1, again.events
+    again.close()
     lab.daemon.stop()
