@@ -149,6 +149,15 @@ static int without_command(int argc, char **argv)
 	return CLI_USAGE;
 }
 
+static int run(struct cli *cli)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	int status = cli->command->run(cli);
+	http_destroy(cli->http);
+	curl_global_cleanup();
+	return fflush(stdout) && !status ? cli_stdout_failed() : status;
+}
+
 int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
@@ -160,17 +169,10 @@ int main(int argc, char **argv)
 	if (!command)
 		return without_command(argc, argv);
 	status = cli_parse(&cli, command, argc - words, argv + words);
-	if (status)
-		return status;
-	if (cli_option(&cli, "help")) {
+	if (!status && cli_option(&cli, "help"))
 		cli_help_command(command, stdout);
-		return CLI_OK;
-	}
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	status = command->run(&cli);
-	http_destroy(cli.http);
-	curl_global_cleanup();
-	if (fflush(stdout) && !status)
-		status = cli_stdout_failed();
+	else if (!status)
+		status = run(&cli);
+	free(cli.token);
 	return status;
 }

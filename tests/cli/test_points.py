@@ -18,7 +18,7 @@ def cells(tmp_path):
 COLUMNS = ("--name-column", "cell", "--label-column", "type")
 
 
-def test_add_show_list(online, cells):
+def test_add_show_list(online, cells, tmp_path):
     options = ("--neighbours", "25", "--metric", "lp", "--metric-p", "3", "--recall", "1", *COLUMNS)
     added = online("graph", "add", cells, *options)
     assert added.status == 0, added
@@ -32,6 +32,10 @@ def test_add_show_list(online, cells):
     again = online("graph", "add", cells, "--name", "fresh", *options)
     assert again.out.strip() == graph and "already has this content, with the name cells.csv" in again.err, again
     assert "already has" not in online("graph", "add", cells, *options).err
+    odd = tmp_path / "a\tname.npy"  # the terminal shows it with a space
+    np.save(odd, np.arange(12, dtype=np.float32).reshape(6, 2))
+    first = online("graph", "add", odd, "--neighbours", "2")
+    assert first.status == 0 and "already has" not in first.err, first
     listed = online("graph", "list", "--name", "cells.csv").out.splitlines()
     assert any(line.split()[:3] == [graph, "cells.csv", "points"] for line in listed)
 

@@ -89,7 +89,7 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 {
 	double start = cli_now();
 	json_t *graph = NULL, *submitted = NULL, *job = NULL;
-	int status = cli_graph_upload(cli, cli->arguments[0], &graph);
+	int status = cli_graph_upload(cli, cli->arguments[0], &graph, NULL);
 	double read_s = cli_now() - start;
 	if (!status)
 		status = cli_job_submit(cli, cli_text(graph, "id"), job_name(cli_text(graph, "name")), &submitted);

@@ -35,11 +35,13 @@ int cmd_graph_add(struct cli *cli)
 		status = cli_fail(CLI_USAGE, "--labels takes one file, but several are given");
 	for (int i = 0; !status && i < cli->argument_count; i++) {
 		json_t *graph = NULL;
-		status = cli_graph_upload(cli, cli->arguments[i], &graph);
+		bool made;
+		status = cli_graph_upload(cli, cli->arguments[i], &graph, &made);
 		if (status)
 			break;
 		warn(cli, cli->arguments[i], graph);
-		tell_name(cli, cli->arguments[i], graph);
+		if (!made)
+			tell_name(cli, cli->arguments[i], graph);
 		if (!cli->json)
 			printf("%s\n", cli_text(graph, "id"));
 		json_array_append_new(all, graph);

@@ -68,6 +68,7 @@ struct cli {
 	int option_count, first_shared, first_param;
 	char **arguments;
 	int argument_count;
+	char *token;            /* the value of --token, owned; or NULL */
 	struct http *http;      /* made by the first request */
 	const char *input;      /* path of the file being uploaded or read, for messages */
 	const char *searched;   /* id of points for whose neighbours a job waits, or NULL */

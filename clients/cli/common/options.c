@@ -226,13 +226,12 @@ static int check_arguments(const struct cli *cli)
 /* Overwrites the token in the arguments, which other users see in the list of processes. */
 static void hide_token(struct cli *cli)
 {
-	static char *token;
 	int i = find_option(cli, "token");
 	char *given = i >= 0 ? (char *)cli->values[i] : NULL;  /* in argv, which may be written */
-	if (!given || !(token = strdup(given)))
+	if (!given || !(cli->token = strdup(given)))
 		return;
 	memset(given, '*', strlen(given));
-	cli->values[i] = token;
+	cli->values[i] = cli->token;
 }
 
 /* argv[0] is the last word of the command's name. */

@@ -39,10 +39,11 @@ static char *upload_url(const struct cli *cli, const char *path)
 	return NULL;
 }
 
-int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
+int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made)
 {
 	char *url = upload_url(cli, path);
 	struct progress progress;
+	long code = 0;
 	int status;
 	*reply = NULL;
 	if (!url)
@@ -50,7 +51,7 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
 	progress_init(&progress, cli, "upload");
 	const struct http_request q = {
 		.method = "POST", .path = url, .upload = path, .labels = cli_option(cli, "labels"), .input = path,
-		.progress = on_sent, .arg = &progress,
+		.progress = on_sent, .arg = &progress, .code = &code,
 	};
 	/* the bar must end before an error message is printed */
 	struct http_request silent = q;
@@ -60,6 +61,8 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
 	progress_finish(&progress, true);
 	if (!status && !*cli_text(*reply, "id"))
 		status = cli_fail(CLI_REFUSED, "the server's answer to the upload has no id");
+	if (made)
+		*made = code == 201;
 	free(url);
 	return status;
 }

@@ -395,6 +395,8 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 		return refused(cli, q, code, t->body, t->bytes);
 	if (result && !t->stopped)
 		return not_answered(cli, t, result, why);
+	if (q->code)
+		*q->code = code;
 	if (!reply || !t->body)
 		return CLI_OK;
 	*reply = json_loadb(t->body, t->bytes, 0, &error);

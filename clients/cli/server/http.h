@@ -25,6 +25,7 @@ struct http_request {
 	void *arg;                    /* for progress and sink */
 	const char *accept;           /* NULL: application/json */
 	bool quiet;                   /* failures are not printed */
+	long *code;                   /* receives the HTTP status of a success; or NULL */
 };
 
 /* Sends a request. *reply: new reference, NULL if the reply has no JSON body. reply may be NULL. */
