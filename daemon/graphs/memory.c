@@ -187,8 +187,8 @@ int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part 
 		part = SL_PART_DATA;
 	if (part == SL_PART_NEIGHBOURS && !g->record.k)
 		return g->record.search == SL_SEARCH_NONE ?
-		       sl_error_set(err, SL_CONFLICT, "graph %s was uploaded with neighbours=0, so no neighbours were "
-				    "searched; a job tsne on it, or uploading it again with another number, has them searched", id) :
+		       sl_error_set(err, SL_CONFLICT, "graph %s was uploaded with neighbours=0, and none are known; "
+				    "a job tsne on it, or uploading it again with another number, has them searched", id) :
 		       sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s have not been found yet", id);
 	struct sl__loaded *p = &g->part[part];
 	struct sl__waiter *w = calloc(1, sizeof *w);

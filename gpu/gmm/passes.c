@@ -26,7 +26,7 @@ struct passes {
 	bool known;
 	uint32_t unit_points;    /* points of the unit that was processed last */
 	double *stage;           /* host: means, sums */
-	double *part;            /* host [n / 128 + units] */
+	double *part;            /* host [part_most()] */
 	char *memory;
 	uint64_t bytes;
 };
