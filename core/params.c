@@ -84,7 +84,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "What is reset when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
 	{PARAM(rescale, DOUBLE, 0.01, 0.99, 0.9), OFF, .doc =
 	 "After this part of the run, the whole layout is scaled by the factor that lowers the KL divergence most; with "
-	 "iterations auto again before each tenth by which the run is extended."},
+	 "iterations auto and dof 1 or more again before each tenth by which the run is extended."},
 	{PARAM(accuracy, ENUM, 0, 3, SL_ACCURACY_AUTO), .words = accuracy_words, .doc =
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.42, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},

@@ -70,10 +70,17 @@ static bool has_fallen(double kl, double before, double tolerance)
 	return isfinite(kl) && kl < before * (1 - tolerance);
 }
 
+/* Layouts with heavier tails than t-SNE's are so wide that iterations after another search would take too long. */
+static bool searches_again(const struct sl_embedding *e)
+{
+	return e->params.dof >= 1;
+}
+
 static double tolerance(const struct sl_embedding *e)
 {
 	int extended = e->requested.exaggeration_iterations < 0 ? e->params.exaggeration_iterations : 0;
-	return sl_params_growth_tolerance(&e->params, e->affinities->n, extended, e->search.done);
+	return sl_params_growth_tolerance(&e->params, e->affinities->n, extended,
+					  e->search.done && searches_again(e));
 }
 
 /* Ends or extends early exaggeration. The run is extended by as many iterations as its exaggeration. */
@@ -141,6 +148,7 @@ void sl__embedding_plan_end(struct sl_embedding *e)
 	} else {
 		e->plan_kl = kl;
 		e->params.iterations = next;
-		sl__embedding_scale_again(e);
+		if (searches_again(e))
+			sl__embedding_scale_again(e);
 	}
 }
