@@ -82,8 +82,8 @@ static int choose_colours(struct local *l, struct colours *c)
 	struct sl_picture_column *column = malloc((more + 1) * sizeof *column);
 	if (!column)
 		return cli_fail(CLI_FAILED, "out of memory");
-	if (g->label)
-		column[count++] = candidate(title_of(g), g->label_name, g->labels);
+	if (g->label)  /* in this column, missing labels are one of the words, as on the server */
+		column[count++] = (struct sl_picture_column){.name = title_of(g), .categories = g->labels};
 	for (uint32_t k = 0; k < more; k++)
 		column[count++] = candidate(p->more[k].title, p->more[k].label_name, p->more[k].labels);
 	int chosen = sl_picture_choose(column, count, g->n);
