@@ -10,7 +10,9 @@ import pytest
 
 import graphs
 import points
-from harness import Api, Daemon, wait_until
+from harness import Api, Daemon, sanitized, wait_until
+
+pytestmark = pytest.mark.skipif(sanitized(), reason="skipped: memory of a sanitizer is its own")
 
 MIB = 1 << 20
 CONTROLLER = pathlib.Path("/sys/fs/cgroup/memory")  # version 1
