@@ -101,7 +101,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "walk on the graph), given, or auto (pca for points, random for graphs)."},
 	{PARAM(init_std, DOUBLE, 0, 1e6, 1e-4), .doc =
 	 "Standard deviation to which the initial layout is scaled; 0 leaves a given one unchanged."},
-	{PARAM(seed, UINT64, 0, 9007199254740992.0, 1), .doc =
+	{PARAM(seed, UINT64, 0, 9007199254740991, 1), .doc =
 	 "Seed of the random initial layout. The same graph, parameters, seed and engine give the same bytes."},
 	{PARAM(min_gradient_norm, DOUBLE, 0, 1e30, 0), OFF, STEERABLE, .doc =
 	 "Stop when the norm of a quarter of the gradient falls below this (checked at trace points after early "

@@ -45,6 +45,7 @@ static void values_out_of_range_are_refused_with_the_field_and_the_range(void **
 		{"momentum", "1", "/momentum"},
 		{"accuracy", "finest", "/accuracy"}, {"accuracy", "2", "/accuracy"}, {"grid_side", "7", "/grid_side"},
 		{"repulsion", "tree", "/repulsion"}, {"seed", "-1", "/seed"}, {"seed", "1.5", "/seed"},
+		{"seed", "9007199254740993", "/seed"},
 		{"drop_leaf_edges", "yes", "/drop_leaf_edges"}, {"kl_tolerance", "2", "/kl_tolerance"},
 		{"perplexity", "0.5", "/perplexity"}, {"perplexity", "30,", "/perplexity"},
 		{"perplexity", "30,0", "/perplexity"}, {"perplexity", "1,2,3,4,5,6,7,8,9", "/perplexity"},
