@@ -120,6 +120,8 @@ def test_names_of_rows_and_nodes(client, points):
     labels = ["a, b", "c; d", 'so "x"', '"', "plain"]   # none of these is taken for a node and its label
     graph = client.upload(ring, labels=labels)
     assert graph.names() == list("edcba") and graph.labels().tolist() == labels
+    quoted = ['"x"', '""', '"a","b"', 'a""b', ' "so" ']
+    assert graph.set_labels(quoted, "quoted").labels("quoted").tolist() == [*quoted[:4], '"so"']
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     cells = anndata.AnnData(x.astype(np.float32), obs=pandas.DataFrame(index=[f"cell{i}" for i in range(90)]))
     assert names(cells)[88:] == ["cell88", "cell89"] and client.upload(cells).find("cell8", 3)[0]["name"] == "cell8"

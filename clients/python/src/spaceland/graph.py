@@ -139,7 +139,7 @@ class Graph:
         if a.dtype.kind in "iufb":
             body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)
         else:
-            body = lines(a.tolist(), "")
+            body = lines([_with_quotes(value) for value in a.tolist()], "")
         self.client.http.request("PUT", f"{self.path}/labels/{_quoted(column)}", query={"kind": kind}, body=lambda: body,
                                  headers={"Content-Type": body.content_type})
         return self.refresh()
@@ -177,6 +177,12 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<spaceland.Graph {self.id} {self.name!r}: {self.kind}, {self.nodes:,} nodes>"
+
+
+def _with_quotes(label: Any) -> Any:
+    """The label; if it is in quotes, in further ones, since the server removes the outer ones."""
+    text = label.strip() if isinstance(label, str) else ""
+    return '"' + text.replace('"', '""') + '"' if len(text) > 1 and text[0] == text[-1] == '"' else label
 
 
 def _quoted(text: str) -> str:
