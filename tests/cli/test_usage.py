@@ -187,7 +187,9 @@ def test_tables_fit_the_terminal(online, tmp_path):
     name = "ein langer Name für einen Graphen, länger als alle Fenster, " * 3
     own = tmp_path / "own.tsv"   # a graph that no other test uploads, and so with this name
     own.write_text("".join(f"{i}\t{i * 7 % 61 + 1}\n" for i in range(1, 61)))
-    assert online("graph", "add", own, "--name", name).status == 0
+    labels = tmp_path / "labels.csv"
+    labels.write_text("a long title of a column of labels\n" + "a\n" * 30 + "b\n" * 31)
+    assert online("graph", "add", own, "--name", name, "--labels", labels).status == 0
     assert name in online("graph", "list").out
     for columns in (120, 300):
         at, terminal = os.openpty()

@@ -21,5 +21,5 @@ def test_divergence(client, file):
         pytest.skip("no data sets; SPACELAND_DATA names their folder")
     x = np.load(folder / file)
     model = spaceland.TSNE(random_state=0).fit(x)
-    assert model.embedding_.shape == (len(x), 2) and 400 <= model.n_iter_ <= 560
+    assert model.embedding_.shape == (len(x), 2) and 400 <= model.n_iter_ <= 800
     assert model.kl_divergence_ <= min(SCIKIT_LEARN[file], OPENTSNE[file])

@@ -209,7 +209,8 @@ char *cli_seconds_text(double seconds, char out[24])
 	return out;
 }
 
-#define ID_WIDTH 26  /* characters of an id */
+#define ID_WIDTH 26     /* characters of an id */
+#define LEAST_WIDTH 12  /* of a column that is made narrower */
 
 /* ---- tables ------------------------------------------------------------- */
 
@@ -270,20 +271,26 @@ static int column_width(const struct table *t, int column)
 	return width;
 }
 
-/* On a terminal: makes the widest column of texts narrower, as far as needed, but not narrower than an id. */
+/* On a terminal: makes the widest columns of texts narrower, as far as needed; but the first, which may have ids, not
+ * narrower than these, and no other narrower than LEAST_WIDTH. */
 static void fit(const struct table *t, FILE *out, int *width)
 {
 	struct winsize size;
-	int sum = 2 * (t->columns - 1), widest = 0;
+	int over = 2 * (t->columns - 1);
 	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
 		return;
-	for (int c = 0; c < t->columns; c++) {
-		sum += width[c];
-		widest = !(t->right >> c & 1) && width[c] > width[widest] ? c : widest;
+	for (int c = 0; c < t->columns; c++)
+		over += width[c];
+	for (over -= size.ws_col; over > 0; over--) {
+		int widest = -1;
+		for (int c = 0; c < t->columns; c++)
+			if (!(t->right >> c & 1) && width[c] > (c ? LEAST_WIDTH : ID_WIDTH) &&
+			    (widest < 0 || width[c] > width[widest]))
+				widest = c;
+		if (widest < 0)
+			return;
+		width[widest]--;
 	}
-	int room = width[widest] - (sum - size.ws_col);
-	if (sum > size.ws_col && width[widest] > ID_WIDTH)
-		width[widest] = room > ID_WIDTH ? room : ID_WIDTH;
 }
 
 /* Prints the text, or its beginning and an ellipsis, in this width. */
