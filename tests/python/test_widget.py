@@ -225,7 +225,7 @@ def test_results_without_a_layout_are_drawn_on_one(client, job, tmp_path):
     with pytest.raises(spaceland.SpacelandError, match="drawn on its own layout"):
         job.picture(layout=job)
     ring = client.upload(pytest.importorskip("networkx", reason="networkx is not installed").cycle_graph(30))
-    signal, on = client.signal(ring, start_nodes=[0], duration=1), client.submit(ring, iterations=20)
+    signal, on = client.signal(ring, start_nodes=[0], duration=1), client.submit(ring, iterations=20000)   # ends later
     assert signal.picture(layout=on, **size) == on.picture(color=signal, **size) != on.picture(**size)
     with pytest.raises(spaceland.SpacelandError, match="of method signal, which gives no layout to show; picture"):
         signal.widget()

@@ -80,6 +80,9 @@ def picture(job: "Job", path: Any, layout: "Optional[Job]", color: "Union[str, J
         raise SpacelandError(f"job {job.id} is of method {job.method} and drawn on its own layout; color=... draws another job on it")
     if color is None and job._source is not None:
         color = job._source.shown
+    for other in (drawn, color):
+        if other is not job and not (other is None or isinstance(other, str)):
+            other.wait()
     query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
     if color is not None:
         query["color"] = color if isinstance(color, str) else f"job:{color.id}"
