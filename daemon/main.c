@@ -29,6 +29,7 @@
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/layouts/layouts.h"
+#include "daemon/process.h"
 #include "daemon/store/db.h"
 #include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
@@ -39,16 +40,15 @@
 #include "daemon/files/verify.h"
 #include "daemon/stream/events.h"
 #include "daemon/users/users.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
-#include "daemon/util/process.h"
 
 /* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each occupy a thread
  * for long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need further ones. */
 #define POOL "12"
 #define HEAPS 4  /* malloc() arenas of all threads together */
 
-/* The steps of closing. */
 enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
 	    CLOSE_USERS, CLOSED };
 
@@ -377,6 +377,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	if (rc)
 		return rc;
 	sl_state_dir_clean(d->state_dir);
+	sl_crashes_open(d->state_dir);
 	if (!(d->metrics = sl_metrics_create()) || asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
 	sl_process_metrics(d->metrics);

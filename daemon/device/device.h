@@ -113,6 +113,7 @@ struct sl_device_job {
 	bool paused;
 	bool alone;                        /* never runs beside others */
 	bool pinned;                       /* its graph stays on the device */
+	char id[SL_ULID_BYTES];            /* for the record of crashes */
 };
 
 /* A job with slices that are too long fails, so that other jobs can run: if two slices in a row exceed all of three

@@ -67,6 +67,7 @@ struct sl_task {
 	struct sl_scheduled scheduled;  /* first: a pick is cast to its task */
 	struct sl_link link;
 	uint64_t key;
+	char id[SL_ULID_BYTES];
 	struct sl_device_event *ended;  /* the job's last event */
 	const struct sl_method *method;
 	uint32_t nodes; int columns;    /* of its values, if it has any */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/device/device_internal.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
 #define PROGRESS_MS 50.0
@@ -137,6 +138,7 @@ int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct s
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
 	}
 	k->key = job->job;
+	memcpy(k->id, job->id, sizeof k->id);
 	k->method = job->method;
 	k->alone = job->alone;
 	int code = task_run(t, k, job, owed, err);
@@ -320,8 +322,12 @@ static void run_together(struct sl_device_thread *t, int count)
 void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked)
 {
 	int count = may_join(picked) ? gather(t, picked) : 1;
+	sl_crashes_computes(picked->id);
+	for (int i = 1; i < count; i++)
+		sl_crashes_computes_also(t->together[i]->id);
 	if (count > 1)
 		run_together(t, count);
 	else
 		run_alone(t, picked);
+	sl_crashes_computes(NULL);
 }

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
 #define NICE 5
@@ -102,10 +103,12 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct 
 	struct sl_device_event *e = sl__event_owed(&c->owed.answer, SL_EVENT_CHECKPOINT, c->key);
 	if (k) {
 		e->status = k->status;
+		sl_crashes_computes(k->id);
 		if (sl__note(t, &e->err, k->method->save(k->run, &e->blob, &e->bytes, &e->err)))
 			e->blob = NULL;
 		if (e->blob && !k->scheduled.runnable)
 			e->layout = sl__picture_of(k);
+		sl_crashes_computes(NULL);
 	}
 	sl__tell(t, e);
 }
@@ -154,8 +157,10 @@ static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct
 {
 	struct sl_error err = {0};
 	if (t->device && !t->lost) {
+		sl_crashes_computes(job->id);
 		if (sl__task_add(t, job, owed, &err))
 			sl__tell_error(t, &owed->ended, job->job, &err);
+		sl_crashes_computes(NULL);
 		return;
 	}
 	struct sl_device_event *e = sl__event_owed(&owed->ended, SL_EVENT_LOST, job->job);
@@ -220,8 +225,11 @@ static void do_command(struct sl_device_thread *t, struct sl_command *c)
 		t->stop = true;
 		break;
 	default:
-		if (k)
-			do_job(t, k, c);
+		if (!k)
+			break;
+		sl_crashes_computes(k->id);
+		do_job(t, k, c);
+		sl_crashes_computes(NULL);
 	}
 }
 
@@ -275,7 +283,7 @@ static void tell_stopped(struct sl_device_thread *t)
 void *sl__thread_main(void *arg)
 {
 	struct sl_device_thread *t = arg;
-	pthread_setname_np(pthread_self(), "device");
+	sl_crashes_thread("device");
 	int code = t->open_code = thread_open(t);
 	uv_sem_post(&t->ready);
 	if (code) {

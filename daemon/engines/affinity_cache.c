@@ -6,6 +6,7 @@
 #include "daemon/config/daemon.h"
 #include "daemon/device/device.h"
 #include "daemon/graphs/graphs.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
@@ -38,6 +39,7 @@ struct sl_affinity {
 	int references;
 	bool forget;
 	/* used while a pool thread makes the affinities */
+	char job[SL_ULID_BYTES];            /* the job that wanted them first */
 	struct sl_content *source;          /* a reference */
 	struct sl_affinities *result;       /* owned by the pool thread until it has finished, then moved to affinities */
 	int code;
@@ -191,10 +193,12 @@ static void make(void *arg)
 {
 	struct sl_affinity *e = arg;
 	uint64_t begin = uv_hrtime();
+	sl_crashes_computes(e->job);
 	if (e->source->graph)
 		e->code = sl_affinities_create(&e->result, e->source->graph, &e->params, &e->err);
 	else
 		e->code = sl_affinities_from_neighbours(&e->result, e->source->neighbours, &e->params, &e->err);
+	sl_crashes_computes(NULL);
 	if (e->code)
 		e->result = NULL;
 	else
@@ -261,8 +265,9 @@ static void loaded(void *arg, struct sl_content *content, const struct sl_error 
 	sl_pool_run(e->cache->d->loop, make, made, e);
 }
 
-static int entry_create(struct sl_affinity_cache *c, const char *graph, const struct sl_affinities_params *params,
-			enum sl_affinity_form form, struct sl_affinity **out, struct sl_error *err)
+static int entry_create(struct sl_affinity_cache *c, const char *graph, const char *job,
+			const struct sl_affinities_params *params, enum sl_affinity_form form, struct sl_affinity **out,
+			struct sl_error *err)
 {
 	const struct sl_graph_record *record = sl_graphs_find(c->d->graphs, graph);
 	struct sl_affinity *e = calloc(1, sizeof *e);
@@ -271,6 +276,7 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const st
 	e->cache = c;
 	e->key = ++c->key;
 	memcpy(e->graph, graph, sizeof e->graph);
+	memcpy(e->job, job, sizeof e->job);
 	e->params = *params;
 	e->form = form;
 	e->points = record && record->kind != SL_KIND_GRAPH;
@@ -298,7 +304,7 @@ static int renew(struct sl_affinity *e, struct sl_error *err)
 	return 0;
 }
 
-int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job, const struct sl_params *params,
 			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err)
 {
 	struct sl_affinities_params wanted;
@@ -309,7 +315,7 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const st
 	w->arg = arg;
 	sl_affinities_params_from(&wanted, params);
 	struct sl_affinity *e = find(c, graph, &wanted, form);
-	int code = e ? renew(e, err) : entry_create(c, graph, &wanted, form, &e, err);
+	int code = e ? renew(e, err) : entry_create(c, graph, job, &wanted, form, &e, err);
 	if (code) {
 		free(w);
 		return code;

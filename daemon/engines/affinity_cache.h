@@ -37,9 +37,10 @@ enum sl_affinity_form { SL_AFFINITY_HOST, SL_AFFINITY_DEVICE };
 
 /* Takes a reference to the entry of (graph, params), and makes the entry if it does not exist. done runs with the
  * entry, or with err and no reference; it runs before this function returns if the entry is ready. If this function
- * returns an error, done never runs. Form DEVICE is only for points and given neighbours. */
+ * returns an error, done never runs. Form DEVICE is only for points and given neighbours. `job` is the one to blame if
+ * making the entry crashes the server (util/crashes.h). */
 typedef void (*sl_affinity_done_fn)(void *arg, struct sl_affinity *entry, const struct sl_error *err);
-int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job, const struct sl_params *params,
 			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err);
 void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);  /* NULL is fine */
 

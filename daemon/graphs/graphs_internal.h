@@ -137,6 +137,8 @@ void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 extern const struct sl_event_source sl__graphs_event_source;
 
+/* start.c. True if searches in these points have crashed the server too often: then sets the problem and `search`. */
+bool sl__graph_crashes(struct sl__graph *g);
 /* start.c: count the work items in the pool and the data base; the store is freed after the last one. */
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */

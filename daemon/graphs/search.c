@@ -21,6 +21,7 @@
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/store/atomic.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
 #define SEARCHES_MAX 2
@@ -180,6 +181,7 @@ static void find_work(void *arg)
 {
 	struct sl__finder *q = arg;
 	double start = now_s();
+	sl_crashes_computes(q->id);
 	q->status = SL_BADPARAM;
 	if (q->engine)
 		q->status = q->engine->neighbours_find(q->engine_index, q->engine_bytes, q->points->points, &q->params,
@@ -191,6 +193,7 @@ static void find_work(void *arg)
 		q->status = sl_neighbours_find(&q->result, q->points->points, &q->params, &q->err);
 	}
 	q->seconds = now_s() - start;
+	sl_crashes_computes(NULL);
 }
 
 /* Stores the neighbours; sl__graphs_work_end() follows at the end. */
@@ -214,6 +217,7 @@ static void find_done(void *arg)
 		sl__graphs_work_end(s);
 		return;
 	}
+	sl_crashes_forget(q->id);
 	struct sl_neighbours_summary found = sl_neighbours_summary_of(q->found->neighbours, q->seconds);
 	sl__graph_found(g, &found);
 	g->record.search = q->again > found.k ? SL_SEARCH_RUNNING : SL_SEARCH_READY;
@@ -298,6 +302,8 @@ static void pump(struct sl_graphs *s)
 
 int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 {
+	if (sl__graph_crashes(g))
+		return 0;
 	uint32_t most = g->record.points - 1;
 	if (k > most)
 		k = most;

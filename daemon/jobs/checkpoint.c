@@ -4,6 +4,7 @@
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 
@@ -53,6 +54,8 @@ static void checkpoint_written(void *arg)
 		if (!j->stopping)
 			sl__job_remove_files(job, sl_job_file_transient);
 	} else {
+		if (c->status.iteration > job->checkpoint_iteration)
+			sl_crashes_forget(job->id);
 		job->has_checkpoint = true;
 		job->has_still = c->still;
 		job->checkpoint_iteration = c->status.iteration;

@@ -5,6 +5,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
 #include "daemon/files/job_files.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/problem.h"
@@ -52,6 +53,7 @@ static void ended(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	drop_result(job);
+	sl_crashes_forget(job->id);
 	sl__job_set_state(job, job->end);
 	sl_watch_pump(&job->watch);
 	free(job->trace);  /* it is read from the file from now on */

@@ -14,6 +14,7 @@
 #include "daemon/store/db.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/sweep.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
 #define SHUTDOWN_MS 20000       /* time limit for checkpoints when the server stops */
@@ -218,6 +219,33 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	return code < 0 ? code : 0;
 }
 
+/* Also true for graphs: a search of neighbours may crash, too. */
+static bool is_unfinished(void *arg, const char *id)
+{
+	struct sl_jobs *j = arg;
+	const struct sl_job *job = sl__job_find(j, id);
+	return job ? !sl__job_ended(job) : sl_graphs_find(j->d->graphs, id) != NULL;
+}
+
+/* A job that was computed when the server crashed is resumed alone, so that a second crash shows whether it is the one
+ * at fault. After SL_CRASHES_LIMIT crashes it fails instead: then returns true. */
+static bool has_crashed_again(struct sl_job *job)
+{
+	int number, crashes = sl_crashes_of(job->id, &number);
+	struct sl_error err;
+	job->alone = crashes > 0;
+	if (crashes >= SL_CRASHES_LIMIT) {
+		sl_error_set(&err, SL_INTERNAL, "The server crashed twice while it computed this job (signal %d, %s). "
+			     "Please report this; submit the job again to try again.", number, strsignal(number));
+		sl__job_fail(job, &err);
+		return true;
+	}
+	if (crashes)
+		sl_log_warning("jobs", "the server crashed while it computed %s (signal %d); the job is resumed, but not "
+			       "after a second crash", job->id, number);
+	return false;
+}
+
 static void start_timers(struct sl_jobs *j)
 {
 	double period_ms = j->d->config.checkpoint_interval_s * 1e3;
@@ -251,7 +279,10 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	*out = j;
 	if (sl_db_is_read_only(d->db))
 		return 0;
+	sl_crashes_keep(is_unfinished, j);
 	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
+		if (has_crashed_again(job))
+			continue;
 		if (job->pause)
 			sl__after_taken_up(job);
 		else

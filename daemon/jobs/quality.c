@@ -209,8 +209,8 @@ static void get_affinities(struct measurement *m)
 		sl_pool_run(m->job->jobs->d->loop, measure, measured, m);
 		return;
 	}
-	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, &m->job->work.params, SL_AFFINITY_HOST,
-				affinities_ready, m, &err))
+	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, m->job->id, &m->job->work.params,
+				SL_AFFINITY_HOST, affinities_ready, m, &err))
 		fail(m, &err);
 }
 

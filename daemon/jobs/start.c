@@ -9,6 +9,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
+#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/time_text.h"
@@ -79,6 +80,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		.share = sl_project_share(j->d->users, job->project), .priority = job->priority, .paused = job->pause,
 		.alone = job->alone, .pinned = g && g->pinned,
 	};
+	memcpy(add.id, job->id, sizeof add.id);
 	snprintf(add.group, sizeof add.group, "%s", job->project);
 	snprintf(add.client, sizeof add.client, "%s", job->user);
 	if (job->affinity)
@@ -176,6 +178,7 @@ static void load_files(void *arg)
 	struct sl_job *job = l->job;
 	const char *folder = job->jobs->folder;
 	bool on_points = sl__on_points(job->work.method);
+	sl_crashes_computes(job->id);
 	if (l->has_initial)
 		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes,
 						       sl__work_initial_dims(&job->work), &l->init, &l->init_err);
@@ -195,6 +198,7 @@ static void load_files(void *arg)
 	}
 	if (on_points && !l->init_code)
 		l->init_code = make_run(l);
+	sl_crashes_computes(NULL);
 }
 
 static void loading_free(struct loading *l)
@@ -355,7 +359,8 @@ void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 		return;
 	}
 	sl__job_ref(job);
-	if (sl_affinity_acquire(j->engines->affinities, job->graph, &job->work.params, form, affinities_ready, job, &err)) {
+	if (sl_affinity_acquire(j->engines->affinities, job->graph, job->id, &job->work.params, form, affinities_ready, job,
+				&err)) {
 		fail_and_pump(job, &err);
 		sl__job_unref(job);
 	}

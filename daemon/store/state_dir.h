@@ -1,6 +1,6 @@
 /* state_dir.h -- finds or makes the state folder, and locks it.
  *
- *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr  reserve
+ *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr  reserve  crashes
  *   tmp/         the daemon's own files in it are removed at the start
  *   lost+found/  files without a record (sweep.h) */
 #ifndef SL_STATE_DIR_H

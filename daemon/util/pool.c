@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/util/crashes.h"
 #include "daemon/util/list.h"
 #include "daemon/util/log.h"
 
@@ -49,11 +50,13 @@ static void put_back(struct task *task)
 
 static void on_work(uv_work_t *work)
 {
-	static _Thread_local bool nice;
+	static _Thread_local bool prepared;
 	struct sl_pool_place *place = work->data;
-	if (!nice)
+	if (!prepared) {
 		setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-	nice = true;
+		sl_crashes_thread("pool");
+	}
+	prepared = true;
 	place->run(place->arg);
 }
 

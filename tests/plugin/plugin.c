@@ -7,7 +7,14 @@
  *   SPACELAND_TEST_PCI=ADDRESS  their PCI address, for nvml.c
  *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open
  *   SPACELAND_TEST_PACE=SECONDS an iteration takes so long, computes nothing, and makes the layout a little larger:
- *                               like a recorded job, which leaves the processor to the streams */
+ *                               like a recorded job, which leaves the processor to the streams
+ *   SPACELAND_TEST_CRASH=RATE,K an embedding with this learning rate crashes the process in its K-th run of iterations;
+ *                               with ",team" after it in another thread of the OpenMP team, with ",abort" by abort(),
+ *                               with ",stack" by an overflow of the stack;
+ *                               with ",together" embeddings run side by side; with ",search" searches in
+ *                               K points crash instead */
+#include <math.h>
+#include <omp.h>
 #include <time.h>
 
 #include "core/points/points.h"
@@ -27,9 +34,43 @@ static bool says(const char *name, const char *value)
 	return text && !strcmp(text, value);
 }
 
+static struct {
+	double rate;
+	int runs;
+	const char *how;
+} crash;
+
+static void (*volatile again)(void);
+
+static void overflow(void)
+{
+	volatile char fill[4096];
+	fill[0] = 1;
+	again();
+	fill[1] = fill[0];
+}
+
+static void crash_now(void)
+{
+	int *volatile nowhere = NULL;
+	if (strstr(crash.how, "stack")) {
+		again = overflow;
+		overflow();
+	}
+	if (strstr(crash.how, "abort"))
+		abort();
+#pragma omp parallel num_threads(2)
+	if (omp_get_thread_num() == (strstr(crash.how, "team") ? 1 : 0))
+		*nowhere = 1;
+}
+
 static int find(int index, uint64_t memory_bytes, const struct sl_points *p, const struct sl_neighbours_params *params,
 		struct sl_neighbours **out, struct sl_error *err)
 {
+	if (crash.how && strstr(crash.how, "search") && p->n_user == (uint32_t)crash.runs) {
+		nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);  /* the upload is answered meanwhile */
+		crash_now();
+	}
 	if (params->metric != SL_EUCLIDEAN)
 		return sl_error_set(err, SL_BADPARAM, "not this metric");
 	int code = sl_neighbours_find(out, p, params, err);
@@ -85,6 +126,48 @@ static int paced_measure(struct sl_device_embedding *e, struct sl_measure *out, 
 	return 0;
 }
 
+static int crashing_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+{
+	static _Atomic int runs;
+	if (fabs((double)step->learning_rate - crash.rate) < 1e-3 && ++runs == crash.runs)
+		crash_now();
+	return sl_engine_cpu()->run(e, step, iterations, err);
+}
+
+static bool joins(const struct sl_device_embedding *e)
+{
+	return true;
+}
+
+/* One after the other. */
+static int run_many(struct sl_run *run, int count, struct sl_error *err)
+{
+	for (int i = 0; i < count; i++)
+		for (int k = 0; k < run[i].stretches && !run[i].code; k++) {
+			struct sl_stretch *s = &run[i].stretch[k];
+			run[i].code = crashing_run(run[i].embedding, &s->step, s->iterations, &run[i].err);
+			if (s->measure && !run[i].code)
+				run[i].code = sl_engine_cpu()->measure(run[i].embedding, &s->measured, &run[i].err);
+		}
+	return 0;
+}
+
+static void read_crash(void)
+{
+	const char *text = getenv("SPACELAND_TEST_CRASH");
+	char *rest = NULL;
+	if (!text)
+		return;
+	crash.rate = strtod(text, &rest);
+	crash.runs = atoi(rest + 1);
+	crash.how = rest;
+	engines[0].run = crashing_run;
+	if (strstr(text, "together")) {
+		engines[0].joins = joins;
+		engines[0].run_many = run_many;
+	}
+}
+
 __attribute__((constructor)) static void make_engines(void)
 {
 	static const char *const names[] = {"cuda", "hybrid", "hybrid-double"};
@@ -105,6 +188,7 @@ __attribute__((constructor)) static void make_engines(void)
 			engines[i].measure = paced_measure;
 		}
 	}
+	read_crash();
 }
 
 EXPORT const struct sl_engine *sl_engine_cuda(void);

@@ -1,4 +1,4 @@
-#include "daemon/util/process.h"
+#include "daemon/process.h"
 
 #include <dirent.h>
 #include <stdio.h>
