@@ -72,7 +72,7 @@ static bool admit_refusal(struct sl_users *u)
 static const char *plain(char out[PATH_BYTES + 1], const char *path)
 {
 	size_t i = 0;
-	for (; path[i] && i < PATH_BYTES; i++)
+	for (; i < PATH_BYTES && path[i]; i++)
 		out[i] = path[i] < ' ' || path[i] > '~' ? '?' : path[i];
 	out[i] = '\0';
 	return out;
