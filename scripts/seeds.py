@@ -2,17 +2,17 @@
 """Runs unit tests with fresh seeds: seeds.py PROGRAMS_FOLDER [N [TEST...]]; called by ./dev test seeds.
 
 First each program of tests/unit (or each named one, for example "quality") runs once, which measures its tests. Then
-every test runs alone with N seeds (default 1000), the fastest test first. A test that prints no seed has no random
-input and does not run again. The table at the end has the number of seeds of each test.
+every test runs alone with N seeds (default 1000); those that take the least time in all come first. A test that prints
+no seed has no random input and does not run again. The table at the end has the number of seeds of each test.
 
-SEEDS_MINUTES=M   end after about M minutes: a test gets fewer seeds if N would take more than its share of what is left
+SEEDS_MINUTES=M   end after about M minutes
 SEEDS_JOBS=J      tests that run at a time (default: one for each core)
 SEEDS_FROM=SEED   the same seeds as a run that printed this
-SEEDS_AFTER=FILE  what former campaigns printed: their seeds count, too
+SEEDS_AFTER=FILE  what former campaigns printed: their seeds count, too, and tests keep their form
 SEEDS_LIGHT=S     tests of more than S seconds run in their light form (SPACELAND_TEST_LIGHT), marked in the table
 """
-import collections
 import concurrent.futures
+import math
 import os
 import pathlib
 import random
@@ -25,7 +25,7 @@ import time
 LIMIT_SECONDS = 600  # of one process
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 place = threading.local()  # cores: the processors of this thread's programs
-ROW = r"^ *[\d.]+ +(\d+) +\d+  (\w+) (\w+)(?: \(light\))?$"  # seeds, program and test in a row of the table
+ROW = r"^ *[\d.]+ +(\d+) +\d+  (\w+) (\w+)(?: \((light)\))?$"  # seeds, program, test and form in a row of the table
 REASON = re.compile(r"^.*(?:\[ *ERROR *\]|error:|ERROR:|Sanitizer).*$", re.M)
 
 
@@ -59,17 +59,23 @@ def run(program, seed, test=None, light=False):
     return seconds, failed, "".join(lines)
 
 
-class Campaign:
-    """The state of all runs: seeds per test, failures, end time."""
+class Test:
+    """A test, and what became of its runs."""
 
-    def __init__(self, count, seeds, minutes, jobs, light):
-        self.count, self.seeds, self.jobs, self.light = count, seeds, jobs, light
-        self.end = time.monotonic() + 60 * minutes if minutes else None
+    def __init__(self, program, name, seconds, light, before):
+        self.program, self.name, self.seconds, self.light, self.before = program, name, seconds, light, before
+        self.runs, self.bad = 0, 0
+
+
+class Campaign:
+    """The state of all runs, which threads share."""
+
+    def __init__(self, minutes, jobs):
+        self.jobs = jobs
+        self.end = time.monotonic() + 60 * minutes if minutes else math.inf
         self.lock = threading.Lock()
-        self.waiting = 0  # tests that are not done yet
         self.placed = 0   # threads that have their processors
         self.passed = self.failed = 0
-        self.rows = []  # (seconds a run, program, test, seeds, failures, whether in its light form)
 
     def note(self, program, seed, test, passed, failed, output):
         with self.lock:
@@ -88,34 +94,33 @@ class Campaign:
         share = max(len(cores) // self.jobs, 1)
         place.cores = [cores[(at * share + i) % len(cores)] for i in range(share)]
 
-    def whole(self, program):
+    def whole(self, program, seed, light):
         """Runs a program once; returns the seconds of each test, or nothing if no test printed a seed."""
-        seconds, failed, output = run(program, self.seeds[0])
-        self.note(program, self.seeds[0], None, len(seconds) - len(failed & set(seconds)), failed, output)
-        return seconds, "SPACELAND_TEST_SEED=" in output
+        seconds, failed, output = run(program, seed, light=light)
+        self.note(program, seed, None, len(seconds) - len(failed & set(seconds)), failed, output)
+        return seconds if "SPACELAND_TEST_SEED=" in output else {}
 
-    def repeat(self, seconds, program, test, before):
-        """Runs one test with its share of the seeds; it had some before."""
+    def again(self, test, seed):
+        """Runs a test once more, unless time is up or it turned out to have no random input."""
+        if time.monotonic() > self.end or test.before is None:
+            return
+        _, failed, output = run(test.program, seed, test.name, test.light)
+        if test.light and "[  SKIPPED ]" in output:  # it has no light form
+            test.light = False
+            _, failed, output = run(test.program, seed, test.name)
+        self.note(test.program, seed, test.name, not failed, failed, output)
         with self.lock:
-            left = self.end and self.end - time.monotonic()
-            share = left and max(left, 0) * self.jobs / self.waiting
-            self.waiting -= 1
-        begun, done, bad = time.monotonic(), 1, 0
-        light = bool(self.light) and seconds > self.light
-        for seed in self.seeds[1:max(self.count - before, 1)]:
-            spent = time.monotonic() - begun
-            if share is not None and done > 1 and spent * done / (done - 1) > share:
-                break
-            _, failed, output = run(program, seed, test, light)
-            if light and "[  SKIPPED ]" in output:  # it has no light form
-                light = False
-                _, failed, output = run(program, seed, test)
-            self.note(program, seed, test, not failed, failed, output)
-            done, bad = done + 1, bad + len(failed)
+            test.runs, test.bad = test.runs + 1, test.bad + len(failed)
             if "SPACELAND_TEST_SEED=" not in output and not failed:
-                return
-        with self.lock:
-            self.rows.append((seconds, program.name[5:], test, before + done, bad, light))
+                test.before = None
+
+
+def former(path):
+    """What the tables in a file say of each (program, test): [number of seeds, whether it ran in its light form]."""
+    tests = {}
+    for seeds, program, test, light in re.findall(ROW, pathlib.Path(path).read_text(), re.M):
+        tests[program, test] = [tests.get((program, test), [0])[0] + int(seeds), bool(light)]
+    return tests
 
 
 def main(folder, count, names):
@@ -127,30 +132,32 @@ def main(folder, count, names):
             sys.exit("seeds: no unit test %s" % ", ".join(sorted(unknown)))
         programs = [path for path in programs if path.name[5:] in names]
     first = int(os.environ.get("SEEDS_FROM") or random.SystemRandom().randrange(1, 2 ** 31))
-    source = random.Random(first)
+    limit = float(os.environ.get("SEEDS_LIGHT") or "inf")
     jobs = int(os.environ.get("SEEDS_JOBS") or os.cpu_count())
-    campaign = Campaign(count, [source.randrange(1, 2 ** 31) for _ in range(max(count, 1))],
-                        float(os.environ.get("SEEDS_MINUTES") or 0), jobs,
-                        float(os.environ.get("SEEDS_LIGHT") or 0))
+    known = former(os.environ["SEEDS_AFTER"]) if os.environ.get("SEEDS_AFTER") else {}
+    source = random.Random(first)
+    seeds = [source.randrange(1, 2 ** 31) for _ in range(max(count, 1))]
+    campaign = Campaign(float(os.environ.get("SEEDS_MINUTES") or 0), jobs)
     print("%d programs, %d seeds from SEEDS_FROM=%d" % (len(programs), count, first), flush=True)
     with concurrent.futures.ThreadPoolExecutor(jobs, initializer=campaign.settle) as pool:
-        results = list(pool.map(campaign.whole, programs))
-        once = [program.name[5:] for program, (_, seeded) in zip(programs, results) if not seeded]
+        results = list(pool.map(lambda each: campaign.whole(each, seeds[0], bool(known)), programs))
+        once = [program.name[5:] for program, seconds in zip(programs, results) if not seconds]
         if once:
             print("no random input, run once: " + " ".join(once), flush=True)
-        before = collections.Counter()
-        if os.environ.get("SEEDS_AFTER"):
-            for row in re.findall(ROW, pathlib.Path(os.environ["SEEDS_AFTER"]).read_text(), re.M):
-                before[row[1], row[2]] += int(row[0])
-        tests = sorted((taken, program, test, before[program.name[5:], test]) for program, (seconds, seeded) in zip(programs, results) if seeded
-                       for test, taken in seconds.items())
-        campaign.waiting = len(tests)
-        if count > 1:
-            list(pool.map(lambda each: campaign.repeat(*each), tests))
-    if campaign.rows:
+        tests = []
+        for program, seconds in zip(programs, results):
+            for name, taken in seconds.items():
+                before, light = known.get((program.name[5:], name), (0, taken > limit))
+                tests.append(Test(program, name, taken, light and limit < math.inf, before + 1))
+        tests.sort(key=lambda test: test.seconds * max(count - test.before, 0))
+        list(pool.map(lambda each: campaign.again(*each),
+                      [(test, seed) for test in tests for seed in seeds[1:count - test.before + 1]]))
+    seeded = [test for test in tests if test.before is not None]
+    if seeded:
         print("%8s %6s %6s  test" % ("seconds", "seeds", "failed"))
-    for seconds, program, test, seeds, bad, light in sorted(campaign.rows):
-        print("%8.3f %6d %6d  %s %s%s" % (seconds, seeds, bad, program, test, " (light)" if light else ""))
+    for test in sorted(seeded, key=lambda test: test.seconds):
+        print("%8.3f %6d %6d  %s %s%s" % (test.seconds, test.before + test.runs, test.bad, test.program.name[5:],
+                                          test.name, " (light)" if test.light else ""))
     print("%d passed, %d failed" % (campaign.passed, campaign.failed))
     return 1 if campaign.failed or not campaign.passed else 0
 

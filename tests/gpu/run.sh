@@ -11,15 +11,16 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_embedding tests/unit/test_cutoff
-	tests/unit/test_growth tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda
-	tests/gpu/test_attraction tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft
-	tests/gpu/test_fft_cube tests/gpu/test_joint tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid
-	tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca
-	tests/gpu/test_sammon tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
-	tests/gpu/test_gmm tests/unit/test_gmm_device tests/unit/test_kmeans_device tests/unit/test_sammon_device
-	tests/unit/test_signal_device tests/gpu/bench_gmm tests/gpu/bench_kmeans tests/gpu/bench_neighbours
-	tests/gpu/bench_seeding tests/gpu/bench_sammon clients/cli/spaceland"
+# The longest first.
+programs="tests/gpu/test_neighbours tests/gpu/test_degrees tests/gpu/test_sammon tests/gpu/test_cuda tests/gpu/test_fft
+	tests/gpu/test_tree tests/unit/test_cutoff tests/gpu/test_fft_cube tests/gpu/test_edges
+	tests/unit/test_kmeans_device tests/gpu/test_gmm tests/unit/test_dof tests/gpu/test_hybrid
+	tests/unit/test_engine tests/unit/test_gmm_device tests/unit/test_presets tests/gpu/test_attraction
+	tests/unit/test_embedding tests/unit/test_sammon_device tests/gpu/test_pairs tests/gpu/test_small
+	tests/gpu/test_pca tests/gpu/test_scan tests/gpu/test_rows tests/gpu/test_kmeans tests/unit/test_growth
+	tests/unit/test_signal_device tests/gpu/test_walk tests/unit/test_engine_memory tests/unit/test_barnes_hut
+	tests/gpu/test_signal tests/gpu/test_lost tests/gpu/test_joint tests/gpu/bench_gmm tests/gpu/bench_kmeans
+	tests/gpu/bench_neighbours tests/gpu/bench_seeding tests/gpu/bench_sammon clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -144,20 +145,20 @@ try() {
 	echo "== $engine $program $filter, seed $seed: $outcome, $((SECONDS - began)) s"
 }
 
-# Rounds follow one another; the programs of a round run $JOBS at a time.
+# $JOBS programs run at a time.
 tests() {
 	local dir=$1 round line number=0
 	logs=$(mktemp -d)
 	prepare "$dir"
-	for ((round = 0; round < ${ROUNDS:-1}; round++)); do
-		while read -r line; do
+	while read -r line; do
+		for ((round = 0; round < ${ROUNDS:-1}; round++)); do
 			while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-1}" ]; do wait -n || true; done
 			# shellcheck disable=SC2086  # words
 			try "$dir" $line &
 			number=$((number + 1))
-		done < <(tested)
-		wait
-	done
+		done
+	done < <(tested)
+	wait
 	failed=$((failed + $(find "$logs" -name '*.failed' | wc -l)))
 	rm -rf "$logs"
 	echo "$((number - failed)) passed, $failed failed"

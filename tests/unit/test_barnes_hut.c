@@ -80,8 +80,9 @@ static void forces_are_the_sums(void **state)
 			}
 }
 
-/* Few points; all in one place; tight; and with one point so far away that one smallest cell of the tree has all
- * others. */
+/* Few points; all in one place; tight; on a lattice; and with one point so far away that one smallest cell of the tree
+ * has all others. A cell of side s whose points lie at its two ends, at a distance of s / theta, is off by 1.5 theta^2,
+ * 0.24 here. Of random points such errors cancel; on a lattice, where many points share a place, less so. */
 static void odd_layouts(void **state)
 {
 	static const uint32_t counts[] = {1, 2, 31, 32, 33, 65, 700};
@@ -98,7 +99,7 @@ static void odd_layouts(void **state)
 				if (kind == 4)
 					y[floats - 1] = 1e12f;
 				errors_of(y, n, dims, 0.4, 1, &force, &z);
-				if (!(force <= 5e-2) || !(z <= 2e-2))
+				if (!(force <= (kind == 3 ? 0.12 : 5e-2)) || !(z <= 2e-2))
 					fail_msg("%u points, %d-D, kind %d: forces off by %.2g, Z by %.2g", n, dims, kind, force, z);
 				free(y);
 			}
