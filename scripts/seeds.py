@@ -9,7 +9,7 @@ SEEDS_MINUTES=M   end after about M minutes
 SEEDS_JOBS=J      tests that run at a time (default: one for each core)
 SEEDS_FROM=SEED   the same seeds as a run that printed this
 SEEDS_AFTER=FILE  what former campaigns printed: their seeds count, too, and tests keep their form
-SEEDS_LIGHT=S     tests of more than S seconds run in their light form (SPACELAND_TEST_LIGHT), marked in the table
+SEEDS_LIGHT=S     tests of more than S seconds run in their lightest form (SPACELAND_TEST_LIGHT=2), marked in the table
 """
 import concurrent.futures
 import math
@@ -25,7 +25,7 @@ import time
 LIMIT_SECONDS = 600  # of one process
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 place = threading.local()  # cores: the processors of this thread's programs
-ROW = r"^ *[\d.]+ +(\d+) +\d+  (\w+) (\w+)(?: \((light)\))?$"  # seeds, program, test and form in a row of the table
+ROW = r"^ *(?:[\d.]+|inf) +(\d+) +\d+  (\w+) (\w+)(?: \((light)\))?$"  # seeds, program, test and form in a row of the table
 REASON = re.compile(r"^.*(?:\[ *ERROR *\]|error:|ERROR:|Sanitizer).*$", re.M)
 
 
@@ -33,7 +33,7 @@ def run(program, seed, test=None, light=False):
     """Runs a program, or one of its tests; returns (seconds of each test, names of failed tests, output)."""
     environment = dict(os.environ, SPACELAND_TEST_SEED=str(seed), GOMP_SPINCOUNT="1000", SPACELAND_ROOT=str(ROOT))
     if light:
-        environment["SPACELAND_TEST_LIGHT"] = "1"
+        environment["SPACELAND_TEST_LIGHT"] = "2"
     if test:
         environment["SPACELAND_TEST_FILTER"] = test
     process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -47,7 +47,8 @@ def run(program, seed, test=None, light=False):
         if mark and mark[1] == "RUN":
             begun[mark[2]] = time.monotonic()
         elif mark and mark[2] in begun:
-            seconds[mark[2]] = time.monotonic() - begun.pop(mark[2])
+            taken = time.monotonic() - begun.pop(mark[2])
+            seconds[mark[2]] = math.inf if light and mark[1] == "SKIPPED" else taken  # it has no light form
         if mark and mark[1] == "FAILED":
             failed.add(mark[2])
     status = process.wait()
@@ -104,10 +105,11 @@ class Campaign:
         """Runs a test once more, unless time is up or it turned out to have no random input."""
         if time.monotonic() > self.end or test.before is None:
             return
+        test.light = test.light and test.seconds < math.inf
+        begun = time.monotonic()
         _, failed, output = run(test.program, seed, test.name, test.light)
-        if test.light and "[  SKIPPED ]" in output:  # it has no light form
-            test.light = False
-            _, failed, output = run(test.program, seed, test.name)
+        if test.seconds == math.inf:
+            test.seconds = time.monotonic() - begun
         self.note(test.program, seed, test.name, not failed, failed, output)
         with self.lock:
             test.runs, test.bad = test.runs + 1, test.bad + len(failed)

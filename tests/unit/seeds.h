@@ -51,17 +51,21 @@ static inline uint64_t test_seed(uint64_t usual)
 	return (test_random(&state) >> 32) | 1;
 }
 
-/* SPACELAND_TEST_LIGHT: smaller tests, for short runs and for tools that make kernels hundreds of times slower. */
+/* SPACELAND_TEST_LIGHT=1: smaller tests, for short runs and for tools that make kernels hundreds of times slower. =2: the
+ * smallest, for runs with a thousand seeds, each of which takes other cases. */
 static inline bool test_light(void)
 {
 	const char *given = getenv("SPACELAND_TEST_LIGHT");
 	return given && *given;
 }
 
-/* Whether a light test leaves out a case: it takes one in N of consecutive cases, others with other seeds. */
-static inline bool test_leaves_out(uint64_t at, uint32_t n)
+static inline bool test_lightest(void) { return test_light() && atoi(getenv("SPACELAND_TEST_LIGHT")) == 2; }
+
+/* Whether a light test leaves out a case: it takes one in `light` of consecutive cases, the lightest one in `lightest`;
+ * others with other seeds. */
+static inline bool test_leaves_out(uint64_t at, uint32_t light, uint32_t lightest)
 {
-	return test_light() && (at + test_seed(1013)) % n;
+	return test_light() && (at + test_seed(1013) / 2) % (test_lightest() ? lightest : light);  /* seeds are odd */
 }
 
 #endif

@@ -90,6 +90,8 @@ static void odd_layouts(void **state)
 	for (int dims = 1; dims <= 3; dims++)
 		for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
 			for (int kind = 0; kind < 5; kind++) {
+				if (test_leaves_out(5 * c + (size_t)kind, 1, 3))
+					continue;
 				uint32_t n = counts[c];
 				size_t floats = n * (size_t)dims;
 				float *y = test_layout(n, dims, 8, 1, seed++);

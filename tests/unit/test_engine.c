@@ -49,6 +49,8 @@ static void grid_forces_agree_with_all_pairs(void **state)
 	for (int dims = 1; dims <= 3; dims++)
 		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
 			for (size_t l = 0; l < 4; l++) {
+				if (test_leaves_out((uint64_t)(dims * 12 + accuracy * 4) + l, 1, 5))
+					continue;
 				struct sl_settings s = {.dims = dims, .accuracy = accuracy, .repulsion = SL_REPULSION_GRID};
 				double scale = dims == 3 && layouts[l][0] > 10 ? 0.4 : 1;
 				float *y = test_layout(b.a->n, dims, layouts[l][0] * scale, layouts[l][1], 7 + l);
@@ -68,6 +70,8 @@ static void forces_of_wide_layouts_agree_with_all_pairs(void **state)
 	for (int dims = 1; dims <= 3; dims++)
 		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
 			for (int w = 0; w < 3; w++) {
+				if (test_leaves_out((uint64_t)(dims * 9 + accuracy * 3 + w), 1, 4))
+					continue;
 				struct sl_settings s = {.dims = dims, .accuracy = accuracy, .repulsion = SL_REPULSION_GRID};
 				double half = widths[dims][w] / 2;
 				float *y = test_layout(b.a->n, dims, half / 2, half / 60, 27);
@@ -321,6 +325,8 @@ static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state
 {
 	for (int dims = 1; dims <= 3; dims++)
 		for (int kind = 0; kind < 4; kind++) {
+			if (test_leaves_out((uint64_t)(dims * 4 + kind), 1, 5))
+				continue;
 			struct sl_settings s = {
 				.dims = dims, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
 				.repulsion = kind == 2 ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
@@ -345,6 +351,8 @@ static void measuring_phases_leaves_everything_as_it_is(void **state)
 	struct bench b;
 	bench_open(&b, test_graph(9500, 4, true, false, 12), 2);
 	for (int kind = 0; b.engine->phases && kind < (test_light() ? 4 : 5); kind++) {
+		if (test_leaves_out((uint64_t)kind, 1, 4))
+			continue;
 		struct sl_settings s = {
 			.dims = 1 + kind % 3, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
 			.repulsion = kind >= 3 ? SL_REPULSION_EXACT : SL_REPULSION_GRID,

@@ -193,6 +193,8 @@ static void like_plain_em(void **state)
 					     {64, 2, 1}, {65, 4, 2}};
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int covariance = SL_GMM_FULL; covariance <= SL_GMM_SPHERICAL; covariance++) {
+			if (test_leaves_out(i + 2 * (size_t)covariance, 1, 5))
+				continue;
 			same_as_plain(shapes[i][0], shapes[i][1], shapes[i][2], covariance, 0);
 			same_as_plain(shapes[i][0], shapes[i][1], shapes[i][2], covariance, 100);
 		}

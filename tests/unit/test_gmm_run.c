@@ -138,6 +138,8 @@ static void ends_when_asked(void **state)
 	struct sl_gmm_params params = several(SL_GMM_FULL);
 	params.iterations = 50;
 	for (int when = 0; when < 60; when++) {
+		if (test_leaves_out((uint64_t)when, 1, 7))
+			continue;
 		struct sl_gmm *m = NULL;
 		struct sl_gmm_status status = {0};
 		bool whole;

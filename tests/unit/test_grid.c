@@ -362,6 +362,8 @@ static void two_grids_do_what_one_does(void **state)
 {
 	for (int dims = 2; dims <= 3; dims++)
 		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+			if (test_leaves_out((uint64_t)(dims * 3 + accuracy), 1, 5))
+				continue;
 			compare_grids(dims, accuracy, sl_grid_window(dims, accuracy));
 			if (sl_grid_narrow_window(dims, accuracy) != sl_grid_window(dims, accuracy))
 				compare_grids(dims, accuracy, sl_grid_narrow_window(dims, accuracy));
@@ -373,6 +375,8 @@ static void two_grids_hold_other_kernels_too(void **state)
 	static const double exponents[] = {0.2, 0.7, 2, 4}, extent[4] = {0, 0, 50, 14};
 	for (int dims = 2; dims <= 3; dims++)
 		for (int k = 0; k < 4; k++) {
+			if (test_leaves_out((uint64_t)(dims * 4 + k), 1, 5))
+				continue;
 			double z_one, z_two;
 			struct sl_grid two[2], one;
 			assert_true(sl_grid_choose_two(&two[0], &two[1], dims, SL_NORMAL, 0, extent[dims], exponents[k]));
@@ -435,6 +439,8 @@ static void pairs_and_a_grid_do_what_all_pairs_do(void **state)
 {
 	static const double limit[] = {1e-1, 3e-2, 5e-3}, flat[] = {3e-2, 1e-2, 1.5e-3};
 	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+		if (test_leaves_out((uint64_t)accuracy, 1, 3))
+			continue;
 		check_smooth(2, accuracy, sl_grid_window(2, accuracy), flat[accuracy]);
 		check_smooth(3, accuracy, sl_grid_window(3, accuracy), limit[accuracy]);
 		if (sl_grid_smooth_window(accuracy) != sl_grid_window(3, accuracy))

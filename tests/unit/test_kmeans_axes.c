@@ -106,7 +106,7 @@ static void it_changes_no_byte(void **state)
 		{D, 20, 40, 0.3, 0}, {D, 60, 70, 1, 10}, {D, 6, 33, 0.05, 1000}, {200, 30, 10, 1, 0}, {133, 30, 7, 2, 3},
 	};
 	for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
-		if (test_leaves_out(at, 2))
+		if (test_leaves_out(at, 2, 5))
 			continue;
 		uint32_t k = cases[at].k;
 		float *x = make_flat(cases[at].d, cases[at].rank, k * 3 / 2, cases[at].noise, cases[at].offset, test_seed(at));

@@ -169,6 +169,8 @@ static void the_field_is_the_sum(void **state)
 	static const double nus[] = {1, 0.5, 3};
 	uint64_t seed = fresh_seed();
 	for (int round = 0; round < 9; round++) {
+		if (test_leaves_out((uint64_t)round, 1, 5))
+			continue;
 		int dims = 1 + round % 3;
 		double nu = nus[round / 3];
 		uint32_t n = 3000;
