@@ -51,8 +51,8 @@ static inline uint64_t test_seed(uint64_t usual)
 	return (test_random(&state) >> 32) | 1;
 }
 
-/* SPACELAND_TEST_LIGHT=1: smaller tests, for short runs and for tools that make kernels hundreds of times slower. =2: the
- * smallest, for runs with a thousand seeds, each of which takes other cases. */
+/* SPACELAND_TEST_LIGHT=1: smaller tests, for short runs and for tools that make kernels hundreds of times slower. =2:
+ * the smallest, for runs with a thousand seeds, each of which takes other cases. */
 static inline bool test_light(void)
 {
 	const char *given = getenv("SPACELAND_TEST_LIGHT");
