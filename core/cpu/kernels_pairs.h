@@ -8,10 +8,15 @@
 /* Sums in float run over at most this many pairs before they are added to doubles. */
 #define PAIRS 2048
 
-/* exp(x) for x <= 0, to 2e-7: a power of two, and a polynomial. */
+/* exp(x) for x <= 0, to 2e-7: a power of two, and a polynomial. x counts as -87 at least: that is decided by its bits,
+ * which grow with its distance from 0, because GCC does not vectorise a loop that compares floats for it. */
 static inline UNCHECKED float exp_below_zero(float x)
 {
-	x = x < -87 ? -87 : x;
+	const uint32_t least = 0xc2ae0000;  /* of -87 */
+	uint32_t size;
+	memcpy(&size, &x, 4);
+	size = size > least ? least : size;
+	memcpy(&x, &size, 4);
 	float n = (float)(int32_t)(x * 1.44269504f - 0.5f);
 	float f = x - n * 0.693359375f + n * 2.12194440e-4f;
 	float p = 8.3333338e-3f + f * 1.3888889e-3f;

@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* Work for which another thread pays: points with a grid, pairs with all pairs. */
+/* Work for which another thread pays: points with a grid, pairs (nu = 1) with all pairs. */
 #define POINTS_PER_THREAD 3000
 #define PAIRS_PER_THREAD 2e6
 
@@ -24,6 +24,8 @@ static const double point[4] = SL_CPU_POINT, padded_node[4] = SL_CPU_NODE;
 static const double fine_node[4] = {0, 0, 11, 12};
 /* Time of a pair with nu != 1, in pairs with nu = 1. */
 #define HEAVY 5
+
+static double pair_time(double nu) { return nu == 1 ? 1 : HEAVY; }
 
 /* True if two grids are better than one. With a given side, two grids leave less of it to points; they are rejected if
  * their spacing is 1.1 times that of one grid or more. */
@@ -73,7 +75,7 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 		   double *cost)
 {
 	struct sl_grid one;
-	double pairs = (nu == 1 ? 1 : HEAVY) * PAIR * n * n;
+	double pairs = pair_time(nu) * PAIR * n * n;
 	int window = sl_grid_window(s->dims, s->accuracy);
 	int most = s->repulsion == SL_REPULSION_GRID && !s->grid_side ? largest_side(s->dims, n) : INT_MAX;
 	*cost = pairs;
@@ -105,9 +107,9 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 #define NODE 12
 #define ITERATION 4000
 
-static double useful_threads(double n, bool exact)
+static double useful_threads(double n, bool exact, double nu)
 {
-	return 1 + (exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
+	return 1 + (exact ? pair_time(nu) * n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
 }
 
 /* By measurement: cells and points that act on a point at theta = 1, per level of the tree; nanoseconds of adding a
@@ -119,7 +121,7 @@ static double tree_cost(const struct sl_settings *s, uint32_t n, double nu)
 {
 	double levels = log2((double)n / 16 + 2) / s->dims, nearness = fmax(s->theta, 0.05);
 	double sources = fmin(n, 64 + TREE_LEVEL * levels * pow(1 / nearness, s->dims) * s->dims);
-	return n * (TREE_POINT + (nu == 1 ? 1 : HEAVY) * PAIR * sources);
+	return n * (TREE_POINT + pair_time(nu) * PAIR * sources);
 }
 
 static double tree_threads(double n) { return 1 + n / 500; }
@@ -143,7 +145,7 @@ double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64
 	if (tree)
 		repulsion = tree_cost(s, n, nu);
 	double have = threads > 0 ? threads : processors();
-	double useful = tree ? tree_threads(n) : useful_threads(n, !grids);
+	double useful = tree ? tree_threads(n) : useful_threads(n, !grids, nu);
 	double work = repulsion + ENTRY * (double)entries + NODE * (double)n;
 	return 1e-9 * (ITERATION + work / fmin(have, useful));
 }
@@ -180,7 +182,8 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 
 int sl__cpu_threads_for(const struct sl_device_embedding *e)
 {
-	double useful = e->method == SL_CPU_TREE ? tree_threads(e->n) : useful_threads(e->n, e->method == SL_CPU_EXACT);
+	double useful = e->method == SL_CPU_TREE ? tree_threads(e->n) :
+						   useful_threads(e->n, e->method == SL_CPU_EXACT, e->nu);
 	int have = e->graph->device->threads;
 	return have < useful ? have : (int)useful;
 }
