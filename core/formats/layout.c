@@ -163,7 +163,7 @@ static void write_rows(FILE *file, const struct sl_graph *graph, const float *y,
 			fprintf(file, ",%.9g", (double)y[(size_t)i * (size_t)dims + (size_t)k]);
 		if (labels) {
 			putc(',', file);
-			write_field(file, graph->label_name[graph->label[i]]);
+			write_field(file, sl_graph_label(graph, i));
 		}
 		putc('\n', file);
 	}

@@ -36,6 +36,33 @@ uint64_t sl_graph_bytes(const struct sl_graph *g)
 	return bytes;
 }
 
+const char *sl_graph_label(const struct sl_graph *g, uint32_t i)
+{
+	return g->label[i] == SL_UNLABELLED ? "" : g->label_name[g->label[i]];
+}
+
+void sl_labels_settle(uint32_t **label, uint64_t n, char ***name, uint32_t *labels)
+{
+	uint32_t empty = 0;
+	while (empty < *labels && *(*name)[empty])
+		empty++;
+	if (empty == *labels)
+		return;
+	free((*name)[empty]);
+	memmove(*name + empty, *name + empty + 1, (*labels - empty - 1) * sizeof **name);
+	--*labels;
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t *own = &(*label)[i];
+		*own = *own == empty ? SL_UNLABELLED : *own > empty && *own != SL_UNLABELLED ? *own - 1 : *own;
+	}
+	if (*labels)
+		return;
+	free(*label);
+	free(*name);
+	*label = NULL;
+	*name = NULL;
+}
+
 const char *sl_graph_name(const struct sl_graph *g, uint32_t i)
 {
 	return g->name_bytes && i < g->n ? g->name_bytes + g->name_at[i] : NULL;

@@ -35,6 +35,8 @@ struct sl_graph_report {
 	uint32_t largest_component;  /* its nodes */
 };
 
+#define SL_UNLABELLED UINT32_MAX  /* in place of a label: the node has none */
+
 struct sl_graph {
 	uint32_t n;          /* nodes */
 	uint64_t m;          /* entries */
@@ -44,9 +46,9 @@ struct sl_graph {
 	bool symmetric;      /* entries and weights are symmetric */
 	char *name_bytes;    /* all names, each zero-terminated, one after the other; NULL: nodes are numbered */
 	uint64_t *name_at;   /* [n + 1] offsets into name_bytes; NULL with name_bytes */
-	uint32_t *label;     /* [n] index into label_name, or NULL: no labels */
+	uint32_t *label;     /* [n] index into label_name, or SL_UNLABELLED; NULL: no labels */
 	uint32_t labels;     /* number of different labels */
-	char **label_name;   /* [labels] */
+	char **label_name;   /* [labels], none empty */
 	char label_title[64];  /* title of the column of labels, "": none; only set by readers */
 	struct sl_graph_report report;
 };
@@ -62,6 +64,13 @@ void sl_graph_degrees(const struct sl_graph *g, float *out);
 
 /* Name of node i, borrowed; NULL if nodes are numbered. */
 const char *sl_graph_name(const struct sl_graph *g, uint32_t i);
+
+/* Label of node i, borrowed; "": it has none. g->label must not be NULL. */
+const char *sl_graph_label(const struct sl_graph *g, uint32_t i);
+
+/* Takes the empty name, which stands for no label, out of name [*labels]: nodes with it in label [n] become
+ * SL_UNLABELLED. If no name is left, frees both arrays and sets them to NULL. */
+void sl_labels_settle(uint32_t **label, uint64_t n, char ***name, uint32_t *labels);
 
 /* ---- building ---------------------------------------------------------- */
 

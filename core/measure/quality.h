@@ -92,7 +92,8 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 
 /* Mean silhouette width (Rousseeuw, J. Comput. Appl. Math. 20, 1987) of the labels in the layout, Euclidean: (b - a) /
  * max(a, b), a the mean distance to the node's own label, b the smallest to another's; 0 for a label of one node. NaN
- * when there are fewer than 2 labels. label [n], less than labels; queries 0: as many as 1e9 distances allow. */
+ * when there are fewer than 2 labels. label [n]; nodes with a label of `labels` or more have none and do not count.
+ * queries 0: as many as 1e9 distances allow. */
 int sl_quality_silhouette(uint32_t n, int dims, const float *y, const uint32_t *label, uint32_t labels,
 			  uint32_t queries, double *silhouette, uint32_t *used, struct sl_error *err);
 

@@ -61,18 +61,22 @@ static double width(const struct sorted *s, uint32_t i, uint32_t own_label)
 	return a > 0 || b > 0 ? (b - a) / fmax(a, b) : 0;
 }
 
-/* Sorts nodes by label: fills x [dims][n], scaled, by_place and s->start. */
+/* Sorts nodes by label, without those that have none: fills x [dims][n], scaled, by_place and s->start. Returns the
+ * number of labels that have nodes. */
 static uint32_t sort(struct sorted *s, uint32_t n, const float *y, const uint32_t *label, float *x, uint32_t *by_place)
 {
 	uint32_t used = 0;
 	double scale = sl_square_scale(y, (size_t)n * (size_t)s->dims);
 	for (uint32_t i = 0; i < n; i++)
-		s->start[label[i] + 1]++;
+		if (label[i] < s->labels)
+			s->start[label[i] + 1]++;
 	for (uint32_t l = 0; l < s->labels; l++) {
 		used += s->start[l + 1] > 0;
 		s->start[l + 1] += s->start[l];
 	}
 	for (uint32_t i = 0; i < n; i++) {
+		if (label[i] >= s->labels)
+			continue;
 		uint32_t at = s->start[label[i]]++;
 		by_place[at] = label[i];
 		for (int k = 0; k < s->dims; k++)
@@ -104,12 +108,13 @@ int sl_quality_silhouette(uint32_t n, int dims, const float *y, const uint32_t *
 		s.x[k] = x + (size_t)k * n;
 	if (sort(&s, n, y, label, x, by_place) < 2)
 		goto out;
+	uint32_t labelled = s.start[labels];
 	if (!queries)
-		queries = (uint32_t)fmin(fmax(DISTANCES / ((double)n + 8.0 * labels), 64), n);
-	queries = queries < n ? queries : n;
+		queries = (uint32_t)fmin(fmax(DISTANCES / ((double)labelled + 8.0 * labels), 64), labelled);
+	queries = queries < labelled ? queries : labelled;
 #pragma omp parallel for schedule(dynamic, 8)
 	for (uint32_t q = 0; q < queries; q++) {
-		uint32_t i = sl__quality_query(q, queries, n);
+		uint32_t i = sl__quality_query(q, queries, labelled);
 		share[q] = width(&s, i, by_place[i]);
 	}
 	double sum = 0;

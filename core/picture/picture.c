@@ -19,14 +19,33 @@ static int clamp_side(int side)
 	return side < LEAST_SIDE ? LEAST_SIDE : side > MOST_SIDE ? MOST_SIDE : side;
 }
 
-static int collect(struct sl__drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label)
+/* Adds a label for nodes without one, unless the last label is that. */
+static int add_none_label(struct sl__drawing *w, uint32_t *labels)
+{
+	if (w->options->none && *labels)
+		return 0;
+	w->name = calloc((size_t)*labels + 1, sizeof *w->name);
+	if (!w->name)
+		return SL_NOMEM;
+	for (uint32_t k = 0; w->options->label_name && k < *labels; k++)
+		w->name[k] = w->options->label_name[k];
+	w->name[*labels] = "none";
+	++*labels;
+	w->with_none = *w->options;
+	w->with_none.label_name = w->name;
+	w->with_none.none = true;
+	w->options = &w->with_none;
+	return 0;
+}
+
+static int collect(struct sl__drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label, uint32_t labels)
 {
 	struct sl__plot *p = &w->plot;
 	p->dot = w->dot = malloc((n + 1) * sizeof *w->dot);
 	if (!w->dot)
 		return SL_NOMEM;
 	for (uint64_t i = 0; i < n; i++) {
-		struct sl__dot d = {{0, 0, 0}, label ? label[i] : 0};
+		struct sl__dot d = {{0, 0, 0}, !label ? 0 : label[i] == SL_PICTURE_NO_LABEL ? labels - 1 : label[i]};
 		bool finite = true;
 		for (int k = 0; k < dims; k++) {
 			d.at[k] = y[i * (uint64_t)dims + (uint64_t)k];
@@ -170,16 +189,21 @@ int sl__drawing_make(struct sl__drawing *w, const float *y, uint64_t n, int dims
 	if (n >= UINT32_MAX)
 		return sl_error_set(err, SL_TOOBIG, "The layout has too many nodes for a picture; it must have fewer "
 				    "than 4,294,967,295.");
+	bool unlabelled = false;
 	for (uint64_t i = 0; label && i < n; i++)
-		if (label[i] >= labels)
+		if (label[i] == SL_PICTURE_NO_LABEL)
+			unlabelled = true;
+		else if (label[i] >= labels)
 			return sl_error_set(err, SL_BADPARAM, "Node %llu has label %u; there are only %u labels.",
 					    (unsigned long long)i, label[i], labels);
 	int width = clamp_side(w->options->width), height = clamp_side(w->options->height);
 	w->plot.dims = dims;
 	w->plot.light = w->options->light;
 	int rc = sl__canvas_init(&w->canvas, width, height, sl__theme(w->options->light));
+	if (!rc && unlabelled)
+		rc = add_none_label(w, &labels);
 	if (!rc)
-		rc = collect(w, y, n, dims, label);
+		rc = collect(w, y, n, dims, label, labels);
 	if (!rc && label)
 		rc = rank_labels(w, labels);
 	if (!rc)
@@ -196,6 +220,7 @@ void sl__drawing_finish(struct sl__drawing *w)
 	free(w->by_size);
 	free(w->listed);
 	free(w->count);
+	free(w->name);
 }
 
 int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,

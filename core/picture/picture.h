@@ -43,12 +43,15 @@ struct sl_picture_options {
 	const struct sl_picture_ellipse *ellipse;  /* [ellipses] drawn in 2-D at one and two standard deviations, if the
 	                              label has nodes. Borrowed */
 	uint32_t ellipses;
-	bool none;                 /* the last label stands for nodes without a label: faint, and last in the legend */
+	bool none;                 /* the last label stands for nodes without a label: faint, and last in the legend.
+	                              Nodes with SL_PICTURE_NO_LABEL have it, too; if it is false, they get such a label */
 };
 
-/* y [n * dims], dims 1 to 3; label [n], less than labels, or NULL. Options may be NULL. Positions that are not finite
- * are left out. The caller frees *png with free(). Takes about 4 bytes a pixel and 20 bytes a node. Any thread; uses
- * OpenMP for large n. */
+#define SL_PICTURE_NO_LABEL UINT32_MAX
+
+/* y [n * dims], dims 1 to 3; label [n], less than labels or SL_PICTURE_NO_LABEL, or NULL. Options may be NULL.
+ * Positions that are not finite are left out. The caller frees *png with free(). Takes about 4 bytes a pixel and 20
+ * bytes a node. Any thread; uses OpenMP for large n. */
 int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
 		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err);
 

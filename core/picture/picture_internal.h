@@ -29,6 +29,8 @@ struct sl__drawing {
 	uint32_t *listed;       /* [labels] the largest labels in the order of the legend */
 	uint64_t *count;        /* [labels] placed nodes of each */
 	uint32_t used;          /* labels with nodes, which come first in by_size */
+	struct sl_picture_options with_none;  /* options points here if the label of nodes without a label was added */
+	const char **name;      /* [labels] of with_none, or NULL */
 	struct sl__legend legend;
 	float text, margin;     /* pixels per dot of the font; pixels */
 };

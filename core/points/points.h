@@ -48,9 +48,9 @@ struct sl_pca {
 /* A column of labels beyond the first. */
 struct sl_more_labels {
 	char title[64];
-	uint32_t *label;           /* [n_user] index into label_name */
+	uint32_t *label;           /* [n_user], labels and label_name: as in struct sl_graph; */
 	uint32_t labels;
-	char **label_name;         /* [labels] */
+	char **label_name;
 };
 
 struct sl_points {

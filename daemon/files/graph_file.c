@@ -267,6 +267,8 @@ int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error 
 out:
 	close(fd);
 	free(names);
+	if (!rc && g->labels > 1)  /* earlier versions stored the empty label */
+		sl_labels_settle(&g->label, g->n, &g->label_name, &g->labels);
 	if (rc)
 		sl_graph_destroy(g);
 	else

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/graph/graph.h"
+
 static const struct sl_array_kind kind = {"SLPOINTS", "the stored points"};
 
 /* The arrays of the file. Those from MEAN on exist only for points that were projected. */
@@ -186,6 +188,8 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 out:
 	close(fd);
 	free(names);
+	if (!rc && p->labels > 1)  /* earlier versions stored the empty label */
+		sl_labels_settle(&p->label, p->n_user, &p->label_name, &p->labels);
 	if (rc)
 		sl_points_destroy(p);
 	else

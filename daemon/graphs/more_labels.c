@@ -8,24 +8,13 @@
 
 #include "daemon/util/log.h"
 
-/* Describes the words as categories; the empty word is no label. Replaces value [n] by their codes. */
-static json_t *describe(const struct sl_more_labels *from, uint32_t *value, uint32_t n)
+/* Describes the words as categories; their indices are the codes. */
+static json_t *describe(const struct sl_more_labels *from)
 {
 	json_t *categories = json_array();
-	uint32_t *code = malloc(((size_t)from->labels + 1) * sizeof *code), next = 0;
-	if (!code) {
-		json_decref(categories);
-		return NULL;
-	}
-	for (uint32_t k = 0; k < from->labels; k++) {
-		code[k] = *from->label_name[k] ? next++ : SL_NO_CODE;
-		if (*from->label_name[k])
-			json_array_append_new(categories, json_string(from->label_name[k]));
-	}
-	for (uint32_t i = 0; i < n; i++)
-		value[i] = code[value[i]];
-	free(code);
-	if (json_array_size(categories) == next)
+	for (uint32_t k = 0; k < from->labels; k++)
+		json_array_append_new(categories, json_string(from->label_name[k]));
+	if (json_array_size(categories) == from->labels)
 		return json_pack("{s:s, s:s, s:o}", "name", from->title, "kind", "category", "categories", categories);
 	json_decref(categories);
 	return NULL;
@@ -40,7 +29,7 @@ int sl__more_labels_take(struct sl_points *p, struct sl_columns **out, struct sl
 	for (uint32_t i = 0; i < p->more_count && !rc; i++) {
 		uint32_t *value = p->more[i].label;
 		p->more[i].label = NULL;
-		rc = sl_columns_set(*out, describe(&p->more[i], value, p->n_user), value, err);
+		rc = sl_columns_set(*out, describe(&p->more[i]), value, err);
 	}
 	sl_more_labels_free(p->more, p->more_count);
 	p->more = NULL;

@@ -53,6 +53,37 @@ def test_one_line_too_many(api, lines):
     assert problem["status"] == 400 and f"{len(lines)} lines, but the graph has {N} nodes" in problem["detail"]
 
 
+def test_nodes_without_a_label(api):
+    """An empty label is none, in files of labels and in tables: no category, a grey dot, no part of the silhouette."""
+    some = [TYPES[i] if i % 4 else "" for i in range(N)]
+    want = [name or None for name in some]
+    graph = api.post("/v1/graphs", 201, files={"file": ("ring.txt", EDGES), "labels": ("labels", "\n".join(some))}).json()
+    rows = "".join(f"{i},{i * i % 7},{i % 5},{name}\n" for i, name in enumerate(some))
+    table = api.post("/v1/graphs?neighbours=4", 201, files={"file": ("t.csv", "a,b,c,label\n" + rows)}).json()
+    for record in (graph, table):
+        assert record["labels"] == 3 and record["label_columns"][0]["categories"] == 3
+        column = api.get(f"/v1/graphs/{record['id']}/labels/label").json()
+        assert [None if code is None else column["categories"][code] for code in column["codes"]] == want
+        job = api.post("/v1/jobs", 202, json={"graph": record["id"], "iterations": 60}).json()["id"]
+        api.wait(job)
+        path = f"/v1/jobs/{job}"
+        assert api.get(f"{path}/layout?format=json").json()["labels"] == some
+        assert [line.split(",")[-1] for line in api.get(f"{path}/layout?format=csv").text.splitlines()[1:]] == some
+        picture = api.get(f"{path}/picture.svg").text
+        assert ">none</text>" in picture and "></text>" not in picture
+        assert api.get(f"{path}/quality").json()["silhouette"] is not None
+        api.delete(path, 204)
+        api.delete(f"/v1/graphs/{record['id']}", 204)
+
+
+def test_labels_that_are_all_missing(api):
+    """They are no column."""
+    graph = api.post("/v1/graphs", 201, files={"file": ("ring.txt", EDGES), "labels": ("labels", "\n" * N)}).json()
+    assert graph["labels"] == 0 and graph["label_columns"] == []
+    api.get(f"/v1/graphs/{graph['id']}/labels/label", 404)
+    api.delete(f"/v1/graphs/{graph['id']}", 204)
+
+
 def test_encodings(api):
     """A byte order mark is not part of the first label or of JSON; other encodings are refused by name."""
     text = "".join(f"{name}\n" for name in TYPES)

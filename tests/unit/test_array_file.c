@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "core/graph/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +52,9 @@ static struct sl_points *make_points(bool all, enum sl_points_type type)
 			at += (uint32_t)sprintf(p->name_bytes + at, "cell %u", i) + 1;
 	}
 	for (uint32_t i = 0; i < N_USER; i++)
-		p->label[i] = i % 3;
+		p->label[i] = i % 4 == 3 ? SL_UNLABELLED : i % 4;
 	for (int k = 0; k < 3; k++)
-		p->label_name[k] = strdup((const char *[]){"a", "", "third"}[k]);
+		p->label_name[k] = strdup((const char *[]){"a", "b", "third"}[k]);
 	return p;
 }
 
@@ -87,8 +88,10 @@ static void assert_same_points(const struct sl_points *a, const struct sl_points
 		assert_string_equal(a->name_bytes + a->name_at[i], b->name_bytes + b->name_at[i]);
 	assert_int_equal(a->label != NULL, b->label != NULL);
 	assert_int_equal(a->labels, b->labels);
-	for (uint32_t i = 0; a->label && i < a->n_user; i++)
-		assert_string_equal(a->label_name[a->label[i]], b->label_name[b->label[i]]);
+	if (a->label)
+		assert_memory_equal(a->label, b->label, a->n_user * sizeof *a->label);
+	for (uint32_t k = 0; a->label && k < a->labels; k++)
+		assert_string_equal(a->label_name[k], b->label_name[k]);
 	assert_int_equal(a->pca != NULL, b->pca != NULL);
 	if (!a->pca)
 		return;
@@ -158,6 +161,27 @@ static void tables_without_axes_are_stored_as_ever(void **state)
 	assert_memory_not_equal(h.info, zeros, known);
 	assert_memory_equal(h.info + known, zeros, sizeof h.info - known);
 	sl_points_destroy(p);
+	unlink(path);
+}
+
+/* Earlier versions stored the label of points without one as an empty word. */
+static void an_empty_label_is_none(void **state)
+{
+	char path[64];
+	unsigned char digest[SL_DIGEST_BYTES];
+	struct sl_error err;
+	struct sl_points *p = make_points(true, SL_POINTS_F32), *back;
+	uint64_t bytes;
+	p->label_name[1][0] = '\0';
+	assert_int_equal(sl_points_digest(p, digest), 0);
+	assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
+	assert_int_equal(sl_points_file_read(path, &back, &err), 0);
+	assert_int_equal(back->labels, 2);
+	assert_string_equal(back->label_name[1], "third");
+	for (uint32_t i = 0; i < N_USER; i++)
+		assert_int_equal(back->label[i], i % 4 == 0 ? 0 : i % 4 == 2 ? 1 : SL_UNLABELLED);
+	sl_points_destroy(p);
+	sl_points_destroy(back);
 	unlink(path);
 }
 
@@ -309,6 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(points_come_back), cmocka_unit_test(axes_that_do_not_fit_are_noticed),
 		cmocka_unit_test(tables_without_axes_are_stored_as_ever),
+		cmocka_unit_test(an_empty_label_is_none),
 		cmocka_unit_test(neighbours_come_back),
 		cmocka_unit_test(indices_are_checked), cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(digests_of_large_arrays),

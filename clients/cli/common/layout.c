@@ -141,7 +141,7 @@ static json_t *layout_json(const struct sl_graph *g, int dims, const float *y)
 		if (sl_graph_name(g, i))
 			json_array_append_new(names, json_string(sl_graph_name(g, i)));
 		if (g->label)
-			json_array_append_new(labels, json_string(g->label_name[g->label[i]]));
+			json_array_append_new(labels, json_string(sl_graph_label(g, i)));
 	}
 	json_t *object = json_pack("{s:i, s:I, s:o}", "dims", dims, "nodes", (json_int_t)g->n, "layout", rows);
 	if (object && json_array_size(names))

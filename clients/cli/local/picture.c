@@ -64,14 +64,6 @@ static bool by_column(struct local *l, const char *name, struct colours *c)
 	return true;
 }
 
-static struct sl_picture_column candidate(const char *name, char *const *words, uint32_t count)
-{
-	struct sl_picture_column column = {.name = name};
-	for (uint32_t k = 0; k < count; k++)
-		column.categories += words[k][0] != '\0';   /* the empty word is no label */
-	return column;
-}
-
 /* Colours by the column that the server would choose, too; by the density if there is none. */
 static int choose_colours(struct local *l, struct colours *c)
 {
@@ -82,10 +74,10 @@ static int choose_colours(struct local *l, struct colours *c)
 	struct sl_picture_column *column = malloc((more + 1) * sizeof *column);
 	if (!column)
 		return cli_fail(CLI_FAILED, "out of memory");
-	if (g->label)  /* in this column, missing labels are one of the words, as on the server */
+	if (g->label)
 		column[count++] = (struct sl_picture_column){.name = title_of(g), .categories = g->labels};
 	for (uint32_t k = 0; k < more; k++)
-		column[count++] = candidate(p->more[k].title, p->more[k].label_name, p->more[k].labels);
+		column[count++] = (struct sl_picture_column){.name = p->more[k].title, .categories = p->more[k].labels};
 	int chosen = sl_picture_choose(column, count, g->n);
 	if (chosen >= 0)
 		by_column(l, column[chosen].name, c);

@@ -448,6 +448,9 @@ static int give(struct labels *f, struct sl_graph *g)
 		title_of_file(sl__source_name(f->source), g->label_title);
 	g->label_name = name;
 	f->label = NULL;
+	sl_labels_settle(&g->label, g->n, &g->label_name, &g->labels);
+	if (!g->label)
+		g->label_title[0] = '\0';
 	return 0;
 }
 

@@ -167,9 +167,13 @@ int sl__table_take_labels(struct sl__table *t, const char *title, struct sl__nam
 {
 	snprintf(t->label_title, sizeof t->label_title, "%s", title);
 	int rc = copy_names(t, names, &t->label_name, &t->labels);
-	if (!rc)
-		t->label = value;
-	return rc;
+	if (rc)
+		return rc;
+	t->label = value;
+	sl_labels_settle(&t->label, t->n, &t->label_name, &t->labels);
+	if (!t->label)
+		t->label_title[0] = '\0';
+	return 0;
 }
 
 int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value)
@@ -182,9 +186,12 @@ int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__name
 	*fresh = (struct sl_more_labels){0};
 	snprintf(fresh->title, sizeof fresh->title, "%s", title);
 	int rc = copy_names(t, names, &fresh->label_name, &fresh->labels);
-	if (!rc)
-		fresh->label = value;
-	return rc;
+	if (rc)
+		return rc;
+	fresh->label = value;
+	sl_labels_settle(&fresh->label, t->n, &fresh->label_name, &fresh->labels);
+	t->more_count -= !fresh->label;  /* all are missing */
+	return 0;
 }
 
 int sl__table_points(struct sl__table *t, struct sl_points **out)

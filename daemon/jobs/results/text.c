@@ -118,7 +118,7 @@ static const char *name_at(const struct sl_graph *nodes, uint32_t i)
 
 static const char *label_at(const struct sl_graph *nodes, uint32_t i)
 {
-	return nodes->label_name[nodes->label[i]];
+	return sl_graph_label(nodes, i);
 }
 
 typedef const char *(*word_at)(const struct sl_graph *nodes, uint32_t i);

@@ -45,7 +45,7 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
         return npy(values.astype(np.int64))
     if values.dtype.kind == "f":  # whole numbers, and missing ones
         values = np.array([None if value != value else f"{value:.0f}" for value in values.tolist()], dtype=object)
-    return lines(values.tolist(), "missing", quoted=True)
+    return lines(values.tolist(), "", quoted=True)
 
 
 def check_count(labels: Any, rows: Optional[int]) -> None:
