@@ -71,20 +71,55 @@ struct radial {
 	double log_value[RADIAL + 1];
 };
 
-static void radial_init(struct radial *t, const struct sl_grid *g, double from, double to)
+static double log_positive(double value) { return log(fmax(value, 1e-300)); }
+
+/* The transform of K at |k| from `from` > 0 on, to / from <= 4: computed at CHEBYSHEV places, and interpolated by the
+ * Chebyshev polynomials of its logarithm, which is analytic but at 0. So the error, below 3^-CHEBYSHEV, is that of
+ * doubles. */
+#define CHEBYSHEV 40
+
+static void radial_of_kernel(struct radial *t, const struct sl_grid *g, double from, double to)
+{
+	double value[CHEBYSHEV], c[CHEBYSHEV], half = 0.5 * (to - from);
+	for (int i = 0; i < CHEBYSHEV; i++) {
+		double k = from + half * (1 + cos(PI * (i + 0.5) / CHEBYSHEV));
+		value[i] = log_positive(g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) :
+							   sl__kernel_transform(g->dims, k));
+	}
+	for (int n = 0; n < CHEBYSHEV; n++) {
+		c[n] = 0;
+		for (int i = 0; i < CHEBYSHEV; i++)
+			c[n] += (n ? 2.0 : 1.0) / CHEBYSHEV * value[i] * cos(PI * n * (i + 0.5) / CHEBYSHEV);
+	}
+	for (int i = 0; i <= RADIAL; i++) {  /* Clenshaw's recurrence */
+		double x = 2.0 * i / RADIAL - 1, one = 0, two = 0;
+		for (int n = CHEBYSHEV - 1; n > 0; n--) {
+			double next = 2 * x * one - two + c[n];
+			two = one;
+			one = next;
+		}
+		t->log_value[i] = x * one - two + c[0] - g->dims * log(g->h);
+	}
+}
+
+static void radial_of_near(struct radial *t, const struct sl_grid *g)
 {
 	struct gaussians near;
+	gaussians_init(&near, g->dims, g->split, g->exponent != 0 ? g->exponent : 1);
+#pragma omp parallel for schedule(static)
+	for (int i = 0; i <= RADIAL; i++)
+		t->log_value[i] = log_positive(near_transform(&near, i / t->scale)) - g->dims * log(g->h);
+}
+
+/* NEAR: from is 0. */
+static void radial_init(struct radial *t, const struct sl_grid *g, double from, double to)
+{
 	t->from = from;
 	t->scale = RADIAL / (to - from);
 	if (g->part == SL_GRID_NEAR)
-		gaussians_init(&near, g->dims, g->split, g->exponent != 0 ? g->exponent : 1);
-#pragma omp parallel for schedule(static)
-	for (int i = 0; i <= RADIAL; i++) {
-		double k = from + i / t->scale;
-		double value = g->part == SL_GRID_NEAR ? near_transform(&near, k) :
-			       g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) : sl__kernel_transform(g->dims, k);
-		t->log_value[i] = log(fmax(value, 1e-300)) - g->dims * log(g->h);
-	}
+		radial_of_near(t, g);
+	else
+		radial_of_kernel(t, g, from, to);
 }
 
 static double radial_at(const struct radial *t, double k)
@@ -240,6 +275,7 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w, void (*
 		goto out;
 	if (radial)
 		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
+#pragma omp parallel for schedule(static) if (count > 1000)
 	for (int i = 0; i < count; i++) {
 		double x = sl_window_transform(w, 2 * PI * i / length);
 		double factor = through(g, w, i);  /* applies to the charges and to the potential */
