@@ -2,6 +2,7 @@
  * files are in tests/bad/ (test_formats_bad.c). */
 #include <math.h>
 
+#include "core/graph/graph.h"
 #include "tests/unit/archive_util.h"
 #include "tests/unit/points_util.h"
 
@@ -247,6 +248,29 @@ static void numbers_that_are_not_known(void **state)
 	sl_points_destroy(p);
 }
 
+/* A column that is missing in the first row is what its first value is. Comments, quotes and ends of lines count. */
+static void later_rows_tell_what_a_column_is(void **state)
+{
+	static const char *const texts[] = {
+		"x,y,kind\n1,2,\n3,4,\n5,6,u\n", "1,2,\n3,4,\n5,6,u\n", "x,y,kind\r\n1,2,\r\n3,4,\r\n5,6,\"u\"\r\n",
+		"# a comment\n\nx,y,kind\n1,2,\n# 3,4,5\n3,4,\n\n5,6,u", "x;y;kind\n1;2;\n3;4;\n5;6;u\n",
+		"\"x\",\"y\",\"kind\"\n\"1\",\"2\",\"\"\n3,4,\n5,6,u\n",
+	};
+	static const float wanted[] = {1, 2, 3, 4, 5, 6}, numbers[] = {1, 7, 8};
+	struct sl_input_options drop = {.drop_not_finite = true};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct sl_points *p = text_of(texts[i], NULL);
+		assert_values(p, 3, 2, wanted);
+		assert_string_equal(p->label_name[p->label[2]], "u");
+		assert_int_equal(p->label[0], SL_UNLABELLED);
+		sl_points_destroy(p);
+	}
+	struct sl_points *p = text_of("x,y,z\n1,2,\n1,7,8\n1,7,8\n", &drop);
+	assert_values(p, 2, 3, (float[]){numbers[0], numbers[1], numbers[2], 1, 7, 8});
+	assert_null(p->label);
+	sl_points_destroy(p);
+}
+
 static void equal_names_stay(void **state)
 {
 	struct sl_points *p = text_of("name,x,y\na,1,2\na,3,4\nb,5,6\n", NULL);
@@ -452,6 +476,7 @@ int main(void)
 		cmocka_unit_test(texts_with_and_without_a_header),
 		cmocka_unit_test(columns_of_names_and_labels),
 		cmocka_unit_test(further_columns_of_labels), cmocka_unit_test(numbers_that_are_not_known),
+		cmocka_unit_test(later_rows_tell_what_a_column_is),
 		cmocka_unit_test(equal_names_stay),
 		cmocka_unit_test(what_a_file_is_taken_for),
 		cmocka_unit_test(formats_by_name),

@@ -292,6 +292,27 @@ def test_the_first_colours(page, api, daemon):
     page.wait(lambda: page.run(f"return {SESSION}.by.value") == "size", 10, "numbers colour")
 
 
+def test_nodes_without_a_label(page, api, daemon, chromium):
+    """They are grey, and the last line of every legend counts or names them; a click selects them."""
+    for old in chromium.downloads.iterdir():
+        old.unlink()
+    rows = "".join(f"{i % 4}.5,{i // 4}.25,{f'k{i % 3}' if i % 4 else ''}\n" for i in range(200))
+    job = api.run(api.upload(("a,b,kind\n" + rows).encode(), kind="points")["id"], iterations=50, perplexity=5)["id"]
+    open_done(page, daemon, job, "?by=kind")
+    lines = page.wait(lambda: page.run("return [...document.querySelectorAll('.legend li')].map(l => l.innerText)"), 10, "a legend")
+    assert lines[-1].split() == ["none", "50"] and len(lines) == 4
+    page.run("document.querySelector('.legend li:last-child button').click()")
+    page.wait(lambda: page.run(f"return {SESSION}.selectedCount.value") == 50, 5, "they are selected")
+    open_done(page, daemon, job, "?tab=take&by=kind")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "kind", 10, "it has its colours")
+    page.button("SVG").click()
+    legend = taken(page, ".svg").decode().split('<g class="legend"')[1]
+    assert re.findall(r"<text[^>]*>(.*?)</text>", legend)[-1] == "none"
+    page.button("HTML").click()
+    page.go(saved(page, ".html").as_uri())
+    assert page.wait(lambda: page.run("return document.querySelector('aside')?.innerText"), 10, "a legend").split()[-1] == "none"
+
+
 @pytest.mark.longest
 def test_legend_of_many(page, api, daemon, table, done, chromium):
     """Exports name the most frequent categories, and the number of others."""

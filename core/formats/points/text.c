@@ -1,7 +1,7 @@
 /* text.c -- reads a table of points from text, separated by commas, tabs or other characters, with or without a header.
  *
- * The first two lines determine the kind of each column: it contains numbers or words, as does the second line's field.
- * The first line is a header if it has a word above a number, or only the numbers of the columns, which data frames
+ * The first two lines determine the kind of each column: it contains numbers or words, as does the second line's field,
+ * or the first later one, if it is missing there. The first line is a header if it has a word above a number, or only the numbers of the columns, which data frames
  * without titles have. After that the reader visits each line once and writes numbers directly to the table. */
 #include <math.h>
 #include <stdlib.h>
@@ -93,13 +93,23 @@ static int add_row(struct sl__text *f, const struct sl__line *line)
 	return rc;
 }
 
-/* Reads the first two lines, and decides whether the first one is a header. */
-static int read_start(struct sl__text *f)
+/* Moves `text` over a number of lines. */
+static void skip_lines(struct sl__line *text, int64_t lines)
+{
+	while (lines-- > 0 && text->at < text->end) {
+		const char *stop = memchr(text->at, '\n', (size_t)(text->end - text->at));
+		text->at = stop ? stop + 1 : text->end;
+	}
+}
+
+/* Reads the first two lines, and decides whether the first one is a header. head: the beginning of the text. */
+static int read_lines(struct sl__text *f, struct sl__line head)
 {
 	struct sl__line line, kept;
 	struct sl__field *first = NULL, *second = NULL;
 	uint32_t count = 0, second_count = 0;
 	char *copy = NULL, *unquoted = NULL;
+	int64_t before = sl__source_line_number(f->t->source);
 	int rc = sl__text_next_line(f, &line);
 	if (rc <= 0)
 		return rc ? rc : sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0,
@@ -130,8 +140,10 @@ static int read_start(struct sl__text *f)
 	if (!rc && !more && !numbers)
 		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The file has a header but no point after it.");
 	if (!rc)
+		skip_lines(&head, (header ? sl__source_line_number(f->t->source) : number) - before);
+	if (!rc)
 		rc = sl__text_make_columns(f, header ? first : NULL, count, header ? second : first,
-					   header ? second_count : count);
+					   header ? second_count : count, &head);
 	if (!rc && !header) {
 		int64_t now = sl__source_line_number(f->t->source);
 		sl__source_set_line_number(f->t->source, number);
@@ -144,6 +156,23 @@ static int read_start(struct sl__text *f)
 	free(second);
 	free(copy);
 	free(unquoted);
+	return rc;
+}
+
+static int read_start(struct sl__text *f)
+{
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek(f->t->source, &bytes, f->t->err);
+	if (size < 0)
+		return (int)size;
+	char *head = malloc((size_t)size + 1);  /* the next line moves the bytes */
+	if (!head)
+		return sl__table_memory_error(f->t);
+	memcpy(head, bytes, (size_t)size);
+	bool whole = size < SL__LINE_BUFFER;
+	head[size] = '\n';
+	int rc = read_lines(f, (struct sl__line){head, head + size + whole});
+	free(head);
 	return rc;
 }
 

@@ -375,8 +375,46 @@ char sl__text_guess_separator(const char *at, const char *end)
 	return separator == ',' && semicolon ? ';' : separator;
 }
 
+/* Decides on the columns that are missing in the first line of points, by the first whole line of `text` that has them.
+ * Lines that are no rows are left to the reader. */
+static int look_further(struct sl__text *f, const struct sl__field *fields, struct sl__line text)
+{
+	bool *open = calloc((size_t)f->columns + 1, sizeof *open);
+	uint32_t left = 0;
+	if (!open)
+		return sl__table_memory_error(f->t);
+	for (uint32_t c = 0; c < f->columns; c++)
+		left += open[c] = sl__text_is_missing(&fields[c]);
+	char *scratch = f->scratch;  /* fields may point into it */
+	size_t used = f->scratch_used, room = f->scratch_bytes;
+	f->scratch = NULL;
+	f->scratch_bytes = 0;
+	int rc = 0;
+	for (const char *stop; left && !rc && (stop = memchr(text.at, '\n', (size_t)(text.end - text.at))); text.at = stop + 1) {
+		struct sl__line line = {text.at, stop > text.at && stop[-1] == '\r' ? stop - 1 : stop};
+		struct sl__field field;
+		const char *at = line.at;
+		if (*skip_blanks(f, at, line.end) == '#')
+			continue;
+		rc = sl__text_start_line(f, &line);
+		for (uint32_t c = 0; !rc && c < f->columns && sl__text_next_field(f, &at, line.end, &field) > 0; c++) {
+			if (!open[c] || sl__text_is_missing(&field))
+				continue;
+			f->column[c].words = !sl__text_is_number(&field);
+			open[c] = false;
+			left--;
+		}
+	}
+	free(f->scratch);
+	f->scratch = scratch;
+	f->scratch_used = used;
+	f->scratch_bytes = room;
+	free(open);
+	return rc;
+}
+
 int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, uint32_t title_count,
-			const struct sl__field *fields, uint32_t count)
+			  const struct sl__field *fields, uint32_t count, const struct sl__line *later)
 {
 	f->columns = count;
 	f->column = calloc((size_t)count + 1, sizeof *f->column);
@@ -393,5 +431,6 @@ int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, ui
 		if (titles && c >= shift && c - shift < title_count)
 			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
 	}
-	return choose_columns(f);
+	int rc = look_further(f, fields, *later);
+	return rc ? rc : choose_columns(f);
 }

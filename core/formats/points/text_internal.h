@@ -12,7 +12,7 @@ enum sl__column_use { SL__COORDINATE, SL__NAME, SL__LABEL, SL__WORDS, SL__IGNORE
 struct sl__column {
 	char title[64];
 	enum sl__column_use use;
-	bool words;              /* the first line of points has no number here */
+	bool words;              /* the first point that has something here has no number */
 	bool titled;             /* its title is one of those of label columns */
 };
 
@@ -60,9 +60,10 @@ bool sl__text_is_header(const struct sl__field *first, uint32_t count, const str
 			uint32_t second_count);
 char sl__text_guess_separator(const char *at, const char *end);
 
-/* Makes the columns from the titles (NULL: none) and the first line of points. */
+/* Makes the columns from the titles (NULL: none) and the first line of points; `later` is the text after it, as far as
+ * it is known, for columns that are missing in it. */
 int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, uint32_t title_count,
-			  const struct sl__field *fields, uint32_t count);
+			  const struct sl__field *fields, uint32_t count, const struct sl__line *later);
 const char *sl__text_title(const struct sl__text *f, uint32_t c, char out[80]);  /* for messages */
 /* After the last row: decides the use of columns of words whose titles do not show it: names, labels, or ignored. */
 void sl__text_settle_words(struct sl__text *f);

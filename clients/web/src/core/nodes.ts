@@ -185,6 +185,9 @@ export function legendOrder(v: Values): number[] {
 	return order.sort((a, b) => (numeric ? Number(v.categories[a]) - Number(v.categories[b]) : v.counts[b]! - v.counts[a]!));
 }
 
+/** The number of nodes without a category. */
+export const unlabelled = (v: Values): number => v.codes.length - v.counts.reduce((sum, n) => sum + n, 0);
+
 /** Evenly spaced numbers along a scale, from its low to its high end. */
 export const scaleNumbers = (v: Values): string[] =>
 	v.high > v.low ? [0, 0.25, 0.5, 0.75, 1].map(at => number(at === 0 ? v.low : at === 1 ? v.high : v.value(at * 65534), 3)) : [number(v.low, 3)];

@@ -4,7 +4,7 @@ import { request } from "../core/api.ts";
 import type { Ellipse } from "../core/clusters.ts";
 import type { Frame } from "../core/frame.ts";
 import { oneFrame } from "../core/follow.ts";
-import { DEGREE, legendOrder, scaleNumbers } from "../core/nodes.ts";
+import { DEGREE, legendOrder, scaleNumbers, unlabelled } from "../core/nodes.ts";
 import type { Session } from "../core/session.ts";
 import { theme } from "../core/theme.ts";
 import { cameraText } from "../gl/camera.ts";
@@ -31,6 +31,7 @@ export interface OfflineData {
 	codes: string;             // base64 of uint16, or ""
 	names: string[];           // empty if nodes have no names
 	listed: number[];          // categories of the legend
+	none: boolean;             // some nodes have no category
 	ellipses: Ellipse[];       // of a mixture
 	numbers: string[];         // along the scale, from its low end
 }
@@ -74,7 +75,7 @@ export async function makeHtml(s: Session, title: string): Promise<Blob> {
 		categories: v?.categories ?? [], range: [v?.low ?? 0, v?.high ?? 0], steep: v?.column === DEGREE,
 		palette: await base64(category ? texture(s.colours()) : scaleTexture(s.paletteName)),
 		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "", names: await namesOf(s),
-		ellipses: s.marked.ellipses, listed: category ? legendOrder(v) : [], numbers: v && !category ? scaleNumbers(v) : [],
+		ellipses: s.marked.ellipses, listed: category ? legendOrder(v) : [], none: category && unlabelled(v) > 0, numbers: v && !category ? scaleNumbers(v) : [],
 	};
 	const viewer = await (await request("/ui/viewer.js")).text();
 	const safe = (text: string): string => text.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");

@@ -1,7 +1,7 @@
 /* legend.ts -- the legend of a saved picture, in a column at the right: the most frequent categories and the number of
  * others, or a colour bar with numbers. */
 import { shorten } from "../core/format.ts";
-import { legendOrder, scaleNumbers } from "../core/nodes.ts";
+import { legendOrder, scaleNumbers, unlabelled } from "../core/nodes.ts";
 import type { Session } from "../core/session.ts";
 import { css, scaleAt } from "../gl/palettes.ts";
 
@@ -11,6 +11,7 @@ export interface Key {
 	title: string;
 	entries: { name: string; colour: string }[];
 	others: number;
+	none: string;             // the colour of nodes without a category; "": there are none
 	numbers: string[];        // from the low to the high end of the bar; empty: categories
 	colours: string[];        // of the bar, from its low end
 	width: number;            // of the column, pixels
@@ -22,13 +23,14 @@ export function keyOf(s: Session, height: number): Key | null {
 	if (!v || s.by.value === "density")
 		return null;
 	const title = shorten(v.column.name, LETTERS), numeric = v.column.kind === "number", colours = s.colours(), order = numeric ? [] : legendOrder(v);
-	const room = Math.max(1, Math.min(MOST, Math.floor((height - 2 * TOP) / LINE) - 2)), listed = order.length <= room + 1 ? order.length : room;
+	const none = !numeric && s.view && unlabelled(v) ? css(s.view.look.muted) : "";
+	const room = Math.max(1, Math.min(MOST, Math.floor((height - 2 * TOP) / LINE) - (none ? 3 : 2))), listed = order.length <= room + 1 ? order.length : room;
 	// the most frequent ones, in the order of legends
 	const frequent = new Set([...order].sort((a, b) => v.counts[b]! - v.counts[a]!).slice(0, listed));
 	const entries = order.filter(i => frequent.has(i)).map(i => ({ name: shorten(v.categories[i]!, LETTERS), colour: css(colours[i]!) }));
 	const numbers = numeric ? scaleNumbers(v) : [], others = order.length - listed;
 	const letters = Math.max(...[...entries.map(e => e.name), ...numbers].map(t => t.length + 2), title.length, others ? 11 : 0);
-	return { title, entries, others, numbers, width: Math.round(2 * PAD + LETTER * letters + 4),
+	return { title, entries, others, none, numbers, width: Math.round(2 * PAD + LETTER * letters + 4),
 		colours: Array.from({ length: 17 }, (_, i) => css(scaleAt(s.paletteName, i / 16))) };
 }
 
@@ -46,12 +48,16 @@ function parts(key: Key, left: number, height: number): Part[] {
 				out.push({ text, x: x + 18, y: y + bar * (last ? 1 - i / last : 0.5) + 4 });
 		});
 	}
-	for (const { name, colour } of key.entries) {
-		out.push({ disc: colour, x: x + 5, y: y + 5 }, { text: name, x: x + 18, y: y + 9 });
+	const line = (name: string, colour: string): void => {
+		out.push(...(colour ? [{ disc: colour, x: x + 5, y: y + 5 }] : []), { text: name, x: x + 18, y: y + 9 });
 		y += LINE;
-	}
+	};
+	for (const { name, colour } of key.entries)
+		line(name, colour);
 	if (key.others)
-		out.push({ text: key.others === 1 ? "1 other" : `${key.others} others`, x: x + 18, y: y + 9 });
+		line(key.others === 1 ? "1 other" : `${key.others} others`, "");
+	if (key.none)
+		line("none", key.none);
 	return out;
 }
 

@@ -1,7 +1,9 @@
 /* stage.tsx -- the canvas of a session with its overlay and controls. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { css, scaleAt } from "../gl/palettes.ts";
-import { legendOrder, scaleNumbers, type Values } from "../core/nodes.ts";
+import type { RGB } from "../gl/renderer.ts";
+import { tonesOf } from "../gl/tones.ts";
+import { legendOrder, MISSING, scaleNumbers, unlabelled, type Values } from "../core/nodes.ts";
 import { count, number, shorten } from "../core/format.ts";
 import { drawEllipses, drawNames, inks, type Peak, peaks } from "../core/marks.ts";
 import type { Session } from "../core/session.ts";
@@ -159,19 +161,21 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 }
 
 export function Legend({ s }: { s: Session }) {
-	const v = use(s.values), chosen = use(s.palette);
+	const v = use(s.values), chosen = use(s.palette), shade = use(theme);
 	const [all, setAll] = useState(false);
 	if (!v || !chosen)
 		return null;
 	if (v.column.kind === "number")
 		return <Scale s={s} v={v} />;
-	const colours = s.colours(), order = legendOrder(v);
-	const shown = all ? order : order.slice(0, 14);
-	return <><ul class="legend" aria-label={`Categories of ${v.column.name}`}>{shown.map(code => <li key={code}>
+	const colours = s.colours(), order = legendOrder(v), none = unlabelled(v), more = order.length - 14;
+	const line = (code: number, name: string, colour: RGB, n: number) => <li key={code}>
 		<button type="button" onClick={() => s.selectCategory(code)} title="Select these">
-			<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={css(colours[code]!)} /></svg>
-			<span class="legend-name" title={v.categories[code]}>{v.categories[code]}</span><span class="quiet">{count(v.counts[code]!)}</span></button></li>)}</ul>
-		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}</>;
+			<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={css(colour)} /></svg>
+			<span class="legend-name" title={name}>{name}</span><span class="quiet">{count(n)}</span></button></li>;
+	return <><ul class="legend" aria-label={`Categories of ${v.column.name}`}>
+		{(all ? order : order.slice(0, 14)).map(code => line(code, v.categories[code]!, colours[code]!, v.counts[code]!))}
+		{none > 0 && line(MISSING, "none", tonesOf(shade).muted, none)}</ul>
+		{!all && more > 0 && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(more)} more`}</Button>}</>;
 }
 
 /** The colour scale, with numbers below it. */

@@ -28,8 +28,8 @@ function bytesOf(text: string): Uint8Array {
 const NAMES_MS = 250;   // names are placed again so long after a move
 const MOST = 60;   // most categories named in the legend
 
-const swatch = (palette: Uint8Array, i: number): string =>
-	`<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="rgb(${[...palette.subarray(4 * i, 4 * i + 3)].join(" ")})"/></svg>`;
+const swatch = (rgb: Iterable<number>): string =>
+	`<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="rgb(${[...rgb].join(" ")})"/></svg>`;
 
 /** The legend, beside the picture or, on a narrow screen, below it: names of categories and the number of others, or a
  * scale. */
@@ -40,18 +40,19 @@ function legend(data: OfflineData, palette: Uint8Array): HTMLElement | null {
 	title.textContent = data.column;
 	list.setAttribute("aria-label", data.column);
 	box.append(title, ...(data.kind === "number" ? [bar(palette)] : []), list);
-	for (const i of data.listed.slice(0, MOST)) {
+	const add = (text: string, rgb?: Iterable<number>): void => {
 		const item = document.createElement("li");
-		item.innerHTML = swatch(palette, i);
-		item.append(data.categories[i]!);
+		item.innerHTML = rgb ? swatch(rgb) : "";
+		item.append(text);
 		list.append(item);
-	}
+	};
+	for (const i of data.listed.slice(0, MOST))
+		add(data.categories[i]!, palette.subarray(4 * i, 4 * i + 3));
 	const others = data.listed.length - MOST;
-	for (const text of [...data.numbers, ...(others > 0 ? [`${others} other${others === 1 ? "" : "s"}`] : [])]) {
-		const item = document.createElement("li");
-		item.textContent = text;
-		list.append(item);
-	}
+	for (const text of [...data.numbers, ...(others > 0 ? [`${others} other${others === 1 ? "" : "s"}`] : [])])
+		add(text);
+	if (data.none)
+		add("none", tonesOf(data.theme).muted.map(x => Math.round(255 * x)));
 	if (data.kind === "number")
 		list.className = "numbers";
 	return box;
