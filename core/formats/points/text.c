@@ -1,8 +1,9 @@
 /* text.c -- reads a table of points from text, separated by commas, tabs or other characters, with or without a header.
  *
  * The first two lines determine the kind of each column: it contains numbers or words, as does the second line's field,
- * or the first later one, if it is missing there. The first line is a header if it has a word above a number, or only the numbers of the columns, which data frames
- * without titles have. After that the reader visits each line once and writes numbers directly to the table. */
+ * or the first later one, if it is missing there. The first line is a header if it has a word above a number, or only
+ * the numbers of the columns, which data frames without titles have. After that the reader visits each line once and
+ * writes numbers directly to the table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

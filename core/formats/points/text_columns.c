@@ -390,7 +390,8 @@ static int look_further(struct sl__text *f, const struct sl__field *fields, stru
 	f->scratch = NULL;
 	f->scratch_bytes = 0;
 	int rc = 0;
-	for (const char *stop; left && !rc && (stop = memchr(text.at, '\n', (size_t)(text.end - text.at))); text.at = stop + 1) {
+	const char *stop;
+	for (; left && !rc && (stop = memchr(text.at, '\n', (size_t)(text.end - text.at))); text.at = stop + 1) {
 		struct sl__line line = {text.at, stop > text.at && stop[-1] == '\r' ? stop - 1 : stop};
 		struct sl__field field;
 		const char *at = line.at;
