@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/exponentials.h"
 #include "core/measure/quality.h"
 #include "core/measure/quality_internal.h"
 #include "core/measure/tree.h"
@@ -40,14 +41,16 @@ VECTOR static double sum_kernel(const double *const x[3], uint32_t from, uint32_
 }
 
 /* The same for other degrees of freedom, (1 + |c - y_j|^2 / dof)^-dof */
-static double sum_heavy(const double *const x[3], uint32_t from, uint32_t to, const double c[3], int dims, double dof)
+VECTOR_MATH static double sum_heavy(const double *const x[3], uint32_t from, uint32_t to, const double c[3], int dims,
+			       double dof)
 {
-	double sum = 0;
+	const double *restrict x0 = x[0], *restrict x1 = dims > 1 ? x[1] : x[0], *restrict x2 = dims > 2 ? x[2] : x[0];
+	double sum = 0, c0 = c[0], c1 = c[1], c2 = c[2], second = dims > 1, third = dims > 2;
+#pragma omp simd reduction(+ : sum)
 	for (uint32_t j = from; j < to; j++) {
-		double square = 0;
-		for (int d = 0; d < dims; d++)
-			square += (x[d][j] - c[d]) * (x[d][j] - c[d]);
-		sum += exp(-dof * log1p(square / dof));
+		double square = (x0[j] - c0) * (x0[j] - c0) + second * (x1[j] - c1) * (x1[j] - c1) +
+				third * (x2[j] - c2) * (x2[j] - c2);
+		sum += sl__exp_of(-dof * sl__log_of(1 + square / dof));
 	}
 	return sum;
 }

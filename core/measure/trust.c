@@ -2,8 +2,10 @@
  * are read (and bytes converted to floats) once per group. Then counts, for each neighbour in the layout, the points
  * that are nearer in the input. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/exponentials.h"
 #include "core/measure/quality.h"
 #include "core/measure/quality_internal.h"
 #include "core/measure/tree.h"
@@ -14,15 +16,19 @@
 #define OPERATIONS 2e10
 #define LP_COST 20        /* of a power, in operations */
 
+/* A row x counts as (x - mean) * factor, in cosine distances and correlations a row of length 1. There the key is the
+ * square of a distance, 2 (1 - cos), which needs one pass over two rows and has no sums that cancel. */
 struct space {
 	const struct sl_points *points;
 	uint32_t n, d;
 	int metric;
-	double p, scale;          /* the values are multiplied by scale */
+	double p, scale;
+	double *mean, *factor;    /* [n], factor 0: a row without direction; NULL: 0 and scale */
 };
 
 /* Scratch memory of a thread. */
 struct room {
+	uint32_t node[GROUP];
 	float *query, *rows;      /* [GROUP][d], [ROWS][d] */
 	float *key;               /* [GROUP][n] a monotonic function of the distance */
 };
@@ -66,51 +72,31 @@ VECTOR static float largest(uint32_t d, const float *restrict a, const float *re
 }
 
 /* The p-th root of the sum: single precision has room for no 16th power. */
-static float powers(uint32_t d, double p, const float *a, const float *b)
+VECTOR_MATH static float powers(uint32_t d, double p, const float *restrict a, const float *restrict b)
 {
 	double sum = 0;
+#pragma omp simd reduction(+ : sum)
 	for (uint32_t k = 0; k < d; k++)
-		sum += pow(fabs((double)a[k] - (double)b[k]), p);
+		sum += sl__exp_of(p * sl__log_of(fabs((double)a[k] - (double)b[k])));  /* of 0: below 1e-307 */
 	return (float)pow(sum, 1 / p);
 }
 
-/* Rows of zeros have distance 1 from all others. */
-static float cosine(uint32_t d, const float *a, const float *b)
-{
-	float lengths = sqrtf(product(d, a, a)) * sqrtf(product(d, b, b));
-	return lengths > 0 ? 1 - product(d, a, b) / lengths : 1;
-}
-
-/* The cosine distance of rows minus their means. */
-static float correlation(uint32_t d, const float *a, const float *b)
-{
-	double u = 0, v = 0, x = 0, y = 0, z = 0;
-	for (uint32_t k = 0; k < d; k++) {
-		u += (double)a[k] / d;
-		v += (double)b[k] / d;
-	}
-	for (uint32_t k = 0; k < d; k++) {
-		x += ((double)a[k] - u) * ((double)a[k] - u);
-		y += ((double)b[k] - v) * ((double)b[k] - v);
-		z += ((double)a[k] - u) * ((double)b[k] - v);
-	}
-	return x > 0 && y > 0 ? (float)(1 - z / sqrt(x * y)) : 1;
-}
-
-static float differing(uint32_t d, const float *a, const float *b)
+VECTOR static float differing(uint32_t d, const float *restrict a, const float *restrict b)
 {
 	uint32_t count = 0;
+#pragma omp simd reduction(+ : count)
 	for (uint32_t k = 0; k < d; k++)
 		count += a[k] != b[k];
 	return (float)count;
 }
 
-static float jaccard(uint32_t d, const float *a, const float *b)
+VECTOR static float jaccard(uint32_t d, const float *restrict a, const float *restrict b)
 {
 	uint32_t one = 0, either = 0;
+#pragma omp simd reduction(+ : one, either)
 	for (uint32_t k = 0; k < d; k++) {
 		one += (a[k] != 0) != (b[k] != 0);
-		either += a[k] != 0 || b[k] != 0;
+		either += (a[k] != 0) | (b[k] != 0);
 	}
 	return either ? (float)one / (float)either : 0;
 }
@@ -118,8 +104,6 @@ static float jaccard(uint32_t d, const float *a, const float *b)
 static float key_of(const struct space *s, const float *a, const float *b)
 {
 	switch (s->metric) {
-	case SL_COSINE: return cosine(s->d, a, b);
-	case SL_CORRELATION: return correlation(s->d, a, b);
 	case SL_HAMMING: return differing(s->d, a, b);
 	case SL_JACCARD: return jaccard(s->d, a, b);
 	case SL_INNER_PRODUCT: return -product(s->d, a, b);
@@ -130,11 +114,27 @@ static float key_of(const struct space *s, const float *a, const float *b)
 	}
 }
 
+VECTOR static void move_row(uint32_t d, double mean, double factor, float *row)
+{
+#pragma omp simd
+	for (uint32_t k = 0; k < d; k++)
+		row[k] = (float)(((double)row[k] - mean) * factor);
+}
+
 static void take_rows(const struct space *s, uint32_t from, uint32_t count, float *out)
 {
 	sl_points_rows(s->points, from, count, out);
-	for (size_t at = 0; s->scale != 1 && at < (size_t)count * s->d; at++)
-		out[at] = (float)((double)out[at] * s->scale);
+	for (uint32_t i = 0; i < count && (s->factor || s->scale != 1); i++)
+		move_row(s->d, s->factor ? s->mean[from + i] : 0, s->factor ? s->factor[from + i] : s->scale,
+			 out + (size_t)i * s->d);
+}
+
+/* Rows without direction have distance 1 from all others. */
+static float key_between(const struct space *s, const struct room *r, uint32_t q, uint32_t from, uint32_t i)
+{
+	if (s->factor && (s->factor[r->node[q]] == 0 || s->factor[from + i] == 0))
+		return 2;
+	return key_of(s, r->query + (size_t)q * s->d, r->rows + (size_t)i * s->d);
 }
 
 static void distances(const struct space *s, struct room *r, uint32_t count)
@@ -144,9 +144,48 @@ static void distances(const struct space *s, struct room *r, uint32_t count)
 		take_rows(s, from, rows, r->rows);
 		for (uint32_t q = 0; q < count; q++)
 			for (uint32_t i = 0; i < rows; i++)
-				r->key[(size_t)q * s->n + from + i] =
-					key_of(s, r->query + (size_t)q * s->d, r->rows + (size_t)i * s->d);
+				r->key[(size_t)q * s->n + from + i] = key_between(s, r, q, from, i);
 	}
+}
+
+/* Sets mean and factor of a row. */
+static void set_direction(const struct space *s, uint32_t i, const float *row)
+{
+	double mean = 0, square = 0;
+	bool same = true;
+	for (uint32_t k = 0; k < s->d; k++) {
+		mean += s->metric == SL_CORRELATION ? (double)row[k] : 0;
+		same = same && row[k] == row[0];
+	}
+	mean /= s->d;
+	for (uint32_t k = 0; k < s->d; k++)
+		square += ((double)row[k] - mean) * ((double)row[k] - mean);
+	s->mean[i] = mean;
+	s->factor[i] = square > 0 && !(same && s->metric == SL_CORRELATION) ? 1 / sqrt(square) : 0;
+}
+
+static int set_directions(struct space *s)
+{
+	int failed = 0;
+	double *mean = malloc(sizeof *mean * s->n), *factor = malloc(sizeof *factor * s->n);
+	s->mean = mean;
+	s->factor = factor;
+	if (!mean || !factor)
+		return SL_NOMEM;
+#pragma omp parallel reduction(| : failed)
+	{
+		float *row = malloc(sizeof *row * (size_t)s->d);
+		failed = !row;
+#pragma omp for schedule(static)
+		for (uint32_t i = 0; i < s->n; i++) {
+			if (failed)
+				continue;
+			sl_points_rows(s->points, i, 1, row);
+			set_direction(s, i, row);
+		}
+		free(row);
+	}
+	return failed ? SL_NOMEM : 0;
 }
 
 /* The rank of j by distance from i; 1: the nearest. */
@@ -204,12 +243,13 @@ static int all_penalties(const struct space *s, const struct sl_tree *tree, cons
 			uint32_t count = queries - first < GROUP ? queries - first : GROUP;
 			if (failed)
 				continue;
-			for (uint32_t q = 0; q < count; q++)
-				take_rows(s, sl__quality_query(first + q, queries, s->n), 1, r.query + (size_t)q * s->d);
+			for (uint32_t q = 0; q < count; q++) {
+				r.node[q] = sl__quality_query(first + q, queries, s->n);
+				take_rows(s, r.node[q], 1, r.query + (size_t)q * s->d);
+			}
 			distances(s, &r, count);
 			for (uint32_t q = 0; q < count; q++)
-				sum[first + q] = penalty(s, r.key + (size_t)q * s->n, tree, y, dims, k,
-							 sl__quality_query(first + q, queries, s->n));
+				sum[first + q] = penalty(s, r.key + (size_t)q * s->n, tree, y, dims, k, r.node[q]);
 		}
 		room_finish(&r);
 	}
@@ -239,7 +279,11 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 	if (points->type == SL_POINTS_F32 && metric != SL_HAMMING && metric != SL_JACCARD)
 		s.scale = sl_square_scale(points->value, (size_t)s.n * s.d);
 	sum = malloc(sizeof *sum * queries);
-	rc = sum ? sl_tree_create(&tree, s.n, dims, y, err) : SL_NOMEM;
+	rc = sum ? 0 : SL_NOMEM;
+	if (!rc && SL_DISTANCE_OF_DIRECTIONS(metric))
+		rc = set_directions(&s);
+	if (!rc)
+		rc = sl_tree_create(&tree, s.n, dims, y, err);
 	if (!rc)
 		rc = all_penalties(&s, tree, y, dims, (uint32_t)k, queries, sum);
 	if (rc) {
@@ -253,6 +297,8 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 	*used = queries;
 out:
 	sl_tree_destroy(tree);
+	free(s.mean);
+	free(s.factor);
 	free(sum);
 	return rc;
 }
