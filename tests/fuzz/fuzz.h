@@ -41,7 +41,7 @@ static inline void check_graph(const struct sl_graph *g)
 	for (uint32_t i = 0; g->name_bytes && i < g->n; i++)
 		PROMISE(strlen(sl_graph_name(g, i)) + 1 == g->name_at[i + 1] - g->name_at[i]);
 	for (uint32_t i = 0; g->label && i < g->n; i++)
-		PROMISE(g->label[i] < g->labels && g->label_name[g->label[i]]);
+		PROMISE(g->label[i] == SL_UNLABELLED || (g->label[i] < g->labels && *sl_graph_label(g, i)));
 }
 
 /* An error must have a code, a place and a text. */

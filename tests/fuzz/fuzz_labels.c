@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		sl_source_close(s);
 		if (rc)
 			check_error(rc, &err);
-		PROMISE(!rc == (g->label != NULL));
+		PROMISE(!g->label == !g->labels && !(rc && g->label));
 		check_graph(g);
 		sl_graph_destroy(g);
 	}

@@ -22,7 +22,13 @@ static void check_points(const struct sl_points *p, bool projected)
 	for (uint32_t i = 0; p->name_bytes && i < p->n_user; i++)
 		PROMISE(strlen(p->name_bytes + p->name_at[i]) + 1 == p->name_at[i + 1] - p->name_at[i]);
 	for (uint32_t i = 0; p->label && i < p->n_user; i++)
-		PROMISE(p->label[i] < p->labels && p->label_name[p->label[i]]);
+		PROMISE(p->label[i] == SL_UNLABELLED || (p->label[i] < p->labels && *p->label_name[p->label[i]]));
+	for (uint32_t k = 0; k < p->more_count; k++)
+		for (uint32_t i = 0; i < p->n_user; i++) {
+			const struct sl_more_labels *more = &p->more[k];
+			PROMISE(more->label[i] == SL_UNLABELLED ||
+				(more->label[i] < more->labels && *more->label_name[more->label[i]]));
+		}
 }
 
 static void check_neighbours(const struct sl_neighbours *nb)
