@@ -353,12 +353,10 @@ static void test_silhouette(void **state)
 		}
 		double all = 0;
 		for (uint32_t i = 1; i < N; i++) {
-			double sum[LABELS] = {0}, count[LABELS] = {0}, a, b = INFINITY;
-			for (uint32_t j = 0; j < N && label[i] < LABELS; j++) {
-				if (label[j] >= LABELS)
-					continue;
-				sum[label[j]] += sqrt(square(y, dims, i, j));
-				count[label[j]]++;
+			double sum[LABELS + 1] = {0}, count[LABELS + 1] = {0}, a, b = INFINITY;
+			for (uint32_t j = 0; j < N; j++) {
+				sum[label[j] < LABELS ? label[j] : LABELS] += sqrt(square(y, dims, i, j));
+				count[label[j] < LABELS ? label[j] : LABELS]++;
 			}
 			if (label[i] >= LABELS)
 				continue;
