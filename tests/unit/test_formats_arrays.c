@@ -112,8 +112,8 @@ static void assert_labels(const struct sl_graph *g, const char *const *wanted)
 {
 	assert_non_null(g->label);
 	for (uint32_t i = 0; i < g->n; i++) {
-		assert_true(g->label[i] < g->labels);
-		assert_string_equal(g->label_name[g->label[i]], wanted[i]);
+		assert_true(g->label[i] < g->labels || g->label[i] == SL_UNLABELLED);
+		assert_string_equal(sl_graph_label(g, i), wanted[i]);
 	}
 }
 
