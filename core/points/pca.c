@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/points/columns.h"
 #include "core/points/project.h"
 #include "core/random.h"
 #include "core/vector.h"
 
-#define STRIP 16              /* columns of a tile */
-#define ROWS 256              /* rows that are packed at a time */
+#define STRIP SL__STRIP
+#define ROWS SL__ROWS
 #define DENSE_COLUMNS 2048    /* with more columns, axes are iterated */
 #define OVERSAMPLING 16       /* additional columns of the iteration */
 #define PASSES 8
@@ -70,36 +71,6 @@ static int compute_mean(struct pca *a)
 
 /* ---- covariance ------------------------------------------------------------------- */
 
-typedef double vec __attribute__((vector_size(64)));
-
-/* tile[STRIP][STRIP] += sum_r s[r]' t[r], for strips [ROWS][STRIP]. */
-VECTOR static void add_tile(const double *s, const double *t, double *tile)
-{
-	for (int half = 0; half < STRIP; half += 8) {
-		vec sum[8][2];
-#pragma GCC unroll 8
-		for (int i = 0; i < 8; i++) {
-			memcpy(&sum[i][0], tile + (half + i) * STRIP, sizeof(vec));
-			memcpy(&sum[i][1], tile + (half + i) * STRIP + 8, sizeof(vec));
-		}
-		for (int r = 0; r < ROWS; r++) {
-			vec a, b;
-			memcpy(&a, t + r * STRIP, sizeof a);
-			memcpy(&b, t + r * STRIP + 8, sizeof b);
-#pragma GCC unroll 8
-			for (int i = 0; i < 8; i++) {
-				sum[i][0] += s[r * STRIP + half + i] * a;
-				sum[i][1] += s[r * STRIP + half + i] * b;
-			}
-		}
-#pragma GCC unroll 8
-		for (int i = 0; i < 8; i++) {
-			memcpy(tile + (half + i) * STRIP, &sum[i][0], sizeof(vec));
-			memcpy(tile + (half + i) * STRIP + 8, &sum[i][1], sizeof(vec));
-		}
-	}
-}
-
 static void pack_row(const struct pca *a, uint32_t r, uint32_t strips, const double *x, double *packed)
 {
 	for (uint32_t s = 0; s < strips; s++)
@@ -138,7 +109,7 @@ static int compute_covariance(const struct pca *a, double *covariance)
 #pragma omp for schedule(dynamic, 4)
 			for (uint32_t i = 0; i < pairs; i++)
 				if (!cancelled(a))
-					add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP,
+					sl__add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP,
 						 packed + (size_t)(pair[i] & 0xffff) * ROWS * STRIP,
 						 tile + (size_t)i * STRIP * STRIP);
 		}
@@ -226,40 +197,6 @@ static int apply_covariance(const struct pca *a, const double *v, uint32_t c, do
 	return failed ? SL_NOMEM : 0;
 }
 
-/* Subtracts from column j its projections on those before it. Reads v by rows, as it is stored; dot [c]: scratch. */
-static void project_out(double *v, uint32_t d, uint32_t c, uint32_t j, double *dot)
-{
-	memset(dot, 0, c * sizeof *dot);
-	for (uint32_t k = 0; k < d; k++)
-		sl__add_scaled(dot, v[(size_t)k * c + j], v + (size_t)k * c, j);
-	for (uint32_t k = 0; k < d; k++) {
-		const double *row = v + (size_t)k * c;
-		double sum = 0;
-#pragma omp simd reduction(+ : sum)
-		for (uint32_t i = 0; i < j; i++)
-			sum += dot[i] * row[i];
-		v[(size_t)k * c + j] -= sum;
-	}
-}
-
-/* Orthonormalises by Gram and Schmidt, twice. A column that depends on those before it becomes zero. */
-static void orthonormalise(const struct pca *a, double *v, uint32_t c, double *dot)
-{
-	uint32_t d = a->d;
-	for (uint32_t j = 0; j < c && !cancelled(a); j++) {
-		double norm = 0, before = 0;
-		for (uint32_t k = 0; k < d; k++)
-			before += v[(size_t)k * c + j] * v[(size_t)k * c + j];
-		for (int twice = 0; twice < 2; twice++)
-			project_out(v, d, c, j, dot);
-		for (uint32_t k = 0; k < d; k++)
-			norm += v[(size_t)k * c + j] * v[(size_t)k * c + j];
-		double factor = norm > 1e-24 * before && norm > 0 ? 1 / sqrt(norm) : 0;
-		for (uint32_t k = 0; k < d; k++)
-			v[(size_t)k * c + j] *= factor;
-	}
-}
-
 static int find_axes_by_iteration(struct pca *a)
 {
 	uint32_t d = a->d, c = a->to + OVERSAMPLING < d ? a->to + OVERSAMPLING : d;
@@ -270,7 +207,9 @@ static int find_axes_by_iteration(struct pca *a)
 	for (size_t i = 0; !rc && i < (size_t)d * c; i++)
 		v[i] = sl_random_normal(1, i);
 	for (int pass = 0; !rc && pass < PASSES; pass++) {
-		orthonormalise(a, v, c, value);
+		rc = sl__orthonormalise(v, c, d, a->cancel);
+		if (rc)
+			break;
 		rc = a->passes ? a->passes->apply(a->passes->arg, v, c, u, &a->total, a->err) :
 				 apply_covariance(a, v, c, u, &a->total);
 		if (pass < PASSES - 1) {
@@ -281,22 +220,21 @@ static int find_axes_by_iteration(struct pca *a)
 	}
 	if (!rc && cancelled(a))
 		rc = SL_CANCELLED;
-	for (uint32_t k = 0; !rc && k < d; k++)
-		for (uint32_t i = 0; i < c; i++)
-			sl__add_scaled(small + (size_t)i * c, v[(size_t)k * c + i], u + (size_t)k * c, c);
+	if (!rc)
+		rc = sl__products(v, c, u, c, c, d, small);
 	for (uint32_t i = 0; !rc && i < c; i++)
 		for (uint32_t j = 0; j < i; j++)
 			small[(size_t)i * c + j] = small[(size_t)j * c + i] =
 				0.5 * (small[(size_t)i * c + j] + small[(size_t)j * c + i]);
 	if (!rc)
 		rc = sl__largest_eigen(small, (int)c, (int)a->to, value, vector);
-	for (uint32_t k = 0; !rc && k < d; k++)
-		for (uint32_t i = 0; i < a->to; i++) {
-			double sum = 0;
-			for (uint32_t j = 0; j < c; j++)
-				sum += v[(size_t)k * c + j] * vector[(size_t)i * c + j];
-			a->axis[(size_t)k * a->to + i] = sum;
-		}
+	for (uint32_t i = 0; !rc && i < a->to; i++)
+		for (uint32_t j = 0; j < c; j++)
+			small[(size_t)j * a->to + i] = vector[(size_t)i * c + j];
+	if (!rc) {
+		memset(a->axis, 0, (size_t)d * a->to * sizeof *a->axis);
+		rc = sl__add_combinations(v, c, c, d, small, a->to, a->axis, a->to);
+	}
 	for (uint32_t i = 0; !rc && i < a->to; i++)
 		a->held += value[i] > 0 ? value[i] : 0;
 	free(v);
