@@ -146,7 +146,7 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	}
 	r->http = h;
 	r->connection = connection;
-	r->plain = sl__header_is_plain(connection, method, version);
+	r->plain = sl__header_is_plain(connection, method, peer->target_bytes, version);
 	r->interim = !strcmp(version, "HTTP/1.1");
 	r->since_ns = uv_hrtime();
 	snprintf(r->method, sizeof r->method, "%s", method);

@@ -50,6 +50,7 @@ void sl__connection_target(struct sl__connection *c, const char *target)
 {
 	int parameters = 0;
 	free(c->encoded);
+	c->target_bytes = strlen(target);
 	c->encoded = strndup(target, strcspn(target, "?"));
 	for (const char *at = strchr(target, '?'); at; at = strpbrk(at + 1, "&"))
 		parameters++;

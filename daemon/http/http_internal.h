@@ -56,6 +56,7 @@ struct sl__connection {
 	struct sl_http *http;
 	struct sl_request *r;        /* the request in progress, or NULL */
 	char *encoded;               /* path of the request whose header is arriving, as sent; or NULL */
+	size_t target_bytes;         /* length of its path and query */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
@@ -191,8 +192,8 @@ int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, siz
 int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
 
 /* framing.c: true if all servers and proxies would parse this header in the same way. method, version: as libmicrohttpd
- * parsed them. */
-bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, const char *version);
+ * parsed them. target: the length of what it took for the target. */
+bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, size_t target, const char *version);
 
 /* sender.c: false: the request was refused, and has been answered */
 bool sl__sender_check(struct sl_request *r, const char *method);

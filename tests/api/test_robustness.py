@@ -200,6 +200,13 @@ def test_names_of_headers(daemon, line):
     assert reply.startswith(b"HTTP/1.1 400 ") and reply.count(b"HTTP/1.1 ") == 1 and b"name of a header" in reply
 
 
+@pytest.mark.parametrize("target", [b"/v1/graphs\0", b"/v1/graphs\0/x", b"/v1/graphs?limit=1\0", b"\0/v1/graphs", b" /v1/graphs"])
+def test_targets_that_end_early(daemon, target):
+    """libmicrohttpd ends the target at a zero byte; a proxy that does not would have checked another path."""
+    reply = raw(daemon, b"GET %s HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (target, daemon.port))
+    assert reply.startswith(b"HTTP/1.1 400 ") and reply.count(b"HTTP/1.1 ") == 1
+
+
 @pytest.mark.parametrize("query", [b"&" * 5000, b"&".join(b"a%d=1" % i for i in range(5000)), b"limit=1&" * 200])
 def test_too_many_parameters(daemon, api, graph, query):
     """libmicrohttpd has no memory for so many, and would not reply. The request has no effect."""
