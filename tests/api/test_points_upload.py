@@ -56,6 +56,46 @@ def test_texts_and_archives(api):
     assert api.upload(points.npz(X=x, names=np.array(names), labels=group), status=200)["id"] == a["id"]
 
 
+@pytest.mark.parametrize("missing", ["", "NA", '""'])
+@pytest.mark.parametrize("header", ["cell,a,b,c,kind\n", ""])
+def test_columns_that_begin_with_missing_values(api, missing, header):
+    """The first value that is not missing decides whether a column has words, also without a header."""
+    x, group = points.clusters(n=60, d=3, seed=16 + len(missing) + len(header))
+    body = header + "".join(f"{f'x{i}' if i else missing},{x[i, 0]},{x[i, 1]},{x[i, 2]},{f'k{group[i]}' if i > 19 else missing}\n"
+                            for i in range(60))
+    shown = api.post("/v1/graphs/dry-run", data=body).json()
+    assert shown["coordinates"] == 3 and shown["problem"] is None
+    g = api.upload(body.encode(), neighbours=0)
+    assert g["columns"] == 3 and g["named"] and [c["kind"] for c in g["label_columns"]] == ["category"]
+    column = api.get(f"/v1/graphs/{g['id']}/labels/label").json()
+    assert set(column["categories"]) - {"", "NA"} == {f"k{k}" for k in group}
+
+
+def test_numbers_that_begin_with_missing_values(api):
+    text = "a,b,c,d\n" + "".join(f"{'NA' if i < 2 else i},{i},{i * i}.5,1\n" for i in range(30))
+    problem = api.post("/v1/graphs", 400, data=text).json()
+    assert 'Column 1 ("a") is NA' in problem["detail"] and "drop_not_finite" in problem["detail"] and problem["line"] == 2
+    assert api.upload(text.encode(), drop_not_finite="true", neighbours=0)["rows"] == 28
+
+
+def test_columns_without_values(api):
+    """A separator at the end of each line makes no column; an empty column is an error that says how to leave it out."""
+    rows = [f"{i},{i * i}.5,{i % 7}" for i in range(30)]
+    made = api.upload(("a,b,c,\n" + "".join(f"{row},\n" for row in rows)).encode(), neighbours=0)
+    assert made["columns"] == 3
+    assert api.upload("".join(f"{row},\n" for row in rows).encode(), status=200, neighbours=0)["id"] == made["id"]
+    text = "a,b,c,note\n" + "".join(f"{row},\n" for row in rows)
+    assert "ignore_columns=4 leaves it out" in api.post("/v1/graphs", 400, data=text).json()["detail"]
+    assert api.upload(text.encode(), status=200, ignore_columns="4", neighbours=0)["id"] == made["id"]
+
+
+def test_decimal_commas(api):
+    for header in ("a;b;c;d\n", ""):
+        text = header + "".join(f"{i},5;{i},25;1,0;k{i % 3}\n" for i in range(30))
+        problem = api.post("/v1/graphs", 400, data=text).json()
+        assert "decimals must be written with a point" in problem["detail"] and problem["line"] == (2 if header else 1)
+
+
 def test_columns_by_title_and_number(api):
     x, group = points.clusters(n=60, d=3, seed=6)
     text = "who,a,b,c,kind\n" + "".join(f"p{i},{r[0]},{r[1]},{r[2]},{g}\n" for i, (r, g) in enumerate(zip(x, group)))

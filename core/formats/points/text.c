@@ -31,7 +31,7 @@ static int add_text(struct sl__text *f, struct sl__texts *w, const struct sl__fi
 
 static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *field, float *out)
 {
-	char which[80], shown[48], hint[80];
+	char which[80], shown[48], hint[96];
 	int rc;
 	if (!sl__field_float(field, out)) {
 		if (!sl__text_is_missing(field))
@@ -42,10 +42,12 @@ static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *fi
 	}
 	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
 		return isfinite(*out) ? 0 : rc;
+	if (f->column[c].missing)
+		snprintf(hint, sizeof hint, " The first points have nothing in it; ignore_columns=%u leaves it out.", c + 1);
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates must be finite "
 			       "single-precision numbers.%s", sl__text_title(f, c, which),
 			       !field->length ? "empty" : sl__field_show(field, shown, sizeof shown),
-			       sl__table_drop_hint(f->t, "points", hint, sizeof hint));
+			       f->column[c].missing ? hint : sl__table_drop_hint(f->t, "points", hint, sizeof hint));
 }
 
 static int count_error(struct sl__text *f, uint32_t found)
@@ -142,12 +144,13 @@ static int read_lines(struct sl__text *f, struct sl__line head)
 		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The file has a header but no point after it.");
 	if (!rc)
 		skip_lines(&head, (header ? sl__source_line_number(f->t->source) : number) - before);
+	int64_t now = sl__source_line_number(f->t->source);
+	if (!rc && !header)
+		sl__source_set_line_number(f->t->source, number);
 	if (!rc)
 		rc = sl__text_make_columns(f, header ? first : NULL, count, header ? second : first,
 					   header ? second_count : count, &head);
 	if (!rc && !header) {
-		int64_t now = sl__source_line_number(f->t->source);
-		sl__source_set_line_number(f->t->source, number);
 		rc = add_row(f, &kept);
 		sl__source_set_line_number(f->t->source, now);
 	}

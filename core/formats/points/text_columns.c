@@ -338,18 +338,6 @@ static bool counts_up(const struct sl__field *list, uint32_t count)
 	return true;
 }
 
-bool sl__text_is_header(const struct sl__field *first, uint32_t count, const struct sl__field *second,
-		      uint32_t second_count)
-{
-	uint32_t shift = second_count == count + 1;  /* no title over the row names, as R writes it */
-	if (counts_up(first, count))
-		return true;
-	for (uint32_t c = 0; c < count && c + shift < second_count; c++)
-		if (!sl__text_is_number(&first[c]) && sl__text_is_number(&second[c + shift]))
-			return true;
-	return false;
-}
-
 /* True for numbers such as "2,5". */
 static bool has_decimal_comma(const struct sl__field *field)
 {
@@ -361,6 +349,19 @@ static bool has_decimal_comma(const struct sl__field *field)
 			return false;
 	}
 	return commas == 1 && field->length > 2;
+}
+
+bool sl__text_is_header(const struct sl__field *first, uint32_t count, const struct sl__field *second,
+		      uint32_t second_count)
+{
+	uint32_t shift = second_count == count + 1;  /* no title over the row names, as R writes it */
+	if (counts_up(first, count))
+		return true;
+	for (uint32_t c = 0; c < count && c + shift < second_count; c++)
+		if (!sl__text_is_number(&first[c]) && !has_decimal_comma(&first[c]) &&
+		    (sl__text_is_number(&second[c + shift]) || has_decimal_comma(&second[c + shift])))
+			return true;
+	return false;
 }
 
 /* If semicolons and commas occur, the commas belong to numbers. */
@@ -406,6 +407,8 @@ static int look_further(struct sl__text *f, const struct sl__field *fields, stru
 			left--;
 		}
 	}
+	for (uint32_t c = 0; c < f->columns; c++)
+		f->column[c].missing = open[c];
 	free(f->scratch);
 	f->scratch = scratch;
 	f->scratch_used = used;
@@ -433,5 +436,8 @@ int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, ui
 			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
 	}
 	int rc = look_further(f, fields, *later);
+	struct sl__column *last = &f->column[count - 1];
+	if (!rc && last->missing && !last->title[0] && !fields[count - 1].length && count > 2)
+		last->use = SL__IGNORED;  /* a separator ends each line */
 	return rc ? rc : choose_columns(f);
 }

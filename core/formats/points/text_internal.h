@@ -13,6 +13,7 @@ struct sl__column {
 	char title[64];
 	enum sl__column_use use;
 	bool words;              /* the first point that has something here has no number */
+	bool missing;            /* no point that was looked at has something here */
 	bool titled;             /* its title is one of those of label columns */
 };
 
