@@ -51,6 +51,12 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	return n * point + tables + seeds + shorter + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
 }
 
+static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	const struct sl_kmeans_params *p = params;
+	return 4 * ((uint64_t)n + (uint64_t)p->clusters * d);
+}
+
 /* Times of one core. Points without structure (100,000 x 50, 200 clusters), where bounds save little, took 217
  * iterations of 42 ms each on two busy cores. Points in clusters need fewer and cheaper iterations. The forecast lies
  * between the two. */
@@ -284,7 +290,7 @@ const struct sl_method sl_method_kmeans = {
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
 	.relief = "Fewer clusters would be right.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .start = start,
-	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace, .save = save,
-	.load = load, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
+	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,
+	.save = save, .load = load, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
 };

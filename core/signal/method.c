@@ -55,6 +55,13 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	       values * 4 * (2 * (uint64_t)p->snapshots + 1);
 }
 
+static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	const struct sl_signal_params *p = params;
+	(void)d;
+	return 4 * ((uint64_t)n * (uint64_t)sl_signal_fields(p) * (1 + (uint64_t)p->snapshots) + (uint64_t)p->snapshots);
+}
+
 /* Approximate seconds of a core for an entry of the product, and for a value of a node. */
 #define ENTRY_S 0.9e-9
 #define VALUE_S 2e-9
@@ -281,9 +288,9 @@ const struct sl_method sl_method_signal = {
 	.takes = SL_TAKES_EDGES, .results = results,
 	.relief = "A smaller graph would be right.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
-	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = sl_progress_trace, .save = save,
-	.load = load,
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
+	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .steer = steer,
+	.trace = sl_progress_trace, .save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
 	.values = values,
 };

@@ -112,6 +112,8 @@ void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *
 enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_t k, struct sl_error *err);
 /* True if this machine has the memory for so many neighbours of each point. */
 bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k);
+/* Bytes on disk that a search of k neighbours of each point would add; 0: so many are known or being searched. */
+uint64_t sl_graphs_search_bytes(const struct sl_graph_record *g, uint32_t k);
 /* Why the last search failed; NULL: it did not fail, or the next one is running. */
 const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id);
 /* Tries again to store neighbours that could not be written. */

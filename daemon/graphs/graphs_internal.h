@@ -104,6 +104,8 @@ struct sl_graphs {
 const char *sl__kind_name(enum sl_kind kind);
 json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, bool for_reply);
 uint64_t sl__graph_disk_bytes(const struct sl__graph *g);  /* of all its files */
+/* The same with the neighbours that are being searched or are not stored yet. */
+uint64_t sl__graph_disk_booked(const struct sl__graph *g);
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
 void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory */
 /* Fills the record from the content. */

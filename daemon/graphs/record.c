@@ -4,6 +4,7 @@
 
 #include <sodium.h>
 
+#include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/users/users.h"
 #include "daemon/util/problem.h"
@@ -199,6 +200,35 @@ uint64_t sl__graph_disk_bytes(const struct sl__graph *g)
 	/* the file of given neighbours counts as the file of the graph */
 	uint64_t found = g->record.kind == SL_KIND_POINTS ? g->found_bytes : 0;
 	return g->record.file_bytes + found + g->column_bytes;
+}
+
+static uint64_t bytes_of(const struct sl_graph_record *g, uint32_t k)
+{
+	uint32_t most = g->points - 1;
+	return (uint64_t)g->points * (k < most ? k : most) * (sizeof(uint32_t) + sizeof(float));
+}
+
+/* Of the neighbours that are known or being searched, or of k of each point if that is more. */
+static uint64_t neighbours_bytes(const struct sl_graph_record *g, uint32_t k)
+{
+	uint32_t most = g->search == SL_SEARCH_RUNNING && g->wanted > g->k ? g->wanted : g->k;
+	return g->kind == SL_KIND_POINTS ? bytes_of(g, k > most ? k : most) : 0;
+}
+
+uint64_t sl_graphs_search_bytes(const struct sl_graph_record *g, uint32_t k)
+{
+	return neighbours_bytes(g, k) - neighbours_bytes(g, 0);
+}
+
+bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k)
+{
+	return bytes_of(g, k) <= sl_host_memory() / 2;
+}
+
+uint64_t sl__graph_disk_booked(const struct sl__graph *g)
+{
+	uint64_t expected = neighbours_bytes(&g->record, 0);
+	return sl__graph_disk_bytes(g) + (expected > g->found_bytes ? expected - g->found_bytes : 0);
 }
 
 json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, bool for_reply)

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
-#include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/store/atomic.h"
 #include "daemon/util/crashes.h"
@@ -466,13 +465,6 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 		return SL_SEARCH_FAILED;
 	}
 	return SL_SEARCH_RUNNING;
-}
-
-bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k)
-{
-	uint64_t memory = sl_host_memory();
-	uint32_t most = g->points - 1;
-	return (uint64_t)g->points * (k < most ? k : most) * (sizeof(uint32_t) + sizeof(float)) <= memory / 2;
 }
 
 const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id)

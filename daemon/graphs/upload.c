@@ -127,7 +127,7 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 	uint64_t bytes = 0;
 	SL_LIST_EACH(const struct sl__upload, u, &s->uploads, link)
 		if (u->recording && u->graph && (!strcmp(u->user, account) || !strcmp(u->project, account)))
-			bytes += sl__graph_disk_bytes(u->graph);
+			bytes += sl__graph_disk_booked(u->graph);
 	return bytes;
 }
 
@@ -135,7 +135,8 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
-	if (twin->record.kind == SL_KIND_POINTS && u->read.wanted.k > twin->record.k)
+	if (twin->record.kind == SL_KIND_POINTS && u->read.wanted.k > twin->record.k &&
+	    !refuse(u, sl_graphs_search_bytes(&twin->record, u->read.wanted.k)))
 		sl__finder_begin(s, twin, u->read.wanted.k);
 	if (u->r)
 		reply_graph(s, u->r, twin, 200);
@@ -229,7 +230,7 @@ static void save_done(void *arg)
 		return;
 	}
 	u->graph->record.file_bytes = u->bytes;
-	if (refuse(u, sl__graph_disk_bytes(u->graph))) {
+	if (refuse(u, sl__graph_disk_booked(u->graph))) {
 		remove_files(u);
 		sl_error_set(&u->err, SL_CONFLICT, "another upload of the same content was not stored; send it again");
 		upload_fail(u, &u->err);

@@ -408,6 +408,8 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, int small, st
 
 /* ---- queue/limits.c: limits of users and projects ---------------------------------------------- */
 
+/* Bytes that a search of neighbours before the job adds to the files of its points. */
+uint64_t sl__limits_search_bytes(const struct sl_job_spec *spec);
 /* Answers the request and returns true if `count` more jobs like this one exceed max_jobs, or a limit of
  * its user or project. */
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count);

@@ -193,6 +193,11 @@ bool sl_users_owns(const struct sl_users *u, const char *user, const char *id)
 	return a && sl__ids_find(&a->rights.owners, user) >= 0;
 }
 
+const char *sl_users_owner(const struct sl_users *u, const char *id, int i)
+{
+	return find(u, id)->rights.owners.at[i];
+}
+
 bool sl_users_pays(const struct sl_users *u, const char *account, const char *id)
 {
 	const struct sl__access *a = account[0] ? find(u, id) : NULL;

@@ -123,6 +123,8 @@ bool sl_users_rights_read(const struct sl_users *u, const struct sl_principal *p
 
 /* The number of owners. */
 int sl_users_owners(const struct sl_users *u, const char *id);
+/* The id of one of them, 0 <= i < their number. */
+const char *sl_users_owner(const struct sl_users *u, const char *id, int i);
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 /* True if the thing counts for the account: a user who owns it, or its project. */
 bool sl_users_pays(const struct sl_users *u, const char *account, const char *id);

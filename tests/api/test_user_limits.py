@@ -2,10 +2,12 @@
 import socket
 import time
 
+import numpy as np
 import pytest
 import requests
 
 import graphs
+from points import npy
 from harness import wait_until
 from test_users import As, Lab, ROOT_TOKEN, cli
 
@@ -160,6 +162,51 @@ def test_disk(lab, limit):
     hit(lab.bob.request("POST", "/v1/jobs", json={"graph": mine}), "disk_bytes", 413)
     lab.bob.delete(f"/v1/graphs/{mine}", 204)
     assert lab.bob.get("/v1/me").json()["use"]["disk_bytes"] == used + 24000
+
+
+def test_disk_of_neighbours(lab, limit):
+    """Neighbours count before they are found: those of an upload, of the same content again, and those that a job needs."""
+    table = np.random.default_rng(5).normal(size=(2000, 3)).astype(np.float32)
+    used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
+    limit(disk_bytes=used + 1000000)
+    hit(lab.bob.post("/v1/graphs?neighbours=90", data=npy(table)), "disk_bytes", 413)    # 2000 * 90 * 8 bytes
+    mine = lab.bob.post("/v1/graphs?neighbours=30", 201, data=npy(table)).json()["id"]
+    assert lab.bob.get("/v1/me").json()["use"]["disk_bytes"] >= used + 2000 * (3 * 4 + 30 * 8)
+    hit(lab.bob.post("/v1/graphs?neighbours=90", data=npy(table)), "disk_bytes", 413)
+    wide = {"graph": mine, "perplexity": 30, "iterations": 2}
+    hit(lab.bob.request("POST", "/v1/jobs", json=wide), "disk_bytes", 413)
+    hit(lab.bob.request("POST", "/v1/batches", json={"graph": mine, "parameters": {"perplexity": [10, 30]}}), "disk_bytes", 413)
+    lab.bob.request("PUT", f"/v1/access/{mine}", 200, json={"readers": ["ann"]})
+    reply = lab.ann.request("POST", "/v1/jobs", json=wide)
+    assert reply.status_code == 413 and "to whom the points belong" in reply.json()["detail"]
+    assert lab.ann.get(f"/v1/graphs/{mine}").json()["neighbours"]["wanted"] == 30
+    assert lab.bob.run(mine, perplexity=10, iterations=2)["state"] == "done"
+    limit(disk_bytes=None)
+    assert lab.bob.run(mine, perplexity=30, iterations=2)["state"] == "done"
+    lab.bob.delete(f"/v1/graphs/{mine}", 204)
+
+
+def test_disk_of_results(lab, limit):
+    """The arrays of the methods count: labels and centroids, values and snapshots."""
+    table = np.random.default_rng(6).normal(size=(1000, 3)).astype(np.float32)
+    points = lab.bob.post("/v1/graphs?neighbours=0", 201, data=npy(table)).json()["id"]
+    graph = lab.bob.upload(graphs.mtx(graphs.ring(1000)))["id"]
+    for body, need in (({"graph": points, "method": "kmeans", "clusters": 500}, 4 * (1000 + 500 * 3)),
+                       ({"graph": graph, "method": "signal", "model": "nagumo", "duration": 1, "snapshots": 50},
+                        4 * (1000 * 2 * 51 + 50))):
+        used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
+        limit(disk_bytes=used + need - 1)
+        hit(lab.bob.request("POST", "/v1/jobs", json=body), "disk_bytes", 413)
+        limit(disk_bytes=used + need)
+        job = lab.bob.request("POST", "/v1/jobs", 202, json=body).json()["id"]
+        lab.bob.wait(job, ["done"])
+        assert lab.bob.get("/v1/me").json()["use"]["disk_bytes"] == used + need
+        files = sum(path.stat().st_size for path in (lab.daemon.state / "jobs").glob(f"{job}.*") if path.suffix in
+                    (".labels", ".centroids", ".signal", ".snapshots", ".times"))
+        assert need <= files < need + 3 * 1000
+        lab.bob.delete(f"/v1/jobs/{job}", 204)
+    for thing in (points, graph):
+        lab.bob.delete(f"/v1/graphs/{thing}", 204)
 
 
 def test_one_upload(lab, limit):

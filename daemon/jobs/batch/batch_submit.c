@@ -21,7 +21,7 @@ struct submission {
 	size_t at;                 /* number of jobs made */
 	struct sl_job **job;       /* [e.count] */
 	char **document;           /* [e.count] their records */
-	size_t largest;            /* index of the job that needs most memory */
+	size_t largest;            /* index of the job that needs most memory and disk space */
 	uint64_t largest_bytes;
 	int largest_dims;
 	int code;
@@ -87,7 +87,8 @@ static struct sl_job *make_job(const struct submission *s, struct sl_job_spec *s
 
 static void note_largest(struct submission *s, const struct sl_job_spec *spec)
 {
-	uint64_t bytes = sl__work_device_bytes(&spec->work, spec->engine, spec->graph->nodes);
+	uint64_t bytes = sl__work_device_bytes(&spec->work, spec->engine, spec->graph->nodes) +
+			 sl__limits_search_bytes(spec);
 	int dims = sl__work_dims(&spec->work);
 	if (!s->at || bytes > s->largest_bytes || dims > s->largest_dims) {
 		s->largest = s->at;

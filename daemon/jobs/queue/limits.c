@@ -24,6 +24,25 @@ static int count_queued(const struct sl_jobs *j, const char *account)
 	return count;
 }
 
+uint64_t sl__limits_search_bytes(const struct sl_job_spec *spec)
+{
+	const struct sl_graph_record *g = spec->graph;
+	bool neighbours = g->kind == SL_KIND_POINTS && !sl__on_points(spec->work.method);
+	return neighbours ? sl_graphs_search_bytes(g, sl__job_neighbours(&spec->work.params, g)) : 0;
+}
+
+/* True if that search exceeds the limit of another user, to whom the points belong. */
+static bool owner_exceeds(struct sl_jobs *j, const struct sl_job_spec *spec)
+{
+	struct sl_limit_hit hit;
+	const char *id = spec->graph->id;
+	uint64_t more = sl__limits_search_bytes(spec);
+	for (int i = 0; more && i < sl_users_owners(j->d->users, id); i++)
+		if (sl_graphs_exceed(j->d->graphs, sl_users_owner(j->d->users, id, i), more, &hit))
+			return true;
+	return false;
+}
+
 static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_spec *spec, int count,
 		    struct sl_limit_hit *hit)
 {
@@ -37,8 +56,9 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 	if (sl_users_limit(u, account, SL_LIMIT_QUEUED_JOBS) > 0 &&
 	    sl_users_exceeds(u, account, SL_LIMIT_QUEUED_JOBS, count_queued(j, account), count, hit))
 		return true;
+	uint64_t search = sl_users_pays(u, account, spec->graph->id) ? sl__limits_search_bytes(spec) : 0;
 	return sl_graphs_exceed(j->d->graphs, account,
-				sl__work_disk_bytes(&spec->work, spec->graph->nodes) * (uint64_t)count, hit);
+				search + sl__work_disk_bytes(&spec->work, spec->graph->nodes) * (uint64_t)count, hit);
 }
 
 static int count_unfinished(const struct sl_jobs *j, const char *account)
@@ -85,9 +105,14 @@ bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_
 	const struct sl_principal *who = sl_request_who(r);
 	if (sl__limits_refuse_number(j, r, count))
 		return true;
-	if (!exceeds(j, who->account, spec, count, &hit) && !exceeds(j, who->project, spec, count, &hit))
+	if (exceeds(j, who->account, spec, count, &hit) || exceeds(j, who->project, spec, count, &hit)) {
+		sl_reply_limit(r, &hit);
+		return true;
+	}
+	if (!owner_exceeds(j, spec))
 		return false;
-	sl_reply_limit(r, &hit);
+	sl_reply_status(r, 413, "this perplexity needs another search of neighbours, which would exceed the limit "
+			"disk_bytes of the user to whom the points belong");
 	return true;
 }
 
