@@ -12,18 +12,7 @@
 #include "core/graph/perplexity.h"
 #include "core/neighbours/neighbours.h"
 #include "core/params.h"
-
-/* An entry of a row, for sorting by number. */
-struct entry {
-	uint32_t node;
-	float p;
-};
-
-static int by_node(const void *a, const void *b)
-{
-	uint32_t x = ((const struct entry *)a)->node, y = ((const struct entry *)b)->node;
-	return x < y ? -1 : x > y;
-}
+#include "core/sort.h"
 
 /* The number of neighbours that a perplexity uses. */
 static uint32_t needed(double perplexity)
@@ -78,9 +67,10 @@ int sl__perplexities_settle(const struct sl_neighbours *nb, const struct sl_affi
 	return rc;
 }
 
-/* Fills e with the neighbours of row i that have a probability above 0; *reached: all perplexities were reached. */
+/* Computes p of the neighbours of row i; `place`: the places of those with a probability above 0, in the order of their
+ * numbers, which stand in the upper half; *reached: all perplexities were reached. */
 static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const double *perplexity, int count, double *p,
-			 double *room, struct entry *e, bool *reached)
+			 double *room, uint64_t *place, bool *reached)
 {
 	const float *distance = nb->distance + (size_t)i * nb->k;
 	const uint32_t *index = nb->index + (size_t)i * nb->k;
@@ -95,8 +85,8 @@ static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const doubl
 		*reached &= sl__calibrate_row(distance, k, perplexity[s], 1.0 / count, room, p);
 	}
 	for (uint32_t j = 0; j < used; j++)
-		e[j] = (struct entry){index[j], p[j] > FLT_MIN ? (float)p[j] : FLT_MIN};
-	qsort(e, used, sizeof *e, by_node);
+		place[j] = (uint64_t)index[j] << 32 | j;
+	sl_sort(place, used);
 	return used;
 }
 
@@ -120,23 +110,24 @@ static int make_columns(const struct sl_neighbours *nb, const struct sl_affiniti
 #pragma omp parallel reduction(| : failed) reduction(+ : unreachable)
 	{
 		double *p = malloc(((size_t)nb->k * 3 + 1) * sizeof *p);
-		struct entry *e = malloc(((size_t)nb->k + 1) * sizeof *e);
-		failed = !p || !e;
+		uint64_t *place = malloc(((size_t)nb->k + 1) * sizeof *place);
+		failed = !p || !place;
 #pragma omp for schedule(dynamic, 256)
 		for (uint32_t i = 0; i < nb->n; i++) {
 			bool reached = true;
 			if (failed)
 				continue;
-			uint32_t used = make_row(nb, i, perplexity, count, p, p + nb->k, e, &reached);
+			uint32_t used = make_row(nb, i, perplexity, count, p, p + nb->k, place, &reached);
 			g->start[i + 1] = used;
 			unreachable += !reached;
 			for (uint32_t j = 0; j < used; j++) {
-				g->node[(size_t)i * width + j] = e[j].node;
-				g->weight[(size_t)i * width + j] = e[j].p;
+				double chance = p[(uint32_t)place[j]];
+				g->node[(size_t)i * width + j] = (uint32_t)(place[j] >> 32);
+				g->weight[(size_t)i * width + j] = chance > FLT_MIN ? (float)chance : FLT_MIN;
 			}
 		}
 		free(p);
-		free(e);
+		free(place);
 	}
 	if (failed)
 		return SL_NOMEM;

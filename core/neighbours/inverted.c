@@ -14,6 +14,7 @@
 #include "core/neighbours/search.h"
 #include "core/points/points.h"
 #include "core/random.h"
+#include "core/sort.h"
 
 #define CELL 128             /* mean number of points of a cell, unless there would be too many cells */
 #define PER_CELL 32          /* points of the sample per centroid */
@@ -311,12 +312,6 @@ out:
 /* A cell that a query searches, and the query's place in its task. */
 static uint64_t probe_of(uint32_t cell, uint32_t query) { return (uint64_t)cell << 32 | query; }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
 /* Scratch memory of a thread. */
 struct room {
 	struct sl__task nearest, cells;
@@ -379,7 +374,7 @@ static void search_task(const struct inverted *f, struct room *r, const uint32_t
 			r->probe[probes++] = probe_of(sl__entry_number(cells->entry[e]), q);
 		sl__nearest_start(&r->nearest.list[q], s->k + 1);
 	}
-	qsort(r->probe, probes, sizeof *r->probe, by_value);
+	sl_sort(r->probe, (uint32_t)probes);
 	for (uint64_t p = 0, next; p < probes; p = next) {
 		uint32_t cell = (uint32_t)(r->probe[p] >> 32);
 		for (next = p + 1; next < probes && next < p + SL__GROUP && r->probe[next] >> 32 == cell;)

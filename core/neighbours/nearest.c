@@ -1,8 +1,8 @@
 /* Lists of the nearest points so far; selects the variant of tile.c for this processor. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/neighbours/tile.h"
+#include "core/sort.h"
 #include "core/variants.h"
 
 SL_PICK_VARIANT(struct sl__tile_kernels, sl__tile_kernels, sl__tile);
@@ -60,15 +60,9 @@ void sl__nearest_shrink(struct sl__nearest *list)
 	list->bound = sl__entry_key(list->entry[list->k - 1]);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
 uint32_t sl__nearest_sort(struct sl__nearest *list)
 {
 	sl__nearest_shrink(list);
-	qsort(list->entry, list->count, sizeof *list->entry, by_value);
+	sl_sort(list->entry, list->count);
 	return list->count;
 }
