@@ -23,16 +23,15 @@ bool sl__npy_is_real(const struct sl__npy *a)
 	return sl__npy_is_number(a) || (a->kind == 'f' && a->size == 2);
 }
 
-/* IEEE half precision: 1 bit of sign, 5 of exponent, 10 of fraction. */
-static double half_to_double(uint32_t bits)
+/* IEEE half precision: 1 bit of sign, 5 of exponent, 10 of fraction. As a float its bits stand for a number 2^112 times
+ * too small, also where it is subnormal. */
+static inline double half_to_double(uint32_t bits)
 {
-	int exponent = (int)(bits >> 10 & 31);
-	double fraction = bits & 1023, value;
+	uint32_t moved = (bits & 0x7fff) << 13, finite = (bits & 0x7c00) != 0x7c00;
+	float small;
 
-	if (exponent == 31)
-		value = fraction != 0 ? NAN : INFINITY;
-	else
-		value = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+	memcpy(&small, &moved, 4);
+	double value = finite ? (double)small * 0x1p112 : bits & 1023 ? NAN : INFINITY;
 	return bits & 0x8000 ? -value : value;
 }
 
