@@ -194,6 +194,8 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 		cancel(job, r);
 	else if (c.stop)
 		stop(job, r);
+	else if (sl__limits_refuse_change(job, r, &c.work))
+		free(name);
 	else
 		change(job, r, &c, name);
 }

@@ -415,6 +415,8 @@ uint64_t sl__limits_search_bytes(const struct sl_job_spec *spec);
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count);
 /* The same for max_jobs only. */
 bool sl__limits_refuse_number(struct sl_jobs *j, struct sl_request *r, int count);
+/* Answers the request and returns true if the changed parameters exceed the limit of disk space. */
+bool sl__limits_refuse_change(struct sl_job *job, struct sl_request *r, const struct sl_work *to);
 /* True if the job must wait because its user or project has reached a limit. */
 bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
 /* The same for each job of a line, into its `held`. */

@@ -123,11 +123,19 @@ int sl__work_start_columns(const struct sl_work *w)
 	return w->start == SL_START_LABELS ? 1 : (int)w->columns;
 }
 
+/* The traces of other methods have at most a few thousand points. */
+static uint64_t trace_bytes(const struct sl_work *w)
+{
+	int interval = w->params.trace_interval, iterations = sl__work_iterations(w);
+	return interval > 0 ? sizeof(struct sl_trace_point) * (uint64_t)(iterations / interval) : 0;
+}
+
 uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)
 {
 	if (w->method->disk_bytes)
 		return w->method->disk_bytes(&w->values, nodes, w->columns);
-	return (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float);
+	uint64_t trace = sl__on_points(w->method) ? 0 : trace_bytes(w);
+	return (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float) + trace;
 }
 
 static double on_processor(const struct sl_work *w, const struct sl_config *c)

@@ -209,6 +209,23 @@ def test_disk_of_results(lab, limit):
         lab.bob.delete(f"/v1/graphs/{thing}", 204)
 
 
+def test_disk_of_traces(lab, limit):
+    """Points of the trace count, also those that a change of a job adds."""
+    graph = lab.bob.upload(graphs.mtx(graphs.ring(1001)))["id"]
+    used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
+    limit(disk_bytes=used + 1001 * 8 + 96 * 1000)
+    body = {"graph": graph, "iterations": 1000000, "trace_interval": 1}
+    hit(lab.bob.request("POST", "/v1/jobs", json=body), "disk_bytes", 413)
+    job = lab.bob.request("POST", "/v1/jobs", 202, json={**body, "trace_interval": 1000}).json()["id"]
+    assert lab.bob.get("/v1/me").json()["use"]["disk_bytes"] == used + 1001 * 8 + 96 * 1000
+    hit(lab.bob.patch(f"/v1/jobs/{job}", 413, json={"trace_interval": 1}), "disk_bytes", 413)
+    assert lab.bob.job(job)["parameters"]["trace_interval"] == 1000
+    lab.bob.patch(f"/v1/jobs/{job}", 200, json={"trace_interval": 2000, "name": "fewer"})
+    lab.bob.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+    lab.bob.delete(f"/v1/jobs/{job}", 204)
+    lab.bob.delete(f"/v1/graphs/{graph}", 204)
+
+
 def test_one_upload(lab, limit):
     limit(upload_bytes=1000)
     body = graphs.npz(graphs.clusters(n=3000, k=10, seed=22)[0])

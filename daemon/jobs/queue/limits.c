@@ -116,6 +116,18 @@ bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_
 	return true;
 }
 
+bool sl__limits_refuse_change(struct sl_job *job, struct sl_request *r, const struct sl_work *to)
+{
+	struct sl_limit_hit hit;
+	struct sl_graphs *graphs = job->jobs->d->graphs;
+	uint64_t now = sl__work_disk_bytes(&job->work, job->nodes), then = sl__work_disk_bytes(to, job->nodes);
+	if (then <= now || (!sl_graphs_exceed(graphs, job->user, then - now, &hit) &&
+			    !sl_graphs_exceed(graphs, job->project, then - now, &hit)))
+		return false;
+	sl_reply_limit(r, &hit);
+	return true;
+}
+
 static bool account_held(const struct sl_job *job, const char *account, struct sl_limit_hit *hit)
 {
 	struct sl_jobs *j = job->jobs;
