@@ -202,7 +202,7 @@ def test_limits_of_jobs(lab, project):
     assert waiting["reason"] == "limit" and waiting["detail"].startswith(f"The limit running_jobs of project {name} is 1")
     assert lab.bob.run(lab.large, iterations=3)["state"] == "done"  # without a project
     now = use(lab, name)
-    assert now["running_jobs"] == 1 and now["queued_jobs"] == 1 and now["device_bytes"] > 0 and now["disk_bytes"] == 2 * (12000 * 8 + 20000 * 96)
+    assert now["running_jobs"] == 1 and now["queued_jobs"] == 1 and now["device_bytes"] > 0 and now["disk_bytes"] == 2 * 12000 * 8 + 20000 * 96
     lab.ann.patch(f"/v1/jobs/{first}", json={"cancelled": True})
     assert lab.bob.wait(second)["state"] == "done"
 
