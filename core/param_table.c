@@ -191,7 +191,9 @@ int sl_param_set_list(const struct sl_param_info *info, void *record, const doub
 	if (info->type != SL_TYPE_LIST)
 		return refuse(info, "a list", err);
 	if (count < 1 || count > SL_PARAM_LIST_MAX) {
-		snprintf(given, sizeof given, "a list of %d numbers", count);
+		if (count < 1)
+			return refuse(info, "an empty list", err);
+		snprintf(given, sizeof given, "a list of more than %d numbers", SL_PARAM_LIST_MAX);  /* not all are read */
 		return refuse(info, given, err);
 	}
 	for (int i = 0; i < count; i++)

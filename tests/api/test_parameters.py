@@ -133,6 +133,12 @@ def test_numbers_are_decimal(api, graph, text):
     api.post("/v1/jobs", 400, json={"graph": graph, "iterations": 1}, headers={"Prefer": f"wait={wait}"})
 
 
+@pytest.mark.parametrize("values,given", [([], "an empty list"), ([30] * 9, "more than 8"), ([30] * 1000, "more than 8")])
+def test_lengths_of_lists(api, graph, values, given):
+    problem = api.post("/v1/jobs", 400, json={"graph": graph, "perplexity": values}).json()
+    assert problem["pointer"] == "/perplexity" and given in problem["detail"], problem
+
+
 @pytest.mark.parametrize("name", [n for n, s in SCHEMAS["Parameters"]["properties"].items() if "enum" in s])
 def test_every_word(api, graph, name):
     for word in SCHEMAS["Parameters"]["properties"][name]["enum"]:
