@@ -1,6 +1,6 @@
 /* data.tsx -- the page of graphs and points on the server. */
 import { request, sendJson, submit } from "../core/api.ts";
-import { ago, bytes, count } from "../core/format.ts";
+import { ago, bytes, count, several } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put, putGraph } from "../core/live.ts";
 import { useRights } from "../core/rights.ts";
 import { go } from "../core/route.ts";
@@ -30,7 +30,7 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 		<td class="right" data-label="Nodes">{count(g.nodes)}</td>
 		<td class="right" data-label="Columns">{g.kind === "points" && g.columns ? count(g.columns) : "–"}</td>
 		<td data-label="Edges">{g.neighbours?.state === "searching" ? <Bar share={g.neighbours.progress} label={`Search of neighbours of ${g.name}`} /> :
-			g.neighbours?.state === "none" ? "not searched" : g.neighbours ? `${g.neighbours.k} neighbours, ${g.neighbours.metric}` : `${count(g.entries)} entries`}</td>
+			g.neighbours?.state === "none" ? "not searched" : g.neighbours ? `${several(g.neighbours.k, "neighbour")}, ${g.neighbours.metric}` : `${count(g.entries)} entries`}</td>
 		<td class="flow" data-label="Labels" title={g.label_columns.map(c => c.name).join(", ")}>{labelText(g)}</td>
 		<td class="right" data-label="Disk">{bytes(g.bytes.disk)}</td>
 		<td data-label="Where">{g.resident ? "in memory" : "on disk"}{g.pinned ? ", pinned" : ""}</td>
