@@ -151,7 +151,7 @@ def main(folder, count, names):
             for name, taken in seconds.items():
                 before, light = known.get((program.name[5:], name), (0, taken > limit))
                 tests.append(Test(program, name, taken, light and limit < math.inf, before + 1))
-        tests.sort(key=lambda test: test.seconds * max(count - test.before, 0))
+        tests.sort(key=lambda test: test.seconds * (count - test.before) if test.before < count else 0)
         list(pool.map(lambda each: campaign.again(*each),
                       [(test, seed) for test in tests for seed in seeds[1:count - test.before + 1]]))
     seeded = [test for test in tests if test.before is not None]

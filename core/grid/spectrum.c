@@ -73,33 +73,38 @@ struct radial {
 
 static double log_positive(double value) { return log(fmax(value, 1e-300)); }
 
-/* The transform of K at |k| from `from` > 0 on, to / from <= 4: computed at CHEBYSHEV places, and interpolated by the
- * Chebyshev polynomials of its logarithm, which is analytic but at 0. So the error, below 3^-CHEBYSHEV, is that of
- * doubles. */
+/* The logarithm of the transform is analytic but at 0, so the error of its Chebyshev polynomials, below 3^-CHEBYSHEV,
+ * is that of doubles. */
 #define CHEBYSHEV 40
 
-static void radial_of_kernel(struct radial *t, const struct sl_grid *g, double from, double to)
+void sl__log_transforms(int dims, double exponent, double from, double to, int count, double *out)
 {
 	double value[CHEBYSHEV], c[CHEBYSHEV], half = 0.5 * (to - from);
 	for (int i = 0; i < CHEBYSHEV; i++) {
 		double k = from + half * (1 + cos(PI * (i + 0.5) / CHEBYSHEV));
-		value[i] = log_positive(g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) :
-							   sl__kernel_transform(g->dims, k));
+		value[i] = log_positive(exponent != 0 ? heavy_transform(dims, exponent, k) : sl__kernel_transform(dims, k));
 	}
 	for (int n = 0; n < CHEBYSHEV; n++) {
 		c[n] = 0;
 		for (int i = 0; i < CHEBYSHEV; i++)
 			c[n] += (n ? 2.0 : 1.0) / CHEBYSHEV * value[i] * cos(PI * n * (i + 0.5) / CHEBYSHEV);
 	}
-	for (int i = 0; i <= RADIAL; i++) {  /* Clenshaw's recurrence */
-		double x = 2.0 * i / RADIAL - 1, one = 0, two = 0;
+	for (int i = 0; i <= count; i++) {  /* Clenshaw's recurrence */
+		double x = 2.0 * i / count - 1, one = 0, two = 0;
 		for (int n = CHEBYSHEV - 1; n > 0; n--) {
 			double next = 2 * x * one - two + c[n];
 			two = one;
 			one = next;
 		}
-		t->log_value[i] = x * one - two + c[0] - g->dims * log(g->h);
+		out[i] = x * one - two + c[0];
 	}
+}
+
+static void radial_of_kernel(struct radial *t, const struct sl_grid *g, double from, double to)
+{
+	sl__log_transforms(g->dims, g->exponent, from, to, RADIAL, t->log_value);
+	for (int i = 0; i <= RADIAL; i++)
+		t->log_value[i] -= g->dims * log(g->h);
 }
 
 static void radial_of_near(struct radial *t, const struct sl_grid *g)

@@ -6,6 +6,8 @@
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/nodes.h"
 
+_Static_assert(SL_UNLABELLED == SL_NO_CODE, "labels of an upload are codes of a column");
+
 /* The column of the upload; its values are borrowed. */
 static int own_column(struct sl_column_read *out, const struct sl_column_source *from, struct sl_error *err)
 {

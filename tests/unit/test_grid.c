@@ -9,7 +9,7 @@
 #include <fftw3.h>
 #include <string.h>
 
-#include "core/grid/grid.h"
+#include "core/grid/grid_internal.h"
 #include "core/params.h"
 #include "core/random.h"
 #include "tests/unit/seeds.h"
@@ -358,6 +358,23 @@ static void compare_grids(int dims, int accuracy, int window)
 	assert_true(error_two < (dims == 2 ? 3e-2 : 1e-1));
 }
 
+/* Interpolated transforms, and those of other exponents, against the formula for exponent 1. */
+static void interpolated_transforms_are_exact(void **state)
+{
+	static double got[501];
+	for (int dims = 1; dims <= 3; dims++)
+		for (int heavy = 0; heavy < 2; heavy++)
+			for (double from = 0.5; from < 100; from *= 1.9) {
+				sl__log_transforms(dims, heavy, from, 3.9 * from, 500, got);
+				for (int i = 0; i <= 500; i++) {
+					double want = log(sl__kernel_transform(dims, from + 2.9 * from * i / 500));
+					if (!(fabs(got[i] - want) < 1e-10))
+						fail_msg("%d-D, exponent %d, from %g, entry %d: %.15g for %.15g", dims, heavy, from, i,
+							 got[i], want);
+				}
+			}
+}
+
 static void two_grids_do_what_one_does(void **state)
 {
 	for (int dims = 2; dims <= 3; dims++)
@@ -457,6 +474,7 @@ int main(void)
 		cmocka_unit_test(every_extent_fits_its_two_grids),
 		cmocka_unit_test(two_grids_are_refused_where_they_make_no_sense),
 		cmocka_unit_test(a_fixed_side_is_kept),
+		cmocka_unit_test(interpolated_transforms_are_exact),
 		cmocka_unit_test(two_grids_do_what_one_does),
 		cmocka_unit_test(two_grids_hold_other_kernels_too),
 		cmocka_unit_test(the_near_part_ends_smoothly),

@@ -8,17 +8,7 @@
 
 #include "core/measure/quality.h"
 #include "core/measure/tree.h"
-#include "tests/unit/graphs.h"
-
-static struct sl_affinities *make(uint32_t n)
-{
-	struct sl_affinities_params params = {.lambda = 4, .drop_leaf_edges = false, .order = SL_ORDER_AUTO};
-	struct sl_affinities *a;
-	struct sl_graph *g = test_graph(n, 3, true, false, 21);
-	assert_int_equal(sl_affinities_create(&a, g, &params, NULL), 0);
-	sl_graph_destroy(g);
-	return a;
-}
+#include "tests/unit/affinities.h"
 
 static float *layout(const struct sl_affinities *a, int dims, double scale)
 {
@@ -41,7 +31,7 @@ static double square(const float *y, int dims, uint32_t i, uint32_t j)
 
 static void test_kl(void **state)
 {
-	struct sl_affinities *a = make(3000);
+	struct sl_affinities *a = test_affinities(3000);
 	for (int dims = 1; dims <= 3; dims++)
 		for (double scale = 1e-3; scale < 1e4; scale *= 100) {
 			if (test_leaves_out((uint64_t)(dims + lround(log10(scale))), 1, 4))
@@ -92,7 +82,7 @@ static double naive_recall(const struct sl_affinities *a, int dims, const float 
 
 static void test_recall(void **state)
 {
-	struct sl_affinities *a = make(700);
+	struct sl_affinities *a = test_affinities(700);
 	for (int dims = 1; dims <= 3; dims++) {
 		float *y = layout(a, dims, 30);
 		double recall;
@@ -190,7 +180,7 @@ static void test_tree_of_one_place(void **state)
 
 static void test_sampled_kl(void **state)
 {
-	struct sl_affinities *a = make(9000);
+	struct sl_affinities *a = test_affinities(9000);
 	uint64_t seed = fresh_seed();
 	int outside = 0;
 	for (int round = 0; round < 12; round++) {
@@ -213,7 +203,7 @@ static void test_sampled_kl(void **state)
 
 static void test_heavy_tails(void **state)
 {
-	struct sl_affinities *a = make(900);
+	struct sl_affinities *a = test_affinities(900);
 	for (double dof = 0.3; dof < 5; dof *= 2) {
 		float *y = layout(a, 2, 30);
 		double z = 0, kl = 0, got_kl, got_z, error;
@@ -434,7 +424,7 @@ static void test_measure(void **state)
 static void test_threads_do_not_matter(void **state)
 {
 	int before = omp_get_max_threads();
-	struct sl_affinities *a = make(test_lightest() ? 5000 : 12000);
+	struct sl_affinities *a = test_affinities(test_lightest() ? 5000 : 12000);
 	float *y = layout(a, 2, 40), *user = calloc(a->n_user * 2, sizeof *user);
 	uint32_t *label = calloc(a->n_user, sizeof *label);
 	for (uint32_t i = 0; i < a->n; i++)
@@ -465,7 +455,7 @@ static void test_threads_do_not_matter(void **state)
 
 static void test_bad_input(void **state)
 {
-	struct sl_affinities *a = make(100);
+	struct sl_affinities *a = test_affinities(100);
 	float *y = layout(a, 2, 1);
 	double kl, z, recall;
 	uint32_t used;

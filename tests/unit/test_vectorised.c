@@ -11,17 +11,7 @@
 #include "core/cpu/field.h"
 #include "core/cpu/kernels.h"
 #include "core/measure/quality.h"
-#include "tests/unit/graphs.h"
-
-static struct sl_affinities *affinities(uint32_t n)
-{
-	struct sl_affinities_params params = {.lambda = 4, .drop_leaf_edges = false, .order = SL_ORDER_AUTO};
-	struct sl_affinities *a;
-	struct sl_graph *g = test_graph(n, 3, true, false, 21);
-	assert_int_equal(sl_affinities_create(&a, g, &params, NULL), 0);
-	sl_graph_destroy(g);
-	return a;
-}
+#include "tests/unit/affinities.h"
 
 enum { NODES = 500, COLUMNS = 400 };
 
@@ -79,7 +69,7 @@ static void measures_of_quality(void **state)
 #endif
 	static float x[NODES * COLUMNS];
 	struct sl_points points = {.n = NODES, .n_user = NODES, .d = COLUMNS, .type = SL_POINTS_F32, .value = x};
-	struct timed t = {.a = affinities(NODES), .points = points};
+	struct timed t = {.a = test_affinities(NODES), .points = points};
 	uint64_t seed = test_seed(5);
 	for (int i = 0; i < NODES * COLUMNS; i++)
 		x[i] = (float)(test_uniform(&seed) - 0.5);

@@ -82,6 +82,7 @@ static int make_picture(struct sl_result *r)
 		sl__colours_finish(&colours);
 		return code;
 	}
+	_Static_assert(SL_UNLABELLED == SL_PICTURE_NO_LABEL, "labels of an upload are labels of a picture");
 	if (!chosen && r->names && r->names->label)   /* borrowed */
 		colours = (struct sl__colours){.labels = r->names->labels, .value = r->names->label,
 					       .name = r->names->label_name, .title = r->own_labels};
