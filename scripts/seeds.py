@@ -5,7 +5,7 @@ First each program of tests/unit (or each named one, for example "quality") runs
 every test runs alone with N seeds (default 1000); those that take the least time in all come first. A test that prints
 no seed has no random input and does not run again. The table at the end has the number of seeds of each test.
 
-SEEDS_MINUTES=M   end after about M minutes
+SEEDS_MINUTES=M   end after M minutes; what still runs 10 seconds later is ended and does not count
 SEEDS_JOBS=J      tests that run at a time (default: one for each core)
 SEEDS_FROM=SEED   the same seeds as a run that printed this
 SEEDS_AFTER=FILE  what former campaigns printed: their seeds count, too, and tests keep their form
@@ -23,13 +23,18 @@ import threading
 import time
 
 LIMIT_SECONDS = 600  # of one process
+GRACE_SECONDS = 10   # of processes when the campaign's time is up
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 place = threading.local()  # cores: the processors of this thread's programs
 ROW = r"^ *(?:[\d.]+|inf) +(\d+) +\d+  (\w+) (\w+)(?: \((light)\))?$"  # seeds, program, test and form in a row of the table
 REASON = re.compile(r"^.*(?:\[ *ERROR *\]|error:|ERROR:|Sanitizer).*$", re.M)
 
 
-def run(program, seed, test=None, light=False):
+class TimeIsUp(Exception):
+    """The campaign's time ended before the process did."""
+
+
+def run(program, seed, end, test=None, light=False):
     """Runs a program, or one of its tests; returns (seconds of each test, names of failed tests, output)."""
     environment = dict(os.environ, SPACELAND_TEST_SEED=str(seed), GOMP_SPINCOUNT="1000", SPACELAND_ROOT=str(ROOT))
     if light:
@@ -38,7 +43,8 @@ def run(program, seed, test=None, light=False):
         environment["SPACELAND_TEST_FILTER"] = test
     process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", preexec_fn=lambda: os.sched_setaffinity(0, place.cores))
-    alarm = threading.Timer(LIMIT_SECONDS, process.kill)
+    limit = min(LIMIT_SECONDS, max(end - time.monotonic(), 0) + GRACE_SECONDS)
+    alarm = threading.Timer(limit, process.kill)
     alarm.start()
     begun, seconds, failed, lines = {}, {}, set(), []
     for line in process.stdout:
@@ -54,6 +60,8 @@ def run(program, seed, test=None, light=False):
     status = process.wait()
     late = not alarm.is_alive()
     alarm.cancel()
+    if late and limit < LIMIT_SECONDS:
+        raise TimeIsUp
     if status and not failed:
         failed = set(begun) or {test or "(no test)"}
         lines.append("error: %s\n" % ("took more than %d s" % LIMIT_SECONDS if late else "exit status %d" % status))
@@ -97,7 +105,10 @@ class Campaign:
 
     def whole(self, program, seed, light):
         """Runs a program once; returns the seconds of each test, or nothing if no test printed a seed."""
-        seconds, failed, output = run(program, seed, light=light)
+        try:
+            seconds, failed, output = run(program, seed, self.end, light=light)
+        except TimeIsUp:
+            return {}
         self.note(program, seed, None, len(seconds) - len(failed & set(seconds)), failed, output)
         return seconds if "SPACELAND_TEST_SEED=" in output else {}
 
@@ -107,7 +118,10 @@ class Campaign:
             return
         test.light = test.light and test.seconds < math.inf
         begun = time.monotonic()
-        _, failed, output = run(test.program, seed, test.name, test.light)
+        try:
+            _, failed, output = run(test.program, seed, self.end, test.name, test.light)
+        except TimeIsUp:
+            return
         if test.seconds == math.inf:
             test.seconds = time.monotonic() - begun
         self.note(test.program, seed, test.name, not failed, failed, output)
@@ -151,9 +165,10 @@ def main(folder, count, names):
             for name, taken in seconds.items():
                 before, light = known.get((program.name[5:], name), (0, taken > limit))
                 tests.append(Test(program, name, taken, light and limit < math.inf, before + 1))
-        tests.sort(key=lambda test: test.seconds * (count - test.before) if test.before < count else 0)
+        left = [test for test in tests if test.before < count]
+        left.sort(key=lambda test: test.seconds * (count - test.before))
         list(pool.map(lambda each: campaign.again(*each),
-                      [(test, seed) for test in tests for seed in seeds[1:count - test.before + 1]]))
+                      [(test, seed) for test in left for seed in seeds[1:count - test.before + 1]]))
     seeded = [test for test in tests if test.before is not None]
     if seeded:
         print("%8s %6s %6s  test" % ("seconds", "seeds", "failed"))

@@ -12,6 +12,7 @@
 #include "core/grid/grid.h"
 #include "core/params.h"
 #include "core/random.h"
+#include "core/vector.h"
 #include "tests/unit/graphs.h"
 
 #define NODES 21000  /* enough for narrow windows on a GPU */
@@ -88,46 +89,68 @@ static inline float *layout(uint32_t n, enum kind kind, double width)
 	return y;
 }
 
-/* Relative error of the repulsion at a sample of the nodes and, if z is not NULL, of Z over them. */
-UNCHECKED static inline double error_of(const float *y, const float *repulsion, uint32_t n, double z)
+/* The columns of a layout, 3 whatever its dims; free the first. */
+static inline void columns_of(const float *y, uint32_t n, double *at[3])
+{
+	at[0] = calloc(3 * (size_t)n, sizeof(double));
+	for (uint32_t k = 0; k < 3; k++)
+		at[k] = at[0] + k * (size_t)n;
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < dims; k++)
+			at[k][i] = (double)y[dims * i + k];
+}
+
+/* The sums over the first n points of node i's forces, and of its kernel's values: sum[3]. */
+VECTOR UNCHECKED static void sums_of(double *const at[3], uint32_t i, uint32_t n, double sum[4])
+{
+	double x = 0, y = 0, z = 0, all = 0;
+#pragma omp simd reduction(+ : x, y, z, all)
+	for (uint32_t j = 0; j < n; j++) {
+		double dx = at[0][i] - at[0][j], dy = at[1][i] - at[1][j], dz = at[2][i] - at[2][j];
+		double value = 1 / (1 + dx * dx + dy * dy + dz * dz);
+		x += value * value * dx;
+		y += value * value * dy;
+		z += value * value * dz;
+		all += value;
+	}
+	sum[0] = x;
+	sum[1] = y;
+	sum[2] = z;
+	sum[3] = all;
+}
+
+/* Relative error of the repulsion, which is divided by Z = z, at a sample of the nodes. */
+static inline double error_of(const float *y, const float *repulsion, uint32_t n, double z)
 {
 	uint32_t sample = n > MANY ? SAMPLE_OF_MANY : SAMPLE;
-	double wrong = 0, all = 0;
+	double wrong = 0, all = 0, *at[3];
+	columns_of(y, n, at);
 #pragma omp parallel for reduction(+ : wrong, all)
 	for (uint32_t s = 0; s < sample; s++) {
 		uint32_t i = (uint32_t)((uint64_t)s * n / sample);
-		double force[3] = {0};
-		for (uint32_t j = 0; j < n; j++) {
-			double off[3], t = 0;
-			for (uint32_t k = 0; k < dims; k++) {
-				off[k] = (double)y[dims * i + k] - (double)y[dims * j + k];
-				t += off[k] * off[k];
-			}
-			for (uint32_t k = 0; k < dims; k++)
-				force[k] += off[k] / ((1 + t) * (1 + t));
-		}
+		double force[4];
+		sums_of(at, i, n, force);
 		for (uint32_t k = 0; k < dims; k++) {
 			double d = (double)repulsion[dims * i + k] * z - force[k];
 			wrong += d * d;
 			all += force[k] * force[k];
 		}
 	}
+	free(at[0]);
 	return sqrt(wrong / all);
 }
 
-UNCHECKED static inline double all_z(const float *y, uint32_t n)
+static inline double all_z(const float *y, uint32_t n)
 {
-	double z = 0;
+	double z = 0, *at[3];
+	columns_of(y, n, at);
 #pragma omp parallel for reduction(+ : z) schedule(dynamic, 64)
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < i; j++) {
-			double t = 1;
-			for (uint32_t k = 0; k < dims; k++) {
-				double off = (double)y[dims * i + k] - (double)y[dims * j + k];
-				t += off * off;
-			}
-			z += 2 / t;
-		}
+	for (uint32_t i = 0; i < n; i++) {
+		double sum[4];
+		sums_of(at, i, i, sum);
+		z += 2 * sum[3];
+	}
+	free(at[0]);
 	return z;
 }
 

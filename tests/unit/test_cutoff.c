@@ -163,7 +163,7 @@ static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts,
 		}
 	}
 	printf("spacing %g, then %g\n", wide, spacing(r, e));
-	assert_true(spacing(r, e) != wide);
+	assert_true(dims == 2 ? spacing(r, e) >= wide : spacing(r, e) > wide);  /* few of a plane are as wide as they get */
 	assert_int_equal(r->engine->snapshot(e, y, NULL), 0);
 	r->engine->embedding_destroy(e);
 	free(held);

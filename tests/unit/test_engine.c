@@ -241,6 +241,8 @@ static void rescaling_scales_layout_and_velocities(void **state)
 	bench_open(&b, test_graph(4000, 6, true, true, 10), 2);
 	const float factor = 1.75f;
 	for (int dims = 1; dims <= 3; dims++) {
+		if (test_leaves_out((uint64_t)dims, 1, 3))
+			continue;
 		struct sl_settings s = {.dims = dims, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
 		struct sl_step step = {.exaggeration = 1, .learning_rate = 300, .momentum = 0.8f};
 		struct sl_step coast = {.exaggeration = 1, .learning_rate = 1e-20f, .momentum = 1};
@@ -325,7 +327,7 @@ static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state
 {
 	for (int dims = 1; dims <= 3; dims++)
 		for (int kind = 0; kind < 4; kind++) {
-			if (test_leaves_out((uint64_t)(dims * 4 + kind), 1, 5))
+			if (test_leaves_out((uint64_t)(dims * 4 + kind), 1, 12))
 				continue;
 			struct sl_settings s = {
 				.dims = dims, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
@@ -381,9 +383,10 @@ static void measuring_phases_leaves_everything_as_it_is(void **state)
 		free(measured);
 	}
 	double copy = 0;
-	if (b.engine->copy_bandwidth)
+	if (b.engine->copy_bandwidth && !test_leaves_out(0, 1, 4)) {
 		assert_int_equal(b.engine->copy_bandwidth(b.device, &copy, NULL), 0);
-	assert_true(!b.engine->copy_bandwidth || copy > 1e8);
+		assert_true(copy > 1e8);
+	}
 	bench_close(&b);
 }
 

@@ -379,7 +379,7 @@ static void two_grids_do_what_one_does(void **state)
 {
 	for (int dims = 2; dims <= 3; dims++)
 		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
-			if (test_leaves_out((uint64_t)(dims * 3 + accuracy), 1, 5))
+			if (test_leaves_out((uint64_t)(dims * 3 + accuracy), 1, 6))
 				continue;
 			compare_grids(dims, accuracy, sl_grid_window(dims, accuracy));
 			if (sl_grid_narrow_window(dims, accuracy) != sl_grid_window(dims, accuracy))

@@ -184,6 +184,8 @@ static void test_sampled_kl(void **state)
 	uint64_t seed = fresh_seed();
 	int outside = 0;
 	for (int round = 0; round < 12; round++) {
+		if (test_leaves_out((uint64_t)round, 1, 4))
+			continue;
 		int dims = 1 + round % 3;
 		double kl, z, exact, exact_z, error, none;
 		float *y = layout(a, dims, 60);

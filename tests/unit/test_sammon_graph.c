@@ -216,6 +216,8 @@ static void the_sparse_stress_comes_near(void **state)
 	struct sl_graph *g = grid(20);
 	double *far = all_distances(g, SL_SAMMON_UNIT);
 	for (int dims = 2; dims <= 3; dims++) {
+		if (test_leaves_out((uint64_t)dims, 1, 3))
+			continue;
 		double all = sparse_stress(g, far, 0, SL_SAMMON_UNIT, dims);
 		assert_true(sparse_stress(g, far, 100, SL_SAMMON_UNIT, dims) < 1.05 * all);
 		assert_true(sparse_stress(g, far, 30, SL_SAMMON_UNIT, dims) < 1.15 * all);
