@@ -80,6 +80,7 @@ def test_rows_left_out_are_placed_apart(client, points):
     np.save(path, x)
     refused = client("embed", path, "--local", "--json")
     assert refused.status == 5 and "Row 7, column 3" in refused.err
+    assert refused.err.endswith(" can be left out (--drop-not-finite).\n"), refused
     result = client("embed", path, "--local", "-o", "y.npy", "--drop-not-finite", "--iterations", "250")
     assert result.status == 0 and "1 points with NaN or infinity were left out" in result.err
     y = np.load(client.folder / "y.npy")

@@ -24,7 +24,7 @@ def embed(client):
 def test_without_a_server(client, cells):
     embed(client)
     result = client("transform", "y.npy", "new.npy", "--points", "old.npy", "-o", "at.npy")
-    assert result.status == 0 and result.err == result.out == "", result
+    assert result.status == 0 and result.out == "" and result.err == "wrote at.npy\n", result
     y, at = numpy.load(client.folder / "y.npy"), numpy.load(client.folder / "at.npy")
     assert at.shape == (60, 2) and at.dtype == numpy.float32
     nearest = ((at[:, None] - y[None]) ** 2).sum(2).argmin(1)
@@ -38,7 +38,7 @@ def test_the_server_gives_the_same(online, cells):
     assert online("embed", "old.npy", "-q", "-o", "y.npy", "--iterations", "200").status == 0
     job = online("job", "list", "--json").json[0]["id"]
     arguments = ("--perplexity", "7", "--learning-rate", "0.2")
-    assert online("transform", job, "new.npy", "-o", "served.npy", *arguments).status == 0
+    assert online("transform", job, "new.npy", "-o", "served.npy", *arguments).err == "wrote served.npy\n"
     assert online("transform", "y.npy", "new.npy", "--points", "old.npy", "-o", "local.npy", *arguments).status == 0
     assert (online.folder / "served.npy").read_bytes() == (online.folder / "local.npy").read_bytes()
     numpy.save(online.folder / "narrow.npy", cells[0][:9, 1:])

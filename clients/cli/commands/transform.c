@@ -139,8 +139,12 @@ int cmd_transform(struct cli *cli)
 		status = cli_output_check(cli, output);
 	if (status)
 		return status;
-	if (old)
-		return here(cli, where, old, new, output);
+	if (old) {
+		status = here(cli, where, old, new, output);
+		if (!status)
+			cli_note(cli, "wrote %s", output);
+		return status;
+	}
 	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof") || cli_option(cli, "pca"))
 		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof need --points; the server knows "
 				"those of a job");
@@ -149,5 +153,9 @@ int cmd_transform(struct cli *cli)
 				"that it was made from", where);
 	sl_transform_defaults(&params);
 	status = cli_params_of(cli, &sl_transform_table, &params);  /* wrong values are reported before the upload */
-	return status ? status : by_server(cli, where, new, output);
+	if (!status)
+		status = by_server(cli, where, new, output);
+	if (!status)
+		cli_note(cli, "wrote %s", output);
+	return status;
 }

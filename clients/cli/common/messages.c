@@ -66,7 +66,8 @@ int cli_fail(int status, const char *format, ...)
 const char *cli_as_typed(const char *sentence, char *out, size_t bytes)
 {
 	static const struct { const char *said, *typed; } options[] = {
-		{"kind=", "--kind "}, {"isolated=true", "--isolated"},
+		{"kind=", "--kind "}, {"isolated=true", "--isolated"}, {"neighbours=", "--neighbours "},
+		{"(drop_not_finite)", "(--drop-not-finite)"},
 	};
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		const char *at = strstr(sentence, options[i].said);
