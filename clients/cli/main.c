@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "clients/cli/common/help.h"
@@ -161,6 +162,7 @@ static int run(struct cli *cli)
 int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
+	prctl(PR_SET_NAME, "spaceland");  /* executed again, it would be called "exe" in ps */
 	struct cli cli;
 	int words = 0, status;
 	setlocale(LC_CTYPE, "");

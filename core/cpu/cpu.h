@@ -189,7 +189,8 @@ struct sl_cutoff {
 	uint32_t n;
 	int dims;
 	struct sl_cells cells;
-	struct sl_grid_cutoff kernel;
+	struct sl_grid grid;      /* the one of this near part; dims is 0 at first */
+	struct sl_near_part near;
 	size_t start_room;
 	uint16_t *layer;     /* [n], by point */
 	uint32_t *order;     /* [n] points by layer */

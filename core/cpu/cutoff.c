@@ -7,6 +7,7 @@
  * number of pairs within its cut-off, which is estimated by counting the points in the cubes of a few coarse grids. */
 #include "core/cpu/cpu.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,22 @@ bool sl__cutoff_choose(struct sl_cutoff *s, const float *y, const float low[3], 
 	return found;
 }
 
+/* In powers of t, coefficients for cut-offs above 1,000 are subnormal numbers, with which some processors take 20 times
+ * as long. In powers of a power of two times t they are not, and the sums are the same. */
+static void near_part(struct sl_near_part *out, const struct sl_grid *g)
+{
+	sl_grid_cutoff(&out->by, g);
+	out->unit = 1;
+	if (fabsf(out->by.value[SL_CUTOFF_DEGREE]) >= FLT_MIN)
+		return;
+	int power = 2 * ilogb(g->cutoff);
+	out->unit = ldexpf(1, -power);
+	for (int k = 0; k <= SL_CUTOFF_DEGREE; k++)
+		out->by.value[k] = ldexpf(out->by.value[k], k * power);
+	for (int k = 0; k < SL_CUTOFF_DEGREE; k++)
+		out->by.slope[k] = ldexpf(out->by.slope[k], k * power);
+}
+
 int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float low[3], double extent,
 		     struct sl_error *err)
 {
@@ -171,7 +188,10 @@ int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float
 	c->side = (int)(extent / g->cutoff) + 1;
 	c->inverse = (float)(1 / g->cutoff);
 	memcpy(c->low, low, sizeof c->low);
-	sl_grid_cutoff(&s->kernel, g);
+	if (!sl_grid_equal(&s->grid, g)) {
+		near_part(&s->near, g);
+		s->grid = *g;
+	}
 	size_t need = SL_CELLS_FINE * sl__power((size_t)c->side, s->dims) + 1;
 	if (need <= s->start_room)
 		return 0;
@@ -262,9 +282,9 @@ double sl__cutoff_pairs(struct sl_cutoff *s, const struct sl_cpu_kernels *kernel
 #pragma omp for schedule(dynamic, 4)
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint32_t from = b * SL_BLOCK, to = s->n - from < SL_BLOCK ? s->n : from + SL_BLOCK;
-		part[b] = kernels->cutoff_pairs(&s->cells, &s->kernel, from, to, force);
+		part[b] = kernels->cutoff_pairs(&s->cells, &s->near, from, to, force);
 	}
-	double z = -(double)s->n * (1 - (double)s->kernel.value[0]);  /* without the pairs of points with themselves */
+	double z = -(double)s->n * (1 - (double)s->near.by.value[0]);  /* without the pairs of points with themselves */
 	for (uint32_t b = 0; b < blocks; b++)
 		z += part[b];
 #pragma omp barrier

@@ -23,6 +23,12 @@ struct sl_cells {
 };
 #define SL_CELLS_SPARE 16
 
+/* The near part of the kernel (sl_grid_cutoff) in powers of unit * t; unit: a power of two, at most 1. */
+struct sl_near_part {
+	struct sl_grid_cutoff by;
+	float unit;
+};
+
 /* A list of positions with masses: the far cells and near points whose forces act on a group of points. */
 #define SL_CPU_WEIGHTED_MOST 2048
 struct sl_weighted {
@@ -82,7 +88,7 @@ struct sl_cpu_kernels {
 
 	/* Pairs closer than the cut-off, in 2-D and 3-D: adds their part of the force on the points at places from..to to
 	 * force[index * dims + k]. Returns their part of Z, which includes the pair of each point with itself. */
-	double (*cutoff_pairs)(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
+	double (*cutoff_pairs)(const struct sl_cells *c, const struct sl_near_part *near, uint32_t from, uint32_t to,
 			       float *force);
 
 	/* Moves `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two terms of

@@ -136,8 +136,8 @@ struct candidates {
  * cut-off. So squared distances are limited to cutoff^2 instead of compared with it, and the last vector is filled with
  * positions at that distance. */
 static inline __attribute__((always_inline)) void
-sum_candidates(const int dims, struct candidates *c, int count, const float point[3], float cutoff,
-	       const struct sl_grid_cutoff *kernel, double sum[4])
+sum_candidates(const int dims, const bool scaled, struct candidates *c, int count, const float point[3], float cutoff,
+	       const struct sl_near_part *near, double sum[4])
 {
 	const int whole = (count + 15) / 16 * 16;
 	const float x = point[0], y = point[1], z = dims > 2 ? point[2] : 0, limit = cutoff * cutoff;
@@ -152,11 +152,12 @@ sum_candidates(const int dims, struct candidates *c, int count, const float poin
 	for (int j = 0; j < whole; j++) {
 		float dx = x - c->at[0][j], dy = y - c->at[1][j], dz = dims > 2 ? z - c->at[2][j] : 0;
 		float square = dx * dx + dy * dy + dz * dz, t = square < limit ? square : limit, q = 1 / (1 + t);
-		float value = kernel->value[SL_CUTOFF_DEGREE], slope = kernel->slope[SL_CUTOFF_DEGREE - 1];
+		float u = scaled ? near->unit * t : t;
+		float value = near->by.value[SL_CUTOFF_DEGREE], slope = near->by.slope[SL_CUTOFF_DEGREE - 1];
 		for (int k = SL_CUTOFF_DEGREE - 1; k >= 0; k--)
-			value = value * t + kernel->value[k];
+			value = value * u + near->by.value[k];
 		for (int k = SL_CUTOFF_DEGREE - 2; k >= 0; k--)
-			slope = slope * t + kernel->slope[k];
+			slope = slope * u + near->by.slope[k];
 		slope += q * q;
 		all += q - value;
 		f0 += slope * dx;
@@ -214,8 +215,8 @@ static inline void find_ranges_flat(const struct sl_cells *c, const float spot[3
 }
 
 static inline __attribute__((always_inline)) double
-cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from,
-		  uint32_t to, float *force)
+cutoff_pairs_dims(const int dims, const bool scaled, const struct sl_cells *c, const struct sl_near_part *near,
+		  uint32_t from, uint32_t to, float *force)
 {
 	struct candidates some;
 	float cutoff = 1 / c->inverse;
@@ -241,12 +242,12 @@ cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid
 				count += end - place < 16 ? (int)(end - place) : 16;
 				place += 16;
 				if (count >= GATHERED) {
-					sum_candidates(dims, &some, count, point, cutoff, kernel, sum);
+					sum_candidates(dims, scaled, &some, count, point, cutoff, near, sum);
 					count = 0;
 				}
 			} while (place < end);
 		}
-		sum_candidates(dims, &some, count, point, cutoff, kernel, sum);
+		sum_candidates(dims, scaled, &some, count, point, cutoff, near, sum);
 		float *f = force + (size_t)c->index[i] * (size_t)dims;
 		for (int k = 0; k < dims; k++)
 			f[k] += (float)sum[k];
@@ -255,11 +256,14 @@ cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid
 	return all;
 }
 
-static double cutoff_pairs(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
+static double cutoff_pairs(const struct sl_cells *c, const struct sl_near_part *near, uint32_t from, uint32_t to,
 			   float *force)
 {
-	return c->dims == 2 ? cutoff_pairs_dims(2, c, kernel, from, to, force) :
-			      cutoff_pairs_dims(3, c, kernel, from, to, force);
+	if (near->unit < 1)
+		return c->dims == 2 ? cutoff_pairs_dims(2, true, c, near, from, to, force) :
+				      cutoff_pairs_dims(3, true, c, near, from, to, force);
+	return c->dims == 2 ? cutoff_pairs_dims(2, false, c, near, from, to, force) :
+			      cutoff_pairs_dims(3, false, c, near, from, to, force);
 }
 
 #endif

@@ -29,6 +29,15 @@ def test_help_of_each_command(client, command):
     assert client("help", *command.split()).out == result.out
 
 
+def test_it_is_called_spaceland_in_lists_of_processes(client, tmp_path):
+    os.mkfifo(tmp_path / "graph.tsv")
+    waiting = client.start("embed", "graph.tsv", "--local", "-q", "-o", "y.npy")
+    with open(tmp_path / "graph.tsv", "w"):
+        assert pathlib.Path(f"/proc/{waiting.pid}/comm").read_text() == "spaceland\n"
+        waiting.kill()
+        waiting.communicate()
+
+
 def column(lines, names):
     """The column of the commands' summaries; it is the same for all, and lines are at most 80 wide."""
     assert max(map(len, lines)) <= 80
