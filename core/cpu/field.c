@@ -13,6 +13,7 @@
 #define SUMMED 1000      /* points */
 #define MARGIN 2.0       /* beyond the points, in units of the kernel, and this share of their extent: */
 #define MARGIN_SHARE 0.05
+#define GRID_NODE 100.0  /* ns that a node of a plain grid takes, with its transform */
 
 struct sl_field {
 	uint32_t n;
@@ -24,6 +25,7 @@ struct sl_field {
 	struct sl_work work; /* its grid holds the potential */
 	double low[3];       /* corner of the grid */
 	double constant;     /* added to the grid's potential */
+	struct sl_cutoff cutoff;  /* of a smooth grid: its points in cells; else n is 0 */
 };
 
 void sl_field_destroy(struct sl_field *f)
@@ -33,6 +35,7 @@ void sl_field_destroy(struct sl_field *f)
 	sl__cpu_plans_give(&f->plans, f->plan);
 	sl__cpu_plans_clear(&f->plans);
 	sl__work_finish(&f->work);
+	sl__cutoff_finish(&f->cutoff);
 	free(f->y);
 	free(f);
 }
@@ -97,6 +100,32 @@ static int on_grid(struct sl_field *f, const struct sl_grid *g, const float *y, 
 	return code;
 }
 
+/* Whether the layout is too wide for a plain grid, whose spacing is therefore larger than the accuracy allows. */
+static bool too_wide(const struct sl_grid *g, double nu)
+{
+	return g->h > 1.01 * sl_grid_kernel_spacing(g->dims, SL_FINE, nu);
+}
+
+/* Pairs within a cut-off beside a smooth grid, if that takes less time than `grid`, the plain one, or if the layout is
+ * too wide for that; *grid is then the smooth one. In 3-D a plain grid may take seconds and a gigabyte. */
+static int near_pairs(struct sl_field *f, struct sl_grid *grid, const float *y, double extent, struct sl_error *err)
+{
+	float low[3] = {(float)f->low[0], (float)f->low[1], (float)f->low[2]};
+	double most = too_wide(grid, 1) ? INFINITY : GRID_NODE * pow(grid->side, f->dims);
+	int code = sl__cutoff_init(&f->cutoff, f->n, f->dims, err);
+	if (code)
+		return code;
+	if (!sl__cutoff_choose(&f->cutoff, y, low, extent, SL_FINE, most, grid)) {
+		sl__cutoff_finish(&f->cutoff);
+		return 0;
+	}
+	code = sl__cutoff_reserve(&f->cutoff, grid, low, extent, err);
+	if (!code)
+#pragma omp parallel
+		sl__cutoff_sort(&f->cutoff, y);
+	return code;
+}
+
 static int summed(struct sl_field *f, const float *y, struct sl_error *err)
 {
 	size_t n = f->n, d = (size_t)f->dims;
@@ -109,8 +138,8 @@ static int summed(struct sl_field *f, const float *y, struct sl_error *err)
 	return 0;
 }
 
-/* The most grid nodes a point. With more, as in wide layouts in 3-D, the grid (100 ns a node) takes longer than sums
- * for as many new points as there are old ones, in 100 iterations: 0.4 ns a pair, 1.6 with powers. */
+/* The most grid nodes a point. With more, as in wide layouts in 3-D, the grid takes longer than sums for as many new
+ * points as there are old ones, in 100 iterations: 0.4 ns a pair, 1.6 with powers. */
 static double nodes_a_point(double nu)
 {
 	return nu == 1 ? 4000 : 16000;
@@ -127,11 +156,17 @@ int sl_field_create(struct sl_field **out, uint32_t n, int dims, double nu, cons
 	f->dims = dims;
 	f->nu = nu;
 	sl__cpu_plans_init(&f->plans, UINT64_MAX);
-	if (n > SUMMED)
-		sl_grid_choose_kernel(&g, dims, SL_FINE, sl_grid_window(dims, SL_FINE), 0, bounds(f, y), nu);
-	if (n <= SUMMED || pow(g.side, dims) > nodes_a_point(nu) * n)
+	if (n > SUMMED) {
+		double extent = bounds(f, y);
+		sl_grid_choose_kernel(&g, dims, SL_FINE, sl_grid_window(dims, SL_FINE), 0, extent, nu);
+		if (dims > 1 && nu == 1)
+			code = near_pairs(f, &g, y, extent, err);
+	}
+	bool sums = n <= SUMMED ||
+		    (!f->cutoff.n && (too_wide(&g, nu) || pow(g.side, dims) > nodes_a_point(nu) * n));
+	if (!code && sums)
 		code = summed(f, y, err);
-	else
+	else if (!code)
 		code = on_grid(f, &g, y, err);
 	if (code) {
 		sl_field_destroy(f);
@@ -208,10 +243,13 @@ double sl_field_at(const struct sl_field *f, const double *at, double *push)
 	const struct sl_window *w = &f->plan->window;
 	double weight[3][SL_WINDOW_MAX] = {{1}, {1}, {1}}, slope[3][SL_WINDOW_MAX] = {{0}}, phi = 0, rise[3] = {0};
 	int first[3] = {0}, count[3] = {1, 1, 1};
+	float inside[3];
 	for (int k = 0; k < g->dims; k++) {
 		double t = (at[k] - f->low[k]) / g->h, most = g->side - g->window - 1;
-		first[k] = taps(w, t > 0 ? (t < most ? t : most) : 0, weight[k], slope[k]);
+		t = t > 0 ? (t < most ? t : most) : 0;
+		first[k] = taps(w, t, weight[k], slope[k]);
 		count[k] = g->window;
+		inside[k] = (float)(f->low[k] + t * g->h);
 	}
 	size_t stride = (size_t)sl__grid_stride(g), side = (size_t)g->side;
 	for (int c = 0; c < count[2]; c++)
@@ -231,5 +269,12 @@ double sl_field_at(const struct sl_field *f, const double *at, double *push)
 	for (int k = 0; k < g->dims; k++)
 		push[k] = rise[k] * 0.5 / (g->h * f->nu);
 	phi += f->constant;
+	if (f->cutoff.n) {
+		double sum[4] = {0};
+		sl_cpu_kernels()->cutoff_at(&f->cutoff.cells, &f->cutoff.near, inside, sum);
+		for (int k = 0; k < g->dims; k++)
+			push[k] += sum[k];
+		phi += sum[3];
+	}
 	return phi > 1e-30 ? phi : 1e-30;
 }

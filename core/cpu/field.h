@@ -1,7 +1,8 @@
 /* field.h -- the potential of fixed points, phi(y) = sum_j (1 + |y - y_j|^2)^-nu, and its gradient, at any position y.
- * For up to a thousand points, or more in 3-D (field.c), each call sums over the points; for others, the potential
- * is computed once on a grid (core/grid/grid.h, accuracy fine). A field is immutable; any number of threads may
- * read it. */
+ * For up to a thousand points each call sums over the points; for others, the potential is computed once on a grid
+ * (core/grid/grid.h, accuracy fine). With nu = 1 that is a smooth grid in wide layouts, and calls sum over the points
+ * within a cut-off. With another nu calls sum over all points of layouts that are too wide for a grid. A field is
+ * immutable; any number of threads may read it. */
 #ifndef SL_FIELD_H
 #define SL_FIELD_H
 

@@ -311,5 +311,5 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 
 const struct sl_cpu_kernels SL_VARIANT = {
 	SL_VARIANT_NAME, spread, read_back, multiply, combine, gather_row, scatter_row, attract, divergence, walk, exact,
-	weighted, cutoff_pairs, step_momentum, step_adam,
+	weighted, cutoff_pairs, cutoff_at, step_momentum, step_adam,
 };

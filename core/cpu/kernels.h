@@ -90,6 +90,8 @@ struct sl_cpu_kernels {
 	 * force[index * dims + k]. Returns their part of Z, which includes the pair of each point with itself. */
 	double (*cutoff_pairs)(const struct sl_cells *c, const struct sl_near_part *near, uint32_t from, uint32_t to,
 			       float *force);
+	/* The same for a position that need not be a point's: adds its force to sum[0..2], its kernel values to sum[3]. */
+	void (*cutoff_at)(const struct sl_cells *c, const struct sl_near_part *near, const float at[3], double sum[4]);
 
 	/* Moves `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two terms of
 	 * gradient / 4; rate[count] holds the learning rates; s comes from sl_step_filled(). velocity and gain have the

@@ -214,40 +214,49 @@ static inline void find_ranges_flat(const struct sl_cells *c, const float spot[3
 	}
 }
 
+/* Adds the forces and kernel values of a point and all points within the cut-off. */
+static inline __attribute__((always_inline)) void
+sum_around(const int dims, const bool scaled, const struct sl_cells *c, const struct sl_near_part *near,
+	   const float point[3], double sum[4])
+{
+	struct candidates some;
+	const float cutoff = 1 / c->inverse;
+	float spot[3];
+	uint32_t from[16], end[16];
+	int count = 0;
+	for (int k = 0; k < dims; k++)
+		spot[k] = (point[k] - c->low[k]) * c->inverse;
+	if (dims == 2)
+		find_ranges_flat(c, spot, from, end);
+	else
+		find_ranges(c, spot, from, end);
+	for (int row = 0; row < (dims == 2 ? 3 : ROWS); row++) {
+		uint32_t place = from[row];
+		do {  /* most ranges fit one vector */
+			for (int k = 0; k < dims; k++)
+				store16(some.at[k] + count, load16(c->at[k] + place));
+			count += end[row] - place < 16 ? (int)(end[row] - place) : 16;
+			place += 16;
+			if (count >= GATHERED) {
+				sum_candidates(dims, scaled, &some, count, point, cutoff, near, sum);
+				count = 0;
+			}
+		} while (place < end[row]);
+	}
+	sum_candidates(dims, scaled, &some, count, point, cutoff, near, sum);
+}
+
 static inline __attribute__((always_inline)) double
 cutoff_pairs_dims(const int dims, const bool scaled, const struct sl_cells *c, const struct sl_near_part *near,
 		  uint32_t from, uint32_t to, float *force)
 {
-	struct candidates some;
-	float cutoff = 1 / c->inverse;
 	double all = 0;
 	for (uint32_t i = from; i < to; i++) {
-		float point[3], spot[3];
-		uint32_t from_row[16], end_row[16];
+		float point[3];
 		double sum[4] = {0};
-		int count = 0;
-		for (int k = 0; k < dims; k++) {
+		for (int k = 0; k < dims; k++)
 			point[k] = c->at[k][i];
-			spot[k] = (point[k] - c->low[k]) * c->inverse;
-		}
-		if (dims == 2)
-			find_ranges_flat(c, spot, from_row, end_row);
-		else
-			find_ranges(c, spot, from_row, end_row);
-		for (int row = 0; row < (dims == 2 ? 3 : ROWS); row++) {
-			uint32_t place = from_row[row], end = end_row[row];
-			do {  /* most ranges fit one vector */
-				for (int k = 0; k < dims; k++)
-					store16(some.at[k] + count, load16(c->at[k] + place));
-				count += end - place < 16 ? (int)(end - place) : 16;
-				place += 16;
-				if (count >= GATHERED) {
-					sum_candidates(dims, scaled, &some, count, point, cutoff, near, sum);
-					count = 0;
-				}
-			} while (place < end);
-		}
-		sum_candidates(dims, scaled, &some, count, point, cutoff, near, sum);
+		sum_around(dims, scaled, c, near, point, sum);
 		float *f = force + (size_t)c->index[i] * (size_t)dims;
 		for (int k = 0; k < dims; k++)
 			f[k] += (float)sum[k];
@@ -264,6 +273,14 @@ static double cutoff_pairs(const struct sl_cells *c, const struct sl_near_part *
 				      cutoff_pairs_dims(3, true, c, near, from, to, force);
 	return c->dims == 2 ? cutoff_pairs_dims(2, false, c, near, from, to, force) :
 			      cutoff_pairs_dims(3, false, c, near, from, to, force);
+}
+
+static void cutoff_at(const struct sl_cells *c, const struct sl_near_part *near, const float at[3], double sum[4])
+{
+	if (c->dims == 2)
+		sum_around(2, true, c, near, at, sum);
+	else
+		sum_around(3, true, c, near, at, sum);
 }
 
 #endif
