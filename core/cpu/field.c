@@ -13,6 +13,7 @@
 #define SUMMED 1000      /* points */
 #define MARGIN 2.0       /* beyond the points, in units of the kernel, and this share of their extent: */
 #define MARGIN_SHARE 0.05
+#define WIDEST 1e15      /* squares of cut-offs are floats */
 #define GRID_NODE 100.0  /* ns that a node of a plain grid takes, with its transform */
 
 struct sl_field {
@@ -159,7 +160,7 @@ int sl_field_create(struct sl_field **out, uint32_t n, int dims, double nu, cons
 	if (n > SUMMED) {
 		double extent = bounds(f, y);
 		sl_grid_choose_kernel(&g, dims, SL_FINE, sl_grid_window(dims, SL_FINE), 0, extent, nu);
-		if (dims > 1 && nu == 1)
+		if (dims > 1 && nu == 1 && extent < WIDEST)
 			code = near_pairs(f, &g, y, extent, err);
 	}
 	bool sums = n <= SUMMED ||
