@@ -73,7 +73,8 @@ static void forces_are_the_sums(void **state)
 					continue;
 				uint32_t n = test_light() ? 400 : 1000;
 				float *y = test_layout(n, dims, dims == 3 ? 12 : 60, 2, seed++);
-				double force, z, more = dims == 1 && l > 0 ? 3 : 1;  /* errors do not cancel on a line */
+				/* errors do not cancel on a line; steep kernels vary more within a cell */
+				double force, z, more = dims == 1 && l > 0 ? 3 : nus[at] > 1 ? 1.5 : 1;
 				errors_of(y, n, dims, limits[l].theta, nus[at], &force, &z);
 				if (!(force <= more * limits[l].force) || !(z <= more * limits[l].z))
 					fail_msg("%d-D, theta %g, nu %g: forces off by %.2g, Z by %.2g", dims, limits[l].theta,

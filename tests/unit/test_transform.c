@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "core/clock.h"
 #include "core/cpu/field.h"
 #include "core/embedding/transform.h"
 #include "core/params.h"
@@ -175,9 +175,10 @@ static void fields_of_wide_layouts_take_no_time(void **state)
 	for (double width = 300; width < 1e30; width *= 1e9) {
 		float *y = test_layout(n, 3, width, 2, test_seed(71));
 		struct sl_field *f;
-		double before = sl_clock_s(), at[3] = {width / 3, 0, -width}, push[3];
+		clock_t before = clock();  /* of all threads */
+		double at[3] = {width / 3, 0, -width}, push[3];
 		assert_int_equal(sl_field_create(&f, n, 3, 1, y, NULL), 0);
-		assert_true(sl_clock_s() - before < 1);
+		assert_true(clock() - before < CLOCKS_PER_SEC);
 		assert_true(isfinite(sl_field_at(f, at, push)) && isfinite(push[0] + push[1] + push[2]));
 		sl_field_destroy(f);
 		free(y);
