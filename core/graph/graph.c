@@ -17,6 +17,7 @@ void sl_graph_destroy(struct sl_graph *g)
 		for (uint32_t k = 0; k < g->labels; k++)
 			free(g->label_name[k]);
 	free(g->label_name);
+	sl_taken_destroy(g->taken);
 	free(g);
 }
 

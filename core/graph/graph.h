@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/taken/taken.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,6 +52,7 @@ struct sl_graph {
 	char **label_name;   /* [labels], none empty */
 	char label_title[64];  /* title of the column of labels, "": none; only set by readers */
 	struct sl_graph_report report;
+	struct sl_taken *taken;  /* what a reader took of the user's file (core/taken/taken.h); NULL: of no file */
 };
 
 /* NULL is fine. */

@@ -46,6 +46,7 @@ void sl_neighbours_destroy(struct sl_neighbours *nb)
 	free(nb->user);
 	free(nb->index);
 	free(nb->distance);
+	sl_taken_destroy(nb->taken);
 	free(nb);
 }
 

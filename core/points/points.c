@@ -31,6 +31,7 @@ void sl_points_destroy(struct sl_points *p)
 	free(p->name_at);
 	free(p->user);
 	free(p->value);
+	sl_taken_destroy(p->taken);
 	sl_pca_destroy(p->pca);
 	free(p);
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/taken/taken.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +69,7 @@ struct sl_points {
 	struct sl_more_labels *more;  /* [more_count]; only set by readers of text tables */
 	uint32_t more_count;
 	struct sl_points_report report;
+	struct sl_taken *taken;    /* what a reader took of the user's file (core/taken/taken.h); NULL: of no file */
 	struct sl_pca *pca;        /* the projection that made the values from a wider table; NULL: not projected */
 };
 
