@@ -20,7 +20,7 @@ import sys
 # Rooms, lowest first; "." stands for the files beside the rooms. A folder belongs to the longest of these names that is
 # a prefix of its path.
 TREES = {
-    "core": [".", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "signal", "init", "sammon",
+    "core": [".", "taken", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "signal", "init", "sammon",
              "embedding", "measure", "picture", "formats/text", "formats"],
     "gpu": ["device", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",

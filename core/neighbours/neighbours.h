@@ -66,7 +66,7 @@ struct sl_neighbours {
 	double p;
 	double recall;           /* estimated on a sample; 1: exact */
 	char method[32];         /* "exact", "ivf", "given"; engines may add their own */
-	struct sl_taken *taken;  /* given ones: what a reader took of the user's file (core/taken/taken.h); NULL: of no file */
+	struct sl_taken *taken;  /* what a reader took of a file of neighbours (core/taken/taken.h), or NULL */
 };
 
 /* "euclidean", "cosine", "inner_product", "l1", "lp", "linf", "correlation", "hamming", "jaccard" */

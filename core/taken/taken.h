@@ -90,8 +90,8 @@ void sl_taken_add_note(struct sl_taken *t, bool changes, const char *format, ...
 /* True if the sums above hold. */
 bool sl_taken_adds_up(const struct sl_taken *t);
 
-/* One line for users: "600 rows of 5 columns: 3 coordinates, 1 name (\"cell_id\"), 1 left out (\"tag\": words); 2 comment
- * lines". Returns out, which is always terminated. */
+/* One line for users: 600 rows of 5 columns: 3 coordinates, 1 name ("cell_id"), 1 left out ("tag": words); 2 comment
+ * lines. Returns out, which is always terminated. */
 char *sl_taken_text(const struct sl_taken *t, char *out, size_t size);
 
 #ifdef __cplusplus
