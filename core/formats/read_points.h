@@ -16,12 +16,14 @@
  *   npz    numpy.savez: the array named x, X, data or points, or the only one of two dimensions. An array of strings
  *          or integers named names (labels, y), one for each row, gives the rows their names (labels).
  *   text   one point a line; the first line shows whether tabs, commas, semicolons or spaces separate the numbers.
- *          Fields may be "quoted". Lines that start with # are comments. The first line is a header if it has a field
- *          that is no number in a column that holds numbers below. Columns that hold words are not coordinates: one
+ *          Fields may be "quoted"; lines end by a line feed, a carriage return, or both. Lines that begin with # or %
+ *          are comments if they are above the first row, or if they have another number of fields than the rows. The
+ *          first line is a header if it has a field that is no number in a column that holds numbers below. Columns that hold words are not coordinates: one
  *          called name or id (or the first whose words all differ) names the points, the others are labels. The column
  *          called label, labels, class, target, group, cluster or category, else the last one, becomes the points'
  *          `label`; the others become `more` of struct sl_points. A column of more than 65,534 different words is left
- *          out. Empty fields, NA, NaN and null are read as NaN.
+ *          out. Empty fields, NA, NaN, null and
+ *          the like, and errors of spreadsheets (#N/A) are read as NaN.
  *
  *   sparse a matrix of scipy.sparse.save_npz or MatrixMarket that is not square, or that options declare to be points:
  *          counts of single cells, for example. With options->pca it is projected without being made dense; otherwise

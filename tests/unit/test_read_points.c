@@ -253,7 +253,7 @@ static void later_rows_tell_what_a_column_is(void **state)
 {
 	static const char *const texts[] = {
 		"x,y,kind\n1,2,\n3,4,\n5,6,u\n", "1,2,\n3,4,\n5,6,u\n", "x,y,kind\r\n1,2,\r\n3,4,\r\n5,6,\"u\"\r\n",
-		"# a comment\n\nx,y,kind\n1,2,\n# 3,4,5\n3,4,\n\n5,6,u", "x;y;kind\n1;2;\n3;4;\n5;6;u\n",
+		"# a comment\n\nx,y,kind\n1,2,\n# 3,4\n3,4,\n\n5,6,u", "x;y;kind\n1;2;\n3;4;\n5;6;u\n",
 		"\"x\",\"y\",\"kind\"\n\"1\",\"2\",\"\"\n3,4,\n5,6,u\n",
 	};
 	static const float wanted[] = {1, 2, 3, 4, 5, 6}, numbers[] = {1, 7, 8};

@@ -57,10 +57,12 @@ static void add_examples(struct sl_preview *out, struct sl__text *f)
 {
 	struct sl__line line;
 	bool title = f->titles;
+	f->started = false;
 	for (int rows = 0; rows < SL_PREVIEW_EXAMPLES && sl__text_next_line(f, &line) > 0;) {
 		struct sl__field *list = NULL;
 		uint32_t count = 0;
 		int rc = sl__text_split(f, &line, &list, &count);
+		f->started = true;
 		for (uint32_t k = 0; k < out->listed && !rc && !title; k++) {
 			struct sl_preview_column *to = &out->column[k];
 			if (to->number > count || !sl__valid_utf8(list[to->number - 1].text, list[to->number - 1].length))
@@ -102,21 +104,27 @@ static int preview_table(struct sl_preview *out, const struct sl_input_options *
 
 /* ---- all files --------------------------------------------------------------------------- */
 
+static bool ends_line(char c) { return c == '\n' || c == '\r'; }
+
 /* The size of the complete lines. */
 static size_t whole_lines(const char *text, size_t size)
 {
 	size_t end = size;
-	while (end && text[end - 1] != '\n')
+	const char *rest = text;
+	struct sl__line first;
+	while (end && !ends_line(text[end - 1]))
 		end--;
-	const char *first = memchr(text, '\n', size);
-	return first && first + 1 < text + end ? end : size;
+	sl__next_line(&rest, text + size, &first);
+	return rest < text + end ? end : size;
 }
 
 /* False if a long beginning has no complete line after the first, so that the columns are unknown. */
 static bool shows_columns(const char *text, size_t size)
 {
-	const char *first = memchr(text, '\n', size);
-	return size < LONG_LINE || (first && memchr(first + 1, '\n', size - (size_t)(first + 1 - text)));
+	const char *rest = text;
+	struct sl__line line;
+	sl__next_line(&rest, text + size, &line);
+	return size < LONG_LINE || (sl__next_line(&rest, text + size, &line) && line.end < text + size);
 }
 
 static int look_at_text(struct sl_preview *out, const struct sl_input_options *options, const char *name,

@@ -36,8 +36,10 @@ static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *fi
 	if (!sl__field_float(field, out)) {
 		if (!sl__text_is_missing(field))
 			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s has \"%s\"; it must be "
-					       "a number, as in the lines "
-					       "above.", sl__text_title(f, c, which), sl__field_show(field, shown, sizeof shown));
+					       "a number, as in the lines above.%s", sl__text_title(f, c, which),
+					       sl__field_show(field, shown, sizeof shown),
+					       c == 0 && sl__marks_comment(field->text, field->text + field->length) ?
+					       " Lines that begin with # are comments only above the first row." : "");
 		*out = NAN;
 	}
 	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
@@ -99,14 +101,14 @@ static int add_row(struct sl__text *f, const struct sl__line *line)
 /* Moves `text` over a number of lines. */
 static void skip_lines(struct sl__line *text, int64_t lines)
 {
-	while (lines-- > 0 && text->at < text->end) {
-		const char *stop = memchr(text->at, '\n', (size_t)(text->end - text->at));
-		text->at = stop ? stop + 1 : text->end;
-	}
+	struct sl__line line;
+	while (lines-- > 0 && sl__next_line(&text->at, text->end, &line))
+		;
 }
 
-/* Reads the first two lines, and decides whether the first one is a header. head: the beginning of the text. */
-static int read_lines(struct sl__text *f, struct sl__line head)
+/* Reads the first two lines, and decides whether the first one is a header. head: the beginning of the text; whole: all
+ * of it. */
+static int read_lines(struct sl__text *f, struct sl__line head, bool whole)
 {
 	struct sl__line line, kept;
 	struct sl__field *first = NULL, *second = NULL;
@@ -127,6 +129,8 @@ static int read_lines(struct sl__text *f, struct sl__line head)
 	kept = (struct sl__line){copy, copy + length};
 	f->separator = sl__text_guess_separator(kept.at, kept.end);
 	rc = sl__text_split(f, &kept, &first, &count);
+	f->started = true;
+	f->expected = count;
 	unquoted = f->scratch;  /* first points into it */
 	f->scratch = NULL;
 	f->scratch_bytes = 0;
@@ -149,7 +153,7 @@ static int read_lines(struct sl__text *f, struct sl__line head)
 		sl__source_set_line_number(f->t->source, number);
 	if (!rc)
 		rc = sl__text_make_columns(f, header ? first : NULL, count, header ? second : first,
-					   header ? second_count : count, &head);
+					   header ? second_count : count, &head, whole);
 	if (!rc && !header) {
 		rc = add_row(f, &kept);
 		sl__source_set_line_number(f->t->source, now);
@@ -175,7 +179,7 @@ static int read_start(struct sl__text *f)
 	memcpy(head, bytes, (size_t)size);
 	bool whole = size < SL__LINE_BUFFER;
 	head[size] = '\n';
-	int rc = read_lines(f, (struct sl__line){head, head + size + whole});
+	int rc = read_lines(f, (struct sl__line){head, head + size}, whole);
 	free(head);
 	return rc;
 }
@@ -303,20 +307,16 @@ bool sl__looks_like_points(const unsigned char *bytes, int64_t size)
 	int lines = 0;
 
 	sl__fields_init(&fields);
-	while (at < end && lines < 2 && !points) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		/* a line that does not end in this part is longer than any edge */
-		if (!stop)
-			stop = end;
-		const char *p = at;
-		at = stop + 1;
-		while (p < stop && (sl__is_blank(*p) || *p == '\r'))
+	struct sl__line line;
+	while (lines < 2 && !points && sl__next_line(&at, end, &line)) {
+		const char *p = line.at, *stop = line.end;
+		while (p < stop && sl__is_blank(*p))
 			p++;
-		if (p == stop || *p == '#' || *p == '%')
+		if (p == stop || sl__marks_comment(p, stop))
 			continue;
 		if (lines++ == 0)
 			fields.separator = sl__guess_separator(p, stop);
-		if (sl__fields_split(&fields, p, stop[-1] == '\r' ? stop - 1 : stop))
+		if (sl__fields_split(&fields, p, stop))
 			break;
 		points = fields.count >= 4;
 		for (int k = 0; k < 2 && k < fields.count && !points; k++) {

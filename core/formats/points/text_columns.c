@@ -28,25 +28,34 @@ static int quote_error(struct sl__text *f)
 			       "other than a separator follows its closing quote.");
 }
 
-/* *at: after the opening quote. */
+/* True if the quote at p ends its field: a separator or the end of the line follows, perhaps after blanks. */
+static bool closes(const struct sl__text *f, const char *p, const char *end)
+{
+	const char *next = f->separator == ' ' ? p + 1 : skip_blanks(f, p + 1, end);
+	return next >= end || separates(f, *next);
+}
+
+/* *at: after the opening quote; moved to the separator, or to end. A quote is doubled inside a field, or, as R's
+ * write.table() writes it, follows a backslash. */
 static int take_quoted(struct sl__text *f, struct sl__field *out, const char **at, const char *end)
 {
 	const char *p = *at;
 	char *to = f->scratch + f->scratch_used;
 	out->text = to;
 	for (; p < end; p++) {
+		bool escaped = *p == '\\' && p + 1 < end && p[1] == '"' && !closes(f, p + 1, end);
 		if (*p == '"' && (p + 1 == end || p[1] != '"'))
 			break;
-		p += *p == '"';
+		p += *p == '"' || escaped;
 		*to++ = *p;
 	}
-	if (p >= end)
+	if (p >= end || !closes(f, p, end))
 		return quote_error(f);
 	out->length = (size_t)(to - out->text);
 	*to++ = '\n';  /* stops the parsers of numbers */
 	f->scratch_used = (size_t)(to - f->scratch);
-	*at = skip_blanks(f, p + 1, end);
-	return *at < end && !separates(f, **at) && f->separator != ' ' ? quote_error(f) : 0;
+	*at = f->separator == ' ' ? p + 1 : skip_blanks(f, p + 1, end);
+	return 0;
 }
 
 /* Reads the next field of the line; moves *at to the one after it (beyond end: there is none). 1: a field, 0: none. */
@@ -63,8 +72,10 @@ int sl__text_next_field(struct sl__text *f, const char **at, const char *end, st
 			return rc;
 	} else {
 		const char *from = p;
-		while (p < end && !separates(f, *p))
-			p++;
+		for (; p < end && !separates(f, *p); p++)
+			if (*p == '"' && f->separator == ' ')
+				return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "A quote is inside a field that "
+						       "does not begin with one; fields with quotes must be \"quoted\".");
 		out->text = from;
 		out->length = (size_t)(p - from);
 		while (out->length && sl__is_blank(out->text[out->length - 1]))
@@ -88,10 +99,15 @@ int sl__text_start_line(struct sl__text *f, const struct sl__line *line)
 	return 0;
 }
 
-/* True for words that stand for a missing number. */
+/* True for words that stand for a missing number: those of R, pandas, SAS, and of spreadsheets' errors. */
 bool sl__text_is_missing(const struct sl__field *field)
 {
-	static const char *const words[] = {"", "na", "n/a", "nan", "null", "none", "?", "-"};
+	static const char *const words[] = {
+		"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "<na>", "-nan", "#n/a", "#na", "#n/a n/a", "#div/0!",
+		"#value!", "#ref!", "#name?", "#num!", "#null!", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
+	};
+	if (field->length > 8 || (field->length && sl__is_digit(field->text[0]) && field->text[1] != '.'))
+		return false;
 	for (size_t k = 0; k < sizeof words / sizeof *words; k++)
 		if (field->length == strlen(words[k]) && !strncasecmp(field->text, words[k], field->length))
 			return true;
@@ -104,7 +120,35 @@ bool sl__text_is_number(const struct sl__field *field)
 	return sl__text_is_missing(field) || sl__field_float(field, &value);
 }
 
-/* Reads the next line that is neither blank nor a comment. */
+/* The number of fields, without storing them. */
+static uint32_t count_fields(const struct sl__text *f, const char *at, const char *end)
+{
+	uint32_t count = 0;
+	for (at = skip_blanks(f, at, end); at < end || (count && f->separator != ' '); count++) {
+		bool quoted = at < end && *at == '"';
+		for (at += quoted; at < end && (quoted || !separates(f, *at)); at++)
+			quoted ^= *at == '"';
+		if (at >= end) {
+			count++;
+			break;
+		}
+		at = skip_blanks(f, at + 1, end);
+	}
+	return count;
+}
+
+bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line)
+{
+	if (!sl__marks_comment(line->at, line->end))
+		return false;
+	const char *mark = skip_blanks(f, line->at, line->end) + 1;
+	if (!f->started || (f->separator == ' ' && (mark == line->end || sl__is_blank(*mark))))
+		return true;
+	/* R writes no title over the row names, so the first row may have a field more than the header */
+	uint32_t count = count_fields(f, line->at, line->end);
+	return !(count == f->expected || (!f->column && count == f->expected + 1));
+}
+
 int sl__text_next_line(struct sl__text *f, struct sl__line *line)
 {
 	int rc;
@@ -112,8 +156,13 @@ int sl__text_next_line(struct sl__text *f, struct sl__line *line)
 		const char *p = line->at;
 		while (p < line->end && sl__is_blank(*p))
 			p++;
-		if (p < line->end && *p != '#')
+		f->blank_lines += p == line->end;
+		if (p == line->end)
+			continue;
+		if (!sl__text_is_comment(f, line))
 			return 1;
+		f->comment_lines++;
+		f->late_comments += f->started;
 	}
 	return rc;
 }
@@ -378,7 +427,7 @@ char sl__text_guess_separator(const char *at, const char *end)
 
 /* Decides on the columns that are missing in the first line of points, by the first whole line of `text` that has them.
  * Lines that are no rows are left to the reader. */
-static int look_further(struct sl__text *f, const struct sl__field *fields, struct sl__line text)
+static int look_further(struct sl__text *f, const struct sl__field *fields, struct sl__line text, bool whole)
 {
 	bool *open = calloc((size_t)f->columns + 1, sizeof *open);
 	uint32_t left = 0;
@@ -391,12 +440,13 @@ static int look_further(struct sl__text *f, const struct sl__field *fields, stru
 	f->scratch = NULL;
 	f->scratch_bytes = 0;
 	int rc = 0;
-	const char *stop;
-	for (; left && !rc && (stop = memchr(text.at, '\n', (size_t)(text.end - text.at))); text.at = stop + 1) {
-		struct sl__line line = {text.at, stop > text.at && stop[-1] == '\r' ? stop - 1 : stop};
+	struct sl__line line;
+	while (left && !rc && sl__next_line(&text.at, text.end, &line)) {
 		struct sl__field field;
 		const char *at = line.at;
-		if (*skip_blanks(f, at, line.end) == '#')
+		if (text.at >= text.end && !whole)
+			break;  /* the line may be longer than what is known of it */
+		if (sl__text_is_comment(f, &line))
 			continue;
 		rc = sl__text_start_line(f, &line);
 		for (uint32_t c = 0; !rc && c < f->columns && sl__text_next_field(f, &at, line.end, &field) > 0; c++) {
@@ -418,9 +468,9 @@ static int look_further(struct sl__text *f, const struct sl__field *fields, stru
 }
 
 int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, uint32_t title_count,
-			  const struct sl__field *fields, uint32_t count, const struct sl__line *later)
+			  const struct sl__field *fields, uint32_t count, const struct sl__line *later, bool whole)
 {
-	f->columns = count;
+	f->columns = f->expected = count;
 	f->column = calloc((size_t)count + 1, sizeof *f->column);
 	if (!f->column)
 		return sl__table_memory_error(f->t);
@@ -435,7 +485,7 @@ int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, ui
 		if (titles && c >= shift && c - shift < title_count)
 			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
 	}
-	int rc = look_further(f, fields, *later);
+	int rc = look_further(f, fields, *later, whole);
 	struct sl__column *last = &f->column[count - 1];
 	if (!rc && last->missing && !last->title[0] && !fields[count - 1].length && count > 2)
 		last->use = SL__IGNORED;  /* a separator ends each line */

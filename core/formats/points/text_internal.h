@@ -36,6 +36,10 @@ struct sl__text {
 	char *scratch;               /* the quoted fields of a line, without quotes */
 	size_t scratch_bytes, scratch_used;
 	bool titles;                 /* the first line is a header */
+	bool started;                /* the header or the first row was read */
+	uint32_t expected;           /* fields of a line; before the columns are known, those of the first line */
+	uint64_t blank_lines, comment_lines;
+	uint64_t late_comments;      /* those below the first row or the header */
 };
 
 /* Reads all rows and settles the use of each column. The caller calls sl__text_finish() also after an error. */
@@ -44,8 +48,12 @@ void sl__text_finish(struct sl__text *f);
 /* The column of words that becomes `label` of the points; f->word_columns: there is none. */
 uint32_t sl__text_main_labels(const struct sl__text *f);
 
+static inline bool sl__is_digit(char c) { return c >= '0' && c <= '9'; }
 static inline bool sl__is_blank(char c) { return c == ' ' || c == '\t'; }
 
+/* True for a line that begins with # or %, above the first row or with another number of fields than the rows; between
+ * fields that spaces separate, also for one with a blank after the mark. */
+bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line);
 /* Reads the next line that is neither blank nor a comment. Returns 1, or 0 at the end. */
 int sl__text_next_line(struct sl__text *f, struct sl__line *line);
 int sl__text_start_line(struct sl__text *f, const struct sl__line *line);
@@ -62,9 +70,9 @@ bool sl__text_is_header(const struct sl__field *first, uint32_t count, const str
 char sl__text_guess_separator(const char *at, const char *end);
 
 /* Makes the columns from the titles (NULL: none) and the first line of points; `later` is the text after it, as far as
- * it is known, for columns that are missing in it. */
+ * it is known, for columns that are missing in it; whole: it is the whole rest. */
 int sl__text_make_columns(struct sl__text *f, const struct sl__field *titles, uint32_t title_count,
-			  const struct sl__field *fields, uint32_t count, const struct sl__line *later);
+			  const struct sl__field *fields, uint32_t count, const struct sl__line *later, bool whole);
 const char *sl__text_title(const struct sl__text *f, uint32_t c, char out[80]);  /* for messages */
 /* After the last row: decides the use of columns of words whose titles do not show it: names, labels, or ignored. */
 void sl__text_settle_words(struct sl__text *f);

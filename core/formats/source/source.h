@@ -37,8 +37,13 @@ size_t sl__source_beginning(struct sl_source *s, const unsigned char **bytes);
 /* Reads up to want bytes. Returns their number, 0 at the end, or a negative code. */
 int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl_error *err);
 
-/* Reads a line, valid until the next call. Returns 1, 0 at the end, or a negative code. */
+/* Reads a line, valid until the next call. It ends by a line feed, a carriage return, or both. Returns 1, 0 at the end,
+ * or a negative code. */
 int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error *err);
+
+/* The same for a text in memory: takes the line at *at and moves *at to the next one. The last line may end at `end`
+ * instead of a line feed. False: *at is the end. */
+bool sl__next_line(const char **at, const char *end, struct sl__line *line);
 
 /* SL_TOOBIG if `stored` bytes have unpacked to so many that the file may be an attack; only if the thread has an
  * account (core/account.h). */

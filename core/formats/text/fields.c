@@ -152,6 +152,13 @@ int sl__fields_split(struct sl__fields *f, const char *at, const char *end)
 	return 0;
 }
 
+bool sl__marks_comment(const char *at, const char *end)
+{
+	while (at < end && is_blank(*at))
+		at++;
+	return at < end && (*at == '#' || *at == '%');
+}
+
 bool sl__field_float(const struct sl__field *field, float *out)
 {
 	const char *p = field->text;

@@ -32,6 +32,10 @@ const char *sl__separator_name(char separator);  /* "tabs" */
  * SL_BADDATA: a quote is not closed, or text follows a closing quote. */
 int sl__fields_split(struct sl__fields *fields, const char *at, const char *end);
 
+/* True if the first character is # or %, as in lines of comments. Readers take such a line for a comment only above the
+ * first row, or if it has another number of fields than the rows: "#art,0.5,2" is a row. */
+bool sl__marks_comment(const char *at, const char *end);
+
 /* Parses the field; false: the whole field is not one number. */
 bool sl__field_float(const struct sl__field *field, float *out);
 
