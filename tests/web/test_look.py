@@ -1,4 +1,6 @@
 """Viewing: selection, search, keys, colours, phones, accessibility; and downloads."""
+import csv
+import io
 import json
 import re
 import urllib.parse
@@ -271,6 +273,30 @@ def test_export(page, api, daemon, done, chromium):
     assert "<text" not in taken(page, ".svg").decode()
     page.button("PNG").click()
     assert png.decode(taken(page, ".png")).shape[1] == 2 * width
+
+
+def test_selection_is_saved_whole(page, api, daemon, chromium):
+    """All selected nodes, with names, every column of labels and coordinates, however many they are."""
+    n = 120_001
+    text = "\n".join(f"p{i},p{(i + 1) % n}" for i in range(n))
+    graph = api.upload(text.encode(), name="ring", format="edges")["id"]
+    names = api.get(f"/v1/graphs/{graph}/names?count={n}").json()["names"]
+    for column, values in (("kind", [["even", "od,d", None][i % 3] for i in range(n)]), ("amount", [None if i == 5 else i / 8 for i in range(n)])):
+        api.request("PUT", f"/v1/graphs/{graph}/labels/{column}", 200, json={"values": values})
+    job = api.run(graph, iterations=2, name="ring done", exaggeration_iterations=0)["id"]
+    open_done(page, daemon, job)
+    page.run(f"const s = {SESSION}; s.select([...Array(s.job.nodes).keys()].slice(1));")
+    page.see("120,000 selected")
+    page.button("Save the selection as CSV").click()
+    path = chromium.downloads / "ring-done-selection.csv"
+    page.wait(path.exists, 30, "the file is saved")
+    with path.open(newline="") as f:
+        head, *rows = csv.reader(f)
+    assert head == ["node", "name", "kind", "amount", "x", "y"] and len(rows) == n - 1
+    assert [int(r[0]) for r in rows] == list(range(1, n)) and [r[1] for r in rows] == names[1:]
+    assert [r[2] for r in rows[:3]] == ["od,d", "", "even"] and rows[4][3] == "" and float(rows[-1][3]) == (n - 1) / 8
+    assert np.array_equal(np.array([r[4:] for r in rows], np.float32), np.load(io.BytesIO(api.layout_bytes(job)))[1:])
+    page.run(f"{SESSION}.deselect()")
 
 
 def test_the_first_colours(page, api, daemon):

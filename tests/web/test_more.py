@@ -58,6 +58,37 @@ def test_undo(page, api, daemon, graph):
     api.patch(f"/v1/jobs/{new['id']}", json={"cancelled": True})
 
 
+def test_going_on_takes_no_plan_for_a_wish(page, api, daemon, graph):
+    """The iterations of a run that finds its end by itself are not a number for the next one."""
+    job = api.submit(graph, iterations="auto", kl_tolerance=1e-6, name="by itself")["id"]
+    open_job(page, daemon, job)
+    page.wait(lambda: page.run(f"return {SESSION}.recording.length.value > 4"), 20, "frames are recorded")
+    page.slide(".timeline input", 0.4)
+    page.button("Go on from here in a new run").click()
+    new = next_job(page, job)
+    assert api.job(new)["parameters"]["iterations"] == "auto"
+    for end in (job, new):
+        api.get(f"/v1/jobs/{end}")
+        if api.job(end)["state"] in ("queued", "running"):
+            api.patch(f"/v1/jobs/{end}", json={"cancelled": True})
+
+
+def test_compare_keeps_its_layouts(page, api, daemon, done, other, graph):
+    """Runs that end meanwhile, of whomever, do not take the places of those that are shown."""
+    page.go(f"{daemon.url}/#/compare")
+    page.find(".compare-stages")
+    shown = "return [...document.querySelectorAll('.compare .pair.wide select')].map(s => s.value)"
+    page.wait(lambda: page.run("return document.querySelectorAll('.compare-stages canvas.gl').length") == 2, 10, "two layouts")
+    before = page.run(shown)
+    new = api.run(graph, iterations=20, name="of somebody else")["id"]
+    page.wait(lambda: page.run("return [...document.querySelector('.compare select').options].some(o => o.value === arguments[0])", new), 10, "it is offered")
+    assert page.run(shown) == before and new not in before
+    assert page.run("return location.hash") == f"#/compare?a={before[0]}&b={before[1]}"
+    page.reload()
+    page.find(".compare-stages")
+    assert page.run(shown) == before
+
+
 def test_compare(page, api, daemon, done, other, shot):
     page.go(f"{daemon.url}/#/compare?a={done}&b={other}")
     page.see("difference after alignment", 15)

@@ -188,6 +188,15 @@ def test_replay(page, daemon, endless):
     moves(page)
 
 
+def test_replay_from_before_its_beginning(page, daemon, endless):
+    """The time of a picture may be before that of the press of the button, and the recording may be thinned out."""
+    open_job(page, daemon, endless)
+    page.wait(lambda: page.run("return window.spacelandSession.recording.length.value > 4"), 20, "frames are recorded")
+    for place in (-0.02, 1e6):
+        page.run("window.spacelandSession.seek(arguments[0])", place)
+        page.wait(lambda: page.find(".timeline-at").text.startswith("it. "), 5, "the page tells the iteration")
+
+
 def test_bad_file(page, api, tmp_path):
     """The error of a file is shown with its line."""
     bad = tmp_path / "bad.mtx"

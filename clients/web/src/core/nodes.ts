@@ -25,6 +25,12 @@ export interface Values {
 	value: (code: number) => number;   // numbers: the approximate value of a code
 }
 
+/** A column as the server has it: codes of categories (0xffffffff: none), or numbers (NaN: none). */
+export interface RawColumn {
+	data: Uint32Array | Float32Array;
+	categories: string[];        // empty for numbers
+}
+
 async function optional<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
 	try {
 		return await ask();
@@ -71,12 +77,30 @@ export class Nodes {
 	}
 
 	private async load(column: Column): Promise<Values> {
+		const { data, categories } = await this.raw(column);
+		return data instanceof Float32Array ? numbers(column, data, column === DEGREE) : fromCodes(column, data, categories);
+	}
+
+	/** All values of a column, unrounded. */
+	async raw(column: Column): Promise<RawColumn> {
 		const path = `/v1/graphs/${this.graph}/labels/${encodeURIComponent(column.name)}`;
 		const binary = await (await request(path, { headers: { Accept: "application/octet-stream" } })).arrayBuffer();
 		if (column.kind === "number")
-			return numbers(column, new Float32Array(binary), column === DEGREE);
+			return { data: new Float32Array(binary), categories: [] };
 		const { categories } = await getJson<{ categories: string[] }>(`${path}?from=0&count=1`);
-		return fromCodes(column, new Uint32Array(binary), categories);
+		return { data: new Uint32Array(binary), categories };
+	}
+
+	/** A page of names; of nodes without names their numbers. */
+	names(from: number, count: number): Promise<string[]> {
+		return optional(async () => (await getJson<{ names: string[] }>(`/v1/graphs/${this.graph}/names?from=${from}&count=${count}`)).names,
+			Array.from({ length: Math.min(count, this.count - from) }, (_, i) => String(from + i)));
+	}
+
+	/** False if the nodes have only numbers. */
+	async isNamed(): Promise<boolean> {
+		const [first] = await this.names(0, 1), [last] = await this.names(this.count - 1, 1);
+		return first !== "0" || last !== String(this.count - 1);
 	}
 
 	/** The name of a node; its number if it has none. */

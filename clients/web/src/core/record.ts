@@ -5,6 +5,11 @@ import { Signal } from "./signal.ts";
 
 const BUDGET_BYTES = 192e6;
 
+/** The frame at a position, or the nearest one: positions may lie beyond the ends, as the recording may have been thinned
+ * out meanwhile. */
+export const frameAt = ({ frames }: { frames: readonly Frame[] }, place: number): Frame | undefined =>
+	frames[Math.min(frames.length - 1, Math.max(0, Math.floor(place)))];
+
 export class Recording {
 	readonly frames: Frame[] = [];
 	readonly length = new Signal(0);
@@ -18,12 +23,12 @@ export class Recording {
 			this.clear();   // frames of another sample cannot be mixed with these
 		else if (last && last.sequence >= frame.sequence && !frame.final)
 			return;
-		if (last && last.sequence === frame.sequence) {
+		else if (this.seen++ % this.skip && !frame.final)
+			return;
+		if (last && last.sequence === frame.sequence && this.frames.length) {
 			this.frames.pop();
 			this.bytes -= last.data.byteLength;
 		}
-		if (this.seen++ % this.skip && !frame.final)
-			return;
 		this.frames.push(frame);
 		this.bytes += frame.data.byteLength;
 		if (this.bytes > BUDGET_BYTES && this.frames.length > 8)

@@ -4,7 +4,7 @@ import { followFrames } from "./follow.ts";
 import { coordinate, type Frame } from "./frame.ts";
 import { MIDDLE, MISSING, type Values } from "./nodes.ts";
 import { npyHeader } from "./npy.ts";
-import { Recording } from "./record.ts";
+import { frameAt, Recording } from "./record.ts";
 import type { Session } from "./session.ts";
 import { Signal } from "./signal.ts";
 import { ended, type Job } from "./types.ts";
@@ -164,8 +164,8 @@ export class ValueStream {
 
 	/** The frame whose values are shown. */
 	get current(): Frame | null {
-		const { frames } = this.recording, place = this.replay.value;
-		return place === null ? this.frame.value : frames[Math.min(frames.length - 1, Math.round(place))] ?? null;
+		const place = this.replay.value;
+		return place === null ? this.frame.value : frameAt(this.recording, Math.round(place)) ?? null;
 	}
 
 	paint(): void {

@@ -47,13 +47,19 @@ export async function startWarm(job: Job, frame: Frame | null, changes: Record<s
 	openWarm(await submit({ ...body, initial: await initialOf(frame) }));
 }
 
+/** The iterations of a run that goes on from a frame: those that were asked for and are left. A run that finds its end by
+ * itself goes on so: the number in its record is the most that it may take, not what it needs. */
+function left(job: Job, frame: Frame): Value {
+	const wanted = job.parameters["iterations"];
+	return typeof wanted === "number" ? Math.max(100, wanted - frame.iteration) : "auto";
+}
+
 /** Starts a new run from an earlier layout and stops the present run, unless that belongs to others. */
 export async function goOnFrom(job: Job, frame: Frame): Promise<void> {
 	const initial = await initialOf(frame);
 	if (!ended(job) && job.may_change)
 		await stopAndKeep(job);
-	const left = Math.max(100, job.iterations - frame.iteration);
-	openWarm(await submit({ ...carried(job), ...WARM, iterations: left, graph: job.graph, name: job.name ?? undefined, initial }));
+	openWarm(await submit({ ...carried(job), ...WARM, iterations: left(job, frame), graph: job.graph, name: job.name ?? undefined, initial }));
 }
 
 async function initialOf(frame: Frame): Promise<unknown> {

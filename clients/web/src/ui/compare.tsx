@@ -186,10 +186,26 @@ function Two({ a, b }: { a: Job; b: Job }) {
 /** True if one layout can lie on the other. */
 const fits = (a: Job, b: Job): boolean => a.id !== b.id && a.nodes === b.nodes && a.parameters["dims"] === b.parameters["dims"];
 
+/** A run that the address names: the record, null while it is fetched, or why there is none. */
+function useNamed(id: string | undefined): Job | null | undefined | string {
+	const known = use(jobs).get(id ?? ""), [problem, setProblem] = useState<[string, string] | null>(null);
+	useEffect(() => {
+		if (id && !known)
+			getJson<Job>(`/v1/jobs/${id}`).then(put, (error: unknown) => setProblem([id, error instanceof Error ? error.message : String(error)]));
+	}, [id, !known]);
+	return known ?? (!id ? undefined : problem?.[0] === id ? problem[1] : null);
+}
+
 export function ComparePage() {
 	const all = newest(use(jobs)).filter(j => j.state === "done" && isLayout(j)), { query } = use(route);
-	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => fits(o, j) && o.graph === j.graph)) ?? all[0];
-	const others = all.filter(j => a && fits(j, a)), b = jobs.value.get(query["b"] ?? "") ?? others[0];
+	const named = { a: useNamed(query["a"]), b: useNamed(query["b"]) };
+	const gone = [named.a, named.b].find(j => typeof j === "string"), given = (j: typeof named.a): Job | undefined => (j && typeof j !== "string" ? j : undefined);
+	const a = given(named.a) ?? all.find(j => all.some(o => fits(o, j) && o.graph === j.graph)) ?? all[0];
+	const others = all.filter(j => a && fits(j, a)), b = given(named.b) ?? others[0], chosen = !!(a && b);
+	useEffect(() => {   // the choice stays when others finish runs
+		if (chosen && !gone && named.a !== null && named.b !== null)
+			keep({ a: a!.id, b: b!.id });
+	}, [a?.id, b?.id, chosen, named.a, named.b]);
 	const seconds = b && !others.includes(b) ? [b, ...others] : others;   // a link may name any job
 	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · ${measureText(j)}`];
 	const choose = (which: "a" | "b") => (id: string): void => {
@@ -201,10 +217,13 @@ export function ComparePage() {
 		keep(next);
 		route.notify();
 	};
+	if (named.a === null || named.b === null)
+		return <div class="page"><h1>Compare</h1><p class="loading" role="status">One moment …</p></div>;
 	if (!a || (all.length < 2 && !query["b"]))
 		return <div class="page"><h1>Compare</h1><p class="quiet empty">Two finished runs of the same data can be compared here.</p></div>;
 	return <div class="page compare">
 		<h1>Compare</h1>
+		{gone && <p class="warning" role="status">A run of this address cannot be shown; another one is in its place. {gone}</p>}
 		<div class="pair wide"><Select label="First" value={a.id} options={all.map(option)} onChange={choose("a")} />
 			{b && <Select label="Second" value={b.id} options={seconds.map(option)} onChange={choose("b")} />}</div>
 		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes and dimensions. Start one from the first run's page, under <i>Steer</i>: with another perplexity or λ, say.</p>}

@@ -8,6 +8,7 @@ import type { Frame } from "../core/frame.ts";
 import { graphs, jobs, put, putGraph, setUnread } from "../core/live.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { address, keep, route } from "../core/route.ts";
+import { frameAt } from "../core/record.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
@@ -25,7 +26,7 @@ const TABS = [["look", "Look"], ["steer", "Steer"], ["take", "Take away"]] as co
 
 function Hud({ s, job }: { s: Session; job: Job }) {
 	const frame = use(s.frame), place = use(s.replay), over = ended(job);
-	const shown = place === null ? frame : s.recording.frames[Math.floor(place)] ?? frame;
+	const shown = place === null ? frame : frameAt(s.recording, place) ?? frame;
 	const kl = shown && !Number.isNaN(shown.kl) ? shown.kl : job.kl;
 	return <div class="hud">
 		<span><b>{count(Math.max(shown?.iteration ?? 0, place === null ? job.iteration : 0))}</b> of {count(job.iterations)}</span>

@@ -12,6 +12,7 @@ import { type Graph, type Job, type Quality } from "../core/types.ts";
 import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
+import { titleOf } from "./runs.tsx";
 import { Legend } from "./stage.tsx";
 
 function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
@@ -71,16 +72,20 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 	useEffect(() => { if (focus) void s.nodes.name(focus.node).then(setName); }, [focus?.node, s]);
 	if (!n && !focus)
 		return null;
+	const [written, setWritten] = useState(-1);
 	const save = async (): Promise<void> => {
-		const nodes = s.selectedNodes(), names: string[] = [];
-		for (const node of nodes.slice(0, 100000))
-			names.push(`${node},"${(await s.nodes.name(node)).replace(/"/g, '""')}"`);
-		const { saveBlob } = await import("../export/save.ts");
-		saveBlob(new Blob(["node,name\n", names.join("\n"), "\n"], { type: "text/csv" }), "selection.csv");
+		const [{ makeSelectionCsv }, { fileName, saveBlob }] = await Promise.all([import("../export/selection.ts"), import("../export/save.ts")]);
+		setWritten(0);
+		try {
+			saveBlob(await makeSelectionCsv(s, setWritten), fileName(`${titleOf(s.job)}-selection`, "csv"));
+		} finally {
+			setWritten(-1);
+		}
 	};
 	return <section aria-label="Selection" class="selection">
 		<div class="row"><h2>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h2><span class="grow" />
-			<Button icon="download" kind="quiet" label="Save the selection as CSV" onClick={save} /></div>
+			<Button icon="download" kind="quiet" label="Save the selection as CSV" title="Numbers, names, all columns of labels and coordinates of the selected nodes" onClick={save} /></div>
+		{written > 0 && <p class="quiet" role="status">{count(written)} rows are written …</p>}
 		{focus && <p class="quiet">Node {focus.node}{v && v.column.kind === "category" && v.categories[v.codes[focus.node]!] ? ` · ${v.column.name}: ${v.categories[v.codes[focus.node]!]}` : ""}</p>}
 		{focus && focus.near.length > 0 && <><h3>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h3>
 			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, number } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
-import type { Recording } from "../core/record.ts";
+import { frameAt, type Recording } from "../core/record.ts";
 import { jobs } from "../core/live.ts";
 import { type Signal, use } from "../core/signal.ts";
 import { ended, type Job } from "../core/types.ts";
@@ -29,7 +29,7 @@ export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Pr
 		let last = performance.now();
 		const end = s.recording.frames.length - 1, pace = Math.max(4, end / REPLAY_S);   // frames per second
 		const step = (now: number): void => {
-			const next = (s.replay.value ?? 0) + (now - last) / 1000 * pace;
+			const next = (s.replay.value ?? 0) + Math.max(0, now - last) / 1000 * pace;   // the first picture may have begun before
 			last = now;
 			if (next >= end) {
 				s.seek(null);
@@ -44,7 +44,9 @@ export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Pr
 	}, [playing, s]);
 	if (length < 2)
 		return null;
-	const at = place ?? length - 1, frame = s.recording.frames[Math.min(length - 1, Math.floor(at))]!;
+	const at = place ?? length - 1, frame = frameAt(s.recording, at);
+	if (!frame)
+		return null;
 	const play = (): void => {
 		if (!playing && (place === null || place >= length - 1))
 			s.seek(0);
