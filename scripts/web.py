@@ -29,7 +29,8 @@ is described by the server itself.
 
 
 def sources():
-    return sorted(p for p in [*WEB.glob("*.*"), *(WEB / "src").rglob("*.*")] if p.is_file())
+    shared = [ROOT / "core" / "picture" / "palette.json"]
+    return sorted(p for p in [*shared, *WEB.glob("*.*"), *(WEB / "src").rglob("*.*")] if p.is_file())
 
 
 def stamp(node):

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/picture/picture_ellipse.h"
-#include "core/picture/picture_font.h"
 #include "core/picture/picture_internal.h"
 
 #define DEFAULT_SIDE 1200
@@ -84,7 +83,27 @@ static void add_none(struct sl__drawing *w, uint32_t none, uint64_t count)
 	w->used += count > 0;
 }
 
-static int rank_labels(struct sl__drawing *w, uint32_t labels)
+/* Gives each label but that of nodes without one its colour: the label of most nodes gets the first. counted: scratch. */
+static void colour_labels(struct sl__drawing *w, uint32_t real, const uint32_t *label, uint64_t n,
+			  struct ranked *counted)
+{
+	bool light = w->options->light;
+	for (uint32_t l = 0; l < real; l++)
+		counted[l] = (struct ranked){.label = l};
+	for (uint64_t i = 0; i < n && !w->options->scale; i++)
+		if (label[i] < real)
+			counted[label[i]].count++;
+	if (!w->options->scale)
+		qsort(counted, real, sizeof *counted, by_count);
+	for (uint32_t r = 0; r < real; r++) {
+		uint32_t l = counted[r].label;
+		float place = real > 1 ? (float)l / (float)(real - 1) : 0.5f;
+		w->ink[l] = w->options->scale ? sl__scale_colour(place, light) :
+						sl__rgb_from_hex(sl_picture_colour(r, light));
+	}
+}
+
+static int rank_labels(struct sl__drawing *w, uint32_t labels, const uint32_t *label, uint64_t n)
 {
 	struct ranked *ranked = calloc((size_t)labels + 1, sizeof *ranked);
 	w->ink = malloc(((size_t)labels + 1) * sizeof *w->ink);
@@ -95,22 +114,19 @@ static int rank_labels(struct sl__drawing *w, uint32_t labels)
 		free(ranked);
 		return SL_NOMEM;
 	}
+	uint32_t real = labels - (w->options->none && labels);
+	colour_labels(w, real, label, n, ranked);
 	for (uint32_t l = 0; l < labels; l++)
-		ranked[l].label = l;
+		ranked[l] = (struct ranked){.label = l};
 	for (uint64_t i = 0; i < w->plot.n; i++)
 		if (w->dot[i].label != SL__UNPLACED)
 			ranked[w->dot[i].label].count++;
-	uint32_t real = labels - (w->options->none && labels);
 	if (!w->options->scale)
 		qsort(ranked, real, sizeof *ranked, by_count);
-	bool scale = w->options->scale, light = w->options->light;
 	for (uint32_t r = 0; r < real; r++) {
-		uint32_t l = ranked[r].label;
-		float place = real > 1 ? (float)l / (float)(real - 1) : 0.5f;
-		w->by_size[r] = l;
-		w->count[l] = ranked[r].count;
-		w->used += scale || ranked[r].count > 0;
-		w->ink[l] = scale ? sl__scale_colour(place, light) : sl__rgb_from_hex(sl_picture_colour(r, light));
+		w->by_size[r] = ranked[r].label;
+		w->count[ranked[r].label] = ranked[r].count;
+		w->used += w->options->scale || ranked[r].count > 0;
 	}
 	if (real < labels)
 		add_none(w, real, ranked[real].count);
@@ -146,12 +162,23 @@ bool sl__drawing_outside(const struct sl__drawing *w, char text[64], float *y)
 
 /* ---- the picture --------------------------------------------------------------- */
 
+#define POINTS 8.0f  /* size of the text of prints */
+
+static float text_scale(int dpi, int side)
+{
+	float own = fmaxf((float)side / 640, 1);
+	if (dpi <= 0)
+		return own;
+	float scale = POINTS / 72 * (float)dpi / SL__CANVAS_EM;
+	return fminf(fmaxf(scale, 0.75f), fmaxf(own, (float)side / 150));  /* small prints must have space for the map */
+}
+
 static int draw(struct sl__drawing *w)
 {
 	struct sl__canvas *c = &w->canvas;
 	int side = c->width < c->height ? c->width : c->height;
 	float margin = w->margin = fmaxf(0.035f * (float)side, 3), below = 0;
-	w->text = fmaxf((float)side / 640, 1);
+	w->text = text_scale(w->options->dpi, side);
 	sl__legend_plan(w);
 	const struct sl__legend legend = w->legend;
 	if (w->options->title && *w->options->title)
@@ -164,19 +191,22 @@ static int draw(struct sl__drawing *w)
 	int rc = sl__legend_list(w);
 	if (!rc && p->n)
 		rc = p->dims == 1 ? sl__plot_profile(c, p) : sl__plot_scatter(c, p);
+	if (!rc)
+		rc = sl__names_place(w);
 	if (rc || w->wordless)
 		return rc;
 	if (p->dims == 2)
 		sl__ellipses_draw(w);
+	sl__names_draw(w);
 	sl__legend_draw(w);
 	if (below > 0)
 		sl__canvas_text(c, margin, (float)c->height - margin - 6 * w->text, w->text,
-				sl__canvas_text_letters((float)c->width - 2 * margin, w->text),
+				(float)c->width - 2 * margin,
 				sl__rgb_mix(c->theme.background, c->theme.text, 0.7f), w->options->title);
 	float y;
 	char outside[64];
 	if (sl__drawing_outside(w, outside, &y))
-		sl__canvas_text(c, margin, y, w->text, sl__canvas_text_letters((float)c->width - 2 * margin, w->text),
+		sl__canvas_text(c, margin, y, w->text, (float)c->width - 2 * margin,
 				sl__rgb_mix(c->theme.background, c->theme.text, 0.7f), outside);
 	return 0;
 }
@@ -205,7 +235,7 @@ int sl__drawing_make(struct sl__drawing *w, const float *y, uint64_t n, int dims
 	if (!rc)
 		rc = collect(w, y, n, dims, label, labels);
 	if (!rc && label)
-		rc = rank_labels(w, labels);
+		rc = rank_labels(w, labels, label, n);
 	if (!rc)
 		rc = draw(w);
 	return rc ? sl_error_set(err, rc, "Not enough memory for a picture of %llu nodes in %d x %d pixels.",
@@ -221,6 +251,7 @@ void sl__drawing_finish(struct sl__drawing *w)
 	free(w->listed);
 	free(w->count);
 	free(w->name);
+	free(w->placed);
 }
 
 int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
@@ -230,7 +261,7 @@ int sl_picture_png(const struct sl_picture_options *options, const float *y, uin
 	struct sl__drawing w = {.options = options ? options : &defaults};
 	int rc = sl__drawing_make(&w, y, n, dims, label, labels, err);
 	if (!rc)
-		rc = sl__canvas_png(&w.canvas, png, bytes, err);
+		rc = sl__canvas_png(&w.canvas, w.options->dpi, png, bytes, err);
 	sl__drawing_finish(&w);
 	return rc;
 }

@@ -8,7 +8,7 @@
  * Outliers do not shrink the rest: the picture shows the box of all but 0.1 % of the placed nodes, unless all fit
  * nearly as well. Nodes without a position of their own (isolated ones) are faint grey. A line below gives the number
  * of nodes outside the picture, if there are any and the picture is at least 320 pixels wide and high. The same input
- * gives the same bytes. */
+ * gives the same bytes. Colours go by the number of nodes that have the label, placed or not, as in the dashboard. */
 #ifndef SL_PICTURE_H
 #define SL_PICTURE_H
 
@@ -34,6 +34,10 @@ struct sl_picture_options {
 	bool light;                /* light background; default dark */
 	bool legend;               /* a column beside the layout: names of the labels, as many as fit (numbers in their
 	                              order, others by size); for a scale, a bar of its colours with numbers */
+	bool names;                /* 2-D and 3-D: the labels' names on the map, where most of their nodes are, as many as
+	                              fit without overlap; not for a scale */
+	int dpi;                   /* resolution, for print: the size of text is 8 points, and the PNG tells it; 0: not
+	                              given, text grows with the picture */
 	const char *legend_title;  /* a line above the legend; NULL: none. Borrowed */
 	const char *title;         /* one line below the picture, or NULL; characters that the font lacks become '?' */
 	const uint8_t *placed;     /* [n] 0: node without a position of its own; NULL: all have one. Borrowed */
@@ -59,8 +63,8 @@ int sl_picture_png(const struct sl_picture_options *options, const float *y, uin
 int sl_picture_svg(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
 		   const uint32_t *label, uint32_t labels, void **svg, size_t *bytes, struct sl_error *err);
 
-/* The colour of the rank-th largest label, as 0xRRGGBB, for legends of other programs. The first 24 are easy to tell
- * apart, later ones are derived. */
+/* The colour of the rank-th largest label, as 0xRRGGBB, for legends of other programs. The first 64 are chosen for
+ * people with any kind of colour vision (scripts/palette.py); later ones are derived. */
 uint32_t sl_picture_colour(uint32_t rank, bool light);
 
 #ifdef __cplusplus

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/picture/picture_font.h"
-#include "core/picture/picture_internal.h"
 
 int sl__canvas_init(struct sl__canvas *c, int width, int height, struct sl__theme theme)
 {
@@ -21,7 +19,8 @@ int sl__canvas_init(struct sl__canvas *c, int width, int height, struct sl__them
 		c->srgb[k] = (uint8_t)(sl__srgb_from_linear((float)k / SL__CANVAS_LEVELS) * 255 + 0.5f);
 	size_t row = 3 * (size_t)width;
 	c->pixel = malloc(row * (size_t)height);
-	if (!c->pixel)
+	c->font = sl__font_open();
+	if (!c->pixel || !c->font)
 		return SL_NOMEM;
 	for (int x = 0; x < width; x++)
 		sl__canvas_set(c, x, 0, theme.background);
@@ -34,6 +33,8 @@ void sl__canvas_finish(struct sl__canvas *c)
 {
 	free(c->pixel);
 	c->pixel = NULL;
+	sl__font_close(c->font);
+	c->font = NULL;
 }
 
 void sl__canvas_blend(struct sl__canvas *c, int x, int y, struct sl__rgb colour, float alpha)
@@ -71,55 +72,63 @@ void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y
 		}
 }
 
-float sl__canvas_text_width(const char *text, float scale)
+/* The kerning between the letter `before` (0: none) and the next one. */
+static float kern(const struct sl__canvas *c, float em, uint32_t before, uint32_t code)
 {
-	int k = sl__text_length(text);
-	return k ? ((float)k * SL__FONT_ADVANCE - 1) * scale : 0;
+	return before ? sl__font_kern(c->font, em, before, code) : 0;
 }
 
-int sl__canvas_text_letters(float width, float scale)
+float sl__canvas_text_width(const struct sl__canvas *c, const char *text, float scale)
 {
-	return (int)((width / scale + 1) / SL__FONT_ADVANCE + 1e-3f);
+	float width = 0;
+	for (uint32_t before = 0, code; *text; text += sl__text_next(text), before = code) {
+		code = sl__text_code(text);
+		width += kern(c, SL__CANVAS_EM * scale, before, code) + sl__font_advance(c->font, SL__CANVAS_EM * scale, code);
+	}
+	return width;
 }
 
-static float dot(const uint8_t row[SL__FONT_ROWS], int x, int y)
+char *sl__canvas_text_fit(const struct sl__canvas *c, const char *text, float width, float scale,
+			  char out[SL__TEXT_BYTES])
 {
-	y += SL__FONT_ABOVE;
-	return x >= 0 && x < SL__FONT_ADVANCE && y >= 0 && y < SL__FONT_ROWS ? row[y] >> (5 - x) & 1 : 0;
+	int fit = 0, most = sl__text_length(text) + 1;  /* so many letters fit, so many do not */
+	sl__text_fit(text, most - 1, SL__TEXT_GAP, out);
+	if (sl__canvas_text_width(c, out, scale) <= width)
+		return out;
+	while (most - fit > 1) {
+		int middle = (fit + most) / 2;
+		sl__text_fit(text, middle, SL__TEXT_GAP, out);
+		if (sl__canvas_text_width(c, out, scale) <= width)
+			fit = middle;
+		else
+			most = middle;
+	}
+	return sl__text_fit(text, fit, SL__TEXT_GAP, out);
 }
 
-/* The coverage of an enlarged glyph at (u, v), in dots: interpolates linearly between dots, then applies a soft
- * threshold, which rounds corners and joins diagonals. */
-static float glyph_cover(const uint8_t row[SL__FONT_ROWS], float u, float v, float scale)
+static void draw_glyph(struct sl__canvas *c, const struct sl__glyph *g, int x, int y, struct sl__rgb colour)
 {
-	float fu = floorf(u - 0.5f), fv = floorf(v - 0.5f), a = u - 0.5f - fu, b = v - 0.5f - fv;
-	int x = (int)fu, y = (int)fv;
-	float value = (1 - b) * ((1 - a) * dot(row, x, y) + a * dot(row, x + 1, y)) +
-		      b * ((1 - a) * dot(row, x, y + 1) + a * dot(row, x + 1, y + 1));
-	/* with less than 1.25, empty dots would be grey */
-	float t = (value - 0.42f) * fmaxf(scale, 1.25f) + 0.5f;
-	return t < 0 ? 0 : t > 1 ? 1 : t;
+	for (int v = 0; v < g->height; v++)
+		for (int u = 0; u < g->width; u++)
+			sl__canvas_blend(c, x + g->left + u, y - g->top + v, colour, (float)g->cover[v * g->pitch + u] / 255);
 }
 
-static void draw_glyph(struct sl__canvas *c, float x, float y, float scale, struct sl__rgb colour, uint32_t code)
-{
-	uint8_t row[SL__FONT_ROWS];
-	float above = SL__FONT_ABOVE * scale;
-	sl__font_glyph(code, row);
-	for (int v = (int)(y - above) - 1; v <= (int)(y + SL__FONT_HEIGHT * scale + above) + 1; v++)
-		for (int u = (int)x - 1; u <= (int)(x + SL__FONT_ADVANCE * scale) + 1; u++)
-			sl__canvas_blend(c, u, v, colour,
-					 glyph_cover(row, ((float)u + 0.5f - x) / scale,
-						     ((float)v + 0.5f - y) / scale, scale));
-}
-
-void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int max_letters, struct sl__rgb colour,
+void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, float width, struct sl__rgb colour,
 		     const char *text)
 {
 	char fitting[SL__TEXT_BYTES];
-	const char *at = sl__text_fit(text, max_letters, "..", fitting);
-	for (; *at; at += sl__text_next(at), x += SL__FONT_ADVANCE * scale)
-		draw_glyph(c, x, y, scale, colour, sl__text_code(at));
+	int base = (int)lroundf(y + 7 * scale);
+	float em = SL__CANVAS_EM * scale;
+	const char *at = sl__canvas_text_fit(c, text, width, scale, fitting);
+	for (uint32_t before = 0, code; *at; at += sl__text_next(at), before = code) {
+		struct sl__glyph g;
+		code = sl__text_code(at);
+		x += kern(c, em, before, code);
+		if (!sl__font_glyph(c->font, em, x - floorf(x), code, &g))
+			continue;
+		draw_glyph(c, &g, (int)floorf(x), base, colour);
+		x += g.advance;
+	}
 }
 
 struct sink {
@@ -156,7 +165,7 @@ static void on_warning(png_structp png, png_const_charp message)
 }
 
 /* The caller owns sink, since longjmp may change local variables. */
-static int encode(const struct sl__canvas *c, struct sink *sink)
+static int encode(const struct sl__canvas *c, int dpi, struct sink *sink)
 {
 	png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);
 	png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -171,6 +180,9 @@ static int encode(const struct sl__canvas *c, struct sink *sink)
 	png_set_IHDR(png, info, (png_uint_32)c->width, (png_uint_32)c->height, 8, PNG_COLOR_TYPE_RGB,
 		     PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
 	png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
+	png_uint_32 per_metre = (png_uint_32)lround(dpi / 0.0254);
+	if (dpi > 0)
+		png_set_pHYs(png, info, per_metre, per_metre, PNG_RESOLUTION_METER);
 	png_write_info(png, info);
 	for (int y = 0; y < c->height; y++)
 		png_write_row(png, c->pixel + 3 * (size_t)y * (size_t)c->width);
@@ -179,10 +191,10 @@ static int encode(const struct sl__canvas *c, struct sink *sink)
 	return 0;
 }
 
-int sl__canvas_png(const struct sl__canvas *c, void **png, size_t *bytes, struct sl_error *err)
+int sl__canvas_png(const struct sl__canvas *c, int dpi, void **png, size_t *bytes, struct sl_error *err)
 {
 	struct sink sink = {0};
-	int rc = encode(c, &sink);
+	int rc = encode(c, dpi, &sink);
 	if (rc) {
 		free(sink.data);
 		return sl_error_set(err, rc, "Not enough memory for a picture of %d x %d pixels.", c->width, c->height);

@@ -7,12 +7,15 @@
 
 #include "core/error.h"
 #include "core/picture/picture_colour.h"
+#include "core/picture/picture_font.h"
+#include "core/picture/picture_text.h"
 
 #define SL__CANVAS_LEVELS 16384
 
 struct sl__canvas {
 	int width, height;
 	struct sl__theme theme;
+	struct sl__font *font;  /* owned */
 	uint8_t *pixel;  /* [height][width][3] sRGB; owned */
 	float linear[256];                        /* linear light of an sRGB byte */
 	uint8_t srgb[SL__CANVAS_LEVELS + 1];      /* sRGB byte of linear light, in steps fine enough for dark colours */
@@ -52,15 +55,17 @@ void sl__canvas_disc(struct sl__canvas *c, float x, float y, float radius, struc
 void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y1, float width,
 		     struct sl__rgb colour, float alpha);
 
-/* scale: pixels per dot of the font, any number >= 1. A text of more than `most` letters loses its middle, replaced by
- * "..". */
-void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int most, struct sl__rgb colour,
+/* Text. y: the upper edge of capital letters, which are 7 * scale high. A text wider than `width` pixels loses its middle,
+ * replaced by SL__TEXT_GAP. Names longer than 100 letters do so, too. */
+#define SL__CANVAS_EM 9.5f  /* size of the font, pixels, with a scale of 1 */
+void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, float width, struct sl__rgb colour,
 		     const char *text);
-float sl__canvas_text_width(const char *text, float scale);
-/* The number of letters that fit this width. */
-int sl__canvas_text_letters(float width, float scale);
+float sl__canvas_text_width(const struct sl__canvas *c, const char *text, float scale);
+/* Shortens the text to this width. Returns out. */
+char *sl__canvas_text_fit(const struct sl__canvas *c, const char *text, float width, float scale,
+			  char out[SL__TEXT_BYTES]);
 
-/* The caller frees *png with free(). */
-int sl__canvas_png(const struct sl__canvas *c, void **png, size_t *bytes, struct sl_error *err);
+/* The caller frees *png with free(). dpi: the resolution that the file tells; 0: none. */
+int sl__canvas_png(const struct sl__canvas *c, int dpi, void **png, size_t *bytes, struct sl_error *err);
 
 #endif

@@ -1,5 +1,6 @@
-/* The first colours come from a list, in which neighbours differ in hue and lightness. Later ones follow the OKLab hue
- * circle (Ottosson 2020) by the golden angle, on three rings of lightness and chroma. The density maps are interpolated
+/* The first colours come from a list that people with any kind of colour vision can tell apart (palette.json, made by
+ * scripts/palette.py); the dashboard has the same list. Later ones follow the OKLab hue circle (Ottosson 2020) by the
+ * golden angle, on three rings of lightness and chroma. The density maps are interpolated
  * in OKLab between control points whose lightness rises (dark background) or falls (light background). */
 #include "core/picture/picture_colour.h"
 
@@ -7,17 +8,10 @@
 
 #include "core/picture/picture.h"
 
-static const uint32_t on_dark[] = {
-	0x4c9bf5, 0xff9f43, 0x3ecf7a, 0xf4567b, 0xb583f5, 0xf2d64b, 0x35d0d6, 0xf58fd2,
-	0xb98258, 0xa6dc4a, 0xff6b45, 0x6f7df0, 0x2fb391, 0xdb58e0, 0xd8c48e, 0x86c5ea,
-	0xc24565, 0x8aa63c, 0x8df2c4, 0xf9bca6, 0x8e6bb8, 0xc9b6ff, 0x5aa84f, 0x9fb0c0,
-};
-static const uint32_t on_light[] = {
-	0x1f6fd0, 0xe8790c, 0x14964a, 0xd42a55, 0x8446cf, 0xc4a000, 0x0c9aa3, 0xd858ae,
-	0x86522d, 0x6ba512, 0xe2431a, 0x414fd0, 0x0d7a62, 0xb12fb8, 0xa28a45, 0x4a97c9,
-	0x8f1f42, 0x5f7a14, 0x3fbf8c, 0xe28a6b, 0x5b3c86, 0x977de0, 0x2f7a26, 0x64788c,
-};
+#include "core/picture/palette.h"  /* on_dark, on_light: made from palette.json */
+
 #define NAMED ((uint32_t)(sizeof on_dark / sizeof *on_dark))
+_Static_assert(sizeof on_dark == sizeof on_light, "as many colours for both backgrounds");
 
 static const uint32_t density_dark[] = {
 	0x1b1436, 0x35195f, 0x5a1f7c, 0x85278a, 0xb03380, 0xd5476a, 0xf06a50, 0xfb9640, 0xfdc657, 0xfff3b8,

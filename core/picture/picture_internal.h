@@ -10,12 +10,16 @@ struct sl__legend {
 	bool more;       /* another line gives the number of the other labels */
 	uint32_t rest;   /* labels that are not shown */
 	float left, top, width, line, chip, indent;  /* chip: side of a square of colour; indent: from left to the text */
-	int letters;     /* letters that fit a line */
 	const char *title;  /* the line above the legend, or NULL */
-	int title_letters;
 	bool bar;        /* scales: colours form a bar, and the lines are numbers, the highest first */
 	float bar_height;
 	uint32_t every;  /* scales: every so many numbers one is shown */
+};
+
+/* A name on the map. */
+struct sl__map_name {
+	uint32_t label;
+	float left, top, width;  /* of its capital letters, pixels */
 };
 
 struct sl__drawing {
@@ -32,7 +36,9 @@ struct sl__drawing {
 	struct sl_picture_options with_none;  /* options points here if the label of nodes without a label was added */
 	const char **name;      /* [labels] of with_none, or NULL */
 	struct sl__legend legend;
-	float text, margin;     /* pixels per dot of the font; pixels */
+	struct sl__map_name *placed;  /* [placed_names] names on the map */
+	uint32_t placed_names;
+	float text, margin;     /* scale of text (picture_canvas.h); pixels */
 };
 
 /* Draws all of the picture, in memory. */
@@ -56,17 +62,10 @@ bool sl__legend_line(const struct sl__drawing *w, uint32_t r, float *y);
 /* "12 others" */
 const char *sl__legend_rest(const struct sl__legend *g, char text[48]);
 
-/* ---- text (picture_text.c) --------------------------------------------------------- */
+/* ---- names on the map (picture_names.c) --------------------------------------------- */
 
-#define SL__TEXT_BYTES 512
-
-/* The number of UTF-8 characters; an invalid byte counts as one. */
-int sl__text_length(const char *text);
-/* Shortens text to `most` characters: replaces the middle of a longer one by `gap`. out[SL__TEXT_BYTES] */
-char *sl__text_fit(const char *text, int most, const char *gap, char *out);
-/* The length in bytes of the first character; 1 for an invalid byte. */
-int sl__text_next(const char *text);
-/* The code point of the first character; '?' for an invalid byte. */
-uint32_t sl__text_code(const char *text);
+/* Chooses the places of the names, w->placed, if options ask for them. Call it after the plot. 0 or SL_NOMEM. */
+int sl__names_place(struct sl__drawing *w);
+void sl__names_draw(struct sl__drawing *w);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/picture/picture_font.h"
 #include "core/picture/picture_internal.h"
 
 /* True if the label is a whole number of at most 15 digits, as classes often are. */
@@ -108,7 +107,7 @@ static float text_width(const struct sl__drawing *w, const struct sl__legend *g)
 	for (uint32_t r = 0, k = 0; r < w->used && k < g->lines; r++) {
 		if (!in_legend(w, w->by_size[r]))
 			continue;
-		widest = fmaxf(widest, sl__canvas_text_width(sl__drawing_label(w, w->by_size[r], number), w->text));
+		widest = fmaxf(widest, sl__canvas_text_width(&w->canvas, sl__drawing_label(w, w->by_size[r], number), w->text));
 		k++;
 	}
 	return widest;
@@ -138,13 +137,11 @@ void sl__legend_plan(struct sl__drawing *w)
 		plan_bar(g, entries - none, ((float)room - (float)none - 0.5f) * g->line);
 	g->width = text_width(w, g) + g->indent;
 	if (g->more)
-		g->width = fmaxf(g->width, sl__canvas_text_width("10000 others", w->text) + g->indent);
+		g->width = fmaxf(g->width, sl__canvas_text_width(&w->canvas, "10000 others", w->text) + g->indent);
 	if (title)
-		g->width = fmaxf(g->width, sl__canvas_text_width(g->title, w->text));
-	g->width = fminf(g->width, widest);
+		g->width = fmaxf(g->width, sl__canvas_text_width(&w->canvas, g->title, w->text));
+	g->width = fminf(ceilf(g->width + 1), widest);
 	g->left = (float)w->canvas.width - w->margin - g->width;
-	g->letters = sl__canvas_text_letters(g->width - g->indent, w->text);
-	g->title_letters = sl__canvas_text_letters(g->width, w->text);
 }
 
 bool sl__legend_line(const struct sl__drawing *w, uint32_t r, float *y)
@@ -188,7 +185,7 @@ void sl__legend_draw(struct sl__drawing *w)
 	if (!g->lines)
 		return;
 	if (g->title)
-		sl__canvas_text(c, g->left, g->top - g->line, w->text, g->title_letters, text, g->title);
+		sl__canvas_text(c, g->left, g->top - g->line, w->text, g->width, text, g->title);
 	if (g->bar)
 		draw_bar(w);
 	for (uint32_t r = 0; r < g->lines; r++) {
@@ -197,11 +194,12 @@ void sl__legend_draw(struct sl__drawing *w)
 			continue;
 		if (!g->bar || (w->options->none && l + 1 == w->plot.labels))
 			sl__canvas_disc(c, g->left + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
-		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, text, sl__drawing_label(w, l, number));
+		sl__canvas_text(c, g->left + g->indent, y, w->text, g->width - g->indent, text,
+				sl__drawing_label(w, l, number));
 	}
 	if (g->more)
-		sl__canvas_text(c, g->left + g->indent, g->top + (float)g->lines * g->line, w->text, g->letters,
-				sl__rgb_mix(c->theme.background, text, 0.5f), sl__legend_rest(g, number));
+		sl__canvas_text(c, g->left + g->indent, g->top + (float)g->lines * g->line, w->text,
+				g->width - g->indent, sl__rgb_mix(c->theme.background, text, 0.5f), sl__legend_rest(g, number));
 }
 
 const char *sl__legend_rest(const struct sl__legend *g, char text[48])

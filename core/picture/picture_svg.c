@@ -8,7 +8,6 @@
 #include "core/picture/picture_internal.h"
 
 #define CIRCLES_MOST 50000  /* with more, drawing programs become slow */
-#define FONT 9.5f           /* an em in dots of the bitmap font, which makes text about as wide */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -152,7 +151,7 @@ static int image(const struct sl__drawing *w, FILE *out, struct sl_error *err)
 {
 	void *png = NULL;
 	size_t bytes = 0;
-	int rc = sl__canvas_png(&w->canvas, &png, &bytes, err);
+	int rc = sl__canvas_png(&w->canvas, 0, &png, &bytes, err);
 	if (rc)
 		return rc;
 	fprintf(out, "<image width=\"%d\" height=\"%d\" href=\"data:image/png;base64,", w->canvas.width, w->canvas.height);
@@ -162,11 +161,11 @@ static int image(const struct sl__drawing *w, FILE *out, struct sl_error *err)
 	return 0;
 }
 
-static void print_line(const struct sl__drawing *w, float x, float y, int letters, const char *text, FILE *out)
+static void print_line(const struct sl__drawing *w, float x, float y, float width, const char *text, FILE *out)
 {
 	char fitting[SL__TEXT_BYTES];
 	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", (double)x, (double)(y + 7 * w->text));
-	print_text(sl__text_fit(text, letters, "\xe2\x80\xa6", fitting), out);
+	print_text(sl__canvas_text_fit(&w->canvas, text, width, w->text, fitting), out);
 	fputs("</text>\n", out);
 }
 
@@ -190,7 +189,7 @@ static void legend(const struct sl__drawing *w, FILE *out)
 	float y;
 	char number[48];
 	if (g->title)
-		print_line(w, g->left, g->top - g->line, g->title_letters, g->title, out);
+		print_line(w, g->left, g->top - g->line, g->width, g->title, out);
 	if (g->bar)
 		bar(w, out);
 	for (uint32_t r = 0; r < g->lines; r++) {
@@ -201,11 +200,25 @@ static void legend(const struct sl__drawing *w, FILE *out)
 			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#%06x\"/>",
 				(double)(g->left + 0.5f * g->chip), (double)(y + 3.5f * w->text), (double)(0.45f * g->chip),
 				sl__rgb_to_hex(w->ink[l]));
-		print_line(w, g->left + g->indent, y, g->letters, sl__drawing_label(w, l, number), out);
+		print_line(w, g->left + g->indent, y, g->width - g->indent, sl__drawing_label(w, l, number), out);
 	}
 	if (g->more)
-		print_line(w, g->left + g->indent, g->top + (float)g->lines * g->line, g->letters,
+		print_line(w, g->left + g->indent, g->top + (float)g->lines * g->line, g->width - g->indent,
 			   sl__legend_rest(g, number), out);
+}
+
+static void map_names(const struct sl__drawing *w, FILE *out)
+{
+	char number[16];
+	if (!w->placed_names)
+		return;
+	fprintf(out, "<g font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"%.1f\" fill=\"#%06x\" stroke=\"#%06x\" "
+		"stroke-width=\"%.1f\" stroke-linejoin=\"round\" paint-order=\"stroke\">\n", (double)(SL__CANVAS_EM * w->text),
+		sl__rgb_to_hex(w->canvas.theme.text), sl__rgb_to_hex(w->canvas.theme.background), (double)(2.4f * w->text));
+	for (uint32_t k = 0; k < w->placed_names; k++)
+		print_line(w, w->placed[k].left, w->placed[k].top, w->placed[k].width + 1,
+			   sl__drawing_label(w, w->placed[k].label, number), out);
+	fputs("</g>\n", out);
 }
 
 static void words(const struct sl__drawing *w, FILE *out)
@@ -213,13 +226,14 @@ static void words(const struct sl__drawing *w, FILE *out)
 	const struct sl__canvas *c = &w->canvas;
 	float y;
 	char number[64];
-	fprintf(out, "<g font-family=\"sans-serif\" font-size=\"%.1f\" fill=\"#%06x\">\n", (double)(FONT * w->text),
+	fprintf(out, "<g font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"%.1f\" fill=\"#%06x\">\n", (double)(SL__CANVAS_EM * w->text),
 		sl__rgb_to_hex(c->theme.text));
 	legend(w, out);
 	if (w->options->title && *w->options->title)
-		print_line(w, w->margin, (float)c->height - w->margin - 6 * w->text, 100, w->options->title, out);
+		print_line(w, w->margin, (float)c->height - w->margin - 6 * w->text,
+			   (float)c->width - 2 * w->margin, w->options->title, out);
 	if (sl__drawing_outside(w, number, &y))
-		print_line(w, w->margin, y, 100, number, out);
+		print_line(w, w->margin, y, (float)c->width - 2 * w->margin, number, out);
 	fputs("</g>\n", out);
 }
 
@@ -236,6 +250,7 @@ static int write(struct sl__drawing *w, FILE *out, struct sl_error *err)
 		all_circles(w, out);
 	if (w->plot.dims == 2)
 		sl__ellipses_svg(w, out);
+	map_names(w, out);
 	words(w, out);
 	fputs("</svg>\n", out);
 	return rc;

@@ -2,7 +2,7 @@
  * ends. */
 #include <string.h>
 
-#include "core/picture/picture_internal.h"
+#include "core/picture/picture_text.h"
 
 int sl__text_next(const char *text)
 {
@@ -43,7 +43,7 @@ static const char *skip(const char *text, int count)
 	return text;
 }
 
-char *sl__text_fit(const char *text, int max_letters, const char *gap, char *out)
+char *sl__text_fit(const char *text, int max_letters, const char *gap, char out[SL__TEXT_BYTES])
 {
 	int length = sl__text_length(text), gaps = sl__text_length(gap);
 	max_letters = max_letters < 100 ? max_letters : 100;  /* of 4 bytes each */

@@ -128,8 +128,8 @@ void sl_job_reply_trace(struct sl_job *job, struct sl_request *r);
 #define SL_PICTURE_SIDE 1024
 #define SL_COLUMN_BYTES 804          /* room for the name of a column of labels: 200 characters */
 struct sl_picture_form {
-	int width, height;
-	bool light, svg, wordless;         /* wordless: without a legend */
+	int width, height, dpi;            /* dpi 0: not given */
+	bool light, svg, wordless, names;  /* wordless: without a legend; names: on the map */
 	/* Colours by density, by a column of labels, or by the clusters of a job. If none of these is set: as
 	 * SL_CHOICE_USUAL says (graphs/nodes.h). */
 	bool density;

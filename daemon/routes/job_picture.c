@@ -5,6 +5,7 @@
 static int read_form(struct sl_job *job, const struct sl_request *r, struct sl_picture_form *form, struct sl_error *err)
 {
 	int64_t width = SL_PICTURE_SIDE, height = SL_PICTURE_SIDE;
+	int64_t dpi = 0;
 	bool legend = true;
 	form->light = false;
 	int code = sl_request_query_int(r, "width", 16, 4096, &width, err);
@@ -15,9 +16,14 @@ static int read_form(struct sl_job *job, const struct sl_request *r, struct sl_p
 	if (!code)
 		code = sl_request_query_bool(r, "legend", &legend, err);
 	if (!code)
+		code = sl_request_query_bool(r, "names", &form->names, err);
+	if (!code && sl_request_query(r, "dpi"))
+		code = sl_request_query_int(r, "dpi", 36, 1200, &dpi, err);
+	if (!code)
 		code = sl_picture_form_colour(job, r, sl_request_query(r, "color"), form, err);
 	form->width = (int)width;
 	form->height = (int)height;
+	form->dpi = (int)dpi;
 	form->wordless = !legend;
 	return code;
 }

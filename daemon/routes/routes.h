@@ -58,9 +58,10 @@
 	X("GET", "/v1/jobs/{id}/links", links_get, CHANGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/jobs/{id}/links", links_post, CHANGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
 	X("DELETE", "/v1/jobs/{id}/links/{link}", link_delete, CHANGE, SL_BODY_NONE, NULL) \
-	X("GET", "/v1/jobs/{id}/picture.png", job_picture, WATCH, SL_BODY_NONE, "color height layout legend light width") \
+	X("GET", "/v1/jobs/{id}/picture.png", job_picture, WATCH, SL_BODY_NONE, \
+	  "color dpi height layout legend light names width") \
 	X("GET", "/v1/jobs/{id}/picture.svg", job_picture_svg, WATCH, SL_BODY_NONE, \
-	  "color height layout legend light width") \
+	  "color dpi height layout legend light names width") \
 	X("POST", "/v1/jobs/{id}/predict", job_predict, READ, SL_BODY_UPLOAD, "format give") \
 	X("DELETE", "/v1/jobs/{id}/quality", job_quality_delete, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/jobs/{id}/quality", job_quality, READ, SL_BODY_NONE, "k") \

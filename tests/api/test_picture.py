@@ -77,6 +77,20 @@ def test_svg(api, labelled):
     assert api.get(f"/v1/jobs/{job}/picture.svg?width=5", 400).json()["parameter"] == "width"
 
 
+def test_names_and_resolution(api, labelled):
+    job = api.run(labelled, iterations=50)["id"]
+    path = f"/v1/jobs/{job}/picture"
+    svg = api.get(f"{path}.svg?names=true&legend=false").text
+    assert svg.count(">group 0</text>") == 1
+    assert ">group 0</text>" not in api.get(f"{path}.svg?legend=false").text
+    plain, named = api.get(f"{path}.png"), api.get(f"{path}.png?names=true")
+    assert plain.content != named.content and plain.headers["ETag"] != named.headers["ETag"]
+    assert api.get(f"{path}.png").content == plain.content
+    at = (data := api.get(f"{path}.png?dpi=300&width=600&height=600").content).index(b"pHYs")
+    assert int.from_bytes(data[at + 4:at + 8], "big") == 11811
+    assert api.get(f"{path}.png?dpi=7", 400).json()["parameter"] == "dpi"
+
+
 def test_light(api, graph):
     job = api.run(graph, iterations=20)["id"]
     image = png.decode(api.get(f"/v1/jobs/{job}/picture.png?width=100&height=50&light=true").content)

@@ -58,6 +58,13 @@ def test_picture_in_other_forms(client, ring):
     assert client(*arguments, "--labels", "l.txt", "--picture", "n.svg", "--picture-no-legend").status == 0
     plain = (client.folder / "n.svg").read_text()
     assert plain.count("<circle") == 40 and "</text>" not in plain
+    assert ">odd</text>" not in plain
+    assert client(*arguments, "--labels", "l.txt", "--picture", "m.svg", "--picture-no-legend", "--picture-names").status == 0
+    assert (client.folder / "m.svg").read_text().count(">odd</text>") == 1
+    assert client(*arguments, "--labels", "l.txt", "--picture", "dpi.png", "--picture-dpi", "150").status == 0
+    assert b"pHYs" in (client.folder / "dpi.png").read_bytes()
+    refused = client(*arguments, "--picture", "dpi.png", "--picture-dpi", "5")
+    assert refused.status == 2 and "--picture-dpi" in refused.err and "36" in refused.err
     assert client(*arguments, "--labels", "l.txt", "--picture", "d.svg", "--picture-color", "density").status == 0
     assert "even" not in (client.folder / "d.svg").read_text()
     result = client(*arguments, "--picture", "p.png", "--picture-color", "label")

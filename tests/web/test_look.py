@@ -163,6 +163,11 @@ def test_colours_by_label(page, api, daemon, done, shot):
     open_done(page, daemon, done)
     page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 4, 10, "labels colour the layout")
     assert page.run(f"return {SESSION}.values.value.counts") == [100] * 4
+    # the colours of the server's pictures
+    svg = api.get(f"/v1/jobs/{done}/picture.svg?" + page.run("return 'light=' + (document.documentElement.dataset.theme === 'light')")).text
+    here = page.run(f"return {SESSION}.colours().map((c, i) => [{SESSION}.values.value.categories[i], c.map(v => Math.round(255 * v))])")
+    for name, colour in here:
+        assert f'<g fill="#{bytes(colour).hex()}" fill-opacity=".85"><title>{name}</title>' in svg, (name, colour)
     plain = page.pixels()
     shot("by-label")
     page.choose("Colour by", "")

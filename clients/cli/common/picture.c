@@ -48,7 +48,12 @@ int cli_picture(const struct cli *cli, struct cli_picture *picture)
 	*picture = (struct cli_picture){.width = 1024, .height = 1024, .colour = "auto"};
 	picture->light = cli_option(cli, "picture-light") != NULL;
 	picture->legend = cli_option(cli, "picture-no-legend") == NULL;
-	int status = size ? read_size(size, picture) : CLI_OK;
+	picture->names = cli_option(cli, "picture-names") != NULL;
+	long dpi = 0;
+	int status = cli_option_int(cli, "picture-dpi", 36, 1200, &dpi);
+	picture->dpi = (int)dpi;
+	if (!status && size)
+		status = read_size(size, picture);
 	if (!status)
 		status = read_name(cli_option(cli, "picture"), picture);
 	if (colour)

@@ -4,10 +4,11 @@
 
 #include "clients/cli/common/command.h"
 
-/* --picture, --picture-size, --picture-light, --picture-no-legend, --picture-color (picture.c) */
+/* --picture and the options that begin so (picture.c) */
 struct cli_picture {
 	int width, height;
-	bool light, svg, legend;
+	int dpi;                     /* 0: not given */
+	bool light, svg, legend, names;
 	const char *colour;  /* "auto", "density", "degree", "label", "job:ID", or the name of a column of labels */
 };
 int cli_picture(const struct cli *cli, struct cli_picture *picture);

@@ -134,6 +134,7 @@ static int draw_picture(struct local *l, const struct cli_picture *form, const s
 		return cli_fail(CLI_FAILED, "out of memory");
 	const struct sl_picture_options options = {
 		.width = form->width, .height = form->height, .light = form->light, .legend = c->label && form->legend,
+		.names = form->names, .dpi = form->dpi,
 		.legend_title = c->title, .placed = placed,
 		.label_name = (const char *const *)c->name, .scale = c->steps.label, .none = c->steps.label,
 	};

@@ -391,7 +391,7 @@ static int fetch(struct cli *cli, const char *path, const char *accept, const ch
 
 int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const char *picture)
 {
-	char path[256], tail[96];
+	char path[256], tail[128], dpi[16] = "";
 	const char *format;
 	struct cli_picture form;
 	int status = cli_picture(cli, &form);
@@ -401,8 +401,11 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 	}
 	if (!status && picture) {
 		char *colour = cli_escape(form.colour), *where = NULL;
-		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s%s&color=", form.svg ? "svg" : "png", form.width,
-			 form.height, form.light ? "&light=true" : "", form.legend ? "" : "&legend=false");
+		if (form.dpi)
+			snprintf(dpi, sizeof dpi, "&dpi=%d", form.dpi);
+		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s%s%s%s&color=", form.svg ? "svg" : "png", form.width,
+			 form.height, form.light ? "&light=true" : "", form.legend ? "" : "&legend=false",
+			 form.names ? "&names=true" : "", dpi);
 		if (!colour || asprintf(&where, "%s%s", job_path(id, tail, path), colour) < 0)
 			status = cli_fail(CLI_FAILED, "out of memory");
 		else

@@ -74,7 +74,7 @@ static int make_picture(struct sl_result *r)
 	size_t size;
 	bool chosen = form->density || form->column[0] || form->clusters[0];
 	bool usual = form->width == SL_PICTURE_SIDE && form->height == SL_PICTURE_SIDE && !form->light && !form->svg &&
-		     !form->wordless && !chosen;
+		     !form->wordless && !form->names && !form->dpi && !chosen;
 	if (usual && !read_kept(r))
 		return 0;
 	int code = sl__colours_make(&colours, r, &r->err);
@@ -90,7 +90,7 @@ static int make_picture(struct sl_result *r)
 	struct sl_picture_options options = {
 		.width = form->width, .height = form->height, .light = form->light, .placed = shown,
 		.legend = colours.labels > 0 && !form->wordless, .legend_title = colours.title,
-		.label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
+		.names = form->names, .dpi = form->dpi, .label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
 		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
 	};
 	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
@@ -187,7 +187,7 @@ void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct
 				   .content_type = form->svg ? "image/svg+xml" : "image/png"};
 	if (sl__result_missing(job, r))
 		return;
-	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d%s%s", job->id, form->width, form->height, form->density,
-		 form->light, form->wordless ? "-w" : "", form->svg ? "-svg" : "");
+	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d-%d%s%s%s", job->id, form->width, form->height, form->dpi,
+		 form->density, form->light, form->wordless ? "-w" : "", form->names ? "-n" : "", form->svg ? "-svg" : "");
 	sl__result_reply_layout(job, r, &result);
 }

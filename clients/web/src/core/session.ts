@@ -197,11 +197,12 @@ export class Session {
 
 	/** The palette; resolves "auto". */
 	get paletteName(): string {
-		return this.palette.value !== "auto" ? this.palette.value : this.values.value?.column.kind === "category" ? "okabe-ito" : "viridis";
+		return this.palette.value !== "auto" ? this.palette.value : this.values.value?.column.kind === "category" ? "labels" : "viridis";
 	}
 
 	colours(): RGB[] {
-		return categoryColours(Math.max(1, this.values.value?.categories.length ?? 1), this.paletteName);
+		const v = this.values.value;
+		return categoryColours(Math.max(1, v?.categories.length ?? 1), this.paletteName, v?.counts);
 	}
 
 	colourOf(node: number): string {

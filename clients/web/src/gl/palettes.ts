@@ -1,5 +1,7 @@
-/* palettes.ts -- palettes for people with any kind of colour vision: Okabe and Ito's eight colours (2008), longer lists
- * that also differ in lightness, and matplotlib's perceptually uniform scales, by their stops. */
+/* palettes.ts -- palettes for people with any kind of colour vision: the list of the server's pictures, in which the
+ * category of most nodes has the first colour; Okabe and Ito's eight colours (2008), longer lists that also differ in
+ * lightness; and matplotlib's perceptually uniform scales, by their stops. */
+import LABELS from "../../../../core/picture/palette.json";
 import { theme } from "../core/theme.ts";
 import type { RGB } from "./renderer.ts";
 
@@ -19,7 +21,7 @@ const SHOWN: Record<string, Record<string, readonly [number, number]>> = {
 	dark: { viridis: [0.2, 1], cividis: [0.2, 1], magma: [0.34, 1], plasma: [0.2, 1] },
 	light: { viridis: [0, 0.85], cividis: [0, 0.85], magma: [0, 0.8], plasma: [0, 0.85] },
 };
-export const PALETTES = ["okabe-ito", "bright", ...Object.keys(SCALES)];
+export const PALETTES = ["labels", "okabe-ito", "bright", ...Object.keys(SCALES)];
 
 function oklch(l: number, c: number, h: number): RGB {
 	const a = c * Math.cos(h), b = c * Math.sin(h);
@@ -69,7 +71,24 @@ function mixed(n: number): RGB[] {
 	return out;
 }
 
-export function categoryColours(n: number, palette: string): RGB[] {
+/** The colour of the rank-th largest category, as sl_picture_colour() gives it to pictures. */
+function labelColour(rank: number): RGB {
+	const list = LABELS[theme.value], light = theme.value === "light";
+	if (rank < list.length)
+		return hex(`#${list[rank]}`);
+	const k = rank - list.length, ring = k % 3;
+	return oklch((light ? 0.5 : 0.68) + 0.09 * (ring - 1), ring === 1 ? 0.09 : 0.14, (k * 2.399963229728653 + 0.4) % (2 * Math.PI));
+}
+
+/** Colours of n categories. counts: their numbers of nodes, by which palette "labels" goes; default: as if in descending
+ * order. */
+export function categoryColours(n: number, palette: string, counts: readonly number[] = []): RGB[] {
+	if (palette === "labels") {
+		const out = new Array<RGB>(n);
+		Array.from({ length: n }, (_, i) => i).sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || a - b)
+			.forEach((category, rank) => { out[category] = labelColour(rank); });
+		return out;
+	}
 	if (palette === "bright")
 		return bright(n);
 	if (SCALES[palette])

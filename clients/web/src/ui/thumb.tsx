@@ -45,7 +45,7 @@ function coloursOf(values: Values | null): ((node: number) => RGB) | null {
 		return null;
 	if (values.column.kind === "number")
 		return node => (values.codes[node] === MISSING ? [0.5, 0.5, 0.5] : scaleAt("viridis", values.codes[node]! / 65534));
-	const colours = categoryColours(Math.max(1, values.categories.length), "okabe-ito");
+	const colours = categoryColours(Math.max(1, values.categories.length), "labels", values.counts);
 	return node => colours[values.codes[node]!] ?? [0.5, 0.5, 0.5];
 }
 
