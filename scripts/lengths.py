@@ -7,7 +7,7 @@ one has several subjects.
 import subprocess
 import sys
 
-COLUMNS, LINES = 120, 500
+COLUMNS, LINES = 120, 700
 SOURCE = ("*.c", "*.h", "*.cu", "*.cuh", "*.cc", "*.cpp", "*.sh", "dev")
 OF_ONE_SUBJECT = SOURCE + ("*.py", "*.ts", "*.js", "*.css")
 

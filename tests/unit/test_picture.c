@@ -326,7 +326,7 @@ static void test_scale_has_a_bar(void **state)
 static char *draw_svg(const struct sl_picture_options *o, const float *y, uint64_t n, int dims, const uint32_t *label,
 		      uint32_t labels);
 
-/* The first n colours stay apart for people with any kind of colour vision: distances in OKLab (of CSS Color 4, deltaEOK;
+/* The first n colours stay apart for people with any kind of colour vision: distances in OKLab (deltaEOK of CSS Color 4;
  * about .02 is just noticeable) under Machado, Oliveira and Fernandes' simulation (2009, severity 1). */
 static void colour_seen(uint32_t hex, int vision, float lab[3])
 {
@@ -440,7 +440,8 @@ static void test_names_on_the_map(void **state)
 					x += p->dot[i].at[0] / (N / LABELS);
 					v += p->dot[i].at[1] / (N / LABELS);
 				}
-			assert_true(x > m->left - 2 && x < m->left + m->width + 2 && fabsf(v - m->top - 3.5f * w.text) < 30 * w.text);
+			assert_true(x > m->left - 2 && x < m->left + m->width + 2);
+			assert_true(fabsf(v - m->top - 3.5f * w.text) < 30 * w.text);
 			for (uint32_t b = 0; b < a; b++) {
 				const struct sl__map_name *q = &w.placed[b];
 				assert_false(m->left < q->left + q->width && q->left < m->left + m->width &&
