@@ -226,8 +226,8 @@ static void words(const struct sl__drawing *w, FILE *out)
 	const struct sl__canvas *c = &w->canvas;
 	float y;
 	char number[64];
-	fprintf(out, "<g font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"%.1f\" fill=\"#%06x\">\n", (double)(SL__CANVAS_EM * w->text),
-		sl__rgb_to_hex(c->theme.text));
+	fprintf(out, "<g font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"%.1f\" fill=\"#%06x\">\n",
+		(double)(SL__CANVAS_EM * w->text), sl__rgb_to_hex(c->theme.text));
 	legend(w, out);
 	if (w->options->title && *w->options->title)
 		print_line(w, w->margin, (float)c->height - w->margin - 6 * w->text,

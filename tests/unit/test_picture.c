@@ -326,8 +326,8 @@ static void test_scale_has_a_bar(void **state)
 static char *draw_svg(const struct sl_picture_options *o, const float *y, uint64_t n, int dims, const uint32_t *label,
 		      uint32_t labels);
 
-/* The first n colours stay apart for people with any kind of colour vision: distances in OKLab (deltaEOK of CSS Color 4;
- * about .02 is just noticeable) under Machado, Oliveira and Fernandes' simulation (2009, severity 1). */
+/* The first n colours stay apart for people with any kind of colour vision: distances in OKLab (deltaEOK of CSS Color
+ * 4; about .02 is just noticeable) under Machado, Oliveira and Fernandes' simulation (2009, severity 1). */
 static void colour_seen(uint32_t hex, int vision, float lab[3])
 {
 	static const float as_seen[4][9] = {
