@@ -378,7 +378,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		return rc;
 	sl_state_dir_clean(d->state_dir);
 	sl_crashes_open(d->state_dir);
-	if (!(d->metrics = sl_metrics_create()) || asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
+	if (!(d->metrics = sl_metrics_create()) || asprintf(&d->tmp_dir, "%s/tmp", d->state_dir) < 0 ||
+	    asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
 	sl_process_metrics(d->metrics);
 	rc = sl_db_open(&d->db, d->loop, path, err);
@@ -440,6 +441,7 @@ static int run(struct program *p)
 	uv_library_shutdown();
 	sl_metrics_destroy(p->d.metrics);
 	free(p->d.state_dir);
+	free(p->d.tmp_dir);
 	if (p->lock_fd >= 0)
 		close(p->lock_fd);
 	if (!p->status && !p->restart)

@@ -51,6 +51,9 @@ int sl_source_open_fd(struct sl_source **out, int fd, const char *name, struct s
 int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t size, const char *name,
 			  struct sl_error *err);
 void sl_source_close(struct sl_source *source);  /* NULL is fine */
+/* The folder for decompressed temporary files, borrowed. NULL, as at first: that of tmpfile(3), and in a thread with an
+ * account (core/account.h) none, so that archives which must be decompressed are refused. */
+void sl_source_set_folder(struct sl_source *source, const char *folder);
 
 /* ---- graphs ------------------------------------------------------------- */
 
@@ -71,7 +74,7 @@ struct sl_read_options {
 	uint64_t max_nodes;           /* 0: only the limit of the index type, 4294967280 */
 	uint64_t max_entries;         /* of the graph before merging, both directions of an edge counted; 0: no limit */
 	bool few_isolated;            /* refuse files that declare many more nodes than their entries can reach */
-	const char *temporary_folder; /* for decompressed temporary files; NULL: the folder of tmpfile(3) */
+	const char *temporary_folder; /* for decompressed temporary files; NULL: as sl_source_set_folder() says */
 	const int *cancel;            /* another thread stores 1 here to stop: SL_CANCELLED; NULL: never */
 };
 

@@ -18,6 +18,7 @@ struct sl_daemon {
 	pthread_t loop_thread;
 	struct sl_config config;
 	char *state_dir;             /* absolute; has graphs/, jobs/, layouts/ and tmp/ */
+	char *tmp_dir;               /* the last of these */
 	struct sl_metrics *metrics;
 	struct sl_db *db;
 	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */

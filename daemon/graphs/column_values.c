@@ -7,16 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/numpy/npy.h"
 #include "core/formats/source/source.h"
 #include "core/formats/text/names.h"
 #include "daemon/files/columns_file.h"
+#include "daemon/graphs/columns/column_json.h"
 
 #define BLOCK 4096
+#define COUNTED 1000000  /* values beyond those of the nodes that are counted for an error */
 
 struct values {
 	const char *file, *kind;
+	const struct sl_read_options *options;
 	uint32_t n, count;
+	uint64_t found;          /* values of a JSON body, also those beyond n */
 	bool strings;            /* the body has strings, which become numbers only on request */
 	struct sl__names names;  /* distinct texts */
 	uint32_t *code;          /* [n] */
@@ -31,8 +36,8 @@ static int memory_error(struct values *v)
 static int count_error(struct values *v, uint64_t found)
 {
 	return sl_error_at(v->err, SL_BADDATA, v->file, 0,
-			   "there are %llu values, but the graph has %u nodes; there must be one value for each node, "
-			   "in their order", (unsigned long long)found, v->n);
+			   "there are %llu values%s, but the graph has %u nodes; there must be one value for each node, "
+			   "in their order", (unsigned long long)found, found > (uint64_t)v->n + COUNTED ? " or more" : "", v->n);
 }
 
 /* Adds a value; text NULL: a missing value. */
@@ -57,50 +62,23 @@ static int add_number(struct values *v, double x)
 
 /* ---- JSON -------------------------------------------------------------------------------- */
 
-static int add_json(struct values *v, json_t *list)
+static int add_json(void *arg, const json_t *one)
 {
-	size_t i;
-	json_t *one;
-	int rc = 0;
-	json_array_foreach(list, i, one) {
-		v->strings |= json_is_string(one);
-		if (json_is_string(one))
-			rc = add(v, json_string_value(one), json_string_length(one));
-		else if (json_is_number(one))
-			rc = add_number(v, json_number_value(one));
-		else if (json_is_null(one) || json_is_boolean(one))
-			rc = json_is_null(one) ? add(v, NULL, 0) : add_number(v, json_is_true(one));
-		else
-			rc = sl_error_field(v->err, SL_BADPARAM, "/values", "values[%zu] must be a string, a number or null", i);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	struct values *v = arg;
+	if (v->found++ >= v->n)  /* counted for the error */
+		return v->found > (uint64_t)v->n + COUNTED ? count_error(v, v->found) : 0;
+	v->strings |= json_is_string(one);
+	if (json_is_string(one))
+		return add(v, json_string_value(one), json_string_length(one));
+	if (json_is_number(one))
+		return add_number(v, json_number_value(one));
+	return json_is_boolean(one) ? add_number(v, json_is_true(one)) : add(v, NULL, 0);
 }
 
-static size_t load_bytes(void *out, size_t bytes, void *arg)
+static int read_json(struct values *v, struct sl_source *source)
 {
-	int64_t got = sl__source_read(arg, out, bytes, NULL);
-	return got < 0 ? (size_t)-1 : (size_t)got;
-}
-
-static int read_json(struct values *v, struct sl_source *source, uint64_t bytes)
-{
-	json_error_t why;
-	int rc = sl_account_take(SL_MEMORY, bytes * 16, v->err);  /* from 2 bytes or more to 24 or more */
-	if (rc)
-		return rc;
-	json_t *body = json_load_callback(load_bytes, source, 0, &why), *list = json_object_get(body, "values");
-	if (!body)
-		rc = sl_error_at(v->err, SL_BADDATA, v->file, why.line, "The body is not JSON: %s.", why.text);
-	else if (!json_is_array(list) || json_object_size(body) != 1)
-		rc = sl_error_field(v->err, SL_BADPARAM, "/values", "the body must be {\"values\": [...]}, and nothing else");
-	else if (json_array_size(list) != v->n)
-		rc = count_error(v, json_array_size(list));
-	else
-		rc = add_json(v, list);
-	json_decref(body);
-	return rc;
+	int rc = sl__column_json(source, v->file, add_json, v, v->err);
+	return rc ? rc : v->found != v->n ? count_error(v, v->found) : 0;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -120,7 +98,7 @@ static char *unquote(char *at, char **end)
 }
 
 /* Returns the number of lines, or a negative code. */
-static int64_t count_lines(const struct sl_uploaded *in, struct sl_error *err)
+static int64_t count_lines(const struct values *v, const struct sl_uploaded *in, struct sl_error *err)
 {
 	struct sl_source *source;
 	struct sl__line line;
@@ -128,6 +106,7 @@ static int64_t count_lines(const struct sl_uploaded *in, struct sl_error *err)
 	int rc = sl_uploaded_open(in, &source, err);
 	if (rc)
 		return rc;
+	sl__source_set_options(source, v->options);
 	while ((rc = sl__source_line(source, &line, err)) > 0)
 		lines++;
 	sl_source_close(source);
@@ -138,7 +117,7 @@ static int64_t count_lines(const struct sl_uploaded *in, struct sl_error *err)
 static int read_text(struct values *v, struct sl_source *source, const struct sl_uploaded *in)
 {
 	struct sl__line line;
-	int64_t lines = count_lines(in, v->err), number = 0;
+	int64_t lines = count_lines(v, in, v->err), number = 0;
 	int rc;
 	if (lines < 0)
 		return (int)lines;
@@ -312,9 +291,8 @@ static int give(struct values *v, const char *name, json_t **description, void *
 
 static int read_values(struct values *v, struct sl_source *source, const struct sl_uploaded *in)
 {
-	static const struct sl_read_options none;
 	const unsigned char *bytes;
-	sl__source_set_options(source, &none);
+	sl__source_set_options(source, v->options);
 	int64_t size = sl__source_peek_text(source, &bytes, v->err), at = 0;
 	if (size < 0)
 		return (int)size;
@@ -322,13 +300,13 @@ static int read_values(struct values *v, struct sl_source *source, const struct 
 		at++;
 	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
 		return read_array(v, source);
-	return at < size && bytes[at] == '{' ? read_json(v, source, in->bytes) : read_text(v, source, in);
+	return at < size && bytes[at] == '{' ? read_json(v, source) : read_text(v, source, in);
 }
 
-int sl__column_parse(const struct sl_uploaded *in, const char *name, const char *kind, uint32_t n, json_t **description,
-		     void **value, struct sl_error *err)
+int sl__column_parse(const struct sl_uploaded *in, const struct sl_read_options *options, const char *name,
+		     const char *kind, uint32_t n, json_t **description, void **value, struct sl_error *err)
 {
-	struct values v = {.file = in->name, .kind = kind, .n = n, .err = err};
+	struct values v = {.file = in->name, .options = options, .kind = kind, .n = n, .err = err};
 	struct sl_source *source = NULL;
 	sl__names_init(&v.names);
 	v.code = sl_account_alloc(n, sizeof *v.code);

@@ -231,6 +231,7 @@ struct column_change {
 	char *column, *kind, *path;
 	struct sl_uploaded input;
 	struct sl_account account;
+	uint64_t max_bytes;        /* of the input, decompressed */
 	json_t *all;               /* of all columns, as they are now */
 	uint64_t bytes;            /* of their file */
 	int status;
@@ -254,7 +255,8 @@ static int set_column(struct column_change *c, struct sl_columns *columns)
 {
 	json_t *description = NULL;
 	void *value = NULL;
-	int rc = sl__column_parse(&c->input, c->column, c->kind, c->nodes, &description, &value, &c->err);
+	const struct sl_read_options options = {.max_bytes = c->max_bytes, .cancel = &c->s->cancel};
+	int rc = sl__column_parse(&c->input, &options, c->column, c->kind, c->nodes, &description, &value, &c->err);
 	if (rc)
 		return rc;
 	return sl_columns_set(columns, description, value, &c->err);
@@ -339,7 +341,8 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	c->nodes = g->record.nodes;
 	c->own = g->record.labels > 0;
 	memcpy(c->title, g->record.label_title, sizeof c->title);
-	c->account = sl_budget_account(&c->s->budget);
+	c->account = sl_graphs_account(c->s);
+	c->max_bytes = (uint64_t)c->s->d->config.max_decompressed_bytes;
 	bool other_name = c->remove && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
 	c->column = strdup(other_name ? c->title : column);
 	c->kind = kind ? strdup(kind) : NULL;
@@ -347,7 +350,7 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	if (!c->column || (kind && !c->kind) || !c->path)
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
 	if (part)
-		sl_uploaded_of(&c->input, part, "labels");
+		sl_uploaded_of(r, &c->input, part, "labels");
 	return 0;
 }
 

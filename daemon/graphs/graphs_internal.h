@@ -77,10 +77,10 @@ struct sl_graphs {
 	struct sl_list uploads;      /* struct sl__upload: in progress or in line */
 	struct sl_upload_line line;
 	struct sl_budget budget;     /* of uploads that are read or stored */
-	char *temporary_folder;      /* STATE_DIR/tmp */
 	struct sl_list ready;        /* struct sl__waiter: get their answer in the next turn of the loop */
 	uv_async_t deliver;
 	int active;                  /* number of work items in the pool and the data base */
+	int cancel;                  /* changes of columns end, because the server stops; read by the pool */
 	bool closing;
 	void (*closed)(void *arg);
 	void *closed_arg;

@@ -36,8 +36,10 @@ static void preview_work(void *arg)
 		if (fd >= 0)
 			close(fd);
 	}
+	sl_account_open(&p->read.account);
 	if (!p->status)
 		p->status = sl_preview_make(&p->found, &p->read.options, in->name, data ? data : "", bytes, &p->err);
+	sl_account_open(NULL);
 	if (in->path)
 		free(data);
 	sl__reading_close(&p->read);
@@ -102,6 +104,7 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r)
 		return;
 	}
 	p->s = s;
+	p->read.account = sl_graphs_account(s);
 	int rc = sl__reading_init(&p->read, r, &s->d->config, &p->cancel, &err);
 	if (!rc)
 		rc = sl__reading_take(&p->read, r, &err);

@@ -103,14 +103,14 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
 					    part->name);
 	}
-	sl_uploaded_of(&q->file, file, name ? name : "upload");
+	sl_uploaded_of(r, &q->file, file, name ? name : "upload");
 	if (labels) {
 		q->has_labels = true;
 		const char *labels_name = sl_request_query(r, "labels_name");
 		int rc = labels_name ? check_labels_name(labels_name, err) : 0;
 		if (rc || (rc = keep_text(labels_name, &q->labels_name, err)))
 			return rc;
-		sl_uploaded_of(&q->labels, labels, "labels");
+		sl_uploaded_of(r, &q->labels, labels, "labels");
 	}
 	return 0;
 }

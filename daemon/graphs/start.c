@@ -141,7 +141,6 @@ static void destroy(struct sl_graphs *s)
 		sl__graph_free(s->graph[i]);
 	free(s->graph);
 	free(s->folder);
-	free(s->temporary_folder);
 	free(s);
 }
 
@@ -164,8 +163,7 @@ void sl__graphs_work_end(struct sl_graphs *s)
 int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_error *err)
 {
 	struct sl_graphs *s = calloc(1, sizeof *s);
-	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0 ||
-	    asprintf(&s->temporary_folder, "%s/tmp", d->state_dir) < 0) {
+	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0) {
 		if (s)
 			destroy(s);
 		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
@@ -194,6 +192,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
 {
 	s->closing = true;
+	__atomic_store_n(&s->cancel, 1, __ATOMIC_RELAXED);
 	s->closed = closed;
 	s->closed_arg = arg;
 	s->active++;  /* so that the count does not become 0 below */

@@ -393,7 +393,7 @@ static void read_done(void *arg)
 static uint64_t disk_budget(struct sl_graphs *s)
 {
 	struct statvfs st;
-	if (statvfs(s->temporary_folder, &st))
+	if (statvfs(s->d->tmp_dir, &st))
 		return 0;
 	uint64_t free = (uint64_t)st.f_bavail * st.f_frsize + sl_budget_taken(&s->budget, SL_DISK);
 	return free / 2 > 0 ? free / 2 : 1;
@@ -454,7 +454,6 @@ static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_er
 {
 	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
 	u->read.account = sl_budget_account(&u->s->budget);
-	u->read.options.read.temporary_folder = u->s->temporary_folder;
 	u->read.engine = u->s->engine;
 	u->read.engine_index = u->s->engine_index;
 	u->read.engine_bytes = u->s->engine_bytes;

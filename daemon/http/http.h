@@ -129,14 +129,17 @@ struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
 struct sl_uploaded {
 	char *path, *data;  /* a file, to be removed, or memory */
 	uint64_t bytes;
+	const char *folder; /* for what is decompressed; borrowed from the daemon */
 	char name[256];     /* for messages */
 };
 struct sl_source;
 /* name: for messages, if the client has not named its file. */
-void sl_uploaded_of(struct sl_uploaded *out, struct sl_part *part, const char *name);
+void sl_uploaded_of(struct sl_request *r, struct sl_uploaded *out, struct sl_part *part, const char *name);
 /* The same for a request that must have one part, named "file". */
 int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err);
-/* Any thread. The caller calls sl_source_close(). */
+/* Any thread, but one that has opened an account (core/account.h), in which readers book what they hold: SL_INTERNAL
+ * without it. This is the only way to read what a client has sent; scripts/booked.py finds others. The caller calls
+ * sl_source_close(). */
 int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err);
 /* Removes the file, or frees the memory, and leaves zeros. Any thread; the pool, if possible, since removing a large
  * file takes long. Zeroed ones are fine. */

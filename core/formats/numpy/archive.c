@@ -1,5 +1,6 @@
 #include "core/formats/numpy/archive.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,16 @@
 #include "core/formats/source/source.h"
 
 /* ---- archive ---------------------------------------------------------------- */
+
+static int size_of(struct sl__archive *f, uint64_t *size)
+{
+	off_t end = fseeko(f->file, 0, SEEK_END) ? -1 : ftello(f->file);
+	if (end < 0 || fseeko(f->file, 0, SEEK_SET))
+		return sl_error_at(f->err, SL_IO, sl__source_name(f->source), 0, "The ZIP archive cannot be read: %s.",
+				   strerror(errno));
+	*size = (uint64_t)end;
+	return 0;
+}
 
 int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err)
 {
@@ -18,8 +29,16 @@ int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t m
 	zip_error_t error;
 	int rc = sl__source_random(f->source, &bytes, &size, &f->file, f->err);
 
-	if (rc)
+	if (!rc && f->file)
+		rc = size_of(f, &size);
+	if (!rc)
+		rc = sl__archive_check_directory(name, bytes, f->file, size, f->err);
+	if (rc) {
+		if (f->file)
+			fclose(f->file);
+		f->file = NULL;
 		return rc;
+	}
 	zip_error_init(&error);
 	zs = f->file ? zip_source_filep_create(f->file, 0, -1, &error) : zip_source_buffer_create(bytes, size, 0, &error);
 	if (!zs) {
@@ -52,6 +71,8 @@ bool sl__archive_has(const struct sl__archive *f, const char *name)
 	return zip_name_locate(f->zip, path, 0) >= 0;
 }
 
+#define PIECE ((uint64_t)1 << 20)  /* bytes that are decompressed before the cancel flag is read again */
+
 /* ---- members ---------------------------------------------------------------- */
 
 static int64_t read_member(void *context, void *out, uint64_t want, struct sl_error *err)
@@ -60,7 +81,11 @@ static int64_t read_member(void *context, void *out, uint64_t want, struct sl_er
 	uint64_t done = 0;
 
 	while (done < want) {
-		zip_int64_t got = zip_fread(m->file, (char *)out + done, want - done);
+		uint64_t piece = want - done < PIECE ? want - done : PIECE;
+		int rc = sl__source_check(m->source, err);
+		if (rc)
+			return rc;
+		zip_int64_t got = zip_fread(m->file, (char *)out + done, piece);
 		if (got < 0)
 			return sl_error_at(err, SL_BADDATA, m->name, 0, "The member cannot be decompressed: %s.",
 					   zip_file_strerror(m->file));
@@ -103,7 +128,7 @@ int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *nam
 	char path[256];
 	zip_stat_t st;
 
-	memset(m, 0, sizeof *m);
+	*m = (struct sl__member){.source = f->source};
 	snprintf(path, sizeof path, "%s.npy", name);
 	snprintf(m->name, sizeof m->name, "%s: %s", sl__source_name(f->source), path);
 	zip_stat_init(&st);

@@ -13,6 +13,7 @@
 /* All zero before sl__member_open(). */
 struct sl__member {
 	zip_file_t *file;
+	struct sl_source *source;  /* of the archive; borrowed */
 	char name[288];          /* "graph.npz: indices.npy" */
 	struct sl__npy array;
 	uint64_t left;           /* elements not read yet */
@@ -32,6 +33,10 @@ struct sl__archive {
 /* Consumes the source. The caller closes the archive also after an error. */
 int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err);
 void sl__archive_close(struct sl__archive *f);
+
+/* directory.c: if the thread has an account, reserves the memory that the list of members takes, and refuses one that
+ * no .npz needs: SL_TOOBIG, SL_BADDATA. memory NULL: the archive is in file, which is at its start afterwards. */
+int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size, struct sl_error *err);
 
 /* Whether there is a member NAME.npy. */
 bool sl__archive_has(const struct sl__archive *f, const char *name);

@@ -66,10 +66,20 @@ static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
 	return got < 0 ? (int)got : 0;
 }
 
-/* Opens a temporary file without a name. */
+/* Opens a temporary file without a name. What an untrusted client sends goes only to the folder of the source: others
+ * are not booked. */
 static FILE *open_temporary(const struct sl_source *s)
 {
 	int fd = s->temporary_folder ? open(s->temporary_folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+	char path[4096];
+	bool fits = s->temporary_folder &&
+		    snprintf(path, sizeof path, "%s/unpacked-XXXXXX", s->temporary_folder) < (int)sizeof path;
+	if (fd < 0 && fits && (fd = mkostemp(path, O_CLOEXEC)) >= 0)  /* for file systems without O_TMPFILE */
+		unlink(path);
+	if (fd < 0 && sl_account_is_open()) {
+		errno = s->temporary_folder ? errno : ENOENT;
+		return NULL;
+	}
 	FILE *file = fd >= 0 ? fdopen(fd, "w+b") : tmpfile();
 
 	if (!file && fd >= 0)

@@ -22,7 +22,8 @@ void sl__source_set_format(struct sl_source *s, enum sl_graph_format format) { s
 void sl__source_set_options(struct sl_source *s, const struct sl_read_options *options)
 {
 	s->max_bytes = options->max_bytes;
-	s->temporary_folder = options->temporary_folder;
+	if (options->temporary_folder)
+		s->temporary_folder = options->temporary_folder;
 	s->cancel = options->cancel;
 }
 
@@ -74,6 +75,11 @@ int sl_source_open_path(struct sl_source **out, const char *path, const char *na
 		return sl_error_at(err, SL_IO, path, 0, "This is a folder; name a file.");
 	}
 	return create(out, fd, true, name, err);
+}
+
+void sl_source_set_folder(struct sl_source *s, const char *folder)
+{
+	s->temporary_folder = folder;
 }
 
 int sl_source_open_fd(struct sl_source **out, int fd, const char *name, struct sl_error *err)

@@ -71,7 +71,7 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 {
 	struct sl_part *part = &r->parts[i];
 	char id[SL_ULID_BYTES];
-	if (asprintf(&part->path, "%s/tmp/upload-%s", r->http->d->state_dir, sl_ulid_make(id)) < 0) {
+	if (asprintf(&part->path, "%s/upload-%s", r->http->d->tmp_dir, sl_ulid_make(id)) < 0) {
 		part->path = NULL;
 		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
 	}

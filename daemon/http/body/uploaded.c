@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/account.h"
 #include "core/formats/read.h"
-#include "daemon/http/http.h"
+#include "daemon/http/http_internal.h"
 
-void sl_uploaded_of(struct sl_uploaded *out, struct sl_part *part, const char *name)
+void sl_uploaded_of(struct sl_request *r, struct sl_uploaded *out, struct sl_part *part, const char *name)
 {
-	*out = (struct sl_uploaded){.path = part->path, .data = part->data, .bytes = part->bytes};
+	*out = (struct sl_uploaded){.path = part->path, .data = part->data, .bytes = part->bytes,
+				    .folder = r->http->d->tmp_dir};
 	snprintf(out->name, sizeof out->name, "%s", part->filename ? part->filename : name);
 	part->path = part->data = NULL;
 }
@@ -18,14 +20,20 @@ int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_er
 	struct sl_part *file = sl_request_part(r, "file");
 	if (!file || sl_request_parts(r) != 1)
 		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
-	sl_uploaded_of(out, file, "upload");
+	sl_uploaded_of(r, out, file, "upload");
 	return 0;
 }
 
 int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err)
 {
-	return u->path ? sl_source_open_path(out, u->path, u->name, err) :
-			 sl_source_open_memory(out, u->data ? u->data : "", u->bytes, u->name, err);
+	*out = NULL;
+	if (!sl_account_is_open())
+		return sl_error_set(err, SL_INTERNAL, "%s would be read without an account of its memory", u->name);
+	int rc = u->path ? sl_source_open_path(out, u->path, u->name, err)
+			 : sl_source_open_memory(out, u->data ? u->data : "", u->bytes, u->name, err);
+	if (!rc)
+		sl_source_set_folder(*out, u->folder);
+	return rc;
 }
 
 void sl_uploaded_finish(struct sl_uploaded *u)

@@ -34,6 +34,8 @@ void sl__rows_drop(struct sl__rows *q)
 	if (q->kind->release)
 		q->kind->release(q);
 	sl_uploaded_finish(&q->file);
+	if (q->account.give)
+		sl_account_close(&q->account);
 	sl__job_unref(q->job);
 	sl_buffer_unref(q->reply);
 	free(q);
@@ -133,9 +135,16 @@ static void write_reply(void *arg)
 
 int sl__rows_read(struct sl__rows *q, struct sl_points **out)
 {
+	sl_account_open(&q->account);
 	int code = sl_read_new_points(out, &q->file, &q->job->jobs->d->config, &q->cancel, &q->err);
+	sl_account_open(NULL);
+	sl_account_give_all(&q->account, SL_DISK);
+	if (code && code != SL_CANCELLED && q->account.refusal.code) {
+		q->err = q->account.refusal;
+		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
+	}
 	sl_uploaded_finish(&q->file);
-	return code;
+	return code ? q->err.code : 0;
 }
 
 struct sl_points sl__rows_part(const struct sl__rows *q, const struct sl_points *all, uint32_t rows)
@@ -162,6 +171,7 @@ static void begin(void *arg)
 bool sl__rows_take(struct sl__rows *q)
 {
 	struct sl_error err;
+	q->account = sl_graphs_account(q->job->jobs->d->graphs);
 	if (!sl_uploaded_take(q->request, &q->file, &err))
 		return true;
 	sl_reply_error(q->request, &err);

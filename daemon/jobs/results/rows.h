@@ -34,6 +34,7 @@ struct sl__rows {
 	enum sl_layout_form form;
 	int cancel;                  /* the client is gone, or the server stops; read by the pool */
 	struct sl_uploaded file;     /* the new points, if the request has some */
+	struct sl_account account;   /* of what they take, from the first turn to the end */
 	/* from the first turn on */
 	bool prepared;
 	uint32_t count, ready, next; /* rows of the reply; those that are computed; of the next turn */
