@@ -11,13 +11,14 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/taken/taken.h"
 
 struct sl_points;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct sl_taken;
 
 /* Distances of rows x and y:
  *   euclidean     |x - y|

@@ -20,11 +20,12 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/taken/taken.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct sl_taken;
 
 /* The type of the values, in memory and on disk; readers convert all other types to float32. */
 enum sl_points_type { SL_POINTS_F32, SL_POINTS_U8 };

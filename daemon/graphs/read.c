@@ -13,6 +13,7 @@
 #include "core/formats/input_params.h"
 #include "core/formats/read_points.h"
 #include "core/formats/source/source.h"
+#include "core/taken/taken.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/util/json.h"
 
@@ -73,10 +74,13 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		rc = keep_text(p.label_column, &q->label_column, err);
 	if (!rc)
 		rc = keep_text(p.ignore_columns, &q->ignore_columns, err);
+	if (!rc)
+		rc = keep_text(p.keep_columns, &q->keep_columns, err);
 	snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", p.format ? p.format : "");
 	q->options.name_column = q->name_column;
 	q->options.label_column = q->label_column;
 	q->options.ignore_columns = q->ignore_columns;
+	q->options.keep_columns = q->keep_columns;
 	q->options.read.few_isolated = !p.isolated;
 	q->pca = p.pca;
 	return rc;
@@ -193,6 +197,7 @@ static int make_table(struct sl__reading *q)
 	p->type = SL_POINTS_F32;
 	if (nb->user && !(p->user = malloc((size_t)nb->n * sizeof *p->user)))
 		return sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+	p->taken = sl_taken_copy(nb->taken);
 	if (nb->user)
 		memcpy(p->user, nb->user, (size_t)nb->n * sizeof *p->user);
 	return 0;
@@ -212,6 +217,8 @@ static int project(struct sl__reading *q)
 	if (rc)
 		return as_query(rc, &q->err);
 	projected->report = p->report;  /* the report about the table before the projection */
+	projected->taken = p->taken;
+	p->taken = NULL;
 	sl_points_destroy(p);
 	q->points = projected;
 	return 0;
@@ -350,6 +357,7 @@ void sl__reading_finish(struct sl__reading *q)
 	free(q->labels_name);
 	free(q->label_column);
 	free(q->ignore_columns);
+	free(q->keep_columns);
 }
 
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,

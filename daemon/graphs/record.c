@@ -5,7 +5,9 @@
 #include <sodium.h>
 
 #include "core/host_memory.h"
+#include "core/taken/taken.h"
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/files/taken_json.h"
 #include "daemon/users/users.h"
 #include "daemon/util/problem.h"
 #include "daemon/util/time_text.h"
@@ -74,6 +76,14 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 	     "columns are constant and do not distinguish points");
 }
 
+/* What changes the geometry though nobody asked for it. */
+static void warn_taken(json_t *list, const struct sl_taken *t)
+{
+	for (uint32_t k = 0; t && k < t->notes; k++)
+		if (t->note[k].changes)
+			json_array_append_new(list, json_string(t->note[k].text));
+}
+
 static json_t *warnings(const struct sl__graph *g)
 {
 	json_t *list = json_array();
@@ -85,6 +95,7 @@ static json_t *warnings(const struct sl__graph *g)
 		warn_graph(list, g);
 	else
 		warn_points(list, g);
+	warn_taken(list, g->taken);
 	return list;
 }
 
@@ -251,6 +262,7 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	} else {
 		add_points(g, out, for_reply);
 	}
+	json_object_set_new(out, "taken", sl_taken_json(g->taken));
 	if (for_reply) {
 		const char *project = sl_users_project_of(s->d->users, r->id);
 		json_object_set_new(out, "project", project ? json_string(project) : json_null());
@@ -308,6 +320,7 @@ struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
 	r->weighted = json_is_true(json_object_get(document, "weighted"));
 	r->named = json_is_true(json_object_get(document, "named"));
 	r->pinned = json_is_true(json_object_get(document, "pinned"));
+	g->taken = sl_taken_read(json_object_get(document, "taken"));
 	if (r->kind == SL_KIND_GRAPH) {
 		report_read(json_object_get(document, "report"), &g->report);
 	} else if (read_points(g, document)) {
@@ -335,6 +348,9 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 	snprintf(r->label_title, sizeof r->label_title, "%s", from->nodes.label_title[0] ?
 		 from->nodes.label_title : SL__OWN_LABELS);
 	hex(g->digest, r->digest);
+	const struct sl_taken *taken = from->graph ? from->graph->taken : from->points->taken;
+	sl_taken_destroy(g->taken);
+	g->taken = sl_taken_copy(taken);
 	if (from->graph) {
 		r->entries = from->graph->m;
 		r->weighted = from->graph->weight != NULL;
@@ -355,6 +371,7 @@ void sl__graph_free(struct sl__graph *g)
 	for (int i = 0; i < SL_PARTS; i++)
 		sl__content_unref(g->part[i].content);
 	json_decref(g->columns);
+	sl_taken_destroy(g->taken);
 	free(g->record.name);
 	free(g);
 }

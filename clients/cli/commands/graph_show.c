@@ -115,6 +115,8 @@ static void print(const json_t *g)
 		print_points(g);
 	else
 		print_graph(g);
+	if (json_is_object(json_object_get(g, "taken")))
+		line("file", cli_text(json_object_get(g, "taken"), "text"));
 	line("on disk", cli_bytes_text(cli_number(json_object_get(g, "bytes"), "disk"), bytes));
 	line("in memory", cli_bytes_text(cli_number(json_object_get(g, "bytes"), "memory"), bytes));
 	json_array_foreach(json_object_get(g, "warnings"), i, warning)

@@ -87,6 +87,9 @@ struct oddity {
 static void warn(const struct local *l)
 {
 	struct oddity odd[4] = {{0}};
+	const struct sl_input *in = &l->input;
+	local_tell(l->cli, l->path, in->kind, in->graph ? in->graph->taken : in->points ? in->points->taken
+		   : in->neighbours->taken);
 	if (l->input.graph) {
 		const struct sl_graph_report *r = &l->input.graph->report;
 		odd[0] = (struct oddity){r->self_loops, "self-loops were left out"};

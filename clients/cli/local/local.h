@@ -53,6 +53,9 @@ void local_finish(struct local *l);
 
 /* Limits the threads of this process to --threads. */
 int local_threads(const struct cli *cli);
+struct sl_taken;
+/* Notes what was taken of a file; NULL: nothing is known. */
+void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind, const struct sl_taken *taken);
 /* Reads a table of points. new_points: as in struct sl_input_options. */
 int local_read_points(struct local *l, const char *path, bool new_points, struct sl_points **out);
 /* Opens the device of --engine and lends it to the run by `attach`, unless the processor computes: without --engine,

@@ -8,6 +8,7 @@
 #include "core/account.h"
 #include "core/formats/text/names.h"
 #include "core/points/examine.h"
+#include "core/taken/taken.h"
 
 #define MAX_COLUMNS 1000000
 #define MAX_ROWS 4294967280u
@@ -30,6 +31,7 @@ void sl__table_finish(struct sl__table *t)
 		free(t->label_name[k]);
 	free(t->label_name);
 	sl_more_labels_free(t->more, t->more_count);
+	sl_taken_destroy(t->taken);
 	memset(t, 0, sizeof *t);
 }
 
@@ -220,6 +222,12 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		memcpy(p->label_title, t->label_title, sizeof p->label_title);
 		p->more = t->more;
 		p->more_count = t->more_count;
+		p->taken = t->taken;
+		if (p->taken) {
+			p->taken->rows = t->n;
+			p->taken->rows_used = p->n;
+			p->taken->rows_left_out = t->dropped;
+		}
 		free(t->bad);
 		t->value = t->bad = NULL;
 		t->name_bytes = NULL;
@@ -228,6 +236,7 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		t->label_name = NULL;
 		t->more = NULL;
 		t->more_count = 0;
+		t->taken = NULL;
 		rc = sl__points_examine(p) ? sl__table_memory_error(t) : 0;
 	}
 	if (rc)

@@ -28,6 +28,7 @@ struct sl__table {
 	char label_title[64];   /* title of the column of labels, or "" */
 	struct sl_more_labels *more;
 	uint32_t more_count;
+	struct sl_taken *taken;  /* its rows are counted there; NULL: the reader has none */
 };
 
 void sl__table_init(struct sl__table *t, const struct sl_input_options *options, struct sl_source *source,
