@@ -6,6 +6,7 @@
 #include "daemon/engines/engines_internal.h"
 #include "daemon/http/http.h"
 #include "daemon/stream/events.h"
+#include "daemon/util/ulid.h"
 
 struct waiter {
 	struct sl_link link;                       /* in sl_engines.waiters */
@@ -67,6 +68,7 @@ static json_t *device_json(const struct sl_server_device *d)
 		"graphs_resident", s->graphs_resident, "graphs_pinned", s->graphs_pinned,
 		"neighbours_resident", s->neighbours_resident,
 		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
+	json_object_set_new(device, "version", json_integer(d->version));
 	json_object_set_new(device, "gpu", sl__gpu_json(d->engines->gpus, d));
 	return device;
 }
@@ -105,10 +107,22 @@ static void event_each(void *arg, void (*add)(void *to, const char *id), void *t
 			add(to, all->device[i].id);
 }
 
-static const struct sl_event_source event_source = {.record = event_record, .each = event_each};
+static void event_stamp(void *arg, const char *id, int64_t version)
+{
+	struct sl_engines *all = arg;
+	for (int i = 0; i < all->devices; i++)
+		if (!strcmp(all->device[i].id, id))
+			all->device[i].version = version;
+}
+
+static const struct sl_event_source event_source = {
+	.record = event_record, .each = event_each, .stamp = event_stamp,
+};
 
 void sl__devices_be_followed(struct sl_engines *all)
 {
+	for (int i = 0; i < all->devices; i++)
+		all->device[i].version = sl_version_next();
 	sl_events_source(all->d->events, SL_EVENTS_DEVICE, &event_source, all);
 }
 

@@ -47,6 +47,7 @@ struct sl_server_device {
 	int number;                       /* among all, for the cache of affinities */
 	int index;                        /* which GPU; CPU: 0 */
 	char id[24];                      /* "cuda0" */
+	int64_t version;                  /* of its record; rises with each change (util/ulid.h) */
 	enum sl_device_stage stage;
 	struct sl_device_thread *thread;  /* NULL: idle */
 	bool stop_sent;

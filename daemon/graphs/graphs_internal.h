@@ -43,6 +43,7 @@ struct sl__finder;
 
 struct sl__graph {
 	struct sl_graph_record record;
+	int64_t version;             /* rises with each change (util/ulid.h); not stored */
 	unsigned char digest[SL_DIGEST_BYTES];
 	char format[16];
 	json_t *columns;             /* summaries of the columns in its .sll file, an array; NULL: no columns */

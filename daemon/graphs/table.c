@@ -10,6 +10,7 @@
 #include "daemon/users/users.h"
 #include "daemon/stream/events.h"
 #include "daemon/util/log.h"
+#include "daemon/util/ulid.h"
 
 /* ---- records ------------------------------------------------------------------------ */
 
@@ -68,6 +69,7 @@ int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g)
 	memmove(s->graph + at + 1, s->graph + at, (size_t)(s->count - at) * sizeof *s->graph);
 	s->graph[at] = g;
 	s->count++;
+	g->version = sl_version_next();
 	sl__graph_changed(s, g->record.id);
 	return 0;
 }
@@ -94,7 +96,16 @@ static void event_each(void *arg, void (*add)(void *to, const char *id), void *t
 		add(to, s->graph[i]->record.id);
 }
 
-const struct sl_event_source sl__graphs_event_source = {.record = event_record, .each = event_each};
+static void event_stamp(void *arg, const char *id, int64_t version)
+{
+	struct sl__graph *g = sl__graphs_find(arg, id);
+	if (g)
+		g->version = version;
+}
+
+const struct sl_event_source sl__graphs_event_source = {
+	.record = event_record, .each = event_each, .stamp = event_stamp,
+};
 
 void sl__graph_changed(struct sl_graphs *s, const char *id)
 {

@@ -22,6 +22,13 @@ static bool ended(void *arg, const char *id)
 	return !job || sl__job_ended(job);
 }
 
+static void stamp(void *arg, const char *id, int64_t version)
+{
+	struct sl_job *job = sl__job_find(arg, id);
+	if (job)
+		job->version = version;
+}
+
 static json_t *progress(void *arg, const char *id)
 {
 	struct sl_job *job = sl__job_find(arg, id);
@@ -31,8 +38,10 @@ static json_t *progress(void *arg, const char *id)
 	return object;
 }
 
-static const struct sl_event_source jobs_source = {.record = sl_jobs_record, .each = each, .ended = ended};
-static const struct sl_event_source progress_source = {.record = progress};
+static const struct sl_event_source jobs_source = {
+	.record = sl_jobs_record, .each = each, .stamp = stamp, .ended = ended,
+};
+static const struct sl_event_source progress_source = {.record = progress, .stamp = stamp};
 
 void sl__jobs_be_followed(struct sl_jobs *j)
 {

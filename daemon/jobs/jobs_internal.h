@@ -80,6 +80,7 @@ struct sl_job {
 	int references;      /* one for the table, and one for each piece of work in progress */
 
 	/* the record */
+	int64_t version;     /* rises with each change (util/ulid.h); not stored */
 	char id[SL_ULID_BYTES];
 	char graph[SL_ULID_BYTES];
 	char *name;          /* or NULL */

@@ -172,6 +172,7 @@ static double eta(const struct sl_job *job)
 
 static void add_progress(const struct sl_job *job, json_t *object)
 {
+	json_object_set_new(object, "version", json_integer(job->version));
 	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
 	json_object_set_new(object, "iterations", json_integer(sl__job_iterations(job)));
 	if (strcmp(job->work.method->measure, "kl") != 0)

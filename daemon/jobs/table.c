@@ -10,6 +10,7 @@
 #include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/problem.h"
+#include "daemon/util/ulid.h"
 
 #define PREFIX_LEAST 6  /* the fewest characters of an id that may name a job */
 
@@ -125,6 +126,7 @@ void sl__job_insert(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_link *newer = NULL;
+	job->version = sl_version_next();
 	sl__job_know_data(job, sl_graphs_find(j->d->graphs, job->graph));
 	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
 	if (job->idempotency_key)

@@ -36,6 +36,9 @@ struct sl_event_source {
 	/* Calls add() for the id of each record. NULL: new followers get only changes, and no records at first
 	 * (progress). */
 	void (*each)(void *arg, void (*add)(void *to, const char *id), void *to);
+	/* Gives the record a new version (util/ulid.h), which record() then has as `version`; called at each change.
+	 * The record may be gone. NULL: records have no versions. */
+	void (*stamp)(void *arg, const char *id, int64_t version);
 	/* True if the record will no longer change. NULL: never. */
 	bool (*ended)(void *arg, const char *id);
 };

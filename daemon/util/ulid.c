@@ -66,3 +66,11 @@ uint64_t sl_ulid_time_ms(const char *text)
 		ms = ms << 5 | (uint64_t)value(text[i]);
 	return ms;
 }
+
+int64_t sl_version_next(void)
+{
+	static int64_t last;
+	int64_t now = (int64_t)sl_time_now_us();
+	last = now > last ? now : last + 1;
+	return last;
+}

@@ -2,7 +2,7 @@
  *
  * 48 bits of milliseconds since 1970 and 80 random bits, in Crockford's base 32: 26
  * characters. Two made in the same millisecond by this process still sort in the order
- * they were made (the random part counts up). Loop thread only. */
+ * they were made (the random part counts up). Loop thread only. And versions of records. */
 #ifndef SL_ULID_H
 #define SL_ULID_H
 
@@ -16,6 +16,11 @@ char *sl_ulid_make(char out[SL_ULID_BYTES]);
 
 /* True if text is 26 upper-case characters of the alphabet and not beyond the greatest id (7ZZZ...). */
 bool sl_ulid_valid(const char *text);
+
+/* A version of a record: a number that rises with each change of it, also over restarts of the server. Replies and
+ * events reach a client in any order, and it keeps the record with the larger version. Larger than all numbers that
+ * were returned before; microseconds since 1970 unless the clock was set back. */
+int64_t sl_version_next(void);
 
 /* Milliseconds since 1970 when a valid id was made. */
 uint64_t sl_ulid_time_ms(const char *text);

@@ -58,6 +58,44 @@ def test_undo(page, api, daemon, graph):
     api.patch(f"/v1/jobs/{new['id']}", json={"cancelled": True})
 
 
+def test_records_in_any_order(page, api, daemon, graph):
+    """The reply to a request may come after later events: the newer record stays, here and in every other store of the page."""
+    job = api.submit(graph, iterations=1000000, name="old news")["id"]
+    open_job(page, daemon, job)
+    page.wait(lambda: page.run(f"return {SESSION}.recording.length.value > 4"), 20, "frames are recorded")
+    page.run("""const real = window.fetch;
+        window.fetch = async (url, options) => {
+            const reply = await real(url, options);
+            if (options?.method === "POST" && String(url).endsWith("/v1/jobs")) {   // until its run has begun
+                const id = (await reply.clone().json()).id;
+                while (window.spacelandJobs.value.get(id)?.state !== "running") await new Promise(go => setTimeout(go, 50));
+                window.late = id;
+            }
+            return reply;
+        };""")
+    page.slide(".timeline input", 0.4)
+    page.button("Go on from here in a new run").click()
+    page.wait(lambda: page.run("return window.late"), 10, "the reply is late")
+    new = next_job(page, job)
+    page.find(".job-head .badge.running")
+    for _ in range(10):
+        assert page.find(".job-head .badge").text == "running"
+    # a list, a graph and a device that are older than what is known
+    known = api.job(new)
+    page.run("""window.spacelandStore.put({...arguments[0], name: "from the past", version: 1});
+        window.spacelandStore.putGraph({...arguments[1], name: "from the past", version: 1});""", known, api.get(f"/v1/graphs/{graph}").json())
+    assert "from the past" not in page.text() and page.run("return window.spacelandJobs.value.get(arguments[0]).name", new) == known["name"]
+    # what is deleted stays so
+    for end in (new, job):
+        if api.job(end)["state"] == "running":
+            api.patch(f"/v1/jobs/{end}", json={"cancelled": True})
+    api.request("DELETE", f"/v1/jobs/{new}", 204)
+    page.wait(lambda: not page.run("return window.spacelandJobs.value.has(arguments[0])", new), 10, "it is gone")
+    page.run("window.spacelandStore.put(arguments[0])", known)
+    assert not page.run("return window.spacelandJobs.value.has(arguments[0])", new)
+    page.expected = new   # its page asks once more
+
+
 def test_going_on_takes_no_plan_for_a_wish(page, api, daemon, graph):
     """The iterations of a run that finds its end by itself are not a number for the next one."""
     job = api.submit(graph, iterations="auto", kl_tolerance=1e-6, name="by itself")["id"]

@@ -27,22 +27,37 @@ export function setUnread(graph: string): void {
 export const newest = <T extends { id: string }>(map: Map<string, T>): T[] =>
 	[...map.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
 
-/** Stores a record. A reply may arrive after the event of the job's end, so an ended job never becomes running
- * again. */
+/** Replies and events come by different connections, in any order: of two records of a thing the one with the larger
+ * version is kept, and a record from before the thing's removal is not taken. */
+const gone = new Map<string, number>();   // versions of removals
+const newer = (record: { id: string; version: number }, known: { version: number } | undefined): boolean =>
+	!(record.version < (gone.get(record.id) ?? 0)) && !(known && known.version > record.version);
+
+/** Stores a record unless a newer one is known. */
 export function put(job: Job): void {
-	const known = jobs.value.get(job.id);
-	if (known && ended(known) && !ended(job))
+	if (!newer(job, jobs.value.get(job.id)))
 		return;
 	jobs.value.set(job.id, job);
 	jobs.notify();
 }
 
+/** Adds what a reply tells about a job, such as its quality, to whatever record is known now. */
+export function putPart(id: string, part: Partial<Job>): void {
+	const known = jobs.value.get(id);
+	if (known)
+		put({ ...known, ...part });
+}
+
 export function putGraph(graph: Graph): void {
+	if (!newer(graph, graphs.value.get(graph.id)))
+		return;
 	graphs.value.set(graph.id, graph);
 	graphs.notify();
 }
 
-export function drop(id: string): void {
+/** version: of the removal. */
+export function drop(id: string, version = Infinity): void {
+	gone.set(id, version);
 	if (jobs.value.delete(id))
 		jobs.notify();
 	if (graphs.value.delete(id)) {
@@ -51,12 +66,16 @@ export function drop(id: string): void {
 	}
 }
 
+/** The listed records, each the newest that is known. */
+const merged = <T extends { id: string; version: number }>(listed: T[], known: ReadonlyMap<string, T>): Map<string, T> =>
+	new Map(listed.filter(r => newer(r, undefined)).map(r => [r.id, newer(r, known.get(r.id)) ? r : known.get(r.id)!]));
+
 /** Fetches the newest records, and keeps those that askOlder() has fetched. Returns where the runs go on. */
 async function askAll(): Promise<string | null> {
 	const [newestJobs, allGraphs] = await Promise.all([part<Job>(JOBS, LISTED), list<Graph>(GRAPHS, LISTED)]);
 	const oldest = newestJobs.next ? newestJobs.items.at(-1)!.id : "", kept = asked ? [...jobs.value.values()].filter(job => job.id < oldest) : [];
-	jobs.value = new Map([...newestJobs.items, ...kept].map(job => [job.id, job]));
-	graphs.value = new Map(allGraphs.map(graph => [graph.id, graph]));
+	jobs.value = merged([...newestJobs.items, ...kept], jobs.value);
+	graphs.value = merged(allGraphs, graphs.value);
 	ready.value = true;
 	return newestJobs.next;
 }
@@ -70,7 +89,8 @@ export async function askOlder(): Promise<void> {
 }
 
 export async function askDevices(): Promise<void> {
-	devices.value = (await getJson<{ items: Device[] }>("/v1/devices")).items;
+	const { items } = await getJson<{ items: Device[] }>("/v1/devices"), known = new Map(devices.value.map(d => [d.id, d]));
+	devices.value = items.map(d => (newer(d, known.get(d.id)) ? d : known.get(d.id)!));
 }
 
 /** After a reset the server sends all records again; meanwhile pages keep the old ones. For records that do not arrive
@@ -78,6 +98,9 @@ export async function askDevices(): Promise<void> {
 let unseen: Set<string> | null = null;
 function reset(): void {
 	const mine = unseen = new Set([...jobs.value.keys(), ...graphs.value.keys()]);
+	gone.clear();   // some may have been hidden from the user, and be shared again
+	for (const record of [...jobs.value.values(), ...graphs.value.values()])
+		record.version = 0;   // all that follows is true, even if the clock of a server was set back over its restart
 	setTimeout(() => void sweep(mine).catch(() => undefined), RESET_MS);
 }
 
@@ -92,7 +115,7 @@ async function sweep(mine: Set<string>): Promise<void> {
 	const there = new Set(lists.flatMap(l => (l.items as { id: string }[]).map(item => item.id)));
 	for (const id of mine)
 		if (!there.has(id))
-			drop(id);
+			drop(id, 0);
 }
 
 function onEvent(e: ServerEvent): void {
@@ -113,16 +136,18 @@ function onEvent(e: ServerEvent): void {
 		break;
 	case "progress": {
 		const job = jobs.value.get(data["id"] as string);
-		if (job && !ended(job))
+		if (job && !ended(job) && newer(data as unknown as Job, job))
 			put({ ...job, ...data } as Job);
 		break;
 	}
 	case "device":
+		if (!newer(data as unknown as Device, devices.value.find(d => d.id === data["id"])))
+			break;
 		devices.value = [...devices.value.filter(d => d.id !== data["id"]), data as unknown as Device]
 			.sort((a, b) => (a.id < b.id ? -1 : 1));
 		break;
 	case "removed":
-		drop(data["id"] as string);
+		drop(data["id"] as string, data["version"] as number | undefined);
 	}
 }
 

@@ -32,11 +32,15 @@ locked.subscribe(() => {   // another user may log in
 	projects.value = [];
 });
 
+let asked = 0;   // the newest question; answers to earlier ones that come later are not taken
 /** Fetches both again. */
 export async function askProjects(): Promise<void> {
 	if (link)
 		return;
+	const mine = ++asked;
 	const [who, all] = await Promise.all([getJson<Me>("/v1/me"), getJson<{ items: Project[] }>("/v1/projects")]);
+	if (mine !== asked)
+		return;
 	me.value = who;
 	projects.value = all.items;
 }

@@ -24,8 +24,10 @@ export interface Quality {
 	silhouette: number | null;
 }
 
+/** version: the larger one is newer; see newer() in live.ts. */
 export interface Job {
 	id: string;
+	version: number;
 	graph: string;
 	name: string | null;
 	state: State;
@@ -73,6 +75,7 @@ export interface Neighbours {
 
 export interface Graph {
 	id: string;
+	version: number;
 	name: string;
 	kind: "graph" | "points" | "neighbours";
 	format: string;
@@ -94,6 +97,7 @@ export interface Graph {
 
 export interface Device {
 	id: string;
+	version: number;
 	engine: string;
 	name: string;
 	state: "up" | "down" | "idle" | "unusable";

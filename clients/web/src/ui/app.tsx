@@ -5,7 +5,7 @@ import "./stage.css";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, getJson, link, locked, logout, offline, request } from "../core/api.ts";
-import { jobs, ready, start } from "../core/live.ts";
+import { jobs, put, putGraph, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { type Me, me } from "../core/projects.ts";
 import { useRights } from "../core/rights.ts";
@@ -86,7 +86,7 @@ function App() {
 }
 
 start();
-Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours, spacelandJobs: jobs });   // for the tests
+Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours, spacelandJobs: jobs, spacelandStore: { put, putGraph } });   // for the tests
 const root = document.getElementById("app")!;
 root.textContent = "";
 render(<App />, root);

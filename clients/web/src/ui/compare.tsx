@@ -6,7 +6,7 @@ import { colourings, colourOfColumn, colourOfJob, describe, isLayout, measureTex
 import { coordinates, type Frame } from "../core/frame.ts";
 import { number, several } from "../core/format.ts";
 import { oneFrame } from "../core/follow.ts";
-import { jobs, newest, put } from "../core/live.ts";
+import { jobs, newest, put, putPart } from "../core/live.ts";
 import { HOME } from "../gl/camera.ts";
 import { windowOf } from "../gl/window.ts";
 import { procrustes } from "../core/procrustes.ts";
@@ -88,7 +88,7 @@ function Differences({ a, b }: { a: Job; b: Job }) {
 	const measure = async (): Promise<void> => {
 		for (const job of [a, b])
 			if (!job.quality)
-				put({ ...job, quality: await getJson<Quality>(`/v1/jobs/${job.id}/quality`) });
+				putPart(job.id, { quality: await getJson<Quality>(`/v1/jobs/${job.id}/quality`) });
 	};
 	const quality = (label: string, key: keyof Quality) => (qa?.[key] ?? qb?.[key]) != null &&
 		<tr><th scope="row">{label}</th><td class="right">{number(qa?.[key])}</td><td class="right">{number(qb?.[key])}</td></tr>;

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, sentence, several, shorten, STOPS } from "../core/format.ts";
-import { jobs, put, putGraph } from "../core/live.ts";
+import { jobs, putGraph, putPart } from "../core/live.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
@@ -110,7 +110,7 @@ export function QualityList({ job }: { job: Job }) {
 	const q = job.quality;
 	const measure = async (): Promise<void> => {
 		const quality = await getJson<Quality>(`/v1/jobs/${job.id}/quality`);
-		put({ ...job, quality });
+		putPart(job.id, { quality });
 	};
 	if (!q)
 		return <Button onClick={measure} disabled={job.state !== "done"} title={job.state === "done" ? "Divergence, recall, trustworthiness" : "Once the run is done"}>Measure quality</Button>;
