@@ -221,6 +221,59 @@ def test_link_shows_the_same_view(page, daemon, done):
     assert page.run(f"return {SESSION}.palette.value") == "cividis"
 
 
+STATE = f"""const s = {SESSION}; return [["x", "y", "zoom"].map(k => Number(s.camera.value[k].toPrecision(4))), s.by.value, s.palette.value,
+    Number(s.size.value.toFixed(2)), s.selectedNodes(), s.focus.value?.node ?? null, document.querySelector("[role=tab][aria-selected=true]")?.id]"""
+
+
+def test_views_survive_a_reload(page, api, daemon, done):
+    """Camera, colour, size, selection and tab are in the address: a reload, Back and Forward show them again."""
+    def same(state, what):
+        page.wait(lambda: page.run(f"return !!{SESSION}?.frame.value && {SESSION}.columns.value.length > 0"), 15, "the run is shown")
+        page.wait(lambda: page.run(STATE) == state, 5, f"{what}: {state[:4]}, not {page.run(STATE)[:4]}")
+    open_done(page, daemon, done)
+    page.run(f"""const s = {SESSION}; s.view.setCamera({{...s.camera.value, x: 0.25, y: -0.125, zoom: 3}}); s.setSize(1.5);
+        s.select([3, 4, 5, 17, 399]);""")
+    page.choose("Colour by", "degree")
+    page.choose("Palette", "plasma")
+    page.button("Take away").click()
+    state = page.run(STATE)
+    assert state[1:6] == ["degree", "plasma", 1.5, [3, 4, 5, 17, 399], None] and state[6] == "tab-take"
+    page.wait(lambda: "selected=" in page.run("return location.hash"), 5, "the address has it")
+    address = page.run("return location.href")
+    page.reload()
+    same(state, "after a reload")
+    page.find("a[href='#/data']").click()
+    page.find(".page-data")
+    page.run("history.back()")
+    same(state, "after Back")
+    # another view of the same run, by its address
+    page.run("location.hash = location.hash.replace('degree', 'density').replace(/&selected=[^&]*/, '&node=7')")
+    page.wait(lambda: page.run(STATE)[1] == "density" and page.run(STATE)[5] == 7, 5, "the other view")
+    page.run("history.back()")
+    same(state, "back in the same run")
+    page.go("about:blank")
+    page.go(address)
+    same(state, "by the address")
+    page.run(f"{SESSION}.deselect(); {SESSION}.view.home()")
+    page.wait(lambda: not any(w in page.run("return location.hash") for w in ("selected=", "view=")), 5, "nothing is left in the address")
+    # a selection of too many parts for an address is known to this tab
+    n = 20000
+    large = api.run(api.upload("\n".join(f"{i} {i + 1}" for i in range(n - 1)).encode(), format="edges")["id"], iterations=1, exaggeration_iterations=0)["id"]
+    open_done(page, daemon, large)
+    chosen = np.flatnonzero(np.random.default_rng(3).random(n) < 0.5).tolist()
+    page.run(f"{SESSION}.select(arguments[0])", chosen)
+    page.wait(lambda: "kept=" in page.run("return location.hash"), 5, "the address has its key")
+    assert len(page.run("return location.hash")) < 200
+    page.reload()
+    page.wait(lambda: page.run(f"return {SESSION}?.selectedCount.value") == len(chosen), 10, "it is selected again")
+    assert page.run(f"return {SESSION}.selectedNodes()") == chosen
+    address = page.run("return location.href")
+    page.run("sessionStorage.clear()")
+    page.go("about:blank")
+    page.go(address)
+    page.see("The selection of this address cannot be shown here")
+
+
 def saved(page, ending):
     def ready():
         return [p for p in page.downloads.iterdir() if p.suffix == ending and p.stat().st_size]

@@ -272,7 +272,7 @@ export class Session {
 		this.setFlags(flags);
 	}
 
-	private setFlags(flags: Uint8Array | null): void {
+	setFlags(flags: Uint8Array | null): void {
 		this.selected.value = flags;
 		this.selectedCount.value = flags ? flags.reduce((sum, f) => sum + (f & 1), 0) : 0;
 		this.paint();

@@ -1,6 +1,5 @@
 /* job.tsx -- the page of one run: its moving picture, and panels for colours, steering and export. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cameraOf } from "../gl/camera.ts";
 import { ApiError, change, getJson, link } from "../core/api.ts";
 import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
 import { count, duration, number, sentence } from "../core/format.ts";
@@ -12,10 +11,11 @@ import { frameAt } from "../core/record.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
+import { follow, restore } from "../core/view.ts";
 import { goOnFrom, stopAndKeep } from "../core/warm.ts";
 import { LookPanel } from "./look.tsx";
 import { MethodPage } from "./methodpage.tsx";
-import { Bar, Button, Missing, StateBadge, Tabs, tell } from "./parts.tsx";
+import { Bar, Button, Missing, say, StateBadge, Tabs, tell } from "./parts.tsx";
 import { gist, titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
 import { SteerPanel } from "./steer.tsx";
@@ -100,22 +100,22 @@ export function JobPage({ id }: { id: string }) {
 function LayoutPage({ job }: { job: Job }) {
 	const s = useMemo(() => new Session(job, graphs.value.get(job.graph)?.kind ?? "graph", Number(route.value.query["points"]) || undefined), [job.id]);
 	useEffect(() => {
-		const { by, palette, view, node, size, all: whole } = route.value.query, camera = cameraOf(view);
-		if (palette)
-			s.palette.value = palette;
-		if (size && Number(size) > 0)
-			s.setSize(Number(size));
-		if (whole) {
-			s.whole = true;
-			s.view?.setWhole(true);
-		}
-		if (camera) {
-			s.camera.value = camera;
-			s.view?.setCamera(camera);
-		}
-		s.loadColumns(by === "none" ? "" : by).catch(tell);
-		if (node)
-			void s.click(Number(node));
+		const show = (): void => {
+			const lacking = restore(s), { by } = route.value.query;
+			if (lacking)
+				say(lacking, true);
+			s.loadColumns(by === "none" ? "" : by).catch(tell);
+		};
+		const arrive = (): void => {   // Back, Forward, or a link to another view of this run
+			if (route.value.page !== "job" || route.value.id !== s.job.id)
+				return;
+			if (!route.value.query["by"])
+				s.by.value = "";   // the colour at first
+			show();
+		};
+		show();
+		const unfollow = follow(s);
+		addEventListener("hashchange", arrive);
 		const shortcut = (e: KeyboardEvent): void => {
 			if (e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || e.ctrlKey || e.metaKey)
 				return;
@@ -130,7 +130,11 @@ function LayoutPage({ job }: { job: Job }) {
 		};
 		addEventListener("keydown", shortcut);
 		Object.assign(window, { spacelandSession: s });   // for tests and the browser's console
-		return () => removeEventListener("keydown", shortcut);
+		return () => {
+			unfollow();
+			removeEventListener("hashchange", arrive);
+			removeEventListener("keydown", shortcut);
+		};
 	}, [s]);
 	const all = use(graphs), columns = JSON.stringify(all.get(job.graph)?.label_columns), known = useRef(columns);
 	useEffect(() => {   // columns may have been set or deleted by anybody

@@ -46,7 +46,7 @@ function Card({ job }: { job: Job }) {
 	const none = over && job.state !== "done" && !job.layout ? "no layout" : job.state === "queued" && !job.frame ? "no layout yet" : "";
 	const mark = (): void => { chosen.value = marked ? chosen.value.filter(id => id !== job.id) : [...chosen.value.slice(-1), job.id]; };
 	return <li class={`card run ${marked ? "marked" : ""}`}>
-		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}>{!isLayout(job) ? <FoundThumb job={job} /> : none ? <div class="thumb none">{none}</div> : <Thumb job={job} />}</a>
+		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}${none && `, ${none}`}`}>{!isLayout(job) ? <FoundThumb job={job} /> : none ? <div class="thumb none">{none}</div> : <Thumb job={job} />}</a>
 		<div class="run-body">
 			<div class="row"><h3><a href={address("job", job.id)}>{title}</a></h3><span class="grow" /><StateBadge state={job.state} /></div>
 			<p class="quiet">{gist(job)}</p>

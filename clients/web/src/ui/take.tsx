@@ -2,8 +2,9 @@
 import { useState } from "preact/hooks";
 import { request } from "../core/api.ts";
 import { cameraText } from "../gl/camera.ts";
-import { address, route } from "../core/route.ts";
+import { address, keep, route } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
+import { isLong, viewQuery } from "../core/view.ts";
 import { use } from "../core/signal.ts";
 import { coordinates } from "../core/frame.ts";
 import { writeNpy } from "../core/npy.ts";
@@ -18,9 +19,7 @@ import { Button, say, Select } from "./parts.tsx";
 
 /** The address of the present view. */
 export function viewAddress(s: Session): string {
-	const here = address("job", s.job.id, { by: s.by.value || "none", palette: s.palette.value === "auto" ? undefined : s.palette.value,
-		view: cameraText(s.camera.value), all: s.whole ? "1" : undefined, size: s.size.value === 1 ? undefined : s.size.value.toFixed(2),
-		node: s.focus.value ? String(s.focus.value.node) : undefined, tab: route.value.query["tab"] });
+	const here = address("job", s.job.id, { by: s.by.value || "none", ...viewQuery(s, false), view: cameraText(s.camera.value), tab: route.value.query["tab"] });
 	return location.origin + location.pathname + here;
 }
 
@@ -64,9 +63,10 @@ export function TakePanel({ s, job }: { s: Session; job: Job }) {
 		<section aria-label="A link"><h2>A link</h2>
 			<p class="quiet">Shows this view, colours and place included, to whoever can reach this server.</p>
 			<Button icon="link" onClick={async () => {
-				const url = viewAddress(s);
+				const url = viewAddress(s), without = isLong(s) ? ", without the selection, which has too many parts for an address" : "";
 				history.replaceState(null, "", url.slice(url.indexOf("#")));
-				await navigator.clipboard?.writeText(url).then(() => say("The link is in the clipboard."), () => say("The link is in the address bar."));
+				keep({});
+				await navigator.clipboard?.writeText(url).then(() => say(`The link is in the clipboard${without}.`), () => say(`The link is in the address bar${without}.`));
 			}}>Copy link</Button></section>
 	</div>;
 }
