@@ -1,5 +1,4 @@
 #include "core/graph/graph.h"
-#include "core/taken/taken.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 #include "core/neighbours/neighbours.h"
-#include "core/taken/taken.h"
 
 #include <math.h>
 #include <stdlib.h>
