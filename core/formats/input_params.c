@@ -7,6 +7,7 @@ static const char *const kind_words[] = {"auto", "graph", "points", "neighbours"
 static const char *const metric_words[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf", "correlation",
 					   "hamming", "jaccard", NULL};
 
+static const char *const decimal_words[] = {"auto", "point", "comma", NULL};
 static const char *const values_words[] = {"auto", "similarities", "distances", NULL};
 
 /* Also accepts "precomputed", as SciPy and scikit-learn call given distances. */
@@ -67,6 +68,12 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(ignore_columns, TEXT, 0, 0, 0), POINTS, .doc =
 	 "Tables of text: columns to leave out, by titles or numbers with commas between them; words stands for all "
 	 "columns of words that options and titles do not make names or labels."},
+	{PARAM(keep_columns, TEXT, 0, 0, 0), POINTS, .doc =
+	 "Tables of text: columns of numbers that are coordinates although they count the rows or have titles of names or "
+	 "labels, by titles or numbers with commas between them; all: all columns that hold numbers."},
+	{PARAM(decimal, ENUM, 0, 2, 0), .words = decimal_words, POINTS, .doc =
+	 "Tables of text: the decimal mark of formatted numbers, point or comma; with point, 1,234 is 1234. Default: "
+	 "recognised from the numbers, or else from the separator."},
 	{PARAM(drop_not_finite, BOOL, 0, 1, false), POINTS, .doc =
 	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
 };
@@ -142,6 +149,8 @@ int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_opti
 	options->name_column = p->name_column;
 	options->label_column = p->label_column;
 	options->ignore_columns = p->ignore_columns;
+	options->keep_columns = p->keep_columns;
+	options->decimal = p->decimal ? (p->decimal == 1 ? '.' : ',') : 0;
 	search->metric = p->metric == SL_METRIC_PRECOMPUTED ? SL_EUCLIDEAN : p->metric;
 	search->p = p->metric_p > 0 ? p->metric_p : 2;
 	search->recall = p->recall;

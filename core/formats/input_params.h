@@ -24,7 +24,8 @@ struct sl_input_params {
 	int neighbours;            /* number of neighbours that the first search finds */
 	double recall;
 	int pca;                   /* 0: no projection */
-	const char *name_column, *label_column, *ignore_columns;  /* as in struct sl_input_options */
+	const char *name_column, *label_column, *ignore_columns, *keep_columns;  /* as in struct sl_input_options */
+	int decimal;               /* 0: recognised, 1: point, 2: comma */
 	bool drop_not_finite;
 };
 

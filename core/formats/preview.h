@@ -30,6 +30,7 @@ struct sl_preview {
 	uint32_t columns, coordinates;
 	uint32_t listed;             /* length of `column`: all columns but coordinates beyond the first few */
 	struct sl_preview_column *column;
+	struct sl_taken *taken;      /* what would be taken of the beginning; NULL: not a table of text */
 	uint32_t main_label;         /* number of the column that becomes `label`; 0: none */
 	struct sl_error problem;     /* why the file would be refused; code 0: no reason is known */
 };

@@ -12,19 +12,20 @@
  *
  * Points
  *   npy    shape (n, d), or (n) as d = 1; bool, integers and floats of any size and byte order, C or Fortran order.
- *          uint8 stays uint8, all other types become float32. From columns that lie far from 0 a center is
- *          subtracted before (center of struct sl_points).
+ *          uint8 stays uint8, all other types become float32.
  *   npz    numpy.savez: the array named x, X, data or points, or the only one of two dimensions. An array of strings
  *          or integers named names (labels, y), one for each row, gives the rows their names (labels).
- *   text   one point a line; the first line shows whether tabs, commas, semicolons or spaces separate the numbers.
+ *   text   one point a line; the first lines show whether tabs, commas, semicolons or spaces separate the fields.
  *          Fields may be "quoted"; lines end by a line feed, a carriage return, or both. Lines that begin with # or %
  *          are comments if they are above the first row, or if they have another number of fields than the rows. The
- *          first line is a header if it has a field that is no number in a column that holds numbers below. Columns that hold words are not coordinates: one
- *          called name or id (or the first whose words all differ) names the points, the others are labels. The column
- *          called label, labels, class, target, group, cluster or category, else the last one, becomes the points'
- *          `label`; the others become `more` of struct sl_points. A column of more than 65,534 different words is left
- *          out. Empty fields, NA, NaN, null and
- *          the like, and errors of spreadsheets (#N/A) are read as NaN.
+ *          first line is a header if it has a field that is no number in a column that holds numbers below. Columns
+ *          that hold words are not coordinates: one called name or id (or the first whose words all differ) names the
+ *          points, the others are labels. The column called label, labels, class, target, group, cluster or category,
+ *          else the last one, becomes the points' `label`; the others become `more` of struct sl_points. A column of
+ *          more than 65,534 different words is left out. A column that counts the rows from 0 or 1 is a numbering: it
+ *          names the points if no other does. Numbers may be formatted (12%, $45,000, 1.234,5); all of a column are of
+ *          one form, else its values are words. Empty fields, NA, NaN, null and the like, and errors of spreadsheets
+ *          (#N/A) are read as NaN. `taken` of the points says all that.
  *
  *   sparse a matrix of scipy.sparse.save_npz or MatrixMarket that is not square, or that options declare to be points:
  *          counts of single cells, for example. With options->pca it is projected without being made dense; otherwise
@@ -73,14 +74,13 @@ struct sl_input_options {
 	uint32_t pca;                /* sparse points are projected on so many axes (core/points/sparse.h); 0: made dense */
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
 	bool new_points;             /* points for an existing layout: a single one is allowed, and no row is left out */
-	/* With new_points: the center of the table that they are compared with (struct sl_points), borrowed. It is
-	 * subtracted from tables of so many columns, and nothing from others. */
-	const double *center;
-	uint32_t center_columns;
 	/* Columns of a text table, by title or by number from 1: */
 	const char *name_column;     /* NULL: recognised; "": none */
 	const char *label_column;    /* several, separated by commas; then other columns of words are left out */
 	const char *ignore_columns;  /* several, separated by commas; "words": all others that hold words; or NULL */
+	const char *keep_columns;    /* coordinates although they count the rows or have titles of names or labels: several,
+				      * separated by commas; "all": all that hold numbers; or NULL */
+	char decimal;                /* '.' or ',': the mark of decimals in formatted numbers; 0: recognised */
 };
 
 /* Sets kind and read.format from "auto", "mtx", "edges", "npz", "npy" or "csv" (any text of numbers). SL_BADPARAM at

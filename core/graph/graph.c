@@ -1,4 +1,5 @@
 #include "core/graph/graph.h"
+#include "core/taken/taken.h"
 
 #include <stdlib.h>
 #include <string.h>

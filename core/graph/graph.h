@@ -19,11 +19,12 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/taken/taken.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct sl_taken;
 
 struct sl_graph_report {
 	uint64_t entries_read;       /* as listed in the file, before symmetric expansion */

@@ -1,4 +1,5 @@
 #include "core/neighbours/neighbours.h"
+#include "core/taken/taken.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -56,8 +56,6 @@ struct sl__graph {
 	/* points */
 	int type;                    /* enum sl_points_type */
 	struct sl_points_report points_report;
-	uint32_t merged;             /* of struct sl_points */
-	json_t *center;              /* of the points, as in the API; NULL: none */
 	uint32_t pca;                /* number of principal axes on which it was projected; 0: not projected */
 	uint32_t pca_columns;        /* columns before the projection; 0: the axes were not stored */
 	double pca_kept;             /* share of the variance that the axes keep */
@@ -66,6 +64,7 @@ struct sl__graph {
 	uint64_t found_bytes;        /* size of the neighbours' file; 0: not stored */
 	struct sl__finder *search;   /* a search that is queued, running or being stored; or NULL */
 	struct sl_error problem;     /* of the last search, code 0: none */
+	struct sl_taken *taken;      /* what was taken of the file; NULL: of no file, or uploaded to an early version */
 };
 
 struct sl__upload;

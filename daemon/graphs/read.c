@@ -13,6 +13,7 @@
 #include "core/formats/input_params.h"
 #include "core/formats/read_points.h"
 #include "core/formats/source/source.h"
+#include "core/taken/taken.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/util/json.h"
 
@@ -73,10 +74,13 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		rc = keep_text(p.label_column, &q->label_column, err);
 	if (!rc)
 		rc = keep_text(p.ignore_columns, &q->ignore_columns, err);
+	if (!rc)
+		rc = keep_text(p.keep_columns, &q->keep_columns, err);
 	snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", p.format ? p.format : "");
 	q->options.name_column = q->name_column;
 	q->options.label_column = q->label_column;
 	q->options.ignore_columns = q->ignore_columns;
+	q->options.keep_columns = q->keep_columns;
 	q->options.read.few_isolated = !p.isolated;
 	q->pca = p.pca;
 	return rc;
@@ -193,6 +197,7 @@ static int make_table(struct sl__reading *q)
 	p->type = SL_POINTS_F32;
 	if (nb->user && !(p->user = malloc((size_t)nb->n * sizeof *p->user)))
 		return sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+	p->taken = sl_taken_copy(nb->taken);
 	if (nb->user)
 		memcpy(p->user, nb->user, (size_t)nb->n * sizeof *p->user);
 	return 0;
@@ -212,6 +217,8 @@ static int project(struct sl__reading *q)
 	if (rc)
 		return as_query(rc, &q->err);
 	projected->report = p->report;  /* the report about the table before the projection */
+	projected->taken = p->taken;
+	p->taken = NULL;
 	sl_points_destroy(p);
 	q->points = projected;
 	return 0;
@@ -226,12 +233,6 @@ static int check_points(struct sl__reading *q)
 	struct sl_neighbours_params later = q->wanted;   /* 0 now: a job may want some */
 	later.k += !later.k;
 	int rc = as_query(sl_neighbours_check(p, &later, &q->err), &q->err);
-	const struct sl_points *view = p;
-	if (!rc && p->center) {  /* refuses a metric that such columns cannot have */
-		rc = sl_distance_points(&view, p, q->wanted.metric, &q->err);
-		if (!rc)
-			sl_points_uncentred_end(view, p);
-	}
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	if (q->wanted.k > p->n - 1)
@@ -356,13 +357,14 @@ void sl__reading_finish(struct sl__reading *q)
 	free(q->labels_name);
 	free(q->label_column);
 	free(q->ignore_columns);
+	free(q->keep_columns);
 }
 
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const double *center, uint32_t columns, const int *cancel, struct sl_error *err)
+		       const int *cancel, struct sl_error *err)
 {
 	struct sl_input_options options = {
-		.kind = SL_INPUT_POINTS, .new_points = true, .center = center, .center_columns = columns,
+		.kind = SL_INPUT_POINTS, .new_points = true,
 		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
 			 .max_entries = (uint64_t)c->max_entries, .cancel = cancel},
 	};

@@ -15,7 +15,7 @@ struct sl__reading {
 	bool has_labels;
 	struct sl_input_options options;
 	char wanted_format[8];        /* "" : by content */
-	char *name_column, *label_column, *ignore_columns, *labels_name;  /* or NULL */
+	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name;  /* or NULL */
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;

@@ -5,7 +5,9 @@
 #include <sodium.h>
 
 #include "core/host_memory.h"
+#include "core/taken/taken.h"
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/files/taken_json.h"
 #include "daemon/users/users.h"
 #include "daemon/util/problem.h"
 #include "daemon/util/time_text.h"
@@ -72,9 +74,14 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 		     "rows are all zero and at distance 1 from everything");
 	warn(list, r->constant_columns, "column is constant and does not distinguish points",
 	     "columns are constant and do not distinguish points");
-	warn(list, g->merged,
-	     "row differs from an earlier one by less than single precision can hold; they are taken as equal",
-	     "rows differ from earlier ones by less than single precision can hold; they are taken as equal");
+}
+
+/* What changes the geometry though nobody asked for it. */
+static void warn_taken(json_t *list, const struct sl_taken *t)
+{
+	for (uint32_t k = 0; t && k < t->notes; k++)
+		if (t->note[k].changes)
+			json_array_append_new(list, json_string(t->note[k].text));
 }
 
 static json_t *warnings(const struct sl__graph *g)
@@ -88,6 +95,7 @@ static json_t *warnings(const struct sl__graph *g)
 		warn_graph(list, g);
 	else
 		warn_points(list, g);
+	warn_taken(list, g->taken);
 	return list;
 }
 
@@ -98,27 +106,11 @@ static char *hex(const unsigned char digest[SL_GRAPH_DIGEST_BYTES], char out[2 *
 
 /* ---- points and neighbours ------------------------------------------------------------- */
 
-static json_t *points_report_json(const struct sl__graph *g)
+static json_t *points_report_json(const struct sl_points_report *r)
 {
-	const struct sl_points_report *r = &g->points_report;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "not_finite", (json_int_t)r->not_finite, "duplicates",
-			 (json_int_t)r->duplicates, "merged", (json_int_t)g->merged, "zero_rows", (json_int_t)r->zero_rows,
-			 "constant_columns", (json_int_t)r->constant_columns);
-}
-
-#define CENTER_LISTED 64
-
-/* The center of the points: how many columns have one, and the first of them. NULL: none. */
-static json_t *center_json(const struct sl_points *p)
-{
-	json_t *listed = p->center ? json_array() : NULL;
-	json_int_t columns = 0;
-	for (uint32_t k = 0; listed && k < p->center_columns; k++) {
-		if (p->center[k] != 0 && columns < CENTER_LISTED)
-			json_array_append_new(listed, json_pack("{s:I, s:f}", "column", (json_int_t)k + 1, "value", p->center[k]));
-		columns += p->center[k] != 0;
-	}
-	return listed ? json_pack("{s:I, s:o}", "columns", columns, "first", listed) : NULL;
+	return json_pack("{s:I, s:I, s:I, s:I}", "not_finite", (json_int_t)r->not_finite, "duplicates",
+			 (json_int_t)r->duplicates, "zero_rows", (json_int_t)r->zero_rows, "constant_columns",
+			 (json_int_t)r->constant_columns);
 }
 
 static void points_report_read(const json_t *from, struct sl_points_report *r)
@@ -165,11 +157,10 @@ static void add_points(const struct sl__graph *g, json_t *out, bool for_reply)
 {
 	const struct sl_graph_record *r = &g->record;
 	json_object_set_new(out, "rows", json_integer(r->points));
-	json_object_set_new(out, "report", points_report_json(g));
+	json_object_set_new(out, "report", points_report_json(&g->points_report));
 	if (r->kind == SL_KIND_POINTS) {
 		json_object_set_new(out, "columns", json_integer(r->columns));
 		json_object_set_new(out, "type", json_string(g->type == SL_POINTS_U8 ? "uint8" : "float32"));
-		json_object_set(out, "center", g->center ? g->center : json_null());
 		json_object_set_new(out, "pca", g->pca ? pca_json(g) : json_null());
 	}
 	json_object_set_new(out, "neighbours", for_reply ? search_json(g) :
@@ -189,9 +180,6 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	g->pca_columns = (uint32_t)json_integer_value(json_object_get(pca, "columns"));
 	g->pca_kept = json_number_value(json_object_get(pca, "variance"));
 	points_report_read(json_object_get(document, "report"), &g->points_report);
-	g->merged = (uint32_t)json_integer_value(json_object_get(json_object_get(document, "report"), "merged"));
-	json_t *center = json_object_get(document, "center");
-	g->center = json_is_object(center) ? json_incref(center) : NULL;
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));
 	r->columns = (uint32_t)json_integer_value(json_object_get(document, "columns"));
 	g->wanted = (struct sl_neighbours_params){
@@ -274,6 +262,7 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	} else {
 		add_points(g, out, for_reply);
 	}
+	json_object_set_new(out, "taken", sl_taken_json(g->taken));
 	if (for_reply) {
 		const char *project = sl_users_project_of(s->d->users, r->id);
 		json_object_set_new(out, "version", json_integer(g->version));
@@ -332,6 +321,7 @@ struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
 	r->weighted = json_is_true(json_object_get(document, "weighted"));
 	r->named = json_is_true(json_object_get(document, "named"));
 	r->pinned = json_is_true(json_object_get(document, "pinned"));
+	g->taken = sl_taken_read(json_object_get(document, "taken"));
 	if (r->kind == SL_KIND_GRAPH) {
 		report_read(json_object_get(document, "report"), &g->report);
 	} else if (read_points(g, document)) {
@@ -359,6 +349,9 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 	snprintf(r->label_title, sizeof r->label_title, "%s", from->nodes.label_title[0] ?
 		 from->nodes.label_title : SL__OWN_LABELS);
 	hex(g->digest, r->digest);
+	const struct sl_taken *taken = from->graph ? from->graph->taken : from->points->taken;
+	sl_taken_destroy(g->taken);
+	g->taken = sl_taken_copy(taken);
 	if (from->graph) {
 		r->entries = from->graph->m;
 		r->weighted = from->graph->weight != NULL;
@@ -369,9 +362,6 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 		r->columns = from->points->d;
 		g->type = from->points->type;
 		g->points_report = from->points->report;
-		g->merged = from->points->merged;
-		json_decref(g->center);
-		g->center = center_json(from->points);
 	}
 }
 
@@ -382,7 +372,7 @@ void sl__graph_free(struct sl__graph *g)
 	for (int i = 0; i < SL_PARTS; i++)
 		sl__content_unref(g->part[i].content);
 	json_decref(g->columns);
-	json_decref(g->center);
+	sl_taken_destroy(g->taken);
 	free(g->record.name);
 	free(g);
 }

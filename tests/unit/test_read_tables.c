@@ -1,6 +1,7 @@
 /* Tables of text as other programs write them: quotes, line ends, comments, numberings, formatted numbers. */
 #include <math.h>
 
+#include "core/taken/taken.h"
 #include "tests/unit/formats_util.h"
 #include "tests/unit/points_util.h"
 #include "tests/unit/seeds.h"
@@ -64,8 +65,8 @@ static void refused(const char *text, const char *part)
 static void comments_are_above_the_rows(void **state)
 {
 	/* a row may begin with # or %, also the first one below the header */
-	struct sl_points *p = text_of("# by hand\n%x\ntag,x,y\n#art,0.5,1\n%bird,1.5,2\ncat,2.5,3\n#dog,3.5,4\n", NULL);
-	assert_values(p, 4, 2, (float[]){0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4});
+	struct sl_points *p = text_of("# by hand\n%x\ntag,x,y\n#art,0.5,1\n%bird,1.5,5\ncat,2.5,3\n#dog,3.5,4\n", NULL);
+	assert_values(p, 4, 2, (float[]){0.5f, 1, 1.5f, 5, 2.5f, 3, 3.5f, 4});
 	assert_string_equal(p->name_bytes, "#art");
 	sl_points_destroy(p);
 	p = text_of("\"x\" \"y\"\n#a 1.5 2\n#b 3 4\n", NULL);  /* as R writes row names */
@@ -79,12 +80,178 @@ static void comments_are_above_the_rows(void **state)
 	refused("a,b,c\n#N/A,2.5,1.5\n1.5,3.5,2\n", "Column 1 (\"a\") is #N/A");
 }
 
+/* ---- what is taken ----------------------------------------------------------------------------- */
+
+/* Reads a table, and compares what was taken of it. */
+static struct sl_points *taken_of(const char *text, const struct sl_input_options *options, const char *wanted)
+{
+	char line[1024];
+	struct sl_points *p = text_of(text, options);
+	assert_non_null(p->taken);
+	assert_true(sl_taken_adds_up(p->taken));
+	assert_string_equal(sl_taken_text(p->taken, line, sizeof line), wanted);
+	return p;
+}
+
+static bool noted(const struct sl_points *p, bool changes, const char *part)
+{
+	for (uint32_t k = 0; k < p->taken->notes; k++)
+		if (p->taken->note[k].changes == changes && strstr(p->taken->note[k].text, part))
+			return true;
+	return false;
+}
+
+static void each_line_and_column_is_counted(void **state)
+{
+	struct sl_input_options drop = {.drop_not_finite = true, .ignore_columns = "b"};
+	struct sl_points *p = taken_of("# one\n% two\nid,a,b,c,kind\n\nu,5,1,2,x\nv,7,1,NA,y\n\n#3\nw,9,1,4,x\n", &drop,
+				       "3 rows of 5 columns: 2 coordinates, 1 name (\"id\"), 1 label (\"kind\"), 1 ignored "
+				       "(\"b\"); 1 row left out; 3 comment lines");
+	assert_int_equal(p->taken->lines, 9);
+	assert_int_equal(p->taken->blank_lines, 2);
+	assert_true(noted(p, true, "1 line below the header or the first row begins with #"));
+	sl_points_destroy(p);
+	p = taken_of("1;2;3;\n4;5;7;\n7;8;1;\n", NULL, "3 rows of 4 columns: 3 coordinates, 1 left out (column 4: empty)");
+	sl_points_destroy(p);
+}
+
+static void numberings_are_no_coordinates(void **state)
+{
+	static const char text[] = "cell_id,x,y\n0,5,1.5\n1,7,2\n2,9,3\n3,1,5\n";
+	static const float wanted[] = {5, 1.5f, 7, 2, 9, 3, 1, 5}, all[] = {0, 5, 1.5f, 1, 7, 2, 2, 9, 3, 3, 1, 5};
+	struct sl_input_options keep = {.keep_columns = "cell_id"}, none = {.name_column = ""};
+	struct sl_input_options every = {.keep_columns = "all"};
+	struct sl_points *p = taken_of(text, NULL,
+				       "4 rows of 3 columns: 2 coordinates, 1 name (\"cell_id\": counts the rows)");
+	assert_values(p, 4, 2, wanted);
+	assert_string_equal(p->name_bytes + p->name_at[3], "3");
+	assert_true(noted(p, true, "Column 1 (\"cell_id\") counts the rows"));
+	sl_points_destroy(p);
+	p = taken_of(text, &none, "4 rows of 3 columns: 2 coordinates, 1 numbering (\"cell_id\")");
+	assert_values(p, 4, 2, wanted);
+	assert_null(p->name_at);
+	sl_points_destroy(p);
+	for (int k = 0; k < 2; k++) {
+		p = taken_of(text, k ? &every : &keep, "4 rows of 3 columns: 3 coordinates");
+		assert_values(p, 4, 3, all);
+		sl_points_destroy(p);
+	}
+	/* from 1, in the last column, as floats, without a header, with other names */
+	p = taken_of("5,1.5,u,1.0\n7,2,v,2.0\n9,3,w,3.0\n", NULL,
+		     "3 rows of 4 columns: 2 coordinates, 1 name (column 3), 1 numbering (column 4)");
+	assert_values(p, 3, 2, (float[]){5, 1.5f, 7, 2, 9, 3});
+	sl_points_destroy(p);
+	p = taken_of("Unnamed: 0,x\n7,5\n9,3\n", NULL, "2 rows of 2 columns: 1 coordinate, 1 name (\"Unnamed: 0\")");
+	sl_points_destroy(p);
+	/* nothing else is left; two rows count up by chance */
+	p = taken_of("x,y\n0,0\n1,1\n2,2\n", NULL, "3 rows of 2 columns: 2 coordinates");
+	sl_points_destroy(p);
+	p = taken_of("x,y\n0,5\n1,3\n", NULL, "2 rows of 2 columns: 2 coordinates");
+	sl_points_destroy(p);
+}
+
+/* The first lines count, later ones do not. */
+static void a_numbering_that_stops_is_refused(void **state)
+{
+	size_t room = 40000 * 16, size = 0;
+	char *text = malloc(room);
+	for (unsigned i = 0; i < 40000; i++)
+		size += (size_t)snprintf(text + size, room - size, "%u,%u\n", i % 39990, i * 7 % 1000);
+	refused(text, "Column 1 counts the rows above, but has \"0\" here");
+	free(text);
+}
+
+static void formatted_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		float first, last;
+	} columns[] = {
+		{"x;y\n12%;1\n15,5%;3\n", 12, 15.5f}, {"x;y\n$45,000;1\n$1,000.5;3\n", 45000, 1000.5f},
+		{"x;y\n1,234.5;1\n7;3\n", 1234.5f, 7}, {"x;y\n\xe2\x88\x92" "1.5;1\n2.5;3\n", -1.5f, 2.5f},
+		{"x;y\n1 234,5;1\n2,5;3\n", 1234.5f, 2.5f}, {"x;y\n1'234.5;1\n2;3\n", 1234.5f, 2},
+		{"x;y\n1\xc2\xa0" "234,5;1\n2,5;3\n", 1234.5f, 2.5f},
+		{"x;y\n1\xe2\x80\xaf" "234,5;1\n-2,5;3\n", 1234.5f, -2.5f},
+		{"x;y\n5,00 \xe2\x82\xac;1\n-7,50 \xe2\x82\xac;3\n", 5, -7.5f}, {"x;y\n1.234;1,5\n12.345;3,5\n", 1234, 12345},
+		{"x;y\n(1,200);1.5\n300;3.5\n", -1200, 300}, {"x,y\n\"98,207\",1\n\"5\",3\n", 98207, 5},
+		{"x;y\n98,207;1\n5;3\n", 98.207f, 5}, {"x;y\n98,207;1.5\n5;3\n", 98207, 5},
+		{"x\ty\n1.5e3\t1,5\n2\t3,5\n", 1500, 2}, {"x y\n1,5 2,5\n3,5 4,5\n", 1.5f, 3.5f}, 
+		{"1,5 2,5\n3,5 4,5\n", 1.5f, 3.5f},
+		{"x;y\n1.234;1\n2.345;3\n", 1.234f, 2.345f}, {"x;y\n-$5;1\n$-6;3\n", -5, -6},
+		{"x;y\nCHF 1'000;1\nCHF 2;3\n", 1000, 2},
+	};
+	for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+		struct sl_points *p = text_of(columns[k].text, NULL);
+		float row[2];
+		assert_int_equal(p->d, 2);
+		sl_points_rows(p, 0, 1, row);
+		if (row[0] != columns[k].first)
+			fail_msg("%s: %g", columns[k].text, (double)row[0]);
+		sl_points_rows(p, 1, 1, row);
+		if (row[0] != columns[k].last)
+			fail_msg("%s: %g", columns[k].text, (double)row[0]);
+		sl_points_destroy(p);
+	}
+	struct sl_points *p = text_of("x,y,z\n1,5%,2\n3,7%,9\n", NULL);
+	assert_true(noted(p, false, "Column 2 (\"y\"): \"5%\" is read as 5"));
+	sl_points_destroy(p);
+	/* of different forms, or with a word: labels, which is told */
+	p = text_of("x,y,z\n1,5%,2\n3,$7,9\n", NULL);
+	assert_true(p->d == 2 && noted(p, true, "Column 2 (\"y\") is no coordinate: \"$7\" is another kind of number"));
+	sl_points_destroy(p);
+	p = text_of("x,y,z\n1,5%,2\n3,7 kg,9\n4,8%,1\n", NULL);
+	assert_true(p->d == 2 && noted(p, true, "Column 2 (\"y\") is no coordinate: \"7 kg\" is no number"));
+	sl_points_destroy(p);
+	p = text_of("x,y,z\n1,12 kg,2\n3,7 kg,9\n", NULL);
+	assert_true(noted(p, true, "\"12 kg\" is no number"));
+	sl_points_destroy(p);
+	p = text_of("x,y,z\n1,red,2\n3,blue,9\n", NULL);
+	assert_int_equal(p->taken->notes, 0);
+	sl_points_destroy(p);
+	refused("x,y,z\n1,0.5,2\n3,7%,9\n", "Column 2 (\"y\") has \"7%\"");
+	refused("x\ty\n1,234\t5\n2,345\t6\n", "Use decimal=point or decimal=comma");
+	struct sl_input_options point = {.decimal = '.'}, comma = {.decimal = ','};
+	p = text_of("x\ty\n1,234\t5\n2,345\t6\n", &point);
+	assert_values(p, 2, 2, (float[]){1234, 5, 2345, 6});
+	sl_points_destroy(p);
+	p = text_of("x\ty\n1,234\t5\n2,345\t6\n", &comma);
+	assert_values(p, 2, 2, (float[]){1.234f, 5, 2.345f, 6});
+	sl_points_destroy(p);
+}
+
+static void headers(void **state)
+{
+	/* a label above a missing one is no title */
+	struct sl_points *p = text_of("1.5,u\n2.5,\n3.5,v\n", NULL);
+	assert_values(p, 3, 1, (float[]){1.5f, 2.5f, 3.5f});
+	sl_points_destroy(p);
+	/* titles that are years are no row */
+	p = text_of("name,2019,2020\nann,1.5,2.5\nbob,3,4\n", NULL);
+	assert_values(p, 2, 2, (float[]){1.5f, 2.5f, 3, 4});
+	assert_true(noted(p, true, "The first line is taken for titles"));
+	sl_points_destroy(p);
+	p = text_of("sep=;\nx;y\n1;5\n2;7\n", NULL);  /* as Excel writes it */
+	assert_values(p, 2, 2, (float[]){1, 5, 2, 7});
+	assert_true(sl_taken_adds_up(p->taken));
+	sl_points_destroy(p);
+	/* a separator ends the rows only: these are no row names */
+	p = text_of("x,y\n1,5,\n2,7,\n", NULL);
+	assert_values(p, 2, 2, (float[]){1, 5, 2, 7});
+	sl_points_destroy(p);
+	refused("a,b,c\n1,2\n3,4\n", "The header has 3 titles");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quoted_fields_keep_their_neighbours),
 		cmocka_unit_test(quotes_as_r_writes_them),
 		cmocka_unit_test(comments_are_above_the_rows),
+		cmocka_unit_test(each_line_and_column_is_counted),
+		cmocka_unit_test(numberings_are_no_coordinates),
+		cmocka_unit_test(a_numbering_that_stops_is_refused),
+		cmocka_unit_test(formatted_numbers),
+		cmocka_unit_test(headers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

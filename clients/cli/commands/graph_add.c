@@ -7,14 +7,6 @@
 #include "clients/cli/server/http.h"
 #include "clients/cli/server/jobs.h"
 
-static void warn(const struct cli *cli, const char *path, const json_t *graph)
-{
-	size_t i;
-	json_t *warning;
-	json_array_foreach(json_object_get(graph, "warnings"), i, warning)
-		cli_note(cli, "spaceland: %s: %s", path, json_string_value(warning) ? json_string_value(warning) : "");
-}
-
 /* The server keeps equal content once, with the name of its first upload. */
 static void tell_name(const struct cli *cli, const char *path, const json_t *graph)
 {
@@ -39,7 +31,6 @@ int cmd_graph_add(struct cli *cli)
 		status = cli_graph_upload(cli, cli->arguments[i], &graph, &made);
 		if (status)
 			break;
-		warn(cli, cli->arguments[i], graph);
 		if (!made)
 			tell_name(cli, cli->arguments[i], graph);
 		if (!cli->json)

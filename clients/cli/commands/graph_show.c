@@ -71,13 +71,6 @@ static void print_points(const json_t *g)
 	}
 	count("rows laid out", g, "rows");
 	count("duplicate rows", report, "duplicates");
-	if (cli_number(report, "merged") > 0)
-		count("rows equal by rounding", report, "merged");
-	if (json_is_object(json_object_get(g, "center"))) {
-		snprintf(text, sizeof text, "subtracted from %.0f columns that lie far from 0",
-			 cli_number(json_object_get(g, "center"), "columns"));
-		line("center", text);
-	}
 	count("rows of zeros", report, "zero_rows");
 	count("constant columns", report, "constant_columns");
 	print_neighbours(json_object_get(g, "neighbours"));
@@ -122,6 +115,8 @@ static void print(const json_t *g)
 		print_points(g);
 	else
 		print_graph(g);
+	if (json_is_object(json_object_get(g, "taken")))
+		line("file", cli_text(json_object_get(g, "taken"), "text"));
 	line("on disk", cli_bytes_text(cli_number(json_object_get(g, "bytes"), "disk"), bytes));
 	line("in memory", cli_bytes_text(cli_number(json_object_get(g, "bytes"), "memory"), bytes));
 	json_array_foreach(json_object_get(g, "warnings"), i, warning)

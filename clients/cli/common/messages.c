@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clients/cli/common/messages.h"
+#include "core/formats/input_params.h"
 
 /* Length in bytes of the character at `c` if it must not reach a terminal, else 0. Unsafe are control characters (C0,
  * DEL, C1), the separators of lines and paragraphs, and direction marks (UAX #9), which change the order of text on the
@@ -63,21 +64,47 @@ int cli_fail(int status, const char *format, ...)
 	return status;
 }
 
+/* Writes "--ignore-columns 4" for "ignore_columns=4" at `at`, or "--isolated" for "isolated=true". Returns the length
+ * of what was said, 0: no option of an upload is there. */
+static size_t type_option(const char *at, char *out, size_t bytes)
+{
+	for (int i = 0; i < sl_input_params_table.count; i++) {
+		const struct sl_param_info *info = &sl_input_params_table.param[i];
+		size_t length = strlen(info->name), said = length + 1;
+		bool flag = info->type == SL_TYPE_BOOL, bare = at[length] == ')' && flag;
+		if (strncmp(at, info->name, length) != 0 || (at[length] != '=' && !bare))
+			continue;
+		size_t used = (size_t)snprintf(out, bytes, "--%s%s", info->name, flag ? "" : " ");
+		for (char *p = out + 2; p < out + used && p < out + bytes - 1; p++)
+			if (*p == '_')
+				*p = '-';
+		return bare ? length : flag && !strncmp(at + said, "true", 4) ? said + 4 : said;
+	}
+	return 0;
+}
+
 const char *cli_as_typed(const char *sentence, char *out, size_t bytes)
 {
-	static const struct { const char *said, *typed; } options[] = {
-		{"kind=", "--kind "}, {"isolated=true", "--isolated"}, {"neighbours=", "--neighbours "},
-		{"(drop_not_finite)", "(--drop-not-finite)"},
-	};
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-		const char *at = strstr(sentence, options[i].said);
-		if (!at || (at > sentence && at[-1] != ' '))
-			continue;
-		snprintf(out, bytes, "%.*s%s%s", (int)(at - sentence), sentence, options[i].typed,
-			 at + strlen(options[i].said));
-		return out;
+	size_t used = 0;
+	bool changed = false;
+	for (const char *at = sentence; *at && used + 64 < bytes; ) {
+		bool begins = at == sentence || at[-1] == ' ' || at[-1] == '(';
+		size_t said = begins ? type_option(at, out + used, bytes - used) : 0;
+		changed |= said > 0;
+		if (said)
+			used += strlen(out + used);
+		else
+			out[used++] = *at;
+		at += said ? said : 1;
 	}
-	return sentence;
+	out[used < bytes ? used : bytes - 1] = 0;
+	return changed ? out : sentence;
+}
+
+void cli_note_taken(const struct cli *cli, const char *path, const char *kind, const char *text, const char *sign)
+{
+	const char *what = !strcmp(kind, "points") ? "a table of points" : !strcmp(kind, "graph") ? "a graph" : kind;
+	cli_note(cli, "spaceland: %s: read as %s%s%s%s: %s", path, what, *sign ? " (" : "", sign, *sign ? ")" : "", text);
 }
 
 int cli_fail_error(const char *path, const struct sl_error *err)

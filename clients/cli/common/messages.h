@@ -19,6 +19,9 @@ int cli_fail_error(const char *path, const struct sl_error *err);
 const char *cli_as_typed(const char *sentence, char *out, size_t bytes);
 /* Prints a note to stderr, unless --quiet or --json is given. */
 void cli_note(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Notes what was taken of a file: one line, and one for each note. kind: "points", "graph" or "neighbours". text, sign:
+ * as in struct sl_taken. */
+void cli_note_taken(const struct cli *cli, const char *path, const char *kind, const char *text, const char *sign);
 int cli_print_json(const json_t *value);
 /* Prints and releases a new object. NULL: out of memory. */
 int cli_print_new_json(json_t *object);

@@ -6,6 +6,7 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/local/local.h"
 #include "core/engine/load.h"
+#include "core/taken/taken.h"
 
 int local_threads(const struct cli *cli)
 {
@@ -16,16 +17,26 @@ int local_threads(const struct cli *cli)
 	return status;
 }
 
-int local_read_points(struct local *l, const char *path, const struct sl_points *old, struct sl_points **out)
+void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind, const struct sl_taken *taken)
 {
-	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted, .new_points = old != NULL,
-						 .center = old ? old->center : NULL,
-						 .center_columns = old ? old->center_columns : 0};
+	char text[1024], typed[2048];
+	if (!taken)
+		return;
+	cli_note_taken(cli, path, sl_input_kind_name(kind), sl_taken_text(taken, text, sizeof text), taken->sign);
+	for (uint32_t k = 0; k < taken->notes; k++)
+		cli_note(cli, "spaceland: %s: %s", path, cli_as_typed(taken->note[k].text, typed, sizeof typed));
+}
+
+int local_read_points(struct local *l, const char *path, bool new_points, struct sl_points **out)
+{
+	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted, .new_points = new_points};
 	struct sl_source *source = NULL;
 	int code = sl_source_open_path(&source, path, NULL, &l->err);
 	if (!code)
 		code = sl_points_read(out, &options, source, &l->err);
 	sl_source_close(source);
+	if (!code)
+		local_tell(l->cli, path, SL_INPUT_POINTS, (*out)->taken);
 	return code ? local_failed(l, path) : CLI_OK;
 }
 

@@ -39,6 +39,28 @@ static char *upload_url(const struct cli *cli, const char *path)
 	return NULL;
 }
 
+static void note(const struct cli *cli, const char *path, const char *text)
+{
+	char typed[2048];
+	if (*text)
+		cli_note(cli, "spaceland: %s: %s", path, cli_as_typed(text, typed, sizeof typed));
+}
+
+/* Notes what the server took of the file, and what is unusual in it. */
+static void tell(const struct cli *cli, const char *path, const json_t *graph)
+{
+	const json_t *taken = json_object_get(graph, "taken");
+	size_t i;
+	json_t *one;
+	if (json_is_object(taken))
+		cli_note_taken(cli, path, cli_text(graph, "kind"), cli_text(taken, "text"), cli_text(taken, "sign"));
+	json_array_foreach(json_object_get(taken, "notes"), i, one)
+		if (json_is_false(json_object_get(one, "changes")))  /* the others are among the warnings */
+			note(cli, path, cli_text(one, "text"));
+	json_array_foreach(json_object_get(graph, "warnings"), i, one)
+		note(cli, path, json_string_value(one) ? json_string_value(one) : "");
+}
+
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made)
 {
 	char *url = upload_url(cli, path);
@@ -63,6 +85,8 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *ma
 		status = cli_fail(CLI_REFUSED, "the server's answer to the upload has no id");
 	if (made)
 		*made = code == 201;
+	if (!status)
+		tell(cli, path, *reply);
 	free(url);
 	return status;
 }

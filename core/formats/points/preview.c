@@ -8,6 +8,7 @@
 
 #include "core/formats/points/text_internal.h"
 #include "core/formats/text/encoding.h"
+#include "core/taken/taken.h"
 
 #define LONG_LINE 32768   /* bytes */
 
@@ -21,6 +22,8 @@ void sl_preview_finish(struct sl_preview *p)
 {
 	free(p->column);
 	p->column = NULL;
+	sl_taken_destroy(p->taken);
+	p->taken = NULL;
 }
 
 /* ---- tables of text ---------------------------------------------------------------------- */
@@ -29,7 +32,8 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 {
 	static const enum sl_column_role roles[] = {
 		[SL__COORDINATE] = SL_ROLE_COORDINATE, [SL__NAME] = SL_ROLE_NAME, [SL__LABEL] = SL_ROLE_LABEL,
-		[SL__WORDS] = SL_ROLE_LABEL, [SL__IGNORED] = SL_ROLE_IGNORED,
+		[SL__WORDS] = SL_ROLE_LABEL, [SL__IGNORED] = SL_ROLE_IGNORED, [SL__NUMBERING] = SL_ROLE_IGNORED,
+		[SL__LEFT_OUT] = SL_ROLE_IGNORED, [SL__EMPTY] = SL_ROLE_IGNORED,
 	};
 	out->columns = f->columns;
 	out->header = f->titles;
@@ -56,14 +60,14 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 static void add_examples(struct sl_preview *out, struct sl__text *f)
 {
 	struct sl__line line;
-	bool title = f->titles;
+	int skipped = (f->marker != 0) + f->titles;
 	f->started = false;
 	for (int rows = 0; rows < SL_PREVIEW_EXAMPLES && sl__text_next_line(f, &line) > 0;) {
 		struct sl__field *list = NULL;
 		uint32_t count = 0;
 		int rc = sl__text_split(f, &line, &list, &count);
 		f->started = true;
-		for (uint32_t k = 0; k < out->listed && !rc && !title; k++) {
+		for (uint32_t k = 0; k < out->listed && !rc && skipped <= 0; k++) {
 			struct sl_preview_column *to = &out->column[k];
 			if (to->number > count || !sl__valid_utf8(list[to->number - 1].text, list[to->number - 1].length))
 				continue;
@@ -71,8 +75,7 @@ static void add_examples(struct sl_preview *out, struct sl__text *f)
 			to->examples += sl__valid_utf8(to->example[to->examples], strlen(to->example[to->examples]));
 		}
 		free(list);
-		rows += !title;
-		title = false;
+		rows += skipped-- <= 0;
 	}
 }
 
@@ -87,7 +90,8 @@ static int preview_table(struct sl_preview *out, const struct sl_input_options *
 	sl__source_set_options(source, &options->read);
 	sl__table_init(&table, options, source, &out->problem);
 	struct sl__text f = {.t = &table};
-	if (!sl__text_read(&f))
+	bool fine = !sl__text_read(&f);
+	if (fine)
 		out->problem.code = 0;
 	if (f.column)
 		rc = list_columns(out, &f, err);
@@ -95,6 +99,14 @@ static int preview_table(struct sl_preview *out, const struct sl_input_options *
 		table.source = again;
 		add_examples(out, &f);
 		sl_source_close(again);
+	}
+	if (fine && !rc) {
+		sl__text_tell(&f);
+		out->taken = table.taken;
+		out->taken->rows = table.n;
+		out->taken->rows_used = table.n - table.dropped;
+		out->taken->rows_left_out = table.dropped;
+		table.taken = NULL;
 	}
 	sl__text_finish(&f);
 	sl__table_finish(&table);

@@ -8,6 +8,7 @@
 #include "core/account.h"
 #include "core/formats/text/names.h"
 #include "core/points/examine.h"
+#include "core/taken/taken.h"
 
 #define MAX_COLUMNS 1000000
 #define MAX_ROWS 4294967280u
@@ -22,7 +23,6 @@ void sl__table_init(struct sl__table *t, const struct sl_input_options *options,
 void sl__table_finish(struct sl__table *t)
 {
 	free(t->value);
-	sl__centre_finish(&t->centre);
 	free(t->bad);
 	free(t->name_bytes);
 	free(t->name_at);
@@ -31,6 +31,7 @@ void sl__table_finish(struct sl__table *t)
 		free(t->label_name[k]);
 	free(t->label_name);
 	sl_more_labels_free(t->more, t->more_count);
+	sl_taken_destroy(t->taken);
 	memset(t, 0, sizeof *t);
 }
 
@@ -77,34 +78,6 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
 	t->value = grown;
 	t->capacity = wanted;
 	return 0;
-}
-
-/* The center that new points get; NULL: those of a table get their own. */
-static int start_centre(struct sl__table *t)
-{
-	const struct sl_input_options *o = t->options;
-	double *none = NULL;
-	if (t->centre.d)
-		return 0;
-	const double *given = o->center && o->center_columns == t->d ? o->center : NULL;
-	if (!given && o->new_points)
-		given = none = calloc(t->d, sizeof *none);
-	int rc = o->new_points && !given ? SL_NOMEM : sl__centre_init(&t->centre, t->d, o->new_points ? given : NULL);
-	free(none);
-	return rc;
-}
-
-int sl__table_put(struct sl__table *t, uint64_t at, uint64_t count, const double *value)
-{
-	t->wide = true;
-	return start_centre(t) || sl__centre_take(&t->centre, at, count, value, t->value) ? sl__table_memory_error(t) : 0;
-}
-
-int sl__table_put_columns(struct sl__table *t, uint64_t n, uint64_t at, uint64_t count, const double *value)
-{
-	t->wide = true;
-	return start_centre(t) || sl__centre_take_columns(&t->centre, n, at, count, value, t->value) ?
-	       sl__table_memory_error(t) : 0;
 }
 
 const char *sl__table_drop_hint(const struct sl__table *t, const char *things, char *buffer, size_t size)
@@ -156,8 +129,6 @@ static int close_gaps(struct sl__table *t, struct sl_points *p)
 	for (uint64_t row = 0; row < t->n; row++) {
 		if (is_bad(t, row))
 			continue;
-		if (kept < row && t->wide)
-			t->centre.hash[kept] = t->centre.hash[row];
 		if (kept < row)
 			memmove(value + (size_t)kept * t->d, value + row * t->d, t->d * sizeof *value);
 		p->user[kept++] = (uint32_t)row;
@@ -225,64 +196,13 @@ int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__name
 	return 0;
 }
 
-/* Bytes become floats if a center is to be subtracted from them. */
-static int widen(struct sl__table *t)
-{
-	uint64_t values = t->n * t->d;
-	float *wide = sl_account_alloc(values + 1, sizeof *wide);
-	if (!wide)
-		return SL_NOMEM;
-	for (uint64_t i = 0; i < values; i++)
-		wide[i] = ((const uint8_t *)t->value)[i];
-	free(t->value);
-	t->value = wide;
-	t->capacity = values;
-	t->type = SL_POINTS_F32;
-	return 0;
-}
-
-/* Completes values and center of a table whose rows are all read; before rows are left out. */
-static int settle_centre(struct sl__table *t)
-{
-	int rc = t->d ? start_centre(t) : 0;
-	if (!t->d)
-		return 0;
-	if (!rc && t->wide)
-		return sl__centre_end(&t->centre, t->value);
-	if (!rc && t->type == SL_POINTS_U8 && t->centre.any)
-		rc = widen(t);
-	return rc || t->type == SL_POINTS_U8 ? rc : sl__centre_decide(&t->centre, t->n, t->value);
-}
-
-/* Counts unusual rows and columns of the file, and subtracts the center from values that were floats in it. */
-static int examine(struct sl__table *t, struct sl_points *p)
-{
-	struct sl__centre *c = &t->centre;
-	struct sl__exact exact = {c->hash, c->seed[0], c->low, c->high};
-	for (uint64_t k = 0; k < t->d; k++)
-		exact.zero = sl__row_hash(exact.zero, 0, c->seed[1]);
-	int rc = sl__points_examine(p, t->wide ? &exact : NULL);
-	if (rc)
-		return rc;
-	if (!t->wide && p->type == SL_POINTS_F32)
-		sl__centre_subtract(c, p->n, p->value);
-	if (c->any) {
-		p->center = c->center;
-		p->center_columns = p->d;
-		c->center = NULL;
-	}
-	return 0;
-}
-
 int sl__table_points(struct sl__table *t, struct sl_points **out)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
-	int rc;
-	if (!p || settle_centre(t)) {
-		free(p);
-		return sl__table_memory_error(t);
-	}
 	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
+	int rc;
+	if (!p)
+		return sl__table_memory_error(t);
 	p->n = p->n_user = (uint32_t)t->n;
 	p->d = (uint32_t)t->d;
 	p->type = t->type;
@@ -302,6 +222,12 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		memcpy(p->label_title, t->label_title, sizeof p->label_title);
 		p->more = t->more;
 		p->more_count = t->more_count;
+		p->taken = t->taken;
+		if (p->taken) {
+			p->taken->rows = t->n;
+			p->taken->rows_used = p->n;
+			p->taken->rows_left_out = t->dropped;
+		}
 		free(t->bad);
 		t->value = t->bad = NULL;
 		t->name_bytes = NULL;
@@ -310,7 +236,8 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		t->label_name = NULL;
 		t->more = NULL;
 		t->more_count = 0;
-		rc = examine(t, p) ? sl__table_memory_error(t) : 0;
+		t->taken = NULL;
+		rc = sl__points_examine(p) ? sl__table_memory_error(t) : 0;
 	}
 	if (rc)
 		sl_points_destroy(p);

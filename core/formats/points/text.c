@@ -1,14 +1,13 @@
 /* text.c -- reads a table of points from text, separated by commas, tabs or other characters, with or without a header.
  *
- * The first two lines determine the kind of each column: it contains numbers or words, as does the second line's field,
- * or the first later one, if it is missing there. The first line is a header if it has a word above a number, or only
- * the numbers of the columns, which data frames without titles have. After that the reader visits each line once and
- * writes numbers directly to the table. */
+ * The first lines determine the separator, the header and the use of each column (text_look.c, text_columns.c). Then
+ * the reader visits each line once and writes numbers directly to the table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/formats/points/text_internal.h"
+#include "core/taken/taken.h"
 
 /* ---- rows ------------------------------------------------------------------------ */
 
@@ -29,28 +28,67 @@ static int add_text(struct sl__text *f, struct sl__texts *w, const struct sl__fi
 	return sl__names_add(&w->names, field->text, field->length, &w->value[row]) ? sl__table_memory_error(f->t) : 0;
 }
 
-static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *field, double *out)
+/* Reads a number in the form of the column. False: the field has none. */
+static bool read_number(struct sl__text *f, struct sl__column *column, const struct sl__field *field, float *out)
+{
+	struct sl__formatted number;
+	if (!column->formatted && sl__field_float(field, out))
+		return true;
+	if (!sl__formatted_parse(field, &number))
+		return column->formatted && sl__field_float(field, out);  /* nan, inf */
+	uint8_t forms = column->formatted ? column->forms : f->decimal == '.' ? SL__POINT_FORMS
+		      : f->decimal == ',' ? SL__COMMA_FORMS : 0;
+	bool same = column->formatted ? number.percent == column->percent && !strcmp(number.currency, column->currency)
+				      : !number.percent && !number.currency[0] && column->plain_first && !column->bad[0];
+	if (!same || !(number.forms & forms))
+		return false;
+	column->forms &= column->formatted ? number.forms : SL__ALL_FORMS;
+	f->late_forms |= !column->formatted;
+	*out = (float)sl__formatted_value(&number, column->formatted ? column->decimal : f->decimal);
+	return true;
+}
+
+static int no_number(struct sl__text *f, uint32_t c, const struct sl__field *field)
+{
+	const struct sl__column *column = &f->column[c];
+	char which[80], shown[48], form[96] = "a number";
+	if (column->formatted)
+		snprintf(form, sizeof form, "a number like \"%s\"", column->example);
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s has \"%s\"; it must be %s, as in the lines "
+			       "above.%s", sl__text_title(f, c, which), sl__field_show(field, shown, sizeof shown), form,
+			       c == 0 && sl__marks_comment(field->text, field->text + field->length) ?
+			       " Lines that begin with # are comments only above the first row." : "");
+}
+
+static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *field, float *out)
 {
 	char which[80], shown[48], hint[96];
 	int rc;
-	if (!sl__field_double(field, out)) {
-		if (!sl__text_is_missing(field))
-			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s has \"%s\"; it must be "
-					       "a number, as in the lines above.%s", sl__text_title(f, c, which),
-					       sl__field_show(field, shown, sizeof shown),
-					       c == 0 && sl__marks_comment(field->text, field->text + field->length) ?
-					       " Lines that begin with # are comments only above the first row." : "");
+	if (sl__text_is_missing(field))
 		*out = NAN;
-	}
-	bool fits = isfinite((float)*out);
-	if (fits || sl__table_drop(f->t, f->t->n, &rc))
-		return fits ? 0 : rc;
+	else if (!read_number(f, &f->column[c], field, out))
+		return no_number(f, c, field);
+	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
+		return isfinite(*out) ? 0 : rc;
 	if (f->column[c].missing)
 		snprintf(hint, sizeof hint, " The first points have nothing in it; ignore_columns=%u leaves it out.", c + 1);
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates must be finite "
 			       "single-precision numbers.%s", sl__text_title(f, c, which),
 			       !field->length ? "empty" : sl__field_show(field, shown, sizeof shown),
 			       f->column[c].missing ? hint : sl__table_drop_hint(f->t, "points", hint, sizeof hint));
+}
+
+/* The column counts the first rows; it must count all of them. */
+static int check_count(struct sl__text *f, uint32_t c, const struct sl__field *field)
+{
+	char which[80], shown[48];
+	float value;
+	if (sl__field_float(field, &value) && value == (float)(f->t->n + f->column[c].from))
+		return 0;
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s counts the rows above, but has \"%s\" here. "
+			       "Use name_column=%u, ignore_columns=%u or keep_columns=%u to say whether it names the points, "
+			       "is left out, or is a coordinate.", sl__text_title(f, c, which),
+			       sl__field_show(field, shown, sizeof shown), c + 1, c + 1, c + 1);
 }
 
 static int count_error(struct sl__text *f, uint32_t found)
@@ -75,117 +113,27 @@ static int add_row(struct sl__text *f, const struct sl__line *line)
 		rc = sl__table_shape(t, t->n + 1, t->d, sl__source_name(t->source));
 	if (!rc)
 		rc = sl__table_reserve(t, (t->n + 1) * t->d, 0);
-	if (!rc && !f->row && !(f->row = malloc(t->d * sizeof *f->row)))
-		rc = sl__table_memory_error(t);
 	if (rc)
 		return rc;
-	double *to = f->row;
+	float *to = (float *)t->value + t->n * t->d;
 	while ((rc = sl__text_next_field(f, &at, line->end, &field)) > 0) {
 		if (c >= f->columns) {
 			c++;
 			continue;
 		}
-		if (f->column[c].use == SL__IGNORED)
-			rc = 0;
-		else if (f->column[c].use == SL__COORDINATE)
+		if (f->column[c].use == SL__COORDINATE)
 			rc = add_number(f, c, &field, to++);
-		else
+		else if (f->column[c].use <= SL__WORDS)
 			rc = add_text(f, &f->words[word++], &field);
+		else
+			rc = f->column[c].use == SL__NUMBERING ? check_count(f, c, &field) : 0;
 		if (rc)
 			return rc;
 		c++;
 	}
 	if (!rc && c != f->columns)
 		return count_error(f, c);
-	if (!rc)
-		rc = sl__table_put(t, t->n * t->d, t->d, f->row);
 	t->n += !rc;
-	return rc;
-}
-
-/* Moves `text` over a number of lines. */
-static void skip_lines(struct sl__line *text, int64_t lines)
-{
-	struct sl__line line;
-	while (lines-- > 0 && sl__next_line(&text->at, text->end, &line))
-		;
-}
-
-/* Reads the first two lines, and decides whether the first one is a header. head: the beginning of the text; whole: all
- * of it. */
-static int read_lines(struct sl__text *f, struct sl__line head, bool whole)
-{
-	struct sl__line line, kept;
-	struct sl__field *first = NULL, *second = NULL;
-	uint32_t count = 0, second_count = 0;
-	char *copy = NULL, *unquoted = NULL;
-	int64_t before = sl__source_line_number(f->t->source);
-	int rc = sl__text_next_line(f, &line);
-	if (rc <= 0)
-		return rc ? rc : sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0,
-					     "The file has no point; a line must have the numbers of one point.");
-	int64_t number = sl__source_line_number(f->t->source);
-	size_t length = (size_t)(line.end - line.at);
-	copy = malloc(length + 1);  /* the next line overwrites the buffer */
-	if (!copy)
-		return sl__table_memory_error(f->t);
-	memcpy(copy, line.at, length);
-	copy[length] = '\n';
-	kept = (struct sl__line){copy, copy + length};
-	f->separator = sl__text_guess_separator(kept.at, kept.end);
-	rc = sl__text_split(f, &kept, &first, &count);
-	f->started = true;
-	f->expected = count;
-	unquoted = f->scratch;  /* first points into it */
-	f->scratch = NULL;
-	f->scratch_bytes = 0;
-	if (!rc)
-		rc = sl__text_next_line(f, &line);
-	bool more = rc > 0, header = false;
-	if (more) {
-		rc = sl__text_split(f, &line, &second, &second_count);
-		header = !rc && sl__text_is_header(first, count, second, second_count);
-	}
-	bool numbers = false;
-	for (uint32_t c = 0; c < count; c++)
-		numbers |= sl__text_is_number(&first[c]);
-	if (!rc && !more && !numbers)
-		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The file has a header but no point after it.");
-	if (!rc)
-		skip_lines(&head, (header ? sl__source_line_number(f->t->source) : number) - before);
-	int64_t now = sl__source_line_number(f->t->source);
-	if (!rc && !header)
-		sl__source_set_line_number(f->t->source, number);
-	if (!rc)
-		rc = sl__text_make_columns(f, header ? first : NULL, count, header ? second : first,
-					   header ? second_count : count, &head, whole);
-	if (!rc && !header) {
-		rc = add_row(f, &kept);
-		sl__source_set_line_number(f->t->source, now);
-	}
-	if (!rc && more)
-		rc = add_row(f, &line);
-	free(first);
-	free(second);
-	free(copy);
-	free(unquoted);
-	return rc;
-}
-
-static int read_start(struct sl__text *f)
-{
-	const unsigned char *bytes;
-	int64_t size = sl__source_peek(f->t->source, &bytes, f->t->err);
-	if (size < 0)
-		return (int)size;
-	char *head = malloc((size_t)size + 1);  /* the next line moves the bytes */
-	if (!head)
-		return sl__table_memory_error(f->t);
-	memcpy(head, bytes, (size_t)size);
-	bool whole = size < SL__LINE_BUFFER;
-	head[size] = '\n';
-	int rc = read_lines(f, (struct sl__line){head, head + size}, whole);
-	free(head);
 	return rc;
 }
 
@@ -209,6 +157,26 @@ static int give_names(struct sl__text *f, struct sl__texts *w)
 		sl__names_give(&all, &t->name_bytes, &t->name_at);
 	sl__names_finish(&all);
 	return rc ? sl__table_memory_error(t) : 0;
+}
+
+/* The numbers of the rows, as the column that counts them has them. */
+static int give_numbers(struct sl__text *f)
+{
+	struct sl__names all;
+	uint32_t c = 0;
+	int rc = 0;
+	while (f->column[c].use != SL__NAME)
+		c++;
+	sl__names_init(&all);
+	for (uint64_t i = 0; !rc && i < f->t->n; i++) {
+		char number[24];
+		int length = snprintf(number, sizeof number, "%llu", (unsigned long long)i + f->column[c].from);
+		rc = sl__names_append(&all, number, (size_t)length);
+	}
+	if (!rc)
+		sl__names_give(&all, &f->t->name_bytes, &f->t->name_at);
+	sl__names_finish(&all);
+	return rc ? sl__table_memory_error(f->t) : 0;
 }
 
 /* The column of the main labels: the first one of label_column, else one with a usual title, else the last column of
@@ -266,16 +234,22 @@ static int give_words(struct sl__text *f)
 		if (!rc)
 			words->value = NULL;
 	}
-	return rc;
+	return rc || !f->numbered ? rc : give_numbers(f);
 }
 
 int sl__text_read(struct sl__text *f)
 {
 	struct sl__line line;
 	f->t->type = SL_POINTS_F32;
-	int rc = read_start(f);
-	while (!rc && (rc = sl__text_next_line(f, &line)) > 0)
-		rc = add_row(f, &line);
+	f->t->taken = sl_taken_create();
+	int rc = f->t->taken ? sl__text_read_head(f) : sl__table_memory_error(f->t);
+	if (!rc)
+		rc = sl__text_look(f);
+	for (uint64_t k = 0; !rc && (rc = sl__text_next_line(f, &line)) > 0; k++) {
+		bool header = k < (uint64_t)(f->marker != 0) + f->titles;
+		f->started = !f->marker || k;
+		rc = header ? 0 : add_row(f, &line);
+	}
 	if (!rc)
 		sl__text_settle_words(f);
 	return rc;
@@ -289,8 +263,8 @@ void sl__text_finish(struct sl__text *f)
 	}
 	free(f->words);
 	free(f->column);
-	free(f->row);
 	free(f->scratch);
+	free(f->head.bytes);
 }
 
 int sl__read_points_text(struct sl__table *t, struct sl_points **out)
@@ -299,6 +273,8 @@ int sl__read_points_text(struct sl__table *t, struct sl_points **out)
 	int rc = sl__text_read(&f);
 	if (!rc)
 		rc = give_words(&f);
+	if (!rc)
+		sl__text_tell(&f);
 	sl__text_finish(&f);
 	return rc ? rc : sl__table_points(t, out);
 }

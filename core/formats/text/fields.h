@@ -38,7 +38,6 @@ bool sl__marks_comment(const char *at, const char *end);
 
 /* Parses the field; false: the whole field is not one number. */
 bool sl__field_float(const struct sl__field *field, float *out);
-bool sl__field_double(const struct sl__field *field, double *out);
 
 /* Copies the field for messages: cut to size, unprintable bytes as '?'. Returns out. */
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size);
