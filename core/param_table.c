@@ -304,6 +304,14 @@ const struct sl_param_info *sl_param_of_points(const struct sl_param_table *tabl
 	return NULL;
 }
 
+const struct sl_param_info *sl_param_of_graphs(const struct sl_param_table *table, const void *record)
+{
+	for (int i = 0; i < table->count; i++)
+		if (table->param[i].graphs && was_set(table, record, &table->param[i]))
+			return &table->param[i];
+	return NULL;
+}
+
 int sl_param_check(const struct sl_param_table *table, const void *record, struct sl_error *err)
 {
 	for (int i = 0; i < table->count; i++) {

@@ -53,6 +53,7 @@ struct sl_param_info {
 	bool whole;                /* LIST: only whole numbers */
 	bool steerable;            /* jobs: may be changed while the job runs */
 	bool points;               /* uploads: makes sense for points only */
+	bool graphs;               /* uploads: makes sense for edge lists only */
 	const char *doc;           /* one sentence, with the unit */
 };
 
@@ -83,6 +84,8 @@ double sl_decimal(const char *text, char **end);
 
 /* The first parameter that was set and makes sense for points only, or NULL. Needs a table with `given`. */
 const struct sl_param_info *sl_param_of_points(const struct sl_param_table *table, const void *record);
+/* The same for edge lists. */
+const struct sl_param_info *sl_param_of_graphs(const struct sl_param_table *table, const void *record);
 
 /* The same as sl_param_set() for a parameter that was found already. */
 int sl_param_set_text(const struct sl_param_info *info, void *record, const char *text, struct sl_error *err);

@@ -40,6 +40,14 @@ static const struct sl_param_info params_table[] = {
 	 "also compressed by gzip or zstd. Default: recognised from the content."},
 	{PARAM(directed, BOOL, 0, 1, false), .doc =
 	 "Edge lists: a,b is the one entry (row a, column b), not both directions."},
+	{PARAM(source, TEXT, 0, 0, 0), .graphs = true, .doc =
+	 "Edge lists: the column of the source nodes, by its title or its number from 1. Default: recognised by its title, "
+	 "else the first column."},
+	{PARAM(target, TEXT, 0, 0, 0), .graphs = true, .doc =
+	 "Edge lists: the column of the target nodes. Default: recognised by its title, else the second column."},
+	{PARAM(weight, TEXT, 0, 0, 0), .graphs = true, .doc =
+	 "Edge lists: the column of the weights; empty: none. Default: recognised by its title, else the third column if "
+	 "it holds numbers. Columns that are none of the three are left out."},
 	{PARAM(isolated, BOOL, 0, 1, false), .doc =
 	 "A matrix may declare many more nodes than its entries reach: beyond 65,536 nodes, more than 16 an entry. Without "
 	 "it such a file is refused."},
@@ -113,6 +121,22 @@ static int settle_kind(const struct sl_input_params *p, struct sl_input_options 
 			      options->kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
 }
 
+/* A column of edges makes the file a graph. */
+static int settle_columns(const struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
+{
+	const struct sl_param_info *of_graphs = sl_param_of_graphs(&sl_input_params_table, p);
+	char pointer[48];
+	if (!of_graphs || options->kind == SL_INPUT_GRAPH)
+		return 0;
+	if (options->kind == SL_INPUT_AUTO) {
+		options->kind = SL_INPUT_GRAPH;
+		return 0;
+	}
+	snprintf(pointer, sizeof pointer, "/%s", of_graphs->name);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for edge lists, but the file holds %s.", of_graphs->name,
+			      sl_input_kind_name(options->kind));
+}
+
 /* With distances as values, the file contains neighbours. */
 static int settle_values(const struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
 {
@@ -143,7 +167,12 @@ int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_opti
 		code = settle_values(p, options, err);
 	if (!code && p->metric != SL_METRIC_PRECOMPUTED)
 		code = settle_kind(p, options, err);
+	if (!code)
+		code = settle_columns(p, options, err);
 	options->read.directed = p->directed;
+	options->read.source_column = p->source;
+	options->read.target_column = p->target;
+	options->read.weight_column = p->weight;
 	options->pca = (uint32_t)p->pca;
 	options->drop_not_finite = p->drop_not_finite;
 	options->name_column = p->name_column;

@@ -13,13 +13,13 @@
  * Formats
  *   mtx    MatrixMarket coordinate; real, integer, pattern; general, symmetric. Entry
  *          (i, j) is the edge from j's column to row i, as core/graph/graph.h stores it.
- *   edges  one edge a line: two nodes and, in all lines or none, a weight. The first edge
- *          shows whether tabs, commas, semicolons or spaces separate the fields. Lines that
- *          start with # or % are comments. Fields may be "quoted", "" being a quote; node
- *          names contain no line break. The first line is a header, and skipped, if its
- *          third field is no number, if its first two are a usual pair of column names
- *          (source,target; from,to; ...), or if they are no numbers while those of the
- *          next line are.
+ *   edges  one edge a line: two nodes, perhaps a weight, perhaps more columns, which are left out. The first line
+ *          shows whether tabs, commas, semicolons or spaces separate the fields. Columns are found by usual titles
+ *          (source,target; from,to; ...; weight), else by place: the nodes first, then a weight
+ *          (core/formats/graphs/edge_columns.h). Lines that start with # or % are comments above the first edge, and
+ *          below if they have another number of fields. Fields may be "quoted", "" being a quote; node names contain no
+ *          line break. The first line is a header if it has usual titles or one that options name, if a later column
+ *          has a number below a word, or if its first two fields are no numbers while those of the next line are.
  *          Undirected unless options say otherwise: a,b is entry (a, b) and (b, a);
  *          directed: row a, column b.
  *          If all nodes are whole numbers (0 or more, no leading zeros), they are ordered
@@ -70,6 +70,9 @@ int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl
 struct sl_read_options {
 	enum sl_graph_format format;  /* AUTO: by content, then by the source's name */
 	bool directed;                /* edge lists only */
+	/* Columns of edge lists, by title or by number from 1; NULL: recognised: */
+	const char *source_column, *target_column;
+	const char *weight_column;    /* "": none */
 	uint64_t max_bytes;           /* of the decompressed file; 0: no limit */
 	uint64_t max_nodes;           /* 0: only the limit of the index type, 4294967280 */
 	uint64_t max_entries;         /* of the graph before merging, both directions of an edge counted; 0: no limit */

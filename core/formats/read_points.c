@@ -213,8 +213,11 @@ bool sl__is_square(struct sl_source *source)
 /* Adds a hint to the error if the text was only assumed to be an edge list. */
 static void tell_guess(const struct sl_input_options *options, const struct sl_source *source, struct sl_error *err)
 {
-	size_t length = strlen(err->detail);
-	if (err->code == SL_BADDATA && options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO &&
+	size_t length = err ? strlen(err->detail) : 0;
+	if (!err)
+		return;
+	bool content = err->code == SL_BADDATA || err->code == SL_BADGRAPH;
+	if (content && options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO &&
 	    sl_source_format(source) == SL_FORMAT_EDGES)
 		snprintf(err->detail + length, sizeof err->detail - length, " The file was read as an edge list; kind=points "
 			 "reads a table of points.");

@@ -76,6 +76,15 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		rc = keep_text(p.ignore_columns, &q->ignore_columns, err);
 	if (!rc)
 		rc = keep_text(p.keep_columns, &q->keep_columns, err);
+	if (!rc)
+		rc = keep_text(p.source, &q->source, err);
+	if (!rc)
+		rc = keep_text(p.target, &q->target, err);
+	if (!rc)
+		rc = keep_text(p.weight, &q->weight, err);
+	q->options.read.source_column = q->source;
+	q->options.read.target_column = q->target;
+	q->options.read.weight_column = q->weight;
 	snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", p.format ? p.format : "");
 	q->options.name_column = q->name_column;
 	q->options.label_column = q->label_column;
@@ -358,6 +367,9 @@ void sl__reading_finish(struct sl__reading *q)
 	free(q->label_column);
 	free(q->ignore_columns);
 	free(q->keep_columns);
+	free(q->source);
+	free(q->target);
+	free(q->weight);
 }
 
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,

@@ -16,6 +16,7 @@ struct sl__reading {
 	struct sl_input_options options;
 	char wanted_format[8];        /* "" : by content */
 	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name;  /* or NULL */
+	char *source, *target, *weight;  /* columns of edges, or NULL */
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;

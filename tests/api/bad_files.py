@@ -34,7 +34,7 @@ def check(api, path, query, error, line, member, detail):
         expected["detail"] = detail
     if int(line):
         expected["line"] = int(line)
-    assert problem == expected and reply.status_code == status
+    assert problem == expected and reply.status_code == status, (problem, expected)
 
 
 def check_nothing_is_left(api, daemon):

@@ -297,7 +297,7 @@ static void print_jobs(const struct bench *b)
 		const struct bench_job *j = &b->jobs[i];
 		char job[16], mean[24], late[24], kl[24], side[16] = "", spacing[24] = "", bits[24];
 		snprintf(job, sizeof job, "%d", i + 1);
-		snprintf(kl, sizeof kl, "%.4f", j->end.kl);
+		snprintf(kl, sizeof kl, "%.4f", cli_without_minus(j->end.kl));
 		if (j->end.side) {
 			snprintf(side, sizeof side, "%d", j->end.side);
 			snprintf(spacing, sizeof spacing, "%.3g", j->end.h);

@@ -64,7 +64,7 @@ static int print_stretch(struct bench *b, struct sl_device_embedding *e, int at,
 	for (int k = 0; k < b->l.params.dims; k++)
 		extent = fmax(extent, (double)m.high[k] - (double)m.low[k]);
 	cli_note(b->l.cli, "  to iteration %d: %.1f us each, extent %.4g, grid of side %d, spacing %.3g, KL %.4f", at,
-		 1e6 * each, extent, m.side, m.h, m.kl);
+		 1e6 * each, extent, m.side, m.h, cli_without_minus(m.kl));
 	return CLI_OK;
 }
 

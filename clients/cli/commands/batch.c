@@ -69,7 +69,7 @@ static void print_jobs(const json_t *batch)
 		char *parameters = parameters_text(json_object_get(job, "parameters")), iteration[24], kl[24], seconds[24];
 		const json_t *k = json_object_get(job, "kl");
 		snprintf(iteration, sizeof iteration, "%.0f", json_number_value(json_object_get(job, "iteration")));
-		snprintf(kl, sizeof kl, "%.4f", json_number_value(k));
+		snprintf(kl, sizeof kl, "%.4f", cli_without_minus(json_number_value(k)));
 		cli_seconds_text(json_number_value(json_object_get(job, "seconds")), seconds);
 		const char *state = cli_text(job, "state");
 		table_row(t, (const char *[]){cli_text(job, "id"), parameters, *state ? state : "deleted", iteration,

@@ -32,7 +32,7 @@ static void print_summary(const struct cli *cli, const json_t *graph, const json
 {
 	char nodes[24], entries[24], reading[24], computing[24], total[24], kl[32] = "";
 	if (!isnan(cli_number(job, "kl")))
-		snprintf(kl, sizeof kl, ", KL %.4f", cli_number(job, "kl"));
+		snprintf(kl, sizeof kl, ", KL %.4f", cli_without_minus(cli_number(job, "kl")));
 	for (size_t i = 0; i < json_array_size(json_object_get(job, "notes")); i++)
 		cli_note(cli, "%s", json_string_value(json_array_get(json_object_get(job, "notes"), i)));
 	cli_note(cli, "%s nodes, %s entries; %.0f iterations%s; %s reading, %s computing, %s in all",

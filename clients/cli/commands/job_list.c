@@ -18,7 +18,7 @@ static void print(const json_t *jobs)
 		char nodes[24], iteration[48], kl[32] = "", time[24], created[24];
 		snprintf(iteration, sizeof iteration, "%.0f/%.0f", cli_number(job, "iteration"), cli_number(job, "iterations"));
 		if (!isnan(cli_number(job, "kl")))
-			snprintf(kl, sizeof kl, "%.4f", cli_number(job, "kl"));
+			snprintf(kl, sizeof kl, "%.4f", cli_without_minus(cli_number(job, "kl")));
 		snprintf(created, sizeof created, "%.16s", cli_text(job, "created"));
 		const char *const cells[] = {
 			cli_text(job, "id"), cli_text(job, "graph"), cli_text(job, "name"), cli_text(job, "method"),

@@ -37,9 +37,9 @@ static int print(const struct cli *cli, const json_t *q)
 	char title[64];
 	printf("%-18s %.0f\n", "nodes", cli_number(q, "nodes"));
 	if (isfinite(kl) && error > 0)
-		printf("%-18s %.4f, up to %.4f off\n", "KL divergence", kl, error);
+		printf("%-18s %.4f, up to %.4f off\n", "KL divergence", cli_without_minus(kl), error);
 	else if (isfinite(kl))
-		printf("%-18s %.4f\n", "KL divergence", kl);
+		printf("%-18s %.4f\n", "KL divergence", cli_without_minus(kl));
 	else
 		printf("%-18s -\n", "KL divergence");
 	snprintf(title, sizeof title, "recall of %.0f", cli_number(q, "k"));

@@ -182,6 +182,11 @@ double cli_number(const json_t *object, const char *key)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+double cli_without_minus(double value)
+{
+	return value < 0 && value > -0.00005 ? 0 : value;
+}
+
 double cli_now(void)
 {
 	struct timespec t;

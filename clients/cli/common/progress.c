@@ -94,7 +94,7 @@ static void value_text(char *text, size_t room, const char *measure, double valu
 	if (isnan(value))
 		return;
 	if (!strcmp(measure, "kl"))
-		snprintf(text, room, "KL %.4f", value);
+		snprintf(text, room, "KL %.4f", cli_without_minus(value));
 	else
 		snprintf(text, room, "%s %.6g", measure, value);
 	for (char *at = text; (at = strchr(at, '_')); )

@@ -71,7 +71,8 @@ static int report(const struct local *l, double total_s, const char *layout, con
 	if (l->search_s > 0)
 		snprintf(search, sizeof search, "%s searching, ", cli_seconds_text(l->search_s, searching));
 	cli_note(l->cli, "%s nodes, %s entries; %d iterations, KL %.4f; %s reading, %s%s preparing, %s computing, %s in "
-		 "all", cli_count_text(l->nodes.n, nodes), cli_count_text((double)l->entries, entries), s->iteration, s->kl,
+		 "all", cli_count_text(l->nodes.n, nodes), cli_count_text((double)l->entries, entries), s->iteration,
+		 cli_without_minus(s->kl),
 		 cli_seconds_text(l->read_s, reading), search, cli_seconds_text(l->prepare_s - l->search_s, preparing),
 		 cli_seconds_text(s->seconds, computing), cli_seconds_text(total_s, total));
 	cli_note_written(l->cli, layout, picture);

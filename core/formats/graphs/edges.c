@@ -3,8 +3,8 @@
  * As long as all nodes are whole numbers below 2^32, the builder gets these numbers, which costs nothing per line; at
  * the end a bitmap maps them to nodes. At the first name (or larger number) the reader changes to a hash table of names
  * for the rest of the file. */
+#include "core/formats/graphs/edge_columns.h"
 #include "core/formats/graphs/readers.h"
-#include "core/formats/text/fields.h"
 #include "core/formats/text/numbering.h"
 
 #include <ctype.h>
@@ -16,11 +16,16 @@ struct edges {
 	struct sl_source *source;
 	const struct sl_read_options *options;
 	struct sl_graph_builder *builder;
+	struct sl__edge_columns columns;
 	struct sl__fields fields;   /* of the current line */
-	bool weighted;              /* the first edge had a weight */
+	bool weighted;              /* a column holds weights */
+	bool plain;                 /* the columns are source, target and perhaps weight, without names by kind */
 	bool named;                 /* the builder holds indices into names, not numbers of the file */
 	bool all_numbers;           /* every node so far is a whole number */
 	struct sl__names names;
+	struct sl_taken *taken;
+	uint64_t late_comments;     /* below the first edge */
+	uint64_t told_directed, told_undirected;  /* edges, by a column */
 	struct sl_error *err;
 };
 
@@ -71,9 +76,17 @@ static int check_name(struct edges *f, const struct sl__field *field, const char
 	return 0;
 }
 
-static int add_name(struct edges *f, const struct sl__field *field, uint32_t *out)
+/* kind: put before the name; 0: nothing is. */
+static int add_name(struct edges *f, const struct sl__field *field, char kind, uint32_t *out)
 {
-	int rc = sl__names_add(&f->names, field->text, field->length, out);
+	char text[32];
+	bool whole = kind && field->length < sizeof text - 1;
+
+	if (whole) {
+		text[0] = kind;
+		memcpy(text + 1, field->text, field->length);
+	}
+	int rc = sl__names_add(&f->names, whole ? text : field->text, field->length + whole, out);
 
 	if (rc)
 		return memory_error(f, rc);
@@ -83,15 +96,32 @@ static int add_name(struct edges *f, const struct sl__field *field, uint32_t *ou
 	return 0;
 }
 
-/* The builder's indices of the two nodes of the line. */
-static int node_indices(struct edges *f, uint32_t *a, uint32_t *b)
+/* KONECT numbers the nodes of both kinds of a bipartite graph from 1 on. */
+static int bipartite_indices(struct edges *f, const struct sl__field *first, const struct sl__field *second,
+			     uint32_t *a, uint32_t *b)
 {
-	const struct sl__field *first = &f->fields.field[0], *second = &f->fields.field[1];
+	int rc = check_name(f, first, "first");
+
+	f->named = true;
+	f->all_numbers = false;
+	if (!rc)
+		rc = check_name(f, second, "second");
+	if (!rc)
+		rc = add_name(f, first, 'u', a);
+	return rc ? rc : add_name(f, second, 'v', b);
+}
+
+/* The builder's indices of two nodes. */
+static int node_indices(struct edges *f, const struct sl__field *first, const struct sl__field *second,
+			uint32_t *a, uint32_t *b)
+{
 	uint64_t x, y;
 	bool numbers = sl__whole_number(first->text, first->length, &x) && sl__whole_number(second->text, second->length,
 			&y);
 	int rc = 0;
 
+	if (f->columns.bipartite)
+		return bipartite_indices(f, first, second, a, b);
 	if (numbers && !f->named && x < SL__MAX_NODES && y < SL__MAX_NODES) {
 		*a = (uint32_t)x;
 		*b = (uint32_t)y;
@@ -106,8 +136,8 @@ static int node_indices(struct edges *f, uint32_t *a, uint32_t *b)
 	if (!rc && !f->named)
 		rc = start_names(f);
 	if (!rc)
-		rc = add_name(f, first, a);
-	return rc ? rc : add_name(f, second, b);
+		rc = add_name(f, first, 0, a);
+	return rc ? rc : add_name(f, second, 0, b);
 }
 
 /* ---- edges ----------------------------------------------------------------- */
@@ -118,12 +148,44 @@ static int add(struct edges *f, uint32_t a, uint32_t b, float w)
 
 	if (rc)
 		return memory_error(f, rc);
+	f->taken->rows++;
 	if (f->options->max_entries && f->builder->count > f->options->max_entries)
 		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The file has more than %llu entries (%s), the "
 				       "limit (max_entries).",
 				       (unsigned long long)f->options->max_entries,
 				       f->options->directed ? "edges" : "an edge is two, one for each direction");
 	return 0;
+}
+
+/* Accepts "2,5", unless commas separate the fields. */
+static bool weight_of(const struct edges *f, const struct sl__field *field, float *out)
+{
+	char text[64];
+
+	if (sl__field_float(field, out))
+		return true;
+	const char *comma = memchr(field->text, ',', field->length);
+	if (!comma || f->columns.separator == ',' || field->length >= sizeof text - 1)
+		return false;
+	memcpy(text, field->text, field->length);
+	text[field->length] = '\n';
+	text[comma - field->text] = '.';
+	struct sl__field point = {text, field->length};
+	if (!sl__field_float(&point, out))
+		return false;
+	sl_taken_add_note(f->taken, false, "Decimal commas were read as points");
+	return true;
+}
+
+static int negative_weight(struct edges *f, const char *text)
+{
+	int column = f->columns.weight + 1;
+	const char *title = f->columns.titled ? f->columns.title[column - 1] : "";
+
+	return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight %s is negative (column %d%s%s%s). In a graph a "
+			       "weight says how close two nodes are, so it must not be negative. For a signed network leave "
+			       "out the edges with negative signs, or read it without weights (weight= with no column).",
+			       text, column, *title ? ", \"" : "", title, *title ? "\"" : "");
 }
 
 static int parse_weight(struct edges *f, const struct sl__field *field, float *out)
@@ -133,13 +195,59 @@ static int parse_weight(struct edges *f, const struct sl__field *field, float *o
 	if (field->length == 0)
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has "
 				       "one; either all edges must have weights or none.");
-	if (!sl__field_float(field, out))
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight must be a number, not \"%s\".",
+	if (!weight_of(f, field, out))
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight must be a number, not \"%s\"; "
+				       "weight= with no column leaves weights out.",
 				       sl__field_show(field, text, sizeof text));
+	if (*out < 0)
+		return negative_weight(f, sl__field_show(field, text, sizeof text));
 	if (!(*out >= 0 && *out <= SL__MAX_WEIGHT))
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight %s is %s; weights must be finite and not "
 				       "negative.", sl__field_show(field, text, sizeof text), sl__weight_fault(*out, field->text));
 	return 0;
+}
+
+static int dictionary_error(struct edges *f)
+{
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "The line has a dictionary of networkx. Write the edges with "
+			       "networkx.write_edgelist(graph, file, data=[\"weight\"]), or without weights with data=False.");
+}
+
+/* A line with another number of fields than the first edge. */
+static int count_error(struct edges *f)
+{
+	const struct sl__fields *in = &f->fields;
+	uint32_t count = f->columns.count;
+	const char *separator = sl__separator_name(in->separator);
+
+	for (int k = 2; k < in->count; k++)
+		if (in->field[k].length && *in->field[k].text == '{')
+			return dictionary_error(f);
+	if (in->count < 2)
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"The line has only one field, separated by %s as in the first edge; it must have two "
+				       "nodes and, if all lines do, a weight.", separator);
+	if (count > 3)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line has %d fields, separated by %s; the first edge "
+				       "has %u.", in->count, separator, count);
+	if ((uint32_t)in->count < count)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has "
+				       "one; either all edges must have weights or none.");
+	return sl__source_fail(f->source, SL_BADDATA, f->err,
+			"The line has more than %s fields, separated by %s; it must have two nodes and, if all "
+			       "lines do, a weight.", count == 3 ? "three" : "two", separator);
+}
+
+static bool is_word(const struct sl__field *field, const char *word)
+{
+	return strlen(word) == field->length && !strncasecmp(field->text, word, field->length);
+}
+
+/* Gephi's column Type. */
+static void count_direction(struct edges *f, const struct sl__field *field)
+{
+	f->told_directed += is_word(field, "directed");
+	f->told_undirected += is_word(field, "undirected");
 }
 
 /* Adds the current fields as an edge. */
@@ -150,24 +258,21 @@ static int add_fields(struct edges *f)
 	float w = 1;
 	int rc;
 
-	if (in->count < 2)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The line has only one field, separated by %s as in the first edge; it must have two "
-				       "nodes and, if all lines do, a weight.", sl__separator_name(in->separator));
-	if (in->count > 3 || (in->count == 3 && !f->weighted))
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The line has more than %s fields, separated by %s; it must have two nodes and, if all "
-				       "lines do, a weight.", f->weighted ? "three" : "two",
-				       sl__separator_name(in->separator));
-	if (f->weighted && in->count < 3)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has "
-				       "one; either all edges must have weights or none.");
+	if ((uint32_t)in->count != f->columns.count || in->count < 2)
+		return count_error(f);
+	if (in->count == SL__FIELDS_MAX)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line has %d fields or more; an edge list must have "
+				       "fewer.", SL__FIELDS_MAX);
+	if (f->columns.count > 2 && f->columns.weight != 2 && in->field[2].length > 2 && *in->field[2].text == '{')
+		return dictionary_error(f);
 	if (f->weighted) {
-		rc = parse_weight(f, &in->field[2], &w);
+		rc = parse_weight(f, &in->field[f->columns.weight], &w);
 		if (rc)
 			return rc;
 	}
-	rc = node_indices(f, &a, &b);
+	if (f->columns.type >= 0)
+		count_direction(f, &in->field[f->columns.type]);
+	rc = node_indices(f, &in->field[f->columns.source], &in->field[f->columns.target], &a, &b);
 	return rc ? rc : add(f, a, b, w);
 }
 
@@ -189,7 +294,7 @@ static int add_numbers(struct edges *f, const struct sl__line *line)
 	uint64_t a, b;
 	float w = 1;
 
-	if (f->named)
+	if (f->named || !f->plain)
 		return 0;
 	while (*p == ' ')
 		p++;
@@ -212,53 +317,7 @@ static int add_numbers(struct edges *f, const struct sl__line *line)
 	return rc ? rc : 1;
 }
 
-/* ---- the first lines -------------------------------------------------------- */
-
-/* 1: a line with content, 0: end */
-static int next_content(struct edges *f, struct sl__line *line)
-{
-	for (;;) {
-		int rc = sl__source_line(f->source, line, f->err);
-		if (rc <= 0)
-			return rc;
-		const char *p = line->at;
-		while (p < line->end && (*p == ' ' || *p == '\t'))
-			p++;
-		if (p < line->end && *p != '#' && *p != '%')
-			return 1;
-	}
-}
-
-static bool is_word(const struct sl__field *field, const char *word)
-{
-	return strlen(word) == field->length && !strncasecmp(field->text, word, field->length);
-}
-
-/* True if the fields are usual column names, not nodes. */
-static bool usual_header(const struct sl__fields *in)
-{
-	static const char *const pairs[][2] = {
-		{"source", "target"}, {"src", "dst"}, {"src", "dest"}, {"source", "destination"}, {"source", "dest"},
-		{"from", "to"}, {"from_id", "to_id"}, {"fromnodeid", "tonodeid"}, {"from_node", "to_node"},
-		{"source_id", "target_id"}, {"start", "end"}, {"tail", "head"}, {"head", "tail"}, {"row", "col"},
-		{"row", "column"}, {"node1", "node2"}, {"node_1", "node_2"}, {"node_a", "node_b"}, {"nodea", "nodeb"},
-		{"id1", "id2"}, {"id_1", "id_2"}, {"vertex1", "vertex2"},
-		{"protein1", "protein2"}, {"gene1", "gene2"}, {"user1", "user2"}, {"follower", "followee"},
-	};
-
-	for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
-		if (is_word(&in->field[0], pairs[k][0]) && is_word(&in->field[1], pairs[k][1]))
-			return true;
-	return false;
-}
-
-static int count_numbers(const struct sl__fields *in)
-{
-	uint64_t number;
-
-	return sl__whole_number(in->field[0].text, in->field[0].length, &number) +
-	       sl__whole_number(in->field[1].text, in->field[1].length, &number);
-}
+/* ---- lines ------------------------------------------------------------------- */
 
 /* Splits the line into the current fields. */
 static int split(struct edges *f, const struct sl__line *line)
@@ -273,85 +332,25 @@ static int split(struct edges *f, const struct sl__line *line)
 	return 0;
 }
 
-static int start_edges(struct edges *f)
+enum line_kind { LINE_BLANK, LINE_MARKED, LINE_OTHER };
+
+static enum line_kind kind_of(const struct sl__line *line)
 {
-	f->weighted = f->fields.count >= 3;
-	return sl_graph_builder_create(&f->builder, f->options->directed ? SL_GENERAL : SL_SYMMETRIC, f->weighted, 0,
-			f->err);
+	const char *p = line->at;
+
+	while (p < line->end && (*p == ' ' || *p == '\t'))
+		p++;
+	return p == line->end ? LINE_BLANK : *p == '#' || *p == '%' ? LINE_MARKED : LINE_OTHER;
 }
 
-/* Decides by the second line whether the first one is a header. Copies the first one, since the line buffer moves on.
- * 1: both lines were processed. */
-static int decide_by_second(struct edges *f, const struct sl__line *first, int64_t first_number)
+/* A line that begins with # or %, below the first edge: a row if it has as many fields. */
+static int add_marked(struct edges *f, const struct sl__line *line)
 {
-	size_t length = (size_t)(first->end - first->at);
-	char *copy = malloc(length + 1);
-	struct sl__line kept, line;
-	int rc;
-
-	if (!copy)
-		return memory_error(f, SL_NOMEM);
-	memcpy(copy, first->at, length);
-	copy[length] = '\n';
-	kept = (struct sl__line){copy, copy + length};
-	rc = next_content(f, &line);
-	bool second = rc > 0, header = false;
-	if (second) {
-		rc = split(f, &line);
-		header = !rc && f->fields.count >= 2 && count_numbers(&f->fields) == 2;
-	}
-	if (rc >= 0 && !header) {
-		/* so that an error in the first line has its number */
-		int64_t now = sl__source_line_number(f->source);
-		sl__source_set_line_number(f->source, first_number);
-		rc = split(f, &kept);
-		if (!rc)
-			rc = start_edges(f);
-		if (!rc)
-			rc = add_fields(f);
-		sl__source_set_line_number(f->source, now);
-	} else if (rc >= 0) {
-		rc = start_edges(f);
-	}
-	if (!rc && second) {
-		rc = split(f, &line);
-		if (!rc)
-			rc = add_fields(f);
-	}
-	free(copy);
-	return rc;
-}
-
-/* Determines separator, header and number of columns; adds the edges of the lines it has read. */
-static int read_start(struct edges *f)
-{
-	struct sl__line line;
-	int rc = next_content(f, &line);
-	float w;
-
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return sl_error_at(f->err, SL_BADGRAPH, sl__source_name(f->source), 0,
-				"The file has no edge; a line must have two nodes and, if all lines do, a weight.");
-	f->fields.separator = sl__guess_separator(line.at, line.end);
-	rc = split(f, &line);
-	if (rc)
-		return rc;
-	bool header = f->fields.count >= 2 && usual_header(&f->fields);
-	if (f->fields.count == 3 && !sl__field_float(&f->fields.field[2], &w) && count_numbers(&f->fields) == 0)
-		header = true;
-	if (header) {
-		rc = next_content(f, &line);
-		if (rc == 0)
-			return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file has a header but no edge after it.");
-		if (rc < 0 || (rc = split(f, &line)))
-			return rc;
-	} else if (f->fields.count >= 2 && count_numbers(&f->fields) == 0) {
-		return decide_by_second(f, &line, sl__source_line_number(f->source));
-	}
-	rc = start_edges(f);
-	return rc ? rc : add_fields(f);
+	if (!sl__fields_split(&f->fields, line->at, line->end) && sl__edge_row(&f->columns, &f->fields))
+		return add_fields(f);
+	f->taken->comment_lines++;
+	f->late_comments++;
+	return 0;
 }
 
 static int read_rest(struct edges *f)
@@ -359,19 +358,105 @@ static int read_rest(struct edges *f)
 	struct sl__line line;
 	int rc;
 
-	while ((rc = next_content(f, &line)) > 0) {
+	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
+		f->taken->lines++;
 		rc = add_numbers(f, &line);
 		if (rc < 0)
 			return rc;
 		if (rc == 1)
 			continue;
-		rc = split(f, &line);
-		if (!rc)
+		enum line_kind kind = kind_of(&line);
+		f->taken->blank_lines += kind == LINE_BLANK;
+		if (kind == LINE_MARKED)
+			rc = add_marked(f, &line);
+		else if (kind == LINE_OTHER && !(rc = split(f, &line)))
 			rc = add_fields(f);
 		if (rc)
 			return rc;
 	}
 	return rc;
+}
+
+/* Reads the lines above the first edge, which the look has classed: `count` of them. */
+static int read_above(struct edges *f, int64_t count)
+{
+	struct sl__line line;
+	int rc = 1;
+
+	for (int64_t k = 1; k <= count && rc > 0; k++) {
+		rc = sl__source_line(f->source, &line, f->err);
+		if (rc <= 0)
+			return rc;
+		f->taken->lines++;
+		if (k == f->columns.header || k == f->columns.marker)
+			f->taken->header_lines++;
+		else if (kind_of(&line) == LINE_BLANK)
+			f->taken->blank_lines++;
+		else
+			f->taken->comment_lines++;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int no_edge(struct edges *f)
+{
+	if (f->columns.header)
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file has a header but no edge after it.");
+	return sl_error_at(f->err, SL_BADGRAPH, sl__source_name(f->source), 0,
+			"The file %s; a line must have two nodes and, if all lines do, a weight.",
+			   f->taken->comment_lines ? "has comments but no edge" : "is blank and has no edge");
+}
+
+/* The error of reading a line that does not fit the buffer. */
+static int too_long(struct edges *f)
+{
+	struct sl__line line;
+	int rc = sl__source_line(f->source, &line, f->err);
+
+	return rc < 0 ? rc : no_edge(f);
+}
+
+/* Determines separator, header and columns; reads the lines above the first edge. */
+static int read_start(struct edges *f)
+{
+	struct sl__edge_columns *c = &f->columns;
+	int rc;
+
+	for (;;) {
+		const unsigned char *bytes;
+		int64_t size = sl__source_peek(f->source, &bytes, f->err);
+		if (size < 0)
+			return (int)size;
+		bool whole = size < SL__LINE_BUFFER;
+		sl__edge_columns_finish(c);
+		rc = sl__edge_columns_find(c, bytes, (size_t)size, whole, f->options, sl__source_name(f->source), f->err);
+		if (rc)
+			return rc;
+		if (c->count) {
+			rc = read_above(f, c->first ? c->first - 1 : c->header);
+			return rc || c->first || !whole ? rc : no_edge(f);
+		}
+		/* comments alone: their lines are passed, except one that may be cut */
+		rc = read_above(f, c->lines);
+		if (!rc && !c->lines && !whole)
+			rc = too_long(f);
+		if (!rc && whole)
+			rc = no_edge(f);
+		if (rc)
+			return rc;
+	}
+}
+
+static int start_edges(struct edges *f)
+{
+	const struct sl__edge_columns *c = &f->columns;
+
+	f->fields.separator = c->separator;
+	f->weighted = c->weight >= 0;
+	f->plain = c->source == 0 && c->target == 1 && !c->bipartite &&
+		   (f->weighted ? c->weight == 2 && c->count == 3 : c->count == 2);
+	return sl_graph_builder_create(&f->builder, f->options->directed ? SL_GENERAL : SL_SYMMETRIC, f->weighted, 0,
+			f->err);
 }
 
 /* ---- the end: numbers of nodes ------------------------------------------------ */
@@ -405,27 +490,121 @@ static int settle(struct edges *f)
 	return rc;
 }
 
+/* ---- telling ------------------------------------------------------------------- */
+
+/* True if the nodes of the first edge are in no other: the line may be a header. */
+static bool first_stands_alone(const struct edges *f)
+{
+	const struct sl_graph_builder *b = f->builder;
+	uint64_t own = f->options->directed ? 1 : 2;
+
+	if (!f->named || f->all_numbers || f->columns.header || f->columns.titled || f->names.n < 4 || f->taken->rows < 3)
+		return false;
+	for (uint64_t k = 0; k < b->count; k++)
+		if (k < own ? b->row[k] + b->column[k] != 1 : b->row[k] < 2 || b->column[k] < 2)
+			return false;
+	return true;
+}
+
+static void tell_direction(const struct edges *f)
+{
+	bool by_column = f->told_directed + f->told_undirected;
+	bool directed = by_column ? f->told_directed > 0 : f->columns.direction == SL__DIRECTED;
+	struct sl_taken *t = f->taken;
+
+	if (!by_column && f->columns.direction == SL__DIRECTION_UNKNOWN)
+		return;
+	if (f->told_directed && f->told_undirected)
+		sl_taken_add_note(t, true, "By column %d, %llu edges are directed and %llu undirected; all were read as %s",
+				  f->columns.type + 1, (unsigned long long)f->told_directed,
+				  (unsigned long long)f->told_undirected, f->options->directed ? "directed" : "undirected");
+	else if (directed != f->options->directed)
+		sl_taken_add_note(t, true, "The file says that its edges are %s; they were read as %s. directed=%s changes "
+				  "that",
+				  directed ? "directed" : "undirected", directed ? "undirected" : "directed",
+				  directed ? "true" : "false");
+	else
+		sl_taken_add_note(t, false, "The edges are %s, as the file says", directed ? "directed" : "undirected");
+}
+
+static void tell(const struct edges *f)
+{
+	const struct sl__edge_columns *c = &f->columns;
+	struct sl_taken *t = f->taken;
+
+	t->directed = f->options->directed;
+	t->rows_used = t->rows;
+	sl__edge_columns_tell(c, f->options, t);
+	if (c->pair)
+		snprintf(t->sign, sizeof t->sign, "titles \"%s\" and \"%s\"", c->title[c->source], c->title[c->target]);
+	else if (c->konect)
+		snprintf(t->sign, sizeof t->sign, "KONECT's first line");
+	if (c->comment_header)
+		sl_taken_add_note(t, false, "The titles are from the comment in line %lld", (long long)c->comment_header);
+	if (c->marker)
+		sl_taken_add_note(t, false, "The line \"sep=...\" of Excel gives the separator, %s",
+				  sl__separator_name(c->separator));
+	if (f->late_comments)
+		sl_taken_add_note(t, false, "%llu %s below the first edge with # or %% and another number of fields: comments",
+				  (unsigned long long)f->late_comments, f->late_comments == 1 ? "line begins" : "lines begin");
+	if (c->bipartite)
+		sl_taken_add_note(t, false, "The graph is bipartite: nodes of the first column are named u1, u2, ..., those of "
+				  "the second v1, v2, ...");
+	if (first_stands_alone(f))
+		sl_taken_add_note(t, true, "The first line was read as the edge \"%.40s\", \"%.40s\", whose nodes are in no "
+				  "other edge. If it is a header, name its columns: source=%.30s, target=%.30s",
+				  f->names.bytes + f->names.at[0], f->names.bytes + f->names.at[1],
+				  f->names.bytes + f->names.at[0], f->names.bytes + f->names.at[1]);
+	tell_direction(f);
+}
+
+/* Rows that the graph does not keep. */
+static void tell_dropped(const struct sl_graph *g, struct sl_taken *t)
+{
+	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
+	t->rows_used = t->rows - t->rows_left_out;
+	if (g->report.self_loops)
+		sl_taken_add_note(t, false, "%llu edges from a node to itself are left out",
+				  (unsigned long long)g->report.self_loops);
+	if (g->report.zero_weights)
+		sl_taken_add_note(t, false, "%llu edges of weight 0 are left out", (unsigned long long)g->report.zero_weights);
+}
+
 int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options, struct sl_source *source,
 		   struct sl_error *err)
 {
 	struct edges f = {.source = source, .options = options, .all_numbers = true, .err = err};
 	int rc;
 
+	f.taken = sl_taken_create();
+	if (!f.taken)
+		return sl_error_set(err, SL_NOMEM, "No memory to read %s.", sl__source_name(source));
 	sl__names_init(&f.names);
 	sl__fields_init(&f.fields);
 	rc = read_start(&f);
 	if (!rc)
-		rc = read_rest(&f);
+		rc = start_edges(&f);
 	if (!rc)
+		rc = read_rest(&f);
+	if (!rc) {
+		tell(&f);
 		rc = settle(&f);
+	}
 	if (!rc) {
 		rc = sl__finish_graph(f.builder, 0, source, out, err);
 		f.builder = NULL;
 	}
 	if (!rc && f.names.n)
 		sl__names_give(&f.names, &(*out)->name_bytes, &(*out)->name_at);
+	if (!rc) {
+		tell_dropped(*out, f.taken);
+		(*out)->taken = f.taken;
+		f.taken = NULL;
+	}
 	sl_graph_builder_destroy(f.builder);
 	sl__fields_finish(&f.fields);
 	sl__names_finish(&f.names);
+	sl__edge_columns_finish(&f.columns);
+	sl_taken_destroy(f.taken);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/formats/graphs/edge_columns.h"
 #include "core/formats/points/text_internal.h"
 #include "core/taken/taken.h"
 
@@ -288,6 +289,8 @@ bool sl__looks_like_points(const unsigned char *bytes, int64_t size)
 	bool points = false;
 	int lines = 0;
 
+	if (sl__surely_edges(bytes, (size_t)size, size < SL__LINE_BUFFER, NULL))
+		return false;
 	sl__fields_init(&fields);
 	struct sl__line line;
 	while (lines < 2 && !points && sl__next_line(&at, end, &line)) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/formats/text/names.h"
 #include "core/formats/text/number.h"
 
 void sl__fields_init(struct sl__fields *fields)
@@ -178,6 +179,24 @@ const char *sl__field_show(const struct sl__field *field, char *out, size_t size
 		memcpy(out + length, "...", 3);
 		length += 3;
 	}
+	out[length] = 0;
+	return out;
+}
+
+const char *sl__field_title(const struct sl__field *field, char *out, size_t size)
+{
+	size_t length = field->length;
+
+	out[0] = 0;
+	if (!sl__valid_utf8(field->text, length))
+		return out;
+	if (length >= size) {
+		length = size - 1;
+		while (length && ((unsigned char)field->text[length] & 0xc0) == 0x80)
+			length--;
+	}
+	for (size_t k = 0; k < length; k++)
+		out[k] = (unsigned char)field->text[k] < 0x20 || field->text[k] == 0x7f ? ' ' : field->text[k];
 	out[length] = 0;
 	return out;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SL__FIELDS_MAX 4
+#define SL__FIELDS_MAX 256
 
 struct sl__field {
 	const char *text;  /* not zero-terminated */
@@ -38,6 +38,10 @@ bool sl__marks_comment(const char *at, const char *end);
 
 /* Parses the field; false: the whole field is not one number. */
 bool sl__field_float(const struct sl__field *field, float *out);
+
+/* Copies the field as a title: cut to size between two characters, blanks instead of control characters; "" if it is no
+ * UTF-8. Returns out. */
+const char *sl__field_title(const struct sl__field *field, char *out, size_t size);
 
 /* Copies the field for messages: cut to size, unprintable bytes as '?'. Returns out. */
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size);

@@ -26,7 +26,7 @@ from .server import LocalServer, find_server, normal_url, shared_server
 __all__ = ["Client", "default_client"]
 
 #: Parameters of an upload; all others are the job's.
-_UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite",
+_UPLOAD = ("neighbours", "recall", "directed", "source", "target", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite",
            "isolated", "values", "project")
 
 #: Names that TSNE and other programs use for some arguments.
@@ -162,7 +162,7 @@ class Client:
         """Uploads x, of any type that embed() accepts. The server stores the same content only once.
 
         `perplexity`: the largest perplexity of future jobs on these points. `query` may have neighbours, recall,
-        directed, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project
+        directed, source, target, weight, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project
         (docs/api.md); columns may be lists.
         """
         unknown = sorted(set(query) - set(_UPLOAD))

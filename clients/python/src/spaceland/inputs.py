@@ -392,6 +392,8 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
         return anndata_source(_read(anndata.read_h5ad, path), options, keep=False)
     query = dict(options.query)
     kind = options.kind
+    if options.weight != "weight":  # a column of an edge list; None: no weights
+        query["weight"] = options.weight or ""
     if options.metric == "precomputed":
         kind = "neighbours"
     elif options.metric is not None:

@@ -444,7 +444,7 @@ class Job:
         """The latest value of what the method minimises or maximises: "KL 0.732"; empty if there is none yet."""
         name, title = _MEASURES.get(self.method, ("", ""))
         value = self.record.get(name)
-        return "" if value is None else f"{title} {value:.6g}" if title != "KL" else f"KL {value:.3f}"
+        return "" if value is None else f"{title} {value:.6g}" if title != "KL" else f"KL {max(value, 0):.3f}"
 
     def _row(self) -> Dict[str, str]:
         """A row of Client.jobs() in a notebook."""

@@ -36,7 +36,7 @@ class _Bar(Progress):
             self._bar.total = total
         self._bar.set_description(record.get("state", "running"), refresh=False)
         if record["kl"] is not None:
-            self._bar.set_postfix(KL=f"{record['kl']:.3f}", refresh=False)
+            self._bar.set_postfix(KL=f"{max(record['kl'], 0):.3f}", refresh=False)
         self._bar.update(record["iteration"] - self._bar.n)
         if record["iteration"] >= total:
             self._bar.refresh()  # also right after the previous update

@@ -1,0 +1,67 @@
+/* edge_columns.h -- finds the columns of an edge list from its titles and first lines. Internal to core/formats/.
+ *
+ * The source and the target are found by usual titles (source, target; from, to; ...), in a header or in the last
+ * comment above the edges; without such titles they are the first two columns. The weight is the column with that title,
+ * or the third column if it holds numbers. All other columns are left out.
+ *
+ * Programs that are recognised: Gephi (its column Type tells the direction), KONECT ("% asym weighted"), SNAP
+ * ("# Directed graph", times in the last column), networkx and pandas (a column of row numbers), R (a header without a
+ * title over the row names), Excel ("sep=;"). */
+#ifndef SL_EDGE_COLUMNS_H
+#define SL_EDGE_COLUMNS_H
+
+#include "core/formats/read.h"
+#include "core/formats/text/fields.h"
+#include "core/taken/taken.h"
+
+enum sl__edge_direction { SL__DIRECTION_UNKNOWN, SL__DIRECTED, SL__UNDIRECTED };
+
+/* What the first rows have in a column. */
+#define SL__SEEN 1       /* some row has something here */
+#define SL__SEEN_NUMBER 32
+#define SL__SEEN_WORD 2  /* no number */
+#define SL__SEEN_COMMA 4 /* a number with a decimal comma */
+#define SL__SEEN_DICT 8  /* {... */
+#define SL__SEEN_TIME 16 /* all numbers may be seconds or milliseconds since 1970 */
+
+struct sl__edge_columns {
+	char separator;
+	uint32_t count;                    /* columns; 0: the text has no line with content */
+	int source, target, weight, type;  /* from 0; -1: none */
+	bool pair;                         /* usual titles name source and target */
+	bool chosen;                       /* options name source or target */
+	bool shifted;                      /* the first column holds row names, and the header has no title for it */
+	int64_t marker, header, first;     /* lines from 1 on: "sep=;", titles, the first edge; 0: none */
+	int64_t lines;                     /* complete lines, if count is 0 */
+	int64_t comment_header;            /* the comment that holds the titles; 0: none */
+	bool titled;                       /* title[] was read */
+	char (*title)[64];                 /* [count] */
+	uint8_t *seen;                     /* [count] bits SL__SEEN... */
+	enum sl__edge_direction direction; /* as comments tell it */
+	bool konect, bipartite;            /* a KONECT file; of two kinds of nodes */
+	bool commented;                    /* there are comments above */
+};
+
+/* Looks at the beginning of a text. whole: bytes are all of it. 0, SL_NOMEM, or SL_BADPARAM at /source, /target or
+ * /weight: options name a column that does not exist. The caller calls sl__edge_columns_finish(), also after an
+ * error. */
+int sl__edge_columns_find(struct sl__edge_columns *c, const unsigned char *bytes, size_t size, bool whole,
+			  const struct sl_read_options *options, const char *file, struct sl_error *err);
+void sl__edge_columns_finish(struct sl__edge_columns *c);
+
+/* Finds usual titles of source and target; weak ones, such as start and end, only as the first two of at most three
+ * columns. False: there are none. */
+bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target);
+
+/* True if the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason, or
+ * NULL. */
+bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, char sign[160]);
+
+/* True if a line with the marks of a comment is a row: it has as many fields as the others. */
+bool sl__edge_row(const struct sl__edge_columns *c, const struct sl__fields *fields);
+
+/* Adds the columns, and the reasons why some are left out. */
+void sl__edge_columns_tell(const struct sl__edge_columns *c, const struct sl_read_options *options,
+			   struct sl_taken *taken);
+
+#endif

@@ -1,0 +1,247 @@
+/* Edge lists as programs write them: titles, extra columns, comments, and what the reader says that it took. */
+#include "tests/unit/formats_util.h"
+
+#include "core/taken/taken.h"
+
+static float weight(const struct sl_graph *g, const char *row, const char *column)
+{
+	uint32_t i = UINT32_MAX, j = UINT32_MAX;
+
+	for (uint32_t k = 0; k < g->n; k++) {
+		char number[16];
+		const char *name = g->name_bytes ? sl_graph_name(g, k) : (snprintf(number, sizeof number, "%u", k), number);
+		if (!strcmp(name, row))
+			i = k;
+		if (!strcmp(name, column))
+			j = k;
+	}
+	assert_true(i != UINT32_MAX && j != UINT32_MAX);
+	for (uint64_t k = g->start[j]; k < g->start[j + 1]; k++)
+		if (g->node[k] == i)
+			return g->weight ? g->weight[k] : 1;
+	return 0;
+}
+
+static struct sl_graph *read_edges(const char *text, const struct sl_read_options *options)
+{
+	struct sl_graph *g = graph_of(text, options, "a.csv");
+
+	assert_non_null(g->taken);
+	assert_true(sl_taken_adds_up(g->taken));
+	return g;
+}
+
+static bool noted(const struct sl_graph *g, const char *part)
+{
+	for (uint32_t k = 0; k < g->taken->notes; k++)
+		if (strstr(g->taken->note[k].text, part))
+			return true;
+	return false;
+}
+
+static void assert_left_out(const struct sl_graph *g, uint32_t number, const char *why)
+{
+	for (uint32_t k = 0; k < g->taken->listed; k++)
+		if (g->taken->column[k].first == number) {
+			assert_int_equal(g->taken->column[k].role, SL_TAKEN_LEFT_OUT);
+			assert_string_equal(g->taken->column[k].why, why);
+			return;
+		}
+	fail_msg("column %u is not listed", number);
+}
+
+static void rows_that_begin_with_a_mark(void **state)
+{
+	struct sl_graph *g = read_edges("# a comment\nsource,target,weight\n#art,#bird,2\n#art,ann,3\nann,%x,4\n# no, row\n"
+					"\nbob,#art,1\n", NULL);
+
+	assert_int_equal(g->n, 5);
+	assert_int_equal(g->taken->rows, 4);
+	assert_int_equal(g->taken->comment_lines, 2);
+	assert_int_equal(g->taken->blank_lines, 1);
+	assert_int_equal(g->taken->lines, 8);
+	assert_true(weight(g, "#art", "#bird") == 2 && weight(g, "ann", "%x") == 4 && weight(g, "bob", "#art") == 1);
+	assert_true(noted(g, "1 line begins below the first edge"));
+	sl_graph_destroy(g);
+
+	g = read_edges("0 1\n# between words\n# more\n1 2\n", NULL);
+	assert_int_equal(g->n, 3);
+	assert_int_equal(g->taken->comment_lines, 2);
+	sl_graph_destroy(g);
+}
+
+static void gephi_and_columns_in_other_orders(void **state)
+{
+	struct sl_graph *g = read_edges("Source,Target,Type,Id,Label,timeset,Weight\nalice,bob,Undirected,0,,,2.5\n"
+					"bob,carol,Undirected,1,,,1.0\ncarol,dave,Directed,2,,,3.0\n", NULL);
+
+	assert_int_equal(g->n, 4);
+	assert_true(weight(g, "alice", "bob") == 2.5f && weight(g, "dave", "carol") == 3);
+	assert_int_equal(g->taken->by_role[SL_TAKEN_SOURCE] + g->taken->by_role[SL_TAKEN_TARGET] +
+			 g->taken->by_role[SL_TAKEN_WEIGHT], 3);
+	assert_left_out(g, 3, "the direction");
+	assert_left_out(g, 5, "empty");
+	assert_true(noted(g, "1 edges are directed and 2 undirected"));
+	sl_graph_destroy(g);
+
+	g = read_edges("weight;source;target\n2,5;ann;bob\n1,0;bob;cat\n", NULL);
+	assert_true(weight(g, "ann", "bob") == 2.5f && weight(g, "bob", "cat") == 1 && g->n == 3);
+	assert_true(noted(g, "Decimal commas"));
+	sl_graph_destroy(g);
+
+	/* pandas' row numbers, R's row names */
+	g = read_edges(",source,target,weight\n0,ann,bob,2\n1,bob,cat,3\n", NULL);
+	assert_true(g->n == 3 && weight(g, "cat", "bob") == 3);
+	assert_left_out(g, 1, "row names");
+	sl_graph_destroy(g);
+	g = read_edges("\"a\" \"b\" \"w\"\n\"1\" \"ann\" \"bob\" 2\n\"2\" \"bob\" \"cat\" 3\n", NULL);
+	assert_true(g->n == 3 && weight(g, "cat", "bob") == 3);
+	sl_graph_destroy(g);
+}
+
+static void konect_and_snap(void **state)
+{
+	struct sl_graph *g = read_edges("% asym weighted\n% 3 3 3\n1\t2\t1.5\t1089000001\n2\t3\t1\t1089000002\n", NULL);
+
+	assert_true(g->n == 3 && weight(g, "1", "2") == 1.5f);
+	assert_left_out(g, 4, "time");
+	assert_string_equal(g->taken->sign, "KONECT's first line");
+	assert_true(noted(g, "says that its edges are directed; they were read as undirected"));
+	assert_int_equal(g->taken->comment_lines, 2);
+	sl_graph_destroy(g);
+
+	/* node 1 of the left side is another than node 1 of the right side */
+	g = read_edges("% bip unweighted\n1 1\n1 2\n2 1\n", NULL);
+	assert_true(g->n == 4 && g->report.self_loops == 0 && weight(g, "u1", "v1") == 1);
+	assert_true(noted(g, "bipartite"));
+	sl_graph_destroy(g);
+
+	g = read_edges("# Directed graph (each unordered pair of nodes is saved once)\n# FromNodeId\tToNodeId\n"
+		       "3\t1\n1\t2\n", &(struct sl_read_options){.directed = true});
+	assert_true(g->n == 3 && weight(g, "3", "1") == 1 && weight(g, "1", "3") == 0);
+	assert_true(noted(g, "titles are from the comment in line 2") && noted(g, "directed, as the file says"));
+	sl_graph_destroy(g);
+
+	/* times are no weights */
+	g = read_edges("1 2 1082040961\n3 4 1082155839\n2 3 1082414391\n", NULL);
+	assert_null(g->weight);
+	assert_left_out(g, 3, "time");
+	assert_true(noted(g, "weight=3"));
+	sl_graph_destroy(g);
+	g = read_edges("1 2 1082040961\n3 4 1082155839\n", &(struct sl_read_options){.weight_column = "3"});
+	assert_true(weight(g, "3", "4") == 1082155839.f);
+	sl_graph_destroy(g);
+}
+
+static void options_name_columns(void **state)
+{
+	static const char text[] = "time,user,item,stars\n5,ann,tea,2\n6,bob,tea,4\n7,bob,soup,1\n";
+	struct sl_read_options by_title = {.source_column = "user", .target_column = "item", .weight_column = "stars"};
+	struct sl_read_options by_number = {.source_column = "2", .target_column = "3", .weight_column = "4"};
+	struct sl_read_options bare = {.source_column = "user", .target_column = "item", .weight_column = ""};
+	struct sl_graph *g = read_edges(text, &by_title), *other = read_edges(text, &by_number);
+	struct sl_graph *plain = read_edges(text, &bare);
+
+	assert_true(g->n == 4 && weight(g, "tea", "bob") == 4);
+	assert_true(other->n == 4 && weight(other, "tea", "bob") == 4);
+	assert_true(plain->n == 4 && !plain->weight);
+	sl_graph_destroy(g);
+	sl_graph_destroy(other);
+	sl_graph_destroy(plain);
+
+	static const struct {
+		struct sl_read_options options;
+		const char *pointer, *text;
+	} bad[] = {
+		{{.source_column = "from"}, "/source", "no such column"}, {{.target_column = "5"}, "/target", "from 1 to 4"},
+		{{.source_column = "2", .target_column = "user"}, "/target", "same column"},
+		{{.weight_column = "1"}, "/weight", "source, too"},
+	};
+	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+		struct sl_error err;
+		assert_int_equal(read_memory(&g, &bad[k].options, text, sizeof text - 1, "a.csv", &err), SL_BADPARAM);
+		assert_string_equal(err.pointer, bad[k].pointer);
+		assert_non_null(strstr(err.detail, bad[k].text));
+	}
+}
+
+static void headers_and_first_edges(void **state)
+{
+	/* a word in the third column of all lines is no title */
+	struct sl_graph *g = read_edges("ann,bob,friend\nbob,cat,foe\n", NULL);
+
+	assert_true(g->n == 3 && g->m == 4 && !g->weight);
+	assert_left_out(g, 3, "words");
+	sl_graph_destroy(g);
+
+	g = read_edges("person,friend\nann,bob\nbob,cat\n", NULL);
+	assert_int_equal(g->n, 5);
+	assert_true(noted(g, "source=person, target=friend"));
+	sl_graph_destroy(g);
+	g = read_edges("person,friend\nann,bob\nbob,cat\n",
+		       &(struct sl_read_options){.source_column = "person", .target_column = "friend"});
+	assert_int_equal(g->n, 3);
+	assert_int_equal(g->taken->header_lines, 1);
+	sl_graph_destroy(g);
+
+	g = read_edges("sep=;\nsource;target\na;b\n", NULL);
+	assert_int_equal(g->n, 2);
+	assert_int_equal(g->taken->header_lines, 2);
+	assert_true(noted(g, "of Excel"));
+	sl_graph_destroy(g);
+}
+
+static void messages_name_the_remedy(void **state)
+{
+	static const struct {
+		const char *text, *part;
+		int line;
+	} bad[] = {
+		{"0 1 {'weight': 2.5}\n1 2 {}\n", "data=[\"weight\"]", 1},
+		{"0 1 {}\n1 2 {'weight': 2}\n", "data=[\"weight\"]", 2},
+		{"% sym signed\n1 2 1\n2 3 -1\n", "For a signed network", 3},
+		{"SOURCE,TARGET,RATING,TIME\n6,2,4,1289241911.7\n6,5,-2,1289241941.5\n", "RATING", 3},
+		{"# FromNodeId\tToNodeId\tSign\n0\t1\t-1\n", "Sign", 2}, {"\n \n", "blank", 0},
+		{"# nothing\n", "comments but no edge", 0},
+	};
+	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+		struct sl_graph *g;
+		struct sl_error err;
+		assert_true(read_memory(&g, NULL, bad[k].text, strlen(bad[k].text), "a.txt", &err) < 0);
+		if (!strstr(err.detail, bad[k].part))
+			fail_msg("%s", err.detail);
+		assert_int_equal(err.line, bad[k].line);
+	}
+}
+
+/* Comments longer than the part that is looked at. */
+static void long_comments(void **state)
+{
+	enum { LINES = 20000 };
+	char *text = malloc(LINES * 40), *at = text;
+
+	for (int k = 0; k < LINES; k++)
+		at += sprintf(at, "# comment number %d of many\n", k);
+	sprintf(at, "source target\n1 2\n2 3\n");
+	struct sl_graph *g = read_edges(text, NULL);
+	assert_int_equal(g->n, 3);
+	assert_int_equal(g->taken->comment_lines, LINES);
+	assert_int_equal(g->taken->header_lines, 1);
+	sl_graph_destroy(g);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_that_begin_with_a_mark),
+		cmocka_unit_test(gephi_and_columns_in_other_orders),
+		cmocka_unit_test(konect_and_snap),
+		cmocka_unit_test(options_name_columns),
+		cmocka_unit_test(headers_and_first_edges),
+		cmocka_unit_test(messages_name_the_remedy),
+		cmocka_unit_test(long_comments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
