@@ -1,6 +1,7 @@
 #include "core/account.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static _Thread_local struct sl_account *current;
 
@@ -14,23 +15,28 @@ bool sl_account_is_open(void)
 	return current;
 }
 
-int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err)
+int sl_account_take_of(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
 {
 	struct sl_error why;
-	if (!current || !bytes)
+	if (!bytes)
 		return 0;
-	int rc = current->take(current, what, bytes, &why);
+	int rc = account->take(account, what, bytes, &why);
 	if (!rc) {
-		current->taken[what] += bytes;
+		account->taken[what] += bytes;
 		return 0;
 	}
-	current->refusal = why;
+	account->refusal = why;
 	if (err)
 		*err = why;
 	return rc;
 }
 
-static void give(struct sl_account *account, enum sl_resource what, uint64_t bytes)
+int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err)
+{
+	return current ? sl_account_take_of(current, what, bytes, err) : 0;
+}
+
+void sl_account_give_of(struct sl_account *account, enum sl_resource what, uint64_t bytes)
 {
 	if (bytes > account->taken[what])
 		bytes = account->taken[what];
@@ -42,18 +48,30 @@ static void give(struct sl_account *account, enum sl_resource what, uint64_t byt
 void sl_account_give(enum sl_resource what, uint64_t bytes)
 {
 	if (current)
-		give(current, what, bytes);
+		sl_account_give_of(current, what, bytes);
 }
 
 void sl_account_give_all(struct sl_account *account, enum sl_resource what)
 {
-	give(account, what, account->taken[what]);
+	sl_account_give_of(account, what, account->taken[what]);
+}
+
+void sl_account_move(struct sl_account *to, struct sl_account *from, enum sl_resource what, uint64_t bytes)
+{
+	if (!to->give) {
+		*to = *from;
+		memset(to->taken, 0, sizeof to->taken);
+		to->refusal = (struct sl_error){0};
+	}
+	bytes = bytes < from->taken[what] ? bytes : from->taken[what];
+	from->taken[what] -= bytes;
+	to->taken[what] += bytes;
 }
 
 void sl_account_close(struct sl_account *account)
 {
 	for (int what = 0; what < SL_RESOURCES; what++)
-		give(account, (enum sl_resource)what, account->taken[what]);
+		sl_account_give_of(account, (enum sl_resource)what, account->taken[what]);
 	if (current == account)
 		current = NULL;
 }

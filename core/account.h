@@ -17,12 +17,15 @@ extern "C" {
 #endif
 
 enum sl_resource { SL_MEMORY, SL_DISK, SL_RESOURCES };
+#define SL_OWNER_BYTES 32
 
 struct sl_account {
 	/* 0; SL_TOOBIG: so much is never granted; SL_NOMEM or SL_DISKFULL: not now. err gives the reason. */
 	int (*take)(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err);
 	void (*give)(struct sl_account *account, enum sl_resource what, uint64_t bytes);
-	void *arg;
+	void *of[SL_RESOURCES];        /* for take and give: where it counts */
+	char owner[SL_OWNER_BYTES];    /* for take and give: a user, or "" */
+	uint64_t part[SL_RESOURCES];   /* what all accounts of the owner may take together; 0: no limit */
 	uint64_t taken[SL_RESOURCES];  /* bytes that are reserved now */
 	struct sl_error refusal;       /* the last refusal; code 0: none. Its text says more than the caller's SL_NOMEM */
 };
@@ -37,9 +40,14 @@ bool sl_account_is_open(void);
 int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err);
 /* Gives bytes back that were freed before the end of the work. */
 void sl_account_give(enum sl_resource what, uint64_t bytes);
+/* The same in an account that is not the thread's. Any thread, when nobody else uses the account. */
+int sl_account_take_of(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err);
+void sl_account_give_of(struct sl_account *account, enum sl_resource what, uint64_t bytes);
+/* Moves a reservation to an account of the same owner and kind, which may be all zero before. */
+void sl_account_move(struct sl_account *to, struct sl_account *from, enum sl_resource what, uint64_t bytes);
 /* Gives back all of one resource. Any thread, when nobody uses the account. */
 void sl_account_give_all(struct sl_account *account, enum sl_resource what);
-/* Gives back everything. Any thread, when the work is over. */
+/* Gives back everything; all zero is fine. Any thread, when the work is over. */
 void sl_account_close(struct sl_account *account);
 
 /* Reserves and allocates count items of `size` bytes. NULL: refused, or no memory. The caller frees it with free(). */

@@ -39,6 +39,7 @@
 #include "daemon/store/uses.h"
 #include "daemon/files/verify.h"
 #include "daemon/stream/events.h"
+#include "daemon/users/bookings.h"
 #include "daemon/users/users.h"
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
@@ -382,6 +383,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 	    asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
 	sl_process_metrics(d->metrics);
+	if (sl_bookings_create(&d->bookings, d, err))
+		return SL_NOMEM;
 	rc = sl_db_open(&d->db, d->loop, path, err);
 	free(path);
 	if (!rc)
@@ -442,6 +445,7 @@ static int run(struct program *p)
 	sl_metrics_destroy(p->d.metrics);
 	free(p->d.state_dir);
 	free(p->d.tmp_dir);
+	sl_bookings_destroy(p->d.bookings);
 	if (p->lock_fd >= 0)
 		close(p->lock_fd);
 	if (!p->status && !p->restart)

@@ -62,6 +62,7 @@ struct sl_config {
 	int64_t max_jobs;              /* not finished yet: queued, running and paused */
 	int64_t max_streams;           /* open event and frame streams */
 	int64_t upload_memory_bytes;   /* for all uploads being read; 0: half of the host's memory */
+	int64_t request_memory_bytes;  /* for the bodies of all requests; 0: an eighth of the host's memory */
 	int64_t reply_memory_bytes;    /* for all long replies being made or sent; 0: a quarter of the host's memory */
 	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
 	/* limits of each user (users/limits.h); 0: none */

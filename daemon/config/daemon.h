@@ -25,6 +25,7 @@ struct sl_daemon {
 	struct sl_collect *collect;  /* keeps state_dir within max_state_bytes; collect/collect.h */
 	struct sl_backups *backups;  /* files/backup.h */
 	struct sl_users *users;
+	struct sl_bookings *bookings; /* what clients make the server hold; users/bookings.h. Created before users */
 	struct sl_events *events;    /* the event stream and its readers; stream/events.h */
 	struct sl_graphs *graphs;
 	struct sl_layouts *layouts;  /* layouts that clients upload; layouts/layouts.h */

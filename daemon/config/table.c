@@ -118,6 +118,10 @@ const struct sl_option_info sl_config_table[] = {
 	      "Memory that all uploads together may use while they are read and stored. It is booked before it is "
 	      "used; an upload that needs more is refused. Large uploads wait for each other. 0: half of the host's "
 	      "memory."),
+	BYTES(request_memory_bytes, 0, 1024 * TIB, "0", true,
+	      "Memory that the bodies of all requests together may use, from their first byte until they have been "
+	      "read; one user's may use a quarter of it. Uploads beyond it go to files, and other requests get 503. 0: "
+	      "an eighth of the host's memory."),
 	BYTES(reply_memory_bytes, 0, 1024 * TIB, "0", false,
 	      "Memory that all replies longer than 256 KiB together may use while they are made and sent; one user's "
 	      "may use a quarter of it. Arrays as .npy are sent from files and need none. 0: a quarter of the host's "

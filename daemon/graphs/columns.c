@@ -11,6 +11,7 @@
 #include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"
+#include "daemon/users/bookings.h"
 #include "daemon/users/limits.h"
 #include "daemon/users/users.h"
 #include "daemon/util/json.h"
@@ -341,7 +342,7 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	c->nodes = g->record.nodes;
 	c->own = g->record.labels > 0;
 	memcpy(c->title, g->record.label_title, sizeof c->title);
-	c->account = sl_graphs_account(c->s);
+	c->account = sl_bookings_account(c->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	c->max_bytes = (uint64_t)c->s->d->config.max_decompressed_bytes;
 	bool other_name = c->remove && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
 	c->column = strdup(other_name ? c->title : column);

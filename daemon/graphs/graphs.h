@@ -129,9 +129,6 @@ uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account);
 bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit);
 void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *account), void *arg);
 
-/* An account in the budget of uploads, for other data that a client has sent. */
-struct sl_account sl_graphs_account(struct sl_graphs *s);
-
 int sl_graphs_count(const struct sl_graphs *s);
 /* Calls each() for all records; each() must not change the collection. */
 void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl_graph_record *g), void *arg);

@@ -11,7 +11,6 @@
 #include "daemon/files/graph_file.h"
 #include "daemon/files/neighbours_file.h"
 #include "daemon/files/points_file.h"
-#include "daemon/util/budget.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
@@ -78,7 +77,6 @@ struct sl_graphs {
 	uint64_t tick;
 	struct sl_list uploads;      /* struct sl__upload: in progress or in line */
 	struct sl_upload_line line;
-	struct sl_budget budget;     /* of uploads that are read or stored */
 	struct sl_list ready;        /* struct sl__waiter: get their answer in the next turn of the loop */
 	uv_async_t deliver;
 	int active;                  /* number of work items in the pool and the data base */
@@ -99,7 +97,7 @@ struct sl_graphs {
 	void (*on_search)(void *arg, const char *id);
 	void *on_search_arg;
 	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
-			 *m_search_times, *m_reading, *m_waiting, *m_booked[SL_RESOURCES];
+			 *m_search_times, *m_reading, *m_waiting;
 };
 
 /* record.c */

@@ -10,6 +10,8 @@
 #include "daemon/files/taken_json.h"
 #include "daemon/http/http.h"
 #include "daemon/store/seal.h"
+#include "daemon/users/bookings.h"
+#include "daemon/users/users.h"
 #include "daemon/util/problem.h"
 
 #define MOST_BYTES (1 << 20)   /* of the file that are read */
@@ -107,7 +109,7 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r)
 		return;
 	}
 	p->s = s;
-	p->read.account = sl_graphs_account(s);
+	p->read.account = sl_bookings_account(s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	int rc = sl__reading_init(&p->read, r, &s->d->config, &p->cancel, &err);
 	if (!rc)
 		rc = sl__reading_take(&p->read, r, &err);

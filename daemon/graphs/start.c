@@ -8,6 +8,7 @@
 #include "daemon/store/db.h"
 #include "daemon/store/sweep.h"
 #include "daemon/stream/events.h"
+#include "daemon/users/bookings.h"
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
@@ -96,8 +97,6 @@ static void on_collect(void *arg)
 	sl_metric_set(s->m_bytes, (double)bytes);
 	sl_metric_set(s->m_reading, (double)s->line.reading.count);
 	sl_metric_set(s->m_waiting, sl_upload_line_waiting(&s->line));
-	for (int what = 0; what < SL_RESOURCES; what++)
-		sl_metric_set(s->m_booked[what], (double)sl_budget_taken(&s->budget, (enum sl_resource)what));
 }
 
 static void register_metrics(struct sl_graphs *s)
@@ -121,10 +120,6 @@ static void register_metrics(struct sl_graphs *s)
 					   "Uploads being read and stored.");
 	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,
 					   "Uploads waiting until others have been read.");
-	s->m_booked[SL_MEMORY] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"memory\"",
-						     "Memory and disk booked by uploads.");
-	s->m_booked[SL_DISK] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"disk\"",
-						   "Memory and disk booked by uploads.");
 	sl_metrics_on_collect(m, on_collect, s);
 }
 
@@ -137,6 +132,8 @@ void sl__graphs_work_begin(struct sl_graphs *s)
 
 static void destroy(struct sl_graphs *s)
 {
+	if (s->d)
+		sl_bookings_on_disk_use(s->d->bookings, NULL, NULL);
 	for (int i = 0; i < s->count; i++)
 		sl__graph_free(s->graph[i]);
 	free(s->graph);
@@ -160,6 +157,11 @@ void sl__graphs_work_end(struct sl_graphs *s)
 		uv_close((uv_handle_t *)&s->deliver, on_async_closed);
 }
 
+static uint64_t disk_use(void *arg, const char *account)
+{
+	return sl_graphs_disk_use(arg, account);
+}
+
 int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_error *err)
 {
 	struct sl_graphs *s = calloc(1, sizeof *s);
@@ -169,7 +171,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
 	}
 	s->d = d;
-	sl_budget_init(&s->budget);
+	sl_bookings_on_disk_use(d->bookings, disk_use, s);
 	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
 	if (rc < 0) {
 		sl__finders_cancel(s);

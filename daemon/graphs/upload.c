@@ -16,15 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/read.h"
 #include "daemon/http/http.h"
 #include "daemon/store/db.h"
 #include "daemon/store/atomic.h"
+#include "daemon/users/bookings.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
@@ -389,40 +388,13 @@ static void read_done(void *arg)
 	sl_pool_run_in(&u->work, s->d->loop, save_work, save_done, u);
 }
 
-/* Disk space for decompressed temporary files: half of the free space, including what other uploads have reserved. */
-static uint64_t disk_budget(struct sl_graphs *s)
-{
-	struct statvfs st;
-	if (statvfs(s->d->tmp_dir, &st))
-		return 0;
-	uint64_t free = (uint64_t)st.f_bavail * st.f_frsize + sl_budget_taken(&s->budget, SL_DISK);
-	return free / 2 > 0 ? free / 2 : 1;
-}
-
-/* Sets the budgets by the present configuration and free disk space. Returns the memory. */
-static uint64_t set_budget(struct sl_graphs *s)
-{
-	uint64_t budget = (uint64_t)s->d->config.upload_memory_bytes;
-	if (!budget)
-		budget = sl_host_memory() / 2;
-	sl_budget_set(&s->budget, SL_MEMORY, budget);
-	sl_budget_set(&s->budget, SL_DISK, disk_budget(s));
-	return budget;
-}
-
-struct sl_account sl_graphs_account(struct sl_graphs *s)
-{
-	set_budget(s);
-	return sl_budget_account(&s->budget);
-}
-
 /* Starts the uploads that may be read now. */
 static void pump(struct sl_graphs *s)
 {
 	struct sl_upload_place *p;
 	if (s->closing || !sl_upload_line_waiting(&s->line))
 		return;
-	uint64_t budget = set_budget(s);
+	uint64_t budget = sl_bookings_limit(s->d->bookings, SL_BOOK_READING);
 	while ((p = sl_upload_line_next(&s->line, budget))) {
 		struct sl__upload *u = SL_LIST_ITEM(struct sl__upload, &p->link, place.link);
 		sl_pool_run_in(&u->work, s->d->loop, read_work, read_done, u);
@@ -453,7 +425,7 @@ void sl__uploads_cancel(struct sl_graphs *s)
 static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
 {
 	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
-	u->read.account = sl_budget_account(&u->s->budget);
+	u->read.account = sl_bookings_account(u->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	u->read.engine = u->s->engine;
 	u->read.engine_index = u->s->engine_index;
 	u->read.engine_bytes = u->s->engine_bytes;

@@ -6,7 +6,8 @@
  *   1. The headers have arrived: Host, Origin, token, route, method, query names, content type
  *      and length are checked. A request that fails a check gets its reply before its body is read.
  *   2. The body arrives: into memory (routes with SL_BODY_JSON, up to max_request_bytes) or
- *      into files (SL_BODY_UPLOAD, up to max_upload_bytes; raw or multipart).
+ *      into files (SL_BODY_UPLOAD, up to max_upload_bytes; raw or multipart). Memory and disk are
+ *      booked in the request's account before they are used (users/bookings.h), whatever the route.
  *   3. The route's handler runs, once. It calls exactly one sl_reply_*(), or
  *      sl_request_park() and one sl_reply_*() later, from any callback of the loop.
  *   4. After the reply function the request must not be touched: the server owns it.
@@ -21,6 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/account.h"
 #include "core/error.h"
 
 struct sl_buffer;  /* util/buffer.h */
@@ -121,6 +123,7 @@ struct sl_part {
 	char *path;                /* temporary file in the state dir; NULL: in memory */
 	char *data;                /* in memory, zero-terminated; NULL: in a file */
 	uint64_t bytes;
+	uint64_t held[SL_RESOURCES]; /* booked for it */
 };
 int sl_request_parts(const struct sl_request *r);
 struct sl_part *sl_request_part(const struct sl_request *r, const char *name);  /* NULL: none */
@@ -129,6 +132,7 @@ struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
 struct sl_uploaded {
 	char *path, *data;  /* a file, to be removed, or memory */
 	uint64_t bytes;
+	struct sl_account held; /* in which they are booked */
 	const char *folder; /* for what is decompressed; borrowed from the daemon */
 	char name[256];     /* for messages */
 };

@@ -17,8 +17,7 @@
 
 #define SL__DRAIN_BYTES (64 << 20)   /* of a refused body that are read before the connection is closed */
 #define SL__MEMORY_BYTES (64 << 10)  /* larger parts of a form go to files */
-#define SL__WHOLE_BYTES (64 << 20)   /* raw uploads of known length up to this stay in memory; */
-#define SL__WHOLES_BYTES (256 << 20) /* limit of all such uploads together */
+#define SL__WHOLE_BYTES (64 << 20)   /* raw uploads of known length up to this stay in memory, if there is room */
 #define SL__TARGET_BYTES 2048        /* longest path */
 #define SL__PARAMETERS 100           /* of a query; libmicrohttpd has room for some hundreds, and hangs with more */
 #define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
@@ -112,6 +111,7 @@ struct sl_request {
 	int paths;
 
 	uint64_t received;          /* bytes of the body so far */
+	struct sl_account account;  /* of what the body takes; all zero: it takes nothing */
 	char *body;                 /* SL_BODY_JSON; zero-terminated */
 	size_t body_bytes, body_room;
 	bool parsed;                /* the three fields below are set */
@@ -163,7 +163,6 @@ struct sl_http {
 	int handles;                  /* open ones of the seven */
 	char address[96], url[112];
 	int64_t streams;
-	size_t wholes;                /* bytes of uploads that stay in memory */
 	bool kicked;                  /* a connection was resumed */
 	bool quiet;                   /* accepts no more connections */
 	uint64_t deadline_ms;         /* end of the time that open replies get when the server stops */

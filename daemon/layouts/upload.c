@@ -13,6 +13,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 #include "daemon/layouts/layouts_internal.h"
+#include "daemon/users/bookings.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/pool.h"
 
@@ -140,7 +141,7 @@ static void next(struct sl_layouts *s)
 	if (u->started)
 		return;
 	u->started = true;
-	u->account = sl_graphs_account(s->d->graphs);
+	u->account = sl_bookings_account(s->d->bookings, SL_BOOK_READING, u->record.user);
 	sl_pool_run_in(&u->work, s->d->loop, read_work, read_done, u);
 }
 

@@ -1,59 +1,130 @@
 #include "daemon/util/budget.h"
 
-void sl_budget_init(struct sl_budget *b)
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct share {
+	struct sl_link link;
+	char owner[SL_OWNER_BYTES];
+	uint64_t taken;
+};
+
+void sl_budget_init(struct sl_budget *b, const char *use, const char *users)
 {
-	*b = (struct sl_budget){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*b = (struct sl_budget){.lock = PTHREAD_MUTEX_INITIALIZER, .use = use, .users = users};
 }
 
-void sl_budget_set(struct sl_budget *b, enum sl_resource what, uint64_t limit)
+void sl_budget_set(struct sl_budget *b, uint64_t limit)
 {
 	pthread_mutex_lock(&b->lock);
-	b->limit[what] = limit;
+	b->limit = limit;
 	pthread_mutex_unlock(&b->lock);
 }
 
-uint64_t sl_budget_taken(struct sl_budget *b, enum sl_resource what)
+uint64_t sl_budget_limit(struct sl_budget *b)
 {
 	pthread_mutex_lock(&b->lock);
-	uint64_t bytes = b->taken[what];
+	uint64_t bytes = b->limit;
 	pthread_mutex_unlock(&b->lock);
 	return bytes;
 }
 
-/* own: total of the requesting work, including the refused amount. */
-static int refuse(enum sl_resource what, uint64_t limit, uint64_t others, uint64_t own, struct sl_error *err)
+uint64_t sl_budget_taken(struct sl_budget *b)
+{
+	pthread_mutex_lock(&b->lock);
+	uint64_t bytes = b->taken;
+	pthread_mutex_unlock(&b->lock);
+	return bytes;
+}
+
+static struct share *share_of(const struct sl_budget *b, const char *owner)
+{
+	return owner[0] ? SL_LIST_FIND(struct share, s, &b->shares, link, !strcmp(s->owner, owner)) : NULL;
+}
+
+static struct share *share_create(struct sl_budget *b, const char *owner)
+{
+	struct share *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	snprintf(s->owner, sizeof s->owner, "%s", owner);
+	sl_list_append(&b->shares, &s->link);
+	return s;
+}
+
+/* A consistent view of a budget, for the message of a refusal. */
+struct view {
+	uint64_t limit, taken, part, share;
+};
+
+/* own: total of the requesting use, including the refused amount. */
+static int refuse(const struct sl_budget *b, enum sl_resource what, const struct view *v, uint64_t own,
+		  struct sl_error *err)
 {
 	double mib = 1.0 / (1 << 20);
-	const char *name = what == SL_MEMORY ? "memory" : "disk";
-	if (own > limit)
-		return sl_error_set(err, SL_TOOBIG, "Reading the file needs more than the %.0f MiB of %s that uploads may "
-				    "use%s.", (double)limit * mib, name, what == SL_MEMORY ? " (upload_memory_bytes)" : "");
-	return sl_error_set(err, what == SL_MEMORY ? SL_NOMEM : SL_DISKFULL, "Other uploads now use %.0f of %.0f MiB "
-			    "of %s; try again later.", (double)others * mib, (double)limit * mib, name);
+	int later = what == SL_MEMORY ? SL_NOMEM : SL_DISKFULL;
+	uint64_t others = v->taken > own ? v->taken - own : 0, before = v->share;
+	if (own > v->limit && v->limit)
+		return sl_error_set(err, SL_TOOBIG, "This needs more than the %.0f MiB of %s.", (double)v->limit * mib, b->use);
+	if (v->part && own > v->part)
+		return sl_error_set(err, SL_TOOBIG, "This needs more than the %.0f MiB that one user may take of the %s.",
+				    (double)v->part * mib, b->use);
+	if (v->part && before + own > v->part)
+		return sl_error_set(err, later, "Your %s now use %.0f MiB, and a user may take at most %.0f MiB of the %s; try "
+				    "again later.", b->users, (double)before * mib, (double)v->part * mib, b->use);
+	return sl_error_set(err, later, "Other %s now use %.0f MiB of the %.0f MiB of %s; try again later.", b->users,
+			    (double)others * mib, (double)v->limit * mib, b->use);
+}
+
+/* Returns 1 if it fits, 0 if not, -1: no memory. */
+static int reserve(struct sl_budget *b, const struct sl_account *account, uint64_t part, uint64_t bytes, struct view *v)
+{
+	struct share *s = share_of(b, account->owner);
+	*v = (struct view){b->limit, b->taken, part, s ? s->taken : 0};
+	if (b->limit && (bytes > b->limit || b->taken > b->limit - bytes))
+		return 0;
+	if (part && (bytes > part || v->share > part - bytes))
+		return 0;
+	if (account->owner[0] && !s && !(s = share_create(b, account->owner)))
+		return -1;
+	b->taken += bytes;
+	if (s)
+		s->taken += bytes;
+	return 1;
 }
 
 static int take(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
 {
-	struct sl_budget *b = account->arg;
-	uint64_t own = account->taken[what];
+	struct sl_budget *b = account->of[what];
+	struct view v;
 	pthread_mutex_lock(&b->lock);
-	uint64_t limit = b->limit[what], taken = b->taken[what];
-	bool fits = !limit || (bytes <= limit && taken <= limit - bytes);
-	if (fits)
-		b->taken[what] += bytes;
+	int fits = reserve(b, account, account->part[what], bytes, &v);
 	pthread_mutex_unlock(&b->lock);
-	return fits ? 0 : refuse(what, limit, taken - own, own + bytes, err);
+	if (fits < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for the request");
+	v.share -= account->taken[what] < v.share ? account->taken[what] : v.share;
+	return fits ? 0 : refuse(b, what, &v, account->taken[what] + bytes, err);
 }
 
 static void give(struct sl_account *account, enum sl_resource what, uint64_t bytes)
 {
-	struct sl_budget *b = account->arg;
+	struct sl_budget *b = account->of[what];
 	pthread_mutex_lock(&b->lock);
-	b->taken[what] -= bytes < b->taken[what] ? bytes : b->taken[what];
+	struct share *s = share_of(b, account->owner);
+	b->taken -= bytes < b->taken ? bytes : b->taken;
+	if (s && s->taken > bytes) {
+		s->taken -= bytes;
+	} else if (s) {
+		sl_list_unlink(&s->link);
+		free(s);
+	}
 	pthread_mutex_unlock(&b->lock);
 }
 
-struct sl_account sl_budget_account(struct sl_budget *b)
+struct sl_account sl_budget_account(struct sl_budget *memory, struct sl_budget *disk, const char *owner)
 {
-	return (struct sl_account){.take = take, .give = give, .arg = b};
+	struct sl_account account = {.take = take, .give = give, .of = {[SL_MEMORY] = memory, [SL_DISK] = disk}};
+	snprintf(account.owner, sizeof account.owner, "%s", owner);
+	return account;
 }

@@ -5,10 +5,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/text/encoding.h"
 #include "daemon/util/time_text.h"
 
 #define NAME_MOST 200   /* characters */
+
+/* What jansson 2.14 takes for each value with malloc()'s overhead, and for a place in an array or object. Arrays and
+ * tables of keys double while the old ones exist; a string is read into a buffer that doubles. */
+#define TREE_VALUE 40    /* a number or a string, besides its bytes */
+#define TREE_ARRAY 160
+#define TREE_OBJECT 288
+#define TREE_PLACE 24    /* in an array: 8 bytes, three times */
+#define TREE_KEY 144     /* in an object */
+#define TREE_DEPTH 2048  /* jansson reads no further */
+#define TREE_LETTERS 4   /* copies of a byte of a string or number */
+
+/* The string that begins after a quote: returns its end, the quote or the end of the text. */
+static const char *end_of_string(const char *at, const char *end)
+{
+	while (at < end && *at != '"')
+		at += *at == '\\' && at + 1 < end ? 2 : 1;
+	return at;
+}
+
+uint64_t sl_json_tree_bytes(const char *text, size_t bytes)
+{
+	uint64_t sum = TREE_OBJECT + TREE_LETTERS * (uint64_t)bytes;
+	const char *end = text + bytes;
+	int depth = 0;
+	for (const char *at = text; at < end && depth <= TREE_DEPTH; at++) {
+		depth += *at == '[' || *at == '{' ? 1 : *at == ']' || *at == '}' ? -1 : 0;
+		switch (*at) {
+		case '"':
+			at = end_of_string(at + 1, end);
+			sum += TREE_VALUE;
+			break;
+		case '[':
+			sum += TREE_ARRAY + TREE_VALUE + TREE_PLACE;
+			break;
+		case '{':
+			sum += TREE_OBJECT + TREE_VALUE + TREE_PLACE;
+			break;
+		case ',':
+			sum += TREE_VALUE + TREE_PLACE;
+			break;
+		case ':':
+			sum += TREE_KEY;
+			break;
+		}
+	}
+	return sum;
+}
 
 int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_error *err)
 {
@@ -20,6 +68,9 @@ int sl_json_object(json_t **out, const char *text, size_t bytes, const char *fil
 		return sl_error_at(err, SL_BADPARAM, file, 1, "The text begins with a byte order mark (the bytes EF BB BF), "
 				   "which JSON must not (RFC 8259). Send it without: in Python, for example, encode it as "
 				   "utf-8, not as utf-8-sig.");
+	int rc = sl_account_take(SL_MEMORY, sl_json_tree_bytes(text, bytes), err);
+	if (rc)
+		return rc;
 	json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
 	if (!value) {
 		enum json_error_code code = json_error_code(&why);

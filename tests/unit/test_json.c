@@ -5,10 +5,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "daemon/util/json.h"
 #include "tests/unit/seeds.h"
 
@@ -106,6 +108,97 @@ static void zero_characters(void **state)
 	}
 }
 
+/* ---- the memory of trees ---- */
+
+static size_t held, peak;
+
+static void *counted_malloc(size_t bytes)
+{
+	void *p = malloc(bytes);
+	held += malloc_usable_size(p) + sizeof(size_t);
+	peak = held > peak ? held : peak;
+	return p;
+}
+
+static void counted_free(void *p)
+{
+	held -= p ? malloc_usable_size(p) + sizeof(size_t) : 0;
+	free(p);
+}
+
+/* The bytes that jansson takes for a text at most; the booked ones are no fewer, and not many times as many. */
+static void booked(const char *text, size_t bytes)
+{
+	json_error_t why;
+	json_set_alloc_funcs(counted_malloc, counted_free);
+	held = peak = 0;
+	json_decref(json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why));
+	json_set_alloc_funcs(malloc, free);
+	assert_int_equal(held, 0);
+	uint64_t most = sl_json_tree_bytes(text, bytes);
+	if (most < peak || most > 6 * peak + 4096 + 4 * bytes)
+		fail_msg("%.40s...: %zu bytes take %zu, and %llu are booked", text, bytes, peak, (unsigned long long)most);
+}
+
+/* start, then as many pieces as fill so many bytes, then end. %d in a piece is its number. */
+static void booked_filled(const char *start, const char *piece, const char *end, size_t bytes)
+{
+	char *text = malloc(bytes + 4096), *at = text + sprintf(text, "%s", start);
+	for (int i = 0; at < text + bytes; i++) {
+		const char *number = strstr(piece, "%d");
+		at += number ? sprintf(at, "%.*s%d%s", (int)(number - piece), piece, i, number + 2) : sprintf(at, "%s", piece);
+	}
+	at += sprintf(at, "%s", end);
+	booked(text, (size_t)(at - text));
+	free(text);
+}
+
+static void trees(void **state)
+{
+	static const char *const piece[][3] = {
+		{"[", "[],", "0]"}, {"[", "{},", "0]"}, {"[", "0,", "0]"}, {"[", "\"\",", "0]"}, {"[", "0.5,", "0]"},
+		{"[", "\"%d\",", "0]"}, {"{", "\"%d\":0,", "\"a\":0}"}, {"[", "{\"\":0},", "0]"}, {"[", "[0],", "0]"},
+		{"[", "[0,1,2,3,4,5,6,7,8],", "0]"}, {"\"", "a", "\""}, {"\"", "\\u0041", "\""}, {"", "9", ""},
+		{"", "[", ""}, {"", "{\"a\":", ""}, {"[\"", "a", "\"]"}, {"{", "\"%d\":{\"a\":[]},", "\"a\":0}"},
+		{"[", "true,", "0]"}, {"{\"a\":[", "[{\"b\":\"c\"}],", "0]}"}, {"{\"", "a", "\":0}"},
+	};
+	static const size_t bytes[] = {1, 100, 3000, 70000, 1000000};
+	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++)
+		for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
+			booked_filled(piece[i][0], piece[i][1], piece[i][2], bytes[k]);
+}
+
+struct purse {
+	struct sl_account account;
+	uint64_t most;
+};
+
+static int take(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
+{
+	const struct purse *p = account->of[what];
+	return bytes > p->most ? sl_error_set(err, SL_TOOBIG, "too much") : 0;
+}
+
+static void give(struct sl_account *account, enum sl_resource what, uint64_t bytes)
+{
+}
+
+static void trees_are_booked(void **state)
+{
+	static const char text[] = "{\"a\": [[], [], []]}";
+	struct sl_error err = {0};
+	json_t *value = NULL;
+	struct purse p = {.account = {.take = take, .give = give}, .most = 100};
+	p.account.of[SL_MEMORY] = &p;
+	sl_account_open(&p.account);
+	assert_int_equal(sl_json_object(&value, text, strlen(text), "body", &err), SL_TOOBIG);
+	p.most = 10000;
+	assert_int_equal(sl_json_object(&value, text, strlen(text), "body", &err), 0);
+	assert_true(p.account.taken[SL_MEMORY] > 500);
+	sl_account_close(&p.account);
+	json_decref(value);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +206,8 @@ int main(void)
 		cmocka_unit_test(zero_characters),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(reals),
+		cmocka_unit_test(trees),
+		cmocka_unit_test(trees_are_booked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

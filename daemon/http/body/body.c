@@ -14,9 +14,13 @@
 
 #include "daemon/store/atomic.h"
 #include "daemon/store/db.h"
+#include "daemon/users/bookings.h"
 #include "daemon/util/ulid.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define DISK_STEP ((uint64_t)1 << 20)          /* bytes of disk that are booked at a time */
+#define WORDS_BYTES 256                        /* of the names of a part, beyond their letters */
+#define FORM_BYTES (4 * SL__PART_HEADER_BYTES) /* of the parser of a form */
 
 static int64_t limit(const struct sl_request *r)
 {
@@ -43,26 +47,53 @@ static int too_big(const struct sl_request *r, struct sl_error *err)
 			    r->route->flags & SL_BODY_UPLOAD ? "max_upload_bytes" : "max_request_bytes");
 }
 
-/* Makes room for more bytes and a zero byte after them. */
-static int grow(char **data, size_t *room, size_t bytes, size_t more)
+/* Makes room for more bytes and a zero byte after them, in r->body_room, and books it before. */
+static int grow(struct sl_request *r, char **data, size_t bytes, size_t more, struct sl_error *err)
 {
+	size_t *room = &r->body_room;
 	if (bytes + more + 1 <= *room)
 		return 0;
 	size_t want = *room ? *room : 1024;
 	while (want < bytes + more + 1)
 		want *= 2;
+	int rc = sl_account_take_of(&r->account, SL_MEMORY, want - *room, err);
+	if (rc)
+		return rc;
 	char *bigger = realloc(*data, want);
-	if (!bigger)
-		return SL_NOMEM;
+	if (!bigger) {
+		sl_account_give_of(&r->account, SL_MEMORY, want - *room);
+		return sl_error_set(err, SL_NOMEM, "no memory for the request");
+	}
 	*data = bigger;
 	*room = want;
 	return 0;
 }
 
-static int write_all(int fd, const char *data, size_t bytes, struct sl_error *err)
+/* Books disk for more bytes of a part. */
+static int book_disk(struct sl_request *r, struct sl_part *part, size_t more, struct sl_error *err)
 {
-	if (!sl__write_all(fd, data, bytes))
+	uint64_t need = part->bytes + more, held = part->held[SL_DISK];
+	if (need <= held)
 		return 0;
+	uint64_t step = (need - held + DISK_STEP - 1) / DISK_STEP * DISK_STEP;
+	if (!r->account.taken[SL_DISK])
+		sl_bookings_disk_part(r->http->d->bookings, &r->account);
+	int rc = sl_account_take_of(&r->account, SL_DISK, step, err);
+	if (!rc) {
+		part->held[SL_DISK] += step;
+		return 0;
+	}
+	const struct sl_bookings *b = r->http->d->bookings;
+	sl_users_exceeds(r->http->d->users, r->who.account, SL_LIMIT_DISK_BYTES,
+			 (double)(sl_bookings_disk_use(b, r->who.account) + r->account.taken[SL_DISK]), (double)step, &r->hit);
+	return rc;
+}
+
+static int write_all(struct sl_request *r, int i, const char *data, size_t bytes, size_t more, struct sl_error *err)
+{
+	int rc = book_disk(r, &r->parts[i], more, err);
+	if (rc || !sl__write_all(r->part_fd[i], data, bytes))
+		return rc;
 	return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s", strerror(errno));
 }
 
@@ -82,9 +113,11 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 		return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s",
 				    strerror(errno));
 	}
-	int rc = write_all(r->part_fd[i], part->data ? part->data : "", part->bytes, err);
+	int rc = write_all(r, i, part->data ? part->data : "", part->bytes, 0, err);
 	free(part->data);
 	part->data = NULL;
+	sl_account_give_of(&r->account, SL_MEMORY, part->held[SL_MEMORY]);
+	part->held[SL_MEMORY] = 0;
 	return rc;
 }
 
@@ -100,6 +133,10 @@ static int part_add(struct sl_request *r, const char *name, const char *filename
 	r->part_count++;
 	const char *slash = filename ? strrchr(filename, '/') : NULL;
 	const char *base = slash ? slash + 1 : filename;
+	size_t words = strlen(name) + (base ? strlen(base) : 0) + (type ? strlen(type) : 0);
+	int rc = sl_account_take_of(&r->account, SL_MEMORY, words + WORDS_BYTES, err);
+	if (rc)
+		return rc;
 	part->name = strdup(name);
 	part->filename = base && *base ? strdup(base) : NULL;
 	part->content_type = type ? strdup(type) : NULL;
@@ -113,14 +150,14 @@ static int part_append(struct sl_request *r, int i, const char *data, size_t byt
 {
 	struct sl_part *part = &r->parts[i];
 	int rc = 0;
-	if (!part->path && part->bytes + bytes > (r->whole ? r->whole : SL__MEMORY_BYTES))
+	/* body_room is the room of the part that grows: parts come one after the other */
+	if (!part->path && (part->bytes + bytes > (r->whole ? r->whole : SL__MEMORY_BYTES) ||
+			    grow(r, &part->data, part->bytes, bytes, err)))
 		rc = spill(r, i, err);
 	if (!rc && part->path) {
-		rc = write_all(r->part_fd[i], data, bytes, err);
+		rc = write_all(r, i, data, bytes, bytes, err);
 	} else if (!rc) {
-		/* body_room is the room of the part that grows: parts come one after the other */
-		if (grow(&part->data, &r->body_room, part->bytes, bytes))
-			return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		part->held[SL_MEMORY] = r->body_room;
 		memcpy(part->data + part->bytes, data, bytes);
 		part->data[part->bytes + bytes] = '\0';
 	}
@@ -151,21 +188,27 @@ static bool is_type(const char *content_type, const char *wanted)
 	return length == strlen(wanted) && !strncasecmp(content_type, wanted, length);
 }
 
-/* Allocates memory for the whole body, if it fits the limit; pages take no memory before they are written. */
+/* Allocates memory for the whole body, if it leaves half of the budget for others; pages take no memory before they are
+ * written. */
 static void keep_whole(struct sl_request *r, uint64_t bytes)
 {
-	struct sl_http *h = r->http;
-	if (bytes <= SL__MEMORY_BYTES || bytes > SL__WHOLE_BYTES || h->wholes + bytes > SL__WHOLES_BYTES)
+	struct sl_bookings *b = r->http->d->bookings;
+	uint64_t room_bytes = (bytes + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE;
+	if (bytes <= SL__MEMORY_BYTES || bytes > SL__WHOLE_BYTES ||
+	    sl_bookings_taken(b, SL_BOOK_BODY) + room_bytes > sl_bookings_limit(b, SL_BOOK_BODY) / 2 ||
+	    sl_account_take_of(&r->account, SL_MEMORY, room_bytes, NULL))
 		return;
-	char *room = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE);
-	if (!room)
+	char *room = aligned_alloc(HUGE_PAGE, room_bytes);
+	if (!room) {
+		sl_account_give_of(&r->account, SL_MEMORY, room_bytes);
 		return;
+	}
 	madvise(room, bytes, MADV_HUGEPAGE);  /* thousands of page faults less */
 	free(r->parts[0].data);
 	r->parts[0].data = room;
 	r->body_room = bytes + 1;
 	r->whole = bytes;
-	h->wholes += bytes;
+	r->parts[0].held[SL_MEMORY] = room_bytes;
 }
 
 /* Checks the headers of the body. Returns an error code, or an HTTP status > 0 if there is no code for it. */
@@ -175,6 +218,8 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 	char *end;
 	if (length && is_too_big(r, strtoull(length, &end, 10)))
 		return too_big(r, err);
+	if (r->route->flags & (SL_BODY_JSON | SL_BODY_UPLOAD))
+		r->account = sl_bookings_account(r->http->d->bookings, SL_BOOK_BODY, r->who.account);
 	if (r->route->flags & SL_BODY_JSON) {
 		bool body = length ? strcmp(length, "0") : sl_request_header(r, "Transfer-Encoding") != NULL;
 		if (type ? !is_type(type, "application/json") : body) {
@@ -199,7 +244,8 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 		sl_error_set(err, SL_BADPARAM, "the body must be the file itself or multipart/form-data, not %.64s", type);
 		return 415;
 	}
-	return sl__multipart_create(&r->form, type, &form_ops, r, err);
+	int rc = sl_account_take_of(&r->account, SL_MEMORY, FORM_BYTES, err);
+	return rc ? rc : sl__multipart_create(&r->form, type, &form_ops, r, err);
 }
 
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err)
@@ -213,8 +259,9 @@ int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct s
 		return part_append(r, 0, data, bytes, err);
 	if (!(r->route->flags & SL_BODY_JSON))
 		return 0;
-	if (grow(&r->body, &r->body_room, r->body_bytes, bytes))
-		return sl_error_set(err, SL_NOMEM, "no memory for the request");
+	int rc = grow(r, &r->body, r->body_bytes, bytes, err);
+	if (rc)
+		return rc;
 	memcpy(r->body + r->body_bytes, data, bytes);
 	r->body_bytes += bytes;
 	r->body[r->body_bytes] = '\0';
@@ -255,11 +302,11 @@ void sl__body_free(struct sl_request *r)
 		free(part->content_type);
 	}
 	r->part_count = 0;
-	r->http->wholes -= r->whole;
 	r->whole = 0;
 	sl__document_free(r);
 	free(r->body);
 	r->body = NULL;
+	sl_account_close(&r->account);
 }
 
 const char *sl_request_body(const struct sl_request *r, size_t *bytes)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
+#include "daemon/users/bookings.h"
 #include "daemon/util/json.h"
 #include "daemon/util/pool.h"
 
@@ -23,6 +24,8 @@ struct parsing {
 	void (*then)(struct sl_request *r);
 	char *body;            /* the request's, while it is parsed */
 	size_t bytes;
+	struct sl_account held;     /* of the body; the request's, while it is parsed */
+	struct sl_account account;  /* of the tree */
 	json_t *document;
 	int code;
 	struct sl_error err;
@@ -44,17 +47,26 @@ static int parse(json_t **out, const char *body, size_t bytes, struct sl_error *
 static void parse_work(void *arg)
 {
 	struct parsing *p = arg;
+	sl_account_open(&p->account);
 	p->code = parse(&p->document, p->body, p->bytes, &p->err);
+	sl_account_open(NULL);
 }
 
 static void free_work(void *arg)
 {
 	struct parsing *p = arg;
 	json_decref(p->document);
+	sl_account_close(&p->account);
 	malloc_trim(0);  /* returns freed memory to the system, which the allocator would keep for each thread */
 }
 
 static void next(struct sl__documents *documents);
+
+static void free_body(struct parsing *p)
+{
+	free(p->body);
+	sl_account_close(&p->held);
+}
 
 static void freed(void *arg)
 {
@@ -71,6 +83,7 @@ static void parsed(void *arg)
 	struct sl_request *r = p->r;
 	if (r) {
 		r->body = p->body;
+		sl_account_move(&r->account, &p->held, SL_MEMORY, p->held.taken[SL_MEMORY]);
 		r->document = p->document;
 		r->document_code = p->code;
 		r->document_err = p->err;
@@ -80,7 +93,7 @@ static void parsed(void *arg)
 		r->document = NULL;
 		r->parsed = false;
 	} else {
-		free(p->body);
+		free_body(p);
 	}
 	sl_pool_run(p->documents->loop, free_work, freed, p);
 }
@@ -95,7 +108,7 @@ static void next(struct sl__documents *documents)
 			sl_pool_run(documents->loop, parse_work, parsed, p);
 			return;
 		}
-		free(p->body);
+		free_body(p);
 		free(p);
 	}
 	if (documents->closed && !documents->busy)
@@ -121,6 +134,8 @@ bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r))
 	*p = (struct parsing){.documents = r->http->documents, .r = r, .then = then, .body = r->body,
 			      .bytes = r->body_bytes};
 	r->body = NULL;
+	sl_account_move(&p->held, &r->account, SL_MEMORY, r->account.taken[SL_MEMORY]);
+	p->account = sl_bookings_account(r->http->d->bookings, SL_BOOK_READING, r->who.account);
 	sl_park(&p->r, 0);
 	sl_list_append(&p->documents->waiting, &p->link);
 	next(p->documents);
@@ -129,8 +144,11 @@ bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r))
 
 int sl__document(struct sl_request *r, json_t **out, struct sl_error *err)
 {
-	if (!r->parsed)
+	if (!r->parsed) {
+		sl_account_open(&r->account);
 		r->document_code = parse(&r->document, r->body, r->body_bytes, &r->document_err);
+		sl_account_open(NULL);
+	}
 	r->parsed = true;
 	*out = r->document;
 	if (r->document_code && err)

@@ -11,6 +11,10 @@ void sl_uploaded_of(struct sl_request *r, struct sl_uploaded *out, struct sl_par
 {
 	*out = (struct sl_uploaded){.path = part->path, .data = part->data, .bytes = part->bytes,
 				    .folder = r->http->d->tmp_dir};
+	for (int what = 0; what < SL_RESOURCES; what++) {
+		sl_account_move(&out->held, &r->account, (enum sl_resource)what, part->held[what]);
+		part->held[what] = 0;
+	}
 	snprintf(out->name, sizeof out->name, "%s", part->filename ? part->filename : name);
 	part->path = part->data = NULL;
 }
@@ -42,5 +46,6 @@ void sl_uploaded_finish(struct sl_uploaded *u)
 		unlink(u->path);
 	free(u->path);
 	free(u->data);
+	sl_account_close(&u->held);
 	*u = (struct sl_uploaded){.path = NULL};
 }

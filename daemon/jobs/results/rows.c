@@ -4,6 +4,8 @@
 
 #include "core/points/points.h"
 #include "daemon/graphs/graphs.h"
+#include "daemon/users/bookings.h"
+#include "daemon/users/users.h"
 #include "daemon/util/buffer.h"
 
 #define TIMEOUT_MS (3600 * 1000)  /* time limit of the request; it normally ends much earlier */
@@ -171,7 +173,7 @@ static void begin(void *arg)
 bool sl__rows_take(struct sl__rows *q)
 {
 	struct sl_error err;
-	q->account = sl_graphs_account(q->job->jobs->d->graphs);
+	q->account = sl_bookings_account(q->job->jobs->d->bookings, SL_BOOK_READING, sl_request_who(q->request)->account);
 	if (!sl_uploaded_take(q->request, &q->file, &err))
 		return true;
 	sl_reply_error(q->request, &err);
