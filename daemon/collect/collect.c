@@ -105,7 +105,7 @@ static void walk_folder(struct walk *w, int at, const char *folder, bool deep)
 			continue;
 		if (S_ISREG(st.st_mode))
 			add_file(w, entry->d_name, (uint64_t)st.st_size);
-		else if (S_ISDIR(st.st_mode) && deep)
+		else if (S_ISDIR(st.st_mode) && deep && strcmp(entry->d_name, "tmp"))  /* uploads have a budget of their own */
 			walk_folder(w, fd, entry->d_name, false);
 	}
 	if (dir)

@@ -181,7 +181,8 @@ const struct sl_option_info sl_config_table[] = {
 	BYTES(max_state_bytes, 0, 1024 * TIB, "0", true,
 	      "Maximum size of the state folder. Beyond it, results of finished jobs and graphs are removed, least "
 	      "recently used first, until the folder is at nine tenths of this size. Pinned graphs, graphs of "
-	      "unfinished jobs, and jobs with a public link stay. 0: no limit."),
+	      "unfinished jobs, and jobs with a public link stay. Uploads that are being received or unpacked may "
+	      "take a quarter of this size in addition. 0: no limit."),
 	NUMBER(collect_after_s, 0, 1e10, "3600", "s", true,
 	       "Graphs and results used within this time are not removed for max_state_bytes."),
 };

@@ -1,5 +1,7 @@
 """Small bodies that would cost gigabytes or minutes, sent to every way in by those who may send the least."""
 import os
+import re
+import socket
 import threading
 import time
 
@@ -133,3 +135,94 @@ def send_and_forget(daemon, body):
         s.sendall(b"POST /v1/graphs HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n" % len(body))
         s.sendall(body)
         time.sleep(0.05)
+
+
+# ---- open bodies -------------------------------------------------------------------------------------------
+
+def metric(who, name):
+    return float(re.search(rf"^{re.escape(name)} (\S+)$", who.get("/metrics").text, re.M)[1])
+
+
+def open_body(lab, token, path, sent, length=None, kind="application/json"):
+    """Sends the beginning of a body whose end never comes. length None: in chunks."""
+    s = socket.create_connection(("127.0.0.1", lab.daemon.port), timeout=30)
+    framing = f"Content-Length: {length}" if length else "Transfer-Encoding: chunked"
+    s.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\nAuthorization: Bearer {token}\r\n"
+              f"Content-Type: {kind}\r\n{framing}\r\n\r\n".encode())
+    s.settimeout(3)
+    try:
+        s.sendall(sent if length else b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces(sent)))
+    except (TimeoutError, ConnectionError):  # it has been refused
+        pass
+    return s
+
+
+def pieces(data):
+    return [data[i:i + 65536] for i in range(0, len(data), 65536)]
+
+
+@pytest.fixture
+def small(tmp_path):
+    made = []
+
+    def make(**options):
+        made.append(Lab(tmp_path, **options))
+        return made[0]
+    yield make
+    for one in made:
+        one.daemon.stop()
+
+
+def test_open_bodies_in_memory(small):
+    """A reader's, of a megabyte each: they take a quarter of the budget, and another's requests are served."""
+    lab = small(request_memory_bytes=16 * MIB, max_connections_per_address=200)
+    with Watch(lab.daemon) as watch:
+        opened = [open_body(lab, lab.tokens["rita"], "/v1/jobs/dry-run", b"{" + b" " * 900_000, MIB) for _ in range(60)]
+        wait_until(lambda: metric(lab.root, "spaceland_request_booked_bytes") > 2 * MIB, 10, "bodies have arrived")
+        for _ in range(20):
+            lab.ann.post("/v1/jobs/dry-run", 200, json={"graph": lab.graph})
+            assert metric(lab.root, "spaceland_request_booked_bytes") <= 5 * MIB
+    watch.check(25, 30)
+    for s in opened:
+        s.close()
+    wait_until(lambda: metric(lab.root, "spaceland_request_booked_bytes") == 0, 10, "all is given back")
+
+
+def test_refused_bodies_say_why(small):
+    lab = small(request_memory_bytes=2 * MIB)
+    problem = lab.ann.post("/v1/jobs/dry-run", 413, data=b'{"graph": "' + b"x" * 900_000 + b'"}',
+                           headers={"Content-Type": "application/json"}).json()
+    assert "request_memory_bytes" in problem["detail"]
+    lab.ann.post("/v1/jobs/dry-run", 200, json={"graph": lab.graph})
+
+
+def test_trees_are_booked(small):
+    """A megabyte of {} is a tree of 80: refused where it does not fit, before it is made."""
+    lab = small(upload_memory_bytes=32 * MIB)
+    with Watch(lab.daemon) as watch:
+        problem = lab.ann.post("/v1/jobs", 413, data=attacks.JSON["empty objects"](), headers={"Content-Type": "application/json"}).json()
+    assert "upload_memory_bytes" in problem["detail"], problem
+    watch.check(20, 5)
+
+
+def on_disk(lab):
+    return sum(p.stat().st_size for p in (lab.daemon.state / "tmp").iterdir())
+
+
+def test_open_bodies_on_disk(small):
+    """Their files count in the user's disk_bytes and in a quarter of max_state_bytes before they are written."""
+    lab = small(max_state_bytes=80 * MIB)
+    lab.root.patch("/v1/users/bob", json={"limits": {"disk_bytes": 6 * MIB}})
+    data = bytes(9 * MIB)
+    raw = "application/octet-stream"
+    problem = lab.bob.request("POST", "/v1/graphs", 413, data=iter(pieces(data)), headers={"Content-Type": raw}).json()
+    assert problem["limit"]["name"] == "disk_bytes", problem
+    opened = [open_body(lab, lab.tokens["bob"], "/v1/graphs", data, kind=raw) for _ in range(3)]
+    assert on_disk(lab) <= 6 * MIB
+    opened += [open_body(lab, lab.tokens[who], "/v1/graphs", data, kind=raw) for who in ("ann", "ann", "cat", "cat", "cat")]
+    assert on_disk(lab) <= 20 * MIB
+    assert metric(lab.root, 'spaceland_upload_booked_bytes{of="disk"}') <= 20 * MIB
+    lab.root.upload(b"0 1\n1 2\n0 2\n", format="edges")
+    for s in opened:
+        s.close()
+    wait_until(lambda: booked(lab.root) == [0, 0] and not on_disk(lab), 10, "all is given back")
