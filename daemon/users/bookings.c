@@ -58,7 +58,8 @@ int sl_bookings_create(struct sl_bookings **out, struct sl_daemon *d, struct sl_
 	if (!b)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
 	b->d = d;
-	sl_budget_init(&b->budget[SL_BOOK_BODY], "memory that bodies of requests may use (request_memory_bytes)", "requests");
+	sl_budget_init(&b->budget[SL_BOOK_BODY], "memory that bodies of requests may use (request_memory_bytes)",
+		       "requests");
 	sl_budget_init(&b->budget[SL_BOOK_READING], "memory that uploads may use (upload_memory_bytes)", "uploads");
 	sl_budget_init(&b->budget[SL_BOOK_DISK], "disk that uploads may use", "uploads");
 	static const char help[] = "Memory and disk booked by uploads.";
