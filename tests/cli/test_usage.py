@@ -125,7 +125,7 @@ def test_wrong_usage_is_exit_status_2(client, arguments, message):
     ("embed x --perplexty=30", "embed: no option '--perplexty'; did you mean --perplexity?"),
     ("embed x --learning_rate 5", "embed: no option '--learning_rate'; did you mean --learning-rate?"),
     ("embed x -perplexity 30", "embed: no option '-perplexity'; did you mean --perplexity?"),
-    ("embed x --pict y", "embed: no option '--pict'; it may be --picture, --picture-size, --picture-light, --picture-no-legend, --picture-color"),
+    ("embed x --pict y", "embed: no option '--pict'; it may be --picture, --picture-size, --picture-light, --picture-names, --picture-dpi, --picture-no-legend, --picture-color"),
     ("status --quiet=1", "status: option '--quiet' takes no value; see spaceland status --help"),
 ])
 def test_what_was_meant(client, arguments, message):

@@ -83,7 +83,8 @@ class Http:
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}".encode()  # type: ignore[assignment]
+            headers: Any = request.headers  # requests' types know no bytes
+            headers["Authorization"] = f"Bearer {self._token}".encode()
         return request
 
     def request(self, method: str, path: str, *, query: Optional[Query] = None, json: Any = None,

@@ -51,7 +51,8 @@ class Frames:
     def next(self) -> Optional[Frame]:
         """Waits for the next frame; None after the last."""
         while True:
-            reply = self._job._patiently(lambda: self._job.client.http.request("GET", self._job.path + "/frame", query=self._query))
+            ask: Callable[[], Any] = lambda: self._job.client.http.request("GET", self._job.path + "/frame", query=self._query)
+            reply = self._job._patiently(ask)
             if reply.status_code == 200:
                 frame = decode(reply.content)
                 self._query["after"] = frame.sequence
