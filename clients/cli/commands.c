@@ -28,8 +28,8 @@
 	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
 	{0, "picture-light", NULL, "Light background, for printing."}, \
 	{0, "picture-names", NULL, "Write the labels' names on the map, where most of their nodes are."}, \
-	{0, "picture-dpi", "DPI", "Resolution for print, 36 to 1200: the size of text is 8 points, and the file tells the " \
-	 "resolution. Default: text grows with the picture."}, \
+	{0, "picture-dpi", "DPI", "Resolution for print, 36 to 1200: the size of text is 8 points, and the file tells " \
+	 "the resolution. Default: text grows with the picture."}, \
 	{0, "picture-no-legend", NULL, "Draw no legend (names of labels, or a bar with numbers)."}, \
 	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, " \
 	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the column of labels that says most as " \

@@ -83,7 +83,8 @@ static void add_none(struct sl__drawing *w, uint32_t none, uint64_t count)
 	w->used += count > 0;
 }
 
-/* Gives each label but that of nodes without one its colour: the label of most nodes gets the first. counted: scratch. */
+/* Gives each label but that of nodes without one its colour: the label of most nodes gets the first.
+ * counted: scratch. */
 static void colour_labels(struct sl__drawing *w, uint32_t real, const uint32_t *label, uint64_t n,
 			  struct ranked *counted)
 {

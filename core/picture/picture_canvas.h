@@ -55,8 +55,8 @@ void sl__canvas_disc(struct sl__canvas *c, float x, float y, float radius, struc
 void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y1, float width,
 		     struct sl__rgb colour, float alpha);
 
-/* Text. y: the upper edge of capital letters, which are 7 * scale high. A text wider than `width` pixels loses its middle,
- * replaced by SL__TEXT_GAP. Names longer than 100 letters do so, too. */
+/* Text. y: the upper edge of capital letters, which are 7 * scale high. A text wider than `width` pixels, or longer
+ * than 100 letters, loses its middle, replaced by SL__TEXT_GAP. */
 #define SL__CANVAS_EM 9.5f  /* size of the font, pixels, with a scale of 1 */
 void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, float width, struct sl__rgb colour,
 		     const char *text);

@@ -1,6 +1,6 @@
-/* picture_font.h -- the letters of pictures: DejaVu Sans, which is part of the program, drawn by FreeType. It has Latin,
- * Greek, Cyrillic, Arabic and many other letters and signs, but no Chinese, Japanese or Korean ones. Characters that it
- * lacks look like '?'. Internal to core/picture/. */
+/* picture_font.h -- the letters of pictures: DejaVu Sans, which is part of the program, drawn by FreeType. It has
+ * Latin, Greek, Cyrillic, Arabic and many other letters and signs, but no Chinese, Japanese or Korean ones. Characters
+ * that it lacks look like '?'. Internal to core/picture/. */
 #ifndef SL_PICTURE_FONT_H
 #define SL_PICTURE_FONT_H
 

@@ -1,6 +1,6 @@
 /* Names of labels on the map. Each is to stand where most nodes of its label are: the middle of the densest cells of a
- * coarse grid, since the mean of a cluster in two parts lies in neither. The largest labels come first; a name that would
- * cover another one moves up or down by a line or two, or is left out. */
+ * coarse grid, since the mean of a cluster in two parts lies in neither. The largest labels come first; a name that
+ * would cover another one moves up or down by a line or two, or is left out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static uint32_t around(const uint32_t *grid, int x, int y)
 	return sum;
 }
 
-/* The mean of the label's nodes in and around its densest cell. dot [count]: the indices of its nodes. False: none of them
- * is inside the plot. */
+/* The mean of the label's nodes in and around its densest cell. dot [count]: the indices of its nodes. False: none of
+ * them is inside the plot. */
 static bool middle_of(const struct sl__plot *p, const uint32_t *dot, uint64_t count, uint32_t *grid, float at[2])
 {
 	int best = -1;
@@ -144,8 +144,8 @@ void sl__names_draw(struct sl__drawing *w)
 		const struct sl__map_name *m = &w->placed[k];
 		const char *name = sl__drawing_label(w, m->label, number);
 		for (int turn = 0; turn < 12; turn++) {
-			float x = m->left + halo * cosf((float)turn * 0.5235988f), y = m->top + halo * sinf((float)turn * 0.5235988f);
-			sl__canvas_text(c, x, y, w->text, m->width + 1, c->theme.background, name);
+			float x = halo * cosf((float)turn * 0.5235988f), y = halo * sinf((float)turn * 0.5235988f);
+			sl__canvas_text(c, m->left + x, m->top + y, w->text, m->width + 1, c->theme.background, name);
 		}
 		sl__canvas_text(c, m->left, m->top, w->text, m->width + 1, c->theme.text, name);
 	}

@@ -403,8 +403,8 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 		char *colour = cli_escape(form.colour), *where = NULL;
 		if (form.dpi)
 			snprintf(dpi, sizeof dpi, "&dpi=%d", form.dpi);
-		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s%s%s%s&color=", form.svg ? "svg" : "png", form.width,
-			 form.height, form.light ? "&light=true" : "", form.legend ? "" : "&legend=false",
+		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s%s%s%s&color=", form.svg ? "svg" : "png",
+			 form.width, form.height, form.light ? "&light=true" : "", form.legend ? "" : "&legend=false",
 			 form.names ? "&names=true" : "", dpi);
 		if (!colour || asprintf(&where, "%s%s", job_path(id, tail, path), colour) < 0)
 			status = cli_fail(CLI_FAILED, "out of memory");
