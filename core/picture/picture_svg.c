@@ -214,7 +214,8 @@ static void map_names(const struct sl__drawing *w, FILE *out)
 		return;
 	fprintf(out, "<g font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"%.1f\" fill=\"#%06x\" "
 		"stroke=\"#%06x\" stroke-width=\"%.1f\" stroke-linejoin=\"round\" paint-order=\"stroke\">\n",
-		(double)(SL__CANVAS_EM * w->text), sl__rgb_to_hex(w->canvas.theme.text), sl__rgb_to_hex(w->canvas.theme.background), (double)(2.4f * w->text));
+		(double)(SL__CANVAS_EM * w->text), sl__rgb_to_hex(w->canvas.theme.text),
+		sl__rgb_to_hex(w->canvas.theme.background), (double)(2.4f * w->text));
 	for (uint32_t k = 0; k < w->placed_names; k++)
 		print_line(w, w->placed[k].left, w->placed[k].top, w->placed[k].width + 1,
 			   sl__drawing_label(w, w->placed[k].label, number), out);

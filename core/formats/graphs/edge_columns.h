@@ -1,8 +1,8 @@
 /* edge_columns.h -- finds the columns of an edge list from its titles and first lines. Internal to core/formats/.
  *
  * The source and the target are found by usual titles (source, target; from, to; ...), in a header or in the last
- * comment above the edges; without such titles they are the first two columns. The weight is the column with that title,
- * or the third column if it holds numbers. All other columns are left out.
+ * comment above the edges; without such titles they are the first two columns. The weight is the column with that
+ * title, or the third column if it holds numbers. All other columns are left out.
  *
  * Programs that are recognised: Gephi (its column Type tells the direction), KONECT ("% asym weighted"), SNAP
  * ("# Directed graph", times in the last column), networkx and pandas (a column of row numbers), R (a header without a

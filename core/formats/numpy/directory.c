@@ -57,8 +57,8 @@ static int check(const struct tail *t, uint64_t entries, uint64_t bytes)
 		return sl_error_at(t->err, SL_TOOBIG, t->name, 0, "The archive has %" PRIu64 " members; an .npz may have at "
 				   "most %d.", entries, ENTRIES_MOST);
 	if (bytes > DIRECTORY_MOST)
-		return sl_error_at(t->err, SL_TOOBIG, t->name, 0, "The archive's list of members has %" PRIu64 " bytes; that of "
-				   "an .npz may have at most %u.", bytes, DIRECTORY_MOST);
+		return sl_error_at(t->err, SL_TOOBIG, t->name, 0, "The archive's list of members has %" PRIu64 " bytes; that "
+				   "of an .npz may have at most %u.", bytes, DIRECTORY_MOST);
 	if (entries * ENTRY_BYTES > bytes)
 		return sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its list of %" PRIu64
 				   " members has only %" PRIu64 " bytes.", entries, bytes);
@@ -78,8 +78,8 @@ static int check_end(const struct tail *t, const unsigned char *end, uint64_t at
 		size = number(end64 + 40, 8);
 	}
 	*bytes += size;
-	return size > at ? sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its list of members "
-				       "is longer than the file.") : check(t, entries, size);
+	return size > at ? sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its list of "
+				       "members is longer than the file.") : check(t, entries, size);
 }
 
 static int check_tail(const struct tail *t, const unsigned char *tail, size_t held)
@@ -91,8 +91,8 @@ static int check_tail(const struct tail *t, const unsigned char *tail, size_t he
 		if (held - before < END_BYTES)
 			break;
 		bool locator = before >= LOCATOR_BYTES && !memcmp(at - LOCATOR_BYTES, "PK\6\7", 4);
-		rc = ++ends > ENDS_MOST ? sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its end "
-						      "is ambiguous.") : check_end(t, at, start + before, locator, &bytes);
+		rc = ++ends > ENDS_MOST ? sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its "
+						      "end is ambiguous.") : check_end(t, at, start + before, locator, &bytes);
 	}
 	return rc ? rc : sl_account_take(SL_MEMORY, bytes * MEMORY_PER_BYTE + TAIL_BYTES, t->err);
 }
