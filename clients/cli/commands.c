@@ -4,11 +4,17 @@
 
 #define ANY 1000000
 
+#define LABELS_OPTIONS \
+	{0, "labels", "FILE", "Labels of the nodes, which colour pictures: one per line in the order of the nodes; or a " \
+	 "table (.csv, .tsv) with the nodes' names or numbers in a column, or one row for each node; or an .npy of " \
+	 "integers or strings. A header line is allowed."}, \
+	{0, "labels-column", "NAME", "Columns of the file of labels to use, by title or number, with commas between " \
+	 "them. Default: all; the one that says most as colours is the first."}
+
 /* Options of uploads; CLI_INPUT_PARAMS adds those that describe the input. */
 #define UPLOAD_OPTIONS \
 	{0, "name", "NAME", "Name of the graph on the server, and of the job of embed. Default: the file's name."}, \
-	{0, "labels", "FILE", "Labels of the nodes, which colour pictures: one per line in the order of the nodes (a " \
-	 "header line is allowed), or name<TAB>label, or an .npy of integers or strings."}
+	LABELS_OPTIONS
 
 #define PROJECT_OPTION \
 	{0, "project", "PROJECT", "Project that this counts for; none: no project. Default: your default project."}
@@ -157,8 +163,7 @@ static const struct cli_option gmm_options[] = {
 
 static const struct cli_option sammon_options[] = {
 	RESULT_OPTIONS,
-	{0, "labels", "FILE", "Labels of the points or nodes, which colour pictures: one per line in their order, or an "
-	 ".npy of integers or strings."},
+	LABELS_OPTIONS,
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The stress differs by rounding; distances "
 	 "along edges are the processor's. Default: cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},

@@ -93,9 +93,9 @@ enum sl_graph_format sl_source_format(const struct sl_source *source);
 /* Reads labels for the nodes of graph. They replace its present labels; after an error it keeps the present ones. Uses
  * only max_bytes and cancel of options. The format is recognised by content:
  *   .npy integers or bool, shape (n) or (n, 1)    the numbers are the label names
- *   text, n lines                                 line i is the label of node i
- *   text, name<TAB or comma>label                 for graphs with names; nodes without a
- *                                                 line get the label "" */
+ *   text                                          a label a line, or a table of names or numbers and labels
+ *                                                 (core/formats/labels/labels.h); of several columns the one that
+ *                                                 says most as colours */
 int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *options,
 			 struct sl_source *source, struct sl_error *err);
 

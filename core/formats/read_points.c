@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/formats/graphs/readers.h"
+#include "core/formats/labels/labels.h"
 #include "core/formats/numpy/archive.h"
 #include "core/formats/points/sparse.h"
 #include "core/formats/points/table.h"
@@ -24,7 +25,8 @@ int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_err
 			*out = (enum sl_input_kind)k;
 			return 0;
 		}
-	return sl_error_field(err, SL_BADPARAM, "/kind", "There is no kind \"%.40s\"; it must be graph, points, neighbours "
+	return sl_error_field(err, SL_BADPARAM, "/kind",
+			"There is no kind \"%.40s\"; it must be graph, points, neighbours "
 			      "or auto.", name);
 }
 
@@ -33,13 +35,15 @@ int sl_input_format_parse(const char *name, struct sl_input_options *options, st
 	bool table = !strcmp(name, "npy") || !strcmp(name, "csv");
 	enum sl_graph_format format = SL_FORMAT_AUTO;
 	if (!table && sl_graph_format_parse(name, &format, NULL))
-		return sl_error_field(err, SL_BADPARAM, "/format", "There is no format \"%.40s\"; it must be mtx, edges, npz, "
+		return sl_error_field(err, SL_BADPARAM, "/format",
+				"There is no format \"%.40s\"; it must be mtx, edges, npz, "
 				      "npy, csv or auto.", name);
 	bool graphs_only = format == SL_FORMAT_EDGES;
 	if ((table && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_POINTS) ||
 	    (graphs_only && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_GRAPH))
 		return sl_error_field(err, SL_BADPARAM, "/format", "The format %s cannot hold %s.",
-				      name, options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind));
+				      name,
+						options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind));
 	options->read.format = format;
 	if (table)
 		options->kind = SL_INPUT_POINTS;
@@ -87,7 +91,8 @@ static int look(struct sl_source *source, enum sl_input_kind kind, enum content 
 				   "must be a NumPy array (.npy, .npz) or a text of numbers (.csv, .tsv); a graph must "
 				   "be MatrixMarket, SciPy sparse or an edge list.");
 	} else if (sl__name_ends_in(name, ".npz") || sl__name_ends_in(name, ".npy")) {
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "The name is that of a NumPy file, but the file is a text.");
+		return sl_error_at(err, SL_BADFORMAT, name, 0,
+				"The name is that of a NumPy file, but the file is a text.");
 	} else {
 		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size);
 	}
@@ -219,7 +224,8 @@ static void tell_guess(const struct sl_input_options *options, const struct sl_s
 	bool content = err->code == SL_BADDATA || err->code == SL_BADGRAPH;
 	if (content && options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO &&
 	    sl_source_format(source) == SL_FORMAT_EDGES)
-		snprintf(err->detail + length, sizeof err->detail - length, " The file was read as an edge list; kind=points "
+		snprintf(err->detail + length, sizeof err->detail - length,
+				" The file was read as an edge list; kind=points "
 			 "reads a table of points.");
 }
 
@@ -275,18 +281,27 @@ int sl_points_read(struct sl_points **out, const struct sl_input_options *option
 	return rc;
 }
 
-int sl_points_read_labels(struct sl_points *points, const struct sl_read_options *options, struct sl_source *source,
-			  struct sl_error *err)
+int sl_points_read_label_table(struct sl_points *points, struct sl_label_table *out, const char *only,
+			       const struct sl_read_options *options, struct sl_source *source, struct sl_error *err)
 {
 	struct sl_graph nodes = {
 		.n = points->n_user, .name_bytes = points->name_bytes, .name_at = points->name_at,
 		.label = points->label, .labels = points->labels, .label_name = points->label_name,
 	};
-	int rc = sl_graph_read_labels(&nodes, options, source, err);
+	int rc = sl_graph_read_label_table(&nodes, out, only, options, source, err);
 	points->label = nodes.label;
 	points->labels = nodes.labels;
 	points->label_name = nodes.label_name;
 	if (!rc)
 		memcpy(points->label_title, nodes.label_title, sizeof points->label_title);
+	return rc;
+}
+
+int sl_points_read_labels(struct sl_points *points, const struct sl_read_options *options, struct sl_source *source,
+			  struct sl_error *err)
+{
+	struct sl_label_table table;
+	int rc = sl_points_read_label_table(points, &table, NULL, options, source, err);
+	sl_label_table_finish(&table);
 	return rc;
 }

@@ -12,14 +12,16 @@
 #include "core/formats/source/source.h"
 #include "core/formats/text/names.h"
 #include "daemon/files/columns_file.h"
+#include "daemon/files/taken_json.h"
 #include "daemon/graphs/columns/column_json.h"
+#include "daemon/util/json.h"
 
 #define BLOCK 4096
 #define COUNTED 1000000  /* values beyond those of the nodes that are counted for an error */
 
 struct values {
 	const char *file, *kind;
-	const struct sl_read_options *options;
+	const struct sl_label_nodes *nodes;
 	uint32_t n, count;
 	uint64_t found;          /* values of a JSON body, also those beyond n */
 	bool strings;            /* the body has strings, which become numbers only on request */
@@ -83,53 +85,50 @@ static int read_json(struct values *v, struct sl_source *source)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* Removes quotes in place: "a ""b""" becomes a "b". Returns the new end. */
-static char *unquote(char *at, char **end)
+/* Takes the texts and codes of a column of a table. */
+static int take_column(struct values *v, const struct sl_label_column *c)
 {
-	char *to = at, *from = at + 1, *last = *end - 1;
-	if (*end - at < 2 || *at != '"' || *last != '"')
-		return at;
-	for (; from < last; from++) {
-		from += from[0] == '"' && from + 1 < last && from[1] == '"';
-		*to++ = *from;
-	}
-	*end = to;
-	return at;
+	uint32_t *to = sl_account_alloc((uint64_t)c->labels + 1, sizeof *to);
+	int rc = to ? 0 : memory_error(v);
+	for (uint32_t k = 0; k < c->labels && !rc; k++)
+		rc = sl__names_add(&v->names, c->text[k], strlen(c->text[k]), &to[k]) ? memory_error(v) : 0;
+	for (uint32_t i = 0; i < v->n && !rc; i++)
+		v->code[i] = c->label[i] == SL_UNLABELLED ? SL_NO_CODE : to[c->label[i]];
+	v->count = v->n;
+	free(to);
+	return rc;
 }
 
-/* Returns the number of lines, or a negative code. */
-static int64_t count_lines(const struct values *v, const struct sl_uploaded *in, struct sl_error *err)
+static int several(struct values *v, const struct sl_label_table *t)
 {
-	struct sl_source *source;
-	struct sl__line line;
-	int64_t lines = 0;
-	int rc = sl_uploaded_open(in, &source, err);
+	char list[200] = "";
+	size_t used = 0;
+	for (uint32_t k = 0; k < t->columns && k < 4 && used < sizeof list; k++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.32s\"", k ? ", " : "",
+				t->column[k].title);
+	return sl_error_field(v->err, SL_BADPARAM, "?column",
+			"%s has %u columns of labels: %s%s. Choose one with column=TITLE, "
+			      "or set all of them by PUT /v1/graphs/ID/labels.", v->file, t->columns, list,
+			      t->columns > 4 ? ", ..." : "");
+}
+
+/* The column of a text that is meant: the only one, or that of the same title. */
+static int read_text(struct values *v, struct sl_source *source, const char *name, const char *only,
+		     struct sl_label_table *t)
+{
+	int rc = sl_label_table_read(t, v->nodes, only, NULL, source, v->err);
 	if (rc)
 		return rc;
-	sl__source_set_options(source, v->options);
-	while ((rc = sl__source_line(source, &line, err)) > 0)
-		lines++;
-	sl_source_close(source);
-	return rc ? rc : lines;
-}
-
-/* Reads one value per line. If there is one more line than nodes, the first line is a title. */
-static int read_text(struct values *v, struct sl_source *source, const struct sl_uploaded *in)
-{
-	struct sl__line line;
-	int64_t lines = count_lines(v, in, v->err), number = 0;
-	int rc;
-	if (lines < 0)
-		return (int)lines;
-	while ((rc = sl__source_line(source, &line, v->err)) > 0) {
-		char *end = (char *)(uintptr_t)line.end, *at = unquote((char *)(uintptr_t)line.at, &end);
-		if (!number++ && lines == (int64_t)v->n + 1)
-			continue;
-		rc = add(v, end > at ? at : NULL, (size_t)(end - at));
-		if (rc)
-			return rc;
-	}
-	return rc ? rc : v->count < v->n ? count_error(v, v->count) : 0;
+	uint32_t at = 0;
+	while (at < t->columns && strcmp(t->column[at].title, name) != 0)
+		at++;
+	if (at == t->columns && t->columns > 1)
+		return several(v, t);
+	if (t->columns > 1)
+		sl_taken_add_note(t->taken, false,
+				"only the column \"%.60s\" was set; the other columns of labels were not",
+				  t->column[at].title);
+	return t->columns ? take_column(v, &t->column[at == t->columns ? 0 : at]) : 0;
 }
 
 /* ---- arrays -------------------------------------------------------------------------------- */
@@ -250,7 +249,8 @@ static int give_numbers(struct values *v, const char *name, const float *number,
 	}
 	bool any = low <= high;
 	*description = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "kind", "number", "min",
-				 any ? json_real((double)low) : json_null(), "max", any ? json_real((double)high) : json_null());
+				 any ? json_real((double)low) : json_null(), "max",
+						any ? json_real((double)high) : json_null());
 	if (found > 1 && whole == found && v->names.n >= found)  /* numbers of rows, or the like */
 		json_object_set_new(*description, "ids", json_true());
 	*value = v->code;
@@ -281,46 +281,138 @@ static int give(struct values *v, const char *name, json_t **description, void *
 	else if (v->kind && !words && !numbers)
 		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "kind is number, but not all values are numbers.");
 	else if (numbers && large)
-		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "The value %.40s is too large: numbers are float32 here, "
+		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0,
+				"The value %.40s is too large: numbers are float32 here, "
 				 "up to 3.4e38.", large);
 	else
-		rc = numbers ? give_numbers(v, name, number, description, value) : give_categories(v, name, description, value);
+		rc = numbers ? give_numbers(v, name, number, description, value) : give_categories(v, name,
+				description, value);
 	free(number);
 	return rc;
 }
 
-static int read_values(struct values *v, struct sl_source *source, const struct sl_uploaded *in)
+enum body { BODY_ARRAY, BODY_JSON, BODY_TEXT };
+
+static int recognise(struct sl_source *source, const struct sl_read_options *options, enum body *out,
+		     struct sl_error *err)
 {
 	const unsigned char *bytes;
-	sl__source_set_options(source, v->options);
-	int64_t size = sl__source_peek_text(source, &bytes, v->err), at = 0;
+	sl__source_set_options(source, options);
+	int64_t size = sl__source_peek_text(source, &bytes, err), at = 0;
 	if (size < 0)
 		return (int)size;
 	while (at < size && strchr(" \t\r\n", bytes[at]))
 		at++;
-	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
-		return read_array(v, source);
-	return at < size && bytes[at] == '{' ? read_json(v, source) : read_text(v, source, in);
+	bool json = at < size && bytes[at] == '{';
+	*out = size >= 6 && !memcmp(bytes, "\x93NUMPY", 6) ? BODY_ARRAY : json ? BODY_JSON : BODY_TEXT;
+	return 0;
 }
 
-int sl__column_parse(const struct sl_uploaded *in, const struct sl_read_options *options, const char *name,
-		     const char *kind, uint32_t n, json_t **description, void **value, struct sl_error *err)
+static int begin(struct values *v)
 {
-	struct values v = {.file = in->name, .options = options, .kind = kind, .n = n, .err = err};
-	struct sl_source *source = NULL;
-	sl__names_init(&v.names);
-	v.code = sl_account_alloc(n, sizeof *v.code);
-	int rc = v.code ? 0 : memory_error(&v);
+	sl__names_init(&v->names);
+	v->code = sl_account_alloc(v->n, sizeof *v->code);
+	for (uint32_t i = 0; v->code && i < v->n; i++)
+		v->code[i] = SL_NO_CODE;
+	return v->code ? 0 : memory_error(v);
+}
+
+static void finish(struct values *v)
+{
+	sl__names_finish(&v->names);
+	free(v->code);
+	v->code = NULL;
+}
+
+int sl__label_column_describe(const struct sl_label_column *c, const char *name, const char *kind, uint32_t n,
+			      json_t **description, void **value, struct sl_error *err)
+{
+	struct values v = {.file = name, .kind = kind, .n = n, .err = err};
+	int rc = begin(&v);
 	if (!rc)
-		rc = sl_uploaded_open(in, &source, err);
-	if (!rc)
-		rc = read_values(&v, source, in);
+		rc = take_column(&v, c);
 	if (!rc)
 		rc = give(&v, name, description, value);
 	if (!rc && !*description)
 		rc = memory_error(&v);
+	finish(&v);
+	return rc;
+}
+
+int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
+		const struct sl_label_nodes *nodes,
+		     json_t **description, void **value, json_t **taken, struct sl_error *err)
+{
+	struct values v = {.file = in->name, .kind = wish->kind, .nodes = nodes, .n = nodes->n, .err = err};
+	struct sl_label_table table = {0};
+	struct sl_source *source = NULL;
+	enum body body = BODY_TEXT;
+	int rc = begin(&v);
+	if (!rc)
+		rc = sl_uploaded_open(in, &source, err);
+	if (!rc)
+		rc = recognise(source, &wish->options, &body, err);
+	if (!rc)
+		rc = body == BODY_ARRAY ? read_array(&v, source) : body == BODY_JSON ? read_json(&v, source)
+		   : read_text(&v, source, wish->name, wish->only, &table);
+	if (!rc)
+		rc = give(&v, wish->name, description, value);
+	if (!rc && !*description)
+		rc = memory_error(&v);
+	if (!rc && table.taken)
+		*taken = sl_taken_json(table.taken);
 	sl_source_close(source);
-	sl__names_finish(&v.names);
-	free(v.code);
+	sl_label_table_finish(&table);
+	finish(&v);
+	return rc;
+}
+
+/* ---- all columns of a file ------------------------------------------------------------------- */
+
+int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_table *t, const char *kind, uint32_t n,
+			  struct sl_error *err)
+{
+	int rc = 0;
+	for (uint32_t k = 0; k < t->columns && !rc; k++) {
+		const char *title = *t->column[k].title ? t->column[k].title : "label";
+		json_t *description = NULL;
+		void *value = NULL;
+		rc = sl_name_check(title, "", err);
+		if (!rc)
+			rc = sl__label_column_describe(&t->column[k], title, kind, n, &description, &value, err);
+		if (!rc)
+			rc = sl_columns_set(columns, description, value, err);
+	}
+	return rc;
+}
+
+int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
+		const struct sl_label_nodes *nodes,
+		      struct sl_columns *columns, json_t **names, json_t **taken, struct sl_error *err)
+{
+	struct sl_label_table table = {0};
+	struct sl_source *source = NULL;
+	enum body body = BODY_TEXT;
+	int rc = sl_uploaded_open(in, &source, err);
+	if (!rc)
+		rc = recognise(source, &wish->options, &body, err);
+	if (!rc && body != BODY_TEXT)
+		rc = sl_error_at(err, SL_BADFORMAT, in->name, 0,
+				"Only a text has columns with titles; set an array or JSON by "
+				 "PUT /v1/graphs/ID/labels/COLUMN.");
+	if (!rc)
+		rc = sl_label_table_read(&table, nodes, wish->only, NULL, source, err);
+	if (!rc && !table.columns)
+		rc = sl_error_at(err, SL_BADDATA, in->name, 0,
+				"The file has no column of labels beside the nodes' names or numbers.");
+	if (!rc)
+		rc = sl__label_columns_set(columns, &table, wish->kind, nodes->n, err);
+	*names = json_array();
+	for (uint32_t k = 0; k < table.columns && !rc; k++)
+		json_array_append_new(*names, json_string(*table.column[k].title ? table.column[k].title : "label"));
+	if (!rc)
+		*taken = sl_taken_json(table.taken);
+	sl_source_close(source);
+	sl_label_table_finish(&table);
 	return rc;
 }

@@ -1,13 +1,34 @@
-/* column_values.h -- reads a column of labels from the body of a request: JSON, text with one value a line, or .npy. */
+/* column_values.h -- reads columns of labels from the body of a request: JSON, a text (core/formats/labels/),
+		or .npy. */
 #ifndef SL_COLUMN_VALUES_H
 #define SL_COLUMN_VALUES_H
 
+#include "core/formats/labels/labels.h"
+#include "daemon/files/columns_file.h"
 #include "daemon/graphs/read.h"
 
-/* Parses the body as column `name` of n nodes. Of the options, max_bytes and cancel count. kind: "category", "number",
- * or NULL: strings become categories, numbers become numbers. *description and *value: as in files/columns_file.h; the
- * caller owns them. Pool thread, with an account. */
-int sl__column_parse(const struct sl_uploaded *in, const struct sl_read_options *options, const char *name,
-		     const char *kind, uint32_t n, json_t **description, void **value, struct sl_error *err);
+struct sl__column_wish {
+	const char *name;    /* of the column to set; NULL: all columns of the file, by their titles */
+	const char *only;    /* columns of the file to take, by title or number; NULL: all */
+	const char *kind;    /* "category", "number", or NULL: strings become categories, numbers become numbers */
+	struct sl_read_options options;  /* max_bytes and cancel count */
+};
+
+/* Parses the body as column wish->name. *description and *value: as in files/columns_file.h; the caller owns them.
+ * *taken: what was taken of a text, a new reference, or unchanged. Pool thread, with an account. */
+int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
+		     const struct sl_label_nodes *nodes, json_t **description, void **value, json_t **taken,
+				struct sl_error *err);
+/* Sets all columns of a text. *names: their names, a new reference, also after an error. Pool thread, with an
+ * account. */
+int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
+		      const struct sl_label_nodes *nodes, struct sl_columns *columns, json_t **names,
+		      json_t **taken, struct sl_error *err);
+
+/* Sets the columns of a table that was read, for n nodes. Pool thread. */
+int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_table *t, const char *kind, uint32_t n,
+			  struct sl_error *err);
+int sl__label_column_describe(const struct sl_label_column *c, const char *name, const char *kind, uint32_t n,
+			      json_t **description, void **value, struct sl_error *err);
 
 #endif

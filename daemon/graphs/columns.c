@@ -114,7 +114,8 @@ enum sl_column_choice sl_column_choose(struct sl_graphs *s, const char *id, char
 			chosen = json_string_value(json_object_get(one, "name"));
 	snprintf(name, bytes, "%s", chosen ? chosen : "");
 	enum sl_column_choice choice = !chosen ? g && g->record.labels ? SL_CHOICE_DENSITY : SL_CHOICE_USUAL
-				       : g->record.labels && !has_column(g, chosen) ? SL_CHOICE_USUAL : SL_CHOICE_COLUMN;
+				       : g->record.labels && !has_column(g,
+						chosen) ? SL_CHOICE_USUAL : SL_CHOICE_COLUMN;
 	json_decref(list);
 	return choice;
 }
@@ -229,11 +230,14 @@ struct column_change {
 	bool own;                  /* the upload had labels, in a column of this title */
 	char title[64];
 	bool remove;
-	char *column, *kind, *path;
+	char *column, *kind, *only, *path;  /* column NULL: all columns of the file */
+	struct sl_content *content;  /* for the nodes' names; NULL: they have none */
 	struct sl_uploaded input;
 	struct sl_account account;
 	uint64_t max_bytes;        /* of the input, decompressed */
 	json_t *all;               /* of all columns, as they are now */
+	json_t *set;               /* names of the columns of a file that were set, or NULL */
+	json_t *taken;             /* what was taken of a text, or NULL */
 	uint64_t bytes;            /* of their file */
 	int status;
 	struct sl_error err;
@@ -247,7 +251,8 @@ static int remove_column(struct column_change *c, struct sl_columns *columns)
 		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named %.64s", c->id,
 				    c->column);
 	if (own)  /* it stays in the graph's file, but is not shown */
-		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL, &c->err);
+		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL,
+				&c->err);
 	sl_columns_remove(columns, column);
 	return 0;
 }
@@ -256,8 +261,16 @@ static int set_column(struct column_change *c, struct sl_columns *columns)
 {
 	json_t *description = NULL;
 	void *value = NULL;
-	const struct sl_read_options options = {.max_bytes = c->max_bytes, .cancel = &c->s->cancel};
-	int rc = sl__column_parse(&c->input, &options, c->column, c->kind, c->nodes, &description, &value, &c->err);
+	const struct sl__column_wish wish = {.name = c->column, .only = c->only, .kind = c->kind,
+					    .options = {.max_bytes = c->max_bytes, .cancel = &c->s->cancel}};
+	struct sl_label_nodes nodes = {.n = c->nodes};
+	if (c->content) {
+		nodes.name_bytes = c->content->nodes.name_bytes;
+		nodes.name_at = c->content->nodes.name_at;
+	}
+	if (!c->column)
+		return sl__columns_parse(&c->input, &wish, &nodes, columns, &c->set, &c->taken, &c->err);
+	int rc = sl__column_parse(&c->input, &wish, &nodes, &description, &value, &c->taken, &c->err);
 	if (rc)
 		return rc;
 	return sl_columns_set(columns, description, value, &c->err);
@@ -288,8 +301,11 @@ static void change_free(struct column_change *c)
 	sl_uploaded_finish(&c->input);
 	free(c->column);
 	free(c->kind);
+	free(c->only);
 	free(c->path);
 	json_decref(c->all);
+	json_decref(c->set);
+	json_decref(c->taken);
 	free(c);
 }
 
@@ -302,6 +318,27 @@ static json_t *column_of(const json_t *all, const char *name)
 		if (!strcmp(json_string_value(json_object_get(one, "name")), name))
 			return json_incref(one);
 	return NULL;
+}
+
+/* The reply: the column, or the columns that were set; and what was taken of a text. */
+static json_t *changed_json(const struct column_change *c)
+{
+	json_t *out, *list;
+	size_t i;
+	json_t *name;
+	if (c->column) {
+		json_t *column = column_of(c->all, c->column);
+		out = json_copy(column);
+		json_decref(column);
+	} else {
+		list = json_array();
+		json_array_foreach(c->set, i, name)
+			json_array_append_new(list, column_of(c->all, json_string_value(name)));
+		out = json_pack("{s:o}", "columns", list);
+	}
+	if (c->taken)
+		json_object_set(out, "taken", c->taken);
+	return out;
 }
 
 static void change_done(void *arg)
@@ -324,16 +361,18 @@ static void change_done(void *arg)
 	else if (c->r && c->remove)
 		sl_reply_empty(c->r, 204);
 	else if (c->r)
-		sl_reply_json(c->r, 200, column_of(c->all, c->column));
+		sl_reply_json(c->r, 200, changed_json(c));
+	sl_graphs_release(s, c->content);
 	change_free(c);
 	sl__graphs_work_end(s);
 }
 
-static int fill_change(struct column_change *c, struct sl__graph *g, const char *column, const char *kind,
+static int fill_change(struct column_change *c, struct sl__graph *g, const struct sl__column_wish *wish,
 		       struct sl_request *r, struct sl_error *err)
 {
+	const char *column = wish->name, *kind = wish->kind;
 	struct sl_part *part = c->remove ? NULL : sl_request_part(r, "file");
-	int rc = sl_name_check(column, "", err);
+	int rc = column ? sl_name_check(column, "", err) : 0;
 	if (rc)
 		return rc;
 	if (!c->remove && !part)
@@ -345,10 +384,11 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	c->account = sl_bookings_account(c->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	c->max_bytes = (uint64_t)c->s->d->config.max_decompressed_bytes;
 	bool other_name = c->remove && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
-	c->column = strdup(other_name ? c->title : column);
+	c->column = column ? strdup(other_name ? c->title : column) : NULL;
 	c->kind = kind ? strdup(kind) : NULL;
+	c->only = wish->only ? strdup(wish->only) : NULL;
 	c->path = sl__graphs_path(c->s, c->id, "sll");
-	if (!c->column || (kind && !c->kind) || !c->path)
+	if ((column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) || !c->path)
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
 	if (part)
 		sl_uploaded_of(r, &c->input, part, "labels");
@@ -373,7 +413,26 @@ static bool always(void *arg)
 	return true;
 }
 
-static void change(struct sl_graphs *s, const char *id, const char *column, const char *kind, bool remove,
+static void start_work(struct column_change *c)
+{
+	sl_pool_answer(c->s->d->loop, sl_request_whose(c->r), always, change_work, change_done, c);
+}
+
+/* The graph is in memory, with its names. */
+static void names_ready(void *arg, struct sl_content *content, const struct sl_error *err)
+{
+	struct column_change *c = arg;
+	c->content = content;
+	if (content) {
+		start_work(c);
+		return;
+	}
+	c->status = err->code;
+	c->err = *err;
+	change_done(c);
+}
+
+static void change(struct sl_graphs *s, const char *id, const struct sl__column_wish *wish, bool remove,
 		   struct sl_request *r)
 {
 	struct sl_limit_hit hit;
@@ -391,7 +450,7 @@ static void change(struct sl_graphs *s, const char *id, const char *column, cons
 	}
 	c->s = s;
 	c->remove = remove;
-	if (fill_change(c, g, column, kind, r, &err)) {
+	if (fill_change(c, g, wish, r, &err)) {
 		sl_reply_error(r, &err);
 		change_free(c);
 		return;
@@ -405,16 +464,21 @@ static void change(struct sl_graphs *s, const char *id, const char *column, cons
 	g->changing++;
 	sl__graphs_work_begin(s);
 	sl_park(&c->r, 0);
-	sl_pool_answer(s->d->loop, sl_request_whose(r), always, change_work, change_done, c);
+	if (remove || !g->record.named)
+		start_work(c);
+	else if ((c->status = sl_graphs_acquire(s, c->id, SL_PART_DATA, names_ready, c, &c->err)))
+		change_done(c);
 }
 
-void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind,
+void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *only, const char *kind,
 			 struct sl_request *r)
 {
-	change(s, id, column, kind, false, r);
+	const struct sl__column_wish wish = {.name = column, .only = only, .kind = kind};
+	change(s, id, &wish, false, r);
 }
 
 void sl_nodes_delete_column(struct sl_graphs *s, const char *id, const char *column, struct sl_request *r)
 {
-	change(s, id, column, NULL, true, r);
+	const struct sl__column_wish wish = {.name = column};
+	change(s, id, &wish, true, r);
 }

@@ -47,6 +47,7 @@ struct sl__graph {
 	char format[16];
 	json_t *columns;             /* summaries of the columns in its .sll file, an array; NULL: no columns */
 	uint64_t column_bytes;       /* size of its .sll file */
+	json_t *labels_taken;        /* what was taken of the text of labels of the upload, or NULL */
 	struct sl_graph_report report;
 	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
 	uint64_t used;               /* tick of the last use */

@@ -33,9 +33,9 @@ void sl_nodes_edges(struct sl_graphs *s, const char *id, const struct sl_nodes_q
 void sl_nodes_columns(struct sl_graphs *s, const char *id, struct sl_request *r);
 /* One column: JSON or, with q->binary, codes (u32, 0xffffffff: none) or numbers (f32, NaN: none). */
 void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r);
-/* Adds or replaces a column by the body of the request. kind: "category", "number", or NULL: by the type of the
- * values. */
-void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind,
+/* Adds or replaces a column by the body of the request. column NULL: all columns of a text, by their titles. only: the
+ * columns of the text to take, or NULL. kind: "category", "number", or NULL: by the type of the values. */
+void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *only, const char *kind,
 			 struct sl_request *r);
 void sl_nodes_delete_column(struct sl_graphs *s, const char *id, const char *column, struct sl_request *r);
 

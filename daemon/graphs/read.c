@@ -14,6 +14,8 @@
 #include "core/formats/read_points.h"
 #include "core/formats/source/source.h"
 #include "core/taken/taken.h"
+#include "daemon/files/taken_json.h"
+#include "daemon/graphs/column_values.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/util/json.h"
 
@@ -99,7 +101,8 @@ static int check_labels_name(const char *name, struct sl_error *err)
 {
 	int rc = sl_name_check(name, "?labels_name", err);
 	if (!rc && strlen(name) >= sizeof ((struct sl_graph_record *)NULL)->label_title)
-		rc = sl_error_field(err, SL_BADPARAM, "?labels_name", "labels_name must have at most 63 bytes, not %zu.",
+		rc = sl_error_field(err, SL_BADPARAM, "?labels_name",
+				"labels_name must have at most 63 bytes, not %zu.",
 				    strlen(name));
 	return rc;
 }
@@ -113,7 +116,8 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 	for (int i = 0; i < sl_request_parts(r); i++) {
 		struct sl_part *part = sl_request_part_at(r, i);
 		if (part != file && part != labels)
-			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
+			return sl_error_set(err, SL_BADPARAM,
+					"the form has a part named '%.64s'; known ones: file, labels",
 					    part->name);
 	}
 	sl_uploaded_of(r, &q->file, file, name ? name : "upload");
@@ -122,6 +126,9 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 		const char *labels_name = sl_request_query(r, "labels_name");
 		int rc = labels_name ? check_labels_name(labels_name, err) : 0;
 		if (rc || (rc = keep_text(labels_name, &q->labels_name, err)))
+			return rc;
+		rc = keep_text(sl_request_query(r, "labels_column"), &q->labels_column, err);
+		if (rc)
 			return rc;
 		sl_uploaded_of(r, &q->labels, labels, "labels");
 	}
@@ -156,14 +163,25 @@ uint64_t sl__reading_memory(const struct sl__reading *q)
 static int read_labels(struct sl__reading *q)
 {
 	struct sl_source *source;
+	struct sl_label_table table = {0};
+	uint32_t n = q->graph ? q->graph->n : q->points->n_user;
 	int rc = sl_uploaded_open(&q->labels, &source, &q->err);
 	if (rc)
 		return rc;
 	if (q->graph)
-		rc = sl_graph_read_labels(q->graph, &q->options.read, source, &q->err);
+		rc = sl_graph_read_label_table(q->graph, &table, q->labels_column, &q->options.read, source, &q->err);
 	else
-		rc = sl_points_read_labels(q->points, &q->options.read, source, &q->err);
+		rc = sl_points_read_label_table(q->points, &table, q->labels_column, &q->options.read, source, &q->err);
 	sl_source_close(source);
+	if (rc && !strcmp(q->err.pointer, "/column"))
+		snprintf(q->err.pointer, sizeof q->err.pointer, "?labels_column");
+	if (!rc && table.columns && !q->columns && !(q->columns = sl_columns_create(n)))
+		rc = sl_error_set(&q->err, SL_NOMEM, "no memory for labels");
+	if (!rc)
+		rc = sl__label_columns_set(q->columns, &table, NULL, n, &q->err);
+	if (!rc && table.taken)
+		q->labels_taken = sl_taken_json(table.taken);
+	sl_label_table_finish(&table);
 	return rc;
 }
 
@@ -237,7 +255,8 @@ static int check_points(struct sl__reading *q)
 {
 	const struct sl_points *p = q->points;
 	if (p->d > q->max_columns)
-		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0, "The table has %u columns; at most %lld are allowed "
+		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0,
+				"The table has %u columns; at most %lld are allowed "
 				   "(max_columns).", p->d, (long long)q->max_columns);
 	struct sl_neighbours_params later = q->wanted;   /* 0 now: a job may want some */
 	later.k += !later.k;
@@ -269,6 +288,12 @@ static int make_digest(struct sl__reading *q)
 	double search[3] = {q->wanted.metric, q->wanted.metric == SL_LP ? q->wanted.p : 0, q->wanted.recall};
 	if (q->found == SL_KIND_GRAPH) {
 		sl_graph_digest(q->graph, q->digest);
+		if (!q->columns)
+			return 0;
+		crypto_generichash_init(&state, NULL, 0, SL_DIGEST_BYTES);
+		crypto_generichash_update(&state, q->digest, SL_DIGEST_BYTES);
+		sl__more_labels_digest(q->columns, &state);
+		crypto_generichash_final(&state, q->digest, SL_DIGEST_BYTES);
 		return 0;
 	}
 	if (sl_points_digest(q->points, q->points_digest))
@@ -364,6 +389,8 @@ void sl__reading_finish(struct sl__reading *q)
 	sl_columns_free(q->columns);
 	free(q->name_column);
 	free(q->labels_name);
+	free(q->labels_column);
+	json_decref(q->labels_taken);
 	free(q->label_column);
 	free(q->ignore_columns);
 	free(q->keep_columns);

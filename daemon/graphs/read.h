@@ -15,7 +15,7 @@ struct sl__reading {
 	bool has_labels;
 	struct sl_input_options options;
 	char wanted_format[8];        /* "" : by content */
-	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name;  /* or NULL */
+	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name, *labels_column;  /* or NULL */
 	char *source, *target, *weight;  /* columns of edges, or NULL */
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
 	int64_t pca;                  /* 0: none */
@@ -32,6 +32,7 @@ struct sl__reading {
 	struct sl_neighbours *neighbours;  /* kind neighbours */
 	struct sl_columns *columns;   /* further labels, or NULL */
 	char label_title[64];         /* title of the column of labels, "": none */
+	json_t *labels_taken;         /* what was taken of a text of labels, or NULL */
 	double pca_kept;
 	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
 	unsigned char digest[SL_DIGEST_BYTES];

@@ -90,7 +90,8 @@ static json_t *warnings(const struct sl__graph *g)
 	if (!list)
 		return NULL;
 	if (g->record.state == SL_GRAPH_DAMAGED)
-		json_array_append_new(list, json_string("the stored file is damaged: delete the graph and upload it again"));
+		json_array_append_new(list,
+				json_string("the stored file is damaged: delete the graph and upload it again"));
 	if (g->record.kind == SL_KIND_GRAPH)
 		warn_graph(list, g);
 	else
@@ -137,9 +138,11 @@ static json_t *search_json(const struct sl__graph *g)
 	bool there = r->k > 0;
 	json_t *problem = r->search == SL_SEARCH_FAILED ? sl_problem_json(&g->problem) : json_null();
 	json_t *out = json_pack("{s:s, s:f, s:I, s:I, s:s, s:o, s:f}", "state", states[r->search], "progress",
-				sl__finder_progress(g), "k", (json_int_t)r->k, "wanted", (json_int_t)r->wanted, "metric",
+				sl__finder_progress(g), "k", (json_int_t)r->k, "wanted", (json_int_t)r->wanted,
+						"metric",
 				sl_distance_name(g->wanted.metric), "metric_p",
-				number_or_null(g->wanted.p, g->wanted.metric == SL_LP), "wanted_recall", g->wanted.recall);
+				number_or_null(g->wanted.p, g->wanted.metric == SL_LP), "wanted_recall",
+						g->wanted.recall);
 	json_object_set_new(out, "recall", number_or_null(f->recall, there));
 	json_object_set_new(out, "method", there ? json_string(f->method) : json_null());
 	json_object_set_new(out, "seconds", number_or_null(f->seconds, there));
@@ -248,7 +251,8 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	char created[SL_TIME_BYTES];
 	uint64_t disk = for_reply ? sl__graph_disk_bytes(g) : r->file_bytes;
 	json_t *out = json_pack(
-		"{s:s, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:b, s:I, s:b, s:{s:I}}", "id", r->id, "name", r->name, "kind",
+		"{s:s, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:b, s:I, s:b, s:{s:I}}", "id", r->id, "name", r->name,
+				"kind",
 		sl__kind_name(r->kind), "digest", json_sprintf("blake2b:%s", r->digest), "format", g->format, "created",
 		sl_time_text(sl_ulid_time_ms(r->id), created), "nodes", (json_int_t)r->nodes, "entries",
 		(json_int_t)r->entries, "named", r->named, "labels", (json_int_t)r->labels, "pinned", r->pinned,
@@ -263,6 +267,8 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 		add_points(g, out, for_reply);
 	}
 	json_object_set_new(out, "taken", sl_taken_json(g->taken));
+	if (g->labels_taken)
+		json_object_set(out, "labels_taken", g->labels_taken);
 	if (for_reply) {
 		const char *project = sl_users_project_of(s->d->users, r->id);
 		json_object_set_new(out, "version", json_integer(g->version));
@@ -322,6 +328,7 @@ struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
 	r->named = json_is_true(json_object_get(document, "named"));
 	r->pinned = json_is_true(json_object_get(document, "pinned"));
 	g->taken = sl_taken_read(json_object_get(document, "taken"));
+	g->labels_taken = json_incref(json_object_get(document, "labels_taken"));
 	if (r->kind == SL_KIND_GRAPH) {
 		report_read(json_object_get(document, "report"), &g->report);
 	} else if (read_points(g, document)) {
@@ -373,6 +380,7 @@ void sl__graph_free(struct sl__graph *g)
 		sl__content_unref(g->part[i].content);
 	json_decref(g->columns);
 	sl_taken_destroy(g->taken);
+	json_decref(g->labels_taken);
 	free(g->record.name);
 	free(g);
 }

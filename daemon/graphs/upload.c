@@ -105,7 +105,8 @@ bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, s
 {
 	const struct sl_users *users = s->d->users;
 	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(s, account), (double)more,
+	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(s, account),
+			(double)more,
 				hit);
 }
 
@@ -214,7 +215,8 @@ static void save_work(void *arg)
 		if (u->path[p])
 			u->status = save_part(u, (enum sl_content_part)p);
 	if (u->path[LABELS] && !u->status)
-		u->status = sl_columns_create_file(u->temporary[LABELS], u->read.columns, &u->graph->column_bytes, &u->err);
+		u->status = sl_columns_create_file(u->temporary[LABELS], u->read.columns, &u->graph->column_bytes,
+				&u->err);
 	if (!u->status)
 		u->status = sl_atomic_sync_folder(u->s->folder, &u->err);
 	if (u->status)
@@ -257,6 +259,7 @@ static int fill_record(struct sl__upload *u)
 	q->graph = NULL;
 	q->points = NULL;
 	g->part[SL_PART_DATA].content = data;
+	g->labels_taken = json_incref(q->labels_taken);
 	memcpy(g->format, q->format, sizeof g->format);
 	g->record.kind = q->found;
 	memcpy(data->nodes.label_title, q->label_title, sizeof data->nodes.label_title);
@@ -322,7 +325,8 @@ static void read_work(void *arg)
 static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
 {
 	return SL_LIST_FIND(struct sl__upload, other, &s->uploads, link,
-			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES) &&
+			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest,
+					SL_DIGEST_BYTES) &&
 			    !strcmp(other->read.label_title, u->read.label_title) && !strcmp(other->user, u->user));
 }
 
@@ -343,10 +347,12 @@ static int check_number(struct sl__upload *u)
 		own += sl_users_owns(s->d->users, u->user, s->graph[i]->record.id);
 	own += count_saving(s, u->user);
 	if (of_user < most && own >= of_user)
-		return sl_error_set(&u->err, SL_CONFLICT, "You have %lld graphs already, a quarter of what the server keeps "
+		return sl_error_set(&u->err, SL_CONFLICT,
+				"You have %lld graphs already, a quarter of what the server keeps "
 				    "(max_graphs). Delete one first.", (long long)own);
 	if (s->count + count_saving(s, NULL) >= most)
-		return sl_error_set(&u->err, SL_CONFLICT, "There are %d graphs already, the limit (max_graphs).", s->count);
+		return sl_error_set(&u->err, SL_CONFLICT, "There are %d graphs already, the limit (max_graphs).",
+				s->count);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* GET /v1/graphs/{graph}/labels; GET, PUT, DELETE /v1/graphs/{graph}/labels/{column} */
+/* GET, PUT /v1/graphs/{graph}/labels; GET, PUT, DELETE /v1/graphs/{graph}/labels/{column} */
 #include <string.h>
 
 #include "daemon/config/daemon.h"
@@ -25,7 +25,8 @@ void sl_route_graph_column_get(struct sl_request *r)
 		sl_nodes_column(sl_request_daemon(r)->graphs, g->id, &q, r);
 }
 
-void sl_route_graph_column_put(struct sl_request *r)
+/* column NULL: all columns of the file. */
+static void put(struct sl_request *r, const char *column)
 {
 	const char *kind = sl_request_query(r, "kind");
 	struct sl_error err;
@@ -34,8 +35,19 @@ void sl_route_graph_column_put(struct sl_request *r)
 		sl_error_field(&err, SL_BADPARAM, "?kind", "kind must be category or number");
 		sl_reply_error(r, &err);
 	} else if (g) {
-		sl_nodes_put_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"), kind, r);
+		sl_nodes_put_column(sl_request_daemon(r)->graphs, g->id, column, sl_request_query(r, "column"), kind,
+				r);
 	}
+}
+
+void sl_route_graph_column_put(struct sl_request *r)
+{
+	put(r, sl_request_path(r, "column"));
+}
+
+void sl_route_graph_labels_put(struct sl_request *r)
+{
+	put(r, NULL);
 }
 
 void sl_route_graph_column_delete(struct sl_request *r)

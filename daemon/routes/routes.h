@@ -26,7 +26,7 @@
 	X("GET", "/v1/events", events, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs", graphs_get, LOOK, SL_BODY_NONE, "cursor limit name") \
 	X("POST", "/v1/graphs", graphs_post, CREATE, SL_BODY_UPLOAD, \
-	  "directed drop_not_finite format ignore_columns isolated kind label_column labels_name metric " \
+	  "directed drop_not_finite format ignore_columns isolated kind label_column labels_column labels_name metric " \
 	  "metric_p name name_column neighbours pca project recall values") \
 	X("DELETE", "/v1/graphs/{graph}", graph_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}", graph_get, READ, SL_BODY_NONE, NULL) \
@@ -35,7 +35,8 @@
 	X("GET", "/v1/graphs/{graph}/labels", graph_labels, READ, SL_BODY_NONE, NULL) \
 	X("DELETE", "/v1/graphs/{graph}/labels/{column}", graph_column_delete, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/labels/{column}", graph_column_get, READ, SL_BODY_NONE, "count from") \
-	X("PUT", "/v1/graphs/{graph}/labels/{column}", graph_column_put, CHANGE, SL_BODY_UPLOAD, "kind") \
+	X("PUT", "/v1/graphs/{graph}/labels", graph_labels_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
+	X("PUT", "/v1/graphs/{graph}/labels/{column}", graph_column_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
 	X("POST", "/v1/graphs/{graph}/load", graph_load, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/names", graph_names, READ, SL_BODY_NONE, "count from") \
 	X("GET", "/v1/graphs/{graph}/neighbours", graph_neighbours, READ, SL_BODY_NONE, "count node") \

@@ -184,11 +184,11 @@ def test_the_labels_of_the_upload_can_be_replaced_and_deleted(fresh):
 
 
 @pytest.mark.parametrize("body,query,said", [
-    (b"1\n2\n3", {}, "3 values"), (b"1\n" * 8, {}, "7 values"), (b'{"values": [1]}', {}, "1 values"),
+    (b"1\n2\n3", {}, "3 lines"), (b"1\n" * 8, {}, "8 lines"), (b'{"values": [1]}', {}, "1 values"),
     (b'{"values": [1,2,3,4,5,[6]]}', {}, "values[5]"), (b'{"value": []}', {}, "values"), (b"{", {}, "JSON"),
     (b"a\nb\nc\nd\ne\nf", {"kind": "number"}, "not all values are numbers"), (b"a", {"kind": "x"}, "kind must be"),
     (npy(np.zeros(7)), {}, "7 values"), (npy(np.zeros((6, 2))), {}, "12 values"), (npy(np.zeros(6, complex)), {}, "complex|c16"),
-    (npy(np.zeros(6))[:-3], {}, "ends within"), (b"\xff\xfe\n2\n3\n4\n5\n6", {}, "UTF-8"), (b"", {}, "0 values"),
+    (npy(np.zeros(6))[:-3], {}, "ends within"), (b"\xff\xfe\n2\n3\n4\n5\n6", {}, "UTF-8"), (b"", {}, "0 lines"),
     (b'{"values": [1,2,3,4,5,1e39]}', {}, "1e+39 is too large|1e39"), (b"1\n2\n3\n4\n5\n-3.5e38", {"kind": "number"}, "-3.5e38"),
     (npy(np.array([1, 2, 3, 4, 5, -1e300])), {}, "too large"),
 ])

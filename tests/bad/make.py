@@ -147,6 +147,7 @@ OTHERS = {
     "labels-two-columns.npy": npy(np.ones((3, 2), "i4")),
     "labels-too-few.npy": npy(np.array([1, 2], "i4")),
     "labels-cut.npy": npy(np.array([1, 2, 1], "i4"))[:-2],
+    "labels-object.npy": npy(np.array(["x", "y", "z"], dtype=object)),
     "labels-longer.npy": npy(np.array([1, 2, 1], "i4")) + b"\0",
     "labels-too-large.npy": npy(np.array([1, 2, 2**63], "u8")),
     "labels-latin1.txt": "pear\nK\u00e4se\npear\n".encode("latin-1"),

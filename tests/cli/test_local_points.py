@@ -169,3 +169,19 @@ def test_pictures_by_any_column(client):
     for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "there is no server here")):
         result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "p.svg", "--picture-color", color)
         assert result.status == 2 and part in result.err
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_labels_by_number_in_any_order(client, points, order):
+    """A file of numbers and labels, the columns of a table, and how the client says that it joined them."""
+    path, _, group = points
+    lines = [f"{i}\t{'cat dog eel'.split()[k]}\t{k}\n" for i, k in enumerate(group)][::order]
+    (client.folder / "l.tsv").write_text("id\tkind\tcount\n" + "".join(lines))
+    result = client("embed", path, "--local", "--iterations", "50", "--labels", "l.tsv", "-o", "y.csv")
+    assert result.status == 0 and "joined by the nodes' numbers in the column \"id\", counted from 0" in result.err, result
+    rows = [line.split(",") for line in (client.folder / "y.csv").read_text().splitlines()[1:]]
+    assert [row[-1] for row in rows] == ["cat dog eel".split()[k] for k in group]
+    result = client("embed", path, "--local", "--iterations", "50", "--labels", "l.tsv", "--labels-column", "count", "-o", "y.csv")
+    assert [line.split(",")[-1] for line in (client.folder / "y.csv").read_text().splitlines()[1:]] == [str(k) for k in group]
+    result = client("embed", path, "--local", "--labels", "l.tsv", "--labels-column", "size", "--json")
+    assert result.status != 0 and 'no column "size"' in result.err

@@ -12,6 +12,7 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/server/http.h"
+#include "core/formats/labels/labels.h"
 #include "core/formats/read_points.h"
 #include "core/measure/quality.h"
 
@@ -137,11 +138,16 @@ static int read_input(struct subject *s, const char *path, enum sl_input_kind ki
 	progress_finish(&s->progress, true);
 	if (!s->input.graph && !s->input.points)
 		return cli_fail(CLI_USAGE, "--labels has no meaning with --neighbours");
+	struct sl_label_table table = {0};
 	source = NULL;
 	if (sl_source_open_path(&source, labels, NULL, &s->err) ||
-	    (s->input.graph ? sl_graph_read_labels(s->input.graph, &options.read, source, &s->err) :
-			      sl_points_read_labels(s->input.points, &options.read, source, &s->err)))
+	    (s->input.graph ? sl_graph_read_label_table(s->input.graph, &table, NULL, &options.read, source, &s->err) :
+			      sl_points_read_label_table(s->input.points, &table, NULL, &options.read, source,
+					&s->err)))
 		status = failed(s, labels);
+	for (uint32_t k = 0; !status && table.taken && k < table.taken->notes; k++)
+		cli_note(s->cli, "spaceland: %s: %s", labels, table.taken->note[k].text);
+	sl_label_table_finish(&table);
 	sl_source_close(source);
 	return status;
 }
@@ -163,7 +169,8 @@ static int prepare(struct subject *s, const char *path)
 	if (i->points) {
 		uint32_t k = sl_affinities_neighbours_needed(&ap, i->points->n);
 		struct sl_neighbours_params np = {
-			.k = k > (uint32_t)s->in.k ? k : (uint32_t)s->in.k, .metric = s->in.metric, .p = s->in.p, .recall = 1,
+			.k = k > (uint32_t)s->in.k ? k : (uint32_t)s->in.k, .metric = s->in.metric, .p = s->in.p,
+					.recall = 1,
 			.cancel = (const int *)&cli_interrupted, .progress = show_search, .arg = s,
 		};
 		if (sl_neighbours_find(&s->neighbours, i->points, &np, &s->err))
@@ -219,7 +226,8 @@ static int measure(struct subject *s, const char *path, double start)
 static int of_file(struct cli *cli, const char *path, const char *against, enum sl_input_kind kind)
 {
 	struct subject s = {.cli = cli, .in = {.metric = SL_EUCLIDEAN, .p = 2, .k = 10,
-					       .cancel = (const int *)&cli_interrupted, .progress = show_measure, .arg = &s}};
+					       .cancel = (const int *)&cli_interrupted, .progress = show_measure,
+							.arg = &s}};
 	long k = 10;
 	double start = cli_now();
 	progress_init(&s.progress, cli, "quality");

@@ -10,6 +10,7 @@
 #include "clients/cli/common/progress.h"
 #include "clients/cli/local/local.h"
 #include "core/engine/load.h"
+#include "core/formats/labels/labels.h"
 #include "core/init/init.h"
 
 int local_failed(const struct local *l, const char *path)
@@ -33,17 +34,44 @@ static int read_input_options(struct local *l, struct sl_input_options *options)
 	return sl_input_params_settle(&l->given, options, &l->search, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
 
+/* Moves the further columns of a file of labels to the points, where pictures find them by their titles. */
+static void take_more(struct sl_points *p, struct sl_label_table *t)
+{
+	struct sl_more_labels *more = realloc(p->more, ((size_t)p->more_count + t->columns + 1) * sizeof *more);
+	if (!more)
+		return;
+	p->more = more;
+	for (uint32_t k = 0; k < t->columns; k++) {
+		struct sl_label_column *c = &t->column[k];
+		struct sl_more_labels *to = &more[p->more_count++];
+		*to = (struct sl_more_labels){.label = c->label, .labels = c->labels, .label_name = c->text};
+		memcpy(to->title, c->title, sizeof to->title);
+		memset(c, 0, sizeof *c);
+	}
+	t->columns = 0;
+}
+
 static int read_labels(struct local *l, const struct sl_read_options *options, const char *path)
 {
+	const char *only = cli_option(l->cli, "labels-column");
 	struct sl_source *source = NULL;
+	struct sl_label_table table = {0};
 	int code = sl_source_open_path(&source, path, NULL, &l->err);
-	if (!code && l->input.graph)
-		code = sl_graph_read_labels(l->input.graph, options, source, &l->err);
-	else if (!code && l->input.points)
-		code = sl_points_read_labels(l->input.points, options, source, &l->err);
+	if (!code && l->input.points)
+		code = sl_points_read_label_table(l->input.points, &table, only, options, source, &l->err);
 	else if (!code)
-		code = sl_graph_read_labels(&l->nodes, options, source, &l->err);
+		code = sl_graph_read_label_table(l->input.graph ? l->input.graph : &l->nodes, &table, only, options,
+				source,
+						 &l->err);
 	sl_source_close(source);
+	for (uint32_t k = 0; !code && table.taken && k < table.taken->notes; k++)
+		cli_note(l->cli, "spaceland: %s: %s", path, table.taken->note[k].text);
+	if (!code && l->input.points)
+		take_more(l->input.points, &table);
+	for (uint32_t k = 0; !code && k < table.columns; k++)
+		cli_note(l->cli, "spaceland: %s: the column \"%s\" is left out; name it with --labels-column", path,
+			 table.column[k].title);
+	sl_label_table_finish(&table);
 	return code ? local_failed(l, path) : CLI_OK;
 }
 
@@ -52,7 +80,8 @@ static void view_nodes(struct local *l)
 	const struct sl_graph *g = l->input.graph;
 	const struct sl_points *p = l->input.points;
 	if (g)
-		l->nodes = (struct sl_graph){.n = g->n, .name_bytes = g->name_bytes, .name_at = g->name_at, .label = g->label,
+		l->nodes = (struct sl_graph){.n = g->n, .name_bytes = g->name_bytes, .name_at = g->name_at,
+				.label = g->label,
 					     .labels = g->labels, .label_name = g->label_name};
 	else if (p)
 		l->nodes = (struct sl_graph){.n = p->n_user, .name_bytes = p->name_bytes, .name_at = p->name_at,
@@ -98,7 +127,8 @@ static void warn(const struct local *l)
 		odd[3] = (struct oddity){r->isolated, "nodes have no edge; they are placed apart"};
 	} else if (l->input.points) {
 		const struct sl_points_report *r = &l->input.points->report;
-		odd[0] = (struct oddity){r->not_finite, "points with NaN or infinity were left out; they are placed apart"};
+		odd[0] = (struct oddity){r->not_finite,
+				"points with NaN or infinity were left out; they are placed apart"};
 		odd[1] = (struct oddity){r->duplicates, "points are equal to an earlier one"};
 		odd[2] = (struct oddity){r->constant_columns, "columns are constant"};
 	} else {
@@ -112,7 +142,8 @@ static void warn(const struct local *l)
 /* Reports an error: of an option if the error names one, else of the file. */
 static int failed(const struct local *l)
 {
-	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? cli_fail_error(NULL, &l->err) : local_failed(l, l->path);
+	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? cli_fail_error(NULL, &l->err) : local_failed(l,
+			l->path);
 }
 
 static int check_params(struct local *l)
@@ -166,8 +197,10 @@ static int project(struct local *l, uint32_t to)
 {
 	struct sl_points *projected;
 	double kept;
-	if (sl_engine_pca(l->engine, 0, 0, &projected, l->input.points, to, &kept, (const int *)&cli_interrupted, &l->err))
-		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l, l->path);
+	if (sl_engine_pca(l->engine, 0, 0, &projected, l->input.points, to, &kept, (const int *)&cli_interrupted,
+			&l->err))
+		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l,
+				l->path);
 	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
 		 l->input.points->d, 100 * kept);
 	projected->more = l->input.points->more;   /* further columns of labels */
@@ -302,7 +335,8 @@ int local_prepare(struct local *l)
 				    : l->input.neighbours ? (uint64_t)l->input.neighbours->n * l->input.neighbours->k : 0;
 	code = make_init(l);
 	if (!code)
-		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init,
+		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params,
+				l->init,
 					   &l->err);
 	if (!code && l->input.neighbours && l->affinities->unreachable)
 		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for this perplexity; they get "

@@ -28,6 +28,11 @@ static char *upload_url(const struct cli *cli, const char *path)
 	FILE *f = name ? open_memstream(&url, &bytes) : NULL;
 	if (f)
 		fprintf(f, "/v1/graphs?name=%s%s%s", name, escaped ? "&project=" : "", escaped ? escaped : "");
+	const char *column = cli_option(cli, "labels-column");
+	char *column_escaped = column ? cli_escape(column) : NULL;
+	if (f && column_escaped)
+		fprintf(f, "&labels_column=%s", column_escaped);
+	free(column_escaped);
 	int status = f ? cli_params_query(cli, &sl_input_params_table, f) : cli_fail(CLI_FAILED, "out of memory");
 	if (f && fclose(f) && !status)
 		status = cli_fail(CLI_FAILED, "out of memory");
@@ -59,6 +64,9 @@ static void tell(const struct cli *cli, const char *path, const json_t *graph)
 			note(cli, path, cli_text(one, "text"));
 	json_array_foreach(json_object_get(graph, "warnings"), i, one)
 		note(cli, path, json_string_value(one) ? json_string_value(one) : "");
+	/* how the file of labels was joined with the nodes */
+	json_array_foreach(json_object_get(json_object_get(graph, "labels_taken"), "notes"), i, one)
+		note(cli, cli_option(cli, "labels"), cli_text(one, "text"));
 }
 
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made)

@@ -1,4 +1,4 @@
-/* labels.c -- reads labels for the nodes of a graph, from an array or a text. */
+/* labels.c -- reads labels for the nodes of a graph, from an array or a text (core/formats/labels/). */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "core/formats/graphs/readers.h"
+#include "core/formats/labels/labels.h"
 #include "core/formats/numpy/npy.h"
-#include "core/formats/text/fields.h"
 #include "core/formats/text/names.h"
 
 #define BLOCK 8192
@@ -18,8 +18,6 @@ struct labels {
 	const struct sl_graph *graph;
 	uint32_t *label;          /* [n] */
 	struct sl__names values;  /* the different labels */
-	struct sl__names nodes;   /* names of the graph's nodes, if needed */
-	char title[64];           /* of the header, or "" */
 	struct sl_error *err;
 };
 
@@ -96,14 +94,16 @@ static int check_array(struct labels *f, const struct sl__npy *a)
 		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels must be integers "
 				   "(labels.astype(\"int32\")) or strings (labels.astype(str)).", a->descr);
 	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
-		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it must have one, the nodes.",
+		return sl_error_at(f->err, SL_BADDATA, file, 0,
+				"The array has %d dimensions; it must have one, the nodes.",
 				   a->dims);
 	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
 }
 
 static int ends_early(struct labels *f, uint64_t after)
 {
-	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file ends after %" PRIu64 " of the %u "
+	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+			"The file ends after %" PRIu64 " of the %u "
 			   "labels that its header promises.", after, f->graph->n);
 }
 
@@ -155,7 +155,8 @@ static int read_strings(struct labels *f, const struct sl__npy *a)
 		}
 		size_t length = sl__npy_to_text(a, element, text);
 		if (!sl__valid_utf8(text, length))
-			rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "Label %u (counted from 0) is not "
+			rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+					"Label %u (counted from 0) is not "
 					 "valid UTF-8.", i);
 		else if (sl__names_add(&f->values, text, length, &f->label[i]))
 			rc = memory_error(f);
@@ -187,208 +188,6 @@ static int read_array(struct labels *f)
 	return integers ? sort_values(f) : 0;
 }
 
-/* ---- texts ---------------------------------------------------------------------- */
-
-static int add_label(struct labels *f, uint32_t node, const char *text, size_t length)
-{
-	if (!sl__valid_utf8(text, length))
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The label is not valid UTF-8; convert the file "
-				       "(iconv -t UTF-8).");
-	return sl__names_add(&f->values, text, length, &f->label[node]) ? memory_error(f) : 0;
-}
-
-/* If the file has one line more than the graph has nodes, the first one may be a header, such as "cell_type": it is a
- * word that occurs only once, and the other lines are numbers or have few different values. Then moves labels up by
- * one. */
-static int drop_header(struct labels *f, const struct sl__names *last)
-{
-	const struct sl__names *v = &f->values;
-	uint32_t n = f->graph->n, label = SL__NO_NAME;
-	struct sl__names kept;
-	bool numbers = true;
-	int rc = 0;
-
-	for (uint32_t k = 1; k < v->n; k++) {
-		const char *text = v->bytes + v->at[k];
-		numbers = numbers && *text && strspn(text, "+-.0123456789eE") == strlen(text);
-	}
-	for (uint32_t i = 1; i < n; i++)
-		if (f->label[i] == f->label[0])
-			return 1;
-	const char *first = v->bytes + v->at[0], *end = last->bytes + last->at[0];
-	bool word = strspn(first, "+-.0123456789eE") < strlen(first);
-	if (!word || !strcmp(first, end) || (!numbers && 2 * (uint64_t)v->n > n))
-		return 1;
-	if (strlen(first) < sizeof f->title)
-		memcpy(f->title, first, strlen(first) + 1);
-	rc = sl__names_add(&f->values, end, strlen(end), &label);
-	memmove(f->label, f->label + 1, (n - 1) * sizeof *f->label);
-	f->label[n - 1] = label;
-	sl__names_init(&kept);
-	for (uint32_t k = 1; !rc && k < f->values.n; k++) {
-		const char *text = f->values.bytes + f->values.at[k];
-		rc = sl__names_append(&kept, text, strlen(text));
-	}
-	for (uint32_t i = 0; !rc && i < n; i++)
-		f->label[i]--;
-	if (rc) {
-		sl__names_finish(&kept);
-		return memory_error(f);
-	}
-	sl__names_finish(&f->values);
-	f->values = kept;
-	return 0;
-}
-
-static void trim_line(struct sl__line *line)
-{
-	while (line->at < line->end && (*line->at == ' ' || *line->at == '\t'))
-		line->at++;
-	while (line->at < line->end && (line->end[-1] == ' ' || line->end[-1] == '\t'))
-		line->end--;
-}
-
-static void unquote(struct sl__line *line)
-{
-	if (line->end - line->at >= 2 && *line->at == '"' && line->end[-1] == '"') {
-		line->at++;
-		line->end--;
-	}
-}
-
-/* Line i is the label of node i; blank lines at the end do not count. */
-static int read_lines(struct labels *f)
-{
-	uint64_t lines = 0, blank = 0;
-	struct sl__names last;   /* the line after those of all nodes, if any */
-	struct sl__line line;
-	int rc;
-
-	sl__names_init(&last);
-	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
-		trim_line(&line);
-		lines++;
-		blank = line.at == line.end ? blank + 1 : 0;
-		unquote(&line);
-		if (lines == (uint64_t)f->graph->n + 1) {
-			size_t length = (size_t)(line.end - line.at);
-			rc = !sl__valid_utf8(line.at, length) ? 0 : sl__names_append(&last, line.at, length) ? memory_error(f) : 0;
-		} else if (lines <= f->graph->n) {
-			rc = add_label(f, (uint32_t)(lines - 1), line.at, (size_t)(line.end - line.at));
-		} else {
-			rc = 0;
-		}
-		if (rc)
-			break;
-	}
-	if (!rc && lines - blank == (uint64_t)f->graph->n + 1 && last.n)
-		rc = drop_header(f, &last);
-	else if (!rc && (lines < f->graph->n || lines - blank > f->graph->n))
-		rc = 1;
-	sl__names_finish(&last);
-	return rc > 0 ? count_error(f, lines - (lines > f->graph->n ? blank : 0), "line") : rc;
-}
-
-static int read_pair(struct labels *f, struct sl__fields *fields, const struct sl__line *line, bool header_allowed)
-{
-	char text[80];
-
-	int rc = sl__fields_split(fields, line->at, line->end);
-	if (rc == SL_NOMEM)
-		return memory_error(f);
-	if (rc)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something "
-				       "other than a separator follows its closing quote.");
-	if (fields->count != 2)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The line has %d %s, separated by %s; it must have two, a node's name and its label.",
-				       fields->count, fields->count == 1 ? "field" : fields->count < SL__FIELDS_MAX ? "fields"
-						: "fields or more",
-				       sl__separator_name(fields->separator));
-	uint32_t node = sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length);
-	if (node == SL__NO_NAME && header_allowed) {
-		const struct sl__field *title = &fields->field[1];
-		if (title->length < sizeof f->title && sl__valid_utf8(title->text, title->length)) {
-			memcpy(f->title, title->text, title->length);
-			f->title[title->length] = '\0';
-		}
-		return 0;
-	}
-	if (node == SL__NO_NAME)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The graph has no node \"%s\".",
-				       sl__field_show(&fields->field[0], text, sizeof text));
-	if (f->label[node] != SL__NO_NAME)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The node \"%s\" already has a label, from a line above.",
-				       sl__field_show(&fields->field[0], text, sizeof text));
-	return add_label(f, node, fields->field[1].text, fields->field[1].length);
-}
-
-static int read_pairs(struct labels *f, struct sl__fields *fields)
-{
-	struct sl__line line;
-	int rc;
-
-	memset(f->label, 0xff, f->graph->n * sizeof *f->label);
-	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
-		int64_t number = sl__source_line_number(f->source);
-		if (line.at == line.end)
-			continue;
-		rc = read_pair(f, fields, &line, number == 1);
-		if (rc)
-			return rc;
-	}
-	for (uint32_t i = 0; !rc && i < f->graph->n; i++)
-		if (f->label[i] == SL__NO_NAME)
-			rc = add_label(f, i, "", 0);
-	return rc;
-}
-
-/* 1 if the lines are pairs of name and label: the first line, or the second one below a header, begins with the name of
- * a node. Otherwise 0 or a negative code. */
-static int are_pairs(struct labels *f, struct sl__fields *fields, const unsigned char *bytes, int64_t size)
-{
-	const char *at = (const char *)bytes, *end = at + size;
-
-	for (int k = 0; k < 2 && at < end; k++) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at)), *text_end;
-
-		if (!stop)
-			stop = end;
-		text_end = stop > at && stop[-1] == '\r' ? stop - 1 : stop;
-		fields->separator = sl__guess_separator(at, text_end);
-		int rc = fields->separator == ' ' ? SL_BADDATA : sl__fields_split(fields, at, text_end);
-		if (rc == SL_NOMEM)
-			return memory_error(f);
-		if (!rc && fields->count >= 2 &&
-		    sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length) != SL__NO_NAME)
-			return 1;
-		at = stop + 1;
-	}
-	return 0;
-}
-
-static int read_text(struct labels *f, const unsigned char *bytes, int64_t size)
-{
-	const struct sl_graph *g = f->graph;
-	struct sl__fields fields;
-	int rc = 0, pairs = 0;
-
-	sl__fields_init(&fields);
-	for (uint32_t i = 0; g->name_bytes && !rc && i < g->n; i++) {
-		const char *name = sl_graph_name(g, i);
-		uint32_t same;
-		rc = sl__names_add(&f->nodes, name, strlen(name), &same) ? memory_error(f) : 0;
-	}
-	if (!rc && g->name_bytes)
-		pairs = are_pairs(f, &fields, bytes, size);
-	if (pairs < 0)
-		rc = pairs;
-	if (!rc)
-		rc = pairs ? read_pairs(f, &fields) : read_lines(f);
-	sl__fields_finish(&fields);
-	return rc;
-}
-
 /* ---- result ------------------------------------------------------------------------ */
 
 /* The name of the file without its endings, as the title of labels that have none; "" if it says nothing. */
@@ -418,7 +217,32 @@ static void title_of_file(const char *file, char out[64])
 	out[length] = '\0';
 }
 
-static int give(struct labels *f, struct sl_graph *g)
+/* Gives label [n] and the texts to g, in place of its present labels. */
+static void replace(struct sl_graph *g, uint32_t *label, char **text, uint32_t count, const char *title,
+		const char *file)
+{
+	for (uint32_t k = 0; g->label_name && k < g->labels; k++)
+		free(g->label_name[k]);
+	free(g->label_name);
+	free(g->label);
+	g->label = label;
+	g->labels = count;
+	g->label_name = text;
+	if (*title)
+		memcpy(g->label_title, title, sizeof g->label_title);
+	else
+		title_of_file(file, g->label_title);
+	sl_labels_settle(&g->label, g->n, &g->label_name, &g->labels);
+	if (!g->labels) {
+		free(g->label);
+		free(g->label_name);
+		g->label = NULL;
+		g->label_name = NULL;
+		g->label_title[0] = '\0';
+	}
+}
+
+static int give_array(struct labels *f, struct sl_graph *g)
 {
 	uint32_t count = f->values.n, made = 0;
 	char **name = malloc(count * sizeof *name);
@@ -436,53 +260,74 @@ static int give(struct labels *f, struct sl_graph *g)
 		free(name);
 		return memory_error(f);
 	}
-	for (uint32_t k = 0; g->label_name && k < g->labels; k++)
-		free(g->label_name[k]);
-	free(g->label_name);
-	free(g->label);
-	g->label = f->label;
-	g->labels = count;
-	if (f->title[0])
-		memcpy(g->label_title, f->title, sizeof g->label_title);
-	else
-		title_of_file(sl__source_name(f->source), g->label_title);
-	g->label_name = name;
+	replace(g, f->label, name, count, "", sl__source_name(f->source));
 	f->label = NULL;
-	sl_labels_settle(&g->label, g->n, &g->label_name, &g->labels);
-	if (!g->label)
-		g->label_title[0] = '\0';
 	return 0;
+}
+
+/* Moves the main column to g. */
+static void give_main(struct sl_graph *g, struct sl_label_table *t, const char *file)
+{
+	struct sl_label_column *c = &t->column[t->main];
+
+	if (!t->columns)
+		return;
+	replace(g, c->label, c->text, c->labels, c->title, file);
+	t->columns--;
+	memmove(c, c + 1, (t->columns - t->main) * sizeof *c);
+	memset(&t->column[t->columns], 0, sizeof *c);
+	t->main = 0;
+}
+
+static int read_array_labels(struct sl_graph *graph, struct sl_source *source, struct sl_error *err)
+{
+	struct labels f = {.source = source, .graph = graph, .err = err};
+	int rc;
+
+	f.label = malloc(graph->n * sizeof *f.label);
+	if (!f.label)
+		return memory_error(&f);
+	sl__names_init(&f.values);
+	rc = read_array(&f);
+	if (!rc)
+		rc = give_array(&f, graph);
+	free(f.label);
+	sl__names_finish(&f.values);
+	return rc;
+}
+
+int sl_graph_read_label_table(struct sl_graph *graph, struct sl_label_table *out, const char *only,
+			      const struct sl_read_options *options, struct sl_source *source, struct sl_error *err)
+{
+	static const struct sl_read_options none;
+	const struct sl_label_nodes nodes = {.n = graph->n, .name_bytes = graph->name_bytes, .name_at = graph->name_at};
+	const unsigned char *bytes;
+	int64_t size;
+	int rc;
+
+	memset(out, 0, sizeof *out);
+	sl__source_set_options(source, options ? options : &none);
+	size = sl__source_peek_text(source, &bytes, err);
+	if (size < 0)
+		return (int)size;
+	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
+		return read_array_labels(graph, source, err);
+	if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
+		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
+				"This is a binary file of an unknown format; "
+				   "labels must be an .npy of integers or strings, or a text with one label a line.");
+	rc = sl_label_table_read(out, &nodes, only, NULL, source, err);
+	if (!rc)
+		give_main(graph, out, sl__source_name(source));
+	return rc;
 }
 
 int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *options,
 			 struct sl_source *source, struct sl_error *err)
 {
-	static const struct sl_read_options none;
-	struct labels f = {.source = source, .graph = graph, .err = err};
-	const unsigned char *bytes;
-	int64_t size;
-	int rc = 0;
+	struct sl_label_table table;
+	int rc = sl_graph_read_label_table(graph, &table, NULL, options, source, err);
 
-	sl__source_set_options(source, options ? options : &none);
-	size = sl__source_peek_text(source, &bytes, err);
-	if (size < 0)
-		return (int)size;
-	f.label = malloc(graph->n * sizeof *f.label);
-	if (!f.label)
-		return memory_error(&f);
-	sl__names_init(&f.values);
-	sl__names_init(&f.nodes);
-	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
-		rc = read_array(&f);
-	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a binary file of an unknown format; "
-				 "labels must be an .npy of integers or strings, or a text with one label a line.");
-	else
-		rc = read_text(&f, bytes, size);
-	if (!rc)
-		rc = give(&f, graph);
-	free(f.label);
-	sl__names_finish(&f.values);
-	sl__names_finish(&f.nodes);
+	sl_label_table_finish(&table);
 	return rc;
 }
