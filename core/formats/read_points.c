@@ -9,6 +9,7 @@
 #include "core/formats/numpy/archive.h"
 #include "core/formats/points/sparse.h"
 #include "core/formats/points/table.h"
+#include "core/taken/taken.h"
 
 static const struct sl_input_options no_options;
 static const char *const kind_names[] = {"auto", "graph", "points", "neighbours"};
@@ -62,7 +63,8 @@ void sl_input_finish(struct sl_input *input)
 
 enum content { ARRAY, ARCHIVE, MTX, TEXT };
 
-static int look(struct sl_source *source, enum sl_input_kind kind, enum content *content, bool *points,
+/* sign: the reason why a text is taken for points or edges; 160 bytes. */
+static int look(struct sl_source *source, enum sl_input_kind kind, enum content *content, bool *points, char *sign,
 		struct sl_error *err)
 {
 	const char *name = sl__source_name(source), *advice;
@@ -94,7 +96,7 @@ static int look(struct sl_source *source, enum sl_input_kind kind, enum content 
 		return sl_error_at(err, SL_BADFORMAT, name, 0,
 				"The name is that of a NumPy file, but the file is a text.");
 	} else {
-		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size);
+		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size, sign);
 	}
 	return 0;
 }
@@ -229,10 +231,24 @@ static void tell_guess(const struct sl_input_options *options, const struct sl_s
 			 "reads a table of points.");
 }
 
+/* Says how the kind of a text was recognised. */
+static void tell_sign(const struct sl_input *in, const char *sign)
+{
+	struct sl_taken *t = in->graph ? in->graph->taken : in->points ? in->points->taken : NULL;
+	if (!t || !*sign)
+		return;
+	if (!t->sign[0])
+		snprintf(t->sign, sizeof t->sign, "%s", sign);
+	if (in->graph && !strncmp(sign, "whole numbers", 13))
+		sl_taken_add_note(t, true, "Its columns of whole numbers have no titles, so they were read as edges; "
+				  "kind=points reads a table of points");
+}
+
 int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
 		  struct sl_error *err)
 {
 	enum content content;
+	char sign[160] = "";
 	bool points;
 	int rc;
 
@@ -242,7 +258,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	sl__source_set_options(source, &options->read);
 	enum sl_input_kind kind = options->kind;
 	/* the reader of graphs reports unknown formats itself */
-	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, kind, &content, &points, err);
+	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, kind, &content, &points, sign, err);
 	if (!rc && kind == SL_INPUT_AUTO) {
 		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
 		if (options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES)
@@ -255,8 +271,12 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	if (rc)
 		return rc;
 	out->kind = kind;
-	if (kind == SL_INPUT_POINTS)
-		return read_points(out, content, options, source, err);
+	if (kind == SL_INPUT_POINTS) {
+		rc = read_points(out, content, options, source, err);
+		if (!rc && options->kind == SL_INPUT_AUTO)
+			tell_sign(out, sign);
+		return rc;
+	}
 	if (kind == SL_INPUT_NEIGHBOURS)
 		return read_neighbours(&out->neighbours, content, options, source, err);
 	rc = sl_graph_read(&out->graph, &options->read, source, err);
@@ -266,6 +286,8 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		tell_guess(options, source, err);
 		sl_graph_destroy(out->graph);
 		out->graph = NULL;
+	} else if (options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO) {
+		tell_sign(out, sign);
 	}
 	return rc;
 }

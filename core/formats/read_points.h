@@ -51,8 +51,9 @@ extern "C" {
 #endif
 
 /* The kind of input that a file holds. AUTO: sparse matrices (mtx, npz) and lists of edges are graphs; two arrays
- * called indices and distances are neighbours; other arrays are points. A text is a table of points if it has four
- * columns or more, or if one of the first two numbers of its first line of numbers has a decimal point. */
+ * called indices and distances are neighbours; other arrays are points. For texts, titles decide:
+ * those of two ends (source, target; ...) are of edges, others of a table. Without titles, a text is a table if it has
+ * four columns or more, or numbers with decimals or below 0 in its first two columns. `taken` has the reason. */
 enum sl_input_kind { SL_INPUT_AUTO, SL_INPUT_GRAPH, SL_INPUT_POINTS, SL_INPUT_NEIGHBOURS };
 
 /* "auto", "graph", "points", "neighbours" */

@@ -68,9 +68,9 @@ static json_t *preview_json(const struct sl_preview *p)
 		if (p->column[i].role == SL_ROLE_LABEL && p->column[i].number != p->main_label)
 			json_array_append_new(labels, json_integer(p->column[i].number));
 	}
-	return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "kind", sl_input_kind_name(p->kind), "format",
-			 p->format, "header", p->header, "columns", (json_int_t)p->columns, "coordinates",
-			 (json_int_t)p->coordinates, "listed", columns, "label_columns", labels, "taken",
+	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "kind", sl_input_kind_name(p->kind),
+			 "format", p->format, "sign", p->sign, "header", p->header, "columns", (json_int_t)p->columns,
+			 "coordinates", (json_int_t)p->coordinates, "listed", columns, "label_columns", labels, "taken",
 			 sl_taken_json(p->taken), "problem",
 			 p->problem.code ? sl_problem_json(&p->problem) : json_null());
 }

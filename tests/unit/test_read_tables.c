@@ -1,6 +1,7 @@
 /* Tables of text as other programs write them: quotes, line ends, comments, numberings, formatted numbers. */
 #include <math.h>
 
+#include "core/graph/graph.h"
 #include "core/taken/taken.h"
 #include "tests/unit/formats_util.h"
 #include "tests/unit/points_util.h"
@@ -241,6 +242,48 @@ static void headers(void **state)
 	refused("a,b,c\n1,2\n3,4\n", "The header has 3 titles");
 }
 
+/* ---- table or edges ------------------------------------------------------------------------------ */
+
+static void titles_tell_tables_from_edges(void **state)
+{
+	static const struct {
+		const char *text;
+		bool points;
+		const char *sign;
+		bool told;
+	} files[] = {
+		{"height,weight,age\n150,50,20\n151,63,21\n152,76,24\n", true, "titles", false},
+		{"x y\n0 0\n7 13\n14 26\n", true, "titles", false},
+		{"\"x\"\t\"y\"\n0\t0\n7\t13\n", true, "titles", false},
+		{"source,target\n1,2\n2,3\n", false, "titles", false},
+		{"from;to;weight\n1;2;3\n2;3;4\n", false, "titles", false},
+		{"node1 node2\n1 2\n2 3\n", false, "titles", false}, {"tag,x,y\nart,5,7\nbee,6,8\n", true, "titles", false},
+		{"1,2\n2,3\n", false, "whole numbers, without titles", true},
+		{"1 2 3\n2 3 4\n", false, "whole numbers", true},
+		{"1,2\n2,3.5\n", true, "numbers with decimals", false}, {"1,2\n2,-3\n", true, "negative numbers", false},
+		{"1 2 0.5\n2 3 0.25\n", false, "whole numbers", true},
+		{"ann,bob\nbob,cid\n", false, "two columns of names", false},
+		{"5\n6\n8\n", true, "one column of numbers", false},
+		{"1,5;2,5\n3,5;4,5\n", true, "numbers with decimals", false},
+		{"1,2,3,4\n5,6,7,8\n", true, "4 columns", false},
+	};
+	for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+		struct sl_input in;
+		struct sl_error err;
+		char message[1024];
+		if (read_input(&in, NULL, files[k].text, strlen(files[k].text), "a.csv", &err))
+			fail_msg("%s: %s", files[k].text, sl_error_format(&err, message, sizeof message));
+		const struct sl_taken *t = in.graph ? in.graph->taken : in.points->taken;
+		bool told = false;
+		for (uint32_t i = 0; i < t->notes; i++)
+			told |= t->note[i].changes && strstr(t->note[i].text, "kind=points");
+		if ((in.points != NULL) != files[k].points || !strstr(t->sign, files[k].sign) || told != files[k].told)
+			fail_msg("%s: %s, %s", files[k].text, sl_input_kind_name(in.kind), t->sign);
+		assert_true(sl_taken_adds_up(t));
+		sl_input_finish(&in);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +295,7 @@ int main(void)
 		cmocka_unit_test(a_numbering_that_stops_is_refused),
 		cmocka_unit_test(formatted_numbers),
 		cmocka_unit_test(headers),
+		cmocka_unit_test(titles_tell_tables_from_edges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,8 +142,9 @@ static bool shows_columns(const char *text, size_t size)
 static int look_at_text(struct sl_preview *out, const struct sl_input_options *options, const char *name,
 			const char *text, size_t size, struct sl_error *err)
 {
+	const unsigned char *bytes = (const unsigned char *)text;
 	bool points = options->kind == SL_INPUT_POINTS ||
-		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points((const unsigned char *)text, (int64_t)size));
+		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points(bytes, (int64_t)size, out->sign));
 	out->kind = points ? SL_INPUT_POINTS : options->kind == SL_INPUT_AUTO ? SL_INPUT_GRAPH : options->kind;
 	snprintf(out->format, sizeof out->format, "%s", points ? "csv" : "edges");
 	return points && shows_columns(text, size) ?

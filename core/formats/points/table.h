@@ -63,8 +63,8 @@ int sl__read_points_npy(struct sl__table *t, struct sl_points **out);
 struct sl__archive;
 int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct sl_points **out);
 int sl__read_points_text(struct sl__table *t, struct sl_points **out);
-/* Whether a text looks like a table of points rather than a list of edges. */
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size);
+/* Whether a text looks like a table of points rather than a list of edges. sign: the reason. */
+bool sl__looks_like_points(const unsigned char *bytes, int64_t size, char sign[160]);
 /* Whether a MatrixMarket file declares as many rows as columns; true if its first bytes do not contain the size
  * line. */
 bool sl__is_square(struct sl_source *source);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/formats/graphs/edge_columns.h"
 #include "core/formats/points/text_internal.h"
 #include "core/taken/taken.h"
 
@@ -278,38 +277,4 @@ int sl__read_points_text(struct sl__table *t, struct sl_points **out)
 		sl__text_tell(&f);
 	sl__text_finish(&f);
 	return rc ? rc : sl__table_points(t, out);
-}
-
-/* ---- recognition -------------------------------------------------------------------- */
-
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size)
-{
-	const char *at = (const char *)bytes, *end = at + size;
-	struct sl__fields fields;
-	bool points = false;
-	int lines = 0;
-
-	if (sl__surely_edges(bytes, (size_t)size, size < SL__LINE_BUFFER, NULL))
-		return false;
-	sl__fields_init(&fields);
-	struct sl__line line;
-	while (lines < 2 && !points && sl__next_line(&at, end, &line)) {
-		const char *p = line.at, *stop = line.end;
-		while (p < stop && sl__is_blank(*p))
-			p++;
-		if (p == stop || sl__marks_comment(p, stop))
-			continue;
-		if (lines++ == 0)
-			fields.separator = sl__guess_separator(p, stop);
-		if (sl__fields_split(&fields, p, stop))
-			break;
-		points = fields.count >= 4;
-		for (int k = 0; k < 2 && k < fields.count && !points; k++) {
-			float value;
-			points = memchr(fields.field[k].text, '.', fields.field[k].length) && stop < end &&
-				 sl__field_float(&fields.field[k], &value);
-		}
-	}
-	sl__fields_finish(&fields);
-	return points;
 }

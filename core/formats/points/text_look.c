@@ -303,12 +303,13 @@ static int settle_forms(struct sl__text *f)
 
 /* ---- header ------------------------------------------------------------------------- */
 
-/* True for "0,1,2,3" or ",0,1,2", the titles of a data frame without titles. */
-static bool counts_up(const struct sl__field *list, uint32_t count)
+/* True for "0,1,2,3" or ",0,1,2", the titles of a data frame without titles. "0,1" may as well be a row; then the
+ * columns below hold whole numbers. */
+static bool counts_up(const struct sl__text *f, const struct sl__field *list, uint32_t count)
 {
 	uint32_t first = list[0].length == 0;
 	uint64_t number;
-	if (count - first < 2)
+	if (count - first < 2 || (count == 2 && f->columns == 2 && !f->column[0].point && !f->column[1].point))
 		return false;
 	for (uint32_t c = first; c < count; c++)
 		if (!is_whole(&list[c], &number) || number != c - first)
@@ -333,7 +334,7 @@ static bool are_years(const struct sl__field *list, uint32_t count)
  * names. */
 static bool is_header(struct sl__text *f, const struct sl__field *list, uint32_t count, uint32_t shift)
 {
-	bool above = false, decimal = false, counts = counts_up(list, count), years = are_years(list, count);
+	bool above = false, decimal = false, counts = counts_up(f, list, count), years = are_years(list, count);
 	for (uint32_t c = 0; c < count && c + shift < f->columns; c++) {
 		const struct sl__column *column = &f->column[c + shift];
 		uint64_t whole;

@@ -1,0 +1,95 @@
+/* recognise.c -- tells tables of points from lists of edges.
+ *
+ * Titles decide: those of two ends (source and target, ...) are of edges, others are of a table, unless both of the
+ * first two columns hold words. Without titles, four columns or more are a table; so are two or three if the first two
+ * have a decimal or a negative number. What is left may be either, and is taken for edges. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/formats/graphs/edge_columns.h"
+#include "core/formats/points/text_internal.h"
+
+#define LINES 1000   /* that are looked at */
+
+/* What the first two columns hold. */
+struct ends {
+	bool decimal, negative;
+	bool word[2], number[2];
+};
+
+static bool is_negative(const struct sl__field *field)
+{
+	return field->length > 1 && *field->text == '-';
+}
+
+/* Looks at the rows below the header. */
+static void see_ends(struct ends *out, const struct sl__edge_columns *c, const char *at, const char *end)
+{
+	struct sl__fields fields;
+	struct sl__line line;
+	sl__fields_init(&fields);
+	fields.separator = c->separator;
+	for (int64_t number = 1; number < c->header + LINES && sl__next_line(&at, end, &line); number++) {
+		if (number <= c->header || number <= c->marker || (at >= end && number > c->first + 1))
+			continue;  /* the last line may be incomplete */
+		if (sl__fields_split(&fields, line.at, line.end) || (uint32_t)fields.count != c->count)
+			continue;
+		for (int k = 0; k < 2 && k < fields.count; k++) {
+			const struct sl__field *field = &fields.field[k];
+			struct sl__formatted number_there;
+			if (sl__text_is_missing(field))
+				continue;
+			bool numeric = sl__formatted_parse(field, &number_there) || sl__text_is_number(field);
+			out->word[k] |= !numeric;
+			out->number[k] |= numeric;
+			for (size_t i = 0; i < field->length && numeric; i++)
+				out->decimal |= strchr(".,e", field->text[i]) != NULL;
+			out->negative |= numeric && is_negative(field);
+		}
+	}
+	sl__fields_finish(&fields);
+}
+
+static bool decide(const struct sl__edge_columns *c, const struct ends *ends, char sign[160])
+{
+	const char *why = "";
+	bool points = true, words = ends->word[0] && ends->word[1];
+	bool numbers = ends->number[0] || ends->number[1];
+	if (c->count >= 4)
+		snprintf(sign, 160, "%u columns", c->count);
+	else if (c->count == 1 && ends->number[0])
+		why = "one column of numbers";
+	else if (c->count < 2)
+		points = false;
+	else if (ends->decimal && numbers)
+		why = "numbers with decimals";
+	else if (ends->negative)
+		why = "negative numbers";
+	else if (c->titled && numbers && !words)
+		why = "titles, but none of source and target";
+	else {
+		points = false;
+		why = words ? "two columns of names" : ends->word[0] || ends->word[1] ?
+		      "names and whole numbers, without titles" : "whole numbers, without titles";
+	}
+	if (c->count < 4)
+		snprintf(sign, 160, "%s", why);
+	return points;
+}
+
+bool sl__looks_like_points(const unsigned char *bytes, int64_t size, char sign[160])
+{
+	static const struct sl_read_options none;
+	struct sl__edge_columns c;
+	struct ends ends = {0};
+	bool points = false, whole = size < SL__LINE_BUFFER;
+	sign[0] = 0;
+	if (sl__surely_edges(bytes, (size_t)size, whole, sign))
+		return false;
+	if (!sl__edge_columns_find(&c, bytes, (size_t)size, whole, &none, "", NULL) && c.count) {
+		see_ends(&ends, &c, (const char *)bytes, (const char *)bytes + size);
+		points = decide(&c, &ends, sign);
+	}
+	sl__edge_columns_finish(&c);
+	return points;
+}
