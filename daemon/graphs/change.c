@@ -69,8 +69,10 @@ static void change_recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct change *c = arg;
 	struct sl__graph *g = sl__graphs_find(c->s, c->id);
-	if (g)
+	if (g) {
 		g->changing--;
+		g->next_name = NULL;
+	}
 	if (g && !status && c->name) {
 		free(g->record.name);
 		g->record.name = c->name;
@@ -85,17 +87,19 @@ static void change_recorded(void *arg, int status, const struct sl_error *err)
 	change_done(c, status, err);
 }
 
-/* Makes the new record; the visible one does not change yet. */
-static json_t *changed_document(const struct sl_graphs *s, struct sl__graph *g, char *name, int pinned)
+int sl__graph_put(struct sl_graphs *s, struct sl__graph *g, sl_db_done_fn done, void *arg)
 {
-	char *old_name = g->record.name;
-	bool old_pinned = g->record.pinned;
-	g->record.name = name ? name : old_name;
-	g->record.pinned = pinned >= 0 ? pinned : old_pinned;
+	struct sl_graph_record old = g->record;
+	if (g->next_name) {  /* the visible record does not change yet */
+		g->record.name = (char *)g->next_name;
+		g->record.pinned = g->next_pinned;
+	}
 	json_t *document = sl__graph_json(s, g, false);
-	g->record.name = old_name;
-	g->record.pinned = old_pinned;
-	return document;
+	g->record.name = old.name;
+	g->record.pinned = old.pinned;
+	int rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, g->record.id, document, done, arg) : SL_NOMEM;
+	json_decref(document);
+	return rc;
 }
 
 int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned, sl_db_done_fn done, void *arg,
@@ -107,17 +111,18 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 	if (g->changing)
 		return sl_error_set(err, SL_CONFLICT, "graph %s is being changed at this moment; try again", id);
 	struct change *c = change_begin(s, done, arg, err);
-	json_t *document = NULL;
 	int rc = c ? 0 : SL_NOMEM;
 	if (!rc && name && !(c->name = strdup(name)))
 		rc = SL_NOMEM;
 	if (!rc) {
 		memcpy(c->id, g->record.id, sizeof c->id);
 		c->pinned = pinned;
-		document = changed_document(s, g, c->name, pinned);
-		rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, id, document, change_recorded, c) : SL_NOMEM;
+		g->next_name = c->name ? c->name : g->record.name;
+		g->next_pinned = pinned >= 0 ? pinned : g->record.pinned;
+		rc = sl__graph_put(s, g, change_recorded, c);
 	}
-	json_decref(document);
+	if (rc)
+		g->next_name = NULL;
 	if (rc && c) {
 		change_free(c);
 		sl__graphs_work_end(s);
@@ -198,4 +203,71 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 	sl__graphs_take_out(s, g);
 	c->graph = g;
 	return 0;
+}
+
+/* ---- holds: they are in the record, so that they survive a restart ------------------------- */
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+int sl_hold_check(const char *hold, const char *field, struct sl_error *err)
+{
+	size_t length = strlen(hold);
+	if (length && length < SL_HOLD_BYTES && strspn(hold, LETTERS) == length)
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, field, "hold must have 1 to %d letters of A to Z, a to z, digits, '-' "
+			      "and '_'", SL_HOLD_BYTES - 1);
+}
+
+static size_t place_of(const struct sl__graph *g, const char *hold)
+{
+	size_t count = json_array_size(g->holds);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(json_string_value(json_array_get(g->holds, i)), hold))
+			return i;
+	return count;
+}
+
+int sl__graph_hold(struct sl__graph *g, const char *hold)
+{
+	bool was_kept = g->kept;
+	if (hold && place_of(g, hold) < json_array_size(g->holds))
+		return 0;
+	if (!hold || json_array_size(g->holds) >= SL_HOLDS_MOST) {
+		g->kept = true;
+		return !was_kept;
+	}
+	if (!g->holds && !(g->holds = json_array()))
+		return SL_NOMEM;
+	return json_array_append_new(g->holds, json_string(hold)) ? SL_NOMEM : 1;
+}
+
+int sl_graphs_hold(struct sl_graphs *s, const char *id, const char *hold,
+		   void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	/* written also if it is not new: an earlier request may not have reached the disk yet */
+	int rc = sl__graph_hold(g, hold) < 0 || sl__graph_put(s, g, done, arg) ? SL_NOMEM : 0;
+	sl__graph_changed(s, id);
+	return rc ? sl_error_set(err, rc, "no memory for the hold") : 0;
+}
+
+int sl_graphs_let_go(struct sl_graphs *s, const char *id, const char *hold, bool in_use,
+		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	size_t at = place_of(g, hold);
+	bool held = at < json_array_size(g->holds);
+	if (held)
+		json_array_remove(g->holds, at);
+	if (held && !json_array_size(g->holds) && !g->kept) {
+		if (!in_use && !g->record.pinned && !g->record.jobs && !sl_graphs_delete(s, id, done, arg, err))
+			return 0;
+		g->kept = true;
+	}
+	sl__graph_changed(s, id);
+	return sl__graph_put(s, g, done, arg) ? sl_error_set(err, SL_NOMEM, "no memory for the change") : 0;
 }

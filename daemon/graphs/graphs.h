@@ -133,6 +133,27 @@ int sl_graphs_count(const struct sl_graphs *s);
 /* Calls each() for all records; each() must not change the collection. */
 void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl_graph_record *g), void *arg);
 
+/* ---- holds (change.c) ---------------------------------------------------------- */
+
+/* Who needs a graph. A program that uploads a graph for an object of its own, and deletes it with that object, takes a
+ * hold: a text of its choice. Equal content is stored once, so several objects may hold one graph. Who gives its hold
+ * back does not delete what another one holds. A graph that was also uploaded without a hold is kept: only a request to
+ * delete it, or max_state_bytes, removes it. Taking a hold twice, or giving it back twice, is the same as once, so that
+ * requests can be repeated. A program that dies does not give back its holds: then the graph stays, as if it were
+ * kept. */
+#define SL_HOLD_BYTES 65   /* longest hold, with its end */
+#define SL_HOLDS_MOST 1000 /* of one graph; with one more it is kept */
+
+/* Checks a hold: 1 to 64 letters, digits, '-' and '_'. field: as in sl_error_field(). */
+int sl_hold_check(const char *hold, const char *field, struct sl_error *err);
+/* Takes a hold. done runs when it is recorded, with status 0 or an error code. */
+int sl_graphs_hold(struct sl_graphs *s, const char *id, const char *hold,
+		   void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
+/* Gives a hold back. If it was the last one of a graph that is neither kept nor pinned, the graph is deleted; in_use:
+ * it has jobs or a public link, so it is kept instead. done: as above. */
+int sl_graphs_let_go(struct sl_graphs *s, const char *id, const char *hold, bool in_use,
+		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
+
 /* ---- requests of clients -------------------------------------------------------- */
 
 /* The record as in replies; new reference. */

@@ -52,6 +52,10 @@ struct sl__graph {
 	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
 	uint64_t used;               /* tick of the last use */
 	int changing;                /* number of changes that are being recorded */
+	json_t *holds;               /* array of texts (graphs.h); NULL: none */
+	bool kept;                   /* uploaded without a hold */
+	const char *next_name;       /* with next_pinned: of a change that is being recorded; NULL: there is none */
+	bool next_pinned;
 	int waiting;                 /* number of loads in progress and of waiters without an answer */
 	/* points */
 	int type;                    /* enum sl_points_type */
@@ -113,6 +117,12 @@ void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory *
 void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
 /* Fills the record from the summary of the stored neighbours. */
 void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
+
+/* change.c. Takes a hold, or with NULL keeps the graph. Returns 1 if that changed the record, 0, or SL_NOMEM. */
+int sl__graph_hold(struct sl__graph *g, const char *hold);
+/* change.c. Writes the record with its holds. If the function returns an error, done never runs. */
+int sl__graph_put(struct sl_graphs *s, struct sl__graph *g,
+		  void (*done)(void *arg, int status, const struct sl_error *err), void *arg);
 
 /* columns.c */
 /* At the start: reads the descriptions of the graph's columns of labels. A damaged file is logged and counts as

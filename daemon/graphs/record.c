@@ -269,16 +269,21 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	json_object_set_new(out, "taken", sl_taken_json(g->taken));
 	if (g->labels_taken)
 		json_object_set(out, "labels_taken", g->labels_taken);
+	json_object_set_new(out, "kept", json_boolean(g->kept));
 	if (for_reply) {
 		const char *project = sl_users_project_of(s->d->users, r->id);
 		json_object_set_new(out, "version", json_integer(g->version));
 		json_object_set_new(out, "project", project ? json_string(project) : json_null());
 		json_object_set_new(out, "may_change", json_true());  /* corrected for each receiver (users.h) */
 		json_object_set_new(out, "label_columns", sl__graph_columns(g));
+		json_object_set_new(out, "holds", json_integer((json_int_t)json_array_size(g->holds)));
 		add_memory(g, out);
-	} else if (strcmp(r->label_title, SL__OWN_LABELS) != 0) {
-		json_object_set_new(out, "label_title", json_string(r->label_title));
+		return out;
 	}
+	if (json_array_size(g->holds))
+		json_object_set_new(out, "holds", json_deep_copy(g->holds));
+	if (strcmp(r->label_title, SL__OWN_LABELS) != 0)
+		json_object_set_new(out, "label_title", json_string(r->label_title));
 	return out;
 }
 
@@ -329,6 +334,8 @@ struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
 	r->pinned = json_is_true(json_object_get(document, "pinned"));
 	g->taken = sl_taken_read(json_object_get(document, "taken"));
 	g->labels_taken = json_incref(json_object_get(document, "labels_taken"));
+	g->kept = !json_is_false(json_object_get(document, "kept"));  /* records of earlier versions have none */
+	g->holds = json_deep_copy(json_object_get(document, "holds"));
 	if (r->kind == SL_KIND_GRAPH) {
 		report_read(json_object_get(document, "report"), &g->report);
 	} else if (read_points(g, document)) {
@@ -381,6 +388,7 @@ void sl__graph_free(struct sl__graph *g)
 	json_decref(g->columns);
 	sl_taken_destroy(g->taken);
 	json_decref(g->labels_taken);
+	json_decref(g->holds);
 	free(g->record.name);
 	free(g);
 }

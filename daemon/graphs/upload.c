@@ -44,6 +44,8 @@ struct sl__upload {
 	char user[SL_ULID_BYTES];     /* the user whose limits count; "": none */
 	char project[SL_ULID_BYTES];  /* the graph's project; "": none */
 	bool saving, recording;
+	char hold[SL_HOLD_BYTES];     /* for whom the graph is stored; "": it is kept */
+	char found[SL_ULID_BYTES];    /* the graph that exists already, while its new hold is recorded */
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
 	char *temporary[FILES], *path[FILES];  /* of the parts that are stored now, and further labels; or NULL */
 	uint64_t bytes;               /* of those files */
@@ -131,6 +133,22 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 	return bytes;
 }
 
+/* The hold on the graph that exists already is recorded. */
+static void twin_held(void *arg, int status, const struct sl_error *err)
+{
+	struct sl__upload *u = arg;
+	struct sl__graph *twin = sl__graphs_find(u->s, u->found);
+	struct sl_error gone;
+	if (!status && !twin)
+		status = sl_error_set(&gone, SL_CONFLICT, "the graph of the same content was deleted meanwhile; send the file "
+				      "again");
+	if (u->r && status)
+		sl_reply_error(u->r, twin ? err : &gone);
+	else if (u->r)
+		reply_graph(u->s, u->r, twin, 200);
+	upload_free(u);
+}
+
 /* Replies with the graph that exists already, after starting a search if the upload asks for more neighbours. */
 static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
@@ -138,9 +156,15 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 	if (twin->record.kind == SL_KIND_POINTS && u->read.wanted.k > twin->record.k &&
 	    !refuse(u, sl_graphs_search_bytes(&twin->record, u->read.wanted.k)))
 		sl__finder_begin(s, twin, u->read.wanted.k);
-	if (u->r)
-		reply_graph(s, u->r, twin, 200);
-	upload_free(u);
+	sl_list_unlink(&u->twin);
+	memcpy(u->found, twin->record.id, sizeof u->found);
+	int changed = sl__graph_hold(twin, u->hold[0] ? u->hold : NULL);
+	if (changed > 0)
+		changed = sl__graph_put(s, twin, twin_held, u) ? SL_NOMEM : 1;
+	if (changed < 0)
+		sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
+	if (changed <= 0)
+		twin_held(u, changed, &u->err);
 }
 
 /* The files have their final names: makes the graph visible, and replies. */
@@ -443,6 +467,11 @@ static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_er
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
 	if (!rc)
 		rc = sl_request_for(r, sl_request_query(r, "project"), "?project", err);
+	const char *hold = sl_request_query(r, "hold");
+	if (!rc && hold && !(rc = sl_hold_check(hold, "?hold", err)))
+		snprintf(u->hold, sizeof u->hold, "%s", hold);
+	if (!rc && sl__graph_hold(u->graph, hold) < 0)
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
 	return rc ? rc : sl__reading_take(&u->read, r, err);
 }
 

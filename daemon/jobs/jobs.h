@@ -79,6 +79,8 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, char
 
 /* Calls each() for the jobs that have ended and that no client reads or waits for. */
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg);
+/* True if there is a job on this graph, finished or not. */
+bool sl_jobs_on_graph(const struct sl_jobs *j, const char *graph);
 /* Deletes such a job. Returns 0 or an error code. */
 int sl_job_remove(struct sl_jobs *j, const char *id);
 

@@ -174,6 +174,11 @@ void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *
 	}
 }
 
+bool sl_jobs_on_graph(const struct sl_jobs *j, const char *graph)
+{
+	return SL_LIST_FIND(struct sl_job, job, &j->all, in_all, !strcmp(job->graph, graph)) != NULL;
+}
+
 int sl_job_remove(struct sl_jobs *j, const char *id)
 {
 	struct sl_job *job = sl__job_find(j, id);

@@ -26,12 +26,14 @@
 	X("GET", "/v1/events", events, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs", graphs_get, LOOK, SL_BODY_NONE, "cursor limit name") \
 	X("POST", "/v1/graphs", graphs_post, CREATE, SL_BODY_UPLOAD, \
-	  "decimal directed drop_not_finite format ignore_columns isolated keep_columns kind label_column " \
+	  "decimal directed drop_not_finite format hold ignore_columns isolated keep_columns kind label_column " \
 	  "labels_column labels_name metric metric_p name name_column neighbours pca project recall values") \
 	X("DELETE", "/v1/graphs/{graph}", graph_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}", graph_get, READ, SL_BODY_NONE, NULL) \
 	X("PATCH", "/v1/graphs/{graph}", graph_patch, CHANGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/graphs/{graph}/edges", graph_edges, READ, SL_BODY_NONE, "count node") \
+	X("DELETE", "/v1/graphs/{graph}/holds/{hold}", graph_hold_delete, DELETE, SL_BODY_NONE, NULL) \
+	X("PUT", "/v1/graphs/{graph}/holds/{hold}", graph_hold_put, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/labels", graph_labels, READ, SL_BODY_NONE, NULL) \
 	X("DELETE", "/v1/graphs/{graph}/labels/{column}", graph_column_delete, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/labels/{column}", graph_column_get, READ, SL_BODY_NONE, "count from") \

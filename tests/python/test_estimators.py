@@ -380,7 +380,8 @@ def test_interrupt_cancels_the_job(client, blobs, monkeypatch):
         raise KeyboardInterrupt
     monkeypatch.setattr(spaceland.Job, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        spaceland.GaussianMixture(300, max_iter=100_000, tol=0).fit(blobs[0])
+        model = spaceland.GaussianMixture(300, max_iter=100_000, tol=0)
+        model.fit(blobs[0])
     assert client.jobs()[0].state == "cancelled"
 
 

@@ -184,8 +184,9 @@ def test_interrupt_cancels_the_job(client, points):
     """As ^C in a callback; the job ends."""
     def interrupt(*_):
         raise KeyboardInterrupt
+    model = spaceland.TSNE(max_iter=1_000_000, callbacks=interrupt, n_iter_without_progress=None)
     with pytest.raises(KeyboardInterrupt):
-        spaceland.TSNE(max_iter=1_000_000, callbacks=interrupt, n_iter_without_progress=None).fit(points[0])
+        model.fit(points[0])
     assert client.jobs()[0].state == "cancelled"
 
 

@@ -9,30 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ._estimator import EstimatorBase, NotFittedError, check_rows, feature_names
-from ._http import Http
+from ._lease import Lease
 from .client import Client, default_client
-from .errors import BadInput, SpacelandError
+from .errors import BadInput
 from .graph import Graph
 from .job import Job
 from .progress import make_progress
 
 __all__ = ["ServerEstimator", "Transformer", "Clusterer", "numbered"]
-
-
-def _forget(job: Job, graph: Optional[Graph]) -> None:
-    """Called when an estimator is freed: deletes its job and graph on the server of this process. On other servers
-    everything stays, since another user may have uploaded the same points meanwhile."""
-    server = job.client.server
-    if server is None or not server.alive():
-        return
-    # Uses its own connection: garbage collection may call it during a request.
-    http = Http(server.url, attempts=1, timeout=10)
-    for path in [job.path] + ([graph.path] if graph is not None and graph.id not in server.kept else []):
-        try:
-            http.request("DELETE", path)
-        except SpacelandError:
-            pass  # others use the graph
-    http.close()
 
 
 class ServerEstimator(EstimatorBase):
@@ -67,8 +51,10 @@ class ServerEstimator(EstimatorBase):
         there = isinstance(X, (Graph, Job))
         rows = None if there else check_rows(X, type(self).__name__, 2)
         given = {key: value for key, value in {**parameters, **(self.parameters or {})}.items() if value is not None}
+        client = X.client if there else self._client()
+        lease = self._new_lease(client)
         try:
-            return rows, (X.client if there else self._client()).method(method, X if there else rows, **given)
+            return rows, client._method(lease, method, X if there else rows, **given)
         except BadInput as error:
             raise self._renamed(error) from None
 
@@ -77,15 +63,24 @@ class ServerEstimator(EstimatorBase):
         with job.wanted():
             job.wait(progress=make_progress(self.verbose > 0 or False))
 
+    def _new_lease(self, client: Client) -> Lease:
+        """A lease for the next job, which is given back when this estimator is freed."""
+        lease = Lease(client)
+        freed = weakref.finalize(self, lease.give_back)
+        freed.atexit = False  # at exit the server ends, too
+        self._leases: List[Any] = [*getattr(self, "_leases", []), freed]
+        return lease
+
     def _attach(self, job: Job) -> None:
-        """Keeps the job on the server as long as this estimator exists."""
-        graph = Graph(job.client, {"id": job.record["graph"]})
+        """Keeps the job on the server as long as this estimator exists, and gives back what former ones needed."""
         self._job: Optional[Job] = job
-        forget = weakref.finalize(self, _forget, job, graph if job.made_graph else None)
-        forget.atexit = False  # at exit the server ends, too
+        *former, latest = self._leases
+        self._leases = [latest]
+        for freed in former:
+            freed()
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_job"}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_job", "_leases")}
 
     # ---- checks ----------------------------------------------------------------------------
 

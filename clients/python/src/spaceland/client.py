@@ -13,7 +13,8 @@ import requests
 from ._body import Body, multipart
 from ._events import server_sent
 from ._http import Http, Patience, document_of
-from .errors import ConnectionLost, Conflict, SpacelandError, Unavailable
+from ._lease import Lease
+from .errors import BadInput, ConnectionLost, Conflict, SpacelandError, Unavailable
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
@@ -169,12 +170,9 @@ class Client:
         if unknown:
             raise TypeError(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(_UPLOAD)}")
         options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, dict(query))
-        graph = self._upload(source_of(x, options), name)
-        if self.server:
-            self.server.kept.add(graph.id)
-        return graph
+        return self._upload(source_of(x, options), name)
 
-    def _upload(self, source: Source, name: Optional[str]) -> Graph:
+    def _upload(self, source: Source, name: Optional[str], lease: Optional[Lease] = None) -> Graph:
         query = {key: str(value).lower() if isinstance(value, bool) else
                  ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value for key, value in source.query.items()}
         if name or source.file_name:
@@ -182,9 +180,18 @@ class Client:
         body: Body = source.body
         if source.labels is not None:
             body = multipart({"file": (source.file_name or name or "upload", body), "labels": ("labels", source.labels)})
-        reply = self.http.request("POST", "/v1/graphs", query=query, body=lambda: body,
-                                  headers={"Content-Type": body.content_type})
+        def send(more: Dict[str, Any]) -> requests.Response:
+            return self.http.request("POST", "/v1/graphs", query={**query, **more}, body=lambda: body,
+                                     headers={"Content-Type": body.content_type})
+        try:
+            reply = send(lease.query() if lease else {})
+        except BadInput as error:
+            if lease is None or not lease.refused(error):
+                raise
+            reply = send({})
         graph = Graph(self, document_of(reply), source, reply.status_code == 201)
+        if lease is not None:
+            lease.uploaded(graph.id)
         for column, values in source.more.items():
             graph.set_labels(values, column)
         return graph
@@ -198,13 +205,16 @@ class Client:
 
     # ---- jobs ---------------------------------------------------------------------------------
 
-    def submit(self, x: Any, *, dims: int = 2, perplexity: Any = None, lambda_: Any = None,
+    def submit(self, x: Any, **arguments: Any) -> Job:
+        """Uploads x, unless it is a Graph, and starts a job on it; does not wait. See embed() for the arguments."""
+        return self._submit(x, None, **arguments)
+
+    def _submit(self, x: Any, lease: Optional[Lease], *, dims: int = 2, perplexity: Any = None, lambda_: Any = None,
                iterations: Optional[int] = None, init: Any = None, seed: Optional[int] = None,
                name: Optional[str] = None, kind: Optional[str] = None, metric: Any = None,
                metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, labels: Any = None,
                columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
                use_rep: Optional[str] = None, **parameters: Any) -> Job:
-        """Uploads x, unless it is a Graph, and starts a job on it; does not wait. See embed() for the arguments."""
         for key in parameters:
             if key in _HERE:
                 raise TypeError(f"use {_HERE[key]} instead of {key}; only the class TSNE has scikit-learn's names")
@@ -218,7 +228,7 @@ class Client:
         else:
             query = {key: parameters[key] if key == "project" else parameters.pop(key) for key in _UPLOAD if key in parameters}
             options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, query)
-            graph = self._upload(source_of(x, options), name)
+            graph = self._upload(source_of(x, options), name, lease)
         arguments = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
                  "name": name, **{key.rstrip("_"): value for key, value in parameters.items()}}
         request = _plain_all(arguments)
@@ -226,6 +236,8 @@ class Client:
         if init is not None:
             request.update(self._initial(init, graph, dims))
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
+        if lease is not None:
+            lease.add_job(f"/v1/jobs/{record['id']}")
         return Job(self, record, graph._source, graph.created and graph is not x)
 
     def kmeans(self, x: Any, clusters: int = 8, *, initial: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
@@ -255,17 +267,25 @@ class Client:
         """Starts a job of the named method; does not wait. x: a Job, whose layout is the input; a Graph; or a table of
         points to upload. engine: "cpu", or a GPU engine that supports the method; by default the server chooses.
         job.array() fetches results."""
+        return self._method(None, method, x, name=name, engine=engine, initial=initial, **parameters)
+
+    def _method(self, lease: Optional[Lease], method: str, x: Any, *, name: Optional[str] = None, engine: Optional[str] = None,
+                initial: Any = None, **parameters: Any) -> Job:
         request: Dict[str, Any] = {"method": method, "params": _plain_all(parameters)}
         made = False
         if isinstance(x, Job):
             request.update(input={"job": x.id}, after=x.id)
         else:
-            graph = x if isinstance(x, Graph) else self._upload(_without_search(source_of(x, Options(kind="points"))), name)
+            graph = x if isinstance(x, Graph) else self._upload(_without_search(source_of(x, Options(kind="points"))), name, lease)
             request["graph"] = graph.id
             made = graph.created and graph is not x
         request.update({key: value for key, value in (("name", name), ("engine", engine), ("initial", _plain(initial, "initial")))
                         if value is not None})
+        if lease is not None:
+            lease.take(str(x.record["graph"] if isinstance(x, Job) else graph.id))
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
+        if lease is not None:
+            lease.add_job(f"/v1/jobs/{record['id']}")
         return Job(self, record, x._source if isinstance(x, Job) else graph._source, made)
 
     def sammon(self, x: Any, dims: int = 2, *, kind: Optional[str] = None, name: Optional[str] = None,

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import urllib.parse
-from typing import IO, List, Optional, Set
+from typing import IO, List, Optional
 
 import requests
 
@@ -123,7 +123,6 @@ class LocalServer:
                 "Client(url)")
         self._temporary = None if state_dir else tempfile.mkdtemp(prefix="spaceland-")
         self.state_dir = pathlib.Path(state_dir or str(self._temporary))
-        self.kept: Set[str] = set()  #: ids of graphs that the user uploaded; estimators do not delete them
         self._owner = os.getpid()
         self._log: IO[bytes] = tempfile.TemporaryFile()
         address = self.state_dir / "spacelandd.addr"

@@ -12,7 +12,8 @@ from ._estimator import check_rows, seed_of
 from ._server_estimator import Transformer, numbered
 from ._sparse import is_sparse
 from .client import Client
-from .errors import BadInput, SpacelandError
+from .errors import BadInput, Conflict, NotFound, SpacelandError
+from .graph import Graph
 from .job import Job
 
 __all__ = ["TSNE"]
@@ -130,8 +131,10 @@ class TSNE(Transformer):
             arguments["kind"] = "points"
         elif is_sparse(rows):
             arguments["kind"] = "neighbours"
+        client = self._client()
+        lease = self._new_lease(client)
         try:
-            return self._client().submit(rows, **arguments)
+            return client._submit(rows, lease, **arguments)
         except BadInput as error:
             raise self._renamed(error) from None
 
@@ -254,11 +257,24 @@ class TSNE(Transformer):
                 return job.refresh()
             except SpacelandError:
                 pass
+        return self._new_job()
+
+    def _new_job(self) -> Job:
         options = {**self._job_parameters(self._rows), "init": self.embedding_, "iterations": 1, "exaggeration": 1,
                    "learning_rate": 1e-6, "rate_limit": "off", "rescale": "off", "exaggeration_iterations": 0}
         made = self._submit(self._rows, options).wait()
         self._attach(made)
         return made
+
+    def _of_job(self, ask: Callable[[Job], Any]) -> Any:
+        """The answer of the job that fit() made; of a new one, if somebody has deleted its graph."""
+        job = self._fitted_job()
+        try:
+            return ask(job)
+        except (Conflict, NotFound):
+            if Graph(job.client, {"id": job.record["graph"]}).exists():
+                raise
+        return ask(self._new_job())
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Places new points in the layout, which does not change. Rows that fit() has seen keep their positions."""
@@ -267,14 +283,15 @@ class TSNE(Transformer):
         self._check_features(X, rows)
         if rows.shape == self._rows.shape and _equal(rows, self._rows):
             return self.embedding_.copy()
-        found: npt.NDArray[np.float32] = self._fitted_job().transform(rows)
+        found: npt.NDArray[np.float32] = self._of_job(lambda job: job.transform(rows))
         where = _seen(self._rows, rows)
         found[where >= 0] = self.embedding_[where[where >= 0]]
         return found
 
     def quality(self, k: int = 10) -> Dict[str, Any]:
         """Returns KL divergence over all pairs, recall of k neighbours and trustworthiness, measured by the server."""
-        return self._fitted_job().quality(k)
+        measured: Dict[str, Any] = self._of_job(lambda job: job.quality(k))
+        return measured
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """tsne0, tsne1, ..."""
