@@ -12,7 +12,8 @@
  *
  * Points
  *   npy    shape (n, d), or (n) as d = 1; bool, integers and floats of any size and byte order, C or Fortran order.
- *          uint8 stays uint8, all other types become float32.
+ *          uint8 stays uint8, all other types become float32. From columns that lie far from 0 a center is
+ *          subtracted before (center of struct sl_points).
  *   npz    numpy.savez: the array named x, X, data or points, or the only one of two dimensions. An array of strings
  *          or integers named names (labels, y), one for each row, gives the rows their names (labels).
  *   text   one point a line; the first lines show whether tabs, commas, semicolons or spaces separate the fields.
@@ -75,6 +76,10 @@ struct sl_input_options {
 	uint32_t pca;                /* sparse points are projected on so many axes (core/points/sparse.h); 0: made dense */
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
 	bool new_points;             /* points for an existing layout: a single one is allowed, and no row is left out */
+	/* With new_points: the center of the table that they are compared with (struct sl_points), borrowed. It is
+	 * subtracted from tables of so many columns, and nothing from others. */
+	const double *center;
+	uint32_t center_columns;
 	/* Columns of a text table, by title or by number from 1: */
 	const char *name_column;     /* NULL: recognised; "": none */
 	const char *label_column;    /* several, separated by commas; then other columns of words are left out */

@@ -104,9 +104,10 @@ static int start(void *params, uint32_t parts, struct sl_error *err)
 #define ROWS 256
 
 /* Sets share [count][k] to 1 at the component with the nearest mean, for `count` points from row i on. */
-static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count, const float *mean, uint32_t k,
+static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count, const double *mean, uint32_t k,
 			  float *row, float *share)
 {
+	const double *center = sl_points_own_center(p);
 	sl_points_rows(p, i, count, row);
 	for (uint32_t r = 0; r < count; r++) {
 		double best = INFINITY;
@@ -114,7 +115,8 @@ static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count,
 		for (uint32_t c = 0; c < k; c++) {
 			double sum = 0;
 			for (uint32_t a = 0; a < p->d; a++) {
-				double off = (double)row[(size_t)r * p->d + a] - (double)mean[(size_t)c * p->d + a];
+				double at = mean[(size_t)c * p->d + a] - (center ? center[a] : 0);
+				double off = (double)row[(size_t)r * p->d + a] - at;
 				sum += off * off;
 			}
 			if (sum < best) {
@@ -137,10 +139,10 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 	for (uint32_t i = 0; !code && !in->start_labels && i < p->n; i += ROWS)
 		nearest_means(p, i, p->n - i < ROWS ? p->n - i : ROWS, in->start, k, row, share + (size_t)i * k);
 	for (uint32_t i = 0; !code && in->start_labels && i < p->n; i++) {
-		float label = in->start[p->user ? p->user[i] : i];
+		double label = in->start[p->user ? p->user[i] : i];
 		for (c = 0; label < 0 && c < k; c++)
 			share[(size_t)i * k + c] = 1 / (float)k;
-		if (label >= 0 && label < (float)k)
+		if (label >= 0 && label < k)
 			share[(size_t)i * k + (size_t)label] = 1;
 	}
 	for (size_t at = 0; !code && at < (size_t)p->n * k; at++)
@@ -296,6 +298,15 @@ static void *spread_out(const struct sl_points *p, const void *from, size_t row_
 	return to;
 }
 
+/* The means in the user's units. */
+static double *means_of(const struct sl_gmm_mixture *g, const double *center)
+{
+	double *mean = copy_of(g->mean, (size_t)g->k * g->d * sizeof *mean);
+	for (size_t at = 0; mean && center && at < (size_t)g->k * g->d; at++)
+		mean[at] += center[at % g->d];
+	return mean;
+}
+
 static double *table_of(const struct sl_gmm_fit *fit, int count)
 {
 	double *table = malloc((size_t)count * 7 * sizeof *table);
@@ -330,11 +341,11 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	int code = sl_gmm_result(r->gmm, &label, &share, err);
 	if (code)
 		return code;
-	size_t shares = g->k * sizeof *share, means = (size_t)g->k * g->d * sizeof *g->mean;
+	size_t shares = g->k * sizeof *share;
 	*out = (struct sl_method_result){.count = 5, .array = {
 		{"labels", SL_ARRAY_INT32, {p->n_user}, spread_out(p, label, sizeof *label, 0xff)},  /* -1 */
 		{"responsibilities", SL_ARRAY_FLOAT32, {p->n_user, g->k}, spread_out(p, share, shares, 0)},
-		{"means", SL_ARRAY_FLOAT64, {g->k, g->d}, copy_of(g->mean, means)},
+		{"means", SL_ARRAY_FLOAT64, {g->k, g->d}, means_of(g, sl_points_own_center(p))},
 		covariances_of(g),
 		{"weights", SL_ARRAY_FLOAT64, {g->k}, copy_of(g->weight, g->k * sizeof *g->weight)},
 	}};
@@ -367,6 +378,57 @@ static int mixture_of(const struct sl_gmm_params *p, const struct sl_method_arra
 	return fits ? 0 : sl_error_set(err, SL_BADDATA, "Means, covariances and weights do not belong together.");
 }
 
+/* The variance of a column in component c. */
+static double variance_of(const struct sl_gmm_mixture *g, uint32_t c, uint32_t a)
+{
+	size_t d = g->d;
+	switch (g->covariance) {
+	case SL_GMM_FULL: return g->spread[(c * d + a) * d + a];
+	case SL_GMM_TIED: return g->spread[a * d + a];
+	case SL_GMM_DIAG: return g->spread[c * d + a];
+	default: return g->spread[c];
+	}
+}
+
+/* A column lies far from 0 if its first mean is more than 64 times as large as the components spread. */
+#define FAR 64
+
+static bool center_of(const struct sl_gmm_mixture *g, double *center)
+{
+	bool any = false;
+	for (uint32_t a = 0; a < g->d; a++) {
+		double spread = 0;
+		for (uint32_t c = 0; c < g->k; c++)
+			spread = fmax(spread, fabs(g->mean[(size_t)c * g->d + a] - g->mean[a]) + sqrt(variance_of(g, c, a)));
+		center[a] = fabs(g->mean[a]) > FAR * spread && fabs(g->mean[a]) < 1e30 ? g->mean[a] : 0;
+		any |= center[a] != 0;
+	}
+	return any;
+}
+
+static void center(const struct sl_method_array *model, const void *params, double *out)
+{
+	struct sl_gmm_mixture g;
+	struct sl_error ignored;
+	memset(out, 0, model[MEANS].shape[1] * sizeof *out);
+	if (!mixture_of(params, model, &g, &ignored))
+		center_of(&g, out);
+}
+
+/* Replaces the means by copies from which the center is subtracted; NULL: no center. The caller frees g->mean, unless
+ * center is NULL. */
+static int move_means(struct sl_gmm_mixture *g, const double *center, struct sl_error *err)
+{
+	double *mean = center ? copy_of(g->mean, (size_t)g->k * g->d * sizeof *mean) : NULL;
+	if (center && !mean)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
+	for (size_t at = 0; center && at < (size_t)g->k * g->d; at++)
+		mean[at] -= center[at % g->d];
+	if (center)
+		g->mean = mean;
+	return 0;
+}
+
 static const char *const predicts[] = {"labels", "responsibilities", "log_likelihoods", NULL};
 
 static int predict(const void *params, const struct sl_method_array *model, const struct sl_points *points,
@@ -376,14 +438,19 @@ static int predict(const void *params, const struct sl_method_array *model, cons
 	int code = mixture_of(params, model, &g, err);
 	if (code)
 		return code;
+	const double *offset = points->d == g.d ? sl_points_own_center(points) : NULL;
+	code = move_means(&g, offset, err);
+	if (code)
+		return code;
 	bool label = !strcmp(what, predicts[0]), share = !strcmp(what, predicts[1]);
 	size_t row = label ? sizeof(int32_t) : share ? g.k * sizeof(float) : sizeof(double);
 	*out = (struct sl_method_array){what, label ? SL_ARRAY_INT32 : share ? SL_ARRAY_FLOAT32 : SL_ARRAY_FLOAT64,
 					{points->n_user, share ? g.k : 0}, malloc(points->n_user * row)};
-	if (!out->data)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", points->n);
-	code = sl_gmm_predict(&g, points, label ? out->data : NULL, share ? out->data : NULL,
+	code = !out->data ? sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", points->n) :
+	       sl_gmm_predict(&g, points, label ? out->data : NULL, share ? out->data : NULL,
 			      label || share ? NULL : out->data, err);
+	if (offset)
+		free(g.mean);
 	if (code) {
 		free(out->data);
 		out->data = NULL;
@@ -401,10 +468,31 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 	if (code)
 		return code;
 	size_t values = (size_t)count * g.d;
+	double *offset = malloc(g.d * sizeof *offset);
+	if (!offset)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+	bool far = center_of(&g, offset);
+	code = move_means(&g, far ? offset : NULL, err);
+	if (code) {
+		free(offset);
+		return code;
+	}
 	*points = (struct sl_method_array){"points", SL_ARRAY_FLOAT32, {count, g.d}, malloc(values * sizeof(float))};
 	*labels = (struct sl_method_array){"labels", SL_ARRAY_INT32, {count}, malloc(count * sizeof(int32_t))};
 	code = points->data && labels->data ? sl_gmm_sample(&g, from, count, seed, points->data, labels->data, err) :
 		sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+	double *wide = !code && far ? malloc((values + 1) * sizeof *wide) : NULL;
+	if (wide) {
+		sl_points_add_center(offset, count, g.d, points->data, wide);
+		free(points->data);
+		points->data = wide;
+		points->type = SL_ARRAY_FLOAT64;
+	} else if (!code && far) {
+		code = sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+	}
+	if (far)
+		free(g.mean);
+	free(offset);
 	if (!code)
 		return 0;
 	free(points->data);
@@ -434,5 +522,5 @@ const struct sl_method sl_method_gmm = {
 	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,
 	.save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach,
-	.result = result, .predict = predict, .sample = sample,
+	.result = result, .predict = predict, .center = center, .sample = sample,
 };

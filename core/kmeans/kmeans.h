@@ -87,9 +87,13 @@ struct sl_kmeans_status {
 	bool done;
 };
 
-/* Borrows points until sl_kmeans_destroy(). start: initial centroids [clusters][d], copied, or NULL: seeds. With a
- * start there is only one restart. SL_BADPARAM (/clusters and other parameters), SL_BADDATA (a row of zeros, with
- * cosine), SL_NOMEM. */
+/* Makes initial centroids [k][d] of `start`, which is in the user's units: points may have a center. The caller frees
+ * *out. SL_NOMEM. */
+int sl_kmeans_start(const struct sl_points *points, int metric, const double *start, uint32_t k, float **out,
+		    struct sl_error *err);
+/* Borrows points until sl_kmeans_destroy(). start: initial centroids [clusters][d], relative to the points' center
+ * (cosine: in the user's units), copied, or NULL: seeds. With a start there is only one restart. SL_BADPARAM (/clusters
+ * and other parameters), SL_BADDATA (a row of zeros, with cosine), SL_NOMEM. */
 int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
 		     const float *start, struct sl_error *err);
 void sl_kmeans_destroy(struct sl_kmeans *m);  /* NULL is fine */
@@ -118,7 +122,8 @@ void sl_kmeans_stop(struct sl_kmeans *m, struct sl_kmeans_status *status);
 double sl_kmeans_measure(struct sl_kmeans *m);
 
 /* The result of the best restart after the end; before the end, that of the running restart after its first iteration.
- * label [n], by row of points; centroid [k][d]; each may be NULL. SL_CONFLICT: there is no result yet. */
+ * label [n], by row of points; centroid [k][d], relative to the points' center (not with cosine); each may be NULL.
+ * SL_CONFLICT: there is no result yet. */
 int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia, struct sl_error *err);
 
 /* Save and load a state, also within a step. On the same machine, a run that loads the state, with the same points,

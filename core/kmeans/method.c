@@ -54,7 +54,7 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_kmeans_params *p = params;
-	return 4 * ((uint64_t)n + (uint64_t)p->clusters * d);
+	return 4 * (uint64_t)n + 8 * (uint64_t)p->clusters * d;
 }
 
 /* Times of one core. Points without structure (100,000 x 50, 200 clusters), where bounds save little, took 217
@@ -114,15 +114,19 @@ static int start(void *params, uint32_t parts, struct sl_error *err)
 static int centroids_of_labels(const struct sl_method_input *in, uint32_t k, bool scaled, float **out,
 			       struct sl_error *err)
 {
-	const struct sl_points *p = in->points;
+	const struct sl_points *p = NULL;
+	int code = scaled ? sl_points_uncentred(&p, in->points, SL_OFFSETS_VALUES, "cosine", err) : 0;
+	if (code)
+		return code;
+	p = p ? p : in->points;
 	uint32_t d = p->d, c = 0;
 	double *sum = calloc((size_t)k * d, sizeof *sum), *count = calloc(k, sizeof *count);
 	float *row = malloc(d * sizeof *row), *mean = malloc((size_t)k * d * sizeof *mean);
-	int code = sum && count && row && mean ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
+	code = sum && count && row && mean ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
 	for (uint32_t i = 0; !code && i < p->n; i++) {
-		float label = in->start[p->user ? p->user[i] : i];
+		double label = in->start[p->user ? p->user[i] : i];
 		double length = 0;
-		if (label < 0 || label >= (float)k)
+		if (label < 0 || label >= k)
 			continue;
 		sl_points_rows(p, i, 1, row);
 		for (uint32_t a = 0; scaled && a < d; a++)
@@ -139,6 +143,7 @@ static int centroids_of_labels(const struct sl_method_input *in, uint32_t k, boo
 				      "the %u must have one.", c, k);
 	for (size_t at = 0; !code && at < (size_t)k * d; at++)
 		mean[at] = (float)(sum[at] / count[at / d]);
+	sl_points_uncentred_end(p, in->points);
 	free(sum);
 	free(count);
 	free(row);
@@ -147,6 +152,19 @@ static int centroids_of_labels(const struct sl_method_input *in, uint32_t k, boo
 	else
 		*out = mean;
 	return code;
+}
+
+int sl_kmeans_start(const struct sl_points *points, int metric, const double *start, uint32_t k, float **out,
+		    struct sl_error *err)
+{
+	const double *center = metric == SL_KMEANS_COSINE ? NULL : sl_points_own_center(points);
+	size_t values = (size_t)k * points->d;
+	float *to = *out = malloc((values + 1) * sizeof *to);
+	if (!to)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for %u initial centroids.", k);
+	for (size_t at = 0; at < values; at++)
+		to[at] = (float)(start[at] - (center ? center[at % points->d] : 0));
+	return 0;
 }
 
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
@@ -164,8 +182,10 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	if (in->start && in->start_labels)
 		code = centroids_of_labels(in, (uint32_t)r->params.clusters, r->params.metric == SL_KMEANS_COSINE, &centroid,
 					   err);
+	else if (in->start)
+		code = sl_kmeans_start(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
 	if (!code)
-		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid ? centroid : in->start, err);
+		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid, err);
 	free(centroid);
 	if (code)
 		destroy(r);
@@ -263,6 +283,22 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	return code ? code : sl_kmeans_advance(r->kmeans, 0, &ended, &r->status, err);
 }
 
+/* Puts the centroids into the user's units. */
+static int to_users_units(const struct run *r, struct sl_method_array *a, struct sl_error *err)
+{
+	const double *center = r->params.metric == SL_KMEANS_COSINE ? NULL : sl_points_own_center(r->points);
+	if (!center)
+		return 0;
+	double *wide = malloc(((size_t)a->shape[0] * r->d + 1) * sizeof *wide);
+	if (!wide)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for %u centroids.", a->shape[0]);
+	sl_points_add_center(center, a->shape[0], r->d, a->data, wide);
+	free(a->data);
+	a->data = wide;
+	a->type = SL_ARRAY_FLOAT64;
+	return 0;
+}
+
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 {
 	const struct run *r = run;
@@ -273,6 +309,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 				       sl_error_set(err, SL_NOMEM, "There is no memory for %u labels.", rows);
 	*out = (struct sl_method_result){.count = 2, .array = {{"labels", SL_ARRAY_INT32, {rows}, label},
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};
+	code = code ? code : to_users_units(r, &out->array[1], err);
 	if (code)
 		sl_method_result_finish(out);
 	else

@@ -39,10 +39,16 @@ static int take_points(struct sl_kmeans *m, const struct sl_points *p, struct sl
 	m->x = p->value;
 	if (p->type == SL_POINTS_F32 && m->scale == 1 && !cosine)
 		return 0;
+	const struct sl_points *whole = p;
+	int code = cosine ? sl_points_uncentred(&whole, p, SL_OFFSETS_VALUES, "cosine", err) : 0;
+	if (code)
+		return code;
 	m->x = m->copy = malloc(values * sizeof *m->copy);
+	if (m->copy)
+		sl_points_rows(whole, 0, m->n, m->copy);
+	sl_points_uncentred_end(whole, p);
 	if (!m->copy)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for %u points of %u columns.", m->n, m->d);
-	sl_points_rows(p, 0, m->n, m->copy);
 	int zero = cosine ? normalise(m, m->copy, m->n) : 0;
 	if (zero)
 		return sl_error_set(err, SL_BADDATA, "Row %d is all zeros and has no direction, which the metric "

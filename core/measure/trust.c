@@ -256,8 +256,8 @@ static int all_penalties(const struct space *s, const struct sl_tree *tree, cons
 	return failed ? SL_NOMEM : 0;
 }
 
-int sl_quality_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
-		     uint32_t queries, double *trust, uint32_t *used, struct sl_error *err)
+static int measure_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
+			 uint32_t queries, double *trust, uint32_t *used, struct sl_error *err)
 {
 	struct space s = {.points = points, .n = points->n, .d = points->d, .metric = metric, .p = p, .scale = 1};
 	struct sl_tree *tree = NULL;
@@ -300,5 +300,17 @@ out:
 	free(s.mean);
 	free(s.factor);
 	free(sum);
+	return rc;
+}
+
+int sl_quality_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
+		     uint32_t queries, double *trust, uint32_t *used, struct sl_error *err)
+{
+	const struct sl_points *view;
+	int rc = sl_distance_points(&view, points, metric, err);
+	if (rc)
+		return rc;
+	rc = measure_trust(view, metric, p, dims, y, k, queries, trust, used, err);
+	sl_points_uncentred_end(view, points);
 	return rc;
 }

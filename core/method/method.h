@@ -74,7 +74,7 @@ struct sl_method_input {
 	uint32_t columns;               /* of init; 0: none */
 	/* POINTS, LAYOUT: the start, borrowed until create() returns; NULL: the method chooses. With start_labels: a label
 	 * for each of the user's rows, as a number, -1: none. Otherwise means [start_rows][columns of the points]. */
-	const float *start;
+	const double *start;            /* in the user's units */
 	uint32_t start_rows;
 	bool start_labels;
 };
@@ -179,8 +179,12 @@ struct sl_method {
 	 * have other columns. Any thread. */
 	int (*predict)(const void *params, const struct sl_method_array *model, const struct sl_points *points,
 		       const char *what, struct sl_method_array *out, struct sl_error *err);
-	/* Draws points from the fitted distribution, float32 [count][columns], and their labels. `seed` defines an endless
-	 * sequence of points; these are its points from .. from + count - 1. Any thread. NULL: the method cannot. */
+	/* Of methods with predict(): the center[columns] near which the model lies, 0 for columns near 0. predict() gets
+	 * points that were read with this center (new_points of struct sl_input_options). */
+	void (*center)(const struct sl_method_array *model, const void *params, double *center);
+	/* Draws points from the fitted distribution, [count][columns], float32 or, far from 0, float64, and their labels.
+	 * `seed` defines an endless sequence of points; these are its points from .. from + count - 1. Any thread. NULL:
+	 * the method cannot. */
 	int (*sample)(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count,
 		      uint64_t seed, struct sl_method_array *points, struct sl_method_array *labels,
 		      struct sl_error *err);

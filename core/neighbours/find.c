@@ -32,6 +32,24 @@ int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_pa
 	return 0;
 }
 
+int sl__distance_points(const struct sl_points **view, const struct sl_points *p, int metric, unsigned flags,
+			struct sl_error *err)
+{
+	*view = p;
+	if (metric == SL_COSINE || metric == SL_INNER_PRODUCT)
+		return sl_points_uncentred(view, p, SL_OFFSETS_VALUES | flags, sl_distance_name(metric), err);
+	if (metric == SL_CORRELATION)
+		return sl_points_uncentred(view, p, SL_OFFSETS_ROWS | flags, sl_distance_name(metric), err);
+	if (metric == SL_JACCARD)
+		return sl_points_uncentred(view, p, SL_OFFSETS_ZEROS | flags, sl_distance_name(metric), err);
+	return 0;
+}
+
+int sl_distance_points(const struct sl_points **view, const struct sl_points *p, int metric, struct sl_error *err)
+{
+	return sl__distance_points(view, p, metric, 0, err);
+}
+
 static int create(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
 		  uint32_t k)
 {
@@ -69,13 +87,16 @@ static int search(struct sl__search *s, struct sl_neighbours *nb)
 	return rc;
 }
 
-int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
-		       struct sl_error *err)
+int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *given,
+		       const struct sl_neighbours_params *params, struct sl_error *err)
 {
 	struct sl_neighbours *nb = NULL;
 	struct sl__search s = {0};
-	int rc = sl_neighbours_check(p, params, err);
+	const struct sl_points *p = given;
+	int rc = sl_neighbours_check(given, params, err);
 	*out = NULL;
+	if (!rc)
+		rc = sl_distance_points(&p, given, params->metric, err);
 	if (rc)
 		return rc;
 	rc = sl__search_init(&s, p, params);
@@ -86,6 +107,7 @@ int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, co
 	if (!rc)
 		sl__search_add_zero_rows(&s, nb);
 	sl__search_finish(&s);
+	sl_points_uncentred_end(p, given);
 	if (!rc) {
 		*out = nb;
 		return 0;
@@ -93,5 +115,5 @@ int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, co
 	sl_neighbours_destroy(nb);
 	if (rc == SL_CANCELLED)
 		return sl_error_set(err, rc, "The search for neighbours was cancelled.");
-	return sl_error_set(err, rc, "Not enough memory for %u neighbours of each of %u points.", params->k, p->n);
+	return sl_error_set(err, rc, "Not enough memory for %u neighbours of each of %u points.", params->k, given->n);
 }

@@ -75,6 +75,11 @@ const char *sl_distance_name(int metric);
 /* Also accepts the names that scikit-learn and SciPy use for these metrics. SL_BADPARAM at /metric: no such metric. */
 int sl_distance_parse(const char *name, int *out, struct sl_error *err);
 
+/* Points as the metric needs them: those of sl_points_uncentred() if it depends on the columns' offsets, else p itself.
+ * sl_neighbours_find() and _query() use them by themselves; callers of an engine's neighbours_find make them first. The
+ * caller ends *view with sl_points_uncentred_end(). SL_BADDATA, SL_NOMEM. */
+int sl_distance_points(const struct sl_points **view, const struct sl_points *p, int metric, struct sl_error *err);
+
 /* Refuses fewer than 2 points, k = 0, an unknown metric, and an exponent or recall out of range: SL_BADPARAM with
  * err->pointer "/neighbours", "/metric", "/p" or "/recall". The searches below call it; a caller of an engine's
  * neighbours_find calls it first. */

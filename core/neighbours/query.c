@@ -77,8 +77,8 @@ static int check_columns(const struct sl_points *points, const struct sl_points 
 			    "must have the same columns, in the same order.", queries->d, queries->d == 1 ? "" : "s", points->d);
 }
 
-int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *points, const struct sl_points *queries,
-			const struct sl_neighbours_params *params, struct sl_error *err)
+static int query(struct sl_neighbours **out, const struct sl_points *points, const struct sl_points *queries,
+		 const struct sl_neighbours_params *params, struct sl_error *err)
 {
 	struct sl__search s = {0};
 	struct sl_neighbours *nb = NULL;
@@ -119,4 +119,19 @@ out:
 	}
 	*out = nb;
 	return 0;
+}
+
+int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *points, const struct sl_points *queries,
+			const struct sl_neighbours_params *params, struct sl_error *err)
+{
+	const struct sl_points *old = NULL, *new = NULL;
+	*out = NULL;
+	int rc = sl_distance_points(&old, points, params->metric, err);
+	if (!rc)
+		rc = sl__distance_points(&new, queries, params->metric, SL_OFFSETS_UNCHECKED, err);
+	if (!rc)
+		rc = query(out, old, new, params, err);
+	sl_points_uncentred_end(old, points);
+	sl_points_uncentred_end(new, queries);
+	return rc;
 }

@@ -70,6 +70,10 @@ void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__
 /* Adds the rows without a direction to the results; call it last. */
 void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb);
 
+/* The same as sl_distance_points(); flags: SL_OFFSETS_UNCHECKED or 0. */
+int sl__distance_points(const struct sl_points **view, const struct sl_points *p, int metric, unsigned flags,
+			struct sl_error *err);
+
 bool sl__search_cancelled(const struct sl__search *s);
 /* Reports the share of the work that is done. Only the thread that called sl_neighbours_find() reports. */
 void sl__search_progress(const struct sl__search *s, double share);

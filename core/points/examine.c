@@ -124,7 +124,38 @@ static int count_constant_columns(struct sl_points *p)
 	return failed ? SL_NOMEM : 0;
 }
 
-int sl__points_examine(struct sl_points *p)
+/* The number of rows whose hash an earlier row has. */
+static uint32_t count_equal_hashes(const uint64_t *hash, uint32_t n, uint32_t *slot, uint64_t slots)
+{
+	uint32_t equal = 0;
+	memset(slot, 0, slots * sizeof *slot);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = hash[i] & (slots - 1);
+		while (slot[at] && hash[slot[at] - 1] != hash[i])
+			at = (at + 1) & (slots - 1);
+		if (slot[at])
+			equal++;
+		else
+			slot[at] = i + 1;
+	}
+	return equal;
+}
+
+/* Corrects what rounding to single precision made equal. */
+static void correct(struct sl_points *p, const struct sl__exact *exact, uint32_t *slot, uint64_t slots)
+{
+	uint32_t rounded = p->report.duplicates;
+	if (rounded)
+		p->report.duplicates = count_equal_hashes(exact->hash, p->n, slot, slots);
+	p->merged = rounded > p->report.duplicates ? rounded - p->report.duplicates : 0;
+	p->report.zero_rows = p->report.constant_columns = 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		p->report.zero_rows += exact->hash[i] == exact->zero;
+	for (uint32_t k = 0; k < p->d; k++)
+		p->report.constant_columns += !(exact->low[k] < exact->high[k]);
+}
+
+int sl__points_examine(struct sl_points *p, const struct sl__exact *exact)
 {
 	uint64_t seed[2] = {0x243f6a8885a308d3, 0x9e3779b97f4a7c15}, slots = 16;
 	uint32_t zero_rows = 0;
@@ -152,6 +183,8 @@ int sl__points_examine(struct sl_points *p)
 	}
 	p->report.zero_rows = zero_rows;
 	p->report.duplicates = count_duplicates(p, hash, slot, slots);
+	if (exact)
+		correct(p, exact, slot, slots);
 out:
 	sl_account_give(SL_MEMORY, bytes);
 	free(hash);

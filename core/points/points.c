@@ -32,6 +32,7 @@ void sl_points_destroy(struct sl_points *p)
 	free(p->name_at);
 	free(p->user);
 	free(p->value);
+	free(p->center);
 	sl_taken_destroy(p->taken);
 	sl_pca_destroy(p->pca);
 	free(p);
@@ -48,6 +49,8 @@ uint64_t sl_points_bytes(const struct sl_points *p)
 		bytes += (uint64_t)p->n_user * sizeof *p->label;
 	for (uint32_t k = 0; p->label_name && k < p->labels; k++)
 		bytes += sizeof *p->label_name + strlen(p->label_name[k]) + 1;
+	if (p->center)
+		bytes += p->center_columns * sizeof *p->center;
 	if (p->pca)
 		bytes += sl_pca_bytes(p->pca);
 	return bytes;

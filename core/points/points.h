@@ -11,6 +11,9 @@
  *   constant row, zero row      kept; zero rows are counted. A zero row has no direction, so its cosine
  *                               distance from everything is 1
  *   duplicate rows              kept; distance 0 is a distance. Counted
+ *   column far from 0           its centre is subtracted in double precision (core/formats/points/centre.h), and kept
+ *                               with the points. Distances do not depend on it, unless they compare directions or
+ *                               products (sl_points_uncentred())
  *   fewer than 2 rows           error */
 #ifndef SL_POINTS_H
 #define SL_POINTS_H
@@ -71,6 +74,10 @@ struct sl_points {
 	uint32_t more_count;
 	struct sl_points_report report;
 	struct sl_taken *taken;    /* what a reader took of the user's file (core/taken/taken.h); NULL: of no file */
+	double *center;            /* [center_columns] what was subtracted from each column of the user's table before a
+				    * projection, 0 where nothing was; NULL: nothing was subtracted */
+	uint32_t center_columns;   /* columns of the user's table, if there is a center */
+	uint32_t merged;           /* rows that differ from all earlier ones in the file, but not in float32 */
 	struct sl_pca *pca;        /* the projection that made the values from a wider table; NULL: not projected */
 };
 
@@ -79,6 +86,26 @@ void sl_points_destroy(struct sl_points *p);
 /* Frees an array of them. NULL is fine. */
 void sl_more_labels_free(struct sl_more_labels *more, uint32_t count);
 uint64_t sl_points_bytes(const struct sl_points *p);
+
+/* The part of center that belongs to the columns of p itself; NULL: none, or p was projected. */
+const double *sl_points_own_center(const struct sl_points *p);
+/* out[rows][d] = value + center, in the user's units. center: NULL counts as 0. */
+void sl_points_add_center(const double *center, uint32_t rows, uint32_t d, const float *value, double *out);
+
+/* Why a metric or method needs the columns' offsets. */
+enum sl_offsets {
+	SL_OFFSETS_VALUES,   /* it compares the values with 0: directions, products */
+	SL_OFFSETS_ROWS,     /* a number added to all columns changes nothing: correlations */
+	SL_OFFSETS_ZEROS,    /* it only asks which values are 0 */
+	SL_OFFSETS_UNCHECKED = 4,  /* a flag: nothing is refused, since another table with this center was checked */
+};
+/* Points for a metric or method that depends on the columns' offsets; why: enum sl_offsets. *view: p itself if p has no
+ * center, else a copy of rows, columns and values, in which the values have the center again. The caller ends it with
+ * sl_points_uncentred_end(). metric: its name, for errors. SL_NOMEM; SL_BADDATA: a column lies so far from 0 that
+ * float32 has too few steps for its spread; the error names the column and the remedy. */
+int sl_points_uncentred(const struct sl_points **view, const struct sl_points *p, unsigned why,
+			const char *metric, struct sl_error *err);
+void sl_points_uncentred_end(const struct sl_points *view, const struct sl_points *p);  /* view NULL is fine */
 
 /* Rows from .. from + count - 1 as float32, out [count][d]. */
 void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, float *out);

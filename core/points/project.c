@@ -100,6 +100,9 @@ static int copy_rest(struct sl_points *q, const struct sl_points *p)
 	q->n = p->n;
 	q->n_user = p->n_user;
 	q->report = p->report;
+	q->merged = p->merged;
+	q->center = copy(p->center, p->center_columns * sizeof *p->center, &rc);
+	q->center_columns = p->center_columns;
 	q->user = copy(p->user, (size_t)p->n * sizeof *p->user, &rc);
 	if (p->name_bytes) {
 		q->name_bytes = copy(p->name_bytes, p->name_at[p->n_user], &rc);
@@ -156,6 +159,9 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 	struct sl_points *q;
 	if (sl__points_project(&q, pca, p, NULL, NULL))
 		return sl_error_set(err, SL_NOMEM, "Not enough memory for %u coordinates of %u points.", pca->to, p->n);
+	free(q->center);  /* q->pca would say that it belongs to the columns before the projection */
+	q->center = NULL;
+	q->center_columns = 0;
 	uint32_t row;
 	if (sl__points_overflow(q, &row)) {
 		sl_points_destroy(q);

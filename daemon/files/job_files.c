@@ -318,6 +318,40 @@ int sl_job_file_read_checkpoint(const char *folder, const char *id, void **blob,
 	return 0;
 }
 
+int sl_job_file_write_start(const char *folder, const char *id, const double *value, uint32_t n, int d,
+			    struct sl_error *err)
+{
+	char head[SL_NPY_HEADER_BYTES];
+	sl_npy_header_of(head, "<f8", (const uint32_t[3]){n, (uint32_t)d});
+	return sl_job_file_write(folder, id, "start", head, sizeof head, value, (size_t)n * (size_t)d * sizeof *value, NULL,
+				 true, err);
+}
+
+int sl_job_file_read_start(const char *folder, const char *id, uint32_t n, int d, double **value, struct sl_error *err)
+{
+	size_t values = (size_t)n * (size_t)d, bytes;
+	uint32_t shape[3];
+	char type[4] = "";
+	void *file;
+	int code = sl_job_file_read(folder, id, "start", &file, &bytes, err);
+	if (code)
+		return code;
+	const char *body = (const char *)file + SL_NPY_HEADER_BYTES;
+	bool fine = bytes >= SL_NPY_HEADER_BYTES && sl_npy_header_read(file, type, shape), wide = !strcmp(type, "<f8");
+	fine = fine && bytes - SL_NPY_HEADER_BYTES == values * (wide ? sizeof(double) : sizeof(float));
+	*value = fine ? malloc((values + 1) * sizeof **value) : NULL;
+	for (size_t i = 0; *value && i < values; i++) {
+		float narrow = 0;
+		memcpy(wide ? (void *)(*value + i) : &narrow, body + i * (wide ? sizeof(double) : sizeof narrow),
+		       wide ? sizeof(double) : sizeof narrow);
+		(*value)[i] = wide ? (*value)[i] : (double)narrow;
+	}
+	free(file);
+	if (!fine)
+		return sl_error_set(err, SL_IO, "The start of job %s does not have %u rows of %d numbers.", id, n, d);
+	return *value ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for a start of %u rows.", n);
+}
+
 void sl_job_file_remove(const char *folder, const char *id, const char *const *kinds)
 {
 	for (; *kinds; kinds++) {

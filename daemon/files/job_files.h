@@ -2,6 +2,7 @@
  *
  *   ID.npy         the layout of a job that is done, float32 [nodes][dims]
  *   ID.trace       its trace: struct sl_trace_point, as the machine has them, after a header
+ *   ID.start       given labels or means that a run begins with, float64 after the .npy header
  *   ID.initial     a given initial layout, float32 [nodes][dims] after the .npy header
  *   ID.checkpoint  the state of a running job, after a header with length and checksum
  *   ID.still       the layout, or values, of a paused job at its checkpoint, float32 after the .npy header
@@ -30,12 +31,16 @@ int sl_job_file_write_result(const char *folder, const char *id, const float *y,
 /* The same for arrays, whose names are the kinds of their files. */
 int sl_job_file_write_arrays(const char *folder, const char *id, const struct sl_method_result *result,
 			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err);
-/* kind "npy", "initial", "start" or "still". */
+/* kind "npy", "initial" or "still". */
 int sl_job_file_write_layout(const char *folder, const char *id, const char *kind, const float *y, uint32_t n,
 			     int dims, const char *record, struct sl_error *err);
 /* Reads y [n * dims], which the caller frees with free(). */
 int sl_job_file_read_layout(const char *folder, const char *id, const char *kind, uint32_t n, int dims, float **y,
 			    struct sl_error *err);
+/* The given start of a method on points, float64 [n][d]; files of earlier versions have float32. */
+int sl_job_file_write_start(const char *folder, const char *id, const double *value, uint32_t n, int d,
+			    struct sl_error *err);
+int sl_job_file_read_start(const char *folder, const char *id, uint32_t n, int d, double **value, struct sl_error *err);
 /* Checks that the open file is an undamaged layout of this shape; reads all of it. path: for messages. */
 int sl_job_file_check_layout(int fd, const char *path, uint32_t n, int dims, struct sl_error *err);
 int sl_job_file_read_trace(const char *folder, const char *id, struct sl_trace_point **trace, int *count,

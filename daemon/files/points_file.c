@@ -17,7 +17,9 @@ struct info {
 	struct sl_points_report report;
 	uint32_t pca_from;  /* columns before the projection; 0: none, or its axes were not kept */
 	uint32_t pca_kept;  /* of these, columns with weights, whose numbers follow the means; 0: all have weights */
-	unsigned char reserved[SL_ARRAY_INFO_BYTES - 32 - sizeof(struct sl_points_report)];
+	uint32_t center_columns;  /* numbers of the center; 0: none, as in files of earlier versions */
+	uint32_t merged;
+	unsigned char reserved[SL_ARRAY_INFO_BYTES - 40 - sizeof(struct sl_points_report)];
 };
 _Static_assert(sizeof(struct info) == SL_ARRAY_INFO_BYTES, "the owner's bytes are all used");
 
@@ -33,11 +35,13 @@ static void fill(struct info *info, const struct sl_points *p)
 	info->report = p->report;
 	info->pca_from = p->pca ? p->pca->from : 0;
 	info->pca_kept = p->pca && p->pca->column ? p->pca->kept : 0;
+	info->center_columns = p->center ? p->center_columns : 0;
+	info->merged = p->merged;
 }
 
 static int arrays_in(const struct info *i)
 {
-	return i->pca_from ? ARRAYS : MEAN;
+	return i->pca_from ? ARRAYS : i->center_columns ? AXIS : MEAN;
 }
 
 static uint64_t mean_bytes(uint32_t from, uint32_t kept)
@@ -50,7 +54,30 @@ static uint64_t value_bytes(const struct sl_points *p)
 	return (uint64_t)p->n * p->d * (p->type == SL_POINTS_U8 ? 1 : sizeof(float));
 }
 
-static void arrays_of(const struct sl_points *p, char *names, uint64_t name_bytes, struct sl_array a[ARRAYS])
+static uint64_t center_bytes(const struct sl_points *p)
+{
+	return p->center ? p->center_columns * sizeof *p->center : 0;
+}
+
+/* Means, their columns and the center in one block, malloc'd; NULL: there are not both, or no memory (*rc). */
+static void *join_means(const struct sl_points *p, int *rc)
+{
+	uint64_t means = p->pca ? mean_bytes(p->pca->from, p->pca->column ? p->pca->kept : 0) : 0;
+	if (!means || !p->center)
+		return NULL;
+	char *out = malloc(means + center_bytes(p));
+	if (!out) {
+		*rc = SL_NOMEM;
+		return NULL;
+	}
+	memcpy(out, p->pca->mean, means);
+	memcpy(out + means, p->center, center_bytes(p));
+	return out;
+}
+
+/* means: of join_means(). */
+static void arrays_of(const struct sl_points *p, char *names, uint64_t name_bytes, void *means,
+		      struct sl_array a[ARRAYS])
 {
 	uint64_t n_user = p->n_user;
 	a[VALUE] = (struct sl_array){p->value, value_bytes(p)};
@@ -59,9 +86,11 @@ static void arrays_of(const struct sl_points *p, char *names, uint64_t name_byte
 	a[NAME_BYTES] = (struct sl_array){p->name_bytes, p->name_at ? p->name_at[n_user] : 0};
 	a[LABEL] = (struct sl_array){p->label, p->label ? n_user * sizeof *p->label : 0};
 	a[LABEL_NAMES] = (struct sl_array){names, name_bytes};
+	a[MEAN] = (struct sl_array){p->center, center_bytes(p)};
 	if (p->pca) {
 		const struct sl_pca *pca = p->pca;
-		a[MEAN] = (struct sl_array){pca->mean, mean_bytes(pca->from, pca->column ? pca->kept : 0)};
+		a[MEAN] = (struct sl_array){means ? means : pca->mean,
+					    mean_bytes(pca->from, pca->column ? pca->kept : 0) + center_bytes(p)};
 		a[AXIS] = (struct sl_array){pca->axis, (uint64_t)pca->kept * pca->to * sizeof *pca->axis};
 	}
 }
@@ -71,14 +100,18 @@ int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_B
 	struct info info;
 	struct sl_array a[ARRAYS];
 	uint64_t bytes;
+	int rc = 0;
+	void *means = join_means(p, &rc);
 	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &bytes);
-	if (!names)
-		return SL_NOMEM;
-	fill(&info, p);
-	arrays_of(p, names, bytes, a);
-	sl_array_digest(&info, a, arrays_in(&info), digest);
+	if (names && !rc) {
+		fill(&info, p);
+		arrays_of(p, names, bytes, means, a);
+		sl_array_digest(&info, a, arrays_in(&info), digest);
+	}
+	rc = names ? rc : SL_NOMEM;
 	free(names);
-	return 0;
+	free(means);
+	return rc;
 }
 
 int sl_points_file_write(const char *path, const struct sl_points *p, const unsigned char digest[SL_DIGEST_BYTES],
@@ -87,23 +120,32 @@ int sl_points_file_write(const char *path, const struct sl_points *p, const unsi
 	struct info info;
 	struct sl_array a[ARRAYS];
 	uint64_t label_bytes;
+	int rc = 0;
+	void *means = join_means(p, &rc);
 	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &label_bytes);
-	if (!names)
-		return sl_error_set(err, SL_NOMEM, "no memory to store the points");
-	fill(&info, p);
-	arrays_of(p, names, label_bytes, a);
-	int rc = sl_array_file_write(path, &kind, &info, a, arrays_in(&info), digest, record, bytes, err);
+	if (!names || rc) {
+		rc = sl_error_set(err, SL_NOMEM, "no memory to store the points");
+	} else {
+		fill(&info, p);
+		arrays_of(p, names, label_bytes, means, a);
+		rc = sl_array_file_write(path, &kind, &info, a, arrays_in(&info), digest, record, bytes, err);
+	}
 	free(names);
+	free(means);
 	return rc;
 }
 
-/* Checks the arrays of the projection: axes have d numbers for each of the columns before it. */
+/* Checks the center, and the arrays of the projection: axes have d numbers for each of the columns before it. */
 static bool consistent_pca(const struct sl_array_header *h, const struct info *i)
 {
-	uint64_t kept = i->pca_kept ? i->pca_kept : i->pca_from;
-	return !i->pca_from || (i->d && i->d <= kept && i->pca_kept < i->pca_from &&
-				h->bytes[MEAN] == mean_bytes(i->pca_from, i->pca_kept) &&
-				h->bytes[AXIS] % (kept * sizeof(double)) == 0 && h->bytes[AXIS] / (kept * sizeof(double)) == i->d);
+	uint64_t kept = i->pca_kept ? i->pca_kept : i->pca_from, center = i->center_columns * sizeof(double);
+	if (i->center_columns && i->center_columns != (i->pca_from ? i->pca_from : i->d))
+		return false;
+	if (!i->pca_from)
+		return !center || h->bytes[MEAN] == center;
+	return i->d && i->d <= kept && i->pca_kept < i->pca_from &&
+	       h->bytes[MEAN] == mean_bytes(i->pca_from, i->pca_kept) + center &&
+	       h->bytes[AXIS] % (kept * sizeof(double)) == 0 && h->bytes[AXIS] / (kept * sizeof(double)) == i->d;
 }
 
 static bool ascending(const struct sl_pca *pca)
@@ -141,6 +183,9 @@ static int allocate(struct sl_points *p, const struct sl_array_header *h, const 
 	p->n_user = i->n_user;
 	p->type = (enum sl_points_type)i->type;
 	p->report = i->report;
+	p->merged = i->merged;
+	p->center_columns = i->center_columns;
+	p->center = room(i->center_columns * sizeof *p->center, &ok);
 	p->value = room(h->bytes[VALUE], &ok);
 	p->user = room(h->bytes[USER], &ok);
 	p->name_at = room(h->bytes[NAME_AT], &ok);
@@ -154,13 +199,20 @@ static int allocate(struct sl_points *p, const struct sl_array_header *h, const 
 	return ok && (!p->label || p->label_name) ? 0 : SL_NOMEM;
 }
 
+/* Distributes the block that join_means() made. */
+static void split_means(struct sl_points *p, const char *means, uint64_t bytes)
+{
+	memcpy(p->pca->mean, means, bytes - center_bytes(p));
+	memcpy(p->center, means + bytes - center_bytes(p), center_bytes(p));
+}
+
 int sl_points_file_read(const char *path, struct sl_points **out, struct sl_error *err)
 {
 	struct sl_array_header h;
 	struct info info;
 	struct sl_array a[ARRAYS];
 	struct sl_points *p = NULL;
-	char *names = NULL;
+	char *names = NULL, *means = NULL;
 	int rc = 0, fd = sl_array_file_open(path, &kind, &h, err);
 	if (fd < 0)
 		return fd;
@@ -175,11 +227,18 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the points");
 		goto out;
 	}
+	if (p->pca && p->center && !(means = malloc(h.bytes[MEAN]))) {
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the points");
+		goto out;
+	}
 	void *into[ARRAYS] = {p->value, p->user, p->name_at, p->name_bytes, p->label, names,
-			      p->pca ? p->pca->mean : NULL, p->pca ? p->pca->axis : NULL};
+			      means ? (void *)means : p->pca ? (void *)p->pca->mean : (void *)p->center,
+			      p->pca ? p->pca->axis : NULL};
 	for (uint32_t i = 0; i < h.arrays; i++)
 		a[i] = (struct sl_array){into[i], h.bytes[i]};
 	rc = sl_array_file_read(fd, path, &kind, &h, a, err);
+	if (!rc && means)
+		split_means(p, means, h.bytes[MEAN]);
 	if (!rc && p->pca && !ascending(p->pca))
 		rc = sl_array_file_damaged(path, &kind, "its columns are not in order", err);
 	if (!rc && (rc = sl__names_split(p->label_name, p->labels, names, h.bytes[LABEL_NAMES])))
@@ -188,6 +247,7 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 out:
 	close(fd);
 	free(names);
+	free(means);
 	if (!rc && p->labels > 1)  /* earlier versions stored the empty label */
 		sl_labels_settle(&p->label, p->n_user, &p->label_name, &p->labels);
 	if (rc)

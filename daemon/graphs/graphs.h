@@ -175,10 +175,11 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r);
 void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 
 /* Reads new points of a request, which are to be placed in a layout or given to a model, within the server's limits.
- * Pool thread. cancel: as in struct sl_read_options. */
+ * center[columns], or NULL: what is subtracted from a table of so many columns (struct sl_input_options). Pool thread.
+ * cancel: as in struct sl_read_options. */
 struct sl_config;
 struct sl_uploaded;
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const int *cancel, struct sl_error *err);
+		       const double *center, uint32_t columns, const int *cancel, struct sl_error *err);
 
 #endif

@@ -60,6 +60,8 @@ struct sl__graph {
 	/* points */
 	int type;                    /* enum sl_points_type */
 	struct sl_points_report points_report;
+	uint32_t merged;             /* of struct sl_points */
+	json_t *center;              /* of the points, as in the API; NULL: none */
 	uint32_t pca;                /* number of principal axes on which it was projected; 0: not projected */
 	uint32_t pca_columns;        /* columns before the projection; 0: the axes were not stored */
 	double pca_kept;             /* share of the variance that the axes keep */

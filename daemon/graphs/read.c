@@ -261,6 +261,12 @@ static int check_points(struct sl__reading *q)
 	struct sl_neighbours_params later = q->wanted;   /* 0 now: a job may want some */
 	later.k += !later.k;
 	int rc = as_query(sl_neighbours_check(p, &later, &q->err), &q->err);
+	const struct sl_points *view = p;
+	if (!rc && p->center) {  /* refuses a metric that such columns cannot have */
+		rc = sl_distance_points(&view, p, q->wanted.metric, &q->err);
+		if (!rc)
+			sl_points_uncentred_end(view, p);
+	}
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	if (q->wanted.k > p->n - 1)
@@ -400,10 +406,10 @@ void sl__reading_finish(struct sl__reading *q)
 }
 
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const int *cancel, struct sl_error *err)
+		       const double *center, uint32_t columns, const int *cancel, struct sl_error *err)
 {
 	struct sl_input_options options = {
-		.kind = SL_INPUT_POINTS, .new_points = true,
+		.kind = SL_INPUT_POINTS, .new_points = true, .center = center, .center_columns = columns,
 		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
 			 .max_entries = (uint64_t)c->max_entries, .cancel = cancel},
 	};

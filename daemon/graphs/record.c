@@ -74,6 +74,9 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 		     "rows are all zero and at distance 1 from everything");
 	warn(list, r->constant_columns, "column is constant and does not distinguish points",
 	     "columns are constant and do not distinguish points");
+	warn(list, g->merged,
+	     "row differs from an earlier one by less than single precision can hold; they are taken as equal",
+	     "rows differ from earlier ones by less than single precision can hold; they are taken as equal");
 }
 
 /* What changes the geometry though nobody asked for it. */
@@ -107,11 +110,27 @@ static char *hex(const unsigned char digest[SL_GRAPH_DIGEST_BYTES], char out[2 *
 
 /* ---- points and neighbours ------------------------------------------------------------- */
 
-static json_t *points_report_json(const struct sl_points_report *r)
+static json_t *points_report_json(const struct sl__graph *g)
 {
-	return json_pack("{s:I, s:I, s:I, s:I}", "not_finite", (json_int_t)r->not_finite, "duplicates",
-			 (json_int_t)r->duplicates, "zero_rows", (json_int_t)r->zero_rows, "constant_columns",
-			 (json_int_t)r->constant_columns);
+	const struct sl_points_report *r = &g->points_report;
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "not_finite", (json_int_t)r->not_finite, "duplicates",
+			 (json_int_t)r->duplicates, "merged", (json_int_t)g->merged, "zero_rows", (json_int_t)r->zero_rows,
+			 "constant_columns", (json_int_t)r->constant_columns);
+}
+
+#define CENTER_LISTED 64
+
+/* The center of the points: how many columns have one, and the first of them. NULL: none. */
+static json_t *center_json(const struct sl_points *p)
+{
+	json_t *listed = p->center ? json_array() : NULL;
+	json_int_t columns = 0;
+	for (uint32_t k = 0; listed && k < p->center_columns; k++) {
+		if (p->center[k] != 0 && columns < CENTER_LISTED)
+			json_array_append_new(listed, json_pack("{s:I, s:f}", "column", (json_int_t)k + 1, "value", p->center[k]));
+		columns += p->center[k] != 0;
+	}
+	return listed ? json_pack("{s:I, s:o}", "columns", columns, "first", listed) : NULL;
 }
 
 static void points_report_read(const json_t *from, struct sl_points_report *r)
@@ -160,10 +179,11 @@ static void add_points(const struct sl__graph *g, json_t *out, bool for_reply)
 {
 	const struct sl_graph_record *r = &g->record;
 	json_object_set_new(out, "rows", json_integer(r->points));
-	json_object_set_new(out, "report", points_report_json(&g->points_report));
+	json_object_set_new(out, "report", points_report_json(g));
 	if (r->kind == SL_KIND_POINTS) {
 		json_object_set_new(out, "columns", json_integer(r->columns));
 		json_object_set_new(out, "type", json_string(g->type == SL_POINTS_U8 ? "uint8" : "float32"));
+		json_object_set(out, "center", g->center ? g->center : json_null());
 		json_object_set_new(out, "pca", g->pca ? pca_json(g) : json_null());
 	}
 	json_object_set_new(out, "neighbours", for_reply ? search_json(g) :
@@ -183,6 +203,9 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	g->pca_columns = (uint32_t)json_integer_value(json_object_get(pca, "columns"));
 	g->pca_kept = json_number_value(json_object_get(pca, "variance"));
 	points_report_read(json_object_get(document, "report"), &g->points_report);
+	g->merged = (uint32_t)json_integer_value(json_object_get(json_object_get(document, "report"), "merged"));
+	json_t *center = json_object_get(document, "center");
+	g->center = json_is_object(center) ? json_incref(center) : NULL;
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));
 	r->columns = (uint32_t)json_integer_value(json_object_get(document, "columns"));
 	g->wanted = (struct sl_neighbours_params){
@@ -376,6 +399,9 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 		r->columns = from->points->d;
 		g->type = from->points->type;
 		g->points_report = from->points->report;
+		g->merged = from->points->merged;
+		json_decref(g->center);
+		g->center = center_json(from->points);
 	}
 }
 
@@ -389,6 +415,7 @@ void sl__graph_free(struct sl__graph *g)
 	sl_taken_destroy(g->taken);
 	json_decref(g->labels_taken);
 	json_decref(g->holds);
+	json_decref(g->center);
 	free(g->record.name);
 	free(g);
 }

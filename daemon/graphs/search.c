@@ -181,16 +181,19 @@ static void find_work(void *arg)
 	struct sl__finder *q = arg;
 	double start = now_s();
 	sl_crashes_computes(q->id);
-	q->status = SL_BADPARAM;
-	if (q->engine)
-		q->status = q->engine->neighbours_find(q->engine_index, q->engine_bytes, q->points->points, &q->params,
-						       &q->result, &q->err);
-	if (q->status && q->status != SL_CANCELLED) {
+	const struct sl_points *view, *points = q->points->points;
+	int refused = sl_distance_points(&view, points, q->params.metric, &q->err);
+	q->status = refused ? refused : SL_BADPARAM;
+	if (q->engine && !refused)
+		q->status = q->engine->neighbours_find(q->engine_index, q->engine_bytes, view, &q->params, &q->result, &q->err);
+	if (q->status && q->status != SL_CANCELLED && !refused) {
 		if (q->engine && q->status != SL_BADPARAM)
 			sl_log_warning("graphs", "%s: neighbours are searched on the CPU: %s", q->id, q->err.detail);
 		on_progress(q, 0);
-		q->status = sl_neighbours_find(&q->result, q->points->points, &q->params, &q->err);
+		q->status = sl_neighbours_find(&q->result, view, &q->params, &q->err);
 	}
+	if (!refused)
+		sl_points_uncentred_end(view, points);
 	q->seconds = now_s() - start;
 	sl_crashes_computes(NULL);
 }

@@ -20,7 +20,8 @@ struct loading {
 	bool has_initial, has_checkpoint;  /* copies of the job's fields, which may change while its files are read */
 	const void *carried;        /* borrowed from the job: the state to load, instead of a checkpoint */
 	uint64_t carried_bytes;
-	float *init, *start;
+	float *init;
+	double *start;
 	struct sl_points *table;    /* method on points: the layout from which it is computed */
 	void *run;                  /* method on points: the run that the device's thread will advance */
 	void *checkpoint;
@@ -185,8 +186,8 @@ static void load_files(void *arg)
 	else if (l->points && !on_points)
 		l->init_code = make_init(l);
 	if (!l->init_code && job->work.start)
-		l->init_code = sl_job_file_read_layout(folder, job->id, "start", sl__work_start_rows(&job->work, job->nodes),
-						       sl__work_start_columns(&job->work), &l->start, &l->init_err);
+		l->init_code = sl_job_file_read_start(folder, job->id, sl__work_start_rows(&job->work, job->nodes),
+						      sl__work_start_columns(&job->work), &l->start, &l->init_err);
 	if (l->carried && (l->checkpoint = malloc(l->carried_bytes))) {
 		memcpy(l->checkpoint, l->carried, l->carried_bytes);
 		l->bytes = l->carried_bytes;

@@ -24,7 +24,7 @@ struct submission {
 	struct sl_job *job;       /* a reference */
 	struct sl_request *request;  /* NULL: the client is gone, which changes nothing */
 	float *y;                 /* given initial layout [nodes * dims], or NULL */
-	float *start;             /* given initial labels or means, or NULL */
+	double *start;            /* given initial labels or means, or NULL */
 	char source[SL_ULID_BYTES];  /* job or uploaded layout that it is copied from, or "" */
 	char held[SL_ULID_BYTES]; /* the uploaded layout, until it is copied, or "" */
 	struct sl_principal who;  /* its owner */
@@ -155,9 +155,8 @@ static void write_initial(void *arg)
 		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, dims, NULL,
 						   &s->err);
 	if (!s->code && s->start)
-		s->code = sl_job_file_write_layout(folder, job->id, "start", s->start,
-						   sl__work_start_rows(&job->work, job->nodes),
-						   sl__work_start_columns(&job->work), NULL, &s->err);
+		s->code = sl_job_file_write_start(folder, job->id, s->start, sl__work_start_rows(&job->work, job->nodes),
+						  sl__work_start_columns(&job->work), &s->err);
 }
 
 static void initial_written(void *arg)
@@ -165,7 +164,8 @@ static void initial_written(void *arg)
 	struct submission *s = arg;
 	free(s->y);
 	free(s->start);
-	s->y = s->start = NULL;
+	s->y = NULL;
+	s->start = NULL;
 	if (s->held[0])
 		sl_layouts_release(s->job->jobs->d->layouts, s->held);
 	if (s->code) {

@@ -111,7 +111,8 @@ static int prepare(struct sl__rows *q)
 	p->params.p = nb->p;
 	p->params.dof = job->work.params.dof;
 	p->params.cancel = &q->cancel;
-	int code = sl__rows_read(q, &p->fresh);
+	const struct sl_points *old = p->data_part->points;
+	int code = sl__rows_read(q, old->center, old->center_columns, &p->fresh);
 	if (!code && sl_transform_projects(p->data_part->points, p->fresh))
 		p->projected = p->fresh->d;
 	if (!code)

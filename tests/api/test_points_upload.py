@@ -17,7 +17,7 @@ def test_the_record(api):
     g = api.upload(points.npy(X), name="cells")
     assert (g["kind"], g["format"], g["name"]) == ("points", "npy", "cells")
     assert (g["nodes"], g["rows"], g["columns"], g["type"], g["pca"]) == (len(X), len(X), X.shape[1], "float32", None)
-    assert g["report"] == {"not_finite": 0, "duplicates": 0, "zero_rows": 0, "constant_columns": 0}
+    assert g["report"] == {"not_finite": 0, "duplicates": 0, "merged": 0, "zero_rows": 0, "constant_columns": 0}
     search = g["neighbours"]
     assert (search["metric"], search["metric_p"], search["wanted"], search["wanted_recall"]) == \
         ("euclidean", None, 90, 0.99)

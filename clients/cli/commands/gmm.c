@@ -24,7 +24,8 @@ enum { LABELS, RESPONSIBILITIES, MEANS, COVARIANCES, WEIGHTS, OUTPUTS };
 /* Reads --start; its columns give the number of components. */
 static int read_start(struct run *r, const char *path)
 {
-	int status = local_read_points(&r->l, path, false, &r->start);
+	static const struct sl_points none;  /* responsibilities have no center */
+	int status = local_read_points(&r->l, path, &none, &r->start);
 	if (status)
 		return status;
 	if (r->start->n != r->l.input.points->n)
@@ -80,6 +81,21 @@ static int fit(struct run *r)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
+/* Writes the means in the user's units. */
+static int write_means(const struct run *r, const struct sl_gmm_mixture *g, const char *path)
+{
+	const double *center = sl_points_own_center(r->l.input.points);
+	size_t values = (size_t)g->k * g->d;
+	double *mean = malloc(values * sizeof *mean);
+	if (!mean)
+		return cli_fail(CLI_FAILED, "out of memory");
+	for (size_t at = 0; at < values; at++)
+		mean[at] = g->mean[at] + (center ? center[at % g->d] : 0);
+	int status = cli_array_write(path, "<f8", (const uint32_t[3]){g->k, g->d}, mean);
+	free(mean);
+	return status;
+}
+
 static int write_array(const struct run *r, int which, const char *path)
 {
 	const struct sl_gmm_mixture *g = sl_gmm_best(r->gmm);
@@ -92,7 +108,7 @@ static int write_array(const struct run *r, int which, const char *path)
 	switch (which) {
 	case LABELS: return cli_array_write(path, "<i4", (const uint32_t[3]){n}, label);
 	case RESPONSIBILITIES: return cli_array_write(path, "<f4", (const uint32_t[3]){n, g->k}, share);
-	case MEANS: return cli_array_write(path, "<f8", (const uint32_t[3]){g->k, g->d}, g->mean);
+	case MEANS: return write_means(r, g, path);
 	case COVARIANCES:
 		return cli_array_write(path, "<f8", (const uint32_t[3]){tied ? g->d : g->k, columns, full ? g->d : 0},
 				       g->spread);
@@ -159,9 +175,11 @@ int cmd_gmm(struct cli *cli)
 	sl_gmm_defaults(&r.params);
 	int status = check_options(&r);
 	if (!status)
-		status = local_read_points(&r.l, r.l.path, false, &r.l.input.points);
+		status = local_read_points(&r.l, r.l.path, NULL, &r.l.input.points);
 	if (!status && cli_option(cli, "start"))
 		status = read_start(&r, cli_option(cli, "start"));
+	if (!status)
+		local_warn(&r.l);
 	r.l.read_s = cli_now() - began;
 	if (!status)
 		status = fit(&r);

@@ -71,6 +71,13 @@ static void print_points(const json_t *g)
 	}
 	count("rows laid out", g, "rows");
 	count("duplicate rows", report, "duplicates");
+	if (cli_number(report, "merged") > 0)
+		count("rows equal by rounding", report, "merged");
+	if (json_is_object(json_object_get(g, "center"))) {
+		snprintf(text, sizeof text, "subtracted from %.0f columns that lie far from 0",
+			 cli_number(json_object_get(g, "center"), "columns"));
+		line("center", text);
+	}
 	count("rows of zeros", report, "zero_rows");
 	count("constant columns", report, "constant_columns");
 	print_neighbours(json_object_get(g, "neighbours"));

@@ -13,19 +13,22 @@
 struct run {
 	struct local l;
 	struct sl_kmeans_params params;
-	float *start;              /* [clusters][d] or NULL */
+	float *start;              /* [clusters][d], as for sl_kmeans_create(), or NULL */
 	struct sl_kmeans *kmeans;
 	uint32_t *label;
-	float *centroid;
+	float *centroid;           /* relative to the center of the points */
 	double inertia, cluster_s;
 	int iterations;            /* total over all restarts */
 };
 
+static const struct sl_points no_center;
+
 /* Reads --start; its rows give the number of clusters. */
 static int read_start(struct run *r, const char *path)
 {
-	struct sl_points *table = NULL;
-	int status = local_read_points(&r->l, path, true, &table);
+	struct sl_points *table = NULL, *points = r->l.input.points;
+	bool cosine = r->params.metric == SL_KMEANS_COSINE;
+	int status = local_read_points(&r->l, path, cosine ? &no_center : points, &table);
 	if (status)
 		return status;
 	if (table->d != r->l.input.points->d)
@@ -134,6 +137,23 @@ static int report(const struct run *r)
 	return CLI_OK;
 }
 
+/* Writes centroids as float32 or, if the points have a center, as float64, in the user's units. */
+static int write_centroids(const struct run *r, const char *path)
+{
+	const struct sl_points *p = r->l.input.points;
+	const double *center = r->params.metric == SL_KMEANS_COSINE ? NULL : sl_points_own_center(p);
+	const uint32_t shape[3] = {(uint32_t)r->params.clusters, p->d};
+	if (!center)
+		return cli_array_write(path, "<f4", shape, r->centroid);
+	double *wide = malloc((size_t)shape[0] * shape[1] * sizeof *wide);
+	if (!wide)
+		return cli_fail(CLI_FAILED, "out of memory");
+	sl_points_add_center(center, shape[0], shape[1], r->centroid, wide);
+	int status = cli_array_write(path, "<f8", shape, wide);
+	free(wide);
+	return status;
+}
+
 /* The file; NULL: none, or the standard output. */
 static const char *named(const char *path)
 {
@@ -167,9 +187,11 @@ int cmd_kmeans(struct cli *cli)
 	sl_kmeans_defaults(&r.params);
 	int status = check_options(&r, labels, centroids);
 	if (!status)
-		status = local_read_points(&r.l, r.l.path, false, &r.l.input.points);
+		status = local_read_points(&r.l, r.l.path, NULL, &r.l.input.points);
 	if (!status && start)
 		status = read_start(&r, start);
+	if (!status)
+		local_warn(&r.l);
 	r.l.read_s = cli_now() - began;
 	if (!status)
 		status = cluster(&r);
@@ -177,8 +199,7 @@ int cmd_kmeans(struct cli *cli)
 	if (!status && labels)
 		status = write_labels(&r, labels);
 	if (!status && centroids)
-		status = cli_array_write(centroids, "<f4",
-					 (const uint32_t[3]){(uint32_t)r.params.clusters, r.l.input.points->d}, r.centroid);
+		status = write_centroids(&r, centroids);
 	if (!status)
 		status = report(&r);
 	if (!status)

@@ -85,9 +85,9 @@ static int compute(struct placing *p, const char *layout, const char *old, const
 	if (!status)
 		status = cli_layout_read(layout, &l->y, &n, &d);
 	if (!status)
-		status = local_read_points(l, old, false, &l->input.points);
+		status = local_read_points(l, old, NULL, &l->input.points);
 	if (!status)
-		status = local_read_points(l, new, true, &p->fresh);
+		status = local_read_points(l, new, l->input.points, &p->fresh);
 	if (status)
 		return status;
 	if (n != l->input.points->n_user)

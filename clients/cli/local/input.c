@@ -113,12 +113,17 @@ struct oddity {
 	const char *what;
 };
 
-static void warn(const struct local *l)
+static uint64_t centred_columns(const struct sl_points *p)
 {
-	struct oddity odd[4] = {{0}};
-	const struct sl_input *in = &l->input;
-	local_tell(l->cli, l->path, in->kind, in->graph ? in->graph->taken : in->points ? in->points->taken
-		   : in->neighbours->taken);
+	uint64_t count = 0;
+	for (uint32_t k = 0; p->center && k < p->center_columns; k++)
+		count += p->center[k] != 0;
+	return count;
+}
+
+void local_warn(const struct local *l)
+{
+	struct oddity odd[5] = {{0}};
 	if (l->input.graph) {
 		const struct sl_graph_report *r = &l->input.graph->report;
 		odd[0] = (struct oddity){r->self_loops, "self-loops were left out"};
@@ -131,6 +136,10 @@ static void warn(const struct local *l)
 				"points with NaN or infinity were left out; they are placed apart"};
 		odd[1] = (struct oddity){r->duplicates, "points are equal to an earlier one"};
 		odd[2] = (struct oddity){r->constant_columns, "columns are constant"};
+		odd[3] = (struct oddity){l->input.points->merged, "points differ from earlier ones by less than single "
+					 "precision can hold; they are taken as equal"};
+		odd[4] = (struct oddity){l->input.points->taken ? 0 : centred_columns(l->input.points), "columns lie far from "
+					 "0; an offset was subtracted from them in double precision"};
 	} else {
 		odd[0] = (struct oddity){l->input.neighbours->short_rows, "points have fewer neighbours than others"};
 	}
@@ -179,8 +188,12 @@ int local_read(struct local *l)
 	}
 	if (!status)
 		status = read_init(l);
-	if (!status)
-		warn(l);
+	const struct sl_input *in = &l->input;
+	if (!status) {
+		local_tell(l->cli, l->path, in->kind, in->graph ? in->graph->taken : in->points ? in->points->taken
+			   : in->neighbours->taken);
+		local_warn(l);
+	}
 	return status;
 }
 
@@ -216,14 +229,18 @@ static int project(struct local *l, uint32_t to)
 /* Searches on the engine if it can search with this metric, else on the CPU. */
 static int search(struct local *l, const struct sl_neighbours_params *params)
 {
-	const struct sl_points *p = l->input.points;
+	const struct sl_points *p = l->input.points, *view;
 	int code = SL_BADPARAM;
 	if (sl_neighbours_check(p, params, &l->err))
 		return SL_BADPARAM;
+	int rc = sl_distance_points(&view, p, params->metric, &l->err);
+	if (rc)
+		return rc;
 	if (l->engine->neighbours_find)
-		code = l->engine->neighbours_find(0, 0, p, params, &l->input.neighbours, &l->err);
+		code = l->engine->neighbours_find(0, 0, view, params, &l->input.neighbours, &l->err);
 	if (code == SL_BADPARAM)
-		code = sl_neighbours_find(&l->input.neighbours, p, params, &l->err);
+		code = sl_neighbours_find(&l->input.neighbours, view, params, &l->err);
+	sl_points_uncentred_end(view, p);
 	return code;
 }
 

@@ -56,8 +56,10 @@ int local_threads(const struct cli *cli);
 struct sl_taken;
 /* Notes what was taken of a file; NULL: nothing is known. */
 void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind, const struct sl_taken *taken);
-/* Reads a table of points. new_points: as in struct sl_input_options. */
-int local_read_points(struct local *l, const char *path, bool new_points, struct sl_points **out);
+/* Tells what was unusual in the input. */
+void local_warn(const struct local *l);
+/* Reads a table of points. old: NULL, or the points with which these new ones are compared; they get its center. */
+int local_read_points(struct local *l, const char *path, const struct sl_points *old, struct sl_points **out);
 /* Opens the device of --engine and lends it to the run by `attach`, unless the processor computes: without --engine,
  * with an engine that does not help the method and, for --engine auto, without a usable GPU. Returns a code. */
 int local_lend(struct local *l, const struct sl_method *method, const void *params,

@@ -27,9 +27,11 @@ void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind
 		cli_note(cli, "spaceland: %s: %s", path, cli_as_typed(taken->note[k].text, typed, sizeof typed));
 }
 
-int local_read_points(struct local *l, const char *path, bool new_points, struct sl_points **out)
+int local_read_points(struct local *l, const char *path, const struct sl_points *old, struct sl_points **out)
 {
-	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted, .new_points = new_points};
+	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted, .new_points = old != NULL,
+						 .center = old ? old->center : NULL,
+						 .center_columns = old ? old->center_columns : 0};
 	struct sl_source *source = NULL;
 	int code = sl_source_open_path(&source, path, NULL, &l->err);
 	if (!code)

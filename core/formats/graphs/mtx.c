@@ -228,7 +228,7 @@ static int weight_error(struct mtx *f, const struct sl__line *line, const char *
 			       show(from, line->end, text), sl__weight_fault(w, from));
 }
 
-static int add_entry(struct mtx *f, uint64_t row, uint64_t column, float value)
+static int add_entry(struct mtx *f, uint64_t row, uint64_t column, double value)
 {
 	int rc = sl__entries_add(f->entries, row, column, value);
 	return rc || !f->symmetric || row == column ? rc : sl__entries_add(f->entries, column, row, value);
@@ -238,6 +238,7 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 {
 	uint64_t i = 0, j = 0;
 	float w = 1;
+	double wide = 1;
 	const char *from = p;
 	bool ok = sl__parse_u64(&p, &i);
 
@@ -250,8 +251,11 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 	p = skip_blanks(p);
 	if (!f->pattern) {
 		from = p;
-		if (!sl__parse_float(&p, &w) || !ends_field(*p))
+		bool number = f->entries ? sl__parse_double(&p, &wide) : sl__parse_float(&p, &w);
+		if (!number || !ends_field(*p))
 			return field_error(f, line, from, "a weight");
+		if (f->entries)
+			w = (float)wide;
 		if (f->entries && !(fabsf(w) <= SL__MAX_WEIGHT))
 			return sl__source_fail(f->source, SL_BADDATA, f->err, "Row %llu, column %llu is not a finite "
 					       "single-precision number.", (unsigned long long)i, (unsigned long long)j);
@@ -264,7 +268,7 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 	if (p < line->end)
 		return field_error(f, line, p, f->pattern ? "the end of the line (a pattern has row and column only)" :
 				   "the end of the line (row, column, weight)");
-	int rc = f->entries ? add_entry(f, i - 1, j - 1, w)
+	int rc = f->entries ? add_entry(f, i - 1, j - 1, wide)
 	       : f->distances ? sl__add_distance(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w)
 			      : sl_graph_builder_add(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w);
 	return rc ? sl__source_fail(f->source, rc, f->err, "No memory for entry %llu of %llu.",

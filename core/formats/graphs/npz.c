@@ -163,7 +163,7 @@ static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int
 		return sl_error_at(f->err, SL_BADDATA, data->name, 0, "Row %" PRId64 ", column %" PRId64 " (counted from 0) is "
 				   "%g; coordinates must be finite single-precision numbers.", row, column, w);
 	if (f->entries)
-		return sl__entries_add(f->entries, (uint64_t)row, (uint64_t)column, (float)w) ?
+		return sl__entries_add(f->entries, (uint64_t)row, (uint64_t)column, w) ?
 		       sl_error_at(f->err, SL_NOMEM, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
 				   data->array.count) : 0;
 	if (!(w >= 0 && w <= (double)FLT_MAX))

@@ -105,6 +105,12 @@ static int check_floats(struct elements *e, const float *value, uint64_t count)
 	return 0;
 }
 
+/* Types that single precision holds exactly. */
+static bool is_narrow(const struct sl__npy *a)
+{
+	return a->kind == 'f' ? a->size <= 4 : a->size <= 2;
+}
+
 static int convert(struct elements *e, uint64_t count, float *out)
 {
 	unsigned char block[SL__BLOCK * 8];
@@ -114,12 +120,17 @@ static int convert(struct elements *e, uint64_t count, float *out)
 	if (rc)
 		return rc;
 	sl__npy_to_double(&e->array, block, count, value);
-	for (uint64_t k = 0; !rc && k < count; k++) {
-		out[k] = (float)value[k];
+	for (uint64_t k = 0; !rc && k < count; k++)
 		if (!(fabs(value[k]) <= FLT_MAX))
 			rc = not_finite(e, e->done + k, value[k]);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	if (!is_narrow(&e->array))
+		return e->array.fortran ? sl__table_put_columns(e->t, e->array.shape[0], e->done, count, value)
+					: sl__table_put(e->t, e->done, count, value);
+	for (uint64_t k = 0; k < count; k++)
+		out[k] = (float)value[k];
+	return 0;
 }
 
 static int read_block(struct elements *e, uint64_t count)

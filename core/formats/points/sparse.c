@@ -11,10 +11,13 @@
 #include "core/account.h"
 #include "core/formats/points/table.h"
 #include "core/grow.h"
+#include "core/points/center.h"
 #include "core/points/sparse.h"
 
 #define ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(float))
+#define WIDE_ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(double))
 #define MAX_COLUMNS 1000000u
+#define FEWEST_STEPS 128.0      /* of single precision in the spread of a column */
 #define OVERSAMPLING 16u  /* as in core/points/pca.c */
 /* With more rows or columns, most of them without entries, a small file would make a large table or cost long. */
 #define EMPTY_ROWS_FROM 65536u
@@ -45,20 +48,32 @@ int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, ui
 	return 0;
 }
 
-int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float value)
+/* True if the table stays sparse and is projected. */
+static bool stays_sparse(const struct sl__entries *t)
 {
+	return t->options->pca && !t->options->new_points;
+}
+
+int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, double value)
+{
+	bool sparse = stays_sparse(t);
 	if (t->count == t->capacity) {
 		uint64_t more = t->capacity ? t->capacity : 1u << 16, room = t->capacity + more;
-		if (sl_account_take(SL_MEMORY, more * ENTRY_BYTES, NULL))
+		if (sl_account_take(SL_MEMORY, more * (sparse ? ENTRY_BYTES : WIDE_ENTRY_BYTES), NULL))
 			return SL_NOMEM;
 		if (sl_grow_array(&t->row, room, sizeof *t->row) || sl_grow_array(&t->column, room, sizeof *t->column) ||
-		    sl_grow_array(&t->value, room, sizeof *t->value))
+		    (sparse ? sl_grow_array(&t->value, room, sizeof *t->value) :
+			      sl_grow_array(&t->wide, room, sizeof *t->wide)))
 			return SL_NOMEM;
 		t->capacity = room;
 	}
 	t->row[t->count] = (uint32_t)row;
 	t->column[t->count] = (uint32_t)column;
-	t->value[t->count++] = value;
+	t->rounded |= (double)(float)value != value;
+	if (sparse)
+		t->value[t->count++] = (float)value;
+	else
+		t->wide[t->count++] = value;
 	return 0;
 }
 
@@ -107,29 +122,165 @@ static int project(struct sl_points **out, const struct sl__entries *t, const st
 	return rc;
 }
 
-static int make_dense(struct sl_points **out, const struct sl__entries *t, const struct sl_sparse *s)
+/* Orders the entries by rows, in each row as they come: start[n + 1], entry[count]. */
+static void order_rows(const struct sl__entries *t, uint64_t *start, uint64_t *entry)
+{
+	for (uint64_t e = 0; e < t->count; e++)
+		start[t->row[e] + 1]++;
+	for (uint64_t i = 0; i < t->n; i++)
+		start[i + 1] += start[i];
+	for (uint64_t e = 0; e < t->count; e++)
+		entry[start[t->row[e]]++] = e;
+	for (uint64_t i = t->n; i > 0; i--)
+		start[i] = start[i - 1];
+	start[0] = 0;
+}
+
+static int sum_error(const struct sl__entries *t, uint64_t row, uint64_t column, double value)
+{
+	return sl_error_at(t->err, SL_BADDATA, sl__source_name(t->source), 0, "The entries of row %" PRIu64 ", column "
+			   "%" PRIu64 " (counted from 0) add up to %g.", row, column, value);
+}
+
+/* Writes the rows to a table. Values with the same row and column are added, in their order. row: room [d]. */
+static int put_rows(struct sl__table *table, const struct sl__entries *t, const uint64_t *start, const uint64_t *entry,
+		    double *row)
+{
+	int rc = 0;
+	for (uint64_t i = 0; !rc && i < t->n; i++) {
+		memset(row, 0, t->d * sizeof *row);
+		for (uint64_t e = start[i]; e < start[i + 1]; e++)
+			row[t->column[entry[e]]] += t->wide[entry[e]];
+		for (uint64_t e = start[i]; !rc && e < start[i + 1]; e++)
+			if (!isfinite((float)row[t->column[entry[e]]]))
+				rc = sum_error(t, i, t->column[entry[e]], (double)(float)row[t->column[entry[e]]]);
+		if (!rc)
+			rc = sl__table_put(table, i * t->d, t->d, row);
+	}
+	return rc;
+}
+
+static int make_dense(struct sl_points **out, const struct sl__entries *t)
 {
 	struct sl__table table;
 	sl__table_init(&table, t->options, t->source, t->err);
-	int rc = sl__table_shape(&table, s->n, s->d, sl__source_name(t->source));
+	int rc = sl__table_shape(&table, t->n, t->d, sl__source_name(t->source));
 	if (!rc)
-		rc = sl__table_reserve(&table, (uint64_t)s->n * s->d, (uint64_t)s->n * s->d);
+		rc = sl__table_reserve(&table, t->n * t->d, t->n * t->d);
 	if (rc) {
 		if (t->err && !t->options->new_points && rc != SL_BADDATA)
-			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %u rows and %u columns takes "
-				    "%" PRIu64 " MiB when it is made dense, which is too much. With pca=50 it is projected on "
-				    "principal axes and need not be dense.", s->n, s->d, (uint64_t)s->n * s->d * sizeof(float) >> 20);
+			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %" PRIu64 " rows and "
+				    "%" PRIu64 " columns takes %" PRIu64 " MiB when it is made dense, which is too much. With "
+				    "pca=50 it is projected on principal axes and need not be dense.", t->n, t->d,
+				    t->n * t->d * sizeof(float) >> 20);
 		sl__table_finish(&table);
 		return rc;
 	}
-	float *value = table.value;
-	memset(value, 0, (size_t)s->n * s->d * sizeof *value);
-	for (uint32_t i = 0; i < s->n; i++)
-		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
-			value[(size_t)i * s->d + s->column[e]] = s->value[e];
-	table.n = s->n;
-	rc = sl__table_points(&table, out);
+	uint64_t room = t->n + 1 + t->count;
+	rc = sl_account_take(SL_MEMORY, room * sizeof(uint64_t), t->err);
+	uint64_t *start = rc ? NULL : calloc(room, sizeof *start);
+	double *row = malloc(t->d * sizeof *row);
+	if (!rc && (!start || !row))
+		rc = memory_error(t);
+	if (!rc) {
+		order_rows(t, start, start + t->n + 1);
+		rc = put_rows(&table, t, start, start + t->n + 1, row);
+	}
+	free(start);
+	free(row);
+	sl_account_give(SL_MEMORY, rc ? 0 : room * sizeof(uint64_t));
+	table.n = t->n;
+	if (!rc)
+		rc = sl__table_points(&table, out);
 	sl__table_finish(&table);
+	return rc;
+}
+
+/* The values of columns of which more than half are filled, at most SL__SPREAD_SAMPLE of each. The medians of the
+ * others are 0. */
+struct filled {
+	uint32_t count, most;    /* columns, values of each */
+	uint64_t *seen;          /* [d] entries of each column */
+	uint32_t *place;         /* [d] of a column among the filled ones */
+	uint32_t *taken;         /* [d] values in its sample */
+	double *value;           /* [count][most] */
+};
+
+static int find_filled(struct filled *f, const struct sl_sparse *s)
+{
+	uint64_t entries = s->start[s->n];
+	f->most = s->n < SL__SPREAD_SAMPLE ? s->n : SL__SPREAD_SAMPLE;
+	f->seen = sl_account_alloc(s->d, sizeof *f->seen);
+	f->place = sl_account_alloc(s->d, sizeof *f->place);
+	f->taken = sl_account_alloc(s->d, sizeof *f->taken);
+	if (!f->seen || !f->place || !f->taken)
+		return SL_NOMEM;
+	memset(f->seen, 0, s->d * sizeof *f->seen);
+	memset(f->taken, 0, s->d * sizeof *f->taken);
+	for (uint64_t e = 0; e < entries; e++)
+		f->seen[s->column[e]]++;
+	for (uint32_t k = 0; k < s->d; k++)
+		f->place[k] = f->seen[k] * 2 > s->n ? f->count++ : UINT32_MAX;
+	f->value = sl_account_alloc((uint64_t)f->count * f->most + 1, sizeof *f->value);
+	return f->value ? 0 : SL_NOMEM;
+}
+
+/* Rows are taken in steps, so every row of s is asked at most once. */
+static void take_sample(struct filled *f, const struct sl_sparse *s)
+{
+	uint32_t step = (s->n + f->most - 1) / f->most;
+	for (uint32_t i = 0; i < s->n; i += step)
+		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++) {
+			uint32_t k = s->column[e];
+			if (f->place[k] != UINT32_MAX)
+				f->value[(size_t)f->place[k] * f->most + f->taken[k]++] = (double)s->value[e];
+		}
+}
+
+/* Refuses a column that has lost its spread to single precision: in a sparse table nothing can be subtracted from it,
+ * since its zeros would become entries. */
+static int check_far(const struct sl__entries *t, const struct sl_sparse *s)
+{
+	struct filled f = {0};
+	int rc = 0;
+	if (!t->rounded)
+		return 0;
+	if (find_filled(&f, s))
+		rc = memory_error(t);
+	else
+		take_sample(&f, s);
+	for (uint32_t k = 0; !rc && k < s->d; k++) {
+		double median, spread;
+		if (f.place[k] == UINT32_MAX)
+			continue;
+		spread = sl__spread(f.value + (size_t)f.place[k] * f.most, f.taken[k], &median);
+		if (fabs(median) * FEWEST_STEPS * 0x1p-23 > spread)
+			rc = sl_error_at(t->err, SL_BADDATA, sl__source_name(t->source), 0, "Column %u lies near %.10g with a "
+					 "spread of about %.3g, for which single precision has too few steps there. From a dense "
+					 "table (.npy) such an offset is subtracted; a sparse one is projected as it is. Subtract the "
+					 "offset, leave the column out, or upload a dense table.", k + 1, median, spread);
+	}
+	free(f.seen);
+	free(f.place);
+	free(f.taken);
+	free(f.value);
+	return rc;
+}
+
+static int make_projected(struct sl_points **out, struct sl__entries *t, double *kept)
+{
+	struct sl_sparse *s = NULL;
+	int code = sl_sparse_create(&s, (uint32_t)t->n, (uint32_t)t->d, t->count, t->row, t->column, t->value);
+	t->row = t->column = NULL;
+	t->value = NULL;
+	if (code)
+		return memory_error(t);
+	int rc = check_values(t, s);
+	if (!rc)
+		rc = check_far(t, s);
+	if (!rc)
+		rc = project(out, t, s, kept);
+	sl_sparse_destroy(s);
 	return rc;
 }
 
@@ -137,21 +288,14 @@ int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const
 			   struct sl_source *source, struct sl_error *err)
 {
 	struct sl__entries t = {.options = options, .source = source, .err = err};
-	struct sl_sparse *s = NULL;
 	int rc = mtx ? sl__read_mtx_entries(&t) : sl__read_npz_entries(&t);
 	if (!rc)
 		rc = check_empty(&t);
-	if (rc) {
-		free(t.row);
-		free(t.column);
-		free(t.value);
-		return rc;
-	}
-	if (sl_sparse_create(&s, (uint32_t)t.n, (uint32_t)t.d, t.count, t.row, t.column, t.value))
-		return memory_error(&t);
-	rc = check_values(&t, s);
 	if (!rc)
-		rc = options->pca && !options->new_points ? project(out, &t, s, kept) : make_dense(out, &t, s);
-	sl_sparse_destroy(s);
+		rc = stays_sparse(&t) ? make_projected(out, &t, kept) : make_dense(out, &t);
+	free(t.row);
+	free(t.column);
+	free(t.value);
+	free(t.wide);
 	return rc;
 }

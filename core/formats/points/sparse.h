@@ -10,12 +10,14 @@ struct sl__entries {
 	struct sl_error *err;
 	uint64_t n, d, count, capacity;
 	uint32_t *row, *column;
-	float *value;
+	float *value;         /* NULL: the table will be dense, and its values are wide */
+	double *wide;
+	bool rounded;         /* a value was no float */
 };
 
 /* Checks the shape against the limits. listed: the number of entries that the file declares. */
 int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, uint64_t listed, const char *file);
-int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float value);
+int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, double value);
 
 /* Do the same as sl__read_mtx() and sl__read_npz(), but read into t. */
 int sl__read_mtx_entries(struct sl__entries *t);

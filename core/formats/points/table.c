@@ -7,6 +7,7 @@
 
 #include "core/account.h"
 #include "core/formats/text/names.h"
+#include "core/points/center.h"
 #include "core/points/examine.h"
 #include "core/taken/taken.h"
 
@@ -23,6 +24,7 @@ void sl__table_init(struct sl__table *t, const struct sl_input_options *options,
 void sl__table_finish(struct sl__table *t)
 {
 	free(t->value);
+	sl__centre_finish(&t->centre);
 	free(t->bad);
 	free(t->name_bytes);
 	free(t->name_at);
@@ -80,6 +82,34 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
 	return 0;
 }
 
+/* The center that new points get; NULL: those of a table get their own. */
+static int start_centre(struct sl__table *t)
+{
+	const struct sl_input_options *o = t->options;
+	double *none = NULL;
+	if (t->centre.d)
+		return 0;
+	const double *given = o->center && o->center_columns == t->d ? o->center : NULL;
+	if (!given && o->new_points)
+		given = none = calloc(t->d, sizeof *none);
+	int rc = o->new_points && !given ? SL_NOMEM : sl__centre_init(&t->centre, t->d, o->new_points ? given : NULL);
+	free(none);
+	return rc;
+}
+
+int sl__table_put(struct sl__table *t, uint64_t at, uint64_t count, const double *value)
+{
+	t->wide = true;
+	return start_centre(t) || sl__centre_take(&t->centre, at, count, value, t->value) ? sl__table_memory_error(t) : 0;
+}
+
+int sl__table_put_columns(struct sl__table *t, uint64_t n, uint64_t at, uint64_t count, const double *value)
+{
+	t->wide = true;
+	return start_centre(t) || sl__centre_take_columns(&t->centre, n, at, count, value, t->value) ?
+	       sl__table_memory_error(t) : 0;
+}
+
 const char *sl__table_drop_hint(const struct sl__table *t, const char *things, char *buffer, size_t size)
 {
 	buffer[0] = 0;
@@ -129,6 +159,8 @@ static int close_gaps(struct sl__table *t, struct sl_points *p)
 	for (uint64_t row = 0; row < t->n; row++) {
 		if (is_bad(t, row))
 			continue;
+		if (kept < row && t->wide)
+			t->centre.hash[kept] = t->centre.hash[row];
 		if (kept < row)
 			memmove(value + (size_t)kept * t->d, value + row * t->d, t->d * sizeof *value);
 		p->user[kept++] = (uint32_t)row;
@@ -196,13 +228,91 @@ int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__name
 	return 0;
 }
 
+/* Bytes become floats if a center is to be subtracted from them. */
+static int widen(struct sl__table *t)
+{
+	uint64_t values = t->n * t->d;
+	float *wide = sl_account_alloc(values + 1, sizeof *wide);
+	if (!wide)
+		return SL_NOMEM;
+	for (uint64_t i = 0; i < values; i++)
+		wide[i] = ((const uint8_t *)t->value)[i];
+	free(t->value);
+	t->value = wide;
+	t->capacity = values;
+	t->type = SL_POINTS_F32;
+	return 0;
+}
+
+/* Completes values and center of a table whose rows are all read; before rows are left out. */
+static int settle_centre(struct sl__table *t)
+{
+	int rc = t->d ? start_centre(t) : 0;
+	if (!t->d)
+		return 0;
+	if (!rc && t->wide)
+		return sl__centre_end(&t->centre, t->value);
+	if (!rc && t->type == SL_POINTS_U8 && t->centre.any)
+		rc = widen(t);
+	return rc || t->type == SL_POINTS_U8 ? rc : sl__centre_decide(&t->centre, t->n, t->value);
+}
+
+#define CENTRES_TOLD 4
+
+/* Tells the owner which columns got a center. A constant column needs no word. */
+static void tell_centre(struct sl_points *p, const struct sl__centre *c)
+{
+	uint32_t told = 0, more = 0;
+	const char *title;
+	for (uint32_t k = 0; p->taken && k < p->d; k++) {
+		if (c->center[k] == 0 || !(c->low[k] < c->high[k]))
+			continue;
+		if (told == CENTRES_TOLD) {
+			more++;
+			continue;
+		}
+		told++;
+		uint32_t number = sl__coordinate_column(p, k, &title);
+		sl_taken_add_note(p->taken, false, "Column %u%s%.64s%s lies far from 0: %.17g was subtracted from it in double "
+				  "precision, and is added again to centroids, means and samples", number,
+				  *title ? " (\"" : "", title, *title ? "\")" : "", c->center[k]);
+	}
+	if (more)
+		sl_taken_add_note(p->taken, false, "%u more column%s far from 0 and got such a center", more,
+				  more > 1 ? "s lie" : " lies");
+}
+
+/* Counts unusual rows and columns of the file, and subtracts the center from values that were floats in it. */
+static int examine(struct sl__table *t, struct sl_points *p)
+{
+	struct sl__centre *c = &t->centre;
+	struct sl__exact exact = {c->hash, c->seed[0], c->low, c->high};
+	for (uint64_t k = 0; k < t->d; k++)
+		exact.zero = sl__row_hash(exact.zero, 0, c->seed[1]);
+	int rc = sl__points_examine(p, t->wide ? &exact : NULL);
+	if (rc)
+		return rc;
+	if (!t->wide && p->type == SL_POINTS_F32)
+		sl__centre_subtract(c, p->n, p->value);
+	if (c->any) {
+		if (!t->options->new_points)
+			tell_centre(p, c);
+		p->center = c->center;
+		p->center_columns = p->d;
+		c->center = NULL;
+	}
+	return 0;
+}
+
 int sl__table_points(struct sl__table *t, struct sl_points **out)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
-	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
 	int rc;
-	if (!p)
+	if (!p || settle_centre(t)) {
+		free(p);
 		return sl__table_memory_error(t);
+	}
+	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
 	p->n = p->n_user = (uint32_t)t->n;
 	p->d = (uint32_t)t->d;
 	p->type = t->type;
@@ -237,7 +347,7 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		t->more = NULL;
 		t->more_count = 0;
 		t->taken = NULL;
-		rc = sl__points_examine(p) ? sl__table_memory_error(t) : 0;
+		rc = examine(t, p) ? sl__table_memory_error(t) : 0;
 	}
 	if (rc)
 		sl_points_destroy(p);

@@ -6,6 +6,7 @@
 #define SL_TABLE_H
 
 #include "core/formats/graphs/readers.h"
+#include "core/formats/points/centre.h"
 #include "core/formats/read_points.h"
 
 struct sl__table {
@@ -16,6 +17,8 @@ struct sl__table {
 	uint64_t n, d;          /* rows so far, columns */
 	uint64_t capacity;      /* values for which there is room */
 	void *value;            /* [n][d] */
+	struct sl__centre centre;
+	bool wide;              /* values come as doubles, through sl__table_put() */
 	uint8_t *bad;           /* [bad_rows / 8 + 1] bit i: row i is not finite; NULL: all rows are finite */
 	uint64_t bad_rows;
 	uint32_t dropped;
@@ -40,6 +43,11 @@ int sl__table_shape(struct sl__table *t, uint64_t rows, uint64_t columns, const 
 
 /* Makes room for `values` values in all. expected: how many the table may get in the end. */
 int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected);
+
+/* Appends `count` values that are doubles in the file, the first of them number `at`, row by row. There is room for
+ * them. _columns: column by column, for n rows. */
+int sl__table_put(struct sl__table *t, uint64_t at, uint64_t count, const double *value);
+int sl__table_put_columns(struct sl__table *t, uint64_t n, uint64_t at, uint64_t count, const double *value);
 
 /* Marks a row that is not finite as dropped. False: options do not allow that, and the caller reports an error. */
 bool sl__table_drop(struct sl__table *t, uint64_t row, int *rc);

@@ -29,13 +29,13 @@ static int add_text(struct sl__text *f, struct sl__texts *w, const struct sl__fi
 }
 
 /* Reads a number in the form of the column. False: the field has none. */
-static bool read_number(struct sl__text *f, struct sl__column *column, const struct sl__field *field, float *out)
+static bool read_number(struct sl__text *f, struct sl__column *column, const struct sl__field *field, double *out)
 {
 	struct sl__formatted number;
-	if (!column->formatted && sl__field_float(field, out))
+	if (!column->formatted && sl__field_double(field, out))
 		return true;
 	if (!sl__formatted_parse(field, &number))
-		return column->formatted && sl__field_float(field, out);  /* nan, inf */
+		return column->formatted && sl__field_double(field, out);  /* nan, inf */
 	uint8_t forms = column->formatted ? column->forms : f->decimal == '.' ? SL__POINT_FORMS
 		      : f->decimal == ',' ? SL__COMMA_FORMS : 0;
 	bool same = column->formatted ? number.percent == column->percent && !strcmp(number.currency, column->currency)
@@ -44,7 +44,7 @@ static bool read_number(struct sl__text *f, struct sl__column *column, const str
 		return false;
 	column->forms &= column->formatted ? number.forms : SL__ALL_FORMS;
 	f->late_forms |= !column->formatted;
-	*out = (float)sl__formatted_value(&number, column->formatted ? column->decimal : f->decimal);
+	*out = sl__formatted_value(&number, column->formatted ? column->decimal : f->decimal);
 	return true;
 }
 
@@ -60,7 +60,7 @@ static int no_number(struct sl__text *f, uint32_t c, const struct sl__field *fie
 			       " Lines that begin with # are comments only above the first row." : "");
 }
 
-static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *field, float *out)
+static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *field, double *out)
 {
 	char which[80], shown[48], hint[96];
 	int rc;
@@ -68,8 +68,9 @@ static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *fi
 		*out = NAN;
 	else if (!read_number(f, &f->column[c], field, out))
 		return no_number(f, c, field);
-	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
-		return isfinite(*out) ? 0 : rc;
+	bool fits = isfinite((float)*out);
+	if (fits || sl__table_drop(f->t, f->t->n, &rc))
+		return fits ? 0 : rc;
 	if (f->column[c].missing)
 		snprintf(hint, sizeof hint, " The first points have nothing in it; ignore_columns=%u leaves it out.", c + 1);
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates must be finite "
@@ -82,8 +83,8 @@ static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *fi
 static int check_count(struct sl__text *f, uint32_t c, const struct sl__field *field)
 {
 	char which[80], shown[48];
-	float value;
-	if (sl__field_float(field, &value) && value == (float)(f->t->n + f->column[c].from))
+	double value;
+	if (sl__field_double(field, &value) && value == (double)(f->t->n + f->column[c].from))
 		return 0;
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s counts the rows above, but has \"%s\" here. "
 			       "Use name_column=%u, ignore_columns=%u or keep_columns=%u to say whether it names the points, "
@@ -113,9 +114,11 @@ static int add_row(struct sl__text *f, const struct sl__line *line)
 		rc = sl__table_shape(t, t->n + 1, t->d, sl__source_name(t->source));
 	if (!rc)
 		rc = sl__table_reserve(t, (t->n + 1) * t->d, 0);
+	if (!rc && !f->row && !(f->row = malloc(t->d * sizeof *f->row)))
+		rc = sl__table_memory_error(t);
 	if (rc)
 		return rc;
-	float *to = (float *)t->value + t->n * t->d;
+	double *to = f->row;
 	while ((rc = sl__text_next_field(f, &at, line->end, &field)) > 0) {
 		if (c >= f->columns) {
 			c++;
@@ -133,6 +136,8 @@ static int add_row(struct sl__text *f, const struct sl__line *line)
 	}
 	if (!rc && c != f->columns)
 		return count_error(f, c);
+	if (!rc)
+		rc = sl__table_put(t, t->n * t->d, t->d, f->row);
 	t->n += !rc;
 	return rc;
 }
@@ -263,6 +268,7 @@ void sl__text_finish(struct sl__text *f)
 	}
 	free(f->words);
 	free(f->column);
+	free(f->row);
 	free(f->scratch);
 	free(f->head.bytes);
 }

@@ -66,6 +66,7 @@ struct sl__text {
 	struct sl__texts *words;     /* [word_columns] columns of words, left to right */
 	uint32_t word_columns;
 	uint32_t first_label;        /* the first column that options->label_column names, from 1; 0: none */
+	double *row;                 /* [coordinates] of the present line */
 	char *scratch;               /* the quoted fields of a line, without quotes */
 	size_t scratch_bytes, scratch_used;
 	bool titles;                 /* the first line is a header */

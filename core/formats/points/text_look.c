@@ -165,18 +165,18 @@ static void see_formatted(struct sl__column *column, const struct sl__field *fie
 static void see_value(struct sl__column *column, uint64_t row, const struct sl__field *field)
 {
 	struct sl__formatted number;
-	float value;
+	double value;
 	if (sl__text_is_missing(field)) {
 		column->counts = false;
 		return;
 	}
-	bool plain = sl__field_float(field, &value);
+	bool plain = sl__field_double(field, &value);
 	if (!column->values)
 		column->plain_first = plain;
 	if (plain) {
 		if (row == 0)
 			column->from = value == 1;
-		column->counts &= value == (float)(row + column->from);
+		column->counts &= value == (double)(row + column->from);
 		struct sl__formatted same = {.forms = plain_forms(field)};
 		column->point |= memchr(field->text, '.', field->length) != NULL;
 		if (!column->bad[0] && !agrees(column, &same))

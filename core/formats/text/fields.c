@@ -167,6 +167,13 @@ bool sl__field_float(const struct sl__field *field, float *out)
 	return field->length && sl__parse_float(&p, out) && p == field->text + field->length;
 }
 
+bool sl__field_double(const struct sl__field *field, double *out)
+{
+	const char *p = field->text;
+
+	return field->length && sl__parse_double(&p, out) && p == field->text + field->length;
+}
+
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size)
 {
 	size_t length = 0;

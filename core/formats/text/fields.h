@@ -38,6 +38,7 @@ bool sl__marks_comment(const char *at, const char *end);
 
 /* Parses the field; false: the whole field is not one number. */
 bool sl__field_float(const struct sl__field *field, float *out);
+bool sl__field_double(const struct sl__field *field, double *out);
 
 /* Copies the field as a title: cut to size between two characters, blanks instead of control characters; "" if it is no
  * UTF-8. Returns out. */

@@ -193,8 +193,8 @@ double sl__formatted_value(const struct sl__formatted *number, char decimal)
 	}
 	*to++ = '\n';
 	const char *at = text;
-	float value = 0;
+	double value = 0;
 	struct sl__field plain = {at, (size_t)(to - 1 - text)};
-	sl__field_float(&plain, &value);
-	return number->negative ? -(double)value : (double)value;
+	sl__field_double(&plain, &value);
+	return number->negative ? -value : value;
 }

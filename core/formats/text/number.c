@@ -1,9 +1,9 @@
-/* number.c -- the float parser.
+/* number.c -- the parsers of floats and doubles.
  *
  * Up to 19 significant digits fit a 64-bit integer w, and 10^k with k <= 27 fits the 64-bit significand of an x87 long
- * double (113 bits elsewhere), so w * 10^k or w / 10^k is correctly rounded to long double. Rounding this to float is
- * correct, too, unless it lies exactly half way between two floats. In this case, and for unusual numbers, strtof() in
- * the C locale decides. */
+ * double (113 bits elsewhere), so w * 10^k or w / 10^k is correctly rounded to long double. Rounding this to float or
+ * double is correct, too, unless it lies exactly half way between two of them. In this case, and for unusual numbers,
+ * strtof() or strtod() in the C locale decides. */
 #include "core/formats/text/number.h"
 
 #include <float.h>
@@ -45,26 +45,44 @@ static bool round_once(long double value, float *out)
 	return true;
 }
 
-static float parse_slowly(const char *from, const char *to)
+/* The same for double. */
+static bool round_once_wide(long double value, double *out)
 {
-	char token[MAX_TOKEN];
+	double f = (double)value;
+	uint64_t bits;
+
+	if (LDBL_MANT_DIG < 64 || !(f >= 1e-200 && f <= 1e200))
+		return false;
+	memcpy(&bits, &f, sizeof bits);
+	uint64_t half_bits = ((bits >> 52) - 53) << 52;
+	double half;
+	memcpy(&half, &half_bits, sizeof half);
+	long double off = fabsl(value - (long double)f);
+	if (off == (long double)half || ((bits & 0xfffffffffffff) == 0 && off == (long double)half / 2))
+		return false;
+	*out = f;
+	return true;
+}
+
+/* Copies the number to a token that strtof() and strtod() take. False: it is too large; it is infinite then. */
+static bool make_token(const char *from, const char *to, char token[MAX_TOKEN])
+{
 	size_t length = (size_t)(to - from);
 
-	pthread_once(&c_locale_once, make_c_locale);
 	/* Cuts off digits, but not the exponent. Digits this far out decide only if the first 2047 characters are exactly
 	 * half way between two floats, which does not occur in data. */
-	if (length >= sizeof token) {
+	if (length >= MAX_TOKEN) {
 		const char *e = from;
 		while (e < to && *e != 'e' && *e != 'E')
 			e++;
 		size_t tail = (size_t)(to - e), head = (size_t)(e - from);
 		if (tail > 32)
 			tail = 32;
-		if (head > sizeof token - 1 - tail) {
+		if (head > MAX_TOKEN - 1 - tail) {
 			const char *dot = memchr(from, '.', head);
-			head = sizeof token - 1 - tail;
+			head = MAX_TOKEN - 1 - tail;
 			if (!dot || (size_t)(dot - from) > head)
-				return *from == '-' ? -INFINITY : INFINITY;
+				return false;
 		}
 		memcpy(token, from, head);
 		memcpy(token + head, e, tail);
@@ -73,7 +91,24 @@ static float parse_slowly(const char *from, const char *to)
 		memcpy(token, from, length);
 	}
 	token[length] = 0;
+	pthread_once(&c_locale_once, make_c_locale);
+	return true;
+}
+
+static float parse_slowly(const char *from, const char *to)
+{
+	char token[MAX_TOKEN];
+	if (!make_token(from, to, token))
+		return *from == '-' ? -INFINITY : INFINITY;
 	return c_locale ? strtof_l(token, NULL, c_locale) : strtof(token, NULL);
+}
+
+static double parse_wide_slowly(const char *from, const char *to)
+{
+	char token[MAX_TOKEN];
+	if (!make_token(from, to, token))
+		return *from == '-' ? -INFINITY : INFINITY;
+	return c_locale ? strtod_l(token, NULL, c_locale) : strtod(token, NULL);
 }
 
 /* Does the text begin with the word, which is in lower case? Independent of the locale; reads no byte after the first
@@ -101,9 +136,20 @@ static bool parse_word(const char **at, const char *p, bool negative, float *out
 	return false;
 }
 
-bool sl__parse_float(const char **at, float *out)
+/* A decimal number: +- w * 10^exponent, if it has at most 19 significant digits. */
+struct decimal {
+	uint64_t w;
+	int significant, exponent;
+	bool negative;
+	float word;      /* what a word means */
+};
+
+enum scanned { NOTHING, WORD, DECIMAL };
+
+/* Scans the number at *at, and moves *at behind it. */
+static inline enum scanned scan(const char **at, struct decimal *out)
 {
-	const char *from = *at, *p = from;
+	const char *p = *at;
 	uint64_t w = 0;
 	int significant = 0, exponent = 0, digits = 0;
 	unsigned digit;
@@ -127,7 +173,7 @@ bool sl__parse_float(const char **at, float *out)
 		exponent = p - point > 10000 ? -10000 : -(int)(p - point);
 	}
 	if (!digits)
-		return parse_word(at, first, negative, out);
+		return parse_word(at, first, negative, &out->word) ? WORD : NOTHING;
 	if (*p == 'e' || *p == 'E') {
 		const char *q = p + 1;
 		bool minus = *q == '-';
@@ -143,18 +189,57 @@ bool sl__parse_float(const char **at, float *out)
 		}
 	}
 	*at = p;
-	if (w == 0 && significant == 0) {
-		*out = negative ? -0.f : 0.f;
-		return true;
+	*out = (struct decimal){.w = w, .significant = significant, .exponent = exponent, .negative = negative};
+	return DECIMAL;
+}
+
+/* The value without its sign; false: it does not fit. */
+static inline bool value_of(const struct decimal *x, long double *value)
+{
+	if (x->significant > 19 || x->exponent < -27 || x->exponent > 27)
+		return false;
+	*value = x->exponent < 0 ? (long double)x->w / powers[-x->exponent] : (long double)x->w * powers[x->exponent];
+	return true;
+}
+
+bool sl__parse_float(const char **at, float *out)
+{
+	const char *from = *at;
+	struct decimal x;
+	long double value;
+	float f;
+	enum scanned what = scan(at, &x);
+	if (what != DECIMAL) {
+		if (what == WORD)
+			*out = x.word;
+		return what == WORD;
 	}
-	if (significant <= 19 && exponent >= -27 && exponent <= 27) {
-		long double value = exponent < 0 ? (long double)w / powers[-exponent] : (long double)w * powers[exponent];
-		float f;
-		if (round_once(value, &f)) {
-			*out = negative ? -f : f;
-			return true;
-		}
+	if (x.w == 0 && x.significant == 0)
+		*out = x.negative ? -0.f : 0.f;
+	else if (value_of(&x, &value) && round_once(value, &f))
+		*out = x.negative ? -f : f;
+	else
+		*out = parse_slowly(from, *at);
+	return true;
+}
+
+bool sl__parse_double(const char **at, double *out)
+{
+	const char *from = *at;
+	struct decimal x;
+	long double value;
+	double f;
+	enum scanned what = scan(at, &x);
+	if (what != DECIMAL) {
+		if (what == WORD)
+			*out = (double)x.word;
+		return what == WORD;
 	}
-	*out = parse_slowly(from, p);
+	if (x.w == 0 && x.significant == 0)
+		*out = x.negative ? -0. : 0.;
+	else if (value_of(&x, &value) && round_once_wide(value, &f))
+		*out = x.negative ? -f : f;
+	else
+		*out = parse_wide_slowly(from, *at);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* number.h -- parses numbers, fast, exactly and independently of the locale. Internal to core/formats/.
  *
- * Both functions parse the number at *at and move *at to the first byte after it. A byte that is no part of a number,
+ * The functions parse the number at *at and move *at to the first byte after it. A byte that is no part of a number,
  * such as the end of a line, must follow. They skip no blanks. */
 #ifndef SL_NUMBER_H
 #define SL_NUMBER_H
@@ -31,5 +31,7 @@ static inline bool sl__parse_u64(const char **at, uint64_t *out)
 /* Parses [+-]digits[.digits][e[+-]digits] to the nearest float (ties to even), and inf, infinity and nan in upper or
  * lower case. Numbers beyond FLT_MAX become infinity. False: there is no number; *at is unchanged. */
 bool sl__parse_float(const char **at, float *out);
+/* The same to the nearest double; numbers beyond DBL_MAX become infinity. */
+bool sl__parse_double(const char **at, double *out);
 
 #endif

@@ -87,7 +87,15 @@ static double most_rows(const struct prediction *p, double values, double wide)
 
 static int read_points(struct prediction *p, double values)
 {
-	int code = sl__rows_read(&p->q, &p->points);
+	const struct sl_work *w = &p->q.job->work;
+	uint32_t d = p->model[0].shape[1];
+	double *center = w->method->center ? malloc((d + 1) * sizeof *center) : NULL;
+	if (w->method->center && !center)
+		return sl_error_set(&p->q.err, SL_NOMEM, "Out of memory for a model of %u columns.", d);
+	if (center)
+		w->method->center(p->model, &w->values, center);
+	int code = sl__rows_read(&p->q, center, center ? d : 0, &p->points);
+	free(center);
 	if (code)
 		return code;
 	double row = row_bytes(p, p->model[0].shape[0]), most = most_rows(p, values, p->model[0].shape[0]);

@@ -135,10 +135,10 @@ static void write_reply(void *arg)
 	q->kind->free_work(q);
 }
 
-int sl__rows_read(struct sl__rows *q, struct sl_points **out)
+int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, struct sl_points **out)
 {
 	sl_account_open(&q->account);
-	int code = sl_read_new_points(out, &q->file, &q->job->jobs->d->config, &q->cancel, &q->err);
+	int code = sl_read_new_points(out, &q->file, &q->job->jobs->d->config, center, columns, &q->cancel, &q->err);
 	sl_account_open(NULL);
 	sl_account_give_all(&q->account, SL_DISK);
 	if (code && code != SL_CANCELLED && q->account.refusal.code) {
@@ -153,7 +153,8 @@ struct sl_points sl__rows_part(const struct sl__rows *q, const struct sl_points 
 {
 	size_t number = all->type == SL_POINTS_U8 ? 1 : sizeof(float);
 	return (struct sl_points){.n = rows, .n_user = rows, .d = all->d, .type = all->type,
-				  .value = (char *)all->value + (size_t)q->ready * all->d * number};
+				  .value = (char *)all->value + (size_t)q->ready * all->d * number,
+				  .center = all->center, .center_columns = all->center_columns};
 }
 
 /* ---- the request ---------------------------------------------------------------------- */

@@ -53,8 +53,8 @@ bool sl__rows_take(struct sl__rows *q);
 void sl__rows_join(struct sl__rows *q);
 /* Ends it before its first turn, with an error. */
 void sl__rows_fail(struct sl__rows *q, const struct sl_error *err);
-/* Pool: reads the new points, and frees the upload. */
-int sl__rows_read(struct sl__rows *q, struct sl_points **out);
+/* Pool: reads the new points, and frees the upload. center[columns]: of sl_read_new_points(). */
+int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, struct sl_points **out);
 /* Rows [ready, ready + rows) of a table without left out rows; borrowed. */
 struct sl_points sl__rows_part(const struct sl__rows *q, const struct sl_points *all, uint32_t rows);
 

@@ -68,16 +68,16 @@ int sl__job_spec_start(const json_t *initial, struct sl_job_spec *spec, struct s
 	return code ? code : spec->work.method->start(&spec->work.values, spec->work.parts, err);
 }
 
-int sl__job_spec_start_values(const struct sl_job_spec *spec, float **out, struct sl_error *err)
+int sl__job_spec_start_values(const struct sl_job_spec *spec, double **out, struct sl_error *err)
 {
 	size_t rows = json_array_size(spec->start), d = (size_t)sl__work_start_columns(&spec->work);
-	float *value = malloc((rows * d + 1) * sizeof *value);
+	double *value = malloc((rows * d + 1) * sizeof *value);
 	if (!value)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a start of %zu rows.", rows);
 	for (size_t i = 0; i < rows; i++) {
 		const json_t *row = json_array_get(spec->start, i);
 		for (size_t k = 0; k < d; k++)
-			value[i * d + k] = (float)json_number_value(json_is_array(row) ? json_array_get(row, k) : row);
+			value[i * d + k] = json_number_value(json_is_array(row) ? json_array_get(row, k) : row);
 	}
 	*out = value;
 	return 0;

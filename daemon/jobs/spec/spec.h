@@ -32,7 +32,7 @@ int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_err
 /* given_start.c: reads and checks the labels or means in `initial`, when rows and columns are known. */
 int sl__job_spec_start(const json_t *initial, struct sl_job_spec *spec, struct sl_error *err);
 /* Reads the numbers of the start: [nodes] labels, or [parts * columns] means. The caller frees them with free(). */
-int sl__job_spec_start_values(const struct sl_job_spec *spec, float **out, struct sl_error *err);
+int sl__job_spec_start_values(const struct sl_job_spec *spec, double **out, struct sl_error *err);
 json_t *sl__job_spec_estimate(const struct sl_job_spec *spec);  /* openapi.yaml: Estimate; new reference */
 
 #endif
