@@ -266,6 +266,8 @@ static const struct cli_option share_options[] = {
 	{0, "link", NULL, "Make a link to a job and print its address."},
 	{0, "expires", "TIME", "With --link: time until it expires, for example 12h or 30d. Default: 7d."},
 	{0, "name", "NAME", "With --link: the name of the link, for people."},
+	{0, "labels", "COLUMNS", "With --link: columns of labels that it shows, separated by commas. Default: none."},
+	{0, "names", NULL, "With --link: it shows the names of the nodes."},
 	{0, "list", NULL, "Show who may see it, and its links."},
 	{0, "revoke", "LINK", "Revoke the link with this id."},
 	{0, NULL, NULL, NULL},

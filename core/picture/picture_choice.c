@@ -50,6 +50,8 @@ int sl_picture_choose(const struct sl_picture_column *column, int count, uint32_
 		if (!fits(&column[i], rank, nodes))
 			continue;
 		rank += rank == PREFERRED && column[i].number;   /* words before numbers */
+		if (column[i].main)
+			return i;
 		if (rank < best_rank) {
 			best = i;
 			best_rank = rank;

@@ -45,7 +45,7 @@ void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
 }
 
 /* Describes a column for the choice. A column of equal numbers colours nothing either. */
-static struct sl_picture_column candidate(const json_t *column)
+static struct sl_picture_column candidate(const json_t *column, const char *main_title)
 {
 	const json_t *low = json_object_get(column, "min"), *high = json_object_get(column, "max");
 	bool equal = json_number_value(low) >= json_number_value(high);
@@ -54,16 +54,18 @@ static struct sl_picture_column candidate(const json_t *column)
 		.number = !strcmp(json_string_value(json_object_get(column, "kind")), "number"),
 		.categories = (uint32_t)json_integer_value(json_object_get(column, "categories")),
 		.ids = equal || json_is_true(json_object_get(column, "ids")),
+		.main = !strcmp(json_string_value(json_object_get(column, "name")), main_title),
 	};
 }
 
-/* Marks the column that colours pictures unless a request names one. */
-static void mark_choice(json_t *list, uint32_t nodes)
+/* Marks the column that colours pictures unless a request names one. main_title: title of the upload's main labels, if
+ * they are listed. */
+static void mark_choice(json_t *list, const char *main_title, uint32_t nodes)
 {
 	struct sl_picture_column column[SL_COLUMNS_MAX + 1];
 	int count = 0;
 	for (size_t i = 0; i < json_array_size(list) && count < SL_COLUMNS_MAX + 1; i++)
-		column[count++] = candidate(json_array_get(list, i));
+		column[count++] = candidate(json_array_get(list, i), main_title);
 	int chosen = sl_picture_choose(column, count, nodes);
 	if (chosen >= 0)
 		json_object_set_new(json_array_get(list, (size_t)chosen), "auto", json_true());
@@ -84,7 +86,7 @@ static json_t *shown_columns(const char *own_name, uint32_t labels, uint32_t nod
 	json_array_foreach(all, i, one)
 		if (strcmp(json_string_value(json_object_get(one, "kind")), "none") != 0)
 			json_array_append_new(list, json_copy(one));
-	mark_choice(list, nodes);
+	mark_choice(list, own ? own_name : "", nodes);
 	return list;
 }
 
@@ -101,6 +103,23 @@ static bool has_column(const struct sl__graph *g, const char *name)
 		if (!strcmp(json_string_value(json_object_get(one, "name")), name))
 			return true;
 	return false;
+}
+
+json_t *sl_graph_columns_shown(struct sl_graphs *s, const char *id, bool (*shows)(void *arg, const char *column),
+			       void *arg)
+{
+	const struct sl__graph *g = sl__graphs_find(s, id);
+	json_t *list = g ? sl__graph_columns(g) : json_array();
+	for (size_t i = json_array_size(list); i-- > 0;) {
+		json_t *one = json_array_get(list, i);
+		json_object_del(one, "auto");
+		if (!shows(arg, json_string_value(json_object_get(one, "name"))))
+			json_array_remove(list, i);
+	}
+	if (g)
+		mark_choice(list, g->record.labels && !has_column(g, g->record.label_title) ? g->record.label_title : "",
+			    g->record.nodes);
+	return list;
 }
 
 enum sl_column_choice sl_column_choose(struct sl_graphs *s, const char *id, char *name, size_t bytes)

@@ -31,6 +31,10 @@ void sl_nodes_edges(struct sl_graphs *s, const char *id, const struct sl_nodes_q
 
 /* {columns: [{name, kind, ...}]} */
 void sl_nodes_columns(struct sl_graphs *s, const char *id, struct sl_request *r);
+/* The columns that shows() admits, with the one that colours pictures if nothing else is chosen; new reference. Empty
+ * if there is no such graph. Loop thread, at once. */
+json_t *sl_graph_columns_shown(struct sl_graphs *s, const char *id, bool (*shows)(void *arg, const char *column),
+			       void *arg);
 /* One column: JSON or, with q->binary, codes (u32, 0xffffffff: none) or numbers (f32, NaN: none). */
 void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r);
 /* Adds or replaces a column by the body of the request. column NULL: all columns of a text, by their titles. only: the

@@ -48,6 +48,7 @@ json_t *sl_jobs_counts(const struct sl_jobs *j);
 /* ---- queries ---- */
 
 const char *sl_job_id(const struct sl_job *job);
+const char *sl_job_graph(const struct sl_job *job);  /* id of its graph, which may have been deleted */
 bool sl_jobs_have(struct sl_jobs *j, const char *id);  /* id: complete */
 /* The job of {id} in the path, which may be the beginning of an id (6 characters or more) if only one job's id begins
  * so. Borrowed; NULL: there is none, and the request has been answered. */

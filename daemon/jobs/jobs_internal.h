@@ -285,6 +285,7 @@ struct sl_result {
 	const char *array;              /* name of an array, for arrays.c */
 	enum sl_layout_form form;       /* of the array */
 	const struct sl_graph *names;   /* has names and labels of the nodes; NULL: the graph was deleted */
+	struct sl_graph shown;          /* what names points to: the graph with those that the reader may see; borrowed */
 	struct sl_content *content;     /* a reference that keeps names; or NULL */
 	struct sl_content *neighbours;  /* of pictures, where the colours need them; or NULL */
 	char *columns_path;             /* of pictures: of the columns of labels */

@@ -55,6 +55,11 @@ bool sl_jobs_have(struct sl_jobs *j, const char *id)
 	return sl__job_find(j, id) != NULL;
 }
 
+const char *sl_job_graph(const struct sl_job *job)
+{
+	return job->graph;
+}
+
 const char *sl_job_id(const struct sl_job *job)
 {
 	return job->id;

@@ -36,17 +36,23 @@ void sl_route_graph_names(struct sl_request *r)
 	ask(r, sl__read_page(r, &q, &err), &err, &q, sl_nodes_names);
 }
 
+int sl__read_search(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err)
+{
+	int64_t limit = FOUND;
+	int rc = sl_request_query_int(r, "limit", 1, FOUND_MAX, &limit, err);
+	q->text = sl_request_query(r, "search");
+	if (!rc && (!q->text || !*q->text))
+		rc = sl_error_field(err, SL_BADPARAM, "?search", "search is missing; it must be a part of a node's "
+				    "name");
+	q->count = (uint64_t)limit;
+	return rc;
+}
+
 void sl_route_graph_nodes(struct sl_request *r)
 {
-	struct sl_nodes_query q = {.text = sl_request_query(r, "search")};
+	struct sl_nodes_query q = {0};
 	struct sl_error err;
-	int64_t limit = FOUND;
-	int rc = sl_request_query_int(r, "limit", 1, FOUND_MAX, &limit, &err);
-	if (!rc && (!q.text || !*q.text))
-		rc = sl_error_field(&err, SL_BADPARAM, "?search", "search is missing; it must be a part of a node's "
-				    "name");
-	q.count = (uint64_t)limit;
-	ask(r, rc, &err, &q, sl_nodes_search);
+	ask(r, sl__read_search(r, &q, &err), &err, &q, sl_nodes_search);
 }
 
 static int read_node(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err)

@@ -57,10 +57,14 @@
 	X("GET", "/v1/jobs/{id}/events", job_events, WATCH, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/jobs/{id}/frame", job_frame, WATCH, SL_BODY_NONE, "after max_points type wait") \
 	X("GET", "/v1/jobs/{id}/frames", job_frames, WATCH, SL_BODY_NONE, "max_points type") \
+	X("GET", "/v1/jobs/{id}/labels", job_labels, WATCH, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/jobs/{id}/labels/{column}", job_column, WATCH, SL_BODY_NONE, "count from") \
 	X("GET", "/v1/jobs/{id}/layout", job_layout, WATCH, SL_BODY_NONE, "format") \
 	X("GET", "/v1/jobs/{id}/links", links_get, CHANGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/jobs/{id}/links", links_post, CHANGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
 	X("DELETE", "/v1/jobs/{id}/links/{link}", link_delete, CHANGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/jobs/{id}/names", job_names, WATCH, SL_BODY_NONE, "count from") \
+	X("GET", "/v1/jobs/{id}/nodes", job_nodes, WATCH, SL_BODY_NONE, "limit search") \
 	X("GET", "/v1/jobs/{id}/picture.png", job_picture, WATCH, SL_BODY_NONE, \
 	  "color dpi height layout legend light names width") \
 	X("GET", "/v1/jobs/{id}/picture.svg", job_picture_svg, WATCH, SL_BODY_NONE, \
@@ -114,6 +118,8 @@ const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 /* graph_nodes.c: reads `from` and `count` of the query. */
 struct sl_nodes_query;
 int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
+/* The same for `search` and `limit`. */
+int sl__read_search(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
 /* stream_keys.c: where the sender of a request may subscribe to frames. A publisher that is bound to all addresses is
  * at the name by which the request came. NULL: there is none. */

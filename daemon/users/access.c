@@ -122,6 +122,15 @@ int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl
 	return sl_rights_decide(p->role, verb, id != NULL, id ? relation(u, p, id) : SL_RELATION_NONE);
 }
 
+/* What a link shows is its maker's, who may have lost the right to read the graph meanwhile. */
+bool sl_users_shows(const struct sl_users *u, const struct sl_principal *p, const char *graph, const char *column)
+{
+	struct sl_principal maker;
+	if (p->role != SL_ROLE_LINK)
+		return !sl_users_may(u, p, SL_VERB_READ, graph);
+	return sl__link_shows(u, p, column, &maker) && !sl_users_may(u, &maker, SL_VERB_READ, graph);
+}
+
 bool sl_users_limited(const struct sl_principal *p)
 {
 	return p->role != SL_ROLE_ADMINISTRATOR;

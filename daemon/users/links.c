@@ -20,6 +20,8 @@ struct sl__public_link {
 	char id[SL_ULID_BYTES], thing[SL_ULID_BYTES];
 	char user[SL_ULID_BYTES];       /* id of its maker; "": an administrator by token_file */
 	char *name;                     /* shown to users, or NULL */
+	json_t *labels;                 /* columns of the graph's labels that it shows: an array of names */
+	bool names;                     /* it shows the names of nodes */
 	int64_t expires_ms;             /* since 1970 */
 	unsigned char hash[SL__TOKEN_HASH];
 };
@@ -38,6 +40,7 @@ static struct sl__public_link *find(const struct sl_users *u, const char *id)
 static void destroy(struct sl__public_link *l)
 {
 	sl_list_unlink(&l->link);
+	json_decref(l->labels);
 	free(l->name);
 	free(l);
 }
@@ -83,6 +86,28 @@ bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_pri
 	return true;
 }
 
+static bool lists(const json_t *names, const char *wanted)
+{
+	size_t i;
+	json_t *name;
+	json_array_foreach(names, i, name)
+		if (!strcmp(json_string_value(name), wanted))
+			return true;
+	return false;
+}
+
+bool sl__link_shows(const struct sl_users *u, const struct sl_principal *p, const char *column,
+		    struct sl_principal *maker)
+{
+	const struct sl__public_link *l = find(u, p->token);
+	const struct sl__user *user = l && l->user[0] ? sl__user_by_id(u, l->user) : NULL;
+	*maker = (struct sl_principal){.role = user ? user->role : SL_ROLE_ADMINISTRATOR};
+	if (!l || !good(u, l))
+		return false;
+	memcpy(maker->user, l->user, sizeof maker->user);
+	return column ? lists(l->labels, column) : l->names;
+}
+
 bool sl__link_still(const struct sl_users *u, const struct sl_principal *p)
 {
 	const struct sl__public_link *l = find(u, p->token);
@@ -93,8 +118,9 @@ bool sl__link_still(const struct sl_users *u, const struct sl_principal *p)
 
 static json_t *link_json(const struct sl__public_link *l)
 {
-	return json_pack("{s:s, s:s, s:s?, s:I, s:I}", "id", l->id, "job", l->thing, "name", l->name, "created",
-			 (json_int_t)(sl_ulid_time_ms(l->id) / 1000), "expires", (json_int_t)(l->expires_ms / 1000));
+	return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:O, s:b}", "id", l->id, "job", l->thing, "name", l->name, "created",
+			 (json_int_t)(sl_ulid_time_ms(l->id) / 1000), "expires", (json_int_t)(l->expires_ms / 1000),
+			 "labels", l->labels, "names", l->names);
 }
 
 static json_t *kept_json(const struct sl__public_link *l)
@@ -129,8 +155,12 @@ int sl__link_load(void *arg, const char *id, json_t *o)
 	snprintf(l->user, sizeof l->user, "%s", user);
 	l->expires_ms = json_integer_value(json_object_get(o, "expires")) * 1000;
 	l->name = name ? strdup(name) : NULL;
+	const json_t *labels = json_object_get(o, "labels");   /* links of early versions show none */
+	l->labels = json_is_array(labels) ? json_deep_copy(labels) : json_array();
+	l->names = json_is_true(json_object_get(o, "names"));
 	if ((int64_t)sl_time_now_ms() >= l->expires_ms) {
 		sl_db_remove(u->db, SL_DB_LINKS, id, NULL, NULL);
+		json_decref(l->labels);
 		free(l->name);
 		free(l);
 		return 0;
@@ -197,27 +227,54 @@ static int count_links(struct sl_users *u, const char *thing)
 	return count;
 }
 
+/* Reads the columns that a link shows; the caller has checked that they exist. */
+static int read_labels(const json_t *body, json_t **out, struct sl_error *err)
+{
+	const json_t *labels = json_object_get(body, "labels");
+	json_t *name;
+	size_t i;
+	if (labels && (!json_is_array(labels) || json_array_size(labels) > 257))
+		return sl_error_field(err, SL_BADPARAM, "/labels", "labels must be an array of names of columns, at most 257");
+	json_array_foreach((json_t *)labels, i, name) {
+		char pointer[32];
+		snprintf(pointer, sizeof pointer, "/labels/%zu", i);
+		if (!json_string_value(name) || json_string_length(name) > 200)
+			return sl_error_field(err, SL_BADPARAM, pointer, "labels must hold names of columns");
+	}
+	*out = labels ? json_deep_copy(labels) : json_array();
+	return *out ? 0 : sl_error_set(err, SL_NOMEM, "no memory for a link");
+}
+
 int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_principal *maker, const json_t *body,
 		      json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
-	static const char *const known[] = {"seconds", "name", NULL};
+	static const char *const known[] = {"seconds", "name", "labels", "names", NULL};
 	char text[SL__TOKEN_LENGTH + 1];
 	const char *name = NULL;
+	json_t *labels = NULL;
+	bool names = false;
 	int64_t seconds = SECONDS_INITIAL;
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
 		rc = sl_json_int(body, "seconds", 1, SECONDS_MOST, &seconds, err);
 	if (!rc && json_object_get(body, "name"))
 		rc = sl_json_name(body, &name, err);
+	if (!rc)
+		rc = sl_json_bool(body, "names", &names, err);
+	if (!rc && count_links(u, thing) >= MOST_LINKS)
+		rc = sl_error_set(err, SL_TOOBIG, "a job can have at most %d links; revoke one", MOST_LINKS);
+	if (!rc)
+		rc = read_labels(body, &labels, err);
 	if (rc)
 		return rc;
-	if (count_links(u, thing) >= MOST_LINKS)
-		return sl_error_set(err, SL_TOOBIG, "a job can have at most %d links; revoke one", MOST_LINKS);
 	struct sl__public_link *l = calloc(1, sizeof *l);
 	if (!l || (name && !(l->name = strdup(name)))) {
 		free(l);
+		json_decref(labels);
 		return sl_error_set(err, SL_NOMEM, "no memory for a link");
 	}
+	l->labels = labels;
+	l->names = names;
 	sl_ulid_make(l->id);
 	snprintf(l->thing, sizeof l->thing, "%s", thing);
 	snprintf(l->user, sizeof l->user, "%s", maker->user);

@@ -97,6 +97,9 @@ void sl_users_file_changed(struct sl_users *u);
 
 /* Decides whether the principal may do this with a thing; id NULL: no thing is named. 0, or the HTTP status. */
 int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl_verb verb, const char *id);
+/* True if the principal may see this column of labels of the graph, or with column NULL its names, on a job that it may
+ * see: those may who may read the graph, and holders of a link that shows the column (links.h). */
+bool sl_users_shows(const struct sl_users *u, const struct sl_principal *p, const char *graph, const char *column);
 /* True if lists for the principal must be filtered, because it may not see everything. */
 bool sl_users_limited(const struct sl_principal *p);
 

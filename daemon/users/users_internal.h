@@ -144,6 +144,9 @@ int sl__link_load(void *arg, const char *id, json_t *document);
 void sl__link_drop(struct sl_users *u, const char *id);
 bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_principal *out);
 bool sl__link_still(const struct sl_users *u, const struct sl_principal *p);
+/* True if the principal's link shows the column, or with NULL the names. *maker: the link's. */
+bool sl__link_shows(const struct sl_users *u, const struct sl_principal *p, const char *column,
+		    struct sl_principal *maker);
 void sl__links_forget(struct sl_users *u, const char *thing);
 void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
 void sl__links_destroy(struct sl_users *u);

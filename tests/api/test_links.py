@@ -11,7 +11,7 @@ import graphs
 from harness import in_time, program, wait_until
 from test_users import As, Lab, cli
 
-OPENED = ("", "/layout", "/frame", "/frames", "/picture.png", "/picture.svg", "/trace", "/events")
+OPENED = ("", "/layout", "/frame", "/frames", "/picture.png", "/picture.svg", "/trace", "/events", "/labels")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,70 @@ def test_what_it_opens(lab):
     assert status(lab, link["path"].split("#")[0]) == 200
 
 
+@pytest.fixture(scope="module")
+def cells(lab):
+    """A job on points with names and two columns of labels, shared with bob; the points are not."""
+    rows = "".join(f"cell{i},{i % 7}.5,{i // 7}.25,{i % 3}.125,kind{i % 3},batch{i % 4}\n" for i in range(80))
+    graph = lab.ann.upload(("name,a,b,c,kind,batch\n" + rows).encode(), kind="points", name="cells")["id"]
+    job = lab.ann.run(graph, iterations=20, perplexity=5)["id"]
+    lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob"]})
+    return graph, job
+
+
+def seen(who, job):
+    """What a client learns about the nodes, in every way that there is."""
+    shown = who.get(f"/v1/jobs/{job}/labels").json()
+    svg = who.get(f"/v1/jobs/{job}/picture.svg").text
+    texts = "".join(who.get(f"/v1/jobs/{job}/layout?format={form}").text for form in ("csv", "json"))
+    names = who.request("GET", f"/v1/jobs/{job}/names", check=False), who.request("GET", f"/v1/jobs/{job}/nodes?search=cell1", check=False)
+    return {"columns": [c["name"] for c in shown["columns"]], "named": shown["named"], "names": names[0].status_code, "search": names[1].status_code, "legend": re.findall(r"kind\d|batch\d", svg) != [],
+            "values": [who.request("GET", f"/v1/jobs/{job}/labels/{c}", check=False).status_code for c in ("kind", "batch", "degree")],
+            "colours": [who.request("GET", f"/v1/jobs/{job}/picture.svg?color={c}", check=False).status_code for c in ("kind", "batch", "column:batch", "degree", "density")],
+            "name in text": "cell1" in texts, "label in text": "batch1" in texts}
+
+
+NOTHING = {"columns": [], "named": False, "names": 404, "search": 404, "legend": False, "values": [404, 404, 404], "colours": [400, 400, 400, 400, 200],
+           "name in text": False, "label in text": False}
+ALL = {"columns": ["batch", "kind"], "named": True, "names": 200, "search": 200, "legend": True, "values": [200, 200, 200], "colours": [200] * 5,
+       "name in text": True, "label in text": True}
+
+
+def test_labels_and_names(lab, cells):
+    """A link shows the columns and names that its maker chose, and no others, by no way."""
+    graph, job = cells
+    assert seen(lab.ann, job) == ALL
+    assert seen(As(lab.daemon, made(lab.ann, job)["link"]), job) == NOTHING
+    link = made(lab.ann, job, labels=["batch"], names=True)
+    assert link["labels"] == ["batch"] and link["names"] is True
+    batch = As(lab.daemon, link["link"])
+    assert seen(batch, job) == NOTHING | {"columns": ["batch"], "named": True, "names": 200, "search": 200, "legend": True, "values": [404, 200, 404],
+                                          "colours": [400, 200, 200, 400, 200], "name in text": True, "label in text": True}
+    assert batch.get(f"/v1/jobs/{job}/labels").json()["columns"][0]["auto"], "what is shown colours it at first"
+    assert [n["name"] for n in batch.get(f"/v1/jobs/{job}/nodes?search=cell79").json()["nodes"]] == ["cell79"]
+    kind = made(lab.ann, job, labels=["kind", "degree"])["link"]
+    assert seen(As(lab.daemon, kind), job) == NOTHING | {"columns": ["kind"], "legend": True, "values": [200, 404, 200],
+                                                         "colours": [200, 400, 400, 200, 200]}
+    for body, pointer in (({"labels": ["kind", "sort"]}, "/labels/1"), ({"labels": "kind"}, "/labels"), ({"labels": [3]}, "/labels/0")):
+        assert lab.ann.post(f"/v1/jobs/{job}/links", 400, json=body).json()["pointer"] == pointer
+    listed = lab.ann.get(f"/v1/jobs/{job}/links").json()["items"]
+    assert {tuple(item["labels"]) for item in listed} == {(), ("batch",), ("kind", "degree")}
+
+
+def test_a_shared_job_of_data_that_are_not(lab, cells):
+    """Its readers see the layout, but no labels or names of the data, also not those that are set later."""
+    graph, job = cells
+    assert seen(lab.bob, job) == NOTHING
+    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/later", 200, json={"values": [i % 2 for i in range(80)]})
+    lab.bob.request("GET", f"/v1/jobs/{job}/picture.png?color=later", 400)
+    assert seen(lab.bob, job) == NOTHING
+    assert lab.ann.get(f"/v1/jobs/{job}/picture.png?color=later").status_code == 200
+    lab.ann.request("DELETE", f"/v1/graphs/{graph}/labels/later", 204)
+    lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": ["bob"]})
+    assert seen(lab.bob, job) == ALL
+    lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": []})
+    assert seen(lab.bob, job) == NOTHING
+
+
 def test_what_it_does_not_open(lab):
     """Every other operation of the contract, for the same job, is refused."""
     from test_users import OPERATIONS, OPEN, path_of
@@ -48,7 +112,7 @@ def test_what_it_does_not_open(lab):
     who = As(lab.daemon, link)
     for method, template in OPERATIONS:
         path = path_of(lab, template)
-        opened = {"/v1/jobs/{job}" + tail for tail in (*OPENED, "/values")}  # a layout has no values
+        opened = {"/v1/jobs/{job}" + tail for tail in (*OPENED, "/values", "/nodes")}  # a layout has no values; nodes need a text
         if f"{method} {template}" in OPEN or (method == "GET" and template in opened):
             continue
         headers = {"Content-Type": "application/json"} if method != "GET" else {}
@@ -176,6 +240,10 @@ def test_command_line(lab):
     listed = run(lab.job, "--list").stdout
     assert link[4:30] in listed and "bob" in listed
     assert run(lab.job, "--revoke", link[4:30]).returncode == 0
+    assert run(lab.job, "--link", "--labels", "degree", "--names", "--name", "with labels").returncode == 0
+    newest = max(lab.ann.get(f"/v1/jobs/{lab.job}/links").json()["items"], key=lambda item: item["id"])
+    assert (newest["name"], newest["labels"], newest["names"]) == ("with labels", ["degree"], True)
+    assert run(lab.job, "--link", "--labels", "sort").returncode != 0 and run(lab.job, "--list", "--names").returncode == 2
     assert status(lab, f"/v1/jobs/{lab.job}/layout", link) == 401
     thing = lab.ann.upload(graphs.mtx(graphs.ring(66)))["id"]
     assert run(thing, "--with", "bob,cat").returncode == 0

@@ -10,8 +10,10 @@ static void test_the_column_that_says_most(void **state)
 {
 	(void)state;
 	struct sl_picture_column c[] = {
-		{"id", false, 1000, false}, {"row", true, 0, true}, {"age", true, 0, false}, {"donor", false, 7, false},
-		{"subtypes", false, 300, false}, {"cell type", false, 12, false}, {"leiden_cluster", false, 9, false},
+		{"id", false, 1000, false, false}, {"row", true, 0, true, false}, {"age", true, 0, false, false},
+		{"donor", false, 7, false, false},
+		{"subtypes", false, 300, false, false}, {"cell type", false, 12, false, false},
+		{"leiden_cluster", false, 9, false, false},
 	};
 	static const int expected[] = {-1, -1, -1, 2, 3, 3, 5, 6};
 	for (int count = 0; count <= 7; count++)
@@ -19,6 +21,8 @@ static void test_the_column_that_says_most(void **state)
 	c[4].name = "TYPES";   /* named so, it may have many words */
 	assert_int_equal(sl_picture_choose(c, 5, 1000), 4);
 	assert_int_equal(sl_picture_choose(c, 5, 599), 3);
+	c[3].main = true;   /* of the upload: before all others, if it can colour anything */
+	assert_int_equal(sl_picture_choose(c, 7, 1000), 3);
 	c[3].categories = 1;
 	assert_int_equal(sl_picture_choose(c, 4, 1000), 2);
 }

@@ -81,6 +81,59 @@ def test_administrators_see_users_and_limits(page, closed, shot):
     assert page.run("return document.querySelectorAll('[aria-label=Users]').length") == 0
 
 
+def test_a_link_shows_what_its_maker_chose(page, closed, chromium, tmp_path, shot):
+    """Colours, labels and names of a public link; nothing else of the data, and no errors on the console."""
+    api = Api(closed)
+    api.session.headers["Authorization"] = f"Bearer {TOKEN}"
+    rows = "".join(f"cell{i},{i % 7}.5,{i // 7}.25,{i % 3}.125,donor{i % 5},kind{i % 3}\n" for i in range(120))
+    graph = api.upload(("name,a,b,c,donor,kind\n" + rows).encode(), kind="points", name="cells")["id"]
+    job = api.run(graph, iterations=50, perplexity=5, name="shown")["id"]
+    page.expected = "/v1/"   # before the login
+    page.go(closed.url + "/")
+    page.find("input[type=password]").send(TOKEN)
+    page.button("Log in").click()
+    page.find(".wall")
+    page.go(f"{closed.url}/#/job/{job}?tab=take")
+    page.find("//label[normalize-space()='Names of the nodes']/input").click()
+    page.wait(lambda: page.run("return window.spacelandSession?.frame.value?.final"), 10, "the layout")
+    page.run("window.spacelandSession.view.setCamera({...window.spacelandSession.camera.value, zoom: 2})")
+    shot("maker")
+    page.button("Make a public link").click()
+    url = page.find("input[aria-label='The public link']").command("GET", "/property/value")
+    assert len(api.get(f"/v1/jobs/{job}/links").json()["items"]) == 1 and "spl_" in url
+    page.see("kind, names")
+    page.button("Log out").click()
+    page.find("input[type=password]")
+    page.go("about:blank")
+    chromium.errors()
+    page.expected = ""
+    page.go(url)
+    page.wait(lambda: page.run("return window.spacelandSession?.frame.value?.final && window.spacelandSession.values.value"), 15, "it has its colours")
+    assert page.run("const s = window.spacelandSession; return [s.by.value, s.columns.value.map(c => c.name), s.camera.value.zoom]") == ["kind", ["kind"], 2]
+    assert [t.split()[0] for t in page.run("return [...document.querySelectorAll('.legend li')].map(l => l.innerText)")] == ["kind0", "kind1", "kind2"]
+    assert page.run("return window.spacelandSession.nodes.name(7)") == "cell7"
+    page.find("#node-search").send("cell77")
+    page.wait(lambda: page.run("return [...document.querySelectorAll('.found button')].map(b => b.innerText)") == ["cell77"], 10, "it is found by its name")
+    page.find(".found button").click()
+    page.see("Node 77 · kind: kind2")
+    shot("viewer")
+    page.button("Take away").click()
+    page.find("section[aria-label=Numbers]")
+    assert "donor" not in page.text() and not page.maybe("section[aria-label='Public links']")
+    page.button("Save the selection as CSV") if page.maybe("button[aria-label='Save the selection as CSV']") else None
+    assert page.errors() == []
+    # a link without labels: the layout in one colour or density, and no errors
+    bare = api.post(f"/v1/jobs/{job}/links", 201).json()
+    page.go("about:blank")
+    page.go(closed.url + bare["path"])
+    page.wait(lambda: page.run("return window.spacelandSession?.frame.value?.final"), 15, "a frame came")
+    page.see("Colour by")
+    page.run("return window.spacelandSession.click(5)")
+    page.see("Node 5")
+    assert page.run("return window.spacelandSession.columns.value.length") == 0 and "cell5" not in page.text()
+    assert page.errors() == []
+
+
 def test_link(page, closed, cluster_file):
     """A public link shows one run without a token, and nothing that requires one."""
     api = Api(closed)

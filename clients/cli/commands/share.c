@@ -25,6 +25,18 @@ static int read_expires(const char *text, long *seconds)
 	return cli_fail(CLI_USAGE, "--expires must be a number with s, min, h, d or w, for example 7d, not '%s'", text);
 }
 
+/* The names in a list separated by these characters; new reference. */
+static json_t *names_of(const char *text, const char *separators)
+{
+	json_t *names = json_array();
+	while (*(text += strspn(text, separators))) {
+		size_t length = strcspn(text, separators);
+		json_array_append_new(names, json_stringn(text, length));
+		text += length;
+	}
+	return names;
+}
+
 static int make_link(struct cli *cli, const char *job)
 {
 	const char *expires = cli_option(cli, "expires"), *name = cli_option(cli, "name"), *server;
@@ -35,6 +47,10 @@ static int make_link(struct cli *cli, const char *job)
 		json_object_set_new(body, "seconds", json_integer(seconds));
 	if (name)
 		json_object_set_new(body, "name", json_string(name));
+	if (cli_option(cli, "labels"))
+		json_object_set_new(body, "labels", names_of(cli_option(cli, "labels"), ","));
+	if (cli_option(cli, "names"))
+		json_object_set_new(body, "names", json_true());
 	if (status) {
 		json_decref(body);
 		return status;
@@ -104,17 +120,6 @@ static int list(struct cli *cli, const char *thing)
 	return status;
 }
 
-static json_t *names_of(const char *text)
-{
-	json_t *names = json_array();
-	while (*(text += strspn(text, ", "))) {
-		size_t length = strcspn(text, ", ");
-		json_array_append_new(names, json_stringn(text, length));
-		text += length;
-	}
-	return names;
-}
-
 static int change(struct cli *cli, const char *thing, json_t *body)
 {
 	return http_change(cli, "PUT", http_path("access", thing, NULL, NULL), body);
@@ -128,16 +133,18 @@ int cmd_share(struct cli *cli)
 	if (!!names + !!projects + everybody + nobody + link + !!revoke + !!cli_option(cli, "list") != 1)
 		return cli_fail(CLI_USAGE, "share needs one of --with, --projects, --everybody, --nobody, --link, "
 				"--revoke, --list");
-	if (cli_option(cli, "expires") && !link)
-		return cli_fail(CLI_USAGE, "--expires needs --link");
+	static const char *const of_link[] = {"expires", "labels", "names"};
+	for (size_t i = 0; i < sizeof of_link / sizeof *of_link; i++)
+		if (cli_option(cli, of_link[i]) && !link)
+			return cli_fail(CLI_USAGE, "--%s needs --link", of_link[i]);
 	if (link)
 		return make_link(cli, thing);
 	if (revoke)
 		return http_send(cli, "DELETE", http_path("jobs", thing, "links", revoke), NULL, NULL);
 	if (names)
-		return change(cli, thing, json_pack("{s:o}", "readers", names_of(names)));
+		return change(cli, thing, json_pack("{s:o}", "readers", names_of(names, ", ")));
 	if (projects)
-		return change(cli, thing, json_pack("{s:o}", "projects", names_of(projects)));
+		return change(cli, thing, json_pack("{s:o}", "projects", names_of(projects, ", ")));
 	if (everybody || nobody)
 		return change(cli, thing, nobody ? json_pack("{s:[], s:[], s:b}", "readers", "projects", "everybody", 0) :
 			      json_pack("{s:b}", "everybody", 1));

@@ -75,7 +75,8 @@ static int choose_colours(struct local *l, struct colours *c)
 	if (!column)
 		return cli_fail(CLI_FAILED, "out of memory");
 	if (g->label)
-		column[count++] = (struct sl_picture_column){.name = title_of(g), .categories = g->labels};
+		column[count++] = (struct sl_picture_column){.name = title_of(g), .categories = g->labels,
+							    .main = true};
 	for (uint32_t k = 0; k < more; k++)
 		column[count++] = (struct sl_picture_column){.name = p->more[k].title, .categories = p->more[k].labels};
 	int chosen = sl_picture_choose(column, count, g->n);

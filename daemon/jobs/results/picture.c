@@ -139,12 +139,55 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 /* This prefix allows any name of a column, also one with another meaning: "column:auto". */
 #define COLUMN "column:"
 
+/* What the sender of a request may see of the graph's labels on this job. */
+struct viewer {
+	const struct sl_job *job;
+	const struct sl_request *r;
+};
+
+static bool may_see(void *arg, const char *column)
+{
+	const struct viewer *v = arg;
+	return sl_users_shows(v->job->jobs->d->users, sl_request_who(v->r), v->job->graph, column);
+}
+
+/* Chooses among the columns that the sender may see, if these are not all: the first choice of those, else density. */
+static void choose_shown(struct sl_job *job, const struct sl_request *r, struct sl_picture_form *form)
+{
+	struct viewer viewer = {job, r};
+	json_t *list = sl_graph_columns_shown(job->jobs->d->graphs, job->graph, may_see, &viewer), *one;
+	size_t i;
+	form->density = true;
+	json_array_foreach(list, i, one) {
+		if (!json_object_get(one, "auto"))
+			continue;
+		snprintf(form->column, sizeof form->column, "%s", json_string_value(json_object_get(one, "name")));
+		form->density = false;
+	}
+	json_decref(list);
+}
+
+/* True if the sender may read the graph; if that is deleted, the owners of the job may see what is left. */
+static bool reads_graph(const struct sl_job *job, const struct sl_request *r)
+{
+	const struct sl_daemon *d = job->jobs->d;
+	bool there = sl_graphs_find(d->graphs, job->graph);
+	return !sl_users_may(d->users, sl_request_who(r), there ? SL_VERB_READ : SL_VERB_CHANGE,
+			     there ? job->graph : job->id);
+}
+
 int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const char *color,
 			   struct sl_picture_form *form, struct sl_error *err)
 {
+	struct viewer viewer = {job, r};
+	bool all = reads_graph(job, r);
 	form->density = color && !strcmp(color, "density");
 	if (form->density)
 		return 0;
+	if ((!color || !strcmp(color, "auto")) && !all) {
+		choose_shown(job, r, form);
+		return 0;
+	}
 	if (!color || !strcmp(color, "auto")) {
 		enum sl_column_choice choice = sl_column_choose(job->jobs->d->graphs, job->graph, form->column,
 								sizeof form->column);
@@ -159,6 +202,9 @@ int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const
 	if (snprintf(form->column, sizeof form->column, "%s", name) >= (int)sizeof form->column || !name[0])
 		return sl_error_field(err, SL_BADPARAM, "?color", "color must be auto, density, degree, job: and the id of a "
 				      "job kmeans, or the name of a column of labels, also with column: before it.");
+	if (!all && !may_see(&viewer, name))
+		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s shows you no column of labels named %.64s; "
+				      "/v1/jobs/%s/labels lists what it shows.", job->id, name, job->id);
 	return 0;
 }
 

@@ -119,12 +119,32 @@ static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_e
 	finish(result);
 }
 
+/* Texts of layouts have the names and labels that their reader may see. */
+static void mask(struct sl_result *result, const struct sl_graph *nodes)
+{
+	const struct sl_daemon *d = result->job->jobs->d;
+	const struct sl_principal *who = result->request ? sl_request_who(result->request) : NULL;
+	result->shown = *nodes;
+	if (!who || !sl_users_shows(d->users, who, result->graph_id, NULL))
+		result->shown.name_bytes = NULL;
+	if (!who || (!result->picture.width && !sl_users_shows(d->users, who, result->graph_id, result->own_labels)))
+		result->shown.label = NULL;
+	result->names = &result->shown;
+	size_t length = strlen(result->etag);   /* readers see different texts */
+	if (length && !result->shown.name_bytes && nodes->name_bytes)
+		snprintf(result->etag + length, sizeof result->etag - length, "-nameless");
+	length = strlen(result->etag);
+	if (length && !result->shown.label && nodes->label)
+		snprintf(result->etag + length, sizeof result->etag - length, "-plain");
+}
+
 static void graph_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
 {
 	struct sl_result *result = arg;
 	struct sl_graphs *graphs = result->job->jobs->d->graphs;
 	result->content = c;  /* if it is NULL, indices instead of names */
-	result->names = c ? &c->nodes : NULL;
+	if (c)
+		mask(result, &c->nodes);
 	if (!c || !sl_column_needs_neighbours(graphs, result->graph_id, result->picture.column)) {
 		start(result);
 		return;

@@ -1,7 +1,8 @@
 /* nodes.ts -- names and labels of a graph's nodes, fetched when needed. Missing data (404, or 409 while neighbours are
  * searched) is treated as empty, not as an error. */
-import { ApiError, getJson, request } from "./api.ts";
+import { ApiError, getJson, link, request } from "./api.ts";
 import { number } from "./format.ts";
+import { unread } from "./live.ts";
 import { npyHeader } from "./npy.ts";
 import type { Column, Job } from "./types.ts";
 
@@ -45,7 +46,16 @@ export class Nodes {
 	private pages = new Map<number, Promise<string[] | null>>();
 	private known = new Map<string, Promise<Values>>();
 	private named = true;
-	constructor(readonly graph: string, readonly count: number) {}
+	/** base: where labels and names are read: of the graph or, for viewers by a link, what the job shows of them. */
+	private readonly base: string;
+	constructor(readonly graph: string, readonly count: number, job: string) {
+		this.base = link ? `/v1/jobs/${job}` : `/v1/graphs/${graph}`;
+	}
+
+	/** True if the server would refuse to tell about the graph. */
+	private get closed(): boolean {
+		return !link && unread.value.has(this.graph);
+	}
 
 	private listed: Promise<Column[]> | null = null;
 	/** Columns of labels; fetched once, and again after put(). */
@@ -56,7 +66,13 @@ export class Nodes {
 	}
 
 	private list(): Promise<Column[]> {
-		return optional(async () => (await getJson<{ columns: Column[] }>(`/v1/graphs/${this.graph}/labels`)).columns, []);
+		if (this.closed)
+			return Promise.resolve([]);
+		return optional(async () => {
+			const { columns, named } = await getJson<{ columns: Column[]; named?: boolean }>(`${this.base}/labels`);
+			this.named = named ?? this.named;
+			return columns;
+		}, []);
 	}
 
 	/** The values of a listed column; fetched again if the column has changed since. */
@@ -83,7 +99,7 @@ export class Nodes {
 
 	/** All values of a column, unrounded. */
 	async raw(column: Column): Promise<RawColumn> {
-		const path = `/v1/graphs/${this.graph}/labels/${encodeURIComponent(column.name)}`;
+		const path = `${this.base}/labels/${encodeURIComponent(column.name)}`;
 		const binary = await (await request(path, { headers: { Accept: "application/octet-stream" } })).arrayBuffer();
 		if (column.kind === "number")
 			return { data: new Float32Array(binary), categories: [] };
@@ -92,9 +108,16 @@ export class Nodes {
 	}
 
 	/** A page of names; of nodes without names their numbers. */
-	names(from: number, count: number): Promise<string[]> {
-		return optional(async () => (await getJson<{ names: string[] }>(`/v1/graphs/${this.graph}/names?from=${from}&count=${count}`)).names,
-			Array.from({ length: Math.min(count, this.count - from) }, (_, i) => String(from + i)));
+	async names(from: number, count: number): Promise<string[]> {
+		const numbers = Array.from({ length: Math.min(count, this.count - from) }, (_, i) => String(from + i));
+		return await this.has() ? optional(async () => (await getJson<{ names: string[] }>(`${this.base}/names?from=${from}&count=${count}`)).names, numbers) : numbers;
+	}
+
+	/** False: nodes are called by their numbers. */
+	private async has(): Promise<boolean> {
+		if (link)
+			await this.columns();   // which tell whether names are shown
+		return this.named && !this.closed;
 	}
 
 	/** False if the nodes have only numbers. */
@@ -107,11 +130,11 @@ export class Nodes {
 	async name(node: number): Promise<string> {
 		const page = Math.floor(node / PAGE);
 		let names = this.pages.get(page);
-		if (!this.named)
+		if (!await this.has())
 			return String(node);
 		if (!names) {
 			names = optional(async () => (await getJson<{ names: string[] }>(
-				`/v1/graphs/${this.graph}/names?from=${page * PAGE}&count=${PAGE}`)).names as string[] | null, null);
+				`${this.base}/names?from=${page * PAGE}&count=${PAGE}`)).names as string[] | null, null);
 			names.catch(() => this.pages.delete(page));
 			this.pages.set(page, names);
 			if (this.pages.size > 200)
@@ -124,8 +147,8 @@ export class Nodes {
 	}
 
 	async search(text: string, limit = 30): Promise<{ node: number; name: string }[]> {
-		const found = await optional(async () => (await getJson<{ nodes: { node: number; name: string }[] }>(
-			`/v1/graphs/${this.graph}/nodes?search=${encodeURIComponent(text)}&limit=${limit}`)).nodes, null);
+		const found = !await this.has() ? null : await optional(async () => (await getJson<{ nodes: { node: number; name: string }[] }>(
+			`${this.base}/nodes?search=${encodeURIComponent(text)}&limit=${limit}`)).nodes, null);
 		if (found)
 			return found;
 		const node = Number(text);
@@ -134,6 +157,8 @@ export class Nodes {
 
 	/** Neighbours of a node: for points by distance, for graphs by weight. */
 	async near(node: number, kind: string): Promise<{ node: number; name: string; value: number }[]> {
+		if (link || this.closed)
+			return [];
 		if (kind !== "graph") {
 			const list = await optional(async () => (await getJson<{ neighbours: { node: number; name: string; distance: number }[] }>(
 				`/v1/graphs/${this.graph}/neighbours?node=${node}&count=15`)).neighbours, []);
@@ -231,6 +256,6 @@ const shared = new Map<string, Nodes>();
 export function nodesOf(job: Job): Nodes {
 	let nodes = shared.get(job.graph);
 	if (!nodes)
-		shared.set(job.graph, nodes = new Nodes(job.graph, job.nodes));
+		shared.set(job.graph, nodes = new Nodes(job.graph, job.nodes, job.id));
 	return nodes;
 }

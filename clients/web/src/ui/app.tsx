@@ -74,7 +74,7 @@ function App() {
 			</nav>
 			<span class="top-end">
 				{who?.name && <span class="who quiet" title={`You are logged in as ${who.name}, ${who.role}`}>{who.name}</span>}
-				{sessionStorage.getItem("spaceland-in") && <Button icon="leave" kind="quiet" label="Log out" onClick={logout} />}
+				{!link && sessionStorage.getItem("spaceland-in") && <Button icon="leave" kind="quiet" label="Log out" onClick={logout} />}
 				<Button icon={shade === "dark" ? "sun" : "moon"} kind="quiet" label={shade === "dark" ? "Light colours" : "Dark colours"} onClick={toggleTheme} />
 			</span>
 		</header>

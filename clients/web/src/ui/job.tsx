@@ -4,7 +4,7 @@ import { ApiError, change, getJson, link } from "../core/api.ts";
 import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
 import { count, duration, number, sentence } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
-import { graphs, jobs, put, putGraph, setUnread } from "../core/live.ts";
+import { graphs, jobs, put, putGraph, setUnread, unread } from "../core/live.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { address, keep, route } from "../core/route.ts";
 import { frameAt } from "../core/record.ts";
@@ -89,7 +89,7 @@ export function JobPage({ id }: { id: string }) {
 			getJson<Job>(`/v1/jobs/${id}`).then(put, (error: unknown) => setMissing(error instanceof Error ? error.message : String(error)));
 	}, [id, !job]);
 	useEffect(() => {
-		if (job && !graphs.value.has(job.graph))
+		if (job && !link && !graphs.value.has(job.graph) && !unread.value.has(job.graph))
 			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, (error: unknown) => { if (error instanceof ApiError && error.status === 404) setUnread(job.graph); });
 	}, [job?.graph]);
 	if (!job)

@@ -1,6 +1,6 @@
 /* look.tsx -- the panel for colours, names and the selection. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { getJson } from "../core/api.ts";
+import { getJson, link } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, sentence, several, shorten, STOPS } from "../core/format.ts";
 import { jobs, putGraph, putPart } from "../core/live.ts";
@@ -29,7 +29,7 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 	};
 	return <section aria-label="Colours">
 		<div class="pair">
-			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ["degree", "Degree"],
+			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ...(link && !columns.some(c => c.name === "degree") ? [] : [["degree", "Degree"] as const]),
 				...columns.filter(c => c.name !== "degree").map(c => [colourOfColumn(c.name), c.name] as const),
 				...found.map(j => [colourOfJob(j.id), describe(j, job)] as const)]}
 				onChange={v => { keep({ by: v || "none" }); s.colourBy(v).catch(tell); }} />
@@ -129,7 +129,7 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 		{may && data && <Clusters s={s} job={job} graph={graph} />}
 		<Search s={s} />
 		<Selection s={s} kind={graph?.kind ?? "graph"} />
-		<section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>
+		{(job.quality || !link) && <section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>}
 		<section aria-label="About this run"><h2>About</h2><dl class="facts">
 			<dt>Nodes</dt><dd>{count(job.nodes)}</dd>
 			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{graph.entries ? count(graph.entries) : "–"}</dd>

@@ -1,6 +1,6 @@
 /* projects.tsx -- projects: lists them and their members, and shares runs with them. */
 import { useEffect, useState } from "preact/hooks";
-import { getJson } from "../core/api.ts";
+import { getJson, link } from "../core/api.ts";
 import { bytes, count, duration, number } from "../core/format.ts";
 import { type Access, askProjects, me, type Project, projects, setMember, shareWith } from "../core/projects.ts";
 import { use } from "../core/signal.ts";
@@ -58,6 +58,8 @@ export function Projects() {
 export function ShareSection({ job }: { job: Job }) {
 	const list = use(projects), who = use(me), [access, setAccess] = useState<Access | null>(null);
 	useEffect(() => {
+		if (link)
+			return;
 		askProjects().then(() => getJson<Access>(`/v1/access/${job.id}`)).then(setAccess, () => undefined);
 	}, [job.id]);
 	if (!access || !who || !list.length)

@@ -13,6 +13,8 @@ import { fileName, saveBlob } from "../export/save.ts";
 import { makePng } from "../export/png.ts";
 import { makeHtml } from "../export/html.ts";
 import { makeSvg } from "../export/svg.ts";
+import { useRights } from "../core/rights.ts";
+import { PublicLinks } from "./links.tsx";
 import { ShareSection } from "./projects.tsx";
 import { titleOf } from "./runs.tsx";
 import { Button, say, Select } from "./parts.tsx";
@@ -24,7 +26,7 @@ export function viewAddress(s: Session): string {
 }
 
 export function TakePanel({ s, job }: { s: Session; job: Job }) {
-	const [scale, setScale] = useState("2"), [legend, setLegend] = useState(true), coloured = use(s.values) !== null, title = titleOf(job), done = job.layout;
+	const [scale, setScale] = useState("2"), [legend, setLegend] = useState(true), coloured = use(s.values) !== null, title = titleOf(job), done = job.layout, may = useRights();
 	const layout = async (format: "npy" | "csv" | "json"): Promise<void> => {
 		if (done) {
 			saveBlob(await (await request(`/v1/jobs/${job.id}/layout?format=${format}`)).blob(), fileName(title, format));
@@ -60,8 +62,9 @@ export function TakePanel({ s, job }: { s: Session; job: Job }) {
 			<p class="quiet">One HTML file with layout, colours and names that anybody can open, without a server.</p>
 			<Button icon="download" onClick={async () => saveBlob(await makeHtml(s, title), fileName(title, "html"))}>HTML</Button></section>
 		<ShareSection job={job} />
+		{may && job.may_change && <PublicLinks s={s} job={job} />}
 		<section aria-label="A link"><h2>A link</h2>
-			<p class="quiet">Shows this view, colours and place included, to whoever can reach this server.</p>
+			<p class="quiet">Shows this view, colours and place included, to whoever may see this run on this server.</p>
 			<Button icon="link" onClick={async () => {
 				const url = viewAddress(s), without = isLong(s) ? ", without the selection, which has too many parts for an address" : "";
 				history.replaceState(null, "", url.slice(url.indexOf("#")));
