@@ -151,6 +151,8 @@ struct sl_method {
 	 * parts in them. NULL: a run cannot begin so. */
 	int (*start)(void *params, uint32_t parts, struct sl_error *err);
 
+	/* EDGES: a sentence for users about the direction of edges, static; NULL: nothing to tell, or no such function. */
+	const char *(*told)(const void *params, bool symmetric);
 	int (*create)(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err);
 	void (*destroy)(void *run);     /* NULL is fine */
 	/* Computes for about slice_ms, or to the end. */

@@ -194,9 +194,9 @@ static int sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
 	return code;
 }
 
-/* Fills old[new], the order of the nodes: neighbours close together, nodes without edges last, and by length within
- * each SORT_ROWS rows, so that nodes of high degree share cache lines. */
-static int find_order(const struct rows *r, bool ordered, uint32_t *old)
+/* Fills old[new], the order of the nodes: neighbours in r close together, nodes without entries in `stored` last, and by
+ * length within each SORT_ROWS rows, so that nodes of high degree share cache lines. */
+static int find_order(const struct rows *r, const struct rows *stored, bool ordered, uint32_t *old)
 {
 	uint32_t *all = malloc(((size_t)r->n + 1) * sizeof *all), count = 0;
 	if (!all)
@@ -207,17 +207,17 @@ static int find_order(const struct rows *r, bool ordered, uint32_t *old)
 	int code = order == SL_ORDER_NONE ? 0 : sl__order(order, r->n, r->start, r->node, all);
 	for (int edges = 1; edges >= 0 && !code; edges--)
 		for (uint32_t i = 0; i < r->n; i++)
-			if ((row_length(r, all[i]) > 0) == edges)
+			if ((row_length(stored, all[i]) > 0) == edges)
 				old[count++] = all[i];
 	for (uint32_t from = 0; from < r->n && !code; from += SORT_ROWS)
-		code = sort_by_length(r, old + from, r->n - from < SORT_ROWS ? r->n - from : SORT_ROWS);
+		code = sort_by_length(stored, old + from, r->n - from < SORT_ROWS ? r->n - from : SORT_ROWS);
 	free(all);
 	return code;
 }
 
-/* Visits the nodes in their new order and appends each to the rows of its neighbours. The matrix is symmetric, so the
- * new rows ascend. */
-static int renumber(struct sl_coupling *c, const struct rows *r, const uint32_t *old)
+/* Visits the nodes in their new order and appends each to the rows of its neighbours in `from`, which is the transpose
+ * of r (r itself, if that is symmetric), so the new rows ascend. */
+static int renumber(struct sl_coupling *c, const struct rows *r, const struct rows *from, const uint32_t *old)
 {
 	uint64_t *at = malloc(((size_t)c->n + 1) * sizeof *at);
 	if (!at)
@@ -230,11 +230,11 @@ static int renumber(struct sl_coupling *c, const struct rows *r, const uint32_t 
 	for (uint32_t i = 0; i < c->n; i++)
 		row_of[old[i]] = i;
 	for (uint32_t i = 0; i < c->n; i++)
-		for (uint64_t e = r->start[old[i]]; e < r->start[old[i] + 1]; e++) {
-			uint64_t to = at[row_of[r->node[e]]]++;
+		for (uint64_t e = from->start[old[i]]; e < from->start[old[i] + 1]; e++) {
+			uint64_t to = at[row_of[from->node[e]]]++;
 			c->node[to] = i;
 			if (c->weight)
-				c->weight[to] = r->weight[e];
+				c->weight[to] = from->weight[e];
 		}
 	for (uint32_t i = 0; i < c->n; i++)
 		c->user[i] = r->user ? r->user[old[i]] : old[i];
@@ -244,12 +244,17 @@ static int renumber(struct sl_coupling *c, const struct rows *r, const uint32_t 
 	return 0;
 }
 
-static void find_degrees(struct sl_coupling *c)
+/* Sums each node's row of r; old: its number there. */
+static void find_degrees(struct sl_coupling *c, const struct rows *r, const uint32_t *old)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
 		c->degree[i] = 0;
-		for (uint64_t e = c->start[i]; e < c->start[i + 1]; e++)
-			c->degree[i] += (double)weight_at(c->weight, e);
+		if (c->directed)
+			for (uint64_t e = r->start[old[i]]; e < r->start[old[i] + 1]; e++)
+				c->degree[i] += (double)weight_at(r->weight, e);
+		else
+			for (uint64_t e = c->start[i]; e < c->start[i + 1]; e++)
+				c->degree[i] += (double)weight_at(c->weight, e);
 		c->inverse[i] = c->degree[i] > 0 ? 1 / c->degree[i] : 0;
 	}
 	c->bound = 0;
@@ -312,8 +317,9 @@ static int find_runs(struct sl_coupling *c)
 	return 0;
 }
 
-/* Takes the rows. */
-static int make(struct sl_coupling **out, struct rows *r, bool ordered)
+/* r: the rows to store. from: its transpose, or r. near: the rows by which nodes are ordered. */
+static int make(struct sl_coupling **out, const struct rows *r, const struct rows *from, const struct rows *near,
+		bool ordered)
 {
 	struct sl_coupling *c = calloc(1, sizeof *c);
 	size_t n = (size_t)r->n + 1;
@@ -322,6 +328,7 @@ static int make(struct sl_coupling **out, struct rows *r, bool ordered)
 	if (!c || !old)
 		goto out;
 	c->n = r->n;
+	c->directed = from != r;
 	c->m = r->start[r->n];
 	c->start = malloc(n * sizeof *c->start);
 	c->node = malloc((c->m + 1) * sizeof *c->node);
@@ -332,11 +339,11 @@ static int make(struct sl_coupling **out, struct rows *r, bool ordered)
 	c->place = malloc(n * sizeof *c->place);
 	if (!c->start || !c->node || (r->weight && !c->weight) || !c->degree || !c->inverse || !c->user || !c->place)
 		goto out;
-	code = find_order(r, ordered, old);
+	code = find_order(near, r, ordered, old);
 	if (!code)
-		code = renumber(c, r, old);
+		code = renumber(c, r, from, old);
 	if (!code) {
-		find_degrees(c);
+		find_degrees(c, from, old);
 		code = cut(c);
 	}
 	if (!code) {
@@ -344,7 +351,6 @@ static int make(struct sl_coupling **out, struct rows *r, bool ordered)
 	}
 out:
 	free(old);
-	rows_finish(r);
 	if (code)
 		sl_coupling_destroy(c);
 	else
@@ -362,10 +368,24 @@ int sl_coupling_of_graph(struct sl_coupling **out, const struct sl_graph *g, str
 {
 	struct rows r = {0};
 	int code = rows_of_graph(&r, g);
-	if (code)
-		rows_finish(&r);
-	else
-		code = make(out, &r, false);
+	if (!code)
+		code = make(out, &r, &r, &r, false);
+	rows_finish(&r);
+	return code ? no_memory(g->n, g->m, err) : 0;
+}
+
+int sl_coupling_of_directed(struct sl_coupling **out, const struct sl_graph *g, bool rows, struct sl_error *err)
+{
+	/* columns[j]: the rows of column j; lines[i]: the columns of row i */
+	const struct rows columns = {.n = g->n, .start = g->start, .node = g->node, .weight = g->weight};
+	struct rows lines = {0}, near = {0};
+	int code = transpose(&lines, g);
+	if (!code)
+		code = unite(&near, g, &lines);
+	if (!code)
+		code = rows ? make(out, &columns, &lines, &near, false) : make(out, &lines, &columns, &near, false);
+	rows_finish(&lines);
+	rows_finish(&near);
 	return code ? no_memory(g->n, g->m, err) : 0;
 }
 
@@ -373,14 +393,34 @@ int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affiniti
 {
 	struct rows r = {0};
 	int code = rows_of_affinities(&r, a);
-	if (code)
-		rows_finish(&r);
-	else
-		code = make(out, &r, true);
+	if (!code)
+		code = make(out, &r, &r, &r, true);
+	rows_finish(&r);
 	return code ? no_memory(a->n_user, a->m, err) : 0;
 }
 
 /* ---- use -------------------------------------------------------------------------------- */
+
+/* Marks by looking at all entries for each hop, since a directed coupling has no list of the edges that leave a node. */
+static int mark_directed(const struct sl_coupling *c, int hops, uint8_t *marked)
+{
+	uint8_t *next = malloc((size_t)c->n + 1);
+	if (!next)
+		return SL_NOMEM;
+	for (bool more = true; hops > 0 && more; hops--) {
+		more = false;
+		memcpy(next, marked, c->n);
+		for (uint32_t i = 0; i < c->n; i++)
+			for (uint64_t e = c->start[i]; e < c->start[i + 1]; e++)
+				if (marked[i] != marked[c->node[e]]) {
+					next[i] = next[c->node[e]] = 1;
+					more = true;
+				}
+		memcpy(marked, next, c->n);
+	}
+	free(next);
+	return 0;
+}
 
 int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked)
 {
@@ -392,6 +432,10 @@ int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int coun
 			marked[node[k]] = 1;
 			queue[to++] = node[k];
 		}
+	if (c->directed) {
+		free(queue);
+		return mark_directed(c, hops, marked);
+	}
 	for (int hop = 0; hop < hops; hop++) {
 		uint32_t end = to;
 		for (; from < end; from++)

@@ -1,7 +1,9 @@
-/* coupling.h -- the matrix of symmetric weights w of a graph, stored for fast products with values at the nodes.
+/* coupling.h -- the matrix of weights w of a graph, stored for fast products with values at the nodes.
  *
  * From the graph's own weights, w_ij is the larger of those of (i, j) and (j, i). So a graph without weights has w = 1
- * on each edge, whatever its direction. From the affinities, w = n P, so that the mean degree is 1.
+ * on each edge, whatever its direction. From the affinities, w = n P, so that the mean degree is 1. A directed coupling
+ * keeps directions: row i has the weights w_ij of the edges from j to i, and the degree of j is the sum of the weights
+ * of the edges that leave it.
  *
  * Nodes are renumbered: neighbours get close numbers (core/graph/order.h), the rows of a block are sorted by length,
  * longest first, and nodes without edges come last. A run is a sequence of short rows of the same length; the loop over
@@ -13,6 +15,7 @@
 #ifndef SL_COUPLING_H
 #define SL_COUPLING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -31,12 +34,13 @@ struct sl_coupling_run {
 
 struct sl_coupling {
 	uint32_t n;          /* all nodes */
-	uint64_t m;          /* entries, both directions */
+	uint64_t m;          /* entries; unless directed, both directions */
+	bool directed;
 	uint64_t *start;     /* [n + 1] */
 	uint32_t *node;      /* [m], ascending within a row */
 	float *weight;       /* [m], or NULL: all 1 */
-	double *degree;      /* [n] d_i, the sum of w_ij */
-	double *inverse;     /* [n] 1 / d_i, or 0 of nodes without edges */
+	double *degree;      /* [n] d_i, the sum of w_ij; directed: of w_ji */
+	double *inverse;     /* [n] 1 / d_i, or 0 if d_i = 0 */
 	uint32_t *user;      /* [n] the user's index of node i */
 	uint32_t *place;     /* [n] the node of each of the user's indices */
 	uint32_t linked;     /* number of nodes with edges, which come first */
@@ -48,13 +52,16 @@ struct sl_coupling {
 };
 
 int sl_coupling_of_graph(struct sl_coupling **out, const struct sl_graph *g, struct sl_error *err);
+/* The directed coupling. rows: entry (i, j) of the graph is an edge from i to j; otherwise from j to i. */
+int sl_coupling_of_directed(struct sl_coupling **out, const struct sl_graph *g, bool rows, struct sl_error *err);
 int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affinities *a, struct sl_error *err);
 void sl_coupling_destroy(struct sl_coupling *c);  /* NULL is fine */
 
 /* out[i - c->block[block]] = sum_j w_ij x_j for the rows i of the block, summed in the order of the row's entries. */
 void sl_coupling_multiply(const struct sl_coupling *c, uint32_t block, const double *x, double *out);
 
-/* Sets marked[n], which is zero before, to 1 for all nodes within `hops` edges of the given ones. 0 or SL_NOMEM. */
+/* Sets marked[n], which is zero before, to 1 for all nodes within `hops` edges of the given ones, whatever
+ * the edges' direction. 0 or SL_NOMEM. */
 int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked);
 
 #endif

@@ -95,6 +95,9 @@ static int make_coupling(struct sl_coupling **out, const struct sl_graph *g, con
 			 struct sl_error *err)
 {
 	struct sl_affinities *a;
+	int direction = sl_signal_direction(p, g->symmetric);
+	if (direction != SL_SIGNAL_BOTH)
+		return sl_coupling_of_directed(out, g, direction == SL_SIGNAL_ROWS, err);
 	if (p->edges == SL_SIGNAL_WEIGHTS)
 		return sl_coupling_of_graph(out, g, err);
 	int code = sl_affinities_create(&a, g, &(struct sl_affinities_params){.lambda = p->lambda}, err);
@@ -278,6 +281,23 @@ static void values(void *run, float *out)
 	sl_signal_values(r->signal, out);
 }
 
+static const char *told(const void *params, bool symmetric)
+{
+	const struct sl_signal_params *p = params;
+	int direction = sl_signal_direction(p, symmetric);
+	if (symmetric || (p->model == SL_SIGNAL_PAGERANK && p->direction == SL_SIGNAL_BOTH))
+		return NULL;
+	if (direction == SL_SIGNAL_ROWS)
+		return "The graph is directed: the walk follows an entry (i, j), or a line i,j of a list of edges, from i to j "
+		       "(direction: rows)";
+	if (direction == SL_SIGNAL_COLUMNS)
+		return "The graph is directed: the walk follows an entry (i, j), or a line i,j of a list of edges, from j to i "
+		       "(direction: columns)";
+	return p->edges == SL_SIGNAL_AFFINITIES
+	       ? "The graph is directed, but affinities are symmetric: edges act in both directions"
+	       : "The graph is directed, but this model is symmetric: edges act in both directions, with the larger weight";
+}
+
 static const char *const results[] = {"signal", "snapshots", "times", NULL};
 
 extern const struct sl_method sl_method_signal;
@@ -292,5 +312,5 @@ const struct sl_method sl_method_signal = {
 	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .steer = steer,
 	.trace = sl_progress_trace, .save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
-	.values = values,
+	.values = values, .told = told,
 };

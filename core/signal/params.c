@@ -10,6 +10,7 @@
 static const char *const models[] = {"heat", "fitzhugh_nagumo", "nagumo", "sir", "sir_chance", "pagerank", NULL};
 static const char *const laplacians[] = {"combinatorial", "random_walk", NULL};
 static const char *const edges[] = {"weights", "affinities", NULL};
+static const char *const directions[] = {"rows", "columns", "both", NULL};
 static const char *const integrators[] = {"euler", "runge_kutta", "bogacki_shampine", "dormand_prince",
 		"crank_nicolson",
 					  NULL};
@@ -63,6 +64,9 @@ static const struct sl_param_info list[] = {
 	 .doc = "Of sir: gamma, the rate of recovery."},
 	{.name = "damping", .type = SL_TYPE_DOUBLE, .offset = F(damping), .max = 0.999999, .normal = 0.85,
 	 .doc = "Of pagerank: alpha, the probability of going on along an edge."},
+	{.name = "direction", .type = SL_TYPE_ENUM, .offset = F(direction), .max = 2, .words = directions,
+	 .doc = "Of pagerank, on a graph that is not symmetric, with its weights: an entry (i, j) of a matrix, or a line "
+			"i,j of a directed list of edges, leads from i to j (rows), from j to i (columns), or both ways (both)."},
 	{.name = "start_nodes", .type = SL_TYPE_LIST, .offset = F(start_nodes), .min = 0, .max = NODE_MOST, .normal = -1,
 	 .automatic = "none", .automatic_value = -1, .whole = true,
 	 .doc = "Nodes, counted from 0, that begin with start_value. Of pagerank: to which the walk returns."},
@@ -97,6 +101,12 @@ void sl_signal_defaults(struct sl_signal_params *params)
 int sl_signal_fields(const struct sl_signal_params *p)
 {
 	return p->model == SL_SIGNAL_HEAT || p->model == SL_SIGNAL_PAGERANK ? 1 : 2;
+}
+
+int sl_signal_direction(const struct sl_signal_params *p, bool symmetric)
+{
+	bool directed = p->model == SL_SIGNAL_PAGERANK && p->edges == SL_SIGNAL_WEIGHTS && !symmetric;
+	return directed ? p->direction : SL_SIGNAL_BOTH;
 }
 
 static int check_nodes(const char *name, const struct sl_param_list *nodes, uint32_t n, struct sl_error *err)

@@ -47,6 +47,7 @@ enum sl_signal_model { SL_SIGNAL_HEAT, SL_SIGNAL_FITZHUGH_NAGUMO, SL_SIGNAL_NAGU
 		       SL_SIGNAL_PAGERANK };
 enum sl_signal_laplacian { SL_SIGNAL_COMBINATORIAL, SL_SIGNAL_RANDOM_WALK };
 enum sl_signal_edges { SL_SIGNAL_WEIGHTS, SL_SIGNAL_AFFINITIES };
+enum sl_signal_direction { SL_SIGNAL_ROWS, SL_SIGNAL_COLUMNS, SL_SIGNAL_BOTH };
 enum sl_signal_integrator { SL_SIGNAL_EULER, SL_SIGNAL_RUNGE_KUTTA, SL_SIGNAL_BOGACKI_SHAMPINE,
 		SL_SIGNAL_DORMAND_PRINCE,
 			    SL_SIGNAL_CRANK_NICOLSON };
@@ -56,6 +57,7 @@ enum sl_signal_integrator { SL_SIGNAL_EULER, SL_SIGNAL_RUNGE_KUTTA, SL_SIGNAL_BO
 
 struct sl_signal_params {
 	int model, laplacian, edges, integrator;
+	int direction;                  /* pagerank: of an entry (i, j) of a graph that is not symmetric */
 	int iterations;                 /* the most steps */
 	int snapshots;                  /* number of snapshots, equally spaced in time; the last one is at the end */
 	int start_hops, stimulus_hops;  /* nodes within so many edges of start_nodes (stimulus_nodes) belong to them */
@@ -75,6 +77,8 @@ void sl_signal_defaults(struct sl_signal_params *params);
  * SL_BADPARAM. */
 int sl_signal_check(const struct sl_signal_params *params, uint32_t n, uint32_t columns, struct sl_error *err);
 int sl_signal_fields(const struct sl_signal_params *params);
+/* How a run follows the edges of a graph: SL_SIGNAL_BOTH unless the model is pagerank and the graph is directed. */
+int sl_signal_direction(const struct sl_signal_params *params, bool symmetric);
 
 struct sl_signal_status {
 	int step;                /* steps done so far */

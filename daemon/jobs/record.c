@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/meant.h"
+#include "core/signal/signal.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
@@ -230,6 +231,19 @@ static json_t *resolved_json(const struct sl_job *job)
 	return o;
 }
 
+/* Of methods on edges: how a run follows edges; of methods on points nothing. */
+static json_t *resolved_of_method(const struct sl_job *job)
+{
+	static const char *const words[] = {"rows", "columns", "both"};
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	json_t *o = json_object();
+	if (sl__on_edges(&job->work) && g && g->kind == SL_KIND_GRAPH) {
+		const void *params = &job->work.values;
+		json_object_set_new(o, "direction", json_string(words[sl_signal_direction(params, g->symmetric)]));
+	}
+	return o;
+}
+
 json_t *sl_job_json(const struct sl_job *job)
 {
 	json_t *object = json_object();
@@ -265,7 +279,8 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "preparation_seconds", sl_json_number(job->preparation_s));
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__work_params_json(&job->work));
-	json_object_set_new(object, "resolved", !sl__on_points(job->work.method) ? resolved_json(job) : json_object());
+	json_object_set_new(object, "resolved",
+			!sl__on_points(job->work.method) ? resolved_json(job) : resolved_of_method(job));
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
 	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
 	return object;
@@ -360,7 +375,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 		json_object_set_new(o, job->work.start == SL_START_LABELS ? "start_labels" : "start_means",
 				    json_integer(job->work.parts));
 	json_object_set_new(o, "layout", json_boolean(job->has_layout));
-	json_object_set_new(o, "checkpoint", job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
+	json_object_set_new(o, "checkpoint",
+			job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
 	json_object_set_new(o, "checkpoint_seconds", json_real(job->checkpoint_seconds));
 	if (job->has_still)
 		json_object_set_new(o, "still", json_true());

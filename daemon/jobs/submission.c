@@ -208,6 +208,10 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	if (k > spec->graph->wanted)
 		sl__job_note(job, "This perplexity needs %u neighbours of each point and %u are known, so a new search "
 			     "comes first.", k, spec->graph->wanted);
+	const char *told = spec->work.method->told && spec->graph->kind == SL_KIND_GRAPH
+			   ? spec->work.method->told(&spec->work.values, spec->graph->symmetric) : NULL;
+	if (told)
+		sl__job_note(job, "%s.", told);
 	if ((spec->name && !job->name) || (key && (!job->idempotency_key || !job->idempotency_hash))) {
 		sl__job_unref(job);
 		return NULL;

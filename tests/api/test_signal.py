@@ -276,7 +276,7 @@ def test_killed_and_resumed(fresh, integrator):
         d.kill()
         d.start()
     resumed = api.wait(job, seconds=120)
-    assert resumed["notes"] == [] and resumed["iteration"] == whole["iteration"] and resumed["level"] == whole["level"]
+    assert resumed["notes"] == whole["notes"] and resumed["iteration"] == whole["iteration"] and resumed["level"] == whole["level"]
     for name in ("signal", "snapshots", "times"):
         assert np.array_equal(result(api, job, name), result(api, whole["id"], name))
     api.delete(f"/v1/jobs/{job}", 204)

@@ -9,7 +9,7 @@
 #define ALONE 70
 
 /* Node 0 has more entries than one warp sums, some others more than one thread sums; the last nodes have none. */
-static inline struct sl_coupling *random_coupling(uint64_t *seed, bool weighted)
+static inline struct sl_coupling *random_coupling_of(uint64_t *seed, bool weighted, bool directed)
 {
 	static uint32_t edge[12 * NODES][2];
 	static float weight[12 * NODES];
@@ -33,9 +33,14 @@ static inline struct sl_coupling *random_coupling(uint64_t *seed, bool weighted)
 	}
 	struct sl_graph *g = graph_of(NODES, (const uint32_t (*)[2])edge, weighted ? weight : NULL, count, false);
 	struct sl_coupling *c;
-	assert_int_equal(sl_coupling_of_graph(&c, g, NULL), 0);
+	assert_int_equal(directed ? sl_coupling_of_directed(&c, g, true, NULL) : sl_coupling_of_graph(&c, g, NULL), 0);
 	sl_graph_destroy(g);
 	return c;
+}
+
+static inline struct sl_coupling *random_coupling(uint64_t *seed, bool weighted)
+{
+	return random_coupling_of(seed, weighted, false);
 }
 
 #endif

@@ -141,6 +141,24 @@ static void runs_are_those_of_the_processor(void **state)
 		}
 }
 
+/* Nobody comes to most nodes, and from some the walk continues at the start. */
+static void ranks_of_directed_graphs_are_those_of_the_processor(void **state)
+{
+	static struct outcome cpu, gpu;
+	uint64_t seed = fresh_seed();
+	for (int weighted = 0; weighted < 2; weighted++) {
+		uint64_t graph = test_random(&seed), one = graph, two = graph;
+		struct sl_signal_params p = params_of(SL_SIGNAL_PAGERANK, SL_SIGNAL_EULER, 0);
+		run(random_coupling_of(&one, weighted, true), &p, false, 1, &cpu);
+		run(random_coupling_of(&two, weighted, true), &p, true, 1, &gpu);
+		agree(&p, &cpu, &gpu);
+		double sum = 0;
+		for (int i = 0; i < NODES; i++)
+			sum += cpu.y[i];
+		assert_true(fabs(sum - 1) < 1e-9);
+	}
+}
+
 /* After every fifth advance a new run continues: if `both`, alternately on the device and the CPU; else on the
  * device. */
 static void run_in_pieces(uint64_t seed, const struct sl_signal_params *p, bool both, struct outcome *out)
@@ -225,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_those_of_the_processor),
+		cmocka_unit_test(ranks_of_directed_graphs_are_those_of_the_processor),
 		cmocka_unit_test(states_go_both_ways),
 		cmocka_unit_test(lost_values_are_told),
 	};
