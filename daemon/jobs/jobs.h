@@ -50,6 +50,8 @@ json_t *sl_jobs_counts(const struct sl_jobs *j);
 const char *sl_job_id(const struct sl_job *job);
 const char *sl_job_graph(const struct sl_job *job);  /* id of its graph, which may have been deleted */
 bool sl_jobs_have(struct sl_jobs *j, const char *id);  /* id: complete */
+/* Writes " They are: ID of NAME, ..." for the jobs on the graph that have not ended, as many as fit, into out[size]. */
+void sl_jobs_name_users_of(const struct sl_jobs *j, const char *graph, char *out, size_t size);
 /* The job of {id} in the path, which may be the beginning of an id (6 characters or more) if only one job's id begins
  * so. Borrowed; NULL: there is none, and the request has been answered. */
 struct sl_job *sl_job_of_request(struct sl_request *r);
@@ -104,7 +106,8 @@ void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body
 /* The batch of {id} in the path. NULL: there is none, and the request has been answered. */
 struct sl_batch *sl_batch_of_request(struct sl_request *r);
 bool sl_batches_have(const struct sl_jobs *j, const char *id);
-json_t *sl_batch_json(const struct sl_batch *b);      /* new reference */
+/* The record with those of its jobs that the sender of r may see; new reference. */
+json_t *sl_batch_json(const struct sl_batch *b, const struct sl_request *r);
 /* A page of the batches that the sender of r may see, newest first: those after `cursor` (an id; NULL: from the
  * beginning). next: the cursor of the next page, or "". New reference. */
 json_t *sl_batches_json(const struct sl_jobs *j, const struct sl_request *r, const char *cursor, int limit,

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/users/users.h"
 
 static const char *const orders[] = {"created", "started", "finished"};
 
@@ -159,4 +160,26 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, char (**
 	}
 	free(found);
 	return 0;
+}
+
+void sl_jobs_name_users_of(const struct sl_jobs *j, const char *graph, char *out, size_t size)
+{
+	const char *separator = ". They are: ";
+	size_t used = 0;
+	out[0] = '\0';
+	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all) {
+		if (strcmp(job->graph, graph) || sl__job_ended(job))
+			continue;
+		json_t *access = sl_users_access_json(j->d->users, job->id);
+		const char *owner = json_string_value(json_array_get(json_object_get(access, "owners"), 0));
+		int length = snprintf(out + used, size - used, "%s%s%s%s", separator, job->id, owner ? " of " : "",
+				      owner ? owner : "");
+		json_decref(access);
+		if (length < 0 || (size_t)length >= size - used) {
+			out[used] = '\0';  /* the last one does not fit */
+			return;
+		}
+		used += (size_t)length;
+		separator = ", ";
+	}
 }

@@ -292,7 +292,7 @@ void sl_job_estimate(struct sl_jobs *j, struct sl_request *r, const json_t *body
 {
 	struct sl_job_spec spec;
 	struct sl_error err;
-	if (sl__job_spec_read(j, body, &spec, &err) || sl_request_body_for(r, body, &err))
+	if (sl__job_spec_read(j, sl_request_who(r), body, &spec, &err) || sl_request_body_for(r, body, &err))
 		sl_reply_error(r, &err);
 	else
 		estimate(r, &spec);
@@ -310,7 +310,7 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 	if (!code && key && answer_repetition(r, key, hash))
 		return;
 	if (!code)
-		code = sl__job_spec_read(j, body, &spec, &err);
+		code = sl__job_spec_read(j, sl_request_who(r), body, &spec, &err);
 	if (!code)
 		code = sl_request_body_for(r, body, &err);
 	if (!code)

@@ -27,7 +27,7 @@ void sl_route_batch_get(struct sl_request *r)
 {
 	struct sl_batch *b = sl_batch_of_request(r);
 	if (b)
-		sl_reply_json(r, 200, sl_batch_json(b));
+		sl_reply_json(r, 200, sl_batch_json(b, r));
 }
 
 void sl_route_batch_delete(struct sl_request *r)

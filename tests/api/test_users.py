@@ -186,6 +186,43 @@ def test_things_in_bodies(lab):
     lab.cat.submit(own, iterations=2, name="0123456789")
 
 
+def test_a_job_needs_the_graph_of_what_it_begins_with(lab):
+    """A shared job does not open its graph, which nobody shared; the graph's owner learns which jobs hold it."""
+    points = "a,b,c\n" + "".join(f"{i * 0.37 % 1:.4f},{i * 0.71 % 1:.4f},{i * 0.13 % 1:.4f}\n" for i in range(60))
+    graph = lab.ann.upload(points.encode(), kind="points", name="hidden")["id"]
+    job = lab.ann.run(graph, iterations=5, perplexity=5)["id"]
+    lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob"]})
+    assert lab.bob.get(f"/v1/jobs/{job}").json()["id"] == job
+    for body in ({"method": "kmeans", "clusters": 2, "input": {"job": job}}, {"method": "kmeans", "params": {"clusters": 2}, "input": {"job": job}},
+                 {"method": "gmm", "components": 2, "input": {"job": job}}):
+        for path in ("/v1/jobs", "/v1/jobs/dry-run"):
+            problem = lab.bob.post(path, 404, json=body).json()
+            assert graph not in lab.bob.get("/v1/graphs").text and "share" in problem["detail"], problem
+    refused = lab.bob.post("/v1/batches", 404, json={"method": "kmeans", "input": {"job": job}, "parameters": {"clusters": [2, 3]}})
+    assert "share" in refused.json()["detail"]
+    lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": ["bob"]})
+    held = lab.bob.submit(graph, iterations=1000000, tolerance=0, perplexity=5)["id"]
+    problem = lab.ann.delete(f"/v1/graphs/{graph}", 409).json()
+    assert held in problem["detail"] and "of bob" in problem["detail"], problem
+    lab.bob.delete(f"/v1/jobs/{held}", 200)
+    wait_until(lambda: lab.bob.get(f"/v1/jobs/{held}").json()["state"] == "cancelled", 20)
+    lab.ann.delete(f"/v1/graphs/{graph}", 204)
+
+
+def test_a_batch_shows_the_jobs_that_one_may_see(lab):
+    """A job of a shared batch that is no longer shared is not in the batch's record, nor counted."""
+    batch = lab.ann.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": 2, "parameters": {"seed": [1, 2]}}).json()
+    hidden, seen = (one["id"] for one in batch["jobs"])
+    lab.ann.request("PUT", f"/v1/access/{batch['id']}", 200, json={"readers": ["bob"]})
+    assert [one["id"] for one in lab.bob.get(f"/v1/batches/{batch['id']}").json()["jobs"]] == [hidden, seen]
+    lab.ann.request("PUT", f"/v1/access/{hidden}", 200, json={"readers": []})
+    record = lab.bob.get(f"/v1/batches/{batch['id']}").json()
+    assert [one["id"] for one in record["jobs"]] == [seen] and sum(record["states"].values()) == 1
+    listed = next(one for one in lab.bob.get("/v1/batches").json()["items"] if one["id"] == batch["id"])
+    assert sum(listed["states"].values()) == 1
+    assert len(lab.ann.get(f"/v1/batches/{batch['id']}").json()["jobs"]) == 2
+
+
 def test_labels_of_a_job(lab):
     """A right to watch a job includes its labels."""
     job = lab.ann.run(lab.graph, method="kmeans", clusters=3, input={"job": lab.job})["id"]

@@ -38,7 +38,7 @@ void sl__batch_changed(struct sl_jobs *j, const char *id)
 	SL_LIST_EACH(struct waiter, w, &b->waiters, link) {
 		struct sl_request *r = w->r;
 		waiter_gone(w);
-		sl_reply_json(r, 200, sl_batch_json(b));
+		sl_reply_json(r, 200, sl_batch_json(b, r));
 	}
 }
 

@@ -9,6 +9,13 @@ static json_t *value_or_null(json_t *value)
 	return value ? json_incref(value) : json_null();
 }
 
+/* False for a job that is not, or no longer, shared with the sender although the batch is. */
+static bool is_seen(const struct sl_batch *b, const struct sl_request *r, size_t i)
+{
+	const char *id = sl__batch_job_id(b, i);
+	return !sl__job_find(b->jobs, id) || sl_request_sees(r, id);
+}
+
 /* A deleted job has only its parameters. */
 static json_t *job_json(const struct sl_batch *b, size_t i)
 {
@@ -27,13 +34,13 @@ static json_t *job_json(const struct sl_batch *b, size_t i)
 	return o;
 }
 
-static json_t *states_json(const struct sl_batch *b)
+static json_t *states_json(const struct sl_batch *b, const struct sl_request *r)
 {
 	int count[SL_JOB_STATES] = {0};
 	json_t *o = json_object();
 	for (size_t i = 0; i < json_array_size(b->each); i++) {
 		const struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
-		if (job)
+		if (job && is_seen(b, r, i))
 			count[job->state]++;
 	}
 	for (int i = 0; i < SL_JOB_STATES; i++)
@@ -41,18 +48,19 @@ static json_t *states_json(const struct sl_batch *b)
 	return o;
 }
 
-static json_t *summary(const struct sl_batch *b)
+static json_t *summary(const struct sl_batch *b, const struct sl_request *r)
 {
 	char text[SL_TIME_BYTES];
 	return json_pack("{s:s, s:s?, s:s, s:s, s:o}", "id", b->id, "name", b->name, "graph", b->graph, "created",
-			 sl_time_text(b->created_ms, text), "states", states_json(b));
+			 sl_time_text(b->created_ms, text), "states", states_json(b, r));
 }
 
-json_t *sl_batch_json(const struct sl_batch *b)
+json_t *sl_batch_json(const struct sl_batch *b, const struct sl_request *r)
 {
-	json_t *o = summary(b), *jobs = json_array();
+	json_t *o = summary(b, r), *jobs = json_array();
 	for (size_t i = 0; i < json_array_size(b->each); i++)
-		json_array_append_new(jobs, job_json(b, i));
+		if (is_seen(b, r, i))
+			json_array_append_new(jobs, job_json(b, i));
 	json_object_set_new(o, "jobs", jobs);
 	return o;
 }
@@ -70,7 +78,7 @@ json_t *sl_batches_json(const struct sl_jobs *j, const struct sl_request *r, con
 			memcpy(next, last->id, SL_ULID_BYTES);
 			break;
 		}
-		json_array_append_new(items, summary(b));
+		json_array_append_new(items, summary(b, r));
 		last = b;
 	}
 	return items;

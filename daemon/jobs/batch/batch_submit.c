@@ -103,7 +103,7 @@ static bool make_one(void *arg)
 	struct sl_job_spec spec;
 	if (!s->r || s->at == s->e.count)
 		return true;
-	s->code = sl__expand_one(s->jobs, &s->e, s->at, &spec, &s->err);
+	s->code = sl__expand_one(s->jobs, &s->who, &s->e, s->at, &spec, &s->err);
 	if (s->code)
 		return true;
 	note_largest(s, &spec);
@@ -137,7 +137,7 @@ static void take_back(struct sl_batch *b)
 static void reply_accepted(struct sl_request *r, const struct sl_batch *b, int status)
 {
 	sl_reply_header(r, "Location", "/v1/batches/%s", b->id);
-	sl_reply_json(r, status, sl_batch_json(b));
+	sl_reply_json(r, status, sl_batch_json(b, r));
 }
 
 static void recorded(void *arg, int status, const struct sl_error *err)
@@ -234,7 +234,7 @@ static void all_made(void *arg)
 	struct sl_job_spec largest;
 	bool answered = !s->r || (!s->code && b->key && answer_repetition(j, s->r, b->key, b->hash));
 	if (!answered && !s->code)
-		s->code = sl__expand_one(j, &s->e, s->largest, &largest, &s->err);
+		s->code = sl__expand_one(j, &s->who, &s->e, s->largest, &largest, &s->err);
 	if (!answered && !s->code)
 		answered = sl__limits_refuse(j, s->r, &largest, (int)s->e.count);
 	if (!answered && !s->code && !(s->code = enter(s)))

@@ -149,8 +149,8 @@ int sl__expand(const json_t *body, struct sl__expansion *e, struct sl_error *err
 }
 
 /* If the error is in a parameter that differs between jobs, the pointer names that parameter of the batch. */
-int sl__expand_one(struct sl_jobs *j, const struct sl__expansion *e, size_t i, struct sl_job_spec *spec,
-		   struct sl_error *err)
+int sl__expand_one(struct sl_jobs *j, const struct sl_principal *who, const struct sl__expansion *e, size_t i,
+		   struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *differs = json_array_get(e->parameters, i);
 	json_t *body = json_copy(e->shared);
@@ -158,7 +158,7 @@ int sl__expand_one(struct sl_jobs *j, const struct sl__expansion *e, size_t i, s
 	if (!body || json_object_update(body, (json_t *)differs))
 		code = sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
 	if (!code)
-		code = sl__job_spec_read(j, body, spec, err);
+		code = sl__job_spec_read(j, who, body, spec, err);
 	if (code && err->pointer[0] == '/' && json_object_get(differs, err->pointer + 1)) {
 		char pointer[sizeof err->pointer];
 		snprintf(pointer, sizeof pointer, "/parameters%.100s", err->pointer);

@@ -17,8 +17,8 @@ struct sl__expansion {
 int sl__expand(const json_t *body, struct sl__expansion *e, struct sl_error *err);
 /* Reads and checks job i like a single request. spec borrows records of the server, until the caller returns to the
  * loop. */
-int sl__expand_one(struct sl_jobs *j, const struct sl__expansion *e, size_t i, struct sl_job_spec *spec,
-		   struct sl_error *err);
+int sl__expand_one(struct sl_jobs *j, const struct sl_principal *who, const struct sl__expansion *e, size_t i,
+		   struct sl_job_spec *spec, struct sl_error *err);
 void sl__expansion_finish(struct sl__expansion *e);  /* also after an error */
 
 #endif

@@ -433,14 +433,37 @@ static json_t *flatten(const json_t *body, const json_t *params, struct sl_error
 	return flat;
 }
 
-int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+/* The body's own ids were checked when it arrived (http/rights.c); here are those that follow from them. */
+static int check_rights(const struct sl_jobs *j, const struct sl_principal *who, const struct sl_job_spec *spec,
+			struct sl_error *err)
+{
+	const struct sl_users *u = j->d->users;
+	const struct sl_job *from = spec->source ? spec->source : spec->after;
+	if (sl_users_may(u, who, SL_VERB_READ, spec->graph->id))
+		return from ? sl_error_field(err, SL_NOTFOUND, "/graph", "Job %s is shared with you, but its graph %s is not, and "
+					     "a new job needs it. Ask the owner of the graph to share it.", from->id,
+					     spec->graph->id) :
+			      sl_error_field(err, SL_NOTFOUND, "/graph", "There is no graph %.64s, or it is not shared with you.",
+					     spec->graph->id);
+	if (spec->layout && sl_users_may(u, who, SL_VERB_READ, spec->layout->id))
+		return sl_error_field(err, SL_NOTFOUND, "/input/layout", "There is no layout %.64s, or it is not shared with you.",
+				      spec->layout->id);
+	return 0;
+}
+
+int sl__job_spec_read(struct sl_jobs *j, const struct sl_principal *who, const json_t *body, struct sl_job_spec *spec,
+		      struct sl_error *err)
 {
 	const json_t *params = json_object_get(body, "params");
 	*spec = (struct sl_job_spec){.work.method = sl_methods[0]};
-	if (!params)
-		return read_flat(j, body, spec, err);
+	if (!params) {
+		int rc = read_flat(j, body, spec, err);
+		return rc ? rc : check_rights(j, who, spec, err);
+	}
 	json_t *flat = flatten(body, params, err);
 	int code = flat ? read_flat(j, flat, spec, err) : SL_BADPARAM;
+	if (!code)
+		code = check_rights(j, who, spec, err);
 	json_decref(flat);  /* spec borrows only values that body holds, too */
 	if (flat && code && err->pointer[0] == '/' && json_object_get(params, err->pointer + 1)) {
 		char pointer[sizeof err->pointer];

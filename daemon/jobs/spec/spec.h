@@ -25,8 +25,10 @@ struct sl_job_spec {
 bool sl__job_spec_knows(const struct sl_method *method, const char *member);
 /* The method that a body requests. */
 int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct sl_error *err);
-/* Reads and checks everything except the rows. */
-int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
+/* Reads and checks everything except the rows. who: the sender, who must be able to read the graph and everything else
+ * from which the job is to be computed, also if the body names it only through a job. */
+int sl__job_spec_read(struct sl_jobs *j, const struct sl_principal *who, const json_t *body, struct sl_job_spec *spec,
+		      struct sl_error *err);
 /* Reads and checks the rows: *out [nodes * dims], which the caller must free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err);
 /* given_start.c: reads and checks the labels or means in `initial`, when rows and columns are known. */
