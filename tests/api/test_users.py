@@ -201,7 +201,7 @@ def test_a_job_needs_the_graph_of_what_it_begins_with(lab):
     refused = lab.bob.post("/v1/batches", 404, json={"method": "kmeans", "input": {"job": job}, "parameters": {"clusters": [2, 3]}})
     assert "share" in refused.json()["detail"]
     lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": ["bob"]})
-    held = lab.bob.submit(graph, iterations=1000000, tolerance=0, perplexity=5)["id"]
+    held = lab.bob.submit(graph, iterations=1000000, perplexity=5)["id"]
     problem = lab.ann.delete(f"/v1/graphs/{graph}", 409).json()
     assert held in problem["detail"] and "of bob" in problem["detail"], problem
     lab.bob.delete(f"/v1/jobs/{held}", 200)
