@@ -11,6 +11,7 @@ struct sl__column_wish {
 	const char *name;    /* of the column to set; NULL: all columns of the file, by their titles */
 	const char *only;    /* columns of the file to take, by title or number; NULL: all */
 	const char *kind;    /* "category", "number", or NULL: strings become categories, numbers become numbers */
+	const char *rename;  /* the new name of column `name`, which keeps its values; NULL: values are set */
 	struct sl_read_options options;  /* max_bytes and cancel count */
 };
 

@@ -250,6 +250,7 @@ struct column_change {
 	char title[64];
 	bool remove;
 	char *column, *kind, *only, *path;  /* column NULL: all columns of the file */
+	char *rename;              /* the column's new name; NULL: its values are set, or it is removed */
 	struct sl_content *content;  /* for the nodes' names; NULL: they have none */
 	struct sl_uploaded input;
 	struct sl_account account;
@@ -273,6 +274,48 @@ static int remove_column(struct column_change *c, struct sl_columns *columns)
 		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL,
 				&c->err);
 	sl_columns_remove(columns, column);
+	return 0;
+}
+
+/* The labels of the upload, which are in the graph's file, under a new name; their own one is hidden. */
+static int rename_own(struct column_change *c, struct sl_columns *columns)
+{
+	const struct sl_graph *nodes = &c->content->nodes;
+	size_t bytes = (size_t)c->nodes * sizeof *nodes->label;
+	uint32_t *value = malloc(bytes);
+	json_t *words = json_array();
+	if (!value || !words) {
+		free(value);
+		json_decref(words);
+		return sl_error_set(&c->err, SL_NOMEM, "no memory for the change");
+	}
+	memcpy(value, nodes->label, bytes);
+	for (uint32_t k = 0; k < nodes->labels; k++)
+		json_array_append_new(words, json_string(nodes->label_name[k]));
+	json_t *description = json_pack("{s:s, s:s, s:o}", "name", c->rename, "kind", "category", "categories", words);
+	int rc = sl_columns_set(columns, description, value, &c->err);
+	json_t *hidden = rc ? NULL : json_pack("{s:s, s:s}", "name", c->title, "kind", "none");
+	return rc ? rc : sl_columns_set(columns, hidden, NULL, &c->err);
+}
+
+static int rename_column(struct column_change *c, struct sl_columns *columns)
+{
+	struct sl_column *column = sl_columns_find(columns, c->column), *other = sl_columns_find(columns, c->rename);
+	bool own = c->own && !strcmp(c->column, c->title) && !column;
+	bool taken = other ? strcmp(sl_column_kind(other), "none") != 0 : c->own && !strcmp(c->rename, c->title);
+	if (column ? !strcmp(sl_column_kind(column), "none") : !own)
+		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named %.64s", c->id,
+				    c->column);
+	if (taken)
+		return sl_error_field(&c->err, SL_CONFLICT, "/name", "graph %s has a column of labels named %.64s already",
+				      c->id, c->rename);
+	if (own)
+		return rename_own(c, columns);
+	json_object_set_new(column->description, "name", json_string(c->rename));
+	if (other && other != column)  /* it hides the upload's labels, which this column replaces now */
+		sl_columns_remove(columns, other);
+	if (c->own && !strcmp(c->column, c->title))  /* it had replaced the upload's, which stay hidden */
+		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL, &c->err);
 	return 0;
 }
 
@@ -302,7 +345,8 @@ static void change_work(void *arg)
 	sl_account_open(&c->account);
 	c->status = sl_columns_read(c->path, c->nodes, NULL, &columns, &c->err);
 	if (!c->status)
-		c->status = c->remove ? remove_column(c, columns) : set_column(c, columns);
+		c->status = c->remove ? remove_column(c, columns) : c->rename ? rename_column(c, columns) :
+			    set_column(c, columns);
 	if (!c->status)
 		c->status = sl_columns_write(c->path, columns, &c->bytes, &c->err);
 	if (!c->status)
@@ -321,6 +365,7 @@ static void change_free(struct column_change *c)
 	free(c->column);
 	free(c->kind);
 	free(c->only);
+	free(c->rename);
 	free(c->path);
 	json_decref(c->all);
 	json_decref(c->set);
@@ -346,7 +391,7 @@ static json_t *changed_json(const struct column_change *c)
 	size_t i;
 	json_t *name;
 	if (c->column) {
-		json_t *column = column_of(c->all, c->column);
+		json_t *column = column_of(c->all, c->rename ? c->rename : c->column);
 		out = json_copy(column);
 		json_decref(column);
 	} else {
@@ -390,11 +435,11 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 		       struct sl_request *r, struct sl_error *err)
 {
 	const char *column = wish->name, *kind = wish->kind;
-	struct sl_part *part = c->remove ? NULL : sl_request_part(r, "file");
+	struct sl_part *part = c->remove || wish->rename ? NULL : sl_request_part(r, "file");
 	int rc = column ? sl_name_check(column, "", err) : 0;
 	if (rc)
 		return rc;
-	if (!c->remove && !part)
+	if (!c->remove && !wish->rename && !part)
 		return sl_error_set(err, SL_BADPARAM, "the form has no part named 'file'");
 	memcpy(c->id, g->record.id, sizeof c->id);
 	c->nodes = g->record.nodes;
@@ -402,12 +447,13 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 	memcpy(c->title, g->record.label_title, sizeof c->title);
 	c->account = sl_bookings_account(c->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	c->max_bytes = (uint64_t)c->s->d->config.max_decompressed_bytes;
-	bool other_name = c->remove && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
+	bool other_name = (c->remove || wish->rename) && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
 	c->column = column ? strdup(other_name ? c->title : column) : NULL;
 	c->kind = kind ? strdup(kind) : NULL;
 	c->only = wish->only ? strdup(wish->only) : NULL;
 	c->path = sl__graphs_path(c->s, c->id, "sll");
-	if ((column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) || !c->path)
+	c->rename = wish->rename ? strdup(wish->rename) : NULL;
+	if ((wish->rename && !c->rename) || (column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) || !c->path)
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
 	if (part)
 		sl_uploaded_of(r, &c->input, part, "labels");
@@ -474,7 +520,7 @@ static void change(struct sl_graphs *s, const char *id, const struct sl__column_
 		change_free(c);
 		return;
 	}
-	if (!remove && refuse(c, r, &hit)) {
+	if (!remove && !wish->rename && refuse(c, r, &hit)) {
 		sl_reply_limit(r, &hit);
 		change_free(c);
 		return;
@@ -483,7 +529,7 @@ static void change(struct sl_graphs *s, const char *id, const struct sl__column_
 	g->changing++;
 	sl__graphs_work_begin(s);
 	sl_park(&c->r, 0);
-	if (remove || !g->record.named)
+	if (remove || (wish->rename ? !c->own : !g->record.named))
 		start_work(c);
 	else if ((c->status = sl_graphs_acquire(s, c->id, SL_PART_DATA, names_ready, c, &c->err)))
 		change_done(c);
@@ -493,6 +539,13 @@ void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column
 			 struct sl_request *r)
 {
 	const struct sl__column_wish wish = {.name = column, .only = only, .kind = kind};
+	change(s, id, &wish, false, r);
+}
+
+void sl_nodes_rename_column(struct sl_graphs *s, const char *id, const char *column, const char *name,
+			    struct sl_request *r)
+{
+	const struct sl__column_wish wish = {.name = column, .rename = name};
 	change(s, id, &wish, false, r);
 }
 

@@ -41,6 +41,9 @@ void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_
  * columns of the text to take, or NULL. kind: "category", "number", or NULL: by the type of the values. */
 void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *only, const char *kind,
 			 struct sl_request *r);
+/* Gives a column another name (1 to 200 characters). */
+void sl_nodes_rename_column(struct sl_graphs *s, const char *id, const char *column, const char *name,
+			    struct sl_request *r);
 void sl_nodes_delete_column(struct sl_graphs *s, const char *id, const char *column, struct sl_request *r);
 
 /* ---- reading one column, for pictures (column_read.c) ----------------------------------- */

@@ -1,9 +1,10 @@
-/* GET, PUT /v1/graphs/{graph}/labels; GET, PUT, DELETE /v1/graphs/{graph}/labels/{column} */
+/* GET, PUT /v1/graphs/{graph}/labels; GET, PUT, PATCH, DELETE /v1/graphs/{graph}/labels/{column} */
 #include <string.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/routes/routes.h"
+#include "daemon/util/json.h"
 
 void sl_route_graph_labels(struct sl_request *r)
 {
@@ -48,6 +49,28 @@ void sl_route_graph_column_put(struct sl_request *r)
 void sl_route_graph_labels_put(struct sl_request *r)
 {
 	put(r, NULL);
+}
+
+/* PATCH: {"name": "its new name"} */
+void sl_route_graph_column_patch(struct sl_request *r)
+{
+	static const char *const known[] = {"name", NULL};
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	const char *name = NULL;
+	struct sl_error err;
+	json_t *body = NULL;
+	int rc = g ? sl_request_json(r, &body, &err) : 0;
+	if (g && !rc)
+		rc = sl_json_known(body, known, &err);
+	if (g && !rc)
+		rc = sl_json_name(body, &name, &err);
+	if (g && !rc && !name)
+		rc = sl_error_field(&err, SL_BADPARAM, "/name", "name is missing; it must be the column's new name");
+	if (g && rc)
+		sl_reply_error(r, &err);
+	else if (g)
+		sl_nodes_rename_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"), name, r);
+	json_decref(body);
 }
 
 void sl_route_graph_column_delete(struct sl_request *r)

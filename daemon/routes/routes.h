@@ -38,6 +38,7 @@
 	X("DELETE", "/v1/graphs/{graph}/labels/{column}", graph_column_delete, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/labels/{column}", graph_column_get, READ, SL_BODY_NONE, "count from") \
 	X("PUT", "/v1/graphs/{graph}/labels", graph_labels_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
+	X("PATCH", "/v1/graphs/{graph}/labels/{column}", graph_column_patch, CHANGE, SL_BODY_JSON, NULL) \
 	X("PUT", "/v1/graphs/{graph}/labels/{column}", graph_column_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
 	X("POST", "/v1/graphs/{graph}/load", graph_load, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/names", graph_names, READ, SL_BODY_NONE, "count from") \

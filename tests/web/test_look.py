@@ -538,6 +538,49 @@ def test_accessible(page, api, daemon, done, theme, shot):
     assert found == {}, json.dumps(found, indent=1)
 
 
+def test_labels_of_a_table(page, api, daemon, tmp_path, shot):
+    """A file of several columns is joined by its names, in any order, and the page tells how; columns are renamed and deleted."""
+    n = 120
+    rows = "".join(f"site{i},{i % 7}.5,{i // 7}.25,{i % 3}.125\n" for i in range(n))
+    table = api.upload(("name,a,b,c\n" + rows).encode(), kind="points", name="sites")["id"]
+    job = api.run(table, iterations=20, perplexity=5)["id"]
+    open_done(page, daemon, job)
+    file = tmp_path / "metadata.csv"
+    file.write_text("id,place,score,group number\n" + "".join(f'site{i},"place, {i % 4}",{i / 64},{i % 3}\n' for i in reversed(range(1, n))))
+    page.find("input[aria-label='File of labels']").send(str(file))
+    page.see("119 rows of 4 columns")
+    assert "joined by the nodes' names" in page.text() and "1 node has no row" in page.text()
+    assert sorted(page.run("return [...document.querySelectorAll('.legend-name')].map(e => e.innerText)")) == ["none", "place, 0", "place, 1", "place, 2", "place, 3"]
+    shot("joined")
+    listed = {c["name"]: c["kind"] for c in api.get(f"/v1/graphs/{table}/labels").json()["columns"]}
+    assert listed == {"place": "category", "score": "number", "group number": "category"}, "few whole numbers are classes"
+    place = api.get(f"/v1/graphs/{table}/labels/place").json()
+    assert [None if c is None else place["categories"][c] for c in place["codes"]] == [None] + [f"place, {i % 4}" for i in range(1, n)]
+    # one column without a title is called like its file
+    plain = tmp_path / "größe.txt"
+    plain.write_text("".join(f"{'ab'[i % 2]}\n" for i in range(n)))
+    page.find("input[aria-label='File of labels']").send(str(plain))
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "größe", 10, "it colours")
+    page.find("details.columns summary").click()
+    page.button("Rename größe").click()
+    page.find("input[aria-label='New name of größe']").send("size")   # what was there is selected
+    page.button("Rename").click()
+    page.wait(lambda: page.run(f"return [{SESSION}.by.value, {SESSION}.values.value?.column.name]") == ["size", "size"], 10, "it has its new name")
+    assert "size" in [c["name"] for c in api.get(f"/v1/graphs/{table}/labels").json()["columns"]]
+    page.button("Delete size").click()
+    page.wait(lambda: page.maybe("//button[@aria-label='Really delete size']"), 5, "it asks")
+    page.run("return new Promise(r => setTimeout(r, 350))")
+    page.button("Really delete size").click()
+    page.wait(lambda: page.run(f"return {SESSION}.columns.value.map(c => c.name)") == ["place", "score", "group number"], 10, "it is gone")
+    shot("columns")
+    # a file that fits to nothing is refused in words
+    short = tmp_path / "short.txt"
+    short.write_text("a\nb\n")
+    page.expected = "/labels"
+    page.find("input[aria-label='File of labels']").send(str(short))
+    page.see("120 nodes")
+
+
 def test_classes_from_a_file(page, api, daemon, table, done, tmp_path, shot):
     """Few distinct whole numbers are categories with a colour each, from a NumPy array or lines; other numbers use a
     scale."""

@@ -1,10 +1,10 @@
 /* nodes.ts -- names and labels of a graph's nodes, fetched when needed. Missing data (404, or 409 while neighbours are
  * searched) is treated as empty, not as an error. */
-import { ApiError, getJson, link, request } from "./api.ts";
+import { ApiError, getJson, link, request, sendJson } from "./api.ts";
 import { number } from "./format.ts";
 import { unread } from "./live.ts";
 import { npyHeader } from "./npy.ts";
-import type { Column, Job } from "./types.ts";
+import type { Column, Job, Taken } from "./types.ts";
 
 const PAGE = 1000;
 export const MISSING = 65535;
@@ -169,11 +169,56 @@ export class Nodes {
 		return list.sort((a, b) => b.weight - a.weight).slice(0, 200).map(n => ({ node: n.node, name: n.name, value: n.weight }));
 	}
 
-	/** Uploads labels: one per line, or a .npy. Few distinct whole numbers are treated as categories. */
-	async put(column: string, file: Blob, npy: boolean): Promise<void> {
-		const kind = await classes(file, npy) ? "?kind=category" : "";
-		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}${kind}`, { method: "PUT", body: file,
-			headers: { "Content-Type": npy ? "application/octet-stream" : "text/csv" } });
+	/** Uploads a file of labels: a table, which the server joins with the nodes, or a .npy. Its columns get their titles; one
+	 * without a title is called by `name`. Few distinct whole numbers are treated as categories. */
+	async put(name: string, file: Blob, npy: boolean): Promise<{ columns: Column[]; taken: Taken | null }> {
+		const path = `/v1/graphs/${this.graph}/labels`, one = (column: string): string => `${path}/${encodeURIComponent(column)}`;
+		const send = async <T>(to: string): Promise<T> => await (await request(to, { method: "PUT", body: file,
+			headers: { "Content-Type": npy ? "application/octet-stream" : "text/csv" } })).json() as T;
+		try {
+			if (npy) {
+				const { taken: _, ...column } = await send<Column & { taken?: Taken }>(one(name) + (await classes(file) ? "?kind=category" : ""));
+				return { columns: [column], taken: null };
+			}
+			const { columns, taken } = await send<{ columns: Column[]; taken: Taken }>(path);
+			const labels = taken.listed.filter(c => c.role === "label");
+			for (const [i, column] of columns.entries()) {
+				if (column.kind === "number" && column.ids !== true && await this.hasFew(column))
+					columns[i] = await send<Column>(`${one(column.name)}?${new URLSearchParams({ kind: "category", ...(columns.length > 1 ? { column: column.name } : {}) })}`);
+			}
+			if (columns.length === 1 && labels.length === 1 && !labels[0]!.title && columns[0]!.name !== name)
+				columns[0] = await this.rename(columns[0]!.name, name);
+			return { columns, taken };
+		} finally {
+			this.known.clear();
+			this.listed = null;
+		}
+	}
+
+	/** True for whole numbers of which few differ, as numbers of classes. */
+	private async hasFew(column: Column): Promise<boolean> {
+		const { data } = await this.raw(column), seen = new Set<number>();
+		let there = 0;
+		for (const x of data) {
+			if (Number.isNaN(x))
+				continue;
+			if (!Number.isInteger(x) || Math.abs(x) > 1e9 || seen.size > FEW_CLASSES)
+				return false;
+			seen.add(x);
+			there++;
+		}
+		return seen.size > 0 && seen.size <= FEW_CLASSES && 2 * seen.size < there;
+	}
+
+	async rename(column: string, name: string): Promise<Column> {
+		const { taken: _, ...renamed } = await sendJson<Column & { taken?: Taken }>("PATCH", `/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, { name });
+		this.known.clear();
+		this.listed = null;
+		return renamed;
+	}
+
+	async remove(column: string): Promise<void> {
+		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, { method: "DELETE" });
 		this.known.clear();
 		this.listed = null;
 	}
@@ -181,24 +226,15 @@ export class Nodes {
 
 const CLASSES_BYTES = 64e6;
 
-/** True if the file holds whole numbers with few distinct values. */
-async function classes(file: Blob, npy: boolean): Promise<boolean> {
+/** True if a .npy holds whole numbers with few distinct values. */
+async function classes(file: Blob): Promise<boolean> {
 	if (file.size > CLASSES_BYTES)
 		return false;
-	const bytes = await file.arrayBuffer(), seen = new Set<number>(), head = npy ? npyHeader(new Uint8Array(bytes)) : null;
-	if (npy) {
-		const size = Number(/^[<|][iu]([1248])$/.exec(head?.dtype ?? "")?.[1] ?? 0), view = new DataView(bytes);   // lowest bytes
-		for (let at = head?.offset ?? 0; size && at + size <= bytes.byteLength && seen.size <= FEW_CLASSES; at += size)
-			seen.add(size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at, true) : view.getUint32(at, true));
-		return size > 0 && seen.size <= FEW_CLASSES;
-	}
-	const lines = new TextDecoder().decode(bytes).split(/\r?\n/).map(l => l.trim()).filter(Boolean);
-	for (const line of lines.slice(Number.isNaN(Number(lines[0])) ? 1 : 0)) {
-		if (!/^[+-]?\d{1,9}$/.test(line) || seen.size > FEW_CLASSES)
-			return false;
-		seen.add(Number(line));
-	}
-	return seen.size > 0 && seen.size <= FEW_CLASSES && 2 * seen.size < lines.length;
+	const bytes = await file.arrayBuffer(), seen = new Set<number>(), head = npyHeader(new Uint8Array(bytes));
+	const size = Number(/^[<|][iu]([1248])$/.exec(head?.dtype ?? "")?.[1] ?? 0), view = new DataView(bytes);   // lowest bytes
+	for (let at = head?.offset ?? 0; size && at + size <= bytes.byteLength && seen.size <= FEW_CLASSES; at += size)
+		seen.add(size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at, true) : view.getUint32(at, true));
+	return size > 0 && seen.size <= FEW_CLASSES;
 }
 
 export function fromCodes(column: Column, raw: Uint32Array, categories: string[]): Values {

@@ -73,6 +73,15 @@ export interface Neighbours {
 	problem: Problem | null;
 }
 
+/** What a reader took of a file: the schema Taken. */
+export interface Taken {
+	text: string;
+	sign: string;
+	listed: { first: number; last: number; role: string; title: string; why: string }[];
+	notes: { changes: boolean; text: string }[];
+	notes_lost: number;
+}
+
 export interface Graph {
 	id: string;
 	version: number;
@@ -92,6 +101,7 @@ export interface Graph {
 	resident: boolean;
 	columns?: number;
 	neighbours?: Neighbours;
+	taken?: Taken | null;
 	warnings: string[];
 }
 
@@ -155,6 +165,7 @@ export interface Column {
 	min?: number;
 	max?: number;
 	auto?: true;               // colours a layout at first
+	ids?: true;                // numbers that are all different and whole
 }
 
 export const ENDED: readonly State[] = ["done", "failed", "cancelled"];

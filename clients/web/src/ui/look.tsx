@@ -8,24 +8,30 @@ import { useData, useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
-import { type Graph, type Job, type Quality } from "../core/types.ts";
+import type { Graph, Job, Quality, Taken } from "../core/types.ts";
 import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Legend } from "./stage.tsx";
+import { ColumnList, TakenText } from "./taken.tsx";
 
 function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const found = colourings(job, use(jobs).values()).filter(j => j.state === "done");
 	const columns = use(s.columns), by = use(s.by), palette = use(s.palette), size = use(s.size), may = useRights(), data = useData(job);
 	const file = useRef<HTMLInputElement>(null);
+	const [added, setAdded] = useState<{ file: string; taken: Taken } | null>(null);
 	const addLabels = async (f: File): Promise<void> => {
-		const column = f.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_").slice(0, 60) || "labels";
-		await s.nodes.put(column, f, /\.npy$/i.test(f.name));
-		await s.loadColumns(colourOfColumn(column));
+		setAdded(null);
+		const name = f.name.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_.-]+/gu, "_").slice(0, 60) || "labels";
+		const { columns: set, taken } = await s.nodes.put(name, f, /\.npy$/i.test(f.name)), first = set.find(c => c.kind === "category" && !c.ids) ?? set[0];
+		keep({ by: first && colourOfColumn(first.name) });
+		await s.loadColumns(first && colourOfColumn(first.name));
 		if (graph)
 			putGraph(await getJson<Graph>(`/v1/graphs/${graph.id}`));
-		say(`Coloured by ${column}.`);
+		if (taken)
+			setAdded({ file: f.name, taken });
+		say(set.length === 1 ? `Coloured by ${first!.name}.` : `${several(set.length, "column")} of labels were set; coloured by ${first?.name ?? "none"}.`);
 	};
 	return <section aria-label="Colours">
 		<div class="pair">
@@ -41,7 +47,9 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 			<input type="range" min={-1.5} max={1.5} step={0.05} value={Math.log2(size)} onInput={e => s.setSize(2 ** Number(e.currentTarget.value))} /></label>
 		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy"
 			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f).catch((error: unknown) => say(error instanceof Error ? ("text" in error ? String(error.text) : error.message) : String(error), true)); }} />
-		{may && data && <Button icon="plus" kind="quiet" {...(graph ? { of: graph } : {})} title="One label a line in the order of the nodes, or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
+		{may && data && <Button icon="plus" kind="quiet" {...(graph ? { of: graph } : {})} title="A table with names or numbers of the nodes and columns of labels; one label a line in the order of the nodes; or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
+		{added && <div class="card added" role="status"><TakenText file={added.file} taken={added.taken} /><Button icon="close" kind="quiet" label="Dismiss what was taken" onClick={() => setAdded(null)} /></div>}
+		{may && data && graph && <ColumnList s={s} graph={graph} />}
 	</section>;
 }
 
@@ -138,7 +146,8 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 			{job.iterations_per_second !== null && <><dt>Speed</dt><dd>{number(job.iterations_per_second, 3)} it/s</dd></>}
 			{job.stop && <><dt>Ended</dt><dd>{STOPS[job.stop] ?? job.stop}</dd></>}
 			<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
-			{[...job.notes, ...graph?.warnings ?? []].map(n => <p key={n} class="warning">{sentence(n)}</p>)}
+			{graph?.taken && <TakenText file="Its file" taken={graph.taken} />}
+			{[...job.notes, ...(graph?.warnings ?? []).filter(w => !graph?.taken?.notes.some(n => n.text === w))].map(n => <p key={n} class="warning">{sentence(n)}</p>)}
 		</section>
 	</div>;
 }
