@@ -116,8 +116,8 @@ const struct sl_option_info sl_config_table[] = {
 	BYTES(max_upload_bytes, KIB, 16 * TIB, "8 GiB", true, "Largest upload, as sent."),
 	BYTES(upload_memory_bytes, 0, 1024 * TIB, "0", true,
 	      "Memory that all uploads together may use while they are read and stored. It is booked before it is "
-	      "used; an upload that needs more is refused. Large uploads wait for each other. 0: half of the host's "
-	      "memory."),
+	      "used; an upload that needs more is refused. One user's may use three quarters of it. Large uploads wait "
+	      "for each other. 0: half of the host's memory."),
 	BYTES(request_memory_bytes, 0, 1024 * TIB, "0", true,
 	      "Memory that the bodies of all requests together may use, from their first byte until they have been "
 	      "read; one user's may use a quarter of it. Uploads beyond it go to files, and other requests get 503. 0: "

@@ -98,9 +98,9 @@ struct sl_account sl_bookings_account(struct sl_bookings *b, enum sl_booking kin
 	refresh(b);
 	struct sl_account account = sl_budget_account(&b->budget[kind], &b->budget[SL_BOOK_DISK], user);
 	int64_t limit = (int64_t)sl_budget_limit(&b->budget[kind]), part = sl_users_part(b->d->users, user, limit);
-	if (kind == SL_BOOK_BODY)
-		account.part[SL_MEMORY] = part < limit ? (uint64_t)part : 0;
-	else
+	if (part < limit)
+		account.part[SL_MEMORY] = kind == SL_BOOK_BODY ? (uint64_t)part : (uint64_t)limit - (uint64_t)part;
+	if (kind != SL_BOOK_BODY)
 		sl_bookings_disk_part(b, &account);
 	return account;
 }

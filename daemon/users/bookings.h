@@ -4,7 +4,8 @@
  *   kind      memory                                  opened by
  *   BODY      request_memory_bytes; a user: a         http/body for every request, before its body arrives; goes with
  *             quarter of it                           the body when a handler takes it (struct sl_uploaded)
- *   READING   upload_memory_bytes                     whoever parses: uploads, labels, layouts, new points, JSON
+ *   READING   upload_memory_bytes; a user: three      whoever parses: uploads, labels, layouts, new points, JSON
+ *             quarters of it
  *
  * Both share the disk: half of what is free, a quarter of max_state_bytes, a user half of that, and no more than the
  * user's disk_bytes leaves. Functions: loop thread; the accounts: any thread. */

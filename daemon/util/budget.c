@@ -58,13 +58,14 @@ struct view {
 	uint64_t limit, taken, part, share;
 };
 
-/* own: total of the requesting use, including the refused amount. */
-static int refuse(const struct sl_budget *b, enum sl_resource what, const struct view *v, uint64_t own,
+/* held: what the requesting use has; more: the refused amount. */
+static int refuse(const struct sl_budget *b, enum sl_resource what, const struct view *v, uint64_t held, uint64_t more,
 		  struct sl_error *err)
 {
 	double mib = 1.0 / (1 << 20);
 	int later = what == SL_MEMORY ? SL_NOMEM : SL_DISKFULL;
-	uint64_t others = v->taken > own ? v->taken - own : 0, before = v->share;
+	uint64_t others = v->taken > held ? v->taken - held : 0, before = v->share;
+	uint64_t own = more > UINT64_MAX - held ? UINT64_MAX : held + more;
 	if (own > v->limit && v->limit)
 		return sl_error_set(err, SL_TOOBIG, "This needs more than the %.0f MiB of %s.", (double)v->limit * mib, b->use);
 	if (v->part && own > v->part)
@@ -104,7 +105,7 @@ static int take(struct sl_account *account, enum sl_resource what, uint64_t byte
 	if (fits < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory for the request");
 	v.share -= account->taken[what] < v.share ? account->taken[what] : v.share;
-	return fits ? 0 : refuse(b, what, &v, account->taken[what] + bytes, err);
+	return fits ? 0 : refuse(b, what, &v, account->taken[what], bytes, err);
 }
 
 static void give(struct sl_account *account, enum sl_resource what, uint64_t bytes)

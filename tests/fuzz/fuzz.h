@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -20,6 +21,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 			abort(); \
 		} \
 	} while (0)
+
+/* An account that grants everything: with it readers take the paths of what clients send. */
+static inline int fuzz_take(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
+{
+	(void)account, (void)what, (void)bytes, (void)err;
+	return 0;
+}
+
+static inline void fuzz_give(struct sl_account *account, enum sl_resource what, uint64_t bytes)
+{
+	PROMISE(account->taken[what] + bytes >= bytes);
+}
+
+/* Opens it for the thread until sl_account_open(NULL), and names the folder for what is decompressed. */
+static inline void fuzz_account(struct sl_account *account, struct sl_source *s)
+{
+	*account = (struct sl_account){.take = fuzz_take, .give = fuzz_give};
+	sl_account_open(account);
+	sl_source_set_folder(s, "/tmp");
+}
 
 static const struct sl_read_options fuzz_limits = {.max_bytes = 1 << 22, .max_nodes = 1 << 16, .max_entries = 1 << 18};
 
@@ -62,7 +83,10 @@ static inline void read_one(const uint8_t *bytes, size_t size, enum sl_graph_for
 	options.directed = directed;
 	if (sl_source_open_memory(&s, bytes, size, "input", &err))
 		return;
+	struct sl_account account;
+	fuzz_account(&account, s);
 	int rc = sl_graph_read(&g, &options, s, &err);
+	sl_account_open(NULL);
 	sl_source_close(s);
 	if (rc)
 		check_error(rc, &err);
