@@ -82,6 +82,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(decimal, ENUM, 0, 2, 0), .words = decimal_words, POINTS, .doc =
 	 "Tables of text: the decimal mark of formatted numbers, point or comma; with point, 1,234 is 1234. Default: "
 	 "recognised from the numbers, or else from the separator."},
+	{PARAM(transpose, BOOL, 0, 1, false), POINTS, .doc =
+	 "Points: the file has a column for each point, such as genes in rows and cells in columns. Default: false, but "
+	 "true for matrices that say that Cell Ranger wrote them."},
 	{PARAM(drop_not_finite, BOOL, 0, 1, false), POINTS, .doc =
 	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
 };
@@ -132,7 +135,11 @@ static int settle_columns(const struct sl_input_params *p, struct sl_input_optio
 		options->kind = SL_INPUT_GRAPH;
 		return 0;
 	}
+	const struct sl_param_info *of_points = sl_param_of_points(&sl_input_params_table, p);
 	snprintf(pointer, sizeof pointer, "/%s", of_graphs->name);
+	if (of_points)
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s is for edge lists, but %s is for points.", of_graphs->name,
+				      of_points->name);
 	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for edge lists, but the file holds %s.", of_graphs->name,
 			      sl_input_kind_name(options->kind));
 }
@@ -174,6 +181,8 @@ int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_opti
 	options->read.target_column = p->target;
 	options->read.weight_column = p->weight;
 	options->pca = (uint32_t)p->pca;
+	options->transpose = !sl_param_given(&sl_input_params_table, p, "transpose") ? SL_TRANSPOSE_AUTO
+			   : p->transpose ? SL_TRANSPOSE_YES : SL_TRANSPOSE_NO;
 	options->drop_not_finite = p->drop_not_finite;
 	options->name_column = p->name_column;
 	options->label_column = p->label_column;

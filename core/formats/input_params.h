@@ -27,6 +27,7 @@ struct sl_input_params {
 	int pca;                   /* 0: no projection */
 	const char *name_column, *label_column, *ignore_columns, *keep_columns;  /* as in struct sl_input_options */
 	int decimal;               /* 0: recognised, 1: point, 2: comma */
+	bool transpose;
 	bool drop_not_finite;
 };
 

@@ -24,7 +24,7 @@ struct sl_preview_column {
 
 struct sl_preview {
 	enum sl_input_kind kind;     /* AUTO: the beginning does not show it */
-	char format[8];              /* npy, npz, mtx, edges or csv */
+	char format[8];              /* npy, npz, mtx, edges, csv, zip or tar */
 	char sign[160];              /* of a text: why it is of this kind; "": options say so */
 	/* only of a table of text: */
 	bool header;                 /* the first line is a header */

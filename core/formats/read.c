@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/formats/graphs/readers.h"
+#include "core/taken/taken.h"
 
 static const char *const format_names[] = {"auto", "mtx", "edges", "npz"};
 
@@ -77,6 +78,11 @@ static bool starts(const unsigned char *bytes, int64_t size, const char *with, s
 	return size >= (int64_t)length && !memcmp(bytes, with, length);
 }
 
+#define R_DATA "This is an R data file; in R write a table with write.csv(x, \"file.csv\"), or a sparse matrix with " \
+	"Matrix::writeMM(x, \"file.mtx\")."
+#define PICKLE "This is a Python pickle, which is a program and is not run; save the array with numpy.save, a sparse " \
+	"matrix with scipy.sparse.save_npz, or upload the object with spaceland.submit(...)."
+
 const char *sl__foreign(const unsigned char *bytes, int64_t size)
 {
 	static const struct {
@@ -92,6 +98,21 @@ const char *sl__foreign(const unsigned char *bytes, int64_t size)
 			"save it as .csv."},
 		{"ARROW1", 6, "This is an Arrow (Feather) file. Upload it with Python: "
 			"spaceland.submit(pandas.read_feather(...)), or save it as .csv."},
+		{"X\n\0\0\0", 5, R_DATA}, {"RDX2\n", 5, R_DATA}, {"RDX3\n", 5, R_DATA}, {"RDA3\n", 5, R_DATA},
+		{"A\n3\n", 4, R_DATA},
+		{"A\n2\n", 4, R_DATA}, {"\x80\x02", 2, PICKLE}, {"\x80\x03", 2, PICKLE}, {"\x80\x04", 2, PICKLE},
+		{"\x80\x05", 2, PICKLE}, {"cnumpy", 6, PICKLE}, {"ccopy_reg", 9, PICKLE},
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8, "This is an old Office file (.xls?); save its sheet as .csv."},
+		{"7z\xbc\xaf\x27\x1c", 6, "This is a 7z archive; unpack it first."},
+		{"Rar!\x1a\x07", 6, "This is a RAR archive; unpack it first."},
+		{"\x04\x22\x4d\x18", 4, "This is an lz4 file; compress with gzip or zstd instead."},
+		{"SQLite format 3", 16, "This is an SQLite data base; export the table as .csv."},
+		{"<stata_dta>", 11, "This is a Stata file; export it as .csv (export delimited)."},
+		{"$FL2", 4, "This is an SPSS file; save it as .csv."},
+		{"*Vertices", 9, "This is a Pajek network; export its edges as a list (one \"a,b\" or \"a,b,weight\" a line)."},
+		{"*Network", 8, "This is a Pajek network; export its edges as a list (one \"a,b\" or \"a,b,weight\" a line)."},
+		{"Creator \"", 9, "This is GML; export the graph as an edge list or MatrixMarket."},
+		{"digraph ", 8, "This is a Graphviz file; export the graph as an edge list or MatrixMarket."},
 		{"MATLAB 5.0", 10, "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket."},
 		{"BZh", 3, "This is a bzip2 file; compress with gzip or zstd instead."},
 		{"\xfd" "7zXZ", 5, "This is an xz file; compress with gzip or zstd instead."},
@@ -114,6 +135,12 @@ const char *sl__foreign(const unsigned char *bytes, int64_t size)
 		return "This looks like JSON; export the graph as an edge list (one \"a,b\" or \"a,b,weight\" a line) or "
 		       "MatrixMarket.";
 	return NULL;
+}
+
+void sl__tell_container(const struct sl_source *source, struct sl_taken *taken)
+{
+	if (taken && *sl__source_note(source))
+		sl_taken_add_note(taken, false, "%s", sl__source_note(source));
 }
 
 static int recognise(struct sl_source *source, enum sl_graph_format *format, struct sl_error *err)
@@ -170,12 +197,10 @@ int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, 
 	if (rc)
 		return rc;
 	sl__source_set_format(source, format);
-	switch (format) {
-	case SL_FORMAT_MTX:
-		return sl__read_mtx(out, options, false, source, err);
-	case SL_FORMAT_NPZ:
-		return sl__read_npz(out, options, false, source, err);
-	default:
-		return sl__read_edges(out, options, source, err);
-	}
+	rc = format == SL_FORMAT_MTX ? sl__read_mtx(out, options, false, source, err)
+	   : format == SL_FORMAT_NPZ ? sl__read_npz(out, options, false, source, err)
+				     : sl__read_edges(out, options, source, err);
+	if (!rc)
+		sl__tell_container(source, (*out)->taken);
+	return rc;
 }

@@ -127,7 +127,8 @@ static int read_points(struct sl_input *out, enum content content, const struct 
 			rc = sl__read_points_npz(&table, &archive, &out->points);
 		sl__archive_close(&archive);
 	} else if (content == TEXT) {
-		rc = sl__read_points_text(&table, &out->points);
+		rc = options->transpose == SL_TRANSPOSE_YES ? sl__read_points_transposed(&table, &out->points)
+							    : sl__read_points_text(&table, &out->points);
 	}
 	sl__table_finish(&table);
 	if (!rc && sparse)
@@ -210,6 +211,8 @@ bool sl__is_square(struct sl_source *source)
 		char line[128];
 		int64_t next = end ? end - bytes + 1 : size;
 		snprintf(line, sizeof line, "%.*s", (int)(next - at), (const char *)bytes + at);
+		if (sl__is_cell_ranger(line))
+			return false;
 		if (line[0] != '%' && sscanf(line, " %llu %llu", &rows, &columns) == 2)
 			return rows == columns;
 		at = next;
@@ -275,10 +278,14 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		rc = read_points(out, content, options, source, err);
 		if (!rc && options->kind == SL_INPUT_AUTO)
 			tell_sign(out, sign);
+		sl__tell_container(source, rc ? NULL : out->points->taken);
 		return rc;
 	}
-	if (kind == SL_INPUT_NEIGHBOURS)
-		return read_neighbours(&out->neighbours, content, options, source, err);
+	if (kind == SL_INPUT_NEIGHBOURS) {
+		rc = read_neighbours(&out->neighbours, content, options, source, err);
+		sl__tell_container(source, rc ? NULL : out->neighbours->taken);
+		return rc;
+	}
 	rc = sl_graph_read(&out->graph, &options->read, source, err);
 	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
 		rc = sl__check_similarities(out->graph, sl__source_name(source), err);

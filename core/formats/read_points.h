@@ -66,6 +66,10 @@ int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_err
  * with SL_BADGRAPH at /values. */
 enum sl_input_values { SL_VALUES_AUTO, SL_VALUES_SIMILARITIES, SL_VALUES_DISTANCES };
 
+/* Whether the columns of a table are the points. AUTO: no, but yes for matrices of Cell Ranger, which have genes in
+ * rows and cells in columns. */
+enum sl_transpose { SL_TRANSPOSE_AUTO, SL_TRANSPOSE_NO, SL_TRANSPOSE_YES };
+
 /* All zero stands for the defaults. */
 struct sl_input_options {
 	enum sl_input_kind kind;
@@ -74,6 +78,7 @@ struct sl_input_options {
 	 * not 0, limits the values of the table (n * d) or the number of distances. */
 	struct sl_read_options read;
 	uint32_t pca;                /* sparse points are projected on so many axes (core/points/sparse.h); 0: made dense */
+	enum sl_transpose transpose; /* points: of arrays, sparse matrices and texts */
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
 	bool new_points;             /* points for an existing layout: a single one is allowed, and no row is left out */
 	/* With new_points: the center of the table that they are compared with (struct sl_points), borrowed. It is

@@ -27,7 +27,8 @@
 	X("GET", "/v1/graphs", graphs_get, LOOK, SL_BODY_NONE, "cursor limit name") \
 	X("POST", "/v1/graphs", graphs_post, CREATE, SL_BODY_UPLOAD, \
 	  "decimal directed drop_not_finite format hold ignore_columns isolated keep_columns kind label_column " \
-	  "labels_column labels_name metric metric_p name name_column neighbours pca project recall values") \
+	  "labels_column labels_name metric metric_p name name_column neighbours pca project recall source target " \
+	  "transpose values weight") \
 	X("DELETE", "/v1/graphs/{graph}", graph_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}", graph_get, READ, SL_BODY_NONE, NULL) \
 	X("PATCH", "/v1/graphs/{graph}", graph_patch, CHANGE, SL_BODY_JSON, NULL) \
@@ -47,7 +48,7 @@
 	X("POST", "/v1/graphs/{graph}/unload", graph_unload, CHANGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/graphs/dry-run", graphs_dry_run, LOOK, SL_BODY_UPLOAD, \
 	  "decimal directed drop_not_finite format ignore_columns isolated keep_columns kind label_column metric " \
-	  "metric_p name name_column neighbours pca recall values") \
+	  "metric_p name name_column neighbours pca recall source target transpose values weight") \
 	X("GET", "/v1/health/live", health_live, OPEN, SL_ROUTE_RESERVE, NULL) \
 	X("GET", "/v1/health/ready", health_ready, OPEN, SL_ROUTE_RESERVE, NULL) \
 	X("GET", "/v1/jobs", jobs_get, LOOK, SL_BODY_NONE, "cursor graph limit name project sort state") \

@@ -1,5 +1,7 @@
 #include "daemon/util/problem.h"
 
+#include "core/formats/text/fields.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -39,11 +41,8 @@ static json_t *make(const char *type, const char *title, int status, const char 
 	json_t *text = json_string(detail);
 	if (!text) {
 		char clean[sizeof ((struct sl_error *)0)->detail];
-		size_t i = 0;
-		for (; detail[i] && i + 1 < sizeof clean; i++)
-			clean[i] = (signed char)detail[i] < 0 ? '?' : detail[i];
-		clean[i] = '\0';
-		text = json_string(clean);
+		struct sl__field field = {detail, strlen(detail)};
+		text = json_string(sl__field_show(&field, clean, sizeof clean));
 	}
 	return json_pack("{s:s, s:s, s:i, s:o}", "type", urn, "title", title, "status", status, "detail", text);
 }

@@ -64,8 +64,8 @@ int cli_fail(int status, const char *format, ...)
 	return status;
 }
 
-/* Writes "--ignore-columns 4" for "ignore_columns=4" at `at`, or "--isolated" for "isolated=true". Returns the length
- * of what was said, 0: no option of an upload is there. */
+/* Writes "--ignore-columns 4" for "ignore_columns=4" at `at`, "--isolated" for "isolated=true", and
+ * "--weight \"\"" for "weight=". Returns the length of what was said, 0: no option of an upload is there. */
 static size_t type_option(const char *at, char *out, size_t bytes)
 {
 	for (int i = 0; i < sl_input_params_table.count; i++) {
@@ -74,11 +74,12 @@ static size_t type_option(const char *at, char *out, size_t bytes)
 		bool flag = info->type == SL_TYPE_BOOL, bare = at[length] == ')' && flag;
 		if (strncmp(at, info->name, length) != 0 || (at[length] != '=' && !bare))
 			continue;
-		size_t used = (size_t)snprintf(out, bytes, "--%s%s", info->name, flag ? "" : " ");
+		bool nothing = !flag && (!at[said] || strchr(" ,.;)", at[said]));
+		size_t used = (size_t)snprintf(out, bytes, "--%s%s", info->name, flag ? "" : nothing ? " \"\"" : " ");
 		for (char *p = out + 2; p < out + used && p < out + bytes - 1; p++)
 			if (*p == '_')
 				*p = '-';
-		return bare ? length : flag && !strncmp(at + said, "true", 4) ? said + 4 : said;
+		return bare || (flag && strncmp(at + said, "true", 4)) ? length : flag ? said + 4 : said;
 	}
 	return 0;
 }

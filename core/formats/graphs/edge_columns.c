@@ -408,7 +408,7 @@ static int find_column(const struct sl__edge_columns *c, const char *option)
 	char number[16];
 
 	for (uint32_t k = 0; c->titled && k < c->count; k++)
-		if (!strcmp(option, c->title[k]))
+		if (sl__is_title(c->title[k], option))
 			return (int)k;
 	for (uint32_t k = 0; k < c->count; k++) {
 		snprintf(number, sizeof number, "%u", k + 1);

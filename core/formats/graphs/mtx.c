@@ -4,6 +4,7 @@
  * in a symmetric file. There, an entry and its mirror image are duplicates of each other. */
 #include "core/formats/graphs/readers.h"
 #include "core/formats/points/sparse.h"
+#include "core/taken/taken.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -17,6 +18,8 @@ struct mtx {
 	struct sl__entries *entries;       /* if it is a table of points; else NULL */
 	bool pattern, integer, symmetric;
 	bool distances;      /* see readers.h */
+	bool sized;          /* the size line was read */
+	uint64_t lines, comments, blanks;  /* after the banner */
 	uint64_t n, columns, listed;  /* from the size line; for a graph columns is n */
 	struct sl_error *err;
 };
@@ -136,6 +139,19 @@ static int read_banner(struct mtx *f)
 	return 0;
 }
 
+bool sl__is_cell_ranger(const char *line)
+{
+	return !strncmp(line, "%metadata_json", 14) && strstr(line, "Cell Ranger");
+}
+
+static void look_for_cell_ranger(struct mtx *f, const struct sl__line *line)
+{
+	char text[200];
+
+	snprintf(text, sizeof text, "%.*s", (int)(line->end - line->at), line->at);
+	f->entries->cell_ranger |= sl__is_cell_ranger(text);
+}
+
 /* 1: a line with content, whose first character *p is; 0: end of file */
 static int next_content(struct mtx *f, struct sl__line *line, const char **p)
 {
@@ -143,9 +159,14 @@ static int next_content(struct mtx *f, struct sl__line *line, const char **p)
 		int rc = sl__source_line(f->source, line, f->err);
 		if (rc <= 0)
 			return rc;
+		f->lines++;
 		*p = skip_blanks(line->at);
 		if (*p < line->end && **p != '%')
 			return 1;
+		f->comments += *p < line->end;
+		f->blanks += *p == line->end;
+		if (f->entries && !f->sized)
+			look_for_cell_ranger(f, line);
 	}
 }
 
@@ -170,6 +191,7 @@ static int read_size(struct mtx *f)
 	}
 	if (p < line.end)
 		return field_error(f, &line, p, "the end of the size line (\"rows columns entries\")");
+	f->sized = true;
 	f->n = value[0];
 	f->columns = value[1];
 	f->listed = value[2];
@@ -300,6 +322,29 @@ static int read_entries(struct mtx *f)
 	return 0;
 }
 
+/* Says what was taken of the matrix of a graph: entry (i, j) is an edge from column j to row i. */
+static int tell(const struct mtx *f, struct sl_graph *g)
+{
+	struct sl_taken *t = g->taken = sl_taken_create();
+
+	if (!t)
+		return sl_error_set(f->err, SL_NOMEM, "No memory to read %s.", sl__source_name(f->source));
+	t->lines = f->lines + 1;
+	t->header_lines = 2;
+	t->comment_lines = f->comments;
+	t->blank_lines = f->blanks;
+	t->rows = f->listed;
+	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
+	t->rows_used = t->rows - t->rows_left_out;
+	sl_taken_add_columns(t, 1, 1, SL_TAKEN_TARGET, "row", NULL);
+	sl_taken_add_columns(t, 2, 1, SL_TAKEN_SOURCE, "column", NULL);
+	if (!f->pattern)
+		sl_taken_add_columns(t, 3, 1, SL_TAKEN_WEIGHT, "value", NULL);
+	t->directed = !f->symmetric && !g->symmetric;
+	snprintf(t->sign, sizeof t->sign, "a matrix with as many rows as columns");
+	return 0;
+}
+
 int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, bool distances, struct sl_source *source,
 		 struct sl_error *err)
 {
@@ -321,7 +366,12 @@ int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, b
 		sl_graph_builder_destroy(f.builder);
 		return rc;
 	}
-	return sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+	rc = sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+	if (!rc && !distances && (rc = tell(&f, *out))) {
+		sl_graph_destroy(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 int sl__read_mtx_entries(struct sl__entries *t)
@@ -331,5 +381,8 @@ int sl__read_mtx_entries(struct sl__entries *t)
 
 	if (!rc)
 		rc = read_size(&f);
-	return rc ? rc : read_entries(&f);
+	if (!rc)
+		rc = read_entries(&f);
+	t->comments = f.comments;
+	return rc;
 }

@@ -13,6 +13,7 @@
 #include "core/formats/graphs/readers.h"
 #include "core/formats/numpy/archive.h"
 #include "core/formats/points/sparse.h"
+#include "core/taken/taken.h"
 
 struct npz {
 	struct sl_source *source;
@@ -359,6 +360,21 @@ static int read_all(struct npz *f)
 	return rc;
 }
 
+/* Says what was taken of the matrix of a graph: entry (i, j) is an edge from column j to row i. */
+static int tell(const struct npz *f, struct sl_graph *g)
+{
+	struct sl_taken *t = g->taken = sl_taken_create();
+
+	if (!t)
+		return sl_error_set(f->err, SL_NOMEM, "No memory to read %s.", sl__source_name(f->source));
+	t->rows = g->report.entries_read;
+	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
+	t->rows_used = t->rows - t->rows_left_out;
+	t->directed = !g->symmetric;
+	snprintf(t->sign, sizeof t->sign, "a sparse matrix with as many rows as columns");
+	return 0;
+}
+
 int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, bool distances, struct sl_source *source,
 		 struct sl_error *err)
 {
@@ -373,6 +389,10 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, b
 	if (!rc && f.names.n)
 		sl__names_give(&f.names, &(*out)->name_bytes, &(*out)->name_at);
 	sl__names_finish(&f.names);
+	if (!rc && !distances && (rc = tell(&f, *out))) {
+		sl_graph_destroy(*out);
+		*out = NULL;
+	}
 	return rc;
 }
 

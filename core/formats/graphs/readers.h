@@ -2,7 +2,7 @@
 #ifndef SL_READERS_H
 #define SL_READERS_H
 
-#include "core/formats/source/source.h"
+#include "core/formats/source/container.h"
 #include "core/formats/text/number.h"
 #include "core/graph/builder.h"
 
@@ -32,10 +32,12 @@ int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64
 /* SL_BADGRAPH at /values if the values of a matrix look like distances, or may be distances or similarities. */
 int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl_error *err);
 
+/* True for the comment of a matrix that Cell Ranger wrote: genes in rows, cells in columns. line: terminated. */
+bool sl__is_cell_ranger(const char *line);
+/* Adds which member of an archive was read. taken may be NULL. */
+void sl__tell_container(const struct sl_source *source, struct sl_taken *taken);
 /* Advice for files of known formats that no reader supports; NULL: the bytes show no such format. */
 const char *sl__foreign(const unsigned char *bytes, int64_t size);
-/* Whether name, without .gz or .zst, ends in `ending`. */
-bool sl__name_ends_in(const char *name, const char *ending);
 
 /* sl_graph_builder_finish with the source's name in the error. Frees b in any case. */
 int sl__finish_graph(struct sl_graph_builder *b, uint32_t n, struct sl_source *source, struct sl_graph **out,

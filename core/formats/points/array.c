@@ -47,6 +47,19 @@ static int next_elements(struct elements *e, uint64_t count, void *out)
 	return 0;
 }
 
+/* A transposed array has the same elements in the other order. */
+static void transpose(struct sl__npy *a)
+{
+	uint64_t rows = a->shape[0];
+	if (a->dims == 1) {
+		a->dims = 2;
+		a->shape[1] = 1;
+	}
+	a->shape[0] = a->shape[1];
+	a->shape[1] = rows;
+	a->fortran = !a->fortran;
+}
+
 static int check_array(struct elements *e)
 {
 	const struct sl__npy *a = &e->array;
@@ -172,6 +185,8 @@ static int read_values(struct elements *e)
 {
 	const struct sl__npy *a = &e->array;
 	struct sl__table *t = e->t;
+	if (t->options->transpose == SL_TRANSPOSE_YES && (a->dims == 1 || a->dims == 2))
+		transpose(&e->array);
 	int rc = check_array(e);
 
 	if (rc)

@@ -151,6 +151,13 @@ static int look_at_text(struct sl_preview *out, const struct sl_input_options *o
 		preview_table(out, options, name, text, whole_lines(text, size), err) : 0;
 }
 
+/* True if the first member of a zip archive is an array, or its name is not in the bytes. */
+static bool begins_with_array(const unsigned char *bytes, size_t size)
+{
+	size_t length = size >= 30 ? bytes[26] + 256u * bytes[27] : 0;
+	return !length || 30 + length > size || (length > 4 && !memcmp(bytes + 26 + length, ".npy", 4));
+}
+
 int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
 		    const void *bytes, size_t size, struct sl_error *err)
 {
@@ -167,8 +174,10 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 	if (count >= 6 && !memcmp(text, "\x93NUMPY", 6)) {
 		out->kind = SL_INPUT_POINTS;
 		snprintf(out->format, sizeof out->format, "npy");
+	} else if (sl__is_tar(head, count)) {
+		snprintf(out->format, sizeof out->format, "tar");
 	} else if (count >= 4 && !memcmp(text, "PK", 2) && (text[2] == 3 || text[2] == 5)) {
-		snprintf(out->format, sizeof out->format, "npz");
+		snprintf(out->format, sizeof out->format, "%s", begins_with_array(head, count) ? "npz" : "zip");
 	} else if (count >= 14 && !strncasecmp(text, "%%MatrixMarket", 14)) {
 		snprintf(out->format, sizeof out->format, "mtx");
 		if (out->kind == SL_INPUT_AUTO)

@@ -13,6 +13,7 @@
 #include "core/grow.h"
 #include "core/points/center.h"
 #include "core/points/sparse.h"
+#include "core/taken/taken.h"
 
 #define ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(float))
 #define WIDE_ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(double))
@@ -28,7 +29,13 @@ int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, ui
 {
 	const struct sl_read_options *o = &t->options->read;
 	uint64_t limit = o->max_nodes && o->max_nodes < SL__MAX_NODES ? o->max_nodes : SL__MAX_NODES;
-	uint64_t least = t->options->new_points ? 1 : 2;
+	uint64_t least = t->options->new_points ? 1 : 2, turned = rows;
+	t->transposed = t->options->transpose == SL_TRANSPOSE_YES ||
+			(t->options->transpose == SL_TRANSPOSE_AUTO && t->cell_ranger);
+	if (t->transposed) {
+		rows = columns;
+		columns = turned;
+	}
 	if (rows < least || !columns)
 		return sl_error_at(t->err, SL_BADDATA, file, 0, "The matrix has %" PRIu64 " rows and %" PRIu64 " "
 				   "columns; a table of points must have at least %" PRIu64 " row%s and 1 "
@@ -67,8 +74,8 @@ int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, double
 			return SL_NOMEM;
 		t->capacity = room;
 	}
-	t->row[t->count] = (uint32_t)row;
-	t->column[t->count] = (uint32_t)column;
+	t->row[t->count] = (uint32_t)(t->transposed ? column : row);
+	t->column[t->count] = (uint32_t)(t->transposed ? row : column);
 	t->rounded |= (double)(float)value != value;
 	if (sparse)
 		t->value[t->count++] = (float)value;
@@ -160,6 +167,26 @@ static int put_rows(struct sl__table *table, const struct sl__entries *t, const 
 	return rc;
 }
 
+/* What was taken of the matrix; NULL: no memory. */
+static struct sl_taken *describe(const struct sl__entries *t)
+{
+	struct sl_taken *taken = sl_taken_create();
+	if (!taken)
+		return NULL;
+	taken->rows = taken->rows_used = t->n;
+	taken->comment_lines = t->comments;
+	taken->transposed = t->transposed;
+	if (t->options->kind == SL_INPUT_AUTO)
+		snprintf(taken->sign, sizeof taken->sign, "a sparse matrix with another number of rows than columns");
+	sl_taken_add_columns(taken, 1, (uint32_t)t->d, SL_TAKEN_COORDINATE, NULL, NULL);
+	if (t->cell_ranger && t->transposed && t->options->transpose == SL_TRANSPOSE_AUTO)
+		sl_taken_add_note(taken, false, "Cell Ranger wrote the matrix, so its columns (cells) are the points; "
+				  "transpose=false takes its rows (genes)");
+	else if (t->cell_ranger && !t->transposed)
+		sl_taken_add_note(taken, false, "The rows of Cell Ranger's matrix are genes; transpose=true takes the cells");
+	return taken;
+}
+
 static int make_dense(struct sl_points **out, const struct sl__entries *t)
 {
 	struct sl__table table;
@@ -190,6 +217,8 @@ static int make_dense(struct sl_points **out, const struct sl__entries *t)
 	free(row);
 	sl_account_give(SL_MEMORY, rc ? 0 : room * sizeof(uint64_t));
 	table.n = t->n;
+	if (!rc && !(table.taken = describe(t)))
+		rc = memory_error(t);
 	if (!rc)
 		rc = sl__table_points(&table, out);
 	sl__table_finish(&table);
@@ -281,6 +310,11 @@ static int make_projected(struct sl_points **out, struct sl__entries *t, double 
 	if (!rc)
 		rc = project(out, t, s, kept);
 	sl_sparse_destroy(s);
+	if (!rc && !((*out)->taken = describe(t))) {
+		sl_points_destroy(*out);
+		*out = NULL;
+		rc = memory_error(t);
+	}
 	return rc;
 }
 

@@ -9,6 +9,9 @@ struct sl__entries {
 	struct sl_source *source;
 	struct sl_error *err;
 	uint64_t n, d, count, capacity;
+	bool transposed;        /* the file's columns are rows here; set before the shape */
+	bool cell_ranger;       /* the file says that Cell Ranger wrote it */
+	uint64_t comments;      /* lines */
 	uint32_t *row, *column;
 	float *value;         /* NULL: the table will be dense, and its values are wide */
 	double *wide;

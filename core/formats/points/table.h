@@ -71,6 +71,8 @@ int sl__read_points_npy(struct sl__table *t, struct sl_points **out);
 struct sl__archive;
 int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct sl_points **out);
 int sl__read_points_text(struct sl__table *t, struct sl_points **out);
+/* A text whose columns are the points. */
+int sl__read_points_transposed(struct sl__table *t, struct sl_points **out);
 /* Whether a text looks like a table of points rather than a list of edges. sign: the reason. */
 bool sl__looks_like_points(const unsigned char *bytes, int64_t size, char sign[160]);
 /* Whether a MatrixMarket file declares as many rows as columns; true if its first bytes do not contain the size

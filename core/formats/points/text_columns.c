@@ -27,7 +27,7 @@ static bool chosen(const struct sl__text *f, const char *option, uint32_t c)
 	char number[16];
 	if (!option || !*option)
 		return false;
-	if (f->titles && !strcmp(option, f->column[c].title))
+	if (f->titles && sl__is_title(f->column[c].title, option))
 		return true;
 	snprintf(number, sizeof number, "%u", c + 1);
 	return !strcmp(option, number);
@@ -56,7 +56,7 @@ static int use_labels(struct sl__text *f, const char *option)
 {
 	uint32_t whole = find_column(f, option);
 	const char *at = option;
-	char item[80];
+	char item[256];
 	while (at && *at) {
 		size_t length = whole ? strlen(at) : strcspn(at, ",");
 		snprintf(item, sizeof item, "%.*s", (int)length, at);
@@ -87,7 +87,7 @@ static int use_options(struct sl__text *f)
 static int ignore(struct sl__text *f, bool *words)
 {
 	const char *at = f->t->options->ignore_columns;
-	char item[80];
+	char item[256];
 	*words = false;
 	while (at && *at) {
 		size_t length = strcspn(at, ",");
@@ -162,7 +162,7 @@ bool sl__text_usual_name(const struct sl__field *title)
 static int keep(struct sl__text *f)
 {
 	const char *at = f->t->options->keep_columns;
-	char item[80], which[80];
+	char item[256], which[80];
 	while (at && *at) {
 		size_t length = strcspn(at, ",");
 		snprintf(item, sizeof item, "%.*s", (int)length, at);

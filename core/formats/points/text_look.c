@@ -367,7 +367,7 @@ static int take_titles(struct sl__text *f, const struct sl__field *list, uint32_
 		return 0;
 	}
 	for (uint32_t c = 0; c < count && c + shift < f->columns; c++)
-		sl__field_show(&list[c], f->column[c + shift].title, sizeof f->column[c].title);
+		sl__field_title(&list[c], f->column[c + shift].title, sizeof f->column[c].title);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/account.h"
+#include "core/formats/source/container.h"
 #include "core/formats/source/source_internal.h"
 
 #define RATIO_MAX 256u             /* largest ratio of decompressed to compressed bytes */
@@ -16,6 +17,13 @@ static int64_t read_fd(struct sl_source *s, void *out, size_t want, struct sl_er
 {
 	ssize_t got;
 
+	if (s->zip_member) {
+		int64_t read_bytes = sl__container_read(s, out, want, err);
+		s->in_eof = read_bytes == 0;
+		return read_bytes;
+	}
+	if (s->part && want > s->left)
+		want = (size_t)s->left;
 	do
 		got = read(s->fd, out, want);
 	while (got < 0 && errno == EINTR);
@@ -23,6 +31,7 @@ static int64_t read_fd(struct sl_source *s, void *out, size_t want, struct sl_er
 		return sl_error_at(err, SL_IO, s->name, 0, "Reading failed: %s.", strerror(errno));
 	s->in_eof = got == 0;
 	s->stored += (uint64_t)got;
+	s->left -= s->part ? (uint64_t)got : 0;
 	return got;
 }
 
@@ -32,7 +41,7 @@ static int refill_in(struct sl_source *s, struct sl_error *err)
 	if (s->in_at < s->in_end || s->in_eof)
 		return 0;
 	s->in_at = s->in_end = 0;
-	if (s->fd >= 0) {
+	if (!sl__in_memory(s)) {
 		int64_t got = read_fd(s, s->in_buffer, SL__IN_BYTES, err);
 		if (got < 0)
 			return (int)got;
@@ -53,7 +62,7 @@ static int recognise_compression(struct sl_source *s, struct sl_error *err)
 
 	if (rc)
 		return rc;
-	while (s->fd >= 0 && s->in_end < 4 && !s->in_eof) {
+	while (!sl__in_memory(s) && s->in_end < 4 && !s->in_eof) {
 		int64_t got = read_fd(s, s->in_buffer + s->in_end, SL__IN_BYTES - s->in_end, err);
 		if (got < 0)
 			return (int)got;
@@ -168,7 +177,7 @@ static int64_t produce_zstd(struct sl_source *s, void *out, size_t want, struct 
 
 static int64_t produce_plain(struct sl_source *s, void *out, size_t want, struct sl_error *err)
 {
-	if (s->in_at == s->in_end && s->fd >= 0)
+	if (s->in_at == s->in_end && !sl__in_memory(s))
 		return s->in_eof ? 0 : read_fd(s, out, want, err);
 	int rc = refill_in(s, err);
 	if (rc)
@@ -192,6 +201,8 @@ int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t 
 static int check_unfolded(const struct sl_source *s, struct sl_error *err)
 {
 	uint64_t stored = s->fd >= 0 ? s->stored : s->memory_at;
+	if (s->zip_member)
+		return sl__source_check_ratio(s, s->packed, s->produced, err);
 	if (s->compression == SL__NONE)
 		return 0;
 	return sl__source_check_ratio(s, stored - (s->in_end - s->in_at), s->produced, err);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/account.h"
+#include "core/formats/source/container.h"
 #include "core/formats/source/source_internal.h"
 
 #define SPOOL_GRANT ((uint64_t)16 << 20) /* bytes of disk that are reserved at a time */
@@ -54,6 +55,8 @@ static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
 	}
 	if (s->own_fd)
 		close(s->fd);
+	sl__container_close(s);
+	s->part = false;
 	s->fd = fd;
 	s->own_fd = true;
 	s->in = s->in_buffer;
@@ -99,14 +102,14 @@ int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, F
 	*file = NULL;
 	if (got < 0)
 		return (int)got;
-	if (s->compression == SL__NONE && s->fd < 0) {
+	if (s->compression == SL__NONE && sl__in_memory(s)) {
 		*bytes = s->memory;
 		*size = s->memory_size;
 		return s->max_bytes && *size > s->max_bytes ?
 			sl_error_at(err, SL_TOOBIG, s->name, 0, "The file has %llu bytes; the limit (max_bytes) is %llu.",
 				    (unsigned long long)*size, (unsigned long long)s->max_bytes) : 0;
 	}
-	if (s->compression == SL__NONE && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+	if (s->compression == SL__NONE && !s->part && !s->zip_member && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {
 		fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
 		*file = fd >= 0 ? fdopen(fd, "rb") : NULL;
 		if (*file)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/account.h"
+#include "core/formats/source/container.h"
 #include "core/formats/source/source_internal.h"
 #include "core/formats/text/encoding.h"
 
@@ -35,7 +37,8 @@ static int create(struct sl_source **out, int fd, bool own_fd, const char *name,
 
 	*out = NULL;
 	if (s) {
-		s->buffer = malloc(SL__LINE_BUFFER + 1);
+		s->room = SL__LINE_BUFFER;
+		s->buffer = malloc(s->room + 1);
 		s->in_buffer = fd >= 0 ? malloc(SL__IN_BYTES) : NULL;
 	}
 	if (!s || !s->buffer || (fd >= 0 && !s->in_buffer)) {
@@ -99,6 +102,19 @@ int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t si
 	return 0;
 }
 
+int sl__source_widen(struct sl_source *s, uint64_t bytes, struct sl_error *err)
+{
+	if (bytes <= s->room)
+		return 0;
+	int rc = sl_account_take(SL_MEMORY, bytes - s->room, err);
+	char *grown = rc ? NULL : realloc(s->buffer, bytes + 1);
+	if (!grown)
+		return rc ? rc : sl_error_set(err, SL_NOMEM, "No memory to read %s.", s->name);
+	s->buffer = grown;
+	s->room = bytes;
+	return 0;
+}
+
 void sl_source_close(struct sl_source *s)
 {
 	if (!s)
@@ -106,6 +122,7 @@ void sl_source_close(struct sl_source *s)
 	if (s->z_open)
 		inflateEnd(&s->z);
 	ZSTD_freeDStream(s->zstd);
+	sl__container_close(s);
 	if (s->own_fd)
 		close(s->fd);
 	free(s->in_buffer);
@@ -142,9 +159,9 @@ int sl__source_fill(struct sl_source *s, struct sl_error *err)
 		s->end -= s->at;
 		s->at = 0;
 	}
-	if (s->eof || s->end == SL__LINE_BUFFER)
+	if (s->eof || s->end == s->room)
 		return 0;
-	got = sl__source_produce(s, s->buffer + s->end, SL__LINE_BUFFER - s->end, err);
+	got = sl__source_produce(s, s->buffer + s->end, s->room - s->end, err);
 	if (got < 0)
 		return (int)got;
 	s->end += (size_t)got;
@@ -158,13 +175,16 @@ int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct
 		int rc = sl__source_fill(s, err);
 		if (rc)
 			return rc;
-	} while (s->end < SL__LINE_BUFFER && !s->eof);
+	} while (s->end < s->room && !s->eof);
 	*bytes = (const unsigned char *)s->buffer;
 	return (int64_t)s->end;
 }
 
 int64_t sl__source_peek_text(struct sl_source *s, const unsigned char **bytes, struct sl_error *err)
 {
+	int rc = sl__source_unpack(s, err);
+	if (rc)
+		return rc;
 	int64_t size = sl__source_peek(s, bytes, err);
 	if (size > 0 && sl_text_mark(*bytes, (size_t)size)) {
 		s->at += 3;
@@ -262,10 +282,10 @@ int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error 
 			line->end = end;
 			return 1;
 		}
-		if (held == SL__LINE_BUFFER) {
+		if (held == s->room) {
 			s->line++;
-			return sl__source_fail(s, SL_BADDATA, err, "The line is longer than %d bytes; this is "
-					       "probably not a text file of one entry a line.", SL__LINE_BUFFER);
+			return sl__source_fail(s, SL_BADDATA, err, "The line is longer than %zu bytes; this is "
+					       "probably not a text file of one entry a line.", s->room);
 		}
 		searched = held ? held - 1 : 0;  /* it may be a carriage return */
 		int rc = sl__source_fill(s, err);

@@ -23,6 +23,9 @@ void sl__source_set_line_number(struct sl_source *s, int64_t line);
 void sl__source_set_options(struct sl_source *s, const struct sl_read_options *options);
 void sl__source_set_format(struct sl_source *s, enum sl_graph_format format);
 
+/* Allows lines of so many bytes. */
+int sl__source_widen(struct sl_source *s, uint64_t bytes, struct sl_error *err);
+
 /* Shows the next decompressed bytes without consuming them; fewer than SL__LINE_BUFFER only if the source holds no
  * more. Returns their number or a negative code. Valid until the next call. */
 int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct sl_error *err);

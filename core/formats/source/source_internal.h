@@ -32,7 +32,8 @@ struct sl_source {
 	uint64_t stored;           /* bytes read from the descriptor so far */
 	uint64_t produced;         /* decoded bytes so far */
 
-	char *buffer;              /* [SL__LINE_BUFFER + 1]; [at .. end) are decoded bytes that nobody has read yet */
+	size_t room;               /* SL__LINE_BUFFER or more */
+	char *buffer;              /* [room + 1]; [at .. end) are decoded bytes that nobody has read yet */
 	size_t at, end;
 	bool eof;
 	int64_t line;
@@ -41,7 +42,19 @@ struct sl_source {
 	const char *temporary_folder;
 	const int *cancel;
 	enum sl_graph_format format;
+
+	/* container.c */
+	bool unpacked;             /* the source was looked at for members */
+	bool part;                 /* the source is a part of fd: */
+	uint64_t left;             /* its bytes that are not read yet */
+	struct sl__archive *archive;   /* the source is a member of this zip archive; owned */
+	struct zip_file *zip_member;
+	uint64_t packed;           /* bytes of the member in the archive */
+	char note[224];            /* which member was chosen */
 };
+
+/* False: stored bytes come from fd or from a member, by way of in_buffer. */
+static inline bool sl__in_memory(const struct sl_source *s) { return s->fd < 0 && !s->zip_member; }
 
 /* Decodes up to `want` bytes. Returns their number, 0 at the end, or a negative code. */
 int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err);

@@ -174,15 +174,32 @@ bool sl__field_double(const struct sl__field *field, double *out)
 	return field->length && sl__parse_double(&p, out) && p == field->text + field->length;
 }
 
+/* Bytes of the UTF-8 character at text; 0: there is none. */
+static size_t character(const char *text, size_t left)
+{
+	unsigned char c = (unsigned char)text[0];
+	size_t length = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
+
+	return length <= left && length && sl__valid_utf8(text, length) ? length : 0;
+}
+
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size)
 {
-	size_t length = 0;
+	size_t at = 0, length = 0;
 
-	while (length < field->length && length + 4 < size) {
-		unsigned char c = (unsigned char)field->text[length];
-		out[length++] = c < 0x20 || c >= 0x7f ? '?' : (char)c;
+	while (at < field->length) {
+		size_t step = character(field->text + at, field->length - at);
+		unsigned char c = (unsigned char)field->text[at];
+		if (length + (step ? step : 1) + 3 >= size)
+			break;
+		if (!step || c < 0x20 || c == 0x7f)
+			out[length++] = '?';
+		else
+			memcpy(out + length, field->text + at, step);
+		length += step && c >= 0x20 && c != 0x7f ? step : 0;
+		at += step ? step : 1;
 	}
-	if (length < field->length) {
+	if (at < field->length) {
 		memcpy(out + length, "...", 3);
 		length += 3;
 	}
@@ -206,4 +223,12 @@ const char *sl__field_title(const struct sl__field *field, char *out, size_t siz
 		out[k] = (unsigned char)field->text[k] < 0x20 || field->text[k] == 0x7f ? ' ' : field->text[k];
 	out[length] = 0;
 	return out;
+}
+
+bool sl__is_title(const char *title, const char *text)
+{
+	char cut[SL__TITLE_BYTES];
+	struct sl__field field = {text, strlen(text)};
+
+	return !strcmp(title, field.length < sizeof cut ? text : sl__field_title(&field, cut, sizeof cut));
 }

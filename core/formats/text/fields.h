@@ -44,7 +44,11 @@ bool sl__field_double(const struct sl__field *field, double *out);
  * UTF-8. Returns out. */
 const char *sl__field_title(const struct sl__field *field, char *out, size_t size);
 
-/* Copies the field for messages: cut to size, unprintable bytes as '?'. Returns out. */
+#define SL__TITLE_BYTES 64  /* of a title that is kept, with its end */
+/* True if `title`, which may have been cut, is the title `text` of a file. */
+bool sl__is_title(const char *title, const char *text);
+
+/* Copies the field for messages: cut to size, unprintable bytes as '?'. The result is UTF-8. Returns out. */
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size);
 
 #endif

@@ -27,7 +27,7 @@ from .server import LocalServer, find_server, normal_url, shared_server
 __all__ = ["Client", "default_client"]
 
 #: Parameters of an upload; all others are the job's.
-_UPLOAD = ("neighbours", "recall", "directed", "source", "target", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite",
+_UPLOAD = ("neighbours", "recall", "directed", "source", "target", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite", "transpose",
            "isolated", "values", "project")
 
 #: Names that TSNE and other programs use for some arguments.

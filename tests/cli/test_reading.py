@@ -1,0 +1,181 @@
+"""Files as programs and public collections hand them out: edge lists with titles and further columns, archives with one
+matrix, tables whose columns are the points. What is left out or guessed is told."""
+import gzip
+import io
+import tarfile
+import zipfile
+
+import numpy
+import pytest
+import scipy.io
+import scipy.sparse
+
+RING = "%%MatrixMarket matrix coordinate pattern symmetric\n5 5 5\n2 1\n3 2\n4 3\n5 4\n5 1\n"
+GEPHI = ("Source,Target,Type,Id,Label,timeset,Weight\nalice,bob,Undirected,0,,,2.5\nbob,carol,Undirected,1,,,1.0\n"
+         "carol,dave,Undirected,2,,,3.0\ndave,alice,Undirected,3,,,4.0\n")
+
+
+@pytest.fixture
+def read(client, tmp_path):
+    """Reads a file, made of text or bytes, and returns the result of a short run."""
+    def read_it(name, content, *options):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return client("embed", "--local", "--iterations", 5, *options, "-o", tmp_path / "layout.csv", path)
+    return read_it
+
+
+def nodes(tmp_path):
+    return [line.split(",")[0] for line in (tmp_path / "layout.csv").read_text().splitlines()[1:]]
+
+
+def zipped(**members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def tarred(members, mode="w", **options):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode, **options) as archive:
+        for name, content in members.items():
+            content = content.encode() if isinstance(content, str) else content
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return file.getvalue()
+
+
+def test_gephi(read, tmp_path):
+    result = read("edges.csv", GEPHI)
+    assert result.status == 0 and "4 nodes" in result.err, result
+    assert '1 weight ("Weight")' in result.err and '"Type": the direction' in result.err, result.err
+    assert nodes(tmp_path) == ["alice", "bob", "carol", "dave"]
+
+
+def test_columns_by_option(read, tmp_path):
+    text = "when,user,item,stars\n5,ann,tea,2\n6,bob,tea,4\n7,bob,soup,1\n"
+    for columns in ((("--source", "user"), ("--target", "item"), ("--weight", "stars")),
+                    (("--source", 2), ("--target", 3), ("--weight", 4))):
+        result = read("stars.csv", text, *(word for pair in columns for word in pair))
+        assert result.status == 0 and "4 nodes, 6 entries" in result.err, result
+        assert '1 weight ("stars")' in result.err and nodes(tmp_path) == ["ann", "tea", "bob", "soup"]
+    wrong = read("stars.csv", text, "--source", "stars?")
+    assert wrong.status == 2 and "--source" in wrong.err and "no such column" in wrong.err, wrong
+    wrong = read("stars.csv", text, "--source", "user", "--metric", "cosine")
+    assert wrong.status == 2 and "but metric is for points" in wrong.err, wrong
+
+
+@pytest.mark.parametrize("text, rows", [
+    ("source,target\n#art,ann\n#bird,ann\n%x,ann\nann,bob\nbob,#art\n", 5),
+    ("% sym unweighted\n% 5 5 5\n1\t2\t1\t1089000001\n2\t3\t1\t1089000002\n3\t1\t1\t1089000003\n", 3),
+    ("1,2,4,1289241912.72836\n2,3,4,1289241913.72836\n3,1,4,1289241914.72836\n", 3)])
+def test_all_edges_are_read(read, text, rows):
+    result = read("edges.csv", text)
+    assert result.status == 0 and "read as a graph" in result.err and f"{rows} rows" in result.err, result
+
+
+@pytest.mark.parametrize("text, remedy", [
+    ("1,2,4,1289241912\n2,3,-4,1289241913\n", '--weight ""'),
+    ("1 1 6\n13 9 -7\n12 6 0\n", "--kind points"),
+    ("0 1 {'weight': 2.5}\n1 2 {}\n", 'data=["weight"]'),
+    ("\n\n", "blank")])
+def test_messages_name_the_remedy(read, text, remedy):
+    result = read("edges.txt", text)
+    assert result.status != 0 and remedy in result.err, result
+
+
+def test_no_negative_zero(read):
+    """The divergence of a complete graph is 0."""
+    result = read("all.csv", "source,target\n" + "".join(f"{a},{b}\n" for a in range(4) for b in range(a)))
+    assert result.status == 0 and "KL 0.0000" in result.err and "-0.0000" not in result.err, result
+
+
+# ---- archives -----------------------------------------------------------------------------
+
+
+def test_archives_with_one_matrix(read, tmp_path):
+    html = "<html><body>about the data</body></html>"
+    beside = {"ring/README.md": "text", "ring/ring.mtx": RING, "ring/ring_b.mtx": RING, "ring/ring_coord.mtx": RING}
+    archives = {
+        "ring.zip": zipped(**{"ring.mtx": RING, "readme.html": html}),
+        "ring.tar": tarred(beside), "ring.tar.gz": tarred(beside, "w:gz"),
+        "pax.tar.gz": tarred({"a" * 150 + "/" + "b" * 150 + ".mtx": RING}, "w:gz", format=tarfile.PAX_FORMAT),
+        "gnu.tgz": tarred({"a" * 150 + "/" + "b" * 150 + ".mtx": RING}, "w:gz", format=tarfile.GNU_FORMAT),
+        "konect.tar": tarred({"x/meta.x": "name: x", "x/README.x": "text", "x/out.x": "% sym unweighted\n" + "".join(
+            f"{a} {b}\n" for a, b in ((2, 1), (3, 2), (4, 3), (5, 4), (5, 1)))}),
+        "inside.tar": tarred({"ring.mtx.gz": gzip.compress(RING.encode())}),
+        "inside.zip": zipped(**{"folder/ring.mtx.gz": gzip.compress(RING.encode())}),
+    }
+    for name, content in archives.items():
+        result = read(name, content)
+        assert result.status == 0 and "5 nodes, 10 entries" in result.err, (name, result)
+        assert "of the archive" in result.err, (name, result)
+    arrays = io.BytesIO()
+    numpy.savez(arrays, X=numpy.arange(60.0).reshape(20, 3) ** 2)
+    for name, content in {"points.tar": tarred({"points.npz": arrays.getvalue()}),
+                          "points.zip": zipped(**{"points.npz": arrays.getvalue()})}.items():
+        result = read(name, content, "--perplexity", 3)
+        assert result.status == 0 and "20 nodes" in result.err, (name, result)
+
+
+@pytest.mark.parametrize("name, content, remedy", [
+    ("two.zip", zipped(**{"a.csv": "1,2\n", "b.csv": "1,2\n"}), "a.csv, b.csv. Unpack it"),
+    ("none.zip", zipped(**{"readme.html": "text"}), "readme.html"),
+    ("book.xlsx", zipped(**{"[Content_Types].xml": "x", "xl/workbook.xml": "x"}), "Excel workbook"),
+    ("cut.tar", tarred({"ring.mtx": RING * 30})[:700], "incomplete"),
+    ("nested.tar", tarred({"ring.dat": tarred({"ring.mtx": RING})}), "unpack the outer"),
+    ("p.pkl", b"\x80\x04\x95\xf5\x01\0\0\0\0\0\0\x8c\x15numpy.core.multiarray", "pickle"),
+    ("x.rds", gzip.compress(b"X\n\0\0\0\x03\0\x04\x02\0"), "write.csv")])
+def test_what_other_archives_are(read, name, content, remedy):
+    result = read(name, content)
+    assert result.status != 0 and remedy in result.err, result
+
+
+# ---- columns that are points ----------------------------------------------------------------
+
+
+def layouts_agree(read, tmp_path, files):
+    found = []
+    for name, content, options in files:
+        result = read(name, content, "--perplexity", 4, "--seed", 1, *options)
+        assert result.status == 0, (name, result)
+        found.append([line.rsplit(",", 2)[1:] for line in (tmp_path / "layout.csv").read_text().splitlines()[1:]])
+    assert len(found[0]) == 30 and all(other == found[0] for other in found), [len(f) for f in found]
+
+
+def test_transposed_tables(read, tmp_path):
+    x = numpy.random.default_rng(1).normal(size=(30, 7)).astype("float32").round(3)
+
+    def npy(a):
+        file = io.BytesIO()
+        numpy.save(file, a)
+        return file.getvalue()
+
+    def csv(a, corner, separator=",", header=True):
+        lines = [separator.join([corner] * bool(corner is not None) + [f'"c{separator}{k}"' for k in range(a.shape[1])])] * header
+        return "\n".join(lines + [separator.join([f"g{i}", *map(str, row)]) for i, row in enumerate(a)]) + "\n"
+
+    layouts_agree(read, tmp_path, [
+        ("x.npy", npy(x), ()), ("t.npy", npy(x.T.copy()), ("--transpose",)),
+        ("f.npy", npy(numpy.asfortranarray(x.T)), ("--transpose",)),
+        ("x.csv", csv(x, ""), ()), ("t.csv", csv(x.T, ""), ("--transpose",)), ("t.tsv", csv(x.T, "gene", "\t"), ("--transpose",)),
+        ("r.txt", csv(x.T, None, " "), ("--transpose",))])
+    assert read("t.csv", csv(x.T, ""), "--transpose").status == 0
+    assert nodes(tmp_path)[:2] == ['"c', '"c'] and "c,0" in (tmp_path / "layout.csv").read_text()
+
+
+def test_cell_rangers_matrix(read, tmp_path):
+    cells = scipy.sparse.random(30, 50, 0.4, random_state=1, format="coo")
+    cells.data = (cells.data * 9).round() + 1
+    plain, genes = io.BytesIO(), io.BytesIO()
+    scipy.io.mmwrite(plain, cells, field="integer")
+    scipy.io.mmwrite(genes, cells.T, field="integer", comment='metadata_json: {"software_version": "Cell Ranger 7.0.1"}')
+    layouts_agree(read, tmp_path, [("cells.mtx", plain.getvalue(), ()), ("matrix.mtx", genes.getvalue(), ()),
+                                   ("turned.mtx", genes.getvalue().replace(b"Cell Ranger", b"cells"), ("--transpose",))])
+    result = read("matrix.mtx", genes.getvalue(), "--perplexity", 4)
+    assert "Cell Ranger wrote the matrix" in result.err and "--transpose=false" in result.err, result
+    result = read("matrix.mtx", genes.getvalue(), "--perplexity", 4, "--transpose=false")
+    assert "50 nodes" in result.err and "--transpose takes the cells" in result.err, result
