@@ -66,6 +66,8 @@ static int against_affinities(const struct sl_quality_input *in, struct sl_quali
 	if (!rc && !in->neighbours)
 		rc = sl_quality_recall(a, in->dims, y, out->k, recall_queries(out->k, a->n), &out->recall,
 				       &out->recall_queries, err);
+	if (!rc && !in->neighbours)
+		out->recall_k = out->k;
 	free(y);
 	return rc;
 }
@@ -79,6 +81,8 @@ static int against_neighbours(const struct sl_quality_input *in, struct sl_quali
 		return no_memory(in, err);
 	int rc = sl_quality_recall_neighbours(nb, in->dims, y, out->k, recall_queries(out->k, nb->n), &out->recall,
 					      &out->recall_queries, err);
+	if (!rc)
+		out->recall_k = (uint32_t)out->k < nb->k ? out->k : (int)nb->k;
 	free(own);
 	return rc;
 }
@@ -91,6 +95,8 @@ static int against_points(const struct sl_quality_input *in, struct sl_quality *
 		return no_memory(in, err);
 	int rc = sl_quality_trust(in->points, in->metric, in->p, in->dims, y, out->k, 0, &out->trustworthiness,
 				  &out->trust_queries, err);
+	if (!rc)
+		out->trust_k = sl_quality_trust_k(in->points->n, out->k);
 	free(own);
 	return rc;
 }

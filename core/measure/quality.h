@@ -51,8 +51,10 @@ struct sl_quality {
 	double z;             /* sum over i != j of 1 / (1 + |y_i - y_j|^2) */
 	double recall;
 	uint32_t recall_queries;
+	int recall_k;         /* neighbours that recall used: k, or as many as were found; 0: not measured */
 	double trustworthiness;
 	uint32_t trust_queries;
+	int trust_k;          /* the same for trustworthiness: sl_quality_trust_k() */
 	double silhouette;
 	uint32_t silhouette_queries;
 };
@@ -86,7 +88,9 @@ int sl_quality_recall_neighbours(const struct sl_neighbours *nb, int dims, const
 /* Trustworthiness (Venna and Kaski, ICANN 2001): 1 - 2 / (n k (2 n - 3 k - 1)) sum_i sum_j (r_ij - k) over the j among
  * the k nearest to i in the layout that are not among its k nearest in the input; r_ij is j's rank there, 1 for the
  * nearest (ties: the lower number). Ranks need the distances to all points: queries * n * d operations. queries 0: as
- * many as 2e10 such operations allow. A k of n / 2 or more is replaced by the largest below n / 2. */
+ * many as 2e10 such operations allow. The measure has no meaning for a k of n / 2 or more, which is replaced by
+ * sl_quality_trust_k(), the largest below n / 2. */
+int sl_quality_trust_k(uint32_t n, int k);
 int sl_quality_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
 		     uint32_t queries, double *trust, uint32_t *used, struct sl_error *err);
 

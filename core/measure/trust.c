@@ -256,6 +256,12 @@ static int all_penalties(const struct space *s, const struct sl_tree *tree, cons
 	return failed ? SL_NOMEM : 0;
 }
 
+int sl_quality_trust_k(uint32_t n, int k)
+{
+	uint32_t most = n ? (n - 1) / 2 : 0;
+	return k > 0 && (uint32_t)k > most ? (int)most : k;
+}
+
 static int measure_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
 			 uint32_t queries, double *trust, uint32_t *used, struct sl_error *err)
 {
@@ -271,8 +277,7 @@ static int measure_trust(const struct sl_points *points, int metric, double p, i
 	*used = 0;
 	if (s.n < 4)  /* all points are neighbours */
 		return 0;
-	if ((uint32_t)k > (s.n - 1) / 2)
-		k = (int)((s.n - 1) / 2);
+	k = sl_quality_trust_k(s.n, k);
 	if (!queries)
 		queries = (uint32_t)fmin(fmax(OPERATIONS / (n * (s.d * (metric == SL_LP ? LP_COST : 1.0) + 2.0 * k)), 64), n);
 	queries = queries < s.n ? queries : s.n;

@@ -47,8 +47,10 @@ static json_t *quality_json(const struct measurement *m)
 	json_object_set_new(o, "kl_error", sl_json_number(q->kl_error));
 	json_object_set_new(o, "recall", sl_json_number(q->recall));
 	json_object_set_new(o, "recall_nodes", json_integer(q->recall_queries));
+	json_object_set_new(o, "recall_k", json_integer(q->recall_k));
 	json_object_set_new(o, "trustworthiness", sl_json_number(q->trustworthiness));
 	json_object_set_new(o, "trustworthiness_nodes", json_integer(q->trust_queries));
+	json_object_set_new(o, "trustworthiness_k", json_integer(q->trust_k));
 	json_object_set_new(o, "silhouette", sl_json_number(q->silhouette));
 	json_object_set_new(o, "silhouette_nodes", json_integer(q->silhouette_queries));
 	json_object_set_new(o, "seconds", json_real(m->seconds));

@@ -50,6 +50,24 @@ def test_a_layout_of_its_own_points_is_perfect(client):
     assert q["recall"] == q["trustworthiness"] == 1 and q["silhouette"] is None
 
 
+def test_more_neighbours_than_a_measure_can_use_are_told(client):
+    """Trustworthiness of half of the rows or more has no meaning, and a file may have fewer neighbours than k."""
+    x = rng.random((21, 3)).astype("f4")
+    numpy.save(client.folder / "x.npy", x)
+    numpy.save(client.folder / "y.npy", x[:, :2])
+    q = client("quality", "y.npy", "--points", "x.npy", "--k", "15", "--json").json
+    assert (q["k"], q["recall_k"], q["trustworthiness_k"]) == (15, 15, 10)
+    assert q["trustworthiness"] == pytest.approx(trust(x, x[:, :2], 10), abs=1e-3)
+    told = client("quality", "y.npy", "--points", "x.npy", "--k", "15").err
+    assert "that of 10, not of 15" in told, told
+    assert client("quality", "y.npy", "--points", "x.npy").err == ""
+    distance = numpy.linalg.norm(x[:, None] - x, axis=2)
+    near = distance.argsort(1)[:, 1:7]
+    numpy.savez(client.folder / "n.npz", indices=near, distances=numpy.take_along_axis(distance, near, 1))
+    result = client("quality", "y.npy", "--neighbours", "n.npz")
+    assert "recall of 6 " in result.out and "only 6 neighbours of each point are known" in result.err, result
+
+
 def test_of_a_graph(client, ring):
     angle = numpy.arange(40) * numpy.pi / 20
     numpy.save(client.folder / "y.npy", numpy.c_[numpy.cos(angle), numpy.sin(angle)].astype("f4"))

@@ -30,6 +30,12 @@ static void line(const json_t *q, const char *title, const char *key, const char
 		printf("%-18s %.4f\n", title, value);
 }
 
+/* True if a measure used fewer neighbours than k. Records of earlier servers do not say. */
+static bool smaller(const json_t *q, const char *key)
+{
+	return cli_number(q, key) > 0 && cli_number(q, key) < cli_number(q, "k");
+}
+
 static int print(const struct cli *cli, const json_t *q)
 {
 	if (cli->json)
@@ -43,9 +49,16 @@ static int print(const struct cli *cli, const json_t *q)
 		printf("%-18s %.4f\n", "KL divergence", cli_without_minus(kl));
 	else
 		printf("%-18s -\n", "KL divergence");
-	snprintf(title, sizeof title, "recall of %.0f", cli_number(q, "k"));
+	snprintf(title, sizeof title, "recall of %.0f", smaller(q, "recall_k") ? cli_number(q, "recall_k") :
+		 cli_number(q, "k"));
 	line(q, title, "recall", "recall_nodes");
 	line(q, "trustworthiness", "trustworthiness", "trustworthiness_nodes");
+	if (smaller(q, "recall_k"))
+		cli_note(cli, "spaceland: only %.0f neighbours of each point are known, so recall is that of %.0f, not of %.0f",
+			 cli_number(q, "recall_k"), cli_number(q, "recall_k"), cli_number(q, "k"));
+	if (smaller(q, "trustworthiness_k"))
+		cli_note(cli, "spaceland: trustworthiness has a meaning only for fewer neighbours than half of the rows; it is "
+			 "that of %.0f, not of %.0f", cli_number(q, "trustworthiness_k"), cli_number(q, "k"));
 	line(q, "silhouette", "silhouette", "silhouette_nodes");
 	return CLI_OK;
 }
@@ -200,12 +213,12 @@ static json_t *number_or_null(double x)
 
 static json_t *quality_json(const struct sl_quality *q, double seconds)
 {
-	return json_pack("{s:I, s:i, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:I, s:f}",
+	return json_pack("{s:I, s:i, s:o, s:o, s:o, s:I, s:i, s:o, s:I, s:i, s:o, s:I, s:f}",
 			 "nodes", (json_int_t)q->nodes, "k", q->k, "kl", number_or_null(q->kl),
 			 "kl_error", number_or_null(q->kl_error), "recall", number_or_null(q->recall),
-			 "recall_nodes", (json_int_t)q->recall_queries,
+			 "recall_nodes", (json_int_t)q->recall_queries, "recall_k", q->recall_k,
 			 "trustworthiness", number_or_null(q->trustworthiness),
-			 "trustworthiness_nodes", (json_int_t)q->trust_queries,
+			 "trustworthiness_nodes", (json_int_t)q->trust_queries, "trustworthiness_k", q->trust_k,
 			 "silhouette", number_or_null(q->silhouette),
 			 "silhouette_nodes", (json_int_t)q->silhouette_queries, "seconds", seconds);
 }
