@@ -156,7 +156,8 @@ static int fill(struct sl_kmeans *m, bool *ended, struct sl_error *err)
 	m->status.iteration++;
 	double moved = sl__kmeans_move_centroids(m);
 	m->packed = false;
-	m->last = m->stop || m->params.batch || m->status.iteration >= m->params.iterations ||
+	bool noise = m->params.metric == SL_KMEANS_COSINE && m->params.tolerance > 0 && moved <= SL__KMEANS_ROUNDING;
+	m->last = m->stop || m->params.batch || m->status.iteration >= m->params.iterations || noise ||
 		  moved <= m->params.tolerance * m->variance;
 	sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
 	*ended = true;

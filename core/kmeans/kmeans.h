@@ -20,7 +20,8 @@
  *
  * A cluster that becomes empty takes the point that is farthest from its centroid, from a cluster of two points or
  * more. Several empty clusters do so in the order of their numbers. A cluster stays empty if every point lies on its
- * centroid, because fewer than k points differ, or if it becomes empty in the last assignment.
+ * centroid up to rounding, because fewer than k points (cosine: directions) differ, or if it becomes empty in the last
+ * assignment.
  *
  * With `batch`, an iteration uses a random sample of so many rows: each row moves its nearest centroid by the
  * difference of the two, divided by the number of rows that have moved this centroid (Sculley, WWW 2010, algorithm 1).
@@ -38,6 +39,7 @@
 #define SL_KMEANS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -125,6 +127,10 @@ double sl_kmeans_measure(struct sl_kmeans *m);
  * label [n], by row of points; centroid [k][d], relative to the points' center (not with cosine); each may be NULL.
  * SL_CONFLICT: there is no result yet. */
 int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia, struct sl_error *err);
+
+/* A sentence on clusters that stayed empty, by the labels of the result; "": none did. Returns out. */
+const char *sl_kmeans_empty(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
+			    size_t size);
 
 /* Save and load a state, also within a step. On the same machine, a run that loads the state, with the same points,
  * parameters and start, ends with the same bytes as one that was never interrupted. The caller frees *out with free().

@@ -11,6 +11,7 @@
 #include "core/kmeans/passes.h"
 #include "core/kmeans/tile.h"
 
+#define SL__KMEANS_ROUNDING 0x1p-44  /* cosine: squared distances of rows that differ only by the rounding of floats */
 #define SL__KMEANS_BLOCK 256   /* most points of a block. One thread processes a block; sums are added in block order */
 #define SL__KMEANS_WORK (1 << 24)  /* most products for a block, points * k * d: about 10 ms */
 #define SL__KMEANS_NONE SL_KMEANS_NO_LABEL

@@ -3,6 +3,7 @@
  * Iterations are counted over all restarts. The trace has a point for each of the first thousand iterations, then for
  * every tenth up to ten thousand, and so on; so its memory grows with the logarithm of the iterations. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,6 +284,24 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	return code ? code : sl_kmeans_advance(r->kmeans, 0, &ended, &r->status, err);
 }
 
+const char *sl_kmeans_empty(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
+			    size_t size)
+{
+	uint32_t k = (uint32_t)params->clusters, empty = k;
+	bool *used = calloc(k, sizeof *used);
+	for (uint32_t i = 0; used && i < n; i++) {
+		empty -= !used[label[i]];
+		used[label[i]] = true;
+	}
+	out[0] = '\0';
+	if (used && empty)
+		snprintf(out, size, "%u of %u clusters %s empty, since fewer than %u %s differ, or since the last assignment took "
+			 "all their points; fewer clusters would be right.", empty, k, empty == 1 ? "is" : "are", k,
+			 params->metric == SL_KMEANS_COSINE ? "directions of points" : "points");
+	free(used);
+	return out;
+}
+
 /* Puts the centroids into the user's units. */
 static int to_users_units(const struct run *r, struct sl_method_array *a, struct sl_error *err)
 {
@@ -310,6 +329,8 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	*out = (struct sl_method_result){.count = 2, .array = {{"labels", SL_ARRAY_INT32, {rows}, label},
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};
 	code = code ? code : to_users_units(r, &out->array[1], err);
+	if (!code)
+		sl_kmeans_empty(&r->params, r->n, label, out->note, sizeof out->note);
 	if (code)
 		sl_method_result_finish(out);
 	else

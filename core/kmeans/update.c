@@ -41,13 +41,21 @@ void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t t
 	}
 }
 
+/* The square of the distance from its centroid that rounding may give a point which lies on it. Rows of one direction
+ * differ by the rounding of their floats (cosine); a mean of equal rows, by that of its sum. */
+static double rounding(const struct sl_kmeans *m, uint32_t i)
+{
+	double of_sum = m->count[m->label[i]] * 0x1p-52 * m->norm[i];
+	return m->params.metric == SL_KMEANS_COSINE ? SL__KMEANS_ROUNDING : of_sum * of_sum;
+}
+
 /* The point farthest from its centroid, in a cluster of two points or more. NONE: all lie on their centroids. */
 static uint32_t farthest(const struct sl_kmeans *m, const double *square)
 {
 	uint32_t best = SL__KMEANS_NONE;
 	double largest = 0;
 	for (uint32_t i = 0; i < m->n; i++)
-		if (square[i] > largest && m->count[m->label[i]] > 1) {
+		if (square[i] > largest && m->count[m->label[i]] > 1 && square[i] > rounding(m, i)) {
 			largest = square[i];
 			best = i;
 		}

@@ -102,6 +102,7 @@ struct sl_method_result {
 	struct sl_method_array array[SL_METHOD_ARRAYS];
 	int rows;                       /* of the table */
 	double *table;                  /* [rows][columns], malloc'd; NULL: none */
+	char note[240];                 /* a sentence for the owner of the run, or "" */
 };
 void sl_method_result_finish(struct sl_method_result *r);  /* frees the arrays and the table */
 

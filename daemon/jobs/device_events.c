@@ -110,6 +110,8 @@ static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_
 	take_status(job, e);
 	take_trace(job, e, true);
 	job->result = e->result;
+	if (job->result.note[0])
+		sl__job_note(job, "%s", job->result.note);
 	e->result = (struct sl_method_result){0};
 	json_decref(job->table_of_result);
 	job->table_of_result = sl__table_json(job->work.method, &job->result);

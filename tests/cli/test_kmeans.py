@@ -95,3 +95,24 @@ def test_on_a_server(online, points):
     job = online("job", "kmeans", table, "--layout", layout, "--clusters", "3", "--watch", "--json").json
     assert job["state"] == "done" and job["input"] == {"job": layout}
     assert online("job", "kmeans", table, "--clusters", "0").status != 0
+
+
+def test_points_in_one_direction_take_one_iteration(client):
+    """Rounding alone tells such rows apart; it fills no empty cluster."""
+    x = numpy.outer(numpy.random.default_rng(0).uniform(1, 9, 500), [1, 2, 3, 4.5]).astype("f4")
+    numpy.save(client.folder / "x.npy", x)
+    result = client("kmeans", "x.npy", "--clusters", "8", "--metric", "cosine", "-o", "l.npy", "--json")
+    assert result.status == 0 and result.json["iterations"] == 1 and result.json["inertia"] < 1e-11, result
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_empty_clusters_are_told(client, metric):
+    x = numpy.repeat(numpy.float32([[0.1, 0.7, 0.3], [0.9, 0.1, 0.2]]), 500, 0)
+    numpy.save(client.folder / "x.npy", x)
+    arguments = ("kmeans", "x.npy", "--clusters", "5", "--metric", metric, "-o", "l.npy")
+    result = client(*arguments, "--json")
+    assert result.status == 0 and result.json["iterations"] == 1, result
+    used = len(numpy.unique(numpy.load(client.folder / "l.npy")))
+    assert used == 2 and "3 of 5 clusters are empty" in result.json["notes"][0], result
+    assert "3 of 5 clusters are empty" in client(*arguments).err
+    assert client("kmeans", "x.npy", "--clusters", "2", "--metric", metric, "--json").json["notes"] == []
