@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 from ._version import __version__
 from .client import Client, default_client
-from .errors import (BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed, LimitReached, NotAllowed, NotFound,
-                     ProblemError, ServerNotFound, SpacelandError, Unavailable)
+from .errors import (BadInput, BadType, BadValue, Conflict, ConnectionLost, FileError, FileMissing, IsFolder, JobCancelled, JobFailed,
+                     LimitReached, NotAllowed, NotFound, PackageMissing, ProblemError, ServerNotFound, SpacelandError,
+                     SpacelandWarning, TimedOut, Unavailable)
 from .frames import Frame, decode
 from .graph import Graph
 from .job import Frames, Job
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 __all__ = [
     "TSNE", "KMeans", "GaussianMixture", "Sammon", "embed", "submit", "kmeans", "gmm", "sammon", "signal", "Client", "Job",
     "Graph", "Listing", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
-    "SpacelandError", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable",
-    "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "__version__",
+    "SpacelandError", "SpacelandWarning", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable",
+    "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "BadValue", "BadType", "FileError", "FileMissing", "IsFolder",
+    "TimedOut", "PackageMissing", "__version__",
 ]
 
 

@@ -52,7 +52,7 @@ def lines(values: Any, absent: str, quoted: bool = False) -> Body:
     they are not taken for a name and a label."""
     texts = [absent if missing(value) else " ".join(str(value).split()) or "(empty)" for value in values]
     if quoted:
-        texts = [f'"{text}"' if any(c in text for c in ',;"') else text for text in texts]
+        texts = ['"' + text.replace('"', '""') + '"' if any(c in text for c in ',;"#%|') else text for text in texts]
     return Body("\n".join([*texts, ""]).encode(errors="replace"), content_type="text/plain")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._body import missing
+from .errors import BadValue
 
 __all__ = ["colours_of", "is_ramp", "legend_of", "png"]
 
@@ -44,7 +45,7 @@ def colours_of(values: Any) -> Bytes:
     """r, g, b of each value, [n, 3]: a colour scale for numbers with a fraction, else a colour per distinct value."""
     a = np.asarray(values)
     if a.ndim != 1:
-        raise ValueError(f"colours must be one value for each node; the array has {a.ndim} dimensions")
+        raise BadValue(f"colours must be one value for each node; the array has {a.ndim} dimensions")
     if is_ramp(a):
         low, high = np.nanpercentile(a[np.isfinite(a)], [1, 99])
         at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(_RAMP) - 1)

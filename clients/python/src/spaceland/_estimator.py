@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._sparse import is_sparse
+from .errors import BadType, BadValue
 
 __all__ = ["EstimatorBase", "ConvergenceWarning", "NotFittedError", "check_rows", "feature_names", "seed_of"]
 
@@ -26,7 +27,7 @@ class _Plain:
     def set_params(self, **params: Any) -> Any:
         for name in params:
             if name not in self._get_param_names():
-                raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: "
+                raise BadValue(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: "
                                  f"{self._get_param_names()!r}.")
         for name, value in params.items():
             setattr(self, name, value)
@@ -44,24 +45,24 @@ class _Plain:
 
 if TYPE_CHECKING:
     EstimatorBase = _Plain
-
-    class NotFittedError(ValueError, AttributeError):
-        """fit() has not been called."""
+    _NotFitted = AttributeError
 
     class ConvergenceWarning(UserWarning):
         """The iterations were used up before the end."""
 else:
     try:
         from sklearn.base import BaseEstimator as EstimatorBase  # so that its tools accept the estimators
-        from sklearn.exceptions import ConvergenceWarning, NotFittedError
+        from sklearn.exceptions import ConvergenceWarning, NotFittedError as _NotFitted
     except ImportError:
         EstimatorBase = _Plain
-
-        class NotFittedError(ValueError, AttributeError):
-            """fit() has not been called."""
+        _NotFitted = AttributeError
 
         class ConvergenceWarning(UserWarning):
             """The iterations were used up before the end."""
+
+
+class NotFittedError(BadValue, _NotFitted):
+    """fit() has not been called. It is scikit-learn's NotFittedError, too, if that is installed."""
 
 
 def feature_names(x: Any) -> Optional[npt.NDArray[Any]]:
@@ -85,11 +86,11 @@ def _numbers(x: Any) -> Any:
             a = np.asarray(x.tolist())
         kind = a.dtype.kind
     if kind == "c":
-        raise ValueError("Complex data not supported\n")
+        raise BadValue("Complex data not supported\n")
     if kind in "OUS":
         a = a.astype(np.float64)  # its error message names the value that is not a number
     elif kind not in "fiub":
-        raise ValueError(f"X has type {a.dtype}; its values must be numbers")
+        raise BadValue(f"X has type {a.dtype}; its values must be numbers")
     return a
 
 
@@ -97,14 +98,14 @@ def _refuse(x: Any, name: str) -> None:
     """Raises TypeError for what other functions of this package take, but estimators do not."""
     kind = type(x).__name__
     if isinstance(x, (str, os.PathLike)):
-        raise TypeError(f"X is the name of a file; {name} takes tables. spaceland.embed(), kmeans() and others read files")
+        raise BadType(f"X is the name of a file; {name} takes tables. spaceland.embed(), kmeans() and others read files")
     if hasattr(x, "obsm") and hasattr(x, "n_obs"):
-        raise TypeError(f'X is an AnnData; {name} takes tables, such as X.X and X.obsm["X_pca"]')
+        raise BadType(f'X is an AnnData; {name} takes tables, such as X.X and X.obsm["X_pca"]')
     if hasattr(x, "is_directed") and hasattr(x, "number_of_edges"):
-        raise TypeError(f"X is a graph; {name} takes tables. spaceland.embed(graph) and sammon(graph) lay graphs out")
+        raise BadType(f"X is a graph; {name} takes tables. spaceland.embed(graph) and sammon(graph) lay graphs out")
     if type(x).__module__.startswith("spaceland.") and kind in ("Graph", "Job"):
         instead = "X.submit() starts a job on it" if kind == "Graph" else "X.layout() is one"
-        raise TypeError(f"X is a spaceland.{kind}; {name} takes tables. {instead}")
+        raise BadType(f"X is a spaceland.{kind}; {name} takes tables. {instead}")
 
 
 def check_rows(x: Any, name: str, least: int) -> Any:
@@ -112,18 +113,18 @@ def check_rows(x: Any, name: str, least: int) -> Any:
     _refuse(x, name)
     a = _numbers(x)
     if a.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {('scalar', '1D array')[a.ndim] if a.ndim < 2 else f'{a.ndim}D array'} "
+        raise BadValue(f"Expected 2D array, got {('scalar', '1D array')[a.ndim] if a.ndim < 2 else f'{a.ndim}D array'} "
                          "instead. Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
                          "or array.reshape(1, -1) if it contains a single sample.")
     if a.shape[0] < least:
-        raise ValueError(f"Found array with {a.shape[0]} sample(s) (shape={a.shape}) while a minimum of {least} is "
+        raise BadValue(f"Found array with {a.shape[0]} sample(s) (shape={a.shape}) while a minimum of {least} is "
                          f"required by {name}.")
     if a.shape[1] < 1:
-        raise ValueError(f"Found array with 0 feature(s) (shape={a.shape}) while a minimum of 1 is required by {name}.")
+        raise BadValue(f"Found array with 0 feature(s) (shape={a.shape}) while a minimum of 1 is required by {name}.")
     values = a.data if is_sparse(a) else a
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         what = "NaN" if np.isnan(values).any() else "infinity"
-        raise ValueError(f"Input X contains {what}. {name} does not accept missing or infinite values: drop or impute "
+        raise BadValue(f"Input X contains {what}. {name} does not accept missing or infinite values: drop or impute "
                          "these rows first.")
     return a
 
@@ -138,4 +139,4 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(1 << 31))
     if isinstance(random_state, (int, np.integer)) and 0 <= int(random_state) <= 1 << 53:
         return int(random_state)
-    raise ValueError(f"random_state is {random_state!r}; it must be None, an integer from 0, or a NumPy generator")
+    raise BadValue(f"random_state is {random_state!r}; it must be None, an integer from 0, or a NumPy generator")

@@ -1,24 +1,26 @@
 """Requests to one server. They are repeated if the connection breaks; errors become exceptions."""
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 import numpy as np
 import requests
 
 from ._version import __version__
-from .errors import ConnectionLost, SpacelandError, problem_error
+from .errors import BadType, BadValue, ConnectionLost, SpacelandError, TimedOut, problem_error
 
 __all__ = ["Http", "Patience", "array_of"]
 
 Query = Dict[str, Union[str, int, float]]
 
 _BUSY = (429, 503)
+CONNECT_SECONDS = 10.0   # for a connection; a server that is there accepts it at once
 
 
 class Patience:
@@ -32,14 +34,14 @@ class Patience:
         self._since: Optional[float] = None
         self._pause = 0.5
 
-    def pause(self) -> bool:
-        """Pauses; False: the time since the first pause is over."""
+    def pause(self, most: float = math.inf) -> bool:
+        """Pauses, for at most so many seconds; False: the time since the first pause is over."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         left = self._since + self.seconds - now
         if left <= 0:
             return False
-        time.sleep(min(self._pause, left))
+        time.sleep(min(self._pause, left, most))
         self._pause = min(5.0, 2 * self._pause)
         return True
 
@@ -60,7 +62,7 @@ class Http:
                  ca_file: Optional[str] = None):
         token = token.strip() if token else None  # a token read from a file ends with a line break
         if token is not None and ("\r" in token or "\n" in token):
-            raise ValueError("the token has a line break, which no token can have")
+            raise BadValue("the token has a line break, which no token can have")
         self.url = url
         self.attempts = attempts
         self.timeout = timeout   # seconds without data; longer than the server's request_timeout_s
@@ -87,6 +89,34 @@ class Http:
             headers["Authorization"] = f"Bearer {self._token}".encode()
         return request
 
+    @contextlib.contextmanager
+    def within(self, seconds: Optional[float], what: Callable[[], str]) -> Iterator[None]:
+        """A block whose requests in this thread end after so many seconds (None: no limit) with TimedOut; what() makes its
+        message."""
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or seconds != seconds):
+            raise BadType(f"timeout is {seconds!r}; it must be a number of seconds, or None")
+        before = getattr(self._local, "deadline", None)
+        mine = None if seconds is None else (time.monotonic() + float(seconds), what)
+        self._local.deadline = before if mine is None or (before is not None and before[0] <= mine[0]) else mine
+        try:
+            yield
+        finally:
+            self._local.deadline = before
+
+    def left(self) -> float:
+        """Seconds until the deadline of this thread; inf: it has none. Raises TimedOut after it."""
+        deadline = getattr(self._local, "deadline", None)
+        if deadline is None:
+            return math.inf
+        left = float(deadline[0]) - time.monotonic()
+        if left <= 0:
+            raise TimedOut(deadline[1]())
+        return left
+
+    def pause(self, seconds: float) -> None:
+        """Sleeps, but not beyond the deadline."""
+        time.sleep(min(seconds, self.left()))
+
     def request(self, method: str, path: str, *, query: Optional[Query] = None, json: Any = None,
                 body: Optional[Callable[[], Any]] = None, headers: Optional[Dict[str, str]] = None,
                 stream: bool = False, missing_is_done: bool = False) -> requests.Response:
@@ -94,10 +124,12 @@ class Http:
         lost reply means that the first attempt succeeded."""
         for attempt in range(self.attempts):
             last = attempt + 1 == self.attempts
+            left = self.left()
             data = body() if body else None
             try:
                 reply = self.session().request(method, self.url + path, params=query, json=json, data=data,
-                                               headers=headers, stream=stream, timeout=self.timeout,
+                                               headers=headers, stream=stream,
+                                               timeout=(min(CONNECT_SECONDS, left), min(self.timeout, left)),
                                                allow_redirects=False)  # a server has none
             except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
                 self.close()
@@ -107,7 +139,7 @@ class Http:
                     raise ConnectionLost(f"{self.url} does not answer by TLS; perhaps it is http:{self.url.split(':', 1)[1]}") from error
                 if last:
                     raise ConnectionLost(f"{self.url} does not answer ({_reason(error)}){self.hint}") from error
-                time.sleep(0.1 * 4 ** attempt)
+                self.pause(0.1 * 4 ** attempt)
                 continue
             finally:
                 if hasattr(data, "close"):
@@ -115,7 +147,7 @@ class Http:
             if reply.status_code < 300 or (reply.status_code == 404 and missing_is_done and attempt):
                 return reply
             if reply.status_code in _BUSY and "Retry-After" in reply.headers and not last:
-                time.sleep(_seconds(reply.headers["Retry-After"]))
+                self.pause(_seconds(reply.headers["Retry-After"]))
                 continue
             if "Location" in reply.headers and reply.status_code < 400:
                 raise SpacelandError(f"{method} {path} was redirected to {reply.headers['Location']}; if a spacelandd is "

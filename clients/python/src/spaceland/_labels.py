@@ -6,6 +6,7 @@ from typing import Any, List, Optional
 import numpy as np
 
 from ._body import Body, lines, npy
+from .errors import BadValue
 
 __all__ = ["check_count", "is_name", "label_names", "labels_body", "row_names"]
 
@@ -39,7 +40,7 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
     """Labels as text, one per line, or integers unchanged."""
     values = np.asarray(labels)
     if values.ndim != 1:
-        raise ValueError(f"labels must have one dimension, a value for each row; these have {values.ndim}")
+        raise BadValue(f"labels must have one dimension, a value for each row; these have {values.ndim}")
     check_count(values, n)
     if values.dtype.kind in "iub":
         return npy(values.astype(np.int64))
@@ -51,4 +52,4 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
 def check_count(labels: Any, rows: Optional[int]) -> None:
     """Raises ValueError unless there is one label for each row, if the number of rows is known."""
     if rows is not None and len(labels) != rows:
-        raise ValueError(f"there are {len(labels)} labels for {rows} rows; there must be one for each")
+        raise BadValue(f"there are {len(labels)} labels for {rows} rows; there must be one for each")

@@ -5,7 +5,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, Dict, List, Set
 
 from ._http import Http
-from .errors import BadInput, SpacelandError
+from .errors import BadInput, BadType, SpacelandError
 
 if TYPE_CHECKING:
     from .client import Client
@@ -73,4 +73,4 @@ class Lease:
         http.close()
 
     def __deepcopy__(self, memo: Any) -> "Lease":
-        raise TypeError("a lease has one owner")
+        raise BadType("a lease has one owner")

@@ -7,7 +7,9 @@ from typing import Any, Callable, Dict, Iterable, Optional, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["METRICS", "search", "from_distance_matrix"]
+from .errors import BadValue
+
+__all__ = ["METRICS", "search", "from_distance_matrix", "from_pair"]
 
 Arrays = Tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
@@ -44,16 +46,40 @@ def _blocks(n: int, k: int, rows_of: Callable[[int, int], npt.NDArray[Any]]) -> 
 def from_distance_matrix(d: npt.NDArray[Any], k: int) -> Arrays:
     """Returns (indices, distances), each [n, k], of a dense square matrix of distances."""
     if d.ndim != 2 or d.shape[0] != d.shape[1]:
-        raise ValueError(f"X should be a square distance matrix with metric=\"precomputed\"; its shape is {d.shape}")
+        raise BadValue(f"X should be a square distance matrix with metric=\"precomputed\"; its shape is {d.shape}")
     if not np.isfinite(d).all() or (d < 0).any():
-        raise ValueError("All distances should be positive: with metric=\"precomputed\" they are finite and not negative")
+        raise BadValue("All distances should be positive: with metric=\"precomputed\" they are finite and not negative")
     return _blocks(len(d), k, lambda at, end: d[at:end])
 
 
-def _unknown(metric: str, known: Iterable[str]) -> ValueError:
+def from_pair(x: Tuple[Any, Any]) -> Optional[Arrays]:
+    """Returns (indices, distances) of a pair in either order: pynndescent gives the indices first, scikit-learn's
+    kneighbors() the distances. None: x is another pair."""
+    pair = [np.asarray(part) for part in x]
+    kinds = [a.dtype.kind for a in pair]
+    if any(a.ndim != 2 for a in pair) or pair[0].shape != pair[1].shape or not any(kind in "iu" for kind in kinds):
+        return None
+    if all(kind in "iu" for kind in kinds):
+        raise BadValue("both arrays of this pair are whole numbers, so it is not clear which are the indices; pass the "
+                         "distances as floating-point numbers")
+    indices, distances = pair if kinds[0] in "iu" else pair[::-1]
+    if distances.dtype.kind != "f":
+        return None
+    n = len(indices)
+    if (indices >= n).any() or (indices < -1).any():
+        row, column = np.argwhere((indices >= n) | (indices < -1))[0]
+        raise BadValue(f"indices[{row}, {column}] is {indices[row, column]}; neighbours of {n} rows are numbered from 0 to {n - 1} "
+                         "(-1: none). Neighbours of other rows, as of new points, make no map")
+    given = indices >= 0
+    if not np.isfinite(distances[given]).all() or (distances[given] < 0).any():
+        raise BadValue("distances must be finite and not negative")
+    return indices.astype(np.int64), np.where(given, distances, 0).astype(np.float32)
+
+
+def _unknown(metric: str, known: Iterable[str]) -> BadValue:
     names = sorted({*METRICS, *known, "precomputed"})
     near = difflib.get_close_matches(metric, names, 1, 0.5)
-    return ValueError(f"metric is {metric!r}{f'; did you mean {near[0]!r}?' if near else ''} It should be a function of two "
+    return BadValue(f"metric is {metric!r}{f'; did you mean {near[0]!r}?' if near else ''} It should be a function of two "
                       f"rows, or one of {', '.join(names)}".replace("' It", "'; it"))
 
 
@@ -77,7 +103,7 @@ def search(x: Any, metric: Union[str, Callable[..., float]], k: int, params: Opt
         from scipy.spatial import distance
         from scipy.spatial.distance import cdist
     except ImportError:
-        raise ValueError(f"the server does not know metric {metric!r}; it knows {', '.join(sorted(METRICS))}. For others, "
+        raise BadValue(f"the server does not know metric {metric!r}; it knows {', '.join(sorted(METRICS))}. For others, "
                          "install scikit-learn or SciPy") from None
     if isinstance(metric, str) and not callable(getattr(distance, metric, None)):
         raise _unknown(metric, ())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ._estimator import EstimatorBase, NotFittedError, check_rows, feature_names
 from ._lease import Lease
 from .client import Client, default_client
-from .errors import BadInput
+from .errors import BadInput, BadValue
 from .graph import Graph
 from .job import Job
 from .progress import make_progress
@@ -107,14 +107,14 @@ class ServerEstimator(EstimatorBase):
         elif names is not None and fitted is not None and list(names) != list(fitted):
             _complain_of_names(list(names), list(fitted))
         if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {rows.shape[1]} features, but {me} is expecting {self.n_features_in_} features as "
+            raise BadValue(f"X has {rows.shape[1]} features, but {me} is expecting {self.n_features_in_} features as "
                              "input.")
 
     def _table(self, X: Any) -> Any:
         """The rows of X for a fitted estimator: a table, or the layout of a Job. A sparse table stays sparse."""
         self._check_fitted()
         if isinstance(X, Graph):
-            raise ValueError("the server does not return the points of a Graph; pass the table that was uploaded (the result "
+            raise BadValue("the server does not return the points of a Graph; pass the table that was uploaded (the result "
                              "for the fitted points themselves is in the attributes)")
         rows = check_rows(X.layout() if isinstance(X, Job) else X, type(self).__name__, 1)
         self._check_features(X, rows)
@@ -155,7 +155,7 @@ def _complain_of_names(names: List[str], fitted: List[str]) -> None:
             text += title + "".join(f"- {name}\n" for name in listed[:5]) + ("- ...\n" if len(listed) > 5 else "")
     if not unseen and not missing:
         text += "Feature names must be in the same order as they were in fit.\n"
-    raise ValueError(text)
+    raise BadValue(text)
 
 
 def numbered(name: str, count: int) -> npt.NDArray[Any]:

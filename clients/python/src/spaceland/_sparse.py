@@ -1,12 +1,13 @@
 """Sparse matrices: detects their kind and makes their uploads."""
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ._body import Body, npz
+from ._body import Body, names_array, npz
+from .errors import BadValue
 
 __all__ = ["check_similarities", "check_weights", "csr_body", "distances_to_neighbours", "principal_axes", "is_sparse"]
 
@@ -69,7 +70,7 @@ def check_weights(a: Any) -> None:
     value = a.data[at]
     what = ("more than single precision holds (3.4e+38); scale the weights first" if np.isfinite(value) and value > 0 else
             "but weights must be finite and not negative")
-    raise ValueError(f"the entry in row {row}, column {a.indices[at]} is {value:g}, {what}")
+    raise BadValue(f"the entry in row {row}, column {a.indices[at]} is {value:g}, {what}")
 
 
 def check_similarities(a: Any) -> None:
@@ -78,17 +79,18 @@ def check_similarities(a: Any) -> None:
     if not len(weights) or (weights == weights[0]).all() or _stochastic(a):
         return  # unweighted, or the weights of a random walk
     if not _symmetric(a):
-        raise ValueError("this sparse matrix is square, has weights, and is not symmetric: it may hold similarities, or "
+        raise BadValue("this sparse matrix is square, has weights, and is not symmetric: it may hold similarities, or "
                          "distances of nearest neighbours, as kneighbors_graph(mode=\"distance\") makes them. " + _AMBIGUOUS)
     if _triangles_hold(a):
-        raise ValueError("this sparse matrix is symmetric, but its weights obey the triangle inequality, as distances "
+        raise BadValue("this sparse matrix is symmetric, but its weights obey the triangle inequality, as distances "
                          "do. " + _AMBIGUOUS)
 
 
-def csr_body(a: Any) -> Body:
-    """The file that scipy.sparse.save_npz would write."""
+def csr_body(a: Any, names: Optional[List[str]] = None) -> Body:
+    """The file that scipy.sparse.save_npz would write, with names of the nodes if there are some."""
+    more = {} if names is None else {"names": names_array(names)}
     return npz(format=np.array(b"csr"), shape=np.array(a.shape, dtype=np.int64), indptr=a.indptr.astype(np.int64),
-               indices=a.indices, data=a.data.astype(np.float32, copy=False))
+               indices=a.indices, data=a.data.astype(np.float32, copy=False), **more)
 
 
 def distances_to_neighbours(a: Any) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -96,9 +98,9 @@ def distances_to_neighbours(a: Any) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]
     neighbours: index -1."""
     n = a.shape[0]
     if a.shape[0] != a.shape[1]:
-        raise ValueError(f"a matrix of distances must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
+        raise BadValue(f"a matrix of distances must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
     if a.nnz and (not np.isfinite(a.data).all() or a.data.min() < 0):
-        raise ValueError("distances must be finite and not negative")
+        raise BadValue("distances must be finite and not negative")
     counts = np.diff(a.indptr)
     k = max(1, int(counts.max(initial=1)))
     indices = np.full((n, k), -1, dtype=np.int64)
@@ -115,7 +117,7 @@ def principal_axes(a: Any, count: int) -> Tuple[npt.NDArray[Any], npt.NDArray[An
     dense."""
     from scipy.sparse.linalg import LinearOperator, svds
     if not 1 <= count < min(a.shape):
-        raise ValueError(f"pca is {count}; it must be from 1 to {min(a.shape) - 1} for this matrix")
+        raise BadValue(f"pca is {count}; it must be from 1 to {min(a.shape) - 1} for this matrix")
     a = a.astype(np.float64)
     mean = np.asarray(a.mean(axis=0)).ravel()
     centred = LinearOperator(

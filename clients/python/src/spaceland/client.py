@@ -14,7 +14,7 @@ from ._body import Body, multipart
 from ._events import server_sent
 from ._http import Http, Patience, document_of
 from ._lease import Lease
-from .errors import BadInput, ConnectionLost, Conflict, SpacelandError, Unavailable
+from .errors import BadInput, BadType, BadValue, Conflict, ConnectionLost, own_errors_of, SpacelandError, Unavailable, tell
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
@@ -47,6 +47,7 @@ def _without_search(source: Source) -> Source:
 _QUIET_S = 20
 
 
+@own_errors_of
 class Client:
     """A spacelandd.
 
@@ -168,7 +169,7 @@ class Client:
         """
         unknown = sorted(set(query) - set(_UPLOAD))
         if unknown:
-            raise TypeError(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(_UPLOAD)}")
+            raise BadType(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(_UPLOAD)}")
         options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, dict(query))
         return self._upload(source_of(x, options), name)
 
@@ -192,6 +193,9 @@ class Client:
         graph = Graph(self, document_of(reply), source, reply.status_code == 201)
         if lease is not None:
             lease.uploaded(graph.id)
+        for note in (graph.record.get("taken") or {}).get("notes", []):
+            if note["changes"]:
+                tell(note["text"])
         for column, values in source.more.items():
             graph.set_labels(values, column)
         return graph
@@ -217,14 +221,14 @@ class Client:
                use_rep: Optional[str] = None, **parameters: Any) -> Job:
         for key in parameters:
             if key in _HERE:
-                raise TypeError(f"use {_HERE[key]} instead of {key}; only the class TSNE has scikit-learn's names")
+                raise BadType(f"use {_HERE[key]} instead of {key}; only the class TSNE has scikit-learn's names")
         if isinstance(x, Graph):
             graph = x
             given = {"kind": kind, "metric": metric, "metric_params": metric_params, "pca": pca, "labels": labels,
                      "columns": columns, "use_rep": use_rep}
             extra = [key for key, value in given.items() if value is not None]
             if extra:
-                raise TypeError(f"{extra[0]} is a parameter of uploads, and this graph has been uploaded already")
+                raise BadType(f"{extra[0]} is a parameter of uploads, and this graph has been uploaded already")
         else:
             query = {key: parameters[key] if key == "project" else parameters.pop(key) for key in _UPLOAD if key in parameters}
             options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, query)
@@ -346,9 +350,9 @@ class Client:
             return {"initial": init.id, "init_std": 0}
         layout = np.asarray(init, dtype=np.float32)
         if layout.shape != (graph.nodes, dims):
-            raise ValueError(f"init has the shape {layout.shape}; it must be ({graph.nodes}, {dims}), a row for each node")
+            raise BadValue(f"init has the shape {layout.shape}; it must be ({graph.nodes}, {dims}), a row for each node")
         if not np.isfinite(layout).all():
-            raise ValueError("init has values that are not finite")
+            raise BadValue("init has values that are not finite")
         return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
 
     def embed(self, x: Any, *, progress: Union[bool, None, Progress] = None, **arguments: Any) -> Any:
@@ -405,7 +409,7 @@ def _start(initial: Any) -> Any:
         return None
     a = np.asarray(initial.labels() if isinstance(initial, Job) else initial)
     if a.ndim not in (1, 2) or a.ndim == 1 and not np.issubdtype(a.dtype, np.integer):
-        raise ValueError("initial must be whole numbers, a label for each row, or a table of means, a row each; not an "
+        raise BadValue("initial must be whole numbers, a label for each row, or a table of means, a row each; not an "
                          f"array of {a.dtype} of shape {a.shape}")
     return a
 
@@ -416,9 +420,9 @@ def _plain(value: Any, name: str = "a parameter") -> Any:
         return [_plain(item, name) for item in value]
     plain = value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
     if isinstance(plain, float) and not math.isfinite(plain):
-        raise ValueError(f"{name} is {plain}; it must be finite")
+        raise BadValue(f"{name} is {plain}; it must be finite")
     if not isinstance(plain, (str, int, float, bool, list, dict, type(None))):
-        raise TypeError(f"{name} is a {type(value).__name__}; parameters are numbers, texts, and lists of them")
+        raise BadType(f"{name} is a {type(value).__name__}; parameters are numbers, texts, and lists of them")
     return plain
 
 

@@ -11,6 +11,7 @@ from ._estimator import seed_of
 from ._server_estimator import Clusterer, numbered
 from ._sparse import is_sparse
 from .client import Client
+from .errors import BadType, BadValue, own_errors_of
 
 __all__ = ["KMeans"]
 
@@ -18,6 +19,7 @@ BLOCK_VALUES = 1 << 18  # distances computed at a time, which fit a cache
 SEEDINGS = {"k-means++": "plusplus", "k-means||": "parallel"}
 
 
+@own_errors_of
 class KMeans(Clusterer):
     """k-means. Replaces `sklearn.cluster.KMeans`, and with `batch_size` `sklearn.cluster.MiniBatchKMeans`.
 
@@ -78,7 +80,7 @@ class KMeans(Clusterer):
     def _job_parameters(self) -> Dict[str, Any]:
         """The parameters by the server's names."""
         if self.metric not in ("euclidean", "cosine"):
-            raise ValueError(f'metric is {self.metric!r}; for k-means it must be "euclidean" or "cosine"')
+            raise BadValue(f'metric is {self.metric!r}; for k-means it must be "euclidean" or "cosine"')
         parameters = {"clusters": self.n_clusters, "restarts": 1 if self.n_init == "auto" else self.n_init,
                       "iterations": self.max_iter, "tolerance": self.tol, "metric": self.metric, "batch": self.batch_size,
                       "seed": seed_of(self.random_state)}
@@ -86,10 +88,10 @@ class KMeans(Clusterer):
             return {**parameters, "seeding": SEEDINGS[self.init]}
         if isinstance(self.init, str) or callable(self.init):
             what = repr(self.init) if isinstance(self.init, str) else f"a {type(self.init).__name__}"
-            raise ValueError(f'init is {what}; it must be "k-means++", "k-means||" or an array of centroids')
+            raise BadValue(f'init is {what}; it must be "k-means++", "k-means||" or an array of centroids')
         centroids = np.asarray(self.init, dtype=np.float64)
         if centroids.ndim != 2 or len(centroids) != self.n_clusters:
-            raise ValueError(f"init has the shape {centroids.shape}; it must be (n_clusters, n_features), with n_clusters "
+            raise BadValue(f"init has the shape {centroids.shape}; it must be (n_clusters, n_features), with n_clusters "
                              f"{self.n_clusters}")
         if self.n_init not in ("auto", 1):
             warnings.warn(f"from given centroids there is one run, not n_init={self.n_init}", RuntimeWarning, stacklevel=3)
@@ -98,7 +100,7 @@ class KMeans(Clusterer):
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> "KMeans":
         """Finds the clusters of the rows of X; y is ignored."""
         if unknown:
-            raise TypeError(f"KMeans.fit() has no argument {next(iter(unknown))!r}" +
+            raise BadType(f"KMeans.fit() has no argument {next(iter(unknown))!r}" +
                             (": the server gives all rows the same weight" if "sample_weight" in unknown else ""))
         _, job = self._start(X, "kmeans", self._job_parameters())
         self._await(job)

@@ -1,16 +1,57 @@
 """Exceptions. All are SpacelandError; those for errors of the server hold its problem document."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+import functools
+import inspect
+import sys
+import warnings
+from typing import Any, Callable, Dict, Optional, Type, TypeVar, cast
 
 __all__ = [
-    "SpacelandError", "ServerNotFound", "ConnectionLost", "ProblemError", "BadInput", "NotAllowed", "NotFound",
-    "Conflict", "LimitReached", "Unavailable", "JobFailed", "JobCancelled", "problem_error",
+    "SpacelandWarning", "SpacelandError", "BadValue", "BadType", "FileError", "FileMissing", "IsFolder", "TimedOut",
+    "PackageMissing", "ServerNotFound", "ConnectionLost", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable", "JobFailed", "JobCancelled", "problem_error", "tell", "own_errors",
+    "own_errors_of",
 ]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=Type[Any])
+
+
+class SpacelandWarning(UserWarning):
+    """Something was left out or taken for something else, without being asked for: the map may not be what you expect."""
 
 
 class SpacelandError(Exception):
     """Base of all errors of this package."""
+
+
+class BadValue(SpacelandError, ValueError):
+    """An argument has a wrong value; found before anything was sent."""
+
+
+class BadType(SpacelandError, TypeError):
+    """An argument is of a wrong type, or there is no such argument."""
+
+
+class FileError(SpacelandError, OSError):
+    """A file cannot be read or written."""
+
+
+class FileMissing(FileError, FileNotFoundError):
+    """There is no such file."""
+
+
+class IsFolder(FileError, IsADirectoryError):
+    """The path names a folder."""
+
+
+class TimedOut(SpacelandError, TimeoutError):
+    """What was awaited did not happen in time; it continues."""
+
+
+class PackageMissing(SpacelandError, ImportError):
+    """An optional package is not installed."""
 
 
 class ServerNotFound(SpacelandError):
@@ -96,6 +137,54 @@ class JobFailed(ProblemError):
 
 class JobCancelled(SpacelandError):
     """The result of a cancelled job was requested."""
+
+
+_OWN = ((IsADirectoryError, IsFolder), (FileNotFoundError, FileMissing), (TimeoutError, TimedOut), (ImportError, PackageMissing),
+        (OSError, FileError), (TypeError, BadType), (AttributeError, BadType), (ValueError, BadValue), (OverflowError, BadValue),
+        (LookupError, BadValue))
+
+
+def own_error(error: Exception) -> Exception:
+    """The error as one of this package, which is also of its own kind; one that is no error of an argument stays."""
+    if isinstance(error, SpacelandError):
+        return error
+    for kind, own in _OWN:
+        if isinstance(error, kind):
+            found: Exception = own(str(error) or type(error).__name__)
+            return found
+    return error
+
+
+def own_errors(function: Function) -> Function:
+    """A public function, whose errors are those of this package, whichever library raised them."""
+    if inspect.isgeneratorfunction(function):
+        return function
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except (OSError, TypeError, ValueError, AttributeError, OverflowError, LookupError, ImportError) as error:
+            if isinstance(error, SpacelandError):
+                raise
+            raise own_error(error).with_traceback(error.__traceback__) from error.__cause__
+    return cast(Function, called)
+
+
+def own_errors_of(kind: Kind) -> Kind:
+    """The same for the public methods of a class."""
+    for name, member in list(vars(kind).items()):
+        if inspect.isfunction(member) and (not name.startswith("_") or (name == "__init__" and not hasattr(kind, "get_params"))):
+            setattr(kind, name, own_errors(member))
+    return kind
+
+
+def tell(text: str) -> None:
+    """Warns the user, at the line that called this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "spaceland":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, SpacelandWarning, stacklevel=level)
 
 
 _CLASSES = {400: BadInput, 401: NotAllowed, 403: NotAllowed, 404: NotFound, 409: Conflict, 413: LimitReached,

@@ -8,7 +8,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from .errors import SpacelandError
+from .errors import SpacelandError, own_errors
 
 __all__ = ["Frame", "decode"]
 
@@ -62,6 +62,7 @@ class Frame:
         return (low + self.extent * self.raw / 65535.0).astype(np.float32)
 
 
+@own_errors
 def decode(data: bytes) -> Frame:
     """Decodes a frame: a ZeroMQ message, or the body of `GET /v1/jobs/ID/frame`."""
     if len(data) < 27 or data[26] != _VERSION:

@@ -1,13 +1,12 @@
 """Graphs and tables of points on a server."""
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from ._body import lines, npy
-from .errors import JobFailed, NotFound
+from .errors import BadValue, JobFailed, NotFound, own_errors_of
 from .listing import cells, moment
 from .projects import shared
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph"]
 
 
+@own_errors_of
 class Graph:
     """A graph, a table of points, or neighbours, stored by a server. `record` is the server's latest record of it."""
 
@@ -51,6 +51,11 @@ class Graph:
         return list(self.record["warnings"])
 
     @property
+    def taken(self) -> str:
+        """What the server took of the upload, in one line; empty: there is nothing to tell. record["taken"] has all."""
+        return str((self.record.get("taken") or {}).get("text", ""))
+
+    @property
     def path(self) -> str:
         return f"/v1/graphs/{self.id}"
 
@@ -60,14 +65,12 @@ class Graph:
 
     def wait(self, timeout: Optional[float] = None) -> "Graph":
         """Waits until the neighbours of points are found. A graph is ready after its upload."""
-        end = None if timeout is None else time.monotonic() + timeout
-        pause = 0.01
-        while self.record.get("neighbours", {}).get("state") == "searching":
-            if end is not None and time.monotonic() > end:
-                raise TimeoutError(f"the neighbours of {self.name} were not found within {timeout} s")
-            time.sleep(pause)
-            pause = min(0.25, 1.5 * pause)
-            self.refresh()
+        http, pause = self.client.http, 0.01
+        with http.within(timeout, lambda: f"the neighbours of {self.name} were not found within {timeout} s"):
+            while self.record.get("neighbours", {}).get("state") == "searching":
+                http.pause(pause)
+                pause = min(0.25, 1.5 * pause)
+                self.refresh()
         search = self.record.get("neighbours", {})
         if search.get("state") == "failed":
             raise JobFailed(search["problem"])
@@ -134,7 +137,7 @@ class Graph:
         """
         a = np.asarray(values)
         if a.shape != (self.nodes,):
-            raise ValueError(f"labels must be one value for each of the {self.nodes} nodes; the array has the shape {a.shape}")
+            raise BadValue(f"labels must be one value for each of the {self.nodes} nodes; the array has the shape {a.shape}")
         kind = kind or ("number" if a.dtype.kind == "f" else "category")
         if a.dtype.kind in "iufb":
             body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)
@@ -176,7 +179,8 @@ class Graph:
                      created=moment(self.record["created"]))
 
     def __repr__(self) -> str:
-        return f"<spaceland.Graph {self.id} {self.name!r}: {self.kind}, {self.nodes:,} nodes>"
+        taken = f"; taken: {self.taken}" if self.taken else ""
+        return f"<spaceland.Graph {self.id} {self.name!r}: {self.kind}, {self.nodes:,} nodes{taken}>"
 
 
 def _with_quotes(label: Any) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
@@ -16,7 +17,9 @@ import numpy.typing as npt
 from . import _neighbours, _sparse
 from ._body import Body, names_array, npy, npz
 from ._colours import is_ramp
+from ._edges import edge_columns, edge_titles, numbered_edges
 from ._labels import check_count, is_name, label_names, labels_body, row_names
+from .errors import BadValue, FileMissing, IsFolder, tell
 
 __all__ = ["Source", "Options", "source_of"]
 
@@ -26,6 +29,8 @@ DENSE_MOST = 8 << 30     # largest size in bytes at which a sparse table is made
 PCA_DENSE_MOST = 1 << 28  # for larger ones, the client computes principal axes of the sparse table
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # pandas' names of what a column holds
 LABELS_NAME_BYTES = 63    # longest name of a column that is part of the upload
+SAY_WHICH = ('say what it is: kind="graph" (weights: the larger, the closer), metric="precomputed" (distances), or '
+             'kind="points" (a row is a point)')
 REP_COLUMNS = 50         # principal axes of AnnData.X, scanpy's default
 
 
@@ -51,7 +56,7 @@ class Options:
         """The number of neighbours per point, of n points, that a job with this perplexity needs."""
         wanted: Array = np.asarray(30.0 if self.perplexity is None or self.perplexity == "auto" else self.perplexity)
         if wanted.dtype.kind not in "fiu" or not wanted.size or not (wanted >= 1).all():
-            raise ValueError(f"perplexity is {self.perplexity!r}; it must be a number from 1 on, or several")
+            raise BadValue(f"perplexity is {self.perplexity!r}; it must be a number from 1 on, or several")
         return max(1, min(n - 1, int(np.ceil(3 * float(wanted.max())))))
 
 
@@ -93,31 +98,31 @@ def _array(x: Any) -> Array:
     try:
         found: Array = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"x is not a table, whose rows have the same length: {error}") from None
+        raise BadValue(f"x is not a table, whose rows have the same length: {error}") from None
     return found
 
 
 def plain_points(x: Any) -> Array:
     """Returns rows of numbers as float32 or uint8."""
     if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
-        raise ValueError("the array is masked, and points cannot have missing values; fill or drop them first")
+        raise BadValue("the array is masked, and points cannot have missing values; fill or drop them first")
     a = _array(x)
     if a.ndim == 0:
-        raise ValueError(f"x is a {type(x).__name__}; it must be an array, a table, or another type that embed() lists")
+        raise BadValue(f"x is a {type(x).__name__}; it must be an array, a table, or another type that embed() lists")
     if a.ndim == 1 and not a.size:
-        raise ValueError("x is empty")
+        raise BadValue("x is empty")
     if a.dtype == object or a.dtype.kind in "US":
         try:
             a = a.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"the array has values that are not numbers: {error}") from None
+            raise BadValue(f"the array has values that are not numbers: {error}") from None
     if a.dtype.kind == "c":
-        raise ValueError("Complex data not supported: points must be real numbers")
+        raise BadValue("Complex data not supported: points must be real numbers")
     if a.dtype.kind not in "fiub":
-        raise ValueError(f"the array has type {a.dtype}; points must be numbers")
+        raise BadValue(f"the array has type {a.dtype}; points must be numbers")
     if a.ndim != 2:
         hint = f"x.reshape({a.shape[0]}, -1) has one row for each" if a.ndim > 2 else "x.reshape(-1, 1) is a column"
-        raise ValueError(f"the array has {a.ndim} dimension{'s' * (a.ndim > 1)}; points must have two, (rows, columns); {hint}")
+        raise BadValue(f"the array has {a.ndim} dimension{'s' * (a.ndim > 1)}; points must have two, (rows, columns); {hint}")
     if a.dtype == np.bool_:
         return a.astype(np.uint8)
     return a if a.dtype == np.uint8 else _single(a)
@@ -132,7 +137,7 @@ def _single(a: Array) -> Array:
     big = np.isinf(found) & np.isfinite(a)
     if big.any():
         row, column = np.argwhere(big)[0]
-        raise ValueError(f"row {row}, column {column} is {a[row, column]:g}, more than single precision holds (3.4e+38); "
+        raise BadValue(f"row {row}, column {column} is {a[row, column]:g}, more than single precision holds (3.4e+38); "
                          "scale the columns first")
     if len(a) > 1:
         with np.errstate(invalid="ignore"):
@@ -172,7 +177,7 @@ def points_source(x: Any, options: Options) -> Source:
     points = plain_points(x)
     if not _known(options):
         if options.pca is not None:
-            raise ValueError(f"pca is not possible with metric {options.metric!r}, which the server does not have")
+            raise BadValue(f"pca is not possible with metric {options.metric!r}, which the server does not have")
         k = options.neighbours(len(points))
         return neighbours_source(*_neighbours.search(points, options.metric, k, options.metric_params), options)
     body = npz(X=points, names=names_array(options.names)) if options.names else npy(points)
@@ -192,7 +197,7 @@ def neighbours_source(indices: Array, distances: Array, options: Options) -> Sou
 def sparse_source(x: Any, options: Options) -> Source:
     a = x.tocsr()
     if a.dtype.kind == "c":
-        raise ValueError("Complex data not supported: weights and points must be real numbers")
+        raise BadValue("Complex data not supported: weights and points must be real numbers")
     if a.dtype.kind not in "fiub" or a.dtype.itemsize not in (1, 4, 8):  # SciPy computes with few types
         a = a.astype(np.float64)
     if a is x and not a.has_canonical_format:
@@ -206,9 +211,9 @@ def sparse_source(x: Any, options: Options) -> Source:
         if options.kind is None:
             _sparse.check_similarities(a)
         if not square:
-            raise ValueError(f"the matrix of a graph must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
+            raise BadValue(f"the matrix of a graph must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
         # the values are similarities: the caller's kind or the check above says so
-        return Source(_sparse.csr_body(a), a.shape[0], "graph", {"values": "similarities", **options.query, "kind": "graph"})
+        return Source(_sparse.csr_body(a, options.names), a.shape[0], "graph", {"values": "similarities", **options.query, "kind": "graph"})
     return _sparse_points(a, options)
 
 
@@ -224,7 +229,7 @@ def _sparse_points(a: Any, options: Options) -> Source:
         source.convert = project
         return source
     if dense > DENSE_MOST:
-        raise ValueError(f"this sparse table has {a.shape[0]} rows and {a.shape[1]} columns, {dense >> 30} GiB when it is "
+        raise BadValue(f"this sparse table has {a.shape[0]} rows and {a.shape[1]} columns, {dense >> 30} GiB when it is "
                          "dense; pca=50 projects it on its principal axes first, without making it dense")
     source = points_source(a.toarray(), options)
     source.convert = _dense_points if source.convert else None
@@ -235,11 +240,33 @@ def _dense_points(x: Any) -> Array:
     return plain_points(x.toarray() if _sparse.is_sparse(x) else x)
 
 
-def networkx_source(g: Any, options: Options) -> Source:
+def _edges_source(nodes: List[Any], row: Array, column: Array, weight: Array, directed: bool, options: Options) -> Source:
     """Edges become entries, in both directions unless the graph is directed. The weights of parallel edges add up."""
-    nodes = list(g)
     if not nodes:
-        raise ValueError("the graph has no nodes")
+        raise BadValue("the graph has no nodes")
+    if not directed:
+        loop = row == column
+        row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
+                               np.concatenate([weight, weight[~loop]]))
+    texts = row_names(nodes)
+    body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
+               data=weight, **({} if texts is None else {"names": names_array(texts)}))
+    query = {key: value for key, value in options.query.items() if key not in ("directed", "source", "target", "weight")}
+    return Source(body, len(nodes), "graph", {**query, "kind": "graph"})
+
+
+def _take_attributes(options: Options, known: Any, nodes: int, values: Callable[[Any], Any]) -> None:
+    """Attributes of nodes as labels."""
+    names = label_names(options.labels, known, nodes) or []
+    for name in names:
+        if name not in known:
+            raise BadValue(f"labels is {options.labels!r}, but no node has the attribute {name!r}"
+                             + (f"; there are: {', '.join(map(str, sorted(known, key=str)[:5]))}" if known else ""))
+    _take_named(options, names, values)
+
+
+def networkx_source(g: Any, options: Options) -> Source:
+    nodes = list(g)
     number = {node: i for i, node in enumerate(nodes)}
     count = g.number_of_edges()
     row, column = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
@@ -248,22 +275,113 @@ def networkx_source(g: Any, options: Options) -> Source:
         row[e], column[e] = number[a], number[b]
         if options.weight is not None and options.weight in data:
             weight[e] = _edge_weight(data[options.weight], (a, b), options.weight)
-    if not g.is_directed():
-        loop = row == column
-        row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
-                               np.concatenate([weight, weight[~loop]]))
-    texts = row_names(nodes)
-    body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
-               data=weight, **({} if texts is None else {"names": names_array(texts)}))
     known = {key for node in nodes for key in g.nodes[node]}
-    names = label_names(options.labels, known, len(nodes)) or []
-    for name in names:
-        if name not in known:
-            raise ValueError(f"labels is {options.labels!r}, but no node has the attribute {name!r}"
-                             + (f"; there are: {', '.join(map(str, sorted(known, key=str)[:5]))}" if known else ""))
-    _take_named(options, names, lambda name: [g.nodes[node].get(name) for node in nodes])
-    return Source(body, len(nodes), "graph", dict(options.query, kind="graph"),
-                  give=lambda layout: dict(zip(nodes, layout)))
+    _take_attributes(options, known, len(nodes), lambda name: [g.nodes[node].get(name) for node in nodes])
+    source = _edges_source(nodes, row, column, weight, bool(g.is_directed()), options)
+    source.give = lambda layout: dict(zip(nodes, layout))
+    return source
+
+
+def igraph_source(g: Any, options: Options) -> Source:
+    """An igraph graph: its vertices in order, named by their attribute "name"."""
+    count = g.vcount()
+    nodes = list(g.vs["name"]) if "name" in g.vs.attributes() else list(range(count))
+    ends: Array = np.asarray(g.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    weight = np.ones(len(ends), dtype=np.float32)
+    if options.weight is not None and options.weight in g.es.attributes():
+        for e, value in enumerate(g.es[options.weight]):
+            weight[e] = _edge_weight(value, (nodes[ends[e, 0]], nodes[ends[e, 1]]), options.weight)
+    _take_attributes(options, set(g.vs.attributes()), count, lambda name: list(g.vs[name]))
+    return _edges_source(nodes, ends[:, 0], ends[:, 1], weight, bool(g.is_directed()), options)
+
+
+def edge_table_source(table: Any, options: Options) -> Source:
+    """A pandas DataFrame with an edge in each row; the positions come with the names of the nodes."""
+    import pandas
+    titles, dtypes = list(table.columns), list(table.dtypes)
+    if len(titles) < 2 or not len(table):
+        raise BadValue(f"kind is graph, but this table has {len(titles)} columns and {len(table)} rows; a table of edges has "
+                         "the columns source and target, and perhaps weight; an adjacency matrix is square")
+    if options.labels is not None and not isinstance(options.labels, (dict, list, np.ndarray)):
+        raise BadValue(f'labels is {options.labels!r}, but the rows of this table are edges (its titles say so), and labels are '
+                         'of nodes; kind="points" makes points of the rows')
+    found = edge_columns(titles, [pandas.api.types.is_numeric_dtype(kind) and kind != bool for kind in dtypes])
+    found = found._replace(**{role: _column_of(titles, options.query[role], role) for role in ("source", "target")
+                              if options.query.get(role)})
+    if options.weight is None:
+        found = found._replace(weight=None)
+    elif options.weight != "weight":
+        found = found._replace(weight=_column_of(titles, options.weight, "weight"))
+    nodes, row, column = numbered_edges(*(_node_names(table.iloc[:, at]) for at in (found.source, found.target)))
+    weight = np.ones(len(table), dtype=np.float32)
+    if found.weight is not None:
+        for e, value in enumerate(table.iloc[:, found.weight].tolist()):
+            weight[e] = _edge_weight(value, (nodes[row[e]], nodes[column[e]]), str(titles[found.weight]))
+    directed = options.query.get("directed")
+    if directed is None and found.type is not None:
+        directed = {str(value).lower() for value in table.iloc[:, found.type]} == {"directed"}
+    used = {found.source, found.target, found.weight, found.type}
+    left = [str(title) for at, title in enumerate(titles) if at not in used]
+    if options.kind is None:
+        tell(f"the titles {titles[found.source]!r} and {titles[found.target]!r} say that this table holds edges: it is laid out as "
+             f'a graph of {len(nodes)} nodes; kind="points" makes points of its rows')
+    if left:
+        tell(f"columns of the table of edges that are left out: {', '.join(left[:5])}{', ...' if left[5:] else ''}")
+    source = _edges_source(nodes, row, column, weight, bool(directed), options)
+    source.give = lambda layout: pandas.DataFrame(layout, index=nodes, columns=list(AXES[:layout.shape[1]]))
+    return source
+
+
+def _column_of(titles: List[Any], name: Any, role: str) -> int:
+    if name not in titles:
+        raise BadValue(f"{role} is {name!r}, but the table has no such column; it has: {', '.join(map(str, titles[:8]))}")
+    return titles.index(name)
+
+
+def _node_names(column: Any) -> List[Any]:
+    """The nodes of a column. Whole numbers that pandas made floating, because of missing ones elsewhere, are whole."""
+    values: List[Any] = column.tolist()
+    if column.dtype.kind == "f" and all(value == int(value) for value in values if value == value and abs(value) != np.inf):
+        return [int(value) if value == value and abs(value) != np.inf else None for value in values]
+    return values
+
+
+def adjacency_source(table: Any, options: Options) -> Source:
+    """A square pandas DataFrame of weights, whose rows and columns are nodes."""
+    import pandas
+    from scipy.sparse import csr_matrix
+    index = table.index
+    if list(table.columns) != list(index):
+        if set(table.columns) != set(index):
+            raise BadValue("the rows and the columns of this square table have different names, so it is no adjacency matrix; "
+                             "x.to_numpy() drops the names")
+        table = table.loc[:, list(index)]
+    options.names = row_names(index)
+    source = sparse_source(csr_matrix(table.to_numpy(dtype=np.float64, na_value=0)), replace(options, kind="graph"))
+    source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
+    return source
+
+
+def _graph_of_table(table: Any, options: Options) -> Optional[Source]:
+    """The graph that a DataFrame holds; None: it is a table of points."""
+    square = table.shape[0] == table.shape[1] and len(table) > 2
+    same = square and set(table.index) == set(table.columns)
+    asked = options.kind == "graph"
+    if asked and (same or (square and not edge_titles(list(table.columns)))):
+        return adjacency_source(table, options)
+    if asked:
+        return edge_table_source(table, options)
+    others = (options.metric, options.pca, options.columns, options.perplexity)
+    if options.kind is not None or any(other is not None for other in others):
+        return None
+    if edge_titles(list(table.columns)):
+        return edge_table_source(table, options)
+    numeric = all(kind.kind in "fiub" for kind in table.dtypes if hasattr(kind, "kind"))
+    if same and numeric and any(isinstance(name, str) for name in table.index):
+        raise BadValue("the rows and the columns of this table have the same names: " + SAY_WHICH)
+    if square and numeric:
+        _check_square(table.to_numpy())
+    return None
 
 
 def _edge_weight(value: Any, edge: Any, name: str) -> float:
@@ -273,7 +391,7 @@ def _edge_weight(value: Any, edge: Any, name: str) -> float:
         found = float("nan")
     if not 0 <= found <= float(np.finfo(np.float32).max):
         what = "but weights must be finite and not negative" if isinstance(value, (int, float, np.number)) else "which is not a number"
-        raise ValueError(f"edge {edge[0]!r}, {edge[1]!r}: {name} is {value!r}, {what}; weight=None gives all edges the same weight")
+        raise BadValue(f"edge {edge[0]!r}, {edge[1]!r}: {name} is {value!r}, {what}; weight=None gives all edges the same weight")
     return found
 
 
@@ -291,9 +409,9 @@ def frame_source(table: Any, options: Options) -> Source:
         labels = words
     for name in labels or []:
         if name not in table.columns:
-            raise ValueError(f"labels is {options.labels!r}, but the table has no such column")
+            raise BadValue(f"labels is {options.labels!r}, but the table has no such column")
         if list(table.columns).count(name) > 1:
-            raise ValueError(f"the table has several columns {name!r}; columns of labels must have different names")
+            raise BadValue(f"the table has several columns {name!r}; columns of labels must have different names")
     _take_named(options, labels or [], table.__getitem__)
     if options.columns is not None:
         table = table[list(options.columns)]
@@ -303,16 +421,16 @@ def frame_source(table: Any, options: Options) -> Source:
            if not pandas.api.types.is_numeric_dtype(kinds[name]) or pandas.api.types.is_complex_dtype(kinds[name])]
     if bad:
         few = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
-        raise ValueError(f"columns without numbers: {few}; name those to embed (columns=[...]), or those of labels "
+        raise BadValue(f"columns without numbers: {few}; name those to embed (columns=[...]), or those of labels "
                          "(labels=...)")
     if not len(table.columns):
-        raise ValueError("the table has no column of numbers to embed" +
+        raise BadValue("the table has no column of numbers to embed" +
                          (f"; {', '.join(map(str, labels[:5]))}{', ...' if len(labels) > 5 else ''}: labels" if labels else ""))
     index, names = table.index, list(table.columns)
     numbers = table.to_numpy(dtype=np.float64, na_value=np.nan)
     if not options.query.get("drop_not_finite") and not np.isfinite(numbers).all():
         row, column = np.argwhere(~np.isfinite(numbers))[0]
-        raise ValueError(f"row {index[row]!r}, column {names[column]!r} is {numbers[row, column]}; coordinates must be finite. "
+        raise BadValue(f"row {index[row]!r}, column {names[column]!r} is {numbers[row, column]}; coordinates must be finite. "
                          "Fill or drop such rows first, or leave them out (drop_not_finite=True)")
     options.names = row_names(index)
     source = points_source(numbers, options)
@@ -323,7 +441,7 @@ def frame_source(table: Any, options: Options) -> Source:
             return plain_points(new)
         missing = [str(name) for name in names if name not in new.columns]
         if missing:
-            raise ValueError(f"the new points lack columns: {', '.join(missing[:5])}{', ...' if missing[5:] else ''}")
+            raise BadValue(f"the new points lack columns: {', '.join(missing[:5])}{', ...' if missing[5:] else ''}")
         return plain_points(new[names].to_numpy(dtype=np.float64, na_value=np.nan))
     source.convert = convert if source.convert else None
     return source
@@ -350,11 +468,11 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
         if rep == "X" and options.pca is None and data.n_vars > REP_COLUMNS and data.n_obs > REP_COLUMNS and _known(options):
             options.pca = REP_COLUMNS
     if rep != "X" and rep not in data.obsm:
-        raise ValueError(f"use_rep is {rep!r}; this AnnData has: X, {', '.join(data.obsm.keys())}")
+        raise BadValue(f"use_rep is {rep!r}; this AnnData has: X, {', '.join(data.obsm.keys())}")
     names = label_names(options.labels, data.obs.columns, data.n_obs) or []
     for name in names:
         if name not in data.obs:
-            raise ValueError(f"labels is {options.labels!r}, but obs has no such column")
+            raise BadValue(f"labels is {options.labels!r}, but obs has no such column")
     _take_named(options, names, data.obs.__getitem__)
     x = data.X if rep == "X" else data.obsm[rep]
     if hasattr(x, "to_memory"):  # a sparse matrix in a file that is open
@@ -375,15 +493,15 @@ def _read(reader: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
     try:
         return reader(path)
     except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        raise BadValue(f"{path} cannot be read: {error}") from error
 
 
 def file_source(path: pathlib.Path, options: Options) -> Source:
     """A file. The client reads Parquet and AnnData files; others are uploaded unchanged."""
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileMissing(f"there is no file {path}")
     if path.is_dir() and path.suffix not in (".parquet", ".pq"):  # those may consist of several files
-        raise IsADirectoryError(f"{path} is a folder; it must be a file")
+        raise IsFolder(f"{path} is a folder; it must be a file")
     if path.suffix in (".parquet", ".pq"):
         import pandas
         return frame_source(_read(pandas.read_parquet, path), options)
@@ -398,7 +516,7 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
         kind = "neighbours"
     elif options.metric is not None:
         if not _known(options):
-            raise ValueError(f"metric is {options.metric!r}; for a file it must be one of {', '.join(_neighbours.METRICS)}")
+            raise BadValue(f"metric is {options.metric!r}; for a file it must be one of {', '.join(_neighbours.METRICS)}")
         query.update(_points_query(options))
         kind = kind or "points"
     elif options.pca is not None:
@@ -422,6 +540,12 @@ def _dispatch(x: Any, options: Options) -> Source:
         return anndata_source(x, options)
     if hasattr(x, "is_directed") and hasattr(x, "number_of_edges"):
         return networkx_source(x, options)
+    if hasattr(x, "vcount") and hasattr(x, "get_edgelist"):
+        return igraph_source(x, options)
+    if isinstance(x, tuple) and len(x) == 2 and options.kind in (None, "neighbours"):
+        pair = _neighbours.from_pair((x[0], x[1]))
+        if pair is not None:
+            return neighbours_source(*pair, options)
     if _sparse.is_sparse(x):
         return sparse_source(x, options)
     if hasattr(x, "to_pandas") and not hasattr(x, "iloc"):  # pyarrow, polars
@@ -429,16 +553,27 @@ def _dispatch(x: Any, options: Options) -> Source:
     if hasattr(x, "columns") and hasattr(x, "dtypes") and _package(x) == "pandas":
         if options.metric == "precomputed":
             options.names = row_names(x.index)
-            return points_source(x.to_numpy(), options)
-        return frame_source(x, options)
+            source = points_source(x.to_numpy(), options)
+            index, pandas = x.index, sys.modules["pandas"]
+            source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
+            return source
+        return _graph_of_table(x, options) or frame_source(x, options)
     if options.kind == "graph":
         a = np.asarray(x)
+        if a.ndim == 2 and a.shape[0] != a.shape[1] and a.shape[1] in (2, 3):  # edges, and perhaps their weights
+            nodes, row, column = numbered_edges(a[:, 0].tolist(), a[:, 1].tolist())
+            weights = a[:, 2].tolist() if a.shape[1] == 3 else [1] * len(a)
+            weight = np.array([_edge_weight(value, tuple(a[e, :2]), "weight") for e, value in enumerate(weights)], dtype=np.float32)
+            source = _edges_source(nodes, row, column, weight, bool(options.query.get("directed")), options)
+            source.give = lambda layout: dict(zip(nodes, layout))
+            return source
         if a.ndim != 2 or a.shape[0] != a.shape[1]:
-            raise ValueError(f"kind is graph, so the matrix must be square; this array has the shape {a.shape}")
+            raise BadValue(f"kind is graph, so x must be a square matrix, or rows of source, target and perhaps weight; this array "
+                             f"has the shape {a.shape}")
         from scipy.sparse import csr_matrix
         return sparse_source(csr_matrix(a), options)
     if options.kind == "neighbours":
-        raise ValueError('kind is neighbours; name a file with arrays indices and distances, or pass distances and '
+        raise BadValue('kind is neighbours; pass (indices, distances), name a file with these arrays, or pass distances and '
                          'metric="precomputed"')
     if options.kind is None and options.metric is None:
         _check_square(_array(x))
@@ -450,15 +585,14 @@ def _check_square(a: Array) -> None:
     if a.ndim != 2 or a.shape[0] != a.shape[1] or len(a) < 3 or a.dtype.kind not in "fiub":
         return
     if (a.diagonal() == a[0, 0]).all() and np.array_equal(a, a.T) and a.any():
-        raise ValueError('this array is square and symmetric: say what it is: kind="graph" (weights: the larger, the '
-                         'closer), metric="precomputed" (distances), or kind="points" (a row is a point)')
+        raise BadValue("this array is square and symmetric: " + SAY_WHICH)
 
 
 def source_of(x: Any, options: Union[Options, None] = None) -> Source:
     """Returns the source of the upload for x."""
     options = options or Options()
     if options.kind not in (None, "graph", "points", "neighbours"):
-        raise ValueError(f"kind is {options.kind!r}; it must be graph, points or neighbours")
+        raise BadValue(f"kind is {options.kind!r}; it must be graph, points or neighbours")
     if isinstance(options.labels, dict) and _package(x) == "networkx" and set(options.labels) == set(x):
         options.labels = [options.labels[node] for node in x]  # by node
     if isinstance(options.labels, dict):
@@ -470,13 +604,13 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
     source.more = options.more
     for name in options.more:
         if not is_name(name):
-            raise ValueError(f"{name[:80]!r} cannot be the name of a column of labels, which has 1 to 200 characters and is not "
+            raise BadValue(f"{name[:80]!r} cannot be the name of a column of labels, which has 1 to 200 characters and is not "
                              "'.' or '..'; rename it, or name those to use (labels=[...])")
     if source.kind == "graph" and options.perplexity is not None:
-        raise ValueError("perplexity is for points, and this is a graph; use lambda_")
+        raise BadValue("perplexity is for points, and this is a graph; use lambda_")
     if options.labels is not None:
         if isinstance(options.labels, str):
-            raise ValueError(f"labels is {options.labels!r}; only tables, AnnData and networkx graphs have labels by name")
+            raise BadValue(f"labels is {options.labels!r}; only tables, AnnData and networkx graphs have labels by name")
         source.values = options.labels
         if is_ramp(np.asarray(options.labels)):  # labels within an upload are categories
             check_count(options.labels, source.n)

@@ -4,8 +4,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
+import math
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import requests
 
 from ._events import server_sent
 from ._http import Patience, array_of, document_of
-from .errors import BadInput, Conflict, ConnectionLost, JobCancelled, JobFailed, SpacelandError
+from .errors import BadInput, BadValue, Conflict, ConnectionLost, JobCancelled, JobFailed, own_errors_of, SpacelandError, TimedOut
 from .frames import Frame, decode
 from .listing import cells, moment
 from .progress import Progress, make_progress
@@ -34,6 +35,7 @@ _MEASURES = {"tsne": ("kl", "KL"), "kmeans": ("inertia", "inertia"), "gmm": ("lo
              "sammon": ("stress", "stress"), "signal": ("level", "level")}
 
 
+@own_errors_of
 class Frames:
     """Yields the frames of a job; `for` and `async for` both work.
 
@@ -42,7 +44,7 @@ class Frames:
 
     def __init__(self, job: "Job", type: str = "u16", max_points: Optional[int] = None):
         if type not in ("u16", "f32"):
-            raise ValueError(f"type is {type!r}; it must be u16 or f32")
+            raise BadValue(f"type is {type!r}; it must be u16 or f32")
         self._job = job
         self._query: Dict[str, Any] = {"type": type, "wait": POLL_SECONDS, "after": 0}
         if max_points is not None:
@@ -79,6 +81,7 @@ class Frames:
             yield frame
 
 
+@own_errors_of
 class Job:
     """A job that is queued, running or finished. `record` is the server's latest record of it."""
 
@@ -176,7 +179,7 @@ class Job:
                 return request()
             except ConnectionLost as error:
                 own = self.client.server
-                if (own is not None and not own.alive()) or not waiting.pause():
+                if (own is not None and not own.alive()) or not waiting.pause(self.client.http.left()):
                     raise ConnectionLost(f"{error}; if it starts again, job {self.id} goes on: client.job({self.id!r})") from error
 
     @contextlib.contextmanager
@@ -206,27 +209,34 @@ class Job:
             progress.waiting(f"waits for {waiting['reason']}" if waiting.get("reason") else "queued")
 
     def wait(self, timeout: Optional[float] = None, progress: Union[bool, None, Progress] = False) -> "Job":
-        """Waits until the job is done. Raises JobFailed, JobCancelled or, while the job continues, TimeoutError.
+        """Waits until the job is done. Raises JobFailed, JobCancelled or, while the job continues, TimedOut (a TimeoutError).
 
         ^C ends the waiting, and the job continues. The waiting survives a restart of the server of up to a minute.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        with self._within(timeout):
+            return self._wait(timeout, progress)
+
+    def _within(self, timeout: Optional[float]) -> ContextManager[None]:
+        """A block that ends with TimedOut after so many seconds."""
+        return self.client.http.within(timeout, lambda: f"job {self.id} was not done within {timeout} s; it "
+                                       f"was {self.state} when the server answered last")
+
+    def _wait(self, timeout: Optional[float], progress: Union[bool, None, Progress]) -> "Job":
         bar = make_progress(progress)
         shows = type(bar) is not Progress
         pause = 0.005
         try:
             while not self.ended:
-                if self.state == "running" and end is None:
+                left = self.client.http.left()
+                if self.state == "running" and left == math.inf:
                     for _ in self.events():
                         bar.update(self.record)
                     break
-                if end is not None and time.monotonic() >= end:
-                    raise TimeoutError(f"job {self.id} was not done within {timeout} s; it is {self.state}")
                 if shows and self.state == "queued":
                     self._searching(bar)
                 elif shows:
                     bar.update(self.record)
-                time.sleep(pause)
+                self.client.http.pause(pause)
                 pause = min(0.25, 1.5 * pause)
                 self._patiently(self.refresh)
             bar.update(self.record)
@@ -245,8 +255,9 @@ class Job:
 
     def layout(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
         """Waits, and fetches the layout: float32 [nodes, dims], rows in the order of the input."""
-        self.wait(timeout)
-        reply = self.client.http.request("GET", self.path + "/layout")
+        with self._within(timeout):
+            self.wait()
+            reply = self.client.http.request("GET", self.path + "/layout")
         found: npt.NDArray[np.float32] = array_of(reply)
         return found
 
@@ -264,8 +275,9 @@ class Job:
 
     def array(self, name: str, timeout: Optional[float] = None) -> Any:
         """Waits, and fetches one of the arrays that record["results"] names."""
-        self.wait(timeout)
-        reply = self.client.http.request("GET", f"{self.path}/results/{name}")
+        with self._within(timeout):
+            self.wait()
+            reply = self.client.http.request("GET", f"{self.path}/results/{name}")
         return array_of(reply)
 
     def labels(self, timeout: Optional[float] = None) -> npt.NDArray[np.int32]:
@@ -328,8 +340,9 @@ class Job:
 
     def snapshots(self, timeout: Optional[float] = None) -> Tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Of signal: waits, and fetches the times and the values at them: float32 [moments], [moments, nodes, values]."""
-        times: npt.NDArray[np.float32] = self.array("times", timeout)
-        found: npt.NDArray[np.float32] = self.array("snapshots", timeout)
+        with self._within(timeout):
+            times: npt.NDArray[np.float32] = self.array("times")
+            found: npt.NDArray[np.float32] = self.array("snapshots")
         return times, found
 
     def values(self) -> npt.NDArray[np.float32]:
@@ -370,7 +383,7 @@ class Job:
         convert = self._source.convert if self._source else None
         if self._source and self._source.kind in ("graph", "neighbours"):
             what = "a graph" if self._source.kind == "graph" else "neighbours alone"
-            raise ValueError(f"this is a layout of {what}, without columns to compare new points by")
+            raise BadValue(f"this is a layout of {what}, without columns to compare new points by")
         body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points")).body
         reply = self.client.http.request("POST", self.path + "/transform", query=options, body=lambda: body,
                                          headers={"Content-Type": body.content_type})

@@ -13,12 +13,14 @@ from ._server_estimator import ServerEstimator
 from ._sparse import is_sparse
 from .client import Client
 from .clusters import single
+from .errors import BadType, BadValue, own_errors_of
 
 __all__ = ["GaussianMixture"]
 
 BLOCK_VALUES = 1 << 20  # values of rows, or densities, computed at a time
 
 
+@own_errors_of
 class GaussianMixture(ServerEstimator):
     """A mixture of Gaussians. Replaces `sklearn.mixture.GaussianMixture`.
 
@@ -85,12 +87,12 @@ class GaussianMixture(ServerEstimator):
     def _job_parameters(self) -> Dict[str, Any]:
         """The parameters by the server's names."""
         if self.init_params != "kmeans":
-            raise ValueError(f'init_params is {self.init_params!r}; the server has only "kmeans", or means_init')
+            raise BadValue(f'init_params is {self.init_params!r}; the server has only "kmeans", or means_init')
         for name in ("weights_init", "precisions_init"):
             if getattr(self, name) is not None:
-                raise ValueError(f"{name} must be None: the server takes only means_init")
+                raise BadValue(f"{name} must be None: the server takes only means_init")
         if self.warm_start:
-            raise ValueError("warm_start must be False; means_init=model.means_ begins with the means of an earlier fit")
+            raise BadValue("warm_start must be False; means_init=model.means_ begins with the means of an earlier fit")
         several = np.ndim(self.n_components) > 0
         parameters: Dict[str, Any] = {
             "components": np.asarray(self.n_components).tolist() if several else self.n_components,
@@ -99,7 +101,7 @@ class GaussianMixture(ServerEstimator):
         if self.means_init is not None:
             means = np.asarray(self.means_init, dtype=np.float64)
             if means.ndim != 2 or (not several and len(means) != self.n_components):
-                raise ValueError(f"means_init has the shape {means.shape}; it must be (n_components, n_features), with n_components "
+                raise BadValue(f"means_init has the shape {means.shape}; it must be (n_components, n_features), with n_components "
                                  f"{self.n_components}")
             parameters["initial"] = means
         return parameters
@@ -173,7 +175,7 @@ class GaussianMixture(ServerEstimator):
         """Draws rows from the mixture: (rows, their components), sorted by component."""
         self._check_fitted()
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-            raise ValueError(f"n_samples is {n_samples!r}; it must be a whole number from 1")
+            raise BadValue(f"n_samples is {n_samples!r}; it must be a whole number from 1")
         random = self.random_state
         if not isinstance(random, (np.random.RandomState, np.random.Generator)):
             random = np.random.default_rng(seed_of(random))
@@ -226,7 +228,7 @@ class GaussianMixture(ServerEstimator):
 
 def _refuse_sparse(X: Any) -> None:
     if is_sparse(X):
-        raise TypeError("a mixture of sparse rows is not possible; pass X.toarray() if that fits into memory")
+        raise BadType("a mixture of sparse rows is not possible; pass X.toarray() if that fits into memory")
 
 
 def _log_sum(a: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

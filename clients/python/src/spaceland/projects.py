@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 from urllib.parse import quote
 
+from .errors import own_errors_of
+
 if TYPE_CHECKING:
     from .client import Client
     from .job import Job
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Project", "shared"]
 
 
+@own_errors_of
 class Project:
     """A project of which you are a member; for administrators, any project."""
 

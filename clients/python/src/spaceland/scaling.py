@@ -9,10 +9,12 @@ import numpy.typing as npt
 from ._estimator import seed_of
 from ._server_estimator import Transformer, numbered
 from .client import Client
+from .errors import own_errors_of
 
 __all__ = ["Sammon"]
 
 
+@own_errors_of
 class Sammon(Transformer):
     """Sammon's mapping: distances in the layout approximate those of the rows. With stress="metric" it replaces
     `sklearn.manifold.MDS`.

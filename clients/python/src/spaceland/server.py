@@ -15,7 +15,7 @@ from typing import IO, List, Optional
 
 import requests
 
-from .errors import ServerNotFound
+from .errors import BadValue, own_errors_of, ServerNotFound
 
 __all__ = ["LocalServer", "find_server", "find_program"]
 
@@ -48,7 +48,7 @@ def normal_url(address: str) -> str:
     except ValueError:  # the port
         right = False
     if not right:
-        raise ValueError(f"{address!r} is not the address of a server; it must be like http://gpu.example.org:7070")
+        raise BadValue(f"{address!r} is not the address of a server; it must be like http://gpu.example.org:7070")
     return url
 
 
@@ -81,7 +81,7 @@ def find_server() -> Optional[str]:
         try:
             return normal_url(told)
         except ValueError as error:
-            raise ValueError(f"SPACELAND_SERVER: {error}") from None
+            raise BadValue(f"SPACELAND_SERVER: {error}") from None
     for path in _address_files():
         try:
             url = normal_url(path.read_text().strip())
@@ -107,6 +107,7 @@ def find_program() -> Optional[str]:
     return shutil.which("spacelandd") or shutil.which("spacelandd", path=os.pathsep.join(filter(None, folders)))
 
 
+@own_errors_of
 class LocalServer:
     """A spacelandd of this process, on a free loopback port. It ends by close() or with the process.
 

@@ -12,7 +12,7 @@ from ._estimator import check_rows, seed_of
 from ._server_estimator import Transformer, numbered
 from ._sparse import is_sparse
 from .client import Client
-from .errors import BadInput, Conflict, NotFound, SpacelandError
+from .errors import BadInput, BadValue, Conflict, NotFound, SpacelandError, own_errors_of
 from .graph import Graph
 from .job import Job
 
@@ -23,6 +23,7 @@ Callback = Callable[[int, Optional[float], npt.NDArray[np.float32]], Any]
 SKLEARN_STEP = 4  # a factor of scikit-learn's gradient that others omit, so its learning rates are smaller
 
 
+@own_errors_of
 class TSNE(Transformer):
     """t-SNE. Replaces `sklearn.manifold.TSNE` and, except for the result of fit(), `openTSNE.TSNE`.
 
@@ -145,10 +146,10 @@ class TSNE(Transformer):
         """The perplexity for n points, reduced if necessary; None: the server chooses for so few points."""
         given = np.asarray(self.perplexity)
         if given.dtype.kind not in "iuf" or not given.size or not np.all(given > 0):
-            raise ValueError(f"perplexity is {self.perplexity!r}; it must be a number above 0, or a list of such numbers")
+            raise BadValue(f"perplexity is {self.perplexity!r}; it must be a number above 0, or a list of such numbers")
         largest = float(np.max(given))
         if not largest < n:
-            raise ValueError(f"perplexity must be less than n_samples; it is {largest:g}, and n_samples is {n}")
+            raise BadValue(f"perplexity must be less than n_samples; it is {largest:g}, and n_samples is {n}")
         allowed = (n - 1) / 3
         if largest <= allowed:
             return self.perplexity
@@ -160,7 +161,7 @@ class TSNE(Transformer):
         if self.n_iter is None:
             return self.max_iter
         if self.max_iter is not None:
-            raise ValueError("max_iter and n_iter are two names of one parameter; pass max_iter alone")
+            raise BadValue("max_iter and n_iter are two names of one parameter; pass max_iter alone")
         warnings.warn("n_iter is called max_iter now; it counts all iterations, as in scikit-learn (in openTSNE it counts those "
                       "after early exaggeration)", FutureWarning, stacklevel=4)
         return self.n_iter
@@ -176,7 +177,7 @@ class TSNE(Transformer):
         }
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
             if not isinstance(self.learning_rate, (int, float, np.number)) or not self.learning_rate > 0:
-                raise ValueError(f"learning_rate is {self.learning_rate!r}; it must be \"auto\" or a number above 0")
+                raise BadValue(f"learning_rate is {self.learning_rate!r}; it must be \"auto\" or a number above 0")
             parameters["learning_rate"] = SKLEARN_STEP * float(self.learning_rate)
         if self.min_grad_norm is not None:
             parameters["min_gradient_norm"] = self.min_grad_norm / SKLEARN_STEP
@@ -190,18 +191,18 @@ class TSNE(Transformer):
     def _forces(self) -> Dict[str, Any]:
         """The parameters for method and angle, by the server's names."""
         if self.method not in ("barnes_hut", "fft", "auto", "exact"):
-            raise ValueError(f'method is {self.method!r}; it must be "fft", "barnes_hut" or "exact"')
+            raise BadValue(f'method is {self.method!r}; it must be "fft", "barnes_hut" or "exact"')
         if self.method != "barnes_hut":
             return {"repulsion": "exact"} if self.method == "exact" else {}
         if not isinstance(self.angle, (int, float, np.number)) or not 0 <= self.angle <= 1:
-            raise ValueError(f"angle is {self.angle!r}; it must be a number from 0 to 1")
+            raise BadValue(f"angle is {self.angle!r}; it must be a number from 0 to 1")
         return {"repulsion": "barnes_hut", "theta": float(self.angle)}
 
     def _init(self, rows: Any) -> Any:
         if not isinstance(self.init, str):
             return np.asarray(self.init)
         if self.init not in ("pca", "random", "spectral"):
-            raise ValueError(f"init is {self.init!r}; it must be \"pca\", \"random\", \"spectral\" or an array")
+            raise BadValue(f"init is {self.init!r}; it must be \"pca\", \"random\", \"spectral\" or an array")
         from .inputs import Options, _known
         no_axes = self._pairwise() or not _known(Options(metric=self.metric, metric_params=self.metric_params))
         if self.init == "pca" and (no_axes or min(rows.shape) < self.n_components):
@@ -213,7 +214,7 @@ class TSNE(Transformer):
             return []
         calls = list(self.callbacks) if isinstance(self.callbacks, Sequence) else [self.callbacks]
         if not all(callable(call) for call in calls):
-            raise ValueError(f"callbacks is {self.callbacks!r}; it must be a function or a list of functions")
+            raise BadValue(f"callbacks is {self.callbacks!r}; it must be a function or a list of functions")
         return calls
 
     def _watch(self, job: Job) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ._colours import Bytes, colours_of, legend_of, png
-from .errors import SpacelandError
+from .errors import BadValue, SpacelandError
 from .frames import Frame
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _look(job: "Job", labels: Any) -> _Look:
     if labels is None:
         return _Look()
     if len(labels) != job.record["nodes"]:
-        raise ValueError(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there must be one for each")
+        raise BadValue(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there must be one for each")
     colours = colours_of(labels)
     return _Look(colours, legend_of(labels, colours))
 
