@@ -60,7 +60,7 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 static void add_examples(struct sl_preview *out, struct sl__text *f)
 {
 	struct sl__line line;
-	int skipped = (f->marker != 0) + f->titles;
+	int skipped = (f->marker != 0) + (f->titles && !f->comment_titles);
 	f->started = false;
 	for (int rows = 0; rows < SL_PREVIEW_EXAMPLES && sl__text_next_line(f, &line) > 0;) {
 		struct sl__field *list = NULL;

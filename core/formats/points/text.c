@@ -251,7 +251,7 @@ int sl__text_read(struct sl__text *f)
 	if (!rc)
 		rc = sl__text_look(f);
 	for (uint64_t k = 0; !rc && (rc = sl__text_next_line(f, &line)) > 0; k++) {
-		bool header = k < (uint64_t)(f->marker != 0) + f->titles;
+		bool header = k < (uint64_t)(f->marker != 0) + (f->titles && !f->comment_titles);
 		f->started = !f->marker || k;
 		rc = header ? 0 : add_row(f, &line);
 	}

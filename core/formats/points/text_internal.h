@@ -22,6 +22,8 @@ struct sl__column {
 	bool titled;             /* its title is one of those of label columns */
 	bool kept;               /* options say that it is a coordinate */
 	bool values, plain_first, has_numbers, has_words;
+	bool unquoted;           /* a value of it has no quotes */
+	bool filled;             /* not all its fields are nothing between two separators */
 	bool point;              /* a plain number of it has a decimal point */
 	bool counts;             /* it counts the rows, from `from` */
 	uint8_t from;            /* 0 or 1 */
@@ -71,7 +73,10 @@ struct sl__text {
 	size_t scratch_bytes, scratch_used;
 	bool titles;                 /* the first line is a header */
 	bool guessed_titles;         /* though it may be a row */
+	bool guessed_row;            /* the first line is no header, though it may be one */
 	uint32_t lost_titles;        /* titles that are not used, because there are not as many as columns */
+	bool comment_titles;         /* the titles are in the comment above the first row */
+	int64_t begin;               /* line of the first row, if it begins with # or %, from 1; else 0 */
 	bool started;                /* the header or the first row was read */
 	uint32_t expected;           /* fields of a line; before the columns are known, those of the first line */
 	uint64_t blank_lines, comment_lines;

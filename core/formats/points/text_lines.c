@@ -170,6 +170,8 @@ bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line)
 {
 	if (!sl__marks_comment(line->at, line->end))
 		return false;
+	if (f->begin && sl__source_line_number(f->t->source) >= f->begin)
+		return false;
 	const char *mark = skip_blanks(f, line->at, line->end) + 1;
 	if (!f->started || (f->separator == ' ' && (mark == line->end || sl__is_blank(*mark))))
 		return true;

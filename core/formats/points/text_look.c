@@ -60,7 +60,7 @@ static int count_numbers(struct sl__text *f, const struct sl__line *line)
 	return numbers;
 }
 
-/* True for "1,5 2,5 -3": numbers with decimal commas between blanks. */
+/* True for "a 1,5 2,5 -3": all commas outside quotes are decimal commas of numbers between blanks. */
 static bool has_decimal_commas(struct sl__text *f, const struct sl__line *line)
 {
 	struct sl__field *list;
@@ -68,11 +68,27 @@ static bool has_decimal_commas(struct sl__text *f, const struct sl__line *line)
 	int commas = 0;
 	bool numbers = look_at(f, line, &list, &count) && count > 1;
 	for (uint32_t c = 0; numbers && c < count; c++) {
+		bool quoted = list[c].text < line->at || list[c].text > line->end;
+		numbers = quoted || !memchr(list[c].text, ';', list[c].length);
+		if (quoted || !numbers || !memchr(list[c].text, ',', list[c].length))
+			continue;
 		numbers = is_numeric(&list[c]);
-		commas += memchr(list[c].text, ',', list[c].length) != NULL;
+		commas++;
 	}
 	free(list);
 	return numbers && commas;
+}
+
+/* True if the line is one number, such as "-4.618,95 EUR", or "583,0" below one title. */
+static bool is_one_number(const struct sl__line *line, bool one_title)
+{
+	struct sl__field field = {line->at, (size_t)(line->end - line->at)};
+	struct sl__formatted number;
+	if (memchr(field.text, '\t', field.length) || memchr(field.text, ';', field.length) ||
+	    !sl__formatted_parse(&field, &number))
+		return false;
+	bool marked = number.percent || number.currency[0] || (strchr(number.body, '.') && strchr(number.body, ','));
+	return marked || (one_title && strchr(number.body, ','));
 }
 
 /* Excel reads and writes a first line "sep=;". */
@@ -98,34 +114,42 @@ static void read_marker(struct sl__text *f, struct sl__line *first)
 	}
 }
 
+/* The fields of the first two lines if this character separates them. Returns false if they do not agree. */
+static bool try_separator(struct sl__text *f, char separator, const struct sl__line *first, struct sl__line *second)
+{
+	size_t place = f->head.at;
+	f->separator = separator;
+	uint32_t count = f->expected = sl__text_count(f, first->at, first->end);
+	*second = *first;
+	uint32_t below = sl__text_next_line(f, second) > 0 ? sl__text_count(f, second->at, second->end) : count;
+	f->head.at = place;
+	return (count > 1 || below > 1) && (below == count || below == count + 1);
+}
+
 static void choose_separator(struct sl__text *f, const struct sl__line *first)
 {
-	static const char order[] = {'\t', ';', ',', ' '};
-	size_t place = f->head.at;
+	static const char order[] = {';', ',', ' '};
+	struct sl__line second;
 	int most = -1;
 	char best = sl__guess_separator(first->at, first->end);
+	f->started = true;
+	bool tabs = try_separator(f, '\t', first, &second);
+	uint32_t titles = sl__text_count(f, first->at, first->end);
+	if (tabs || is_one_number(&second, second.at != first->at && titles == 1 && !memchr(first->at, ',',
+			(size_t)(first->end - first->at)))) {
+		f->separator = '\t';
+		return;
+	}
 	for (size_t k = 0; k < sizeof order; k++) {
-		struct sl__line second = *first;
-		f->separator = order[k];
-		f->started = true;
-		f->head.at = place;
-		uint32_t count = f->expected = sl__text_count(f, first->at, first->end);
-		bool more = sl__text_next_line(f, &second) > 0;
-		uint32_t below = more ? sl__text_count(f, second.at, second.end) : count;
-		if (count < 2 && below < 2)
+		if (!try_separator(f, order[k], first, &second))
 			continue;
-		if (order[k] == ' ' && has_decimal_commas(f, &second)) {
-			best = ' ';
-			break;
-		}
 		int numbers = count_numbers(f, &second);
-		if ((below == count || below == count + 1) && numbers > most) {
+		if (numbers > most || (order[k] == ' ' && has_decimal_commas(f, &second))) {
 			most = numbers;
 			best = order[k];
 		}
 	}
 	f->separator = best;
-	f->head.at = place;
 }
 
 /* ---- values ----------------------------------------------------------------------- */
@@ -198,6 +222,21 @@ static void see_value(struct sl__column *column, uint64_t row, const struct sl__
 	column->values = true;
 }
 
+/* Quoted fields are copied. */
+static bool is_quoted(const struct sl__line *line, const struct sl__field *field)
+{
+	return field->text < line->at || field->text > line->end;
+}
+
+static void see_field(struct sl__column *column, const struct sl__line *line, uint64_t row,
+		      const struct sl__field *field)
+{
+	bool quoted = is_quoted(line, field);
+	column->filled |= field->length || quoted;
+	column->unquoted |= field->length && !quoted;
+	see_value(column, row, field);
+}
+
 /* Looks at the rows from the place where the head stands. */
 static int see_rows(struct sl__text *f)
 {
@@ -218,7 +257,7 @@ static int see_rows(struct sl__text *f)
 			continue;  /* the reader reports it */
 		f->t->err = &ignored;
 		for (uint32_t c = 0; c < f->columns && sl__text_next_field(f, &at, line.end, &field) > 0; c++)
-			see_value(&f->column[c], f->head_rows, &field);
+			see_field(&f->column[c], &line, f->head_rows, &field);
 		f->t->err = err;
 		f->head_rows++;
 	}
@@ -332,25 +371,143 @@ static bool are_years(const struct sl__field *list, uint32_t count)
 
 /* list: the fields of the first line; the columns describe the rows below. shift: R writes no title over the row
  * names. */
-static bool is_header(struct sl__text *f, const struct sl__field *list, uint32_t count, uint32_t shift)
+/* True if words of the first line occur nowhere below, in columns whose words do. Titles do so. */
+static bool words_stand_alone(struct sl__text *f, const struct sl__field *list, uint32_t count)
 {
+	struct sl__line line;
+	struct sl__field *row, *second = NULL;
+	uint32_t fields, alone = 0;
+	size_t place = f->head.at, bytes = 0;
+	bool recurs = false, *repeats = calloc((size_t)count + 1, sizeof *repeats);
+	char *kept = NULL;  /* the fields of the second line, each with its end */
+	while (repeats && sl__text_next_line(f, &line) > 0) {
+		bool fine = look_at(f, &line, &row, &fields) && fields == count && f->columns == count;
+		if (fine && !kept && (kept = malloc((size_t)(line.end - line.at) + count + 1))) {
+			second = calloc(count, sizeof *second);
+			for (uint32_t c = 0; second && c < count; c++) {
+				memcpy(kept + bytes, row[c].text, row[c].length);
+				second[c] = (struct sl__field){kept + bytes, row[c].length};
+				bytes += row[c].length;
+			}
+		} else if (fine && second) {
+			for (uint32_t c = 0; c < count; c++)
+				repeats[c] |= row[c].length && row[c].length == second[c].length &&
+					      !memcmp(row[c].text, second[c].text, row[c].length);
+		}
+		for (uint32_t c = 0; fine && c < count; c++)
+			recurs |= f->column[c].words && row[c].length == list[c].length &&
+				  !memcmp(row[c].text, list[c].text, row[c].length);
+		free(row);
+	}
+	for (uint32_t c = 0; repeats && c < count && c < f->columns; c++)
+		alone += f->column[c].words && repeats[c] && is_word(&list[c]);
+	free(repeats);
+	free(second);
+	free(kept);
+	f->head.at = place;
+	return alone && !recurs;
+}
+
+static bool is_header(struct sl__text *f, const struct sl__line *first, const struct sl__field *list, uint32_t count,
+		      uint32_t shift)
+{
+	bool quoted = true, unquoted = false;  /* R quotes words and titles only */
+	for (uint32_t c = 0; c < count; c++)
+		quoted &= is_quoted(first, &list[c]);
 	bool above = false, decimal = false, counts = counts_up(f, list, count), years = are_years(list, count);
+	uint32_t words = 0, numeric = 0, wholes = 0, points = 0;  /* wholes: like years */
 	for (uint32_t c = 0; c < count && c + shift < f->columns; c++) {
 		const struct sl__column *column = &f->column[c + shift];
 		uint64_t whole;
+		words += column->words;
+		unquoted |= column->has_numbers && column->unquoted;
 		if (column->words || !column->values)
 			continue;
+		numeric += !sl__text_is_missing(&list[c]);
+		wholes += is_whole(&list[c], &whole) && whole >= YEAR_FROM && whole <= YEAR_TO;
+		points += column->point || !(column->forms & SL__POINT_FORMS);
 		above |= is_word(&list[c]);
 		decimal |= is_numeric(&list[c]) && !is_whole(&list[c], &whole);
 	}
+	years |= !above && wholes && wholes == numeric &&
+		 (points == wholes || (words && words_stand_alone(f, list, count)));
 	f->guessed_titles = counts || years || (above && decimal);
-	return counts || years || (above && !decimal) || sl__text_usual_name(&list[0]);
+	f->guessed_row = wholes && wholes == numeric;
+	return counts || years || (above && !decimal) || (quoted && unquoted && !decimal) || sl__text_usual_name(&list[0]);
 }
 
 /* A separator ends each line: the last column has neither title nor values. */
 static bool ends_in_separator(const struct sl__text *f)
 {
-	return f->columns > 2 && !f->column[f->columns - 1].values && f->separator != ' ';
+	return f->columns > 2 && !f->column[f->columns - 1].filled && f->separator != ' ';
+}
+
+/* True for a line with the mark of a comment that has the fields of a row: "#art,0.5,2" above "art,1.5,3". No blank
+ * follows the mark. */
+static bool is_row(struct sl__text *f, const struct sl__line *line)
+{
+	struct sl__field *list;
+	uint32_t count, numbers = 0;
+	const char *mark = line->at;
+	while (mark < line->end && strchr(" #%", *mark))
+		mark++;
+	if (mark == line->end || sl__is_blank(mark[-1]))
+		return false;
+	bool fits = look_at(f, line, &list, &count) && count == f->columns && count > 1;
+	for (uint32_t c = 0; fits && c < count; c++) {
+		bool numeric = f->column[c].has_numbers && !f->column[c].words;
+		numbers += numeric && is_numeric(&list[c]);
+		fits = !numeric || is_numeric(&list[c]) || sl__text_is_missing(&list[c]);
+	}
+	free(list);
+	return fits && numbers;
+}
+
+/* Where the comments begin that stand right above the first row and are rows themselves; first: its line, if none. */
+static const char *first_row(struct sl__text *f, const struct sl__line *first, int64_t *number)
+{
+	const char *begin = first->at;
+	while (begin > f->head.bytes) {
+		const char *from = begin - 1;
+		while (from > f->head.bytes && from[-1] != '\n')
+			from--;
+		struct sl__line line = {from, begin - 1};
+		if (!sl__marks_comment(line.at, line.end) || !is_row(f, &line))
+			break;
+		begin = from;
+		--*number;
+	}
+	return begin;
+}
+
+/* Titles in the comment right above the first row: "# x y z", as numpy.savetxt() writes them, or "#x,y,z". */
+static int titles_of_comment(struct sl__text *f, const char *row)
+{
+	const char *from = row - 1;
+	struct sl__field *list = NULL;
+	uint32_t count = 0;
+	if (row == f->head.bytes)
+		return 0;
+	while (from > f->head.bytes && from[-1] != '\n')
+		from--;
+	struct sl__line line = {from, row - 1};
+	if (!sl__marks_comment(line.at, line.end))
+		return 0;
+	while (line.at < line.end && strchr("#% \t", *line.at) && !(f->separator == '\t' && *line.at == '\t'))
+		line.at++;
+	bool titles = look_at(f, &line, &list, &count) && count == f->columns && count > 1;
+	uint32_t above = 0;  /* words above numbers */
+	uint64_t whole;
+	for (uint32_t c = 0; titles && c < count; c++) {
+		above += is_word(&list[c]) && f->column[c].has_numbers;
+		titles = (is_word(&list[c]) || is_whole(&list[c], &whole)) && (f->separator != ' ' || !f->column[c].words);
+	}
+	titles = titles && above;
+	for (uint32_t c = 0; titles && c < count; c++)
+		sl__field_show(&list[c], f->column[c].title, sizeof f->column[c].title);
+	f->titles = f->comment_titles = titles;
+	free(list);
+	return 0;
 }
 
 static int take_titles(struct sl__text *f, const struct sl__field *list, uint32_t count, uint32_t shift)
@@ -389,7 +546,11 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 	sl__source_set_line_number(f->t->source, number);
 	if (!rc)
 		rc = sl__text_split(f, first, &list, &count);
-	bool header = !rc && count && is_header(f, list, count, shift);
+	char *scratch = f->scratch;  /* the fields of the list may point into it */
+	f->scratch = NULL;
+	f->scratch_bytes = 0;
+	f->head.at = place;
+	bool header = !rc && count && is_header(f, first, list, count, shift);
 	bool words = !rc;
 	for (uint32_t c = 0; words && c < count; c++)
 		words = !is_numeric(&list[c]);
@@ -406,12 +567,21 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 		f->column = calloc((size_t)count + 1, sizeof *f->column);
 		f->started = true;
 		rc = f->column ? see_rows(f) : sl__table_memory_error(f->t);
+		const char *begin = rc ? first->at : first_row(f, first, &number);
+		if (!rc && begin != first->at) {  /* comments are rows */
+			f->begin = number;
+			f->head.at = (size_t)(begin - f->head.bytes);
+			rc = see_rows(f);
+		}
+		if (!rc)
+			rc = titles_of_comment(f, begin);
 		if (!rc)
 			rc = settle_forms(f);
 	}
 	if (!rc && ends_in_separator(f) && !f->column[f->columns - 1].title[0])
 		f->column[f->columns - 1].use = SL__EMPTY;
 	free(list);
+	free(scratch);
 	return rc;
 }
 

@@ -86,6 +86,10 @@ static void tell_lines(const struct sl__text *f)
 	struct sl_taken *t = f->t->taken;
 	if (f->guessed_titles && f->titles)
 		sl_taken_add_note(t, true, "The first line is taken for titles, though it has numbers");
+	if (f->guessed_row && !f->titles)
+		sl_taken_add_note(t, false, "The first line is taken for a row, though its numbers may be titles");
+	if (f->comment_titles)
+		sl_taken_add_note(t, false, "The titles are from the comment above the first row");
 	if (f->lost_titles)
 		sl_taken_add_note(t, false, "The header has %u words, the rows have %u fields, so the columns have no titles",
 				  f->lost_titles, f->columns);
@@ -101,8 +105,8 @@ void sl__text_tell(const struct sl__text *f)
 	struct sl_taken *t = f->t->taken;
 	t->header_lines = (f->marker != 0) + f->titles;
 	t->blank_lines = f->blank_lines;
-	t->comment_lines = f->comment_lines;
-	t->lines = t->header_lines + f->blank_lines + f->comment_lines + f->t->n;
+	t->comment_lines = f->comment_lines - f->comment_titles;
+	t->lines = t->header_lines + f->blank_lines + t->comment_lines + f->t->n;
 	tell_columns(f);
 	tell_numberings(f);
 	tell_words(f);

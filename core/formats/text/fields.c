@@ -155,7 +155,7 @@ int sl__fields_split(struct sl__fields *f, const char *at, const char *end)
 
 bool sl__marks_comment(const char *at, const char *end)
 {
-	while (at < end && is_blank(*at))
+	while (at < end && *at == ' ')  /* a tab may stand behind an empty field */
 		at++;
 	return at < end && (*at == '#' || *at == '%');
 }
