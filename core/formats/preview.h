@@ -10,7 +10,7 @@
 #include "core/formats/read_points.h"
 
 #define SL_PREVIEW_EXAMPLES 3
-#define SL_PREVIEW_COORDINATES 8   /* columns of numbers that are listed, at most */
+#define SL_PREVIEW_COORDINATES 1000   /* columns of numbers that are listed, at most */
 
 enum sl_column_role { SL_ROLE_COORDINATE, SL_ROLE_NAME, SL_ROLE_LABEL, SL_ROLE_IGNORED };
 

@@ -127,17 +127,18 @@ class Browser:
 
     # ---- doing ---------------------------------------------------------------------------
 
-    def drop(self, path):
-        """Drops a file of this machine on the page."""
-        data = base64.b64encode(pathlib.Path(path).read_bytes()).decode()
-        self.run("""const raw = atob(arguments[1]), bytes = new Uint8Array(raw.length);
-            for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-            const transfer = new DataTransfer();
-            transfer.items.add(new File([bytes], arguments[0]));
+    def drop(self, *paths):
+        """Drops files of this machine on the page, together."""
+        self.run("""const transfer = new DataTransfer();
+            for (const [name, data] of arguments[0]) {
+                const raw = atob(data), bytes = new Uint8Array(raw.length);
+                for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+                transfer.items.add(new File([bytes], name));
+            }
             window.droppedAt = performance.now();
             for (const type of ["dragenter", "dragover", "drop"])
                 document.body.dispatchEvent(new DragEvent(type, {bubbles: true, cancelable: true, dataTransfer: transfer}));""",
-                 pathlib.Path(path).name, data)
+                 [[pathlib.Path(p).name, base64.b64encode(pathlib.Path(p).read_bytes()).decode()] for p in paths])
 
     def slide(self, selector, place):
         """Moves a range input to a place between 0 and 1 and lets go."""

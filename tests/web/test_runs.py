@@ -3,6 +3,7 @@ import os
 import pathlib
 
 import pytest
+import yaml
 
 from conftest import ROOT
 from harness import Api, in_time
@@ -210,9 +211,74 @@ def test_bad_file(page, api, tmp_path):
     words = tmp_path / "notes.md"
     words.write_text("a, b\nc, d\ne\n")
     page.drop(words)
-    page.see("The file was read as an edge list. (line 3)")
+    page.see("only one field")
     assert page.text().count("only one field") == 1, "it is said once"
     page.button("Choose another file").click()
+
+
+def test_remedies(page, api, tmp_path, shot):
+    """What an error or a note names as a way out is a button: missing values, a table that looks like edges, a numbering."""
+    def graph_of(name):
+        return page.wait(lambda: next((g for g in api.get("/v1/graphs").json()["items"] if g["name"] == name), None), 10, f"{name} is uploaded")
+    nan = tmp_path / "gaps.csv"
+    nan.write_text("a,b,c,kind\n" + "".join(f"{i % 7}.5,{'NA' if i in (11, 40) else i // 7},{i % 3}.25,k{i % 2}\n" for i in range(90)))
+    page.expected = "/v1/graphs"
+    page.drop(nan)
+    page.button("Leave out rows with missing values").click()
+    page.button("Upload and lay out").click()
+    page.find("canvas.gl", 15)
+    record = graph_of("gaps")
+    assert record["rows"] == 88 and record["nodes"] == 90 and record["report"]["not_finite"] == 2
+    page.see("gaps.csv: 90 rows of 4 columns")   # what was taken and left out, beside the run
+    assert "2 rows left out" in page.text()
+    shot("left-out")
+    page.go(page.run("return location.origin") + "/#/")
+    odd = tmp_path / "odd.txt"
+    odd.write_text("".join(f"{i} {i * i % 50}\n" for i in range(40)) + "7\n")
+    page.drop(odd)
+    page.button("Read it as a table of points")
+    shot("edges")
+    page.button("Do without this file").click()
+    counted = tmp_path / "counted.csv"
+    counted.write_text("n,a,b\n" + "".join(f"{i},{i % 7}.5,{i % 5}.25\n" for i in range(60)))
+    page.drop(counted)
+    page.see("keep_columns")
+    page.button('Take column "n" as numbers').click()
+    page.find("canvas.gl", 15)
+    assert graph_of("counted")["columns"] == 3
+    # every option that a button knows is one of uploads
+    known = page.run("return window.spacelandOptions")
+    contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["paths"]["/v1/graphs"]["post"]["parameters"]
+    names = {p["name"] for p in contract if "name" in p} | {p["$ref"].rsplit("/", maxsplit=1)[1] for p in contract if "$ref" in p}
+    assert {"drop_not_finite", "kind", "ignore_columns", "keep_columns", "isolated"} <= set(known)
+    assert set(known) - {"transpose", "decimal", "source", "target", "weight"} <= names
+
+
+def test_all_columns_can_be_chosen(page, api, tmp_path):
+    """The twelfth column of numbers can be left out as well as the first."""
+    wide = tmp_path / "wide.csv"
+    wide.write_text("name," + ",".join(f"c{k}" for k in range(30)) + "\n" + "".join(f"p{i}," + ",".join(f"{(i * k) % 17}.5" for k in range(1, 31)) + "\n" for i in range(50)))
+    page.drop(wide)
+    page.see("Upload and lay out")
+    assert len(page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)")) == 31
+    for column in ("c11", "c29"):
+        page.run("""const s = document.querySelector(`select[aria-label='Column ${arguments[0]} is taken as']`);
+            s.value = "ignored"; s.dispatchEvent(new Event("change", {bubbles: true}));""", column)
+    page.button("Upload and lay out").click()
+    page.find("canvas.gl", 15)
+    assert api.get("/v1/graphs").json()["items"][0]["columns"] == 28
+
+
+def test_two_files(page, api, tmp_path):
+    """Files that are dropped together are all laid out, and one that comes while another is uploaded waits its turn."""
+    names = [f"together{k}" for k in range(3)]
+    for k, name in enumerate(names):
+        (tmp_path / f"{name}.csv").write_text("".join(f"{(i * (k + 3)) % 11}.5,{i // 7}.25,{i % 3}.125\n" for i in range(80)))
+    page.drop(*(tmp_path / f"{name}.csv" for name in names[:2]))
+    page.drop(tmp_path / f"{names[2]}.csv")
+    page.wait(lambda: {j["name"] for j in api.get("/v1/jobs").json()["items"]} >= set(names), 20, "all three are laid out")
+    page.wait(lambda: all(name in page.text() for name in names), 10, "the list shows them")
+    assert page.run("return location.hash") in ("", "#/") and page.maybe(".drop")
 
 
 def test_columns(page, api, tmp_path, shot):

@@ -54,7 +54,7 @@ def test_not_data(page, tmp_path, daemon):
     page.see("No column of the table holds numbers")
     assert "Try again" not in buttons(page)
     page.button("Choose another file").click()
-    page.find("//h2[normalize-space()='Drop a file to lay it out']")
+    page.find("//h2[normalize-space()='Drop files to lay them out']")
 
 
 def test_failed(page, api, daemon, graph, shot):

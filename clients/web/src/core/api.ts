@@ -15,8 +15,7 @@ export class ApiError extends Error {
 	/** Text for people: the detail, with the place in a file if there is one. */
 	get text(): string {
 		const { detail, title, file, line } = this.problem;
-		const place = file && line ? ` (line ${line})` : "", said = (detail || title).replace("; kind=points reads a table of points", "");   // there is no such choice here
-		return file ? said + place : this.message;
+		return file ? (detail || title) + (file && line ? ` (line ${line})` : "") : this.message;
 	}
 }
 

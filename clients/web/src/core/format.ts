@@ -44,7 +44,7 @@ export function ago(time: string, now = Date.now()): string {
 /** Adds a capital letter and a full stop, and commas to large numbers (not to those in names). */
 export const sentence = (text: string): string => {
 	const plain = text.replace(/(?<![\w./:-])\d{5,}(?![\w/:-]|\.\w)/g, digits => count(Number(digits)));
-	return plain ? plain[0]!.toUpperCase() + plain.slice(1) + (/[.!?…]$/.test(plain) ? "" : ".") : "";
+	return plain ? (/^[a-z]+[_=]/.test(plain) ? plain[0]! : plain[0]!.toUpperCase()) + plain.slice(1) + (/[.!?…]$/.test(plain) ? "" : ".") : "";
 };
 
 /** Replaces the middle of a long text. */

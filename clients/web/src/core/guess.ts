@@ -3,7 +3,7 @@
 import { request } from "./api.ts";
 import { count } from "./format.ts";
 import { npyHeader } from "./npy.ts";
-import type { Problem } from "./types.ts";
+import type { Problem, Taken } from "./types.ts";
 
 export type Role = "coordinate" | "name" | "label" | "ignored";
 
@@ -23,11 +23,13 @@ interface Preview {
 	coordinates: number;
 	listed: ColumnGuess[];
 	label_columns: number[];
+	taken: Taken | null;
 	problem: Problem | null;
 }
 
 export interface Guess extends Preview {
 	summary: string;
+	numbering: Set<number>;   // columns of numbers that only count the rows
 	choices: boolean;         // true if the user has a choice
 	warnings: string[];
 }
@@ -54,12 +56,14 @@ function summaryOf(p: Preview, head: Uint8Array, warnings: string[]): string {
 	return p.format === "mtx" ? "A MatrixMarket file" : p.problem ? "Not a format that is known here" : "The server will look into it";
 }
 
-export async function inspect(file: File): Promise<Guess> {
+/** options: those of the upload that the user has chosen. */
+export async function inspect(file: File, options: Record<string, string> = {}): Promise<Guess> {
 	const head = new Uint8Array(await file.slice(0, HEAD_BYTES).arrayBuffer()), warnings: string[] = [];
-	const reply = await request(`/v1/graphs/dry-run?${new URLSearchParams({ name: file.name.slice(0, 200) || "file" })}`,
+	const reply = await request(`/v1/graphs/dry-run?${new URLSearchParams({ name: file.name.slice(0, 200) || "file", ...options })}`,
 		{ method: "POST", body: head, headers: { "Content-Type": "application/octet-stream" } });
 	const preview = await reply.json() as Preview;
 	if (preview.problem)
 		warnings.push((preview.problem.line ? `Line ${preview.problem.line}: ` : "") + preview.problem.detail);
-	return { ...preview, summary: summaryOf(preview, head, warnings), warnings, choices: preview.listed.some(c => c.role !== "coordinate") };
+	return { ...preview, summary: summaryOf(preview, head, warnings), warnings, choices: preview.listed.some(c => c.role !== "coordinate"),
+		numbering: new Set((preview.taken?.listed ?? []).flatMap(c => (c.role === "numbering" ? Array.from({ length: c.last - c.first + 1 }, (_, i) => c.first + i) : []))) };
 }

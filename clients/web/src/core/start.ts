@@ -1,11 +1,12 @@
-/* start.ts -- from a file to a job: inspects the file, uploads it, and starts the job if the user has no choice to
- * make. One file at a time; the page shows `pending`. */
+/* start.ts -- from files to jobs: inspects a file, uploads it, and starts the job if the user has no choice to make. One
+ * file at a time; the page shows `pending`, and others wait in `queue`. */
 import { ApiError, sendJson, submit, upload } from "./api.ts";
 import { type Guess, inspect, type Role } from "./guess.ts";
 import { put, putGraph } from "./live.ts";
+import { readsAnew, type Remedy, withOption } from "./remedy.ts";
 import { go } from "./route.ts";
 import { Signal } from "./signal.ts";
-import type { Graph, Value } from "./types.ts";
+import type { Graph, Taken, Value } from "./types.ts";
 
 export interface Estimate {
 	seconds: number;
@@ -23,10 +24,15 @@ export interface Pending {
 	again: boolean;             // after a failure: another attempt may succeed
 	graph: Graph | null;
 	estimate: Estimate | null;
+	options: Record<string, string>;   // of the upload, that the user chose because an error or a note names them
 	abort: AbortController;
 }
 
 export const pending = new Signal<Pending | null>(null);
+export const queue = new Signal<File[]>([]);
+/** What was taken of the files that were uploaded, until the user has seen it. */
+export const uploads = new Signal<{ graph: string; file: string; taken: Taken }[]>([]);
+let several = false;     // several files were given together: the page stays with the list of runs
 export const atOnce = new Signal(localStorage.getItem("spaceland-at-once") !== "no");
 export const options = new Signal<Record<string, Value>>({});
 
@@ -48,27 +54,46 @@ function columnQuery(p: Pending): Record<string, string> {
 	const guess = p.guess;
 	if (!guess?.choices)
 		return {};
+	const kept = guess.listed.flatMap((c, i) => (p.roles[i] === "coordinate" && c.role !== "coordinate" ? [c.column] : []));
 	const numbers = (role: Role): number[] => guess.listed.flatMap((c, i) => (p.roles[i] === role ? [c.column] : []));
 	const labels = numbers("label"), first = guess.label_columns.find(c => labels.includes(c));
-	return { kind: "points", name_column: numbers("name").join(), ignore_columns: numbers("ignored").join(),
+	return { kind: "points", ...(kept.length ? { keep_columns: kept.join() } : {}), name_column: numbers("name").join(), ignore_columns: numbers("ignored").join(),
 		label_column: [...(first ? [first] : []), ...labels.filter(c => c !== first)].join() };
 }
 
 /** The project of an upload; an empty name: none. */
 const projectQuery = (): Record<string, string> => (options.value["project"] === undefined ? {} : { project: String(options.value["project"] ?? "") });
 
+/** Does without the present file, and begins the next one if others wait. */
 export function cancel(): void {
 	pending.value?.abort.abort();
 	pending.value = null;
+	next();
 }
 
-export async function begin(file: File): Promise<void> {
-	cancel();
+function next(): void {
+	const [file, ...rest] = queue.value;
+	queue.value = rest;
+	if (file)
+		void begin(file);
+}
+
+/** Lays out files, one after the other. */
+export function beginAll(files: File[]): void {
+	const p = pending.value, busy = !!p && p.stage !== "failed" && !(p.stage === "choose" && p.guess?.problem);
+	several = busy || files.length > 1;
+	queue.value = [...queue.value, ...files];
+	if (!busy)
+		cancel();
+}
+
+async function begin(file: File, options: Record<string, string> = {}): Promise<void> {
+	pending.value?.abort.abort();
 	const p: Pending = { file, guess: null, roles: [], progress: 0, stage: "reading", problem: "", again: false, graph: null,
-		estimate: null, abort: new AbortController() };
+		estimate: null, options, abort: new AbortController() };
 	pending.value = p;
 	try {
-		const guess = await inspect(file);
+		const guess = await inspect(file, options);
 		update(p, { guess, roles: guess.listed.map(c => c.role), stage: "choose" });
 		if (!guess.choices)
 			await send(p);
@@ -79,16 +104,36 @@ export async function begin(file: File): Promise<void> {
 
 /** After a failure: does again what has failed. */
 export async function again(p: Pending): Promise<void> {
-	await (p.graph ? launch(p) : p.guess ? send(p) : begin(p.file));
+	await (p.graph ? launch(p) : p.guess ? send(p) : begin(p.file, p.options));
+}
+
+const ROLE_OF: Record<string, Role> = { keep_columns: "coordinate", ignore_columns: "ignored", name_column: "name", label_column: "label" };
+
+/** Reads the file with an option that an error or a note names. */
+export async function apply(p: Pending, remedy: Remedy): Promise<void> {
+	const role = ROLE_OF[remedy.name], i = p.guess?.listed.findIndex(c => String(c.column) === remedy.value) ?? -1;
+	if (role && i >= 0) {   // as if it was chosen in the list of columns
+		p.roles[i] = role;
+		p.guess!.choices = true;
+		await send(p);
+		return;
+	}
+	p.options = withOption(p.options, remedy);
+	if (readsAnew(remedy.name) || !p.guess || p.guess.problem)
+		await begin(p.file, p.options);
+	else
+		await send(p);
 }
 
 /** Uploads; then starts the job if requested, else shows its estimated cost. */
 export async function send(p: Pending): Promise<void> {
 	update(p, { stage: "uploading", problem: "", progress: 0 });
 	try {
-		const graph = await upload(p.file, stem(p.file.name), { ...columnQuery(p), ...projectQuery() }, share => update(p, { progress: share }), p.abort.signal);
+		const graph = await upload(p.file, stem(p.file.name), { ...Object.entries(p.options).reduce((query, [name, value]) => withOption(query, { name, value }), columnQuery(p)), ...projectQuery() }, share => update(p, { progress: share }), p.abort.signal);
 		putGraph(graph);
 		update(p, { graph, stage: "ready", progress: 1 });
+		if (graph.taken)
+			uploads.value = [...uploads.value.filter(u => u.graph !== graph.id), { graph: graph.id, file: p.file.name, taken: graph.taken }].slice(-20);
 		if (atOnce.value)
 			await launch(p);
 		else
@@ -107,7 +152,10 @@ export async function launch(p: Pending): Promise<void> {
 		put(job);
 		if (pending.value === p)
 			pending.value = null;
-		go("job", job.id);
+		if (several)
+			next();
+		else
+			go("job", job.id);
 	} catch (error) {
 		fail(p, error);
 	}

@@ -8,6 +8,7 @@ import { ApiError, getJson, link, locked, logout, offline, request } from "../co
 import { jobs, put, putGraph, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { type Me, me } from "../core/projects.ts";
+import { OPTIONS } from "../core/remedy.ts";
 import { useRights } from "../core/rights.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
@@ -86,7 +87,7 @@ function App() {
 }
 
 start();
-Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours, spacelandJobs: jobs, spacelandStore: { put, putGraph } });   // for the tests
+Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours, spacelandJobs: jobs, spacelandStore: { put, putGraph }, spacelandOptions: OPTIONS });   // for the tests
 const root = document.getElementById("app")!;
 root.textContent = "";
 render(<App />, root);

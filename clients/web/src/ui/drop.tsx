@@ -3,18 +3,20 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, count, duration, sentence, several } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
+import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
-import { again, atOnce, begin, cancel, launch, options, pending, send, setAtOnce, type Pending } from "../core/start.ts";
+import { again, apply, atOnce, beginAll, cancel, launch, options, pending, queue, send, setAtOnce, type Pending } from "../core/start.ts";
 import { warmUp } from "../gl/renderer.ts";
 import { Bar, Button, Icon, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
+import { TakenText } from "./taken.tsx";
 
-const drop = (file: File | undefined): void => {
-	if (!file)
+const drop = (files: FileList | null | undefined): void => {
+	if (!files?.length)
 		return;
 	if (route.value.page !== "")
 		go("");
-	void begin(file);
+	beginAll([...files]);
 };
 
 /** Files may be dropped on any page. */
@@ -32,7 +34,7 @@ export function DropAnywhere() {
 			if (!files(e))
 				return;
 			e.preventDefault();
-			drop(e.dataTransfer?.files[0]);
+			drop(e.dataTransfer?.files);
 		};
 		const all = [["dragenter", enter], ["dragleave", leave], ["dragover", at], ["drop", done]] as const;
 		for (const [name, f] of all)
@@ -50,10 +52,10 @@ export function DropZone({ small }: { small: boolean }) {
 		return <PendingCard p={p} />;
 	return <section class={`drop card ${small ? "small" : ""}`} aria-labelledby="drop-title">
 		<input ref={input} id="file" type="file" class="hidden-file" tabIndex={-1} aria-label="File to lay out"
-			onChange={e => { drop(e.currentTarget.files?.[0]); e.currentTarget.value = ""; }} />
+			multiple onChange={e => { drop(e.currentTarget.files); e.currentTarget.value = ""; }} />
 		<div class="drop-icon"><Icon name="upload" size={small ? 26 : 34} /></div>
 		<div class="drop-text">
-			<h2 id="drop-title">Drop a file to lay it out</h2>
+			<h2 id="drop-title">Drop files to lay them out</h2>
 			<p>A table of points (csv, npy, npz), a sparse matrix (mtx, npz) or a list of edges; gzip and zstd are fine.</p>
 		</div>
 		<div class="drop-choices">
@@ -84,7 +86,7 @@ function Columns({ p }: { p: Pending }) {
 			return <tr key={i}><th scope="row">{title}</th><td class="examples">{c.examples.join(", ")}</td>
 				<td><select aria-label={`Column ${title} is taken as`} value={p.roles[i]}
 					onChange={e => set(i, e.currentTarget.value as Role)}>
-					{ROLES.filter(([v]) => v !== "coordinate" || c.role === v).map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
+					{ROLES.filter(([v]) => v !== "coordinate" || c.role === v || p.guess!.numbering.has(c.column)).map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
 				</select></td></tr>;
 		})}</tbody>
 	</table></div>;
@@ -92,16 +94,23 @@ function Columns({ p }: { p: Pending }) {
 
 function PendingCard({ p }: { p: Pending }) {
 	const { guess, graph, estimate, stage } = p;
+	const waiting = use(queue), titles = (column: number): string => { const title = guess?.listed.find(c => c.column === column)?.title; return title ? `"${title}"` : String(column); };
+	const told = [p.problem, ...(!p.problem ? [...guess?.warnings ?? [], ...(guess?.taken ?? graph?.taken)?.notes.map(n => n.text) ?? []] : [])].join("\n");
+	const remedies = graph || stage === "uploading" || stage === "starting" ? [] : remediesOf(told, titles).filter(r => p.options[r.name] !== r.value && !(r.name === "ignore_columns" && p.options[r.name]?.split(",").includes(r.value)));
 	const more = guess ? guess.columns - guess.listed.length : 0, left = guess?.listed.filter((c, i) => c.role === "coordinate" && p.roles[i] !== "coordinate").length ?? 0;
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
 		{guess && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
-		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{several(more, "more column")} of numbers.</p>}</>}
-		{!p.problem && [...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
+		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{several(more, "more column")} of numbers, which are coordinates.</p>}</>}
+		{graph?.taken ? <TakenText taken={graph.taken} /> : guess?.taken && !p.problem && guess.taken.notes.length > 0 && <TakenText taken={guess.taken} beginning />}
+		{!p.problem && [...guess?.warnings ?? [], ...(graph?.warnings ?? []).filter(w => !graph?.taken?.notes.some(n => n.text === w))].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
 		{p.problem && <p class="problem" role="alert">{p.problem}</p>}
+		{remedies.length > 0 && <div class="row wrap remedies" role="group" aria-label="What can be done">{remedies.map(r => <Button key={`${r.name}=${r.value}`} title={`${r.name}=${r.value}`}
+			onClick={() => apply(p, r)}>{r.text}</Button>)}</div>}
+		{waiting.length > 0 && <p class="quiet" role="status">{several(waiting.length, "more file")} {waiting.length === 1 ? "waits" : "wait"}: {waiting.map(f => f.name).join(", ")}</p>}
 		<div class="row">
 			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
 				<Button kind="primary" icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}

@@ -14,7 +14,7 @@ import { Clusters } from "./clusters.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Legend } from "./stage.tsx";
-import { ColumnList, TakenText } from "./taken.tsx";
+import { ColumnList, TakenText, Uploaded } from "./taken.tsx";
 
 function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const found = colourings(job, use(jobs).values()).filter(j => j.state === "done");
@@ -133,6 +133,7 @@ export function QualityList({ job }: { job: Job }) {
 export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const may = useRights(), data = useData(job);
 	return <div class="look">
+		<Uploaded graph={job.graph} />
 		<Colour s={s} job={job} graph={graph} />
 		{may && data && <Clusters s={s} job={job} graph={graph} />}
 		<Search s={s} />

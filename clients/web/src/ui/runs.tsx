@@ -11,6 +11,7 @@ import { ended, type Job } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
 import { Bar, Button, DeleteButton, StateBadge } from "./parts.tsx";
 import { ofProject, ProjectSelect } from "./projects.tsx";
+import { Uploaded } from "./taken.tsx";
 import { Thumb } from "./thumb.tsx";
 
 const chosen = new Signal<string[]>([]);   // for comparison
@@ -79,6 +80,7 @@ export function RunsPage() {
 	return <div class="page">
 		<h1 class="hidden">Runs</h1>
 		{may ? <DropZone small={all.length > 0} /> : all.length === 0 && <p class="quiet empty">{link ? "A public link shows one run. Open the link again to see it." : "No run is shared with you yet."}{!link && " Your role is that of a reader: you see what others share."}</p>}
+		<Uploaded />
 		{all.length > 0 && <div class="row wall-head">
 			<div class="segments" role="group" aria-label="Which runs">{FILTERS.map(([id, text]) =>
 				<button key={id} type="button" aria-pressed={filter === id} onClick={() => { keep({ show: id }); route.notify(); }}>{text}</button>)}</div>

@@ -5,17 +5,25 @@ import { colourOfColumn } from "../core/clusters.ts";
 import { several, sentence } from "../core/format.ts";
 import { putGraph } from "../core/live.ts";
 import { keep, route } from "../core/route.ts";
+import { uploads } from "../core/start.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import type { Column, Graph, Taken } from "../core/types.ts";
 import { Button, DeleteButton, tell } from "./parts.tsx";
 
 /** One line, and the notes about what was left out, guessed or changed. */
-export function TakenText({ taken, file }: { taken: Taken; file?: string }) {
+export function TakenText({ taken, file, beginning }: { taken: Taken; file?: string; beginning?: boolean }) {
 	return <div class="taken">
-		<p>{file && <b>{file}: </b>}{taken.text}{taken.sign && <span class="quiet"> · {taken.sign}</span>}</p>
+		<p>{beginning && "Its beginning: "}{file && <b>{file}: </b>}{taken.text}{taken.sign && <span class="quiet"> · {taken.sign}</span>}</p>
 		{taken.notes.map(n => <p key={n.text} class={n.changes ? "warning" : "quiet"}>{sentence(n.text)}</p>)}
 		{taken.notes_lost > 0 && <p class="quiet">{several(taken.notes_lost, "more note")}.</p>}</div>;
+}
+
+/** What was taken of files that were uploaded in this page, until it is dismissed. graph: only of this one. */
+export function Uploaded({ graph }: { graph?: string }) {
+	const list = use(uploads).filter(u => !graph || u.graph === graph);
+	return <>{list.map(u => <div key={u.graph} class="card added" role="status"><TakenText file={u.file} taken={u.taken} />
+		<Button icon="close" kind="quiet" label={`Dismiss what was taken of ${u.file}`} onClick={() => { uploads.value = uploads.value.filter(x => x !== u); }} /></div>)}</>;
 }
 
 function Row({ s, graph, column }: { s: Session; graph: Graph; column: Column }) {
