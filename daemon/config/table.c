@@ -146,7 +146,8 @@ const struct sl_option_info sl_config_table[] = {
 	    "Maximum number of uploaded layouts, from which jobs can start. One user may have a quarter of them."),
 	NUMBER(layout_lifetime_s, 1, 31536000, "3600", "s", true,
 	       "How long an uploaded layout is kept. An accepted job has its own copy."),
-	INT(max_streams, 1, 65000, "256", "", true, "Maximum number of event and frame streams open at the same time."),
+	INT(max_streams, 1, 65000, "256", "", true, "Maximum number of event and frame streams open at the same time, with "
+	    "long polls and requests that wait for the end of a job. One user may have a quarter of them."),
 	NUMBER(request_timeout_s, 1, 86400, "120", "s", false,
 	       "How long a connection may be idle, a request may take to arrive (a long body may take longer, at 4 KiB "
 	       "or more a second), and a request may wait for its reply."),

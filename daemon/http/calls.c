@@ -10,7 +10,7 @@
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
 
-/* Replies that all connections are in use, except those reserved for health and metrics. */
+/* Replies that all connections are in use, except those reserved for health, metrics and administrators. */
 static void busy(struct sl_request *r)
 {
 	sl_reply_header(r, "Connection", "close");
@@ -33,17 +33,23 @@ static void begin(struct sl_request *r, const char *method)
 	}
 	if (!sl__route_find(r, method))
 		return;
-	if (r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE)) {
+	bool beyond = r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE);
+	if (beyond && !sl__auth_needed(r->http->auth)) {
 		busy(r);
 		return;
 	}
 	if (!sl__sender_token(r))
 		return;
+	if (beyond && (r->who.role != SL_ROLE_ADMINISTRATOR || !sl__connections_admit(r->http))) {
+		busy(r);
+		return;
+	}
+	r->peer->privileged = beyond;
 	if (!r->route) {  /* only users may learn which paths exist */
 		sl__route_missing(r, method);
 		return;
 	}
-	if (!sl__rights_check(r) || !sl__route_query(r))
+	if (!sl__rights_check(r) || !sl__limits_connections(r) || !sl__route_query(r))
 		return;
 	int rc = sl__body_begin(r, &err);
 	if (rc > 0)
@@ -66,6 +72,7 @@ static enum MHD_Result queue(struct sl_request *r)
 		return MHD_NO;
 	if (r->slow) {  /* slows down attempts to guess a token */
 		r->slow = false;
+		sl__connections_delay(r);
 		sl__request_delay(r, sl__guess_delay(r->http, &r->client));
 		return MHD_YES;
 	}
@@ -250,6 +257,7 @@ void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slo
 		sl__stream_detach(r->stream);
 	sl__reply_free(r);
 	sl__body_free(r);
+	sl_list_unlink(&r->delayed);
 	sl_list_unlink(&r->link);
 	sl_list_unlink(&r->parking);
 	for (int i = 0; i < r->paths; i++)

@@ -5,8 +5,10 @@
  * (its epoll is edge-triggered, and it treats a short read as the last). So a separate uv_poll waits for the end on
  * each socket.
  *
- * At the limit of connections, a new connection replaces the one that has been idle longest, between requests or inside
- * a request's header. If all are busy, RESERVE more are accepted, which may request only health and metrics.
+ * At the limit of connections, a new connection replaces one that waits for the reply to a wrong token, or else the
+ * one that has been idle longest, between requests or inside a request's header. If all are busy, RESERVE more are
+ * accepted, which may request only health and metrics, and PRIVILEGED of them at a time whatever an administrator asks
+ * for. One user's requests take half of the connections (limits.c).
  *
  * A client that closes its sending side may still wait for the reply (shutdown(SHUT_WR)) or may be gone. TCP
  * distinguishes these only when the server sends something. So a parked request is probed with an interim "100
@@ -26,7 +28,9 @@
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 
-#define RESERVE 16
+#define RESERVE 32
+#define PRIVILEGED 16           /* of the reserve */
+#define DELAYED_PART 8          /* replies to wrong tokens that are delayed take 1 / so many of the connections */
 #define ACCEPT_AT_ONCE 64       /* most connections accepted in one turn of the loop */
 #define PAUSE_MS 50             /* pause of accepting if there are no descriptors */
 #define SWEEP_MS 250
@@ -319,10 +323,46 @@ static void on_sweep(uv_timer_t *timer)
 
 /* ---- newcomers ------------------------------------------------------------------------------ */
 
+bool sl__connections_admit(const struct sl_http *h)
+{
+	size_t privileged = 0;
+	SL_LIST_EACH(const struct sl__connection, c, &h->connections, link)
+		privileged += c->reserve && c->privileged && c->r && !c->leaving;
+	return privileged < PRIVILEGED;
+}
+
+void sl__connections_delay(struct sl_request *r)
+{
+	struct sl_http *h = r->http;
+	size_t most = h->limit / DELAYED_PART > 4 ? h->limit / DELAYED_PART : 4;
+	if (h->delayed.count >= most) {
+		struct sl_request *oldest = SL_LIST_ITEM(struct sl_request, h->delayed.first, delayed);
+		sl_list_unlink(&oldest->delayed);
+		gone(oldest->peer);
+	}
+	sl_list_append(&h->delayed, &r->delayed);
+}
+
+/* Ends the oldest connection that waits for the reply to a wrong token. */
+static bool evict_delayed(struct sl_http *h, const struct in6_addr *address, bool reserve)
+{
+	SL_LIST_EACH(struct sl_request, r, &h->delayed, delayed) {
+		struct sl__connection *c = r->peer;
+		if (c->leaving || c->reserve != reserve || (address && !sl__same_client(address, &c->address)))
+			continue;
+		sl_list_unlink(&r->delayed);
+		gone(c);
+		return true;
+	}
+	return false;
+}
+
 /* Ends the connection that has been without a request for the longest. address: only of this client, or NULL. */
 static bool evict(struct sl_http *h, const struct in6_addr *address, bool reserve)
 {
 	struct sl__connection *oldest = NULL;
+	if (evict_delayed(h, address, reserve))
+		return true;
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link)
 		if (!c->r && !c->leaving && c->reserve == reserve && (!oldest || c->since_ms < oldest->since_ms) &&
 		    (!address || sl__same_client(address, &c->address)))

@@ -214,6 +214,9 @@ struct sl_stream_ops {
 /* Starts a stream with status 200. NULL: it could not be started, drop has run, and the client gets an error. */
 struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type, const struct sl_stream_ops *ops,
 				  void *arg);
+/* For a request that is about to be parked because the client asked to wait: counts it as a stream until its reply.
+ * False: there is no room for another stream; with `answer` the request has then been answered. */
+bool sl_request_poll(struct sl_request *r, bool answer);
 /* Tells the server that read() has data; cheap and idempotent. Not after drop(). */
 void sl_stream_wake(struct sl_stream *s);
 

@@ -62,7 +62,8 @@ struct sl__connection {
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
 	uint64_t moved_ms, moved;    /* bytes of the body that have arrived, and uv_now() when the last of them did */
 	uint64_t answered_bytes;     /* bytes that had arrived when its last request was answered; 0: it had none */
-	bool reserve;                /* beyond the limit: serves only routes with SL_ROUTE_RESERVE */
+	bool reserve;                /* beyond the limit: serves only routes with SL_ROUTE_RESERVE, and administrators */
+	bool privileged;             /* reserve: the present request is an administrator's */
 	bool leaving;                /* shut down; libmicrohttpd will close it */
 	bool probed;
 	uv_poll_t poll;              /* notices that the client has disconnected */
@@ -90,6 +91,8 @@ struct sl_request {
 	bool checked;               /* sl__rights_check() has run */
 	struct sl_principal who;
 	bool slow;                  /* the token was wrong, so the reply is delayed */
+	struct sl_link delayed;     /* in http->delayed while it is */
+	bool polls;                 /* waits because the client asked for that: counts as a stream */
 	bool audited;               /* it is in the audit log */
 	enum sl__state state;
 	bool head;
@@ -157,6 +160,7 @@ struct sl_http {
 	struct sl_list handshakes, waiting;  /* of TLS: active in libmicrohttpd; suspended until the client sends */
 	struct sl_list requests;      /* all that are not completed */
 	struct sl_list parking;
+	struct sl_list delayed;       /* requests with a wrong token whose replies are delayed, oldest first */
 	uv_poll_t poll, accept;
 	uv_timer_t timer, grace, sweep, pause;
 	uv_idle_t soon;              /* active: libmicrohttpd runs in the loop's next turn */
@@ -229,6 +233,7 @@ uint64_t sl__guess_delay(struct sl_http *h, const struct in6_addr *address);
 
 /* limits.c: false: the user has reached a limit, and the request has been answered */
 bool sl__limits_admit(struct sl_request *r);
+bool sl__limits_connections(struct sl_request *r);  /* false: the request has been answered */
 bool sl__limits_stream(struct sl_request *r);
 /* The same for the memory of a long reply. */
 bool sl__limits_reply(struct sl_request *r, const struct sl_buffer *b);
@@ -282,6 +287,10 @@ void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
 /* connections.c */
 unsigned sl__connections_most(struct sl_http *h);     /* for libmicrohttpd; sets limit and spare_fd */
 void sl__connections_start(struct sl_http *h);        /* starts to accept, and the timers */
+/* True if one more administrator's request may use a connection of the reserve. */
+bool sl__connections_admit(const struct sl_http *h);
+/* Call it before the reply to a wrong token is delayed: if too many are, ends the connection of the oldest. */
+void sl__connections_delay(struct sl_request *r);
 void sl__connections_listen(uv_timer_t *timer);
 void sl__connections_check(struct sl_http *h);        /* after libmicrohttpd has read all input: half-closed ones */
 void sl__connection_notify(void *cls, struct MHD_Connection *connection, void **slot,

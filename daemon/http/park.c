@@ -75,7 +75,9 @@ void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeo
 /* Sends a delayed reply. */
 static void delay_over(void *arg)
 {
-	sl__request_resume(arg);
+	struct sl_request *r = arg;
+	sl_list_unlink(&r->delayed);
+	sl__request_resume(r);
 }
 
 void sl__request_delay(struct sl_request *r, uint64_t ms)

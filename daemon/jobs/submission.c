@@ -116,7 +116,7 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 		sl__job_enqueue(job);
 	if (r) {
 		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
-		if (wait_s >= 0) {
+		if (wait_s == 0 || (wait_s > 0 && sl_request_poll(r, false))) {
 			sl_reply_header(r, "Preference-Applied", "wait=%.15g", wait_s);
 			sl__job_wait(job, r, sl__job_ended, 200, (uint64_t)(wait_s * 1e3));
 		} else {

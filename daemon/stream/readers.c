@@ -161,6 +161,8 @@ static void poll(struct sl_watch *w, struct sl_request *request, struct sl_frame
 	struct sl_watch_status status;
 	w->ops->status(w->owner, &status);
 	struct sl_reader *r = NULL;
+	if (wait_ms && status.state != SL_WATCH_ENDED && !sl_request_poll(request, true))
+		return;
 	if (status.state != SL_WATCH_ENDED || after < w->sequence)
 		r = reader_create(w, form, after);
 	if (!r) {

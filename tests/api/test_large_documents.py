@@ -1,12 +1,13 @@
 """Large JSON does not block the loop: other threads parse and write it, one large body at a time."""
 import os
+import select
 import socket
 import time
 
 import pytest
 
 import graphs
-from harness import sanitized, wait_until
+from harness import Api, Daemon, sanitized, wait_until
 
 NODES = 200000
 BODY = 1 << 20  # max_request_bytes
@@ -104,3 +105,31 @@ def test_strangers_send_little(daemon, api):
     assert api.post("/v1/login", json={"token": "x" * 16000}).status_code != 413
     problem = api.post("/v1/login", 413, json={"token": "x" * 17000}).json()
     assert "without a token" in problem["detail"]
+
+
+def test_users_take_turns(tmp_path):
+    """One user's many large bodies do not delay another's: its body is next."""
+    (tmp_path / "tokens").write_text("the-administrators-token\n")
+    with Daemon(tmp_path, token_file=str(tmp_path / "tokens")) as d:
+        root, token = Api(d), {}
+        root.session.headers["Authorization"] = "Bearer the-administrators-token"
+        for name in ("ann", "bob"):
+            root.post("/v1/users", 201, json={"name": name})
+            token[name] = root.post(f"/v1/users/{name}/tokens", 201).json()["token"]
+        document = filled(b'{"name": [', b"{},", b"{}]}")
+
+        def send(name):
+            s = socket.create_connection(("127.0.0.1", d.port), timeout=120)
+            s.sendall((f"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:{d.port}\r\nAuthorization: Bearer {token[name]}\r\n"
+                       f"Content-Type: application/json\r\nContent-Length: {len(document)}\r\nConnection: close\r\n\r\n").encode() + document)
+            return s
+        many = [send("ann") for _ in range(40)]
+        one = send("bob")
+        assert one.recv(100).startswith(b"HTTP/1.1 400")
+        assert len(select.select(many, [], [], 0)[0]) < 20  # most of the forty still wait
+        for s in many[::2]:
+            s.close()  # they leave the line
+        for s in many[1::2]:
+            assert s.recv(100).startswith(b"HTTP/1.1 400")
+            s.close()
+        one.close()

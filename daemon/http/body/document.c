@@ -1,6 +1,9 @@
 /* Parses the JSON of a body, once. The thread pool parses and frees a large body, since a megabyte takes 50 ms or more.
- * Only one large body is in memory at a time, since it may take a hundred times its size. */
+ * Only one large body is parsed at a time, since it may take a hundred times its size in memory. The next one is of the
+ * sender whose last turn was the longest ago; bodies of one sender keep their order. So a body waits for at most one
+ * body of each other sender. A sender is a user, also by links; where requests have no tokens, it is an address. */
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +13,12 @@
 #include "daemon/util/pool.h"
 
 #define SMALL_BYTES (16 << 10)  /* parsed on the loop */
+#define SENDER_BYTES (INET6_ADDRSTRLEN + 1)
 
 struct sl__documents {
 	uv_loop_t *loop;
-	struct sl_list waiting;  /* struct parsing */
+	struct sl_list waiting;  /* struct parsing, in the order of arrival */
+	uint64_t turns;          /* number of turns so far */
 	bool busy, closed;
 };
 
@@ -21,6 +26,8 @@ struct parsing {
 	struct sl_link link;
 	struct sl__documents *documents;
 	struct sl_request *r;  /* NULL: the client is gone, or got 503 */
+	char sender[SENDER_BYTES];
+	uint64_t last_turn;    /* number of its sender's last turn, or of the last one when the sender came */
 	void (*then)(struct sl_request *r);
 	char *body;            /* the request's, while it is parsed */
 	size_t bytes;
@@ -98,21 +105,68 @@ static void parsed(void *arg)
 	sl_pool_run(p->documents->loop, free_work, freed, p);
 }
 
+/* The first waiting body of the sender whose last turn was the longest ago. */
+static struct parsing *first_of(const struct sl__documents *documents)
+{
+	struct parsing *first = NULL;
+	SL_LIST_EACH(struct parsing, p, &documents->waiting, link)
+		if (!first || p->last_turn < first->last_turn)
+			first = p;
+	return first;
+}
+
 static void next(struct sl__documents *documents)
 {
-	while (!documents->busy && documents->waiting.first) {
-		struct parsing *p = SL_LIST_ITEM(struct parsing, documents->waiting.first, link);
-		sl_list_unlink(&p->link);
-		documents->busy = p->r != NULL;
-		if (documents->busy) {
-			sl_pool_run(documents->loop, parse_work, parsed, p);
-			return;
-		}
-		free_body(p);
-		free(p);
-	}
-	if (documents->closed && !documents->busy)
+	struct parsing *first = documents->busy ? NULL : first_of(documents);
+	if (first) {
+		sl_list_unlink(&first->link);
+		documents->busy = true;
+		documents->turns++;
+		SL_LIST_EACH(struct parsing, p, &documents->waiting, link)
+			if (!strcmp(p->sender, first->sender))
+				p->last_turn = documents->turns;
+		sl_pool_run(documents->loop, parse_work, parsed, first);
+	} else if (documents->closed && !documents->busy) {
 		free(documents);
+	}
+}
+
+/* A sender that comes anew does not get a turn before those that wait already and have had fewer turns. */
+static void join(struct sl__documents *documents, struct parsing *p)
+{
+	bool known = false;
+	p->last_turn = documents->turns;
+	SL_LIST_EACH(struct parsing, other, &documents->waiting, link) {
+		if (!known && other->last_turn < p->last_turn)
+			p->last_turn = other->last_turn;
+		if (!strcmp(other->sender, p->sender)) {
+			p->last_turn = other->last_turn;
+			known = true;
+		}
+	}
+	sl_list_append(&documents->waiting, &p->link);
+	next(documents);
+}
+
+/* The client is gone, or got 503: a body that waits is freed at once. */
+static void gone(void *arg)
+{
+	struct parsing *p = arg;
+	p->r = NULL;
+	if (!p->link.in)
+		return;
+	sl_list_unlink(&p->link);
+	free_body(p);
+	free(p);
+}
+
+static void name_sender(const struct sl_request *r, char out[SENDER_BYTES])
+{
+	const char *whose = r->who.account[0] ? r->who.account : sl_request_whose(r);
+	if (whose[0])
+		snprintf(out, SENDER_BYTES, "%s", whose);
+	else
+		sl__address_text(&r->client, out);
 }
 
 /* Call it when all requests have ended. */
@@ -136,9 +190,9 @@ bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r))
 	r->body = NULL;
 	sl_account_move(&p->held, &r->account, SL_MEMORY, r->account.taken[SL_MEMORY]);
 	p->account = sl_bookings_account(r->http->d->bookings, SL_BOOK_READING, r->who.account);
-	sl_park(&p->r, 0);
-	sl_list_append(&p->documents->waiting, &p->link);
-	next(p->documents);
+	name_sender(r, p->sender);
+	sl_request_park(r, gone, p);
+	join(p->documents, p);
 	return true;
 }
 

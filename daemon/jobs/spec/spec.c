@@ -440,14 +440,14 @@ static int check_rights(const struct sl_jobs *j, const struct sl_principal *who,
 	const struct sl_users *u = j->d->users;
 	const struct sl_job *from = spec->source ? spec->source : spec->after;
 	if (sl_users_may(u, who, SL_VERB_READ, spec->graph->id))
-		return from ? sl_error_field(err, SL_NOTFOUND, "/graph", "Job %s is shared with you, but its graph %s is not, and "
-					     "a new job needs it. Ask the owner of the graph to share it.", from->id,
+		return from ? sl_error_field(err, SL_NOTFOUND, "/graph", "Job %s is shared with you, but its graph %s is not, "
+					     "and a new job needs it. Ask the owner of the graph to share it.", from->id,
 					     spec->graph->id) :
 			      sl_error_field(err, SL_NOTFOUND, "/graph", "There is no graph %.64s, or it is not shared with you.",
 					     spec->graph->id);
 	if (spec->layout && sl_users_may(u, who, SL_VERB_READ, spec->layout->id))
-		return sl_error_field(err, SL_NOTFOUND, "/input/layout", "There is no layout %.64s, or it is not shared with you.",
-				      spec->layout->id);
+		return sl_error_field(err, SL_NOTFOUND, "/input/layout", "There is no layout %.64s, or it is not shared with "
+				      "you.", spec->layout->id);
 	return 0;
 }
 
