@@ -46,9 +46,35 @@ def test_bad_arrays(client, x, message):
         quick(x)
 
 
-def test_single_precision_that_does_not_suffice(client):
-    with pytest.warns(UserWarning, match="column 1 has values from 1e[+]09.*subtract the means"):
-        quick(np.random.default_rng(0).random((50, 3)) + [0, 1e9, 0])
+@pytest.mark.parametrize("offset", [0, 448000.0, 1.7e9, 2460000.5, 1e12])
+@pytest.mark.filterwarnings("error")
+def test_offsets_change_nothing(client, offset):
+    """Unix times, UTM metres, Julian days: estimators and jobs do not depend on an offset, and give back its units."""
+    rng = np.random.default_rng(1)
+    centres = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])
+    x = np.round((np.repeat(centres, 200, axis=0) + rng.normal(size=(600, 2))) * 512) / 512  # an offset rounds nothing
+    group = np.repeat([0, 1, 2], 200)
+    means = np.array([x[group == g].mean(axis=0) for g in range(3)])
+    model = spaceland.KMeans(3, n_init=2, random_state=0).fit(x + offset)
+    order = model.labels_[[0, 200, 400]]
+    assert (model.labels_ == order[group]).all()
+    assert model.inertia_ == pytest.approx(((x - means[group]) ** 2).sum(), rel=1e-5)
+    assert np.allclose(model.cluster_centers_[order] - offset, means, atol=1e-3)
+    assert (model.predict(x + offset) == model.labels_).all()
+    assert -model.score(x + offset) == pytest.approx(model.inertia_, rel=1e-4)
+    started = spaceland.KMeans(3, init=centres + offset, n_init=1).fit(x + offset)
+    assert (started.labels_ == group).all()
+    mixture = spaceland.GaussianMixture(3, random_state=0).fit(x + offset)
+    assert np.allclose(sorted(mixture.means_[:, 0] - offset), sorted(means[:, 0]), atol=1e-2)
+    found = mixture.predict(x + offset)
+    assert all(len(set(found[group == g])) == 1 for g in range(3)) and len(set(found)) == 3
+    assert mixture.score(x + offset) * 600 == pytest.approx(-2367, abs=40)
+    job = client.submit(x + offset, iterations=200, seed=2)
+    y = job.layout()
+    new = job.transform(centres + offset)
+    middle = np.array([y[group == g].mean(axis=0) for g in range(3)])
+    assert [int(((at - middle) ** 2).sum(axis=1).argmin()) for at in new] == [0, 1, 2]
+    assert job.graph.record["report"]["duplicates"] == 0
 
 
 def test_square_arrays_that_could_be_three_things(client, points):

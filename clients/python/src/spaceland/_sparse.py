@@ -89,8 +89,11 @@ def check_similarities(a: Any) -> None:
 def csr_body(a: Any, names: Optional[List[str]] = None) -> Body:
     """The file that scipy.sparse.save_npz would write, with names of the nodes if there are some."""
     more = {} if names is None else {"names": names_array(names)}
+    data = a.data.astype(np.float32, copy=False)
+    if np.abs(data).max(initial=0) >= 65536 and not np.array_equal(data.astype(a.data.dtype), a.data):
+        data = a.data.astype(np.float64)   # the server subtracts offsets in double precision, or refuses them
     return npz(format=np.array(b"csr"), shape=np.array(a.shape, dtype=np.int64), indptr=a.indptr.astype(np.int64),
-               indices=a.indices, data=a.data.astype(np.float32, copy=False), **more)
+               indices=a.indices, data=data, **more)
 
 
 def distances_to_neighbours(a: Any) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]:

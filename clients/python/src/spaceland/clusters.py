@@ -12,6 +12,7 @@ from ._server_estimator import Clusterer, numbered
 from ._sparse import is_sparse
 from .client import Client
 from .errors import BadType, BadValue, own_errors_of
+from .inputs import narrow
 
 __all__ = ["KMeans"]
 
@@ -43,7 +44,7 @@ class KMeans(Clusterer):
 
     Attributes
     ----------
-    cluster_centers_ : float32 [n_clusters, n_features]
+    cluster_centers_ : float32 [n_clusters, n_features], float64 if columns lie far from 0
     labels_ : the cluster of each row; -1: a row that the server dropped from an uploaded table
     inertia_ : sum of squared distances to the nearest centroids; for cosine, sum of 1 - cos
     n_iter_ : iterations of all runs together
@@ -192,7 +193,7 @@ class KMeans(Clusterer):
 
 
 def single(rows: Any) -> npt.NDArray[np.float64]:
-    """Rows as a dense table of single-precision values, which the server has, in double precision."""
+    """Rows as a dense table of the values that the server gets, in double precision."""
     dense = rows.toarray() if is_sparse(rows) else rows
-    found: npt.NDArray[np.float64] = dense.astype(np.float32).astype(np.float64)
+    found: npt.NDArray[np.float64] = narrow(dense).astype(np.float64)
     return found

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
@@ -103,7 +102,7 @@ def _array(x: Any) -> Array:
 
 
 def plain_points(x: Any) -> Array:
-    """Returns rows of numbers as float32 or uint8."""
+    """Returns rows of numbers as float32 or uint8, or as float64 if float32 would lose what the server needs."""
     if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
         raise BadValue("the array is masked, and points cannot have missing values; fill or drop them first")
     a = _array(x)
@@ -125,11 +124,17 @@ def plain_points(x: Any) -> Array:
         raise BadValue(f"the array has {a.ndim} dimension{'s' * (a.ndim > 1)}; points must have two, (rows, columns); {hint}")
     if a.dtype == np.bool_:
         return a.astype(np.uint8)
-    return a if a.dtype == np.uint8 else _single(a)
+    return a if a.dtype == np.uint8 else narrow(a)
 
 
-def _single(a: Array) -> Array:
-    """Converts to float32, the server's type. Values that float32 cannot represent raise an error or a warning."""
+_WIDE_FROM = 65536.0     # smaller numbers leave single precision 8 bits behind the point
+_FAR = 32                # less than the server's factor, so that it gets all columns that it would centre
+_SAMPLE = 1024
+
+
+def narrow(a: Array) -> Array:
+    """Converts to float32, the type in which the server keeps values, except where that would lose what it needs: from
+    columns that lie far from 0 it subtracts an offset in double precision. Values beyond float32 raise an error."""
     with np.errstate(over="ignore"):
         found: Array = a.astype(np.float32)
     if a.dtype.itemsize <= 4 and a.dtype.kind == "f":
@@ -138,16 +143,21 @@ def _single(a: Array) -> Array:
     if big.any():
         row, column = np.argwhere(big)[0]
         raise BadValue(f"row {row}, column {column} is {a[row, column]:g}, more than single precision holds (3.4e+38); "
-                         "scale the columns first")
-    if len(a) > 1:
-        with np.errstate(invalid="ignore"):
-            low, high = a.min(axis=0), a.max(axis=0)
-            poor = np.flatnonzero((high > low) & (high - low < 1e-5 * np.maximum(abs(high), abs(low))))
-        if len(poor):
-            at = poor[0]
-            warnings.warn(f"column {at} has values from {low[at]:.9g} to {high[at]:.9g}, whose differences single precision "
-                          "does not hold; subtract the means of the columns first", stacklevel=2)
-    return found
+                       "scale the columns first")
+    return a.astype(np.float64) if _loses(a, found) else found
+
+
+def _loses(a: Array, found: Array) -> bool:
+    """True if float32 rounds values of a that are large, or lie far from 0 in relation to their spread."""
+    with np.errstate(invalid="ignore"):
+        if np.array_equal(found.astype(a.dtype), a, equal_nan=a.dtype.kind == "f"):
+            return False
+        if np.abs(np.nan_to_num(found)).max(initial=0) >= _WIDE_FROM:
+            return True
+    some = a[::max(1, len(a) // _SAMPLE)].astype(np.float64)
+    some = np.where(np.isfinite(some), some, 0)
+    low, middle, high = np.percentile(some, [25, 50, 75], axis=0)
+    return bool((np.abs(middle) > _FAR * (high - low)).any())
 
 
 def _points_query(options: Options) -> Dict[str, Any]:

@@ -6,6 +6,7 @@ import contextlib
 import html
 import math
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
@@ -285,9 +286,10 @@ class Job:
         found: npt.NDArray[np.int32] = self.array("labels", timeout)
         return found
 
-    def centroids(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
-        """Of kmeans: waits, and fetches the centroids: float32 [clusters, columns]."""
-        found: npt.NDArray[np.float32] = self.array("centroids", timeout)
+    def centroids(self, timeout: Optional[float] = None) -> npt.NDArray[Any]:
+        """Of kmeans: waits, and fetches the centroids: float32 [clusters, columns], or float64 if columns of the points lie
+        far from 0."""
+        found: npt.NDArray[Any] = self.array("centroids", timeout)
         return found
 
     def responsibilities(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
@@ -356,9 +358,18 @@ class Job:
         return list(self.client.http.json("GET", self.path + "/trace")["points"])
 
     def quality(self, k: int = 10) -> Dict[str, Any]:
-        """KL divergence, recall of k neighbours, trustworthiness, silhouette; measured on the first request. Waits."""
+        """KL divergence, recall of k neighbours, trustworthiness, silhouette; measured on the first request. Waits.
+
+        recall_k and trustworthiness_k are the neighbours that these used: k, or fewer if fewer are known, or if k is half
+        of the rows or more, which a warning tells."""
         self.wait()
-        return dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
+        found = dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
+        for measure in ("recall", "trustworthiness"):
+            if 0 < found.get(measure + "_k", 0) < k:
+                warnings.warn(f"{measure} is that of {found[measure + '_k']} neighbours, not of {k}: " +
+                              ("no more are known" if measure == "recall" else "k must be less than half of the rows"),
+                              stacklevel=2)
+        return found
 
     def picture(self, path: Any = None, *, layout: "Optional[Job]" = None, color: "Union[str, Job, None]" = None,
                 **options: Any) -> bytes:
