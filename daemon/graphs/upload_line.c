@@ -43,14 +43,15 @@ static int reading_of(const struct sl_upload_line *l, const char *user)
 	return count;
 }
 
-/* The first upload of the user with the fewest that are being read. */
+/* The first upload of the user with the fewest that are being read. The last place is for another user than those who
+ * have the other places. */
 static struct sl_upload_place *first_of(const struct sl_upload_line *l, const struct sl_list *waiting)
 {
 	struct sl_upload_place *first = NULL;
 	int fewest = SL_UPLOADS_MAX + 1;
 	SL_LIST_EACH(struct sl_upload_place, p, waiting, link) {
 		int count = reading_of(l, p->user);
-		if (count < fewest) {
+		if (count < fewest && (!p->user[0] || count < SL_UPLOADS_MAX - 1)) {
 			first = p;
 			fewest = count;
 		}

@@ -5,7 +5,8 @@
  * SL_UPLOADS_LARGE of them are large, so that small uploads do not wait for large ones. The large uploads together stay
  * within a budget of memory, unless there is only one. While a large one waits, small ones leave a place free for it.
  * The next upload of each size is one of the user with the fewest uploads that are being read, in the order of arrival:
- * a user who sends a hundred does not keep others waiting for all of them.
+ * a user who sends a hundred does not keep others waiting for all of them. One user has at most SL_UPLOADS_MAX - 1
+ * places, so that another's next upload need not wait for any of them.
  *
  * Pure logic: no clock, no threads, no allocation. */
 #ifndef SL_UPLOAD_LINE_H

@@ -7,6 +7,7 @@ import collections
 import concurrent.futures
 import contextlib
 import functools
+import itertools
 import random
 import re
 import statistics
@@ -59,7 +60,8 @@ def laboratory(folder):
         lab.table = lab.ann.upload(points.npy(np.random.default_rng(1).normal(size=(300, 8)).astype("float32")), neighbours=15)["id"]
         lab.placed = lab.ann.run(lab.table, iterations=5, perplexity=5)["id"]
         lab.grouped = lab.ann.run(lab.table, method="gmm", components=2)["id"]
-        lab.two = lab.ann.upload(b"0 1\n1 2\n", format="edges")["id"]
+        # several, since a graph whose labels change refuses other changes meanwhile
+        lab.small = itertools.cycle([lab.ann.upload(b"0 1\n1 %d\n" % (i + 2), format="edges")["id"] for i in range(12)])
         lab.root.post("/v1/projects", 201, json={"name": "genes"})
         for thing in (lab.table, lab.placed, lab.grouped):
             lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["rita"]})
@@ -73,7 +75,7 @@ def laboratory(folder):
 
 def place(lab, path):
     """The path with things that exist."""
-    things = {"id": lab.grouped if path.endswith("/predict") else lab.placed, "graph": lab.two, "column": "c", "project": "genes",
+    things = {"id": lab.grouped if path.endswith("/predict") else lab.placed, "graph": next(lab.small), "column": "c", "project": "genes",
               "user": "cat", "token": NONE, "link": NONE, "name": "x"}
     return re.sub(r"\{(\w+)\}", lambda m: things[m[1]], path)
 

@@ -94,17 +94,17 @@ static void users_take_turns(void **state)
 	struct sl_upload_place many[6], one, two[2], large[3], other;
 	for (int i = 0; i < 6; i++)
 		sl_upload_line_add(&line, &many[i], 1000, "ann");
-	for (int i = 0; i < SL_UPLOADS_MAX; i++)
+	for (int i = 0; i < SL_UPLOADS_MAX - 1; i++)
 		assert_ptr_equal(sl_upload_line_next(&line, GIB), &many[i]);
+	assert_null(sl_upload_line_next(&line, GIB));  /* the last place is for others */
 	sl_upload_line_add(&line, &one, 1000, "bob");
 	for (int i = 0; i < 2; i++)
 		sl_upload_line_add(&line, &two[i], 1000, "cat");
-	sl_upload_line_leave(&line, &many[0]);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &one);
-	sl_upload_line_leave(&line, &many[1]);
+	sl_upload_line_leave(&line, &many[0]);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &two[0]);
 	sl_upload_line_leave(&line, &one);
-	assert_ptr_equal(sl_upload_line_next(&line, GIB), &many[3]);  /* each of ann and cat has one; hers came first */
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &many[2]);  /* each of ann and cat has one; hers came first */
 	line = (struct sl_upload_line){0};
 	for (int i = 0; i < 3; i++)
 		sl_upload_line_add(&line, &large[i], GIB, "ann");
