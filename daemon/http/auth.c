@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -31,6 +33,7 @@ struct sl__auth {
 	bool tls;                 /* the default port is 443, and the server's own pages are https */
 	struct words names;       /* further names of the server, with any port */
 	struct words origins;     /* origins of pages that may use the server, "https://lab.example" */
+	char *ancestors;          /* the same, separated by spaces, or 'none' */
 	unsigned char (*tokens)[DIGEST_BYTES];
 	int token_count;
 	bool tokens_needed;
@@ -58,6 +61,20 @@ static bool has_word(const struct words *w, const char *word)
 		if (!strcasecmp(word, w->at[i]))
 			return true;
 	return false;
+}
+
+/* NULL: no memory. */
+static char *join_words(const struct words *w, const char *none)
+{
+	size_t bytes = strlen(none) + 1;
+	for (int i = 0; i < w->count; i++)
+		bytes += strlen(w->at[i]) + 1;
+	char *text = malloc(bytes), *to = text;
+	if (text && !w->count)
+		strcpy(text, none);
+	for (int i = 0; text && i < w->count; i++)
+		to += sprintf(to, "%s%s", i ? " " : "", w->at[i]);
+	return text;
 }
 
 static void free_words(struct words *w)
@@ -130,6 +147,8 @@ int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char
 	int rc = read_words(&a->names, c->allowed_hosts);
 	if (!rc)
 		rc = read_words(&a->origins, c->allowed_origins);
+	if (!rc && !(a->ancestors = join_words(&a->origins, "'none'")))
+		rc = SL_NOMEM;
 	if (rc)
 		sl_error_set(err, rc, "no memory for the names of hosts");
 	else if (a->tokens_needed)
@@ -147,6 +166,7 @@ void sl__auth_destroy(struct sl__auth *a)
 		return;
 	free_words(&a->names);
 	free_words(&a->origins);
+	free(a->ancestors);
 	free(a->tokens);
 	free(a);
 }
@@ -237,6 +257,11 @@ bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b)
 bool sl__auth_has_origins(const struct sl__auth *a)
 {
 	return a->origins.count > 0;
+}
+
+const char *sl__auth_ancestors(const struct sl__auth *a)
+{
+	return a->ancestors;
 }
 
 bool sl__auth_cross(const struct sl__auth *a, const char *origin)

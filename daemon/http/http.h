@@ -189,6 +189,9 @@ void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)
 void sl_reply_status(struct sl_request *r, int status, const char *format, ...)  /* 404, 405, 415, ... */
 	__attribute__((format(printf, 3, 4)));
 
+/* The sites that may frame pages of this server, as in the policy frame-ancestors: allowed_origins, or 'none'. */
+const char *sl_request_ancestors(const struct sl_request *r);
+
 /* Replies that a limit of the user is reached (limits.h): 429 or 413, with the limit in the problem. */
 void sl_reply_limit(struct sl_request *r, const struct sl_limit_hit *hit);
 

@@ -90,6 +90,7 @@ struct sl_request {
 	const struct sl_route *route;
 	bool checked;               /* sl__rights_check() has run */
 	struct sl_principal who;
+	bool foreign;               /* from a page of allowed_origins that is not this server's: cookies do not count */
 	bool slow;                  /* the token was wrong, so the reply is delayed */
 	struct sl_link delayed;     /* in http->delayed while it is */
 	bool polls;                 /* waits because the client asked for that: counts as a stream */
@@ -188,6 +189,8 @@ int sl__auth_token(const struct sl__auth *a, const char *authorization, char *wh
 bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b);
 bool sl__auth_has_origins(const struct sl__auth *a);
 bool sl__auth_cross(const struct sl__auth *a, const char *origin);  /* true: it is one of allowed_origins */
+/* allowed_origins, as in the policy frame-ancestors: the sites that may frame pages of this server; borrowed. */
+const char *sl__auth_ancestors(const struct sl__auth *a);
 /* Copies the token from the header or the cookie; false: there is none. */
 bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES]);
 bool sl__auth_needed(const struct sl__auth *a);

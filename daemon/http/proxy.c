@@ -83,7 +83,6 @@ static int identify(struct sl_request *r, const char *name, const char *role)
 int sl__sender_proxy(struct sl_request *r)
 {
 	const struct sl_config *c = &r->http->d->config;
-	const char *origin = sl_request_header(r, "Origin");
 	const char *name = c->proxy_user_header[0] ? sl_request_header(r, c->proxy_user_header) : NULL;
 	const char *role = c->proxy_role_header[0] ? sl_request_header(r, c->proxy_role_header) : NULL;
 	char why[200];
@@ -98,7 +97,7 @@ int sl__sender_proxy(struct sl_request *r)
 	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1))
 		return refuse(r, 400, c->proxy_user_header, "the header was sent twice: the proxy must remove the one that "
 			      "clients send");
-	if (origin && sl__auth_cross(r->http->auth, origin))
+	if (r->foreign)
 		return 0;
 	if (sl_request_header(r, "Authorization")) {
 		snprintf(why, sizeof why, "the request has a token and names a user in %.100s; it must have only one "

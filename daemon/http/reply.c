@@ -58,18 +58,35 @@ static bool has_header(const struct sl_request *r, const char *name)
 	return false;
 }
 
-/* Headers of all replies, unless a reply sets its own: no other site may frame or embed them, and they may not run
- * code. */
+/* Headers of all replies, unless a reply sets its own: no other site may frame or embed them, except those of
+ * allowed_origins (add_sites()), and they may not run code. */
 static const struct {
 	const char *name, *value;
 } usual[] = {
 	{"Cache-Control", "no-store"},
-	{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
-	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Referrer-Policy", "no-referrer"},
 	{"X-Content-Type-Options", "nosniff"},
-	{"X-Frame-Options", "DENY"},
 };
+
+static void add_sites(const struct sl_request *r, struct MHD_Response *response)
+{
+	char *policy = NULL;
+	bool any = sl__auth_has_origins(r->http->auth);
+	if (!has_header(r, "Content-Security-Policy") &&
+	    asprintf(&policy, "default-src 'none'; frame-ancestors %s", sl_request_ancestors(r)) > 0) {
+		MHD_add_response_header(response, "Content-Security-Policy", policy);
+		free(policy);
+	}
+	if (!has_header(r, "Cross-Origin-Resource-Policy"))
+		MHD_add_response_header(response, "Cross-Origin-Resource-Policy", r->foreign ? "cross-origin" : "same-origin");
+	if (!any)  /* it cannot name sites; browsers that know frame-ancestors ignore it */
+		MHD_add_response_header(response, "X-Frame-Options", "DENY");
+}
+
+const char *sl_request_ancestors(const struct sl_request *r)
+{
+	return sl__auth_ancestors(r->http->auth);
+}
 
 /* Takes response; NULL: no memory, and the connection is closed. */
 static void finish(struct sl_request *r, int status, const char *content_type, struct MHD_Response *response)
@@ -92,8 +109,10 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)
 		if (!has_header(r, usual[i].name))
 			MHD_add_response_header(response, usual[i].name, usual[i].value);
-	if (response)
+	if (response) {
+		add_sites(r, response);
 		MHD_add_response_header(response, "X-Request-Id", r->id);
+	}
 	if (response && (status == 429 || status == 503) && !has_header(r, "Retry-After"))
 		MHD_add_response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	for (struct sl__header *header = r->headers; response && header; header = header->next)

@@ -123,6 +123,7 @@ bool sl__sender_check(struct sl_request *r, const char *method)
 	if (sl__auth_has_origins(a))
 		sl_reply_header(r, "Vary", "Origin");
 	if (origin && sl__auth_cross(a, origin)) {
+		r->foreign = sl__auth_origin(a, origin, why, sizeof why);
 		sl_reply_header(r, "Access-Control-Allow-Origin", "%s", origin);
 		sl_reply_header(r, "Access-Control-Expose-Headers", CORS_EXPOSED);
 		if (strcmp(method, "OPTIONS") || !sl_request_header(r, "Access-Control-Request-Method"))
@@ -153,7 +154,8 @@ bool sl__sender_token(struct sl_request *r)
 {
 	char why[256];
 	const char *header = sl_request_header(r, "Authorization");
-	const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
+	const char *cookie = r->foreign ? NULL :
+			     MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
 	const char *link = header ? NULL : sl_request_query(r, "link");
 	bool public = r->route && r->route->verb == SL_VERB_OPEN;
 	int proxy = link || public ? 0 : sl__sender_proxy(r);
@@ -178,6 +180,11 @@ bool sl__sender_token(struct sl_request *r)
 
 void sl_reply_login(struct sl_request *r, const char *token)
 {
+	if (r->foreign) {
+		sl__reply_status_header(r, 403, "Origin", "pages of allowed_origins get no cookie; they must send the token "
+					"itself: Authorization: Bearer TOKEN");
+		return;
+	}
 	char why[256], value[SL__COOKIE_BYTES];
 	const char *origin = sl_request_header(r, "Origin");
 	bool secure = r->http->tls || (origin && !strncmp(origin, "https://", 8));

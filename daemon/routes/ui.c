@@ -21,7 +21,7 @@ struct ui_file {
  * data:). */
 #define POLICY \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " \
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors %s"
 
 static const struct ui_file *find(const char *path)
 {
@@ -63,7 +63,9 @@ static void reply_file(struct sl_request *r, const struct ui_file *file)
 	if (packed)
 		sl_reply_header(r, "Content-Encoding", "gzip");
 	sl_reply_header(r, "Vary", "Accept-Encoding");
-	sl_reply_header(r, "Content-Security-Policy", "%s", POLICY);
+	sl_reply_header(r, "Content-Security-Policy", POLICY, sl_request_ancestors(r));
+	if (strcmp(sl_request_ancestors(r), "'none'"))  /* these files are the same for everybody */
+		sl_reply_header(r, "Cross-Origin-Resource-Policy", "cross-origin");
 	sl_reply_header(r, "Referrer-Policy", "no-referrer");
 	sl_reply_buffer(r, file->type, etag, b);
 }

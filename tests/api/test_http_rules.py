@@ -200,6 +200,38 @@ def test_a_page_that_may(open_api):
     assert "Access-Control-Allow-Origin" not in open_api.get("/v1/graphs", headers=token).headers
 
 
+def test_cookies_are_for_own_pages(open_api):
+    """A page of allowed_origins must send the token: a cookie that the browser adds does not count, and it gets none."""
+    token = "secret-token-number-one"
+    own = f"http://127.0.0.1:{open_api.daemon.port}"
+    login = open_api.post("/v1/login", 204, json={"token": token}, headers={"Origin": own})
+    cookie = {"Cookie": login.headers["Set-Cookie"].split(";")[0]}
+    open_api.session.cookies.clear()
+    for method, path in (("GET", "/v1/graphs"), ("DELETE", "/v1/plans"), ("GET", "/v1/events")):
+        for origin in (LAB, PORT):
+            reply = open_api.request(method, path, 401, headers={"Origin": origin, "Sec-Fetch-Site": "same-site", **cookie})
+            assert reply.json()["header"] == "Authorization"
+            open_api.session.cookies.clear()
+    open_api.get("/v1/graphs", 200, headers={"Origin": own, **cookie})
+    open_api.get("/v1/graphs", 200, headers={"Sec-Fetch-Site": "same-origin", **cookie})
+    open_api.get("/v1/graphs", 200, headers={"Origin": LAB, "Authorization": f"Bearer {token}", **cookie})
+    refused = open_api.post("/v1/login", 403, json={"token": token}, headers={"Origin": LAB})
+    assert "Set-Cookie" not in refused.headers and "Bearer" in refused.json()["detail"]
+
+
+def test_frames_for_pages_that_may(open_api):
+    """Pages of allowed_origins may frame the dashboard and embed replies, other pages nothing."""
+    token = {"Authorization": "Bearer secret-token-number-one"}
+    for path in ("/", "/ui/app.js", "/v1/graphs", "/v1/nothing"):
+        headers = open_api.request("GET", path, headers=token).headers
+        assert f"frame-ancestors {LAB} {PORT}" in headers["Content-Security-Policy"], path
+        assert "X-Frame-Options" not in headers
+    assert open_api.get("/").headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    for origin, policy in ((LAB, "cross-origin"), (f"http://127.0.0.1:{open_api.daemon.port}", "same-origin")):
+        assert open_api.get("/v1/graphs", headers={"Origin": origin, **token}).headers["Cross-Origin-Resource-Policy"] == policy
+    assert open_api.get("/v1/graphs", headers=token).headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
 @pytest.mark.parametrize("origin", ["http://lab.example", "https://lab.example:8443", "https://lab.example.evil", "null",
                                     "http://localhost:5174"])
 def test_a_page_that_may_not(open_api, origin):

@@ -464,6 +464,38 @@ def test_after_kill(tmp_path):
     lab.daemon.stop()
 
 
+@pytest.mark.parametrize("damage", [lambda key: key[:-1], lambda key: key[:20], lambda key: b"", lambda key: bytes(len(key)), lambda key: bytes(32),
+                                    lambda key: key[:5] + bytes([key[5] ^ 1]) + key[6:], lambda key: key + b"x"])
+def test_a_damaged_key_is_refused(tmp_path, damage):
+    """With another key all tokens would be void, which nobody would understand."""
+    lab = Lab(tmp_path)
+    lab.daemon.stop()
+    path = lab.daemon.state / "users.key"
+    right = path.read_bytes()
+    path.write_bytes(damage(right))
+    done = subprocess.run([program("spacelandd"), "--state-dir", lab.daemon.state, "--listen", "127.0.0.1:0", "--zmq", ""], capture_output=True,
+                          text=True, timeout=in_time(20))
+    assert done.returncode > 0 and "users.key" in done.stderr and "backup" in done.stderr, done
+    for whole in (right, right[:32]):  # older versions wrote no checksum
+        path.write_bytes(whole)
+        with lab.daemon:
+            assert whose(lab.ann) == ("ann", "user")
+
+
+def test_a_lost_key_is_told(tmp_path):
+    lab = Lab(tmp_path)
+    lab.daemon.stop()
+    (lab.daemon.state / "users.key").unlink()
+    with lab.daemon:
+        lab.ann.get("/v1/me", 401)
+        log = lab.daemon.stderr()
+        assert "users.key" in log and "6 tokens" in log and "backup" in log
+        token = lab.root.post("/v1/users/ann/tokens", 201).json()["token"]
+        assert whose(As(lab.daemon, token)) == ("ann", "user")
+    with lab.daemon:
+        assert "users.key" not in lab.daemon.stderr().split("6 tokens")[-1]
+
+
 def test_without_tokens(api, graph):
     """On loopback without token_file no token is required."""
     assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "use": None, "project": None, "projects": []}
