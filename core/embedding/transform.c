@@ -47,6 +47,14 @@ static int check(const struct sl_points *points, int dims, const float *y, const
 	int code = sl_param_check(&sl_transform_table, params, err);
 	if (code)
 		return code;
+	struct sl_transform_params usual;
+	sl_transform_defaults(&usual);
+	if (params->perplexity >= points->n && params->perplexity > usual.perplexity)
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it must be less than %u.",
+				      params->perplexity, points->n, points->n);
+	if ((uint32_t)params->neighbours > points->n && params->neighbours > usual.neighbours)
+		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours is %d, but the layout has only %u points.",
+				      params->neighbours, points->n);
 	for (size_t i = 0; i < (size_t)points->n_user * (size_t)dims; i++)
 		if (!isfinite(y[i]))
 			return sl_error_set(err, SL_BADPARAM, "The layout has the coordinate %g in row %zu; all coordinates must "

@@ -28,6 +28,7 @@
 #define SL_GMM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -95,6 +96,9 @@ uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *params, uint32_t n, uin
 int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_status *status, struct sl_error *err);
 /* Makes the present iteration the last one, and the present restart the last one. The caller advances until done. */
 void sl_gmm_stop(struct sl_gmm *m, struct sl_gmm_status *status);
+
+/* A sentence for the user if k components are more than points that differ; "": they are not. Returns out. */
+const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t size);
 
 /* The finished fits; borrowed until the next advance. */
 const struct sl_gmm_fit *sl_gmm_fits(const struct sl_gmm *m, int *count);

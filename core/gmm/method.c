@@ -4,6 +4,7 @@
  * thousand iterations, then for every tenth up to ten thousand, and so on; so its memory grows with the logarithm of
  * the iterations. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,6 +332,16 @@ static struct sl_method_array covariances_of(const struct sl_gmm_mixture *g)
 	return a;
 }
 
+const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t size)
+{
+	uint32_t different = p->n - p->report.duplicates - p->merged;
+	out[0] = '\0';
+	if (k > different)
+		snprintf(out, size, "Only %u points differ, so some of the %u components have none of their own; fewer components "
+			 "would be right.", different, k);
+	return out;
+}
+
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 {
 	const struct run *r = run;
@@ -349,6 +360,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 		covariances_of(g),
 		{"weights", SL_ARRAY_FLOAT64, {g->k}, copy_of(g->weight, g->k * sizeof *g->weight)},
 	}};
+	sl_gmm_note(p, g->k, out->note, sizeof out->note);
 	const struct sl_gmm_fit *fit = sl_gmm_fits(r->gmm, &out->rows);
 	out->table = table_of(fit, out->rows);
 	bool complete = out->table != NULL;

@@ -284,8 +284,8 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	return code ? code : sl_kmeans_advance(r->kmeans, 0, &ended, &r->status, err);
 }
 
-const char *sl_kmeans_empty(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
-			    size_t size)
+const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
+			   size_t size)
 {
 	uint32_t k = (uint32_t)params->clusters, empty = k;
 	bool *used = calloc(k, sizeof *used);
@@ -299,6 +299,8 @@ const char *sl_kmeans_empty(const struct sl_kmeans_params *params, uint32_t n, c
 			 "all their points; fewer clusters would be right.", empty, k, empty == 1 ? "is" : "are", k,
 			 params->metric == SL_KMEANS_COSINE ? "directions of points" : "points");
 	free(used);
+	if (!out[0] && params->batch > 0 && (uint32_t)params->batch > n)
+		snprintf(out, size, "batch is %d, but there are only %u points; each iteration used %u of them.", params->batch, n, n);
 	return out;
 }
 
@@ -330,7 +332,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};
 	code = code ? code : to_users_units(r, &out->array[1], err);
 	if (!code)
-		sl_kmeans_empty(&r->params, r->n, label, out->note, sizeof out->note);
+		sl_kmeans_note(&r->params, r->n, label, out->note, sizeof out->note);
 	if (code)
 		sl_method_result_finish(out);
 	else

@@ -133,6 +133,9 @@ static int report(const struct run *r)
 			 fits[i].components, fits[i].log_likelihood, fits[i].aic, fits[i].bic, fits[i].iterations,
 			 fits[i].converged ? "" : ", not converged", fits[i].ridged ? ", regularised" : "");
 	}
+	char note[240];
+	if (sl_gmm_note(p, g->k, note, sizeof note)[0])
+		cli_note(r->l.cli, "spaceland: %s: %s", r->l.path, note);
 	cli_note(r->l.cli, "%s points of %u columns, %u components; %s reading, %s fitting", cli_count_text(p->n, points),
 		 p->d, g->k, cli_seconds_text(r->l.read_s, reading), cli_seconds_text(r->fit_s, fitting));
 	json_t *object = json_pack("{s:I, s:I, s:i, s:o, s:{s:f, s:f}}", "points", (json_int_t)p->n, "columns",

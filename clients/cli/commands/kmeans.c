@@ -123,19 +123,19 @@ static int write_labels(const struct run *r, const char *path)
 static int report(const struct run *r)
 {
 	const struct sl_points *p = r->l.input.points;
-	char points[24], reading[24], clustering[24], empty[240];
-	sl_kmeans_empty(&r->params, p->n, r->label, empty, sizeof empty);
+	char points[24], reading[24], clustering[24], note[240];
+	sl_kmeans_note(&r->params, p->n, r->label, note, sizeof note);
 	if (r->l.cli->json) {
 		json_t *object = json_pack("{s:I, s:I, s:i, s:f, s:i, s:[], s:{s:f, s:f}}", "points",
 					   (json_int_t)p->n, "columns", (json_int_t)p->d,
 					   "clusters", r->params.clusters, "inertia", r->inertia,
 					   "iterations", r->iterations, "notes", "seconds", "read", r->l.read_s, "cluster", r->cluster_s);
-		if (empty[0])
-			json_array_append_new(json_object_get(object, "notes"), json_string(empty));
+		if (note[0])
+			json_array_append_new(json_object_get(object, "notes"), json_string(note));
 		return cli_print_new_json(object);
 	}
-	if (empty[0])
-		cli_note(r->l.cli, "spaceland: %s: %s", r->l.path, empty);
+	if (note[0])
+		cli_note(r->l.cli, "spaceland: %s: %s", r->l.path, note);
 	cli_note(r->l.cli, "%s points of %u columns, %d clusters; %d iterations, inertia %.7g; %s reading, %s clustering",
 		 cli_count_text(p->n, points), p->d, r->params.clusters, r->iterations, r->inertia,
 		 cli_seconds_text(r->l.read_s, reading), cli_seconds_text(r->cluster_s, clustering));

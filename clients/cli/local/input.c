@@ -256,6 +256,12 @@ static int find_neighbours(struct local *l, const struct sl_affinities_params *a
 	progress_init(&progress, l->cli, "embed");
 	if (!sl_param_given(&sl_input_params_table, &l->given, "neighbours") || l->search.k < needed)
 		l->search.k = needed ? needed : 1;
+	if (sl_param_given(&sl_input_params_table, &l->given, "neighbours") && l->search.k != (uint32_t)l->given.neighbours)
+		cli_note(l->cli, "spaceland: %s: %d neighbours are too few for this perplexity; %u of each point are searched",
+			 l->path, l->given.neighbours, l->search.k);
+	else if (l->search.k > l->input.points->n - 1)
+		cli_note(l->cli, "spaceland: %s: each point has only %u neighbours, not %u", l->path, l->input.points->n - 1,
+			 l->search.k);
 	l->search.cancel = (const int *)&cli_interrupted;
 	l->search.progress = on_progress;
 	l->search.arg = &progress;
