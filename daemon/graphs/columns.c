@@ -453,7 +453,8 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 	c->only = wish->only ? strdup(wish->only) : NULL;
 	c->path = sl__graphs_path(c->s, c->id, "sll");
 	c->rename = wish->rename ? strdup(wish->rename) : NULL;
-	if ((wish->rename && !c->rename) || (column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) || !c->path)
+	if ((wish->rename && !c->rename) || (column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) ||
+	    !c->path)
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
 	if (part)
 		sl_uploaded_of(r, &c->input, part, "labels");

@@ -109,10 +109,11 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
 	if (!code)
 		code = sl_json_name(body, &c->name, err);
-	if (!code && sl__job_ended(job) && !(c->cancelled && job->state == SL_JOB_CANCELLED))
-		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
+	bool renamed = c->name && json_object_size(body) == 1;
+	if (!code && sl__job_ended(job) && !renamed && !(c->cancelled && job->state == SL_JOB_CANCELLED))
+		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; of a job that has ended only the name can be changed.",
 				    job->id, sl__job_state_name[job->state]);
-	return code ? code : check_params(job, c, err);
+	return code || renamed ? code : check_params(job, c, err);
 }
 
 /* True if the record contains the change, so that it may be acknowledged. If a later request has asked for the
@@ -180,6 +181,22 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 	sl__job_unref(job);
 }
 
+/* Takes name. Replies when the record is on the disk. */
+static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
+{
+	struct sl_error err;
+	sl__job_ref(job);
+	free(job->name);
+	job->name = name;
+	if (sl__job_save(job, job->state, NULL)) {
+		sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
+		sl__job_unsaved(job, &err);
+	}
+	sl__job_changed(job);
+	sl__job_wait_saved(job, r, is_recorded, PATIENCE_MS);
+	sl__job_unref(job);
+}
+
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
 	struct change c = {.work = job->work, .priority = job->priority, .paused = job->pause};
@@ -190,6 +207,8 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a name.");
 	if (code)
 		sl_reply_error(r, &err);
+	else if (name && sl__job_ended(job))
+		rename_ended(job, r, name);
 	else if (c.cancelled)
 		cancel(job, r);
 	else if (c.stop)

@@ -53,6 +53,9 @@ static json_t *quality_json(const struct measurement *m)
 	json_object_set_new(o, "trustworthiness_k", json_integer(q->trust_k));
 	json_object_set_new(o, "silhouette", sl_json_number(q->silhouette));
 	json_object_set_new(o, "silhouette_nodes", json_integer(q->silhouette_queries));
+	const struct sl_graph_record *g = sl_graphs_find(m->job->jobs->d->graphs, m->job->graph);
+	json_object_set_new(o, "silhouette_column", g && q->silhouette_queries ? json_string(g->label_title) :
+							 json_null());
 	json_object_set_new(o, "seconds", json_real(m->seconds));
 	return o;
 }

@@ -4,7 +4,7 @@ import io
 import json
 import re
 import urllib.parse
-import xml.etree.ElementTree
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -333,6 +333,36 @@ def test_export(page, api, daemon, done, chromium):
     assert png.decode(taken(page, ".png")).shape[1] == 2 * width
 
 
+def test_exports_keep_the_selection(page, daemon, done, chromium):
+    """In SVG and in a page, what is selected stands out as in the picture."""
+    for old in chromium.downloads.iterdir():
+        old.unlink()
+    open_done(page, daemon, done, "?tab=take")
+    page.run(f"{SESSION}.selectCategory(2)")
+    page.button("SVG").click()
+    svg = ET.fromstring(taken(page, ".svg"))
+    groups = {(g.get("class"), g.get("fill-opacity")): len(g) for g in svg.iter("{http://www.w3.org/2000/svg}g") if g.get("class") in ("selected", "not-selected")}
+    assert groups[("selected", ".75")] == 100 and sum(groups.values()) >= 200 and all(float(o) < 0.2 for c, o in groups if c == "not-selected")
+    page.button("HTML").click()
+    page.go(saved(page, ".html").as_uri())
+    page.wait(lambda: page.run("return document.querySelector('canvas')?.spacelandView?.frame?.n") == 400, 10, "it is drawn")
+    assert page.run("const v = document.querySelector('canvas').spacelandView; return [v.dimmed, v.renderer.hasFlags]") == [True, True]
+    assert page.run("return atob(document.querySelector('canvas').spacelandData.flags).split('').filter(c => c.charCodeAt(0) & 1).length") == 100
+
+
+def test_click_details_are_in_sight(page, daemon, done):
+    """A click on a node shows what it is, wherever the panel was."""
+    open_done(page, daemon, done, "?tab=take")
+    x, y = page.run(f"const r = document.querySelector('canvas.gl').getBoundingClientRect(), p = {SESSION}.view.place(31); return [r.left + p[0], r.top + p[1]]")
+    page.mouse(("move", x, y), ("down",), ("up",))
+    node = page.wait(lambda: (page.run(f"return {SESSION}.focus.value?.node ?? -1") + 1) or None, 10, "a node is chosen") - 1
+    page.wait(lambda: page.run("const r = document.querySelector('.selection')?.getBoundingClientRect(); return r && r.top >= 0 && r.top + 60 < innerHeight"), 5, "it is in sight")
+    page.see(f"Node {node}")
+    page.run("document.querySelector('.panel-body').scrollTo(0, 9999)")
+    page.run(f"return {SESSION}.click(77)")
+    page.wait(lambda: page.run("const r = document.querySelector('.selection')?.getBoundingClientRect(), p = document.querySelector('.panel-body').getBoundingClientRect(); return r && r.top >= p.top - 2"), 5, "again")
+
+
 def test_selection_is_saved_whole(page, api, daemon, chromium):
     """All selected nodes, with names, every column of labels and coordinates, however many they are."""
     n = 120_001
@@ -456,7 +486,7 @@ def test_hostile_names(page, api, daemon, chromium):
     page.wait(lambda: page.run(f"return {SESSION}?.values.value?.column.name") == HOSTILE[0], 10, "the link colours")
     page.button("SVG").click()
     svg = taken(page, ".svg")
-    root = xml.etree.ElementTree.fromstring(svg)
+    root = ET.fromstring(svg)
     assert not [e for e in root.iter() if e.tag.rsplit("}")[-1] in ("script", "foreignObject", "img") or any(k.startswith("on") for k in e.attrib)]
     page.button("HTML").click()
     file = saved(page, ".html")

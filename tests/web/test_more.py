@@ -96,6 +96,17 @@ def test_records_in_any_order(page, api, daemon, graph):
     page.expected = new   # its page asks once more
 
 
+def test_a_run_is_renamed(page, api, daemon, graph):
+    """Also after its end, on its own page."""
+    job = api.run(graph, iterations=10, name="working title")["id"]
+    open_job(page, daemon, job)
+    page.button("Rename this run").click()
+    page.find("input[aria-label='Name of this run']").send("the end")   # what was there is selected
+    page.button("Rename").click()
+    page.wait(lambda: page.find("h1").text == "the end", 10, "it has its name")
+    assert api.job(job)["name"] == "the end"
+
+
 def test_going_on_takes_no_plan_for_a_wish(page, api, daemon, graph):
     """The iterations of a run that finds its end by itself are not a number for the next one."""
     job = api.submit(graph, iterations="auto", kl_tolerance=1e-6, name="by itself")["id"]

@@ -22,6 +22,7 @@ export interface Quality {
 	recall: number | null;
 	trustworthiness: number | null;
 	silhouette: number | null;
+	silhouette_column?: string | null;
 }
 
 /** version: the larger one is newer; see newer() in live.ts. */

@@ -29,6 +29,7 @@ export interface OfflineData {
 	palette: string;           // base64 of RGBA
 	layout: string;            // base64 of uint16
 	codes: string;             // base64 of uint16, or ""
+	flags: string;             // base64 of a byte a node, not 0 if it is selected; "": nothing is selected
 	names: string[];           // empty if nodes have no names
 	listed: number[];          // categories of the legend
 	none: boolean;             // some nodes have no category
@@ -74,7 +75,8 @@ export async function makeHtml(s: Session, title: string): Promise<Blob> {
 		kind: !v ? "plain" : category ? "category" : "number", column: v?.column.name ?? "",
 		categories: v?.categories ?? [], range: [v?.low ?? 0, v?.high ?? 0], steep: v?.column === DEGREE,
 		palette: await base64(category ? texture(s.colours()) : scaleTexture(s.paletteName)),
-		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "", names: await namesOf(s),
+		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "",
+		flags: s.selected.value ? await base64(s.selected.value) : "", names: await namesOf(s),
 		ellipses: s.marked.ellipses, listed: category ? legendOrder(v) : [], none: category && unlabelled(v) > 0, numbers: v && !category ? scaleNumbers(v) : [],
 	};
 	const viewer = await (await request("/ui/viewer.js")).text();

@@ -7,6 +7,7 @@ import { MISSING } from "../core/nodes.ts";
 import { escape, keyOf, keySvg } from "./legend.ts";
 
 export const SVG_MOST = 200_000;
+const DIM = 0.12;         // opacity of nodes that are not selected
 
 /** The names and ellipses over the layout. */
 function marksSvg(m: Marked, dark: boolean): string {
@@ -29,19 +30,22 @@ export function makeSvg(s: Session, title: string, legend: boolean): Blob {
 		throw new Error(`An SVG of ${scene.b.n} points would be too large for other programs; PNG is right for it.`);
 	const { width, height } = scene, plain = css(view.look.plain), muted = css(view.look.muted);
 	const colours = v?.column.kind === "category" ? s.colours().map(css) : null;
-	const groups = new Map<string, string[]>();
+	const groups = new Map<string, string[]>(), dim = new Map<string, string[]>(), flags = s.selected.value;
 	const radius = view.picture(width, height, 1, 1).size / 2, key = legend ? keyOf(s, height) : null, all = width + (key?.width ?? 0);
 	project(scene, (i, x, y) => {
 		if (x < -9 || y < -9 || x > width + 9 || y > height + 9)
 			return;
 		const code = v?.codes[i * stride] ?? MISSING;
 		const fill = !v ? plain : code === MISSING ? muted : colours ? colours[code % colours.length]! : css(scaleAt(s.paletteName, Math.round(code / 1024) / 64));
-		let group = groups.get(fill);
+		const into = flags && !flags[i * stride] ? dim : groups;
+		let group = into.get(fill);
 		if (!group)
-			groups.set(fill, group = []);
+			into.set(fill, group = []);
 		group.push(`<circle cx="${x.toFixed(2)}" cy="${y.toFixed(2)}" r="${radius.toFixed(2)}"/>`);
 	});
-	const body = [...groups].map(([fill, circles]) => `<g fill="${fill}" fill-opacity=".75">${circles.join("")}</g>`).join("\n");
+	// what is not selected lies behind, faint
+	const body = [...[...dim].map(([fill, circles]) => `<g class="not-selected" fill="${fill}" fill-opacity="${DIM}">${circles.join("")}</g>`),
+		...[...groups].map(([fill, circles]) => `<g${flags ? ' class="selected"' : ""} fill="${fill}" fill-opacity=".75">${circles.join("")}</g>`)].join("\n");
 	return new Blob([`<svg xmlns="http://www.w3.org/2000/svg" width="${all}" height="${height}" viewBox="0 0 ${all} ${height}">`,
 		`<title>${escape(title)}</title><rect width="100%" height="100%" fill="${css(view.look.background)}"/>\n`, `<svg width="${width}" height="${height}">`, body, "\n", marksSvg(s.marked, view.look.dark), "</svg>\n", key ? keySvg(key, width, height, view.look.dark) : "", "</svg>\n"], { type: "image/svg+xml" });
 }

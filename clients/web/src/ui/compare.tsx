@@ -90,14 +90,14 @@ function Differences({ a, b }: { a: Job; b: Job }) {
 			if (!job.quality)
 				putPart(job.id, { quality: await getJson<Quality>(`/v1/jobs/${job.id}/quality`) });
 	};
-	const quality = (label: string, key: keyof Quality) => (qa?.[key] ?? qb?.[key]) != null &&
+	const quality = (label: string, key: "recall" | "trustworthiness" | "silhouette") => (qa?.[key] ?? qb?.[key]) != null &&
 		<tr><th scope="row">{label}</th><td class="right">{number(qa?.[key])}</td><td class="right">{number(qb?.[key])}</td></tr>;
 	return <div class="table-scroll" tabIndex={0} role="region" aria-label="Differences"><table class="table">
 		<thead><tr><th scope="col">Measure</th><th scope="col" class="right">First</th><th scope="col" class="right">Second</th></tr></thead>
 		<tbody>
 			{(a.kl ?? b.kl ?? qa?.kl ?? qb?.kl) != null && <tr><th scope="row">KL divergence</th><td class="right">{number(qa?.kl ?? a.kl)}</td><td class="right">{number(qb?.kl ?? b.kl)}</td></tr>}
 			{(a.stress ?? b.stress) != null && <tr><th scope="row">Stress</th><td class="right">{number(a.stress)}</td><td class="right">{number(b.stress)}</td></tr>}
-			{quality("Recall", "recall")}{quality("Trustworthiness", "trustworthiness")}{quality("Silhouette", "silhouette")}
+			{quality("Recall", "recall")}{quality("Trustworthiness", "trustworthiness")}{quality(`Silhouette of ${qa?.silhouette_column ?? qb?.silhouette_column ?? "labels"}`, "silhouette")}
 			{!same && <tr><th scope="row">Method</th><td class="right">{METHODS[a.method ?? ""] ?? "t-SNE"}</td><td class="right">{METHODS[b.method ?? ""] ?? "t-SNE"}</td></tr>}
 			<tr><th scope="row">Seconds</th><td class="right">{number(a.seconds, 3)}</td><td class="right">{number(b.seconds, 3)}</td></tr>
 			{rows.map(k => <tr key={k}><th scope="row">{k.replace(/_/g, " ")}</th><td class="right">{text(pa[k])}</td><td class="right">{text(pb[k])}</td></tr>)}

@@ -50,17 +50,40 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 		{search && <Bar share={search.progress} label="Search of neighbours" />}</div>;
 }
 
+/** The name of the run, which its owner may change. */
+function Title({ job }: { job: Job }) {
+	const may = useRights(), title = titleOf(job), [name, setName] = useState<string | null>(null);
+	const rename = async (): Promise<void> => {
+		const wanted = (name ?? "").trim();
+		if (wanted && wanted !== job.name)
+			put(await change(job.id, { name: wanted }));
+		setName(null);
+	};
+	return <div class="job-title">{name === null ? <div class="row"><h1>{title}</h1>{may && <Button icon="pen" kind="quiet" of={job} label="Rename this run" onClick={() => setName(title)} />}</div> :
+		<form class="row" onSubmit={e => { e.preventDefault(); rename().catch(tell); }}><input type="text" maxLength={200} aria-label="Name of this run" value={name}
+			ref={e => { if (e && !e.dataset["seen"]) { e.dataset["seen"] = "1"; e.focus(); e.select(); } }} onInput={e => setName(e.currentTarget.value)}
+			onKeyDown={e => { if (e.key === "Escape") setName(null); }} /><button type="submit" class="button" disabled={!name.trim()}>Rename</button></form>}
+		<p class="quiet">{gist(job)}</p></div>;
+}
+
 function Running({ job, s }: { job: Job; s: Session }) {
 	const may = useRights(), data = useData(job), graph = use(graphs).get(job.graph), { query } = use(route), tab = (!may && query["tab"] === "steer" ? undefined : query["tab"]) ?? "look", title = titleOf(job), over = ended(job);
 	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
 	const showSelection = (): void => {
-		keep({ tab: "look" });
-		route.notify();
+		if (tab !== "look") {
+			keep({ tab: "look" });
+			route.notify();
+		}
 		setTimeout(() => document.querySelector(".selection")?.scrollIntoView({ block: "start", behavior: "smooth" }));
 	};
+	const focus = use(s.focus)?.node;
+	useEffect(() => {   // what a click has chosen is shown where one sees it
+		if (focus !== undefined)
+			showSelection();
+	}, [focus]);
 	return <div class="job">
 		<div class="job-head">
-			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
+			<Title job={job} />
 			<StateBadge state={job.state} />
 			<span class="grow" />
 			{!over && may && <Button of={job} icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}

@@ -126,7 +126,7 @@ export function QualityList({ job }: { job: Job }) {
 		<dt>KL divergence</dt><dd>{number(q.kl)}{q.kl_error ? ` ± ${number(q.kl_error, 2)}` : ""}</dd>
 		<dt title={`Share of the ${q.k} nearest neighbours that stayed neighbours`}>Recall of {q.k} neighbours</dt><dd>{number(q.recall, 3)}</dd>
 		{q.trustworthiness !== null && <><dt>Trustworthiness</dt><dd>{number(q.trustworthiness, 4)}</dd></>}
-		{q.silhouette !== null && <><dt>Silhouette of labels</dt><dd>{number(q.silhouette, 3)}</dd></>}
+		{q.silhouette !== null && <><dt title="The main labels of the file">Silhouette of {q.silhouette_column ?? "labels"}</dt><dd>{number(q.silhouette, 3)}</dd></>}
 	</dl>;
 }
 
@@ -134,10 +134,10 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 	const may = useRights(), data = useData(job);
 	return <div class="look">
 		<Uploaded graph={job.graph} />
+		<Selection s={s} kind={graph?.kind ?? "graph"} />
 		<Colour s={s} job={job} graph={graph} />
 		{may && data && <Clusters s={s} job={job} graph={graph} />}
 		<Search s={s} />
-		<Selection s={s} kind={graph?.kind ?? "graph"} />
 		{(job.quality || !link) && <section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>}
 		<section aria-label="About this run"><h2>About</h2><dl class="facts">
 			<dt>Nodes</dt><dd>{count(job.nodes)}</dd>

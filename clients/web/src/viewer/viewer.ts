@@ -93,7 +93,7 @@ document.body.append(main);
 const frame: Frame = { job: "", dims: data.dims, final: true, stride: 1, n: data.n, nodes: data.n, end: "done", time: 0, sequence: 1, iteration: 0, kl: NaN,
 	low: data.low, extent: data.extent, modelTime: null, data: new Uint16Array(bytesOf(data.layout).buffer) };
 const codes = data.codes ? new Uint16Array(bytesOf(data.codes).buffer) : null, palette = bytesOf(data.palette);
-const marked: Marked = { view: null, codes: data.kind === "category" ? codes : null, categories: data.categories, stride: 1, ellipses: data.ellipses,
+const marked: Marked = { view: null, codes: data.kind === "category" && !data.flags ? codes : null, categories: data.categories, stride: 1, ellipses: data.ellipses,
 	colours: data.categories.map((_, i) => `rgb(${[...palette.subarray(4 * i, 4 * i + 3)].join(" ")})`) };
 let names: Peak[] = [], namedAt = 0, late = 0;
 function drawOver(): void {
@@ -130,8 +130,13 @@ const view = new View(canvas, {
 		tip.style.top = `${y}px`;
 	},
 });
+Object.assign(canvas, { spacelandData: data });   // for the tests
 Object.assign(view.look, tonesOf(data.theme), { size: data.size, density: data.density });
-view.onRestore = () => view.renderer.setValues(codes, palette, data.kind);
+view.onRestore = () => {
+	view.renderer.setValues(codes, palette, data.kind);
+	view.dimmed = !!data.flags;
+	view.renderer.setFlags(data.flags ? bytesOf(data.flags) : null);
+};
 view.onRestore();
 view.whole = data.whole;
 view.camera = cameraOf(data.camera) ?? { ...HOME };
