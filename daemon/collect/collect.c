@@ -57,6 +57,18 @@ struct candidates {
 	size_t count, room;
 };
 
+/* What a user or a project has in the folder; "": what belongs to nobody. */
+struct holder {
+	char account[SL_ULID_BYTES];
+	double bytes;
+};
+
+struct holders {
+	struct holder *at;        /* by account */
+	size_t count;
+	double part;              /* the fair part: who has no more loses nothing */
+};
+
 struct sl_collect {
 	struct sl_daemon *d;
 	uv_timer_t timer;
@@ -224,12 +236,80 @@ static json_t *item(const struct candidate *x)
 			 sl_time_text(x->used_ms, used));
 }
 
-/* Removes graphs and results, the least recently used first, until few enough bytes are left; a dry run only lists
- * them. Returns a new reference to the reply. */
+/* ---- fair parts ---------------------------------------------------------------------------------- */
+
+/* Things of a project count for it, others for their first owner. */
+static const char *account_of(const struct sl_users *u, const char *id)
+{
+	const char *project = sl_users_project_account(u, id);
+	return project[0] ? project : sl_users_owners(u, id) ? sl_users_owner(u, id, 0) : "";
+}
+
+static int by_account(const void *a, const void *b)
+{
+	return strcmp(((const struct holder *)a)->account, ((const struct holder *)b)->account);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	double x = ((const struct holder *)a)->bytes, y = ((const struct holder *)b)->bytes;
+	return (x > y) - (x < y);
+}
+
+/* Divides `goal` bytes fairly: who has less than an equal part leaves the rest of it to the others. */
+static double fair_part(struct holders *h, double goal)
+{
+	size_t i = 0;
+	if (h->count)
+		qsort(h->at, h->count, sizeof *h->at, by_bytes);
+	while (i < h->count && h->at[i].bytes <= goal / (double)(h->count - i))
+		goal -= h->at[i++].bytes;
+	return i < h->count ? goal / (double)(h->count - i) : goal;
+}
+
+/* Adds up what each account has. goal: the bytes that may remain. False: no memory. */
+static bool holders_make(struct holders *h, const struct walk *w, double goal)
+{
+	double owned = 0;
+	*h = (struct holders){.at = calloc(w->count + 1, sizeof *h->at)};
+	for (size_t i = 0; h->at && i < w->count; i++) {
+		snprintf(h->at[i].account, SL_ULID_BYTES, "%s", account_of(w->c->d->users, w->size[i].id));
+		h->at[i].bytes = (double)w->size[i].bytes;
+		owned += h->at[i].bytes;
+	}
+	if (h->at && w->count)
+		qsort(h->at, w->count, sizeof *h->at, by_account);
+	for (size_t i = 0; h->at && i < w->count; i++) {
+		if (h->count && !by_account(&h->at[h->count - 1], &h->at[i]))
+			h->at[h->count - 1].bytes += h->at[i].bytes;
+		else
+			h->at[h->count++] = h->at[i];
+	}
+	double rest = goal - ((double)w->total - owned);  /* others: the data base, logs */
+	h->part = fair_part(h, rest > 0 ? rest : 0);
+	if (h->at && h->count)
+		qsort(h->at, h->count, sizeof *h->at, by_account);
+	return h->at;
+}
+
+/* Whose the thing is. */
+static struct holder *holder_of(const struct holders *h, const struct sl_users *u, const char *id)
+{
+	struct holder key = {.bytes = 0};
+	snprintf(key.account, sizeof key.account, "%s", account_of(u, id));
+	return bsearch(&key, h->at, h->count, sizeof key, by_account);
+}
+
+/* ---- all together ------------------------------------------------------------------------------ */
+
+/* Removes graphs and results of those who have more than their fair part, the least recently used first, until few
+ * enough bytes are left; a dry run only lists them. So nobody loses results because another one uploads. Returns a new
+ * reference to the reply. */
 static json_t *collect(struct walk *w)
 {
 	struct sl_collect *c = w->c;
 	struct candidates all = {.w = w};
+	struct holders holders;
 	json_t *items = json_array();
 	double left = (double)w->total;
 	if (left > w->bytes_max) {
@@ -239,17 +319,23 @@ static json_t *collect(struct walk *w)
 			qsort(all.at, all.count, sizeof *all.at, by_use);
 	}
 	double goal = w->requested ? w->bytes_max : TARGET * w->bytes_max;
-	for (size_t i = 0; i < all.count && left > goal; i++) {
-		if (sl_users_has_link(c->d->users, all.at[i].id) || (!w->dry_run && !let_go(c, &all.at[i])))
+	bool fair = holders_make(&holders, w, goal);
+	for (size_t i = 0; fair && i < all.count && left > goal; i++) {
+		struct holder *holder = holder_of(&holders, c->d->users, all.at[i].id);
+		if (!holder || holder->bytes <= holders.part || sl_users_has_link(c->d->users, all.at[i].id) ||
+		    (!w->dry_run && !let_go(c, &all.at[i])))
 			continue;
+		holder->bytes -= (double)all.at[i].bytes;
 		left -= (double)all.at[i].bytes;
 		json_array_append_new(items, item(&all.at[i]));
 	}
 	if (!w->requested && left > w->bytes_max && !c->warned)
 		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing in it "
-			       "may be removed", left / 1e6);
+			       "may be removed: those who have more than their fair part have it in use, pinned, linked or "
+			       "used it recently (collect_after_s)", left / 1e6);
 	c->warned = !w->requested ? left > w->bytes_max : c->warned;
 	free(all.at);
+	free(holders.at);
 	return json_pack("{s:b, s:I, s:I, s:I, s:o}", "dry_run", w->dry_run, "bytes", (json_int_t)w->total, "most",
 			 (json_int_t)w->bytes_max, "left", (json_int_t)(left > 0 ? left : 0), "items", items);
 }

@@ -105,6 +105,31 @@ def test_by_itself(server):
         ("max_state_bytes", "DELETE", f"/v1/graphs/{graph}") for graph in gone]
 
 
+def test_who_has_most_loses_first(tmp_path):
+    """A user's uploads do not remove results of others, which were used longer ago."""
+    lab = Lab(tmp_path, collect_after_s=0)
+    old = lab.ann.run(lab.graph, iterations=3)["id"]
+    many = [lab.bob.post("/v1/graphs", 201, data=graphs.npz(graphs.clusters(n=20000, k=8, seed=k)[0])).json()["id"] for k in range(4)]
+    kept = lab.cat.upload(graphs.npz(graphs.clusters(n=1500, k=5, seed=3)[0]))["id"]
+    lab.bob.patch(f"/v1/graphs/{many[0]}", json={"pinned": True})
+    told = collect(lab.root, dry_run=True, bytes=1 << 40)
+    each = state_bytes_of(lab, many[1:2])
+    told = collect(lab.root, bytes=told["bytes"] - int(1.5 * each))
+    assert ids(told) == many[1:3], told
+    for who, thing in ((lab.ann, f"jobs/{old}"), (lab.ann, f"graphs/{lab.graph}"), (lab.cat, f"graphs/{kept}"), (lab.bob, f"graphs/{many[3]}")):
+        who.get(f"/v1/{thing}", 200)
+    # what bob has pinned counts, too: the rest of his goes, and then the others' part is what they have
+    told = collect(lab.root, dry_run=True, bytes=told["left"] - each - 100)
+    assert ids(told) == many[3:], told
+    told = collect(lab.root, dry_run=True, bytes=1)
+    assert {old, many[3], kept} <= set(ids(told)), told
+    lab.daemon.stop()
+
+
+def state_bytes_of(lab, things):
+    return sum(path.stat().st_size for path in lab.daemon.state.rglob("*") if path.is_file() and path.name[:26] in things)
+
+
 def test_nothing_may_go(server):
     daemon, api = server
     graph = upload(api, 20)
