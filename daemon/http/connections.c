@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@
 #define ACCEPT_AT_ONCE 64       /* most connections accepted in one turn of the loop */
 #define PAUSE_MS 50             /* pause of accepting if there are no descriptors */
 #define SWEEP_MS 250
+#define STUCK_MS 1500
 #define RESERVE_MS 2000         /* time limit of a reserved place without a request */
 #define LEAST_RATE 4096.0       /* least bytes per second of a body, after the first request_timeout_s */
 #define OTHER_DESCRIPTORS 64    /* files, sockets and pipes of the rest of the daemon */
@@ -295,6 +297,23 @@ static bool body_too_late(struct sl__connection *c, double now, double patience)
 	       now - (double)c->since_ms > patience + 1000 * (double)r->received / LEAST_RATE;
 }
 
+/* True if bytes of a chunked body have waited in the kernel for a while although the server takes all that it can: the
+ * line before a chunk is longer than libmicrohttpd's buffer, which then waits for its end for ever. */
+static bool is_stuck(struct sl__connection *c, double now)
+{
+	const struct sl_request *r = c->r;
+	int unread = 0;
+	bool chunked = (r->state == SL__BODY || r->state == SL__DISCARD) && !r->suspended &&
+		       sl_request_header(r, "Transfer-Encoding");
+	if (!chunked || r->received != c->moved || ioctl(c->fd, FIONREAD, &unread) || !unread) {
+		c->stuck_ms = 0;
+		return false;
+	}
+	if (!c->stuck_ms)
+		c->stuck_ms = (uint64_t)now;
+	return now - (double)c->stuck_ms >= STUCK_MS;
+}
+
 static void sweep_one(struct sl__connection *c, double now)
 {
 	struct sl_request *r = c->r;
@@ -307,6 +326,12 @@ static void sweep_one(struct sl__connection *c, double now)
 	}
 	if (r && sl__rights_lost(r)) {
 		sl__request_refuse(r);
+		return;
+	}
+	if (r && is_stuck(c, now)) {
+		sl__send_problem(c, 400, "Bad Request", "the line before a chunk of the body is too long; it must have at most "
+				 "some kilobytes");
+		sl__connection_end(c);
 		return;
 	}
 	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))

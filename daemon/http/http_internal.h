@@ -60,6 +60,7 @@ struct sl__connection {
 	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
+	uint64_t stuck_ms;           /* since when a line before a chunk may be too long; 0: it is not */
 	uint64_t moved_ms, moved;    /* bytes of the body that have arrived, and uv_now() when the last of them did */
 	uint64_t answered_bytes;     /* bytes that had arrived when its last request was answered; 0: it had none */
 	bool reserve;                /* beyond the limit: serves only routes with SL_ROUTE_RESERVE, and administrators */

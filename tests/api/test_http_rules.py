@@ -82,6 +82,15 @@ def test_lines_that_others_read_otherwise(daemon, path, lines):
     assert reply.startswith(b"HTTP/1.1 400 ") and reply.count(b"HTTP/1.1 ") == 1 and b"hidden" not in reply, reply
 
 
+def test_a_chunk_line_without_end(daemon):
+    """It would fill libmicrohttpd's buffer and wait for the timeout."""
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=20) as s:
+        s.sendall(b"POST /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\nTransfer-Encoding: chunked\r\n\r\n4;x=" % daemon.port)
+        s.sendall(b"y" * 1_000_000)
+        reply = s.recv(4096)
+    assert reply.startswith(b"HTTP/1.1 400 ") and b"before a chunk" in reply, reply
+
+
 def test_lines_that_are_plain(daemon):
     """Spaces around a value, no spaces, empty values and many lines are accepted."""
     lines = ["X:y", "X:   y", "X: y  ", "X:", "X: ", "X: a:b", "Cookie: a=b; c=d; e", "X: \t y\t"]
