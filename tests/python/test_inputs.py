@@ -381,7 +381,7 @@ def test_anndata(client, points, tmp_path):
     data.write(tmp_path / "cells.h5ad")
     assert np.array_equal(quick(tmp_path / "cells.h5ad", use_rep="X"), layout)
     assert np.array_equal(quick(anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r"), use_rep="X"), layout)
-    with pytest.raises(ValueError, match="use_rep is 'X_umap'; this AnnData has: X, .*X_pca"):
+    with pytest.raises(ValueError, match="use_rep is 'X_umap', which this AnnData does not have; it has: .*X_pca"):
         quick(data, use_rep="X_umap")
 
 

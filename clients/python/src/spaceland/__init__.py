@@ -11,8 +11,9 @@ server elsewhere; without it, a server on this machine is used, or started.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, List, Optional, Union
+from typing import TYPE_CHECKING, Any, List, Optional
 
+from ._signatures import embed, submit
 from ._version import __version__
 from .client import Client, default_client
 from .errors import (BadInput, BadType, BadValue, Conflict, ConnectionLost, FileError, FileMissing, IsFolder, JobCancelled, JobFailed,
@@ -39,54 +40,6 @@ __all__ = [
     "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "BadValue", "BadType", "FileError", "FileMissing", "IsFolder",
     "TimedOut", "PackageMissing", "__version__",
 ]
-
-
-def submit(x: Any, *, client: Optional[Client] = None, **arguments: Any) -> Job:
-    """Starts a job on x and does not wait; see embed() for the arguments. `Job.result()` returns the same as
-    embed()."""
-    return (client or default_client()).submit(x, **arguments)
-
-
-def embed(x: Any, *, client: Optional[Client] = None, progress: Union[bool, None, Progress] = None,
-          **arguments: Any) -> Any:
-    """The layout of x, in its form.
-
-    x                                    returned
-    array [rows, columns]                array [rows, dims], float32
-    pandas DataFrame                     DataFrame with its index, columns x, y (and z)
-    sparse matrix, square                array; the matrix is a graph, its entries are similarities
-    sparse matrix, not square            array; a row is a point
-    AnnData                              array, which is also written to obsm["X_tsne"]
-    networkx graph                       dict from node to position
-    path of a file                       array (Parquet: DataFrame); all formats of the server, .parquet and .h5ad
-    Graph (Client.upload)                array
-
-    Arguments, all by name:
-
-    dims           1, 2 or 3; 2
-    perplexity     points: effective number of neighbours; 30. Several: [30, 300]
-    lambda_        graphs: each node's weights are rescaled to this sum; 10
-    iterations     "auto": 400, or more for inputs that need them
-    init           "random" (default), "pca" (points), "spectral", an array [rows, dims], or a Job
-    seed           same input, parameters and seed: same layout; 1
-    metric         points: a name of scikit-learn's or SciPy's, a function, or "precomputed" (x holds distances)
-    metric_params  {"p": 3} for minkowski
-    pca            points: first project them on so many principal axes
-    kind           what a sparse matrix or a file holds: "graph", "points" or "neighbours"
-    labels         one per row, or the name of a column; they colour pictures. Several columns: a list of names, or
-                   {name: one per row}; default for tables: all columns without numbers
-    columns        DataFrame: the columns to embed
-    use_rep        AnnData: "X" or a key of obsm; default: X_pca if present, else X (on 50 principal axes)
-    weight         networkx: attribute of the edges; "weight". None: all edges count the same
-    name           of the upload and the job, for people
-    project        that upload and job count for, on a server with projects
-    progress       True, False; None: a bar in terminals and notebooks
-    client         Client; default: the server on this machine, started if necessary
-    others         any parameter of a job that docs/api.md lists: exaggeration, late_exaggeration, learning_rate, dof, ...
-
-    ^C cancels the job.
-    """
-    return (client or default_client()).embed(x, progress=progress, **arguments)
 
 
 def kmeans(x: Any, clusters: int = 8, *, client: Optional[Client] = None, **parameters: Any) -> Job:

@@ -14,6 +14,7 @@ from ._body import Body, multipart
 from ._events import server_sent
 from ._http import Http, Patience, document_of
 from ._lease import Lease
+from ._signatures import UPLOAD, Submitting
 from .errors import BadInput, BadType, BadValue, Conflict, ConnectionLost, own_errors_of, SpacelandError, Unavailable, tell
 from .frames import Frame, decode
 from .graph import Graph
@@ -25,10 +26,6 @@ from .projects import Project
 from .server import LocalServer, find_server, normal_url, shared_server
 
 __all__ = ["Client", "default_client"]
-
-#: Parameters of an upload; all others are the job's.
-_UPLOAD = ("neighbours", "recall", "directed", "source", "target", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite", "transpose",
-           "isolated", "values", "project")
 
 #: Names that TSNE and other programs use for some arguments.
 _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
@@ -48,7 +45,7 @@ _QUIET_S = 20
 
 
 @own_errors_of
-class Client:
+class Client(Submitting):
     """A spacelandd.
 
     Without `url`: the server of $SPACELAND_SERVER, else one that runs on this machine, else a new one on a free port,
@@ -160,17 +157,17 @@ class Client:
     def upload(self, x: Any, *, name: Optional[str] = None, kind: Optional[str] = None, metric: Any = None,
                metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, perplexity: Any = None,
                labels: Any = None, columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
-               use_rep: Optional[str] = None, **query: Any) -> Graph:
+               use_rep: Optional[str] = None, layer: Optional[str] = None, **query: Any) -> Graph:
         """Uploads x, of any type that embed() accepts. The server stores the same content only once.
 
         `perplexity`: the largest perplexity of future jobs on these points. `query` may have neighbours, recall,
         directed, source, target, weight, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project
         (docs/api.md); columns may be lists.
         """
-        unknown = sorted(set(query) - set(_UPLOAD))
+        unknown = sorted(set(query) - set(UPLOAD))
         if unknown:
-            raise BadType(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(_UPLOAD)}")
-        options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, dict(query))
+            raise BadType(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(UPLOAD)}")
+        options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, layer, None, dict(query))
         return self._upload(source_of(x, options), name)
 
     def _upload(self, source: Source, name: Optional[str], lease: Optional[Lease] = None) -> Graph:
@@ -209,29 +206,26 @@ class Client:
 
     # ---- jobs ---------------------------------------------------------------------------------
 
-    def submit(self, x: Any, **arguments: Any) -> Job:
-        """Uploads x, unless it is a Graph, and starts a job on it; does not wait. See embed() for the arguments."""
-        return self._submit(x, None, **arguments)
-
     def _submit(self, x: Any, lease: Optional[Lease], *, dims: int = 2, perplexity: Any = None, lambda_: Any = None,
                iterations: Optional[int] = None, init: Any = None, seed: Optional[int] = None,
                name: Optional[str] = None, kind: Optional[str] = None, metric: Any = None,
                metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, labels: Any = None,
                columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
-               use_rep: Optional[str] = None, **parameters: Any) -> Job:
+               use_rep: Optional[str] = None, layer: Optional[str] = None, key_added: Optional[str] = None,
+                **parameters: Any) -> Job:
         for key in parameters:
             if key in _HERE:
                 raise BadType(f"use {_HERE[key]} instead of {key}; only the class TSNE has scikit-learn's names")
         if isinstance(x, Graph):
             graph = x
             given = {"kind": kind, "metric": metric, "metric_params": metric_params, "pca": pca, "labels": labels,
-                     "columns": columns, "use_rep": use_rep}
+                     "columns": columns, "use_rep": use_rep, "layer": layer, "key_added": key_added}
             extra = [key for key, value in given.items() if value is not None]
             if extra:
                 raise BadType(f"{extra[0]} is a parameter of uploads, and this graph has been uploaded already")
         else:
-            query = {key: parameters[key] if key == "project" else parameters.pop(key) for key in _UPLOAD if key in parameters}
-            options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, query)
+            query = {key: parameters[key] if key == "project" else parameters.pop(key) for key in UPLOAD if key in parameters}
+            options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, layer, key_added, query)
             graph = self._upload(source_of(x, options), name, lease)
         arguments = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
                  "name": name, **{key.rstrip("_"): value for key, value in parameters.items()}}
@@ -355,9 +349,8 @@ class Client:
             raise BadValue("init has values that are not finite")
         return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
 
-    def embed(self, x: Any, *, progress: Union[bool, None, Progress] = None, **arguments: Any) -> Any:
-        """Submits, waits, and returns the layout in the form of x. See spaceland.embed."""
-        job = self.submit(x, **arguments)
+    def _embed(self, x: Any, progress: Union[bool, None, Progress], **arguments: Any) -> Any:
+        job = self._submit(x, None, **arguments)
         with job.wanted():
             job.wait(progress=progress)
         return job.result()

@@ -18,7 +18,7 @@ from ._body import Body, names_array, npy, npz
 from ._colours import is_ramp
 from ._edges import edge_columns, edge_titles, numbered_edges
 from ._labels import check_count, is_name, label_names, labels_body, row_names
-from .errors import BadValue, FileMissing, IsFolder, tell
+from .errors import BadType, BadValue, FileMissing, IsFolder, tell
 
 __all__ = ["Source", "Options", "source_of"]
 
@@ -46,6 +46,8 @@ class Options:
     columns: Optional[Sequence[Any]] = None   # of a DataFrame
     weight: Optional[str] = "weight"  # attribute of networkx edges
     use_rep: Optional[str] = None     # of AnnData
+    layer: Optional[str] = None       # of AnnData
+    key_added: Optional[str] = None   # of AnnData
     query: Dict[str, Any] = field(default_factory=dict)  # further parameters of the upload
     more: Dict[str, Any] = field(default_factory=dict)   # further columns of labels, by name
     labels_name: Optional[str] = None   # name of the first column of labels, if it has one
@@ -471,31 +473,54 @@ def _with_numbers(table: Any) -> Any:
 
 
 def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
-    """`use_rep` of obsm, or "X"; by default X_pca if present, else X on 50 principal axes, as in scanpy."""
+    """`use_rep` of obsm or obsp, or "X"; by default X_pca if present, else X on 50 principal axes, as in scanpy."""
     rep = options.use_rep
+    if rep is not None and options.layer is not None:
+        raise BadValue(f"use_rep is {rep!r} and layer is {options.layer!r}; name one of them")
+    if options.layer is not None and options.layer not in data.layers:
+        raise BadValue(f"layer is {options.layer!r}; this AnnData has the layers: {', '.join(data.layers.keys()) or 'none'}")
     if rep is None:
-        rep = "X_pca" if "X_pca" in data.obsm else "X"
+        rep = "X_pca" if "X_pca" in data.obsm and options.layer is None else "X"
+        if rep == "X" and data.X is None and options.layer is None:
+            raise BadValue("this AnnData has no X; " + _which_rep(data))
         if rep == "X" and options.pca is None and data.n_vars > REP_COLUMNS and data.n_obs > REP_COLUMNS and _known(options):
             options.pca = REP_COLUMNS
-    if rep != "X" and rep not in data.obsm:
-        raise BadValue(f"use_rep is {rep!r}; this AnnData has: X, {', '.join(data.obsm.keys())}")
+    in_pairs = rep in data.obsp and rep not in data.obsm
+    if rep == "X" and options.layer is None and data.X is None:
+        raise BadValue("use_rep is 'X', and this AnnData has no X; " + _which_rep(data))
+    if rep != "X" and rep not in data.obsm and not in_pairs:
+        raise BadValue(f"use_rep is {rep!r}, which this AnnData does not have; " + _which_rep(data))
     names = label_names(options.labels, data.obs.columns, data.n_obs) or []
     for name in names:
         if name not in data.obs:
             raise BadValue(f"labels is {options.labels!r}, but obs has no such column")
     _take_named(options, names, data.obs.__getitem__)
-    x = data.X if rep == "X" else data.obsm[rep]
+    x = data.obsp[rep] if in_pairs else data.obsm[rep] if rep != "X" else data.X if options.layer is None else data.layers[options.layer]
     if hasattr(x, "to_memory"):  # a sparse matrix in a file that is open
         x = x.to_memory()
     options.kind, options.names = "points", row_names(data.obs_names)
+    if in_pairs:   # found by scanpy: distances of neighbours, or a graph of similarities
+        options.kind = "neighbours" if "distances" in rep else "graph"
+    elif hasattr(x, "iloc"):
+        x = x.to_numpy()
     source = sparse_source(x, options) if _sparse.is_sparse(x) else points_source(x, options)
     source.file_name = rep
 
     def store(layout: Array, method: str) -> None:
-        data.obsm[f"X_{method}"] = layout
-        data.uns[method] = {"params": {"use_rep": rep, "metric": str(options.metric or "euclidean")}}
+        dims = layout.shape[1]
+        key = options.key_added or (f"X_{method}" if dims == 2 else f"X_{method}_{dims}d")
+        data.obsm[key] = layout
+        layer = {} if options.layer is None else {"layer": options.layer}
+        data.uns[key.removeprefix("X_")] = {"params": {"use_rep": rep, **layer, "metric": str(options.metric or "euclidean")}}
     source.store = store if keep else None
     return source
+
+
+def _which_rep(data: Any) -> str:
+    """What an AnnData has to embed."""
+    have = ([f"use_rep={key!r}" for key in (*data.obsm.keys(), *data.obsp.keys())] + [f"layer={key!r}" for key in data.layers.keys()]
+            + (['use_rep="X"'] if data.X is not None else []))
+    return f"it has: {', '.join(have)}" if have else "it has nothing else that can be embedded"
 
 
 def _read(reader: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
@@ -610,6 +635,10 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         options.labels = columns[0][1] if columns else None
         options.labels_name = str(columns[0][0]) if columns else None
         options.more.update((str(name), values) for name, values in columns[1:])
+    if not hasattr(x, "obsm") and not str(x if isinstance(x, (str, os.PathLike)) else "").endswith(".h5ad"):
+        for name in ("use_rep", "layer", "key_added"):
+            if getattr(options, name) is not None:
+                raise BadType(f"{name} is for AnnData; x is a {type(x).__name__}")
     source = _dispatch(x, options)
     source.more = options.more
     for name in options.more:

@@ -373,12 +373,14 @@ class Job:
 
     def picture(self, path: Any = None, *, layout: "Optional[Job]" = None, color: "Union[str, Job, None]" = None,
                 **options: Any) -> bytes:
-        """A picture of the layout. Waits. Returns it and, if `path` is given, writes it: PNG, or SVG if the path ends in
-        .svg.
+        """A picture of the layout. Waits. Returns it and, if `path` is given, writes it: PNG, SVG or PDF, as the path
+        ends (.png, .svg, .pdf; other endings are refused). An SVG has circles and text; a PDF has an image, of 300 dpi
+        unless the option dpi says otherwise.
 
         color: "density", "degree", the name of a column of labels, or a Job of kmeans, gmm or signal on the same graph;
         default: the labels of the upload, if any. layout: a Job on the same graph, on whose layout the result of kmeans,
-        gmm or signal is drawn; default: the layout that it was computed from. options: width, height, light, legend.
+        gmm or signal is drawn; default: the layout that it was computed from. options: width, height, light,
+        legend, names, dpi.
         """
         from .widget import picture
         return picture(self, path, layout, color, options)

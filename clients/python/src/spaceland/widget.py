@@ -9,6 +9,7 @@ import base64
 import html
 import importlib.resources
 import json
+import pathlib
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
@@ -66,8 +67,22 @@ def _look(job: "Job", labels: Any) -> _Look:
     return _Look(colours, legend_of(labels, colours))
 
 
+PRINT_DPI = 300   # of a PDF
+
+
+def _kind_of(path: Any) -> str:
+    """png, svg or pdf, as the name of the file ends."""
+    if path is None:
+        return "png"
+    ending = pathlib.PurePath(path).suffix.lower()
+    if ending not in (".png", ".svg", ".pdf"):
+        raise BadValue(f"{str(path)!r} ends in {ending or 'nothing'}; pictures are made as .png, .svg and .pdf")
+    return ending[1:]
+
+
 def picture(job: "Job", path: Any, layout: "Optional[Job]", color: "Union[str, Job, None]", options: Dict[str, Any]) -> bytes:
     """Fetches a picture from the server; see Job.picture."""
+    _kind_of(path)
     job.wait()
     drawn = job
     if job.method in ON_A_LAYOUT:
@@ -86,8 +101,13 @@ def picture(job: "Job", path: Any, layout: "Optional[Job]", color: "Union[str, J
     query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
     if color is not None:
         query["color"] = color if isinstance(color, str) else f"job:{color.id}"
-    kind = "svg" if str(path).lower().endswith(".svg") else "png"
-    data = job.client.http.request("GET", f"{drawn.path}/picture.{kind}", query=query).content
+    kind = _kind_of(path)
+    if kind == "pdf":
+        query.setdefault("dpi", PRINT_DPI)
+    data = job.client.http.request("GET", f"{drawn.path}/picture.{'svg' if kind == 'svg' else 'png'}", query=query).content
+    if kind == "pdf":
+        from ._pdf import pdf_of_png
+        data = pdf_of_png(data, float(query["dpi"]))
     if path is not None:
         with open(path, "wb") as file:
             file.write(data)

@@ -1,0 +1,57 @@
+"""AnnData: layers, representations, neighbours of scanpy, keys."""
+import numpy as np
+import pytest
+
+import spaceland
+from conftest import clusters
+
+anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+QUICK = {"iterations": 30}
+
+
+@pytest.fixture
+def cells():
+    x, group = clusters(n=90, columns=6, seed=9)
+    found = anndata.AnnData(x.astype(np.float32), obs=pandas.DataFrame({"type": [f"t{g}" for g in group]}, index=[f"c{i}" for i in range(90)]))
+    found.layers["double"] = 2 * found.X
+    return found
+
+
+def test_keys(cells):
+    flat = spaceland.embed(cells, **QUICK)
+    solid = spaceland.embed(cells, dims=3, **QUICK)
+    assert np.array_equal(cells.obsm["X_tsne"], flat) and np.array_equal(cells.obsm["X_tsne_3d"], solid)
+    own = spaceland.embed(cells, key_added="X_mine", seed=4, **QUICK)
+    assert np.array_equal(cells.obsm["X_mine"], own) and np.array_equal(cells.obsm["X_tsne"], flat)
+    assert cells.uns["tsne"]["params"]["use_rep"] == "X" and "mine" in cells.uns
+
+
+def test_layers(cells, client):
+    twice = client.upload(cells, layer="double")
+    cells.obsm["X_other"] = cells.layers["double"]
+    assert client.upload(cells, use_rep="X_other").record["digest"] == twice.record["digest"]
+    with pytest.raises(spaceland.BadValue, match="layer is 'no'; this AnnData has the layers: double"):
+        client.upload(cells, layer="no")
+    with pytest.raises(spaceland.BadValue, match="name one of them"):
+        client.upload(cells, layer="double", use_rep="X")
+    with pytest.raises(spaceland.BadType, match="layer is for AnnData; x is a ndarray"):
+        client.upload(cells.X, layer="double")
+
+
+def test_neighbours_of_scanpy(cells, client):
+    neighbors = pytest.importorskip("sklearn.neighbors", reason="scikit-learn is not installed")
+    cells.obsp["distances"] = neighbors.kneighbors_graph(cells.X, 15, mode="distance")
+    near = neighbors.kneighbors_graph(cells.X, 15)
+    cells.obsp["connectivities"] = near.maximum(near.T)
+    assert client.upload(cells, use_rep="distances").kind == "neighbours"
+    graph = client.upload(cells, use_rep="connectivities")
+    assert graph.kind == "graph" and graph.names()[:2] == ["c0", "c1"]
+    assert spaceland.embed(cells, use_rep="distances", perplexity=5, **QUICK).shape == (90, 2)
+
+
+def test_without_x():
+    cells = anndata.AnnData(obs=pandas.DataFrame(index=map(str, range(50))), obsm={"X_scvi": np.random.rand(50, 4)})
+    with pytest.raises(spaceland.BadValue, match="no X; it has: use_rep='X_scvi'"):
+        spaceland.embed(cells)
+    assert spaceland.embed(cells, use_rep="X_scvi", **QUICK).shape == (50, 2)
