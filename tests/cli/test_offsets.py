@@ -182,3 +182,42 @@ def test_tables_near_0_keep_their_bytes(client):
         assert done.status == 0 and "far from 0" not in done.err, done
     a, b = (numpy.load(client.folder / (name + ".c.npy")) for name in ("wide.npy", "narrow.npy"))
     assert a.dtype == "f4" and (a == b).all()
+
+
+def lloyd(x, centroids):
+    """Labels and inertia after Lloyd's iterations in double precision; None if a cluster becomes empty."""
+    old = None
+    while True:
+        label = ((x[:, None] - centroids) ** 2).sum(2).argmin(1)
+        if len(set(label)) < len(centroids):
+            return None
+        if old is not None and (label == old).all():
+            return label, ((x - centroids[label]) ** 2).sum()
+        old, centroids = label, numpy.array([x[label == j].mean(0) for j in range(len(centroids))])
+
+
+def test_random_offsets_up_to_1e15(client):
+    """Labels and inertia are those of the table without its offset, in double precision; values have steps of the
+    offset's resolution."""
+    for seed in range(12):
+        rng = numpy.random.default_rng(seed)
+        d, k = int(rng.integers(1, 6)), int(rng.integers(2, 6))
+        offset = rng.choice([-1, 1], d) * 10 ** rng.uniform(0, 15, d)
+        step = numpy.spacing(2 * (numpy.abs(offset) + 1000))
+        x = rng.normal(size=(400, d)) * 10 ** rng.uniform(0, 2, d) + 30 * rng.normal(size=(k, d))[rng.integers(0, k, 400)]
+        offset = numpy.round(offset / step) * step
+        x = numpy.round(x / step) * step
+        moved = x + offset
+        assert (moved - offset == x).all()  # the offset rounds nothing
+        start = x[rng.choice(400, k, replace=False)]
+        right = lloyd(x, start) if len(numpy.unique(start, axis=0)) == k else None
+        if right is None:
+            continue
+        name = written(client, "npy", moved) if seed % 2 or d < 2 else "x.csv"
+        if name == "x.csv":
+            (client.folder / name).write_text("\n".join(",".join(repr(v) for v in row) for row in moved.tolist()) + "\n")
+        numpy.save(client.folder / "start.npy", start + offset)
+        found = client("kmeans", name, "--start", "start.npy", "--tolerance", "0", "-o", "l.npy", "--json")
+        assert found.status == 0, found
+        label = numpy.load(client.folder / "l.npy")
+        assert (label != right[0]).sum() <= 1 and found.json["inertia"] == pytest.approx(right[1], rel=1e-5), (seed, offset)

@@ -19,6 +19,12 @@ static void check_number(const char *text)
 	assert_int_equal(*p, '\n');
 	if (memcmp(&ours, &theirs, sizeof ours))
 		fail_msg("%s: %.9g instead of %.9g", text, (double)ours, (double)theirs);
+	double our_wide = -1, their_wide = strtod(text, NULL);
+	p = line;
+	assert_true(sl__parse_double(&p, &our_wide));
+	assert_int_equal(*p, '\n');
+	if (memcmp(&our_wide, &their_wide, sizeof our_wide))
+		fail_msg("%s: %.17g instead of %.17g", text, our_wide, their_wide);
 }
 
 static void numbers_are_the_nearest_floats(void **state)
@@ -50,6 +56,9 @@ static void numbers_are_the_nearest_floats(void **state)
 		snprintf(text, sizeof text, "%.17g", ((double)f + (double)nextafterf(f, FLT_MAX)) / 2);
 		check_number(text);
 		snprintf(text, sizeof text, "%.*f", k % 12, (double)(bits % 100000) / 997);
+		check_number(text);
+		double wide = 1.6e9 + (double)bits / 4096;  /* and between two doubles */
+		snprintf(text, sizeof text, "%.*f", 1 + k % 20, wide + (k % 2 ? 0 : 0x1p-23 / 2));
 		check_number(text);
 	}
 }
