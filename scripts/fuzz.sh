@@ -1,5 +1,6 @@
 #!/bin/sh
 # fuzz.sh http [REQUESTS] -- random requests to a daemon (scripts/campaigns/fuzz_http.py)
+# fuzz.sh tables [FILES [SEED]] -- random tables of four writers (tests/readers/tables.py)
 # fuzz.sh [SECONDS] -- run every libFuzzer target for so long, two at a time
 # fuzz.sh inputs [N] -- give every target N random inputs (default 10,000,000), on all processors
 #
@@ -13,6 +14,12 @@ if [ "${1:-}" = http ]; then
 	SPACELAND_BUILD=${SPACELAND_BUILD:-${BUILD:-$PWD/build}}
 	export SPACELAND_BUILD PYTHONDONTWRITEBYTECODE=1
 	exec "${PYTHON:-/usr/bin/python3}" scripts/campaigns/fuzz_http.py "$@"
+fi
+if [ "${1:-}" = tables ]; then
+	shift
+	SPACELAND_BUILD=${SPACELAND_BUILD:-${BUILD:-$PWD/build}}
+	export SPACELAND_BUILD PYTHONDONTWRITEBYTECODE=1
+	exec "${PYTHON:-/usr/bin/python3}" tests/readers/tables.py "$@"
 fi
 ROOT=$PWD
 # Short stacks and a small quarantine save much time. For a full report, repeat the input with `ASAN_OPTIONS= `.

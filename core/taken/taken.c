@@ -103,6 +103,12 @@ void sl_taken_add_note(struct sl_taken *t, bool changes, const char *format, ...
 	memcpy(t->note[t->notes++].text, text, sizeof text);
 }
 
+bool sl_taken_is_plain(const struct sl_taken *t)
+{
+	return !t->lines && !t->notes && !t->rows_left_out && !t->transposed && t->columns &&
+	       t->by_role[SL_TAKEN_COORDINATE] == t->columns;
+}
+
 bool sl_taken_adds_up(const struct sl_taken *t)
 {
 	uint64_t columns = 0;

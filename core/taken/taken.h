@@ -87,6 +87,9 @@ void sl_taken_add_columns(struct sl_taken *t, uint32_t number, uint32_t count, e
 void sl_taken_add_note(struct sl_taken *t, bool changes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* True for an array of coordinates that was taken as it is, of which there is nothing to say. */
+bool sl_taken_is_plain(const struct sl_taken *t);
+
 /* True if the sums above hold. */
 bool sl_taken_adds_up(const struct sl_taken *t);
 

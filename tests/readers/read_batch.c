@@ -102,12 +102,16 @@ static void put_points(const struct sl_points *p)
 	for (uint32_t i = 0; p->user && i < p->n; i++)
 		printf("%s%u", i ? ", " : "", p->user[i]);
 	printf("]");
+	const double *center = sl_points_own_center(p);
+	printf(", \"center\": [");
+	for (uint32_t k = 0; center && k < p->d; k++)
+		printf("%s%.17g", k ? ", " : "", center[k]);
+	printf("]");
 	put_taken(p->taken);
 	printf("}\n");
 	for (uint32_t i = 0; i < p->n; i++) {
 		sl_points_rows(p, i, 1, row);
-		for (uint32_t k = 0; k < p->d; k++)
-			wide[k] = (double)row[k];
+		sl_points_add_center(center, 1, p->d, row, wide);
 		fwrite(wide, sizeof *wide, p->d, stdout);
 	}
 	free(row);

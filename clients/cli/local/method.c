@@ -20,7 +20,7 @@ int local_threads(const struct cli *cli)
 void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind, const struct sl_taken *taken)
 {
 	char text[1024], typed[2048];
-	if (!taken)
+	if (!taken || sl_taken_is_plain(taken))
 		return;
 	cli_note_taken(cli, path, sl_input_kind_name(kind), sl_taken_text(taken, text, sizeof text), taken->sign);
 	for (uint32_t k = 0; k < taken->notes; k++)

@@ -57,7 +57,12 @@ static void tell(const struct cli *cli, const char *path, const json_t *graph)
 	const json_t *taken = json_object_get(graph, "taken");
 	size_t i;
 	json_t *one;
-	if (json_is_object(taken))
+	const json_t *lines = json_object_get(taken, "lines"), *rows = json_object_get(taken, "rows");
+	bool coordinates = cli_number(json_object_get(taken, "roles"), "coordinate") == cli_number(taken, "columns");
+	/* of an array that was taken as it is there is nothing to say */
+	bool plain = coordinates && cli_number(lines, "all") == 0 && cli_number(rows, "left_out") == 0 &&
+		     !json_array_size(json_object_get(taken, "notes")) && !json_is_true(json_object_get(taken, "transposed"));
+	if (json_is_object(taken) && !plain)
 		cli_note_taken(cli, path, cli_text(graph, "kind"), cli_text(taken, "text"), cli_text(taken, "sign"));
 	json_array_foreach(json_object_get(taken, "notes"), i, one)
 		if (json_is_false(json_object_get(one, "changes")))  /* the others are among the warnings */

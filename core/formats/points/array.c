@@ -13,6 +13,9 @@
 #include "core/formats/numpy/archive.h"
 #include "core/formats/points/table.h"
 #include "core/formats/text/names.h"
+#include "core/taken/taken.h"
+
+#define NUMBERING_ROWS 3
 
 /* The source of the elements. */
 struct elements {
@@ -208,6 +211,37 @@ static int read_values(struct elements *e)
 	return rc;
 }
 
+/* True if column k counts the rows from 0 or 1, as far as it is in the table. */
+static bool counts(const struct sl__table *t, uint64_t k)
+{
+	float first = 0;
+	for (uint64_t i = 0; i < t->n; i++) {
+		uint64_t at = i * t->d + k;
+		float value = t->type == SL_POINTS_U8 ? (float)((const uint8_t *)t->value)[at] : ((const float *)t->value)[at];
+		first = i ? first : value;
+		if ((i == 0 && value != 0 && value != 1) || value != first + (float)i)
+			return false;
+	}
+	return t->n >= NUMBERING_ROWS;
+}
+
+/* Says what was taken of the array. A column that counts the rows stays a coordinate: unlike a text, an array was made
+ * of numbers that somebody chose. */
+static int tell(struct sl__table *t, bool transposed)
+{
+	uint32_t told = 0;
+	t->taken = sl_taken_create();
+	if (!t->taken)
+		return sl__table_memory_error(t);
+	t->taken->transposed = transposed;
+	sl_taken_add_columns(t->taken, 1, (uint32_t)t->d, SL_TAKEN_COORDINATE, NULL, NULL);
+	for (uint64_t k = 0; k < t->d && t->d > 1 && told < 3; k++)
+		if (counts(t, k) && ++told)
+			sl_taken_add_note(t->taken, false, "Column %llu (from 1) counts the rows and is a coordinate; leave it "
+					  "out of the array if it is a numbering", (unsigned long long)k + 1);
+	return 0;
+}
+
 int sl__read_points_npy(struct sl__table *t, struct sl_points **out)
 {
 	struct elements e = {.t = t, .file = sl__source_name(t->source)};
@@ -224,6 +258,8 @@ int sl__read_points_npy(struct sl__table *t, struct sl_points **out)
 			rc = sl_error_at(t->err, SL_BADDATA, e.file, 0, "The file has more than the %" PRIu64 " "
 					 "numbers that its header promises.", e.array.count);
 	}
+	if (!rc)
+		rc = tell(t, t->options->transpose == SL_TRANSPOSE_YES);
 	return rc ? rc : sl__table_points(t, out);
 }
 
@@ -276,7 +312,8 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
-static int read_companions(struct sl__table *t, struct sl__archive *f)
+/* *labels: the name of the array of labels, or NULL. */
+static int read_companions(struct sl__table *t, struct sl__archive *f, const char **labels)
 {
 	static const char *const usual[] = {"labels", "label", "y"};
 	struct sl__names names;
@@ -289,6 +326,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f)
 			sl__names_give(&names, &t->name_bytes, &t->name_at);
 	}
 	sl__names_finish(&names);
+	*labels = NULL;
 	for (size_t k = 0; !rc && !t->label && k < sizeof usual / sizeof *usual; k++) {
 		if (!sl__archive_has(f, usual[k]))
 			continue;
@@ -297,6 +335,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f)
 		rc = value ? sl__archive_texts(f, usual[k], t->n, "points", &names, value) : sl__table_memory_error(t);
 		if (!rc)
 			rc = sl__table_take_labels(t, "", &names, value);
+		*labels = rc ? NULL : usual[k];
 		if (rc)
 			free(value);
 		sl__names_finish(&names);
@@ -309,6 +348,7 @@ int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct
 	struct sl__member m = {0};
 	struct elements e = {.t = t, .archive = archive, .member = &m};
 	char name[200];
+	const char *labels = NULL;
 	bool found;
 	int rc = find_array(t, archive, name);
 
@@ -320,6 +360,12 @@ int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct
 		rc = read_values(&e);
 	sl__member_close(&m);
 	if (!rc)
-		rc = read_companions(t, archive);
+		rc = read_companions(t, archive, &labels);
+	if (!rc)
+		rc = tell(t, t->options->transpose == SL_TRANSPOSE_YES);
+	if (!rc && t->name_at)
+		sl_taken_add_note(t->taken, false, "The array names holds the names");
+	if (!rc && labels)
+		sl_taken_add_note(t->taken, false, "The array %s holds the labels", labels);
 	return rc ? rc : sl__table_points(t, out);
 }

@@ -193,7 +193,7 @@ static void find_numberings(struct sl__text *f)
 	uint32_t others = 0;
 	for (uint32_t c = 0; c < f->columns; c++)
 		others += f->column[c].use == SL__COORDINATE && !f->column[c].words && (f->column[c].kept || !counts(f, c));
-	for (uint32_t c = 0; others && !f->t->options->new_points && c < f->columns; c++)
+	for (uint32_t c = 0; others && c < f->columns; c++)
 		if (f->column[c].use == SL__COORDINATE && !f->column[c].kept && counts(f, c))
 			f->column[c].use = SL__NUMBERING;
 }

@@ -69,8 +69,7 @@ static bool has_decimal_commas(struct sl__text *f, const struct sl__line *line)
 	bool numbers = look_at(f, line, &list, &count) && count > 1;
 	for (uint32_t c = 0; numbers && c < count; c++) {
 		bool quoted = list[c].text < line->at || list[c].text > line->end;
-		numbers = quoted || !memchr(list[c].text, ';', list[c].length);
-		if (quoted || !numbers || !memchr(list[c].text, ',', list[c].length))
+		if (quoted || !memchr(list[c].text, ',', list[c].length))
 			continue;
 		numbers = is_numeric(&list[c]);
 		commas++;
@@ -140,11 +139,13 @@ static void choose_separator(struct sl__text *f, const struct sl__line *first)
 		f->separator = '\t';
 		return;
 	}
+	bool semicolons = false;
 	for (size_t k = 0; k < sizeof order; k++) {
 		if (!try_separator(f, order[k], first, &second))
 			continue;
+		semicolons |= order[k] == ';';
 		int numbers = count_numbers(f, &second);
-		if (numbers > most || (order[k] == ' ' && has_decimal_commas(f, &second))) {
+		if (numbers > most || (order[k] == ' ' && !semicolons && has_decimal_commas(f, &second))) {
 			most = numbers;
 			best = order[k];
 		}
@@ -415,7 +416,7 @@ static bool is_header(struct sl__text *f, const struct sl__line *first, const st
 	for (uint32_t c = 0; c < count; c++)
 		quoted &= is_quoted(first, &list[c]);
 	bool above = false, decimal = false, counts = counts_up(f, list, count), years = are_years(list, count);
-	uint32_t words = 0, numeric = 0, wholes = 0, points = 0;  /* wholes: like years */
+	uint32_t words = 0, numeric = 0, empty = 0, wholes = 0, points = 0;  /* wholes: like years */
 	for (uint32_t c = 0; c < count && c + shift < f->columns; c++) {
 		const struct sl__column *column = &f->column[c + shift];
 		uint64_t whole;
@@ -423,16 +424,17 @@ static bool is_header(struct sl__text *f, const struct sl__line *first, const st
 		unquoted |= column->has_numbers && column->unquoted;
 		if (column->words || !column->values)
 			continue;
-		numeric += !sl__text_is_missing(&list[c]);
+		numeric += list[c].length > 0;
+		empty += list[c].length == 0;
 		wholes += is_whole(&list[c], &whole) && whole >= YEAR_FROM && whole <= YEAR_TO;
 		points += column->point || !(column->forms & SL__POINT_FORMS);
 		above |= is_word(&list[c]);
 		decimal |= is_numeric(&list[c]) && !is_whole(&list[c], &whole);
 	}
-	years |= !above && wholes && wholes == numeric &&
-		 (points == wholes || (words && words_stand_alone(f, list, count)));
+	years |= !above && wholes + empty > 0 && wholes == numeric &&
+		 ((wholes && points == wholes + empty) || (words && words_stand_alone(f, list, count)));
 	f->guessed_titles = counts || years || (above && decimal);
-	f->guessed_row = wholes && wholes == numeric;
+	f->guessed_row = wholes + empty > 0 && wholes == numeric;
 	return counts || years || (above && !decimal) || (quoted && unquoted && !decimal) || sl__text_usual_name(&list[0]);
 }
 
