@@ -27,6 +27,7 @@ struct look {
 	const char *at, *end;       /* the lines not looked at yet */
 	bool whole;
 	int64_t line;               /* number of the last line */
+	const char *begin;          /* of the text */
 	const char *comment, *comment_end;  /* the last comment above the edges */
 	int64_t comment_line;
 	double *least, *most;       /* [count] of the numbers in the rows */
@@ -188,9 +189,30 @@ static bool is_number(const struct sl__field *field)
 	return field_float(field, &value) || has_decimal_comma(field);
 }
 
-/* Of tabs, semicolons and commas the one that the line has; if it has semicolons and commas, the semicolons, since
- * commas are also in numbers and names. */
-static char guess_separator(const struct sl__line *line)
+/* True if the line and those below have as many fields with this separator, two or more. */
+static bool separates_all(const struct look *l, const struct sl__line *line, char separator)
+{
+	enum { LINES = 10 };
+	struct look behind = *l;
+	struct sl__line later = *line;
+	bool same = true;
+	int count = 0;
+
+	behind.fields = (struct sl__fields){.separator = separator};
+	for (int k = 0; k < LINES && same && (k == 0 || next_line(&behind, &later)); k++) {
+		const char *p = skip(later.at, later.end);
+		if (p == later.end || (is_comment(p) && k))
+			continue;
+		same = !split(&behind, &later) && behind.fields.count >= 2 && (!count || behind.fields.count == count);
+		count = behind.fields.count;
+	}
+	sl__fields_finish(&behind.fields);
+	return same;
+}
+
+/* Of tabs, commas and semicolons the one that the line has. If it has commas and semicolons, those that give all lines
+ * as many fields; rather semicolons, since commas are also in numbers and names. */
+static char guess_separator(const struct look *l, const struct sl__line *line)
 {
 	char separator = sl__guess_separator(line->at, line->end);
 	bool quoted = false;
@@ -198,7 +220,7 @@ static char guess_separator(const struct sl__line *line)
 	for (const char *p = line->at; separator == ',' && p < line->end; p++) {
 		quoted ^= *p == '"';
 		if (!quoted && *p == ';')
-			return ';';
+			return separates_all(l, line, ';') ? ';' : ',';
 	}
 	return separator;
 }
@@ -360,6 +382,22 @@ static void titles_of_comment(struct look *l)
 			take_titles(c, &l->fields);
 			return;
 		}
+	}
+}
+
+/* Counts the comments above that look like edges: "#art,ann", but not "# two, words". */
+static void count_comment_rows(struct look *l, int64_t lines)
+{
+	struct sl__edge_columns *c = l->c;
+	const char *at = l->begin;
+	struct sl__line line;
+
+	for (int64_t k = 1; k < lines && sl__next_line(&at, l->end, &line); k++) {
+		const char *p = skip(line.at, line.end);
+		if (line.end - p < 2 || !is_comment(p) || p[1] == ' ' || p[1] == '\t' || is_comment(p + 1) ||
+		    k == c->comment_header || split(l, &line) || (uint32_t)l->fields.count != c->count)
+			continue;
+		c->comment_rows += c->weight < 0 || is_number(&l->fields.field[c->weight]);
 	}
 }
 
@@ -535,7 +573,7 @@ static int look_at(struct look *l, const char *file, struct sl_error *err)
 	}
 	int64_t number = l->line;
 	if (!c->marker)
-		c->separator = guess_separator(&line);
+		c->separator = guess_separator(l, &line);
 	l->fields.separator = first.separator = c->separator;
 	bool readable = !sl__fields_split(&first, line.at, line.end);
 	c->count = (uint32_t)first.count;  /* for rows that begin with # */
@@ -560,13 +598,17 @@ static int look_at(struct look *l, const char *file, struct sl_error *err)
 	free(first.scratch);
 	if (rc)
 		return sl_error_at(err, rc, file, 0, "No memory to read.");
-	return c->count < 2 ? 0 : find_roles(l, file, err);
+	rc = c->count < 2 ? 0 : find_roles(l, file, err);
+	if (!rc && c->count >= 2 && c->commented && !c->konect)
+		count_comment_rows(l, number);
+	return rc;
 }
 
 int sl__edge_columns_find(struct sl__edge_columns *c, const unsigned char *bytes, size_t size, bool whole,
 			  const struct sl_read_options *options, const char *file, struct sl_error *err)
 {
-	struct look l = {.c = c, .options = options, .at = (const char *)bytes, .end = (const char *)bytes + size,
+	struct look l = {.c = c, .options = options, .at = (const char *)bytes,
+			 .begin = (const char *)bytes, .end = (const char *)bytes + size,
 			 .whole = whole};
 
 	*c = (struct sl__edge_columns){.separator = ' ', .source = -1, .target = -1, .weight = -1, .type = -1};

@@ -40,6 +40,7 @@ struct sl__edge_columns {
 	enum sl__edge_direction direction; /* as comments tell it */
 	bool konect, bipartite;            /* a KONECT file; of two kinds of nodes */
 	bool commented;                    /* there are comments above */
+	int64_t comment_rows;              /* those with as many fields as the edges, which may be edges */
 };
 
 /* Looks at the beginning of a text. whole: bytes are all of it. 0, SL_NOMEM, or SL_BADPARAM at /source, /target or

@@ -506,6 +506,16 @@ static bool first_stands_alone(const struct edges *f)
 	return true;
 }
 
+/* True if a guessed title is also the name of a node. */
+static bool header_is_a_node(const struct edges *f)
+{
+	const struct sl__edge_columns *c = &f->columns;
+	const char *a = c->title[c->source], *b = c->title[c->target];
+
+	return c->header && !c->pair && !c->chosen && (sl__names_find(&f->names, a, strlen(a)) != SL__NO_NAME ||
+						       sl__names_find(&f->names, b, strlen(b)) != SL__NO_NAME);
+}
+
 static void tell_direction(const struct edges *f)
 {
 	bool by_column = f->told_directed + f->told_undirected;
@@ -547,6 +557,12 @@ static void tell(const struct edges *f)
 	if (f->late_comments)
 		sl_taken_add_note(t, false, "%llu %s below the first edge with # or %% and another number of fields: comments",
 				  (unsigned long long)f->late_comments, f->late_comments == 1 ? "line begins" : "lines begin");
+	if (c->comment_rows)
+		sl_taken_add_note(t, true, "%lld %s above the first edge with # or %% and as many fields as the edges: taken for "
+				  "comments. Put such nodes in quotes, or a header above them, to make edges of them",
+				  (long long)c->comment_rows, c->comment_rows == 1 ? "line begins" : "lines begin");
+	if (header_is_a_node(f))
+		sl_taken_add_note(t, true, "The first line was taken for a header, but its words are also nodes");
 	if (c->bipartite)
 		sl_taken_add_note(t, false, "The graph is bipartite: nodes of the first column are named u1, u2, ..., those of "
 				  "the second v1, v2, ...");
