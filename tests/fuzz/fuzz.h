@@ -11,6 +11,7 @@
 
 #include "core/account.h"
 #include "core/formats/read.h"
+#include "core/taken/taken.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -59,6 +60,7 @@ static inline void check_graph(const struct sl_graph *g)
 			PROMISE(!g->weight || (g->weight[k] > 0 && g->weight[k] <= 3.40282347e38f));
 		}
 	}
+	PROMISE(!g->taken || sl_taken_adds_up(g->taken));
 	for (uint32_t i = 0; g->name_bytes && i < g->n; i++)
 		PROMISE(strlen(sl_graph_name(g, i)) + 1 == g->name_at[i + 1] - g->name_at[i]);
 	for (uint32_t i = 0; g->label && i < g->n; i++)

@@ -1,7 +1,7 @@
 /* read_graphs.c -- reads many graphs in one process, for tests that compare the readers with others (edges.py).
  *
- * Standard input has one file after the other: a line "SIZE QUERY NAME" and the bytes. QUERY has parameters of an upload,
- * as in "kind=graph&directed=true", or is "-". For each file standard output gets one line of JSON. */
+ * Standard input has one file after the other: a line "SIZE QUERY NAME" and the bytes. QUERY has parameters of an
+ * upload, as in "kind=graph&directed=true", or is "-". For each file standard output gets one line of JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

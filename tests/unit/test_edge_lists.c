@@ -191,6 +191,30 @@ static void headers_and_first_edges(void **state)
 	sl_graph_destroy(g);
 }
 
+/* What random graphs showed. */
+static void guesses_are_told(void **state)
+{
+	/* names in later rows: the first line is no header */
+	struct sl_graph *g = read_edges("n0\tn5\t{}\n1008\t1001\t{}\nn2\tn9\t{}\n", NULL);
+
+	assert_true(g->n == 6 && weight(g, "n0", "n5") == 1);
+	sl_graph_destroy(g);
+
+	g = read_edges("x;y,12 kg,29.5\nann,x;y,0.5\n", NULL);
+	assert_true(g->n == 3 && weight(g, "x;y", "12 kg") == 29.5f);
+	sl_graph_destroy(g);
+	g = read_edges("ann;bob;2,5\nbob;cat;3,5\n", NULL);
+	assert_true(g->n == 3 && weight(g, "bob", "cat") == 3.5f);
+	sl_graph_destroy(g);
+
+	g = read_edges("#art,ann\nann,bob\n", NULL);
+	assert_true(g->n == 2 && noted(g, "1 line begins above the first edge"));
+	sl_graph_destroy(g);
+	g = read_edges("a,b\n1,2\n2,a\n", NULL);
+	assert_true(noted(g, "words are also nodes") || g->n == 4);
+	sl_graph_destroy(g);
+}
+
 static void messages_name_the_remedy(void **state)
 {
 	static const struct {
@@ -239,6 +263,7 @@ int main(void)
 		cmocka_unit_test(konect_and_snap),
 		cmocka_unit_test(options_name_columns),
 		cmocka_unit_test(headers_and_first_edges),
+		cmocka_unit_test(guesses_are_told),
 		cmocka_unit_test(messages_name_the_remedy),
 		cmocka_unit_test(long_comments),
 	};

@@ -189,8 +189,8 @@ static bool is_number(const struct sl__field *field)
 	return field_float(field, &value) || has_decimal_comma(field);
 }
 
-/* True if the line and those below have as many fields with this separator, two or more. */
-static bool separates_all(const struct look *l, const struct sl__line *line, char separator)
+/* The number of fields of the line and those below with this separator; 0: it is less than two, or not the same. */
+static int fields_of_all(const struct look *l, const struct sl__line *line, char separator)
 {
 	enum { LINES = 10 };
 	struct look behind = *l;
@@ -207,11 +207,24 @@ static bool separates_all(const struct look *l, const struct sl__line *line, cha
 		count = behind.fields.count;
 	}
 	sl__fields_finish(&behind.fields);
-	return same;
+	return same ? count : 0;
+}
+
+/* True for a line like "1,5;2,5". */
+static bool has_commas_in_numbers(const struct sl__line *line)
+{
+	struct sl__fields fields = {.separator = ';'};
+	bool found = false;
+
+	if (!sl__fields_split(&fields, line->at, line->end))
+		for (int k = 0; k < fields.count; k++)
+			found |= has_decimal_comma(&fields.field[k]);
+	sl__fields_finish(&fields);
+	return found;
 }
 
 /* Of tabs, commas and semicolons the one that the line has. If it has commas and semicolons, those that give all lines
- * as many fields; rather semicolons, since commas are also in numbers and names. */
+ * as many fields, and more than the others; rather semicolons, since commas are also in numbers and names. */
 static char guess_separator(const struct look *l, const struct sl__line *line)
 {
 	char separator = sl__guess_separator(line->at, line->end);
@@ -220,67 +233,13 @@ static char guess_separator(const struct look *l, const struct sl__line *line)
 	for (const char *p = line->at; separator == ',' && p < line->end; p++) {
 		quoted ^= *p == '"';
 		if (!quoted && *p == ';')
-			return separates_all(l, line, ';') ? ';' : ',';
+			return has_commas_in_numbers(line) ||
+			       fields_of_all(l, line, ';') >= fields_of_all(l, line, ',') ? ';' : ',';
 	}
 	return separator;
 }
 
 /* ---- titles ----------------------------------------------------------------- */
-
-/* Lower case, without blanks and punctuation. */
-static void plain_title(const struct sl__field *field, char out[40])
-{
-	size_t length = 0;
-
-	for (size_t k = 0; k < field->length && length < 39; k++)
-		if (!strchr(" _-.", field->text[k]))
-			out[length++] = (char)tolower((unsigned char)field->text[k]);
-	out[length] = 0;
-}
-
-bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target)
-{
-	static const struct {
-		const char *source, *target;
-		bool weak;  /* also usual in tables of points */
-	} pairs[] = {
-		{"source", "target", false}, {"sourceid", "targetid", false}, {"sourcenode", "targetnode", false},
-		{"src", "dst", false}, {"src", "dest", false}, {"srcid", "dstid", false}, {"source", "destination", false},
-		{"source", "dest", false}, {"source", "sink", false}, {"from", "to", false}, {"fromid", "toid", false},
-		{"fromnodeid", "tonodeid", false}, {"fromnode", "tonode", false}, {"nodefrom", "nodeto", false},
-		{"node1", "node2", false}, {"nodea", "nodeb", false}, {"nodeid1", "nodeid2", false},
-		{"node1id", "node2id", false}, {"id1", "id2", false}, {"vertex1", "vertex2", false}, {"v1", "v2", true},
-		{"protein1", "protein2", false}, {"gene1", "gene2", false}, {"genea", "geneb", false},
-		{"interactora", "interactorb", false}, {"officialsymbolinteractora", "officialsymbolinteractorb", false},
-		{"user1", "user2", false}, {"person1", "person2", false}, {"author1", "author2", false},
-		{"entity1", "entity2", false}, {"follower", "followee", false}, {"sender", "receiver", false},
-		{"sender", "recipient", false}, {"caller", "callee", false}, {"citing", "cited", false},
-		{"origin", "destination", false}, {"ego", "alter", false}, {"start", "end", true}, {"tail", "head", true},
-		{"head", "tail", true}, {"row", "col", true}, {"row", "column", true}, {"u", "v", true}, {"i", "j", true},
-	};
-	char title[40], third[40];
-
-	for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-		size_t length = strlen(pairs[k].target);
-		bool counted = pairs[k].target[length - 1] == '2', more = false;  /* gene1, gene2, gene3: no pair */
-		int at[2] = {-1, -1};
-		snprintf(third, sizeof third, "%.*s3", (int)length - 1, pairs[k].target);
-		for (int c = 0; c < titles->count && c < SL__FIELDS_MAX; c++) {
-			plain_title(&titles->field[c], title);
-			if (at[0] < 0 && !strcmp(title, pairs[k].source))
-				at[0] = c;
-			if (at[1] < 0 && !strcmp(title, pairs[k].target))
-				at[1] = c;
-			more |= counted && !strcmp(title, third);
-		}
-		if (more || at[0] < 0 || at[1] < 0 || (pairs[k].weak && (at[0] || at[1] != 1 || titles->count > 3)))
-			continue;
-		*source = at[0];
-		*target = at[1];
-		return true;
-	}
-	return false;
-}
 
 static bool one_of(const char *title, const char *const *words)
 {
@@ -295,7 +254,7 @@ static bool titled_one_of(const struct sl__edge_columns *c, int column, const ch
 	struct sl__field field = {c->title[column], strlen(c->title[column])};
 	char title[40];
 
-	plain_title(&field, title);
+	sl__plain_title(&field, title);
 	return c->titled && one_of(title, words);
 }
 
@@ -318,6 +277,25 @@ static bool named_by_option(const struct sl__fields *fields, const char *option)
 	return false;
 }
 
+/* True if all rows from the present ones on have whole numbers in columns k and k + 1. */
+static bool all_numbers(const struct look *l, int k)
+{
+	struct look behind = *l;
+	struct sl__line line;
+	bool numbers = true;
+
+	behind.fields.scratch = NULL;
+	behind.fields.scratch_bytes = 0;
+	for (int rows = 0; numbers && rows < SAMPLE; rows++) {
+		const struct sl__field *field = behind.fields.field + k;
+		numbers = k + 1 < behind.fields.count && is_whole(&field[0]) && is_whole(&field[1]);
+		if (!next_row(&behind, &line))
+			break;
+	}
+	sl__fields_finish(&behind.fields);
+	return numbers;
+}
+
 /* Decides whether the first line is a header. first: its fields; l->fields: those of the second line, if there is
  * one. */
 static bool is_header(const struct look *l, const struct sl__fields *first, bool second)
@@ -334,7 +312,7 @@ static bool is_header(const struct look *l, const struct sl__fields *first, bool
 		return true;
 	if (!second || is_whole(&first->field[1]) || in->count < 2)
 		return false;
-	if (is_whole(&in->field[shift]) && is_whole(&in->field[shift + 1 < in->count ? shift + 1 : shift]))
+	if (all_numbers(l, shift))
 		return true;
 	for (int k = 2; k < first->count && k + shift < in->count; k++)
 		if (first->field[k].length && !is_number(&first->field[k]) && is_number(&in->field[k + shift]))

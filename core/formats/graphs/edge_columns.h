@@ -50,6 +50,8 @@ int sl__edge_columns_find(struct sl__edge_columns *c, const unsigned char *bytes
 			  const struct sl_read_options *options, const char *file, struct sl_error *err);
 void sl__edge_columns_finish(struct sl__edge_columns *c);
 
+/* The title in lower case, without blanks and punctuation, cut to 39 bytes. */
+void sl__plain_title(const struct sl__field *title, char out[40]);
 /* Finds usual titles of source and target; weak ones, such as start and end, only as the first two of at most three
  * columns. False: there are none. */
 bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target);

@@ -558,8 +558,8 @@ static void tell(const struct edges *f)
 		sl_taken_add_note(t, false, "%llu %s below the first edge with # or %% and another number of fields: comments",
 				  (unsigned long long)f->late_comments, f->late_comments == 1 ? "line begins" : "lines begin");
 	if (c->comment_rows)
-		sl_taken_add_note(t, true, "%lld %s above the first edge with # or %% and as many fields as the edges: taken for "
-				  "comments. Put such nodes in quotes, or a header above them, to make edges of them",
+		sl_taken_add_note(t, true, "%lld %s above the first edge with # or %% and as many fields as the edges: taken "
+				  "for comments. Put such nodes in quotes, or a header above them, to make edges of them",
 				  (long long)c->comment_rows, c->comment_rows == 1 ? "line begins" : "lines begin");
 	if (header_is_a_node(f))
 		sl_taken_add_note(t, true, "The first line was taken for a header, but its words are also nodes");
