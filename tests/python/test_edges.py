@@ -63,7 +63,7 @@ def test_titles_say_it_and_it_is_told(client):
         client.upload(table("source", "target", "weight").assign(note="x"), kind="graph")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        numbers = table("source", "target", "weight").assign(source=range(7), target=range(3, 10))
+        numbers = table("source", "target", "weight").assign(source=[5, 3, 4, 1, 2, 0, 6], target=range(3, 10))
         assert client.upload(numbers, kind="points").nodes == 7
 
 
@@ -166,3 +166,40 @@ def test_what_was_taken_is_told(client, tmp_path):
     graph = client.upload(str(tmp_path / "t.csv"))
     assert "; taken: " in repr(graph) and "40 rows" in graph.taken and "\n" not in repr(graph)
     assert isinstance(graph.record["taken"], dict) and issubclass(spaceland.BadValue, SpacelandError)
+
+
+def test_a_column_that_counts_the_rows_is_no_coordinate(client):
+    """As in a text; told, and taken back by name."""
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    data = pandas.DataFrame(x, columns=list("abc"))
+    data.insert(0, "nr", range(1, 41))
+    with pytest.warns(SpacelandWarning, match=r"column 'nr' counts the rows and is left out; keep_columns=\['nr'\]"):
+        graph = client.upload(data)
+    assert graph.record["columns"] == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert client.upload(data, keep_columns=["nr"]).record["columns"] == 4
+        assert client.upload(data, columns=["nr", "a"]).record["columns"] == 2
+        assert client.upload(data, ignore_columns="nr").record["columns"] == 3
+        assert client.upload(data[["nr"]]).record["columns"] == 1
+        mixture = client.gmm(client.upload(data, keep_columns="nr"), 2, seed=1)
+        assert len(mixture.predict(data)) == 40
+    with pytest.raises(spaceland.BadValue, match="no column 'number'; it has: nr, a, b, c"):
+        client.upload(data, keep_columns="number")
+
+
+def test_labels_of_any_shape(client):
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    x, classes = np.random.default_rng(1).normal(size=(30, 3)), np.arange(30) % 3
+    for labels in (sparse.csr_matrix(classes[:, None]), classes[:, None], pandas.arrays.SparseArray(classes),
+                   np.array([f"c{c}" for c in classes], dtype=object), pandas.Series(pandas.arrays.SparseArray(classes))):
+        graph = client.upload(x, labels=labels)
+        assert graph.label_columns()[0]["categories"] == 3
+        graph.set_labels(labels if getattr(labels, "ndim", 1) == 1 else sparse.csr_matrix(classes[:, None]), "again")
+        graph.delete()
+
+
+def test_categories_keep_their_order():
+    from spaceland._colours import colours_of, legend_of
+    values = pandas.Series(pandas.Categorical(["lo", "hi", "mid", None], categories=["lo", "mid", "hi", "never"]))
+    assert [name for name, _ in legend_of(values, colours_of(values))] == ["lo", "mid", "hi", "missing"]

@@ -42,7 +42,8 @@ def _bytes(values: npt.NDArray[Any]) -> Bytes:
 
 
 def colours_of(values: Any) -> Bytes:
-    """r, g, b of each value, [n, 3]: a colour scale for numbers with a fraction, else a colour per distinct value."""
+    """r, g, b of each value, [n, 3]: a colour scale for numbers with a fraction, else a colour per distinct value, in the
+    order of pandas' categories if there are some."""
     a = np.asarray(values)
     if a.ndim != 1:
         raise BadValue(f"colours must be one value for each node; the array has {a.ndim} dimensions")
@@ -55,7 +56,7 @@ def colours_of(values: Any) -> Bytes:
         found = _RAMP[below] * (1 - part) + _RAMP[below + 1] * part
         found[~np.isfinite(a)] = _MISSING
         return _bytes(found)
-    names, code = _categories(a)
+    names, code = _categories(a, values)
     found = np.concatenate([_category_colours(len(names)), [_MISSING]])[code]
     return _bytes(found)
 
@@ -68,14 +69,17 @@ def is_ramp(a: npt.NDArray[Any]) -> bool:
     return bool((finite != np.round(finite)).any())
 
 
-def _categories(a: npt.NDArray[Any]) -> Tuple[List[str], npt.NDArray[Any]]:
+def _categories(a: npt.NDArray[Any], values: Any) -> Tuple[List[str], npt.NDArray[Any]]:
     """Returns (the distinct values as texts, in order; the index of each value among them, -1: missing)."""
+    if hasattr(values, "cat"):   # of pandas, in the order of its owner
+        own: npt.NDArray[Any] = np.asarray(values.cat.codes).astype(np.int64)
+        return [str(name) for name in values.cat.categories], own
     absent = np.array([missing(v) for v in a.tolist()], dtype=bool)
     there = a[~absent]
-    values, code = np.unique(there if there.dtype.kind in "iufb" else there.astype(str), return_inverse=True)
+    distinct, code = np.unique(there if there.dtype.kind in "iufb" else there.astype(str), return_inverse=True)
     found = np.full(len(a), -1)
     found[~absent] = code
-    return [f"{v:.0f}" if a.dtype.kind == "f" else str(v) for v in values], found
+    return [f"{v:.0f}" if a.dtype.kind == "f" else str(v) for v in distinct], found
 
 
 def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, str]]:
@@ -83,10 +87,10 @@ def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, st
     a = np.asarray(values)
     if is_ramp(a):
         return []
-    names, code = _categories(a)
+    names, code = _categories(a, values)
     if len(names) > most:
         return []
-    found = [(name, "rgb({},{},{})".format(*colours[code == k][0])) for k, name in enumerate(names)]
+    found = [(name, "rgb({},{},{})".format(*colours[code == k][0])) for k, name in enumerate(names) if (code == k).any()]
     return found + [("missing", "rgb({},{},{})".format(*_MISSING))] * bool((code < 0).any())
 
 

@@ -135,7 +135,7 @@ class Graph:
 
         kind: "category" or "number"; by default, floating-point numbers are numbers, all else categories.
         """
-        a = np.asarray(values)
+        a = np.asarray(values.toarray().ravel() if hasattr(values, "tocsr") else values)
         if a.shape != (self.nodes,):
             raise BadValue(f"labels must be one value for each of the {self.nodes} nodes; the array has the shape {a.shape}")
         kind = kind or ("number" if a.dtype.kind == "f" else "category")

@@ -27,6 +27,7 @@ AXES = ("x", "y", "z")
 DENSE_MOST = 8 << 30     # largest size in bytes at which a sparse table is made dense
 PCA_DENSE_MOST = 1 << 28  # for larger ones, the client computes principal axes of the sparse table
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # pandas' names of what a column holds
+NUMBERING_ROWS = 3        # fewer rows count up by chance
 LABELS_NAME_BYTES = 63    # longest name of a column that is part of the upload
 SAY_WHICH = ('say what it is: kind="graph" (weights: the larger, the closer), metric="precomputed" (distances), or '
              'kind="points" (a row is a point)')
@@ -52,6 +53,7 @@ class Options:
     more: Dict[str, Any] = field(default_factory=dict)   # further columns of labels, by name
     labels_name: Optional[str] = None   # name of the first column of labels, if it has one
     names: Optional[List[str]] = None   # of the rows; None: they have none
+    new_points: bool = False            # for a model: all columns are taken as they are
 
     def neighbours(self, n: int) -> int:
         """The number of neighbours per point, of n points, that a job with this perplexity needs."""
@@ -429,6 +431,7 @@ def frame_source(table: Any, options: Options) -> Source:
         table = table[list(options.columns)]
     elif labels:
         table = table.drop(columns=labels)
+    table = _without_numberings(table, options)
     bad = [str(name) for name in table.columns
            if not pandas.api.types.is_numeric_dtype(kinds[name]) or pandas.api.types.is_complex_dtype(kinds[name])]
     if bad:
@@ -457,6 +460,44 @@ def frame_source(table: Any, options: Options) -> Source:
         return plain_points(new[names].to_numpy(dtype=np.float64, na_value=np.nan))
     source.convert = convert if source.convert else None
     return source
+
+
+def _names_in(value: Any) -> List[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def _without_numberings(table: Any, options: Options) -> Any:
+    """Leaves out columns that the caller ignores, and those that count the rows from 0 or 1, unless there are no others
+    or the caller names them: by the rule of the reader of texts."""
+    ignored, kept = _names_in(options.query.pop("ignore_columns", None)), _names_in(options.query.pop("keep_columns", None))
+    unknown = [name for name in (*ignored, *kept) if name not in table.columns and name != "all"]
+    if unknown:
+        raise BadValue(f"the table has no column {unknown[0]!r}; it has: {', '.join(map(str, list(table.columns)[:8]))}")
+    table = table.drop(columns=[name for name in ignored if name in table.columns])
+    if options.columns is not None or options.new_points or len(table) < NUMBERING_ROWS or "all" in kept:
+        return table
+    counting = [at for at, kind in enumerate(table.dtypes) if getattr(kind, "kind", "") in "iuf" and table.columns[at] not in kept
+                and _counts(np.asarray(table.iloc[:, at]))]
+    if not counting or len(counting) == table.shape[1]:
+        return table
+    names = ", ".join(repr(table.columns[at]) for at in counting)
+    several = len(counting) > 1
+    tell(f"column{'s' * several} {names} count{'s' * (not several)} the rows and {'are' if several else 'is'} left out; "
+         f"keep_columns=[{names}] makes coordinates of {'them' if several else 'it'}")
+    return table.iloc[:, [at for at in range(table.shape[1]) if at not in counting]]
+
+
+def _counts(a: Array) -> bool:
+    return a.dtype.kind in "iuf" and a[0] in (0, 1) and np.array_equal(a, np.arange(len(a)) + a[0])
+
+
+def _flat(labels: Any) -> Any:
+    """A sparse or dense column of labels as an array of one dimension."""
+    if _sparse.is_sparse(labels):
+        labels = labels.toarray()
+    if isinstance(labels, np.ndarray) and labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.ravel()
+    return labels
 
 
 def _with_numbers(table: Any) -> Any:
@@ -634,7 +675,8 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         columns = list(options.labels.items())
         options.labels = columns[0][1] if columns else None
         options.labels_name = str(columns[0][0]) if columns else None
-        options.more.update((str(name), values) for name, values in columns[1:])
+        options.more.update((str(name), _flat(values)) for name, values in columns[1:])
+    options.labels = _flat(options.labels)
     if not hasattr(x, "obsm") and not str(x if isinstance(x, (str, os.PathLike)) else "").endswith(".h5ad"):
         for name in ("use_rep", "layer", "key_added"):
             if getattr(options, name) is not None:

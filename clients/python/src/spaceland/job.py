@@ -317,7 +317,7 @@ class Job:
         log_likelihoods."""
         self.wait()
         from .inputs import Options, source_of
-        body = source_of(x, Options(kind="points")).body
+        body = source_of(x, Options(kind="points", new_points=True)).body
         reply = self.client.http.request("POST", self.path + "/predict", query={"give": give}, body=lambda: body,
                                          headers={"Content-Type": body.content_type})
         return array_of(reply)
@@ -397,7 +397,7 @@ class Job:
         if self._source and self._source.kind in ("graph", "neighbours"):
             what = "a graph" if self._source.kind == "graph" else "neighbours alone"
             raise BadValue(f"this is a layout of {what}, without columns to compare new points by")
-        body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points")).body
+        body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points", new_points=True)).body
         reply = self.client.http.request("POST", self.path + "/transform", query=options, body=lambda: body,
                                          headers={"Content-Type": body.content_type})
         found: npt.NDArray[np.float32] = array_of(reply)
