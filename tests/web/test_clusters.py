@@ -113,7 +113,7 @@ def test_another_method(page, api, daemon, layout, cells, shot):
     page.find("input[name=components]")
     write(page, "components", "2, 4, 5")
     shot("form")
-    page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
+    page.find("//section[h2='Another run']//button[normalize-space()='Start']").click()
     new = page.wait(lambda: [j for j in api.get("/v1/jobs").json()["items"] if j["id"] not in known], 10, "a job starts")[0]
     assert (new["method"], new["input"], new["parameters"]["components"]) == ("gmm", {"job": layout}, [2, 4, 5])
     models = api.wait(new["id"])["models"]
@@ -126,7 +126,7 @@ def test_another_method(page, api, daemon, layout, cells, shot):
     page.choose("Method", "sammon")
     page.find("input[name=lengths], input[name=partners]")
     write(page, "iterations", "20")
-    page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
+    page.find("//section[h2='Another run']//button[normalize-space()='Start']").click()
     page.see("Sammon · 2-D", 15)
 
 

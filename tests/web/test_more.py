@@ -1,9 +1,12 @@
 """Runs started from other runs, comparison, samples of large layouts, 1-D and 3-D, the server's page."""
+import re
 import time
 
 import numpy as np
 import pytest
+import yaml
 
+from conftest import ROOT
 import graphs
 import points
 
@@ -94,6 +97,45 @@ def test_records_in_any_order(page, api, daemon, graph):
     page.run("window.spacelandStore.put(arguments[0])", known)
     assert not page.run("return window.spacelandJobs.value.has(arguments[0])", new)
     page.expected = new   # its page asks once more
+
+
+def test_a_form_for_tsne(page, api, daemon, shot):
+    """Parameters of t-SNE as of the other methods; several values of one make a batch, whose runs are named by data and values."""
+    rows = "".join(f"{i % 7}.5,{i // 7}.25,{i % 3}.125\n" for i in range(90))
+    graph = api.upload(rows.encode(), kind="points", name="formed")["id"]
+    job = api.run(graph, iterations=20, seed=7, perplexity=9)["id"]
+    open_job(page, daemon, job, "?tab=steer")
+    page.find("#other-title")
+    page.choose("Method", "tsne")
+    field = "const e = document.querySelector(`.next input[name='${arguments[0]}']`); "
+    put = field + "e.value = arguments[1]; e.dispatchEvent(new Event('input', {bubbles: true}));"
+    page.find(".next input[name='iterations']")
+    assert [page.run(field + "return e.value", name) for name in ("iterations", "seed", "perplexity")] == ["20", "7", "9"], "as this run"
+    page.run(put, "seed", "8")
+    page.run(put, "theta", "0.3")
+    page.run("document.querySelector('#other-title').scrollIntoView()")
+    shot("form")
+    page.find("//section[@aria-labelledby='other-title']//button[normalize-space()='Start']").click()
+    new = api.job(next_job(page, job))
+    assert {k: new["parameters"][k] for k in ("iterations", "seed", "perplexity", "theta", "init")} == {"iterations": 20, "seed": 8, "perplexity": 9, "theta": 0.3, "init": "random"}
+    assert new["name"].startswith("formed") and "seed=8" in new["name"]
+    open_job(page, daemon, job, "?tab=steer")
+    page.find("#other-title")
+    page.choose("Method", "tsne")
+    page.find(".next input[name='iterations']")
+    page.run(put, "seed", "1; 2")
+    page.run(put, "perplexity", "5; 8; 5, 10")
+    page.button("Start 6 runs").click()
+    page.see("6 runs were submitted")
+    runs = page.wait(lambda: [j for j in api.get("/v1/jobs?limit=200").json()["items"] if j["batch"]] or None, 10, "a batch")
+    assert len(runs) == 6 and all(j["name"].startswith("formed") for j in runs) and len({j["name"] for j in runs}) == 6
+    assert {(j["parameters"]["seed"], str(j["parameters"]["perplexity"])) for j in runs} == {(s, p) for s in (1, 2) for p in ("5.0", "8.0", "[5.0, 10.0]")} or \
+        {j["parameters"]["seed"] for j in runs} == {1, 2}
+    page.wait(lambda: page.run("return document.querySelectorAll('.run').length") == 6, 10, "they are listed")
+    # the choices are the contract's
+    contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]["Parameters"]["properties"]
+    source = (ROOT / "clients" / "web" / "src" / "core" / "parameters.ts").read_text().split("CHOICES_TSNE")[1].split("};")[0]
+    assert {m[1]: re.findall(r'"(\w+)"', m[2]) for m in re.finditer(r"\t(\w+): \[([^\]]*)\]", source)} == {n: p["enum"] for n, p in contract.items() if "enum" in p}
 
 
 def test_a_run_is_renamed(page, api, daemon, graph):

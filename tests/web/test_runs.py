@@ -274,11 +274,14 @@ def test_two_files(page, api, tmp_path):
     names = [f"together{k}" for k in range(3)]
     for k, name in enumerate(names):
         (tmp_path / f"{name}.csv").write_text("".join(f"{(i * (k + 3)) % 11}.5,{i // 7}.25,{i % 3}.125\n" for i in range(80)))
+    page.choose("Distance", "cosine")
     page.drop(*(tmp_path / f"{name}.csv" for name in names[:2]))
     page.drop(tmp_path / f"{names[2]}.csv")
     page.wait(lambda: {j["name"] for j in api.get("/v1/jobs").json()["items"]} >= set(names), 20, "all three are laid out")
     page.wait(lambda: all(name in page.text() for name in names), 10, "the list shows them")
     assert page.run("return location.hash") in ("", "#/") and page.maybe(".drop")
+    assert {g["neighbours"]["metric"] for g in api.get("/v1/graphs").json()["items"] if g["name"] in names} == {"cosine"}
+    page.choose("Distance", "")
 
 
 def test_columns(page, api, tmp_path, shot):

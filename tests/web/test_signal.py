@@ -120,7 +120,7 @@ def test_another_method(page, api, daemon, sheet, below):
     page.run(f"{SESSION}.select([5, 77])")
     page.choose("Method", "signal")
     page.find("input[name=start_nodes]")
-    page.find("//section[h2='Another method']//button[normalize-space()='Start']").click()
+    page.find("//section[h2='Another run']//button[normalize-space()='Start']").click()
     page.wait(lambda: below not in page.run("return location.hash"), 10, "its page is shown")
     job = api.wait(page.run("return location.hash").split("/")[2].split("?")[0])
     assert (job["method"], job["graph"], job["parameters"]["start_nodes"], job["parameters"]["snapshots"]) == ("signal", sheet, [5, 77], 100)

@@ -11,10 +11,37 @@ export const CHOICES: Record<string, readonly string[]> = {
 	start: ["auto", "pca", "random", "classical"],
 	lengths: ["unit", "weights", "inverse"],
 	model: ["heat", "fitzhugh_nagumo", "nagumo", "sir", "sir_chance", "pagerank"],
+	direction: ["rows", "columns", "both"],
 	laplacian: ["combinatorial", "random_walk"],
 	edges: ["weights", "affinities"],
 	integrator: ["euler", "runge_kutta", "bogacki_shampine", "dormand_prince", "crank_nicolson"],
 };
+
+/** The same of t-SNE. */
+export const CHOICES_TSNE: Record<string, readonly string[]> = {
+	preset: ["default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda", "sklearn_barnes_hut", "tsnecuda1"],
+	optimizer: ["momentum", "adam"],
+	learning_rate_rule: ["phase", "early"],
+	gains: ["node", "coordinate"],
+	restart: ["nothing", "velocities", "all"],
+	accuracy: ["draft", "normal", "fine", "auto"],
+	repulsion: ["auto", "grid", "exact", "barnes_hut"],
+	init: ["random", "given", "pca", "spectral", "auto"],
+};
+/** Those of t-SNE that its form shows at first. */
+export const MAIN_TSNE = ["preset", "dims", "perplexity", "lambda", "iterations", "seed", "init", "exaggeration", "late_exaggeration", "learning_rate"];
+const OF_WARM = ["init_std", "exaggeration_iterations", "kl_tolerance"];
+
+/** The parameters of a run that its user chose, for another run that does not begin with a layout. */
+export function chosenOf(job: Job, defaults: Record<string, Value>): Record<string, Value> {
+	const warm = job.parameters["init"] === "given";
+	return Object.fromEntries(Object.entries(job.parameters).filter(([name, v]) => name in defaults && v !== null && write(v) !== write(defaults[name]!) &&
+		name !== "preset" && !(warm && (name === "init" || OF_WARM.includes(name)))));
+}
+
+const SEPARATOR = ";";   // between the values of a batch; commas are within one value
+/** The values in a field: several make a batch. */
+export const parseAll = (text: string): Value[] => text.split(SEPARATOR).map(t => t.trim()).filter(Boolean).map(parse);
 
 export const STEERABLE_OF: Record<string, readonly string[]> = {
 	sammon: ["step"],
@@ -23,9 +50,9 @@ export const STEERABLE_OF: Record<string, readonly string[]> = {
 
 const MEDIA = ["fitzhugh_nagumo", "nagumo"], EPIDEMICS = ["sir", "sir_chance"], FLOWS = ["heat", ...MEDIA];
 const ONLY: Record<string, readonly string[]> = {   // models that use a parameter; unlisted ones: all except pagerank
-	laplacian: FLOWS, diffusion: FLOWS, a: MEDIA, b: MEDIA, epsilon: MEDIA, current: MEDIA, infection: EPIDEMICS, recovery: EPIDEMICS, seed: ["sir_chance"], damping: ["pagerank"],
+	laplacian: FLOWS, diffusion: FLOWS, a: MEDIA, b: MEDIA, epsilon: MEDIA, current: MEDIA, infection: EPIDEMICS, recovery: EPIDEMICS, seed: ["sir_chance"], damping: ["pagerank"], direction: ["pagerank"],
 };
-const OF_RANK = ["model", "edges", "lambda", "tolerance", "iterations", "damping", "start_nodes", "start_hops", "start_value"];
+const OF_RANK = ["model", "edges", "lambda", "tolerance", "iterations", "damping", "direction", "start_nodes", "start_hops", "start_value"];
 
 /** True if the parameter has an effect, given the others. */
 export function matters(name: string, all: Record<string, Value>): boolean {

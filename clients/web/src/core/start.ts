@@ -61,8 +61,12 @@ function columnQuery(p: Pending): Record<string, string> {
 		label_column: [...(first ? [first] : []), ...labels.filter(c => c !== first)].join() };
 }
 
-/** The project of an upload; an empty name: none. */
-const projectQuery = (): Record<string, string> => (options.value["project"] === undefined ? {} : { project: String(options.value["project"] ?? "") });
+/** The distance between points of new uploads; "": the server's. */
+export const metric = new Signal("");
+
+/** The metric of an upload that is not known to be a graph; and its project, an empty name: none. */
+const projectQuery = (p: Pending): Record<string, string> => ({ ...(metric.value && p.guess?.kind !== "graph" ? { metric: metric.value } : {}),
+	...(options.value["project"] === undefined ? {} : { project: String(options.value["project"] ?? "") }) });
 
 /** Does without the present file, and begins the next one if others wait. */
 export function cancel(): void {
@@ -129,7 +133,7 @@ export async function apply(p: Pending, remedy: Remedy): Promise<void> {
 export async function send(p: Pending): Promise<void> {
 	update(p, { stage: "uploading", problem: "", progress: 0 });
 	try {
-		const graph = await upload(p.file, stem(p.file.name), { ...Object.entries(p.options).reduce((query, [name, value]) => withOption(query, { name, value }), columnQuery(p)), ...projectQuery() }, share => update(p, { progress: share }), p.abort.signal);
+		const graph = await upload(p.file, stem(p.file.name), { ...Object.entries(p.options).reduce((query, [name, value]) => withOption(query, { name, value }), columnQuery(p)), ...projectQuery(p) }, share => update(p, { progress: share }), p.abort.signal);
 		putGraph(graph);
 		update(p, { graph, stage: "ready", progress: 1 });
 		if (graph.taken)

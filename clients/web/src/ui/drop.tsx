@@ -5,7 +5,7 @@ import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
-import { again, apply, atOnce, beginAll, cancel, launch, options, pending, queue, send, setAtOnce, type Pending } from "../core/start.ts";
+import { again, apply, atOnce, beginAll, cancel, launch, metric, options, pending, queue, send, setAtOnce, type Pending } from "../core/start.ts";
 import { warmUp } from "../gl/renderer.ts";
 import { Bar, Button, Icon, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
@@ -44,9 +44,11 @@ export function DropAnywhere() {
 	return over ? <div class="drop-over" aria-hidden="true"><div><Icon name="upload" size={40} />Drop to lay it out</div></div> : null;
 }
 
+const METRICS = ["cosine", "correlation", "inner_product", "l1", "linf", "hamming", "jaccard"];
+
 export function DropZone({ small }: { small: boolean }) {
 	const input = useRef<HTMLInputElement>(null);
-	const p = use(pending), now = use(atOnce), chosen = use(options);
+	const p = use(pending), now = use(atOnce), chosen = use(options), distance = use(metric);
 	useEffect(warmUp, []);
 	if (p)
 		return <PendingCard p={p} />;
@@ -62,6 +64,7 @@ export function DropZone({ small }: { small: boolean }) {
 			<Button kind="primary" onClick={() => input.current?.click()}>Choose a file</Button>
 			<Select label="Dimensions" value={String(chosen["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
 				onChange={v => { options.value = { ...options.value, dims: Number(v) }; }} />
+			<Select label="Distance" hint="Between points of tables; graphs have none" value={distance} options={[["", "euclidean"], ...METRICS.map(m => [m, m.replace(/_/g, " ")] as const)]} onChange={v => { metric.value = v; }} />
 			<ProjectSelect label="Project" value={String(chosen["project"] ?? "")} all="Default" none="None" onChange={v => {
 				const { project: _, ...rest } = options.value;
 				options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;

@@ -1,9 +1,9 @@
 /* parameters.tsx -- the parameters of a job of another method than t-SNE: shows them, starts a new run with other
  * values, and changes those that may change while the job runs. And the form that starts another method on a layout. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, change, sendJson, submit } from "../core/api.ts";
-import { put } from "../core/live.ts";
-import { again, CHOICES, matters, parse, STEERABLE_OF, write } from "../core/parameters.ts";
+import { graphs, put } from "../core/live.ts";
+import { again, CHOICES, CHOICES_TSNE, chosenOf, MAIN_TSNE, matters, parse, parseAll, STEERABLE_OF, write } from "../core/parameters.ts";
 import { go } from "../core/route.ts";
 import { ended, type Job, type Value } from "../core/types.ts";
 import { Button, Field, say, Select } from "./parts.tsx";
@@ -54,7 +54,51 @@ export function NextRun({ job }: { job: Job }) {
 	</section>;
 }
 
+/** The form of t-SNE: the main parameters, and all others below. Several values of one, with semicolons between them, make a
+ * batch: a run of each combination. */
+function TsneForm({ job }: { job: Job }) {
+	const own = (job.method ?? "tsne") === "tsne", [preset, setPreset] = useState(own ? String(job.parameters["preset"] ?? "default") : "default");
+	const [base, setBase] = useState<Record<string, Value> | null>(null), [changed, setChanged] = useState<Record<string, string>>({}), [problem, setProblem] = useState("");
+	const first = useRef(true), data = graphs.value.get(job.graph)?.name ?? job.name ?? "";
+	useEffect(() => {
+		sendJson<{ parameters: Record<string, Value> }>("POST", "/v1/jobs/dry-run", { graph: job.graph, preset }).then(({ parameters }) => {
+			setBase(parameters);
+			setChanged(own && first.current ? Object.fromEntries(Object.entries(chosenOf(job, parameters)).map(([name, v]) => [name, write(v)])) : {});
+			first.current = false;
+		}, (error: unknown) => setProblem(error instanceof ApiError ? error.text : String(error)));
+	}, [preset]);
+	if (problem || !base)
+		return problem ? <p class="problem" role="alert">{problem}</p> : null;
+	const names = Object.keys(base).filter(name => base[name] !== null && name !== "preset");
+	const set = (name: string, text: string): void => setChanged(({ [name]: _, ...rest }) => (text.trim() === "" || text === write(base[name]!) ? rest : { ...rest, [name]: text }));
+	const field = (name: string) => {
+		const label = name.replace(/_/g, " "), options = CHOICES_TSNE[name]?.filter(c => c !== "given"), value = changed[name] ?? write(base[name]!);
+		return options ? <Select key={name} label={label} value={value} options={options.map(c => [c, c.replace(/_/g, " ")] as const)} onChange={v => set(name, v)} /> :
+			<Field key={`${name} ${preset}`} label={label}><input type="text" name={name} value={value} placeholder={write(base[name]!)} aria-label={label} onInput={e => set(name, e.currentTarget.value)} /></Field>;
+	};
+	const values = Object.entries(changed).map(([name, text]) => [name, parseAll(text)] as const).filter(([, v]) => v.length > 0);
+	const many = values.filter(([, v]) => v.length > 1), count = many.reduce((n, [, v]) => n * v.length, 1);
+	const submitAll = async (): Promise<void> => {
+		const common = { graph: job.graph, ...(preset === "default" ? {} : { preset }), ...(job.project === undefined ? {} : { project: job.project }),
+			...Object.fromEntries(values.filter(([, v]) => v.length === 1).map(([name, v]) => [name, v[0]!])) };
+		const title = [data, ...(preset === "default" ? [] : [preset]), ...values.filter(([, v]) => v.length === 1).map(([name, v]) => `${name}=${write(v[0]!)}`)].join(" ").slice(0, 150);
+		if (!many.length) {
+			await start({ ...common, ...(title ? { name: title } : {}) });
+			return;
+		}
+		await sendJson("POST", "/v1/batches", { ...common, ...(title ? { name: title } : {}), parameters: Object.fromEntries(many) });
+		say(`${count} runs were submitted.`);
+		go("", "", { search: title || undefined });
+	};
+	return <><p class="quiet">Several values of one, as in <code>10; 30; 100</code>, make a run each.</p>
+		<div class="parameters"><Select label="preset" value={preset} options={CHOICES_TSNE["preset"]!.map(c => [c, c.replace(/_/g, " ")] as const)} onChange={setPreset} />
+			{MAIN_TSNE.filter(name => names.includes(name)).map(field)}</div>
+		<details><summary>All parameters</summary><div class="parameters">{names.filter(name => !MAIN_TSNE.includes(name)).map(field)}</div></details>
+		<Button icon="play" onClick={submitAll}>{count > 1 ? `Start ${count} runs` : "Start"}</Button></>;
+}
+
 const METHODS: readonly (readonly [string, string, "layout" | "data"])[] = [   // the input that each begins with
+	["tsne", "t-SNE", "data"],
 	["kmeans", "Clusters by k-means", "layout"], ["gmm", "Mixture of Gaussians", "layout"], ["sammon", "Sammon's mapping", "data"], ["signal", "Signal on the graph", "data"],
 ];
 
@@ -82,11 +126,12 @@ export function OtherMethod({ job, points, nodes }: { job: Job; points: boolean;
 	const layout = clusters && (of === "layout" || !points);
 	const body = { graph: job.graph, method, ...(layout ? { input: { job: job.id }, ...(job.state === "done" ? {} : { after: job.id }) } : {}) };
 	return <section class="next" aria-labelledby="other-title">
-		<h2 id="other-title">Another method</h2>
+		<h2 id="other-title">Another run</h2>
 		<div class={clusters && points ? "pair" : ""}>
 			<Select label="Method" value={method} options={[["", "Choose one"], ...METHODS.filter(m => m[0] !== "signal" || !points).map(m => [m[0], m[1]] as const)]} onChange={setMethod} />
 			{clusters && points && <Select label="Of" value={of} options={[["layout", "this layout"], ["data", "the data"]]} onChange={setOf} />}
 		</div>
-		{method && <MethodForm key={`${method} ${layout}`} job={job} body={body} nodes={nodes().slice(0, STARTS)} />}
+		{method === "tsne" && <TsneForm key="tsne" job={job} />}
+		{method && method !== "tsne" && <MethodForm key={`${method} ${layout}`} job={job} body={body} nodes={nodes().slice(0, STARTS)} />}
 	</section>;
 }
