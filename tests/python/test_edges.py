@@ -20,7 +20,7 @@ def table(*titles):
 
 
 def test_the_words_are_those_of_the_reader_of_texts():
-    text = (ROOT / "core" / "formats" / "graphs" / "edge_columns.c").read_text()
+    text = "\n".join(path.read_text() for path in sorted((ROOT / "core" / "formats" / "graphs").glob("*.c")))
     pairs = re.search(r"pairs\[\] = \{(.*?)\n\t\};", text, re.S).group(1)
     assert tuple((a, b, weak == "true") for a, b, weak in re.findall(r'\{"(\w+)", "(\w+)", (true|false)\}', pairs)) == _edges.PAIRS
     for name in ("weights", "strengths", "times", "keys"):
@@ -164,6 +164,8 @@ def test_real_igraph(client):
 def test_what_was_taken_is_told(client, tmp_path):
     (tmp_path / "t.csv").write_text("id,a,b,sort\n" + "".join(f"{i},{i * i % 7},{i % 5}.5,w{i % 3}\n" for i in range(40)))
     graph = client.upload(str(tmp_path / "t.csv"))
+    job = client.submit(str(tmp_path / "t.csv"), **QUICK)
+    assert repr(job).endswith(f"; taken: {graph.taken}>")
     assert "; taken: " in repr(graph) and "40 rows" in graph.taken and "\n" not in repr(graph)
     assert isinstance(graph.record["taken"], dict) and issubclass(spaceland.BadValue, SpacelandError)
 
@@ -203,3 +205,15 @@ def test_categories_keep_their_order():
     from spaceland._colours import colours_of, legend_of
     values = pandas.Series(pandas.Categorical(["lo", "hi", "mid", None], categories=["lo", "mid", "hi", "never"]))
     assert [name for name, _ in legend_of(values, colours_of(values))] == ["lo", "mid", "hi", "missing"]
+
+
+@pytest.mark.parametrize("texts", [["12%", "7.5 %"], ["$45,000", "$1,200"], ["1.234,5", "0,5"], ["\u22121.5", "2"], ["3.5", "4"]])
+def test_numbers_as_text_are_told(client, texts):
+    x = np.random.default_rng(2).normal(size=(30, 2))
+    data = pandas.DataFrame({"a": x[:, 0], "b": x[:, 1], "share": texts * 15})
+    with pytest.warns(SpacelandWarning, match="column 'share' holds numbers as text, such as .*; it is taken as labels"):
+        client.upload(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.upload(data, labels="share")
+        client.upload(data.assign(share=["site 2", "12 m"] * 15))

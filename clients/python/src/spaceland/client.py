@@ -236,7 +236,9 @@ class Client(Submitting):
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
         if lease is not None:
             lease.add_job(f"/v1/jobs/{record['id']}")
-        return Job(self, record, graph._source, graph.created and graph is not x)
+        job = Job(self, record, graph._source, graph.created and graph is not x)
+        job._taken = graph.taken
+        return job
 
     def kmeans(self, x: Any, clusters: int = 8, *, initial: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
         """Starts k-means on points; does not wait. job.labels() and job.centroids() wait for the result.

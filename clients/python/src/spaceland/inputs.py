@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
@@ -421,6 +422,8 @@ def frame_source(table: Any, options: Options) -> Source:
     labels = label_names(options.labels, table.columns, len(table))
     if labels is None and options.labels is None and options.columns is None:
         labels = words
+        for name in words:
+            _tell_of_numbers(table[name], name)
     for name in labels or []:
         if name not in table.columns:
             raise BadValue(f"labels is {options.labels!r}, but the table has no such column")
@@ -485,6 +488,19 @@ def _without_numberings(table: Any, options: Options) -> Any:
     tell(f"column{'s' * several} {names} count{'s' * (not several)} the rows and {'are' if several else 'is'} left out; "
          f"keep_columns=[{names}] makes coordinates of {'them' if several else 'it'}")
     return table.iloc[:, [at for at in range(table.shape[1]) if at not in counting]]
+
+
+_FORMATTED = re.compile(r"[-+\u2212]?\s?[$\u20ac\u00a3\u00a5]?\s?\d[\d.,' \u00a0\u202f]*\s?[%$\u20ac\u00a3\u00a5]?\s*$")
+
+
+def _tell_of_numbers(column: Any, name: Any) -> None:
+    """Warns of a column of text that holds numbers as people write them: 12%, $45,000, 1.234,5. It becomes labels."""
+    if getattr(column, "ndim", 1) != 1:   # several columns of one name
+        return
+    texts = [value for value in column.head(200).tolist() if isinstance(value, str) and value.strip()]
+    if texts and all(_FORMATTED.match(text.strip()) for text in texts):
+        tell(f"column {name!r} holds numbers as text, such as {texts[0]!r}; it is taken as labels, not as a coordinate. Convert it "
+             "to numbers first, or name it in labels")
 
 
 def _counts(a: Array) -> bool:

@@ -92,6 +92,7 @@ class Job:
         self.record = record
         self.made_graph = made_graph   #: its graph was uploaded for it and was new to the server
         self._source = source
+        self._taken = ""   # what the server took of the upload
 
     # ---- the record ----------------------------------------------------------------------
 
@@ -485,7 +486,8 @@ class Job:
         problem = self.record.get("problem")
         if problem:
             what.append(problem.get("detail") or problem.get("title") or "")
-        return f"<spaceland.Job {self.id}{'' if name is None else f' {name!r}'}: {', '.join(filter(None, what))}>"
+        taken = f"; taken: {self._taken}" if self._taken else ""
+        return f"<spaceland.Job {self.id}{'' if name is None else f' {name!r}'}: {', '.join(filter(None, what))}{taken}>"
 
 
 def _is_path(x: Any) -> bool:
