@@ -189,7 +189,10 @@ static enum MHD_Result body_call(struct sl_request *r, const char *data, size_t 
 		return r->received > SL__DRAIN_BYTES ? MHD_NO : MHD_YES;
 	}
 	struct sl_error err;
-	if (sl__body_data(r, data, n, &err)) {
+	bool plain = !r->chunked || sl__chunk_is_plain(data);
+	if (!plain)
+		sl_error_set(&err, SL_BADPARAM, "the lines of a body in chunks must end with CR LF; a lone LF is refused");
+	if (!plain || sl__body_data(r, data, n, &err)) {
 		r->received = 0;
 		sl__body_free(r);
 		sl_reply_error(r, &err);

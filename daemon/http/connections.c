@@ -35,7 +35,8 @@
 #define ACCEPT_AT_ONCE 64       /* most connections accepted in one turn of the loop */
 #define PAUSE_MS 50             /* pause of accepting if there are no descriptors */
 #define SWEEP_MS 250
-#define STUCK_MS 1500
+#define LINES_BYTES (32 << 10)  /* most bytes of extensions and trailers of a body in chunks */
+#define STUCK_SWEEPS 2          /* sweeps without progress, so that the loop has read at least once in between */
 #define RESERVE_MS 2000         /* time limit of a reserved place without a request */
 #define LEAST_RATE 4096.0       /* least bytes per second of a body, after the first request_timeout_s */
 #define OTHER_DESCRIPTORS 64    /* files, sockets and pipes of the rest of the daemon */
@@ -297,21 +298,33 @@ static bool body_too_late(struct sl__connection *c, double now, double patience)
 	       now - (double)c->since_ms > patience + 1000 * (double)r->received / LEAST_RATE;
 }
 
-/* True if bytes of a chunked body have waited in the kernel for a while although the server takes all that it can: the
- * line before a chunk is longer than libmicrohttpd's buffer, which then waits for its end for ever. */
-static bool is_stuck(struct sl__connection *c, double now)
+/* True if most of what was read of a body in chunks is no data: a long extension or trailer. The lines around a byte
+ * of data are five bytes. */
+static bool is_wordy(const struct sl__connection *c, uint64_t read)
+{
+	const union MHD_ConnectionInfo *header =
+		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	uint64_t due = c->answered_bytes + (header ? header->header_size : 0) + 6 * c->r->received + LINES_BYTES;
+	return c->r->state == SL__BODY && !c->session && read > due;
+}
+
+/* True if libmicrohttpd has stopped reading a body in chunks, since its buffer is full of a line that does not end, or
+ * if such a line is being sent. */
+static bool is_stuck(struct sl__connection *c)
 {
 	const struct sl_request *r = c->r;
-	int unread = 0;
-	bool chunked = (r->state == SL__BODY || r->state == SL__DISCARD) && !r->suspended &&
-		       sl_request_header(r, "Transfer-Encoding");
-	if (!chunked || r->received != c->moved || ioctl(c->fd, FIONREAD, &unread) || !unread) {
-		c->stuck_ms = 0;
+	int pending = 0;
+	if (!r || !r->chunked || (r->state != SL__BODY && r->state != SL__DISCARD) || ioctl(c->fd, FIONREAD, &pending))
+		return false;
+	uint64_t all = sl__bytes_received(c->fd), read = all - (uint64_t)pending;
+	if (all && is_wordy(c, read))
+		return true;
+	if (!pending || !all || read != c->read_bytes) {
+		c->read_bytes = read;
+		c->stuck = 0;
 		return false;
 	}
-	if (!c->stuck_ms)
-		c->stuck_ms = (uint64_t)now;
-	return now - (double)c->stuck_ms >= STUCK_MS;
+	return ++c->stuck > STUCK_SWEEPS;
 }
 
 static void sweep_one(struct sl__connection *c, double now)
@@ -328,10 +341,8 @@ static void sweep_one(struct sl__connection *c, double now)
 		sl__request_refuse(r);
 		return;
 	}
-	if (r && is_stuck(c, now)) {
-		sl__send_problem(c, 400, "Bad Request", "the line before a chunk of the body is too long; it must have at most "
-				 "some kilobytes");
-		sl__connection_end(c);
+	if (is_stuck(c)) {
+		sl__refuse_chunks(c);
 		return;
 	}
 	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))

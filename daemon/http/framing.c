@@ -30,6 +30,22 @@ static bool is_plain(const char *at, const char *end, int headers)
 	return end - at == 2 && !at[0] && !at[1] && !headers;
 }
 
+#define LINE_BYTES 1000  /* of a line that is searched */
+
+/* The line is still in the buffer, if libmicrohttpd has read it together with the data; otherwise a zero byte stands
+ * there, of the end of the header. */
+bool sl__chunk_is_plain(const char *data)
+{
+	const char *at = data - 1, *least = data - LINE_BYTES;
+	if (strcmp(MHD_get_version(), "0.9.75") || *at != '\n')
+		return true;
+	if (*--at != '\r')
+		return false;
+	while (--at > least && *at && *at != '\n')
+		;
+	return at == least || *at != '\n' || at[-1] == '\r';
+}
+
 bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, size_t target,
 			 const char *version)
 {

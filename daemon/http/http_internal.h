@@ -60,8 +60,9 @@ struct sl__connection {
 	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
-	uint64_t stuck_ms;           /* since when a line before a chunk may be too long; 0: it is not */
 	uint64_t moved_ms, moved;    /* bytes of the body that have arrived, and uv_now() when the last of them did */
+	uint64_t read_bytes;         /* of a body in chunks: bytes that libmicrohttpd had read at the last sweep */
+	int stuck;                   /* sweeps since it last read, although there was more to read */
 	uint64_t answered_bytes;     /* bytes that had arrived when its last request was answered; 0: it had none */
 	bool reserve;                /* beyond the limit: serves only routes with SL_ROUTE_RESERVE, and administrators */
 	bool privileged;             /* reserve: the present request is an administrator's */
@@ -91,6 +92,7 @@ struct sl_request {
 	const struct sl_route *route;
 	bool checked;               /* sl__rights_check() has run */
 	struct sl_principal who;
+	bool chunked;               /* its body comes in chunks */
 	bool foreign;               /* from a page of allowed_origins that is not this server's: cookies do not count */
 	bool slow;                  /* the token was wrong, so the reply is delayed */
 	struct sl_link delayed;     /* in http->delayed while it is */
@@ -201,6 +203,9 @@ int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__
 /* framing.c: true if all servers and proxies would parse this header in the same way. method, version: as libmicrohttpd
  * parsed them. target: the length of what it took for the target. */
 bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, size_t target, const char *version);
+/* False if the line of the chunk that begins at data, as libmicrohttpd passes it, or the line before ends without CR. It
+ * misses lines that came in an earlier packet, so no request is read after a body in chunks (reply.c). */
+bool sl__chunk_is_plain(const char *data);
 
 /* sender.c: false: the request was refused, and has been answered */
 bool sl__sender_check(struct sl_request *r, const char *method);
@@ -314,6 +319,7 @@ void sl__send_problem(struct sl__connection *c, int status, const char *words, c
 /* Closes a socket that was not passed to libmicrohttpd, after a reply of 503; without one before a TLS handshake. */
 void sl__refuse_socket(const struct sl_http *h, int fd);
 void sl__refuse_parameters(struct sl__connection *c);
+void sl__refuse_chunks(struct sl__connection *c);  /* the same, of a line of chunks that does not end */
 /* libmicrohttpd is about to refuse a request with this status and page: the client gets our reply instead, and its
  * connection ends. */
 void sl__refuse_instead(struct sl_http *h, int status, const char *page);

@@ -129,6 +129,13 @@ void sl__refuse_parameters(struct sl__connection *c)
 	refuse(c, &how);
 }
 
+void sl__refuse_chunks(struct sl__connection *c)
+{
+	static const struct refusal how = {.status = 400, .words = "Bad Request",
+					   .detail = "the line before a chunk of the body, or its trailer, is too long"};
+	refuse(c, &how);
+}
+
 static bool refuse_one(struct sl_http *h, const struct refusal *how)
 {
 	struct sl__connection *only = NULL;

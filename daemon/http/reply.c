@@ -109,6 +109,10 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)
 		if (!has_header(r, usual[i].name))
 			MHD_add_response_header(response, usual[i].name, usual[i].value);
+	/* libmicrohttpd takes a lone LF for the end of a line of chunks and trailers, where a proxy may not: for the proxy
+	 * the next request begins elsewhere. So there is none. */
+	if (response && r->chunked && !has_header(r, "Connection"))
+		MHD_add_response_header(response, "Connection", "close");
 	if (response) {
 		add_sites(r, response);
 		MHD_add_response_header(response, "X-Request-Id", r->id);

@@ -76,6 +76,7 @@ static bool check_framing(struct sl_request *r)
 	const char *encoding = sl_request_header(r, "Transfer-Encoding");
 	if (encoding && strcasecmp(encoding, "chunked"))
 		return refuse(r, 501, "Transfer-Encoding", "the body must be chunked or have a Content-Length");
+	r->chunked = encoding;
 	if (encoding && !r->interim)
 		return refuse(r, 400, "Transfer-Encoding", "bodies are chunked only in HTTP/1.1; send a Content-Length");
 	if (encoding && sl_request_header(r, "Content-Length"))

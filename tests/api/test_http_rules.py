@@ -1,4 +1,5 @@
 """Security of a server on a shared machine: ambiguous requests, pages of other sites, signals, limits."""
+import contextlib
 import json
 import os
 import pathlib
@@ -46,6 +47,47 @@ def test_chunks_in_an_old_version(daemon):
                 b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /v1/health/live HTTP/1.0\r\n\r\n" % daemon.port)
     head, _, body = reply.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400") and json.loads(body)["header"] == "Transfer-Encoding"
+
+
+@pytest.mark.parametrize("body,status", [
+    (b"2\r\n{}\r\n0\r\n\r\n", None), (b"2\n{}\r\n0\r\n\r\n", 400), (b"2;x\n{}\r\n0\r\n\r\n", 400), (b"1\r\n{\n1\r\n}\r\n0\r\n\r\n", 400),
+    (b"1\r\n{\r\n1\n}\r\n0\r\n\r\n", 400), (b"2\r\n{}\n0\r\n\r\n", None), (b"2\r\n{}\r\n0\n\r\n", None), (b"2\r\n{}\r\n0\r\n\n", None),
+    (b"2\r\n{}\r\n0\r\nX: y\n\r\n", None), (b"2\r\n{}\r\n0\r\nX: y\r\n\n", None), (b"0\n\n", None)])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_lines_of_chunks(daemon, body, status, pieces):
+    """Whatever ends a line of a body in chunks, nothing after it is read as a request."""
+    host = b"Host: localhost:%d\r\n" % daemon.port
+    hidden = b"GET /v1/plans HTTP/1.1\r\n" + host + b"X-Request-Id: hidden\r\n\r\n"
+    head = b"POST /v1/jobs/dry-run HTTP/1.1\r\n" + host + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connection(daemon) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in ([head, *(bytes([b]) for b in body), hidden] if pieces else [head + body + hidden]):
+            with contextlib.suppress(OSError):  # it may have been refused already
+                s.sendall(piece)
+            time.sleep(0.002)
+        reply = b""
+        with contextlib.suppress(ConnectionResetError):
+            while more := s.recv(65536):
+                reply += more
+    assert reply.count(b"HTTP/1.1 ") <= 1 and b"hidden" not in reply, reply
+    if not pieces:
+        assert reply.startswith(b"HTTP/1.1 4") and b"onnection: close" in reply, reply
+        assert not status or b"CR LF" in reply, reply
+
+
+@pytest.mark.parametrize("bytes_of_it", [45000, 70000, 300000])
+@pytest.mark.parametrize("start", [b"2;x=", b"2\r\n{}\r\n0;y", b"2\r\n{}\r\n0\r\nX: "])
+def test_lines_of_chunks_that_do_not_end(daemon, start, bytes_of_it):
+    """They are refused at once, not when the time of the request is over."""
+    with connection(daemon) as s:
+        since = time.monotonic()
+        s.sendall(b"POST /v1/jobs/dry-run HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                  % daemon.port + start)
+        with contextlib.suppress(OSError):
+            s.sendall(b"a" * bytes_of_it)
+        s.settimeout(in_time(8))
+        assert s.recv(4096).split(b" ")[1] in (b"400", b"431")
+        assert time.monotonic() - since < in_time(6)
 
 
 @pytest.mark.parametrize("length,status", [("x", 400), ("-1", 400), ("+2", 400), ("2, 2", 400), ("0x2", 400), ("2 2", 400),
