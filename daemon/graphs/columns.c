@@ -447,7 +447,8 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 	memcpy(c->title, g->record.label_title, sizeof c->title);
 	c->account = sl_bookings_account(c->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	c->max_bytes = (uint64_t)c->s->d->config.max_decompressed_bytes;
-	bool other_name = (c->remove || wish->rename) && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
+	bool other_name = (c->remove || wish->rename) && c->own && !strcmp(column, SL__OWN_LABELS) &&
+			  !has_column(g, column);
 	c->column = column ? strdup(other_name ? c->title : column) : NULL;
 	c->kind = kind ? strdup(kind) : NULL;
 	c->only = wish->only ? strdup(wish->only) : NULL;

@@ -69,7 +69,8 @@ function TsneForm({ job }: { job: Job }) {
 	}, [preset]);
 	if (problem || !base)
 		return problem ? <p class="problem" role="alert">{problem}</p> : null;
-	const names = Object.keys(base).filter(name => base[name] !== null && name !== "preset");
+	const kind = graphs.value.get(job.graph)?.kind, other = kind === "graph" ? "perplexity" : kind ? "lambda" : "";   // each is for one kind of data
+	const names = Object.keys(base).filter(name => base[name] !== null && name !== "preset" && name !== other);
 	const set = (name: string, text: string): void => setChanged(({ [name]: _, ...rest }) => (text.trim() === "" || text === write(base[name]!) ? rest : { ...rest, [name]: text }));
 	const field = (name: string) => {
 		const label = name.replace(/_/g, " "), options = CHOICES_TSNE[name]?.filter(c => c !== "given"), value = changed[name] ?? write(base[name]!);
