@@ -203,8 +203,8 @@ int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__
 /* framing.c: true if all servers and proxies would parse this header in the same way. method, version: as libmicrohttpd
  * parsed them. target: the length of what it took for the target. */
 bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, size_t target, const char *version);
-/* False if the line of the chunk that begins at data, as libmicrohttpd passes it, or the line before ends without CR. It
- * misses lines that came in an earlier packet, so no request is read after a body in chunks (reply.c). */
+/* False if the line of the chunk that begins at data, as libmicrohttpd passes it, or the line before, ends without CR.
+ * It misses lines that came in an earlier packet, so no request is read after a body in chunks (reply.c). */
 bool sl__chunk_is_plain(const char *data);
 
 /* sender.c: false: the request was refused, and has been answered */

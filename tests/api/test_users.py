@@ -223,6 +223,72 @@ def test_a_batch_shows_the_jobs_that_one_may_see(lab):
     assert len(lab.ann.get(f"/v1/batches/{batch['id']}").json()["jobs"]) == 2
 
 
+DERIVED = [template for method, template in OPERATIONS if method == "GET" and template.startswith("/v1/jobs/{job}")
+           and template not in ("/v1/jobs/{job}/links",)]
+WAYS = ("", "?format=json", "?format=csv", "?color=hidden", "?color=auto", "?color=column:hidden", "?color=label", "?color=degree", "?light=true")
+
+
+@pytest.fixture(scope="module")
+def hidden(lab):
+    """A job, a mixture and a batch that are shared without their graph, whose names and labels are secret; bob's own job,
+    made while he could read the graph; a link."""
+    names = [f"secret{i}" for i in range(60)]
+    table = "name,a,b,c,own\n" + "".join(f"{name},{i * 0.37 % 1:.4f},{i * 0.71 % 1:.4f},{i * 0.13 % 1:.4f},secretown{i % 3}\n"
+                                          for i, name in enumerate(names))
+    graph = lab.ann.upload(table.encode(), kind="points", name_column="name", label_column="own")["id"]
+    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/hidden", 200, json={"values": [f"secretword{i % 4}" for i in range(60)]})
+    job = lab.ann.run(graph, iterations=5, perplexity=5)["id"]
+    mixture = lab.ann.run(graph, method="gmm", components=2, iterations=3, input={"job": job})["id"]
+    lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": ["bob"]})
+    former = lab.bob.run(graph, iterations=5, perplexity=5)["id"]
+    lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": []})
+    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/later", 200, json={"values": [f"secretlate{i % 4}" for i in range(60)]})
+    lab.ann.get(f"/v1/jobs/{job}/quality?k=5", 200)
+    for thing in (job, mixture):
+        lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["bob", "rita"]})
+    link = lab.ann.post(f"/v1/jobs/{job}/links", 201).json()["link"]
+    return {"graph": graph, "job": job, "mixture": mixture, "former": former, "link": As(lab.daemon, link)}
+
+
+def read_some(who, path):
+    """The beginning of a reply, also of a stream."""
+    with who.session.get(who.daemon.url + path, timeout=30, stream=True) as reply:
+        text = b""
+        for piece in reply.iter_content(4096):
+            text += piece
+            if len(text) > 1 << 20:
+                break
+        return reply.status_code, text
+
+
+@pytest.mark.parametrize("template", DERIVED)
+def test_what_is_derived_from_a_hidden_graph(lab, hidden, template):
+    """A right to a job shows nothing of the names and labels of its graph, by no route; those who may read the graph see them."""
+    told = False
+    for thing in ("job", "mixture", "former"):
+        for way in WAYS:
+            path = template.replace("{job}", hidden[thing]).replace("{result}", "labels") + way
+            people = [lab.bob] if thing == "former" else [lab.bob, lab.rita, lab.cat, lab.ron, lab.nobody, hidden["link"]]
+            for who in people:
+                code, text = read_some(who, path)
+                assert b"secret" not in text and code < 500, (path, code, text[:300])
+                if who in (lab.cat, lab.ron, lab.nobody):
+                    assert code in (401, 404), (path, code)
+                if "color" in way and "auto" not in way and "picture" in template:
+                    assert code >= 400, (path, code)
+            told = told or b"secret" in read_some(lab.ann, path)[1]
+    assert told or template != "/v1/jobs/{job}/layout", "the owner sees them"
+
+
+def test_new_points_need_the_points(lab, hidden):
+    """Placing new points reads the points of the graph, whose neighbours it tells."""
+    octets = {"Content-Type": "text/csv"}
+    for who in (lab.bob, lab.rita):
+        problem = who.request("POST", f"/v1/jobs/{hidden['job']}/transform", 404, data=b"0.1,0.2,0.3\n", headers=octets).json()
+        assert hidden["graph"] in problem["detail"] and "shared" in problem["detail"]
+    lab.ann.request("POST", f"/v1/jobs/{hidden['job']}/transform", 200, data=b"0.1,0.2,0.3\n", headers=octets)
+
+
 def test_labels_of_a_job(lab):
     """A right to watch a job includes its labels."""
     job = lab.ann.run(lab.graph, method="kmeans", clusters=3, input={"job": lab.job})["id"]
