@@ -86,3 +86,14 @@ void *sl_account_alloc(uint64_t count, uint64_t size)
 		sl_account_give(SL_MEMORY, bytes);
 	return out;
 }
+
+void *sl_account_zeros(uint64_t count, uint64_t size)
+{
+	uint64_t bytes;
+	if (__builtin_mul_overflow(count ? count : 1, size, &bytes) || sl_account_take(SL_MEMORY, bytes, NULL))
+		return NULL;
+	void *out = calloc(count ? count : 1, size);
+	if (!out)
+		sl_account_give(SL_MEMORY, bytes);
+	return out;
+}

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/account.h"
 #include "core/error.h"
 
 #ifdef __cplusplus
@@ -52,6 +53,7 @@ void sl_account_close(struct sl_account *account);
 
 /* Reserves and allocates count items of `size` bytes. NULL: refused, or no memory. The caller frees it with free(). */
 void *sl_account_alloc(uint64_t count, uint64_t size);
+void *sl_account_zeros(uint64_t count, uint64_t size);  /* all bytes 0 */
 
 #ifdef __cplusplus
 }

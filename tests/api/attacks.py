@@ -24,9 +24,9 @@ def gz(start, piece, end=b"", gigabytes=1.0):
     return head + block * count + tail
 
 
-def zst(start, byte):
-    """A zstd frame of RLE blocks: 4 bytes for each 128 KiB."""
-    out = [b"\x28\xb5\x2f\xfd\x00\x38"]
+def zst(start, byte, window=17):
+    """A zstd frame of RLE blocks, 4 bytes for each 128 KiB, with a window of 2 ** window bytes."""
+    out = [b"\x28\xb5\x2f\xfd\x00" + bytes([(window - 10) << 3])]
     if start:
         out.append(struct.pack("<I", len(start) << 3)[:3] + start)
     block = struct.pack("<I", (131072 << 3) | 2)[:3] + byte
@@ -139,6 +139,9 @@ BODIES = {
     "lines.zst": lambda: zst(b"0 1\n", b"\n"),
     "json.zst": lambda: zst(b'{"values": ["', b"a"),
     "PK.zst": lambda: zst(b"PK\3\4", b"\0"),
+    "window.zst": lambda: zst(b"", b"\n", 27),
+    "window.json.zst": lambda: zst(b'{"values": [0', b" ", 27),
+    "a wide window.zst": lambda: zst(b"", b"\n", 31),
     "member.npz": lambda: archive({"x.npy": header("<f4", (600 * MIB // 256, 64))}),
     "graph.npz": lambda: archive({"format.npy": header("|S3", ()) + b"csr", "shape.npy": header("<i8", (2,)),
                                   "indptr.npy": header("<i8", (1 << 24,)), "indices.npy": header("<i4", (1 << 25,)),

@@ -32,8 +32,8 @@ UPLOADS, REQUESTS = 192, 48   # MiB of the two budgets
 ROUTE = re.compile(r'X\("(\w+)", "([^"]+)", (\w+), (\w+), ([^,]*SL_BODY_(?:JSON|UPLOAD)[^,]*),')
 ROUTES = [match.groups() for match in ROUTE.finditer((ROOT / "daemon/routes/routes.h").read_text(encoding="utf-8"))]
 # Bodies of the light form, which ./dev test sends: those that once cost most.
-LIGHT = ("zeros.gz", "PK zeros.gz", "values.gz", "edges.gz", "short rows.gz", "json.zst", "directory.gz", "directory of extras",
-         "mtx promises", "wide words", "many ends", "names")
+LIGHT = ("window.zst", "window.json.zst", "wide empty", "zeros.gz", "PK zeros.gz", "values.gz", "edges.gz", "short rows.gz",
+         "json.zst", "directory.gz", "directory of extras", "mtx promises", "wide words", "many ends", "names")
 LIGHT_JSON = ("empty arrays", "empty objects", "nested", "many keys")
 LIGHT_FORMS = ("many parts", "a table and labels")
 

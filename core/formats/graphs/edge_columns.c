@@ -1,5 +1,6 @@
 /* edge_columns.c -- looks at the lines of the first 256 KiB. All decisions are made here, before the first edge is
  * read. */
+#include "core/account.h"
 #include "core/formats/graphs/edge_columns.h"
 
 #include <ctype.h>
@@ -326,8 +327,8 @@ static bool is_header(const struct look *l, const struct sl__fields *first, bool
 static int make_columns(struct sl__edge_columns *c, uint32_t count)
 {
 	c->count = count;
-	c->title = calloc((size_t)count + 1, sizeof *c->title);
-	c->seen = calloc((size_t)count + 1, 1);
+	c->title = sl_account_zeros((size_t)count + 1, sizeof *c->title);
+	c->seen = sl_account_zeros((size_t)count + 1, 1);
 	return c->title && c->seen ? 0 : SL_NOMEM;
 }
 

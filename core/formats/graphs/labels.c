@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/account.h"
 #include "core/formats/graphs/readers.h"
 #include "core/formats/labels/labels.h"
 #include "core/formats/numpy/npy.h"
@@ -58,8 +59,8 @@ static int by_value(const void *a, const void *b)
 static int sort_values(struct labels *f)
 {
 	uint32_t count = f->values.n;
-	struct value *list = malloc(count * sizeof *list);
-	uint32_t *to = malloc(count * sizeof *to);
+	struct value *list = sl_account_alloc(count, sizeof *list);
+	uint32_t *to = sl_account_alloc(count, sizeof *to);
 	struct sl__names sorted;
 	int rc = list && to ? 0 : SL_NOMEM;
 
@@ -245,7 +246,7 @@ static void replace(struct sl_graph *g, uint32_t *label, char **text, uint32_t c
 static int give_array(struct labels *f, struct sl_graph *g)
 {
 	uint32_t count = f->values.n, made = 0;
-	char **name = malloc(count * sizeof *name);
+	char **name = sl_account_alloc(count, sizeof *name);
 
 	if (!name)
 		return memory_error(f);
@@ -284,7 +285,7 @@ static int read_array_labels(struct sl_graph *graph, struct sl_source *source, s
 	struct labels f = {.source = source, .graph = graph, .err = err};
 	int rc;
 
-	f.label = malloc(graph->n * sizeof *f.label);
+	f.label = sl_account_alloc(graph->n, sizeof *f.label);
 	if (!f.label)
 		return memory_error(&f);
 	sl__names_init(&f.values);

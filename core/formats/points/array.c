@@ -330,7 +330,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f, const cha
 	for (size_t k = 0; !rc && !t->label && k < sizeof usual / sizeof *usual; k++) {
 		if (!sl__archive_has(f, usual[k]))
 			continue;
-		uint32_t *value = malloc((t->n + 1) * sizeof *value);
+		uint32_t *value = sl_account_alloc(t->n + 1, sizeof *value);
 		sl__names_init(&names);
 		rc = value ? sl__archive_texts(f, usual[k], t->n, "points", &names, value) : sl__table_memory_error(t);
 		if (!rc)

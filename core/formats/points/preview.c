@@ -1,5 +1,6 @@
 /* preview.c -- previews the beginning of a file. The last line is nearly always incomplete, so it is left out if there
  * are others. The beginning of a compressed file is decoded as far as it goes. */
+#include "core/account.h"
 #include "core/formats/preview.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 	};
 	out->columns = f->columns;
 	out->header = f->titles;
-	out->column = calloc((size_t)f->columns + 1, sizeof *out->column);
+	out->column = sl_account_zeros((size_t)f->columns + 1, sizeof *out->column);
 	if (!out->column)
 		return sl_error_set(err, SL_NOMEM, "no memory for a preview of %u columns", f->columns);
 	for (uint32_t c = 0; c < f->columns; c++) {

@@ -153,7 +153,7 @@ static int close_gaps(struct sl__table *t, struct sl_points *p)
 	uint32_t kept = 0;
 	if (!t->dropped)
 		return 0;
-	p->user = malloc((t->n + 1) * sizeof *p->user);
+	p->user = sl_account_alloc(t->n + 1, sizeof *p->user);
 	if (!p->user)
 		return sl__table_memory_error(t);
 	for (uint64_t row = 0; row < t->n; row++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/points/text_internal.h"
 #include "core/taken/taken.h"
 
@@ -19,7 +20,8 @@ static int add_text(struct sl__text *f, struct sl__texts *w, const struct sl__fi
 				       "(iconv -t UTF-8).", w->column + 1);
 	if (row == w->capacity) {
 		uint64_t room = w->capacity * 2 + 1024;
-		uint32_t *grown = realloc(w->value, room * sizeof *grown);
+		bool fits = !sl_account_take(SL_MEMORY, (room - w->capacity) * sizeof *w->value, NULL);
+		uint32_t *grown = fits ? realloc(w->value, room * sizeof *grown) : NULL;
 		if (!grown)
 			return sl__table_memory_error(f->t);
 		w->value = grown;

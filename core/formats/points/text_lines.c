@@ -153,10 +153,12 @@ int sl__text_split(struct sl__text *f, const struct sl__line *line, struct sl__f
 	while (!rc && (rc = sl__text_next_field(f, &at, line->end, &field)) > 0) {
 		rc = 0;
 		if (*count == room) {
-			room = room * 2 + 64;
-			struct sl__field *grown = realloc(*list, room * sizeof **list);
+			uint32_t more = room + 64;
+			bool fits = !sl_account_take(SL_MEMORY, more * sizeof **list, NULL);
+			struct sl__field *grown = fits ? realloc(*list, ((size_t)room + more) * sizeof **list) : NULL;
 			if (!grown)
 				return sl__table_memory_error(f->t);
+			room += more;
 			*list = grown;
 		}
 		(*list)[(*count)++] = field;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/account.h"
 #include "core/formats/points/text_internal.h"
 
 #define YEAR_FROM 1000   /* titles that count are years or the like if they lie between these */
@@ -379,12 +380,12 @@ static bool words_stand_alone(struct sl__text *f, const struct sl__field *list, 
 	struct sl__field *row, *second = NULL;
 	uint32_t fields, alone = 0;
 	size_t place = f->head.at, bytes = 0;
-	bool recurs = false, *repeats = calloc((size_t)count + 1, sizeof *repeats);
+	bool recurs = false, *repeats = sl_account_zeros((size_t)count + 1, sizeof *repeats);
 	char *kept = NULL;  /* the fields of the second line, each with its end */
 	while (repeats && sl__text_next_line(f, &line) > 0) {
 		bool fine = look_at(f, &line, &row, &fields) && fields == count && f->columns == count;
 		if (fine && !kept && (kept = malloc((size_t)(line.end - line.at) + count + 1))) {
-			second = calloc(count, sizeof *second);
+			second = sl_account_zeros(count, sizeof *second);
 			for (uint32_t c = 0; second && c < count; c++) {
 				memcpy(kept + bytes, row[c].text, row[c].length);
 				second[c] = (struct sl__field){kept + bytes, row[c].length};
@@ -538,7 +539,7 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 	uint32_t count = f->expected = sl__text_count(f, first->at, first->end);
 	bool more = sl__text_next_line(f, &second) > 0;
 	f->columns = more ? sl__text_count(f, second.at, second.end) : count;
-	f->column = calloc((size_t)f->columns + 1, sizeof *f->column);
+	f->column = sl_account_zeros((size_t)f->columns + 1, sizeof *f->column);
 	if (!f->column)
 		return sl__table_memory_error(f->t);
 	f->expected = f->columns;
@@ -566,7 +567,7 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 		f->head.at = (size_t)(first->at - f->head.bytes);
 		f->columns = f->expected = count;
 		free(f->column);
-		f->column = calloc((size_t)count + 1, sizeof *f->column);
+		f->column = sl_account_zeros((size_t)count + 1, sizeof *f->column);
 		f->started = true;
 		rc = f->column ? see_rows(f) : sl__table_memory_error(f->t);
 		const char *begin = rc ? first->at : first_row(f, first, &number);

@@ -10,6 +10,9 @@
 #define RATIO_MAX 256u             /* largest ratio of decompressed to compressed bytes */
 #define RATIO_FROM ((uint64_t)64 << 20)  /* checked beyond so many bytes */
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
+#define ZSTD_WINDOW_LOG_USUAL 23 /* what every decoder takes (RFC 8878); only zstd --ultra and --long make more */
+#define ZSTD_HEADER_BYTES 14
+#define ZSTD_BESIDES ((uint64_t)512 << 10)  /* of the decoder, besides the window */
 
 /* ---- stored bytes -------------------------------------------------------- */
 
@@ -56,6 +59,40 @@ static int refill_in(struct sl_source *s, struct sl_error *err)
 	return 0;
 }
 
+/* The window of a frame, which begins with p: RFC 8878, 3.1.1.1. */
+static uint64_t zstd_window(const unsigned char p[ZSTD_HEADER_BYTES])
+{
+	static const int dictionary[] = {0, 1, 2, 4};
+	int sizes = p[4] >> 6, bytes = sizes ? 1 << sizes : 1;
+	uint64_t size = 0;
+	if (!(p[4] & 0x20))  /* it has a window; without, it is the content's size */
+		return ((uint64_t)1 << (10 + (p[5] >> 3))) / 8 * (8 + (p[5] & 7));
+	const unsigned char *at = p + 5 + dictionary[p[4] & 3];
+	for (int i = bytes - 1; i >= 0; i--)
+		size = size << 8 | at[i];
+	return bytes == 2 ? size + 256 : size;
+}
+
+/* Books what the decoder takes: the usual window, or the largest if the first frame has a larger one. */
+static int open_zstd(struct sl_source *s, const unsigned char *p, size_t held, struct sl_error *err)
+{
+	unsigned char header[ZSTD_HEADER_BYTES] = {0};
+	memcpy(header, p, held < sizeof header ? held : sizeof header);
+	int log = zstd_window(header) > 1u << ZSTD_WINDOW_LOG_USUAL ? ZSTD_WINDOW_LOG_MAX : ZSTD_WINDOW_LOG_USUAL;
+	int rc = sl_account_take(SL_MEMORY, ((uint64_t)1 << log) + ZSTD_BESIDES, err);
+	if (rc)
+		return rc;
+	s->zstd = ZSTD_createDStream();
+	if (!s->zstd || ZSTD_isError(ZSTD_initDStream(s->zstd)))
+		return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to decompress.");
+	if (sl_account_is_open())
+		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, log);
+	else
+		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
+	s->window = ((uint64_t)1 << log) + ZSTD_BESIDES;
+	return 0;
+}
+
 static int recognise_compression(struct sl_source *s, struct sl_error *err)
 {
 	int rc = refill_in(s, err);
@@ -77,10 +114,9 @@ static int recognise_compression(struct sl_source *s, struct sl_error *err)
 		s->z_open = s->member_open = true;
 		s->compression = SL__GZIP;
 	} else if (held >= 4 && p[0] == 0x28 && p[1] == 0xb5 && p[2] == 0x2f && p[3] == 0xfd) {
-		s->zstd = ZSTD_createDStream();
-		if (!s->zstd || ZSTD_isError(ZSTD_initDStream(s->zstd)))
-			return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to decompress.");
-		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
+		rc = open_zstd(s, p, held, err);
+		if (rc)
+			return rc;
 		s->member_open = true;
 		s->compression = SL__ZSTD;
 	}

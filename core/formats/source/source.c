@@ -122,6 +122,7 @@ void sl_source_close(struct sl_source *s)
 	if (s->z_open)
 		inflateEnd(&s->z);
 	ZSTD_freeDStream(s->zstd);
+	sl_account_give(SL_MEMORY, s->window);
 	sl__container_close(s);
 	if (s->own_fd)
 		close(s->fd);

@@ -28,6 +28,7 @@ struct sl_source {
 	z_stream z;
 	bool z_open;
 	ZSTD_DStream *zstd;
+	uint64_t window;           /* bytes that are booked for it */
 	bool member_open;          /* inside a compressed member: an end of the file here is an error */
 	uint64_t stored;           /* bytes read from the descriptor so far */
 	uint64_t produced;         /* decoded bytes so far */

@@ -108,8 +108,8 @@ static int by_number(const void *a, const void *b)
 
 int sl__numbering_sort(struct sl_graph_builder *b, struct sl__names *names)
 {
-	struct numbered *list = malloc(names->n * sizeof *list);
-	uint32_t *to = malloc(names->n * sizeof *to);
+	struct numbered *list = sl_account_alloc(names->n, sizeof *list);
+	uint32_t *to = sl_account_alloc(names->n, sizeof *to);
 	struct sl__names sorted;
 	int rc = list && to ? 0 : SL_NOMEM;
 
