@@ -55,3 +55,14 @@ def test_without_x():
     with pytest.raises(spaceland.BadValue, match="no X; it has: use_rep='X_scvi'"):
         spaceland.embed(cells)
     assert spaceland.embed(cells, use_rep="X_scvi", **QUICK).shape == (50, 2)
+
+
+def test_categories_and_colours_of_scanpy(cells, client):
+    """Order and colours are those of the AnnData, in notebooks and saved pages."""
+    from spaceland.widget import _look
+    cells.obs["type"] = pandas.Categorical(cells.obs["type"], categories=["t2", "t0", "t1"])
+    cells.uns["type_colors"] = ["#ff0000", "#00ff00", "#0000ff"]
+    look = _look(client.submit(cells, labels="type", **QUICK), None)
+    assert look.legend == [("t2", "rgb(255,0,0)"), ("t0", "rgb(0,255,0)"), ("t1", "rgb(0,0,255)")]
+    cells.uns["type_colors"] = ["red"]   # not for all: colours of this package
+    assert len(set(_look(client.submit(cells, labels="type", **QUICK), None).legend)) == 3

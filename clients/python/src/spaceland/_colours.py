@@ -1,9 +1,10 @@
 """Colours of nodes, and pictures without a server: for the widget and for saved pages."""
 from __future__ import annotations
 
+import re
 import struct
 import zlib
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ _RAMP = np.array([(0, 32, 81), (42, 69, 108), (87, 92, 109), (127, 124, 117), (1
                   (253, 234, 69)], dtype=np.float64)
 _MISSING = (190, 190, 190)
 _PLAIN = (86, 140, 214)
+_HEX = re.compile("#[0-9a-fA-F]{6}([0-9a-fA-F]{2})?")
 
 
 def _category_colours(count: int) -> npt.NDArray[np.float64]:
@@ -41,9 +43,9 @@ def _bytes(values: npt.NDArray[Any]) -> Bytes:
     return found
 
 
-def colours_of(values: Any) -> Bytes:
+def colours_of(values: Any, own: Optional[Sequence[str]] = None) -> Bytes:
     """r, g, b of each value, [n, 3]: a colour scale for numbers with a fraction, else a colour per distinct value, in the
-    order of pandas' categories if there are some."""
+    order of pandas' categories if there are some. own: their colours, "#rrggbb"."""
     a = np.asarray(values)
     if a.ndim != 1:
         raise BadValue(f"colours must be one value for each node; the array has {a.ndim} dimensions")
@@ -57,7 +59,10 @@ def colours_of(values: Any) -> Bytes:
         found[~np.isfinite(a)] = _MISSING
         return _bytes(found)
     names, code = _categories(a, values)
-    found = np.concatenate([_category_colours(len(names)), [_MISSING]])[code]
+    colours = _category_colours(len(names))
+    if own is not None and len(own) >= len(names) and all(_HEX.fullmatch(str(one)) for one in own):
+        colours = np.array([tuple(bytes.fromhex(str(one)[1:7])) for one in own[:len(names)]], dtype=np.float64).reshape(-1, 3)
+    found = np.concatenate([colours, [_MISSING]])[code]
     return _bytes(found)
 
 

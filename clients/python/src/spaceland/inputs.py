@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import re
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from . import _neighbours, _sparse
 from ._body import Body, names_array, npy, npz
 from ._colours import is_ramp
+from ._columns import tell_of_numbers, without_numberings
 from ._edges import edge_columns, edge_titles, numbered_edges
 from ._labels import check_count, is_name, label_names, labels_body, row_names
 from .errors import BadType, BadValue, FileMissing, IsFolder, tell
@@ -28,7 +28,6 @@ AXES = ("x", "y", "z")
 DENSE_MOST = 8 << 30     # largest size in bytes at which a sparse table is made dense
 PCA_DENSE_MOST = 1 << 28  # for larger ones, the client computes principal axes of the sparse table
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # pandas' names of what a column holds
-NUMBERING_ROWS = 3        # fewer rows count up by chance
 LABELS_NAME_BYTES = 63    # longest name of a column that is part of the upload
 SAY_WHICH = ('say what it is: kind="graph" (weights: the larger, the closer), metric="precomputed" (distances), or '
              'kind="points" (a row is a point)')
@@ -79,6 +78,7 @@ class Source:
     query: Dict[str, Any] = field(default_factory=dict)
     labels: Optional[Body] = None
     values: Any = None                       # the labels as given
+    colours: Optional[List[str]] = None      # of their categories, as the owner of the data chose them
     more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
     shown: Optional[str] = None              # the one of them that colours pictures
     file_name: Optional[str] = None
@@ -423,7 +423,7 @@ def frame_source(table: Any, options: Options) -> Source:
     if labels is None and options.labels is None and options.columns is None:
         labels = words
         for name in words:
-            _tell_of_numbers(table[name], name)
+            tell_of_numbers(table[name], name)
     for name in labels or []:
         if name not in table.columns:
             raise BadValue(f"labels is {options.labels!r}, but the table has no such column")
@@ -434,7 +434,7 @@ def frame_source(table: Any, options: Options) -> Source:
         table = table[list(options.columns)]
     elif labels:
         table = table.drop(columns=labels)
-    table = _without_numberings(table, options)
+    table = without_numberings(table, options)
     bad = [str(name) for name in table.columns
            if not pandas.api.types.is_numeric_dtype(kinds[name]) or pandas.api.types.is_complex_dtype(kinds[name])]
     if bad:
@@ -463,48 +463,6 @@ def frame_source(table: Any, options: Options) -> Source:
         return plain_points(new[names].to_numpy(dtype=np.float64, na_value=np.nan))
     source.convert = convert if source.convert else None
     return source
-
-
-def _names_in(value: Any) -> List[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
-
-
-def _without_numberings(table: Any, options: Options) -> Any:
-    """Leaves out columns that the caller ignores, and those that count the rows from 0 or 1, unless there are no others
-    or the caller names them: by the rule of the reader of texts."""
-    ignored, kept = _names_in(options.query.pop("ignore_columns", None)), _names_in(options.query.pop("keep_columns", None))
-    unknown = [name for name in (*ignored, *kept) if name not in table.columns and name != "all"]
-    if unknown:
-        raise BadValue(f"the table has no column {unknown[0]!r}; it has: {', '.join(map(str, list(table.columns)[:8]))}")
-    table = table.drop(columns=[name for name in ignored if name in table.columns])
-    if options.columns is not None or options.new_points or len(table) < NUMBERING_ROWS or "all" in kept:
-        return table
-    counting = [at for at, kind in enumerate(table.dtypes) if getattr(kind, "kind", "") in "iuf" and table.columns[at] not in kept
-                and _counts(np.asarray(table.iloc[:, at]))]
-    if not counting or len(counting) == table.shape[1]:
-        return table
-    names = ", ".join(repr(table.columns[at]) for at in counting)
-    several = len(counting) > 1
-    tell(f"column{'s' * several} {names} count{'s' * (not several)} the rows and {'are' if several else 'is'} left out; "
-         f"keep_columns=[{names}] makes coordinates of {'them' if several else 'it'}")
-    return table.iloc[:, [at for at in range(table.shape[1]) if at not in counting]]
-
-
-_FORMATTED = re.compile(r"[-+\u2212]?\s?[$\u20ac\u00a3\u00a5]?\s?\d[\d.,' \u00a0\u202f]*\s?[%$\u20ac\u00a3\u00a5]?\s*$")
-
-
-def _tell_of_numbers(column: Any, name: Any) -> None:
-    """Warns of a column of text that holds numbers as people write them: 12%, $45,000, 1.234,5. It becomes labels."""
-    if getattr(column, "ndim", 1) != 1:   # several columns of one name
-        return
-    texts = [value for value in column.head(200).tolist() if isinstance(value, str) and value.strip()]
-    if texts and all(_FORMATTED.match(text.strip()) for text in texts):
-        tell(f"column {name!r} holds numbers as text, such as {texts[0]!r}; it is taken as labels, not as a coordinate. Convert it "
-             "to numbers first, or name it in labels")
-
-
-def _counts(a: Array) -> bool:
-    return a.dtype.kind in "iuf" and a[0] in (0, 1) and np.array_equal(a, np.arange(len(a)) + a[0])
 
 
 def _flat(labels: Any) -> Any:
@@ -570,6 +528,8 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
         layer = {} if options.layer is None else {"layer": options.layer}
         data.uns[key.removeprefix("X_")] = {"params": {"use_rep": rep, **layer, "metric": str(options.metric or "euclidean")}}
     source.store = store if keep else None
+    colours = data.uns.get(f"{names[0]}_colors") if names and hasattr(data.obs[names[0]], "cat") else None   # of scanpy
+    source.colours = None if colours is None else [str(one) for one in colours]
     return source
 
 

@@ -55,15 +55,17 @@ def _uploaded(job: "Job") -> Any:
 
 
 def _look(job: "Job", labels: Any) -> _Look:
+    own = None
     if labels is None:
         labels = job._source.values if job._source is not None else _uploaded(job)
+        own = job._source.colours if job._source is not None else None
     elif isinstance(labels, str):
         labels = job.graph.labels(labels)
     if labels is None:
         return _Look()
     if len(labels) != job.record["nodes"]:
         raise BadValue(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there must be one for each")
-    colours = colours_of(labels)
+    colours = colours_of(labels, own)
     return _Look(colours, legend_of(labels, colours))
 
 
