@@ -14,6 +14,7 @@
 /* What the first two columns hold. */
 struct ends {
 	bool decimal, negative;
+	bool shifted;            /* rows have a field more than the first line: names, as R writes them */
 	bool word[2], number[2];
 };
 
@@ -32,7 +33,10 @@ static void see_ends(struct ends *out, const struct sl__edge_columns *c, const c
 	for (int64_t number = 1; number < c->header + LINES && sl__next_line(&at, end, &line); number++) {
 		if (number <= c->header || number <= c->marker || (at >= end && number > c->first + 1))
 			continue;  /* the last line may be incomplete */
-		if (sl__fields_split(&fields, line.at, line.end) || (uint32_t)fields.count != c->count)
+		if (sl__fields_split(&fields, line.at, line.end))
+			continue;
+		out->shifted |= number > c->first && (uint32_t)fields.count == c->count + 1 && c->count > 1 && !c->titled;
+		if ((uint32_t)fields.count != c->count)
 			continue;
 		for (int k = 0; k < 2 && k < fields.count; k++) {
 			const struct sl__field *field = &fields.field[k];
@@ -57,6 +61,8 @@ static bool decide(const struct sl__edge_columns *c, const struct ends *ends, ch
 	bool numbers = ends->number[0] || ends->number[1];
 	if (c->count >= 4)
 		snprintf(sign, 160, "%u columns", c->count);
+	else if (ends->shifted)
+		why = "names of rows without a title";
 	else if (c->count == 1 && ends->number[0])
 		why = "one column of numbers";
 	else if (c->count < 2)

@@ -144,7 +144,7 @@ static void choose_separator(struct sl__text *f, const struct sl__line *first)
 	for (size_t k = 0; k < sizeof order; k++) {
 		if (!try_separator(f, order[k], first, &second))
 			continue;
-		semicolons |= order[k] == ';';
+		semicolons |= order[k] == ';' && f->expected > 1;
 		int numbers = count_numbers(f, &second);
 		if (numbers > most || (order[k] == ' ' && !semicolons && has_decimal_commas(f, &second))) {
 			most = numbers;

@@ -1,0 +1,68 @@
+"""Files as programs export them, for docs/formats.md: each is read, and the page says what comes of it."""
+import io
+
+import numpy as np
+import scipy.sparse as sp
+
+ROWS = [("ann", 31, 1.5, 12.5), ("bob", 45, 2.25, 7.5), ("cid", 28, 0.75, 30), ("dee", 52, 3.5, 18)]
+
+
+def lines(*rows, end="\n"):
+    return "".join(row + end for row in rows).encode()
+
+
+def saved(save, *arguments, **members):
+    out = io.BytesIO()
+    save(out, *arguments, **members)
+    return out.getvalue()
+
+
+def matrix(square):
+    return sp.csr_matrix(np.array([[0, 1, 2], [1, 0, 0], [2, 0, 0]][:3 if square else 2], "f4"))
+
+
+# (program, export): name and bytes of a file
+EXPORTS = {
+    ("Excel", "CSV UTF-8"): ("cells.csv", b"\xef\xbb\xbf" + lines("name,age,income,share", *[
+        f'{n},{a},"{a * 1000:,}",{s:g}%' for n, a, _, s in ROWS], end="\r\n")),
+    ("Excel where decimals have commas", "CSV"): ("cells.csv", lines("name;age;size;income", *[
+        f"{n};{a};{str(x).replace('.', ',')};{a}.500,00 €" for n, a, x, _ in ROWS], end="\r\n")),
+    ("Excel", "CSV that begins with sep=;"): ("cells.csv", lines("sep=;", "name;age;size", *[f"{n};{a};{x}" for n, a, x, _ in ROWS])),
+    ("Excel", "Unicode text"): ("cells.txt", "name\tage\r\nann\t31\r\n".encode("utf-16")),
+    ("Google Sheets, LibreOffice", "TSV"): ("cells.tsv", lines("name\tage\tsize", *[f"{n}\t{a}\t{x}" for n, a, x, _ in ROWS])),
+    ("pandas", "`to_csv()`"): ("cells.csv", lines(",age,size", *[f"{i},{a},{x}" for i, (_, a, x, _) in enumerate(ROWS)])),
+    ("pandas", "`to_csv()` of a file that `read_csv()` read with its index"): ("cells.csv", lines(",Unnamed: 0,age,size", *[
+        f"{i},{i},{a},{x}" for i, (_, a, x, _) in enumerate(ROWS)])),
+    ("pandas", "`rename_axis(\"cell_id\").to_csv()`"): ("cells.csv", lines("cell_id,age,size", *[
+        f"{i},{a},{x}" for i, (_, a, x, _) in enumerate(ROWS)])),
+    ("numpy", "`savetxt(header=\"x y\")`"): ("cells.txt", lines("# x y", *[f"{a:.18e} {x:.18e}" for _, a, x, _ in ROWS])),
+    ("numpy", "`save()`"): ("cells.npy", saved(np.save, np.array([[a, x] for _, a, x, _ in ROWS]))),
+    ("numpy", "`savez(X=, labels=)`"): ("cells.npz", saved(np.savez, X=np.array([[a, x] for _, a, x, _ in ROWS]), labels=np.arange(4) % 2)),
+    ("R", "`write.table()`"): ("cells.txt", lines('"age" "size" "kind"', *[f'"{i + 1}" {a} {x} "k{i % 2}"' for i, (_, a, x, _) in enumerate(ROWS)])),
+    ("R", "`write.csv()`"): ("cells.csv", lines('"","age","size"', *[f'"{n}",{a},{x}' for n, a, x, _ in ROWS])),
+    ("R", "`write.csv2()`"): ("cells.csv", lines('"";"age";"size"', *[
+        f'"{n}";{a};{str(x).replace(".", ",")}' for n, a, x, _ in ROWS])),
+    ("QIIME", "table of counts (BIOM as text)"): ("otus.tsv", lines("# Constructed from biom file", "#OTU ID\ts1\ts2", "otu7\t3.0\t0.0",
+                                                                    "otu9\t1.0\t8.0", "otu4\t0.0\t2.0")),
+    ("any", "two or three columns of whole numbers with titles"): ("people.csv", lines("height,weight", "150,50", "151,63", "152,76")),
+    ("any", "two or three columns of whole numbers without titles"): ("pairs.csv", lines("150,50", "151,63", "152,76")),
+    ("Gephi", "edges"): ("edges.csv", lines("Source,Target,Type,Id,Label,timeset,Weight", "1,2,Undirected,0,,,2.5", "2,3,Undirected,1,,,1.0")),
+    ("KONECT", "`out.*`"): ("out.example", lines("% sym weighted", "% 3 3 3", "1 2 1 1001", "2 3 1 1002", "1 3 1 1003")),
+    ("SNAP", "edge list"): ("graph.txt", lines("# Undirected graph: example.txt", "# Nodes: 3 Edges: 3", "# FromNodeId\tToNodeId", "0\t1", "1\t2", "0\t2")),
+    ("networkx", "`write_weighted_edgelist()`"): ("graph.edgelist", lines("ann bob 2.5", "bob cid 1", "cid dee 1")),
+    ("SuiteSparse, `scipy.io.mmwrite()`", "square MatrixMarket"): ("graph.mtx", lines(
+        "%%MatrixMarket matrix coordinate real symmetric", "3 3 2", "2 1 1.5", "3 1 2")),
+    ("Cell Ranger", "`matrix.mtx`"): ("matrix.mtx", lines("%%MatrixMarket matrix coordinate integer general",
+        '%metadata_json: {"software_version": "Cell Ranger 7", "format_version": 2}', "3 2 4", "1 1 5", "2 1 7", "2 2 1", "3 2 4")),
+    ("scipy", "`save_npz()` of a square matrix"): ("graph.npz", saved(sp.save_npz, matrix(True))),
+    ("scipy", "`save_npz()` of another matrix"): ("counts.npz", saved(sp.save_npz, matrix(False))),
+}
+
+
+def outcome(reply):
+    """What the page says of a file: its kind and one line, with the notes that change the geometry, or why it is refused."""
+    if "error" in reply:
+        return "refused: " + reply["error"]
+    taken = reply["taken"]
+    notes = [text for changes, text in taken["notes"]] if taken else []
+    return f"{reply['kind']}: " + "; ".join([taken["text"] if taken else f"{reply['n']} nodes", *notes])
