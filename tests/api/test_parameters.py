@@ -12,7 +12,7 @@ SCHEMAS = harness.CONTRACT.document["components"]["schemas"]
 # Intended differences between tables and contract: the server's limits, words of other programs, several values.
 SCHEMA_SAYS_MORE = {"kind": {"enum"}, "format": {"enum"}, "metric": {"enum"}}
 QUERIES = {"uploads": "/v1/graphs", "transforms": "/v1/jobs/{job}/transform"}
-NOT_IN_THE_TABLES = {"uploads": {"name", "project", "labels_name"}, "transforms": {"format"}}
+NOT_IN_THE_TABLES = {"uploads": {"name", "project", "labels_name", "labels_column", "hold"}, "transforms": {"format"}}
 
 
 def all_tables():
