@@ -149,7 +149,7 @@ static const char *field_at(const struct turned *x, uint64_t row, uint64_t colum
 		return "";
 	uint64_t k = row * x->columns + column - x->shifted, from = k ? x->end[k - 1] : 0;
 	*length = x->end[k] - from;
-	return x->bytes + from;
+	return *length ? x->bytes + from : "";
 }
 
 static int write_text(struct turned *x)

@@ -556,10 +556,10 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
         raise IsFolder(f"{path} is a folder; it must be a file")
     if path.suffix in (".parquet", ".pq"):
         import pandas
-        return frame_source(_read(pandas.read_parquet, path), options)
+        return frame_source(_transposed(_read(pandas.read_parquet, path), options), options)
     if path.suffix == ".h5ad":
         import anndata
-        return anndata_source(_read(anndata.read_h5ad, path), options, keep=False)
+        return anndata_source(_transposed(_read(anndata.read_h5ad, path), options), options, keep=False)
     query = dict(options.query)
     kind = options.kind
     if options.weight != "weight":  # a column of an edge list; None: no weights
@@ -585,9 +585,21 @@ def _package(x: Any) -> str:
     return type(x).__module__.split(".", 1)[0]
 
 
+def _transposed(x: Any, options: Options) -> Any:
+    """x, or x.T if its columns are the points: the server transposes files, the client what it reads or gets itself."""
+    if not options.query.pop("transpose", False):
+        return x
+    if not hasattr(x, "T"):
+        x = np.asarray(x)
+    if hasattr(x, "is_directed") or getattr(x, "ndim", 2) != 2:
+        raise BadType(f"transpose is for tables of two dimensions; x is a {type(x).__name__}")
+    return x.T
+
+
 def _dispatch(x: Any, options: Options) -> Source:
     if isinstance(x, (str, os.PathLike)):
         return file_source(pathlib.Path(x), options)
+    x = _transposed(x, options)
     if hasattr(x, "obsm") and hasattr(x, "n_obs"):
         return anndata_source(x, options)
     if hasattr(x, "is_directed") and hasattr(x, "number_of_edges"):
