@@ -141,7 +141,8 @@ static const struct cli_option steer_options[] = {
 static const struct cli_option kmeans_options[] = {
 	{'o', "output", "FILE", "Write the number of each point's cluster, from 0, to this file: .npy (int32) or .txt (one "
 	 "line per point). Option --labels of embed and quality reads both."},
-	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, or float64 if columns lie far from 0; one row per cluster)."},
+	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, or float64 if columns lie far from "
+	 "0; one row per cluster)."},
 	{0, "start", "FILE", "Start from these centroids, one row per cluster, instead of k-means++ seeds."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The clusters are the same. Default: cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},

@@ -50,7 +50,8 @@ static int check(const struct sl_points *points, int dims, const float *y, const
 	struct sl_transform_params usual;
 	sl_transform_defaults(&usual);
 	if (params->perplexity >= points->n && params->perplexity > usual.perplexity)
-		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it must be less than %u.",
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it must be less than "
+				      "%u.",
 				      params->perplexity, points->n, points->n);
 	if ((uint32_t)params->neighbours > points->n && params->neighbours > usual.neighbours)
 		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours is %d, but the layout has only %u points.",

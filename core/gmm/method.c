@@ -337,7 +337,8 @@ const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t
 	uint32_t different = p->n - p->report.duplicates - p->merged;
 	out[0] = '\0';
 	if (k > different)
-		snprintf(out, size, "Only %u points differ, so some of the %u components have none of their own; fewer components "
+		snprintf(out, size, "Only %u points differ, so some of the %u components have none of their own; fewer "
+			 "components "
 			 "would be right.", different, k);
 	return out;
 }

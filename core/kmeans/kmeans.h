@@ -128,8 +128,8 @@ double sl_kmeans_measure(struct sl_kmeans *m);
  * SL_CONFLICT: there is no result yet. */
 int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia, struct sl_error *err);
 
-/* A sentence on what is not as the parameters ask: clusters that stayed empty, by the labels of the result, or a batch of
- * more rows than there are. "": nothing. Returns out. */
+/* A sentence on what is not as the parameters ask: clusters that stayed empty, by the labels of the result, or a batch
+ * of more rows than there are. "": nothing. Returns out. */
 const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
 			   size_t size);
 

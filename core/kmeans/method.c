@@ -295,12 +295,14 @@ const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, co
 	}
 	out[0] = '\0';
 	if (used && empty)
-		snprintf(out, size, "%u of %u clusters %s empty, since fewer than %u %s differ, or since the last assignment took "
+		snprintf(out, size, "%u of %u clusters %s empty, since fewer than %u %s differ, or since the last assignment "
+			 "took "
 			 "all their points; fewer clusters would be right.", empty, k, empty == 1 ? "is" : "are", k,
 			 params->metric == SL_KMEANS_COSINE ? "directions of points" : "points");
 	free(used);
 	if (!out[0] && params->batch > 0 && (uint32_t)params->batch > n)
-		snprintf(out, size, "batch is %d, but there are only %u points; each iteration used %u of them.", params->batch, n, n);
+		snprintf(out, size, "batch is %d, but there are only %u points; each iteration used %u of them.",
+			 params->batch, n, n);
 	return out;
 }
 

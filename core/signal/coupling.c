@@ -194,8 +194,8 @@ static int sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
 	return code;
 }
 
-/* Fills old[new], the order of the nodes: neighbours in r close together, nodes without entries in `stored` last, and by
- * length within each SORT_ROWS rows, so that nodes of high degree share cache lines. */
+/* Fills old[new], the order of the nodes: neighbours in r close together, nodes without entries in `stored` last, and
+ * by length within each SORT_ROWS rows, so that nodes of high degree share cache lines. */
 static int find_order(const struct rows *r, const struct rows *stored, bool ordered, uint32_t *old)
 {
 	uint32_t *all = malloc(((size_t)r->n + 1) * sizeof *all), count = 0;
@@ -401,7 +401,8 @@ int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affiniti
 
 /* ---- use -------------------------------------------------------------------------------- */
 
-/* Marks by looking at all entries for each hop, since a directed coupling has no list of the edges that leave a node. */
+/* Marks by looking at all entries for each hop, since a directed coupling has no list of the edges that leave a
+ * node. */
 static int mark_directed(const struct sl_coupling *c, int hops, uint8_t *marked)
 {
 	uint8_t *next = malloc((size_t)c->n + 1);

@@ -202,8 +202,8 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	if (sl__result_missing(job, r))
 		return;
 	if (!sl_request_sees(r, job->graph) && sl_graphs_find(job->jobs->d->graphs, job->graph)) {
-		sl_reply_status(r, 404, "New points find their neighbours among the points of graph %s, which is not shared with "
-				"you. Ask its owner to share it.", job->graph);
+		sl_reply_status(r, 404, "New points find their neighbours among the points of graph %s, which is not shared "
+				"with you. Ask its owner to share it.", job->graph);
 		return;
 	}
 	if (check_kind(job, &err)) {
