@@ -16,11 +16,12 @@ import { goOnFrom, stopAndKeep } from "../core/warm.ts";
 import { LookPanel } from "./look.tsx";
 import { MethodPage } from "./methodpage.tsx";
 import { Bar, Button, Missing, say, StateBadge, Tabs, tell } from "./parts.tsx";
-import { gist, titleOf } from "./runs.tsx";
+import { titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
 import { SteerPanel } from "./steer.tsx";
 import { TakePanel } from "./take.tsx";
 import { Timeline } from "./timeline.tsx";
+import { Title } from "./title.tsx";
 
 const TABS = [["look", "Look"], ["steer", "Steer"], ["take", "Take away"]] as const;
 
@@ -48,22 +49,6 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 		search ? `Searching neighbours: ${Math.round(search.progress * 100)} %` : job.waiting ? job.waiting.detail : job.state === "queued" ? "Waiting for a place …" :
 		job.state === "paused" ? "Paused. The layout comes when the run goes on." : job.state === "done" ? "Fetching the layout …" : "Preparing the layout …"}</p>
 		{search && <Bar share={search.progress} label="Search of neighbours" />}</div>;
-}
-
-/** The name of the run, which its owner may change. */
-function Title({ job }: { job: Job }) {
-	const may = useRights(), title = titleOf(job), [name, setName] = useState<string | null>(null);
-	const rename = async (): Promise<void> => {
-		const wanted = (name ?? "").trim();
-		if (wanted && wanted !== job.name)
-			put(await change(job.id, { name: wanted }));
-		setName(null);
-	};
-	return <div class="job-title">{name === null ? <div class="row"><h1>{title}</h1>{may && <Button icon="pen" kind="quiet" of={job} label="Rename this run" onClick={() => setName(title)} />}</div> :
-		<form class="row" onSubmit={e => { e.preventDefault(); rename().catch(tell); }}><input type="text" maxLength={200} aria-label="Name of this run" value={name}
-			ref={e => { if (e && !e.dataset["seen"]) { e.dataset["seen"] = "1"; e.focus(); e.select(); } }} onInput={e => setName(e.currentTarget.value)}
-			onKeyDown={e => { if (e.key === "Escape") setName(null); }} /><button type="submit" class="button" disabled={!name.trim()}>Rename</button></form>}
-		<p class="quiet">{gist(job)}</p></div>;
 }
 
 function Running({ job, s }: { job: Job; s: Session }) {

@@ -18,8 +18,9 @@ import { MeasureChart } from "./charts.tsx";
 import { NextRun } from "./parameters.tsx";
 import { chosenLayout, SignalPanel, SignalStage } from "./signalpage.tsx";
 import { Bar, Button, StateBadge, Swatch, tell } from "./parts.tsx";
-import { gist, titleOf } from "./runs.tsx";
+import { titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
+import { Title } from "./title.tsx";
 
 const LISTED = 60;
 
@@ -87,7 +88,7 @@ function NoPicture({ job }: { job: Job }) {
 export function MethodPage({ job }: { job: Job }) {
 	const signal = job.method === "signal", may = useRights(), data = useData(job);
 	use(route);
-	const all = use(jobs), layout = (signal && chosenLayout(job, all)) || layoutOf(job, all), over = ended(job), title = titleOf(job), [values, setValues] = useState<Values | null>(null);
+	const all = use(jobs), layout = (signal && chosenLayout(job, all)) || layoutOf(job, all), over = ended(job), [values, setValues] = useState<Values | null>(null);
 	use(graphs);
 	const s = useMemo(() => (layout ? new Session(layout, graphs.value.get(layout.graph)?.kind ?? "graph") : null), [layout?.id]);
 	const stream = useMemo(() => (s && signal ? new ValueStream(job, s) : null), [s, job.id]);
@@ -98,7 +99,7 @@ export function MethodPage({ job }: { job: Job }) {
 	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
 	return <div class="job">
 		<div class="job-head">
-			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
+			<Title job={job} />
 			<StateBadge state={job.state} />
 			<span class="grow" />
 			{!over && may && <Button of={job} icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
