@@ -128,7 +128,7 @@ def test_archives_with_one_matrix(read, tmp_path):
     ("cut.tar", tarred({"ring.mtx": RING * 30})[:700], "incomplete"),
     ("nested.tar", tarred({"ring.dat": tarred({"ring.mtx": RING})}), "unpack the outer"),
     ("p.pkl", b"\x80\x04\x95\xf5\x01\0\0\0\0\0\0\x8c\x15numpy.core.multiarray", "pickle"),
-    ("x.rds", gzip.compress(b"X\n\0\0\0\x03\0\x04\x02\0"), "write.csv")])
+    ("x.rds", gzip.compress(b"X\n\0\0\0\x03\0\x04\x02\0"), "write.csv")], ids=lambda value: value if isinstance(value, str) else "file")
 def test_what_other_archives_are(read, name, content, remedy):
     result = read(name, content)
     assert result.status != 0 and remedy in result.err, result
