@@ -11,6 +11,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/db.h"
+#include "daemon/users/users.h"
 #include "daemon/util/json.h"
 #include "daemon/util/pool.h"
 
@@ -61,6 +62,11 @@ static json_t *quality_json(const struct measurement *m)
 }
 
 /* Answers all requests that wait for the measurement. err: NULL if it has succeeded. */
+static json_t *shown(const struct sl_job *job, const struct sl_request *r)
+{
+	return sl_users_quality(job->jobs->d->users, sl_request_who(r), job->graph, job->quality);
+}
+
 static void answer(struct measurement *m, const struct sl_error *err)
 {
 	struct sl_job *job = m->job;
@@ -71,7 +77,7 @@ static void answer(struct measurement *m, const struct sl_error *err)
 		else if (c->request && err)
 			sl_reply_error(c->request, err);
 		else if (c->request)
-			sl_reply_json(c->request, 200, json_incref(job->quality));
+			sl_reply_json(c->request, 200, shown(job, c->request));
 		free(c);
 	}
 }
@@ -338,7 +344,7 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
 	if (sl__result_missing(job, r))
 		return;
 	if (job->quality && !being_recorded(job) && json_integer_value(json_object_get(job->quality, "k")) == k) {
-		sl_reply_json(r, 200, json_incref(job->quality));
+		sl_reply_json(r, 200, shown(job, r));
 		return;
 	}
 	struct client *c = calloc(1, sizeof *c);

@@ -34,8 +34,11 @@ static bool take_record(struct sl__follower *f, const char *event, const char *n
 			size_t bytes)
 {
 	struct sl_record_text t = sl_users_tell_text(f->events->users, &f->who, id, json, bytes);
-	return take_text(f, asprintf(&f->text, "event: %s\n%sdata: %.*s%s%.*s\n\n", event, number, t.head_bytes, t.head,
-				     t.put, t.tail_bytes, t.tail));
+	bool made = take_text(f, asprintf(&f->text, "event: %s\n%sdata: %.*s%s%.*s\n\n", event, number, t.head_bytes,
+					  t.head, t.put, t.tail_bytes, t.tail));
+	if (made)
+		sl_users_quality_text(f->events->users, &f->who, f->text);
+	return made;
 }
 
 #define NUMBER_BYTES 48

@@ -136,9 +136,48 @@ bool sl_users_limited(const struct sl_principal *p)
 	return p->role != SL_ROLE_ADMINISTRATOR;
 }
 
+json_t *sl_users_quality(const struct sl_users *u, const struct sl_principal *p, const char *graph, json_t *quality)
+{
+	const char *column = json_string_value(json_object_get(quality, "silhouette_column"));
+	json_t *copy = column && sl_users_limited(p) && !sl_users_shows(u, p, graph, column) ? json_copy(quality) : NULL;
+	if (!copy)
+		return json_incref(quality);
+	json_object_set_new(copy, "silhouette_column", json_null());
+	return copy;
+}
+
+/* Null in place of the text, in the same number of bytes; a text too short for that becomes empty. */
+static void blank(char *value)
+{
+	char *end = value + 1;
+	while (*end && *end != '"')
+		end += *end == '\\' && end[1] ? 2 : 1;
+	size_t length = (size_t)(end + 1 - value);
+	const char *instead = length >= 4 ? "null" : "\"\"";
+	if (!*end)
+		return;
+	memset(value, ' ', length);
+	memcpy(value, instead, strlen(instead));
+}
+
+void sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p, char *text)
+{
+	static const char key[] = "\"silhouette_column\":\"", of[] = "\"graph\":\"";
+	char *at = sl_users_limited(p) ? strstr(text, key) : NULL, graph[SL_ULID_BYTES] = "";
+	const char *named = at ? strstr(text, of) : NULL;
+	if (named)
+		snprintf(graph, sizeof graph, "%.26s", named + sizeof of - 1);
+	if (at && !sl_users_shows(u, p, graph, NULL))
+		blank(at + sizeof key - 2);
+}
+
 void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record)
 {
 	const char *id = json_string_value(json_object_get(record, "id"));
+	const char *graph = json_string_value(json_object_get(record, "graph"));
+	json_t *quality = json_object_get(record, "quality");
+	if (graph && json_is_object(quality))
+		json_object_set_new(record, "quality", sl_users_quality(u, p, graph, quality));
 	if (id && sl_users_limited(p) && json_object_get(record, "may_change"))
 		json_object_set_new(record, "may_change", json_boolean(!sl_users_may(u, p, SL_VERB_CHANGE, id)));
 }

@@ -107,6 +107,10 @@ bool sl_users_limited(const struct sl_principal *p);
  * are made with `true`, once for all receivers; these set it for one of them, in a record, or by replacing in its text
  * [head] + put + [tail]. */
 void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record);
+/* The quality of a job as the principal may see it, a new reference: the name of the column of labels that was measured
+ * is of the graph. _text: the same in a record's text, in place. */
+json_t *sl_users_quality(const struct sl_users *u, const struct sl_principal *p, const char *graph, json_t *quality);
+void sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p, char *text);
 struct sl_record_text {
 	const char *head, *put, *tail;
 	int head_bytes, tail_bytes;

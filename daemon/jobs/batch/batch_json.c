@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/jobs/batch/batch_internal.h"
+#include "daemon/users/users.h"
 #include "daemon/util/time_text.h"
 
 static json_t *value_or_null(json_t *value)
@@ -17,7 +18,7 @@ static bool is_seen(const struct sl_batch *b, const struct sl_request *r, size_t
 }
 
 /* A deleted job has only its parameters. */
-static json_t *job_json(const struct sl_batch *b, size_t i)
+static json_t *job_json(const struct sl_batch *b, const struct sl_request *r, size_t i)
 {
 	static const char *const members[] = {"iteration", "iterations", "kl", "seconds", NULL};
 	const struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
@@ -26,7 +27,8 @@ static json_t *job_json(const struct sl_batch *b, size_t i)
 			      "parameters", json_object_get(json_array_get(b->each, i), "parameters"),
 			      "state", job ? sl__job_state_name[job->state] : NULL,
 			      "stop", job && job->state == SL_JOB_DONE ? sl_stop_name(job->status.stop) : NULL,
-			      "quality", value_or_null(job ? job->quality : NULL),
+			      "quality", job && job->quality ? sl_users_quality(b->jobs->d->users, sl_request_who(r), job->graph,
+										job->quality) : json_null(),
 			      "problem", value_or_null(job ? job->problem : NULL));
 	for (int m = 0; members[m]; m++)
 		json_object_set_new(o, members[m], value_or_null(json_object_get(progress, members[m])));
@@ -60,7 +62,7 @@ json_t *sl_batch_json(const struct sl_batch *b, const struct sl_request *r)
 	json_t *o = summary(b, r), *jobs = json_array();
 	for (size_t i = 0; i < json_array_size(b->each); i++)
 		if (is_seen(b, r, i))
-			json_array_append_new(jobs, job_json(b, i));
+			json_array_append_new(jobs, job_json(b, r, i));
 	json_object_set_new(o, "jobs", jobs);
 	return o;
 }
