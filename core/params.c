@@ -278,15 +278,42 @@ static const struct lengths *lengths_of(uint32_t n)
 	return l;
 }
 
+static int first_plan(const struct lengths *l)
+{
+	return l->early + l->decay + l->late;
+}
+
+/* Fewer iterations have no room for phases: they take a few steps from where a layout is, at its scale. */
+#define BUDGET_LEAST 20
+
+bool sl_params_budgeted(const struct sl_params *p, uint32_t n)
+{
+	const struct lengths *l = lengths_of(n);
+	bool own = p->preset == SL_PRESET_DEFAULT && p->rescale > 0;
+	return own && p->iterations >= BUDGET_LEAST && first_plan(l) < l->longest;
+}
+
+/* A phase of the first plan, in a budget that is shorter than that. */
+static int fitted(const struct sl_params *p, uint32_t n, int phase)
+{
+	int plan = first_plan(lengths_of(n));
+	return sl_params_budgeted(p, n) && p->iterations < plan ? (int)((int64_t)phase * p->iterations / plan) : phase;
+}
+
+int sl_params_first_plan(const struct sl_params *settled, uint32_t n)
+{
+	return settled->exaggeration_iterations + settled->exaggeration_decay + lengths_of(n)->late;
+}
+
 void sl_params_settle(struct sl_params *p, uint32_t n)
 {
-	const struct lengths *l = lengths_of(p->iterations ? UINT32_MAX : n);
+	const struct lengths *l = lengths_of(p->iterations && !sl_params_budgeted(p, n) ? UINT32_MAX : n);
 	struct sl_params preset_values;
 	sl_params_preset(&preset_values, (enum sl_preset)p->preset);
 	if (p->exaggeration_iterations < 0)
-		p->exaggeration_iterations = l->early;
+		p->exaggeration_iterations = fitted(p, n, l->early);
 	if (p->exaggeration_decay < 0)
-		p->exaggeration_decay = p->exaggeration_iterations ? l->decay : 0;
+		p->exaggeration_decay = p->exaggeration_iterations ? fitted(p, n, l->decay) : 0;
 	if (!p->iterations)
 		p->iterations = preset_values.iterations ? preset_values.iterations :
 				p->exaggeration_iterations + p->exaggeration_decay + l->late;
@@ -304,7 +331,7 @@ int sl_params_iterations_most(const struct sl_params *p, uint32_t n)
 	struct sl_params first = *p;
 	if (p->iterations)
 		return p->iterations;
-	if (p->preset != SL_PRESET_DEFAULT || p->kl_tolerance >= 0)
+	if (p->preset != SL_PRESET_DEFAULT || (p->kl_tolerance >= 0 && !p->kl_patience))
 		return 10 * sl_params_iterations(p);
 	sl_params_settle(&first, n);
 	int longest = lengths_of(n)->longest;
@@ -319,7 +346,7 @@ double sl_params_early_tolerance(uint32_t n)
 double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, bool wide)
 {
 	const struct lengths *l = lengths_of(n);
-	if (p->kl_tolerance >= 0)
+	if (p->kl_tolerance >= 0 && !p->kl_patience)  /* with patience it is the stop rule's, which only cuts a run off */
 		return p->kl_tolerance;
 	return wide ? l->wide : extended >= UNFOLDS ? l->unfolding : l->narrow;
 }

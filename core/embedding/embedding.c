@@ -174,7 +174,8 @@ int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, s
 	struct sl_params wanted = *params;
 	const struct sl_params *before = &e->requested;
 	sl_params_settle(&wanted, e->affinities->n);
-	if (!params->iterations && !before->iterations)
+	bool same_budget = params->iterations == before->iterations && sl_params_budgeted(params, e->affinities->n);
+	if ((!params->iterations && !before->iterations) || same_budget)
 		wanted.iterations = e->params.iterations;
 	else if (!params->iterations && e->iteration >= wanted.iterations)
 		wanted.iterations = sl__embedding_tenth_beyond(e->iteration);
@@ -204,7 +205,9 @@ bool sl__embedding_trace_due(const struct sl_embedding *e)
 	int interval = e->params.trace_interval;
 	if (e->trace_count && e->trace[e->trace_count - 1].iteration == e->iteration)
 		return false;
-	return e->iteration >= e->params.iterations || e->stop ||
+	/* only a search comes before the last iteration of a budget */
+	bool before_last = e->requested.iterations && e->iteration == e->requested.iterations - 1;
+	return (e->iteration >= e->params.iterations && !before_last) || e->stop ||
 	       (interval > 0 && e->iteration > 0 && e->iteration % interval == 0);
 }
 
@@ -235,6 +238,10 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
  * scale. */
 static void stop_or_rescale(struct sl_embedding *e, enum sl_stop stop)
 {
+	/* The run without this rule searches by its plan; the rule cuts the same run off, and never makes it longer. */
+	bool planned = e->grows && e->requested.preset == SL_PRESET_DEFAULT && e->params.rescale > 0;
+	if (planned && !e->search.done)
+		return;
 	if (e->params.rescale > 0 && !e->search.done)
 		e->search.forced = true;
 	else
@@ -328,8 +335,9 @@ static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_erro
 void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s)
 {
 	const struct sl_trace_point *last = e->trace_count ? &e->trace[e->trace_count - 1] : NULL;
+	int iterations = e->requested.iterations ? e->requested.iterations : e->params.iterations;
 	*s = (struct sl_status){
-		.iteration = e->iteration, .iterations = e->params.iterations, .seconds = e->seconds,
+		.iteration = e->iteration, .iterations = iterations, .seconds = e->seconds,
 		.kl = last ? last->kl : NAN, .gradient_norm = last ? last->gradient_norm : NAN,
 		.done = e->stop != SL_STOP_NOT_YET, .stop = e->stop,
 	};

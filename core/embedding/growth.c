@@ -1,4 +1,4 @@
-/* Decides how long a run of "auto" iterations is.
+/* Decides how long a run of "auto" iterations is, and what a run with a given number of iterations does with them.
  *
  * A check measures the KL divergence between two iterations. Checks are a tenth of the run apart. Early exaggeration
  * ends when a check finds that the divergence has not fallen by sl_params_early_tolerance() since the previous check.
@@ -9,6 +9,10 @@
  * After the search the run is extended by a tenth as long as that lowers the divergence enough. Each tenth begins with
  * another search: once the layout has settled at the scale that was best, a wider one is often better still. So what is
  * compared are divergences at the best scale, some iterations later.
+ *
+ * A given number of iterations is a budget for the same run: its phases are those of "auto", up to the iteration in
+ * which that would end, and then the run goes on until the budget is spent. A budget that is shorter than the first
+ * plan shortens the phases alike (sl_params_settle()).
  *
  * Checks also limit the length of steps (scale.c), which long runs need before and after the search. */
 #include <limits.h>
@@ -43,12 +47,34 @@ static void plan_checks(struct sl_embedding *e)
 		     first > sl__embedding_late_from(p) ? first : due;
 }
 
+/* The first plan of a budget, or the next one in a run that is already longer. */
+static int plan_of_budget(const struct sl_embedding *e)
+{
+	int plan = sl_params_first_plan(&e->params, e->affinities->n);
+	if (plan <= e->iteration)
+		plan = sl__embedding_tenth_beyond(e->iteration);
+	int last = e->requested.iterations - 1;
+	return plan < last ? plan : last > e->iteration ? last : e->requested.iterations;
+}
+
+/* Whether the budget is shorter than the first plan of "auto". */
+static bool is_short(const struct sl_embedding *e)
+{
+	struct sl_params unlimited = e->requested;
+	unlimited.iterations = 0;
+	sl_params_settle(&unlimited, e->affinities->n);
+	return e->requested.iterations && e->requested.iterations < unlimited.iterations;
+}
+
 void sl__embedding_growth_begin(struct sl_embedding *e)
 {
 	const struct sl_params *requested = &e->requested;
 	e->most_iterations = sl_params_iterations_most(requested, e->affinities->n);
+	if (sl_params_budgeted(requested, e->affinities->n))
+		e->params.iterations = plan_of_budget(e);
 	e->grows = e->most_iterations > e->params.iterations;
-	e->early_grows = e->grows && requested->exaggeration_iterations < 0 && e->params.exaggeration_iterations > 0 &&
+	e->early_grows = e->grows && !is_short(e) && requested->exaggeration_iterations < 0 &&
+			 e->params.exaggeration_iterations > 0 &&
 			 e->iteration < e->params.exaggeration_iterations;
 	e->plan_kl = NAN;
 	e->check_kl = NAN;
@@ -93,10 +119,14 @@ static void check_early(struct sl_embedding *e, double kl, double before)
 		return;
 	}
 	int longer = sl__embedding_tenth_beyond(end) - end;
-	bool room = end + longer <= EARLY_MOST && p->iterations + longer <= e->most_iterations;
+	/* A budget leaves the rest of the run shorter, so that longer budgets begin with the same run. */
+	bool budget = e->requested.iterations > 0;
+	bool room = end + longer <= EARLY_MOST && (budget || p->iterations + longer <= e->most_iterations);
 	if (room && has_fallen(kl, before, sl_params_early_tolerance(e->affinities->n))) {
 		p->exaggeration_iterations += longer;
 		p->iterations += longer;
+		if (budget && p->iterations > e->most_iterations - 1)
+			p->iterations = e->most_iterations - 1;
 		e->check_at = p->exaggeration_iterations;
 		return;
 	}
@@ -137,10 +167,33 @@ int sl__embedding_check(struct sl_embedding *e, struct sl_error *err)
 	return 0;
 }
 
+/* Goes on to the end of the budget: tenth by tenth, with searches, as long as a run of "auto" would, then in one part.
+ * (Searches without end would widen paths until their layouts diverge.) The last search comes before the last
+ * iteration. */
+static void spend(struct sl_embedding *e, double kl, double before)
+{
+	int next = sl__embedding_tenth_beyond(e->iteration), most = e->most_iterations, last = most - 1;
+	bool pays = isnan(before) || has_fallen(kl, before, tolerance(e));
+	if (e->iteration >= most) {
+		e->stop = SL_STOP_ITERATIONS;
+		return;
+	}
+	if (!pays || sl__embedding_tenth_beyond(next) > last)
+		next = last;
+	e->plan_kl = kl;
+	e->params.iterations = e->iteration < last ? next : most;
+	if (searches_again(e) && (pays || e->iteration >= last))
+		sl__embedding_scale_again(e);
+}
+
 void sl__embedding_plan_end(struct sl_embedding *e)
 {
 	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
 	int next = sl__embedding_tenth_beyond(e->iteration);
+	if (e->grows && e->requested.iterations) {
+		spend(e, kl, before);
+		return;
+	}
 	if (!e->grows || next > e->most_iterations) {
 		e->stop = SL_STOP_ITERATIONS;
 	} else if (!isfinite(kl) || !(isnan(before) || has_fallen(kl, before, tolerance(e)))) {

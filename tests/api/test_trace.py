@@ -20,8 +20,8 @@ def test_points(api, graph, dims):
 
 
 def test_phases(api, graph):
-    job = api.run(graph, iterations=300, exaggeration=8, exaggeration_iterations=100, late_exaggeration=2,
-                  trace_interval=20)["id"]
+    job = api.run(graph, iterations=300, exaggeration=8, exaggeration_iterations=100, exaggeration_decay=0,
+                  late_exaggeration=2, trace_interval=20)["id"]
     for p in api.get(f"/v1/jobs/{job}/trace").json()["points"]:
         if p["iteration"] < 100:
             assert p["exaggeration"] == 8

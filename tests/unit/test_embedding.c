@@ -35,6 +35,7 @@ static void the_trace_tells_of_both_phases(void **state)
 	bench_open(&b, test_graph(800, 4, true, false, 1), 2);
 	struct sl_params p = short_job(200);
 	p.trace_interval = 20;
+	p.exaggeration_decay = 0;
 	struct sl_embedding *e = begin(&b, &p, NULL);
 	struct sl_status s = finish(e, 1e9);
 	int points;

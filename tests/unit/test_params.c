@@ -118,8 +118,25 @@ static void automatic_lengths_follow_the_number_of_nodes(void **state)
 		p.iterations = 300;
 		settled = p;
 		sl_params_settle(&settled, row[i].n);
-		assert_true(settled.iterations == 300 && settled.exaggeration_iterations == 120 && !settled.exaggeration_decay);
+		/* a budget: the phases of the first plan, in proportion if it is longer; large inputs have sudden ends */
+		bool budget = row[i].most > row[i].iterations;
+		int early = budget ? row[i].early * 300 / row[i].iterations : 120;
+		int decay = budget ? row[i].decay * 300 / row[i].iterations : 0;
+		assert_true(sl_params_budgeted(&p, row[i].n) == budget);
+		assert_true(settled.iterations == 300 && settled.exaggeration_iterations == early &&
+			    settled.exaggeration_decay == decay);
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 300);
+		p.iterations = 1000;
+		settled = p;
+		sl_params_settle(&settled, row[i].n);
+		assert_true(settled.iterations == 1000 && settled.exaggeration_iterations == row[i].early &&
+			    settled.exaggeration_decay == (budget ? row[i].decay : 0));
+		p.rescale = 0;  /* the common schedule */
+		p.exaggeration_iterations = 250;
+		settled = p;
+		sl_params_settle(&settled, row[i].n);
+		assert_true(settled.exaggeration_iterations == 250 && !settled.exaggeration_decay &&
+			    !sl_params_budgeted(&p, row[i].n));
 		sl_params_preset(&p, SL_PRESET_FITSNE);
 		p.iterations = 0;
 		settled = p;
