@@ -78,6 +78,16 @@ static int refuse(const struct sl_budget *b, enum sl_resource what, const struct
 			    (double)others * mib, (double)v->limit * mib, b->use);
 }
 
+/* The last LAST_PART-th of a budget is for owners who hold less than a LITTLE_PART-th of it, so that two who take all that
+ * they may do not leave a third without room for a small request. */
+#define LAST_PART 8
+#define LITTLE_PART 32
+
+static bool is_for_others(const struct sl_budget *b, uint64_t part, uint64_t share, uint64_t bytes)
+{
+	return part && share + bytes > b->limit / LITTLE_PART && b->taken + bytes > b->limit - b->limit / LAST_PART;
+}
+
 /* Returns 1 if it fits, 0 if not, -1: no memory. */
 static int reserve(struct sl_budget *b, const struct sl_account *account, uint64_t part, uint64_t bytes, struct view *v)
 {
@@ -86,6 +96,8 @@ static int reserve(struct sl_budget *b, const struct sl_account *account, uint64
 	if (b->limit && (bytes > b->limit || b->taken > b->limit - bytes))
 		return 0;
 	if (part && (bytes > part || v->share > part - bytes))
+		return 0;
+	if (b->limit && is_for_others(b, part, v->share, bytes))
 		return 0;
 	if (account->owner[0] && !s && !(s = share_create(b, account->owner)))
 		return -1;

@@ -67,6 +67,24 @@ static void parts(void **state)
 	assert_int_equal(memory.shares.count, 0);
 }
 
+/* Two owners who take all that they may leave room for the small requests of a third, but not for large ones. */
+static void the_last_part(void **state)
+{
+	struct sl_account a = sl_budget_account(&memory, &disk, "ann"), b = sl_budget_account(&memory, &disk, "bob");
+	struct sl_account c = sl_budget_account(&memory, &disk, "cat");
+	a.part[SL_MEMORY] = b.part[SL_MEMORY] = c.part[SL_MEMORY] = 75 * MIB;
+	assert_int_equal(sl_account_take_of(&a, SL_MEMORY, 75 * MIB, NULL), 0);
+	refused(&b, SL_MEMORY, 20 * MIB, SL_NOMEM, "try again later");
+	assert_int_equal(sl_account_take_of(&b, SL_MEMORY, 12 * MIB, NULL), 0);
+	refused(&b, SL_MEMORY, MIB, SL_NOMEM, "try again later");
+	refused(&c, SL_MEMORY, 8 * MIB, SL_NOMEM, "try again later");
+	assert_int_equal(sl_account_take_of(&c, SL_MEMORY, 3 * MIB, NULL), 0);
+	sl_account_close(&a);
+	sl_account_close(&b);
+	sl_account_close(&c);
+	assert_int_equal(sl_budget_taken(&memory), 0);
+}
+
 static void moves(void **state)
 {
 	struct sl_account a = sl_budget_account(&memory, &disk, "ann"), b = {0};
@@ -121,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(limits, setup),
 		cmocka_unit_test_setup(parts, setup),
+		cmocka_unit_test_setup(the_last_part, setup),
 		cmocka_unit_test_setup(moves, setup),
 		cmocka_unit_test_setup(any_order, setup),
 	};
