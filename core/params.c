@@ -289,7 +289,10 @@ static int first_plan(const struct lengths *l)
 bool sl_params_budgeted(const struct sl_params *p, uint32_t n)
 {
 	const struct lengths *l = lengths_of(n);
-	bool own = p->preset == SL_PRESET_DEFAULT && p->rescale > 0;
+	struct sl_params usual;
+	sl_params_preset(&usual, SL_PRESET_DEFAULT);
+	/* who chooses when to search for the scale chooses one search, as before */
+	bool own = p->preset == SL_PRESET_DEFAULT && p->rescale > 0 && p->rescale == usual.rescale;
 	return own && p->iterations >= BUDGET_LEAST && first_plan(l) < l->longest;
 }
 

@@ -91,7 +91,7 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
  * embedded nodes. A run of automatic iterations may extend this plan (core/embedding/growth.c). */
 void sl_params_settle(struct sl_params *p, uint32_t n);
 /* True if the number of iterations, 20 or more, is a budget for the run of "auto" (core/embedding/growth.c): up to
- * 50,000 nodes, without a preset of another program, with a search for the scale. */
+ * 50,000 nodes, without a preset of another program, with the usual search for the scale. */
 bool sl_params_budgeted(const struct sl_params *p, uint32_t n);
 /* The first plan of such a run, with the lengths of `settled` for exaggeration and its decay. */
 int sl_params_first_plan(const struct sl_params *settled, uint32_t n);

@@ -78,8 +78,8 @@ static int refuse(const struct sl_budget *b, enum sl_resource what, const struct
 			    (double)others * mib, (double)v->limit * mib, b->use);
 }
 
-/* The last LAST_PART-th of a budget is for owners who hold less than a LITTLE_PART-th of it, so that two who take all that
- * they may do not leave a third without room for a small request. */
+/* The last LAST_PART-th of a budget is for owners who hold less than a LITTLE_PART-th of it, so that two who take all
+ * that they may do not leave a third without room for a small request. */
 #define LAST_PART 8
 #define LITTLE_PART 32
 

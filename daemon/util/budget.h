@@ -2,8 +2,8 @@
  * allocate.
  *
  * Each use has a struct sl_account (core/account.h), which counts its reservations and returns all of them however the
- * use ends. The accounts of one owner together have at most `part` of the account, and the last eighth is for owners who
- * hold little. A limit of 0 means no limit. Any thread. */
+ * use ends. The accounts of one owner together have at most `part` of the account, and the last eighth is for owners
+ * who hold little. A limit of 0 means no limit. Any thread. */
 #ifndef SL_BUDGET_H
 #define SL_BUDGET_H
 

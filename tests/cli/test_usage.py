@@ -246,7 +246,7 @@ def test_an_address_without_a_port(client):
 
 
 def test_a_table_that_was_taken_for_edges(client):
-    (client.folder / "x.csv").write_text("a,b,c\n1,2,3\n4,5,6\n7,8\n")
+    (client.folder / "x.csv").write_text("1,2,3\n4,5,6\n7,8\n")
     result = client("embed", "x.csv", "--local", "--json")
     assert result.status == 5 and result.err.endswith(" The file was read as an edge list; --kind points reads a table of points.\n")
     result = client("embed", "x.csv", "--local", "--json", "--format", "edges")

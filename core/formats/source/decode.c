@@ -11,7 +11,7 @@
 #define RATIO_FROM ((uint64_t)64 << 20)  /* checked beyond so many bytes */
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
 #define ZSTD_WINDOW_LOG_USUAL 23 /* what every decoder takes (RFC 8878); only zstd --ultra and --long make more */
-#define ZSTD_HEADER_BYTES 14
+#define ZSTD_HEADER_BYTES 18   /* with the magic number, at most */
 #define ZSTD_BESIDES ((uint64_t)512 << 10)  /* of the decoder, besides the window */
 
 /* ---- stored bytes -------------------------------------------------------- */
