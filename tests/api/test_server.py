@@ -66,12 +66,12 @@ def test_devices(api, graph):
 
 def test_plans_are_shared_by_jobs(api, graph):
     api.delete("/v1/plans", 204)
-    api.run(graph, iterations=100, repulsion="grid")
+    api.run(graph, iterations=100, repulsion="grid", rescale="off")
     first = api.get("/v1/devices").json()["items"][0]
     plans = api.get("/v1/plans").json()["items"]
     assert len(plans) == first["plans"] > 0
     assert {p["dims"] for p in plans} >= {2}
-    api.run(graph, iterations=100, repulsion="grid")
+    api.run(graph, iterations=100, repulsion="grid", rescale="off")
     second = api.get("/v1/devices").json()["items"][0]
     assert second["plan_misses"] == first["plan_misses"] and second["plan_hits"] > first["plan_hits"]
     api.delete("/v1/plans", 204)

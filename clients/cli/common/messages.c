@@ -71,8 +71,10 @@ static size_t type_option(const char *at, char *out, size_t bytes)
 	for (int i = 0; i < sl_input_params_table.count; i++) {
 		const struct sl_param_info *info = &sl_input_params_table.param[i];
 		size_t length = strlen(info->name), said = length + 1;
+		if (strncmp(at, info->name, length) != 0)  /* the sentence may be shorter */
+			continue;
 		bool flag = info->type == SL_TYPE_BOOL, bare = at[length] == ')' && flag;
-		if (strncmp(at, info->name, length) != 0 || (at[length] != '=' && !bare))
+		if (at[length] != '=' && !bare)
 			continue;
 		bool nothing = !flag && (!at[said] || strchr(" ,.;)", at[said]));
 		size_t used = (size_t)snprintf(out, bytes, "--%s%s", info->name, flag ? "" : nothing ? " \"\"" : " ");
