@@ -94,7 +94,7 @@ def test_steering_outlives_a_checkpoint(fresh, middling):
     """Changes after the checkpoint from which the job continues are still in force."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
-    job = api.submit(api.upload(middling)["id"], **SLOW)["id"]
+    job = api.submit(api.upload(middling)["id"], **SLOW, exaggeration_decay=0)["id"]  # so that no iteration is between both
     wait_for_checkpoints(d, 1)
     api.patch(f"/v1/jobs/{job}", json={"paused": True})
     at = api.wait(job, ["paused"])["iteration"]
