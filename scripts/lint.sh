@@ -38,6 +38,7 @@ fi
 python3 scripts/rooms.py || failed=1
 python3 scripts/lengths.py || failed=1
 python3 scripts/booked.py || failed=1
+python3 scripts/census.py || failed=1
 
 # tests/gpu/checked.txt, the list for compute-sanitizer, must have exactly the tests of the GPU's programs
 listed=$(mktemp) there=$(mktemp)
