@@ -29,14 +29,6 @@ struct sl_neighbours;            /* core/neighbours/neighbours.h */
 struct sl_neighbours_params;
 struct sl_points;                /* core/points/points.h */
 struct sl_points_passes;
-struct sl_kmeans_table;          /* core/kmeans/passes.h */
-struct sl_kmeans_passes;
-struct sl_signal_table;          /* core/signal/passes.h */
-struct sl_signal_passes;
-struct sl_sammon_table;          /* core/sammon/passes.h */
-struct sl_sammon_passes;
-struct sl_gmm_table;             /* core/gmm/passes.h */
-struct sl_gmm_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
@@ -135,6 +127,16 @@ struct sl_run {
 	struct sl_error err;
 };
 
+/* What an engine computes for a method, under a name that the method's room chooses. The room declares the function's
+ * type and has a function that finds it, for example core/kmeans/passes.h: "kmeans.passes", sl_kmeans_opener(). */
+typedef void (*sl_operation_function)(void);  /* to be converted to that type */
+struct sl_operation {
+	const char *name;
+	sl_operation_function function;
+};
+/* An entry of the list; it does not compile if `given` is not of `type`. */
+#define SL_OPERATION(name, type, given) {name, (sl_operation_function)(1 ? (given) : (type *)0)}
+
 struct sl_engine {
 	const char *name;  /* "cpu", "cuda", "hybrid" */
 
@@ -226,22 +228,9 @@ struct sl_engine {
 	int (*neighbours_graph)(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
 				struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
 
-	/* ---- operations of the methods beside t-SNE (attach() in core/method/method.h); each is NULL in engines that
-	 * leave it to the method's own code on the processor. All are called on the device's thread. SL_DEVMEM: no room.
-	 * ---- */
-
-	/* The passes of k-means over all points, which are copied to the device and stay there until out->close(). */
-	int (*kmeans_passes)(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
-			     struct sl_error *err);
-	/* The steps of signals. Weights and values stay on the device until out->close(). */
-	int (*signal_passes)(struct sl_device *device, const struct sl_signal_table *table, struct sl_signal_passes *out,
-			     struct sl_error *err);
-	/* The passes of Sammon's mapping over pairs of points. The points stay on the device until out->close(). */
-	int (*sammon_passes)(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,
-			     struct sl_error *err);
-	/* The passes of Gaussian mixtures over all points, which stay on the device until out->close(). */
-	int (*gmm_passes)(struct sl_device *device, const struct sl_gmm_table *table, struct sl_gmm_passes *out,
-			  struct sl_error *err);
+	/* The operations for methods that need more of a device than embeddings (attach() in core/method/method.h); an
+	 * entry without a name ends the list. NULL: none. */
+	const struct sl_operation *operations;
 
 	/* ---- measuring; both may be NULL ---- */
 
@@ -263,6 +252,9 @@ struct sl_engine {
 
 /* Plug-ins use the program's CPU engine: FFTW has one planner in a process, so only one engine may guard it. */
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(void);
+
+/* The engine's operation of this name; NULL: the engine leaves it to the method's own code on the processor. */
+sl_operation_function sl_engine_operation(const struct sl_engine *engine, const char *name);
 
 /* sl_points_pca() on the engine, if it can and has enough memory (index and memory_bytes as in neighbours_find), else
  * on the processor. engine may be NULL. */

@@ -2,9 +2,10 @@
  * factors from the sums, as without a device. A pass that is interrupted starts again. */
 #include <stdlib.h>
 
-#include "core/engine/engine.h"
 #include "core/gmm/gmm_internal.h"
+#include "core/gmm/passes.h"
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/passes.h"
 
 #define ROWS_MOST (1u << 17)
 #define VALUES 0x1p23       /* most responsibilities of a unit, and most coordinates */
@@ -46,7 +47,7 @@ int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_de
 	double *part = malloc(table.units * sizeof *part);
 	if (!part)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
-	int code = engine->gmm_passes(device, &table, &passes, err);
+	int code = sl_gmm_opener(engine)(device, &table, &passes, err);
 	if (code) {
 		free(part);
 		return code;
@@ -65,7 +66,7 @@ int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_de
 
 int sl__gmm_device_clusters(struct sl_gmm *m, struct sl_error *err)
 {
-	if (!m->passes.arg || !m->engine->kmeans_passes)
+	if (!m->passes.arg || !sl_kmeans_opener(m->engine))
 		return 0;
 	int code = sl_kmeans_attach(m->kmeans, m->engine, m->device, err);
 	return code == SL_DEVMEM ? 0 : code;  /* the host computes the same clusters */

@@ -83,10 +83,10 @@ int sl_gmm_create(struct sl_gmm **out, const struct sl_points *points, const str
 		  const float *start, struct sl_error *err);
 void sl_gmm_destroy(struct sl_gmm *m);  /* NULL is fine */
 
-/* Lets a device do the passes over the points from now on, and k-means if its memory suffices; engine has gmm_passes. A
- * pass that was begun starts again. Sums differ from the processor's by rounding; devices of the same kind give the
- * same bytes, whatever the slices. The device is borrowed until sl_gmm_destroy(), and all further calls belong to its
- * thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM: m is unchanged, unless k-means failed. */
+/* Lets a device do the passes over the points from now on, and k-means if its memory suffices; engine has the operation
+ * "gmm.passes". A pass that was begun starts again. Sums differ from the processor's by rounding; devices of the same
+ * kind give the same bytes, whatever the slices. The device is borrowed until sl_gmm_destroy(), and all further calls
+ * belong to its thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM: m is unchanged, unless k-means failed. */
 int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
 /* The most bytes of device memory that an attached run takes. */
 uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *params, uint32_t n, uint32_t d);

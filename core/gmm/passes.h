@@ -1,5 +1,5 @@
-/* passes.h -- the interface of an engine that does the passes of a mixture over all points on its device (gmm_passes of
- * struct sl_engine). core/gmm/device.c uses it in place of pass.c.
+/* passes.h -- the interface of an engine that does the passes of a mixture over all points on its device, its
+ * operation "gmm.passes". core/gmm/device.c uses it in place of pass.c.
  *
  * The points stay on the device. A pass consists of begin(), which copies the mixture to the device, calls of go() over
  * all units in their order, any number at a time, and end(), which returns the sums. They equal those of pass.c up to
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/engine/engine.h"
 #include "core/error.h"
 #include "core/gmm/mixture.h"
 
@@ -65,6 +66,18 @@ struct sl_gmm_passes {
 	int (*end)(void *arg, uint32_t pitch, double *mass, double *first, double *second, double *scatter,
 		   struct sl_error *err);
 };
+
+/* Opens the passes on a device, to which the points are copied, and where they stay until out->close().
+ * Device's thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+typedef int sl_gmm_open(struct sl_device *device, const struct sl_gmm_table *table, struct sl_gmm_passes *out,
+			struct sl_error *err);
+#define SL_GMM_PASSES "gmm.passes"  /* the name of this operation of an engine */
+
+/* NULL: the engine has no such operation. */
+static inline sl_gmm_open *sl_gmm_opener(const struct sl_engine *engine)
+{
+	return (sl_gmm_open *)sl_engine_operation(engine, SL_GMM_PASSES);
+}
 
 #ifdef __cplusplus
 }

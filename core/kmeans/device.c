@@ -2,8 +2,8 @@
  * draws seeds, and fetches the labels and sums that it needs for this. */
 #include <stdlib.h>
 
-#include "core/engine/engine.h"
 #include "core/kmeans/kmeans_internal.h"
+#include "core/kmeans/passes.h"
 
 #define CHUNK 1024  /* blocks of the first calls: a launch takes longer than a few blocks */
 
@@ -69,7 +69,7 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 	struct sl_kmeans_table table = {.x = m->x, .n = m->n, .d = m->d, .k = m->k, .block = m->block, .blocks = m->blocks,
 					.centroid = m->centroid, .sum = m->sum};
 	struct sl_kmeans_passes passes;
-	int code = engine->kmeans_passes(device, &table, &passes, err);
+	int code = sl_kmeans_opener(engine)(device, &table, &passes, err);
 	if (code)
 		return code;
 	m->passes = passes;

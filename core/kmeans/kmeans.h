@@ -99,7 +99,7 @@ int sl_kmeans_start(const struct sl_points *points, int metric, const double *st
 int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
 		     const float *start, struct sl_error *err);
 void sl_kmeans_destroy(struct sl_kmeans *m);  /* NULL is fine */
-/* Lets a device do the passes over the points from now on, with the same bytes as result; engine has kmeans_passes.
+/* Lets a device do the passes over the points from now on, with the same bytes as result; engine has "kmeans.passes".
  * Call it before the first step or after sl_kmeans_load(). The device is borrowed until sl_kmeans_destroy(); m then
  * belongs to the device's thread, and functions with err may also return SL_DEVLOST. After an error of this function m
  * is unchanged. */

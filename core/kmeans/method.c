@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/engine/engine.h"
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/passes.h"
 #include "core/method/method.h"
 #include "core/method/progress.h"
 #include "core/points/points.h"
@@ -199,7 +199,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 
 static bool helped(const struct sl_engine *engine, const void *params, bool edges)
 {
-	return engine->kmeans_passes != NULL;
+	return sl_kmeans_opener(engine) != NULL;
 }
 
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)

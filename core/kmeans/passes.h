@@ -1,5 +1,5 @@
-/* passes.h -- the interface of an engine that does the passes of k-means over all points on its device (kmeans_passes
- * of struct sl_engine). core/kmeans/device.c uses it in place of the passes on the processor.
+/* passes.h -- the interface of an engine that does the passes of k-means over all points on its device, its
+ * operation "kmeans.passes". core/kmeans/device.c uses it in place of the passes on the processor.
  *
  * The points, with two labels each, stay on the device. So do the centroids [k][d], and the sums [k][d] and counts [k]
  * of the clusters. Points are divided into blocks of table.block rows; the last block may be shorter. A call processes
@@ -18,6 +18,7 @@
 
 #include <stdint.h>
 
+#include "core/engine/engine.h"
 #include "core/error.h"
 
 #ifdef __cplusplus
@@ -62,6 +63,18 @@ struct sl_kmeans_passes {
 	/* part as in seed(): the sums of the squared distances of points to their centroids. */
 	int (*inertia)(void *arg, uint32_t from, uint32_t to, double *part, struct sl_error *err);
 };
+
+/* Opens the passes on a device, to which the points are copied, and where they stay until out->close().
+ * Device's thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+typedef int sl_kmeans_open(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
+			   struct sl_error *err);
+#define SL_KMEANS_PASSES "kmeans.passes"  /* the name of this operation of an engine */
+
+/* NULL: the engine has no such operation. */
+static inline sl_kmeans_open *sl_kmeans_opener(const struct sl_engine *engine)
+{
+	return (sl_kmeans_open *)sl_engine_operation(engine, SL_KMEANS_PASSES);
+}
 
 #ifdef __cplusplus
 }

@@ -16,11 +16,11 @@
  *
  * How methods on points and edges use a device (t-SNE gets its engine with the input): create() makes a run that the
  * processor computes. attach() then lends it a device of an engine. The run uploads its data and computes there from
- * then on, by an optional operation of struct sl_engine (kmeans_passes; core/kmeans/device.c is an example). Such a
- * method needs:
+ * then on, by an operation of the engine (sl_engine_operation(engine, "kmeans.passes"); core/kmeans/device.c is an
+ * example). Such a method needs:
  *
- *   1. an operation in core/engine/engine.h, whose arguments the method's folder declares (core/kmeans/passes.h). The
- *      engine of gpu/ implements it; tests/plugin/ implements it on the processor, for tests of the server;
+ *   1. an operation, whose name and type the method's folder declares (core/kmeans/passes.h). gpu/ implements it, with
+ *      a line in gpu/engine/operations.c; tests/plugin/ implements it on the processor, for tests of the server;
  *   2. helped(): true if the engine has the operation and supports these parameters;
  *   3. device_bytes(): the device memory that a run will take;
  *   4. attach().

@@ -2,7 +2,7 @@
  * interrupted starts again. */
 #include <stdlib.h>
 
-#include "core/engine/engine.h"
+#include "core/sammon/passes.h"
 #include "core/sammon/sammon_internal.h"
 
 /* Times of a pass on one H200 (tests/gpu/bench_sammon): seconds for each pair, and for each pair and column. */
@@ -35,7 +35,7 @@ int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct
 	uint32_t *partner = m->sampled ? malloc((size_t)m->blocks * m->rounds * sizeof *partner) : NULL;
 	if (m->sampled && !partner)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for the partners of %u points.", m->n);
-	int code = engine->sammon_passes(device, &table, &passes, err);
+	int code = sl_sammon_opener(engine)(device, &table, &passes, err);
 	if (code) {
 		free(partner);
 		return code;

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/engine/engine.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/method/method.h"
 #include "core/method/progress.h"
 #include "core/points/points.h"
+#include "core/sammon/passes.h"
 #include "core/sammon/sammon.h"
 
 _Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
@@ -71,7 +71,7 @@ static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
 /* Distances along edges are always computed on the host. */
 static bool helped(const struct sl_engine *engine, const void *params, bool edges)
 {
-	return engine->sammon_passes && !edges;
+	return sl_sammon_opener(engine) && !edges;
 }
 
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)

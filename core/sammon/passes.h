@@ -1,5 +1,5 @@
-/* passes.h -- the interface of an engine that does the passes over pairs of points on its device (sammon_passes of
- * struct sl_engine). core/sammon/device.c uses it in place of pass.c.
+/* passes.h -- the interface of an engine that does the passes over pairs of points on its device, its
+ * operation "sammon.passes". core/sammon/device.c uses it in place of pass.c.
  *
  * The points stay on the device. A pass consists of begin(), which copies the layout to the device, calls of go() over
  * all units in their order, any number at a time, and end(), which returns the sums. They equal those of pass.c up to
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/engine/engine.h"
 #include "core/error.h"
 
 #ifdef __cplusplus
@@ -55,6 +56,18 @@ struct sl_sammon_passes {
 	int (*end)(void *arg, double *force, double *curve, double *weight, double *sum, double *total,
 		   struct sl_error *err);
 };
+
+/* Opens the passes on a device, to which the points are copied, and where they stay until out->close().
+ * Device's thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+typedef int sl_sammon_open(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,
+			   struct sl_error *err);
+#define SL_SAMMON_PASSES "sammon.passes"  /* the name of this operation of an engine */
+
+/* NULL: the engine has no such operation. */
+static inline sl_sammon_open *sl_sammon_opener(const struct sl_engine *engine)
+{
+	return (sl_sammon_open *)sl_engine_operation(engine, SL_SAMMON_PASSES);
+}
 
 #ifdef __cplusplus
 }

@@ -119,10 +119,10 @@ int sl_sammon_create(struct sl_sammon **out, const struct sl_points *points, con
 /* Makes a run for a graph, which is borrowed only for this call. SL_BADPARAM (/lengths, /pivots, ...), SL_NOMEM. */
 int sl_sammon_create_graph(struct sl_sammon **out, const struct sl_graph *g, const struct sl_sammon_params *params,
 			   struct sl_error *err);
-/* Lets a device do the passes over the pairs from now on, by engine->sammon_passes. Call it before the first step or
- * after sl_sammon_load(); not for runs of graphs. The device is borrowed until sl_sammon_destroy(). This call and all
- * later ones belong to the device's thread. Stresses equal the processor's up to rounding, and are the same in every
- * run on the same device. After an error the run is unchanged. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+/* Lets a device do the passes over the pairs from now on, by its operation "sammon.passes". Call it before the first
+ * step or after sl_sammon_load(); not for runs of graphs. The device is borrowed until sl_sammon_destroy(). This call
+ * and all later ones belong to the device's thread. Stresses equal the processor's up to rounding, and are the same in
+ * every run on the same device. After an error the run is unchanged. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err);
 uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "core/clock.h"
-#include "core/engine/engine.h"
+#include "core/signal/passes.h"
 #include "core/signal/signal_internal.h"
 
 int sl__signal_fetch(struct sl_signal *s, struct sl_error *err)
@@ -32,7 +32,7 @@ int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct
 		.restart = s->restart, .damping = s->params.damping, .seed = s->params.seed,
 	};
 	struct sl_signal_passes passes;
-	int code = engine->signal_passes(device, &table, &passes, err);
+	int code = sl_signal_opener(engine)(device, &table, &passes, err);
 	if (code)
 		return code;
 	code = passes.put(passes.arg, (const double *const *)s->y, err);

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/engine/engine.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/method/method.h"
 #include "core/method/progress.h"
 #include "core/signal/coupling.h"
+#include "core/signal/passes.h"
 #include "core/signal/signal.h"
 
 _Static_assert(sizeof(struct sl_signal_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
@@ -134,7 +134,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 
 static bool helped(const struct sl_engine *engine, const void *params, bool edges)
 {
-	return engine->signal_passes != NULL;
+	return sl_signal_opener(engine) != NULL;
 }
 
 /* Weights, a few numbers for each node, and the vectors of the method. */

@@ -1,5 +1,5 @@
-/* passes.h -- the interface of an engine that does the steps of signals on its device (signal_passes of struct
- * sl_engine). core/signal/device.c uses it in place of the passes on the processor.
+/* passes.h -- the interface of an engine that does the steps of signals on its device, its operation
+ * "signal.passes". core/signal/device.c uses it in place of the passes on the processor.
  *
  * The weights and the values stay on the device; get() copies the values to the host. Rows are those of the coupling,
  * in its order. Values are in double precision. Sums differ from those of the processor only by rounding, and are the
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/engine/engine.h"
 #include "core/error.h"
 
 #ifdef __cplusplus
@@ -84,6 +85,18 @@ struct sl_signal_passes {
 	 * change[*done]: the change in each. */
 	int (*rank)(void *arg, double tolerance, int count, double *change, int *done, struct sl_error *err);
 };
+
+/* Opens the steps on a device, to which the weights are copied. Weights and values stay there until out->close().
+ * Device's thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+typedef int sl_signal_open(struct sl_device *device, const struct sl_signal_table *table, struct sl_signal_passes *out,
+			   struct sl_error *err);
+#define SL_SIGNAL_PASSES "signal.passes"  /* the name of this operation of an engine */
+
+/* NULL: the engine has no such operation. */
+static inline sl_signal_open *sl_signal_opener(const struct sl_engine *engine)
+{
+	return (sl_signal_open *)sl_engine_operation(engine, SL_SIGNAL_PASSES);
+}
 
 #ifdef __cplusplus
 }

@@ -95,9 +95,9 @@ int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const
 		     const float *initial, uint32_t columns, struct sl_error *err);
 void sl_signal_destroy(struct sl_signal *s);  /* NULL is fine */
 
-/* Lets a device compute the run from now on, by engine->signal_passes. Call it before the first advance or after
- * sl_signal_load(). The device is borrowed until sl_signal_destroy(); all further calls belong to its thread. After an
- * error the run is unchanged. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+/* Lets a device compute the run from now on, by its operation "signal.passes". Call it before the first advance
+ * or after sl_signal_load(). The device is borrowed until sl_signal_destroy(); all further calls belong to its thread.
+ * After an error the run is unchanged. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err);
 

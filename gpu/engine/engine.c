@@ -9,14 +9,10 @@
 #include "core/params.h"
 #include "gpu/embedding/embedding.h"
 #include "gpu/embedding/snapshot.h"
-#include "gpu/gmm/gmm.h"
 #include "gpu/graph/walk.h"
-#include "gpu/kmeans/kmeans.h"
 #include "gpu/neighbours/find.h"
 #include "gpu/neighbours/joint/resident.h"
 #include "gpu/points/points.h"
-#include "gpu/sammon/sammon.h"
-#include "gpu/signal/signal.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------ */
 
@@ -145,11 +141,11 @@ const struct sl_engine *sl_engine_cuda(void)
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish,
 		.snapshot_release = sl__snapshot_release, .phases = sl__embedding_phases,
 		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
-		.points_passes = sl__points_passes, .kmeans_passes = sl__kmeans_passes,
+		.points_passes = sl__points_passes,
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
 		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
 		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,
-		.signal_passes = sl__signal_passes, .gmm_passes = sl__gmm_passes, .sammon_passes = sl__sammon_passes,
+		.operations = sl__operations,
 	};
 	return &engine;
 }

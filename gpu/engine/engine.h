@@ -8,4 +8,7 @@ __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cuda(vo
 /* doubles: attraction in double precision. */
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_hybrid(int doubles);
 
+/* The operations of all of them (operations.c). */
+extern const struct sl_operation sl__operations[];
+
 #endif

@@ -126,7 +126,7 @@ bool sl__km_by_groups(const struct sl_km *m);
 cudaError_t sl__km_groups_score(const struct sl_km *m, uint32_t first, uint32_t count, bool collecting, uint32_t *parts,
 				cudaStream_t stream);
 
-/* Opens passes over a table; struct sl_engine, kmeans_passes. */
+/* Opens passes over a table; the operation "kmeans.passes". */
 int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
 		      struct sl_error *err);
 

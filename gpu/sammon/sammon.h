@@ -91,7 +91,7 @@ cudaError_t sl__sm_pairs(const struct sl_sm *m, uint32_t count, bool weights, cu
 /* The second step of sl__sm_pairs(): adds the partial sums. */
 cudaError_t sl__sm_sums(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream);
 
-/* Opens passes over a table; struct sl_engine, sammon_passes. */
+/* Opens passes over a table; the operation "sammon.passes". */
 int sl__sammon_passes(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,
 		      struct sl_error *err);
 

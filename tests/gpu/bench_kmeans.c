@@ -111,13 +111,13 @@ int main(int argc, char **argv)
 	t.blocks = (t.n + BLOCK - 1) / BLOCK;
 	check(sl_engine_open(argc > 4 ? argv[4] : "cuda", &engine, &err), &err);
 	check(engine->open(&device, NULL, &err), &err);
-	if (!engine->kmeans_passes) {
+	if (!sl_kmeans_opener(engine)) {
 		fprintf(stderr, "bench_kmeans: this engine has no passes of k-means\n");
 		return 1;
 	}
 	size_t table = (size_t)t.k * t.d;
 	double *centroid = t.centroid = malloc(sizeof *centroid * table), *sum = t.sum = calloc(table, sizeof *sum);
-	check(engine->kmeans_passes(device, &t, &passes, &err), &err);
+	check(sl_kmeans_opener(engine)(device, &t, &passes, &err), &err);
 	double *times = malloc(sizeof *times * PARTS * (size_t)iterations), *one = malloc(sizeof *one * (size_t)iterations);
 	uint32_t *count = calloc(t.k, sizeof *count), *none = malloc(sizeof *none * t.n);
 	if (!t.x || !centroid || !sum || !times || !one || !count || !none)

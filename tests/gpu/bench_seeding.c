@@ -8,6 +8,7 @@
 
 #include "core/engine/load.h"
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/passes.h"
 #include "core/points/points.h"
 #include "core/random.h"
 
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
 	}
 	if (argc > 4)
 		check(sl_engine_open(argv[4], &engine, &err), &err);
-	if (engine && engine->kmeans_passes)
+	if (engine && sl_kmeans_opener(engine))
 		check(engine->open(&device, NULL, &err), &err);
 	float *x = mixture(n, d, centres);
 	if (!x)

@@ -123,7 +123,7 @@ static void check_shape(struct sl_device *device, const struct shape *s, int cov
 	uint32_t *label = malloc(s->n * sizeof *label);
 	for (uint32_t i = 0; i < s->n; i++)
 		label[i] = (i * 7 + i / 5) % s->k;
-	assert_int_equal(cuda->gmm_passes(device, &t, &gpu, NULL), 0);
+	assert_int_equal(sl_gmm_opener(cuda)(device, &t, &gpu, NULL), 0);
 	assert_int_equal(plain_gmm_passes(NULL, &t, &plain, NULL), 0);
 	for (int known = 0; known < 2; known++) {
 		struct outcome here, there, again;

@@ -94,7 +94,7 @@ static void rig_open(struct rig *r, const struct shape *s, bool metric, bool cur
 	r->table.panel = r->panel;
 	r->table.norm = r->norm;
 	r->table.mass = r->mass;
-	if (cuda->open(&r->device, NULL, &err) || cuda->sammon_passes(r->device, &r->table, &r->gpu, &err))
+	if (cuda->open(&r->device, NULL, &err) || sl_sammon_opener(cuda)(r->device, &r->table, &r->gpu, &err))
 		fail_msg("%s", err.detail);
 	assert_int_equal(plain_sammon_passes(NULL, &r->table, &r->plain, NULL), 0);
 }

@@ -42,7 +42,7 @@ static void rig_open(struct rig *r, int model, int integrator, uint64_t *seed)
 	};
 	r->rates = (struct sl__rates){.model = model, .random_walk = random_walk, .diffusion = 0.3, .a = 0.2, .b = 0.8,
 				      .epsilon = 0.3, .current = 0.1, .infection = 0.4, .recovery = 0.2, .stimulus = 0.7};
-	if (cuda->signal_passes(r->device, &r->table, &r->gpu, &err))
+	if (sl_signal_opener(cuda)(r->device, &r->table, &r->gpu, &err))
 		fail_msg("%s", err.detail);
 	assert_int_equal(plain_signal_passes(NULL, &r->table, &r->plain, NULL), 0);
 	assert_int_equal(r->gpu.put(r->gpu.arg, fields, NULL), 0);

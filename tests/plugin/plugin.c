@@ -168,6 +168,14 @@ static void read_crash(void)
 	}
 }
 
+static const struct sl_operation operations[] = {
+	SL_OPERATION(SL_KMEANS_PASSES, sl_kmeans_open, plain_kmeans_passes),
+	SL_OPERATION(SL_GMM_PASSES, sl_gmm_open, plain_gmm_passes),
+	SL_OPERATION(SL_SAMMON_PASSES, sl_sammon_open, plain_sammon_passes),
+	SL_OPERATION(SL_SIGNAL_PASSES, sl_signal_open, plain_signal_passes),
+	{NULL, NULL},
+};
+
 __attribute__((constructor)) static void make_engines(void)
 {
 	static const char *const names[] = {"cuda", "hybrid", "hybrid-double"};
@@ -176,10 +184,7 @@ __attribute__((constructor)) static void make_engines(void)
 		engines[i].name = names[i];
 		engines[i].info = i ? hybrid_info : info;
 		engines[i].neighbours_find = find;
-		engines[i].kmeans_passes = plain_kmeans_passes;
-		engines[i].gmm_passes = plain_gmm_passes;
-		engines[i].sammon_passes = plain_sammon_passes;
-		engines[i].signal_passes = plain_signal_passes;
+		engines[i].operations = operations;
 		engines[i].iteration_seconds = iteration_seconds;
 		if (i)
 			engines[i].open = hybrid_open;

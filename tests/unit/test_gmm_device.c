@@ -14,6 +14,10 @@
 static struct sl_engine engine;
 static struct sl_device *device;
 
+static const struct sl_operation plain_operations[] = {
+	SL_OPERATION(SL_GMM_PASSES, sl_gmm_open, plain_gmm_passes), {NULL, NULL}
+};
+
 static int open_device(void **state)
 {
 	const char *name = getenv("SPACELAND_ENGINE");
@@ -24,8 +28,8 @@ static int open_device(void **state)
 		return -1;
 	}
 	engine = *named;
-	if (!engine.gmm_passes)
-		engine.gmm_passes = plain_gmm_passes;
+	if (!sl_gmm_opener(&engine))
+		engine.operations = plain_operations;
 	return engine.open(&device, NULL, &err);
 }
 

@@ -19,6 +19,10 @@
 static struct sl_engine engine;
 static struct sl_device *device;
 
+static const struct sl_operation plain_operations[] = {
+	SL_OPERATION(SL_KMEANS_PASSES, sl_kmeans_open, plain_kmeans_passes), {NULL, NULL}
+};
+
 static int open_device(void **state)
 {
 	const char *name = getenv("SPACELAND_ENGINE");
@@ -29,8 +33,8 @@ static int open_device(void **state)
 		return -1;
 	}
 	engine = *named;
-	if (!engine.kmeans_passes)
-		engine.kmeans_passes = plain_kmeans_passes;
+	if (!sl_kmeans_opener(&engine))
+		engine.operations = plain_operations;
 	return engine.open(&device, NULL, &err);
 }
 

@@ -311,9 +311,34 @@ static void the_next_traced_iteration_is_the_first(void **state)
 		}
 }
 
+static int first(int x)
+{
+	return x + 1;
+}
+
+static int second(int x)
+{
+	return x + 2;
+}
+
+typedef int adds(int x);
+
+static void operations_are_found_by_their_whole_name(void **state)
+{
+	const struct sl_operation list[] = {
+		SL_OPERATION("guest.add", adds, first), SL_OPERATION("guest.adding", adds, second), {NULL, NULL},
+	};
+	const struct sl_engine some = {.operations = list}, none = {.name = "none"};
+	assert_int_equal(((adds *)sl_engine_operation(&some, "guest.adding"))(1), 3);
+	assert_int_equal(((adds *)sl_engine_operation(&some, "guest.add"))(1), 2);
+	assert_null(sl_engine_operation(&some, "guest.ad"));
+	assert_null(sl_engine_operation(&none, "guest.add"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations_are_found_by_their_whole_name),
 		cmocka_unit_test(the_table_is_complete),
 		cmocka_unit_test(the_next_traced_iteration_is_the_first),
 		cmocka_unit_test(kmeans_is_the_same_behind_the_table),

@@ -11,6 +11,10 @@
 static struct sl_engine engine;
 static struct sl_device *device;
 
+static const struct sl_operation plain_operations[] = {
+	SL_OPERATION(SL_SAMMON_PASSES, sl_sammon_open, plain_sammon_passes), {NULL, NULL}
+};
+
 static int open_device(void **state)
 {
 	const char *name = getenv("SPACELAND_ENGINE");
@@ -21,8 +25,8 @@ static int open_device(void **state)
 		return -1;
 	}
 	engine = *named;
-	if (!engine.sammon_passes)
-		engine.sammon_passes = plain_sammon_passes;
+	if (!sl_sammon_opener(&engine))
+		engine.operations = plain_operations;
 	return engine.open(&device, NULL, &err);
 }
 

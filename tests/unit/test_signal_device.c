@@ -9,6 +9,10 @@
 static struct sl_engine engine;
 static struct sl_device *device;
 
+static const struct sl_operation plain_operations[] = {
+	SL_OPERATION(SL_SIGNAL_PASSES, sl_signal_open, plain_signal_passes), {NULL, NULL}
+};
+
 static int open_device(void **state)
 {
 	const char *name = getenv("SPACELAND_ENGINE");
@@ -19,8 +23,8 @@ static int open_device(void **state)
 		return -1;
 	}
 	engine = *named;
-	if (!engine.signal_passes)
-		engine.signal_passes = plain_signal_passes;
+	if (!sl_signal_opener(&engine))
+		engine.operations = plain_operations;
 	return engine.open(&device, NULL, &err);
 }
 
