@@ -56,3 +56,14 @@ def test_the_server_says_the_same(online, tmp_path):
     assert "Column 1 (\"cell_id\") counts the rows" in done.err, done
     done = run(online, ["graph", "add", "--keep-columns", "cell_id"], path)
     assert "3 coordinates" in done.err and "counts the rows" not in done.err, done
+
+
+def test_of_a_file_of_labels_too(online, client, tmp_path):
+    path, labels = tmp_path / "table.csv", tmp_path / "metadata.csv"
+    path.write_text(NUMBERED)
+    labels.write_text("cell_id,kind\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(39, 0, -1)) + "77,c\n")
+    line = f'{labels}: read as labels: 40 rows of 2 columns: 1 name ("cell_id"), 1 label ("kind"); 1 row left out'
+    joined = f'{labels}: labels joined by the nodes\' names in the column "cell_id"'
+    for done in (online("graph", "add", path, "--labels", str(labels)), client(
+            "embed", path, "--local", "--labels", str(labels), "--iterations", "10", "--perplexity", "5", "-o", "y.npy")):
+        assert done.status == 0 and line in done.err and joined in done.err and '"77"' in done.err, done

@@ -158,8 +158,8 @@ static int read_input(struct subject *s, const char *path, enum sl_input_kind ki
 			      sl_points_read_label_table(s->input.points, &table, NULL, &options.read, source,
 					&s->err)))
 		status = failed(s, labels);
-	for (uint32_t k = 0; !status && table.taken && k < table.taken->notes; k++)
-		cli_note(s->cli, "spaceland: %s: %s", labels, table.taken->note[k].text);
+	if (!status)
+		cli_note_labels(s->cli, labels, table.taken);
 	sl_label_table_finish(&table);
 	sl_source_close(source);
 	return status;

@@ -110,6 +110,16 @@ void cli_note_taken(const struct cli *cli, const char *path, const char *kind, c
 	cli_note(cli, "spaceland: %s: read as %s%s%s%s: %s", path, what, *sign ? " (" : "", sign, *sign ? ")" : "", text);
 }
 
+void cli_note_labels(const struct cli *cli, const char *path, const struct sl_taken *taken)
+{
+	char text[512];
+	if (!taken)
+		return;
+	cli_note_taken(cli, path, "labels", sl_taken_text(taken, text, sizeof text), taken->sign);
+	for (uint32_t k = 0; k < taken->notes; k++)
+		cli_note(cli, "spaceland: %s: %s", path, taken->note[k].text);
+}
+
 int cli_fail_error(const char *path, const struct sl_error *err)
 {
 	char text[2048], typed[2048];

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "clients/cli/common/command.h"
+#include "core/taken/taken.h"
 
 /* Replaces control characters and direction marks by spaces, in place. */
 void cli_plain(char *text);
@@ -22,6 +23,8 @@ void cli_note(const struct cli *cli, const char *format, ...) __attribute__((for
 /* Notes what was taken of a file: one line, and one for each note. kind: "points", "graph" or "neighbours". text, sign:
  * as in struct sl_taken. */
 void cli_note_taken(const struct cli *cli, const char *path, const char *kind, const char *text, const char *sign);
+/* The same of a file of labels that was read here, and how it was joined with the nodes. taken NULL: nothing. */
+void cli_note_labels(const struct cli *cli, const char *path, const struct sl_taken *taken);
 int cli_print_json(const json_t *value);
 /* Prints and releases a new object. NULL: out of memory. */
 int cli_print_new_json(json_t *object);

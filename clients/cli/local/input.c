@@ -64,8 +64,8 @@ static int read_labels(struct local *l, const struct sl_read_options *options, c
 				source,
 						 &l->err);
 	sl_source_close(source);
-	for (uint32_t k = 0; !code && table.taken && k < table.taken->notes; k++)
-		cli_note(l->cli, "spaceland: %s: %s", path, table.taken->note[k].text);
+	if (!code)
+		cli_note_labels(l->cli, path, table.taken);
 	if (!code && l->input.points)
 		take_more(l->input.points, &table);
 	for (uint32_t k = 0; !code && k < table.columns; k++)

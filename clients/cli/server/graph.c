@@ -51,6 +51,19 @@ static void note(const struct cli *cli, const char *path, const char *text)
 		cli_note(cli, "spaceland: %s: %s", path, cli_as_typed(text, typed, sizeof typed));
 }
 
+/* Notes what the server took of the file of labels, and how it was joined with the nodes. */
+static void tell_labels(const struct cli *cli, const json_t *taken)
+{
+	const char *path = cli_option(cli, "labels");
+	size_t i;
+	json_t *one;
+	if (!json_is_object(taken))
+		return;
+	cli_note_taken(cli, path, "labels", cli_text(taken, "text"), cli_text(taken, "sign"));
+	json_array_foreach(json_object_get(taken, "notes"), i, one)
+		note(cli, path, cli_text(one, "text"));
+}
+
 /* Notes what the server took of the file, and what is unusual in it. */
 static void tell(const struct cli *cli, const char *path, const json_t *graph)
 {
@@ -69,9 +82,7 @@ static void tell(const struct cli *cli, const char *path, const json_t *graph)
 			note(cli, path, cli_text(one, "text"));
 	json_array_foreach(json_object_get(graph, "warnings"), i, one)
 		note(cli, path, json_string_value(one) ? json_string_value(one) : "");
-	/* how the file of labels was joined with the nodes */
-	json_array_foreach(json_object_get(json_object_get(graph, "labels_taken"), "notes"), i, one)
-		note(cli, cli_option(cli, "labels"), cli_text(one, "text"));
+	tell_labels(cli, json_object_get(graph, "labels_taken"));
 }
 
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made)

@@ -10,7 +10,9 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Body", "npy", "npz", "multipart", "lines", "missing", "names_array"]
+from .errors import FileMissing, IsFolder
+
+__all__ = ["Body", "npy", "npz", "multipart", "file_body", "is_path", "lines", "missing", "names_array"]
 
 Segment = Union[bytes, memoryview, pathlib.Path]
 BLOCK = 1 << 20
@@ -35,6 +37,21 @@ class Body:
             else:
                 for at in range(0, len(segment), BLOCK):
                     yield segment[at:at + BLOCK]
+
+
+def is_path(x: Any) -> bool:
+    """True for the name of a file."""
+    return isinstance(x, (str, os.PathLike))
+
+
+def file_body(path: Any) -> Body:
+    """A file as it is."""
+    at = pathlib.Path(path)
+    if at.is_dir():
+        raise IsFolder(f"{at} is a folder; it must be a file")
+    if not at.exists():
+        raise FileMissing(f"there is no file {at}")
+    return Body(at)
 
 
 def missing(value: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .errors import BadValue, tell
 
 if TYPE_CHECKING:
-    from .inputs import Options
+    from ._source import Options
 
 __all__ = ["tell_of_numbers", "without_numberings"]
 

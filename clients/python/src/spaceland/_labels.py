@@ -8,7 +8,7 @@ import numpy as np
 from ._body import Body, lines, npy
 from .errors import BadValue
 
-__all__ = ["check_count", "is_name", "label_names", "labels_body", "row_names"]
+__all__ = ["check_count", "is_name", "label_names", "labels_body", "row_name", "row_names"]
 
 
 def label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
@@ -24,10 +24,15 @@ def label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
 NAME_MOST = 200   # characters of a row's name that are kept
 
 
+def row_name(name: Any) -> str:
+    """The name of a row as a text on one line."""
+    text = " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    return " ".join(text.replace("\0", " ").split())[:NAME_MOST]
+
+
 def row_names(names: Any) -> Optional[List[str]]:
     """Names of rows as texts, on one line each; None: they are the numbers of the rows."""
-    texts = [" ".join((" ".join(map(str, name)) if isinstance(name, tuple) else str(name)).replace("\0", " ").split())[:NAME_MOST]
-             for name in names]
+    texts = [row_name(name) for name in names]
     return None if all(text == str(i) for i, text in enumerate(texts)) else texts
 
 

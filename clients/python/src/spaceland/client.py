@@ -13,6 +13,7 @@ import requests
 from ._body import Body, multipart
 from ._events import server_sent
 from ._http import Http, Patience, document_of
+from ._label_tables import tell_of_file
 from ._lease import Lease
 from ._signatures import UPLOAD, Submitting
 from .errors import BadInput, BadType, BadValue, Conflict, ConnectionLost, own_errors_of, SpacelandError, Unavailable, tell
@@ -193,6 +194,7 @@ class Client(Submitting):
         for note in (graph.record.get("taken") or {}).get("notes", []):
             if note["changes"]:
                 tell(note["text"])
+        tell_of_file(graph.record.get("labels_taken"))
         for column, values in source.more.items():
             graph.set_labels(values, column)
         return graph

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
-from ._body import lines, npy
+from ._body import file_body, is_path, lines, npy
+from ._label_tables import columns_of, has_index, joined, taken_line, tell_of_file
 from .errors import BadValue, JobFailed, NotFound, own_errors_of
 from .listing import cells, moment
 from .projects import shared
@@ -52,8 +53,10 @@ class Graph:
 
     @property
     def taken(self) -> str:
-        """What the server took of the upload, in one line; empty: there is nothing to tell. record["taken"] has all."""
-        return str((self.record.get("taken") or {}).get("text", ""))
+        """What the server took of the upload and of its file of labels, in one line; empty: there is nothing to tell.
+        record["taken"] and record["labels_taken"] have all."""
+        own, labels = str((self.record.get("taken") or {}).get("text", "")), taken_line(self.record.get("labels_taken"))
+        return "; ".join(filter(None, [own, labels and f"labels: {labels}"]))
 
     @property
     def path(self) -> str:
@@ -129,13 +132,50 @@ class Graph:
         names = np.array([*page["categories"], None], dtype=object)
         return names[[-1 if code is None else code for code in page["codes"]]]
 
-    def set_labels(self, values: Any, column: str = "label", kind: Optional[str] = None) -> "Graph":
-        """Adds or replaces a column of labels; None and NaN are missing values. The graph is not uploaded or searched
-        again.
+    def set_labels(self, values: Any, column: Any = None, kind: Optional[str] = None, *, ids: Any = None) -> "Graph":
+        """Adds or replaces columns of labels; None and NaN are missing values. The graph is not uploaded or searched again.
 
-        kind: "category" or "number"; by default, floating-point numbers are numbers, all else categories.
+        values: one value for each node, which become the column "label"; a DataFrame, or {name: values}; or the name of a
+        file of labels, by .tsv, .csv, .txt, .parquet. column: the name of the column; of a table or a file, the columns
+        to take, one or several (default: all). kind: "category" or "number"; by default, floating-point numbers are
+        numbers, all else categories.
+
+        Row i belongs to node i, unless `ids`, an array or the name of a column, says which node each row is of, by name or
+        number. An index of pandas that names the nodes is used so, too. A file may have such a column of its own. What was
+        joined otherwise than by row, and rows and nodes without a partner, are told.
         """
+        if is_path(values) and str(values).endswith((".parquet", ".pq")):
+            import pandas
+            values = pandas.read_parquet(values)
+        if is_path(values):
+            return self._set_file(values, column, kind, ids)
+        several = hasattr(values, "columns") or isinstance(values, dict)
+        if isinstance(ids, str):
+            if not several or ids not in values:
+                raise BadValue(f"ids is {ids!r}, which is no column of the labels; it may also be an array of names or numbers")
+            names = [name for name in values if name != ids] if column is None else column
+            ids, column = values[ids], names
+        elif ids is None and has_index(values):
+            rows = self._rows(values.index, len(values), False)
+        if ids is not None:
+            rows = self._rows(ids, len(ids), True)
+        elif not has_index(values):
+            rows = None
+        wanted = column if column is None or isinstance(column, (list, tuple)) else [column]
+        columns = columns_of(values, wanted) if several else {"label" if column is None else str(column): values}
+        for name, each in columns.items():
+            self._set_column(name, each, kind, rows, None if ids is None else len(ids))
+        return self.refresh()
+
+    def _rows(self, ids: Any, count: int, asked: bool) -> Optional[List[int]]:
+        return joined(ids, self.names if self.record["named"] else None, self.nodes, count, asked)
+
+    def _set_column(self, name: str, values: Any, kind: Optional[str], rows: Optional[List[int]], ids: Optional[int]) -> None:
         a = np.asarray(values.toarray().ravel() if hasattr(values, "tocsr") else values)
+        if ids is not None and a.shape != (ids,):
+            raise BadValue(f"there are {ids} ids for labels of the shape {a.shape}; there must be one value for each id")
+        if rows is not None:
+            a = _chosen(a, rows)
         if a.shape != (self.nodes,):
             raise BadValue(f"labels must be one value for each of the {self.nodes} nodes; the array has the shape {a.shape}")
         kind = kind or ("number" if a.dtype.kind == "f" else "category")
@@ -143,8 +183,20 @@ class Graph:
             body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)
         else:
             body = lines([_with_quotes(value) for value in a.tolist()], "")
-        self.client.http.request("PUT", f"{self.path}/labels/{_quoted(column)}", query={"kind": kind}, body=lambda: body,
+        self.client.http.request("PUT", f"{self.path}/labels/{_quoted(name)}", query={"kind": kind}, body=lambda: body,
                                  headers={"Content-Type": body.content_type})
+
+    def _set_file(self, path: Any, column: Any, kind: Optional[str], ids: Any) -> "Graph":
+        if ids is not None:
+            raise BadValue("ids is for labels in memory; a file has the names or numbers of the nodes in a column of its own")
+        body = file_body(path)
+        query = {} if kind is None else {"kind": kind}
+        if isinstance(column, (list, tuple)):
+            query["column"] = ",".join(map(str, column))
+        to = "" if column is None or "column" in query else f"/{_quoted(str(column))}"
+        reply = self.client.http.json("PUT", f"{self.path}/labels{to}", query=query, body=lambda: body,
+                                      headers={"Content-Type": body.content_type})
+        tell_of_file(reply.get("taken"), bool(to))
         return self.refresh()
 
     def delete_labels(self, column: str = "label") -> "Graph":
@@ -181,6 +233,18 @@ class Graph:
     def __repr__(self) -> str:
         taken = f"; taken: {self.taken}" if self.taken else ""
         return f"<spaceland.Graph {self.id} {self.name!r}: {self.kind}, {self.nodes:,} nodes{taken}>"
+
+
+def _chosen(a: Any, rows: List[int]) -> Any:
+    """The values of the rows; -1: a missing one."""
+    at = np.asarray(rows)
+    if (at >= 0).all():
+        return a[at]
+    if a.dtype.kind == "f":
+        return np.where(at < 0, np.nan, a[at])
+    found = a.astype(object)[at]
+    found[at < 0] = None
+    return found
 
 
 def _with_quotes(label: Any) -> Any:

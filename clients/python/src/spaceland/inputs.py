@@ -7,24 +7,23 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _neighbours, _sparse
-from ._body import Body, names_array, npy, npz
+from ._body import Body, file_body, is_path, names_array, npy, npz
 from ._colours import is_ramp
 from ._columns import tell_of_numbers, without_numberings
 from ._edges import edge_columns, edge_titles, numbered_edges
+from ._label_tables import beside, columns_of, has_index
 from ._labels import check_count, is_name, label_names, labels_body, row_names
+from ._source import Array, AXES, Options, Source, take_named
 from .errors import BadType, BadValue, FileMissing, IsFolder, tell
 
 __all__ = ["Source", "Options", "source_of"]
 
-Array = npt.NDArray[Any]
-AXES = ("x", "y", "z")
 DENSE_MOST = 8 << 30     # largest size in bytes at which a sparse table is made dense
 PCA_DENSE_MOST = 1 << 28  # for larger ones, the client computes principal axes of the sparse table
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # pandas' names of what a column holds
@@ -32,67 +31,6 @@ LABELS_NAME_BYTES = 63    # longest name of a column that is part of the upload
 SAY_WHICH = ('say what it is: kind="graph" (weights: the larger, the closer), metric="precomputed" (distances), or '
              'kind="points" (a row is a point)')
 REP_COLUMNS = 50         # principal axes of AnnData.X, scanpy's default
-
-
-@dataclass
-class Options:
-    """The caller's description of the input. None: detected."""
-
-    kind: Optional[str] = None        # graph, points, neighbours
-    metric: Any = None                # a name, a function of two rows, or "precomputed"
-    metric_params: Optional[Dict[str, Any]] = None
-    pca: Optional[int] = None
-    perplexity: Any = None
-    labels: Any = None                # one per row, the name of a column, several names, or {name: one per row}
-    columns: Optional[Sequence[Any]] = None   # of a DataFrame
-    weight: Optional[str] = "weight"  # attribute of networkx edges
-    use_rep: Optional[str] = None     # of AnnData
-    layer: Optional[str] = None       # of AnnData
-    key_added: Optional[str] = None   # of AnnData
-    query: Dict[str, Any] = field(default_factory=dict)  # further parameters of the upload
-    more: Dict[str, Any] = field(default_factory=dict)   # further columns of labels, by name
-    labels_name: Optional[str] = None   # name of the first column of labels, if it has one
-    names: Optional[List[str]] = None   # of the rows; None: they have none
-    new_points: bool = False            # for a model: all columns are taken as they are
-
-    def neighbours(self, n: int) -> int:
-        """The number of neighbours per point, of n points, that a job with this perplexity needs."""
-        wanted: Array = np.asarray(30.0 if self.perplexity is None or self.perplexity == "auto" else self.perplexity)
-        if wanted.dtype.kind not in "fiu" or not wanted.size or not (wanted >= 1).all():
-            raise BadValue(f"perplexity is {self.perplexity!r}; it must be a number from 1 on, or several")
-        return max(1, min(n - 1, int(np.ceil(3 * float(wanted.max())))))
-
-
-def _same(layout: Array) -> Any:
-    return layout
-
-
-@dataclass
-class Source:
-    """One input. `give` converts a layout [n, dims] to the form of the input; `convert` converts new rows for
-    transform()."""
-
-    body: Body
-    n: Optional[int] = None                  # None: only the server knows
-    kind: Optional[str] = None
-    query: Dict[str, Any] = field(default_factory=dict)
-    labels: Optional[Body] = None
-    values: Any = None                       # the labels as given
-    colours: Optional[List[str]] = None      # of their categories, as the owner of the data chose them
-    more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
-    shown: Optional[str] = None              # the one of them that colours pictures
-    file_name: Optional[str] = None
-    give: Callable[[Array], Any] = _same
-    store: Optional[Callable[[Array, str], None]] = None  # stores a layout in the input object, under a name
-    convert: Optional[Callable[[Any], Array]] = None
-
-
-def _take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:
-    """The first column is the label, the others are further columns."""
-    if names:
-        options.labels = values(names[0])
-        options.labels_name = str(names[0])
-        options.more.update({str(name): values(name) for name in names[1:]})
 
 
 # ---- points ---------------------------------------------------------------------------
@@ -263,7 +201,7 @@ def _edges_source(nodes: List[Any], row: Array, column: Array, weight: Array, di
         loop = row == column
         row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
                                np.concatenate([weight, weight[~loop]]))
-    texts = row_names(nodes)
+    texts = options.names = row_names(nodes)
     body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
                data=weight, **({} if texts is None else {"names": names_array(texts)}))
     query = {key: value for key, value in options.query.items() if key not in ("directed", "source", "target", "weight")}
@@ -277,7 +215,7 @@ def _take_attributes(options: Options, known: Any, nodes: int, values: Callable[
         if name not in known:
             raise BadValue(f"labels is {options.labels!r}, but no node has the attribute {name!r}"
                              + (f"; there are: {', '.join(map(str, sorted(known, key=str)[:5]))}" if known else ""))
-    _take_named(options, names, values)
+    take_named(options, names, values)
 
 
 def networkx_source(g: Any, options: Options) -> Source:
@@ -429,7 +367,7 @@ def frame_source(table: Any, options: Options) -> Source:
             raise BadValue(f"labels is {options.labels!r}, but the table has no such column")
         if list(table.columns).count(name) > 1:
             raise BadValue(f"the table has several columns {name!r}; columns of labels must have different names")
-    _take_named(options, labels or [], table.__getitem__)
+    take_named(options, labels or [], table.__getitem__)
     if options.columns is not None:
         table = table[list(options.columns)]
     elif labels:
@@ -509,7 +447,7 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
     for name in names:
         if name not in data.obs:
             raise BadValue(f"labels is {options.labels!r}, but obs has no such column")
-    _take_named(options, names, data.obs.__getitem__)
+    take_named(options, names, data.obs.__getitem__)
     x = data.obsp[rep] if in_pairs else data.obsm[rep] if rep != "X" else data.X if options.layer is None else data.layers[options.layer]
     if hasattr(x, "to_memory"):  # a sparse matrix in a file that is open
         x = x.to_memory()
@@ -652,6 +590,16 @@ def _check_square(a: Array) -> None:
         raise BadValue("this array is square and symmetric: " + SAY_WHICH)
 
 
+def _labels_beside(path: pathlib.Path, options: Options) -> Any:
+    """Labels of a file of data: those of another file, or columns of its own."""
+    if isinstance(options.labels, os.PathLike) or os.path.isfile(options.labels):
+        return pathlib.Path(options.labels)
+    if path.suffix in (".parquet", ".pq", ".h5ad"):
+        return options.labels
+    options.query["label_column"] = options.labels
+    return None
+
+
 def source_of(x: Any, options: Union[Options, None] = None) -> Source:
     """Returns the source of the upload for x."""
     options = options or Options()
@@ -659,6 +607,8 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         raise BadValue(f"kind is {options.kind!r}; it must be graph, points or neighbours")
     if isinstance(options.labels, dict) and _package(x) == "networkx" and set(options.labels) == set(x):
         options.labels = [options.labels[node] for node in x]  # by node
+    if hasattr(options.labels, "columns") and has_index(options.labels):
+        options.labels = columns_of(options.labels, None)
     if isinstance(options.labels, dict):
         columns = list(options.labels.items())
         options.labels = columns[0][1] if columns else None
@@ -669,8 +619,17 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         for name in ("use_rep", "layer", "key_added"):
             if getattr(options, name) is not None:
                 raise BadType(f"{name} is for AnnData; x is a {type(x).__name__}")
+    if is_path(x) and isinstance(options.labels, (str, os.PathLike)):
+        options.labels = _labels_beside(pathlib.Path(x), options)
+    file = pathlib.Path(options.labels) if isinstance(options.labels, os.PathLike) else None
+    if file is not None:
+        options.labels = None
     source = _dispatch(x, options)
-    source.more = options.more
+    indexed = hasattr(x, "index") or hasattr(x, "obs_names")
+    options.labels = beside(options.labels, options.names, source.n, indexed)
+    source.more = {name: beside(values, options.names, source.n, indexed) for name, values in options.more.items()}
+    if file is not None:
+        source.labels = file_body(file)
     for name in options.more:
         if not is_name(name):
             raise BadValue(f"{name[:80]!r} cannot be the name of a column of labels, which has 1 to 200 characters and is not "
