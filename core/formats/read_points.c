@@ -242,9 +242,26 @@ static void tell_sign(const struct sl_input *in, const char *sign)
 		return;
 	if (!t->sign[0])
 		snprintf(t->sign, sizeof t->sign, "%s", sign);
-	if (in->graph && !strncmp(sign, "whole numbers", 13))
-		sl_taken_add_note(t, true, "Its columns of whole numbers have no titles, so they were read as edges; "
-				  "kind=points reads a table of points");
+	if (in->graph && (!strncmp(sign, "whole numbers", 13) || !strncmp(sign, "names and whole", 15)))
+		sl_taken_add_note(t, true, "Its columns of %swhole numbers have no titles, so they were read as edges; "
+				  "kind=points reads a table of points", *sign == 'n' ? "names and " : "");
+	if (in->graph && strstr(sign, "below other titles"))
+		sl_taken_add_note(t, true, "Its first two columns hold words, so they were read as edges; kind=points reads "
+				  "a table of points");
+}
+
+/* One line of words is rather a header without rows, or no table at all, than a graph of one edge. */
+static int check_one_line(struct sl_input *in, const struct sl_source *source, struct sl_error *err)
+{
+	const struct sl_taken *t = in->graph->taken;
+	const char *name = in->graph->name_bytes;
+	if (sl_source_format(source) != SL_FORMAT_EDGES || !t || t->rows != 1 || t->header_lines || !name ||
+	    (*name >= '0' && *name <= '9'))
+		return 0;
+	sl_graph_destroy(in->graph);
+	in->graph = NULL;
+	return sl_error_at(err, SL_BADDATA, sl__source_name(source), 1, "The file has one line of words alone, such as a "
+			   "header without rows. kind=graph reads it as an edge.");
 }
 
 int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
@@ -294,7 +311,9 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		sl_graph_destroy(out->graph);
 		out->graph = NULL;
 	} else if (options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO) {
-		tell_sign(out, sign);
+		rc = check_one_line(out, source, err);
+		if (!rc)
+			tell_sign(out, sign);
 	}
 	return rc;
 }

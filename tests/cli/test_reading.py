@@ -55,6 +55,18 @@ def test_gephi(read, tmp_path):
     assert nodes(tmp_path) == ["alice", "bob", "carol", "dave"]
 
 
+def test_relations_are_no_nodes(read, tmp_path):
+    result = read("go.sif", "a\tis_a\tb\nc\tis_a\tb\nc\tpart_of\td\nd\tis_a\ta\n")
+    assert 'such as "is_a", so the edges join columns 1 and 3; --target 2 joins columns 1 and 2' in result.err, result
+    assert nodes(tmp_path) == ["a", "b", "c", "d"]
+
+
+def test_a_header_alone_is_no_graph(read):
+    result = read("cells.csv", "name,age,size\n")
+    assert result.status == 5 and "cells.csv:1: The file has one line of words alone" in result.err, result
+    assert "--kind graph reads it as an edge" in result.err
+
+
 def test_columns_by_option(read, tmp_path):
     text = "when,user,item,stars\n5,ann,tea,2\n6,bob,tea,4\n7,bob,soup,1\n"
     for columns in ((("--source", "user"), ("--target", "item"), ("--weight", "stars")),

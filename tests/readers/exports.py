@@ -49,6 +49,10 @@ EXPORTS = {
     ("Gephi", "edges"): ("edges.csv", lines("Source,Target,Type,Id,Label,timeset,Weight", "1,2,Undirected,0,,,2.5", "2,3,Undirected,1,,,1.0")),
     ("KONECT", "`out.*`"): ("out.example", lines("% sym weighted", "% 3 3 3", "1 2 1 1001", "2 3 1 1002", "1 3 1 1003")),
     ("SNAP", "edge list"): ("graph.txt", lines("# Undirected graph: example.txt", "# Nodes: 3 Edges: 3", "# FromNodeId\tToNodeId", "0\t1", "1\t2", "0\t2")),
+    ("Cytoscape, lists of triples", "SIF"): ("graph.sif", lines("a\tis_a\tb", "c\tis_a\tb", "c\tpart_of\td", "d\tis_a\ta")),
+    ("STRING", "protein links"): ("links.txt", lines("protein1 protein2 combined_score", "9606.ENSP1 9606.ENSP2 155",
+                                                     "9606.ENSP2 9606.ENSP1 155", "9606.ENSP1 9606.ENSP3 900")),
+    ("UCSC", "BED"): ("peaks.bed", lines("chr1\t100\t900", "chr1\t950\t990", "chr2\t150\t800")),
     ("networkx", "`write_weighted_edgelist()`"): ("graph.edgelist", lines("ann bob 2.5", "bob cid 1", "cid dee 1")),
     ("SuiteSparse, `scipy.io.mmwrite()`", "square MatrixMarket"): ("graph.mtx", lines(
         "%%MatrixMarket matrix coordinate real symmetric", "3 3 2", "2 1 1.5", "3 1 2")),

@@ -70,6 +70,35 @@ static void rows_that_begin_with_a_mark(void **state)
 	sl_graph_destroy(g);
 }
 
+static void relations_between_the_nodes(void **state)
+{
+	struct sl_graph *g = read_edges("a is_a b\nc is_a b\nc part_of d\nd is_a a\n", NULL);
+	struct sl_read_options second = {.target_column = "2"};
+
+	assert_int_equal(g->n, 4);
+	assert_true(weight(g, "a", "b") == 1 && weight(g, "c", "d") == 1 && weight(g, "c", "b") == 1);
+	assert_left_out(g, 2, "relations");
+	assert_true(noted(g, "Column 2 holds relations, such as \"is_a\", so the edges join columns 1 and 3"));
+	sl_graph_destroy(g);
+	g = read_edges("a is_a b\nc is_a b\nc part_of d\nd is_a a\n", &second);
+	assert_true(weight(g, "a", "is_a") == 1);
+	sl_graph_destroy(g);
+	g = read_edges("1 knows 2\n2 likes 3\n3 knows 1\n4 likes 1\n", NULL);
+	assert_true(g->n == 4 && weight(g, "4", "1") == 1);
+	sl_graph_destroy(g);
+	/* two ends and a kind; the words between are nodes, too */
+	g = read_edges("ann bob friend\ncid bob friend\ndee bob friend\n", NULL);
+	assert_true(g->n == 4 && weight(g, "ann", "bob") == 1);
+	assert_true(noted(g, "Column 3 holds words, which are left out"));
+	sl_graph_destroy(g);
+	g = read_edges("a b c\nb c d\nc d e\nd b f\n", NULL);
+	assert_true(weight(g, "a", "b") == 1);
+	sl_graph_destroy(g);
+	g = read_edges("subject,predicate,object\na,is,b\n", NULL);
+	assert_true(g->n == 2 && weight(g, "a", "b") == 1);
+	sl_graph_destroy(g);
+}
+
 static void gephi_and_columns_in_other_orders(void **state)
 {
 	struct sl_graph *g = read_edges("Source,Target,Type,Id,Label,timeset,Weight\nalice,bob,Undirected,0,,,2.5\n"
@@ -259,6 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_that_begin_with_a_mark),
+		cmocka_unit_test(relations_between_the_nodes),
 		cmocka_unit_test(gephi_and_columns_in_other_orders),
 		cmocka_unit_test(konect_and_snap),
 		cmocka_unit_test(options_name_columns),

@@ -32,6 +32,7 @@ struct look {
 	const char *comment, *comment_end;  /* the last comment above the edges */
 	int64_t comment_line;
 	double *least, *most;       /* [count] of the numbers in the rows */
+	bool relation;              /* the second of three columns holds relations */
 };
 
 /* The next complete line. False: there is none. */
@@ -405,6 +406,14 @@ static void see_row(struct look *l)
 	}
 }
 
+/* A column of words between two of nodes; the ends are both words or both numbers. */
+static bool may_relate(const struct sl__edge_columns *c)
+{
+	uint8_t ends = (c->seen[0] ^ c->seen[2]) & (SL__SEEN_WORD | SL__SEEN_NUMBER | SL__SEEN_COMMA);
+
+	return (c->seen[1] & ~SL__SEEN) == SL__SEEN_WORD && !ends;
+}
+
 static void find_times(const struct look *l)
 {
 	for (uint32_t k = 0; k < l->c->count; k++) {
@@ -493,9 +502,10 @@ static int find_roles(struct look *l, const char *file, struct sl_error *err)
 	c->chosen = c->source >= 0 || c->target >= 0;
 	/* a first column without a title holds row names, as pandas and R write them */
 	int from = c->count > 2 && c->titled && !c->title[0][0] && c->title[1][0];
+	c->relation = !c->titled && c->count == 3 && !c->chosen && l->relation;
 	if (!c->pair) {
 		source = from;
-		target = from + 1;
+		target = from + 1 + c->relation;
 	}
 	if (c->source < 0)
 		c->source = c->target == source ? target : source;
@@ -531,12 +541,23 @@ static int see_rows(struct look *l, const struct sl__line *first)
 		l->least[k] = INFINITY;
 		l->most[k] = -INFINITY;
 	}
-	int rows = 0;
+	struct sl__triples triples;
+	int rows = 0, rc = 0;
+	sl__triples_init(&triples);
 	bool more = !split(l, &line) || next_row(l, &line);
-	for (; more && rows < SAMPLE; rows++, more = next_row(l, &line))
+	for (; !rc && more && rows < SAMPLE; rows++, more = next_row(l, &line)) {
 		see_row(l);
+		if (c->count == 3 && !c->titled && l->fields.count == 3)
+			rc = sl__triples_add(&triples, &l->fields);
+	}
 	find_times(l);
-	return 0;
+	l->relation = !rc && may_relate(c) && sl__triples_have_relations(&triples);
+	if (l->relation) {
+		const char *word = triples.words[1].bytes;
+		sl__field_show(&(struct sl__field){word, strlen(word)}, c->example, sizeof c->example);
+	}
+	sl__triples_finish(&triples);
+	return rc;
 }
 
 static int look_at(struct look *l, const char *file, struct sl_error *err)
@@ -635,6 +656,8 @@ static const char *why_left_out(const struct sl__edge_columns *c, int k)
 
 	if (k == c->type)
 		return "the direction";
+	if (k == 1 && c->relation)
+		return "relations";
 	if (k == 0 && (c->shifted || (c->titled && !c->title[0][0])))
 		return "row names";
 	if (!(c->seen[k] & SL__SEEN))
@@ -661,6 +684,11 @@ void sl__edge_columns_tell(const struct sl__edge_columns *c, const struct sl_rea
 			sl_taken_add_note(taken, true, "Column %d holds numbers, which are left out; weight=%d takes them as "
 					  "weights", k + 1, k + 1);
 	}
+	if (c->relation)
+		sl_taken_add_note(taken, true, "Column 2 holds relations, such as \"%s\", so the edges join columns 1 and 3; "
+				  "target=2 joins columns 1 and 2", c->example);
+	else if (c->count == 3 && !c->titled && !c->chosen && c->seen[1] & SL__SEEN_WORD && c->seen[2] & SL__SEEN_WORD)
+		sl_taken_add_note(taken, false, "Column 3 holds words, which are left out; target=3 joins columns 1 and 3");
 	if (c->weight < 0 && c->count > 2 && c->seen[2] & SL__SEEN_TIME && !options->weight_column)
 		sl_taken_add_note(taken, true, "Column 3 looks like times (seconds since 1970) and is left out; weight=3 takes "
 				  "it as weights");

@@ -1,7 +1,8 @@
 /* edge_columns.h -- finds the columns of an edge list from its titles and first lines. Internal to core/formats/.
  *
  * The source and the target are found by usual titles (source, target; from, to; ...), in a header or in the last
- * comment above the edges; without such titles they are the first two columns. The weight is the column with that
+ * comment above the edges; without such titles they are the first two columns, or the first and the third if relations
+ * are between them ("a is_a b", as Cytoscape's SIF and lists of triples have them). The weight is the column with that
  * title, or the third column if it holds numbers. All other columns are left out.
  *
  * Programs that are recognised: Gephi (its column Type tells the direction), KONECT ("% asym weighted"), SNAP
@@ -12,6 +13,7 @@
 
 #include "core/formats/read.h"
 #include "core/formats/text/fields.h"
+#include "core/formats/text/names.h"
 #include "core/taken/taken.h"
 
 enum sl__edge_direction { SL__DIRECTION_UNKNOWN, SL__DIRECTED, SL__UNDIRECTED };
@@ -28,6 +30,8 @@ struct sl__edge_columns {
 	char separator;
 	uint32_t count;                    /* columns; 0: the text has no line with content */
 	int source, target, weight, type;  /* from 0; -1: none */
+	bool relation;                     /* column 1 holds relations, such as "is_a"; the nodes are in 0 and 2 */
+	char example[40];                  /* one of them */
 	bool pair;                         /* usual titles name source and target */
 	bool chosen;                       /* options name source or target */
 	bool shifted;                      /* the first column holds row names, and the header has no title for it */
@@ -59,6 +63,18 @@ bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target);
 /* True if the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason, or
  * NULL. */
 bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, char sign[160]);
+
+/* The words of the rows of three columns, to find relations in the second. */
+struct sl__triples {
+	struct sl__names words[3];
+	uint32_t rows;
+};
+
+void sl__triples_init(struct sl__triples *t);
+void sl__triples_finish(struct sl__triples *t);
+/* row: of three fields. 0, SL_NOMEM or SL_TOOBIG. */
+int sl__triples_add(struct sl__triples *t, const struct sl__fields *row);
+bool sl__triples_have_relations(const struct sl__triples *t);
 
 /* True if a line with the marks of a comment is a row: it has as many fields as the others. */
 bool sl__edge_row(const struct sl__edge_columns *c, const struct sl__fields *fields);

@@ -16,6 +16,20 @@ void sl__plain_title(const struct sl__field *field, char out[40])
 	out[length] = 0;
 }
 
+/* The title of a column of relations between two of nodes: head, relation, tail. */
+static bool is_relation(const struct sl__field *field)
+{
+	static const char *const titles[] = {"relation", "rel", "relationship", "predicate", "edge", "edgetype",
+					     "interaction"};
+	char title[40];
+
+	sl__plain_title(field, title);
+	for (size_t k = 0; k < sizeof titles / sizeof *titles; k++)
+		if (!strcmp(title, titles[k]))
+			return true;
+	return false;
+}
+
 bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target)
 {
 	static const struct {
@@ -33,7 +47,8 @@ bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target)
 		{"user1", "user2", false}, {"person1", "person2", false}, {"author1", "author2", false},
 		{"entity1", "entity2", false}, {"follower", "followee", false}, {"sender", "receiver", false},
 		{"sender", "recipient", false}, {"caller", "callee", false}, {"citing", "cited", false},
-		{"origin", "destination", false}, {"ego", "alter", false}, {"start", "end", true}, {"tail", "head", true},
+		{"origin", "destination", false}, {"ego", "alter", false}, {"subject", "object", false},
+		{"start", "end", true}, {"tail", "head", true},
 		{"head", "tail", true}, {"row", "col", true}, {"row", "column", true}, {"u", "v", true}, {"i", "j", true},
 	};
 	char title[40], third[40];
@@ -51,7 +66,8 @@ bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target)
 				at[1] = c;
 			more |= counted && !strcmp(title, third);
 		}
-		if (more || at[0] < 0 || at[1] < 0 || (pairs[k].weak && (at[0] || at[1] != 1 || titles->count > 3)))
+		bool beside = !at[0] && (at[1] == 1 || (at[1] == 2 && is_relation(&titles->field[1]))) && titles->count <= 3;
+		if (more || at[0] < 0 || at[1] < 0 || (pairs[k].weak && !beside))
 			continue;
 		*source = at[0];
 		*target = at[1];

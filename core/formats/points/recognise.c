@@ -1,8 +1,8 @@
 /* recognise.c -- tells tables of points from lists of edges.
  *
  * Titles decide: those of two ends (source and target, ...) are of edges, others are of a table, unless both of the
- * first two columns hold words. Without titles, four columns or more are a table; so are two or three if the first two
- * have a decimal or a negative number. What is left may be either, and is taken for edges. */
+ * first two columns hold words (and hardly any number). Without titles, four columns or more are a table; so are two or
+ * three if the first two have a decimal or a negative number. What is left may be either, and is taken for edges. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +10,13 @@
 #include "core/formats/points/text_internal.h"
 
 #define LINES 1000   /* that are looked at */
+#define NUMBERS_IN_NAMES 9   /* a column of names has so many times more names than numbers */
 
 /* What the first two columns hold. */
 struct ends {
 	bool decimal, negative;
 	bool shifted;            /* rows have a field more than the first line: names, as R writes them */
-	bool word[2], number[2];
+	uint32_t word[2], number[2];  /* rows that have one */
 };
 
 static bool is_negative(const struct sl__field *field)
@@ -44,8 +45,8 @@ static void see_ends(struct ends *out, const struct sl__edge_columns *c, const c
 			if (sl__text_is_missing(field))
 				continue;
 			bool numeric = sl__formatted_parse(field, &number_there) || sl__text_is_number(field);
-			out->word[k] |= !numeric;
-			out->number[k] |= numeric;
+			out->word[k] += !numeric;
+			out->number[k] += numeric;
 			for (size_t i = 0; i < field->length && numeric; i++)
 				out->decimal |= strchr(".,e", field->text[i]) != NULL;
 			out->negative |= numeric && is_negative(field);
@@ -54,10 +55,16 @@ static void see_ends(struct ends *out, const struct sl__edge_columns *c, const c
 	sl__fields_finish(&fields);
 }
 
+/* True for a column of names, a few of which may be numbers. "12" and "7-" are no names. */
+static bool holds_words(const struct ends *ends, int column)
+{
+	return ends->word[column] > NUMBERS_IN_NAMES * ends->number[column];
+}
+
 static bool decide(const struct sl__edge_columns *c, const struct ends *ends, char sign[160])
 {
 	const char *why = "";
-	bool points = true, words = ends->word[0] && ends->word[1];
+	bool points = true, words = holds_words(ends, 0) && holds_words(ends, 1);
 	bool numbers = ends->number[0] || ends->number[1];
 	if (c->count >= 4)
 		snprintf(sign, 160, "%u columns", c->count);
@@ -75,8 +82,9 @@ static bool decide(const struct sl__edge_columns *c, const struct ends *ends, ch
 		why = "titles, but none of source and target";
 	else {
 		points = false;
-		why = words ? "two columns of names" : ends->word[0] || ends->word[1] ?
-		      "names and whole numbers, without titles" : "whole numbers, without titles";
+		why = words ? (c->titled && !c->pair ? "two columns of names below other titles" : "two columns of names") :
+		      ends->word[0] || ends->word[1] ? "names and whole numbers, without titles" :
+		      "whole numbers, without titles";
 	}
 	if (c->count < 4)
 		snprintf(sign, 160, "%s", why);
