@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "daemon/http/http_internal.h"
-#include "daemon/http/received.h"
+#include "daemon/http/mhd/received.h"
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 

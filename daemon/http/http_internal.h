@@ -9,7 +9,7 @@
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/body/multipart.h"
-#include "daemon/http/tls.h"
+#include "daemon/http/mhd/tls.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"

@@ -1,4 +1,4 @@
-#include "daemon/http/tls.h"
+#include "daemon/http/mhd/tls.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "daemon/http/received.h"
+#include "daemon/http/mhd/received.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
