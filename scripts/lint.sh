@@ -22,6 +22,8 @@ forbid "only gpu/ includes CUDA headers" "$include(cuda|cufft|cublas|cusparse|nv
 	core daemon clients proto tests/unit tests/bench
 forbid "core and gpu know nothing of the daemon, sockets or JSON" \
 	"$include(daemon/|proto/|clients/|jansson|microhttpd|zmq|uv\.h|sqlite3|curl/|sys/socket)" core gpu
+forbid "only daemon/http/mhd/ knows libmicrohttpd" "$include(microhttpd)|MHD_[A-Za-z]" \
+	daemon/[!h]* daemon/http/*.[ch] daemon/http/body core gpu clients proto
 forbid "the daemon knows neither gpu/ nor clients/" "$include(gpu/|clients/)" daemon
 forbid "clients know only the wire format and core" "$include(daemon/|gpu/)" clients
 forbid "core never exits or prints" '[^_[:alnum:]](exit|abort|printf|puts|perror)[[:space:]]?\(' core

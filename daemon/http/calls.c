@@ -1,8 +1,7 @@
-/* The callbacks that libmicrohttpd calls for each request: sl__call_access() once with the headers, once for each piece
- * of the body, once at the end, and once more after a suspended connection was resumed. enum sl__state tells these
- * calls apart. An early error is answered at once if the client waits for "100 Continue" or the body is huge. Otherwise
- * the body is read and discarded first: closing a socket with unread data could destroy the reply before the client
- * reads it. */
+/* A request from its header to its end: sl__call_header() checks the header, sl__call_data() takes the body, and
+ * sl__call_whole() runs the route's handler. An early error is answered at once if the client waits for "100 Continue"
+ * or the body is huge. Otherwise the body is read and discarded first: closing a socket with unread data could destroy
+ * the reply before the client reads it. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,14 +17,15 @@ static void busy(struct sl_request *r)
 }
 
 /* Makes all checks that need only the headers. If one fails, prepares the reply and sets the state SL__DISCARD. */
-static void begin(struct sl_request *r, const char *method)
+static void begin(struct sl_request *r, const struct sl__head *head)
 {
+	const char *method = head->method;
 	struct sl_error err;
 	if (strlen(r->target) > SL__TARGET_BYTES) {
 		sl_reply_status(r, 414, "the path is too long; it must have at most %d bytes", SL__TARGET_BYTES);
 		return;
 	}
-	if (!sl__sender_check(r, method))
+	if (!sl__sender_check(r, method, &head->fault))
 		return;
 	if (strstr(r->encoded, "%00")) {
 		sl_reply_status(r, 400, "a zero byte is not allowed in a path");
@@ -65,37 +65,25 @@ static bool has_body(const struct sl_request *r, uint64_t *bytes)
 	return length ? *bytes > 0 : sl_request_header(r, "Transfer-Encoding") != NULL;
 }
 
-static enum MHD_Result queue(struct sl_request *r)
+/* Sends the reply that was prepared, unless it must wait once more. */
+static void queue(struct sl_request *r)
 {
-	struct MHD_Response *reply = r->reply;
-	if (!reply)
-		return MHD_NO;
-	if (r->slow) {  /* slows down attempts to guess a token */
+	struct sl__response *reply = r->reply;
+	if (reply && r->slow) {  /* slows down attempts to guess a token */
 		r->slow = false;
 		sl__connections_delay(r);
 		sl__request_delay(r, sl__guess_delay(r->http, &r->client));
-		return MHD_YES;
+		return;
 	}
-	if (sl__rights_audit(r))
-		return MHD_YES;
-	int class = r->status / 100;
-	sl_metric_add(r->http->count[class < 6 ? class : 5], 1);
-	sl_log_debug("http", "%s %s: %d", r->route ? r->route->method : "?", r->target, r->status);
-	enum MHD_Result result = MHD_queue_response(r->connection, (unsigned)r->status, reply);
+	if (reply && sl__rights_audit(r))
+		return;
+	if (reply) {
+		int class = r->status / 100;
+		sl_metric_add(r->http->count[class < 6 ? class : 5], 1);
+		sl_log_debug("http", "%s %s: %d", r->route ? r->route->method : "?", r->target, r->status);
+	}
 	r->reply = NULL;
-	MHD_destroy_response(reply);
-	return result;
-}
-
-/* Called before libmicrohttpd decodes the path; decoding makes %2F a slash and %00 the end. Returns the initial value
- * of *slot. */
-void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connection)
-{
-	struct sl__connection *peer = sl__connection_of(connection);
-	(void)cls;
-	if (peer)
-		sl__connection_target(peer, uri);
-	return NULL;
+	sl__exchange_send(r->x, r->status, reply);
 }
 
 /* Finds the path in a target. "http://lab.example/v1/jobs" is legal, too: its host replaces that of the header.
@@ -122,82 +110,92 @@ static void mask_tokens(char *path)
 	}
 }
 
-static bool keep_target(struct sl_request *r, const char *url)
+static bool keep_target(struct sl_request *r, const struct sl__head *head)
 {
 	const char *host = NULL, *ignored;
 	size_t length = 0, unused;
-	const char *path = path_of(url, &host, &length);
-	if (!r->peer->encoded || (host && !(r->authority = strndup(host, length))))
+	const char *path = path_of(head->target, &host, &length);
+	if (host && !(r->authority = strndup(host, length)))
 		return false;
 	r->target = strdup(path);
 	if (r->target)
 		mask_tokens(r->target);
-	r->encoded = strdup(path_of(r->peer->encoded, &ignored, &unused));
+	r->encoded = strdup(path_of(head->encoded, &ignored, &unused));
 	return r->target && r->encoded;
 }
 
-static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *connection, const char *url,
-				  const char *method, const char *version, void **slot)
+static void free_request(struct sl_request *r)
 {
-	struct sl__connection *peer = sl__connection_of(connection);
-	struct sl_request *r = peer && !peer->leaving ? calloc(1, sizeof *r) : NULL;
-	if (!r)
-		return MHD_NO;
-	r->peer = peer;
-	if (!keep_target(r, url)) {
-		free(r->encoded);
-		free(r->target);
-		free(r->authority);
-		free(r);
-		return MHD_NO;
-	}
-	r->http = h;
-	r->connection = connection;
-	r->plain = sl__header_is_plain(connection, method, peer->target_bytes, version);
-	r->interim = !strcmp(version, "HTTP/1.1");
-	r->since_ns = uv_hrtime();
-	snprintf(r->method, sizeof r->method, "%s", method);
-	sl__request_id(r);
-	sl__proxy_client(r);
-	sl__connection_request(peer, r);
-	sl_list_prepend(&h->requests, &r->link);
-	*slot = r;
-	r->state = SL__BODY;
-	begin(r, method);
-	if (r->state == SL__BODY)
-		return MHD_YES;
+	for (int i = 0; i < r->paths; i++)
+		free(r->path[i].value);
+	free(r->target);
+	free(r->encoded);
+	free(r->authority);
+	free(r);
+}
+
+/* Answers a request that was refused by its header: at once, if its body shall not be read. */
+static void refused(struct sl_request *r)
+{
 	uint64_t bytes;
-	if (r->close)
-		return queue(r);
+	if (r->close) {
+		queue(r);
+		return;
+	}
 	if (!has_body(r, &bytes))
-		return MHD_YES;
+		return;
 	const char *expect = sl_request_header(r, "Expect");
 	bool waits = expect && !strcasecmp(expect, "100-continue");
 	/* chunked: the length is not known, and it is cut off below */
 	if (waits || (bytes != UINT64_MAX && bytes > SL__DRAIN_BYTES))
-		return queue(r);
-	return MHD_YES;
+		queue(r);
 }
 
-static enum MHD_Result body_call(struct sl_request *r, const char *data, size_t *bytes)
+void *sl__call_header(void *arg, struct sl__exchange *x, const struct sl__head *head)
 {
-	size_t n = *bytes;
-	*bytes = 0;
+	struct sl__connection *peer = arg;
+	struct sl_request *r = calloc(1, sizeof *r);
+	if (!r)
+		return NULL;
+	r->peer = peer;
+	r->http = peer->http;
+	r->x = x;
+	if (!keep_target(r, head)) {
+		free_request(r);
+		return NULL;
+	}
+	r->since_ns = uv_hrtime();
+	snprintf(r->method, sizeof r->method, "%s", head->method);
+	sl__request_id(r);
+	sl__exchange_name(x, r->id);
+	sl__proxy_client(r);
+	sl__connection_request(peer, r);
+	sl_list_prepend(&r->http->requests, &r->link);
+	r->state = SL__BODY;
+	begin(r, head);
+	if (r->state != SL__BODY)
+		refused(r);
+	return r;
+}
+
+void sl__call_data(void *request, const char *data, size_t n, const char *fault)
+{
+	struct sl_request *r = request;
+	struct sl_error err;
 	sl_metric_add(r->http->received_bytes, (double)n);
 	if (r->state == SL__DISCARD) {
 		r->received += n;
-		return r->received > SL__DRAIN_BYTES ? MHD_NO : MHD_YES;
+		if (r->received > SL__DRAIN_BYTES)
+			sl__exchange_drop(r->x);
+		return;
 	}
-	struct sl_error err;
-	bool plain = !r->chunked || sl__chunk_is_plain(data);
-	if (!plain)
-		sl_error_set(&err, SL_BADPARAM, "the lines of a body in chunks must end with CR LF; a lone LF is refused");
-	if (!plain || sl__body_data(r, data, n, &err)) {
+	if (fault)
+		sl_error_set(&err, SL_BADPARAM, "%s", fault);
+	if (fault || sl__body_data(r, data, n, &err)) {
 		r->received = 0;
 		sl__body_free(r);
 		sl_reply_error(r, &err);
 	}
-	return MHD_YES;
 }
 
 static void handle(struct sl_request *r)
@@ -206,52 +204,43 @@ static void handle(struct sl_request *r)
 		r->route->handler(r);
 }
 
-static enum MHD_Result last_call(struct sl_request *r)
+void sl__call_whole(void *request)
 {
+	struct sl_request *r = request;
 	struct sl_error err;
+	if (r->state == SL__DISCARD) {
+		queue(r);
+		return;
+	}
 	if (sl__body_end(r, &err)) {
 		sl_reply_error(r, &err);
-		return queue(r);
+		queue(r);
+		return;
 	}
 	r->state = SL__HANDLING;
 	if (r->route->flags & SL_BODY_JSON && sl__document_wait(r, handle))
-		return MHD_YES;
+		return;
 	handle(r);
 	if (r->state == SL__HANDLING)
 		sl_reply_problem(r, SL_INTERNAL, "%s %s was not answered", r->route->method, r->route->pattern);
-	return r->state == SL__REPLIED && r->reply ? queue(r) : r->state == SL__REPLIED ? MHD_NO : MHD_YES;
+	if (r->state == SL__REPLIED)
+		queue(r);
 }
 
-enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-				const char *version, const char *data, size_t *bytes, void **slot)
+void sl__call_resumed(void *request)
 {
-	struct sl_http *h = cls;
-	struct sl_request *r = *slot;
-	if (!r)
-		return first_call(h, connection, url, method, version, slot);
-	switch (r->state) {
-	case SL__BODY:
-		return *bytes ? body_call(r, data, bytes) : last_call(r);
-	case SL__DISCARD:
-		return *bytes ? body_call(r, data, bytes) : queue(r);
-	case SL__REPLIED:
-		return queue(r);
-	case SL__PARKED:
-		return MHD_YES;
-	default:
-		return MHD_NO;
-	}
+	struct sl_request *r = request;
+	if (r->state == SL__REPLIED)
+		queue(r);
+	else
+		sl__exchange_drop(r->x);
 }
 
-/* Called when the request or its connection has ended. */
-void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
-			enum MHD_RequestTerminationCode code)
+/* The request or its connection has ended. */
+void sl__call_ended(void *request, bool aborted)
 {
-	struct sl_request *r = *slot;
-	if (!r)
-		return;
-	*slot = NULL;
-	sl__request_told(r, code != MHD_REQUEST_TERMINATED_COMPLETED_OK);
+	struct sl_request *r = request;
+	sl__request_told(r, aborted);
 	sl__connection_request(r->peer, NULL);
 	uv_timer_stop(&r->peer->timer);
 	if (r->state == SL__PARKED && r->gone)
@@ -262,11 +251,5 @@ void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slo
 	sl__body_free(r);
 	sl_list_unlink(&r->delayed);
 	sl_list_unlink(&r->link);
-	sl_list_unlink(&r->parking);
-	for (int i = 0; i < r->paths; i++)
-		free(r->path[i].value);
-	free(r->target);
-	free(r->encoded);
-	free(r->authority);
-	free(r);
+	free_request(r);
 }

@@ -2,14 +2,13 @@
 #ifndef SL_HTTP_INTERNAL_H
 #define SL_HTTP_INTERNAL_H
 
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <uv.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/body/multipart.h"
-#include "daemon/http/mhd/tls.h"
+#include "daemon/http/mhd/mhd.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
@@ -19,8 +18,6 @@
 #define SL__MEMORY_BYTES (64 << 10)  /* larger parts of a form go to files */
 #define SL__WHOLE_BYTES (64 << 20)   /* raw uploads of known length up to this stay in memory, if there is room */
 #define SL__TARGET_BYTES 2048        /* longest path */
-#define SL__PARAMETERS 100           /* of a query; libmicrohttpd has room for some hundreds, and hangs with more */
-#define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
 #define SL__DELAY_MS 500             /* delay of the reply to a wrong token; guesses.c */
 #define SL__GUESSERS 256             /* addresses whose wrong tokens are counted */
 #define SL__COOKIE "spaceland"
@@ -38,7 +35,7 @@ enum sl__state {
 	SL__BODY,      /* the body is being read */
 	SL__DISCARD,   /* the body is being read and discarded; the reply is ready */
 	SL__HANDLING,  /* the handler runs */
-	SL__PARKED,    /* the connection is suspended */
+	SL__PARKED,    /* the reply is not ready, or delayed */
 	SL__REPLIED,   /* the reply is ready or being sent */
 	SL__GONE,      /* the client has disconnected */
 };
@@ -48,51 +45,28 @@ struct sl__header {
 	char *name, *value;
 };
 
-/* One client's socket, from accept to close. libmicrohttpd owns the descriptor. Freed when its handles are closed. */
+/* A client's connection, from its acceptance to its end. Freed when its timer is closed. */
 struct sl__connection {
 	struct sl_link link;         /* in http->connections, oldest first */
-	struct sl_link half_closed;  /* in http->half_closed: the client sends nothing more */
 	struct sl_http *http;
+	struct sl__socket *socket;
 	struct sl_request *r;        /* the request in progress, or NULL */
-	char *encoded;               /* path of the request whose header is arriving, as sent; or NULL */
-	size_t target_bytes;         /* length of its path and query */
-	int fd;
-	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
 	uint64_t moved_ms, moved;    /* bytes of the body that have arrived, and uv_now() when the last of them did */
-	uint64_t read_bytes;         /* of a body in chunks: bytes that libmicrohttpd had read at the last sweep */
-	int stuck;                   /* sweeps since it last read, although there was more to read */
-	uint64_t answered_bytes;     /* bytes that had arrived when its last request was answered; 0: it had none */
 	bool reserve;                /* beyond the limit: serves only routes with SL_ROUTE_RESERVE, and administrators */
 	bool privileged;             /* reserve: the present request is an administrator's */
-	bool leaving;                /* shut down; libmicrohttpd will close it */
-	bool probed;
-	uv_poll_t poll;              /* notices that the client has disconnected */
 	uv_timer_t timer;            /* of a parked request */
-	int handles;
-	/* of TLS; NULL and 0 without */
-	struct sl_link handshake;    /* in http->handshakes or http->waiting until it is over */
-	struct gnutls_session_int *session;
-	struct MHD_Connection *connection;
-	struct sl__certificate *certificate;
-	bool spoken, plain;          /* the first byte has arrived; it is not one of TLS */
-	int finished;                /* sides of the handshake that have finished */
 };
 
 struct sl_request {
 	struct sl_http *http;
 	struct sl_link link;        /* in http->requests */
-	struct sl_link parking;     /* in http->parking: to be suspended */
-	bool suspended;
-	struct MHD_Connection *connection;
+	struct sl__exchange *x;
 	struct sl__connection *peer;
-	bool plain;                 /* its header is not ambiguous; framing.c */
-	bool interim;               /* HTTP/1.1: the client understands interim replies */
 	const struct sl_route *route;
 	bool checked;               /* sl__rights_check() has run */
 	struct sl_principal who;
-	bool chunked;               /* its body comes in chunks */
 	bool foreign;               /* from a page of allowed_origins that is not this server's: cookies do not count */
 	bool slow;                  /* the token was wrong, so the reply is delayed */
 	struct sl_link delayed;     /* in http->delayed while it is */
@@ -133,7 +107,7 @@ struct sl_request {
 
 	struct sl_limit_hit hit;    /* the limit of the user that was reached; bound 0: none */
 	struct sl__header *headers; /* of the reply */
-	struct MHD_Response *reply;
+	struct sl__response *reply;
 	int status;
 
 	void (*gone)(void *arg);
@@ -151,27 +125,23 @@ struct sl__guesser {
 
 struct sl_http {
 	struct sl_daemon *d;
-	struct MHD_Daemon *mhd;
+	struct sl__mhd *mhd;
 	int listener, spare_fd;       /* spare: closed to tell a client that no descriptor is left */
-	struct sl_list connections, half_closed;
-	size_t limit, leaving;        /* the most connections, without the reserve; those that are being closed */
-	size_t accepted;              /* connections passed to libmicrohttpd, which has not processed them yet */
+	struct sl_list connections;
+	size_t limit;                 /* the most connections, without the reserve */
+	size_t accepted;              /* sockets that were passed on, and have not begun yet */
 	uint64_t complained_ms;       /* uv_now() of the last warning about descriptors */
 	struct sl__auth *auth;
 	struct sl__guesser guesser[SL__GUESSERS];
 	struct sl__documents *documents;  /* parser of large bodies on the pool */
 	struct sl__tls *tls;          /* NULL: plain HTTP */
-	struct sl_list handshakes, waiting;  /* of TLS: active in libmicrohttpd; suspended until the client sends */
 	struct sl_list requests;      /* all that are not completed */
-	struct sl_list parking;
 	struct sl_list delayed;       /* requests with a wrong token whose replies are delayed, oldest first */
-	uv_poll_t poll, accept;
-	uv_timer_t timer, grace, sweep, pause;
-	uv_idle_t soon;              /* active: libmicrohttpd runs in the loop's next turn */
-	int handles;                  /* open ones of the seven */
+	uv_poll_t accept;
+	uv_timer_t grace, sweep, pause;
+	int handles;                  /* open ones of these four, and the server behind mhd/ */
 	char address[96], url[112];
 	int64_t streams;
-	bool kicked;                  /* a connection was resumed */
 	bool quiet;                   /* accepts no more connections */
 	uint64_t deadline_ms;         /* end of the time that open replies get when the server stops */
 	void (*closed)(void *arg);
@@ -200,15 +170,8 @@ bool sl__auth_needed(const struct sl__auth *a);
 int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes);
 int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
 
-/* framing.c: true if all servers and proxies would parse this header in the same way. method, version: as libmicrohttpd
- * parsed them. target: the length of what it took for the target. */
-bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, size_t target, const char *version);
-/* False if the line of the chunk that begins at data, as libmicrohttpd passes it, or the line before, ends without CR.
- * It misses lines that came in an earlier packet, so no request is read after a body in chunks (reply.c). */
-bool sl__chunk_is_plain(const char *data);
-
 /* sender.c: false: the request was refused, and has been answered */
-bool sl__sender_check(struct sl_request *r, const char *method);
+bool sl__sender_check(struct sl_request *r, const char *method, const struct sl__fault *fault);
 bool sl__sender_token(struct sl_request *r);
 int sl__count_headers(const struct sl_request *r, const char *name);
 
@@ -268,7 +231,6 @@ void sl__document_free(struct sl_request *r);
 /* reply.c */
 void sl__reply_status_header(struct sl_request *r, int status, const char *header, const char *detail);
 void sl__reply_free(struct sl_request *r);
-void sl__stream_abort(struct sl_stream *s);
 void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */
 
 /* route.c: sets r->route and the parameters of the path; NULL: there is no such path, or it has not this method. False:
@@ -278,57 +240,32 @@ void sl__route_missing(struct sl_request *r, const char *method);  /* replies 40
 /* Checks that the query has only known names, each once; false: it has replied. */
 bool sl__route_query(struct sl_request *r);
 
-/* calls.c: callbacks of libmicrohttpd */
-void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connection);
-enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-				const char *version, const char *data, size_t *bytes, void **slot);
-void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
-			enum MHD_RequestTerminationCode code);
+/* calls.c: of struct sl__mhd_ops */
+void *sl__call_header(void *peer, struct sl__exchange *x, const struct sl__head *head);
+void sl__call_data(void *request, const char *data, size_t bytes, const char *fault);
+void sl__call_whole(void *request);
+void sl__call_resumed(void *request);
+void sl__call_ended(void *request, bool aborted);
 
 /* listen.c. host and port: those of `listen`, with the port that was bound. Without a socket *out is -1. */
 int sl__listen(const struct sl_config *c, char *host, size_t bytes, uint16_t *port, int *out, struct sl_error *err);
 
-/* server.c */
-void sl__http_step(struct sl_http *h);  /* runs libmicrohttpd */
-void sl__http_soon(struct sl_http *h);  /* makes the loop's next turn run it */
-void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
-
 /* connections.c */
-unsigned sl__connections_most(struct sl_http *h);     /* for libmicrohttpd; sets limit and spare_fd */
+unsigned sl__connections_most(struct sl_http *h);     /* with the reserve; sets limit and spare_fd */
 void sl__connections_start(struct sl_http *h);        /* starts to accept, and the timers */
 /* True if one more administrator's request may use a connection of the reserve. */
 bool sl__connections_admit(const struct sl_http *h);
 /* Call it before the reply to a wrong token is delayed: if too many are, ends the connection of the oldest. */
 void sl__connections_delay(struct sl_request *r);
 void sl__connections_listen(uv_timer_t *timer);
-void sl__connections_check(struct sl_http *h);        /* after libmicrohttpd has read all input: half-closed ones */
-void sl__connection_notify(void *cls, struct MHD_Connection *connection, void **slot,
-			   enum MHD_ConnectionNotificationCode code);
-struct sl__connection *sl__connection_of(struct MHD_Connection *connection);  /* NULL: it is being closed */
+void *sl__connection_opened(void *http, struct sl__socket *s, const struct in6_addr *client);
+void sl__connection_closed(void *peer);
 void sl__connection_request(struct sl__connection *c, struct sl_request *r);  /* begins; NULL: ended */
-void sl__connection_parked(struct sl__connection *c);
-void sl__connection_watch(struct sl__connection *c, int events);
-void sl__connection_end(struct sl__connection *c);
-/* A request begins: stores its path. If the query has more than SL__PARAMETERS, replies and ends the connection. */
-void sl__connection_target(struct sl__connection *c, const char *target);
-
-/* refusals.c */
-/* Sends without libmicrohttpd, at most as much as the socket's buffer takes. */
-void sl__send_text(int fd, const char *text, size_t bytes);
-void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
-/* Closes a socket that was not passed to libmicrohttpd, after a reply of 503; without one before a TLS handshake. */
-void sl__refuse_socket(const struct sl_http *h, int fd);
-void sl__refuse_parameters(struct sl__connection *c);
-void sl__refuse_chunks(struct sl__connection *c);  /* the same, of a line of chunks that does not end */
-/* libmicrohttpd is about to refuse a request with this status and page: the client gets our reply instead, and its
- * connection ends. */
-void sl__refuse_instead(struct sl_http *h, int status, const char *page);
 
 /* park.c */
-void sl__request_gone(struct sl_request *r);
+void sl__request_gone(void *request);  /* of struct sl__mhd_ops */
 /* Sends the reply, which is ready, after ms milliseconds. */
 void sl__request_delay(struct sl_request *r, uint64_t ms);
-void sl__requests_suspend(struct sl_http *h);  /* after libmicrohttpd has run */
 /* Runs gone() of a parked request, which will be answered without its caller. */
 void sl__request_forget(struct sl_request *r);
 /* Answers a parked request whose sender has lost the right to it. */

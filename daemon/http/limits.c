@@ -110,8 +110,8 @@ bool sl__limits_connections(struct sl_request *r)
 		return true;
 	/* The body is not read first, since the connection is what is short. */
 	sl_reply_status(r, 429, "%s", TOO_MANY);
-	sl__send_problem(r->peer, 429, "Too Many Requests", TOO_MANY);
-	sl__connection_end(r->peer);
+	sl__socket_problem(r->peer->socket, r->id, 429, TOO_MANY);
+	sl__socket_end(r->peer->socket);
 	return false;
 }
 

@@ -1,23 +1,12 @@
-/* Parks requests that wait: suspends their connection, which libmicrohttpd ignores until it is resumed.
- *
- * A connection is suspended after libmicrohttpd's turn, not inside its callback. Inside, libmicrohttpd would remember
- * that it was reading, read on when resumed, and take a half-closed client for one that is gone. */
+/* Requests that wait for their reply: the time limits, and what their callers learn of the end. */
 #include "daemon/http/http_internal.h"
 
-static void unsuspend(struct sl_request *r)
+/* Called when the client has disconnected: runs gone(), and lets the connection end. */
+void sl__request_gone(void *request)
 {
-	if (r->suspended)
-		sl__http_resume(r->http, r->connection);
-	else
-		sl__http_soon(r->http);
-	r->suspended = false;
-}
-
-/* Called when the client has disconnected: runs gone(), and lets libmicrohttpd clean up. */
-void sl__request_gone(struct sl_request *r)
-{
+	struct sl_request *r = request;
 	if (r->stream) {
-		sl__stream_abort(r->stream);
+		sl__exchange_abort(r->x);
 		return;
 	}
 	if (r->state != SL__PARKED)
@@ -26,7 +15,7 @@ void sl__request_gone(struct sl_request *r)
 	uv_timer_stop(&r->peer->timer);
 	if (r->gone)
 		r->gone(r->arg);
-	unsuspend(r);
+	sl__exchange_resume(r->x);
 }
 
 void sl__request_forget(struct sl_request *r)
@@ -64,12 +53,10 @@ void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeo
 	r->gone = gone;
 	r->timeout = timeout;
 	r->arg = arg;
-	if (!r->suspended && !r->parking.in)
-		sl_list_append(&r->http->parking, &r->parking);
 	r->state = SL__PARKED;
 	uv_timer_start(&r->peer->timer, on_timer,
 		       timeout_ms ? timeout_ms : (uint64_t)(r->http->d->config.request_timeout_s * 1000), 0);
-	sl__connection_parked(r->peer);
+	sl__exchange_park(r->x);
 }
 
 /* Sends a delayed reply. */
@@ -90,17 +77,6 @@ void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg)
 	sl_request_park_for(r, 0, NULL, gone, arg);
 }
 
-void sl__requests_suspend(struct sl_http *h)
-{
-	SL_LIST_EACH(struct sl_request, r, &h->parking, parking) {
-		sl_list_unlink(&r->parking);
-		if (r->state != SL__PARKED)
-			continue;
-		MHD_suspend_connection(r->connection);
-		r->suspended = true;
-	}
-}
-
 static void empty_slot(void *arg)
 {
 	*(struct sl_request **)arg = NULL;
@@ -118,5 +94,5 @@ void sl__request_resume(struct sl_request *r)
 	if (!parked)
 		return;
 	uv_timer_stop(&r->peer->timer);
-	unsuspend(r);
+	sl__exchange_resume(r->x);
 }

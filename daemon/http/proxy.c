@@ -25,25 +25,26 @@ static bool read_address(const char *word, size_t length, struct in6_addr *out)
 
 /* Each proxy appends the address from which it got the request. So the last address that does not belong to a proxy is
  * that of the client; addresses before it come from the client and are not trusted. */
-static enum MHD_Result on_forwarded(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+static bool on_forwarded(void *arg, const struct sl__pair *pair)
 {
-	struct chain *chain = cls;
+	struct chain *chain = arg;
 	struct in6_addr address;
-	for (size_t length; !strcasecmp(key, "X-Forwarded-For") && *(value += strspn(value, ", \t")); value += length) {
+	const char *value = strcasecmp(pair->name, "X-Forwarded-For") ? "" : pair->value;
+	for (size_t length; *(value += strspn(value, ", \t")); value += length) {
 		length = strcspn(value, ", \t");
 		if (!read_address(value, length, &address))
 			chain->client = chain->r->peer->address;
 		else if (!sl_proxy_trusted(&chain->r->http->d->config, &address))
 			chain->client = address;
 	}
-	return MHD_YES;
+	return true;
 }
 
 void sl__proxy_client(struct sl_request *r)
 {
 	struct chain chain = {r, r->peer->address};
 	if (sl_request_header(r, "X-Forwarded-For") && sl_proxy_trusted(&r->http->d->config, &r->peer->address))
-		MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_forwarded, &chain);
+		sl__exchange_headers(r->x, on_forwarded, &chain);
 	r->client = chain.client;
 }
 

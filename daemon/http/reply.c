@@ -1,15 +1,12 @@
-/* Replies. Each sl_reply_*() makes a struct MHD_Response and leaves it in the request. The access handler in calls.c
- * queues it, at once or after the connection was resumed. */
+/* Replies. Each sl_reply_*() makes a response and leaves it in the request. calls.c sends it, at once or after the
+ * request was resumed. */
 #include "daemon/http/http_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,8 +42,7 @@ void sl__reply_free(struct sl_request *r)
 		free(header);
 	}
 	r->headers = NULL;
-	if (r->reply)
-		MHD_destroy_response(r->reply);
+	sl__response_free(r->reply);
 	r->reply = NULL;
 }
 
@@ -68,19 +64,19 @@ static const struct {
 	{"X-Content-Type-Options", "nosniff"},
 };
 
-static void add_sites(const struct sl_request *r, struct MHD_Response *response)
+static void add_sites(const struct sl_request *r, struct sl__response *response)
 {
 	char *policy = NULL;
 	bool any = sl__auth_has_origins(r->http->auth);
 	if (!has_header(r, "Content-Security-Policy") &&
 	    asprintf(&policy, "default-src 'none'; frame-ancestors %s", sl_request_ancestors(r)) > 0) {
-		MHD_add_response_header(response, "Content-Security-Policy", policy);
+		sl__response_header(response, "Content-Security-Policy", policy);
 		free(policy);
 	}
 	if (!has_header(r, "Cross-Origin-Resource-Policy"))
-		MHD_add_response_header(response, "Cross-Origin-Resource-Policy", r->foreign ? "cross-origin" : "same-origin");
+		sl__response_header(response, "Cross-Origin-Resource-Policy", r->foreign ? "cross-origin" : "same-origin");
 	if (!any)  /* it cannot name sites; browsers that know frame-ancestors ignore it */
-		MHD_add_response_header(response, "X-Frame-Options", "DENY");
+		sl__response_header(response, "X-Frame-Options", "DENY");
 }
 
 const char *sl_request_ancestors(const struct sl_request *r)
@@ -89,39 +85,33 @@ const char *sl_request_ancestors(const struct sl_request *r)
 }
 
 /* Takes response; NULL: no memory, and the connection is closed. */
-static void finish(struct sl_request *r, int status, const char *content_type, struct MHD_Response *response)
+static void finish(struct sl_request *r, int status, const char *content_type, struct sl__response *response)
 {
 	SL_ON_LOOP(r->http->d);
 	if (r->reply) {
 		sl_log_error("http", "%s %s: replied twice", r->route ? r->route->method : "?", r->target);
-		if (response)
-			MHD_destroy_response(response);
+		sl__response_free(response);
 		return;
 	}
 	if (status < 400 && sl__rights_lost(r)) {
-		if (response)
-			MHD_destroy_response(response);
+		sl__response_free(response);
 		sl__rights_refuse(r);
 		return;
 	}
 	if (response && content_type)
-		MHD_add_response_header(response, "Content-Type", content_type);
+		sl__response_header(response, "Content-Type", content_type);
 	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)
 		if (!has_header(r, usual[i].name))
-			MHD_add_response_header(response, usual[i].name, usual[i].value);
-	/* libmicrohttpd takes a lone LF for the end of a line of chunks and trailers, where a proxy may not: for the proxy
-	 * the next request begins elsewhere. So there is none. */
-	if (response && r->chunked && !has_header(r, "Connection"))
-		MHD_add_response_header(response, "Connection", "close");
+			sl__response_header(response, usual[i].name, usual[i].value);
 	if (response) {
 		add_sites(r, response);
-		MHD_add_response_header(response, "X-Request-Id", r->id);
+		sl__response_header(response, "X-Request-Id", r->id);
 	}
 	if (response && (status == 429 || status == 503) && !has_header(r, "Retry-After"))
-		MHD_add_response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
+		sl__response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	for (struct sl__header *header = r->headers; response && header; header = header->next)
 		if (header->name && header->value)
-			MHD_add_response_header(response, header->name, header->value);
+			sl__response_header(response, header->name, header->value);
 	r->reply = response;
 	r->status = status;
 	if (r->state == SL__BODY)
@@ -132,12 +122,8 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 
 static void reply_text(struct sl_request *r, int status, const char *content_type, char *text)
 {
-	struct MHD_Response *response =
-		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
 	r->sent = text ? strlen(text) : 0;
-	if (text && !response)
-		free(text);
-	finish(r, status, content_type, response);
+	finish(r, status, content_type, sl__response_text(text));
 }
 
 char *sl_reply_text_of(const json_t *document)
@@ -187,7 +173,7 @@ void sl_reply_json(struct sl_request *r, int status, json_t *document)
 
 void sl_reply_empty(struct sl_request *r, int status)
 {
-	finish(r, status, NULL, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+	finish(r, status, NULL, sl__response_empty());
 }
 
 void sl_reply_error(struct sl_request *r, const struct sl_error *err)
@@ -342,12 +328,8 @@ void sl_reply_buffer(struct sl_request *r, const char *content_type, const char 
 		return;
 	}
 	r->booked = b->booked;
-	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
-		b->bytes ? last - first + 1 : 0, b->data + first, unref, b);
 	r->sent = b->bytes ? last - first + 1 : 0;
-	if (!response)
-		sl_buffer_unref(b);
-	finish(r, status, content_type, response);
+	finish(r, status, content_type, sl__response_bytes(b->data + first, r->sent, unref, b));
 }
 
 /* ---- files ------------------------------------------------------------------------ */
@@ -366,11 +348,8 @@ struct warm {
 static void send_file(struct sl_request *r, int status, const char *content_type, int fd, uint64_t first,
 		      uint64_t bytes)
 {
-	struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(bytes, fd, first);
-	if (!response)
-		close(fd);
 	r->sent = bytes;
-	finish(r, status, content_type, response);
+	finish(r, status, content_type, sl__response_file(fd, first, bytes));
 }
 
 static void warm_work(void *arg)
@@ -420,42 +399,20 @@ struct sl_stream {
 	struct sl_http *http;
 	struct sl_stream_ops ops;
 	void *arg;
-	bool suspended;              /* waits for sl_stream_wake() */
-	bool aborted;                /* the client is gone, or the server stops */
 };
 
-/* Ends a chunked reply with an error. libmicrohttpd closes it, but does not clean up: its descriptor would stay open
- * until the connection's timeout. So this sets a short timeout; libmicrohttpd checks connections with their own timeout
- * in each turn. */
-static ssize_t give_up(struct sl_stream *s)
+static ssize_t on_read(void *arg, char *out, size_t max)
 {
-	if (s->r) {
-		MHD_set_connection_option(s->r->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
-		sl__http_soon(s->http);
-	}
-	return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
-{
-	struct sl_stream *s = cls;
-	if (s->aborted)
-		return give_up(s);
+	struct sl_stream *s = arg;
 	ssize_t n = s->ops.read(s->arg, out, max);
-	if (n < 0)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (s->r)
+	if (s->r && n > 0)
 		s->r->sent += (uint64_t)n;
-	if (n == 0) {
-		s->suspended = true;
-		MHD_suspend_connection(s->r->connection);
-	}
-	return n;
+	return n < 0 ? SL__STREAM_END : n;
 }
 
-static void on_free(void *cls)
+static void on_drop(void *arg)
 {
-	struct sl_stream *s = cls;
+	struct sl_stream *s = arg;
 	if (s->r)
 		s->r->stream = NULL;
 	s->http->streams--;
@@ -465,34 +422,13 @@ static void on_free(void *cls)
 
 void sl_stream_wake(struct sl_stream *s)
 {
-	if (!s->suspended)
-		return;
-	s->suspended = false;
-	sl__http_resume(s->http, s->r->connection);
-}
-
-void sl__stream_abort(struct sl_stream *s)
-{
-	s->aborted = true;
-	sl_stream_wake(s);
+	if (s->r)
+		sl__exchange_wake(s->r->x);
 }
 
 void sl__stream_detach(struct sl_stream *s)
 {
-	s->suspended = false;
-	s->aborted = true;
 	s->r = NULL;
-}
-
-/* The most unsent bytes of a stream that wait in the kernel. A small value lets a slow reader get newer data sooner. */
-#define UNSENT_BYTES 16384
-
-static void keep_current(struct sl_request *r)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	int unsent = UNSENT_BYTES;
-	if (info)
-		setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 }
 
 struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type, const struct sl_stream_ops *ops,
@@ -504,8 +440,7 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 		return NULL;
 	}
 	struct sl_stream *s = calloc(1, sizeof *s);
-	struct MHD_Response *response =
-		s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32768, on_read, s, on_free) : NULL;
+	struct sl__response *response = s ? sl__response_stream(r->x, on_read, on_drop, s) : NULL;
 	if (!response) {
 		free(s);
 		sl_reply_problem(r, SL_NOMEM, "no memory for a stream");
@@ -516,7 +451,6 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 	h->streams++;
 	r->stream = s;
 	r->streamed = true;
-	keep_current(r);
 	finish(r, 200, content_type, response);
 	return s;
 }

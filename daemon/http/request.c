@@ -25,26 +25,25 @@ struct lookup {
 	const char *name, *value;
 };
 
-static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+static bool on_argument(void *arg, const struct sl__pair *pair)
 {
-	struct lookup *lookup = cls;
-	if (strcmp(key, lookup->name))
-		return MHD_YES;
-	lookup->value = value ? value : "";
-	return MHD_NO;
+	struct lookup *lookup = arg;
+	bool found = !strcmp(pair->name, lookup->name);
+	if (found)
+		lookup->value = pair->value ? pair->value : "";
+	return !found;
 }
 
-/* Does not use MHD_lookup_connection_value(), which ignores case, and does not distinguish "?x" from a missing x. */
 const char *sl_request_query(const struct sl_request *r, const char *name)
 {
 	struct lookup lookup = {name, NULL};
-	MHD_get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, on_argument, &lookup);
+	sl__exchange_queries(r->x, on_argument, &lookup);
 	return lookup.value;
 }
 
 const char *sl_request_header(const struct sl_request *r, const char *name)
 {
-	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+	return sl__exchange_header(r->x, name);
 }
 
 static int query_error(const char *name, const char *text, const char *expected, struct sl_error *err)

@@ -116,10 +116,10 @@ static bool word_in(const char *list, const char *word)
 	return false;
 }
 
-static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_bytes,
-				   const char *value, size_t value_bytes)
+static bool on_argument(void *arg, const struct sl__pair *pair)
 {
-	struct query_check *check = cls;
+	struct query_check *check = arg;
+	const char *key = pair->name, *value = pair->value;
 	const char *known = check->r->route->query;
 	char pointer[96];
 	snprintf(pointer, sizeof pointer, "?%s", key);
@@ -130,25 +130,25 @@ static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const cha
 		else
 			sl_error_field(&check->err, SL_BADPARAM, pointer, "unknown query parameter '%.64s'; there are none here",
 				       key);
-		return MHD_NO;
+		return false;
 	}
-	if (memchr(key, 0, key_bytes) || (value && memchr(value, 0, value_bytes))) {
+	if (memchr(key, 0, pair->name_bytes) || (value && memchr(value, 0, pair->value_bytes))) {
 		sl_error_field(&check->err, SL_BADPARAM, pointer, "a zero byte is not allowed in a query parameter");
-		return MHD_NO;
+		return false;
 	}
 	if (value && sl_request_query(check->r, key) != value) {
 		sl_error_field(&check->err, SL_BADPARAM, pointer, "the query parameter '%.64s' is given twice; give it "
 			       "once",
 			       key);
-		return MHD_NO;
+		return false;
 	}
-	return MHD_YES;
+	return true;
 }
 
 bool sl__route_query(struct sl_request *r)
 {
 	struct query_check check = {.r = r};
-	MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, on_argument, &check);
+	sl__exchange_queries(r->x, on_argument, &check);
 	if (check.err.code)
 		sl_reply_error(r, &check.err);
 	return !check.err.code;

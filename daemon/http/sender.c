@@ -1,5 +1,4 @@
-/* Identifies the sender of a request by its headers: Host, Origin, token or cookie. If a proxy and this server read a
- * request differently, an attacker can get past the proxy. So a request that can be read in two ways is refused. */
+/* Identifies the sender of a request by its headers: Host, Origin, token or cookie. */
 #include <string.h>
 #include <strings.h>
 
@@ -21,67 +20,27 @@ struct count {
 	int found;
 };
 
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+static bool on_header(void *arg, const struct sl__pair *pair)
 {
-	struct count *count = cls;
-	count->found += !strcasecmp(key, count->name);
-	return MHD_YES;
+	struct count *count = arg;
+	count->found += !strcasecmp(pair->name, count->name);
+	return true;
 }
 
 int sl__count_headers(const struct sl_request *r, const char *name)
 {
 	struct count count = {name, 0};
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_header, &count);
+	sl__exchange_headers(r->x, on_header, &count);
 	return count.found;
 }
 
 /* Refuses a request and ends the connection, because it is not certain where the request ends. */
-static bool refuse(struct sl_request *r, int status, const char *header, const char *detail)
+static bool refuse(struct sl_request *r, const struct sl__fault *fault)
 {
 	r->close = true;
 	sl_reply_header(r, "Connection", "close");
-	sl__reply_status_header(r, status, header, detail);
+	sl__reply_status_header(r, fault->status, fault->header, fault->detail);
 	return false;
-}
-
-/* Refuses names with a space. libmicrohttpd takes "Content-Length : 5" for a header of another name, while other
- * programs read a length there, so for them the next request begins elsewhere. */
-static enum MHD_Result on_name(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
-{
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-	bool *valid = cls;
-	if (!key[0] || key[strspn(key, token)])
-		*valid = false;
-	return MHD_YES;
-}
-
-static bool check_framing(struct sl_request *r)
-{
-	bool valid = true;
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_name, &valid);
-	if (!valid)
-		return refuse(r, 400, NULL, "the name of a header must be letters, digits and hyphens, right before the colon");
-	if (!r->plain)
-		return refuse(r, 400, NULL, "each line of the header must be NAME: VALUE and end with CR LF; folded lines, a "
-			      "lone CR or LF, and zero bytes are refused");
-	static const char *const once[] = {"Content-Length", "Host", "Transfer-Encoding", "Authorization", "Content-Type",
-					   "Origin"};
-	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
-		if (sl__count_headers(r, once[i]) > 1) {
-			char detail[96];
-			snprintf(detail, sizeof detail, "the header %s was sent twice; send it once", once[i]);
-			return refuse(r, 400, once[i], detail);
-		}
-	}
-	const char *encoding = sl_request_header(r, "Transfer-Encoding");
-	if (encoding && strcasecmp(encoding, "chunked"))
-		return refuse(r, 501, "Transfer-Encoding", "the body must be chunked or have a Content-Length");
-	r->chunked = encoding;
-	if (encoding && !r->interim)
-		return refuse(r, 400, "Transfer-Encoding", "bodies are chunked only in HTTP/1.1; send a Content-Length");
-	if (encoding && sl_request_header(r, "Content-Length"))
-		return refuse(r, 400, "Transfer-Encoding", "Content-Length and Transfer-Encoding exclude each other");
-	return true;
 }
 
 /* Checks the site from which a browser sends the request. A foreign page may link to this server, but may not change or
@@ -108,13 +67,13 @@ static void preflight(struct sl_request *r)
 	sl_reply_empty(r, 204);
 }
 
-bool sl__sender_check(struct sl_request *r, const char *method)
+bool sl__sender_check(struct sl_request *r, const char *method, const struct sl__fault *fault)
 {
 	struct sl__auth *a = r->http->auth;
 	const char *origin = sl_request_header(r, "Origin");
 	char why[320];
-	if (!check_framing(r))
-		return false;
+	if (fault->status)
+		return refuse(r, fault);
 	const char *host = sl_request_header(r, "Host");
 	int status = sl__auth_host(a, host && r->authority ? r->authority : host, why, sizeof why);
 	if (status) {
@@ -155,8 +114,7 @@ bool sl__sender_token(struct sl_request *r)
 {
 	char why[256];
 	const char *header = sl_request_header(r, "Authorization");
-	const char *cookie = r->foreign ? NULL :
-			     MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
+	const char *cookie = r->foreign ? NULL : sl__exchange_cookie(r->x, SL__COOKIE);
 	const char *link = header ? NULL : sl_request_query(r, "link");
 	bool public = r->route && r->route->verb == SL_VERB_OPEN;
 	int proxy = link || public ? 0 : sl__sender_proxy(r);

@@ -1,24 +1,21 @@
-#include "daemon/http/mhd/tls.h"
-
+/* The certificate of HTTPS: reads it and its key, and lends it to the sessions of GnuTLS. A connection keeps the
+ * certificate with which it began. A replaced one is freed with its last connection. */
 #include <errno.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-#include "daemon/http/http_internal.h"
+#include "daemon/config/config.h"
+#include "daemon/http/mhd/mhd_internal.h"
 #include "daemon/util/log.h"
+#include "daemon/util/metrics.h"
 
 #define CHAIN 16       /* most certificates, with those of intermediate authorities */
-#define HANDSHAKE 22   /* first byte of a TLS record that begins one */
-#define RECEIVED 1     /* bits of finished */
-#define SENT 2
 
 struct sl__certificate {
 	gnutls_certificate_credentials_t credentials;
@@ -31,9 +28,7 @@ struct sl__tls {
 	struct sl_metric *not_after;
 };
 
-/* ---- the certificate --------------------------------------------------------------------- */
-
-static void release(struct sl__certificate *certificate)
+void sl__certificate_end(struct sl__certificate *certificate)
 {
 	if (!certificate || --certificate->holders)
 		return;
@@ -144,7 +139,7 @@ static int read_certificate(const struct sl__tls *t, struct sl__certificate **ou
 	if (key)
 		gnutls_x509_privkey_deinit(key);
 	if (rc)
-		release(certificate);
+		sl__certificate_end(certificate);
 	else
 		*out = certificate;
 	return rc;
@@ -155,9 +150,6 @@ int sl__tls_create(struct sl__tls **out, const struct sl_config *c, struct sl_me
 	*out = NULL;
 	if (!c->tls_certificate[0])
 		return 0;
-	if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "this machine's libmicrohttpd was built "
-				      "without TLS; use a proxy that speaks it");
 	struct sl__tls *t = calloc(1, sizeof *t);
 	if (!t || gnutls_session_ticket_key_generate(&t->tickets)) {
 		free(t);
@@ -177,7 +169,7 @@ void sl__tls_destroy(struct sl__tls *t)
 {
 	if (!t)
 		return;
-	release(t->now);
+	sl__certificate_end(t->now);
 	gnutls_memset(t->tickets.data, 0, t->tickets.size);
 	gnutls_free(t->tickets.data);
 	free(t);
@@ -192,137 +184,15 @@ int sl__tls_reload(struct sl__tls *t, const struct sl_config *c, struct sl_error
 	int rc = t ? read_certificate(t, &fresh, c, err) : 0;
 	if (rc || !t)
 		return rc;
-	release(t->now);
+	sl__certificate_end(t->now);
 	t->now = fresh;
 	return 0;
 }
 
-static int no_certificate(gnutls_session_t session, const gnutls_datum_t *authorities, int count,
-			  const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **certificate,
-			  unsigned int *length, gnutls_privkey_t *key)
+struct sl__certificate *sl__certificate_begin(struct sl__tls *t, struct gnutls_session_int *session)
 {
-	return -1;
-}
-
-void *sl__tls_no_certificate(void)
-{
-	return (void *)no_certificate;
-}
-
-/* ---- the handshake ------------------------------------------------------------------------- */
-
-/* Replies to a client that has sent plain HTTP by mistake. */
-static void say_so(struct sl__connection *c)
-{
-	char scratch[4096];
-	c->plain = true;
-	sl__send_problem(c, 400, "Bad Request",
-			 "this port speaks TLS; use an address that begins with https://");
-	shutdown(c->fd, SHUT_WR);
-	for (int i = 0; i < 4 && recv(c->fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
-		;
-}
-
-static ssize_t pull(gnutls_transport_ptr_t arg, void *data, size_t bytes)
-{
-	struct sl__connection *c = arg;
-	const unsigned char *first = data;
-	ssize_t n = recv(c->fd, data, bytes, MSG_DONTWAIT);
-	if (n <= 0 || c->spoken)
-		return n;
-	c->spoken = true;
-	if (*first == HANDSHAKE)
-		return n;
-	if (*first >= 'A' && *first <= 'Z')
-		say_so(c);
-	errno = ECONNABORTED;
-	return -1;
-}
-
-static int pull_timeout(gnutls_transport_ptr_t arg, unsigned ms)
-{
-	const struct sl__connection *c = arg;
-	struct pollfd p = {.fd = c->fd, .events = POLLIN};
-	return poll(&p, 1, 0);  /* the loop never waits */
-}
-
-static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
-		       const gnutls_datum_t *message)
-{
-	struct sl__connection *c = gnutls_session_get_ptr(session);
-	c->finished |= incoming ? RECEIVED : SENT;
-	return 0;
-}
-
-void sl__tls_begin(struct sl__connection *c, struct MHD_Connection *connection)
-{
-	struct sl__tls *t = c->http->tls;
-	gnutls_session_t session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
-	c->session = session;
-	c->connection = connection;
-	c->certificate = t->now;
-	c->certificate->holders++;
-	gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, c->certificate->credentials);
+	gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, t->now->credentials);
 	gnutls_session_ticket_enable_server(session, &t->tickets);
-	gnutls_session_set_ptr(session, c);
-	gnutls_transport_set_ptr2(session, c, (gnutls_transport_ptr_t)(intptr_t)c->fd);
-	gnutls_transport_set_pull_function(session, pull);
-	gnutls_transport_set_pull_timeout_function(session, pull_timeout);
-	gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
-	sl_list_append(&c->http->handshakes, &c->handshake);
-}
-
-void sl__tls_end(struct sl__connection *c)
-{
-	c->session = NULL;
-	sl_list_unlink(&c->handshake);
-	release(c->certificate);
-	c->certificate = NULL;
-}
-
-void sl__tls_suspend(struct sl_http *h)
-{
-	SL_LIST_EACH(struct sl__connection, c, &h->handshakes, handshake) {
-		sl_list_unlink(&c->handshake);
-		if (c->finished == (RECEIVED | SENT)) {
-			sl__connection_watch(c, UV_DISCONNECT);
-			continue;
-		}
-		MHD_suspend_connection(c->connection);
-		sl_list_append(&h->waiting, &c->handshake);
-		sl__connection_watch(c, UV_DISCONNECT |
-				     (gnutls_record_get_direction(c->session) ? UV_WRITABLE : UV_READABLE));
-	}
-}
-
-bool sl__tls_resume(struct sl__connection *c)
-{
-	if (!c->handshake.in)
-		return false;
-	if (c->handshake.in == &c->http->handshakes)
-		return true;
-	sl_list_unlink(&c->handshake);
-	sl_list_append(&c->http->handshakes, &c->handshake);
-	uv_poll_stop(&c->poll);
-	sl__http_resume(c->http, c->connection);
-	return true;
-}
-
-void sl__tls_resume_all(struct sl_http *h)
-{
-	SL_LIST_EACH(struct sl__connection, c, &h->waiting, handshake)
-		sl__tls_resume(c);
-}
-
-/* If the socket took only a part of a record, GnuTLS would keep the rest and confuse it with libmicrohttpd's next
- * record. A writable socket has room for a small record. */
-void sl__tls_send(struct sl__connection *c, const char *text, size_t bytes, bool last)
-{
-	struct pollfd p = {.fd = c->fd, .events = POLLOUT};
-	if (c->handshake.in || poll(&p, 1, 0) <= 0 || !(p.revents & POLLOUT))
-		return;
-	if (gnutls_record_send(c->session, text, bytes) < 0)
-		sl_log_debug("http", "a few bytes were not sent");
-	else if (last)
-		gnutls_bye(c->session, GNUTLS_SHUT_WR);
+	t->now->holders++;
+	return t->now;
 }
