@@ -88,7 +88,7 @@ static int start(struct sl__mhd *m, const struct sl__mhd_options *o, struct sl_e
 		MHD_OPTION_CONNECTION_LIMIT, o->connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, o->timeout_s,
-		MHD_OPTION_STRICT_FOR_CLIENT, 0,
+		MHD_OPTION_STRICT_FOR_CLIENT, sl__version_is_old() ? 0 : 1,
 		MHD_OPTION_END);
 	if (!m->daemon)
 		return sl_error_set(err, SL_IO, "the HTTP server cannot start: %s", strerror(errno));

@@ -31,7 +31,7 @@ int sl__version_check(struct sl_error *err)
 	if (sl__version_is_old())
 		return sl_error_set(err, SL_IO, "this machine's libmicrohttpd is version %s, which reads some requests "
 				    "otherwise than proxies do. Use version 0.9.75, or 1.0.1 or later.", version);
-	sl_log_warning("http", "this machine's libmicrohttpd is version %s; this program was tried with %s (%s) and %s (%s)",
-		       version, known[0].version, known[0].of, known[1].version, known[1].of);
+	sl_log_warning("http", "this machine's libmicrohttpd is version %s; this program was tried with %s (%s) and %s "
+		       "(%s)", version, known[0].version, known[0].of, known[1].version, known[1].of);
 	return 0;
 }
