@@ -3,13 +3,17 @@
 Starts with a blue and an orange and adds, again and again, the colour of a grid in OKLCH (Ottosson 2020) that is farthest
 from all colours before, so that the first n colours are a good choice for n labels. A distance is the least of four: in
 OKLab for normal vision, times NORMAL, so that hues differ, too; and as seen without red, green or blue cones (Machado,
-Oliveira and Fernandes 2009, severity 1). Prints the least distance among the first n colours. Needs NumPy."""
+Oliveira and Fernandes 2009, severity 1). Prints the least distance among the first n colours. Needs NumPy. Writes the same lists for the Python package; with --python
+only these, from palette.json."""
 import json
 import pathlib
+import sys
 
 import numpy as np
 
-TARGET = pathlib.Path(__file__).resolve().parent.parent / "core" / "picture" / "palette.json"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = ROOT / "core" / "picture" / "palette.json"
+PYTHON = ROOT / "clients" / "python" / "src" / "spaceland" / "_palette.py"   # which the package needs without this tree
 COLOURS = 64
 NORMAL = 0.6
 VISIONS = [np.eye(3),
@@ -79,6 +83,16 @@ def choose(first, away, steps):
     return chosen
 
 
+def python_module(palette):
+    """The same lists for the Python package."""
+    lists = []
+    for name, colours in sorted(palette.items()):
+        rows = [" ".join(colours[at:at + 16]) for at in range(0, len(colours), 16)]
+        lists.append(f"{name.upper()} = (\n" + "\n".join(f'    "{row}{" " if row != rows[-1] else ""}"' for row in rows) + ").split()\n")
+    return ('"""Colours of labels for people with any kind of colour vision: made by scripts/palette.py, which also makes those of '
+            'the server."""\n' + "".join(lists))
+
+
 def main():
     palette = {}
     for name, theme in THEMES.items():
@@ -92,7 +106,8 @@ def main():
     text = "{\n" + ",\n".join(blocks) + "\n}\n"
     json.loads(text)
     TARGET.write_text(text)
+    PYTHON.write_text(python_module(palette))
 
 
 if __name__ == "__main__":
-    main()
+    PYTHON.write_text(python_module(json.loads(TARGET.read_text()))) if "--python" in sys.argv else main()

@@ -83,7 +83,7 @@ static void add_none(struct sl__drawing *w, uint32_t none, uint64_t count)
 	w->used += count > 0;
 }
 
-/* Gives each label but that of nodes without one its colour: the label of most nodes gets the first.
+/* Gives each label but that of nodes without one its colour: its own, or, the label of most nodes the first.
  * counted: scratch. */
 static void colour_labels(struct sl__drawing *w, uint32_t real, const uint32_t *label, uint64_t n,
 			  struct ranked *counted)
@@ -94,13 +94,13 @@ static void colour_labels(struct sl__drawing *w, uint32_t real, const uint32_t *
 	for (uint64_t i = 0; i < n && !w->options->scale; i++)
 		if (label[i] < real)
 			counted[label[i]].count++;
-	if (!w->options->scale)
+	if (!w->options->scale && !w->options->ordered)
 		qsort(counted, real, sizeof *counted, by_count);
 	for (uint32_t r = 0; r < real; r++) {
 		uint32_t l = counted[r].label;
 		float place = real > 1 ? (float)l / (float)(real - 1) : 0.5f;
 		w->ink[l] = w->options->scale ? sl__scale_colour(place, light) :
-						sl__rgb_from_hex(sl_picture_colour(r, light));
+			    sl__rgb_from_hex(w->options->colour ? w->options->colour[l] : sl_picture_colour(r, light));
 	}
 }
 

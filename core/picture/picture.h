@@ -47,6 +47,8 @@ struct sl_picture_options {
 	const struct sl_picture_ellipse *ellipse;  /* [ellipses] drawn in 2-D at one and two standard deviations, if the
 	                              label has nodes. Borrowed */
 	uint32_t ellipses;
+	bool ordered;              /* labels have an order, which is that of the legend and of their colours */
+	const uint32_t *colour;    /* [labels] 0xRRGGBB, or NULL: by rank; not read for nodes without a label. Borrowed */
 	bool none;                 /* the last label stands for nodes without a label: faint, and last in the legend.
 	                              Nodes with SL_PICTURE_NO_LABEL have it, too; if it is false, they get such a label */
 };

@@ -30,6 +30,12 @@ static int by_value(const void *a, const void *b)
 	return (u->label > v->label) - (u->label < v->label);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const uint32_t *u = a, *v = b;
+	return (*u > *v) - (*u < *v);
+}
+
 static bool in_legend(const struct sl__drawing *w, uint32_t label)
 {
 	return !w->options->scale || (w->options->label_name && w->options->label_name[label]);
@@ -44,8 +50,8 @@ static uint32_t legend_entries(const struct sl__drawing *w)
 	return count;
 }
 
-/* Lists the `count` largest labels: numbers in ascending order, others by size; for a scale the highest number
- * first. */
+/* Lists the `count` largest labels: in the order that they have, else numbers in ascending order, others by size; for a
+ * scale the highest number first. */
 static int list_labels(struct sl__drawing *w, uint32_t count)
 {
 	uint32_t numbers = 0;
@@ -65,10 +71,14 @@ static int list_labels(struct sl__drawing *w, uint32_t count)
 		w->listed[count - 1] = w->by_size[count - 1];
 		return list_labels(w, count - 1);
 	}
+	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
+	if (w->options->ordered) {
+		qsort(w->listed, count, sizeof *w->listed, by_place);
+		return 0;
+	}
 	struct numbered *list = malloc((size_t)count * sizeof *list);
 	if (!list)
 		return SL_NOMEM;
-	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
 	while (numbers < count && whole_number(sl__drawing_label(w, w->by_size[numbers], text), &list[numbers].value)) {
 		list[numbers].label = w->by_size[numbers];
 		numbers++;

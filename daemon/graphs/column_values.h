@@ -5,6 +5,7 @@
 
 #include "core/formats/labels/labels.h"
 #include "daemon/files/columns_file.h"
+#include "daemon/graphs/columns/column_order.h"
 #include "daemon/graphs/read.h"
 
 struct sl__column_wish {
@@ -12,6 +13,7 @@ struct sl__column_wish {
 	const char *only;    /* columns of the file to take, by title or number; NULL: all */
 	const char *kind;    /* "category", "number", or NULL: strings become categories, numbers become numbers */
 	const char *rename;  /* the new name of column `name`, which keeps its values; NULL: values are set */
+	struct sl__column_order order;   /* of the categories of column `name`, which keeps its values; all NULL: none */
 	struct sl_read_options options;  /* max_bytes and cancel count */
 };
 

@@ -44,7 +44,8 @@ void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
 	free(path);
 }
 
-/* Describes a column for the choice. A column of equal numbers colours nothing either. */
+/* Describes a column for the choice. A column of the file "main" holds the upload's main labels, in another order. A
+ * column of equal numbers colours nothing either. */
 static struct sl_picture_column candidate(const json_t *column, const char *main_title)
 {
 	const json_t *low = json_object_get(column, "min"), *high = json_object_get(column, "max");
@@ -54,7 +55,8 @@ static struct sl_picture_column candidate(const json_t *column, const char *main
 		.number = !strcmp(json_string_value(json_object_get(column, "kind")), "number"),
 		.categories = (uint32_t)json_integer_value(json_object_get(column, "categories")),
 		.ids = equal || json_is_true(json_object_get(column, "ids")),
-		.main = !strcmp(json_string_value(json_object_get(column, "name")), main_title),
+		.main = !strcmp(json_string_value(json_object_get(column, "name")), main_title) ||
+			json_object_get(column, "main"),
 	};
 }
 
@@ -69,6 +71,8 @@ static void mark_choice(json_t *list, const char *main_title, uint32_t nodes)
 	int chosen = sl_picture_choose(column, count, nodes);
 	if (chosen >= 0)
 		json_object_set_new(json_array_get(list, (size_t)chosen), "auto", json_true());
+	for (size_t i = 0; i < json_array_size(list); i++)
+		json_object_del(json_array_get(list, i), "main");
 }
 
 /* Makes the list for replies: the upload's column own_name, unless it was replaced or hidden, and the others. labels:
@@ -194,6 +198,7 @@ static int give_column(struct sl__question *q, const struct sl_column *c)
 	if (q->query.binary)
 		return give_bytes(q, c);
 	q->answer = json_copy(c->description);
+	json_object_del(q->answer, "main");
 	json_object_set_new(q->answer, "from", json_integer((json_int_t)q->query.from));
 	json_object_set_new(q->answer, "total", json_integer(q->nodes));
 	json_object_set_new(q->answer, number ? "values" : "codes", values_json(q, c, number));
@@ -250,7 +255,9 @@ struct column_change {
 	char title[64];
 	bool remove;
 	char *column, *kind, *only, *path;  /* column NULL: all columns of the file */
-	char *rename;              /* the column's new name; NULL: its values are set, or it is removed */
+	char *rename;              /* the column's new name; NULL: it keeps its name */
+	bool keeps;                /* the column keeps its values: it is renamed, or its categories get an order */
+	struct sl__column_order order;   /* of the categories; owned */
 	struct sl_content *content;  /* for the nodes' names; NULL: they have none */
 	struct sl_uploaded input;
 	struct sl_account account;
@@ -277,8 +284,8 @@ static int remove_column(struct column_change *c, struct sl_columns *columns)
 	return 0;
 }
 
-/* The labels of the upload, which are in the graph's file, under a new name; their own one is hidden. */
-static int rename_own(struct column_change *c, struct sl_columns *columns)
+/* Copies the labels of the upload, which are in the graph's file, to a column of this name. */
+static int copy_own(struct column_change *c, struct sl_columns *columns, const char *name)
 {
 	const struct sl_graph *nodes = &c->content->nodes;
 	size_t bytes = (size_t)c->nodes * sizeof *nodes->label;
@@ -292,8 +299,14 @@ static int rename_own(struct column_change *c, struct sl_columns *columns)
 	memcpy(value, nodes->label, bytes);
 	for (uint32_t k = 0; k < nodes->labels; k++)
 		json_array_append_new(words, json_string(nodes->label_name[k]));
-	json_t *description = json_pack("{s:s, s:s, s:o}", "name", c->rename, "kind", "category", "categories", words);
-	int rc = sl_columns_set(columns, description, value, &c->err);
+	json_t *description = json_pack("{s:s, s:s, s:o}", "name", name, "kind", "category", "categories", words);
+	return sl_columns_set(columns, description, value, &c->err);
+}
+
+/* Gives the labels of the upload a new name; their own one is hidden. */
+static int rename_own(struct column_change *c, struct sl_columns *columns)
+{
+	int rc = copy_own(c, columns, c->rename);
 	json_t *hidden = rc ? NULL : json_pack("{s:s, s:s}", "name", c->title, "kind", "none");
 	return rc ? rc : sl_columns_set(columns, hidden, NULL, &c->err);
 }
@@ -317,6 +330,28 @@ static int rename_column(struct column_change *c, struct sl_columns *columns)
 	if (c->own && !strcmp(c->column, c->title))  /* it had replaced the upload's, which stay hidden */
 		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL, &c->err);
 	return 0;
+}
+
+/* Gives the categories their order and colours. The labels of the upload are copied first, and stay the main ones. */
+static int arrange_column(struct column_change *c, struct sl_columns *columns)
+{
+	struct sl_column *column = sl_columns_find(columns, c->column);
+	if (!column && c->own && !strcmp(c->column, c->title)) {
+		if (copy_own(c, columns, c->title))
+			return c->err.code;
+		column = sl_columns_find(columns, c->title);
+		json_object_set_new(column->description, "main", json_true());
+	}
+	if (!column || !strcmp(sl_column_kind(column), "none"))
+		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named %.64s", c->id,
+				    c->column);
+	return sl__column_order_apply(column, c->nodes, &c->order, &c->err);
+}
+
+static int keep_column(struct column_change *c, struct sl_columns *columns)
+{
+	int rc = c->order.categories || c->order.colors ? arrange_column(c, columns) : 0;
+	return !rc && c->rename ? rename_column(c, columns) : rc;
 }
 
 static int set_column(struct column_change *c, struct sl_columns *columns)
@@ -345,7 +380,7 @@ static void change_work(void *arg)
 	sl_account_open(&c->account);
 	c->status = sl_columns_read(c->path, c->nodes, NULL, &columns, &c->err);
 	if (!c->status)
-		c->status = c->remove ? remove_column(c, columns) : c->rename ? rename_column(c, columns) :
+		c->status = c->remove ? remove_column(c, columns) : c->keeps ? keep_column(c, columns) :
 			    set_column(c, columns);
 	if (!c->status)
 		c->status = sl_columns_write(c->path, columns, &c->bytes, &c->err);
@@ -367,6 +402,8 @@ static void change_free(struct column_change *c)
 	free(c->only);
 	free(c->rename);
 	free(c->path);
+	json_decref((json_t *)c->order.categories);
+	json_decref((json_t *)c->order.colors);
 	json_decref(c->all);
 	json_decref(c->set);
 	json_decref(c->taken);
@@ -393,6 +430,7 @@ static json_t *changed_json(const struct column_change *c)
 	if (c->column) {
 		json_t *column = column_of(c->all, c->rename ? c->rename : c->column);
 		out = json_copy(column);
+		json_object_del(out, "main");
 		json_decref(column);
 	} else {
 		list = json_array();
@@ -435,11 +473,11 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 		       struct sl_request *r, struct sl_error *err)
 {
 	const char *column = wish->name, *kind = wish->kind;
-	struct sl_part *part = c->remove || wish->rename ? NULL : sl_request_part(r, "file");
+	struct sl_part *part = c->remove || c->keeps ? NULL : sl_request_part(r, "file");
 	int rc = column ? sl_name_check(column, "", err) : 0;
 	if (rc)
 		return rc;
-	if (!c->remove && !wish->rename && !part)
+	if (!c->remove && !c->keeps && !part)
 		return sl_error_set(err, SL_BADPARAM, "the form has no part named 'file'");
 	memcpy(c->id, g->record.id, sizeof c->id);
 	c->nodes = g->record.nodes;
@@ -447,13 +485,15 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 	memcpy(c->title, g->record.label_title, sizeof c->title);
 	c->account = sl_bookings_account(c->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
 	c->max_bytes = (uint64_t)c->s->d->config.max_decompressed_bytes;
-	bool other_name = (c->remove || wish->rename) && c->own && !strcmp(column, SL__OWN_LABELS) &&
+	bool other_name = (c->remove || c->keeps) && c->own && !strcmp(column, SL__OWN_LABELS) &&
 			  !has_column(g, column);
 	c->column = column ? strdup(other_name ? c->title : column) : NULL;
 	c->kind = kind ? strdup(kind) : NULL;
 	c->only = wish->only ? strdup(wish->only) : NULL;
 	c->path = sl__graphs_path(c->s, c->id, "sll");
 	c->rename = wish->rename ? strdup(wish->rename) : NULL;
+	c->order.categories = json_incref((json_t *)wish->order.categories);
+	c->order.colors = json_incref((json_t *)wish->order.colors);
 	if ((wish->rename && !c->rename) || (column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) ||
 	    !c->path)
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
@@ -517,12 +557,13 @@ static void change(struct sl_graphs *s, const char *id, const struct sl__column_
 	}
 	c->s = s;
 	c->remove = remove;
+	c->keeps = wish->rename || wish->order.categories || wish->order.colors;
 	if (fill_change(c, g, wish, r, &err)) {
 		sl_reply_error(r, &err);
 		change_free(c);
 		return;
 	}
-	if (!remove && !wish->rename && refuse(c, r, &hit)) {
+	if (!remove && !c->keeps && refuse(c, r, &hit)) {
 		sl_reply_limit(r, &hit);
 		change_free(c);
 		return;
@@ -531,7 +572,7 @@ static void change(struct sl_graphs *s, const char *id, const struct sl__column_
 	g->changing++;
 	sl__graphs_work_begin(s);
 	sl_park(&c->r, 0);
-	if (remove || (wish->rename ? !c->own : !g->record.named))
+	if (remove || (c->keeps ? !c->own : !g->record.named))
 		start_work(c);
 	else if ((c->status = sl_graphs_acquire(s, c->id, SL_PART_DATA, names_ready, c, &c->err)))
 		change_done(c);
@@ -548,6 +589,13 @@ void sl_nodes_rename_column(struct sl_graphs *s, const char *id, const char *col
 			    struct sl_request *r)
 {
 	const struct sl__column_wish wish = {.name = column, .rename = name};
+	change(s, id, &wish, false, r);
+}
+
+void sl_nodes_arrange_column(struct sl_graphs *s, const char *id, const char *column, const json_t *categories,
+			     const json_t *colors, const char *name, struct sl_request *r)
+{
+	const struct sl__column_wish wish = {.name = column, .rename = name, .order = {categories, colors}};
 	change(s, id, &wish, false, r);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/config/daemon.h"
+#include "daemon/graphs/columns/column_order.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/routes/routes.h"
 #include "daemon/util/json.h"
@@ -51,10 +52,10 @@ void sl_route_graph_labels_put(struct sl_request *r)
 	put(r, NULL);
 }
 
-/* PATCH: {"name": "its new name"} */
+/* PATCH: {"name": "its new name", "categories": ["in their", "order"], "colors": ["#rrggbb", "#rrggbb"]} */
 void sl_route_graph_column_patch(struct sl_request *r)
 {
-	static const char *const known[] = {"name", NULL};
+	static const char *const known[] = {"name", "categories", "colors", NULL};
 	const struct sl_graph_record *g = sl__graph_of_request(r);
 	const char *name = NULL;
 	struct sl_error err;
@@ -64,12 +65,17 @@ void sl_route_graph_column_patch(struct sl_request *r)
 		rc = sl_json_known(body, known, &err);
 	if (g && !rc)
 		rc = sl_json_name(body, &name, &err);
-	if (g && !rc && !name)
-		rc = sl_error_field(&err, SL_BADPARAM, "/name", "name is missing; it must be the column's new name");
+	const struct sl__column_order order = {json_object_get(body, "categories"), json_object_get(body, "colors")};
+	if (g && !rc)
+		rc = sl__column_order_check(&order, &err);
+	if (g && !rc && !name && !order.categories && !order.colors)
+		rc = sl_error_set(&err, SL_BADPARAM, "The body changes nothing; it must have name, the column's new name, or "
+				  "categories or colors, their order and colours.");
 	if (g && rc)
 		sl_reply_error(r, &err);
 	else if (g)
-		sl_nodes_rename_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"), name, r);
+		sl_nodes_arrange_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"),
+					order.categories, order.colors, name, r);
 	json_decref(body);
 }
 

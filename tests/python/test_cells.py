@@ -1,4 +1,6 @@
 """AnnData: layers, representations, neighbours of scanpy, keys."""
+import re
+
 import numpy as np
 import pytest
 
@@ -57,12 +59,36 @@ def test_without_x():
     assert spaceland.embed(cells, use_rep="X_scvi", **QUICK).shape == (50, 2)
 
 
-def test_categories_and_colours_of_scanpy(cells, client):
-    """Order and colours are those of the AnnData, in notebooks and saved pages."""
+def test_categories_and_colours_of_scanpy(cells, client, tmp_path):
+    """Order and colours are those of the AnnData: in notebooks, saved pages, pictures of the server, and for other clients."""
     from spaceland.widget import _look
     cells.obs["type"] = pandas.Categorical(cells.obs["type"], categories=["t2", "t0", "t1"])
     cells.uns["type_colors"] = ["#ff0000", "#00ff00", "#0000ff"]
-    look = _look(client.submit(cells, labels="type", **QUICK), None)
-    assert look.legend == [("t2", "rgb(255,0,0)"), ("t0", "rgb(0,255,0)"), ("t1", "rgb(0,0,255)")]
+    cells.obs["side"] = pandas.Categorical(["right", "left"] * 45, categories=["right", "left"])
+    cells.uns["side_colors"] = ["#112233ff", "#445566"]
+    job = client.submit(cells, labels=["type", "side"], **QUICK).wait()
+    for seen in (job, client.job(job.id)):
+        assert _look(seen, None).legend == [(name, colour, colour) for name, colour in (
+            ("t2", "rgb(255,0,0)"), ("t0", "rgb(0,255,0)"), ("t1", "rgb(0,0,255)"))]
+    columns = {column["name"]: column for column in job.graph.label_columns()}
+    assert columns["type"]["colors"] == ["#ff0000", "#00ff00", "#0000ff"] and columns["side"]["colors"] == ["#112233", "#445566"]
+    assert job.graph.labels("type").tolist() == cells.obs["type"].tolist()
+    job.picture(tmp_path / "cells.svg")
+    svg = (tmp_path / "cells.svg").read_text()
+    assert re.findall(r">(t[0-2])</text>", svg) == ["t2", "t0", "t1"] and all(c in svg for c in cells.uns["type_colors"])
     cells.uns["type_colors"] = ["red"]   # not for all: colours of this package
-    assert len(set(_look(client.submit(cells, labels="type", **QUICK), None).legend)) == 3
+    with pytest.warns(spaceland.SpacelandWarning, match='uns."type_colors". (is|are)'):
+        assert len(set(_look(client.submit(cells, labels="type", **QUICK), None).legend)) == 3
+
+
+def test_order_of_labels(client, cells):
+    graph = client.upload(cells.X + 1, labels=cells.obs["type"].tolist(), neighbours=0)
+    graph.order_labels(categories=["t1", "t2", "t0"], colors={"t0": "#000000", "t1": "#111111", "t2": "#222222"})
+    assert graph.label_columns()[0]["colors"] == ["#111111", "#222222", "#000000"]
+    graph.set_labels(pandas.Series(["b", "a"] * 45, dtype=pandas.CategoricalDtype(["b", "a"])), "ab")
+    assert graph._owned("ab").order == ["b", "a"]
+    assert "colors" not in graph.order_labels().label_columns()[0]
+    for wrong, message in (({"categories": ["t1"]}, "is missing"), ({"colors": ["#000000"]}, "1 colors for 3 categories"),
+                           ({"colors": {"t1": "#000000"}}, "no colour for the category 't2'"), ({"colors": ["x", "y", "z"]}, "must be colours")):
+        with pytest.raises(ValueError, match=message):
+            graph.order_labels(**wrong)

@@ -1,8 +1,10 @@
 """Every error is a SpacelandError, and also what Python's programs expect; timeouts are kept."""
+import asyncio
 import inspect
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 
@@ -12,6 +14,7 @@ import pytest
 import spaceland
 from conftest import clusters
 from spaceland import Client, LocalServer, SpacelandError
+from spaceland.errors import own_errors_of
 
 WRONG = [object(), -1, "?", float("nan"), [], {"a": 1}, b"\x00", np.zeros((2, 2, 2))]
 
@@ -68,6 +71,57 @@ def test_methods(client, job, what):
              "project": spaceland.Project(client, {"name": "p", "members": []})}[what]
     raised = sum(try_all(name, member, ENDLESS | {"http"}) for name, member in public(thing))
     assert raised > 20
+
+
+@own_errors_of
+class Sequences:
+    """Each way to iterate, with the error of another library within."""
+
+    def pages(self):
+        yield 1
+        raise KeyError("a page")
+
+    def __iter__(self):
+        yield from [1]
+        raise OSError("a socket")
+
+    async def frames(self):
+        yield 1
+        raise ValueError("a frame")
+
+    async def __aiter__(self):
+        yield 1
+        raise ImportError("a package")
+
+
+def test_errors_within_sequences():
+    """Errors that come while one iterates are this package's, too; what came before was seen."""
+    async def all_of(sequence, seen):
+        async for one in sequence:
+            seen.append(one)
+    things = Sequences()
+    for run, kinds in ((lambda seen: seen.extend(things.pages()), LookupError), (lambda seen: seen.extend(things), OSError),
+                       (lambda seen: asyncio.run(all_of(things.frames(), seen)), ValueError),
+                       (lambda seen: asyncio.run(all_of(things, seen)), ImportError)):
+        seen = []
+        with pytest.raises(SpacelandError) as caught:
+            run(seen)
+        assert isinstance(caught.value, kinds) or isinstance(caught.value, spaceland.BadValue), caught.value
+    generator = things.pages()
+    assert next(generator) == 1 and generator.close() is None   # ^C and close() are not errors
+
+
+def test_streams_name_what_is_wrong(client, job, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zmq", None)
+    with pytest.raises(SpacelandError, match="zmq") as caught:
+        next(client.stream(job))
+    assert isinstance(caught.value, ImportError)
+    monkeypatch.undo()
+    pytest.importorskip("zmq", reason="pyzmq is not installed")
+    monkeypatch.setattr(client, "status", lambda: {"stream": "tcp://:::"})
+    monkeypatch.setattr(client, "_stream_keys", lambda: None)
+    with pytest.raises(spaceland.ConnectionLost, match="tcp://:::"):
+        next(client.stream(job))
 
 
 @pytest.mark.parametrize("name", ["TSNE", "KMeans", "GaussianMixture", "Sammon"])

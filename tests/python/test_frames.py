@@ -67,6 +67,20 @@ def test_frames_of_a_job_end_with_its_layout(client, points, dims):
     assert np.abs(coarse.layout - job.layout()[::coarse.stride]).max() <= coarse.extent / 65535
 
 
+@pytest.mark.parametrize("kind", ["u16", "f32"])
+def test_frames_of_a_job_that_is_done(client, points, kind):
+    """One frame, the final one, however often it is asked for, also from another client."""
+    job = client.submit(points[0], iterations=50, seed=3).wait()
+    for seen in (job, job, client.job(job.id)):
+        only, = seen.frames(kind)
+        assert only.final and only.end == "done" and only.iteration == 50 and only.n == 600
+        assert np.abs(only.layout - job.layout()).max() <= (only.extent / 65535 if kind == "u16" else 0)
+
+    async def follow():
+        return [frame async for frame in job.frames(kind)]
+    assert [frame.sequence for frame in asyncio.run(follow())] == [only.sequence]
+
+
 def test_async_frames(client, points):
     async def follow():
         job = client.submit(points[0], iterations=3000, seed=5)
@@ -90,6 +104,13 @@ def test_frames_by_zeromq(client, points):
     job = client.submit(points[0], iterations=5000)
     frames = list(client.stream(job))
     assert frames[-1].final and all(f.job == job.id for f in frames)
+
+
+def test_frames_by_zeromq_of_a_job_that_is_done(client, points):
+    """It ends at once: with the final frame, if the server still has it to send, or without one."""
+    pytest.importorskip("zmq", reason="pyzmq is not installed")
+    job = client.submit(points[0], iterations=50, seed=4).wait()
+    assert len(list(client.stream(job))) <= 1
 
 
 def test_frames_by_zeromq_of_a_job_that_does_not_exist(client):

@@ -2,6 +2,7 @@
 import base64
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 import spaceland
 from conftest import PACKAGE, ROOT
-from spaceland import _colours, widget
+from spaceland import _colours, _palette, widget
 
 sys.path.append(str(ROOT / "tests" / "api"))
 sys.path.append(str(ROOT / "tests" / "web"))
@@ -63,7 +64,8 @@ def test_saved_page_in_a_browser(job, chromium, tmp_path):
     assert "<title>three &lt;groups&gt;</title>" in page and "http:" not in page and "https:" not in page
     picture, driver = chromium(tmp_path / "map.html", "document.querySelector('canvas') !== null")
     assert "iteration 400" in driver.text() and driver.run("return document.querySelectorAll('li').length") == 3
-    for colour in _colours._CATEGORIES[:3]:
+    dark = driver.run("return matchMedia('(prefers-color-scheme: dark)').matches")
+    for colour in _colours._CATEGORIES[not dark][:3]:
         assert coloured(picture, colour) > 100
 
 
@@ -123,7 +125,7 @@ def test_views_and_widget_in_a_browser(client, points, chromium, tmp_path):
     text, canvases, handlers, refusal = driver.run("return said")
     line, cube, plain, still, changed, closed = (picture[y:y + 300, x:x + 300] for y in (0, 300) for x in (0, 300, 600))
     assert coloured(line, _colours._PLAIN) > 100 and coloured(cube, _colours._PLAIN) > 100
-    for colour in _colours._CATEGORIES[:3]:
+    for colour in _colours._CATEGORIES[True][:3]:
         assert all(coloured(view, colour) > 100 for view in (plain, still, changed))
     assert (abs(still - changed).max(axis=2) > 50).sum() > 1000 and (closed == 255).all()
     assert text.startswith("iteration 6000 · KL ") and "· done" in text and text.endswith("<one>")
@@ -160,11 +162,11 @@ console.log(JSON.stringify(out));
 
 def test_colours():
     numbers = _colours.colours_of([0.5, 1.5, np.nan, 2.5])
-    assert numbers.shape == (4, 3) and tuple(numbers[2]) == _colours._MISSING and len({tuple(c) for c in numbers}) == 4
+    assert numbers.shape == (4, 3) and tuple(numbers[2]) == _colours._MISSING[True] and len({tuple(c) for c in numbers}) == 4
     texts = _colours.colours_of(np.array(["a", "b", None, "a"], dtype=object))
-    assert tuple(texts[0]) == tuple(texts[3]) != tuple(texts[1]) and tuple(texts[2]) == _colours._MISSING
+    assert tuple(texts[0]) == tuple(texts[3]) != tuple(texts[1]) and tuple(texts[2]) == _colours._MISSING[True]
     assert len({tuple(c) for c in _colours.colours_of(np.arange(40))}) == 40
-    ten = _colours.colours_of(np.arange(10)) / 255
+    ten = _colours.colours_of(np.arange(10), light=False) / 255
     light = np.where(ten <= 0.04045, ten / 12.92, ((ten + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
     assert all((light + 0.05) / (0.0056 + 0.05) > 3), "each can be told from the page's dark background, #111"
     with pytest.raises(ValueError, match="one value for each node"):
@@ -172,14 +174,31 @@ def test_colours():
 
 
 def test_legend():
-    def legend(values):
-        return _colours.legend_of(values, _colours.colours_of(values))
-    assert [text for text, _ in legend([10, 9, 2, 10])] == ["2", "9", "10"]
+    legend = _colours.legend_of
+    assert [text for text, *_ in legend([10, 9, 2, 10])] == ["2", "9", "10"]
     texts = legend(np.array(["b", None, "a"], dtype=object))
-    assert [text for text, _ in texts] == ["a", "b", "missing"] and texts[0][1] == "rgb(0,114,178)"
+    assert [text for text, *_ in texts] == ["b", "a", "missing"]
+    assert texts[0][1:] == ("rgb(31,111,208)", "rgb(76,155,245)")   # the first one of each background
     assert legend([0.5, 1.5]) == [] and legend(np.arange(100)) == []
-    values = np.array(["b", "a", "b"])
-    assert legend(values)[1][1] == "rgb({},{},{})".format(*_colours.colours_of(values)[0])
+    values = np.array(["b", "a", "a"])   # the largest one first
+    assert [text for text, *_ in legend(values)] == ["a", "b"]
+    assert legend(values)[0][1] == "rgb({},{},{})".format(*_colours.colours_of(values)[1])
+    owned = _colours.Owned(["b", "c", "a"], ["#000001", "#000002", "#000003"])
+    assert legend(values, owned) == [("b", *["rgb(0,0,1)"] * 2), ("a", *["rgb(0,0,3)"] * 2)]
+
+
+def test_colours_are_those_of_the_server(job, tmp_path):
+    """One palette, in the same order: the widget's, and that of the server's pictures."""
+    palette = json.loads((ROOT / "core" / "picture" / "palette.json").read_text())
+    assert [_palette.DARK, _palette.LIGHT] == [palette["dark"], palette["light"]]
+    labels = np.repeat(["few", "most", "some"], [100, 300, 200])
+    job.graph.set_labels(labels, "counted")
+    for light in (False, True):
+        job.picture(tmp_path / "a.svg", color="counted", light=light)
+        svg = (tmp_path / "a.svg").read_text()
+        wanted = ["#%02x%02x%02x" % tuple(map(int, re.findall(r"\d+", entry[2 - light]))) for entry in _colours.legend_of(labels)]
+        assert re.findall('<g fill="(#[0-9a-f]{6})" fill-opacity', svg)[:3] == wanted
+        assert [entry[0] for entry in _colours.legend_of(labels)] == re.findall(r">(few|most|some)</text>", svg)
 
 
 def test_labels_of_another_table(job):
@@ -234,7 +253,7 @@ def test_results_without_a_layout_are_drawn_on_one(client, job, tmp_path):
 def test_pictures(job, points):
     picture = png.decode(_colours.png(job.layout(), _colours.colours_of(points[1]), 200))
     assert picture.shape == (200, 200, 3)
-    for colour in _colours._CATEGORIES[:3]:
+    for colour in _colours._CATEGORIES[True][:3]:
         assert coloured(picture, colour) > 50
     assert png.decode(_colours.png(np.zeros((1, 1)))).shape == (480, 480, 3)
 

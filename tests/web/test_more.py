@@ -295,6 +295,12 @@ def test_legends_are_in_order(page, api, daemon):
         page.go("about:blank")
         open_job(page, daemon, job, f"?by={by}")
         page.wait(lambda: page.run("return [...document.querySelectorAll('.legend-name')].map(e => e.textContent)") == wanted, 10, f"the legend of {by}")
+    # an order and colours that somebody gave them count first, as in pictures of the server
+    api.patch(f"/v1/graphs/{graph}/labels/word", json={"categories": ["c", "a", "b"], "colors": ["#ff0000", "#00ff00", "#0000ff"]})
+    page.go("about:blank")
+    open_job(page, daemon, job, "?by=word")
+    page.wait(lambda: page.run("return [...document.querySelectorAll('.legend-name')].map(e => e.textContent)") == ["c", "a", "b"], 10, "the order")
+    assert page.run(f"return {SESSION}.colours()") == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     page.go(f"{daemon.url}/#/")
     ink = """const c = [...document.querySelectorAll('.run')].find(r => r.textContent.includes('a dozen')).querySelector('canvas');
         const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;

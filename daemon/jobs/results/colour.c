@@ -10,6 +10,7 @@
 #include "core/gmm/mixture.h"
 #include "core/picture/picture_steps.h"
 #include "daemon/files/job_files.h"
+#include "daemon/graphs/columns/column_order.h"
 #include "daemon/graphs/nodes.h"
 
 static int memory_error(struct sl_error *err)
@@ -38,6 +39,19 @@ static int finish_labels(struct sl__colours *c, struct sl_error *err)
 
 /* ---- words ------------------------------------------------------------------------------ */
 
+/* The order and the colours that the column's owner gave to its categories. */
+static int take_order(struct sl__colours *c, const struct sl_column *from, uint32_t count, struct sl_error *err)
+{
+	const json_t *colors = json_object_get(from->description, "colors");
+	c->ordered = json_is_true(json_object_get(from->description, "ordered"));
+	if (!count || json_array_size(colors) != count)
+		return 0;
+	c->colour = calloc((size_t)count + 1, sizeof *c->colour);
+	for (uint32_t k = 0; k < count && c->colour; k++)
+		sl__column_colour(json_string_value(json_array_get(colors, k)), &c->colour[k]);
+	return c->colour ? 0 : memory_error(err);
+}
+
 static int by_categories(struct sl__colours *c, const struct sl_column *from, uint32_t nodes, struct sl_error *err)
 {
 	const json_t *categories = json_object_get(from->description, "categories");
@@ -51,6 +65,8 @@ static int by_categories(struct sl__colours *c, const struct sl_column *from, ui
 		uint32_t code = ((const uint32_t *)from->value)[i];
 		c->value[i] = code < count ? code : count;
 	}
+	if (!rc)
+		rc = take_order(c, from, count, err);
 	return rc ? rc : finish_labels(c, err);
 }
 
@@ -189,5 +205,6 @@ void sl__colours_finish(struct sl__colours *c)
 	free(c->name);
 	free(c->value);
 	free(c->ellipse);
+	free(c->colour);
 	free(c->owned_title);
 }

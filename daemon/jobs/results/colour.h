@@ -13,7 +13,8 @@ struct sl__colours {
 	char *owned_title;
 	struct sl_picture_ellipse *ellipse;  /* [ellipses] of a mixture of the layout, or NULL */
 	uint32_t ellipses;
-	bool scale, none;      /* as in struct sl_picture_options */
+	uint32_t *colour;      /* [labels] 0xRRGGBB, or NULL */
+	bool scale, none, ordered;   /* as in struct sl_picture_options */
 };
 
 /* Makes the colours for the column or the clusters that the picture form of r names. Pool thread. */

@@ -91,7 +91,7 @@ static int make_picture(struct sl_result *r)
 		.width = form->width, .height = form->height, .light = form->light, .placed = shown,
 		.legend = colours.labels > 0 && !form->wordless, .legend_title = colours.title,
 		.names = form->names, .dpi = form->dpi, .label_name = (const char *const *)colours.name,
-		.scale = colours.scale, .none = colours.none,
+		.scale = colours.scale, .none = colours.none, .ordered = colours.ordered, .colour = colours.colour,
 		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
 	};
 	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,

@@ -4,36 +4,41 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ._body import missing
+from ._palette import DARK, LIGHT
 from .errors import BadValue
 
-__all__ = ["colours_of", "is_ramp", "legend_of", "png"]
+__all__ = ["Owned", "colours_of", "hex_colours", "is_ramp", "legend_of", "png"]
 
 Bytes = npt.NDArray[np.uint8]
 
-# Colours for people with any kind of colour vision (Okabe and Ito), and three that can be seen on white and on black;
-# further categories get shades of them.
-_CATEGORIES = np.array([(0, 114, 178), (230, 159, 0), (0, 158, 115), (213, 94, 0), (86, 180, 233), (204, 121, 167),
-                        (240, 228, 66), (126, 126, 126), (156, 128, 232), (150, 108, 0)], dtype=np.float64)
-# Stops of a colour scale from dark blue to yellow with evenly rising lightness.
-_RAMP = np.array([(0, 32, 81), (42, 69, 108), (87, 92, 109), (127, 124, 117), (171, 157, 109), (218, 193, 84),
-                  (253, 234, 69)], dtype=np.float64)
-_MISSING = (190, 190, 190)
+def _rgb(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    found: npt.NDArray[np.float64] = np.array([tuple(bytes.fromhex(text)) for text in texts], dtype=np.float64).reshape(-1, 3)
+    return found
+
+
+# By background, light or dark: colours of categories, the largest one first, as in the server's pictures; stops of a scale of
+# numbers; nodes without a label.
+_CATEGORIES = {True: _rgb(LIGHT), False: _rgb(DARK)}
+_RAMP = {True: _rgb("440154 482878 3e4a89 31688e 26828e 1f9e89 35b779 6ece58 9bcb2c".split()),
+         False: _rgb("46508f 3b5f94 2f7396 268a8d 1fa187 36b877 6ccd5a b0dd2f fde725".split())}
+_MISSING = {True: (185, 190, 199), False: (89, 97, 115)}
 _PLAIN = (86, 140, 214)
 _HEX = re.compile("#[0-9a-fA-F]{6}([0-9a-fA-F]{2})?")
 
 
-def _category_colours(count: int) -> npt.NDArray[np.float64]:
-    shades = []
-    for turn in range(-(-count // len(_CATEGORIES))):
+def _category_colours(count: int, light: bool) -> npt.NDArray[np.float64]:
+    """Colours by rank; beyond the list, shades of its colours."""
+    base, shades = _CATEGORIES[light], []
+    for turn in range(max(1, -(-count // len(base)))):
         part = 0.8 * (1 - 0.6 ** ((turn + 1) // 2))  # 0, then darker, lighter, darker still, ...
-        shades.append(_CATEGORIES * (1 - part) + (0 if turn % 2 else 255 * part))
-    shades.append(_CATEGORIES[:0])
+        shades.append(base * (1 - part) + (0 if turn % 2 else 255 * part))
     found: npt.NDArray[np.float64] = np.concatenate(shades)[:count]
     return found
 
@@ -43,27 +48,61 @@ def _bytes(values: npt.NDArray[Any]) -> Bytes:
     return found
 
 
-def colours_of(values: Any, own: Optional[Sequence[str]] = None) -> Bytes:
-    """r, g, b of each value, [n, 3]: a colour scale for numbers with a fraction, else a colour per distinct value, in the
-    order of pandas' categories if there are some. own: their colours, "#rrggbb"."""
+@dataclass(frozen=True)
+class Owned:
+    """What the owner of the labels says of their categories. None: nothing."""
+
+    order: Optional[List[str]] = None     # of the categories
+    colours: Optional[List[str]] = None   # "#rrggbb" of each, in this order
+
+
+def hex_colours(colours: Any) -> Optional[List[str]]:
+    """Colours as "#rrggbb": those of scanpy, in hexadecimal or, with matplotlib, by name. None: not all are colours."""
+    found = [str(one) for one in colours]
+    if not all(_HEX.fullmatch(one) for one in found):
+        try:
+            from matplotlib.colors import to_hex
+            found = [to_hex(one) for one in colours]
+        except (ImportError, ValueError):
+            return None
+    return [one[:7].lower() for one in found]
+
+
+def colours_of(values: Any, owned: Owned = Owned(), light: bool = True) -> Bytes:
+    """r, g, b of each value, [n, 3], for a light or a dark background: a colour scale for numbers with a fraction, else a
+    colour per distinct value. These are the colours of the server's pictures: the largest category has the first one, unless
+    the categories have an order, that of pandas or of `owned`."""
     a = np.asarray(values)
     if a.ndim != 1:
         raise BadValue(f"colours must be one value for each node; the array has {a.ndim} dimensions")
     if is_ramp(a):
-        low, high = np.nanpercentile(a[np.isfinite(a)], [1, 99])
-        at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(_RAMP) - 1)
+        ramp = _RAMP[light]
+        low, high = np.nanpercentile(a[np.isfinite(a)], [0.5, 99.5])
+        at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(ramp) - 1)
         at[~np.isfinite(at)] = 0
-        below = np.minimum(at.astype(int), len(_RAMP) - 2)
+        below = np.minimum(at.astype(int), len(ramp) - 2)
         part = (at - below)[:, None]
-        found = _RAMP[below] * (1 - part) + _RAMP[below + 1] * part
-        found[~np.isfinite(a)] = _MISSING
+        found = ramp[below] * (1 - part) + ramp[below + 1] * part
+        found[~np.isfinite(a)] = _MISSING[light]
         return _bytes(found)
-    names, code = _categories(a, values)
-    colours = _category_colours(len(names))
-    if own is not None and len(own) >= len(names) and all(_HEX.fullmatch(str(one)) for one in own):
-        colours = np.array([tuple(bytes.fromhex(str(one)[1:7])) for one in own[:len(names)]], dtype=np.float64).reshape(-1, 3)
-    found = np.concatenate([colours, [_MISSING]])[code]
+    names, code, ordered = _categories(a, values, owned)
+    colours = _category_colours(len(names), light)
+    if owned.colours is not None and len(owned.colours) >= len(names):
+        colours = _rgb([one[1:7] for one in owned.colours[:len(names)]])
+    elif not ordered:
+        colours[_by_size(code, len(names))] = colours.copy()
+    found = np.concatenate([colours, [_MISSING[light]]])[code]
     return _bytes(found)
+
+
+def _by_size(code: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """The categories, the largest first; of equal ones the one that comes first."""
+    there = code[code >= 0]
+    size = np.bincount(there, minlength=count)
+    first = np.full(count, len(code))
+    np.minimum.at(first, there, np.flatnonzero(code >= 0))
+    found: npt.NDArray[Any] = np.lexsort((first, -size))
+    return found
 
 
 def is_ramp(a: npt.NDArray[Any]) -> bool:
@@ -74,29 +113,43 @@ def is_ramp(a: npt.NDArray[Any]) -> bool:
     return bool((finite != np.round(finite)).any())
 
 
-def _categories(a: npt.NDArray[Any], values: Any) -> Tuple[List[str], npt.NDArray[Any]]:
-    """Returns (the distinct values as texts, in order; the index of each value among them, -1: missing)."""
+def _categories(a: npt.NDArray[Any], values: Any, owned: Owned) -> Tuple[List[str], npt.NDArray[Any], bool]:
+    """Returns (the distinct values as texts; the index of each value among them, -1: missing; whether they have an order)."""
     if hasattr(values, "cat"):   # of pandas, in the order of its owner
         own: npt.NDArray[Any] = np.asarray(values.cat.codes).astype(np.int64)
-        return [str(name) for name in values.cat.categories], own
+        return [str(name) for name in values.cat.categories], own, True
     absent = np.array([missing(v) for v in a.tolist()], dtype=bool)
     there = a[~absent]
     distinct, code = np.unique(there if there.dtype.kind in "iufb" else there.astype(str), return_inverse=True)
+    names = [f"{v:.0f}" if a.dtype.kind == "f" else str(v) for v in distinct]
+    ordered = owned.order is not None and not set(names) - set(owned.order)
+    if ordered and owned.order is not None:
+        place = {name: k for k, name in enumerate(owned.order)}
+        names, code = owned.order, np.array([place[name] for name in names], dtype=np.int64)[code]
     found = np.full(len(a), -1)
     found[~absent] = code
-    return [f"{v:.0f}" if a.dtype.kind == "f" else str(v) for v in distinct], found
+    return names, found, ordered
 
 
-def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, str]]:
-    """(text, CSS colour) of each distinct value, in order; empty for a colour scale, or for too many values."""
+def _css(colour: Any) -> str:
+    return "rgb({},{},{})".format(*colour)
+
+
+def legend_of(values: Any, owned: Owned = Owned(), most: int = 24) -> List[Tuple[str, str, str]]:
+    """(text, CSS colour on a light background, on a dark one) of each distinct value: in the order that they have, else
+    numbers in theirs, others by size; empty for a colour scale, or for too many values."""
     a = np.asarray(values)
     if is_ramp(a):
         return []
-    names, code = _categories(a, values)
+    names, code, ordered = _categories(a, values, owned)
     if len(names) > most:
         return []
-    found = [(name, "rgb({},{},{})".format(*colours[code == k][0])) for k, name in enumerate(names) if (code == k).any()]
-    return found + [("missing", "rgb({},{},{})".format(*_MISSING))] * bool((code < 0).any())
+    numbers = all(name.lstrip("-").isdigit() for name in names)
+    order: Any = range(len(names)) if ordered or numbers else _by_size(code, len(names))
+    shown = [(names[k], np.flatnonzero(code == k)) for k in order]
+    on_light, on_dark = colours_of(values, owned), colours_of(values, owned, light=False)
+    found = [(name, _css(on_light[at[0]]), _css(on_dark[at[0]])) for name, at in shown if len(at)]
+    return found + [("missing", _css(_MISSING[True]), _css(_MISSING[False]))] * bool((code < 0).any())
 
 
 def _canvas(points: npt.NDArray[Any], colours: Optional[Bytes], side: int) -> Bytes:

@@ -21,6 +21,15 @@ def label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
     return None
 
 
+def label_text(value: Any) -> str:
+    """A label as the server has it."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)) and value == np.round(value):
+        return f"{value:.0f}"
+    return " ".join(str(value).split()) or "(empty)"
+
+
 NAME_MOST = 200   # characters of a row's name that are kept
 
 

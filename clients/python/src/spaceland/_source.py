@@ -60,13 +60,19 @@ class Source:
     query: Dict[str, Any] = field(default_factory=dict)
     labels: Optional[Body] = None
     values: Any = None                       # the labels as given
-    colours: Optional[List[str]] = None      # of their categories, as the owner of the data chose them
+    palettes: Dict[str, List[str]] = field(default_factory=dict)   # colours of categories by column, as their owner chose them
+    column: str = "label"                    # the name of the column of `values` on the server
     more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
     shown: Optional[str] = None              # the one of them that colours pictures
     file_name: Optional[str] = None
     give: Callable[[Array], Any] = _same
     store: Optional[Callable[[Array, str], None]] = None  # stores a layout in the input object, under a name
     convert: Optional[Callable[[Any], Array]] = None
+
+    @property
+    def colours(self) -> Optional[List[str]]:
+        """Those of the categories of `values`."""
+        return self.palettes.get(self.column)
 
 
 def take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:

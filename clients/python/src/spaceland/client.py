@@ -41,6 +41,7 @@ def _without_search(source: Source) -> Source:
     return source
 
 
+_STREAM_QUIET_MS = 2000   # without a frame, the server is asked how the job is
 #: A stream that lasted for longer was one, even if there were no events.
 _QUIET_S = 20
 
@@ -194,9 +195,16 @@ class Client(Submitting):
         for note in (graph.record.get("taken") or {}).get("notes", []):
             if note["changes"]:
                 tell(note["text"])
-        tell_of_file(graph.record.get("labels_taken"))
+        if source.labels is not None and source.values is None:
+            tell_of_file(graph.record.get("labels_taken"))
+        if source.labels is not None and source.values is not None and graph.record["labels"]:
+            listed = [column["name"] for column in graph.record["label_columns"]]
+            graph._keep_order(source.column if source.column in listed else "label", source.values, source.colours)
         for column, values in source.more.items():
-            graph.set_labels(values, column)
+            graph._set_column(column, values, None)
+            graph._keep_order(column, values, source.palettes.get(column))
+        if source.more:
+            graph.refresh()
         return graph
 
     def upload_layout(self, layout: Any) -> str:
@@ -370,18 +378,28 @@ class Client(Submitting):
         endpoint = keys["endpoint"] if keys else self.status()["stream"]
         if not endpoint:
             raise SpacelandError(f"{self.url} does not publish frames by ZeroMQ (its option zmq is empty)")
-        with zmq.Context.instance().socket(zmq.SUB) as socket:
-            if keys:
-                socket.curve_serverkey = keys["server_key"].encode()
-                socket.curve_publickey, socket.curve_secretkey = keys["public_key"].encode(), keys["secret_key"].encode()
-            socket.setsockopt(zmq.RCVHWM, 4)
-            socket.subscribe(prefix.encode())
-            socket.connect(endpoint)
-            while True:
-                frame = decode(socket.recv())
-                yield frame
-                if frame.final and prefix:
-                    return
+        known = None if not prefix else job if isinstance(job, Job) else self.job(prefix)
+        try:
+            with zmq.Context.instance().socket(zmq.SUB) as socket:
+                if keys:
+                    socket.curve_serverkey = keys["server_key"].encode()
+                    socket.curve_publickey, socket.curve_secretkey = keys["public_key"].encode(), keys["secret_key"].encode()
+                socket.setsockopt(zmq.RCVHWM, 4)
+                socket.subscribe(prefix.encode())
+                socket.connect(endpoint)
+                while True:
+                    while not socket.poll(_STREAM_QUIET_MS):
+                        # ZeroMQ tells neither that the server is gone, nor that a job ended before: HTTP does
+                        if known is None:
+                            self.status()
+                        elif known._patiently(known.refresh).ended and not socket.poll(_STREAM_QUIET_MS):
+                            return
+                    frame = decode(socket.recv())
+                    yield frame
+                    if frame.final and prefix:
+                        return
+        except zmq.ZMQError as error:
+            raise ConnectionLost(f"no frames come from {endpoint}: {error}") from error
 
     def _stream_keys(self) -> Optional[Dict[str, str]]:
         """The keys of a ZeroMQ subscriber if requests need tokens. None: they need none, or there is no stream."""

@@ -1,11 +1,12 @@
 """Exceptions. All are SpacelandError; those for errors of the server hold its problem document."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 import warnings
-from typing import Any, Callable, Dict, Optional, Type, TypeVar, cast
+from typing import Any, Callable, Dict, Iterator, Optional, Type, TypeVar, cast
 
 __all__ = [
     "SpacelandWarning", "SpacelandError", "BadValue", "BadType", "FileError", "FileMissing", "IsFolder", "TimedOut",
@@ -158,23 +159,44 @@ def own_error(error: Exception) -> Exception:
 def own_errors(function: Function) -> Function:
     """A public function, whose errors are those of this package, whichever library raised them."""
     if inspect.isgeneratorfunction(function):
-        return function
+        @functools.wraps(function)
+        def yielded(*arguments: Any, **named: Any) -> Any:
+            with _own():
+                return (yield from function(*arguments, **named))
+        return cast(Function, yielded)
+    if inspect.isasyncgenfunction(function):
+        @functools.wraps(function)
+        async def awaited(*arguments: Any, **named: Any) -> Any:
+            with _own():
+                async for one in function(*arguments, **named):
+                    yield one
+        return cast(Function, awaited)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
-        try:
+        with _own():
             return function(*arguments, **named)
-        except (OSError, TypeError, ValueError, AttributeError, OverflowError, LookupError, ImportError) as error:
-            if isinstance(error, SpacelandError):
-                raise
-            raise own_error(error).with_traceback(error.__traceback__) from error.__cause__
     return cast(Function, called)
 
 
+@contextlib.contextmanager
+def _own() -> Iterator[None]:
+    """A block whose errors become those of this package."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError, AttributeError, OverflowError, LookupError, ImportError) as error:
+        if isinstance(error, SpacelandError):
+            raise
+        raise own_error(error).with_traceback(error.__traceback__) from error.__cause__
+
+
+_ITERATED = ("__iter__", "__aiter__", "__next__", "__anext__")
+
+
 def own_errors_of(kind: Kind) -> Kind:
-    """The same for the public methods of a class."""
+    """The same for the public methods of a class, and for iterating over it."""
     for name, member in list(vars(kind).items()):
-        if inspect.isfunction(member) and (not name.startswith("_") or (name == "__init__" and not hasattr(kind, "get_params"))):
+        if inspect.isfunction(member) and (not name.startswith("_") or name in _ITERATED or (name == "__init__" and not hasattr(kind, "get_params"))):
             setattr(kind, name, own_errors(member))
     return kind
 

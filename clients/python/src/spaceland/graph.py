@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 import numpy as np
 
 from ._body import file_body, is_path, lines, npy
+from ._colours import Owned, hex_colours
 from ._label_tables import columns_of, has_index, joined, taken_line, tell_of_file
+from ._labels import label_text
 from .errors import BadValue, JobFailed, NotFound, own_errors_of
 from .listing import cells, moment
 from .projects import shared
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from .inputs import Source
 
 __all__ = ["Graph"]
+
+COLOURS_MOST = 1000   # categories of a column that have colours of their own
 
 
 @own_errors_of
@@ -165,12 +169,15 @@ class Graph:
         columns = columns_of(values, wanted) if several else {"label" if column is None else str(column): values}
         for name, each in columns.items():
             self._set_column(name, each, kind, rows, None if ids is None else len(ids))
+            if kind != "number":
+                self._keep_order(name, each)
         return self.refresh()
 
     def _rows(self, ids: Any, count: int, asked: bool) -> Optional[List[int]]:
         return joined(ids, self.names if self.record["named"] else None, self.nodes, count, asked)
 
-    def _set_column(self, name: str, values: Any, kind: Optional[str], rows: Optional[List[int]], ids: Optional[int]) -> None:
+    def _set_column(self, name: str, values: Any, kind: Optional[str],
+                    rows: Optional[List[int]] = None, ids: Optional[int] = None) -> None:
         a = np.asarray(values.toarray().ravel() if hasattr(values, "tocsr") else values)
         if ids is not None and a.shape != (ids,):
             raise BadValue(f"there are {ids} ids for labels of the shape {a.shape}; there must be one value for each id")
@@ -198,6 +205,47 @@ class Graph:
                                       headers={"Content-Type": body.content_type})
         tell_of_file(reply.get("taken"), bool(to))
         return self.refresh()
+
+    def order_labels(self, column: str = "label", categories: Optional[Sequence[Any]] = None, colors: Any = None) -> "Graph":
+        """Gives the categories of a column their order in legends, and their colours, "#rrggbb": a list, in the order of the
+        categories, or {category: colour}. Pictures of the server, the dashboard and widgets show them. Without either, the
+        largest category comes first again, in the server's colours."""
+        have = self._page(column).get("categories", [])
+        order = [str(name) for name in categories] if categories is not None else have
+        if isinstance(colors, dict):
+            lacking = [name for name in order if name not in {str(key) for key in colors}]
+            if lacking:
+                raise BadValue(f"colors has no colour for the category {lacking[0]!r}")
+            given = {str(key): value for key, value in colors.items()}
+            colors = [given[name] for name in order]
+        found = None if colors is None else hex_colours(colors)
+        if colors is not None and found is None:
+            raise BadValue('colors must be colours such as "#1f77b4", one for each category')
+        if found is not None and len(found) != len(order):
+            raise BadValue(f"there are {len(found)} colors for {len(order)} categories; there must be one for each")
+        body = {"categories": order if categories is not None else None, "colors": found}
+        self.client.http.json("PATCH", f"{self.path}/labels/{_quoted(column)}", json=body)
+        return self.refresh()
+
+    def _page(self, column: str) -> Dict[str, Any]:
+        return dict(self.client.http.json("GET", f"{self.path}/labels/{_quoted(column)}", query={"from": 0, "count": 1}))
+
+    def _owned(self, column: str) -> Owned:
+        page = self._page(column)
+        return Owned(page.get("categories") if page.get("ordered") else None, page.get("colors") if page.get("ordered") else None)
+
+    def _keep_order(self, column: str, values: Any, colours: Optional[List[str]] = None) -> None:
+        """Tells the server the order of pandas' categories, and their colours."""
+        if not hasattr(values, "cat"):
+            return
+        names = [label_text(name) for name in values.cat.categories]
+        place = {name: k for k, name in reversed(list(enumerate(names)))}
+        have = self._page(column).get("categories", [])
+        if not have or set(have) - set(place):
+            return
+        order = sorted(have, key=lambda name: place[name])
+        given = colours is not None and len(colours) >= len(names) and len(order) <= COLOURS_MOST
+        self.order_labels(column, order, [colours[place[name]] for name in order] if given and colours is not None else None)
 
     def delete_labels(self, column: str = "label") -> "Graph":
         """Deletes a column of labels."""

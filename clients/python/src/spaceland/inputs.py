@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _neighbours, _sparse
 from ._body import Body, file_body, is_path, names_array, npy, npz
-from ._colours import is_ramp
+from ._colours import hex_colours, is_ramp
 from ._columns import tell_of_numbers, without_numberings
 from ._edges import edge_columns, edge_titles, numbered_edges
 from ._label_tables import beside, columns_of, has_index
@@ -466,9 +466,20 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
         layer = {} if options.layer is None else {"layer": options.layer}
         data.uns[key.removeprefix("X_")] = {"params": {"use_rep": rep, **layer, "metric": str(options.metric or "euclidean")}}
     source.store = store if keep else None
-    colours = data.uns.get(f"{names[0]}_colors") if names and hasattr(data.obs[names[0]], "cat") else None   # of scanpy
-    source.colours = None if colours is None else [str(one) for one in colours]
+    for name in names:   # of scanpy
+        colours = data.uns.get(f"{name}_colors") if hasattr(data.obs[name], "cat") else None
+        if colours is not None:
+            _take_colours(source, str(name), colours, len(data.obs[name].cat.categories))
     return source
+
+
+def _take_colours(source: Source, name: str, colours: Any, count: int) -> None:
+    found = hex_colours(colours)
+    if found is None or len(found) < count:
+        what = "are no colours" if found is None else f"are {len(found)} colours for {count} categories"
+        tell(f'uns["{name}_colors"] {what}; the colours of this package are used')
+        return
+    source.palettes[name] = found
 
 
 def _which_rep(data: Any) -> str:
@@ -642,10 +653,10 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
         source.values = options.labels
         if is_ramp(np.asarray(options.labels)):  # labels within an upload are categories
             check_count(options.labels, source.n)
-            source.shown = options.labels_name if options.labels_name and is_name(options.labels_name) else "label"
+            source.shown = source.column = options.labels_name if options.labels_name and is_name(options.labels_name) else "label"
             source.more = {source.shown: options.labels, **source.more}
             return source
         if options.labels_name and is_name(options.labels_name) and len(options.labels_name.encode()) <= LABELS_NAME_BYTES:
-            source.query["labels_name"] = options.labels_name
+            source.query["labels_name"] = source.column = options.labels_name
         source.labels = labels_body(options.labels, source.n)
     return source

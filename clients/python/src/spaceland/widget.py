@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
-from ._colours import Bytes, colours_of, legend_of, png
+from ._colours import Bytes, Owned, colours_of, legend_of, png
 from .errors import BadValue, SpacelandError
 from .frames import Frame
 
@@ -35,38 +35,49 @@ def module_source() -> str:
 
 @dataclass
 class _Look:
-    """Colours of the nodes, and their legend."""
+    """Colours of the nodes on a light and on a dark background, and their legend."""
 
     colours: Optional[Bytes] = None
-    legend: List[Tuple[str, str]] = field(default_factory=list)
+    dark: Optional[Bytes] = None
+    legend: List[Tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def dark_bytes(self) -> bytes:
+        return b"" if self.dark is None else self.dark.tobytes()
 
     @property
     def bytes(self) -> bytes:
         return b"" if self.colours is None else self.colours.tobytes()
 
 
-def _uploaded(job: "Job") -> Any:
+def _column(graph: Any, name: str) -> Tuple[Any, Owned]:
+    """A column of the server, with the order and the colours of its categories."""
+    return graph.labels(name), graph._owned(name)
+
+
+def _uploaded(job: "Job") -> Tuple[Any, Owned]:
     """Fetches the labels of a job that another client submitted: the column that pictures of the server show."""
     try:
-        chosen = next((column["name"] for column in job.graph.label_columns() if column.get("auto")), None)
-        return None if chosen is None else job.graph.labels(chosen)
+        graph = job.graph
+        chosen = next((column["name"] for column in graph.label_columns() if column.get("auto")), None)
+        return (None, Owned()) if chosen is None else _column(graph, chosen)
     except SpacelandError:
-        return None  # the graph has been deleted
+        return None, Owned()  # the graph has been deleted
 
 
 def _look(job: "Job", labels: Any) -> _Look:
-    own = None
-    if labels is None:
-        labels = job._source.values if job._source is not None else _uploaded(job)
-        own = job._source.colours if job._source is not None else None
+    owned = Owned()
+    if labels is None and job._source is None:
+        labels, owned = _uploaded(job)
+    elif labels is None and job._source is not None:
+        labels, owned = job._source.values, Owned(None, job._source.colours)
     elif isinstance(labels, str):
-        labels = job.graph.labels(labels)
+        labels, owned = _column(job.graph, labels)
     if labels is None:
         return _Look()
     if len(labels) != job.record["nodes"]:
         raise BadValue(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there must be one for each")
-    colours = colours_of(labels, own)
-    return _Look(colours, legend_of(labels, colours))
+    return _Look(colours_of(labels, owned), colours_of(labels, owned, light=False), legend_of(labels, owned))
 
 
 PRINT_DPI = 300   # of a PDF
@@ -139,7 +150,7 @@ def page(frame: Frame, look: Optional[_Look] = None, title: str = "layout") -> s
 {script}
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 const view = createView(document.getElementById("view"));
-view.setColours(bytes("{data(look.bytes)}"));
+view.setColours(bytes("{data(look.bytes)}"), bytes("{data(look.dark_bytes)}"));
 view.setLegend({legend});
 view.setFrame(bytes("{data(frame.data)}"));
 </script></body></html>
@@ -189,7 +200,7 @@ def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: i
         import traitlets
     except ImportError:
         return _show_pictures(job, look, max_points, height)
-    widget = _widget_class(anywidget, traitlets)(height=height, colours=look.bytes, legend=look.legend)
+    widget = _widget_class(anywidget, traitlets)(height=height, colours=look.bytes, dark=look.dark_bytes, legend=look.legend)
 
     def follow() -> None:
         for frame in job.frames("u16", max_points):
@@ -212,6 +223,7 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
             _esm = module_source()
             frame = traitlets.Bytes(b"").tag(sync=True)
             colours = traitlets.Bytes(b"").tag(sync=True)
+            dark = traitlets.Bytes(b"").tag(sync=True)
             legend = traitlets.List([]).tag(sync=True)
             height = traitlets.Int(HEIGHT).tag(sync=True)
         _class = LayoutWidget

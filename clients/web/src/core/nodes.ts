@@ -264,9 +264,13 @@ export function numbers(column: Column, raw: Float32Array, steep = false): Value
 	return { column, codes, categories: [], counts: [], low, high, value: code => (scale ? back(from + code / scale) : low) };
 }
 
-/** Categories in the order of legends, without empty ones: numeric names in order, others by size. */
+/** Categories in the order of legends, without empty ones: in the order that somebody gave them, else numeric names in theirs,
+ * others by size. */
 export function legendOrder(v: Values): number[] {
-	const order = v.categories.map((_, i) => i).filter(i => v.counts[i]), numeric = v.categories.every(c => c !== "" && Number.isFinite(Number(c)));
+	const order = v.categories.map((_, i) => i).filter(i => v.counts[i]);
+	if (v.column.ordered)
+		return order;
+	const numeric = v.categories.every(c => c !== "" && Number.isFinite(Number(c)));
 	return order.sort((a, b) => (numeric ? Number(v.categories[a]) - Number(v.categories[b]) : v.counts[b]! - v.counts[a]!));
 }
 

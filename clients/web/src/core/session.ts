@@ -2,7 +2,7 @@
  * it. */
 import { View } from "../gl/view.ts";
 import { HOME } from "../gl/camera.ts";
-import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
+import { columnColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
 import { colourOfColumn, colourOfFirst, type Ellipse, ellipsesOf, foundBy, jobOfColour } from "./clusters.ts";
@@ -201,8 +201,7 @@ export class Session {
 	}
 
 	colours(): RGB[] {
-		const v = this.values.value;
-		return categoryColours(Math.max(1, v?.categories.length ?? 1), this.paletteName, v?.counts);
+		return columnColours(this.values.value, this.paletteName);
 	}
 
 	colourOf(node: number): string {

@@ -166,6 +166,8 @@ export interface Column {
 	min?: number;
 	max?: number;
 	auto?: true;               // colours a layout at first
+	ordered?: true;            // the categories have an order, which somebody gave them
+	colors?: string[];         // their colours, which somebody gave them, "#rrggbb"
 	ids?: true;                // numbers that are all different and whole
 }
 

@@ -2,6 +2,7 @@
  * category of most nodes has the first colour; Okabe and Ito's eight colours (2008), longer lists that also differ in
  * lightness; and matplotlib's perceptually uniform scales, by their stops. */
 import LABELS from "../../../../core/picture/palette.json";
+import type { Values } from "../core/nodes.ts";
 import { theme } from "../core/theme.ts";
 import type { RGB } from "./renderer.ts";
 
@@ -94,6 +95,14 @@ export function categoryColours(n: number, palette: string, counts: readonly num
 	if (SCALES[palette])
 		return Array.from({ length: n }, (_, i) => scaleAt(palette, n > 1 ? i / (n - 1) : 0.5));
 	return n <= OKABE_ITO.length ? OKABE_ITO.slice(0, n) : mixed(n);
+}
+
+/** Colours of a column's categories: their owner's, if there are some and no other palette was chosen. */
+export function columnColours(v: Values | null, palette: string): RGB[] {
+	const n = v?.categories.length ?? 0, own = v?.column.colors;
+	if (palette === "labels" && own && own.length === n && n)
+		return own.map(hex);
+	return categoryColours(Math.max(1, n), palette, v?.column.ordered ? [] : v?.counts);
 }
 
 export function scaleAt(palette: string, x: number): RGB {

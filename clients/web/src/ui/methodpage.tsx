@@ -11,7 +11,7 @@ import { address, go, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { ended, type Job, type Value } from "../core/types.ts";
-import { categoryColours, css } from "../gl/palettes.ts";
+import { columnColours, css } from "../gl/palettes.ts";
 import { fileName, saveBlob } from "../export/save.ts";
 import { ValueStream } from "../core/values.ts";
 import { MeasureChart } from "./charts.tsx";
@@ -28,7 +28,7 @@ const LISTED = 60;
 function Sizes({ values, s }: { values: Values; s: Session | null }) {
 	const [all, setAll] = useState(false), n = values.codes.length, most = Math.max(...values.counts, 1);
 	const order = values.counts.map((_, k) => k).sort((a, b) => values.counts[b]! - values.counts[a]!), shown = all ? order : order.slice(0, LISTED);
-	const colours = categoryColours(Math.max(1, values.categories.length), "labels", values.counts), dropped = n - values.counts.reduce((sum, c) => sum + c, 0);
+	const colours = columnColours(values, "labels"), dropped = n - values.counts.reduce((sum, c) => sum + c, 0);
 	return <section aria-label="Sizes"><h2>Sizes</h2>
 		<table class="table sizes"><thead><tr><th scope="col">Cluster</th><th scope="col" class="right">Nodes</th><th scope="col" class="right">Share</th><th scope="col"><span class="hidden">Size</span></th></tr></thead>
 			<tbody>{shown.map(k => <tr key={k}>

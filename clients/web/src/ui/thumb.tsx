@@ -10,7 +10,7 @@ import { graphs } from "../core/live.ts";
 import { use } from "../core/signal.ts";
 import { theme, tones } from "../core/theme.ts";
 import { ended, type Job } from "../core/types.ts";
-import { categoryColours, scaleAt } from "../gl/palettes.ts";
+import { columnColours, scaleAt } from "../gl/palettes.ts";
 import { profileOf, type RGB } from "../gl/renderer.ts";
 import { jitter } from "../gl/shaders.ts";
 import { windowOf } from "../gl/window.ts";
@@ -45,7 +45,7 @@ function coloursOf(values: Values | null): ((node: number) => RGB) | null {
 		return null;
 	if (values.column.kind === "number")
 		return node => (values.codes[node] === MISSING ? [0.5, 0.5, 0.5] : scaleAt("viridis", values.codes[node]! / 65534));
-	const colours = categoryColours(Math.max(1, values.categories.length), "labels", values.counts);
+	const colours = columnColours(values, "labels");
 	return node => colours[values.codes[node]!] ?? [0.5, 0.5, 0.5];
 }
 

@@ -2,8 +2,8 @@
  *
  *   const view = createView(element)          fills the element with a canvas
  *   view.setFrame(buffer)                     a frame from the server, see proto/frame.md
- *   view.setColours(bytes)                    r, g, b of each node of the graph; null: one colour
- *   view.setLegend([[text, colour], ...])     colour: a CSS colour
+ *   view.setColours(light, dark)              r, g, b of each node of the graph, on a light and on a dark page; null: one colour
+ *   view.setLegend([[text, light, dark], ...])   CSS colours
  *   view.destroy()
  *
  * Dragging moves (3-D: rotates), the wheel zooms, a double click shows everything. Draws with WebGL2 if available, else on
@@ -213,6 +213,16 @@ function bounds(frame) {
 	return { low: low.map(units), high: high.map(units) };
 }
 
+/* True if the page behind the element is dark. */
+function isDark(element) {
+	for (let e = element; e; e = e.parentElement) {
+		const [r, g, b, a = 1] = (getComputedStyle(e).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
+		if (b !== undefined && a > 0)
+			return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+	}
+	return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
 export function createView(element, options = {}) {
 	const canvas = document.createElement("canvas"), text = document.createElement("div");
 	const legend = document.createElement("ul");
@@ -227,7 +237,7 @@ export function createView(element, options = {}) {
 	element.replaceChildren(canvas, text, legend);
 	const painter = (options.plain ? null : webglPainter(canvas)) ?? plainPainter(canvas);
 	const view = { zoom: 1, shift: [0, 0], turn: STRAIGHT };
-	let frame = null, colours = null, came = 0, box = null, oldBox = null, pending = 0, gone = false;
+	let frame = null, colours = null, both = [null, null], entries = [], came = 0, box = null, oldBox = null, pending = 0, gone = false;
 
 	function strided() {
 		if (!colours || !frame)
@@ -310,6 +320,22 @@ export function createView(element, options = {}) {
 	const observer = new ResizeObserver(ask);
 	observer.observe(canvas);
 
+	function paint() {
+		const dark = isDark(element), bytes = both[+dark] ?? both[0];
+		colours = bytes && bytes.length ? bytes : null;
+		painter.setColours(strided());
+		legend.replaceChildren(...entries.map(([name, ...colour]) => {
+			const item = document.createElement("li"), dot = document.createElement("span");
+			dot.style.cssText = `display:inline-block;width:.7em;height:.7em;margin-right:.4em;border-radius:50%;background:${colour[+dark] ?? colour[0]}`;
+			item.append(dot, name.length > 40 ? `${name.slice(0, 25)}…${name.slice(-14)}` : name);
+			return item;
+		}));
+		if (frame)
+			ask();
+	}
+	const scheme = matchMedia("(prefers-color-scheme: dark)");
+	scheme.addEventListener("change", paint);
+
 	return {
 		setFrame(buffer) {
 			const next = decodeFrame(buffer), strideChanged = !frame || frame.stride !== next.stride || frame.n !== next.n;
@@ -326,22 +352,17 @@ export function createView(element, options = {}) {
 				(frame.final ? " · done" : "");
 			ask();
 		},
-		setColours(bytes) {
-			colours = bytes && bytes.length ? bytes : null;
-			painter.setColours(strided());
-			if (frame)
-				ask();
+		setColours(light, dark = light) {
+			both = [light, dark];
+			paint();
 		},
-		setLegend(entries) {
-			legend.replaceChildren(...entries.map(([name, colour]) => {
-				const item = document.createElement("li"), dot = document.createElement("span");
-				dot.style.cssText = `display:inline-block;width:.7em;height:.7em;margin-right:.4em;border-radius:50%;background:${colour}`;
-				item.append(dot, name.length > 40 ? `${name.slice(0, 25)}…${name.slice(-14)}` : name);
-				return item;
-			}));
+		setLegend(named) {
+			entries = named;
+			paint();
 		},
 		destroy() {
 			gone = true;
+			scheme.removeEventListener("change", paint);
 			observer.disconnect();
 			painter.destroy();
 			element.replaceChildren();
@@ -358,12 +379,20 @@ export function render({ model, el }) {
 	box.style.height = `${model.get("height")}px`;
 	el.appendChild(box);
 	const view = createView(box);
-	const show = (name, set) => {
+	const valueOf = (name) => {
 		const value = model.get(name);
-		if (value && value.byteLength)
-			set(bytesOf(value));
+		return value && value.byteLength ? bytesOf(value) : undefined;
 	};
-	const frame = () => show("frame", view.setFrame), colours = () => show("colours", view.setColours);
+	const frame = () => {
+		const value = valueOf("frame");
+		if (value)
+			view.setFrame(value);
+	};
+	const colours = () => {
+		const light = valueOf("colours");
+		if (light)
+			view.setColours(light, valueOf("dark"));
+	};
 	model.on("change:frame", frame);
 	model.on("change:colours", colours);
 	view.setLegend(model.get("legend") ?? []);
