@@ -1,9 +1,19 @@
+/* An account counts what its owner reserved; take() and give() decide, and lock what accounts share.
+ *
+ * free() leaves small blocks with the allocator, where no account counts them: after large requests that was as much as
+ * the budgets themselves. So whenever KEPT_BYTES were given back, by all accounts together, the last to give returns
+ * the free pages to the system first; only then can others reserve those bytes. */
 #include "core/account.h"
 
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_BYTES (8u << 20)
+
 static _Thread_local struct sl_account *current;
+static _Atomic uint64_t kept;  /* bytes given back since memory was last returned to the system */
 
 void sl_account_open(struct sl_account *account)
 {
@@ -36,13 +46,24 @@ int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err)
 	return current ? sl_account_take_of(current, what, bytes, err) : 0;
 }
 
+static void return_memory(uint64_t bytes)
+{
+	if (atomic_fetch_add(&kept, bytes) + bytes < KEPT_BYTES)
+		return;
+	atomic_store(&kept, 0);
+	malloc_trim(0);
+}
+
 void sl_account_give_of(struct sl_account *account, enum sl_resource what, uint64_t bytes)
 {
 	if (bytes > account->taken[what])
 		bytes = account->taken[what];
 	account->taken[what] -= bytes;
-	if (bytes)
-		account->give(account, what, bytes);
+	if (!bytes)
+		return;
+	if (what == SL_MEMORY)
+		return_memory(bytes);
+	account->give(account, what, bytes);
 }
 
 void sl_account_give(enum sl_resource what, uint64_t bytes)

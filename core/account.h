@@ -3,14 +3,13 @@
  * A thread that reads a client's upload opens an account. Readers then reserve all memory that grows with the input
  * before they allocate it, so a small file that unpacks to a huge one is refused before it exhausts the machine's
  * memory. In a thread without an account every request is granted. An account belongs to one thread at a time; take()
- * and give() lock the state that they share. */
+ * and give() lock the state that they share. Free memory before you give it back: others may have it at once. */
 #ifndef SL_ACCOUNT_H
 #define SL_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/account.h"
 #include "core/error.h"
 
 #ifdef __cplusplus

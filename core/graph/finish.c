@@ -268,7 +268,7 @@ static void shrink(struct sl_graph *g)
 int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_graph **out, struct sl_error *err)
 {
 	struct sl_graph *g = calloc(1, sizeof *g);
-	uint64_t *scratch = NULL;
+	uint64_t *scratch = NULL, over = 0;  /* bytes that only this function needed */
 	int rc = 0;
 
 	*out = NULL;
@@ -320,10 +320,11 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 		goto out;
 	shrink(g);
 	sl__graph_examine(g, b->symmetry, scratch);
-	sl_account_give(SL_MEMORY, bytes + b->granted * (SL__ENTRY_BYTES - sizeof *b->row));
+	over = bytes + b->granted * (SL__ENTRY_BYTES - sizeof *b->row);
 out:
 	free(scratch);
 	sl_graph_builder_destroy(b);
+	sl_account_give(SL_MEMORY, over);
 	if (rc)
 		sl_graph_destroy(g);
 	else

@@ -186,8 +186,8 @@ int sl__points_examine(struct sl_points *p, const struct sl__exact *exact)
 	if (exact)
 		correct(p, exact, slot, slots);
 out:
-	sl_account_give(SL_MEMORY, bytes);
 	free(hash);
 	free(slot);
+	sl_account_give(SL_MEMORY, bytes);
 	return rc;
 }

@@ -387,8 +387,6 @@ void sl__reading_close(struct sl__reading *q)
 void sl__reading_finish(struct sl__reading *q)
 {
 	sl__reading_close(q);
-	if (q->account.give)
-		sl_account_close(&q->account);
 	sl_graph_destroy(q->graph);
 	sl_points_destroy(q->points);
 	sl_neighbours_destroy(q->neighbours);
@@ -403,6 +401,8 @@ void sl__reading_finish(struct sl__reading *q)
 	free(q->source);
 	free(q->target);
 	free(q->weight);
+	if (q->account.give)
+		sl_account_close(&q->account);
 }
 
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,

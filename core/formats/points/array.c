@@ -177,8 +177,8 @@ static int turn(struct sl__table *t, uint64_t n, uint64_t d)
 					((uint8_t *)out)[i * d + k] = ((const uint8_t *)t->value)[k * n + i];
 				else
 					((float *)out)[i * d + k] = ((const float *)t->value)[k * n + i];
-	sl_account_give(SL_MEMORY, n * d * size);
 	free(t->value);
+	sl_account_give(SL_MEMORY, n * d * size);
 	t->value = out;
 	t->capacity = n * d;
 	return 0;

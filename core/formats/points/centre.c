@@ -110,9 +110,9 @@ int sl__centre_init(struct sl__centre *c, uint64_t d, const double *given)
 
 static void drop_first(struct sl__centre *c)
 {
+	free(c->first);
 	sl_account_give(SL_MEMORY, c->first_room * sizeof *c->first);
 	c->booked -= c->first_room * sizeof *c->first;
-	free(c->first);
 	c->first = NULL;
 	c->first_room = 0;
 }

@@ -73,7 +73,6 @@ static int grow_slots(struct sl__names *names)
 
 	if (!slot)
 		return rc ? rc : SL_NOMEM;
-	sl_account_give(SL_MEMORY, names->slots * sizeof *slot);
 	for (uint32_t i = 0; i < names->n; i++) {
 		uint64_t at = names->hash[i] & (slots - 1);
 		while (slot[at])
@@ -81,6 +80,7 @@ static int grow_slots(struct sl__names *names)
 		slot[at] = i + 1;
 	}
 	free(names->slot);
+	sl_account_give(SL_MEMORY, names->slots * sizeof *slot);
 	names->slot = slot;
 	names->slots = slots;
 	return 0;

@@ -2,7 +2,6 @@
  * Only one large body is parsed at a time, since it may take a hundred times its size in memory. The next one is of the
  * sender whose last turn was the longest ago; bodies of one sender keep their order. So a body waits for at most one
  * body of each other sender. A sender is a user, also by links; where requests have no tokens, it is an address. */
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,6 @@ static void free_work(void *arg)
 	struct parsing *p = arg;
 	json_decref(p->document);
 	sl_account_close(&p->account);
-	malloc_trim(0);  /* returns freed memory to the system, which the allocator would keep for each thread */
 }
 
 static void next(struct sl__documents *documents);
