@@ -64,6 +64,49 @@ void sl_param_copy(const struct sl_param_info *info, void *to, const void *from)
 	memcpy(field(info, to), field(info, from), bytes[info->type]);
 }
 
+static bool same_list(const struct sl_param_list *a, const struct sl_param_list *b)
+{
+	int i = 0;
+	while (i < a->count && i < b->count && a->value[i] == b->value[i])
+		i++;
+	return a->count == b->count && i == a->count;
+}
+
+bool sl_param_same(const struct sl_param_info *info, const void *a, const void *b)
+{
+	double x, y;
+	if (info->type == SL_TYPE_LIST)
+		return same_list(field(info, a), field(info, b));
+	if (info->type == SL_TYPE_TEXT)
+		return *(const char *const *)field(info, a) == *(const char *const *)field(info, b);
+	sl_param_number(info, a, &x);
+	sl_param_number(info, b, &y);
+	return x == y;
+}
+
+void sl_param_lead(const struct sl_param_table *table, const struct sl_param_info *info, void *record)
+{
+	if (table->leader && !strcmp(info->name, table->leader))
+		table->lead(record);
+}
+
+int sl_param_steer(const struct sl_param_table *table, void *record, const void *from, struct sl_error *err)
+{
+	for (int i = 0; i < table->count; i++) {
+		const struct sl_param_info *info = &table->param[i];
+		char pointer[96];
+		if (info->steerable || sl_param_same(info, record, from))
+			continue;
+		snprintf(pointer, sizeof pointer, "/%s", info->name);
+		return sl_error_field(err, SL_CONFLICT, pointer, "%s cannot be changed once a job has been submitted; submit a "
+				      "new job.", info->name);
+	}
+	for (int i = 0; i < table->count; i++)
+		if (table->param[i].steerable)
+			sl_param_copy(&table->param[i], record, from);
+	return 0;
+}
+
 const struct sl_param_list *sl_param_list(const struct sl_param_info *info, const void *record)
 {
 	return info->type == SL_TYPE_LIST ? field(info, record) : NULL;
@@ -282,6 +325,8 @@ int sl_param_set(const struct sl_param_table *table, void *record, const char *n
 	int code = sl_param_set_text(info, record, text, err);
 	if (!code && table->given >= 0)
 		*(uint64_t *)(void *)((char *)record + table->given) |= 1ull << (info - table->param);
+	if (!code)
+		sl_param_lead(table, info, record);
 	return code;
 }
 

@@ -61,6 +61,10 @@ struct sl_param_table {
 	const struct sl_param_info *param;
 	int count;
 	ptrdiff_t given;           /* offset of a uint64_t in the record: bit i is 1 if param[i] was set; -1: none */
+	/* The parameter whose value chooses the defaults of all others ("preset"), or NULL; and a function that sets all
+	 * fields to the defaults that the record's value of it chooses. Set it before the others. */
+	const char *leader;
+	void (*lead)(void *record);
 };
 
 /* Room for the text of any value, except of type TEXT. */
@@ -98,6 +102,13 @@ int sl_param_set_list(const struct sl_param_info *info, void *record, const doub
 
 /* Copies the parameter's value from one record to another, unchecked. */
 void sl_param_copy(const struct sl_param_info *info, void *to, const void *from);
+/* True if both records have the same value of the parameter. */
+bool sl_param_same(const struct sl_param_info *info, const void *a, const void *b);
+/* If `info` is the table's leader, and was just set in the record, resets all other parameters. */
+void sl_param_lead(const struct sl_param_table *table, const struct sl_param_info *info, void *record);
+/* Copies the steerable values of `from` that differ. SL_CONFLICT: another value differs; err names the first, and the
+ * record is unchanged. */
+int sl_param_steer(const struct sl_param_table *table, void *record, const void *from, struct sl_error *err);
 
 /* Checks that all numbers in the record are in range. For records that the functions above did not fill. */
 int sl_param_check(const struct sl_param_table *table, const void *record, struct sl_error *err);

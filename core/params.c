@@ -121,7 +121,16 @@ const struct sl_param_info sl_params_table[] = {
 };
 const int sl_params_count = (int)(sizeof sl_params_table / sizeof *sl_params_table);
 
-const struct sl_param_table sl_tsne_table = {sl_params_table, sizeof sl_params_table / sizeof *sl_params_table, -1};
+static void lead(void *record)
+{
+	struct sl_params *p = record;
+	sl_params_preset(p, (enum sl_preset)p->preset);
+}
+
+const struct sl_param_table sl_tsne_table = {
+	.param = sl_params_table, .count = sizeof sl_params_table / sizeof *sl_params_table, .given = -1,
+	.leader = "preset", .lead = lead,
+};
 
 const struct sl_param_info *sl_params_find(const char *name)
 {
@@ -185,23 +194,17 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	}
 }
 
-/* A new preset resets all other parameters. */
-static int settle(struct sl_params *p, const struct sl_param_info *info, int code)
-{
-	if (!code && info->offset == offsetof(struct sl_params, preset))
-		sl_params_preset(p, (enum sl_preset)p->preset);
-	return code;
-}
-
 int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value, struct sl_error *err)
 {
-	return settle(p, info, sl_param_set_number(info, p, value, err));
+	int code = sl_param_set_number(info, p, value, err);
+	if (!code)
+		sl_param_lead(&sl_tsne_table, info, p);
+	return code;
 }
 
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err)
 {
-	int code = sl_param_set(&sl_tsne_table, p, name, text, err);
-	return code ? code : settle(p, sl_params_find(name), code);
+	return sl_param_set(&sl_tsne_table, p, name, text, err);
 }
 
 int sl_params_check(const struct sl_params *p, struct sl_error *err)
@@ -219,17 +222,6 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 	return 0;
 }
 
-static bool same_list(const struct sl_params *p, const struct sl_params *q, const struct sl_param_info *info)
-{
-	const struct sl_param_list *a = sl_param_list(info, p), *b = sl_param_list(info, q);
-	if (a->count != b->count)
-		return false;
-	for (int i = 0; i < a->count; i++)
-		if (a->value[i] != b->value[i])
-			return false;
-	return true;
-}
-
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err)
 {
 	struct sl_params preset_values;  /* the preset may set parameters of the other kind of input */
@@ -243,7 +235,7 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 	if (!points && p->init == SL_INIT_PCA)
 		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points; for a graph choose "
 				      "spectral or random.");
-	if (!points && p->perplexity.count && !same_list(p, &preset_values, sl_params_find("perplexity")))
+	if (!points && p->perplexity.count && !sl_param_same(sl_params_find("perplexity"), p, &preset_values))
 		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is a parameter of points; for "
 				      "graphs, use lambda.");
 	return 0;
@@ -356,22 +348,5 @@ double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int ext
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)
 {
-	struct sl_params next = *p;
-	for (int i = 0; i < sl_params_count; i++) {
-		const struct sl_param_info *info = &sl_params_table[i];
-		double old, new;
-		sl_param_number(info, p, &old);
-		sl_param_number(info, from, &new);
-		if (info->type == SL_TYPE_LIST ? same_list(p, from, info) : old == new)
-			continue;
-		if (!info->steerable) {
-			char pointer[96];
-			snprintf(pointer, sizeof pointer, "/%s", info->name);
-			return sl_error_field(err, SL_CONFLICT, pointer, "%s cannot be changed once a job has been submitted; "
-					      "submit a new job.", info->name);
-		}
-		sl_param_copy(info, &next, from);
-	}
-	*p = next;
-	return 0;
+	return sl_param_steer(&sl_tsne_table, p, from, err);
 }

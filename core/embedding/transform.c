@@ -31,7 +31,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 1.5), .doc =
 	 "Factor on the attractive forces; more than 1 draws new points closer to their neighbours."},
 };
-const struct sl_param_table sl_transform_table = {params_table, sizeof params_table / sizeof *params_table, -1};
+const struct sl_param_table sl_transform_table = {
+	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
+};
 
 void sl_transform_defaults(struct sl_transform_params *params)
 {

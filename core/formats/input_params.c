@@ -89,7 +89,8 @@ static const struct sl_param_info params_table[] = {
 	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
 };
 const struct sl_param_table sl_input_params_table = {
-	params_table, sizeof params_table / sizeof *params_table, offsetof(struct sl_input_params, given),
+	.param = params_table, .count = sizeof params_table / sizeof *params_table,
+	.given = offsetof(struct sl_input_params, given),
 };
 
 void sl_input_params_defaults(struct sl_input_params *p)

@@ -39,7 +39,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(seed, UINT64, 0, 9007199254740991, 0), .doc = "Seed of the clusters that a restart begins with (k-means). "
 		"The same seed gives the same mixture."},
 };
-const struct sl_param_table sl_gmm_table = {params_table, sizeof params_table / sizeof *params_table, -1};
+const struct sl_param_table sl_gmm_table = {
+	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
+};
 
 void sl_gmm_defaults(struct sl_gmm_params *params)
 {

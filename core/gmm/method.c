@@ -526,7 +526,7 @@ extern const struct sl_method sl_method_gmm;
 const struct sl_method sl_method_gmm = {
 	.name = "gmm",
 	.doc = "A mixture of Gaussians that points or a layout are likely under, by expectation maximisation.",
-	.measure = "log_likelihood",
+	.measure = "log_likelihood", .measure_title = "log-likelihood", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results, .table = "models", .columns = columns,
 	.predicts = predicts, .model = model_arrays,
 	.relief = "Fewer components would be right, or covariance diag.",

@@ -286,7 +286,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(seed, UINT64, 0, 9007199254740991, 0), .doc = "Seed of the first centroids. The same seed gives the "
 		"same clusters."},
 };
-const struct sl_param_table sl_kmeans_table = {params_table, sizeof params_table / sizeof *params_table, -1};
+const struct sl_param_table sl_kmeans_table = {
+	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
+};
 
 void sl_kmeans_defaults(struct sl_kmeans_params *params)
 {

@@ -348,7 +348,7 @@ extern const struct sl_method sl_method_kmeans;
 const struct sl_method sl_method_kmeans = {
 	.name = "kmeans",
 	.doc = "Clusters of points or of a layout, such that points lie near the means of theirs (k-means).",
-	.measure = "inertia",
+	.measure = "inertia", .measure_title = "inertia", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
 	.relief = "Fewer clusters would be right.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),

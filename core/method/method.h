@@ -9,7 +9,8 @@
  *   method->destroy(run);
  *
  * A method is a folder of core/ that fills a struct sl_method, and a line in core/method/method.c. Scheduling,
- * checkpoints, traces, results, the API and the clients read the table and need no change for a new method.
+ * checkpoints, traces, results, the API and the clients ask the table and need no change for a new method. None of them
+ * asks which method a job has; what differs is a member here. t-SNE is an entry like the others.
  *
  * A run belongs to one thread at a time. It borrows its input until destroy() is called; destroy() itself does not read
  * the input.
@@ -46,12 +47,14 @@ extern "C" {
 #endif
 
 struct sl_affinities;
+struct sl_affinities_params;
 struct sl_device;
 struct sl_device_graph;
 struct sl_embedding;
 struct sl_engine;
 struct sl_graph;
 struct sl_points;
+struct sl_settings;
 
 /* The inputs that a method accepts, as bits. */
 #define SL_TAKES_GRAPH 1u   /* P, resident on a device: runs are created on that device's thread */
@@ -60,6 +63,34 @@ struct sl_points;
 /* A graph as it was uploaded, perhaps with an initial state; runs are created on any thread. A method with both POINTS
  * and EDGES accepts either upload, and no initial state. */
 #define SL_TAKES_EDGES 8u
+
+/* The data that a job is computed from, as far as a server knows it without reading it. */
+struct sl_method_data {
+	bool known;             /* false: only n is known, since the data have been deleted */
+	bool graph;             /* a graph; else points, or neighbours of points */
+	bool coordinates;       /* points with their coordinates */
+	bool symmetric;         /* of a graph */
+	uint32_t n;             /* nodes or points */
+	uint32_t neighbours;    /* of each point: those that the default parameters use; else 0 */
+};
+
+/* How a run on P begins. */
+enum sl_initial {
+	SL_INITIAL_OWN,         /* create() makes its layout */
+	SL_INITIAL_GIVEN,       /* a layout that the client gives */
+	SL_INITIAL_POINTS,      /* initial_of_points() makes it of the points, which create() does not get */
+	SL_INITIAL_WALK,        /* the run makes it by a walk on P: in host memory if the engine has no walk_filter */
+};
+
+/* A value that stands for "auto" in a run, for people. */
+struct sl_resolved {
+	const char *name;
+	enum { SL_RESOLVED_UNKNOWN, SL_RESOLVED_NUMBER, SL_RESOLVED_WORD, SL_RESOLVED_LIST } type;
+	double number;
+	const char *word;       /* static */
+	struct sl_param_list list;
+};
+#define SL_RESOLVED_MOST 16
 
 struct sl_method_input {
 	/* GRAPH */
@@ -115,9 +146,14 @@ struct sl_method_params {
 struct sl_method {
 	const char *name;               /* "kmeans": the `method` of a job */
 	const char *doc;                /* one sentence */
-	const char *measure;            /* name of the measure in status.kl and the trace: "kl", "inertia" or "stress" */
+	const char *measure;            /* name of the measure in status.measure and the trace: "kl", "inertia", "stress" */
+	const char *measure_title;      /* the same for people: "KL divergence", "log-likelihood" */
 	unsigned takes;                 /* SL_TAKES_... */
 	bool layout;                    /* true: the result is a layout, which can be watched while it forms */
+	bool converges;                 /* most runs end before their iterations are used up, so the time left is that of the
+					 * forecast */
+	bool timed;                     /* a run goes through a time of its model (status.model_time), to its end */
+	bool traces_layout;             /* trace points have the layout's extent and what was in force, not only the measure */
 	const char *const *results;     /* names of the other arrays of the result, NULL-terminated; the first array has an
 					 * entry for each of the user's rows, -1 for a dropped row */
 	const char *table;              /* the field of the job's record that holds the result's table; NULL: no table */
@@ -131,6 +167,35 @@ struct sl_method {
 	/* Checks the parameters against an input of n rows and d columns; the table has checked each parameter alone. NULL:
 	 * nothing to check. EDGES: n nodes and an initial state of d columns; d is 0 without an initial state. */
 	int (*check)(const void *params, uint32_t n, uint32_t d, struct sl_error *err);
+	/* Whether the parameters make sense for these data. NULL: check() says it all. */
+	int (*check_data)(const void *params, const struct sl_method_data *data, struct sl_error *err);
+	/* The values that stand for "auto" in a run, after `iteration` iterations; last: its newest trace point, or NULL.
+	 * Returns how many. NULL: none. */
+	int (*resolved)(const void *params, const struct sl_method_data *data, int iteration,
+			const struct sl_trace_point *last, struct sl_resolved out[SL_RESOLVED_MOST]);
+
+	/* ---- runs on P (SL_TAKES_GRAPH); NULL in other methods ---- */
+
+	/* Which P (core/graph/affinities.h), and the embedding of n nodes that an engine computes (core/engine/engine.h), by
+	 * which it forecasts time and memory. */
+	void (*affinities)(const void *params, struct sl_affinities_params *out);
+	void (*settings)(const void *params, uint32_t n, struct sl_settings *out);
+	/* The parameter that chooses the initial layout, for which the word "given" stands for one that the client gives;
+	 * how a run of these data begins; the longest side of that layout, INFINITY: any. */
+	const char *initial_param;
+	enum sl_initial (*initial)(const void *params, const struct sl_method_data *data);
+	double (*initial_extent)(const void *params);
+	/* The initial layout of points, out [p->n_user * dims]. Any thread. */
+	int (*initial_of_points)(const void *params, const struct sl_points *p, float *out, struct sl_error *err);
+	/* The number of iterations that was asked for; 0: the run chooses. NULL: iterations() is that number. */
+	int (*asked)(const void *params);
+	/* The most points of a trace. */
+	int (*trace_points)(const void *params);
+	/* The parameters of placing new points in the layout (core/embedding/transform.h). NULL: it cannot be done. */
+	const struct sl_param_table *transform;
+
+	/* ---- all methods ---- */
+
 	/* The most iterations that a run can have (for progress), and forecasts: bytes of host memory beside the input, and
 	 * seconds with `threads` threads. Any thread. NULL: the engine makes the forecast (t-SNE). EDGES: d is the mean
 	 * number of entries of a node, rounded up. */

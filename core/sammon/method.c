@@ -238,7 +238,7 @@ const struct sl_method sl_method_sammon = {
 	.name = "sammon",
 	.doc = "A layout whose distances are those of the points, or along a graph's edges (Sammon, metric scaling, Kamada "
 	       "and Kawai).",
-	.measure = "stress",
+	.measure = "stress", .measure_title = "stress", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT | SL_TAKES_EDGES, .layout = true, .results = no_results,
 	.relief = "Fewer partners, or pivots, would be right.",
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),

@@ -55,7 +55,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(seed, UINT64, 0, 9007199254740991, 0), .doc =
 	 "Seed of a random start, of partners and of pivots. The same seed gives the same layout."},
 };
-const struct sl_param_table sl_sammon_table = {params_table, sizeof params_table / sizeof *params_table, -1};
+const struct sl_param_table sl_sammon_table = {
+	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
+};
 
 void sl_sammon_defaults(struct sl_sammon_params *params)
 {

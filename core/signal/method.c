@@ -281,6 +281,18 @@ static void values(void *run, float *out)
 	sl_signal_values(r->signal, out);
 }
 
+/* How a run follows the edges of a directed graph. */
+static int resolved(const void *params, const struct sl_method_data *data, int iteration,
+		    const struct sl_trace_point *last, struct sl_resolved out[SL_RESOLVED_MOST])
+{
+	static const char *const words[] = {"rows", "columns", "both"};
+	if (!data->known || !data->graph)
+		return 0;
+	out[0] = (struct sl_resolved){.name = "direction", .type = SL_RESOLVED_WORD,
+				      .word = words[sl_signal_direction(params, data->symmetric)]};
+	return 1;
+}
+
 static const char *told(const void *params, bool symmetric)
 {
 	const struct sl_signal_params *p = params;
@@ -304,7 +316,7 @@ extern const struct sl_method sl_method_signal;
 const struct sl_method sl_method_signal = {
 	.name = "signal",
 	.doc = "Values at the nodes that change by those of their neighbours: heat, excitable media, epidemics, PageRank.",
-	.measure = "level",
+	.measure = "level", .measure_title = "level", .timed = true,
 	.takes = SL_TAKES_EDGES, .results = results,
 	.relief = "A smaller graph would be right.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
@@ -312,5 +324,5 @@ const struct sl_method sl_method_signal = {
 	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .steer = steer,
 	.trace = sl_progress_trace, .save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
-	.values = values, .told = told,
+	.values = values, .told = told, .resolved = resolved,
 };

@@ -90,7 +90,9 @@ static const struct sl_param_info list[] = {
 	{.name = "seed", .type = SL_TYPE_UINT64, .offset = F(seed), .max = 0x1p53 - 1, .doc = "Of sir_chance."},
 };
 
-const struct sl_param_table sl_signal_table = {list, sizeof list / sizeof *list, -1};
+const struct sl_param_table sl_signal_table = {
+	.param = list, .count = sizeof list / sizeof *list, .given = -1,
+};
 
 void sl_signal_defaults(struct sl_signal_params *params)
 {

@@ -39,7 +39,7 @@ static void the_table_is_complete(void **state)
 		struct sl_method_params p;
 		struct sl_error err;
 		assert_ptr_equal(sl_method_find(m->name), m);
-		assert_true(m->doc && m->measure && m->relief && m->params && m->takes && m->results);
+		assert_true(m->doc && m->measure && m->measure_title && m->relief && m->params && m->takes && m->results);
 		assert_true(m->params_bytes <= sizeof p.record);
 		assert_true(m->create && m->destroy && m->advance && m->stop && m->trace && m->save && m->load);
 		assert_true(m->layout == (m->layout_of != NULL) && m->layout == (m->dims != NULL));
