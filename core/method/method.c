@@ -21,6 +21,16 @@ const struct sl_method *sl_method_find(const char *name)
 	return NULL;
 }
 
+enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given)
+{
+	if (method->takes & SL_TAKES_GRAPH)
+		return SL_OF_AFFINITIES;
+	bool only_edges = method->takes & SL_TAKES_EDGES && !(method->takes & SL_TAKES_POINTS);
+	if (only_edges || (method->takes & SL_TAKES_EDGES && graph && !given))
+		return SL_OF_EDGES;
+	return given ? SL_OF_LAYOUT : SL_OF_POINTS;
+}
+
 int sl_method_result_index(const struct sl_method *method, const char *name)
 {
 	for (int i = 0; method->results[i]; i++)

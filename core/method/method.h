@@ -64,6 +64,9 @@ struct sl_settings;
  * and EDGES accepts either upload, and no initial state. */
 #define SL_TAKES_EDGES 8u
 
+/* What a run is computed from: the one of these inputs that a job has. */
+enum sl_origin { SL_OF_AFFINITIES, SL_OF_POINTS, SL_OF_LAYOUT, SL_OF_EDGES };
+
 /* The data that a job is computed from, as far as a server knows it without reading it. */
 struct sl_method_data {
 	bool known;             /* false: only n is known, since the data have been deleted */
@@ -272,6 +275,9 @@ struct sl_method {
 extern const struct sl_method *const sl_methods[];  /* NULL-terminated; the first is the default */
 /* The method of this name; NULL: there is none. */
 const struct sl_method *sl_method_find(const char *name);
+/* What a run of the method is computed from. graph: the data are a graph; given: the client gives a layout or an initial
+ * state to compute from. */
+enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given);
 /* The index of the array of this name among the method's results; -1: none. */
 int sl_method_result_index(const struct sl_method *method, const char *name);
 

@@ -101,7 +101,7 @@ struct sl_device_job {
 	const struct sl_neighbours *neighbours;  /* lent until STARTED or FAILED; NULL with affinities */
 	uint64_t neighbours_key;           /* key of the neighbours */
 	struct sl_affinities_params affinities_params;
-	struct sl_params params;
+	struct sl_method_params params;
 	float *init;                       /* [n_user * dims] malloc'd, or NULL */
 	void *checkpoint;                  /* from sl_embedding_save(), malloc'd, or NULL */
 	uint64_t checkpoint_bytes;

@@ -29,7 +29,7 @@ void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 		sl__tell_state(t);
 }
 
-/* Makes the run of a job of t-SNE, dropping idle graphs when the device's memory is short. */
+/* Makes a run on the affinities of a resident graph, dropping idle graphs when the device's memory is short. */
 static int run_create(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
 		      struct sl_error *err)
 {

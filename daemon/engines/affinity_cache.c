@@ -304,18 +304,17 @@ static int renew(struct sl_affinity *e, struct sl_error *err)
 	return 0;
 }
 
-int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job, const struct sl_params *params,
-			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err)
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job,
+			const struct sl_affinities_params *wanted, enum sl_affinity_form form,
+			sl_affinity_done_fn done, void *arg, struct sl_error *err)
 {
-	struct sl_affinities_params wanted;
 	struct waiter *w = calloc(1, sizeof *w);
 	if (!w)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
 	w->done = done;
 	w->arg = arg;
-	sl_affinities_params_from(&wanted, params);
-	struct sl_affinity *e = find(c, graph, &wanted, form);
-	int code = e ? renew(e, err) : entry_create(c, graph, job, &wanted, form, &e, err);
+	struct sl_affinity *e = find(c, graph, wanted, form);
+	int code = e ? renew(e, err) : entry_create(c, graph, job, wanted, form, &e, err);
 	if (code) {
 		free(w);
 		return code;
@@ -374,21 +373,18 @@ void sl_affinity_lend(struct sl_affinity *e, int number)
 	e->lent[number]++;
 }
 
-bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph,
+		       const struct sl_affinities_params *wanted)
 {
-	struct sl_affinities_params wanted;
-	sl_affinities_params_from(&wanted, params);
-	const struct sl_affinity *e = find(c, graph, &wanted, SL_AFFINITY_HOST);
+	const struct sl_affinity *e = find(c, graph, wanted, SL_AFFINITY_HOST);
 	return e && e->ready;
 }
 
 bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
-			  const struct sl_params *params)
+			  const struct sl_affinities_params *wanted)
 {
-	struct sl_affinities_params wanted;
-	sl_affinities_params_from(&wanted, params);
 	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
-		if (e->lent[number] && same(e, graph, &wanted, e->form))
+		if (e->lent[number] && same(e, graph, wanted, e->form))
 			return true;
 	return false;
 }

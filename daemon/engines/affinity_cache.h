@@ -35,13 +35,14 @@ int sl_affinity_cache_busy(const struct sl_affinity_cache *c);
 
 enum sl_affinity_form { SL_AFFINITY_HOST, SL_AFFINITY_DEVICE };
 
-/* Takes a reference to the entry of (graph, params), and makes the entry if it does not exist. done runs with the
+/* Takes a reference to the entry of (graph, wanted), and makes the entry if it does not exist. done runs with the
  * entry, or with err and no reference; it runs before this function returns if the entry is ready. If this function
  * returns an error, done never runs. Form DEVICE is only for points and given neighbours. `job` is the one to blame if
  * making the entry crashes the server (util/crashes.h). */
 typedef void (*sl_affinity_done_fn)(void *arg, struct sl_affinity *entry, const struct sl_error *err);
-int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job, const struct sl_params *params,
-			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err);
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job,
+			const struct sl_affinities_params *wanted, enum sl_affinity_form form,
+			sl_affinity_done_fn done, void *arg, struct sl_error *err);
 void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);  /* NULL is fine */
 
 /* The content of an entry that is ready, borrowed while the caller has a reference. _get() is NULL in form DEVICE,
@@ -58,10 +59,11 @@ void sl_affinity_lend(struct sl_affinity *entry, int number);
 /* Handles SL_EVENT_GRAPH_DROPPED. */
 void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds);
 /* True if the affinities for these parameters are in host memory. */
-bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params);
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph,
+		       const struct sl_affinities_params *wanted);
 /* True if the affinities for these parameters are on that device. */
 bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
-			  const struct sl_params *params);
+			  const struct sl_affinities_params *wanted);
 
 /* The graph was deleted: drops its entries as soon as no job uses them. */
 void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph);

@@ -283,7 +283,7 @@ static int jobs_on(const struct sl_server_device *d)
 }
 
 struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int small, const char *graph,
-					       const struct sl_params *params)
+					       const struct sl_affinities_params *wanted)
 {
 	struct sl_server_device *best = NULL;
 	bool best_has = false;
@@ -291,8 +291,8 @@ struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int s
 		struct sl_server_device *d = &e->device[i];
 		if (!sl_server_device_has_room(d, small))
 			continue;
-		bool has = graph && e->devices > 1 &&
-			   sl_affinity_resident(d->engines->affinities, d->number, graph, params);
+		bool has = wanted && e->devices > 1 &&
+			   sl_affinity_resident(d->engines->affinities, d->number, graph, wanted);
 		if (!best || jobs_on(d) < jobs_on(best) || (jobs_on(d) == jobs_on(best) && has && !best_has)) {
 			best = d;
 			best_has = has;

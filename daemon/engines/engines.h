@@ -140,26 +140,27 @@ struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e);
 bool sl_server_device_has_room(const struct sl_server_device *d, int small);
 /* A device with a free place; NULL: none. Opens devices if necessary. */
 struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int small);
-/* The same, preferably a device that already has the affinities for (graph, params). graph NULL: any device. */
+/* The same, preferably a device that already has these affinities of the graph. wanted NULL: any device. */
 struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int small, const char *graph,
-					       const struct sl_params *params);
+					       const struct sl_affinities_params *wanted);
 
 /* ---- forecast.c: forecasts from the engine's cost model and this server's measurements ---- */
 
 /* Seconds of an iteration if the job has the device alone. */
-double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
 				uint64_t entries);
 /* Corrects later forecasts: so many iterations took so many seconds. */
-void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
-			    uint64_t entries,
-			    int iterations, double seconds);
-/* The same for other methods, whose forecasts are for a processor. _pace: the factor for this engine; 1 until a job has
+void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
+			    uint64_t entries, int iterations, double seconds);
+/* The same for methods whose own forecasts are for a processor. _pace: the factor for this engine; 1 until a job has
  * ended. _learn_method: a job with this forecast took so many seconds. */
 double sl_server_engine_pace(const struct sl_server_engine *e, const struct sl_method *method);
 void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_method *method, double forecast,
 				   double seconds);
-/* Bytes of a job's embedding on the device, without the memory that all its jobs share. */
-uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes);
+/* Bytes of a job's embedding on the device, without the memory that all its jobs share. widest: the longest side of its
+ * initial layout. */
+uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
+				double widest);
 
 /* ---- graphs on devices ---- */
 

@@ -1,9 +1,8 @@
 /* Forecasts of jobs' memory and time. The engine forecasts seconds for the machine on which its rates were measured.
  * The ratio of measured time to this forecast is the engine's pace on this machine. There is a pace for each number of
- * dimensions of t-SNE, and one for each other method that the engine computes. Loop thread. */
+ * dimensions of embeddings, and one for each method that the engine helps. Loop thread. */
 #include <math.h>
 
-#include "core/embedding/embedding.h"
 #include "core/grid/grid.h"
 #include "daemon/engines/engines_internal.h"
 
@@ -11,14 +10,12 @@
 #define WEIGHT 0.3           /* weight of the newest job in the mean */
 #define PACE_MOST 100.0
 #define METHOD_PACE_MOST 1e4
-#define GIVEN_EXTENT 1e6     /* wider than the largest grid at its usual spacing */
+#define GIVEN_EXTENT 1e6     /* for any extent: wider than the largest grid at its usual spacing */
 
-static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+static double forecast(const struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
 		       uint64_t entries)
 {
-	struct sl_settings settings;
-	sl_embedding_settings(params, nodes, &settings);
-	return e->functions->iteration_seconds(&settings, nodes, entries, (int)e->device->engines->d->config.threads);
+	return e->functions->iteration_seconds(settings, nodes, entries, (int)e->device->engines->d->config.threads);
 }
 
 /* Corrects a pace by the time that one more job took, compared with its forecast. */
@@ -28,18 +25,18 @@ static void learn(double *pace, double seen, double most)
 	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
 }
 
-double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
 				uint64_t entries)
 {
-	double pace = e->pace[params->dims];
-	return e->functions ? forecast(e, params, nodes, entries) * (pace > 0 ? pace : 1) : NAN;
+	double pace = e->pace[settings->dims];
+	return e->functions ? forecast(e, settings, nodes, entries) * (pace > 0 ? pace : 1) : NAN;
 }
 
-void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
 			    uint64_t entries, int iterations, double seconds)
 {
 	if (e->functions && iterations >= ITERATIONS_LEAST && seconds > 0)
-		learn(&e->pace[params->dims], seconds / iterations / forecast(e, params, nodes, entries), PACE_MOST);
+		learn(&e->pace[settings->dims], seconds / iterations / forecast(e, settings, nodes, entries), PACE_MOST);
 }
 
 static int place_of(const struct sl_method *method)
@@ -63,23 +60,15 @@ void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_m
 		learn(&e->method_pace[place_of(method)], seconds / seconds_forecast, METHOD_PACE_MOST);
 }
 
-/* Returns the longest side of the widest layout to expect: the usual width for so many nodes, or the width of the
- * initial layout, if that is greater. Among 1e8 normal random numbers, almost none exceeds 6. A given layout that is
- * not rescaled may have any width; GIVEN_EXTENT is assumed. */
-static double widest(const struct sl_params *p, uint32_t nodes)
+/* A layout becomes as wide as usual for so many nodes, unless it begins wider. */
+uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_settings *settings, uint32_t nodes,
+				double widest)
 {
-	double begins = p->init == SL_INIT_GIVEN && p->init_std == 0 ? GIVEN_EXTENT : 12 * p->init_std;
-	return fmax(sl_grid_usual_extent(p->dims, nodes), begins);
-}
-
-uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes)
-{
-	struct sl_settings settings;
 	if (!e->functions)
 		return 0;
-	sl_embedding_settings(params, nodes, &settings);
-	uint64_t bytes = e->functions->embedding_bytes(nodes, &settings);
+	double extent = fmax(sl_grid_usual_extent(settings->dims, nodes), fmin(widest, GIVEN_EXTENT));
+	uint64_t bytes = e->functions->embedding_bytes(nodes, settings);
 	if (e->functions->grid_bytes)
-		bytes += e->functions->grid_bytes(nodes, &settings, widest(params, nodes));
+		bytes += e->functions->grid_bytes(nodes, settings, extent);
 	return bytes;
 }

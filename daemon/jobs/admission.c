@@ -136,7 +136,9 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 		if (!small)
 			e->short_ms = 0;
 		struct sl_job *job = sl__job_of_waiting(w);
-		sl__job_place(job, sl_server_engine_best(e, small, job->graph, &job->work.params));
+		struct sl_affinities_params wanted;
+		bool affinities = sl__work_affinities(&job->work, &wanted);
+		sl__job_place(job, sl_server_engine_best(e, small, job->graph, affinities ? &wanted : NULL));
 	}
 }
 
@@ -155,11 +157,11 @@ double sl__job_remaining_s(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
-	if (sl__on_points(job->work.method))
+	struct sl_settings settings;
+	if (!sl__work_settings(&job->work, job->nodes, &settings))
 		return fmax(0, sl__job_forecast(job) - job->status.seconds);
 	double each = job->status.iteration > 0 && job->status.seconds > 0 ? job->status.seconds / job->status.iteration :
-		      sl_server_engine_seconds(job->engine, &job->work.params, job->nodes,
-					       g ? sl__job_entries(&job->work.params, g) : 0);
+		      sl_server_engine_seconds(job->engine, &settings, job->nodes, sl__work_entries(&job->work, g));
 	return left > 0 && each > 0 ? left * each : 0;
 }
 
@@ -284,8 +286,8 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 		break;
 	case SL_STAGE_PREPARING:
 		reason = "affinities";
-		snprintf(text, sizeof text, "Its %s being made.", sl__on_points(job->work.method) ? "run is" :
-			 "affinities are");
+		snprintf(text, sizeof text, "Its %s being made.", job->work.method->affinities ? "affinities are" :
+			 "run is");
 		break;
 	case SL_STAGE_SAVING:
 		if (!job->unsaved.code)

@@ -62,20 +62,16 @@ static int read_param(struct sl_work *w, const struct sl_param_info *info, const
 {
 	if (!w->method->steer)
 		return cannot_change(info, err);
-	if (!sl__on_points(w->method))
-		return sl__params_from_json(&w->params, info, value, err);
-	return info->steerable ? sl__record_from_json(&w->values, info, value, err) : cannot_change(info, err);
+	return sl__record_from_json(w->method->params, &w->params, info, value, err);
 }
 
 static int check_params(const struct sl_job *job, struct change *c, struct sl_error *err)
 {
-	const struct sl_work *w = &c->work;
-	struct sl_params wanted = w->params;
-	if (sl__on_points(w->method))
-		return w->method->check(&w->values, w->rows, w->columns, err);
-	int code = sl_params_check(&wanted, err);
-	c->work.params = job->work.params;
-	return code ? code : sl_params_steer(&c->work.params, &wanted, err);
+	struct sl_work *w = &c->work;
+	const struct sl_method_params wanted = w->params;
+	w->params = job->work.params;
+	int code = sl_param_steer(w->method->params, &w->params, &wanted, err);
+	return code ? code : w->method->check(&w->params, w->rows, w->columns, err);
 }
 
 static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
@@ -167,8 +163,7 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 		free(job->name);
 		job->name = name;
 	}
-	if (memcmp(&c->work.params, &job->work.params, sizeof c->work.params) ||
-	    memcmp(&c->work.values, &job->work.values, sizeof c->work.values))
+	if (memcmp(&c->work.params, &job->work.params, sizeof c->work.params))
 		sl__job_steer(job, &c->work);
 	if (c->priority != job->priority)
 		sl__job_set_priority(job, (int)c->priority);

@@ -1,5 +1,4 @@
-/* Controls a job: pauses, resumes, cancels and steers it; enqueues it; computes its memory and its number of
- * neighbours. */
+/* Controls a job: pauses, resumes, cancels and steers it; enqueues it. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,9 +26,10 @@ static bool neighbours_ready(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	struct sl_error err;
-	if (!g || g->kind == SL_KIND_GRAPH || sl__on_points(job->work.method))
+	uint32_t needed = sl__work_neighbours(&job->work, g);
+	if (!needed)
 		return true;
-	switch (sl_graphs_want(j->d->graphs, job->graph, sl__job_neighbours(&job->work.params, g), &err)) {
+	switch (sl_graphs_want(j->d->graphs, job->graph, needed, &err)) {
 	case SL_SEARCH_RUNNING:
 		job->stage = SL_STAGE_SEARCHING;
 		return false;
@@ -48,7 +48,7 @@ void sl__job_enqueue(struct sl_job *job)
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
 	job->bytes = sl__work_host_bytes(&job->work, job->engine, job->nodes,
-					 g ? sl__job_entries(&job->work.params, g) : 0);
+					 sl__work_entries(&job->work, g));
 	sl__job_join_line(job, job->bytes);
 	sl__jobs_pump(j);
 }
@@ -64,7 +64,7 @@ void sl__jobs_on_search(void *arg, const char *graph)
 	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
 		if (job->stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
 			continue;
-		uint32_t k = sl__job_neighbours(&job->work.params, g);
+		uint32_t k = sl__work_neighbours(&job->work, g);
 		if (g->k >= k || g->k >= g->points - 1)
 			sl__job_enqueue(job);
 		else if (problem)
@@ -135,32 +135,6 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 {
 	job->work.params = work->params;
-	job->work.values = work->values;
-	const void *params = sl__on_points(work->method) ? (const void *)&work->values : &work->params;
 	if (job->stage == SL_STAGE_DEVICE)
-		sl_device_steer(job->device->thread, job->key, params, work->method->params_bytes);
-}
-
-/* Affinities that must still be made take 8 bytes per entry, and three times as much while they are made. */
-uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries)
-{
-	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
-	return 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
-}
-
-/* Each point has 3 * perplexity neighbours; about a third of these pairs are not mutual. */
-uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *g)
-{
-	if (g->kind == SL_KIND_GRAPH)
-		return g->entries;
-	return (uint64_t)g->points * sl__job_neighbours(params, g) * 4 / 3;
-}
-
-uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *g)
-{
-	struct sl_affinities_params wanted;
-	sl_affinities_params_from(&wanted, params);
-	if (!wanted.perplexities && g->kind == SL_KIND_NEIGHBOURS)
-		return g->k < 90 ? g->k : 90;
-	return sl_affinities_neighbours_needed(&wanted, g->points);
+		sl_device_steer(job->device->thread, job->key, &work->params, work->method->params_bytes);
 }

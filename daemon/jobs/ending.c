@@ -61,10 +61,6 @@ static void ended(struct sl_job *job)
 	job->trace_count = job->trace_room = 0;
 	if (job->has_checkpoint || job->has_initial || job->work.start || job->checkpointing)
 		sl__job_remove_files(job, sl_job_file_transient);
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (g && !sl__on_points(job->work.method))
-		sl_server_engine_learn(job->engine, &job->work.params, job->nodes, sl__job_entries(&job->work.params, g),
-				       job->status.iteration, job->status.seconds);
 	sl__job_learn(job);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[job->end],
 		    job->status.iteration, job->status.seconds);

@@ -39,7 +39,7 @@ static void move(struct sl_job *job, const struct sl_server_engine *from, const 
 	struct sl_server_engine *to = job->jobs->engines->preferred;
 	char text[400];
 	sl__job_set_engine(job, job->requested, to);
-	if (job->has_checkpoint && !sl__on_points(job->work.method)) {
+	if (job->has_checkpoint && job->work.method->settings) {  /* its state is the engine's own */
 		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
 			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);

@@ -47,29 +47,16 @@ enum sl_job_stage {
 /* The computation that a job requests: a method and its parameters. */
 struct sl_work {
 	const struct sl_method *method;
-	struct sl_params params;         /* t-SNE's; in jobs of other methods its defaults */
-	struct sl_method_params values;  /* other methods' */
-	uint32_t rows, columns;          /* other methods: of their points, or of the initial state */
-	uint32_t degree;                 /* methods on a graph's edges: entries of a node, rounded up; others: 0 */
+	struct sl_method_params params;  /* as method->params describes them */
+	enum sl_origin origin;           /* what the run is computed from */
+	uint32_t rows, columns;          /* of points or a layout, or of the initial state of a run on edges */
+	uint32_t degree;                 /* on edges: entries of a node, rounded up; else 0 */
 	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* kind of the file `start`; NONE: the method
 	                                  * chooses */
 	uint32_t parts;                  /* number of parts of the start */
 };
 
-/* True for methods other than t-SNE. A worker makes their runs, from points or a graph's edges. */
-static inline bool sl__on_points(const struct sl_method *method)
-{
-	return !(method->takes & SL_TAKES_GRAPH);
-}
-
-/* True if it is computed from edges. Valid when its graph is known. */
-static inline bool sl__on_edges(const struct sl_work *w)
-{
-	return w->degree > 0;
-}
-
 struct sl_job_spec;  /* spec/spec.h */
-bool sl__needs_edges(const struct sl_method *method);  /* true: it takes only edges, and `input` is an initial state */
 
 struct sl_job {
 	struct sl_jobs *jobs;
@@ -265,12 +252,6 @@ void sl__job_cancel(struct sl_job *job);
 void sl__job_set_priority(struct sl_job *job, int priority);
 void sl__job_steer(struct sl_job *job, const struct sl_work *work);  /* the parameters in it */
 void sl__jobs_on_search(void *arg, const char *graph);  /* a graph's neighbour search has ended; arg: struct sl_jobs */
-/* Host memory that a job adds to what is loaded already, without its embedding. */
-uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries);
-/* Entries of P, or an estimate before the neighbours are found; and neighbours of a point that these parameters
- * need. */
-uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
-uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
 void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- results.c: replies made on the pool from the files of a job that is done ------------------ */
@@ -320,6 +301,20 @@ extern const char *const sl__layout_type[];  /* media types, by enum sl_layout_f
 
 int sl__work_dims(const struct sl_work *w);              /* of its layout; 1: it gives none */
 json_t *sl__work_params_json(const struct sl_work *w);
+/* Reads the parameters among the members of a request into those of w, which are the defaults. */
+int sl__work_read_params(struct sl_work *w, const json_t *body, struct sl_error *err);
+/* The data of the graph, or those of the job's graph, of which a part is known after its deletion. */
+struct sl_method_data sl__data_of(const struct sl_graph_record *g);
+struct sl_method_data sl__job_data(const struct sl_job *job);
+/* Which P the run needs, and what an engine computes. False: the method has no P. */
+bool sl__work_affinities(const struct sl_work *w, struct sl_affinities_params *out);
+bool sl__work_settings(const struct sl_work *w, uint32_t nodes, struct sl_settings *out);
+/* Entries of P, or an estimate before the neighbours are found; neighbours of each point that the run needs. g may be
+ * NULL. 0: none. */
+uint64_t sl__work_entries(const struct sl_work *w, const struct sl_graph_record *g);
+uint32_t sl__work_neighbours(const struct sl_work *w, const struct sl_graph_record *g);
+/* Host memory of making P with so many entries. */
+uint64_t sl__work_affinities_bytes(const struct sl_work *w, uint32_t nodes, uint64_t entries);
 void sl__work_read(struct sl_work *w, const json_t *document);  /* from a job's record; w->method is set */
 int sl__work_iterations(const struct sl_work *w);       /* as far as known before the run */
 int sl__work_initial_dims(const struct sl_work *w);     /* columns of the file `initial` */
@@ -329,7 +324,9 @@ int sl__work_start_columns(const struct sl_work *w);
 void sl__job_learn(struct sl_job *job);
 /* True if the engine's devices compute a run of a method on points or edges (core/method/method.h, attach). */
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine);
-/* Forecasts of device memory, host memory with affinities of so many entries, disk space, and seconds. */
+/* Forecasts of device memory, host memory with affinities of so many entries (_prepared_: without the memory of a device
+ * that is the processor), disk space, and seconds. */
+uint64_t sl__work_prepared_bytes(const struct sl_work *w, uint32_t nodes, uint64_t entries);
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes);
 uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			     uint64_t entries);
@@ -338,7 +335,7 @@ double sl__work_seconds(const struct sl_work *w, const struct sl_server_engine *
 			uint64_t entries);
 json_t *sl__table_json(const struct sl_method *method, const struct sl_method_result *result);  /* new, or NULL */
 json_t *sl__results_json(const struct sl_method *method);  /* names of its arrays; new reference */
-double sl__job_forecast(const struct sl_job *job);         /* seconds, of a job on points */
+double sl__job_forecast(const struct sl_job *job);         /* seconds of the whole run */
 void sl__job_release_input(struct sl_job *job);            /* after the run that borrows it has ended */
 
 /* ---- quality.c, rows.c ---------------------------------------------------------- */
@@ -474,11 +471,9 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /*
 char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint);
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
 json_t *sl__record_json(const struct sl_param_table *table, const void *record);
-/* Reads one member into a record that `info` describes; for t-SNE's parameters use the next function. */
-int sl__record_from_json(void *record, const struct sl_param_info *info, const json_t *value, struct sl_error *err);
-/* Reads one member of a request into p; err->pointer names the member. */
-int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
-			 struct sl_error *err);
+/* Reads one member of a request or a record into a record of the table; err->pointer names the member. */
+int sl__record_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
+			 const json_t *value, struct sl_error *err);
 json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count);
 /* The error for an unknown member: names it and the most similar known one. */
 int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,

@@ -1,116 +1,183 @@
-/* The functions on jobs that differ between t-SNE, whose parameters every part of the server knows, and the other
- * methods, which compute from a table of points or along a graph's edges: parameters, memory, time. Loop thread. */
+/* The functions on jobs that ask their method's table (core/method/method.h): parameters, data, memory, time. Loop
+ * thread. */
 #include <omp.h>
 
+#include "core/graph/affinities.h"
 #include "core/points/points.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-static const void *params_of(const struct sl_work *w)
-{
-	return sl__on_points(w->method) ? (const void *)&w->values : &w->params;
-}
-
-bool sl__needs_edges(const struct sl_method *method)
-{
-	return method->takes & SL_TAKES_EDGES && !(method->takes & SL_TAKES_POINTS);
-}
-
 int sl__work_dims(const struct sl_work *w)
 {
-	return w->method->dims ? w->method->dims(params_of(w)) : 1;
+	return w->method->dims ? w->method->dims(&w->params) : 1;
 }
 
 json_t *sl__work_params_json(const struct sl_work *w)
 {
-	return sl__record_json(w->method->params, params_of(w));
+	return sl__record_json(w->method->params, &w->params);
 }
 
-/* Ignores parameters of other versions that this version does not know. */
-static void read_tsne(struct sl_params *p, const json_t *object)
+/* The parameter that chooses the defaults of the others comes first. */
+int sl__work_read_params(struct sl_work *w, const json_t *body, struct sl_error *err)
 {
-	struct sl_error ignored;
+	const struct sl_param_table *table = w->method->params;
+	const struct sl_param_info *leader = table->leader ? sl_param_find(table, table->leader) : NULL;
+	const json_t *first = leader ? json_object_get(body, leader->name) : NULL;
+	int code = first ? sl__record_from_json(table, &w->params, leader, first, err) : 0;
 	const char *key;
 	json_t *value;
-	const json_t *preset = json_object_get(object, "preset");
-	sl_params_preset(p, SL_PRESET_DEFAULT);
-	if (preset)
-		sl__params_from_json(p, sl_params_find("preset"), preset, &ignored);
-	json_object_foreach((json_t *)object, key, value) {
-		const struct sl_param_info *info = sl_params_find(key);
-		if (info && strcmp(key, "preset"))
-			sl__params_from_json(p, info, value, &ignored);
+	json_object_foreach((json_t *)body, key, value) {
+		const struct sl_param_info *info = sl_param_find(table, key);
+		if (code)
+			break;
+		if (info && info != leader)
+			code = sl__record_from_json(table, &w->params, info, value, err);
+	}
+	return code;
+}
+
+/* Ignores parameters of other versions that this version does not know or does not allow. */
+static void read_saved(struct sl_work *w, const json_t *parameters)
+{
+	const char *key;
+	json_t *value;
+	struct sl_error ignored;
+	json_t *one = w->method->params->leader ? json_object_get(parameters, w->method->params->leader) : NULL;
+	if (one)
+		sl__record_from_json(w->method->params, &w->params,
+				     sl_param_find(w->method->params, w->method->params->leader), one, &ignored);
+	json_object_foreach((json_t *)parameters, key, value) {
+		const struct sl_param_info *info = sl_param_find(w->method->params, key);
+		if (info && value != one)
+			sl__record_from_json(w->method->params, &w->params, info, value, &ignored);
 	}
 }
 
 void sl__work_read(struct sl_work *w, const json_t *o)
 {
-	const json_t *parameters = json_object_get(o, "parameters");
-	struct sl_error ignored;
-	if (!sl__on_points(w->method)) {
-		read_tsne(&w->params, parameters);
-		return;
-	}
-	sl_param_defaults(w->method->params, &w->values);
-	for (int i = 0; i < w->method->params->count; i++) {
-		const struct sl_param_info *info = &w->method->params->param[i];
-		const json_t *value = json_object_get(parameters, info->name);
-		if (value)
-			sl__record_from_json(&w->values, info, value, &ignored);
-	}
+	sl_param_defaults(w->method->params, &w->params);
+	read_saved(w, json_object_get(o, "parameters"));
 	w->rows = (uint32_t)json_integer_value(json_object_get(o, "rows"));
 	w->columns = (uint32_t)json_integer_value(json_object_get(o, "columns"));
 	w->degree = (uint32_t)json_integer_value(json_object_get(o, "degree"));
+	w->origin = sl_method_origin(w->method, w->degree > 0, json_object_get(o, "input") != NULL);
+}
+
+/* ---- data ------------------------------------------------------------------------------------- */
+
+struct sl_method_data sl__data_of(const struct sl_graph_record *g)
+{
+	return (struct sl_method_data){.known = true, .graph = g->kind == SL_KIND_GRAPH,
+				       .coordinates = g->kind == SL_KIND_POINTS, .symmetric = g->symmetric, .n = g->nodes};
+}
+
+struct sl_method_data sl__job_data(const struct sl_job *job)
+{
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	struct sl_method_data data = {
+		.known = job->data_known && (g || job->work.origin != SL_OF_EDGES), .n = job->nodes,
+		.graph = job->data_kind == SL_KIND_GRAPH, .coordinates = job->data_kind == SL_KIND_POINTS,
+		.symmetric = g && g->symmetric, .neighbours = job->neighbours,
+	};
+	return data;
+}
+
+bool sl__work_affinities(const struct sl_work *w, struct sl_affinities_params *out)
+{
+	if (w->method->affinities)
+		w->method->affinities(&w->params, out);
+	return w->method->affinities != NULL;
+}
+
+bool sl__work_settings(const struct sl_work *w, uint32_t nodes, struct sl_settings *out)
+{
+	if (w->method->settings)
+		w->method->settings(&w->params, nodes, out);
+	return w->method->settings != NULL;
+}
+
+/* Each point has 3 * perplexity neighbours; about a third of these pairs are not mutual. */
+uint64_t sl__work_entries(const struct sl_work *w, const struct sl_graph_record *g)
+{
+	if (!g || !w->method->affinities)
+		return 0;
+	return g->kind == SL_KIND_GRAPH ? g->entries : (uint64_t)g->points * sl__work_neighbours(w, g) * 4 / 3;
+}
+
+uint32_t sl__work_neighbours(const struct sl_work *w, const struct sl_graph_record *g)
+{
+	struct sl_affinities_params wanted;
+	if (!g || g->kind == SL_KIND_GRAPH || !sl__work_affinities(w, &wanted))
+		return 0;
+	if (!wanted.perplexities && g->kind == SL_KIND_NEIGHBOURS)
+		return g->k < 90 ? g->k : 90;
+	return sl_affinities_neighbours_needed(&wanted, g->points);
+}
+
+/* ---- forecasts ---------------------------------------------------------------------------------- */
+
+/* Affinities that must still be made take 8 bytes per entry, and three times as much while they are made. */
+uint64_t sl__work_affinities_bytes(const struct sl_work *w, uint32_t nodes, uint64_t entries)
+{
+	uint64_t layout = (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float);
+	return w->method->affinities ? 3 * layout + 24 * entries + 20 * (uint64_t)nodes : 0;
 }
 
 /* The argument d of a method's forecasts: columns of points, or entries of a node. */
 static uint32_t width(const struct sl_work *w)
 {
-	return sl__on_edges(w) ? w->degree : w->columns;
+	return w->origin == SL_OF_EDGES ? w->degree : w->columns;
 }
 
 int sl__work_iterations(const struct sl_work *w)
 {
-	return w->method->iterations(params_of(w));
+	return w->method->iterations(&w->params);
 }
 
 int sl__work_initial_dims(const struct sl_work *w)
 {
-	return sl__on_points(w->method) ? (int)w->columns : w->params.dims;
+	return w->origin == SL_OF_AFFINITIES ? sl__work_dims(w) : (int)w->columns;
 }
 
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine)
 {
-	return sl__on_points(w->method) && w->method->helped && engine->functions &&
-	       w->method->helped(engine->functions, &w->values, sl__on_edges(w));
+	return w->method->helped && engine->functions &&
+	       w->method->helped(engine->functions, &w->params, w->origin == SL_OF_EDGES);
 }
 
-/* Host memory of a run of a method other than t-SNE. */
+/* Host memory of a run by the method's own forecast. */
 static uint64_t own_bytes(const struct sl_work *w)
 {
-	if (sl__on_edges(w) && w->method->edges_bytes)
-		return w->method->edges_bytes(&w->values, w->rows, w->degree);
-	return w->method->host_bytes(&w->values, w->rows, width(w));
+	if (w->origin == SL_OF_EDGES && w->method->edges_bytes)
+		return w->method->edges_bytes(&w->params, w->rows, w->degree);
+	return w->method->host_bytes(&w->params, w->rows, width(w));
 }
 
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes)
 {
-	if (!sl__on_points(w->method))
-		return sl_server_engine_bytes(engine, &w->params, nodes);
+	struct sl_settings settings;
+	if (sl__work_settings(w, nodes, &settings))
+		return sl_server_engine_bytes(engine, &settings, nodes, w->method->initial_extent(&w->params));
 	if (sl__work_helped(w, engine))
-		return w->method->device_bytes(&w->values, w->rows, width(w));
+		return w->method->device_bytes(&w->params, w->rows, width(w));
 	return own_bytes(w);
+}
+
+uint64_t sl__work_prepared_bytes(const struct sl_work *w, uint32_t nodes, uint64_t entries)
+{
+	if (w->method->affinities)
+		return sl__work_affinities_bytes(w, nodes, entries);
+	return own_bytes(w) + (uint64_t)w->rows * w->columns * sizeof(float) +
+	       (w->start ? 2 * (uint64_t)w->rows * w->parts * sizeof(float) : 0);  /* shares of its parts */
 }
 
 uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			     uint64_t entries)
 {
-	if (sl__on_points(w->method))
-		return own_bytes(w) + (uint64_t)w->rows * w->columns * sizeof(float) +
-		       (w->start ? 2 * (uint64_t)w->rows * w->parts * sizeof(float) : 0);  /* shares of its parts */
 	/* a GPU counts its own memory */
-	return sl__job_host_bytes(&w->params, nodes, entries) +
-	       (strcmp(engine->name, "cpu") ? 0 : sl__work_device_bytes(w, engine, nodes));
+	bool here = w->method->settings && !strcmp(engine->name, "cpu");
+	return sl__work_prepared_bytes(w, nodes, entries) + (here ? sl__work_device_bytes(w, engine, nodes) : 0);
 }
 
 uint32_t sl__work_start_rows(const struct sl_work *w, uint32_t nodes)
@@ -123,43 +190,46 @@ int sl__work_start_columns(const struct sl_work *w)
 	return w->start == SL_START_LABELS ? 1 : (int)w->columns;
 }
 
-/* The traces of other methods have at most a few thousand points. */
-static uint64_t trace_bytes(const struct sl_work *w)
-{
-	int interval = w->params.trace_interval, iterations = sl__work_iterations(w);
-	return interval > 0 ? sizeof(struct sl_trace_point) * (uint64_t)(iterations / interval) : 0;
-}
-
 uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)
 {
 	if (w->method->disk_bytes)
-		return w->method->disk_bytes(&w->values, nodes, w->columns);
-	uint64_t trace = sl__on_points(w->method) ? 0 : trace_bytes(w);
-	return (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float) + trace;
+		return w->method->disk_bytes(&w->params, nodes, w->columns);
+	int points = w->method->trace_points ? w->method->trace_points(&w->params) : 0;  /* else a few thousand at most */
+	return (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float) +
+	       (uint64_t)points * sizeof(struct sl_trace_point);
 }
 
 static double on_processor(const struct sl_work *w, const struct sl_config *c)
 {
 	int threads = c->threads > 0 ? (int)c->threads : omp_get_num_procs();
-	if (sl__on_edges(w) && w->method->edges_seconds)
-		return w->method->edges_seconds(&w->values, w->rows, w->degree, threads);
-	return w->method->seconds(&w->values, w->rows, width(w), threads);
+	if (w->origin == SL_OF_EDGES && w->method->edges_seconds)
+		return w->method->edges_seconds(&w->params, w->rows, w->degree, threads);
+	return w->method->seconds(&w->params, w->rows, width(w), threads);
 }
 
 void sl__job_learn(struct sl_job *job)
 {
-	if (job->end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(&job->work, job->engine))
-		sl_server_engine_learn_method(job->engine, job->work.method, on_processor(&job->work, &job->jobs->d->config),
+	const struct sl_work *w = &job->work;
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	struct sl_settings settings;
+	if (sl__work_settings(w, job->nodes, &settings)) {
+		if (g)
+			sl_server_engine_learn(job->engine, &settings, job->nodes, sl__work_entries(w, g), job->status.iteration,
+					       job->status.seconds);
+	} else if (job->end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(w, job->engine)) {
+		sl_server_engine_learn_method(job->engine, w->method, on_processor(w, &job->jobs->d->config),
 					      job->status.seconds);
+	}
 }
 
 double sl__work_seconds(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			uint64_t entries)
 {
-	const struct sl_config *c = &engine->device->engines->d->config;
-	if (sl__on_points(w->method))
-		return on_processor(w, c) * (sl__work_helped(w, engine) ? sl_server_engine_pace(engine, w->method) : 1);
-	return sl_params_iterations(&w->params) * sl_server_engine_seconds(engine, &w->params, nodes, entries);
+	struct sl_settings settings;
+	if (sl__work_settings(w, nodes, &settings))
+		return sl__work_iterations(w) * sl_server_engine_seconds(engine, &settings, nodes, entries);
+	return on_processor(w, &engine->device->engines->d->config) *
+	       (sl__work_helped(w, engine) ? sl_server_engine_pace(engine, w->method) : 1);
 }
 
 double sl__job_forecast(const struct sl_job *job)

@@ -180,8 +180,10 @@ static void measure(void *arg)
 					  &m->err);
 	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
 	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
+	struct sl_settings settings;
+	bool kernel = sl__work_settings(&job->work, job->nodes, &settings);
 	struct sl_quality_input in = {
-		.dims = sl__work_dims(&job->work), .dof = job->work.params.dof, .y = y, .n_user = job->nodes,
+		.dims = sl__work_dims(&job->work), .dof = kernel ? settings.dof : 1, .y = y, .n_user = job->nodes,
 		.a = m->affinity ? sl_affinity_get(m->affinity) : NULL, .neighbours = nb, .points = nb ? points : NULL,
 		.metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
@@ -216,11 +218,12 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 static void get_affinities(struct measurement *m)
 {
 	struct sl_error err;
-	if (sl__on_points(m->job->work.method)) {  /* the method has no P, and so no KL divergence */
+	struct sl_affinities_params wanted;
+	if (!sl__work_affinities(&m->job->work, &wanted)) {  /* without P there is no KL divergence */
 		sl_pool_run(m->job->jobs->d->loop, measure, measured, m);
 		return;
 	}
-	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, m->job->id, &m->job->work.params,
+	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, m->job->id, &wanted,
 				SL_AFFINITY_HOST, affinities_ready, m, &err))
 		fail(m, &err);
 }
@@ -259,10 +262,11 @@ static uint64_t memory(const struct measurement *m)
 	const struct sl_job *job = m->job;
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (!g || sl__on_points(job->work.method) ||
-	    sl_affinity_ready(j->engines->affinities, job->graph, &job->work.params))
+	struct sl_affinities_params wanted;
+	if (!g || !sl__work_affinities(&job->work, &wanted) ||
+	    sl_affinity_ready(j->engines->affinities, job->graph, &wanted))
 		return 0;
-	return sl__job_host_bytes(&job->work.params, job->nodes, sl__job_entries(&job->work.params, g));
+	return sl__work_affinities_bytes(&job->work, job->nodes, sl__work_entries(&job->work, g));
 }
 
 /* Books the memory of the measurement. If no job computes, it may start whatever memory it needs. */

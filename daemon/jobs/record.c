@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/meant.h"
-#include "core/signal/signal.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
@@ -98,25 +97,20 @@ static const char *text_of(const struct sl_param_info *info, const json_t *value
 	return quoted;
 }
 
-int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
-			 struct sl_error *err)
+int sl__record_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
+			 const json_t *value, struct sl_error *err)
 {
 	char quoted[72];
+	int code;
 	if (json_is_number(value))
-		return sl_params_set_number(p, info, json_number_value(value), err);
-	if (json_is_array(value) && info->type == SL_TYPE_LIST)
-		return list_from_json(p, info, value, err);
-	return sl_params_set(p, info->name, text_of(info, value, quoted), err);
-}
-
-int sl__record_from_json(void *record, const struct sl_param_info *info, const json_t *value, struct sl_error *err)
-{
-	char quoted[72];
-	if (json_is_number(value))
-		return sl_param_set_number(info, record, json_number_value(value), err);
-	if (json_is_array(value) && info->type == SL_TYPE_LIST)
-		return list_from_json(record, info, value, err);
-	return sl_param_set_text(info, record, text_of(info, value, quoted), err);
+		code = sl_param_set_number(info, record, json_number_value(value), err);
+	else if (json_is_array(value) && info->type == SL_TYPE_LIST)
+		code = list_from_json(record, info, value, err);
+	else
+		code = sl_param_set_text(info, record, text_of(info, value, quoted), err);
+	if (!code)
+		sl_param_lead(table, info, record);
+	return code;
 }
 
 int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
@@ -154,9 +148,11 @@ static double speed(const struct sl_job *job)
 int sl__job_iterations(const struct sl_job *job)
 {
 	const struct sl_status *s = &job->status;
-	if (!sl__on_points(job->work.method) && job->work.params.iterations)
-		return job->work.params.iterations;
-	if (sl__needs_edges(job->work.method) && job->state == SL_JOB_DONE && s->iteration)
+	const struct sl_method *method = job->work.method;
+	int asked = method->asked ? method->asked(&job->work.params) : 0;
+	if (asked)
+		return asked;
+	if (method->timed && job->state == SL_JOB_DONE && s->iteration)
 		return s->iteration;  /* the run ends at a time of the model, not after a number of steps */
 	return s->iterations > s->iteration ? s->iterations : s->iteration;
 }
@@ -164,11 +160,12 @@ int sl__job_iterations(const struct sl_job *job)
 static double eta(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
-	double over = sl__on_points(job->work.method) ? sl__job_forecast(job) - job->status.seconds : 0;
-	/* most runs converge earlier */
-	if (sl__on_points(job->work.method) && !sl__needs_edges(job->work.method))
-		return job->state == SL_JOB_RUNNING && over > 0 ? over : NAN;
-	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;
+	if (job->state != SL_JOB_RUNNING)
+		return NAN;
+	if (!job->work.method->converges)
+		return (left > 0 ? left : 0) / speed(job);
+	double over = sl__job_forecast(job) - job->status.seconds;
+	return over > 0 ? over : NAN;
 }
 
 static void add_progress(const struct sl_job *job, json_t *object)
@@ -176,11 +173,10 @@ static void add_progress(const struct sl_job *job, json_t *object)
 	json_object_set_new(object, "version", json_integer(job->version));
 	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
 	json_object_set_new(object, "iterations", json_integer(sl__job_iterations(job)));
-	if (strcmp(job->work.method->measure, "kl") != 0)
-		json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.kl));
-	json_object_set_new(object, "kl", sl_json_number(sl__on_points(job->work.method) ? NAN : job->status.kl));
+	json_object_set_new(object, "kl", json_null());  /* unless it is the measure */
+	json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.kl));
 	json_object_set_new(object, "gradient_norm", sl_json_number(job->status.gradient_norm));
-	if (sl__needs_edges(job->work.method))
+	if (job->work.method->timed)
 		json_object_set_new(object, "model_time", json_real(job->status.model_time));
 	json_object_set_new(object, "seconds", json_real(job->status.seconds));
 	json_object_set_new(object, "iterations_per_second", sl_json_number(speed(job)));
@@ -194,53 +190,27 @@ json_t *sl__job_progress_json(const struct sl_job *job)
 	return object;
 }
 
+static json_t *numbers_json(const struct sl_param_list *list)
+{
+	json_t *array = json_array();
+	for (int i = 0; i < list->count; i++)
+		json_array_append_new(array, json_real(list->value[i]));
+	return array;
+}
+
 /* The values that "auto" stands for in this job; null: not known yet. */
 static json_t *resolved_json(const struct sl_job *job)
 {
-	static const char *const accuracies[] = {"draft", "normal", "fine"}, *const inits[] = {"random", "pca"};
-	const struct sl_params *p = &job->work.params;
+	const struct sl_method *method = job->work.method;
+	const struct sl_method_data data = sl__job_data(job);
 	const struct sl_trace_point *last = job->trace_count ? &job->trace[job->trace_count - 1] : NULL;
-	struct sl_affinities_params wanted;
-	struct sl_settings settings;
-	sl_affinities_params_from(&wanted, p);
-	sl_embedding_settings(p, job->nodes, &settings);
-	struct sl_step step = sl_embedding_step_at(p, job->nodes, job->status.iteration);
-	/* early exaggeration may last longer than planned */
-	const struct sl_trace_point *phase = p->exaggeration_iterations < 0 ? last : NULL;
-	json_t *o = json_object(), *perplexity = json_array();
-	bool points = job->data_known && job->data_kind != SL_KIND_GRAPH;
-	for (int i = 0; i < wanted.perplexities && points; i++)
-		json_array_append_new(perplexity, json_real(wanted.perplexity[i]));
-	if (points && !wanted.perplexities)
-		json_array_append_new(perplexity, json_real(job->neighbours / 3.0));
-	json_object_set_new(o, "lambda", job->data_known && !points ? json_real(wanted.lambda) : json_null());
-	json_object_set_new(o, "perplexity", points ? perplexity : json_null());
-	if (!points)
-		json_decref(perplexity);
-	json_object_set_new(o, "learning_rate", json_real(last ? last->learning_rate : (double)step.learning_rate));
-	json_object_set_new(o, "exaggeration", json_real(phase ? phase->exaggeration : (double)step.exaggeration));
-	json_object_set_new(o, "momentum", json_real(phase ? phase->momentum : (double)step.momentum));
-	json_object_set_new(o, "accuracy", json_string(accuracies[settings.accuracy - SL_DRAFT]));
-	bool pca = points && job->data_kind == SL_KIND_POINTS;
-	json_object_set_new(o, "init", json_string(p->init == SL_INIT_AUTO ? inits[pca] :
-						   sl_params_find("init")->words[p->init]));
-	json_object_set_new(o, "repulsion", settings.repulsion != SL_REPULSION_AUTO ?
-			    json_string(sl_params_find("repulsion")->words[settings.repulsion]) :
-			    last ? json_string(last->h > 0 ? "grid" : "exact") : json_null());
-	json_object_set_new(o, "grid_spacing", last && last->h > 0 ? json_real(last->h) : json_null());
-	return o;
-}
-
-/* Of methods on edges: how a run follows edges; of methods on points nothing. */
-static json_t *resolved_of_method(const struct sl_job *job)
-{
-	static const char *const words[] = {"rows", "columns", "both"};
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	struct sl_resolved value[SL_RESOLVED_MOST];
+	int count = method->resolved ? method->resolved(&job->work.params, &data, job->status.iteration, last, value) : 0;
 	json_t *o = json_object();
-	if (sl__on_edges(&job->work) && g && g->kind == SL_KIND_GRAPH) {
-		const void *params = &job->work.values;
-		json_object_set_new(o, "direction", json_string(words[sl_signal_direction(params, g->symmetric)]));
-	}
+	for (int i = 0; i < count; i++)
+		json_object_set_new(o, value[i].name, value[i].type == SL_RESOLVED_NUMBER ? json_real(value[i].number) :
+				    value[i].type == SL_RESOLVED_WORD ? json_string(value[i].word) :
+				    value[i].type == SL_RESOLVED_LIST ? numbers_json(&value[i].list) : json_null());
 	return o;
 }
 
@@ -280,7 +250,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__work_params_json(&job->work));
 	json_object_set_new(object, "resolved",
-			!sl__on_points(job->work.method) ? resolved_json(job) : resolved_of_method(job));
+			resolved_json(job));
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
 	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
 	return object;
@@ -307,12 +277,12 @@ static json_t *point_json(const struct sl_job *job, const struct sl_trace_point 
 json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count)
 {
 	json_t *points = json_array();
-	int dims = job->work.params.dims;
+	int dims = sl__work_dims(&job->work);
 	for (int i = 0; i < count; i++) {
 		const struct sl_trace_point *t = &trace[i];
 		json_t *point = point_json(job, t);
 		json_array_append_new(points, point);
-		if (sl__on_points(job->work.method))
+		if (!job->work.method->traces_layout)
 			continue;
 		json_object_set_new(point, "gradient_norm", sl_json_number(t->gradient_norm));
 		json_object_set_new(point, "z", sl_json_number(t->z));
@@ -336,14 +306,12 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_t *o = json_object();
 	json_object_set_new(o, "graph", json_string(job->graph));
 	json_object_set_new(o, "name", text_json(job->name));
-	if (sl__on_points(job->work.method)) {
-		json_object_set_new(o, "method", json_string(job->work.method->name));
-		json_object_set_new(o, "rows", json_integer(job->work.rows));
-		json_object_set_new(o, "columns", json_integer(job->work.columns));
-		json_object_set_new(o, "degree", json_integer(job->work.degree));
-		json_object_set_new(o, "model_time", json_real(job->status.model_time));
-		json_object_set_new(o, "results", job->has_results ? sl__results_json(job->work.method) : json_array());
-	}
+	json_object_set_new(o, "method", json_string(job->work.method->name));
+	json_object_set_new(o, "rows", json_integer(job->work.rows));
+	json_object_set_new(o, "columns", json_integer(job->work.columns));
+	json_object_set_new(o, "degree", json_integer(job->work.degree));
+	json_object_set_new(o, "model_time", json_real(job->status.model_time));
+	json_object_set_new(o, "results", job->has_results ? sl__results_json(job->work.method) : json_array());
 	if (job->input)
 		json_object_set(o, "input", job->input);
 	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/init/init.h"
 #include "core/points/points.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
@@ -22,8 +21,8 @@ struct loading {
 	uint64_t carried_bytes;
 	float *init;
 	double *start;
-	struct sl_points *table;    /* method on points: the layout from which it is computed */
-	void *run;                  /* method on points: the run that the device's thread will advance */
+	struct sl_points *table;    /* the layout from which the run is computed */
+	void *run;                  /* the run that the device's thread will advance */
 	void *checkpoint;
 	uint64_t bytes;
 	int init_code, checkpoint_code;
@@ -75,7 +74,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		.run = run, .restored = job->has_checkpoint || job->carried, .init = init, .checkpoint = checkpoint,
 		.attach = run && sl__work_helped(&job->work, job->engine), .moved = job->came_from != NULL,
 		.checkpoint_bytes = bytes, .nodes = job->nodes,
-		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.values) : 0,
+		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.params) : 0,
 		.iteration = job->carried ? job->carried_status.iteration : job->checkpoint_iteration,
 		.seconds = job->carried ? job->carried_status.seconds : job->checkpoint_seconds,
 		.share = sl_project_share(j->d->users, job->project), .priority = job->priority, .paused = job->pause,
@@ -117,14 +116,15 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl_watch_pump(&job->watch);
 }
 
-/* Makes the initial layout from the principal axes of the points. */
+/* Makes the initial layout of the points. */
 static int make_init(struct loading *l)
 {
 	const struct sl_points *p = l->points->points;
-	l->init = malloc(((size_t)p->n_user * (size_t)l->job->work.params.dims + 1) * sizeof *l->init);
+	const struct sl_work *w = &l->job->work;
+	l->init = malloc(((size_t)p->n_user * (size_t)sl__work_dims(w) + 1) * sizeof *l->init);
 	if (!l->init)
 		return sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for an initial layout of %u nodes.", p->n_user);
-	return sl_init_pca(p, l->job->work.params.dims, l->init, &l->init_err);
+	return w->method->initial_of_points(&w->params, p, l->init, &l->init_err);
 }
 
 /* Makes a table of points from the layout, which it takes. */
@@ -148,7 +148,7 @@ static int make_table(struct loading *l)
 static int make_run(struct loading *l)
 {
 	const struct sl_work *w = &l->job->work;
-	bool edges = sl__on_edges(w);
+	bool edges = w->origin == SL_OF_EDGES;
 	int code = l->has_initial && !edges ? make_table(l) : 0;
 	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
 	in.start = l->start;
@@ -160,7 +160,7 @@ static int make_run(struct loading *l)
 		in.columns = l->init ? w->columns : 0;
 	}
 	if (!code)
-		code = w->method->create(&l->run, &in, &w->values, &l->init_err);
+		code = w->method->create(&l->run, &in, &w->params, &l->init_err);
 	if (code || !l->checkpoint)
 		return code;
 	l->checkpoint_code = w->method->load(l->run, l->checkpoint, l->bytes, &l->checkpoint_err);
@@ -170,7 +170,7 @@ static int make_run(struct loading *l)
 		return 0;
 	w->method->destroy(l->run);
 	l->run = NULL;
-	return w->method->create(&l->run, &in, &w->values, &l->init_err);
+	return w->method->create(&l->run, &in, &w->params, &l->init_err);
 }
 
 static void load_files(void *arg)
@@ -178,12 +178,12 @@ static void load_files(void *arg)
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
 	const char *folder = job->jobs->folder;
-	bool on_points = sl__on_points(job->work.method);
+	bool makes_run = job->work.origin != SL_OF_AFFINITIES;  /* else the device's thread makes it, of P */
 	sl_crashes_computes(job->id);
 	if (l->has_initial)
 		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes,
 						       sl__work_initial_dims(&job->work), &l->init, &l->init_err);
-	else if (l->points && !on_points)
+	else if (l->points && !makes_run)
 		l->init_code = make_init(l);
 	if (!l->init_code && job->work.start)
 		l->init_code = sl_job_file_read_start(folder, job->id, sl__work_start_rows(&job->work, job->nodes),
@@ -197,7 +197,7 @@ static void load_files(void *arg)
 		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->id, &l->checkpoint, &l->bytes,
 								 &l->checkpoint_err);
 	}
-	if (on_points && !l->init_code)
+	if (makes_run && !l->init_code)
 		l->init_code = make_run(l);
 	sl_crashes_computes(NULL);
 }
@@ -230,7 +230,7 @@ static void files_loaded(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	bool edges = sl__on_edges(&job->work);  /* its run no longer borrows anything */
+	bool edges = job->work.origin == SL_OF_EDGES;  /* its run no longer borrows anything */
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	if (!give_up(job) && l->init_code) {
@@ -272,7 +272,7 @@ static bool wait_for_search(struct sl_job *job)
 {
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
-	    g->k >= sl__job_neighbours(&job->work.params, g))
+	    g->k >= sl__work_neighbours(&job->work, g))
 		return false;
 	sl__job_release_place(job);
 	sl__job_enqueue(job);
@@ -295,15 +295,20 @@ static void points_ready(void *arg, struct sl_content *points, const struct sl_e
 	sl__works_done(j);
 }
 
+static enum sl_initial initial_of(const struct sl_job *job)
+{
+	const struct sl_method_data data = sl__job_data(job);
+	return job->work.method->initial(&job->work.params, &data);
+}
+
 /* Gets the job's initial layout or points, then sends the job to its device. */
 static void start(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	bool points = sl__on_points(job->work.method) ? !job->input || sl__on_edges(&job->work) :
-		      sl_init_wants_pca(&job->work.params, g && g->kind == SL_KIND_POINTS);
-	if (points) {
+	bool data = job->work.origin == SL_OF_AFFINITIES ? initial_of(job) == SL_INITIAL_POINTS :
+							   job->work.origin != SL_OF_LAYOUT;
+	if (data) {
 		sl__job_ref(job);
 		j->works++;
 		if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, points_ready, job, &err)) {
@@ -339,14 +344,14 @@ static bool device_makes(const struct sl_job *job)
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
 		return false;
-	return job->work.params.init != SL_INIT_SPECTRAL || engine->walk_filter;
+	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
 }
 
 void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
-	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
+	struct sl_affinities_params wanted;
 	job->stage = SL_STAGE_PREPARING;
 	job->placed_ns = uv_hrtime();
 	job->device = device;
@@ -355,13 +360,13 @@ void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 	j->placed++;
 	device->placed++;
 	sl__job_book(job, 1);
-	if (sl__on_points(job->work.method)) {
+	if (!sl__work_affinities(&job->work, &wanted)) {
 		start(job);
 		return;
 	}
+	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
 	sl__job_ref(job);
-	if (sl_affinity_acquire(j->engines->affinities, job->graph, job->id, &job->work.params, form, affinities_ready, job,
-				&err)) {
+	if (sl_affinity_acquire(j->engines->affinities, job->graph, job->id, &wanted, form, affinities_ready, job, &err)) {
 		fail_and_pump(job, &err);
 		sl__job_unref(job);
 	}

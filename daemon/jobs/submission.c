@@ -203,13 +203,12 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	job->name = spec->name ? strdup(spec->name) : NULL;
 	job->idempotency_key = key ? strdup(key) : NULL;
 	job->idempotency_hash = key ? strdup(hash) : NULL;
-	bool neighbours = spec->graph->kind == SL_KIND_POINTS && !sl__on_points(spec->work.method);
-	uint32_t k = neighbours ? sl__job_neighbours(&spec->work.params, spec->graph) : 0;
+	uint32_t k = spec->graph->kind == SL_KIND_POINTS ? sl__work_neighbours(&spec->work, spec->graph) : 0;
 	if (k > spec->graph->wanted)
 		sl__job_note(job, "This perplexity needs %u neighbours of each point and %u are known, so a new search "
 			     "comes first.", k, spec->graph->wanted);
 	const char *told = spec->work.method->told && spec->graph->kind == SL_KIND_GRAPH
-			   ? spec->work.method->told(&spec->work.values, spec->graph->symmetric) : NULL;
+			   ? spec->work.method->told(&spec->work.params, spec->graph->symmetric) : NULL;
 	if (told)
 		sl__job_note(job, "%s.", told);
 	if ((spec->name && !job->name) || (key && (!job->idempotency_key || !job->idempotency_hash))) {

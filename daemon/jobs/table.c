@@ -87,7 +87,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	sl_watch_init(&job->watch, j->watches, &sl__job_watch_ops, job, job->id, 0);
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
 	job->work.method = sl_methods[0];
-	sl_params_preset(&job->work.params, SL_PRESET_DEFAULT);
+	sl_param_defaults(job->work.method->params, &job->work.params);
 	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;
 }
@@ -124,7 +124,7 @@ void sl__job_know_data(struct sl_job *job, const struct sl_graph_record *g)
 		return;
 	job->data_known = true;
 	job->data_kind = g->kind;
-	job->neighbours = g->kind == SL_KIND_GRAPH ? 0 : sl__job_neighbours(&job->work.params, g);
+	job->neighbours = sl__work_neighbours(&job->work, g);
 }
 
 void sl__job_insert(struct sl_job *job)

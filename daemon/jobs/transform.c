@@ -87,7 +87,7 @@ static int write_layout(struct sl__rows *q)
 {
 	const struct placement *p = (struct placement *)q;
 	const struct sl_points *fresh = p->fresh;
-	int dims = q->job->work.params.dims;
+	int dims = sl__work_dims(&q->job->work);
 	const struct sl_graph nodes = {.n = fresh->n_user, .name_bytes = fresh->name_bytes, .name_at = fresh->name_at};
 	void *npy;
 	size_t size;
@@ -107,9 +107,12 @@ static int prepare(struct sl__rows *q)
 	struct placement *p = (struct placement *)q;
 	const struct sl_job *job = q->job;
 	const struct sl_neighbours *nb = p->neighbours->neighbours;
+	struct sl_settings settings;
+	sl__work_settings(&job->work, job->nodes, &settings);
+	int dims = sl__work_dims(&job->work);
 	p->params.metric = nb->metric;
 	p->params.p = nb->p;
-	p->params.dof = job->work.params.dof;
+	p->params.dof = settings.dof;
 	p->params.cancel = &q->cancel;
 	const struct sl_points *old = p->data_part->points;
 	int code = sl__rows_read(q, old->center, old->center_columns, &p->fresh);
@@ -118,9 +121,9 @@ static int prepare(struct sl__rows *q)
 	if (!code)
 		code = check_size(p, p->fresh);
 	if (!code)
-		code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->work.params.dims, &p->y,
+		code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, dims, &p->y,
 					       &q->err);
-	if (!code && !(p->out = malloc(sizeof *p->out * p->fresh->n_user * (size_t)job->work.params.dims)))
+	if (!code && !(p->out = malloc(sizeof *p->out * p->fresh->n_user * (size_t)dims)))
 		code = sl_error_set(&q->err, SL_NOMEM, "Out of memory for a layout of %u points.", p->fresh->n_user);
 	if (code)
 		return code;
@@ -134,7 +137,7 @@ static int prepare(struct sl__rows *q)
 static int place_rows(struct sl__rows *q, uint32_t rows)
 {
 	struct placement *p = (struct placement *)q;
-	int dims = q->job->work.params.dims;
+	int dims = sl__work_dims(&q->job->work);
 	const struct sl_points some = sl__rows_part(q, p->fresh, rows);
 	return sl_transform(p->data_part->points, p->fresh->user ? p->fresh : &some, dims, p->y, &p->params,
 			    p->out + (size_t)q->ready * (size_t)dims, &q->err);
@@ -189,9 +192,14 @@ static int check_kind(struct sl_job *job, struct sl_error *err)
 		return sl_error_set(err, SL_CONFLICT, "Job %s lays out %s; new points can be placed only in a layout of points "
 				    "that were uploaded as a table.", job->id,
 				    g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours without their points");
-	if (sl__on_points(job->work.method))
+	char known[200] = "";
+	for (int i = 0; sl_methods[i]; i++)
+		if (sl_methods[i]->transform)
+			snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "",
+				 sl_methods[i]->name);
+	if (!job->work.method->transform)
 		return sl_error_set(err, SL_CONFLICT, "Job %s is of method %s; new points can be placed only in a layout "
-				    "of tsne.", job->id, job->work.method->name);
+				    "of %s.", job->id, job->work.method->name, known);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ bool sl_job_is_watched(const struct sl_job *job)
 static int dims_of(const struct sl_job *job)
 {
 	const struct sl_method *method = job->work.method;
-	return method->values ? method->value_columns(&job->work.values) : sl__work_dims(&job->work);
+	return method->values ? method->value_columns(&job->work.params) : sl__work_dims(&job->work);
 }
 
 /* True if the layout on the disk is the job's present one, and the job has no device that would know it. */

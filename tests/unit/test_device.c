@@ -95,14 +95,21 @@ static void close_world(struct world *w)
 	assert_null(resident_graphs);
 }
 
+/* The parameters of t-SNE in a job's record, set to their defaults. */
+static struct sl_params *params_of(struct sl_method_params *record)
+{
+	struct sl_params *p = (struct sl_params *)(void *)record->record;
+	sl_params_preset(p, SL_PRESET_DEFAULT);
+	return p;
+}
+
 static void add(struct world *w, uint64_t job, uint64_t graph, const struct sl_neighbours *nb, uint64_t key,
 		double perplexity, bool paused)
 {
 	struct sl_device_job add = {.job = job, .method = sl_methods[0], .graph = graph, .neighbours = nb,
 				    .neighbours_key = key,
 				    .client = "test", .share = 1, .paused = paused};
-	sl_params_preset(&add.params, SL_PRESET_DEFAULT);
-	add.params.iterations = 30;
+	params_of(&add.params)->iterations = 30;
 	add.affinities_params.perplexities = 1;
 	add.affinities_params.perplexity[0] = perplexity;
 	assert_int_equal(sl_device_add(w->thread, &add), 0);
@@ -157,8 +164,7 @@ static void it_is_what_the_host_would_make(void **state)
 	add(&w, 1, 1, nb, 1, 6, false);
 	struct sl_device_job host = {.job = 2, .method = sl_methods[0], .graph = 2, .affinities = a, .client = "test",
 				     .share = 1};
-	sl_params_preset(&host.params, SL_PRESET_DEFAULT);
-	host.params.iterations = 30;
+	params_of(&host.params)->iterations = 30;
 	assert_int_equal(sl_device_add(w.thread, &host), 0);
 	run_until(&w, &w.ended, 2);
 	assert_int_equal(w.failed, 0);

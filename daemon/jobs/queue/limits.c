@@ -27,8 +27,8 @@ static int count_queued(const struct sl_jobs *j, const char *account)
 uint64_t sl__limits_search_bytes(const struct sl_job_spec *spec)
 {
 	const struct sl_graph_record *g = spec->graph;
-	bool neighbours = g->kind == SL_KIND_POINTS && !sl__on_points(spec->work.method);
-	return neighbours ? sl_graphs_search_bytes(g, sl__job_neighbours(&spec->work.params, g)) : 0;
+	uint32_t k = g->kind == SL_KIND_POINTS ? sl__work_neighbours(&spec->work, g) : 0;
+	return k ? sl_graphs_search_bytes(g, k) : 0;
 }
 
 /* True if that search exceeds the limit of another user, to whom the points belong. */

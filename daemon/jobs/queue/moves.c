@@ -58,7 +58,7 @@ static bool may_come(const struct sl_job *job, const struct sl_server_device *to
 	const struct sl_device_info *info = &to->state.info;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	uint64_t room = info->memory_budget ? info->memory_budget : info->memory_total;
-	uint64_t graph = g && !sl__on_points(job->work.method) ? 8 * sl__job_entries(&job->work.params, g) : 0;
+	uint64_t graph = 8 * sl__work_entries(&job->work, g);
 	if (strcmp(job->device->state.info.name, info->name) != 0 || !sl_server_device_has_room(to, sl__job_small(job)))
 		return false;
 	return !room || info->embedding_bytes + job->device_bytes + graph <= room;

@@ -117,7 +117,7 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 	if (code || !sl_request_sees(r, from->id))
 		return sl_error_field(err, SL_BADPARAM, "?color", "There is no job %.64s; color=job: needs the id of a job "
 				      "kmeans, gmm or signal.", id);
-	form->columns = from->work.method->values ? from->work.method->value_columns(&from->work.values) : 0;
+	form->columns = from->work.method->values ? from->work.method->value_columns(&from->work.params) : 0;
 	if (!form->columns && sl_method_result_index(from->work.method, "labels") < 0)
 		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s is of method %s, which gives no labels to colour by; "
 				      "jobs kmeans, gmm and signal do.", from->id, from->work.method->name);
@@ -132,7 +132,7 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 	form->ellipses = !strcmp(from->work.method->name, "gmm") && from->work.columns == 2 && layout &&
 			 !strcmp(layout, job->id);
 	if (form->ellipses)
-		form->covariance = ((const struct sl_gmm_params *)(const void *)&from->work.values)->covariance;
+		form->covariance = ((const struct sl_gmm_params *)(const void *)&from->work.params)->covariance;
 	return 0;
 }
 

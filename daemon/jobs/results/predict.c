@@ -93,7 +93,7 @@ static int read_points(struct prediction *p, double values)
 	if (w->method->center && !center)
 		return sl_error_set(&p->q.err, SL_NOMEM, "Out of memory for a model of %u columns.", d);
 	if (center)
-		w->method->center(p->model, &w->values, center);
+		w->method->center(p->model, &w->params, center);
 	int code = sl__rows_read(&p->q, center, center ? d : 0, &p->points);
 	free(center);
 	if (code)
@@ -140,7 +140,7 @@ static int predict(struct prediction *p, uint32_t rows, struct sl_method_array *
 {
 	const struct sl_work *w = &p->q.job->work;
 	const struct sl_points some = sl__rows_part(&p->q, p->points, rows);
-	return w->method->predict(&w->values, p->model, p->points->user ? p->points : &some, p->what, part, &p->q.err);
+	return w->method->predict(&w->params, p->model, p->points->user ? p->points : &some, p->what, part, &p->q.err);
 }
 
 /* Draws a sample, and keeps the requested one of its two arrays. */
@@ -148,7 +148,7 @@ static int sample(struct prediction *p, uint32_t rows, struct sl_method_array *p
 {
 	const struct sl_work *w = &p->q.job->work;
 	struct sl_method_array points = {0}, labels = {0};
-	int code = w->method->sample(&w->values, p->model, p->q.ready, rows, p->seed, &points, &labels, &p->q.err);
+	int code = w->method->sample(&w->params, p->model, p->q.ready, rows, p->seed, &points, &labels, &p->q.err);
 	bool labelled = !strcmp(p->what, "labels");
 	*part = labelled ? labels : points;
 	free(labelled ? points.data : labels.data);

@@ -190,7 +190,8 @@ void sl__result_reply_layout(struct sl_job *job, struct sl_request *r, const str
 	memcpy(result->graph_id, job->graph, sizeof result->graph_id);
 	result->nodes = job->nodes;
 	result->dims = sl__work_dims(&job->work);
-	result->drop_leaf_edges = job->work.params.drop_leaf_edges;
+	struct sl_affinities_params wanted;
+	result->drop_leaf_edges = sl__work_affinities(&job->work, &wanted) && wanted.drop_leaf_edges;
 	const struct sl_graph_record *graph = sl_graphs_find(j->d->graphs, job->graph);
 	if (graph)
 		snprintf(result->own_labels, sizeof result->own_labels, "%s", graph->label_title);

@@ -65,7 +65,7 @@ int sl__job_spec_start(const json_t *initial, struct sl_job_spec *spec, struct s
 	int code = json_is_array(json_array_get(initial, 0)) ? read_means(initial, spec, err) :
 							       read_labels(initial, spec, err);
 	spec->start = initial;
-	return code ? code : spec->work.method->start(&spec->work.values, spec->work.parts, err);
+	return code ? code : spec->work.method->start(&spec->work.params, spec->work.parts, err);
 }
 
 int sl__job_spec_start_values(const struct sl_job_spec *spec, double **out, struct sl_error *err)

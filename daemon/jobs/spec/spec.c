@@ -59,45 +59,20 @@ int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct
 	return *out ? 0 : sl_error_field(err, SL_BADPARAM, "/method", "method must be one of %s.", known);
 }
 
-static int read_tsne(const json_t *body, struct sl_params *p, struct sl_error *err)
-{
-	const json_t *preset = json_object_get(body, "preset");
-	const char *key;
-	json_t *value;
-	int code = preset ? sl__params_from_json(p, sl_params_find("preset"), preset, err) : 0;
-	json_object_foreach((json_t *)body, key, value) {
-		const struct sl_param_info *info = sl_params_find(key);
-		if (code)
-			break;
-		if (info && strcmp(key, "preset"))
-			code = sl__params_from_json(p, info, value, err);
-	}
-	return code;
-}
-
 static int read_params(const json_t *body, struct sl_work *w, struct sl_error *err)
 {
 	const char *key;
 	json_t *value;
-	int code = 0;
-	sl_params_preset(&w->params, SL_PRESET_DEFAULT);
-	if (!sl__on_points(w->method))
-		code = read_tsne(body, &w->params, err);
-	else
-		sl_param_defaults(w->method->params, &w->values);
+	sl_param_defaults(w->method->params, &w->params);
+	int code = sl__work_read_params(w, body, err);
 	json_object_foreach((json_t *)body, key, value) {
-		const struct sl_param_info *info = sl_param_find(w->method->params, key);
-		if (code)
-			break;
-		if (info && sl__on_points(w->method))
-			code = sl__record_from_json(&w->values, info, value, err);
-		else if (!info && !is_member(key))
+		if (!code && !sl_param_find(w->method->params, key) && !is_member(key))
 			code = sl__unknown_member(w->method->params, key, members, err);
 	}
 	return code;
 }
 
-/* For a method on points or edges: chooses an engine whose devices compute it, or the CPU engine. */
+/* For a run that a worker makes: chooses an engine whose devices compute it, or the CPU engine. */
 static int engine_that_helps(struct sl_jobs *j, const struct sl_work *w, const char **name, struct sl_error *err)
 {
 	bool automatic = !*name || !strcmp(*name, SL_ENGINE_AUTO);
@@ -117,7 +92,7 @@ static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec
 {
 	const char *name = NULL;
 	int code = sl_json_string(body, "engine", &name, err);
-	if (!code && sl__on_points(spec->work.method))
+	if (!code && spec->work.origin != SL_OF_AFFINITIES)
 		code = engine_that_helps(j, &spec->work, &name, err);
 	if (!code)
 		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &spec->engine, err);
@@ -157,27 +132,38 @@ static int read_layout(struct sl_jobs *j, const json_t *initial, struct sl_job_s
 	if (!spec->layout)
 		return sl_error_field(err, SL_NOTFOUND, "/initial/layout", "There is no layout %.64s; uploaded ones are "
 				      "kept for %g s (layout_lifetime_s).", id, j->d->config.layout_lifetime_s);
-	if (spec->layout->nodes != spec->graph->nodes || spec->layout->dims != spec->work.params.dims)
+	int dims = sl__work_dims(&spec->work);
+	if (spec->layout->nodes != spec->graph->nodes || spec->layout->dims != dims)
 		return sl_error_field(err, SL_BADPARAM, "/initial/layout", "Layout %s has the shape [%u, %d]; it must be "
 				      "[%u, %d], a row for each node.", id, spec->layout->nodes, spec->layout->dims, spec->graph->nodes,
-				      spec->work.params.dims);
+				      dims);
 	return 0;
+}
+
+/* The parameter that chooses the initial layout, and `initial`, which may have one, must agree. */
+static int agree(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	struct sl_work *w = &spec->work;
+	const struct sl_method_data data = sl__data_of(spec->graph);
+	const char *name = w->method->initial_param;
+	char pointer[64];
+	bool given = w->method->initial(&w->params, &data) == SL_INITIAL_GIVEN;
+	if (!json_object_get(body, "initial"))
+		return !given ? 0 : sl_error_field(err, SL_BADPARAM, "/initial",
+						   "%s is given, so initial must be a layout, or the id of one.", name);
+	snprintf(pointer, sizeof pointer, "/%s", name);
+	if (json_object_get(body, name) && !given)
+		return sl_error_field(err, SL_BADPARAM, pointer, "initial has a layout, so %s must be given or be left out.",
+				      name);
+	return sl_param_set(w->method->params, &w->params, name, "given", err);
 }
 
 static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *initial = json_object_get(body, "initial");
-	bool said = json_object_get(body, "init");
-	if (!initial) {
-		if (spec->work.params.init == SL_INIT_GIVEN)
-			return sl_error_field(err, SL_BADPARAM, "/initial",
-					      "init is given, so initial must be a layout, or the id of one.");
-		return 0;
-	}
-	if (said && spec->work.params.init != SL_INIT_GIVEN)
-		return sl_error_field(err, SL_BADPARAM, "/init", "initial has a layout, so init must be given or be "
-				      "left out.");
-	spec->work.params.init = SL_INIT_GIVEN;
+	int code = agree(body, spec, err);
+	if (code || !initial)
+		return code;
 	if (json_is_array(initial)) {
 		spec->rows = initial;
 		return 0;
@@ -188,7 +174,7 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (!json_is_string(initial))
 		return sl_error_field(err, SL_BADPARAM, "/initial", "initial must be an array of arrays of numbers, the id "
 				      "of a job that is done, or {\"layout\": ID} of an uploaded layout.");
-	int code = sl__job_match(j, json_string_value(initial), &source, err);
+	code = sl__job_match(j, json_string_value(initial), &source, err);
 	snprintf(err->pointer, sizeof err->pointer, "/initial");
 	if (code)
 		return code;
@@ -200,7 +186,7 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (!source->work.method->layout)
 		return sl_error_field(err, SL_BADPARAM, "/initial", "Job %s is of method %s, which gives no layout.",
 				      source->id, source->work.method->name);
-	if (strcmp(spec->source->graph, spec->graph->id) || sl__work_dims(&spec->source->work) != spec->work.params.dims)
+	if (strcmp(spec->source->graph, spec->graph->id) || sl__work_dims(&spec->source->work) != sl__work_dims(&spec->work))
 		return sl_error_field(err, SL_BADPARAM, "/initial",
 				      "Job %s has another graph or another number of dims; both must be the same.",
 				      spec->source->id);
@@ -213,9 +199,8 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 	const struct sl_graph_record *g = spec->graph;
 	struct sl_affinities_params wanted;
 	int64_t most = j->d->config.max_neighbours;
-	if (g->kind == SL_KIND_GRAPH)
+	if (g->kind == SL_KIND_GRAPH || !sl__work_affinities(&spec->work, &wanted))
 		return 0;
-	sl_affinities_params_from(&wanted, &spec->work.params);
 	for (int i = 0; i < wanted.perplexities; i++) {
 		double perplexity = wanted.perplexity[i];
 		if (g->kind == SL_KIND_NEIGHBOURS && 3 * perplexity > g->k)
@@ -233,10 +218,10 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 					      "(max_neighbours).", perplexity,
 					      (long long)most);
 	}
-	if (g->kind == SL_KIND_POINTS && !sl_graphs_search_fits(g, sl__job_neighbours(&spec->work.params, g)))
+	if (g->kind == SL_KIND_POINTS && !sl_graphs_search_fits(g, sl__work_neighbours(&spec->work, g)))
 		return sl_error_field(err, SL_TOOBIG, "/perplexity", "%u neighbours of each of %u points need more "
 				      "than half of the server's memory; the perplexity must be smaller.",
-				      sl__job_neighbours(&spec->work.params, g), g->points);
+				      sl__work_neighbours(&spec->work, g), g->points);
 	return 0;
 }
 
@@ -247,15 +232,15 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 static int check_exact(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
 {
 	int64_t most = j->d->config.max_exact_nodes;
-	const struct sl_params *p = &spec->work.params;
-	if (spec->graph->nodes <= most)
+	struct sl_settings p;
+	if (spec->graph->nodes <= most || !sl__work_settings(&spec->work, spec->graph->nodes, &p))
 		return 0;
-	if (p->repulsion == SL_REPULSION_BARNES_HUT && p->theta < THETA_LEAST)
+	if (p.repulsion == SL_REPULSION_BARNES_HUT && p.theta < THETA_LEAST)
 		return sl_error_field(err, SL_TOOBIG, "/theta", "theta is %g, which costs nearly as much as all pairs; "
 				      "for %u nodes it must be at least %g (the server computes all pairs of at most "
 				      "%lld nodes, max_exact_nodes).",
-				      p->theta, spec->graph->nodes, THETA_LEAST, (long long)most);
-	if (p->repulsion != SL_REPULSION_EXACT)
+				      p.theta, spec->graph->nodes, THETA_LEAST, (long long)most);
+	if (p.repulsion != SL_REPULSION_EXACT)
 		return 0;
 	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server allows at most "
 			      "%lld nodes (max_exact_nodes), not %u; use auto or grid.", (long long)most,
@@ -299,7 +284,7 @@ static int read_input(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 {
 	const json_t *input = json_object_get(body, "input");
 	const json_t *job = json_object_get(input, "job"), *layout = json_object_get(input, "layout");
-	if (input && !sl__on_points(spec->work.method))
+	if (input && spec->work.method->initial_param)
 		return sl_error_field(err, SL_BADPARAM, "/input", "Method %s is computed from the graph; a layout to begin "
 				      "with is initial.", spec->work.method->name);
 	if (!input || json_is_null(input))
@@ -311,7 +296,7 @@ static int read_input(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return job ? read_input_job(j, job, spec, err) : read_input_layout(j, layout, spec, err);
 }
 
-/* For a method on points: checks that the input is points, and that the parameters fit. */
+/* For a run on points or a layout: checks that there are coordinates, and that the parameters fit. */
 static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const struct sl_graph_record *g = spec->graph;
@@ -334,17 +319,17 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 	}
 	if (initial)
 		code = sl__job_spec_start(initial, spec, err);
-	return code ? code : w->method->check(&w->values, w->rows, w->columns, err);
+	return code ? code : w->method->check(&w->params, w->rows, w->columns, err);
 }
 
-/* For a method on edges: checks that the input has edges. */
+/* For a run on edges: checks that the data have edges. */
 static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const struct sl_graph_record *g = spec->graph;
 	struct sl_work *w = &spec->work;
 	if (json_object_get(body, "initial"))
 		return sl_error_field(err, SL_BADPARAM, "/initial", "Method %s has no initial layout%s", w->method->name,
-				      sl__needs_edges(w->method) ? "; the state that it is to begin with is input." : ".");
+				      w->method->value_columns ? "; the state that it is to begin with is input." : ".");
 	if (g->kind != SL_KIND_GRAPH)
 		return sl_error_field(err, SL_BADPARAM, "/graph", "Method %s is computed along the edges of a graph, and %s "
 				"was uploaded as %s. A graph would be right.", w->method->name, g->id,
@@ -353,33 +338,30 @@ static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_e
 		return sl_error_field(err, SL_BADPARAM, "/input", "The initial state has %u rows, and the graph %u nodes; "
 				"they must be as many.", w->rows, g->nodes);
 	w->rows = g->nodes;
-	return w->method->check(&w->values, w->rows, spec->input ? w->columns : 0, err);
+	return w->method->check(&w->params, w->rows, spec->input ? w->columns : 0, err);
 }
 
-static int check_tsne(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+/* For a run on P. */
+static int check_affinities(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
-	const struct sl_params *p = &spec->work.params;
+	struct sl_work *w = &spec->work;
+	const struct sl_method_data data = sl__data_of(spec->graph);
 	int code = read_initial(j, body, spec, err);
 	if (!code)
-		code = sl_params_check(p, err);
-	if (!code)
-		code = sl_params_check_input(p, spec->graph->kind != SL_KIND_GRAPH, err);
-	if (!code && p->init == SL_INIT_PCA && spec->graph->kind != SL_KIND_POINTS)
-		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it "
-				      "may be random, spectral or given.");
+		code = w->method->check(&w->params, data.n, 0, err);
+	if (!code && w->method->check_data)
+		code = w->method->check_data(&w->params, &data, err);
 	if (!code)
 		code = check_perplexity(j, spec, err);
 	return code ? code : check_exact(j, spec, err);
 }
 
-/* Sets the degree, by which jobs on edges are recognised. */
-static bool on_edges(struct sl_job_spec *spec)
+static void choose_origin(struct sl_job_spec *spec)
 {
 	const struct sl_graph_record *g = spec->graph;
-	bool edges = spec->work.method->takes & SL_TAKES_EDGES, needed = sl__needs_edges(spec->work.method);
-	edges = edges && (needed || (!spec->input && g->kind == SL_KIND_GRAPH));
-	spec->work.degree = edges ? (uint32_t)(g->entries / g->nodes + 1) : 0;
-	return edges;
+	struct sl_work *w = &spec->work;
+	w->origin = sl_method_origin(w->method, g->kind == SL_KIND_GRAPH, spec->input != NULL);
+	w->degree = w->origin == SL_OF_EDGES ? (uint32_t)(g->entries / g->nodes + 1) : 0;
 }
 
 static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
@@ -399,14 +381,17 @@ static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *
 		code = sl_json_int(body, "priority", -10, 10, &spec->priority, err);
 	if (!code)
 		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
-	bool edges = !code && on_edges(spec);
-	if (!code)
+	if (!code) {
+		choose_origin(spec);
 		code = read_engine(j, body, spec, err);
+	}
 	if (code)
 		return code;
-	if (edges)
-		return check_edges(body, spec, err);
-	return sl__on_points(spec->work.method) ? check_points(body, spec, err) : check_tsne(j, body, spec, err);
+	switch (spec->work.origin) {
+	case SL_OF_AFFINITIES: return check_affinities(j, body, spec, err);
+	case SL_OF_EDGES: return check_edges(body, spec, err);
+	default: return check_points(body, spec, err);
+	}
 }
 
 /* Moves the parameters of `params`, if any, to the body itself: a new reference, or NULL with err. */
@@ -476,7 +461,7 @@ int sl__job_spec_read(struct sl_jobs *j, const struct sl_principal *who, const j
 /* Reads and checks the rows of a given layout; the caller frees *out with free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err)
 {
-	size_t n = spec->graph->nodes, d = (size_t)spec->work.params.dims;
+	size_t n = spec->graph->nodes, d = (size_t)sl__work_dims(&spec->work);
 	if (json_array_size(spec->rows) != n)
 		return sl_error_field(err, SL_BADPARAM, "/initial", "initial has %zu rows; the graph has %zu nodes.",
 				      json_array_size(spec->rows), n);
@@ -511,9 +496,8 @@ int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_err
 json_t *sl__job_spec_estimate(const struct sl_job_spec *spec)
 {
 	const struct sl_work *w = &spec->work;
-	uint64_t entries = sl__on_points(w->method) ? 0 : sl__job_entries(&w->params, spec->graph);
-	uint64_t host = sl__on_points(w->method) ? sl__work_host_bytes(w, spec->engine, spec->graph->nodes, 0) :
-						   sl__job_host_bytes(&w->params, spec->graph->nodes, entries);
+	uint64_t entries = sl__work_entries(w, spec->graph);
+	uint64_t host = sl__work_prepared_bytes(w, spec->graph->nodes, entries);
 	return json_pack("{s:b, s:s, s:s, s:I, s:I, s:f, s:o}", "dry_run", 1, "method", w->method->name, "engine",
 			 spec->engine->name, "host_bytes", (json_int_t)host, "device_bytes",
 			 (json_int_t)sl__work_device_bytes(w, spec->engine, spec->graph->nodes), "seconds",
