@@ -186,7 +186,7 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (!source->work.method->layout)
 		return sl_error_field(err, SL_BADPARAM, "/initial", "Job %s is of method %s, which gives no layout.",
 				      source->id, source->work.method->name);
-	if (strcmp(spec->source->graph, spec->graph->id) || sl__work_dims(&spec->source->work) != sl__work_dims(&spec->work))
+	if (strcmp(source->graph, spec->graph->id) || sl__work_dims(&source->work) != sl__work_dims(&spec->work))
 		return sl_error_field(err, SL_BADPARAM, "/initial",
 				      "Job %s has another graph or another number of dims; both must be the same.",
 				      spec->source->id);
