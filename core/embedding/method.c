@@ -215,7 +215,7 @@ const struct sl_method sl_method_tsne = {
 	.check = check, .check_data = check_data, .resolved = resolved, .affinities = affinities, .settings = settings,
 	.initial_param = "init", .initial = initial, .initial_extent = initial_extent,
 	.initial_of_points = initial_of_points, .asked = asked, .trace_points = trace_points,
-	.transform = &sl_transform_table, .iterations = iterations, .create = create, .destroy = destroy, .advance = advance, .stop = stop,
-	.steer = steer, .trace = trace, .save = save, .load = load,
+	.transform = &sl_transform_table, .iterations = iterations, .create = create, .destroy = destroy,
+	.advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
 	.dims = dims, .layout_of = layout_of, .embedding = embedding,
 };

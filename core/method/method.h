@@ -153,10 +153,10 @@ struct sl_method {
 	const char *measure_title;      /* the same for people: "KL divergence", "log-likelihood" */
 	unsigned takes;                 /* SL_TAKES_... */
 	bool layout;                    /* true: the result is a layout, which can be watched while it forms */
-	bool converges;                 /* most runs end before their iterations are used up, so the time left is that of the
-					 * forecast */
+	bool converges;                 /* most runs end before their iterations are used up, so the forecast tells the time
+					 * left */
 	bool timed;                     /* a run goes through a time of its model (status.model_time), to its end */
-	bool traces_layout;             /* trace points have the layout's extent and what was in force, not only the measure */
+	bool traces_layout;             /* trace points have the layout's extent and what was in force */
 	const char *const *results;     /* names of the other arrays of the result, NULL-terminated; the first array has an
 					 * entry for each of the user's rows, -1 for a dropped row */
 	const char *table;              /* the field of the job's record that holds the result's table; NULL: no table */
@@ -179,8 +179,8 @@ struct sl_method {
 
 	/* ---- runs on P (SL_TAKES_GRAPH); NULL in other methods ---- */
 
-	/* Which P (core/graph/affinities.h), and the embedding of n nodes that an engine computes (core/engine/engine.h), by
-	 * which it forecasts time and memory. */
+	/* Which P (core/graph/affinities.h), and the embedding of n nodes that an engine computes (core/engine/engine.h),
+	 * by which it forecasts time and memory. */
 	void (*affinities)(const void *params, struct sl_affinities_params *out);
 	void (*settings)(const void *params, uint32_t n, struct sl_settings *out);
 	/* The parameter that chooses the initial layout, for which the word "given" stands for one that the client gives;
@@ -275,8 +275,8 @@ struct sl_method {
 extern const struct sl_method *const sl_methods[];  /* NULL-terminated; the first is the default */
 /* The method of this name; NULL: there is none. */
 const struct sl_method *sl_method_find(const char *name);
-/* What a run of the method is computed from. graph: the data are a graph; given: the client gives a layout or an initial
- * state to compute from. */
+/* What a run of the method is computed from. graph: the data are a graph; given: the client gives a layout or an
+ * initial state to compute from. */
 enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given);
 /* The index of the array of this name among the method's results; -1: none. */
 int sl_method_result_index(const struct sl_method *method, const char *name);

@@ -324,8 +324,8 @@ int sl__work_start_columns(const struct sl_work *w);
 void sl__job_learn(struct sl_job *job);
 /* True if the engine's devices compute a run of a method on points or edges (core/method/method.h, attach). */
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine);
-/* Forecasts of device memory, host memory with affinities of so many entries (_prepared_: without the memory of a device
- * that is the processor), disk space, and seconds. */
+/* Forecasts of device memory, host memory with affinities of so many entries (_prepared_: without the memory of a
+ * device that is the processor), disk space, and seconds. */
 uint64_t sl__work_prepared_bytes(const struct sl_work *w, uint32_t nodes, uint64_t entries);
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes);
 uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
