@@ -349,7 +349,7 @@ static int check_records(struct program *p, struct sl_error *err)
 	if (rc || accept || !sl_db_is_new(p->d.db))
 		return rc;
 	int files = sl_sweep_each(dir, "graphs", sl_graph_file_kinds, SL_NAME_WHOLE, NULL, NULL) +
-		    sl_sweep_each(dir, "jobs", sl_job_file_kinds, SL_NAME_WHOLE, NULL, NULL);
+		    sl_sweep_each(dir, "jobs", sl_job_file_kinds(), SL_NAME_WHOLE, NULL, NULL);
 	if (!files)
 		return 0;
 	return sl_error_at(err, SL_CONFLICT, dir, 0, "the data base is new, but graphs/ and jobs/ have %d files of graphs "

@@ -204,11 +204,13 @@ static struct sl_embedding *embedding(void *run)
 	return run;
 }
 
-static const char *const no_results[] = {NULL};
+static const struct sl_method_output no_results[] = {{NULL, NULL}};
 
 extern const struct sl_method sl_method_tsne;
 const struct sl_method sl_method_tsne = {
 	.name = "tsne", .doc = "A layout in which what is connected, or similar, lies together (SG-t-SNE, t-SNE).",
+	.summary = "lay out a graph or points by their neighbours",
+	.about = "Nodes that are connected, and points that are similar, lie together (SG-t-SNE, t-SNE).",
 	.measure = "kl", .measure_title = "KL divergence", .traces_layout = true, .takes = SL_TAKES_GRAPH, .layout = true, .results = no_results,
 	.relief = "A smaller initial layout (init_std) or grid (grid_side), or repulsion auto, would be right.",
 	.params = &sl_tsne_table, .params_bytes = sizeof(struct sl_params),

@@ -514,7 +514,11 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 	return code;
 }
 
-static const char *const results[] = {"labels", "responsibilities", "means", "covariances", "weights", NULL};
+static const struct sl_method_output results[] = {
+	{"labels", "the most likely component of each node"},
+	{"responsibilities", "the probability of each component for each node"}, {"means", "the means of the components"},
+	{"covariances", "the covariances of the components"}, {"weights", "the weights of the components"}, {NULL, NULL},
+};
 static const char *const model_arrays[] = {"means", "covariances", "weights", NULL};
 static const struct sl_method_column columns[] = {
 	{"components", SL_COLUMN_WHOLE}, {"log_likelihood", SL_COLUMN_NUMBER}, {"aic", SL_COLUMN_NUMBER},
@@ -526,6 +530,9 @@ extern const struct sl_method sl_method_gmm;
 const struct sl_method sl_method_gmm = {
 	.name = "gmm",
 	.doc = "A mixture of Gaussians that points or a layout are likely under, by expectation maximisation.",
+	.summary = "fit a mixture of Gaussians to points",
+	.about = "A mixture of Gaussians is fitted by expectation maximisation from clusters of k-means. Of several numbers of "
+		 "components, the result is the one with the least BIC.",
 	.measure = "log_likelihood", .measure_title = "log-likelihood", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results, .table = "models", .columns = columns,
 	.predicts = predicts, .model = model_arrays,

@@ -342,12 +342,17 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	return code;
 }
 
-static const char *const results[] = {"labels", "centroids", NULL};
+static const struct sl_method_output results[] = {
+	{"labels", "the cluster of each node"}, {"centroids", "the centroids"}, {NULL, NULL},
+};
 
 extern const struct sl_method sl_method_kmeans;
 const struct sl_method sl_method_kmeans = {
 	.name = "kmeans",
 	.doc = "Clusters of points or of a layout, such that points lie near the means of theirs (k-means).",
+	.summary = "put points into clusters",
+	.about = "Points are put into clusters such that the sum of squared distances from points to the centroid of their "
+		 "cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds).",
 	.measure = "inertia", .measure_title = "inertia", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
 	.relief = "Fewer clusters would be right.",

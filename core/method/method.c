@@ -33,10 +33,28 @@ enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool
 
 int sl_method_result_index(const struct sl_method *method, const char *name)
 {
-	for (int i = 0; method->results[i]; i++)
-		if (!strcmp(method->results[i], name))
+	for (int i = 0; method->results[i].name; i++)
+		if (!strcmp(method->results[i].name, name))
 			return i;
 	return -1;
+}
+
+static bool listed(const struct sl_method_output *const *list, int count, const char *name)
+{
+	int i = 0;
+	while (i < count && strcmp(list[i]->name, name))
+		i++;
+	return i < count;
+}
+
+int sl_method_outputs(const struct sl_method_output **out, int most)
+{
+	int count = 0;
+	for (int m = 0; sl_methods[m]; m++)
+		for (const struct sl_method_output *o = sl_methods[m]->results; o->name && count < most; o++)
+			if (!listed(out, count, o->name))
+				out[count++] = o;
+	return count;
 }
 
 uint64_t sl_method_array_bytes(const struct sl_method_array *a)

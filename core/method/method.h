@@ -124,6 +124,12 @@ struct sl_method_array {
 #define SL_METHOD_ARRAYS 6
 uint64_t sl_method_array_bytes(const struct sl_method_array *a);
 
+/* What is told of an array before there is one. */
+struct sl_method_output {
+	const char *name;
+	const char *doc;                /* what it holds: "the cluster of each node" */
+};
+
 /* A column of the table of numbers that a method adds to the job's record, for example one row for each number of
  * clusters that it tried. */
 struct sl_method_column {
@@ -149,6 +155,8 @@ struct sl_method_params {
 struct sl_method {
 	const char *name;               /* "kmeans": the `method` of a job */
 	const char *doc;                /* one sentence */
+	const char *summary;            /* what it does to its input: "put points into clusters" */
+	const char *about;              /* a paragraph for users: what it computes, by which algorithm */
 	const char *measure;            /* name of the measure in status.measure and the trace: "kl", "inertia", "stress" */
 	const char *measure_title;      /* the same for people: "KL divergence", "log-likelihood" */
 	unsigned takes;                 /* SL_TAKES_... */
@@ -157,8 +165,8 @@ struct sl_method {
 					 * left */
 	bool timed;                     /* a run goes through a time of its model (status.model_time), to its end */
 	bool traces_layout;             /* trace points have the layout's extent and what was in force */
-	const char *const *results;     /* names of the other arrays of the result, NULL-terminated; the first array has an
-					 * entry for each of the user's rows, -1 for a dropped row */
+	const struct sl_method_output *results;  /* the other arrays of the result; an entry without a name ends the list.
+					 * The first array has an entry for each of the user's rows, -1 for a dropped row */
 	const char *table;              /* the field of the job's record that holds the result's table; NULL: no table */
 	const struct sl_method_column *columns;  /* of the table; an entry without a name ends the list */
 	const char *const *predicts;    /* names of the arrays that predict() can make, NULL-terminated; NULL: none */
@@ -278,6 +286,8 @@ const struct sl_method *sl_method_find(const char *name);
 /* What a run of the method is computed from. graph: the data are a graph; given: the client gives a layout or an
  * initial state to compute from. */
 enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given);
+/* All names of arrays that methods give, each once: writes up to `most` of them, and returns how many there are. */
+int sl_method_outputs(const struct sl_method_output **out, int most);
 /* The index of the array of this name among the method's results; -1: none. */
 int sl_method_result_index(const struct sl_method *method, const char *name);
 

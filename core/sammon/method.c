@@ -231,13 +231,17 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 	return 0;
 }
 
-static const char *const no_results[] = {NULL};
+static const struct sl_method_output no_results[] = {{NULL, NULL}};
 
 extern const struct sl_method sl_method_sammon;
 const struct sl_method sl_method_sammon = {
 	.name = "sammon",
 	.doc = "A layout whose distances are those of the points, or along a graph's edges (Sammon, metric scaling, Kamada "
 	       "and Kawai).",
+	.summary = "lay out points or a graph by distances",
+	.about = "Points are laid out so that distances in the layout are close to those between the points (Sammon's "
+		 "mapping, metric multidimensional scaling), nodes so that they are close to the lengths of shortest paths "
+		 "(Kamada and Kawai).",
 	.measure = "stress", .measure_title = "stress", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT | SL_TAKES_EDGES, .layout = true, .results = no_results,
 	.relief = "Fewer partners, or pivots, would be right.",

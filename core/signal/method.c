@@ -310,12 +310,19 @@ static const char *told(const void *params, bool symmetric)
 	       : "The graph is directed, but this model is symmetric: edges act in both directions, with the larger weight";
 }
 
-static const char *const results[] = {"signal", "snapshots", "times", NULL};
+static const struct sl_method_output results[] = {
+	{"signal", "the values of each node"}, {"snapshots", "the values at the times of its snapshots"},
+	{"times", "the times of the snapshots"}, {NULL, NULL},
+};
 
 extern const struct sl_method sl_method_signal;
 const struct sl_method sl_method_signal = {
 	.name = "signal",
 	.doc = "Values at the nodes that change by those of their neighbours: heat, excitable media, epidemics, PageRank.",
+	.summary = "simulate heat, pulses, epidemics or PageRank on a graph",
+	.about = "The value of each node changes with those of its neighbours: heat, excitable media, epidemics or "
+		 "personalised PageRank (--model). To draw it on the layout of another job on GRAPH, fetch that job's picture "
+		 "with --picture-color job:ID.",
 	.measure = "level", .measure_title = "level", .timed = true,
 	.takes = SL_TAKES_EDGES, .results = results,
 	.relief = "A smaller graph would be right.",

@@ -153,7 +153,7 @@ static void refuse_one(void *arg, const char *folder, const char *name, const ch
 
 int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 {
-	const char *const *kinds[] = {sl_graph_file_kinds, sl_job_file_kinds};
+	const char *const *kinds[] = {sl_graph_file_kinds, sl_job_file_kinds()};
 	struct linking l = {b, 0, err};
 	char stage[PATH], path[PATH];
 	sl_backup_clean(b->state_dir);
@@ -225,8 +225,8 @@ int sl_backup_prune(struct sl_backup_copy *b, struct sl_error *err)
 	sl_sweep_each(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, SL_NAME_TEMPORARY, name_or_drop, &p);
 	sl_sweep_each(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, SL_NAME_WHOLE, prune_one, &p);
 	p.table = SL_DB_JOBS;
-	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds, SL_NAME_TEMPORARY, name_or_drop, &p);
-	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds, SL_NAME_WHOLE, prune_one, &p);
+	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds(), SL_NAME_TEMPORARY, name_or_drop, &p);
+	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds(), SL_NAME_WHOLE, prune_one, &p);
 	sl_db_ids_close(p.ids);
 	return 0;
 }

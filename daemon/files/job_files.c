@@ -1,6 +1,7 @@
 #include "daemon/files/job_files.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,36 @@ struct header {
 	unsigned char digest[32];    /* BLAKE2b of what follows, in a file without a seal; else 0 */
 };
 
-const char *const sl_job_file_kinds[] = {"npy", "labels", "centroids", "responsibilities", "means", "covariances",
-					   "weights", "signal", "snapshots", "times", "trace", "initial", "start",
-					   "checkpoint", "still", "png", NULL};
+static const char *const own_kinds[] = {"npy", "trace", "initial", "start", "checkpoint", "still", "png"};
+#define OWN_KINDS (int)(sizeof own_kinds / sizeof *own_kinds)
+#define KINDS_MOST 64
+
+static const char *kinds[KINDS_MOST + 1];
+static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
+
+static void list_kinds(void)
+{
+	const struct sl_method_output *output[KINDS_MOST - OWN_KINDS];
+	int count = sl_method_outputs(output, KINDS_MOST - OWN_KINDS);
+	memcpy(kinds, own_kinds, sizeof own_kinds);
+	for (int i = 0; i < count; i++)
+		kinds[OWN_KINDS + i] = output[i]->name;
+}
+
+const char *const *sl_job_file_kinds(void)
+{
+	pthread_once(&kinds_once, list_kinds);
+	return kinds;
+}
+
+bool sl_job_file_is_result(const char *kind)
+{
+	int i = 0;
+	while (sl_methods[i] && !(sl_methods[i]->results[0].name && !strcmp(sl_methods[i]->results[0].name, kind)))
+		i++;
+	return sl_methods[i] || !strcmp(kind, "npy");
+}
+
 const char *const sl_job_file_transient[] = {"initial", "start", "checkpoint", "still", NULL};
 
 char *sl_job_file_path(const char *folder, const char *id, const char *kind)

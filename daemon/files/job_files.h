@@ -6,12 +6,13 @@
  *   ID.initial     a given initial layout, float32 [nodes][dims] after the .npy header
  *   ID.checkpoint  the state of a running job, after a header with length and checksum
  *   ID.still       the layout, or values, of a paused job at its checkpoint, float32 after the .npy header
- *   ID.labels, ID.centroids  arrays of methods that give no layout, int32 or float32 after the .npy header
+ *   ID.NAME        an array of that name that the method gives (core/method/method.h), after the .npy header
  *   ID.png         the picture in its default form, made at the first request for it
  *
- * Each file ends with a seal (seal.h). The seals of ID.npy, ID.labels and ID.checkpoint contain the job's record. Files
- * are written by sl_atomic_replace(). Files of earlier versions, which have no seal, are read as well. A damaged file
- * is SL_IO, and err names it. Functions block: for pool threads and the start. folder: STATE_DIR/jobs. */
+ * Each file ends with a seal (seal.h). The seals of ID.npy, of a method's first array and of ID.checkpoint contain the
+ * job's record. Files are written by sl_atomic_replace(). Files of earlier versions, which have no seal, are read as
+ * well. A damaged file is SL_IO, and err names it. Functions block: for pool threads and the start. folder:
+ * STATE_DIR/jobs. */
 #ifndef SL_JOB_FILES_H
 #define SL_JOB_FILES_H
 
@@ -62,7 +63,9 @@ int sl_job_file_open(const char *folder, const char *id, const char *kind, int *
 		     struct sl_error *err);
 /* Removes the files of these kinds ("npy", ...; NULL-terminated). Missing ones are fine. */
 void sl_job_file_remove(const char *folder, const char *id, const char *const *kinds);
-extern const char *const sl_job_file_kinds[];      /* all */
+const char *const *sl_job_file_kinds(void);        /* all, NULL-terminated; any thread */
+/* True if the seal of such a file has the job's record: of layouts, and of the first array of each method. */
+bool sl_job_file_is_result(const char *kind);
 extern const char *const sl_job_file_transient[];  /* those that an ended job does not need */
 
 #endif

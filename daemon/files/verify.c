@@ -185,7 +185,9 @@ static void expect_job(struct state *s, const char *id, const json_t *document)
 	bool done = state && !strcmp(state, "done"), ended = done || !state || !strcmp(state, "failed") ||
 								!strcmp(state, "cancelled");
 	const json_t *results = json_object_get(document, "results");
-	if (done && !json_object_get(document, "method"))
+	const char *name = json_string_value(json_object_get(document, "method"));
+	const struct sl_method *method = name ? sl_method_find(name) : sl_methods[0];
+	if (done && method && method->layout)
 		expect(s, SL_DB_JOBS, id, "npy");
 	for (size_t i = 0; done && i < json_array_size(results); i++)
 		expect(s, SL_DB_JOBS, id, json_string_value(json_array_get(results, i)));
@@ -275,7 +277,7 @@ static int end(struct state *s, int rc, struct sl_error *err)
 
 static const char *const *kinds_of(int table)
 {
-	return table == SL_DB_GRAPHS ? sl_graph_file_kinds : sl_job_file_kinds;
+	return table == SL_DB_GRAPHS ? sl_graph_file_kinds : sl_job_file_kinds();
 }
 
 /* An initial layout is written before its job's record. If the server is killed in between, no client knows the job, so
@@ -350,7 +352,7 @@ static int table_of(const char *name)
  * file is the job's result, whose record is newer. */
 static bool wanted(const struct state *s, int table, const char *id, const char *name)
 {
-	bool result = !strcmp(name + SL_ULID_BYTES, "npy") || !strcmp(name + SL_ULID_BYTES, "labels");
+	bool result = sl_job_file_is_result(name + SL_ULID_BYTES);
 	return !json_object_get(s->records[table], id) || (result && json_object_get(s->made, id));
 }
 

@@ -215,7 +215,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	if (code == 0 && batches == 0 && sl_graphs_complete(j->d->graphs))
 		sl_users_sweep(j->d->users, is_there, j);
 	if (code == 0)
-		sl_sweep(j->d->state_dir, "jobs", sl_job_file_kinds, fate, j);
+		sl_sweep(j->d->state_dir, "jobs", sl_job_file_kinds(), fate, j);
 	return code < 0 ? code : 0;
 }
 

@@ -256,8 +256,8 @@ json_t *sl__table_json(const struct sl_method *method, const struct sl_method_re
 json_t *sl__results_json(const struct sl_method *method)
 {
 	json_t *list = json_array();
-	for (int i = 0; method->results[i]; i++)
-		json_array_append_new(list, json_string(method->results[i]));
+	for (const struct sl_method_output *o = method->results; o->name; o++)
+		json_array_append_new(list, json_string(o->name));
 	return list;
 }
 

@@ -207,7 +207,7 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 		sl_users_forget(j->d->users, job->id);
 		sl_uses_forget(j->d->uses, job->id);
 		sl__batch_job_gone(j, job->batch);
-		sl__job_remove_files(job, sl_job_file_kinds);
+		sl__job_remove_files(job, sl_job_file_kinds());
 	} else if (job->finished_ms && !j->stopping) {
 		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
 		job->deleted = job->watch.gone = false;

@@ -130,7 +130,7 @@ static bool snapshot(void *owner, bool quantised)
 static int load(void *owner, float **y, struct sl_error *err)
 {
 	struct sl_job *job = owner;
-	const char *kind = job->work.method->values ? job->work.method->results[0] : "npy";
+	const char *kind = job->work.method->values ? job->work.method->results[0].name : "npy";
 	return sl_job_file_read_layout(job->jobs->folder, job->id, kind, job->nodes, dims_of(job), y, err);
 }
 
@@ -143,7 +143,7 @@ void sl_job_reply_values(struct sl_job *job, struct sl_request *r, enum sl_layou
 		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which gives no values at the nodes.", job->id,
 				 method->name);
 	else if (sl__job_ended(job))
-		sl_job_reply_array(job, r, method->results[0], form);
+		sl_job_reply_array(job, r, method->results[0].name, form);
 	else if (job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING)
 		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has values when it runs.", job->id,
 				 sl__job_state_name[job->state]);

@@ -43,14 +43,17 @@ static void the_table_is_complete(void **state)
 		assert_true(m->params_bytes <= sizeof p.record);
 		assert_true(m->create && m->destroy && m->advance && m->stop && m->trace && m->save && m->load);
 		assert_true(m->layout == (m->layout_of != NULL) && m->layout == (m->dims != NULL));
-		assert_true((m->results[0] != NULL) == (m->result != NULL));
+		assert_true((m->results[0].name != NULL) == (m->result != NULL));
 		assert_true(m->takes == SL_TAKES_GRAPH || (m->iterations && m->host_bytes && m->seconds));
 		memset(&p, 0, sizeof p);
 		sl_param_defaults(m->params, &p);
 		assert_int_equal(sl_param_check(m->params, &p, &err), 0);
 		assert_int_equal(m->check(&p, 1000, m->takes & SL_TAKES_EDGES ? 0 : 10, &err), 0);
-		for (int at = 0; m->results[at]; at++)
-			assert_int_equal(sl_method_result_index(m, m->results[at]), at);
+		assert_true(m->summary && m->about);
+		for (int at = 0; m->results[at].name; at++) {
+			assert_non_null(m->results[at].doc);
+			assert_int_equal(sl_method_result_index(m, m->results[at].name), at);
+		}
 		assert_int_equal(sl_method_result_index(m, "nothing"), -1);
 	}
 }

@@ -31,9 +31,9 @@ static bool missing(const struct sl_job *job, struct sl_request *r, const char *
 {
 	const struct sl_method *method = job->work.method;
 	char known[120] = "";
-	for (int i = 0; method->results[i]; i++)
-		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", method->results[i]);
-	if (!method->results[0])
+	for (const struct sl_method_output *o = method->results; o->name; o++)
+		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "", o->name);
+	if (!method->results[0].name)
 		sl_reply_problem(r, SL_NOTFOUND, "Job %s is of method %s, which gives a layout alone: /v1/jobs/%s/layout.",
 				 job->id, method->name, job->id);
 	else if (sl_method_result_index(method, name) < 0)
@@ -53,7 +53,7 @@ void sl_job_reply_array(struct sl_job *job, struct sl_request *r, const char *na
 	struct sl_result result = {.make = read_array, .content_type = sl__layout_type[form], .form = form};
 	if (missing(job, r, name))
 		return;
-	result.array = job->work.method->results[sl_method_result_index(job->work.method, name)];
+	result.array = job->work.method->results[sl_method_result_index(job->work.method, name)].name;
 	snprintf(result.etag, sizeof result.etag, "%s-%s-%s", job->id, result.array, ending[form]);
 	sl__result_reply(job, r, &result);
 }

@@ -37,7 +37,7 @@ bool sl_job_refuses_layout(const struct sl_job *job, struct sl_request *r)
 	if (method->layout)
 		return false;
 	sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which gives no layout. Its results are at "
-			 "/v1/jobs/%s/results/%s.", job->id, method->name, job->id, method->results[0]);
+			 "/v1/jobs/%s/results/%s.", job->id, method->name, job->id, method->results[0].name);
 	return true;
 }
 
