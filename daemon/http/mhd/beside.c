@@ -43,13 +43,15 @@ void sl__send_beside(struct sl__socket *s, const char *text, size_t bytes, bool 
 }
 
 /* Writes a reply; returns its length, or 0 if out of memory. id NULL: a new one. */
-static size_t problem_text(char text[1024], const char *id, int status, const char *detail)
+static size_t problem_text(char text[1024], const char *id, int status, const char *header, const char *detail)
 {
 	char body[512], fresh[SL_ULID_BYTES];
 	id = id ? id : sl_ulid_make(fresh);
 	json_t *problem = sl_problem_http(status, detail);
 	if (problem)
 		json_object_set_new(problem, "request_id", json_string(id));
+	if (problem && header)
+		json_object_set_new(problem, "header", json_string(header));
 	size_t bytes = problem ? json_dumpb(problem, body, sizeof body, JSON_COMPACT) : 0;
 	json_decref(problem);
 	if (!bytes || bytes > sizeof body)
@@ -61,11 +63,16 @@ static size_t problem_text(char text[1024], const char *id, int status, const ch
 	return (size_t)length;
 }
 
-void sl__socket_problem(struct sl__socket *s, const char *id, int status, const char *detail)
+void sl__send_problem(struct sl__socket *s, const char *id, int status, const char *header, const char *detail)
 {
 	char text[1024];
-	size_t bytes = problem_text(text, id, status, detail);
+	size_t bytes = problem_text(text, id, status, header, detail);
 	sl__send_beside(s, text, bytes, true);
+}
+
+void sl__socket_problem(struct sl__socket *s, const char *id, int status, const char *detail)
+{
+	sl__send_problem(s, id, status, NULL, detail);
 }
 
 /* Reads pending data first, since unread data would turn the close into a reset, and the client might not see the
@@ -73,7 +80,7 @@ void sl__socket_problem(struct sl__socket *s, const char *id, int status, const 
 void sl__mhd_turn_away(const struct sl__mhd *m, int fd)
 {
 	char scratch[4096], text[1024];
-	size_t bytes = problem_text(text, NULL, 503, "all connections of this server are busy (max_connections)");
+	size_t bytes = problem_text(text, NULL, 503, NULL, "all connections of this server are busy (max_connections)");
 	if (!m->tls)
 		send_text(fd, text, bytes);
 	shutdown(fd, SHUT_WR);

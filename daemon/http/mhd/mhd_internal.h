@@ -85,6 +85,8 @@ void sl__socket_watch(struct sl__socket *s, int events);
 
 /* beside.c: last: then closes our side of the connection, if it speaks TLS */
 void sl__send_beside(struct sl__socket *s, const char *text, size_t bytes, bool last);
+/* As sl__socket_problem(). header: the one in question, or NULL. */
+void sl__send_problem(struct sl__socket *s, const char *id, int status, const char *header, const char *detail);
 
 /* sockets.c */
 void sl__socket_notify(void *cls, struct MHD_Connection *connection, void **slot,
@@ -110,9 +112,9 @@ const char *sl__framing_of_chunk(const struct sl__exchange *x, const char *data)
 /* refusals.c */
 void sl__refuse_parameters(struct sl__socket *s);
 void sl__refuse_chunks(struct sl__socket *s);
-/* libmicrohttpd is about to refuse a request with this status and page: the client gets our reply instead, and its
- * connection ends. */
-void sl__refuse_instead(struct sl__mhd *m, int status, const char *page);
+/* If this line of the log says that libmicrohttpd is about to refuse a request, the client gets our reply instead, and
+ * its connection ends. */
+void sl__refuse_instead(struct sl__mhd *m, const char *line);
 
 /* responses.c */
 void sl__flow_detach(struct sl__exchange *x);  /* its request has ended; drop() follows with the response */

@@ -18,6 +18,10 @@
 /* TLS 1.2 and 1.3, forward secrecy, authenticated ciphers only. */
 #define TLS_PRIORITIES "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-SHA1:%SERVER_PRECEDENCE"
 
+/* MHD_USE_NO_THREAD_SAFETY of later versions: without it they begin an added connection only in their next turn, so the
+ * limits would not count it before. */
+#define ONE_THREAD (1u << 19)
+
 static void on_timer(uv_timer_t *timer);
 static void on_soon(uv_idle_t *soon);
 
@@ -58,12 +62,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 static void on_log(void *cls, const char *format, va_list args)
 {
 	char text[512];
-	int status = 0;
 	vsnprintf(text, sizeof text, format, args);
 	text[strcspn(text, "\n")] = '\0';
 	sl_log_debug("http", "libmicrohttpd: %s", text);
-	if (sscanf(text, "Error processing request (HTTP response code is %d", &status) == 1)
-		sl__refuse_instead(cls, status, text);
+	sl__refuse_instead(cls, text);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------- */
@@ -76,9 +78,10 @@ static int start(struct sl__mhd *m, const struct sl__mhd_options *o, struct sl_e
 		{MHD_OPTION_END, 0, NULL},
 	};
 	struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
+	bool old = sl__version_is_old();
 	m->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET |
-		(o->tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
+		(o->tls ? MHD_USE_TLS : 0) | (old ? 0 : ONE_THREAD), 0, NULL, NULL,
 		sl__exchange_access, m,
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, m,
 		MHD_OPTION_ARRAY, o->tls ? tls : plain,
@@ -88,7 +91,7 @@ static int start(struct sl__mhd *m, const struct sl__mhd_options *o, struct sl_e
 		MHD_OPTION_CONNECTION_LIMIT, o->connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, o->timeout_s,
-		MHD_OPTION_STRICT_FOR_CLIENT, sl__version_is_old() ? 0 : 1,
+		MHD_OPTION_STRICT_FOR_CLIENT, old ? 0 : 1,
 		MHD_OPTION_END);
 	if (!m->daemon)
 		return sl_error_set(err, SL_IO, "the HTTP server cannot start: %s", strerror(errno));
