@@ -176,8 +176,7 @@ static const struct cli_option quality_options[] = {
 	{0, "points", "FILE", "The layout is a file; it was made from the points in this file."},
 	{0, "neighbours", "FILE", "The layout is a file; it was made from the neighbours in this file (indices and "
 	 "distances, .npz)."},
-	{0, "labels", "FILE", "Labels of the nodes, one per line, for the silhouette. Default: those of the graph or "
-	 "points."},
+	LABELS_OPTIONS,
 	{0, "k", "N", "Number of neighbours for recall and trustworthiness, 1 to 256. Default: 10."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, correlation, inner_product, l1, lp, linf, hamming or "
 	 "jaccard. Default: euclidean."},
@@ -312,8 +311,8 @@ const struct cli_command cli_commands[] = {
 	 "Lay out the graph, the points or the neighbours in FILE.\n\nThe command uploads the file (the server stores the "
 	 "same graph only once), submits a job, watches it, and writes the results to the files of -o and --picture. "
 	 "Without these options the results stay on the server, for job fetch. An interrupt cancels the job. With --json, "
-	 "the last thing on standard output is one object with nodes, entries, dims, iterations, kl, and seconds: read, "
-	 "search (of neighbours), prepare, embed and total.",
+	 "the last thing on standard output is one object with nodes, entries, dims, iterations, kl, seconds: read, "
+	 "search (of neighbours), prepare, embed and total, and notes: what was left out, guessed or changed.",
 	 embed_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, true, cmd_embed},
 	{"generate", "SHAPE", 1, 1, "write a line, a ring, a grid or a torus as a graph",
 	 "Write a graph of a regular shape: line:10000, ring:10000, grid:200x100 or torus:200x100. Node i of a grid is in "
@@ -323,8 +322,9 @@ const struct cli_command cli_commands[] = {
 	 "Fit a mixture of Gaussians to the points in FILE, a table or a layout, by expectation maximisation from clusters "
 	 "of k-means. Of several numbers of components, the result is the one with the least BIC. No server is needed. "
 	 "With --json, standard output has one object with points, columns, components, models (for each number: "
-	 "log_likelihood, aic, bic, iterations, converged, regularised), and seconds: read and fit.",
-	 gmm_options, CLI_METHOD_PARAMS, false, cmd_gmm},
+	 "log_likelihood, aic, bic, iterations, converged, regularised), seconds (read and fit), and notes: what "
+	 "was left out, guessed or changed.",
+	 gmm_options, CLI_METHOD_PARAMS | CLI_POINTS_PARAMS, false, cmd_gmm},
 	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
 	 "for them.\n\nIf the server already has the same graph, under any name, it does not store it again.",
@@ -359,7 +359,7 @@ const struct cli_command cli_commands[] = {
 	{"job predict", "JOB FILE", 2, 2, "apply the model of a job to new points",
 	 "Upload the points in FILE, which must have the columns of the job's points, and write their components, "
 	 "responsibilities or densities under the mixture of a job gmm (--give). The server does not store the points.",
-	 job_predict_options, CLI_NO_PARAMS, true,
+	 job_predict_options, CLI_COLUMNS_PARAMS, true,
 	 cmd_job_predict},
 	{"job resume", "JOB...", 1, ANY, "resume paused jobs", "Resume paused jobs.", NULL, CLI_NO_PARAMS, true,
 	 cmd_job_resume},
@@ -397,8 +397,9 @@ const struct cli_command cli_commands[] = {
 	 "Put the points in FILE, a table or a layout, into clusters such that the sum of squared distances from points "
 	 "to the centroid of their cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds). No server is "
 	 "needed. With --json, standard output has one object with points, columns, clusters, inertia, iterations (of all "
-	 "restarts), and seconds: read and cluster.",
-	 kmeans_options, CLI_METHOD_PARAMS, false, cmd_kmeans},
+	 "restarts), seconds (read and cluster), and notes: what was left out, guessed or "
+	 "changed.",
+	 kmeans_options, CLI_METHOD_PARAMS | CLI_POINTS_PARAMS, false, cmd_kmeans},
 	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
@@ -431,13 +432,14 @@ const struct cli_command cli_commands[] = {
 	 "KL divergence over all pairs (for more than 100,000 nodes an estimate with its error), recall (the fraction of "
 	 "the k nearest neighbours that are among the k nearest in the layout), trustworthiness (points only; 1 if points "
 	 "near in the layout are near in the input) and silhouette (with labels; 1 if they are well separated).",
-	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
+	 quality_options, CLI_FILE_PARAMS, true, cmd_quality},
 	{"sammon", "FILE", 1, 1, "lay out points or a graph by distances",
 	 "Lay out the points in FILE so that distances in the layout are close to those between the points (Sammon's "
 	 "mapping, metric multidimensional scaling), or the nodes of the graph in FILE so that they are close to the "
 	 "lengths of shortest paths (Kamada and Kawai). No server is needed. With --json, standard output has one object "
-	 "with nodes, dims, iterations, stress, stop, and seconds: read and compute.",
-	 sammon_options, CLI_METHOD_PARAMS, false, cmd_sammon},
+	 "with nodes, dims, iterations, stress, stop, seconds (read and compute), and notes: what was left out, "
+	 "guessed or changed.",
+	 sammon_options, CLI_METHOD_PARAMS | CLI_FILE_PARAMS, false, cmd_sammon},
 	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
 	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, everybody who "
 	 "has a link sees the job's layout, frames, picture and trace, without a token. The link is printed only once.",
@@ -450,7 +452,7 @@ const struct cli_command cli_commands[] = {
 	 "itself does not change, and new points do not influence each other. New points must have the columns of the old "
 	 "ones. If the old points were projected on principal axes, new points are projected, too, unless they have as "
 	 "many columns as there are axes.",
-	 transform_options, CLI_TRANSFORM_PARAMS, true, cmd_transform},
+	 transform_options, CLI_TRANSFORM_PARAMS | CLI_POINTS_PARAMS, true, cmd_transform},
 	{"user add", "USER", 1, 1, "add a user to the server",
 	 "Add a user. The server must have a token_file. The commands that change users need a token of that file, or the "
 	 "token of an administrator.",

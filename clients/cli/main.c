@@ -154,6 +154,7 @@ static int run(struct cli *cli)
 {
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	int status = cli->command->run(cli);
+	cli_tell_rest(cli);
 	http_destroy(cli->http);
 	curl_global_cleanup();
 	return fflush(stdout) && !status ? cli_stdout_failed() : status;

@@ -32,40 +32,7 @@ static int parse_kind(const char *text, int *out, struct sl_error *err)
 #define POINTS .points = true
 
 static const struct sl_param_info params_table[] = {
-	{PARAM(kind, ENUM, 0, 3, SL_INPUT_AUTO), .words = kind_words, .parse = parse_kind, .doc =
-	 "What the file holds: graph, points (a table of numbers, a row a point) or neighbours (found elsewhere: indices "
-	 "and distances, or a sparse matrix of distances); auto: recognised from the content."},
-	{PARAM(format, TEXT, 0, 0, 0), .doc =
-	 "mtx (MatrixMarket), edges (edge list), npz (SciPy or NumPy), npy or csv (also separated by tabs or spaces), each "
-	 "also compressed by gzip or zstd. Default: recognised from the content."},
-	{PARAM(directed, BOOL, 0, 1, false), .doc =
-	 "Edge lists: a,b is the one entry (row a, column b), not both directions."},
-	{PARAM(source, TEXT, 0, 0, 0), .graphs = true, .doc =
-	 "Edge lists: the column of the source nodes, by its title or its number from 1. Default: recognised by its title, "
-	 "else the first column."},
-	{PARAM(target, TEXT, 0, 0, 0), .graphs = true, .doc =
-	 "Edge lists: the column of the target nodes. Default: recognised by its title, else the second column."},
-	{PARAM(weight, TEXT, 0, 0, 0), .graphs = true, .doc =
-	 "Edge lists: the column of the weights; empty: none. Default: recognised by its title, else the third column if "
-	 "it holds numbers. Columns that are none of the three are left out."},
-	{PARAM(isolated, BOOL, 0, 1, false), .doc =
-	 "A matrix may declare many more nodes than its entries reach: beyond 65,536 nodes, more than 16 an entry. Without "
-	 "it such a file is refused."},
-	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
-	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
-	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},
-	{PARAM(metric, ENUM, 0, SL_JACCARD, SL_EUCLIDEAN), .words = metric_words, .parse = parse_metric, POINTS, .doc =
-	 "Points: the distance between them. Names of scikit-learn and SciPy will do, too; precomputed: a sparse matrix "
-	 "of distances."},
-	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =
-	 "Points: exponent of metric lp, which needs it."},
-	{PARAM(neighbours, INT, 0, 1000000, 90), POINTS, .doc =
-	 "Points: neighbours of each point that are searched at first, three times the largest perplexity that is "
-	 "expected; 0: none, for k-means, mixtures and Sammon's mapping. A job that needs more has them searched."},
-	{PARAM(recall, DOUBLE, 1e-6, 1, SL_NEIGHBOURS_RECALL), POINTS, .doc =
-	 "Points: the recall that the search must reach: the share of the true neighbours that it finds; 1: all."},
-	{PARAM(pca, INT, 1, 2048, 0), POINTS, .doc =
-	 "Points: project them on so many principal axes before the search; at most their columns."},
+	/* how a table of text or numbers is laid out; also of new points */
 	{PARAM(name_column, TEXT, 0, 0, 0), POINTS, .doc =
 	 "Tables of text: the column of the points' names, by its title or its number from 1; empty: none. Default: "
 	 "recognised."},
@@ -85,13 +52,56 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(transpose, BOOL, 0, 1, false), POINTS, .doc =
 	 "Points: the file has a column for each point, such as genes in rows and cells in columns. Default: false, but "
 	 "true for matrices that say that Cell Ranger wrote them."},
+	/* what else concerns a file of points */
+	{PARAM(format, TEXT, 0, 0, 0), .doc =
+	 "mtx (MatrixMarket), edges (edge list), npz (SciPy or NumPy), npy or csv (also separated by tabs or spaces), each "
+	 "also compressed by gzip or zstd. Default: recognised from the content."},
+	{PARAM(isolated, BOOL, 0, 1, false), .doc =
+	 "A matrix may declare many more nodes than its entries reach: beyond 65,536 nodes, more than 16 an entry. Without "
+	 "it such a file is refused."},
 	{PARAM(drop_not_finite, BOOL, 0, 1, false), POINTS, .doc =
 	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
+	{PARAM(pca, INT, 1, 2048, 0), POINTS, .doc =
+	 "Points: project them on so many principal axes before the search; at most their columns."},
+	/* what concerns a file of any kind */
+	{PARAM(kind, ENUM, 0, 3, SL_INPUT_AUTO), .words = kind_words, .parse = parse_kind, .doc =
+	 "What the file holds: graph, points (a table of numbers, a row a point) or neighbours (found elsewhere: indices "
+	 "and distances, or a sparse matrix of distances); auto: recognised from the content."},
+	{PARAM(directed, BOOL, 0, 1, false), .doc =
+	 "Edge lists: a,b is the one entry (row a, column b), not both directions."},
+	{PARAM(source, TEXT, 0, 0, 0), .graphs = true, .doc =
+	 "Edge lists: the column of the source nodes, by its title or its number from 1. Default: recognised by its title, "
+	 "else the first column."},
+	{PARAM(target, TEXT, 0, 0, 0), .graphs = true, .doc =
+	 "Edge lists: the column of the target nodes. Default: recognised by its title, else the second column."},
+	{PARAM(weight, TEXT, 0, 0, 0), .graphs = true, .doc =
+	 "Edge lists: the column of the weights; empty: none. Default: recognised by its title, else the third column if "
+	 "it holds numbers. Columns that are none of the three are left out."},
+	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
+	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
+	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},
+	/* the search for neighbours */
+	{PARAM(metric, ENUM, 0, SL_JACCARD, SL_EUCLIDEAN), .words = metric_words, .parse = parse_metric, POINTS, .doc =
+	 "Points: the distance between them. Names of scikit-learn and SciPy will do, too; precomputed: a sparse matrix "
+	 "of distances."},
+	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =
+	 "Points: exponent of metric lp, which needs it."},
+	{PARAM(neighbours, INT, 0, 1000000, 90), POINTS, .doc =
+	 "Points: neighbours of each point that are searched at first, three times the largest perplexity that is "
+	 "expected; 0: none, for k-means, mixtures and Sammon's mapping. A job that needs more has them searched."},
+	{PARAM(recall, DOUBLE, 1e-6, 1, SL_NEIGHBOURS_RECALL), POINTS, .doc =
+	 "Points: the recall that the search must reach: the share of the true neighbours that it finds; 1: all."},
 };
-const struct sl_param_table sl_input_params_table = {
-	.param = params_table, .count = sizeof params_table / sizeof *params_table,
-	.given = offsetof(struct sl_input_params, given),
-};
+
+#define OF_TABLES 6
+#define OF_POINTS (OF_TABLES + 4)
+#define OF_FILES (OF_POINTS + 6)
+#define FIRST(count_) {.param = params_table, .count = count_, .given = offsetof(struct sl_input_params, given)}
+
+const struct sl_param_table sl_input_params_table = FIRST(sizeof params_table / sizeof *params_table);
+const struct sl_param_table sl_file_params_table = FIRST(OF_FILES);
+const struct sl_param_table sl_points_params_table = FIRST(OF_POINTS);
+const struct sl_param_table sl_columns_params_table = FIRST(OF_TABLES);
 
 void sl_input_params_defaults(struct sl_input_params *p)
 {

@@ -31,7 +31,11 @@ struct sl_input_params {
 	bool drop_not_finite;
 };
 
+/* All of them. The others are its beginnings, so that each may fill the same record: */
 extern const struct sl_param_table sl_input_params_table;
+extern const struct sl_param_table sl_file_params_table;     /* without those of the search for neighbours */
+extern const struct sl_param_table sl_points_params_table;   /* those that concern a file of points */
+extern const struct sl_param_table sl_columns_params_table;  /* those that say how a table is laid out: of new points */
 
 void sl_input_params_defaults(struct sl_input_params *p);
 /* Checks combinations of parameters, and fills in the options for reading (kind, read.format, read.directed, columns,

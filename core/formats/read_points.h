@@ -85,6 +85,10 @@ struct sl_input_options {
 	 * subtracted from tables of so many columns, and nothing from others. */
 	const double *center;
 	uint32_t center_columns;
+	/* With new_points: what was taken of the file of that table, borrowed, or NULL. The columns of a text get the same
+	 * roles, unless options name columns. */
+	const struct sl_taken *as;
+	uint32_t axes;               /* with `as`: the number of columns they may also have, after a projection; 0: none */
 	/* Columns of a text table, by title or by number from 1: */
 	const char *name_column;     /* NULL: recognised; "": none */
 	const char *label_column;    /* several, separated by commas; then other columns of words are left out */

@@ -61,6 +61,17 @@ static void copy_text(char *out, size_t size, const char *text)
 
 /* ---- adding --------------------------------------------------------------------- */
 
+/* FNV-1a. */
+static void add_title(struct sl_taken *t, const char *title)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (; *title; title++)
+		hash = (hash ^ (unsigned char)*title) * 0x100000001b3u;
+	hash ^= hash >> 29;
+	t->titles = (t->titles + 1) * 0x9e3779b97f4a7c15u + hash;
+	t->titles_any += hash * hash | 1;
+}
+
 void sl_taken_add_columns(struct sl_taken *t, uint32_t number, uint32_t count, enum sl_taken_role role,
 			  const char *title, const char *why)
 {
@@ -68,6 +79,8 @@ void sl_taken_add_columns(struct sl_taken *t, uint32_t number, uint32_t count, e
 		return;
 	t->columns += count;
 	t->by_role[role] += count;
+	if (role == SL_TAKEN_COORDINATE && title && *title)
+		add_title(t, title);
 	struct sl_taken_columns *last = t->listed ? &t->column[t->listed - 1] : NULL;
 	/* The titles of coordinates are not listed one by one; those of other columns are what users look for. */
 	if (last && last->role == role && role == SL_TAKEN_COORDINATE && last->last + 1 == number &&

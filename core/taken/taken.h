@@ -61,6 +61,7 @@ struct sl_taken {
 	uint64_t lines, header_lines, blank_lines, comment_lines;
 	uint64_t rows, rows_used, rows_left_out;
 	uint64_t columns, by_role[SL_TAKEN_ROLE_COUNT];
+	uint64_t titles, titles_any;  /* hashes of the coordinates' titles, in their order and in any order; 0: no titles */
 	bool directed;             /* graphs: an edge stands for one direction */
 	bool transposed;           /* the file's columns became rows */
 	uint32_t listed, notes;

@@ -1,6 +1,7 @@
 /* What a reader took of a file (core/taken/taken.h) as JSON, for clients and for the data base. */
 #include "daemon/files/taken_json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +35,11 @@ json_t *sl_taken_json(const struct sl_taken *t)
 		if (t->by_role[k])
 			json_object_set_new(roles, sl_taken_role_name((enum sl_taken_role)k),
 					    json_integer((json_int_t)t->by_role[k]));
-	return json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:I, s:o, s:o, s:b, s:b, s:o, s:I}",
-			 "text", sl_taken_text(t, text, sizeof text), "sign", t->sign,
+	char titles[40] = "";
+	if (t->titles)
+		snprintf(titles, sizeof titles, "%016" PRIx64 "%016" PRIx64, t->titles, t->titles_any);
+	return json_pack("{s:s, s:s, s:s, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:I, s:o, s:o, s:b, s:b, s:o, s:I}",
+			 "text", sl_taken_text(t, text, sizeof text), "sign", t->sign, "titles", titles,
 			 "lines", "all", (json_int_t)t->lines, "header", (json_int_t)t->header_lines, "blank",
 			 (json_int_t)t->blank_lines, "comments", (json_int_t)t->comment_lines,
 			 "rows", "all", (json_int_t)t->rows, "used", (json_int_t)t->rows_used, "left_out",
@@ -90,6 +94,9 @@ struct sl_taken *sl_taken_read(const json_t *from)
 	t->columns = number(from, "columns");
 	for (int role = 0; role < SL_TAKEN_ROLE_COUNT; role++)
 		t->by_role[role] = number(json_object_get(from, "roles"), sl_taken_role_name((enum sl_taken_role)role));
+	const char *titles = json_string_value(json_object_get(from, "titles"));
+	if (!titles || sscanf(titles, "%16" SCNx64 "%16" SCNx64, &t->titles, &t->titles_any) != 2)
+		t->titles = t->titles_any = 0;
 	t->directed = json_is_true(json_object_get(from, "directed"));
 	t->transposed = json_is_true(json_object_get(from, "transposed"));
 	t->notes_lost = (uint32_t)number(from, "notes_lost");

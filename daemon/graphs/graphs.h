@@ -174,12 +174,16 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r);
 /* Takes the parts of the request and replies to it. */
 void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 
+/* What was taken of the graph's file, a copy that the caller destroys; NULL: it is not known. Loop thread. */
+struct sl_taken *sl_graphs_taken(struct sl_graphs *s, const char *id);
+
 /* Reads new points of a request, which are to be placed in a layout or given to a model, within the server's limits.
- * center[columns], or NULL: what is subtracted from a table of so many columns (struct sl_input_options). Pool thread.
- * cancel: as in struct sl_read_options. */
+ * how: center, roles and columns (struct sl_input_options); the rest is set here. Pool thread. cancel: as in struct
+ * sl_read_options. */
 struct sl_config;
 struct sl_uploaded;
+struct sl_input_options;
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const double *center, uint32_t columns, const int *cancel, struct sl_error *err);
+		       const struct sl_input_options *how, const int *cancel, struct sl_error *err);
 
 #endif

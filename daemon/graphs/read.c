@@ -406,17 +406,19 @@ void sl__reading_finish(struct sl__reading *q)
 }
 
 int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const double *center, uint32_t columns, const int *cancel, struct sl_error *err)
+		       const struct sl_input_options *how, const int *cancel, struct sl_error *err)
 {
-	struct sl_input_options options = {
-		.kind = SL_INPUT_POINTS, .new_points = true, .center = center, .center_columns = columns,
-		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
-			 .max_entries = (uint64_t)c->max_entries, .cancel = cancel},
-	};
+	struct sl_input_options options = *how;
 	struct sl_source *source = NULL;
+	options.kind = SL_INPUT_POINTS;
+	options.new_points = true;
+	options.read = (struct sl_read_options){
+		.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
+		.max_entries = (uint64_t)c->max_entries, .cancel = cancel,
+	};
 	int code = sl_uploaded_open(file, &source, err);
 	if (!code)
-		code = sl_points_read(out, &options, source, err);
+		code = as_query(sl_points_read(out, &options, source, err), err);
 	sl_source_close(source);
 	return code;
 }

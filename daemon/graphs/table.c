@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/taken/taken.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/http/http.h"
 #include "daemon/store/uses.h"
@@ -39,6 +40,13 @@ const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id
 	SL_ON_LOOP(s->d);
 	struct sl__graph *g = sl__graphs_find(s, id);
 	return g ? &g->record : NULL;
+}
+
+struct sl_taken *sl_graphs_taken(struct sl_graphs *s, const char *id)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g = sl__graphs_find(s, id);
+	return g ? sl_taken_copy(g->taken) : NULL;
 }
 
 struct sl__graph *sl__graphs_find_twin(struct sl_graphs *s, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],

@@ -115,6 +115,7 @@ static int prepare(struct sl__rows *q)
 	p->params.dof = settings.dof;
 	p->params.cancel = &q->cancel;
 	const struct sl_points *old = p->data_part->points;
+	q->how.axes = old->pca ? old->d : 0;
 	int code = sl__rows_read(q, old->center, old->center_columns, &p->fresh);
 	if (!code && sl_transform_projects(p->data_part->points, p->fresh))
 		p->projected = p->fresh->d;
@@ -219,7 +220,7 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 		return;
 	}
 	struct placement *p = sl__rows_create(job, r, &kind, sizeof *p, form);
-	if (!p || !sl__rows_take(&p->q))
+	if (!p || !sl__rows_take(&p->q, true))
 		return;
 	p->params = *params;
 	sl__rows_join(&p->q);

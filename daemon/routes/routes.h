@@ -71,14 +71,16 @@
 	  "color dpi height layout legend light names width") \
 	X("GET", "/v1/jobs/{id}/picture.svg", job_picture_svg, WATCH, SL_BODY_NONE, \
 	  "color dpi height layout legend light names width") \
-	X("POST", "/v1/jobs/{id}/predict", job_predict, READ, SL_BODY_UPLOAD, "format give") \
+	X("POST", "/v1/jobs/{id}/predict", job_predict, READ, SL_BODY_UPLOAD, \
+	  "decimal format give ignore_columns keep_columns label_column name_column transpose") \
 	X("DELETE", "/v1/jobs/{id}/quality", job_quality_delete, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/jobs/{id}/quality", job_quality, READ, SL_BODY_NONE, "k") \
 	X("GET", "/v1/jobs/{id}/results/{name}", job_result, WATCH, SL_BODY_NONE, "format") \
 	X("GET", "/v1/jobs/{id}/sample", job_sample, READ, SL_BODY_NONE, "count format give seed") \
 	X("GET", "/v1/jobs/{id}/trace", job_trace, WATCH, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/jobs/{id}/transform", job_transform, READ, SL_BODY_UPLOAD, \
-	  "exaggeration format iterations learning_rate momentum neighbours perplexity start") \
+	  "decimal exaggeration format ignore_columns iterations keep_columns label_column learning_rate momentum " \
+	  "name_column neighbours perplexity start transpose") \
 	X("GET", "/v1/jobs/{id}/values", job_values, WATCH, SL_BODY_NONE, "format") \
 	X("POST", "/v1/jobs/dry-run", jobs_dry_run, LOOK, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/layouts", layouts_get, LOOK, SL_BODY_NONE, NULL) \

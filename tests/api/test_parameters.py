@@ -11,14 +11,17 @@ SCHEMAS = harness.CONTRACT.document["components"]["schemas"]
 
 # Intended differences between tables and contract: the server's limits, words of other programs, several values.
 SCHEMA_SAYS_MORE = {"kind": {"enum"}, "format": {"enum"}, "metric": {"enum"}}
-QUERIES = {"uploads": "/v1/graphs", "transforms": "/v1/jobs/{job}/transform"}
-NOT_IN_THE_TABLES = {"uploads": {"name", "project", "labels_name", "labels_column", "hold"}, "transforms": {"format"}}
+QUERIES = {"uploads": "/v1/graphs", "transforms": "/v1/jobs/{job}/transform", "columns": "/v1/jobs/{job}/predict"}
+NOT_IN_THE_TABLES = {"uploads": {"name", "project", "labels_name", "labels_column", "hold"}, "transforms": {"format"},
+                     "columns": {"format", "give"}}
 
 
 def all_tables():
-    """The tables, printed by tests/plugin/dump_params.c."""
+    """The tables, printed by tests/plugin/dump_params.c; new points have the parameters of columns, too."""
     out = subprocess.run([harness.program("dump_params")], capture_output=True, text=True, timeout=10, check=True)
-    return {name: {line["name"]: line for line in table} for name, table in json.loads(out.stdout).items()}
+    found = {name: {line["name"]: line for line in table} for name, table in json.loads(out.stdout).items()}
+    found["transforms"] |= found["columns"]
+    return found
 
 
 @pytest.fixture(scope="module")

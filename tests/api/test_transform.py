@@ -206,3 +206,39 @@ def test_auto_starts_points_from_their_principal_axes(api, cells):
         y = graphs.load_npy(api.layout_bytes(api.run(cells, preset=preset, **still)["id"]))
         same = abs(np.corrcoef(y[:, 0], axes[:, 0])[0, 1])
         assert same > 0.99 if like else same < 0.5
+
+
+def test_roles_are_those_of_the_first_file(api):
+    """A single row shows neither that its first number is an index nor which word is a class."""
+    def text(rows, columns=("n", "a", "b", "c", "class"), titles=True):
+        values = {"n": lambda k: k + 600, "a": lambda k: OLD[k, 0], "b": lambda k: OLD[k, 1], "c": lambda k: OLD[k, 2],
+                  "class": lambda k: "uv"[k % 2]}
+        lines = [",".join(columns)] * titles + [",".join(str(values[c](k)) for c in columns) for k in rows]
+        return ("\n".join(lines) + "\n").encode()
+
+    first = text(range(60)).replace(b"\n60", b"\n").replace(b"\n6", b"\n").decode().splitlines()
+    first = "\n".join([first[0], *(f"{k},{line.split(',', 1)[1]}" for k, line in enumerate(first[1:]))]) + "\n"
+    graph = api.upload(first.encode(), kind="points", neighbours=15)
+    assert graph["taken"]["roles"] == {"coordinate": 3, "name": 1, "label": 1} and len(graph["taken"]["titles"]) == 32
+    job = api.run(points.found(api, graph["id"])["id"], iterations=20, perplexity=5)["id"]
+    right = graphs.load_npy(transform(api, job, OLD[:1, :3]).content)
+
+    def placed(body, status=200, **query):
+        reply = api.post(f"/v1/jobs/{job}/transform", status, data=body, params=query, headers={"Content-Type": "text/plain"})
+        return graphs.load_npy(reply.content) if status == 200 else reply.json()["detail"]
+
+    for columns in (("n", "a", "b", "c", "class"), ("a", "b", "c"), ("n", "a", "b", "c"), ("a", "b", "c", "class")):
+        for titles in (True, False):
+            if titles or columns != ("n", "a", "b", "c"):  # the last number may be a class
+                assert np.allclose(placed(text([0], columns, titles)), right, atol=1e-4), (columns, titles)
+            else:
+                assert "ignore_columns" in placed(text([0], columns, titles), 400)
+    assert "another order" in placed(text([0], ("b", "a", "c")), 400)
+    odd = text([0], ("n", "a", "b", "c", "n"), False)
+    assert "columns" in placed(odd.replace(b"\n", b",1\n"), 400)
+    assert np.allclose(placed(odd.replace(b"\n", b",1\n"), ignore_columns="1,5,6"), right, atol=1e-4)
+    assert "ignore_columns" in placed(odd, 400, ignore_columns="9")
+    model = api.run(graph["id"], method="gmm", components=2)["id"]
+    labels = [graphs.load_npy(api.post(f"/v1/jobs/{model}/predict", data=body, headers={"Content-Type": kind}).content)
+              for body, kind in ((text([0]), "text/plain"), (points.npy(OLD[:1, :3]), "application/octet-stream"))]
+    assert np.array_equal(*labels)

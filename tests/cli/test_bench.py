@@ -20,7 +20,7 @@ def test_json_of_a_synthetic_graph(client, dims, repulsion, phases):
     assert result.status == 0 and result.err == "", result
     got = result.json
     assert set(got) == {"graph", "engine", "job", "iteration", "copy_bytes_per_second", "phases", "start", "memory",
-                        "jobs"}
+                        "jobs", "notes"}
     assert got["graph"]["source"] == "synthetic" and got["graph"]["nodes"] == 3000
     assert 3000 * 10 < got["graph"]["entries"] <= 2 * 3000 * 10
     assert got["engine"]["name"] == "cpu" and "thread" in got["engine"]["device"]

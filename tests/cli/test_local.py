@@ -13,7 +13,7 @@ def test_json_has_what_a_program_needs(client, ring):
     assert result.status == 0 and result.err == "", result
     got = result.json
     assert (got["nodes"], got["entries"], got["dims"], got["iterations"]) == (40, 160, 3, 30)
-    assert got["kl"] > 0 and got["stop"] == "iterations"
+    assert got["kl"] > 0 and got["stop"] == "iterations" and "--kind points reads a table of points" in got["notes"][1]
     seconds = got["seconds"]
     assert set(seconds) == {"read", "search", "prepare", "embed", "total"}
     assert sum(seconds[k] for k in ("read", "search", "prepare", "embed")) <= seconds["total"] * 1.01 + 0.01

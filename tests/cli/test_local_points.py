@@ -82,7 +82,7 @@ def test_rows_left_out_are_placed_apart(client, points):
     assert refused.status == 5 and "Row 7, column 3" in refused.err
     assert refused.err.endswith(" can be left out (--drop-not-finite).\n"), refused
     result = client("embed", path, "--local", "-o", "y.npy", "--drop-not-finite", "--iterations", "250")
-    assert result.status == 0 and "1 points with NaN or infinity were left out" in result.err
+    assert result.status == 0 and "1 point with NaN or infinity was left out" in result.err
     y = np.load(client.folder / "y.npy")
     assert np.isfinite(y).all() and len(y) == 300
     kept = np.arange(300) != 7

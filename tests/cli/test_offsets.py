@@ -128,7 +128,7 @@ def test_what_is_equal_is_decided_by_the_file(client):
     numpy.save(client.folder / "x.npy", numpy.array([[1.7e9, 5.0], [1.7e9 + 1, 5.0], [1.7e9, 5.0], [1.7e9 + 2, 5.0],
                                                      [1.7e9 + 3, 5.0], [1.7e9 + 5, 5.0]]))
     told = client("kmeans", "x.npy", "--clusters", "2", "-o", "l.npy").err
-    assert " 1 points are equal to an earlier one" in told and " 1 columns are constant" in told, told
+    assert " 1 point is equal to an earlier one" in told and " 1 column is constant" in told, told
 
 
 def test_rows_that_rounding_makes_equal_are_told(client):

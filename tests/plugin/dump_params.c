@@ -64,6 +64,8 @@ int main(void)
 	printf(",\n");
 	all("uploads", sl_input_params_table.param, sl_input_params_table.count);
 	printf(",\n");
+	all("columns", sl_columns_params_table.param, sl_columns_params_table.count);
+	printf(",\n");
 	all("transforms", sl_transform_table.param, sl_transform_table.count);
 	printf(",\n");
 	all("signal", sl_signal_table.param, sl_signal_table.count);

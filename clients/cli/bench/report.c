@@ -164,7 +164,7 @@ int bench_print_json(const struct bench *b)
 		"mean", spread_json(over_jobs(b, MEAN)), "first_job_mean", number(figure_of(b, first, MEAN)),
 		"copy_bytes_per_second", number(b->copy > 0 ? b->copy : NAN), "phases", phases_json(b),
 		"start", start_json(b), "memory", memory_json(b), "jobs", jobs_json(b));
-	return cli_print_new_json(object);
+	return cli_print_result(object);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

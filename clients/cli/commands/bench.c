@@ -67,7 +67,7 @@ static int prepare(struct bench *b)
 	if (status)
 		return status;
 	if (l->err.code)
-		cli_note(l->cli, "spaceland: engine %s: %s", l->engine->name, l->err.detail);
+		cli_tell(l->cli, NULL, "engine %s: %s", l->engine->name, l->err.detail);
 	b->open_s = cli_now() - began;
 	l->engine->info(l->device, &b->opened);
 	began = cli_now();

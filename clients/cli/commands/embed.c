@@ -28,16 +28,22 @@ static double between(const json_t *record, const char *from, const char *to)
 	return at[1] - at[0];
 }
 
+static void tell_notes(const struct cli *cli, const json_t *job)
+{
+	size_t i;
+	json_t *one;
+	json_array_foreach(json_object_get(job, "notes"), i, one)
+		cli_tell(cli, NULL, "%s", json_string_value(one) ? json_string_value(one) : "");
+}
+
 static void print_summary(const struct cli *cli, const json_t *graph, const json_t *job, double read_s, double total_s)
 {
 	char nodes[24], entries[24], reading[24], computing[24], total[24], kl[32] = "";
 	if (!isnan(cli_number(job, "kl")))
 		snprintf(kl, sizeof kl, ", KL %.4f", cli_without_minus(cli_number(job, "kl")));
-	for (size_t i = 0; i < json_array_size(json_object_get(job, "notes")); i++)
-		cli_note(cli, "%s", json_string_value(json_array_get(json_object_get(job, "notes"), i)));
-	cli_note(cli, "%s nodes, %s entries; %.0f iterations%s; %s reading, %s computing, %s in all",
+	cli_note(cli, "%s nodes, %s entries; %.0f iteration%s%s; %s reading, %s computing, %s in all",
 		 cli_count_text(cli_number(graph, "nodes"), nodes), cli_count_text(cli_number(graph, "entries"), entries),
-		 cli_number(job, "iteration"), kl, cli_seconds_text(read_s, reading),
+		 cli_number(job, "iteration"), cli_plural(cli_number(job, "iteration")), kl, cli_seconds_text(read_s, reading),
 		 cli_seconds_text(cli_number(job, "seconds"), computing), cli_seconds_text(total_s, total));
 }
 
@@ -58,9 +64,7 @@ static int print_object(const json_t *graph, const json_t *job, double read_s, d
 		"embed", json_object_get(job, "seconds"), "total", total_s, "layout", layout, "picture", picture);
 	if (!object)
 		return cli_fail(CLI_REFUSED, "the server's records of graph and job are not complete");
-	int status = cli_print_json(object);
-	json_decref(object);
-	return status;
+	return cli_print_result(object);
 }
 
 /* Fetches the graph's record again, after the search of neighbours. */
@@ -106,6 +110,7 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 	double total_s = cli_now() - start;
 	if (!status && cli->searched)
 		refresh(cli, &graph);
+	tell_notes(cli, job);
 	if (!status && !cli->json) {
 		print_summary(cli, graph, job, read_s, total_s);
 		cli_note_written(cli, layout, picture);

@@ -13,8 +13,7 @@ static void tell_name(const struct cli *cli, const char *path, const json_t *gra
 	const char *slash = strrchr(path, '/'), *name = json_string_value(json_object_get(graph, "name"));
 	const char *wanted = cli_option(cli, "name") ? cli_option(cli, "name") : slash ? slash + 1 : path;
 	if (name && strcmp(name, wanted) && strcmp(wanted, "-"))
-		cli_note(cli, "spaceland: %s: the server already has this content, with the name %s, which it keeps", path,
-			 name);
+		cli_tell(cli, path, "the server already has this content, with the name %s, which it keeps", name);
 }
 
 int cmd_graph_add(struct cli *cli)

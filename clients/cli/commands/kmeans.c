@@ -21,14 +21,13 @@ struct run {
 	int iterations;            /* total over all restarts */
 };
 
-static const struct sl_points no_center;
-
 /* Reads --start; its rows give the number of clusters. */
 static int read_start(struct run *r, const char *path)
 {
 	struct sl_points *table = NULL, *points = r->l.input.points;
+	const struct sl_points without_center = {.taken = points->taken};
 	bool cosine = r->params.metric == SL_KMEANS_COSINE;
-	int status = local_read_points(&r->l, path, cosine ? &no_center : points, &table);
+	int status = local_read_points(&r->l, path, cosine ? &without_center : points, &table);
 	if (status)
 		return status;
 	if (table->d != r->l.input.points->d)
@@ -125,19 +124,19 @@ static int report(const struct run *r)
 	const struct sl_points *p = r->l.input.points;
 	char points[24], reading[24], clustering[24], note[240];
 	sl_kmeans_note(&r->params, p->n, r->label, note, sizeof note);
+	if (note[0])
+		cli_tell(r->l.cli, r->l.path, "%s", note);
 	if (r->l.cli->json) {
-		json_t *object = json_pack("{s:I, s:I, s:i, s:f, s:i, s:[], s:{s:f, s:f}}", "points",
+		json_t *object = json_pack("{s:I, s:I, s:i, s:f, s:i, s:{s:f, s:f}}", "points",
 					   (json_int_t)p->n, "columns", (json_int_t)p->d,
 					   "clusters", r->params.clusters, "inertia", r->inertia,
-					   "iterations", r->iterations, "notes", "seconds", "read", r->l.read_s, "cluster", r->cluster_s);
-		if (note[0])
-			json_array_append_new(json_object_get(object, "notes"), json_string(note));
-		return cli_print_new_json(object);
+					   "iterations", r->iterations, "seconds", "read", r->l.read_s, "cluster", r->cluster_s);
+		return cli_print_result(object);
 	}
-	if (note[0])
-		cli_note(r->l.cli, "spaceland: %s: %s", r->l.path, note);
-	cli_note(r->l.cli, "%s points of %u columns, %d clusters; %d iterations, inertia %.7g; %s reading, %s clustering",
-		 cli_count_text(p->n, points), p->d, r->params.clusters, r->iterations, r->inertia,
+	cli_note(r->l.cli, "%s points of %u column%s, %d cluster%s; %d iteration%s, inertia %.7g; %s reading, %s "
+		 "clustering",
+		 cli_count_text(p->n, points), p->d, cli_plural(p->d), r->params.clusters, cli_plural(r->params.clusters),
+		 r->iterations, cli_plural(r->iterations), r->inertia,
 		 cli_seconds_text(r->l.read_s, reading), cli_seconds_text(r->cluster_s, clustering));
 	return CLI_OK;
 }

@@ -11,6 +11,7 @@
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
+#include "clients/cli/local/local.h"
 #include "clients/cli/server/http.h"
 #include "core/formats/labels/labels.h"
 #include "core/formats/read_points.h"
@@ -36,10 +37,20 @@ static bool smaller(const json_t *q, const char *key)
 	return cli_number(q, key) > 0 && cli_number(q, key) < cli_number(q, "k");
 }
 
-static int print(const struct cli *cli, const json_t *q)
+/* What the measures are of, if that is less than was asked for. */
+static void tell(const struct cli *cli, const json_t *q)
 {
-	if (cli->json)
-		return cli_print_json(q);
+	double known = cli_number(q, "recall_k");
+	if (smaller(q, "recall_k"))
+		cli_tell(cli, NULL, "only %.0f neighbour%s of each point %s known, so recall is that of %.0f, not of %.0f",
+			 known, cli_plural(known), known == 1 ? "is" : "are", known, cli_number(q, "k"));
+	if (smaller(q, "trustworthiness_k"))
+		cli_tell(cli, NULL, "trustworthiness has a meaning only for fewer neighbours than half of the rows; it is that "
+			 "of %.0f, not of %.0f", cli_number(q, "trustworthiness_k"), cli_number(q, "k"));
+}
+
+static void print_lines(const json_t *q)
+{
 	double kl = cli_number(q, "kl"), error = cli_number(q, "kl_error");
 	char title[64];
 	printf("%-18s %.0f\n", "nodes", cli_number(q, "nodes"));
@@ -53,13 +64,17 @@ static int print(const struct cli *cli, const json_t *q)
 		 cli_number(q, "k"));
 	line(q, title, "recall", "recall_nodes");
 	line(q, "trustworthiness", "trustworthiness", "trustworthiness_nodes");
-	if (smaller(q, "recall_k"))
-		cli_note(cli, "spaceland: only %.0f neighbours of each point are known, so recall is that of %.0f, not of %.0f",
-			 cli_number(q, "recall_k"), cli_number(q, "recall_k"), cli_number(q, "k"));
-	if (smaller(q, "trustworthiness_k"))
-		cli_note(cli, "spaceland: trustworthiness has a meaning only for fewer neighbours than half of the rows; it is "
-			 "that of %.0f, not of %.0f", cli_number(q, "trustworthiness_k"), cli_number(q, "k"));
 	line(q, "silhouette", "silhouette", "silhouette_nodes");
+}
+
+/* Takes q; NULL: no memory. */
+static int print(const struct cli *cli, json_t *q)
+{
+	tell(cli, q);
+	if (cli->json || !q)
+		return cli_print_result(q);
+	print_lines(q);
+	json_decref(q);
 	return CLI_OK;
 }
 
@@ -80,10 +95,7 @@ static int of_job(struct cli *cli, const char *id)
 		status = http_get(cli, path, &reply);
 	}
 	progress_finish(&progress, true);
-	if (!status)
-		status = print(cli, reply);
-	json_decref(reply);
-	return status;
+	return status ? status : print(cli, reply);
 }
 
 /* ---- a file's ------------------------------------------------------------------------- */
@@ -137,32 +149,47 @@ static int read_layout(struct subject *s, const char *path)
 	return CLI_OK;
 }
 
+static int read_labels(struct subject *s, const struct sl_read_options *options, const char *path)
+{
+	const char *only = cli_option(s->cli, "labels-column");
+	struct sl_label_table table = {0};
+	struct sl_source *source = NULL;
+	if (!s->input.graph && !s->input.points)
+		return cli_fail(CLI_USAGE, "--labels has no meaning with --neighbours");
+	int code = sl_source_open_path(&source, path, NULL, &s->err);
+	if (!code && s->input.graph)
+		code = sl_graph_read_label_table(s->input.graph, &table, only, options, source, &s->err);
+	else if (!code)
+		code = sl_points_read_label_table(s->input.points, &table, only, options, source, &s->err);
+	if (!code)
+		cli_note_labels(s->cli, path, table.taken);
+	sl_label_table_finish(&table);
+	sl_source_close(source);
+	return code ? failed(s, path) : CLI_OK;
+}
+
 static int read_input(struct subject *s, const char *path, enum sl_input_kind kind, const char *labels)
 {
-	struct sl_input_options options = {.kind = kind, .read.cancel = (const int *)&cli_interrupted,
-					   .drop_not_finite = true};
+	struct local l = {.cli = s->cli, .path = path};
+	struct sl_input_options options;
 	struct sl_source *source = NULL;
-	int status = CLI_OK;
+	int status = local_options(&l, kind, &options);
+	if (status)
+		return status;
+	options.drop_not_finite |= kind == SL_INPUT_POINTS;  /* as the layout may be of such a table */
 	if (sl_source_open_path(&source, path, NULL, &s->err) || sl_input_read(&s->input, &options, source, &s->err))
 		status = failed(s, path);
 	sl_source_close(source);
-	if (status || !labels)
-		return status;
 	progress_finish(&s->progress, true);
-	if (!s->input.graph && !s->input.points)
-		return cli_fail(CLI_USAGE, "--labels has no meaning with --neighbours");
-	struct sl_label_table table = {0};
-	source = NULL;
-	if (sl_source_open_path(&source, labels, NULL, &s->err) ||
-	    (s->input.graph ? sl_graph_read_label_table(s->input.graph, &table, NULL, &options.read, source, &s->err) :
-			      sl_points_read_label_table(s->input.points, &table, NULL, &options.read, source,
-					&s->err)))
-		status = failed(s, labels);
-	if (!status)
-		cli_note_labels(s->cli, labels, table.taken);
-	sl_label_table_finish(&table);
-	sl_source_close(source);
-	return status;
+	if (status)
+		return status;
+	l.input = s->input;
+	local_tell(s->cli, path, kind, s->input.graph ? s->input.graph->taken : s->input.points ? s->input.points->taken :
+		   s->input.neighbours->taken);
+	local_warn(&l);
+	if (s->input.points)
+		status = local_project(&l, path, &s->input.points);
+	return status || !labels ? status : read_labels(s, &options.read, labels);
 }
 
 static int parameter(struct subject *s, const char *name)
@@ -230,10 +257,7 @@ static int measure(struct subject *s, const char *path, double start)
 	progress_finish(&s->progress, true);
 	if (code)
 		return failed(s, path);
-	json_t *json = quality_json(&q, cli_now() - start);
-	int status = json ? print(s->cli, json) : cli_fail(CLI_FAILED, "out of memory");
-	json_decref(json);
-	return status;
+	return print(s->cli, quality_json(&q, cli_now() - start));
 }
 
 static int of_file(struct cli *cli, const char *path, const char *against, enum sl_input_kind kind)

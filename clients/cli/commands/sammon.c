@@ -78,10 +78,11 @@ static int report(const struct run *r, const char *layout, const char *picture)
 					   (json_int_t)l->nodes.n, "dims", r->params.dims, "iterations", r->status.iteration,
 					   "stress", r->status.kl, "stop", sl_stop_name(r->status.stop), "seconds", "read",
 					   l->read_s, "compute", r->compute_s, "layout", layout, "picture", picture);
-		return cli_print_new_json(object);
+		return cli_print_result(object);
 	}
-	cli_note(l->cli, "%s %s; %d iterations, stress %.6g; %s reading, %s computing",
-		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration, r->status.kl,
+	cli_note(l->cli, "%s %s; %d iteration%s, stress %.6g; %s reading, %s computing",
+		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration,
+		 cli_plural(r->status.iteration), r->status.kl,
 		 cli_seconds_text(l->read_s, reading), cli_seconds_text(r->compute_s, computing));
 	cli_note_written(l->cli, layout, picture);
 	return CLI_OK;
@@ -117,6 +118,8 @@ int cmd_sammon(struct cli *cli)
 	if (!status)
 		status = local_read(&r.l);
 	r.l.read_s = cli_now() - began;
+	if (!status && r.l.input.points)
+		status = local_project(&r.l, r.l.path, &r.l.input.points);
 	if (!status && r.l.input.kind == SL_INPUT_NEIGHBOURS)
 		status = cli_fail(CLI_BADINPUT, "%s holds neighbours, not all distances; sammon takes points or a graph",
 				  r.l.path);

@@ -28,6 +28,8 @@ static int by_server(struct cli *cli, const char *id, const char *points, const 
 		fprintf(f, "/v1/jobs/%.128s/transform?format=%s", escaped, format);
 	if (!status)
 		status = cli_params_query(cli, &sl_transform_table, f);
+	if (!status)
+		status = cli_params_query(cli, &sl_columns_params_table, f);
 	if (f && fclose(f) && !status)
 		status = cli_fail(CLI_FAILED, "out of memory");
 	const struct http_request q = {.method = "POST", .path = path, .upload = points, .input = points, .accept = "*/*"};
@@ -62,28 +64,12 @@ static int read_space(const struct cli *cli, struct sl_transform_params *params)
 	return CLI_OK;
 }
 
-/* Projects the old points on their principal axes. */
-static int project(struct local *l, const char *old, long to)
-{
-	struct sl_points *points = l->input.points, *projected;
-	if (to > points->d)
-		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has only %u columns", to, old, points->d);
-	if (sl_points_pca(&projected, points, (uint32_t)to, NULL, (const int *)&cli_interrupted, &l->err))
-		return local_failed(l, old);
-	sl_points_destroy(points);
-	l->input.points = projected;
-	return CLI_OK;
-}
-
 static int compute(struct placing *p, const char *layout, const char *old, const char *new,
 		   const struct sl_transform_params *params, int *dims)
 {
 	struct local *l = &p->l;
 	uint64_t n, d;
-	long pca = 0;
-	int status = cli_option_int(l->cli, "pca", 1, 1000000, &pca);
-	if (!status)
-		status = cli_layout_read(layout, &l->y, &n, &d);
+	int status = cli_layout_read(layout, &l->y, &n, &d);
 	if (!status)
 		status = local_read_points(l, old, NULL, &l->input.points);
 	if (!status)
@@ -93,11 +79,9 @@ static int compute(struct placing *p, const char *layout, const char *old, const
 	if (n != l->input.points->n_user)
 		return cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " rows, and %s has %" PRIu32 "; both must have the "
 				"same number", layout, n, old, l->input.points->n_user);
-	if (pca && (status = project(l, old, pca)))
-		return status;
 	if (sl_transform_projects(l->input.points, p->fresh))
-		cli_note(l->cli, "spaceland: %s: %u columns, projected on the %u principal axes of %s", new, p->fresh->d,
-			 l->input.points->d, old);
+		cli_tell(l->cli, new, "%u columns, projected on the %u principal %s of %s", p->fresh->d, l->input.points->d,
+			 l->input.points->d == 1 ? "axis" : "axes", old);
 	*dims = (int)d;
 	p->out = malloc(sizeof *p->out * p->fresh->n_user * d);
 	if (!p->out)
@@ -130,6 +114,7 @@ static int here(struct cli *cli, const char *layout, const char *old, const char
 
 int cmd_transform(struct cli *cli)
 {
+	static const char *const of_file[] = {"metric", "metric-p", "pca", "dof", "format", "isolated", "drop-not-finite"};
 	const char *where = cli->arguments[0], *new = cli->arguments[1];
 	const char *output = cli_option(cli, "output"), *old = cli_option(cli, "points"), *format;
 	struct sl_transform_params params;
@@ -145,9 +130,9 @@ int cmd_transform(struct cli *cli)
 			cli_note(cli, "wrote %s", output);
 		return status;
 	}
-	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof") || cli_option(cli, "pca"))
-		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof need --points; the server knows "
-				"those of a job");
+	for (int i = 0; i < (int)(sizeof of_file / sizeof *of_file); i++)
+		if (cli_option(cli, of_file[i]))
+			return cli_fail(CLI_USAGE, "--%s needs --points; the server knows that of a job", of_file[i]);
 	if (strlen(where) != 26 && !access(where, F_OK))
 		return cli_fail(CLI_USAGE, "transform: the layout in the file %s needs --points with the file of the points "
 				"that it was made from", where);

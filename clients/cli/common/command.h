@@ -37,7 +37,9 @@ struct cli_option {
 
 /* Bits: the parameter tables that a command has options for. */
 enum cli_params_use { CLI_NO_PARAMS = 0, CLI_ALL_PARAMS = 1, CLI_STEERABLE_PARAMS = 2, CLI_INPUT_PARAMS = 4,
-		      CLI_TRANSFORM_PARAMS = 8, CLI_METHOD_PARAMS = 16 };
+		      CLI_TRANSFORM_PARAMS = 8, CLI_METHOD_PARAMS = 16,
+		      /* parts of those of the input (core/formats/input_params.h): */
+		      CLI_FILE_PARAMS = 32, CLI_POINTS_PARAMS = 64, CLI_COLUMNS_PARAMS = 128 };
 
 struct cli_command {
 	const char *name;         /* "embed", "graph add"; with CLI_METHOD_PARAMS its last word is the method */

@@ -107,7 +107,7 @@ const char *cli_as_typed(const char *sentence, char *out, size_t bytes)
 void cli_note_taken(const struct cli *cli, const char *path, const char *kind, const char *text, const char *sign)
 {
 	const char *what = !strcmp(kind, "points") ? "a table of points" : !strcmp(kind, "graph") ? "a graph" : kind;
-	cli_note(cli, "spaceland: %s: read as %s%s%s%s: %s", path, what, *sign ? " (" : "", sign, *sign ? ")" : "", text);
+	cli_tell(cli, path, "read as %s%s%s%s: %s", what, *sign ? " (" : "", sign, *sign ? ")" : "", text);
 }
 
 void cli_note_labels(const struct cli *cli, const char *path, const struct sl_taken *taken)
@@ -117,7 +117,7 @@ void cli_note_labels(const struct cli *cli, const char *path, const struct sl_ta
 		return;
 	cli_note_taken(cli, path, "labels", sl_taken_text(taken, text, sizeof text), taken->sign);
 	for (uint32_t k = 0; k < taken->notes; k++)
-		cli_note(cli, "spaceland: %s: %s", path, taken->note[k].text);
+		cli_tell(cli, path, "%s", taken->note[k].text);
 }
 
 int cli_fail_error(const char *path, const struct sl_error *err)
@@ -156,6 +156,47 @@ void cli_note(const struct cli *cli, const char *format, ...)
 	va_start(args, format);
 	line("", format, args);
 	va_end(args);
+}
+
+static json_t *told;  /* with --json: what cli_tell() said, which no object has yet */
+
+void cli_tell(const struct cli *cli, const char *path, const char *format, ...)
+{
+	char text[1600], typed[1800];
+	const char *said;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	cli_plain(text);
+	said = cli_as_typed(text, typed, sizeof typed);
+	if (!cli->json) {
+		if (!cli->quiet)
+			cli_fail(0, "%s%s%s", path ? path : "", path ? ": " : "", said);
+		return;
+	}
+	if (!told)
+		told = json_array();
+	json_array_append_new(told, json_sprintf("%s%s%s", path ? path : "", path ? ": " : "", said));
+}
+
+void cli_tell_rest(const struct cli *cli)
+{
+	size_t i;
+	json_t *one;
+	json_array_foreach(told, i, one)
+		if (!cli->quiet && json_string_value(one))
+			cli_fail(0, "%s", json_string_value(one));
+	json_decref(told);
+	told = NULL;
+}
+
+int cli_print_result(json_t *object)
+{
+	if (object)
+		json_object_set_new(object, "notes", told ? told : json_array());
+	told = NULL;
+	return cli_print_new_json(object);
 }
 
 void cli_note_written(const struct cli *cli, const char *layout, const char *picture)
@@ -198,6 +239,11 @@ double cli_number(const json_t *object, const char *key)
 double cli_without_minus(double value)
 {
 	return value < 0 && value > -0.00005 ? 0 : value;
+}
+
+const char *cli_plural(double count)
+{
+	return count == 1 ? "" : "s";
 }
 
 double cli_now(void)

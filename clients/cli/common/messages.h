@@ -20,7 +20,12 @@ int cli_fail_error(const char *path, const struct sl_error *err);
 const char *cli_as_typed(const char *sentence, char *out, size_t bytes);
 /* Prints a note to stderr, unless --quiet or --json is given. */
 void cli_note(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Notes what was taken of a file: one line, and one for each note. kind: "points", "graph" or "neighbours". text, sign:
+/* Tells the user what happened to his data: what was left out, guessed or changed. A line on stderr, unless --quiet is
+ * given; with --json it waits for cli_print_result(). path: the file, or NULL. Options are said as they are typed. */
+void cli_tell(const struct cli *cli, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* At the end of a command: what no object has had goes to stderr after all. */
+void cli_tell_rest(const struct cli *cli);
+/* Tells what was taken of a file: one line, and one for each note. kind: "points", "graph" or "neighbours". text, sign:
  * as in struct sl_taken. */
 void cli_note_taken(const struct cli *cli, const char *path, const char *kind, const char *text, const char *sign);
 /* The same of a file of labels that was read here, and how it was joined with the nodes. taken NULL: nothing. */
@@ -28,6 +33,8 @@ void cli_note_labels(const struct cli *cli, const char *path, const struct sl_ta
 int cli_print_json(const json_t *value);
 /* Prints and releases a new object. NULL: out of memory. */
 int cli_print_new_json(json_t *object);
+/* The same for the result of a command that reads a file; its `notes` become all that was told, a list of texts. */
+int cli_print_result(json_t *object);
 /* Notes which files were written; each may be NULL. */
 void cli_note_written(const struct cli *cli, const char *layout, const char *picture);
 /* Returns the exit status after a failed write to standard output. Prints nothing if the reader has gone, as with `|
@@ -50,6 +57,9 @@ char *cli_seconds_text(double seconds, char out[24]);
 
 /* value, or 0 if it has only zeros with four decimals: a KL divergence of -1e-9 is printed as 0.0000, not -0.0000. */
 double cli_without_minus(double value);
+
+/* "s", or "" for 1. */
+const char *cli_plural(double count);
 
 double cli_now(void);  /* seconds, monotonic */
 

@@ -102,6 +102,12 @@ void cli_collect_options(struct cli *cli, const struct cli_command *command)
 	add(cli, command->options);
 	if (command->params & CLI_INPUT_PARAMS)
 		add_table(cli, &sl_input_params_table);
+	if (command->params & CLI_FILE_PARAMS)
+		add_table(cli, &sl_file_params_table);
+	if (command->params & CLI_POINTS_PARAMS)
+		add_table(cli, &sl_points_params_table);
+	if (command->params & CLI_COLUMNS_PARAMS)
+		add_table(cli, &sl_columns_params_table);
 	if (command->params & CLI_TRANSFORM_PARAMS)
 		add_table(cli, &sl_transform_table);
 	if (command->params & CLI_METHOD_PARAMS)

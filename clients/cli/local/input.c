@@ -22,7 +22,7 @@ int local_failed(const struct local *l, const char *path)
 
 /* ---- reading -------------------------------------------------------------------- */
 
-static int read_input_options(struct local *l, struct sl_input_options *options)
+int local_options(struct local *l, enum sl_input_kind kind, struct sl_input_options *options)
 {
 	/* `cancel` points to an int that may be set at any time; here the signal handler sets it */
 	*options = (struct sl_input_options){.read = {.cancel = (const int *)&cli_interrupted}};
@@ -30,6 +30,8 @@ static int read_input_options(struct local *l, struct sl_input_options *options)
 	int status = cli_params_of(l->cli, &sl_input_params_table, &l->given);
 	if (status)
 		return status;
+	if (kind != SL_INPUT_AUTO)
+		l->given.kind = (int)kind;
 	options->read.few_isolated = !l->given.isolated;
 	return sl_input_params_settle(&l->given, options, &l->search, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
@@ -69,8 +71,7 @@ static int read_labels(struct local *l, const struct sl_read_options *options, c
 	if (!code && l->input.points)
 		take_more(l->input.points, &table);
 	for (uint32_t k = 0; !code && k < table.columns; k++)
-		cli_note(l->cli, "spaceland: %s: the column \"%s\" is left out; name it with --labels-column", path,
-			 table.column[k].title);
+		cli_tell(l->cli, path, "the column \"%s\" is left out; name it with --labels-column", table.column[k].title);
 	sl_label_table_finish(&table);
 	return code ? local_failed(l, path) : CLI_OK;
 }
@@ -110,7 +111,7 @@ static int read_init(struct local *l)
 
 struct oddity {
 	uint64_t count;
-	const char *what;
+	const char *one, *many;
 };
 
 static uint64_t centred_columns(const struct sl_points *p)
@@ -126,26 +127,32 @@ void local_warn(const struct local *l)
 	struct oddity odd[5] = {{0}};
 	if (l->input.graph) {
 		const struct sl_graph_report *r = &l->input.graph->report;
-		odd[0] = (struct oddity){r->self_loops, "self-loops were left out"};
-		odd[1] = (struct oddity){r->zero_weights, "entries of weight 0 were left out"};
-		odd[2] = (struct oddity){r->duplicates, "duplicate entries were merged"};
-		odd[3] = (struct oddity){r->isolated, "nodes have no edge; they are placed apart"};
+		odd[0] = (struct oddity){r->self_loops, "self-loop was left out", "self-loops were left out"};
+		odd[1] = (struct oddity){r->zero_weights, "entry of weight 0 was left out",
+					 "entries of weight 0 were left out"};
+		odd[2] = (struct oddity){r->duplicates, "duplicate entry was merged", "duplicate entries were merged"};
+		odd[3] = (struct oddity){r->isolated, "node has no edge; it is placed apart",
+					 "nodes have no edge; they are placed apart"};
 	} else if (l->input.points) {
 		const struct sl_points_report *r = &l->input.points->report;
-		odd[0] = (struct oddity){r->not_finite,
-				"points with NaN or infinity were left out; they are placed apart"};
-		odd[1] = (struct oddity){r->duplicates, "points are equal to an earlier one"};
-		odd[2] = (struct oddity){r->constant_columns, "columns are constant"};
-		odd[3] = (struct oddity){l->input.points->merged, "points differ from earlier ones by less than single "
-					 "precision can hold; they are taken as equal"};
-		odd[4] = (struct oddity){l->input.points->taken ? 0 : centred_columns(l->input.points), "columns lie far from "
-					 "0; an offset was subtracted from them in double precision"};
+		odd[0] = (struct oddity){r->not_finite, "point with NaN or infinity was left out; it is placed apart",
+					 "points with NaN or infinity were left out; they are placed apart"};
+		odd[1] = (struct oddity){r->duplicates, "point is equal to an earlier one",
+					 "points are equal to an earlier one"};
+		odd[2] = (struct oddity){r->constant_columns, "column is constant", "columns are constant"};
+		odd[3] = (struct oddity){l->input.points->merged, "point differs from an earlier one by less than single "
+					 "precision can hold; they are taken as equal", "points differ from earlier ones by less "
+					 "than single precision can hold; they are taken as equal"};
+		odd[4] = (struct oddity){l->input.points->taken ? 0 : centred_columns(l->input.points), "column lies far from "
+					 "0; an offset was subtracted from it in double precision", "columns lie far from 0; an "
+					 "offset was subtracted from them in double precision"};
 	} else {
-		odd[0] = (struct oddity){l->input.neighbours->short_rows, "points have fewer neighbours than others"};
+		odd[0] = (struct oddity){l->input.neighbours->short_rows, "point has fewer neighbours than others",
+					 "points have fewer neighbours than others"};
 	}
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
 		if (odd[i].count)
-			cli_note(l->cli, "spaceland: %s: %" PRIu64 " %s", l->path, odd[i].count, odd[i].what);
+			cli_tell(l->cli, l->path, "%" PRIu64 " %s", odd[i].count, odd[i].count == 1 ? odd[i].one : odd[i].many);
 }
 
 /* Reports an error: of an option if the error names one, else of the file. */
@@ -167,7 +174,7 @@ int local_read(struct local *l)
 	struct sl_input_options options;
 	struct sl_source *source = NULL;
 	struct progress progress;
-	int status = read_input_options(l, &options);
+	int status = local_options(l, SL_INPUT_AUTO, &options);
 	if (status)
 		return status;
 	progress_init(&progress, l->cli, l->cli->command->name);
@@ -214,8 +221,7 @@ static int project(struct local *l, uint32_t to)
 			&l->err))
 		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l,
 				l->path);
-	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
-		 l->input.points->d, 100 * kept);
+	local_tell_axes(l->cli, l->path, to, l->input.points->d, kept);
 	projected->more = l->input.points->more;   /* further columns of labels */
 	projected->more_count = l->input.points->more_count;
 	l->input.points->more = NULL;
@@ -257,11 +263,10 @@ static int find_neighbours(struct local *l, const struct sl_affinities_params *a
 	if (!sl_param_given(&sl_input_params_table, &l->given, "neighbours") || l->search.k < needed)
 		l->search.k = needed ? needed : 1;
 	if (sl_param_given(&sl_input_params_table, &l->given, "neighbours") && l->search.k != (uint32_t)l->given.neighbours)
-		cli_note(l->cli, "spaceland: %s: %d neighbours are too few for this perplexity; %u of each point are searched",
-			 l->path, l->given.neighbours, l->search.k);
+		cli_tell(l->cli, l->path, "%d neighbours are too few for this perplexity; %u of each point are searched",
+			 l->given.neighbours, l->search.k);
 	else if (l->search.k > l->input.points->n - 1)
-		cli_note(l->cli, "spaceland: %s: each point has only %u neighbours, not %u", l->path, l->input.points->n - 1,
-			 l->search.k);
+		cli_tell(l->cli, l->path, "each point has only %u neighbours, not %u", l->input.points->n - 1, l->search.k);
 	l->search.cancel = (const int *)&cli_interrupted;
 	l->search.progress = on_progress;
 	l->search.arg = &progress;
@@ -362,8 +367,10 @@ int local_prepare(struct local *l)
 				l->init,
 					   &l->err);
 	if (!code && l->input.neighbours && l->affinities->unreachable)
-		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for this perplexity; they get "
-			 "the nearest possible one", l->path, l->affinities->unreachable);
+		cli_tell(l->cli, l->path, l->affinities->unreachable == 1 ?
+			 "%u point has too many equal distances for this perplexity; it gets the nearest possible one" :
+			 "%u points have too many equal distances for this perplexity; they get the nearest possible one",
+			 l->affinities->unreachable);
 	return code ? failed(l) : CLI_OK;
 }
 

@@ -37,6 +37,8 @@ int cli_embed_local(struct cli *cli, const char *path);
 /* Prints l->err or the interruption; returns an exit status. */
 int local_failed(const struct local *l, const char *path);
 
+/* The options for reading that the command was given; kind: what it reads, or AUTO. Fills l->given and l->search. */
+int local_options(struct local *l, enum sl_input_kind kind, struct sl_input_options *options);
 /* Reads the file, its labels and the initial layout; prints warnings about them. Needs cli, path and params. */
 int local_read(struct local *l);
 /* Draws y [nodes.n * params.dims] to this file. If there are no affinities, from the graph or points alone. */
@@ -58,8 +60,12 @@ struct sl_taken;
 void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind, const struct sl_taken *taken);
 /* Tells what was unusual in the input. */
 void local_warn(const struct local *l);
-/* Reads a table of points. old: NULL, or the points with which these new ones are compared; they get its center. */
+/* Reads a table of points, and projects it if --pca says so. old: NULL, or the points with which these new ones are
+ * compared: they get its center, and their columns the roles that those of its file have. */
 int local_read_points(struct local *l, const char *path, const struct sl_points *old, struct sl_points **out);
+/* Projects points on their principal axes if --pca says so and the reader has not done it. */
+int local_project(struct local *l, const char *path, struct sl_points **points);
+void local_tell_axes(const struct cli *cli, const char *path, uint32_t axes, uint32_t columns, double kept);
 /* Opens the device of --engine and lends it to the run by `attach`, unless the processor computes: without --engine,
  * with an engine that does not help the method and, for --engine auto, without a usable GPU. Returns a code. */
 int local_lend(struct local *l, const struct sl_method *method, const void *params,

@@ -66,7 +66,7 @@ static int report(const struct local *l, double total_s, const char *layout, con
 			"iterations", s->iteration, "kl", kl, "stop", sl_stop_name(s->stop), "seconds", "read", l->read_s,
 			"search", l->search_s, "prepare", l->prepare_s - l->search_s, "embed", s->seconds, "total", total_s,
 			"layout", layout, "picture", picture);
-		return cli_print_new_json(object);
+		return cli_print_result(object);
 	}
 	if (l->search_s > 0)
 		snprintf(search, sizeof search, "%s searching, ", cli_seconds_text(l->search_s, searching));

@@ -46,9 +46,8 @@ static char *upload_url(const struct cli *cli, const char *path)
 
 static void note(const struct cli *cli, const char *path, const char *text)
 {
-	char typed[2048];
 	if (*text)
-		cli_note(cli, "spaceland: %s: %s", path, cli_as_typed(text, typed, sizeof typed));
+		cli_tell(cli, path, "%s", text);
 }
 
 /* Notes what the server took of the file of labels, and how it was joined with the nodes. */

@@ -283,6 +283,8 @@ int sl__read_points_text(struct sl__table *t, struct sl_points **out)
 		rc = give_words(&f);
 	if (!rc)
 		sl__text_tell(&f);
+	if (!rc)
+		rc = sl__text_compare(&f);
 	sl__text_finish(&f);
 	return rc ? rc : sl__table_points(t, out);
 }

@@ -198,11 +198,10 @@ static void find_numberings(struct sl__text *f)
 			f->column[c].use = SL__NUMBERING;
 }
 
-int sl__text_choose_columns(struct sl__text *f)
+/* By options, titles and the first rows. */
+static int recognise(struct sl__text *f, bool *without_words)
 {
-	bool without_words = false;
-	uint64_t coordinates = 0;
-	int rc = ignore(f, &without_words);
+	int rc = ignore(f, without_words);
 	if (!rc)
 		rc = use_options(f);
 	if (!rc)
@@ -211,6 +210,16 @@ int sl__text_choose_columns(struct sl__text *f)
 		use_titles(f);
 	if (!rc)
 		find_numberings(f);
+	return rc;
+}
+
+int sl__text_choose_columns(struct sl__text *f)
+{
+	bool without_words = false, followed;
+	uint64_t coordinates = 0;
+	int rc = sl__text_follow(f, &followed);
+	if (!rc && !followed)
+		rc = recognise(f, &without_words);
 	for (uint32_t c = 0; !rc && c < f->columns; c++) {
 		struct sl__column *column = &f->column[c];
 		if (column->use == SL__COORDINATE && column->words)

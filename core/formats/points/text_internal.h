@@ -1,6 +1,6 @@
 /* text_internal.h -- a text table of points while it is being read. text.c reads its rows, text_lines.c its lines and
- * fields; text_look.c finds out what its columns hold, text_columns.c chooses what they are used for, text_tell.c says
- * what was taken. Functions return 0 or a negative code. */
+ * fields; text_look.c finds out what its columns hold; text_columns.c, for new points text_follow.c, chooses what they
+ * are used for; text_tell.c says what was taken. Functions return 0 or a negative code. */
 #ifndef SL_TEXT_INTERNAL_H
 #define SL_TEXT_INTERNAL_H
 
@@ -121,10 +121,15 @@ bool sl__text_usual_name(const struct sl__field *title);  /* a usual title of a 
 
 /* Chooses the use of each column from options, titles and the first rows. */
 int sl__text_choose_columns(struct sl__text *f);
+/* The same for new points, by the first table's columns (options->as). *followed: it was possible. */
+int sl__text_follow(struct sl__text *f, bool *followed);
+/* Compares the coordinates with those of the first table, after sl__text_tell(). SL_BADDATA: another number of them, or
+ * the same titles in another order. */
+int sl__text_compare(const struct sl__text *f);
 const char *sl__text_title(const struct sl__text *f, uint32_t c, char out[80]);  /* for messages */
 /* After the last row: decides the use of columns of words whose titles do not show it: names, labels, or ignored. */
 void sl__text_settle_words(struct sl__text *f);
-/* Writes down what was taken: lines, columns, notes. The rows are counted by sl__table_points(). */
+/* Writes down what was taken: lines, columns, notes. sl__table_points() counts the rows that are used. */
 void sl__text_tell(const struct sl__text *f);
 
 #endif

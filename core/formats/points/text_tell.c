@@ -103,6 +103,7 @@ static void tell_lines(const struct sl__text *f)
 void sl__text_tell(const struct sl__text *f)
 {
 	struct sl_taken *t = f->t->taken;
+	t->rows = f->t->n;
 	t->header_lines = (f->marker != 0) + f->titles;
 	t->blank_lines = f->blank_lines;
 	t->comment_lines = f->comment_lines - f->comment_titles;

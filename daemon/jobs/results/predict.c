@@ -94,6 +94,7 @@ static int read_points(struct prediction *p, double values)
 		return sl_error_set(&p->q.err, SL_NOMEM, "Out of memory for a model of %u columns.", d);
 	if (center)
 		w->method->center(p->model, &w->params, center);
+	p->q.how.axes = d;
 	int code = sl__rows_read(&p->q, center, center ? d : 0, &p->points);
 	free(center);
 	if (code)
@@ -239,7 +240,7 @@ void sl_job_predict(struct sl_job *job, struct sl_request *r, const char *give, 
 		return;
 	const char *what = chosen(r, method->predicts, give);
 	struct prediction *p = what ? sl__rows_create(job, r, &kind, sizeof *p, form) : NULL;
-	if (!p || !sl__rows_take(&p->q))
+	if (!p || !sl__rows_take(&p->q, !job->input))
 		return;
 	p->what = what;
 	sl__rows_join(&p->q);

@@ -1,8 +1,11 @@
 #include "daemon/jobs/results/rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/formats/input_params.h"
 #include "core/points/points.h"
+#include "core/taken/taken.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/users/bookings.h"
 #include "daemon/users/users.h"
@@ -36,6 +39,9 @@ void sl__rows_drop(struct sl__rows *q)
 	if (q->kind->release)
 		q->kind->release(q);
 	sl_uploaded_finish(&q->file);
+	for (int i = 0; i < 4; i++)
+		free(q->text[i]);
+	sl_taken_destroy(q->as);
 	if (q->account.give)
 		sl_account_close(&q->account);
 	sl__job_unref(q->job);
@@ -138,7 +144,10 @@ static void write_reply(void *arg)
 int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, struct sl_points **out)
 {
 	sl_account_open(&q->account);
-	int code = sl_read_new_points(out, &q->file, &q->job->jobs->d->config, center, columns, &q->cancel, &q->err);
+	q->how.center = center;
+	q->how.center_columns = columns;
+	q->how.as = q->as;
+	int code = sl_read_new_points(out, &q->file, &q->job->jobs->d->config, &q->how, &q->cancel, &q->err);
 	sl_account_open(NULL);
 	sl_account_give_all(&q->account, SL_DISK);
 	if (code && code != SL_CANCELLED && q->account.refusal.code) {
@@ -171,11 +180,32 @@ static void begin(void *arg)
 	}
 }
 
-bool sl__rows_take(struct sl__rows *q)
+/* Reads the query, whose texts end with the request. */
+static int read_query(struct sl__rows *q, struct sl_error *err)
+{
+	struct sl_input_params given;
+	struct sl_neighbours_params search;
+	sl_input_params_defaults(&given);
+	int code = sl_request_query_params(q->request, &sl_columns_params_table, &given, err);
+	if (!code)
+		code = sl_input_params_settle(&given, &q->how, &search, err);
+	const char **texts[] = {&q->how.name_column, &q->how.label_column, &q->how.ignore_columns, &q->how.keep_columns};
+	for (int i = 0; i < 4; i++) {
+		q->text[i] = *texts[i] ? strdup(*texts[i]) : NULL;
+		if (*texts[i] && !q->text[i] && !code)
+			code = sl_error_set(err, SL_NOMEM, "Out of memory for a request.");
+		*texts[i] = q->text[i];
+	}
+	return code;
+}
+
+bool sl__rows_take(struct sl__rows *q, bool of_points)
 {
 	struct sl_error err;
 	q->account = sl_bookings_account(q->job->jobs->d->bookings, SL_BOOK_READING, sl_request_who(q->request)->account);
-	if (!sl_uploaded_take(q->request, &q->file, &err))
+	if (of_points)
+		q->as = sl_graphs_taken(q->job->jobs->d->graphs, q->job->graph);
+	if (!read_query(q, &err) && !sl_uploaded_take(q->request, &q->file, &err))
 		return true;
 	sl_reply_error(q->request, &err);
 	sl__rows_drop(q);

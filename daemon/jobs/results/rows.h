@@ -4,6 +4,7 @@
 #ifndef SL_ROWS_H
 #define SL_ROWS_H
 
+#include "core/formats/read_points.h"
 #include "daemon/graphs/read.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/queue/fair_queue.h"
@@ -34,6 +35,9 @@ struct sl__rows {
 	enum sl_layout_form form;
 	int cancel;                  /* the client is gone, or the server stops; read by the pool */
 	struct sl_uploaded file;     /* the new points, if the request has some */
+	struct sl_input_options how; /* how they are read, by the request (and `axes`); texts are: */
+	char *text[4];               /* of name_column, label_column, ignore_columns, keep_columns */
+	struct sl_taken *as;         /* what was taken of the file of the job's points, or NULL; owned */
 	struct sl_account account;   /* of what they take, from the first turn to the end */
 	/* from the first turn on */
 	bool prepared;
@@ -48,12 +52,14 @@ struct sl__rows {
 void *sl__rows_create(struct sl_job *job, struct sl_request *r, const struct sl__rows_kind *kind, size_t bytes,
 		      enum sl_layout_form form);
 void sl__rows_drop(struct sl__rows *q);  /* of one that has not joined */
-/* Takes the new points in the body. False: there are none, the request has been answered, and q is freed. */
-bool sl__rows_take(struct sl__rows *q);
+/* Takes the new points in the body, and reads the query that says how they are laid out. of_points: they are compared
+ * with the points of the job's graph, whose file is laid out in the same way unless the query says otherwise. False:
+ * there are none, the request has been answered, and q is freed. */
+bool sl__rows_take(struct sl__rows *q, bool of_points);
 void sl__rows_join(struct sl__rows *q);
 /* Ends it before its first turn, with an error. */
 void sl__rows_fail(struct sl__rows *q, const struct sl_error *err);
-/* Pool: reads the new points, and frees the upload. center[columns]: of sl_read_new_points(). */
+/* Pool: reads the new points, and frees the upload. center[columns], or NULL: of struct sl_input_options. */
 int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, struct sl_points **out);
 /* Rows [ready, ready + rows) of a table without left out rows; borrowed. */
 struct sl_points sl__rows_part(const struct sl__rows *q, const struct sl_points *all, uint32_t rows);

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import requests
 
+from ._body import Body
 from ._events import server_sent
 from ._http import Patience, array_of, document_of
 from .errors import BadInput, BadValue, Conflict, ConnectionLost, JobCancelled, JobFailed, own_errors_of, SpacelandError, TimedOut
@@ -313,15 +314,24 @@ class Job:
         found: npt.NDArray[np.float64] = self.array("weights", timeout)
         return found
 
-    def predict(self, x: Any, give: str = "labels") -> Any:
+    def predict(self, x: Any, give: str = "labels", **options: Any) -> Any:
         """Of gmm: waits, and applies the mixture to new points; returns their labels, responsibilities or
-        log_likelihoods."""
+        log_likelihoods. options: of a file's columns, as of transform()."""
         self.wait()
-        from .inputs import Options, source_of
-        body = source_of(x, Options(kind="points", new_points=True)).body
-        reply = self.client.http.request("POST", self.path + "/predict", query={"give": give}, body=lambda: body,
-                                         headers={"Content-Type": body.content_type})
+        body = self._new_points(x)
+        reply = self.client.http.request("POST", self.path + "/predict", query={"give": give, **_listed(options)},
+                                         body=lambda: body, headers={"Content-Type": body.content_type})
         return array_of(reply)
+
+    def _new_points(self, x: Any) -> Body:
+        """The upload of new points. The server finds the columns of a file by those of the first file; a DataFrame goes
+        there as one, unless the first points were a DataFrame, too, whose columns are known here."""
+        from .inputs import Options, source_of
+        convert = self._source.convert if self._source else None
+        of_file = self._source is None or self._source.file_name is not None
+        if of_file and hasattr(x, "to_csv") and hasattr(x, "columns"):
+            return Body(x.to_csv(index=False).encode(), content_type="text/plain")
+        return source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points", new_points=True)).body
 
     def score(self, x: Any) -> float:
         """Of gmm: the mean log-likelihood of new points, as scikit-learn's score()."""
@@ -389,17 +399,16 @@ class Job:
     def transform(self, x: Any, **options: Any) -> Any:
         """Places new points in this layout, which does not change; waits for it.
 
-        x has the columns of the layout's points. Options: perplexity, neighbours, start, iterations, learning_rate,
-        momentum, exaggeration, see docs/api.md.
+        x has the columns of the layout's points; a file has those of the first file, by titles or order, and may lack
+        names and labels. Options: perplexity, neighbours, start, iterations, learning_rate, momentum, exaggeration, and of
+        a file name_column, label_column, ignore_columns, keep_columns, decimal, transpose, see docs/api.md.
         """
         self.wait()
-        from .inputs import Options, source_of
-        convert = self._source.convert if self._source else None
         if self._source and self._source.kind in ("graph", "neighbours"):
             what = "a graph" if self._source.kind == "graph" else "neighbours alone"
             raise BadValue(f"this is a layout of {what}, without columns to compare new points by")
-        body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points", new_points=True)).body
-        reply = self.client.http.request("POST", self.path + "/transform", query=options, body=lambda: body,
+        body = self._new_points(x)
+        reply = self.client.http.request("POST", self.path + "/transform", query=_listed(options), body=lambda: body,
                                          headers={"Content-Type": body.content_type})
         found: npt.NDArray[np.float32] = array_of(reply)
         return found
@@ -488,6 +497,11 @@ class Job:
             what.append(problem.get("detail") or problem.get("title") or "")
         taken = f"; taken: {self._taken}" if self._taken else ""
         return f"<spaceland.Job {self.id}{'' if name is None else f' {name!r}'}: {', '.join(filter(None, what))}{taken}>"
+
+
+def _listed(options: Dict[str, Any]) -> Dict[str, Any]:
+    """Options with lists of columns as the server wants them."""
+    return {name: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value for name, value in options.items()}
 
 
 def _is_path(x: Any) -> bool:
