@@ -1,11 +1,11 @@
 /* text_follow.c -- for text.c: the columns of new points get the roles that those of the first table have (`taken`), so
  * that one row is read as a thousand are.
  *
- * If the new table has titles, those of names, labels and columns that are left out find their columns. Else, or if that
- * does not leave as many coordinates as the first table has, the columns of the first table are counted off from the
- * left: all of them, or those that remain without some roles (new points often have no labels). If more than one such
- * choice fits, nothing is guessed. Coordinates have to hold numbers. What fits in no way is read as any other table,
- * and the caller compares the number of coordinates. */
+ * If the new table has titles, those of names, labels and columns that are left out find their columns. Else, or if
+ * that does not leave as many coordinates as the first table has, the columns of the first table are counted off from
+ * the left: all of them, or those that remain without some roles (new points often have no labels). If more than one
+ * such choice fits, nothing is guessed. Coordinates have to hold numbers. What fits in no way is read as any other
+ * table, and refused if its number of coordinates is another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,9 +156,9 @@ static int check_count(const struct sl__text *f)
 	char here[400], there[400];
 	if (found == wanted || found == f->t->options->axes || !wanted)
 		return 0;
-	return sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0, "It has %llu coordinate%s, the first table "
-			   "has %llu. Taken here: %s. Taken there: %s. Give the columns the same titles or the same order, or leave "
-			   "some out, such as ignore_columns=1.", (unsigned long long)found, found == 1 ? "" : "s",
+	return sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0, "It has %llu coordinate%s, the first "
+			   "table has %llu. Taken here: %s. Taken there: %s. Give the columns the same titles or the same "
+			   "order, or leave some out, such as ignore_columns=1.", (unsigned long long)found, found == 1 ? "" : "s",
 			   (unsigned long long)wanted, sl_taken_text(t, here, sizeof here),
 			   sl_taken_text(as, there, sizeof there));
 }
@@ -173,8 +173,8 @@ int sl__text_compare(const struct sl__text *f)
 	    as->by_role[SL_TAKEN_COORDINATE] != t->by_role[SL_TAKEN_COORDINATE])
 		return rc;
 	if (as->titles_any == t->titles_any)
-		return sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0, "Its coordinates have the titles of "
-				   "the first table in another order. Put the columns into that order.");
+		return sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0, "Its coordinates have the titles "
+				   "of the first table in another order. Put the columns into that order.");
 	sl_taken_add_note(f->t->taken, true, "The titles of the coordinates are not those of the first table; they are "
 			  "compared in their order from the left");
 	return 0;
