@@ -33,11 +33,15 @@ static bool take_text(struct sl__follower *f, int length)
 static bool take_record(struct sl__follower *f, const char *event, const char *number, const char *id, const char *json,
 			size_t bytes)
 {
-	struct sl_record_text t = sl_users_tell_text(f->events->users, &f->who, id, json, bytes);
+	char *own;
+	size_t own_bytes;
+	if (sl_users_quality_text(f->events->users, &f->who, json, bytes, &own, &own_bytes))
+		return take_text(f, -1);
+	struct sl_record_text t = sl_users_tell_text(f->events->users, &f->who, id, own ? own : json,
+						     own ? own_bytes : bytes);
 	bool made = take_text(f, asprintf(&f->text, "event: %s\n%sdata: %.*s%s%.*s\n\n", event, number, t.head_bytes,
 					  t.head, t.put, t.tail_bytes, t.tail));
-	if (made)
-		sl_users_quality_text(f->events->users, &f->who, f->text);
+	free(own);
 	return made;
 }
 

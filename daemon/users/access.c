@@ -139,36 +139,32 @@ bool sl_users_limited(const struct sl_principal *p)
 json_t *sl_users_quality(const struct sl_users *u, const struct sl_principal *p, const char *graph, json_t *quality)
 {
 	const char *column = json_string_value(json_object_get(quality, "silhouette_column"));
-	json_t *copy = column && sl_users_limited(p) && !sl_users_shows(u, p, graph, column) ? json_copy(quality) : NULL;
+	bool measured = column || json_is_number(json_object_get(quality, "silhouette"));
+	bool hide = measured && sl_users_limited(p) && !sl_users_shows(u, p, graph, column);
+	json_t *copy = hide ? json_copy(quality) : NULL;
 	if (!copy)
-		return json_incref(quality);
+		return hide ? json_null() : json_incref(quality);
+	json_object_set_new(copy, "silhouette", json_null());
+	json_object_set_new(copy, "silhouette_nodes", json_integer(0));
 	json_object_set_new(copy, "silhouette_column", json_null());
 	return copy;
 }
 
-/* Null in place of the text, in the same number of bytes; a text too short for that becomes empty. */
-static void blank(char *value)
+int sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p, const char *text, size_t bytes,
+			  char **out, size_t *out_bytes)
 {
-	char *end = value + 1;
-	while (*end && *end != '"')
-		end += *end == '\\' && end[1] ? 2 : 1;
-	size_t length = (size_t)(end + 1 - value);
-	const char *instead = length >= 4 ? "null" : "\"\"";
-	if (!*end)
-		return;
-	memset(value, ' ', length);
-	memcpy(value, instead, strlen(instead));
-}
-
-void sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p, char *text)
-{
-	static const char key[] = "\"silhouette_column\":\"", of[] = "\"graph\":\"";
-	char *at = sl_users_limited(p) ? strstr(text, key) : NULL, graph[SL_ULID_BYTES] = "";
-	const char *named = at ? strstr(text, of) : NULL;
-	if (named)
-		snprintf(graph, sizeof graph, "%.26s", named + sizeof of - 1);
-	if (at && !sl_users_shows(u, p, graph, NULL))
-		blank(at + sizeof key - 2);
+	static const char measured[] = "\"silhouette\":", null[] = "null";
+	const char *at = sl_users_limited(p) ? memmem(text, bytes, measured, sizeof measured - 1) : NULL;
+	*out = NULL;
+	if (!at || !strncmp(at + sizeof measured - 1, null, sizeof null - 1))
+		return 0;
+	json_t *record = json_loadb(text, bytes, 0, NULL);
+	if (!record)
+		return SL_NOMEM;
+	sl_users_tell(u, p, record);
+	*out = sl_json_text(record, out_bytes);
+	json_decref(record);
+	return *out ? 0 : SL_NOMEM;
 }
 
 void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record)

@@ -107,10 +107,12 @@ bool sl_users_limited(const struct sl_principal *p);
  * are made with `true`, once for all receivers; these set it for one of them, in a record, or by replacing in its text
  * [head] + put + [tail]. */
 void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record);
-/* The quality of a job as the principal may see it, a new reference: the name of the column of labels that was measured
- * is of the graph. _text: the same in a record's text, in place. */
+/* The quality of a job as the principal may see it, a new reference: the silhouette tells about labels, which are the
+ * graph's. _text: the text of a whole record, as sl_users_tell() makes it, which the caller frees; NULL: it may stay as
+ * it is. */
 json_t *sl_users_quality(const struct sl_users *u, const struct sl_principal *p, const char *graph, json_t *quality);
-void sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p, char *text);
+int sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p, const char *text, size_t bytes,
+			  char **out, size_t *out_bytes);
 struct sl_record_text {
 	const char *head, *put, *tail;
 	int head_bytes, tail_bytes;

@@ -224,30 +224,47 @@ def test_a_batch_shows_the_jobs_that_one_may_see(lab):
 
 
 DERIVED = [template for method, template in OPERATIONS if method == "GET" and template.startswith("/v1/jobs/{job}")
-           and template not in ("/v1/jobs/{job}/links",)]
+           and template not in ("/v1/jobs/{job}/links", "/v1/jobs/{job}/events")]
+BESIDE = [template for method, template in OPERATIONS if method == "GET" and template not in DERIVED and "events" not in template
+          and f"{method} {template}" not in OPEN | MANAGE | CHANGE]
+ACTS = [(method, template) for method, template in OPERATIONS if method in ("POST", "PUT", "PATCH") and kind(method, template) != "manage"
+        and not template.startswith(("/v1/access", "/v1/login", "/v1/layouts", "/v1/stream"))]
+SILHOUETTE = re.compile(rb'"silhouette": ?[-0-9]')
 WAYS = ("", "?format=json", "?format=csv", "?color=hidden", "?color=auto", "?color=column:hidden", "?color=label", "?color=degree", "?light=true")
 
 
 @pytest.fixture(scope="module")
 def hidden(lab):
-    """A job, a mixture and a batch that are shared without their graph, whose names and labels are secret; bob's own job,
-    made while he could read the graph; a link."""
-    names = [f"secret{i}" for i in range(60)]
-    table = "name,a,b,c,secretcolumn\n" + "".join(f"{name},{i * 0.37 % 1:.4f},{i * 0.71 % 1:.4f},{i * 0.13 % 1:.4f},secretown{i % 3}\n"
+    """A job, a mixture and a batch that are shared without their graph, whose name, columns, names and labels are secret, with
+    measured silhouettes; bob's own job, made while he could read the graph; a link."""
+    names = [f"hushed{i}" for i in range(60)]
+    table = "name,a,b,c,hushedcolumn\n" + "".join(f"{name},{i * 0.37 % 1:.4f},{i * 0.71 % 1:.4f},{i * 0.13 % 1:.4f},hushedown{i % 3}\n"
                                           for i, name in enumerate(names))
-    graph = lab.ann.upload(table.encode(), kind="points", name_column="name", label_column="secretcolumn")["id"]
-    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/hidden", 200, json={"values": [f"secretword{i % 4}" for i in range(60)]})
+    graph = lab.ann.upload(table.encode(), kind="points", name="hushedname", name_column="name", label_column="hushedcolumn")["id"]
+    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/hidden", 200, json={"values": [f"hushedword{i % 4}" for i in range(60)]})
     job = lab.ann.run(graph, iterations=5, perplexity=5)["id"]
     mixture = lab.ann.run(graph, method="gmm", components=2, iterations=3, input={"job": job})["id"]
     lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": ["bob"]})
     former = lab.bob.run(graph, iterations=5, perplexity=5)["id"]
     lab.ann.request("PUT", f"/v1/access/{graph}", 200, json={"readers": []})
-    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/later", 200, json={"values": [f"secretlate{i % 4}" for i in range(60)]})
-    lab.ann.get(f"/v1/jobs/{job}/quality?k=5", 200)
-    for thing in (job, mixture):
+    lab.ann.request("PUT", f"/v1/graphs/{graph}/labels/later", 200, json={"values": [f"hushedlate{i % 4}" for i in range(60)]})
+    body = {"graph": graph, "iterations": 2, "perplexity": 5, "parameters": {"seed": [1]}}
+    batch = lab.ann.post("/v1/batches", 202, json=body).json()
+    member = batch["jobs"][0]["id"]
+    lab.ann.wait(member)
+    for measured in (job, former, member):
+        assert SILHOUETTE.search(lab.root.get(f"/v1/jobs/{measured}/quality?k=5", 200).content)
+    for thing in (job, mixture, batch["id"], member):
         lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["bob", "rita"]})
     link = lab.ann.post(f"/v1/jobs/{job}/links", 201).json()["link"]
-    return {"graph": graph, "job": job, "mixture": mixture, "former": former, "link": As(lab.daemon, link)}
+    return {"graph": graph, "job": job, "mixture": mixture, "former": former, "batch": batch["id"], "member": member,
+            "link": As(lab.daemon, link)}
+
+
+def tells(text):
+    """What a reply has that only readers of the graph may see, with some text around it; b"": nothing."""
+    found = re.search(rb".{0,99}hushed.{0,20}", text) or re.search(rb".{0,99}" + SILHOUETTE.pattern, text)
+    return found[0] if found else b""
 
 
 def read_some(who, path):
@@ -271,13 +288,96 @@ def test_what_is_derived_from_a_hidden_graph(lab, hidden, template):
             people = [lab.bob] if thing == "former" else [lab.bob, lab.rita, lab.cat, lab.ron, lab.nobody, hidden["link"]]
             for who in people:
                 code, text = read_some(who, path)
-                assert b"secret" not in text and code < 500, (path, code, text[:300])
+                assert not tells(text) and code < 500, (path, code)
                 if who in (lab.cat, lab.ron, lab.nobody):
                     assert code in (401, 404), (path, code)
                 if "color" in way and "auto" not in way and "picture" in template:
                     assert code >= 400, (path, code)
-            told = told or b"secret" in read_some(lab.ann, path)[1]
-    assert told or template not in ("/v1/jobs/{job}/layout", "/v1/jobs/{job}/labels"), "the owner sees them"
+            told = told or tells(read_some(lab.ann, path)[1])
+    assert told or template not in ("/v1/jobs/{job}", "/v1/jobs/{job}/quality", "/v1/jobs/{job}/layout", "/v1/jobs/{job}/labels"), "the owner sees them"
+
+
+def with_things(hidden, template, job):
+    things = {"graph": hidden["graph"], "job": job, "batch": hidden["batch"], "id": hidden["graph"], "layout": NONE, "link": NONE,
+              "column": "hidden", "hold": "x", "project": "x"}
+    return re.sub(r"\{(\w+)\}", lambda m: things[m[1]], template)
+
+
+@pytest.mark.parametrize("template", BESIDE)
+def test_no_other_route_shows_it(lab, hidden, template):
+    """Nor do lists, batches, and the graph's own routes."""
+    told = False
+    for query in ("", "?limit=1000", f"?graph={hidden['graph']}", "?name=hushedname", "?node=0", "?count=60"):
+        path = with_things(hidden, template, hidden["job"]) + query
+        for who in (lab.bob, lab.rita, lab.cat, hidden["link"]):
+            code, text = read_some(who, path)
+            assert not tells(text.replace(b"?name=hushedname", b"").replace(b"'hushedname'", b"")) and code < 500, (path, code)
+        told = told or tells(read_some(lab.ann, path)[1])
+    assert told or template not in ("/v1/jobs", "/v1/graphs", "/v1/batches/{batch}", "/v1/graphs/{graph}/names"), "the owner sees it"
+
+
+@pytest.mark.parametrize("method,template", ACTS)
+def test_no_act_shows_it(lab, hidden, method, template):
+    """What one sends shows nothing either, nor does a link that a former reader makes of an own job."""
+    octets = {"Content-Type": "text/csv"}
+    some = {"json": {"name": "x"}}, {"json": {"labels": ["hidden", "hushedcolumn"]}}, {"json": {"names": True}}, {"json": {}}
+    bodies = {
+        "/v1/jobs": [{"json": {"graph": hidden["graph"], "dry_run": dry}} for dry in (True, False)],
+        "/v1/jobs/dry-run": [{"json": {"graph": hidden["graph"]}}],
+        "/v1/batches": [{"json": {"graph": hidden["graph"], "parameters": {"seed": [1]}}}],
+        "/v1/graphs": [{"data": b"0.1,0.2,0.3\n0.4,0.5,0.6\n", "headers": octets}],
+        "/v1/jobs/{job}/transform": [{"data": b"0.1,0.2,0.3\n", "headers": octets}],
+        "/v1/jobs/{job}/predict": [{"data": b"0.1,0.2,0.3\n", "headers": octets}],
+    }
+    of_jobs = [{"json": {"graph": hidden["graph"], "method": "kmeans", "clusters": 2, of: {"job": hidden[thing]}}}
+               for of in ("input", "initial") for thing in ("job", "member")]
+    more = of_jobs if template in ("/v1/jobs", "/v1/jobs/dry-run") else []
+    for thing in ("job", "mixture", "former", "member"):
+        if "{job}" not in template and thing != "job":
+            continue
+        path = with_things(hidden, template, hidden[thing])
+        for body in bodies.get(template, list(some)) + more:
+            for who in (lab.rita, lab.cat, hidden["link"], lab.bob):
+                reply = who.request(method, path, **body)
+                assert not tells(reply.content) and reply.status_code < 500, (path, body, reply.text[:300])
+                if who is lab.bob and template.endswith("/links") and reply.status_code == 201:
+                    viewer = As(lab.daemon, reply.json()["link"])
+                    for read in DERIVED:
+                        path_read = with_things(hidden, read.replace("{result}", "labels"), hidden[thing])
+                        assert not tells(read_some(viewer, path_read)[1]), (read, body)
+
+
+def heard(who, path, seconds=0.7):
+    """What a stream of events sends within some time."""
+    text = b""
+    with contextlib.suppress(requests.exceptions.RequestException), \
+            who.session.get(who.daemon.url + path, stream=True, timeout=seconds) as reply:
+        for piece in reply.iter_content(None):
+            text += piece
+    return text
+
+
+def test_no_stream_of_events_shows_it(lab, hidden):
+    for path in ("/v1/events", *(f"/v1/jobs/{hidden[thing]}/events" for thing in ("job", "former", "member"))):
+        assert tells(heard(lab.ann if "former" not in path else lab.root, path)) or hidden["former"] in path, "the owner sees it"
+        for who in (lab.bob, lab.rita, lab.cat, hidden["link"]):
+            text = heard(who, path)
+            assert not tells(text), path
+            assert (b'"silhouette":null' in text) == (who in (lab.bob, lab.rita) or path.endswith(f"{hidden['job']}/events") and who is hidden["link"]) or \
+                hidden["former"] in path, path
+
+
+def test_no_message_of_zeromq_shows_it(lab, hidden):
+    """Readers of the job get its frames, which have positions only; the graph itself is no topic."""
+    pytest.importorskip("zmq")
+    from test_stream_keys import keys_of, subscriber
+    for who, seen in ((lab.ann, True), (lab.bob, True), (lab.rita, True), (lab.cat, False)):
+        keys = keys_of(who)
+        for topic in (hidden["job"], hidden["graph"]):
+            with subscriber(keys, topic) as s:
+                messages = [s.recv()] if s.poll(700) else []
+            assert bool(messages) == (seen and topic == hidden["job"]), (topic, seen)
+            assert not any(b"hushed" in m for m in messages)
 
 
 def test_new_points_need_the_points(lab, hidden):
