@@ -409,6 +409,8 @@ static void see_row(struct look *l)
 /* A column of words between two of nodes; the ends are both words or both numbers. */
 static bool may_relate(const struct sl__edge_columns *c)
 {
+	if (c->count < 3)
+		return false;
 	uint8_t ends = (c->seen[0] ^ c->seen[2]) & (SL__SEEN_WORD | SL__SEEN_NUMBER | SL__SEEN_COMMA);
 
 	return (c->seen[1] & ~SL__SEEN) == SL__SEEN_WORD && !ends;
