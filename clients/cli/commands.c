@@ -1,4 +1,7 @@
-/* commands.c -- the table of sub-commands, in alphabetical order: names, arguments, options, texts. */
+/* commands.c -- the table of sub-commands: names, arguments, options, texts. Methods add theirs (commands/methods.c). */
+#include <stdlib.h>
+#include <string.h>
+
 #include "clients/cli/commands/commands.h"
 #include "core/engine/load.h"
 
@@ -38,7 +41,7 @@
 	 "the resolution. Default: text grows with the picture."}, \
 	{0, "picture-no-legend", NULL, "Draw no legend (names of labels, or a bar with numbers)."}, \
 	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, " \
-	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the column of labels that says most as " \
+	 "density, job:ID (the clusters or values of another job), or auto (the column of labels that says most as " \
 	 "colours: classes, else measurements, never ids; else density). Default: auto."}
 
 static const struct cli_option embed_options[] = {
@@ -65,29 +68,6 @@ static const struct cli_option fetch_options[] = {
 	RESULT_OPTIONS,
 	{0, "trace", "FILE", "Write the trace (KL divergence, gradient norm and extent during the run) to this file, "
 	 "as JSON."},
-	{0, "labels", "FILE", "Of jobs kmeans and gmm: write the cluster of each node to this file, .npy, .csv or .json."},
-	{0, "centroids", "FILE", "Of job kmeans: write the centroids to this file, .npy, .csv or .json."},
-	{0, "responsibilities", "FILE", "Of job gmm: write the probability of each component for each node to this file."},
-	{0, "means", "FILE", "Of job gmm: write the means of the components to this file."},
-	{0, "covariances", "FILE", "Of job gmm: write the covariances of the components to this file."},
-	{0, "weights", "FILE", "Of job gmm: write the weights of the components to this file."},
-	{0, "signal", "FILE", "Of job signal: write the values of each node to this file, .npy, .csv or .json."},
-	{0, "snapshots", "FILE", "Of job signal: write the values at the times of its snapshots to this file."},
-	{0, "times", "FILE", "Of job signal: write the times of the snapshots to this file."},
-	{0, NULL, NULL, NULL},
-};
-
-#define METHOD_ENGINE_OPTION {0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is " \
-	"configured for, if it computes this method; else cpu. Default: auto."}
-
-static const struct cli_option job_method_options[] = {
-	{0, "layout", "JOB", "Compute from the layout of this job. Default: from the points of GRAPH."},
-	METHOD_ENGINE_OPTION,
-	{0, "name", "NAME", "Name of the job, for people."},
-	{0, "after", "JOB", "Start when this job is done."},
-	PROJECT_OPTION,
-	{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
-	{0, "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -106,18 +86,6 @@ static const struct cli_option job_sample_options[] = {
 	{0, "count", "N", "Number of points. Default: 100."},
 	{0, "seed", "N", "The same seed gives the same points. Default: 0."},
 	{0, "give", "WORD", "points, or labels: the component that each point is drawn from. Default: points."},
-	{0, NULL, NULL, NULL},
-};
-
-static const struct cli_option job_signal_options[] = {
-	{0, "state", "FILE", "Initial values: an .npy with a row for each node and a column for each value. Default: the "
-	 "model at rest, except at --start-nodes."},
-	METHOD_ENGINE_OPTION,
-	{0, "name", "NAME", "Name of the job, for people."},
-	{0, "after", "JOB", "Start when this job is done."},
-	PROJECT_OPTION,
-	{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
-	{0, "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -273,7 +241,7 @@ static const struct cli_option share_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-const struct cli_command cli_commands[] = {
+static const struct cli_command table[] = {
 	{"admin backup", "[NAME]", 0, 1, "make a backup of a server while it runs",
 	 "Copy all data of the server, as of one moment after the request, to the folder NAME in the server's backup_dir; "
 	 "wait until the copy is complete, and print its path on the server. Without NAME, the folder is named after the "
@@ -345,13 +313,6 @@ const struct cli_command cli_commands[] = {
 	{"job fetch", "JOB", 1, 1, "fetch the results of a job",
 	 "Write results of a finished job to the given files.", fetch_options, CLI_NO_PARAMS, true,
 	 cmd_job_fetch},
-	{"job gmm", "GRAPH", 1, 1, "fit a mixture of Gaussians on the server",
-	 "Submit a job that fits a mixture of Gaussians to the points of GRAPH, or to the layout of a job on it, and print "
-	 "the job's id. Of several numbers of components, the result is the one with the least BIC. Fetch it with job "
-	 "fetch --responsibilities and similar options.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
-	{"job kmeans", "GRAPH", 1, 1, "put points into clusters on the server",
-	 "Submit a job that puts the points of GRAPH, or the layout of a job on it, into clusters, and print the job's id. "
-	 "Fetch the result with job fetch --labels.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
 	 cmd_job_list},
 	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.",
@@ -369,20 +330,8 @@ const struct cli_command cli_commands[] = {
 	{"job sample", "JOB", 1, 1, "draw points from the model of a job",
 	 "Write random points that have the density of the mixture of a job gmm.", job_sample_options, CLI_NO_PARAMS, true,
 	 cmd_job_sample},
-	{"job sammon", "GRAPH", 1, 1, "lay out points or a graph by distances on the server",
-	 "Submit a job that lays out the points of GRAPH so that distances in the layout are close to those between the "
-	 "points (Sammon's mapping, metric multidimensional scaling), or its nodes so that they are close to the lengths "
-	 "of shortest paths (Kamada and Kawai), and print the job's id. Fetch the result with job fetch.",
-	 job_method_options,
-	 CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job show", "JOB", 1, 1, "show a job and its parameters", "Show a job: state, progress and all parameters.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_show},
-	{"job signal", "GRAPH", 1, 1, "simulate heat, pulses, epidemics or PageRank on a graph",
-	 "Submit a job in which the value of each node of GRAPH changes with those of its neighbours: heat, excitable "
-	 "media, epidemics or personalised PageRank (--model), and print the job's id. Fetch the result with job fetch "
-	 "--signal and --snapshots; to draw it on the layout of another job on GRAPH, fetch that job's picture with "
-	 "--picture-color job:ID.",
-	 job_signal_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job steer", "JOB", 1, 1, "change parameters of a job while it runs",
 	 "Change parameters of a job that has not ended, from its next iteration on.", steer_options,
 	 CLI_STEERABLE_PARAMS, true, cmd_job_steer},
@@ -493,4 +442,24 @@ const struct cli_command cli_commands[] = {
 	 "gets your token, so you need not type it there; the printed address does not contain it.", view_options,
 	 CLI_NO_PARAMS, true, cmd_view},
 };
-const int cli_command_count = (int)(sizeof cli_commands / sizeof *cli_commands);
+#define COMMANDS_MOST (int)(sizeof table / sizeof *table + 32)
+
+static struct cli_command commands[COMMANDS_MOST];
+const struct cli_command *const cli_commands = commands;
+int cli_command_count;
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct cli_command *)a)->name, ((const struct cli_command *)b)->name);
+}
+
+void cli_commands_init(void)
+{
+	cli_command_count = sizeof table / sizeof *table;
+	memcpy(commands, table, sizeof table);
+	cli_command_count += cli_method_commands(commands + cli_command_count, COMMANDS_MOST - cli_command_count);
+	for (int i = 0; i < cli_command_count; i++)
+		if (commands[i].run == cmd_job_fetch)
+			commands[i].options = cli_fetch_options(commands[i].options);
+	qsort(commands, (size_t)cli_command_count, sizeof *commands, by_name);
+}

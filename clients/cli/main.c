@@ -167,6 +167,7 @@ int main(int argc, char **argv)
 	struct cli cli;
 	int words = 0, status;
 	setlocale(LC_CTYPE, "");
+	cli_commands_init();
 	catch_interrupts();
 	const struct cli_command *command = argc > 1 ? find(argc, argv, &words) : NULL;
 	if (!command)

@@ -531,8 +531,8 @@ const struct sl_method sl_method_gmm = {
 	.name = "gmm",
 	.doc = "A mixture of Gaussians that points or a layout are likely under, by expectation maximisation.",
 	.summary = "fit a mixture of Gaussians to points",
-	.about = "A mixture of Gaussians is fitted by expectation maximisation from clusters of k-means. Of several numbers "
-		 "of components, the result is the one with the least BIC.",
+	.about = "A mixture of Gaussians is fitted by expectation maximisation from clusters of k-means. Of several "
+		 "numbers of components, the result is the one with the least BIC.",
 	.measure = "log_likelihood", .measure_title = "log-likelihood", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results, .table = "models", .columns = columns,
 	.predicts = predicts, .model = model_arrays,

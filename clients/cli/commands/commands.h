@@ -6,6 +6,13 @@
 
 #include "clients/cli/common/command.h"
 
+/* methods.c: commands that the methods add, `job NAME`: fills up to `most`, and returns how many there are. */
+int cli_method_commands(struct cli_command *out, int most);
+/* The names of all arrays that methods give, which are options of `job fetch`; and its options, those of `before`
+ * first. Static. */
+int cli_method_outputs(const char *name[], int most);
+const struct cli_option *cli_fetch_options(const struct cli_option *before);
+
 int cmd_admin_backup(struct cli *cli);
 int cmd_admin_gc(struct cli *cli);
 int cmd_batch_cancel(struct cli *cli);

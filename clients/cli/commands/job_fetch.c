@@ -1,13 +1,17 @@
 /* job_fetch.c -- spaceland job fetch */
+#include <stdio.h>
+#include <string.h>
+
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/jobs.h"
 
-/* Options that fetch an array of a method's results; the option has the array's name. */
-static const char *const arrays[] = {"labels", "centroids", "responsibilities", "means", "covariances", "weights",
-					    "signal", "snapshots", "times", NULL};
+#define ARRAYS_MOST 40
+
+/* The options that fetch an array of a method's results; an option has the array's name. NULL-terminated. */
+static const char *arrays[ARRAYS_MOST + 1];
 
 static int fetch_arrays(struct cli *cli, json_t *told)
 {
@@ -23,16 +27,25 @@ static int fetch_arrays(struct cli *cli, json_t *told)
 	return status;
 }
 
+static int nothing_to_fetch(int count)
+{
+	char options[600] = "";
+	for (int i = 0; i < count; i++)
+		snprintf(options + strlen(options), sizeof options - strlen(options), "%s--%s",
+			 i < count - 1 ? ", " : " or ", arrays[i]);
+	return cli_fail(CLI_USAGE, "job fetch: nothing to fetch; give -o, --picture, --trace%s with a file", options);
+}
+
 int cmd_job_fetch(struct cli *cli)
 {
 	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture");
 	const char *trace = cli_option(cli, "trace");
 	bool any = layout || picture || trace;
+	int count = cli_method_outputs(arrays, ARRAYS_MOST);
 	for (int i = 0; arrays[i]; i++)
 		any = any || cli_option(cli, arrays[i]);
 	if (!any)
-		return cli_fail(CLI_USAGE, "job fetch: nothing to fetch; give -o, --picture, --trace, --labels, --centroids, "
-				"--responsibilities, --means, --covariances, --weights, --signal, --snapshots or --times with a file");
+		return nothing_to_fetch(count);
 	const char *const files[] = {layout, picture, trace};
 	int status = CLI_OK;
 	for (int i = 0; !status && i < 3; i++)

@@ -91,7 +91,7 @@ static void print(const json_t *job)
 		line("problem", cli_text(json_object_get(job, "problem"), "detail"));
 	if (method)
 		value(method->measure, json_object_get(job, method->measure));
-	if (method == sl_methods[0])
+	if (method && method->traces_layout)
 		value("gradient_norm", json_object_get(job, "gradient_norm"));
 	if (method && method->table)
 		table(method, json_object_get(job, method->table));

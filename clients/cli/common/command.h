@@ -53,8 +53,10 @@ struct cli_command {
 	int (*run)(struct cli *cli);
 };
 
-extern const struct cli_command cli_commands[];
-extern const int cli_command_count;
+/* In alphabetical order. main() calls cli_commands_init() before anything else. */
+extern const struct cli_command *const cli_commands;
+extern int cli_command_count;
+void cli_commands_init(void);
 
 #define CLI_MAX_OPTIONS 96
 
