@@ -43,6 +43,7 @@ json_t *sl_jobs_stream_key(struct sl_jobs *j, const struct sl_principal *who);
  * ...}; new reference. */
 json_t *sl_jobs_use_of(struct sl_jobs *j, const char *account);
 /* {"queued": 0, "running": 1, ...}, new reference. */
+json_t *sl_methods_json(void);  /* openapi.yaml, GET /v1/methods; new reference */
 json_t *sl_jobs_counts(const struct sl_jobs *j);
 
 /* ---- queries ---- */

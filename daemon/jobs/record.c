@@ -231,6 +231,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "started", sl_json_time(job->started_ms));
 	json_object_set_new(object, "finished", sl_json_time(job->finished_ms));
 	json_object_set_new(object, "nodes", json_integer(job->nodes));
+	json_object_set_new(object, "measure", json_string(job->work.method->measure));
 	add_progress(job, object);
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());

@@ -90,6 +90,7 @@
 	X("DELETE", "/v1/login", logout, OPEN, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/login", login, OPEN, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/me", me, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/methods", methods, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/openapi.yaml", openapi, OPEN, SL_BODY_NONE, NULL) \
 	X("DELETE", "/v1/plans", plans_delete, MANAGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/plans", plans_get, LOOK, SL_BODY_NONE, NULL) \

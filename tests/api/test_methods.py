@@ -23,6 +23,22 @@ def refused(api, status=400, **body):
     return api.post("/v1/jobs", status, json=body).json()
 
 
+def test_methods_are_described(api, table):
+    """The reply has what jobs of each method show: the parameters with their defaults, the measure, the results."""
+    methods = {method["name"]: method for method in api.get("/v1/methods").json()["methods"]}
+    assert list(methods)[0] == "tsne" and methods["tsne"]["transform"] and methods["tsne"]["input"] == ["graph", "points", "neighbours"]
+    assert methods["kmeans"]["input"] == ["points", "layout"] and methods["signal"]["input"] == ["graph"]
+    assert methods["signal"]["values"] and "log_likelihoods" in methods["gmm"]["predicts"]
+    for name, given in (("tsne", {"iterations": 60, "perplexity": 5}), ("kmeans", {"clusters": 3}), ("sammon", {"iterations": 2})):
+        job = api.run(table, method=name, **given)
+        parameters = {one["name"]: one["default"] for one in methods[name]["parameters"]}
+        assert job["parameters"] == parameters | given
+        assert methods[name]["measure"]["name"] in job and job["layout"] == methods[name]["layout"]
+        assert job["results"] == [one["name"] for one in methods[name]["results"]]
+        for one in methods[name]["parameters"]:
+            assert one["type"] != "word" or one["default"] in one["words"]
+
+
 def test_clusters_by_mini_batches(api, table):
     job = api.wait(api.submit(table, method="kmeans", clusters=4, restarts=2, batch=64)["id"])
     assert job["state"] == "done" and job["parameters"]["batch"] == 64

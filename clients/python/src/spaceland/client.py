@@ -65,6 +65,7 @@ class Client(Submitting):
             found, token = self.server.url, None
         self.url = found
         self.http = Http(found, token, ca_file=self._ca_file)
+        self._methods: Optional[Dict[str, Dict[str, Any]]] = None
         if not url and os.environ.get("SPACELAND_SERVER"):
             self.http.hint = "; the environment variable SPACELAND_SERVER names this server"
 
@@ -73,6 +74,13 @@ class Client(Submitting):
     def status(self) -> Dict[str, Any]:
         """Version, engines, number of jobs, limits."""
         return dict(self.http.json("GET", "/v1/status"))
+
+    def methods(self) -> Dict[str, Dict[str, Any]]:
+        """The methods that the server's jobs can have, by name: what each computes, from what, with its parameters and
+        results. Asked for once."""
+        if self._methods is None:
+            self._methods = {one["name"]: one for one in self.http.json("GET", "/v1/methods")["methods"]}
+        return self._methods
 
     def devices(self) -> List[Dict[str, Any]]:
         """The devices that compute jobs."""

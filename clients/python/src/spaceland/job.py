@@ -33,8 +33,6 @@ POLL_SECONDS = 20
 EMPTY_PAUSE_S = 0.5   # before a stream is requested again that ended without an event
 PATIENCE_SECONDS = 60   # for a server that does not answer while a job is awaited
 Answer = TypeVar("Answer")
-_MEASURES = {"tsne": ("kl", "KL"), "kmeans": ("inertia", "inertia"), "gmm": ("log_likelihood", "log-likelihood"),
-             "sammon": ("stress", "stress"), "signal": ("level", "level")}
 
 
 @own_errors_of
@@ -117,7 +115,7 @@ class Job:
 
     @property
     def method(self) -> str:
-        """tsne, kmeans, gmm, sammon or signal."""
+        """The name of its method, as Client.methods() lists them: "tsne", "kmeans" and others."""
         return str(self.record["method"])
 
     @property
@@ -265,16 +263,21 @@ class Job:
         return found
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """Waits. Returns a layout in the form of the input, as embed() does; for kmeans and gmm labels(), for signal
-        signal()."""
-        if self.method in ("kmeans", "gmm"):
-            return self.labels(timeout)
-        if self.method == "signal":
-            return self.signal(timeout)
-        layout = self.layout(timeout)
+        """Waits. Returns a layout in the form of the input, as embed() does; of methods without a layout their first array:
+        labels() of clusters, signal() of signals."""
+        with self._within(timeout):
+            self.wait()
+            if not self.gives_layout:
+                return self.array(str(self.record["results"][0]))
+            layout = self.layout()
         if self._source and self._source.store:
             self._source.store(layout, self.method)
         return self._source.give(layout) if self._source else layout
+
+    @property
+    def gives_layout(self) -> bool:
+        """True if its method gives a layout; otherwise its results are array() and are drawn on the layout of another job."""
+        return bool(self.client.methods()[self.method]["layout"])
 
     def array(self, name: str, timeout: Optional[float] = None) -> Any:
         """Waits, and fetches one of the arrays that record["results"] names."""
@@ -479,9 +482,11 @@ class Job:
     @property
     def _measured(self) -> str:
         """The latest value of what the method minimises or maximises: "KL 0.732"; empty if there is none yet."""
-        name, title = _MEASURES.get(self.method, ("", ""))
+        name = str(self.record.get("measure", "kl"))
         value = self.record.get(name)
-        return "" if value is None else f"{title} {value:.6g}" if title != "KL" else f"KL {max(value, 0):.3f}"
+        if value is None:
+            return ""
+        return f"KL {max(value, 0):.3f}" if name == "kl" else f"{name.replace('_', '-')} {value:.6g}"
 
     def _row(self) -> Dict[str, str]:
         """A row of Client.jobs() in a notebook."""

@@ -25,7 +25,6 @@ __all__ = ["show", "save_html", "mimebundle", "page", "picture"]
 
 MAX_POINTS = 200_000   # most points in a browser; larger graphs are sampled
 HEIGHT = 480
-ON_A_LAYOUT = ("kmeans", "gmm", "signal")   # methods whose results are drawn on the layout of another job
 
 
 def module_source() -> str:
@@ -98,7 +97,7 @@ def picture(job: "Job", path: Any, layout: "Optional[Job]", color: "Union[str, J
     _kind_of(path)
     job.wait()
     drawn = job
-    if job.method in ON_A_LAYOUT:
+    if not job.gives_layout:
         given = (job.record.get("input") or {}).get("job")
         if layout is None and given is None:
             raise SpacelandError(f"job {job.id} is of method {job.method}, which gives no layout; layout=... names a job on the same "
@@ -128,7 +127,7 @@ def picture(job: "Job", path: Any, layout: "Optional[Job]", color: "Union[str, J
 
 
 def _check_layout(job: "Job") -> None:
-    if job.method in ON_A_LAYOUT:
+    if not job.gives_layout:
         raise SpacelandError(f"job {job.id} is of method {job.method}, which gives no layout to show; picture(layout=...) draws "
                              "it on the layout of another job, whose widget() takes its labels")
 
