@@ -16,7 +16,7 @@ import os
 import re
 import sys
 
-MOST = {"writers": 12, "branches": 3, "microhttpd": 1, "knots": 9, "knotted": 89}
+MOST = {"writers": 1, "branches": 3, "microhttpd": 1, "knots": 9, "knotted": 90}
 GOAL = {"writers": 1, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0}
 FILES_MOST = 4
 
@@ -25,7 +25,7 @@ TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # A name that begins a line, with its result and arguments, before a body. Local functions can't be called elsewhere.
 FUNCTION = re.compile(r"^(?!static\b)[a-z][\w *]*?\b(\w+)\([^;{}]*\)\s*\n\{", re.M)
 CALL = re.compile(r"\b([a-z_]\w+)\s?\(")
-WRITES = re.compile(r"->(?:stage|state) = (?!SL_WATCH_)")
+WRITES = re.compile(r"(?:->|\.|\blife\.)(?:stage|state|wish|end) = (?!SL_WATCH_|job->|end_of)")
 METHOD_TESTS = r"\bsl__on_points\(|\bsl__on_edges\(|\bsl__needs_edges\(|\bSL_TAKES_"
 INCLUDES = re.compile(r'^\s*#\s*include\s*[<"]microhttpd\.h[>"]', re.M)
 

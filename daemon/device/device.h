@@ -110,7 +110,7 @@ struct sl_device_job {
 	char group[64], client[64];        /* for the scheduler: project and user */
 	double share;                      /* of the group */
 	int priority;
-	bool paused;
+	bool paused, finish, cancel;       /* what its owner has asked for meanwhile: as if the command followed */
 	bool alone;                        /* never runs beside others */
 	bool pinned;                       /* its graph stays on the device */
 	char id[SL_ULID_BYTES];            /* for the record of crashes */

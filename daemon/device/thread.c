@@ -113,6 +113,19 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct 
 	sl__tell(t, e);
 }
 
+static void finish(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_error err;
+	if (sl__note(t, &err, k->method->stop(k->run, &k->status, &err))) {
+		sl__tell_error(t, &k->ended, k->key, &err);
+		sl__task_end(t, k);
+	} else if (k->status.done) {
+		sl__task_leave(t, k, SL_EVENT_DONE);
+	} else {  /* after some more slices, even if it is paused */
+		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
+	}
+}
+
 static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_command *c)
 {
 	struct sl_error err;
@@ -138,14 +151,7 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 		sl__task_leave(t, k, SL_EVENT_CANCELLED);
 		break;
 	case SL__FINISH:
-		if (sl__note(t, &err, k->method->stop(k->run, &k->status, &err))) {
-			sl__tell_error(t, &k->ended, k->key, &err);
-			sl__task_end(t, k);
-		} else if (k->status.done) {
-			sl__task_leave(t, k, SL_EVENT_DONE);
-		} else {  /* after some more slices, even if it is paused */
-			sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
-		}
+		finish(t, k);
 		break;
 	default:
 		break;
@@ -160,6 +166,10 @@ static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct
 		sl_crashes_computes(job->id);
 		if (sl__task_add(t, job, owed, &err))
 			sl__tell_error(t, &owed->ended, job->job, &err);
+		else if (job->cancel)
+			sl__task_leave(t, sl__task_find(t, job->job), SL_EVENT_CANCELLED);
+		else if (job->finish)
+			finish(t, sl__task_find(t, job->job));
 		sl_crashes_computes(NULL);
 		return;
 	}

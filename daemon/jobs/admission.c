@@ -11,7 +11,21 @@
 #define SMALL_PART 16     /* 1 / SMALL_PART of host memory is reserved for small jobs */
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
 
-/* Ends the job's use of its place. */
+void sl__job_place(struct sl_job *job, struct sl_server_device *device)
+{
+	job->device = device;
+	sl__job_step(job, job->carried ? SL_ON_PLACED_CARRYING : SL_ON_PLACED);
+}
+
+void sl__job_take_place(struct sl_job *job)
+{
+	job->placed_ns = uv_hrtime();
+	memcpy(job->device_id, job->device->id, sizeof job->device_id);
+	job->jobs->placed++;
+	job->device->placed++;
+	sl__job_book(job, 1);
+}
+
 void sl__job_release_place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
@@ -22,8 +36,6 @@ void sl__job_release_place(struct sl_job *job)
 	j->placed--;
 	job->device->placed--;
 	sl__job_book(job, -1);
-	if (job->stage != SL_STAGE_DEVICE || job->state != SL_JOB_PAUSED)
-		sl__job_activate(job, -1);
 	job->device = NULL;
 }
 
@@ -54,11 +66,10 @@ struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
 	return SL_LIST_ITEM(struct sl_job, &w->link, waiting.link);
 }
 
-void sl__job_join_line(struct sl_job *job, uint64_t bytes)
+void sl__job_join_line(struct sl_job *job)
 {
 	sl__move_over(job);
-	job->stage = SL_STAGE_WAITING;
-	sl_backlog_add(&job->engine->line[sl__job_small(job)], &job->waiting, job->priority, bytes);
+	sl_backlog_add(&job->engine->line[sl__job_small(job)], &job->waiting, job->priority, job->waiting.bytes);
 }
 
 void sl__job_leave_line(struct sl_job *job)
@@ -191,7 +202,7 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 		ahead_s += ahead++ < LOOK_AHEAD ? sl__job_remaining_s(o) : 0;
 	}
 	SL_LIST_EACH(const struct sl_job, o, &j->on_device, on_device)
-		if (v->running < SL_PLACES_SMALL && o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
+		if (v->running < SL_PLACES_SMALL && o->engine == e && o->life.state == SL_JOB_RUNNING && sl__job_small(o) == small)
 			v->all_s += v->left_s[v->running++] = sl__job_remaining_s(o);
 	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, ascending);
 	return v;
@@ -216,9 +227,9 @@ static double until_place(const struct sl_job *job)
 /* Seconds until it has a place; NAN: unknown. */
 static double expected_wait(const struct sl_job *job)
 {
-	if (job->stage == SL_STAGE_PREPARING)
+	if (job->life.stage == SL_STAGE_PREPARING || job->life.stage == SL_STAGE_MOVING)
 		return 0;
-	return job->stage != SL_STAGE_WAITING || job->waiting.held ? NAN : until_place(job);
+	return job->life.stage != SL_STAGE_WAITING || job->waiting.held ? NAN : until_place(job);
 }
 
 static const char *why_in_line(const struct sl_job *job, char *text, size_t room)
@@ -266,14 +277,18 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	const char *reason;
 	json_t *at = json_null();
 	double wait_s = expected_wait(job);
-	switch (job->state == SL_JOB_QUEUED || job->stage == SL_STAGE_SAVING ? job->stage : SL_STAGE_DEVICE) {
+	if (job->life.state != SL_JOB_QUEUED && !sl_stage_is_ending(job->life.stage))
+		return json_null();
+	switch (job->life.stage) {
+	case SL_STAGE_NO_ROOM:
+		reason = "disk";
+		snprintf(text, sizeof text, "There was no room for a copy of the layout of job %s; the server tries again.",
+			 job->after);
+		break;
 	case SL_STAGE_AFTER:
-		reason = job->again.in && !job->unsaved.code ? "disk" : "after";
-		if (*reason == 'd')
-			snprintf(text, sizeof text, "There was no room for a copy of the layout of job %s; the server tries "
-				 "again.", job->after);
-		else
-			snprintf(text, sizeof text, "It starts when job %s is done.", job->after);
+	case SL_STAGE_COPYING:
+		reason = "after";
+		snprintf(text, sizeof text, "It starts when job %s is done.", job->after);
 		break;
 	case SL_STAGE_SEARCHING:
 		reason = "search";
@@ -285,11 +300,15 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 		at = json_integer(job->ahead + 1);
 		break;
 	case SL_STAGE_PREPARING:
+	case SL_STAGE_MOVING:
 		reason = "affinities";
 		snprintf(text, sizeof text, "Its %s being made.", job->work.method->affinities ? "affinities are" :
 			 "run is");
 		break;
 	case SL_STAGE_SAVING:
+	case SL_STAGE_RECORDING:
+	case SL_STAGE_OUTDATED:
+	case SL_STAGE_UNSAVED:
 		if (!job->unsaved.code)
 			return json_null();
 		reason = "disk";

@@ -41,8 +41,9 @@ static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, s
 	if (!code && *stop && json_object_size(body) > 1)
 		code = sl_error_field(err, SL_BADPARAM, "/stop",
 				      "stop must be the only member: nothing else of a job that ends can be changed.");
-	if (!code && *stop && !sl__job_ended(job) && job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING &&
-	    !job->carried)
+	enum sl_stage at = job->life.stage;
+	if (!code && *stop && !sl__job_ended(job) && !sl_stage_is_on_device(at) && !sl_stage_is_ending(at) &&
+	    at != SL_STAGE_MOVING)
 		code = sl_error_set(err, SL_CONFLICT,
 				    "Job %s is not on a device yet and has no layout to keep; use cancelled "
 				    "instead.", job->id);
@@ -106,9 +107,9 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	if (!code)
 		code = sl_json_name(body, &c->name, err);
 	bool renamed = c->name && json_object_size(body) == 1;
-	if (!code && sl__job_ended(job) && !renamed && !(c->cancelled && job->state == SL_JOB_CANCELLED))
+	if (!code && sl__job_ended(job) && !renamed && !(c->cancelled && job->life.state == SL_JOB_CANCELLED))
 		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; of a job that has ended only the name can be changed.",
-				    job->id, sl__job_state_name[job->state]);
+				    job->id, sl_job_state_name[job->life.state]);
 	return code || renamed ? code : check_params(job, c, err);
 }
 
@@ -116,44 +117,35 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
  * opposite, only the record matters. */
 static bool is_recorded(const struct sl_job *job)
 {
-	return !job->saves && job->stage != SL_STAGE_SAVING;
+	return !job->saves && !sl_stage_is_storing(job->life.stage) && !sl_stage_is_ending(job->life.stage);
 }
 
 static bool stands_still(const struct sl_job *job)
 {
-	return sl__job_ended(job) || (is_recorded(job) && (job->state == SL_JOB_PAUSED || !job->pause));
+	return sl__job_ended(job) || (is_recorded(job) && (job->life.state == SL_JOB_PAUSED ||
+							   job->life.wish == SL_WISH_RUN));
 }
 
 static bool goes_on(const struct sl_job *job)
 {
-	return sl__job_ended(job) || (is_recorded(job) && (job->state != SL_JOB_PAUSED || job->pause));
+	return sl__job_ended(job) || (is_recorded(job) && (job->life.state != SL_JOB_PAUSED ||
+							   job->life.wish == SL_WISH_PAUSE));
 }
 
 static void cancel(struct sl_job *job, struct sl_request *r)
 {
 	sl__job_ref(job);
-	sl__job_cancel(job);
+	sl__job_step(job, SL_ON_CANCEL);
 	sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
 	sl__job_unref(job);
 }
 
 static void stop(struct sl_job *job, struct sl_request *r)
 {
-	job->stop = job->bound_for;  /* during a move: the new device stops it, if the old one has released it already */
-	if (job->stage == SL_STAGE_DEVICE && sl_device_finish(job->device->thread, job->key))
+	if (!sl__job_step(job, SL_ON_FINISH))
 		sl_reply_problem(r, SL_NOMEM, "Out of memory for stopping a job.");
 	else
 		sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
-}
-
-static void record(struct sl_job *job, enum sl_job_state state)
-{
-	struct sl_error err;
-	job->changed = true;  /* if its end is being recorded now, it is recorded again */
-	if (sl__job_ended(job) || job->stage == SL_STAGE_SAVING || !sl__job_save(job, state, NULL))
-		return;
-	sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
-	sl__job_unsaved(job, &err);
 }
 
 static void change(struct sl_job *job, struct sl_request *r, const struct change *c, char *name)
@@ -167,11 +159,8 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 		sl__job_steer(job, &c->work);
 	if (c->priority != job->priority)
 		sl__job_set_priority(job, (int)c->priority);
-	if (c->paused && !job->pause)
-		sl__job_pause(job);
-	else if (!c->paused && job->pause)
-		sl__job_resume(job);
-	record(job, c->paused ? SL_JOB_PAUSED : job->state);
+	sl__job_step(job, c->paused ? SL_ON_PAUSE : SL_ON_RESUME);
+	sl__job_step(job, SL_ON_CHANGE);
 	sl__job_wait_saved(job, r, c->paused ? stands_still : goes_on, PATIENCE_MS);
 	sl__job_unref(job);
 }
@@ -179,14 +168,10 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 /* Takes name. Replies when the record is on the disk. */
 static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
 {
-	struct sl_error err;
 	sl__job_ref(job);
 	free(job->name);
 	job->name = name;
-	if (sl__job_save(job, job->state, NULL)) {
-		sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
-		sl__job_unsaved(job, &err);
-	}
+	sl__job_step(job, SL_ON_CHANGE);
 	sl__job_changed(job);
 	sl__job_wait_saved(job, r, is_recorded, PATIENCE_MS);
 	sl__job_unref(job);
@@ -194,7 +179,8 @@ static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
 
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
-	struct change c = {.work = job->work, .priority = job->priority, .paused = job->pause};
+	struct change c = {.work = job->work, .priority = job->priority,
+			   .paused = job->life.wish == SL_WISH_PAUSE};
 	struct sl_error err;
 	char *name = NULL;
 	int code = read_change(job, body, &c, &err);

@@ -22,7 +22,7 @@ struct checkpointing {
 
 void sl__job_checkpoint(struct sl_job *job)
 {
-	if (job->checkpointing || job->stage != SL_STAGE_DEVICE)
+	if (job->checkpointing || !sl_stage_is_on_device(job->life.stage))
 		return;
 	job->checkpointing = !sl_device_checkpoint(job->device->thread, job->key);
 	job->checkpointed_ms = uv_now(job->jobs->d->loop);
@@ -50,7 +50,7 @@ static void checkpoint_written(void *arg)
 	job->checkpointing = job->writing_checkpoint = false;
 	if (c->code) {
 		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, c->err.detail);
-	} else if (sl__job_ended(job) || job->stage == SL_STAGE_SAVING) {
+	} else if (sl__job_ended(job) || sl_stage_is_ending(job->life.stage)) {
 		if (!j->stopping)
 			sl__job_remove_files(job, sl_job_file_transient);
 	} else {
@@ -60,7 +60,7 @@ static void checkpoint_written(void *arg)
 		job->has_still = c->still;
 		job->checkpoint_iteration = c->status.iteration;
 		job->checkpoint_seconds = c->status.seconds;
-		sl__job_save(job, job->state, NULL);
+		sl__job_save(job, NULL);
 	}
 	sl_layout_unref(c->layout);
 	free(c->blob);
@@ -83,7 +83,7 @@ void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, st
 	c->bytes = bytes;
 	c->layout = layout ? sl_layout_ref(layout) : NULL;
 	c->status = *status;
-	c->record = sl__job_record(job, job->state, &c->status);
+	c->record = sl__job_record(job, &c->status);
 	*blob = NULL;
 	job->checkpointing = job->writing_checkpoint = true;
 	job->jobs->works++;
@@ -94,7 +94,7 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 {
 	if (e->err.code)
 		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
-	if (e->blob && job->stage == SL_STAGE_DEVICE)
+	if (e->blob && sl_stage_is_on_device(job->life.stage))
 		sl__job_keep_checkpoint(job, &e->blob, e->bytes, e->layout, &e->status);
 	else
 		job->checkpointing = false;

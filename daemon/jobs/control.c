@@ -1,4 +1,4 @@
-/* Controls a job: pauses, resumes, cancels and steers it; enqueues it. */
+/* What a job waits for before it is in line; its priority and parameters while it runs. Loop thread. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static bool neighbours_ready(struct sl_job *job)
 		return true;
 	switch (sl_graphs_want(j->d->graphs, job->graph, needed, &err)) {
 	case SL_SEARCH_RUNNING:
-		job->stage = SL_STAGE_SEARCHING;
+		sl__job_step(job, SL_ON_MUST_SEARCH);
 		return false;
 	case SL_SEARCH_FAILED:
 		sl__job_fail(job, &err);
@@ -41,16 +41,20 @@ static bool neighbours_ready(struct sl_job *job)
 	}
 }
 
-void sl__job_enqueue(struct sl_job *job)
+void sl__job_check(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	if (j->stopping) {
+		sl__job_step(job, SL_ON_STOPS);
+		return;
+	}
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
 	job->bytes = sl__work_host_bytes(&job->work, job->engine, job->nodes,
 					 sl__work_entries(&job->work, g));
-	sl__job_join_line(job, job->bytes);
-	sl__jobs_pump(j);
+	job->waiting.bytes = job->bytes;
+	sl__job_step(job, SL_ON_READY);
 }
 
 /* Called when a search has ended: waiting jobs continue, or wait for the next, larger search. */
@@ -62,79 +66,28 @@ void sl__jobs_on_search(void *arg, const char *graph)
 	if (j->stopping || !g)
 		return;
 	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
-		if (job->stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
+		if (job->life.stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
 			continue;
 		uint32_t k = sl__work_neighbours(&job->work, g);
 		if (g->k >= k || g->k >= g->points - 1)
-			sl__job_enqueue(job);
+			sl__job_step(job, SL_ON_SEARCHED);
 		else if (problem)
 			sl__job_fail(job, problem);
 	}
 }
 
-void sl__job_pause(struct sl_job *job)
-{
-	if (job->pause || sl__job_ended(job) || job->stage == SL_STAGE_SAVING)
-		return;
-	job->pause = true;
-	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING || job->stage == SL_STAGE_AFTER) {
-		if (job->stage == SL_STAGE_WAITING)
-			sl__job_leave_line(job);
-		job->stage = SL_STAGE_HELD;
-		sl__job_set_state(job, SL_JOB_PAUSED);
-	} else if (job->stage == SL_STAGE_PREPARING) {
-		sl__job_set_state(job, SL_JOB_PAUSED);
-	} else if (sl_device_pause(job->device->thread, job->key)) {
-		job->pause = false;
-	}
-}
-
-void sl__job_resume(struct sl_job *job)
-{
-	if (!job->pause || sl__job_ended(job) || job->stage == SL_STAGE_SAVING)
-		return;
-	job->pause = false;
-	if (job->stage == SL_STAGE_HELD) {
-		sl__job_set_state(job, SL_JOB_QUEUED);
-		sl__job_enqueue(job);
-	} else if (job->stage == SL_STAGE_PREPARING) {
-		sl__job_set_state(job, SL_JOB_QUEUED);
-	} else if (sl_device_resume(job->device->thread, job->key)) {
-		job->pause = true;
-	} else {
-		if (job->state == SL_JOB_PAUSED)
-			sl__job_activate(job, 1);
-		sl__job_set_state(job, SL_JOB_RUNNING);
-		sl_watch_pump(&job->watch);
-	}
-}
-
-void sl__job_cancel(struct sl_job *job)
-{
-	if (job->cancel || sl__job_ended(job))
-		return;
-	job->cancel = true;
-	if (job->stage == SL_STAGE_WAITING)
-		sl__job_leave_line(job);
-	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING ||
-	    job->stage == SL_STAGE_AFTER)
-		sl__job_end(job, SL_JOB_CANCELLED, NULL);
-	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->device->thread, job->key))
-		job->cancel = false;  /* out of memory: the client may try again */
-}
-
 void sl__job_set_priority(struct sl_job *job, int priority)
 {
 	job->priority = priority;
-	if (job->stage == SL_STAGE_WAITING)
+	if (job->life.stage == SL_STAGE_WAITING)
 		sl_backlog_set_priority(&job->engine->line[sl__job_small(job)], &job->waiting, priority);
-	else if (job->stage == SL_STAGE_DEVICE)
+	else if (sl_stage_is_on_device(job->life.stage))
 		sl_device_set_priority(job->device->thread, job->key, priority);
 }
 
 void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 {
 	job->work.params = work->params;
-	if (job->stage == SL_STAGE_DEVICE)
+	if (sl_stage_is_on_device(job->life.stage))
 		sl_device_steer(job->device->thread, job->key, &work->params, work->method->params_bytes);
 }

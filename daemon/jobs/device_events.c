@@ -52,12 +52,11 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	if (e->err.code != SL_DEVMEM || job->device->placed <= 1 || job->cancel || j->stopping)
+	if (e->err.code != SL_DEVMEM || job->device->placed <= 1 || job->life.wish == SL_WISH_CANCEL || j->stopping)
 		return false;
-	sl__job_release_place(job);
 	sl_log_info("jobs", "%s waits for device memory", job->id);
-	sl__job_set_state(job, SL_JOB_QUEUED);
-	sl__job_join_line(job, UINT64_MAX);  /* when nothing else runs there */
+	job->waiting.bytes = UINT64_MAX;  /* when nothing else runs there */
+	sl__job_step(job, SL_ON_NO_MEMORY);
 	return true;
 }
 
@@ -66,7 +65,6 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
 	bool writing = job->checkpointing && job->writing_checkpoint;
-	sl__job_release_place(job);
 	sl__move_over(job);
 	job->alone = job->alone || e->suspect;
 	sl_watch_lost(&job->watch);
@@ -77,36 +75,13 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 			      job->checkpoint_seconds : 0;
 	job->recorded_iteration = (uint64_t)job->status.iteration;
 	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->id, job->status.iteration);
-	if (job->cancel) {
-		sl__job_end(job, SL_JOB_CANCELLED, NULL);
-	} else if (job->pause || j->stopping) {
-		job->stage = SL_STAGE_HELD;
-		if (job->pause)
-			sl__job_set_state(job, SL_JOB_PAUSED);
-	} else {
-		sl__job_set_state(job, SL_JOB_QUEUED);
-		sl__job_join_line(job, job->bytes);
-	}
-	sl__jobs_pump(j);
+	job->waiting.bytes = job->bytes;
+	sl__job_step(job, SL_ON_LOST);
 	sl__jobs_shutdown_step(j);
 }
 
-static void on_paused(struct sl_job *job)
+static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_event event)
 {
-	if (!job->pause)
-		return;  /* resumed since */
-	if (job->state != SL_JOB_PAUSED)
-		sl__job_activate(job, -1);
-	sl__job_set_state(job, SL_JOB_PAUSED);
-	sl__job_save(job, SL_JOB_PAUSED, NULL);
-	sl__job_checkpoint(job);
-	sl_watch_pump(&job->watch);
-	sl__jobs_pump(job->jobs);
-}
-
-static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_state state)
-{
-	struct sl_jobs *j = job->jobs;
 	take_status(job, e);
 	take_trace(job, e, true);
 	job->result = e->result;
@@ -115,9 +90,9 @@ static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_
 	e->result = (struct sl_method_result){0};
 	json_decref(job->table_of_result);
 	job->table_of_result = sl__table_json(job->work.method, &job->result);
-	sl__job_release_place(job);
-	sl__job_end(job, state, e->layout);
-	sl__jobs_pump(j);
+	sl_layout_unref(job->last);
+	job->last = e->layout ? sl_layout_ref(e->layout) : NULL;
+	sl__job_step(job, event);
 }
 
 static void on_job_event(struct sl_job *job, struct sl_device_event *e)
@@ -145,7 +120,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	case SL_EVENT_PAUSED:
 		take_status(job, e);
 		take_trace(job, e, false);
-		on_paused(job);
+		sl__job_step(job, SL_ON_PAUSED);
 		break;
 	case SL_EVENT_SNAPSHOT:
 		sl_watch_snapshot(&job->watch, e->layout);
@@ -154,10 +129,10 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		sl__job_on_checkpoint(job, e);
 		break;
 	case SL_EVENT_DONE:
-		on_ended(job, e, SL_JOB_DONE);
+		on_ended(job, e, SL_ON_DONE);
 		break;
 	case SL_EVENT_CANCELLED:
-		on_ended(job, e, SL_JOB_CANCELLED);
+		on_ended(job, e, SL_ON_CANCELLED);
 		break;
 	case SL_EVENT_LEFT:
 		if (e->blob) {
@@ -170,11 +145,8 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		on_lost(job, e);
 		break;
 	case SL_EVENT_FAILED:
-		if (!sl__job_go_back(job, &e->err) && !wait_for_memory(job, e)) {
-			sl__job_release_place(job);
+		if (!sl__job_go_back(job, &e->err) && !wait_for_memory(job, e))
 			sl__job_fail(job, &e->err);
-			sl__jobs_pump(job->jobs);
-		}
 		break;
 	default:
 		break;

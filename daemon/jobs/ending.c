@@ -19,8 +19,6 @@ struct saving {
 	struct sl_error err;
 };
 
-static void proceed(struct sl_job *job);
-
 /* Deletes the oldest finished jobs beyond the number and age of the configuration. keep: a job that has just ended,
  * which is not deleted; then only the number counts, so that the end of a job does not go through all jobs. */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
@@ -49,12 +47,11 @@ static void drop_result(struct sl_job *job)
 }
 
 /* Publishes the end, which is in the record now, and sends the last layout to readers. */
-static void ended(struct sl_job *job)
+void sl__job_publish_end(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	drop_result(job);
 	sl_crashes_forget(job->id);
-	sl__job_set_state(job, job->end);
 	sl_watch_pump(&job->watch);
 	free(job->trace);  /* it is read from the file from now on */
 	job->trace = NULL;
@@ -62,10 +59,16 @@ static void ended(struct sl_job *job)
 	if (job->has_checkpoint || job->has_initial || job->work.start || job->checkpointing)
 		sl__job_remove_files(job, sl_job_file_transient);
 	sl__job_learn(job);
-	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[job->end],
+	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl_job_state_name[job->life.end],
 		    job->status.iteration, job->status.seconds);
 	sl__after_ended(job);
 	sl__jobs_retain(j, job);
+}
+
+static void not_saved(struct sl_job *job, const struct sl_error *err)
+{
+	sl__job_step(job, SL_ON_NOT_SAVED);
+	sl__job_unsaved(job, err);
 }
 
 /* The end is published only after it is on disk. */
@@ -74,11 +77,9 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	struct sl_job *job = arg;
 	struct sl_jobs *j = job->jobs;
 	if (status)
-		sl__job_unsaved(job, err);
-	else if (job->changed)
-		proceed(job);
+		not_saved(job, err);
 	else
-		ended(job);
+		sl__job_step(job, SL_ON_RECORDED);
 	sl__job_unref(job);
 	sl__works_done(j);
 }
@@ -86,7 +87,7 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 static void save_result(void *arg)
 {
 	struct saving *s = arg;
-	struct sl_job *job = s->job;  /* trace, layout, arrays and id do not change while it is SAVING */
+	struct sl_job *job = s->job;  /* trace, layout, arrays and id do not change while the job is SAVING */
 	const char *folder = job->jobs->folder;
 	if (job->last)
 		s->code = sl_job_file_write_result(folder, job->id, job->last->y, job->last->n, job->last->dims, job->trace,
@@ -102,15 +103,15 @@ static void result_saved(void *arg)
 	struct saving *s = arg;
 	struct sl_job *job = s->job;
 	struct sl_jobs *j = job->jobs;
-	if ((s->code == SL_DISKFULL || s->code == SL_READONLY) && job->end == SL_JOB_DONE) {
-		sl__job_unsaved(job, &s->err);
-	} else if (s->code && job->end == SL_JOB_DONE) {
+	if ((s->code == SL_DISKFULL || s->code == SL_READONLY) && job->life.end == SL_JOB_DONE) {
+		not_saved(job, &s->err);
+	} else if (s->code && job->life.end == SL_JOB_DONE) {
 		sl__job_fail(job, &s->err);
 	} else {
 		job->has_layout = job->has_layout && !s->code;
 		job->has_results = job->has_results && !s->code;
 		drop_result(job);
-		proceed(job);
+		sl__job_step(job, SL_ON_RESULT_SAVED);
 	}
 	free(s->record);
 	free(s);
@@ -118,49 +119,65 @@ static void result_saved(void *arg)
 	sl__works_done(j);
 }
 
-/* Does the next step: writes the result, if there is one that is not written yet, then the record. */
-static void proceed(struct sl_job *job)
+/* Writes the result, if there is one that is not written yet. */
+void sl__job_save_result(struct sl_job *job)
 {
-	bool result = job->last || job->result.count;
-	struct saving *s = result ? calloc(1, sizeof *s) : NULL;
+	struct saving *s;
 	struct sl_error err;
-	job->changed = false;
-	if (s) {
-		s->job = sl__job_ref(job);
-		job->has_layout = job->last;  /* for the record in the seal */
-		job->has_results = job->result.count > 0;
-		s->record = sl__job_record(job, job->end, NULL);
-		job->jobs->works++;
-		sl_pool_run(job->jobs->d->loop, save_result, result_saved, s);
-	} else if (result || sl__job_save(job, job->end, recorded)) {
-		sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
-		sl__job_unsaved(job, &err);
+	if (!job->last && !job->result.count) {
+		sl__job_step(job, SL_ON_RESULT_SAVED);
+		return;
 	}
+	if (!(s = calloc(1, sizeof *s))) {
+		sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
+		not_saved(job, &err);
+		return;
+	}
+	s->job = sl__job_ref(job);
+	job->has_layout = job->last;  /* for the record in the seal */
+	job->has_results = job->result.count > 0;
+	s->record = sl__job_record(job, NULL);
+	job->jobs->works++;
+	sl_pool_run(job->jobs->d->loop, save_result, result_saved, s);
 }
 
-/* layout: the last layout, borrowed, or NULL. */
-void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout)
+void sl__job_save_end(struct sl_job *job)
 {
+	struct sl_error err;
+	if (!sl__job_save(job, recorded))
+		return;
+	sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
+	not_saved(job, &err);
+}
+
+/* Its last layout, if it has one, is in job->last, and its arrays are in job->result. */
+void sl__job_begin_end(struct sl_job *job)
+{
+	bool done = job->life.end == SL_JOB_DONE;
 	sl__move_over(job);
 	sl__job_drop_carried(job);
-	job->stage = SL_STAGE_SAVING;
-	job->end = state;
 	job->finished_ms = sl_time_now_ms();
-	if (state == SL_JOB_DONE)
+	if (done)
 		sl_metric_observe(job->jobs->metric_iterating, job->status.seconds);
-	sl_layout_unref(job->last);
-	job->last = layout ? sl_layout_ref(layout) : NULL;
+	if (job->life.end == SL_JOB_FAILED) {
+		sl_layout_unref(job->last);
+		job->last = NULL;
+	}
 	/* before the record is made, which contains the number of the last frame */
-	sl_watch_end(&job->watch, state == SL_JOB_DONE ? layout : NULL);
-	proceed(job);
+	sl_watch_end(&job->watch, done ? job->last : NULL);
 }
 
-void sl__job_fail(struct sl_job *job, const struct sl_error *err)
+void sl__job_fail_by(struct sl_job *job, enum sl_job_event event, const struct sl_error *err)
 {
 	json_decref(job->problem);
 	job->problem = sl_problem_json(err);
 	sl_log_warning("jobs", "%s failed: %s", job->id, err->detail);
-	sl__job_end(job, SL_JOB_FAILED, NULL);
+	sl__job_step(job, event);
+}
+
+void sl__job_fail(struct sl_job *job, const struct sl_error *err)
+{
+	sl__job_fail_by(job, SL_ON_FAIL, err);
 }
 
 /* ---- failed writes ------------------------------------------------------------------------- */
@@ -197,12 +214,13 @@ void sl__jobs_save_again(struct sl_jobs *j)
 	for (size_t left = j->unsaved.count; left; left--) {  /* a write that fails again is appended */
 		struct sl_job *job = sl__job_ref(SL_LIST_FIRST(struct sl_job, &j->unsaved, again));
 		forget_unsaved(job);
-		if (job->stage == SL_STAGE_SAVING) {
-			proceed(job);
-		} else if (!job->deleted) {
-			if (job->unsaved.code && sl__job_save(job, job->state, NULL))
+		if (job->life.stage == SL_STAGE_UNSAVED) {
+			sl__job_step(job, SL_ON_RETRY);
+		} else if (!sl_stage_is_ending(job->life.stage) && !sl_stage_is_deleted(job->life.stage)) {
+			if (job->unsaved.code && sl__job_save(job, NULL))
 				sl__job_unsaved(job, &job->unsaved);
-			sl__after_again(job);
+			if (!j->stopping)
+				sl__job_step(job, SL_ON_LOOK);
 		}
 		sl__job_unref(job);
 	}

@@ -73,7 +73,7 @@ static void engine_gone(struct sl_job *job, const struct sl_error *why)
 	struct sl_server_engine *from = job->engine;
 	if (from != job->jobs->engines->preferred && (job->started_ms || !strcmp(job->requested, SL_ENGINE_AUTO))) {
 		move(job, from, why->detail);
-		sl__job_enqueue(job);
+		sl__job_step(job, SL_ON_ENGINE_GONE);
 		return;
 	}
 	sl_error_field(&err, SL_NODEVICE, "/engine", "Engine %s is not usable: %.600s", from->name, why->detail);

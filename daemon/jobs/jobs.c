@@ -32,7 +32,7 @@ static void checkpoint_some(struct sl_jobs *j)
 	if (!(interval_ms > 0))
 		return;
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		if (job->state == SL_JOB_RUNNING && (double)(now - job->checkpointed_ms) >= interval_ms)
+		if (job->life.state == SL_JOB_RUNNING && (double)(now - job->checkpointed_ms) >= interval_ms)
 			sl__job_checkpoint(job);
 }
 
@@ -67,7 +67,7 @@ static void register_metrics(struct sl_jobs *j)
 	struct sl_metrics *m = j->d->metrics;
 	for (int i = 0; i < SL_JOB_STATES; i++) {
 		char labels[40];
-		snprintf(labels, sizeof labels, "state=\"%s\"", sl__job_state_name[i]);
+		snprintf(labels, sizeof labels, "state=\"%s\"", sl_job_state_name[i]);
 		j->metric_state[i] = sl_metrics_register(m, SL_GAUGE, "spaceland_jobs", labels, "Jobs by state.");
 		if (i >= SL_JOB_DONE)
 			j->metric_ended[i - SL_JOB_DONE] = sl_metrics_register(m, SL_COUNTER,
@@ -102,10 +102,6 @@ static void take_up(struct sl_job *job)
 	}
 	job->recorded_iteration = (uint64_t)job->status.iteration;
 	job->status.iterations = sl__work_iterations(&job->work);
-	job->pause = job->state == SL_JOB_PAUSED;
-	if (!job->pause)
-		job->state = SL_JOB_QUEUED;
-	job->stage = SL_STAGE_HELD;
 }
 
 static int load_row(void *arg, const char *id, json_t *document)
@@ -118,9 +114,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 		sl_log_warning("jobs", "the record of job %s cannot be read; it is left alone", id);
 		return SL_DB_PASSED_OVER;
 	}
-	if (sl__job_ended(job)) {
-		job->stage = SL_STAGE_ENDED;
-	} else {
+	if (!sl__job_ended(job)) {
 		sl__job_take_up_engine(job);
 		take_up(job);
 	}
@@ -149,10 +143,10 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 	struct sl_jobs *j = arg;
 	*running = *queued = 0;
 	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
-		if (job->state == SL_JOB_QUEUED)
+		if (job->life.state == SL_JOB_QUEUED)
 			*queued += job->device ? job->device == d : job->engine == d->engine;
-		else if (job->state == SL_JOB_RUNNING)
-			*running += job->stage == SL_STAGE_DEVICE && job->device == d;
+		else if (job->life.state == SL_JOB_RUNNING)
+			*running += sl_stage_is_on_device(job->life.stage) && job->device == d;
 }
 
 static const struct sl_engines_listener listener = {
@@ -281,12 +275,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 		return 0;
 	sl_crashes_keep(is_unfinished, j);
 	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
-		if (has_crashed_again(job))
-			continue;
-		if (job->pause)
-			sl__after_taken_up(job);
-		else
-			sl__job_enqueue(job);
+		if (!has_crashed_again(job))
+			sl__job_step(job, SL_ON_TAKE_UP);
 	}
 	return 0;
 }
@@ -401,6 +391,6 @@ json_t *sl_jobs_counts(const struct sl_jobs *j)
 {
 	json_t *object = json_object();
 	for (int i = 0; i < SL_JOB_STATES; i++)
-		json_object_set_new(object, sl__job_state_name[i], json_integer(j->count[i]));
+		json_object_set_new(object, sl_job_state_name[i], json_integer(j->count[i]));
 	return object;
 }

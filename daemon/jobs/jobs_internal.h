@@ -15,6 +15,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/jobs/machine.h"
 #include "daemon/store/db.h"
 #include "daemon/store/seal.h"
 #include "daemon/stream/events.h"
@@ -27,22 +28,6 @@
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096
-
-enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, SL_JOB_FAILED, SL_JOB_CANCELLED,
-		    SL_JOB_STATES };
-extern const char *const sl__job_state_name[];
-
-/* A job's stage; finer than its state, and not shown to clients. */
-enum sl_job_stage {
-	SL_STAGE_HELD,       /* paused before it had a place */
-	SL_STAGE_AFTER,      /* waits for another job, or copies that job's layout */
-	SL_STAGE_SEARCHING,  /* waits for the neighbour search of its points */
-	SL_STAGE_WAITING,    /* waits in line for a place */
-	SL_STAGE_PREPARING,  /* has a place; a worker prepares its affinities and files */
-	SL_STAGE_DEVICE,     /* the device thread has it */
-	SL_STAGE_SAVING,     /* ended; its result or record is being written */
-	SL_STAGE_ENDED,
-};
 
 /* The computation that a job requests: a method and its parameters. */
 struct sl_work {
@@ -66,6 +51,8 @@ struct sl_job {
 	struct sl_link in_dependants;  /* in sl_jobs.dependants, if it starts after another one and has not ended */
 	int references;      /* one for the table, and one for each piece of work in progress */
 
+	struct sl_machine life;  /* its stage, wish and state; only sl__job_step() changes it */
+
 	/* the record */
 	int64_t version;     /* rises with each change (util/ulid.h); not stored */
 	char id[SL_ULID_BYTES];
@@ -78,7 +65,6 @@ struct sl_job {
 	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
 	char from[SL_ULID_BYTES];   /* the same, while that job's layout must still be copied to the initial one; or "" */
 	bool after_met;      /* the job `after` is done */
-	enum sl_job_state state;
 	int priority;
 	struct sl_work work;
 	json_t *input;       /* the request's `input`: a layout to compute from; NULL: the graph */
@@ -109,11 +95,10 @@ struct sl_job {
 	int trace_count, trace_room;
 
 	/* scheduling and running */
-	enum sl_job_stage stage;
 	uint64_t key;                    /* names the job to the device; a new one each time it is added */
 	struct sl_link on_device;        /* in sl_jobs.on_device */
-	struct sl_server_device *device;   /* the device on which it has a place; else NULL */
-	struct sl_waiting waiting;       /* in its engine's line */
+	struct sl_server_device *device;   /* the device on which it has a place, or is about to get one; else NULL */
+	struct sl_waiting waiting;       /* in its engine's line; `bytes` is set before it joins the line */
 	int ahead;                       /* jobs before it in line and their seconds, as of the line's last view */
 	double ahead_s;
 	uint64_t bytes;                  /* host memory booked for it while it has a place */
@@ -122,17 +107,12 @@ struct sl_job {
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	struct sl_content *content;      /* a reference to the points that its run borrows, while it has a place */
 	struct sl_points *table;         /* or the layout that its run borrows as points; owned */
-	bool pause, cancel;              /* a request to pause, to cancel */
-	bool copying;                    /* its initial layout is being copied */
 	int saves;                       /* writes of its record in progress */
 	struct sl_error unsaved;         /* the failure of the last write; code 0: none */
 	struct sl_link again;            /* in sl_jobs.unsaved: the write is to be repeated */
-	enum sl_job_state end;           /* SAVING: the state that it ends in */
-	bool changed;                    /* SAVING: since the record of its end was made */
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
 	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
-	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* a checkpoint was requested, or is being written */
 	bool writing_checkpoint;         /* a checkpoint is being written */
 	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
@@ -144,7 +124,6 @@ struct sl_job {
 	uint64_t carried_bytes;
 	struct sl_status carried_status;
 	uint64_t stays_ms;               /* after a failed move: loop time before which it does not move again; or 0 */
-	bool stop;                       /* during a move: a request to end with its present layout */
 	int moves;                       /* number of moves */
 	uint64_t settled_ms;             /* loop time when it was sent to its device */
 	uint64_t checkpointed_ms;        /* loop time of the last checkpoint */
@@ -206,7 +185,7 @@ struct sl_jobs {
 
 static inline bool sl__job_ended(const struct sl_job *job)
 {
-	return job->state >= SL_JOB_DONE;
+	return job->life.state >= SL_JOB_DONE;
 }
 
 /* ---- table.c ------------------------------------------------------------- */
@@ -222,15 +201,24 @@ void sl__job_insert(struct sl_job *job);
 void sl__job_know_data(struct sl_job *job, const struct sl_graph_record *g);
 struct sl_job *sl__job_ref(struct sl_job *job);
 void sl__job_unref(struct sl_job *job);
-void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
+void sl__job_leave_table(struct sl_job *job);
+/* The job's state was `before`: corrects the numbers of jobs, and tells clients. */
+void sl__job_show(struct sl_job *job, enum sl_job_state before);
 /* Deletes a job that has ended; it leaves all lists at once. done (or NULL) runs when the record is removed, or when
  * that failed and the job is back in the lists. It does not run if this function returns an error. */
 int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg);
-/* Writes the record with that state. done may be NULL; then job->saves counts the write until it is safe. */
-int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
-									   const struct sl_error *err));
+/* Writes the record. done may be NULL; then job->saves counts the write until it is safe. */
+int sl__job_save(struct sl_job *job, sl_db_done_fn done);
+void sl__job_record_change(struct sl_job *job);  /* the same; without memory, it is tried again later */
 void sl__works_done(struct sl_jobs *j);  /* one of j->works has ended */
 void sl__job_notify(struct sl_job *job);  /* its state has changed */
+
+/* ---- steps.c ------------------------------------------------------------------ */
+
+/* The event has come: changes the job's stage, and does what follows. Returns false, and changes nothing, if there was
+ * no memory for a message to the device. Before some events the caller sets fields that the actions read: `device`
+ * before PLACED, waiting.bytes before the job joins a line, `last` and `result` before its end. */
+bool sl__job_step(struct sl_job *job, enum sl_job_event event);
 
 /* ---- waiters.c: requests that wait for a job to change ------------------------ */
 
@@ -244,11 +232,8 @@ void sl__job_answer_waiters(struct sl_job *job);
 
 /* ---- control.c ----------------------------------------------------------- */
 
-/* Puts a job of the table in line, and starts the jobs that have room. */
-void sl__job_enqueue(struct sl_job *job);
-void sl__job_pause(struct sl_job *job);
-void sl__job_resume(struct sl_job *job);
-void sl__job_cancel(struct sl_job *job);
+/* What the job waits for: answers with an event (machine.h, CHECK). */
+void sl__job_check(struct sl_job *job);
 void sl__job_set_priority(struct sl_job *job, int priority);
 void sl__job_steer(struct sl_job *job, const struct sl_work *work);  /* the parameters in it */
 void sl__jobs_on_search(void *arg, const char *graph);  /* a graph's neighbour search has ended; arg: struct sl_jobs */
@@ -360,10 +345,12 @@ void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct
 /* ---- admission.c, device_events.c, ending.c, checkpoint.c ---- */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* starts the jobs that have room */
-void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* start.c: gives the job its place */
+void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* gives the job its place */
+void sl__job_take_place(struct sl_job *job);            /* counts it */
+void sl__job_prepare(struct sl_job *job);               /* start.c: it has a place */
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
 int sl__job_small(const struct sl_job *job);            /* 1: it uses the line and places of small jobs; else 0 */
-void sl__job_join_line(struct sl_job *job, uint64_t bytes);
+void sl__job_join_line(struct sl_job *job);
 void sl__job_leave_line(struct sl_job *job);
 double sl__job_remaining_s(const struct sl_job *job);   /* seconds to its end, alone on its device; 0: unknown */
 json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
@@ -371,13 +358,18 @@ void sl__job_book(struct sl_job *job, int by);          /* 1: books its host mem
 void sl__job_activate(struct sl_job *job, int by);      /* 1: counts it as active; -1: no longer */
 void sl__job_release_place(struct sl_job *job);
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);
-void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then notifies */
+/* ending.c: its results are complete; they are written, then its end, which is published after that. */
+void sl__job_begin_end(struct sl_job *job);
+void sl__job_save_result(struct sl_job *job);
+void sl__job_save_end(struct sl_job *job);
+void sl__job_publish_end(struct sl_job *job);
 void sl__job_checkpoint(struct sl_job *job);
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes the event's blob */
 /* Writes this state of its run as its checkpoint; takes the blob. */
 void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
 			     const struct sl_status *status);
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
+void sl__job_fail_by(struct sl_job *job, enum sl_job_event event, const struct sl_error *err);  /* FAIL, COPY_FAILED */
 /* A write for the job failed (err NULL: the data base is closed). Answers the requests that wait for it;
  * sl__jobs_save_again() repeats it. */
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
@@ -444,10 +436,11 @@ void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one of its jobs w
 
 /* ---- queue/after.c: jobs that start when another one is done -------------------------- */
 
-/* True if the job may go on. If not, it waits (stage AFTER) or has failed. */
+/* True if the job may go on. If not, it waits, copies the other job's layout, or has failed. */
 bool sl__after_ready(struct sl_job *job);
-void sl__after_taken_up(struct sl_job *job);   /* when the server starts: a paused job may have to fail */
-void sl__after_again(struct sl_job *job);      /* checks the other job again, and copies its layout, or fails */
+void sl__after_look_held(struct sl_job *job);  /* a paused job: copies that layout, or fails, before it is resumed */
+void sl__after_copy(struct sl_job *job);
+void sl__after_met(struct sl_job *job);        /* the wait is over */
 void sl__after_ended(struct sl_job *other);    /* the jobs that wait for it continue, or fail */
 
 /* ---- queue/moves.c: jobs change from a crowded device to a free one of their engine ------- */
@@ -465,10 +458,10 @@ void sl__job_drop_carried(struct sl_job *job);
 
 int sl__job_iterations(const struct sl_job *job);  /* the requested number; with "auto", the number planned so far */
 json_t *sl__job_progress_json(const struct sl_job *job);
-json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
+json_t *sl__job_document(const struct sl_job *job);  /* for the data base */
 /* The same as text, for the seal of a file; malloc'd. checkpoint: the progress that the file holds, or NULL. Returns
  * NULL without memory. */
-char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint);
+char *sl__job_record(const struct sl_job *job, const struct sl_status *checkpoint);
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
 json_t *sl__record_json(const struct sl_param_table *table, const void *record);
 /* Reads one member of a request or a record into a record of the table; err->pointer names the member. */

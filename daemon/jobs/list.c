@@ -58,8 +58,8 @@ static int read_states(const char *text, unsigned *states, struct sl_error *err)
 	while (text) {
 		size_t length = strcspn(text, ",");
 		int state = 0;
-		while (state < SL_JOB_STATES && (strncmp(text, sl__job_state_name[state], length) ||
-						 sl__job_state_name[state][length]))
+		while (state < SL_JOB_STATES && (strncmp(text, sl_job_state_name[state], length) ||
+						 sl_job_state_name[state][length]))
 			state++;
 		if (state == SL_JOB_STATES)
 			return sl_error_field(err, SL_BADPARAM, "?state",
@@ -101,7 +101,7 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 {
 	struct place place = place_of(job, s->order);
 	int after = s->goes_on ? compare(&place, &s->last) : 0;
-	return s->states & 1u << job->state && (!q->graph || !strcmp(job->graph, q->graph)) &&
+	return s->states & 1u << job->life.state && (!q->graph || !strcmp(job->graph, q->graph)) &&
 	       (!q->name || (job->name && strcasestr(job->name, q->name))) &&
 	       (!q->project || !strcmp(job->project, q->project)) &&
 	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0)) && sl_request_sees(q->r, job->id);

@@ -216,7 +216,7 @@ void sl__job_learn(struct sl_job *job)
 		if (g)
 			sl_server_engine_learn(job->engine, &settings, job->nodes, sl__work_entries(w, g), job->status.iteration,
 					       job->status.seconds);
-	} else if (job->end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(w, job->engine)) {
+	} else if (job->life.end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(w, job->engine)) {
 		sl_server_engine_learn_method(job->engine, w->method, on_processor(w, &job->jobs->d->config),
 					      job->status.seconds);
 	}

@@ -118,11 +118,11 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 static bool record(struct measurement *m)
 {
 	struct sl_job *job = m->job;
-	if (m->code || m->cancel || m->recording || job->deleted)
+	if (m->code || m->cancel || m->recording || sl_stage_is_deleted(job->life.stage))
 		return false;
 	forget(job);
 	job->quality = quality_json(m);
-	m->recording = !sl__job_save(job, job->state, recorded);
+	m->recording = !sl__job_save(job, recorded);
 	if (m->recording)
 		return true;
 	forget(job);
@@ -377,7 +377,7 @@ void sl_job_forget_quality(struct sl_job *job, struct sl_request *r)
 		return;
 	json_t *before = job->quality;
 	job->quality = NULL;
-	json_t *document = sl__job_document(job, job->state);
+	json_t *document = sl__job_document(job);
 	int code = document ? sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, sl_later_done, later) : SL_NOMEM;
 	json_decref(document);
 	if (code) {

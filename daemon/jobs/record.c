@@ -9,13 +9,11 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-const char *const sl__job_state_name[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
-
 /* -1: not a state. */
 static int parse_state(const char *text)
 {
 	for (int i = 0; i < SL_JOB_STATES; i++)
-		if (!strcmp(text, sl__job_state_name[i]))
+		if (!strcmp(text, sl_job_state_name[i]))
 			return i;
 	return -1;
 }
@@ -152,7 +150,7 @@ int sl__job_iterations(const struct sl_job *job)
 	int asked = method->asked ? method->asked(&job->work.params) : 0;
 	if (asked)
 		return asked;
-	if (method->timed && job->state == SL_JOB_DONE && s->iteration)
+	if (method->timed && job->life.state == SL_JOB_DONE && s->iteration)
 		return s->iteration;  /* the run ends at a time of the model, not after a number of steps */
 	return s->iterations > s->iteration ? s->iterations : s->iteration;
 }
@@ -160,7 +158,7 @@ int sl__job_iterations(const struct sl_job *job)
 static double eta(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
-	if (job->state != SL_JOB_RUNNING)
+	if (job->life.state != SL_JOB_RUNNING)
 		return NAN;
 	if (!job->work.method->converges)
 		return (left > 0 ? left : 0) / speed(job);
@@ -222,7 +220,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "name", text_json(job->name));
 	json_object_set_new(object, "method", json_string(job->work.method->name));
 	json_object_set_new(object, "input", job->input ? json_incref(job->input) : json_null());
-	json_object_set_new(object, "state", json_string(sl__job_state_name[job->state]));
+	json_object_set_new(object, "state", json_string(sl_job_state_name[job->life.state]));
 	json_object_set_new(object, "priority", json_integer(job->priority));
 	json_object_set_new(object, "engine", json_string(job->requested));
 	json_object_set_new(object, "device", json_string(job->device_id));
@@ -233,7 +231,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "nodes", json_integer(job->nodes));
 	json_object_set_new(object, "measure", json_string(job->work.method->measure));
 	add_progress(job, object);
-	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
+	json_object_set_new(object, "stop", job->life.state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->project)));
@@ -302,7 +300,7 @@ json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *tr
 
 /* ---- records in the data base ------------------------------------------------------ */
 
-json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
+json_t *sl__job_document(const struct sl_job *job)
 {
 	json_t *o = json_object();
 	json_object_set_new(o, "graph", json_string(job->graph));
@@ -315,7 +313,7 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "results", job->has_results ? sl__results_json(job->work.method) : json_array());
 	if (job->input)
 		json_object_set(o, "input", job->input);
-	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));
+	json_object_set_new(o, "state", json_string(sl_job_state_name[sl_machine_recorded(&job->life)]));
 	if (job->user[0])
 		json_object_set_new(o, "user", json_string(job->user));
 	if (job->project[0])
@@ -372,9 +370,9 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	return o;
 }
 
-char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint)
+char *sl__job_record(const struct sl_job *job, const struct sl_status *checkpoint)
 {
-	json_t *o = sl__job_document(job, state);
+	json_t *o = sl__job_document(job);
 	if (o && checkpoint) {
 		json_object_set_new(o, "checkpoint", json_integer(checkpoint->iteration));
 		json_object_set_new(o, "checkpoint_seconds", json_real(checkpoint->seconds));
@@ -420,7 +418,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	if (!job)
 		return SL_NOMEM;
 	memcpy(job->graph, graph, sizeof job->graph);
-	job->state = (enum sl_job_state)parse_state(state);
+	job->life = sl_machine_loaded((enum sl_job_state)parse_state(state));
 	job->name = copy_of(o, "name");
 	const char *user = json_string_value(json_object_get(o, "user"));
 	if (user)
@@ -463,7 +461,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const json_t *labels = json_object_get(o, "start_labels"), *means = json_object_get(o, "start_means");
 	job->work.start = labels ? SL_START_LABELS : means ? SL_START_MEANS : SL_START_NONE;
 	job->work.parts = (uint32_t)json_integer_value(labels ? labels : means);
-	job->has_layout = method->layout && (job->state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout")));
+	job->has_layout = method->layout && (job->life.state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout")));
 	job->has_results = json_array_size(json_object_get(o, "results")) > 0;
 	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));
 	job->has_still = job->has_checkpoint && json_is_true(json_object_get(o, "still"));

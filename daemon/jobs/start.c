@@ -29,29 +29,14 @@ struct loading {
 	struct sl_error init_err, checkpoint_err;
 };
 
+/* Between two steps: true if the preparation ends here, since the server stops or the job was cancelled. A job that
+ * moves to another device ends there, with its layout. */
 static bool give_up(struct sl_job *job)
 {
-	if (job->jobs->stopping) {  /* its record still has the state queued (or paused) */
-		sl__job_release_place(job);
-		job->stage = SL_STAGE_HELD;
-		if (job->carried)
-			sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
-		return true;
-	}
-	if (job->cancel && !job->carried) {  /* a job that moves to another device ends there, with its layout */
-		sl__job_release_place(job);
-		sl__job_end(job, SL_JOB_CANCELLED, NULL);
-		sl__jobs_pump(job->jobs);
-		return true;
-	}
-	return false;
-}
-
-static void fail_and_pump(struct sl_job *job, const struct sl_error *err)
-{
-	sl__job_release_place(job);
-	sl__job_fail(job, err);
-	sl__jobs_pump(job->jobs);
+	sl__job_step(job, job->jobs->stopping ? SL_ON_STOPS : SL_ON_BETWEEN);
+	if (job->jobs->stopping && job->carried)
+		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
+	return !sl_stage_has_place(job->life.stage);
 }
 
 /* Adds P, or the neighbours from which the device makes P. */
@@ -77,7 +62,9 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.params) : 0,
 		.iteration = job->carried ? job->carried_status.iteration : job->checkpoint_iteration,
 		.seconds = job->carried ? job->carried_status.seconds : job->checkpoint_seconds,
-		.share = sl_project_share(j->d->users, job->project), .priority = job->priority, .paused = job->pause,
+		.share = sl_project_share(j->d->users, job->project), .priority = job->priority,
+		.paused = job->life.wish == SL_WISH_PAUSE, .finish = job->life.wish == SL_WISH_FINISH,
+		.cancel = job->life.wish == SL_WISH_CANCEL,
 		.alone = job->alone, .pinned = g && g->pinned,
 	};
 	memcpy(add.id, job->id, sizeof add.id);
@@ -92,28 +79,19 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		free(checkpoint);
 		if (run)
 			job->work.method->destroy(run);
-		fail_and_pump(job, &err);
+		sl__job_fail(job, &err);
 		return;
 	}
 	if (job->affinity)
 		sl_affinity_lend(job->affinity, job->device->number);
 	job->key = add.job;
-	job->stage = SL_STAGE_DEVICE;
 	sl_list_prepend(&j->on_device, &job->on_device);
 	job->checkpointed_ms = job->settled_ms = uv_now(j->d->loop);
 	if (!job->started_ms) {
 		job->started_ms = sl_time_now_ms();
 		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
 	}
-	if (job->pause)
-		sl__job_activate(job, -1);  /* sl__job_release_place() tests the state */
-	else
-		sl__job_set_state(job, SL_JOB_RUNNING);
-	if (job->cancel && sl_device_cancel(job->device->thread, job->key))
-		job->cancel = false;  /* out of memory: the client may try again */
-	if (job->stop && !sl_device_finish(job->device->thread, job->key))
-		job->stop = false;
-	sl_watch_pump(&job->watch);
+	sl__job_step(job, SL_ON_SENT);
 }
 
 /* Makes the initial layout of the points. */
@@ -234,8 +212,8 @@ static void files_loaded(void *arg)
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	if (!give_up(job) && l->init_code) {
-		fail_and_pump(job, &l->init_err);
-	} else if (job->stage == SL_STAGE_PREPARING) {
+		sl__job_fail(job, &l->init_err);
+	} else if (sl_stage_has_place(job->life.stage)) {
 		if (l->run && !edges)
 			keep_input(l);
 		send_to_device(job, edges ? NULL : l->init, l->checkpoint, l->bytes, l->run);
@@ -254,7 +232,7 @@ static void load(struct sl_job *job, struct sl_content *points)
 	if (!l) {
 		sl_graphs_release(job->jobs->d->graphs, points);
 		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
-		fail_and_pump(job, &err);
+		sl__job_fail(job, &err);
 		return;
 	}
 	l->job = sl__job_ref(job);
@@ -274,9 +252,7 @@ static bool wait_for_search(struct sl_job *job)
 	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
 	    g->k >= sl__work_neighbours(&job->work, g))
 		return false;
-	sl__job_release_place(job);
-	sl__job_enqueue(job);
-	sl__jobs_pump(job->jobs);
+	sl__job_step(job, SL_ON_UNPLACED);
 	return true;
 }
 
@@ -287,7 +263,7 @@ static void points_ready(void *arg, struct sl_content *points, const struct sl_e
 	if (give_up(job)) {
 		sl_graphs_release(j->d->graphs, points);
 	} else if (!points) {
-		fail_and_pump(job, err);
+		sl__job_fail(job, err);
 	} else {
 		load(job, points);
 	}
@@ -312,7 +288,7 @@ static void start(struct sl_job *job)
 		sl__job_ref(job);
 		j->works++;
 		if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, points_ready, job, &err)) {
-			fail_and_pump(job, &err);
+			sl__job_fail(job, &err);
 			sl__job_unref(job);
 			j->works--;
 		}
@@ -329,7 +305,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 	job->affinity = entry;
 	if (!give_up(job)) {
 		if (err && !wait_for_search(job))
-			fail_and_pump(job, err);
+			sl__job_fail(job, err);
 		else if (!err)
 			start(job);
 	}
@@ -347,19 +323,11 @@ static bool device_makes(const struct sl_job *job)
 	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
 }
 
-void sl__job_place(struct sl_job *job, struct sl_server_device *device)
+void sl__job_prepare(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
 	struct sl_affinities_params wanted;
-	job->stage = SL_STAGE_PREPARING;
-	job->placed_ns = uv_hrtime();
-	job->device = device;
-	memcpy(job->device_id, device->id, sizeof job->device_id);
-	sl__job_activate(job, 1);
-	j->placed++;
-	device->placed++;
-	sl__job_book(job, 1);
 	if (!sl__work_affinities(&job->work, &wanted)) {
 		start(job);
 		return;
@@ -367,7 +335,7 @@ void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
 	sl__job_ref(job);
 	if (sl_affinity_acquire(j->engines->affinities, job->graph, job->id, &wanted, form, affinities_ready, job, &err)) {
-		fail_and_pump(job, &err);
+		sl__job_fail(job, &err);
 		sl__job_unref(job);
 	}
 }

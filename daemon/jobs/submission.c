@@ -62,7 +62,7 @@ void sl__hash_body(const struct sl_request *r, char out[65])
 
 static bool stored(const struct sl_job *job)
 {
-	return job->stage != SL_STAGE_HELD || job->state == SL_JOB_PAUSED;
+	return !sl_stage_is_storing(job->life.stage);
 }
 
 /* True if the request repeats an earlier one; then it has been answered. */
@@ -89,9 +89,8 @@ static void refuse(struct submission *s, const struct sl_error *err)
 	struct sl_jobs *j = job->jobs;
 	if (s->request)
 		sl_reply_error(s->request, err);
-	sl__job_set_state(job, SL_JOB_FAILED);
-	if (!job->deleted)
-		sl__job_delete(job, NULL, NULL);
+	sl__job_step(job, SL_ON_UNSTORED);
+	sl__job_delete(job, NULL, NULL);
 	sl__job_unref(job);
 	free(s->y);
 	free(s->start);
@@ -111,9 +110,7 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 	struct sl_request *r = s->request;
 	double wait_s = s->wait_s;
 	free(s);
-	/* nobody has cancelled it meanwhile; stopping: the next start takes it up */
-	if (!sl__job_ended(job) && job->stage == SL_STAGE_HELD && !j->stopping && !job->pause)
-		sl__job_enqueue(job);
+	sl__job_step(job, SL_ON_STORED);
 	if (r) {
 		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
 		if (wait_s == 0 || (wait_s > 0 && sl_request_poll(r, false))) {
@@ -132,7 +129,7 @@ static int record(struct submission *s)
 {
 	struct sl_job *job = s->job;
 	struct sl_daemon *d = job->jobs->d;
-	json_t *document = sl__job_document(job, SL_JOB_QUEUED);
+	json_t *document = sl__job_document(job);
 	sl_db_begin(d->db);
 	int code = document ? sl_db_put(d->db, SL_DB_JOBS, job->id, document, accepted, s) : SL_NOMEM;
 	if (!code && s->who.user[0])
@@ -198,7 +195,6 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 		memcpy(job->after, spec->after->id, sizeof job->after);
 	if (late)
 		memcpy(job->from, spec->after->id, sizeof job->from);
-	job->stage = SL_STAGE_HELD;
 	job->status.iterations = sl__work_iterations(&spec->work);
 	job->name = spec->name ? strdup(spec->name) : NULL;
 	job->idempotency_key = key ? strdup(key) : NULL;

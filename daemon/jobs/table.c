@@ -83,6 +83,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 		return NULL;
 	job->jobs = j;
 	job->references = 1;
+	job->life = sl_machine_new();
 	memcpy(job->id, id, sizeof job->id);
 	sl_watch_init(&job->watch, j->watches, &sl__job_watch_ops, job, job->id, 0);
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
@@ -143,7 +144,7 @@ void sl__job_insert(struct sl_job *job)
 		newer = &other->in_all;
 	}
 	sl_list_insert(&j->all, newer, &job->in_all);
-	j->count[job->state]++;
+	j->count[job->life.state]++;
 	if (!sl__job_ended(job)) {
 		sl_list_append(&j->unfinished, &job->in_unfinished);
 		if (job->after[0])
@@ -153,7 +154,7 @@ void sl__job_insert(struct sl_job *job)
 	sl__job_changed(job);
 }
 
-static void table_remove(struct sl_job *job)
+void sl__job_leave_table(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	sl_list_unlink(&job->in_bucket);
@@ -161,8 +162,8 @@ static void table_remove(struct sl_job *job)
 	sl_list_unlink(&job->in_unfinished);
 	sl_list_unlink(&job->in_dependants);
 	sl_list_unlink(&job->in_all);
-	j->count[job->state]--;
-	job->deleted = true;
+	j->count[job->life.state]--;
+	sl__job_changed(job);
 }
 
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg)
@@ -210,9 +211,11 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 		sl__job_remove_files(job, sl_job_file_kinds());
 	} else if (job->finished_ms && !j->stopping) {
 		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
-		job->deleted = job->watch.gone = false;
-		sl__job_insert(sl__job_ref(job));
+		job->watch.gone = false;
+		sl__job_step(job, SL_ON_NOT_DELETED);
 	}
+	if (sl_stage_is_deleted(job->life.stage))
+		sl__job_step(job, SL_ON_DELETED);
 	if (d->done)
 		d->done(d->arg, status, err);
 	free(d);
@@ -235,29 +238,23 @@ int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
 	j->works++;
 	sl__measurements_cancel(j, job);
 	sl_watch_gone(&job->watch);
-	table_remove(job);
-	sl__job_changed(job);
+	sl__job_step(job, SL_ON_DELETE);
 	sl__job_unref(job);
 	return 0;
 }
 
 /* ---- states ------------------------------------------------------------------------ */
 
-void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
+void sl__job_show(struct sl_job *job, enum sl_job_state before)
 {
 	struct sl_jobs *j = job->jobs;
-	if (job->state == state)
-		return;
-	bool ended = sl__job_ended(job);
-	j->count[job->state]--;
-	job->state = state;
-	j->count[state]++;
-	if (!ended && sl__job_ended(job)) {
-		job->stage = SL_STAGE_ENDED;
+	j->count[before]--;
+	j->count[job->life.state]++;
+	if (sl__job_ended(job)) {
 		sl_list_unlink(&job->in_unfinished);
 		sl_list_unlink(&job->in_dependants);
 		sl_graphs_unuse(j->d->graphs, job->graph);
-		sl_metric_add(j->metric_ended[state - SL_JOB_DONE], 1);
+		sl_metric_add(j->metric_ended[job->life.state - SL_JOB_DONE], 1);
 	}
 	sl__job_notify(job);
 }
@@ -277,7 +274,7 @@ static void saved(void *arg, int status, const struct sl_error *err)
 	job->saves--;
 	if (status) {
 		sl__job_unsaved(job, err);
-	} else if (!job->again.in && job->stage != SL_STAGE_SAVING) {
+	} else if (!job->again.in && !sl_stage_is_ending(job->life.stage)) {
 		job->unsaved.code = 0;
 	}
 	sl__job_changed(job);
@@ -287,10 +284,9 @@ static void saved(void *arg, int status, const struct sl_error *err)
 	sl__works_done(j);
 }
 
-int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
-									   const struct sl_error *err))
+int sl__job_save(struct sl_job *job, sl_db_done_fn done)
 {
-	json_t *document = sl__job_document(job, state);
+	json_t *document = sl__job_document(job);
 	if (!document)
 		return SL_NOMEM;
 	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, done ? done : saved, job);
@@ -301,6 +297,15 @@ int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void 
 		job->saves += !done;
 	}
 	return code;
+}
+
+void sl__job_record_change(struct sl_job *job)
+{
+	struct sl_error err;
+	if (!sl__job_save(job, NULL))
+		return;
+	sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
+	sl__job_unsaved(job, &err);
 }
 
 void sl__works_done(struct sl_jobs *j)

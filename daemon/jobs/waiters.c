@@ -36,7 +36,7 @@ static void waiter_timeout(void *arg)
 {
 	struct waiter *w = arg;
 	struct sl_job *job = w->job;
-	bool writing = job->saves || job->stage == SL_STAGE_SAVING;
+	bool writing = job->saves || sl_stage_is_storing(job->life.stage) || sl_stage_is_ending(job->life.stage);
 	if (!w->change || !writing || job->unsaved.code) {
 		waiter_end(w, true);
 		return;

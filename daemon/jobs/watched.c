@@ -47,7 +47,9 @@ static int dims_of(const struct sl_job *job)
 /* True if the layout on the disk is the job's present one, and the job has no device that would know it. */
 static bool shows_still(const struct sl_job *job)
 {
-	return job->has_still && job->stage < SL_STAGE_DEVICE && job->status.iteration == job->checkpoint_iteration;
+	enum sl_stage at = job->life.stage;
+	return job->has_still && !sl_stage_is_on_device(at) && !sl_stage_is_ending(at) && !sl__job_ended(job) &&
+	       job->status.iteration == job->checkpoint_iteration;
 }
 
 static void status(void *owner, struct sl_watch_status *out)
@@ -55,7 +57,7 @@ static void status(void *owner, struct sl_watch_status *out)
 	const struct sl_job *job = owner;
 	*out = (struct sl_watch_status){
 		.state = SL_WATCH_IDLE,
-		.end = end_of(job->state),
+		.end = end_of(job->life.state),
 		.nodes = job->nodes,
 		.dims = dims_of(job),
 		.iteration = job->status.iteration,
@@ -67,8 +69,8 @@ static void status(void *owner, struct sl_watch_status *out)
 		return;  /* the method has no layout or values */
 	if (sl__job_ended(job))
 		out->state = SL_WATCH_ENDED;
-	else if (job->stage == SL_STAGE_DEVICE)
-		out->state = job->state == SL_JOB_PAUSED ? SL_WATCH_PAUSED : SL_WATCH_RUNNING;
+	else if (sl_stage_is_on_device(job->life.stage))
+		out->state = job->life.state == SL_JOB_PAUSED ? SL_WATCH_PAUSED : SL_WATCH_RUNNING;
 	else if (shows_still(job))
 		out->state = SL_WATCH_PAUSED;
 }
@@ -85,7 +87,7 @@ static void still_read(void *arg)
 	struct still *s = arg;
 	struct sl_job *job = s->job;
 	struct sl_jobs *j = job->jobs;
-	bool ended = sl__job_ended(job) || job->stage == SL_STAGE_SAVING;  /* its watch has the last layout */
+	bool ended = sl__job_ended(job) || sl_stage_is_ending(job->life.stage);  /* its watch has the last layout */
 	struct sl_layout *l = NULL;
 	if (s->code) {
 		sl_log_warning("jobs", "no picture of %s, which is paused: %s", job->id, s->err.detail);
@@ -144,9 +146,9 @@ void sl_job_reply_values(struct sl_job *job, struct sl_request *r, enum sl_layou
 				 method->name);
 	else if (sl__job_ended(job))
 		sl_job_reply_array(job, r, method->results[0].name, form);
-	else if (job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING)
+	else if (!sl_stage_is_on_device(job->life.stage) && !sl_stage_is_ending(job->life.stage))
 		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has values when it runs.", job->id,
-				 sl__job_state_name[job->state]);
+				 sl_job_state_name[job->life.state]);
 	else if (form == SL_LAYOUT_CSV && (uint64_t)job->nodes * (uint64_t)dims_of(job) > CSV_MOST)
 		sl_reply_problem(r, SL_TOOBIG, "While a job runs csv is for at most %d values, and these are %llu; npy is for "
 				"any number.", CSV_MOST, (unsigned long long)job->nodes * (unsigned long long)dims_of(job));

@@ -137,6 +137,8 @@ class Daemon:
         text = self.stderr()
         found = SANITIZER.search(text)
         assert not found, f"sanitizer report:\n{text[max(0, found.start() - 200):found.start() + 4000]}"
+        found = text.find("cannot happen in stage")  # daemon/jobs/steps.c
+        assert found < 0, f"a job's event came in a stage that has no meaning for it:\n{text[max(0, found - 200):found + 200]}"
 
     def stop(self, seconds=20):
         """Sends SIGTERM; the daemon must end with status 0."""

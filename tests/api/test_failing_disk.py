@@ -242,6 +242,31 @@ def test_a_disk_that_hangs(disk, fresh):
     assert api.job(job)["name"] == "mine"
 
 
+SLOW_RECORD = ["fdatasync slow3 */spacelandd.db*", "fsync slow3 */spacelandd.db*"]
+SLOW_LAYOUT = ["fsync slow3 */jobs/*", "fdatasync slow3 */jobs/*"]
+
+
+@pytest.mark.parametrize("slow,change,state", [(SLOW_RECORD, {"paused": True}, "paused"),
+                                               (SLOW_LAYOUT, {"paused": True}, "paused"),
+                                               (SLOW_LAYOUT, {"cancelled": True}, "cancelled")])
+@pytest.mark.limit(60)
+def test_a_change_before_the_first_record(disk, fresh, slow, change, state):
+    """Other clients see a job, and may change it, while it is still being recorded for the first time."""
+    daemon = fresh()
+    api = Api(daemon)
+    graph = api.upload(graphs.mtx(graphs.ring(N)))["id"]
+    more = {"initial": [[i, 1.5 * i] for i in range(N)]} if slow == SLOW_LAYOUT else {}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with disk.fails(*slow):
+            submitted = pool.submit(Api(daemon).submit, graph, iterations=1000000, **more)
+            job = wait_until(lambda: api.get("/v1/jobs").json()["items"], 10, "the job is in the table")[0]["id"]
+            assert not submitted.done()
+            assert api.patch(f"/v1/jobs/{job}", json=change).json()["state"] == state
+        assert submitted.result()["id"] == job
+    restarted(daemon)
+    assert api.job(job)["state"] == state
+
+
 @pytest.mark.limit(60)
 def test_more_neighbours_than_are_stored(disk, fresh):
     """A job needs more neighbours than the upload requested. They are stored as soon as the disk works."""

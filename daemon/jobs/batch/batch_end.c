@@ -57,7 +57,7 @@ static bool cancel_one(void *arg)
 		return true;
 	struct sl_job *job = sl__job_find(c->jobs, sl__batch_job_id(b, c->at++));
 	if (job)
-		sl__job_cancel(job);
+		sl__job_step(job, SL_ON_CANCEL);
 	return false;
 }
 

@@ -25,8 +25,8 @@ static json_t *job_json(const struct sl_batch *b, const struct sl_request *r, si
 	json_t *progress = job ? sl__job_progress_json(job) : NULL;
 	json_t *o = json_pack("{s:s, s:O, s:s?, s:s?, s:o, s:o}", "id", sl__batch_job_id(b, i),
 			      "parameters", json_object_get(json_array_get(b->each, i), "parameters"),
-			      "state", job ? sl__job_state_name[job->state] : NULL,
-			      "stop", job && job->state == SL_JOB_DONE ? sl_stop_name(job->status.stop) : NULL,
+			      "state", job ? sl_job_state_name[job->life.state] : NULL,
+			      "stop", job && job->life.state == SL_JOB_DONE ? sl_stop_name(job->status.stop) : NULL,
 			      "quality", job && job->quality ? sl_users_quality(b->jobs->d->users, sl_request_who(r), job->graph,
 										job->quality) : json_null(),
 			      "problem", value_or_null(job ? job->problem : NULL));
@@ -43,10 +43,10 @@ static json_t *states_json(const struct sl_batch *b, const struct sl_request *r)
 	for (size_t i = 0; i < json_array_size(b->each); i++) {
 		const struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
 		if (job && is_seen(b, r, i))
-			count[job->state]++;
+			count[job->life.state]++;
 	}
 	for (int i = 0; i < SL_JOB_STATES; i++)
-		json_object_set_new(o, sl__job_state_name[i], json_integer(count[i]));
+		json_object_set_new(o, sl_job_state_name[i], json_integer(count[i]));
 	return o;
 }
 

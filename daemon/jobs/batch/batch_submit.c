@@ -109,7 +109,7 @@ static bool make_one(void *arg)
 	note_largest(s, &spec);
 	memcpy(s->batch->graph, spec.graph->id, sizeof s->batch->graph);
 	struct sl_job *job = make_job(s, &spec, json_array_get(s->e.parameters, s->at));
-	json_t *o = job ? sl__job_document(job, SL_JOB_QUEUED) : NULL;
+	json_t *o = job ? sl__job_document(job) : NULL;
 	s->job[s->at] = job;
 	s->document[s->at] = o ? sl_db_text(o) : NULL;
 	json_decref(o);
@@ -127,7 +127,7 @@ static void take_back(struct sl_batch *b)
 		struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
 		if (!job)
 			continue;
-		sl__job_set_state(job, SL_JOB_FAILED);
+		sl__job_step(job, SL_ON_UNSTORED);
 		sl__job_delete(job, NULL, NULL);
 	}
 	sl_users_forget(b->jobs->d->users, b->id);
@@ -154,8 +154,8 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 		b->recorded = true;
 		for (size_t i = 0; i < json_array_size(b->each); i++) {
 			struct sl_job *job = sl__job_find(j, sl__batch_job_id(b, i));
-			if (job && !sl__job_ended(job) && job->stage == SL_STAGE_HELD && !j->stopping && !job->pause)
-				sl__job_enqueue(job);
+			if (job)
+				sl__job_step(job, SL_ON_STORED);
 		}
 		if (s->r)
 			reply_accepted(s->r, b, 202);

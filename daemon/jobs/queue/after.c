@@ -31,10 +31,10 @@ static void copy_work(void *arg)
 }
 
 /* Ends the wait: the other job may be deleted from now on. */
-static void met(struct sl_job *job)
+void sl__after_met(struct sl_job *job)
 {
 	job->after_met = true;
-	sl__job_save(job, job->state, NULL);
+	sl__job_record_change(job);
 }
 
 static void copied(void *arg)
@@ -42,42 +42,36 @@ static void copied(void *arg)
 	struct copy *c = arg;
 	struct sl_job *job = c->job;
 	struct sl_jobs *j = job->jobs;
-	bool over = job->deleted || sl__job_ended(job) || job->stage == SL_STAGE_SAVING;
-	job->copying = false;
-	if (over && !c->code) {  /* it was cancelled meanwhile */
-		sl__job_remove_files(job, sl_job_file_transient);
-	} else if (!over && (c->code == SL_DISKFULL || c->code == SL_READONLY)) {
-		sl__job_try_again(job);
-	} else if (!over && c->code) {
-		sl__job_fail(job, &c->err);
-	} else if (!over) {
-		job->has_initial = true;
-		job->from[0] = '\0';
-		met(job);
-		if (!j->stopping && !job->pause)
-			sl__job_enqueue(job);
+	/* it may have been cancelled meanwhile */
+	bool over = sl__job_ended(job) || sl_stage_is_ending(job->life.stage);
+	if (c->code == SL_DISKFULL || c->code == SL_READONLY) {
+		sl__job_step(job, SL_ON_COPY_NO_ROOM);
+	} else if (c->code && over) {
+		sl__job_step(job, SL_ON_COPY_FAILED);
+	} else if (c->code) {
+		sl__job_fail_by(job, SL_ON_COPY_FAILED, &c->err);
+	} else {
+		job->has_initial = job->has_initial || !over;
+		if (!over)
+			job->from[0] = '\0';
+		sl__job_step(job, SL_ON_COPIED);
 	}
 	free(c);
 	sl__job_unref(job);
 	sl__works_done(j);
 }
 
-static void copy(struct sl_job *job)
+void sl__after_copy(struct sl_job *job)
 {
 	struct copy *c = calloc(1, sizeof *c);
 	struct sl_error err;
-	if (job->copying) {
-		free(c);
-		return;
-	}
 	if (!c) {
 		sl_error_set(&err, SL_NOMEM, "Out of memory for an initial layout.");
-		sl__job_fail(job, &err);
+		sl__job_fail_by(job, SL_ON_COPY_FAILED, &err);
 		return;
 	}
 	c->job = sl__job_ref(job);
 	memcpy(c->from, job->from, sizeof c->from);
-	job->copying = true;
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, copy_work, copied, c);
 }
@@ -87,7 +81,7 @@ static void fail(struct sl_job *job, const struct sl_job *other)
 	struct sl_error err;
 	if (other)
 		sl_error_set(&err, SL_CONFLICT, "It was to start after job %s, which %s.", job->after,
-			     other->state == SL_JOB_FAILED ? "has failed" : "was cancelled");
+			     other->life.state == SL_JOB_FAILED ? "has failed" : "was cancelled");
 	else
 		sl_error_set(&err, SL_NOTFOUND, "It was to start after job %s, which is not there any more.", job->after);
 	sl__job_fail(job, &err);
@@ -99,56 +93,40 @@ bool sl__after_ready(struct sl_job *job)
 	if (!job->after[0] || job->after_met || job->has_checkpoint)
 		return true;
 	if (other && !sl__job_ended(other)) {
-		job->stage = SL_STAGE_AFTER;
+		sl__job_step(job, SL_ON_MUST_WAIT);
 		return false;
 	}
-	if (!other || other->state != SL_JOB_DONE) {
+	if (!other || other->life.state != SL_JOB_DONE) {
 		fail(job, other);
 		return false;
 	}
 	if (job->from[0]) {
-		job->stage = SL_STAGE_AFTER;
-		copy(job);
+		sl__job_step(job, SL_ON_MUST_COPY);
 		return false;
 	}
-	met(job);
+	sl__after_met(job);
 	return true;
 }
 
 /* For a job that was paused before it had a place: reports at once an error that would prevent it from continuing when
  * it is resumed. */
-static void look_paused(struct sl_job *job)
+void sl__after_look_held(struct sl_job *job)
 {
-	const struct sl_job *other = sl__job_find(job->jobs, job->after);
-	if (job->stage != SL_STAGE_HELD || job->state != SL_JOB_PAUSED || job->after_met || job->has_checkpoint ||
-	    (other && !sl__job_ended(other)))
+	const struct sl_job *other = job->after[0] ? sl__job_find(job->jobs, job->after) : NULL;
+	if (!job->after[0] || job->after_met || job->has_checkpoint || (other && !sl__job_ended(other)))
 		return;
-	if (!other || other->state != SL_JOB_DONE)
+	if (!other || other->life.state != SL_JOB_DONE)
 		fail(job, other);
 	else if (job->from[0])
-		copy(job);
+		sl__job_step(job, SL_ON_MUST_COPY);
 	else
-		met(job);
-}
-
-void sl__after_again(struct sl_job *job)
-{
-	if (!job->jobs->stopping && job->stage == SL_STAGE_AFTER)
-		sl__job_enqueue(job);
-	else if (!job->jobs->stopping && job->after[0])
-		look_paused(job);
-}
-
-void sl__after_taken_up(struct sl_job *job)
-{
-	if (job->after[0])
-		look_paused(job);
+		sl__after_met(job);
 }
 
 void sl__after_ended(struct sl_job *other)
 {
 	struct sl_jobs *j = other->jobs;
 	SL_LIST_EACH(struct sl_job, job, &j->dependants, in_dependants)
-		if (!strcmp(job->after, other->id))
-			sl__after_again(job);
+		if (!strcmp(job->after, other->id) && !j->stopping)
+			sl__job_step(job, SL_ON_LOOK);
 }

@@ -20,7 +20,7 @@ static int count_queued(const struct sl_jobs *j, const char *account)
 {
 	int count = 0;
 	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
-		count += (job->state == SL_JOB_QUEUED || job->state == SL_JOB_PAUSED) && sl__job_counts_for(job, account);
+		count += job->life.state != SL_JOB_RUNNING && sl__job_counts_for(job, account);
 	return count;
 }
 

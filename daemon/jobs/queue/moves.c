@@ -42,7 +42,7 @@ void sl__move_over(struct sl_job *job)
 
 static bool lasts(const struct sl_job *job)
 {
-	double left_s = job->state == SL_JOB_RUNNING && !job->pause && !job->cancel ? sl__job_remaining_s(job) : 0;
+	double left_s = job->life.stage == SL_STAGE_RUNNING && job->life.wish == SL_WISH_RUN ? sl__job_remaining_s(job) : 0;
 	return left_s >= LASTING_S && !(left_s < PREPARATIONS * job->preparation_s);
 }
 
@@ -76,7 +76,7 @@ static bool is_up(const struct sl_server_device *d)
 
 static void start_move(struct sl_job *job, struct sl_server_device *to)
 {
-	if (sl_device_leave(job->device->thread, job->key))
+	if (!sl__job_step(job, SL_ON_LEAVE))
 		return;  /* no memory: tries again a second later */
 	job->jobs->mover = job;
 	job->bound_for = to;
@@ -140,22 +140,21 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 		sl_log_warning("jobs", "%s stays on %s: %s", job->id, from->id, e->err.detail);
 		stay(job);
 		sl__move_over(job);
+		sl__job_step(job, SL_ON_STAYED);
 		return;
 	}
 	job->checkpointing = job->writing_checkpoint;  /* a checkpoint requested after this will not come */
 	sl_watch_lost(&job->watch);                     /* nor will a snapshot */
-	sl__job_release_place(job);
+	sl__job_step(job, SL_ON_LEFT);
 	job->carried = e->blob;
 	job->carried_bytes = e->bytes;
 	job->carried_status = e->status;
 	e->blob = NULL;
 	if (j->stopping) {
-		job->stage = SL_STAGE_HELD;
+		sl__job_step(job, SL_ON_STOPS);
 		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
 		return;
 	}
-	if (job->pause)
-		sl__job_set_state(job, SL_JOB_PAUSED);
 	job->came_from = from;
 	sl__job_place(job, to && sl_server_device_has_room(to, sl__job_small(job)) ? to : from);
 	sl__jobs_pump(j);
@@ -174,8 +173,8 @@ void sl__job_arrived(struct sl_job *job)
 				     job->status.iteration, from->id, to->id);
 	}
 	sl__move_over(job);
-	sl__job_save(job, job->state, NULL);
-	if (job->pause)
+	sl__job_record_change(job);
+	if (job->life.stage == SL_STAGE_PAUSED)
 		sl__job_checkpoint(job);
 }
 
@@ -185,13 +184,13 @@ bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
 	if (!back || back == job->device || err->code != SL_DEVMEM || job->jobs->stopping)
 		return false;
 	sl_log_info("jobs", "%s goes back to %s: %s", job->id, back->id, err->detail);
-	sl__job_release_place(job);
+	sl__job_step(job, SL_ON_BACK);
 	stay(job);
 	if (sl_server_device_has_room(back, sl__job_small(job))) {
 		sl__job_place(job, back);
 	} else {
-		sl__job_set_state(job, SL_JOB_QUEUED);
-		sl__job_join_line(job, job->bytes);
+		job->waiting.bytes = job->bytes;
+		sl__job_step(job, SL_ON_READY);
 	}
 	sl__jobs_pump(job->jobs);
 	return true;

@@ -41,7 +41,7 @@ static bool missing(const struct sl_job *job, struct sl_request *r, const char *
 				 known);
 	else if (!job->has_results || !sl__job_ended(job))
 		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has results when it is done.", job->id,
-				 sl__job_state_name[job->state]);
+				 sl_job_state_name[job->life.state]);
 	else
 		return false;
 	return true;

@@ -123,7 +123,7 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 				      "jobs kmeans, gmm and signal do.", from->id, from->work.method->name);
 	if (!from->has_results || !sl__job_ended(from))
 		return sl_error_field(err, SL_CONFLICT, "?color", "Job %s is %s; it has clusters when it is done.", from->id,
-				      sl__job_state_name[from->state]);
+				      sl_job_state_name[from->life.state]);
 	if (strcmp(from->graph, job->graph) != 0)
 		return sl_error_field(err, SL_BADPARAM, "?color", "The clusters of job %s are of graph %s; this layout is of "
 				      "graph %s.", from->id, from->graph, job->graph);

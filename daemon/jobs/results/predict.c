@@ -213,7 +213,7 @@ static bool able(const struct sl_job *job, struct sl_request *r, bool does, cons
 		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which does not %s.", job->id, method->name, what);
 	else if (!job->has_results || !sl__job_ended(job))
 		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has a model when it is done.", job->id,
-				 sl__job_state_name[job->state]);
+				 sl_job_state_name[job->life.state]);
 	return does && job->has_results && sl__job_ended(job);
 }
 

@@ -48,7 +48,7 @@ bool sl__result_missing(struct sl_job *job, struct sl_request *r)
 	if (sl_job_refuses_layout(job, r))
 		return true;
 	sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has a result when it is done. /v1/jobs/%s/frame has the "
-			 "layout of a running job.", job->id, sl__job_state_name[job->state], job->id);
+			 "layout of a running job.", job->id, sl_job_state_name[job->life.state], job->id);
 	return true;
 }
 

@@ -110,9 +110,9 @@ static int read_after(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	if (code || !text)
 		return code;
 	code = sl__job_match(j, text, &other, err);
-	if (!code && (other->state == SL_JOB_FAILED || other->state == SL_JOB_CANCELLED))
+	if (!code && (other->life.state == SL_JOB_FAILED || other->life.state == SL_JOB_CANCELLED))
 		code = sl_error_set(err, SL_CONFLICT, "Job %s %s, so nothing can start after it.", other->id,
-				    other->state == SL_JOB_FAILED ? "has failed" : "was cancelled");
+				    other->life.state == SL_JOB_FAILED ? "has failed" : "was cancelled");
 	if (code)
 		snprintf(err->pointer, sizeof err->pointer, "/after");
 	else
@@ -179,10 +179,10 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (code)
 		return code;
 	spec->source = source;
-	if (spec->source->state != SL_JOB_DONE && spec->source != spec->after)
+	if (spec->source->life.state != SL_JOB_DONE && spec->source != spec->after)
 		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done, or be the job in "
 				      "after.",
-				      spec->source->id, sl__job_state_name[spec->source->state]);
+				      spec->source->id, sl_job_state_name[spec->source->life.state]);
 	if (!source->work.method->layout)
 		return sl_error_field(err, SL_BADPARAM, "/initial", "Job %s is of method %s, which gives no layout.",
 				      source->id, source->work.method->name);
@@ -258,9 +258,9 @@ static int read_input_job(struct sl_jobs *j, const json_t *id, struct sl_job_spe
 	if (!source->work.method->layout)
 		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of method %s, which gives no layout.",
 				      source->id, source->work.method->name);
-	if (source->state != SL_JOB_DONE && source != spec->after)
+	if (source->life.state != SL_JOB_DONE && source != spec->after)
 		return sl_error_field(err, SL_CONFLICT, "/input/job", "Job %s is %s; it must be done, or be the job of after.",
-				      source->id, sl__job_state_name[source->state]);
+				      source->id, sl_job_state_name[source->life.state]);
 	spec->source = source;
 	spec->work.rows = source->nodes;
 	spec->work.columns = (uint32_t)sl__work_dims(&source->work);
