@@ -52,8 +52,9 @@ static uint32_t most_components(const struct sl_gmm_params *p)
 	return (uint32_t)most;
 }
 
-static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
+static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d, bool centered)
 {
+	(void)centered;
 	const struct sl_gmm_params *p = params;
 	uint64_t k = most_components(p);
 	return (uint64_t)n * 4 * (k + 1) + 8 * (sl_gmm_spread_values(p->covariance, (uint32_t)k, d) + k * d + k);

@@ -52,10 +52,11 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	return n * point + tables + seeds + shorter + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
 }
 
-static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
+static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d, bool centered)
 {
 	const struct sl_kmeans_params *p = params;
-	return 4 * (uint64_t)n + 8 * (uint64_t)p->clusters * d;
+	uint64_t value = centered && p->metric != SL_KMEANS_COSINE ? sizeof(double) : sizeof(float);
+	return 4 * (uint64_t)n + value * (uint64_t)p->clusters * d;
 }
 
 /* Times of one core. Points without structure (100,000 x 50, 200 clusters), where bounds save little, took 217

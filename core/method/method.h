@@ -216,8 +216,9 @@ struct sl_method {
 	/* The same forecasts for a graph, in methods that accept points as well. */
 	uint64_t (*edges_bytes)(const void *params, uint32_t n, uint32_t degree);
 	double (*edges_seconds)(const void *params, uint32_t n, uint32_t degree, int threads);
-	/* The most bytes that the result's arrays take on disk, for n rows of the user's. NULL: 4 n. */
-	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d);
+	/* The most bytes that the result's arrays take on disk, for n rows of the user's. centered: the points have a
+	 * center, which results in the user's units include, in float64. NULL: 4 n. */
+	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d, bool centered);
 
 	/* Both NULL: only the processor computes this method. helped(): true if `engine` can compute such runs on its
 	 * devices, of points or, with `edges`, of a graph. device_bytes(): device memory of such a run. Any thread. */

@@ -55,10 +55,10 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 	       values * 4 * (2 * (uint64_t)p->snapshots + 1);
 }
 
-static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
+static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d, bool centered)
 {
 	const struct sl_signal_params *p = params;
-	(void)d;
+	(void)d, (void)centered;
 	return 4 * ((uint64_t)n * (uint64_t)sl_signal_fields(p) * (1 + (uint64_t)p->snapshots) + (uint64_t)p->snapshots);
 }
 

@@ -206,6 +206,7 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	g->merged = (uint32_t)json_integer_value(json_object_get(json_object_get(document, "report"), "merged"));
 	json_t *center = json_object_get(document, "center");
 	g->center = json_is_object(center) ? json_incref(center) : NULL;
+	r->centered = g->center && !g->pca;
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));
 	r->columns = (uint32_t)json_integer_value(json_object_get(document, "columns"));
 	g->wanted = (struct sl_neighbours_params){
@@ -402,6 +403,7 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 		g->merged = from->points->merged;
 		json_decref(g->center);
 		g->center = center_json(from->points);
+		r->centered = sl_points_own_center(from->points) != NULL;
 	}
 }
 

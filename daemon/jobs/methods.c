@@ -60,6 +60,7 @@ void sl__work_read(struct sl_work *w, const json_t *o)
 	read_saved(w, json_object_get(o, "parameters"));
 	w->rows = (uint32_t)json_integer_value(json_object_get(o, "rows"));
 	w->columns = (uint32_t)json_integer_value(json_object_get(o, "columns"));
+	w->centered = json_is_true(json_object_get(o, "centered"));
 	w->degree = (uint32_t)json_integer_value(json_object_get(o, "degree"));
 	w->origin = sl_method_origin(w->method, w->degree > 0, json_object_get(o, "input") != NULL);
 }
@@ -193,7 +194,7 @@ int sl__work_start_columns(const struct sl_work *w)
 uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)
 {
 	if (w->method->disk_bytes)
-		return w->method->disk_bytes(&w->params, nodes, w->columns);
+		return w->method->disk_bytes(&w->params, nodes, w->columns, w->centered);
 	int points = w->method->trace_points ? w->method->trace_points(&w->params) : 0;  /* else a few thousand at most */
 	return (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float) +
 	       (uint64_t)points * sizeof(struct sl_trace_point);

@@ -308,6 +308,8 @@ json_t *sl__job_document(const struct sl_job *job)
 	json_object_set_new(o, "method", json_string(job->work.method->name));
 	json_object_set_new(o, "rows", json_integer(job->work.rows));
 	json_object_set_new(o, "columns", json_integer(job->work.columns));
+	if (job->work.centered)
+		json_object_set_new(o, "centered", json_true());
 	json_object_set_new(o, "degree", json_integer(job->work.degree));
 	json_object_set_new(o, "model_time", json_real(job->status.model_time));
 	json_object_set_new(o, "results", job->has_results ? sl__results_json(job->work.method) : json_array());

@@ -187,14 +187,17 @@ def test_disk_of_neighbours(lab, limit):
 
 
 def test_disk_of_results(lab, limit):
-    """The arrays of the methods count: labels and centroids, values and snapshots. Centroids count as if in double
-    precision, which columns far from 0 need."""
-    table = np.random.default_rng(6).normal(size=(1000, 3)).astype(np.float32)
-    points = lab.bob.post("/v1/graphs?neighbours=0", 201, data=npy(table)).json()["id"]
+    """The arrays of the methods count: labels and centroids, values and snapshots. Centroids have double precision
+    only if columns are far from 0, and the metric does not compare with 0."""
+    table = np.random.default_rng(6).normal(size=(1000, 3))
+    points, far = (lab.bob.post("/v1/graphs?neighbours=0", 201, data=npy(values)).json()["id"]
+                   for values in (table.astype(np.float32), table + 1e4))
+    kmeans = {"method": "kmeans", "clusters": 500}
     graph = lab.bob.upload(graphs.mtx(graphs.ring(1000)))["id"]
-    for body, need, booked in (({"graph": points, "method": "kmeans", "clusters": 500}, 4 * (1000 + 500 * 3), 4 * 1000 + 8 * 500 * 3),
-                               ({"graph": graph, "method": "signal", "model": "nagumo", "duration": 1, "snapshots": 50},
-                                4 * (1000 * 2 * 51 + 50), 4 * (1000 * 2 * 51 + 50))):
+    for body, booked in (({"graph": points, **kmeans}, 4 * (1000 + 500 * 3)),
+                         ({"graph": far, **kmeans}, 4 * 1000 + 8 * 500 * 3),
+                         ({"graph": far, "metric": "cosine", **kmeans}, 4 * (1000 + 500 * 3)),
+                         ({"graph": graph, "method": "signal", "model": "nagumo", "duration": 1, "snapshots": 50}, 4 * (1000 * 2 * 51 + 50))):
         used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
         limit(disk_bytes=used + booked - 1)
         hit(lab.bob.request("POST", "/v1/jobs", json=body), "disk_bytes", 413)
@@ -204,9 +207,9 @@ def test_disk_of_results(lab, limit):
         assert lab.bob.get("/v1/me").json()["use"]["disk_bytes"] == used + booked
         files = sum(path.stat().st_size for path in (lab.daemon.state / "jobs").glob(f"{job}.*") if path.suffix in
                     (".labels", ".centroids", ".signal", ".snapshots", ".times"))
-        assert need <= files < need + 3 * 1000
+        assert booked <= files < booked + 3 * 1000
         lab.bob.delete(f"/v1/jobs/{job}", 204)
-    for thing in (points, graph):
+    for thing in (points, far, graph):
         lab.bob.delete(f"/v1/graphs/{thing}", 204)
 
 

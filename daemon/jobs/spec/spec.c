@@ -316,6 +316,7 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 	if (!spec->input) {
 		w->rows = g->points;
 		w->columns = g->columns;
+		w->centered = g->centered;
 	}
 	if (initial)
 		code = sl__job_spec_start(initial, spec, err);
