@@ -52,7 +52,7 @@ struct sl_error {
 	char file[256];     /* "graph.mtx", "graph.npz: indices.npy", or "" */
 	int64_t line;       /* 1-based, 0: none */
 	char pointer[128];  /* JSON pointer (RFC 6901) of the field, or "" */
-	char detail[768];   /* one or two sentences: what is wrong, what would be right */
+	char detail[768];   /* one or two sentences: what is wrong, what to do */
 };
 
 /* All return `code`, so that `return sl_error_set(err, SL_BADDATA, ...)` reads well. */

@@ -212,7 +212,7 @@ const struct sl_method sl_method_tsne = {
 	.summary = "lay out a graph or points by their neighbours",
 	.about = "Nodes that are connected, and points that are similar, lie together (SG-t-SNE, t-SNE).",
 	.measure = "kl", .measure_title = "KL divergence", .traces_layout = true, .takes = SL_TAKES_GRAPH, .layout = true, .results = no_results,
-	.relief = "A smaller initial layout (init_std) or grid (grid_side), or repulsion auto, would be right.",
+	.relief = "Use a smaller initial layout (init_std) or grid (grid_side), or repulsion auto.",
 	.params = &sl_tsne_table, .params_bytes = sizeof(struct sl_params),
 	.check = check, .check_data = check_data, .resolved = resolved, .affinities = affinities, .settings = settings,
 	.initial_param = "init", .initial = initial, .initial_extent = initial_extent,

@@ -67,7 +67,7 @@ int sl_gmm_check(const struct sl_gmm_params *p, uint32_t n, uint32_t d, struct s
 	}
 	if (d > SL_GMM_COLUMNS_MOST && (p->covariance == SL_GMM_FULL || p->covariance == SL_GMM_TIED))
 		return sl_error_field(err, SL_BADPARAM, "/covariance", "covariance %s takes at most %d columns, and the points "
-				      "have %u; diag or spherical would be right.", sl_gmm_covariance_words[p->covariance],
+				      "have %u. Use diag or spherical.", sl_gmm_covariance_words[p->covariance],
 				      SL_GMM_COLUMNS_MOST, d);
 	return 0;
 }

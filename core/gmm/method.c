@@ -338,9 +338,8 @@ const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t
 	uint32_t different = p->n - p->report.duplicates - p->merged;
 	out[0] = '\0';
 	if (k > different)
-		snprintf(out, size, "Only %u points differ, so some of the %u components have none of their own; fewer "
-			 "components "
-			 "would be right.", different, k);
+		snprintf(out, size, "Only %u points differ, so some of the %u components have none of their own. Use "
+			 "fewer components.", different, k);
 	return out;
 }
 
@@ -537,7 +536,7 @@ const struct sl_method sl_method_gmm = {
 	.measure = "log_likelihood", .measure_title = "log-likelihood", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results, .table = "models", .columns = columns,
 	.predicts = predicts, .model = model_arrays,
-	.relief = "Fewer components would be right, or covariance diag.",
+	.relief = "Use fewer components, or covariance diag.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
 	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,

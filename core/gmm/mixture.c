@@ -81,7 +81,7 @@ static int factor_all(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g,
 					   0) != 0;
 	if (bad || sl__gmm_factors_end(f, g))
 		return sl_error_set(err, SL_CONFLICT, "A covariance of the mixture is not positive definite, so it has no "
-				    "density; a greater reg_covar would be right.");
+				    "density. Use a greater reg_covar.");
 	return 0;
 }
 

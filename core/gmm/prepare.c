@@ -59,9 +59,9 @@ static int take_start(struct sl_gmm *m, const float *start, struct sl_error *err
 		double sum;
 		bool fits = normalise(m->largest_k, start + at, m->start + at, &sum);
 		if (!fits || !(sum > 0))
-			return sl_error_field(err, SL_BADPARAM, "/start", "Row %u of the responsibilities to begin with has %s.",
-					      i + 1, fits ? "zeros alone; one number above 0 would be right" :
-					      "a number that is negative or not finite");
+			return sl_error_field(err, SL_BADPARAM, "/start", "Row %u of the responsibilities to begin with has %s",
+					      i + 1, fits ? "zeros alone. Give at least one number above 0." :
+					      "a number that is negative or not finite.");
 	}
 	return 0;
 }

@@ -297,8 +297,7 @@ const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, co
 	out[0] = '\0';
 	if (used && empty)
 		snprintf(out, size, "%u of %u clusters %s empty, since fewer than %u %s differ, or since the last assignment "
-			 "took "
-			 "all their points; fewer clusters would be right.", empty, k, empty == 1 ? "is" : "are", k,
+			 "took all their points. Use fewer clusters.", empty, k, empty == 1 ? "is" : "are", k,
 			 params->metric == SL_KMEANS_COSINE ? "directions of points" : "points");
 	free(used);
 	if (!out[0] && params->batch > 0 && (uint32_t)params->batch > n)
@@ -356,7 +355,7 @@ const struct sl_method sl_method_kmeans = {
 		 "cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds).",
 	.measure = "inertia", .measure_title = "inertia", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
-	.relief = "Fewer clusters would be right.",
+	.relief = "Use fewer clusters.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
 	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,

@@ -244,7 +244,7 @@ const struct sl_method sl_method_sammon = {
 		 "(Kamada and Kawai).",
 	.measure = "stress", .measure_title = "stress", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT | SL_TAKES_EDGES, .layout = true, .results = no_results,
-	.relief = "Fewer partners, or pivots, would be right.",
+	.relief = "Use fewer partners, or pivots.",
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .create = create,

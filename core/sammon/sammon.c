@@ -74,13 +74,13 @@ int sl_sammon_check(const struct sl_sammon_params *params, uint32_t n, struct sl
 				      params->partners, n);
 	if (params->stress == SL_SAMMON_KAMADA_KAWAI)
 		return sl_error_field(err, SL_BADPARAM, "/stress", "stress kamada_kawai is of a graph, and this is computed "
-				      "from points; sammon or metric would be right.");
+				      "from points. Use sammon or metric.");
 	if (params->lengths != SL_SAMMON_UNIT)
 		return sl_error_field(err, SL_BADPARAM, "/lengths", "lengths are those of a graph's edges, and this is "
 				      "computed from points.");
 	if (params->pivots)
 		return sl_error_field(err, SL_BADPARAM, "/pivots", "pivots are nodes of a graph, and this is computed from "
-				      "points; partners would be right.");
+				      "points. Use partners.");
 	return 0;
 }
 
@@ -90,11 +90,11 @@ int sl_sammon_check_graph(const struct sl_sammon_params *params, uint32_t n, str
 	if (code)
 		return code;
 	if (params->partners)
-		return sl_error_field(err, SL_BADPARAM, "/partners", "partners are points, and this is computed from a graph; "
-				      "pivots would be right.");
+		return sl_error_field(err, SL_BADPARAM, "/partners", "partners are points, and this is computed from a graph. "
+				      "Use pivots.");
 	if (params->start == SL_SAMMON_START_PCA)
-		return sl_error_field(err, SL_BADPARAM, "/start", "start pca is for points, which have coordinates; of a graph "
-				      "classical or random would be right.");
+		return sl_error_field(err, SL_BADPARAM, "/start", "start pca is for points, which have coordinates. For a "
+				      "graph use classical or random.");
 	if ((uint32_t)params->pivots > n)
 		return sl_error_field(err, SL_BADPARAM, "/pivots", "pivots is %d, but the graph has only %u nodes.",
 				      params->pivots, n);

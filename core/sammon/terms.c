@@ -32,7 +32,7 @@ static int check_lengths(const struct sl_graph *g, int lengths, double *shortest
 	if (lengths != SL_SAMMON_UNIT && g->report.zero_weights)
 		return sl_error_field(err, SL_BADPARAM, "/lengths", "%llu edges of the graph have weight 0, and were dropped "
 				      "when it was read. A length must be greater than 0, and so must be a weight whose inverse is "
-				      "one. lengths unit would be right, or other weights.",
+				      "one. Use lengths unit, or other weights.",
 				      (unsigned long long)g->report.zero_weights);
 	for (uint64_t e = 0; e < g->m; e++) {
 		double x = lengths == SL_SAMMON_UNIT || !g->weight ? 1 : length_of((double)g->weight[e], lengths);

@@ -153,7 +153,7 @@ static void solved(struct sl_signal *s)
 int sl__signal_unsolved(const struct sl_signal *s, struct sl_error *err)
 {
 	return sl_error_field(err, SL_BADDATA, "/step", "At time %g a step of %g has no solution: the values grow beyond "
-			"all bounds. A smaller step would be right.", s->time, s->now_h);
+			"all bounds. Use a smaller step.", s->time, s->now_h);
 }
 
 static int passed(struct sl_signal *s, struct sl_error *err)

@@ -167,7 +167,7 @@ static int note(struct run *r, struct sl_error *err)
 	r->level = sl_signal_level(r->signal);
 	if (!isfinite(r->level))
 		return sl_error_field(err, SL_BADDATA, "/step", "At time %g values are not finite any more: they grow beyond "
-				"all bounds. A smaller step than %g would be right.", r->status.time, r->status.h);
+				"all bounds. Use a smaller step than %g.", r->status.time, r->status.h);
 	if (!sl_progress_traced(r->status.step, 100))
 		return 0;
 	r->progress.iteration = r->status.step;
@@ -325,7 +325,7 @@ const struct sl_method sl_method_signal = {
 		 "with --picture-color job:ID.",
 	.measure = "level", .measure_title = "level", .timed = true,
 	.takes = SL_TAKES_EDGES, .results = results,
-	.relief = "A smaller graph would be right.",
+	.relief = "Use a smaller graph.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
 	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .steer = steer,

@@ -61,7 +61,7 @@ def test_graphs_stay_with_the_processor(server):
     api, _ = server()
     graph = api.upload(graphs.mtx(graphs.ring(60)))["id"]
     problem = api.post("/v1/jobs", 400, json={"graph": graph, "method": "sammon", "engine": "cuda"}).json()
-    assert problem["pointer"] == "/engine" and "cpu would be right" in problem["detail"]
+    assert problem["pointer"] == "/engine" and "Use cpu" in problem["detail"]
     job = run(api, graph)
     assert job["engine"] == "cpu" and job["device"] == "cpu0" and job["notes"] == []
 

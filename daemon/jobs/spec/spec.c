@@ -83,8 +83,8 @@ static int engine_that_helps(struct sl_jobs *j, const struct sl_work *w, const c
 		*name = "cpu";
 	if (!strcmp(*name, "cpu") || (w->method->helped && !e->functions))
 		return 0;  /* sl_engines_choose() sets the error */
-	return sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute this job of method %s; cpu would be "
-			      "right.", *name, w->method->name);
+	return sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute this job of method %s. Use "
+			      "cpu.", *name, w->method->name);
 }
 
 /* Reads the engine, which must be usable now; the error says why it is not, and which engines are. */
@@ -311,7 +311,7 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 				      "be as many.", w->rows, g->nodes);
 	if (!spec->input && g->kind != SL_KIND_POINTS)
 		return sl_error_field(err, SL_BADPARAM, "/graph", "Method %s needs coordinates, and %s has none: it was "
-				      "uploaded as %s. Points would be right, or the layout of a job (input).", w->method->name, g->id,
+				      "uploaded as %s. Use points, or the layout of a job (input).", w->method->name, g->id,
 				      g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours");
 	if (!spec->input) {
 		w->rows = g->points;
@@ -333,7 +333,7 @@ static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_e
 				      w->method->value_columns ? "; the state that it is to begin with is input." : ".");
 	if (g->kind != SL_KIND_GRAPH)
 		return sl_error_field(err, SL_BADPARAM, "/graph", "Method %s is computed along the edges of a graph, and %s "
-				"was uploaded as %s. A graph would be right.", w->method->name, g->id,
+				"was uploaded as %s. Use a graph.", w->method->name, g->id,
 				      g->kind == SL_KIND_POINTS ? "points" : "neighbours");
 	if (spec->input && w->rows != g->nodes)
 		return sl_error_field(err, SL_BADPARAM, "/input", "The initial state has %u rows, and the graph %u nodes; "
