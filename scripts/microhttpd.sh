@@ -12,11 +12,14 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
 : >"$work/status"
 chmod 755 "$work"
-archive=$(apt-get indextargets --format '$(SITE)' 2>/dev/null | grep -m 1 '/debian$' || echo http://deb.debian.org/debian)
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive trixie main" >"$work/sources.list"
+archive=$(apt-get indextargets --format '$(SITE)' 2>/dev/null | grep -m 1 '/debian$') ||
+	archive=http://deb.debian.org/debian
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+echo "deb [signed-by=$keys] $archive trixie main" >"$work/sources.list"
 apt() {
 	apt-get -qq -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=- \
-		-o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o Dir::State::status="$work/status" -o APT::Sandbox::User=root \
+		-o Dir::State::lists="$work/lists" -o Dir::State::status="$work/status" \
+		-o Dir::Cache="$work/cache" -o APT::Sandbox::User=root \
 		-o Acquire::http::Timeout=10 -o Acquire::Retries=0 "$@"
 }
 cd "$work"
