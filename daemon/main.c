@@ -30,6 +30,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/process.h"
+#include "daemon/relay/relay.h"
 #include "daemon/store/db.h"
 #include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
@@ -477,6 +478,8 @@ static int inspect(struct program *p)
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], SL_RELAY_ARGUMENT))
+		return sl_relay_main();
 	sl_threads_wait_briefly(argv);
 	give_memory_back();
 	prctl(PR_SET_NAME, "spacelandd");  /* after a restart the name would be "exe" */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <sodium.h>
+#include <zmq.h>
 
 #include "daemon/users/limits.h"
 #include "daemon/util/time_text.h"
@@ -13,14 +14,14 @@
 #define Z85_BYTES 41
 
 struct key {
-	uint8_t public_key[SL_ZMTP_KEY_BYTES];
+	uint8_t public_key[SL_RELAY_KEY_BYTES];
 	struct sl_principal who;
 	uint64_t until_ms;        /* since 1970; 0: not in use */
 };
 
 struct sl_stream_keys {
 	const struct sl_users *users;
-	struct sl_zmtp_keys zmtp;
+	uint8_t public_key[SL_RELAY_KEY_BYTES], secret_key[SL_RELAY_KEY_BYTES];  /* of the server */
 	struct key key[SL_STREAM_KEYS];
 };
 
@@ -30,7 +31,7 @@ static const struct key *find(struct sl_stream_keys *k, const uint8_t *public_ke
 	uint64_t now = sl_time_now_ms();
 	for (int i = 0; i < SL_STREAM_KEYS; i++) {
 		struct key *key = &k->key[i];
-		if (key->until_ms <= now || memcmp(key->public_key, public_key, SL_ZMTP_KEY_BYTES))
+		if (key->until_ms <= now || memcmp(key->public_key, public_key, SL_RELAY_KEY_BYTES))
 			continue;
 		if (sl_users_still(k->users, &key->who))
 			return key;
@@ -39,20 +40,13 @@ static const struct key *find(struct sl_stream_keys *k, const uint8_t *public_ke
 	return NULL;
 }
 
-static bool allowed(void *arg, const uint8_t client_key[SL_ZMTP_KEY_BYTES])
-{
-	return find(arg, client_key);
-}
-
 struct sl_stream_keys *sl_stream_keys_create(const struct sl_users *users)
 {
 	struct sl_stream_keys *k = calloc(1, sizeof *k);
 	if (!k)
 		return NULL;
 	k->users = users;
-	k->zmtp.allowed = allowed;
-	k->zmtp.arg = k;
-	crypto_box_keypair(k->zmtp.public_key, k->zmtp.secret_key);
+	crypto_box_keypair(k->public_key, k->secret_key);
 	return k;
 }
 
@@ -64,26 +58,9 @@ void sl_stream_keys_destroy(struct sl_stream_keys *k)
 	free(k);
 }
 
-const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k)
+const uint8_t *sl_stream_keys_secret(const struct sl_stream_keys *k)
 {
-	return &k->zmtp;
-}
-
-/* Encodes a key in Z85: four bytes become five digits of base 85, the highest first (rfc.zeromq.org/spec/32). */
-static const char *z85(const uint8_t *key, char out[Z85_BYTES])
-{
-	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
-	for (int i = 0; i < SL_ZMTP_KEY_BYTES / 4; i++) {
-		const uint8_t *b = key + 4 * i;
-		uint32_t value = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-		for (int digit = 4; digit >= 0; digit--) {
-			out[5 * i + digit] = digits[value % 85];
-			value /= 85;
-		}
-	}
-	out[Z85_BYTES - 1] = '\0';
-	return out;
+	return k->secret_key;
 }
 
 static bool older(const struct key *a, const struct key *b)
@@ -109,19 +86,21 @@ static struct key *place_for(struct sl_stream_keys *k, const struct sl_principal
 json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who)
 {
 	struct key *key = place_for(k, who);
-	uint8_t secret[SL_ZMTP_KEY_BYTES];
+	uint8_t secret[SL_RELAY_KEY_BYTES];
 	char server[Z85_BYTES], public[Z85_BYTES], private[Z85_BYTES];
 	crypto_box_keypair(key->public_key, secret);
 	key->who = *who;
 	key->until_ms = sl_time_now_ms() + VALID_MS;
-	json_t *reply = json_pack("{s:s, s:s, s:s}", "server_key", z85(k->zmtp.public_key, server), "public_key",
-				  z85(key->public_key, public), "secret_key", z85(secret, private));
+	zmq_z85_encode(server, k->public_key, SL_RELAY_KEY_BYTES);
+	zmq_z85_encode(public, key->public_key, SL_RELAY_KEY_BYTES);
+	zmq_z85_encode(private, secret, sizeof secret);
+	json_t *reply = json_pack("{s:s, s:s, s:s}", "server_key", server, "public_key", public, "secret_key", private);
 	sodium_memzero(secret, sizeof secret);
 	sodium_memzero(private, sizeof private);
 	return reply;
 }
 
-const char *sl_stream_keys_account(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES])
+const char *sl_stream_keys_account(struct sl_stream_keys *k, const uint8_t client_key[SL_RELAY_KEY_BYTES])
 {
 	const struct key *key = find(k, client_key);
 	return key ? key->who.account : NULL;
@@ -132,7 +111,7 @@ int64_t sl_stream_keys_part(const struct sl_stream_keys *k, const char *account,
 	return sl_users_part(k->users, account, bound);
 }
 
-bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], enum sl_topic_kind kind,
+bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_RELAY_KEY_BYTES], enum sl_topic_kind kind,
 			const char *thing)
 {
 	const struct key *key = find(k, client_key);

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "daemon/stream/zmtp.h"
+#include "daemon/relay/channel.h"
 #include "daemon/users/users.h"
 
 #define SL_STREAM_KEYS 1000
@@ -18,16 +18,16 @@ struct sl_stream_keys;
 
 struct sl_stream_keys *sl_stream_keys_create(const struct sl_users *users);  /* NULL: no memory. users: borrowed */
 void sl_stream_keys_destroy(struct sl_stream_keys *k);  /* NULL is fine */
-/* For the connections. */
-const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k);
+/* The server's secret key, SL_RELAY_KEY_BYTES bytes. Borrowed. */
+const uint8_t *sl_stream_keys_secret(const struct sl_stream_keys *k);
 /* {"server_key", "public_key", "secret_key"} in Z85, as ZeroMQ libraries take them; new reference. */
 json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who);
 /* The account (users/limits.h) of the holder of this key; NULL: the key is void. Borrowed, for now. */
-const char *sl_stream_keys_account(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES]);
+const char *sl_stream_keys_account(struct sl_stream_keys *k, const uint8_t client_key[SL_RELAY_KEY_BYTES]);
 /* How many of `bound` subscribers an account may have. */
 int64_t sl_stream_keys_part(const struct sl_stream_keys *k, const char *account, int64_t bound);
 /* True if the holder of this key may get messages of this kind about the thing with this id (26 characters). */
-bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], enum sl_topic_kind kind,
+bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_RELAY_KEY_BYTES], enum sl_topic_kind kind,
 			const char *thing);
 
 #endif

@@ -1,8 +1,9 @@
 /* publisher.h -- frames over ZeroMQ.
  *
- * Subscribers connect with SUB sockets of any ZeroMQ library (zmtp.h is the protocol) and
- * subscribe to prefixes of job ids; a frame begins with its job's id. Everything runs on the
- * loop with non-blocking sockets. A frame is sent from the same buffer as to HTTP readers.
+ * Subscribers connect with SUB sockets of any ZeroMQ library and subscribe to prefixes of job
+ * ids; a frame begins with its job's id. The relay (daemon/relay/relay.h), a process of its own,
+ * has the connections and speaks ZMTP and CURVE by libzmq. The publisher decides, on the loop:
+ * who may subscribe, who gets which frame, and when. Frames are the same bytes as those to HTTP readers.
  *
  * Slow subscribers. While one frame is being sent to a subscriber, the newest frame of each
  * job waits, and is replaced by a newer one. So a slow subscriber misses frames, but each
@@ -11,7 +12,8 @@
  * Limits of a subscriber. Its messages must be short. Its subscriptions are limited in number
  * and rate. At most `waiting` of its frames wait (in shared buffers). Its handshake has a
  * time limit, and so has a frame that it does not read. A subscriber that exceeds a limit is
- * disconnected, and the log says so. */
+ * disconnected, and the log says so. If the relay ends, all subscribers are disconnected, and
+ * their libraries connect again. */
 #ifndef SL_PUBLISHER_H
 #define SL_PUBLISHER_H
 
@@ -20,7 +22,6 @@
 
 #include "core/error.h"
 #include "daemon/stream/frames.h"
-#include "daemon/stream/zmtp.h"
 
 #define SL_SUBSCRIPTIONS_MAX 1024  /* of one subscriber */
 

@@ -125,17 +125,6 @@ static struct subscription *subscription_of(struct sl_topic_node *node, const st
 	return SL_LIST_FIND(struct subscription, s, &node->subscriptions, of_node, s->owner == owner);
 }
 
-bool sl_topics_possible(const char *prefix, size_t length)
-{
-	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-	if (length > SL_TOPIC_BYTES)
-		return false;
-	for (size_t i = 0; i < length; i++)
-		if (!prefix[i] || !memchr(digits, prefix[i], sizeof digits - 1))
-			return false;
-	return true;
-}
-
 int sl_topics_add(struct sl_topics *t, struct sl_topic_owner *owner, const char *prefix, size_t length)
 {
 	struct sl_topic_node *node = find_or_create(t, prefix, length);

@@ -40,11 +40,8 @@ static inline void sl_topics_init(struct sl_topics *t)
 /* Frees the tree; owners are not changed. */
 void sl_topics_finish(struct sl_topics *t);
 
-/* False if no id can begin with this prefix; such a subscription need not be stored. */
-bool sl_topics_possible(const char *prefix, size_t length);
-
-/* Adds a prefix of length <= SL_TOPIC_BYTES bytes. A prefix that the owner has already gets a
- * new stamp. 0, or SL_NOMEM, and nothing has changed. */
+/* Adds a prefix of length <= SL_TOPIC_BYTES characters, with which an id may begin (sl_ulid_begins()). A prefix that
+ * the owner has already gets a new stamp. 0, or SL_NOMEM, and nothing has changed. */
 int sl_topics_add(struct sl_topics *t, struct sl_topic_owner *owner, const char *prefix, size_t length);
 
 /* False: the owner has no such prefix. */

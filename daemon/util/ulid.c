@@ -49,6 +49,16 @@ static int value(char c)
 	return at ? (int)(at - alphabet) : -1;
 }
 
+bool sl_ulid_begins(const char *text, size_t length)
+{
+	if (length > SL_ULID_BYTES - 1)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (value(text[i]) < 0)
+			return false;
+	return true;
+}
+
 bool sl_ulid_valid(const char *text)
 {
 	if (!text || text[0] > '7')

@@ -7,6 +7,7 @@
 #define SL_ULID_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SL_ULID_BYTES 27  /* 26 characters and the terminator */
@@ -16,6 +17,9 @@ char *sl_ulid_make(char out[SL_ULID_BYTES]);
 
 /* True if text is 26 upper-case characters of the alphabet and not beyond the greatest id (7ZZZ...). */
 bool sl_ulid_valid(const char *text);
+
+/* True if an id may begin with these bytes; length: at most 26, else it is false. */
+bool sl_ulid_begins(const char *text, size_t length);
 
 /* A version of a record: a number that rises with each change of it, also over restarts of the server. Replies and
  * events reach a client in any order, and it keeps the record with the larger version. Larger than all numbers that

@@ -167,13 +167,22 @@ class Daemon:
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
+    def relay(self):
+        """The process id of the relay of ZeroMQ subscribers; None: there is none."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(children[0]) if children else None
+
     def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        """Of the daemon and its relay."""
+        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in (self.process.pid, self.relay()) if pid)
 
     def memory(self):
-        """Resident bytes."""
-        with open(f"/proc/{self.process.pid}/statm") as f:
-            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        """Resident bytes of the daemon and its relay."""
+        pages = 0
+        for pid in (self.process.pid, self.relay()):
+            if pid:
+                pages += int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def __enter__(self):
         return self.start()
