@@ -30,6 +30,7 @@ void sl__job_release_place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	sl_list_unlink(&job->on_device);
+	sl__job_checkpoint(job, SL_CHECKPOINT_ON_GONE);
 	sl_affinity_release(j->engines->affinities, job->affinity);
 	job->affinity = NULL;
 	sl__job_release_input(job);
@@ -202,7 +203,8 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 		ahead_s += ahead++ < LOOK_AHEAD ? sl__job_remaining_s(o) : 0;
 	}
 	SL_LIST_EACH(const struct sl_job, o, &j->on_device, on_device)
-		if (v->running < SL_PLACES_SMALL && o->engine == e && o->life.state == SL_JOB_RUNNING && sl__job_small(o) == small)
+		if (v->running < SL_PLACES_SMALL && o->engine == e && o->life.state == SL_JOB_RUNNING &&
+		    sl__job_small(o) == small)
 			v->all_s += v->left_s[v->running++] = sl__job_remaining_s(o);
 	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, ascending);
 	return v;

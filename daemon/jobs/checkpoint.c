@@ -20,12 +20,37 @@ struct checkpointing {
 	struct sl_error err;
 };
 
-void sl__job_checkpoint(struct sl_job *job)
+static void keep(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
+		 const struct sl_status *status);
+
+/* Returns false if the event means nothing. */
+static bool step(struct sl_job *job, enum sl_checkpoint_event event)
 {
-	if (job->checkpointing || !sl_stage_is_on_device(job->life.stage))
-		return;
-	job->checkpointing = !sl_device_checkpoint(job->device->thread, job->key);
-	job->checkpointed_ms = uv_now(job->jobs->d->loop);
+	struct sl_checkpoint_transition step = sl_checkpoint_step(job->checkpointing, event);
+	if (step.refused) {
+		sl_log_error("jobs", "%s: event %d of checkpoints cannot happen in stage %d; please report this", job->id,
+			     (int)event, (int)job->checkpointing);
+		return false;
+	}
+	bool asks = step.action == SL_CHECKPOINT_ASK;
+	bool failed = asks && (!sl_stage_is_on_device(job->life.stage) ||
+			       sl_device_checkpoint(job->device->thread, job->key));
+	job->checkpointing = failed ? step.else_to : step.to;
+	if (asks)
+		job->checkpointed_ms = uv_now(job->jobs->d->loop);
+	if (step.action == SL_CHECKPOINT_WRITE_CARRIED)
+		keep(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
+	return true;
+}
+
+void sl__job_checkpoint(struct sl_job *job, enum sl_checkpoint_event event)
+{
+	step(job, event);
+}
+
+void sl__job_keep_carried(struct sl_job *job)
+{
+	step(job, SL_CHECKPOINT_ON_KEEP);
 }
 
 static void write_checkpoint(void *arg)
@@ -47,7 +72,6 @@ static void checkpoint_written(void *arg)
 	struct checkpointing *c = arg;
 	struct sl_job *job = c->job;
 	struct sl_jobs *j = job->jobs;
-	job->checkpointing = job->writing_checkpoint = false;
 	if (c->code) {
 		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, c->err.detail);
 	} else if (sl__job_ended(job) || sl_stage_is_ending(job->life.stage)) {
@@ -62,6 +86,7 @@ static void checkpoint_written(void *arg)
 		job->checkpoint_seconds = c->status.seconds;
 		sl__job_save(job, NULL);
 	}
+	step(job, SL_CHECKPOINT_ON_WRITTEN);
 	sl_layout_unref(c->layout);
 	free(c->blob);
 	free(c->record);
@@ -70,12 +95,13 @@ static void checkpoint_written(void *arg)
 	sl__works_done(j);
 }
 
-void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
-			     const struct sl_status *status)
+/* Takes the blob. NULL: the job has dropped the state that it carried. */
+static void keep(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
+		 const struct sl_status *status)
 {
-	struct checkpointing *c = calloc(1, sizeof *c);
+	struct checkpointing *c = *blob ? calloc(1, sizeof *c) : NULL;
 	if (!c) {
-		job->checkpointing = false;
+		step(job, SL_CHECKPOINT_ON_WRITTEN);
 		return;
 	}
 	c->job = sl__job_ref(job);
@@ -85,7 +111,6 @@ void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, st
 	c->status = *status;
 	c->record = sl__job_record(job, &c->status);
 	*blob = NULL;
-	job->checkpointing = job->writing_checkpoint = true;
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, write_checkpoint, checkpoint_written, c);
 }
@@ -94,10 +119,10 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 {
 	if (e->err.code)
 		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
-	if (e->blob && sl_stage_is_on_device(job->life.stage))
-		sl__job_keep_checkpoint(job, &e->blob, e->bytes, e->layout, &e->status);
-	else
-		job->checkpointing = false;
-	if (!job->writing_checkpoint)
+	if (!e->blob)
+		step(job, SL_CHECKPOINT_ON_NO_ANSWER);
+	else if (step(job, SL_CHECKPOINT_ON_ANSWER))
+		keep(job, &e->blob, e->bytes, e->layout, &e->status);
+	if (!sl_checkpoint_is_writing(job->checkpointing))
 		sl__jobs_shutdown_step(job->jobs);
 }

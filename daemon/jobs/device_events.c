@@ -64,11 +64,9 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	bool writing = job->checkpointing && job->writing_checkpoint;
 	sl__move_over(job);
 	job->alone = job->alone || e->suspect;
 	sl_watch_lost(&job->watch);
-	job->checkpointing = writing;  /* a requested checkpoint will not come */
 	job->status.iteration = job->carried ? job->carried_status.iteration : job->has_checkpoint ?
 				job->checkpoint_iteration : 0;
 	job->status.seconds = job->carried ? job->carried_status.seconds : job->has_checkpoint ?

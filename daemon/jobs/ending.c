@@ -56,7 +56,7 @@ void sl__job_publish_end(struct sl_job *job)
 	free(job->trace);  /* it is read from the file from now on */
 	job->trace = NULL;
 	job->trace_count = job->trace_room = 0;
-	if (job->has_checkpoint || job->has_initial || job->work.start || job->checkpointing)
+	if (job->has_checkpoint || job->has_initial || job->work.start || sl_checkpoint_is_writing(job->checkpointing))
 		sl__job_remove_files(job, sl_job_file_transient);
 	sl__job_learn(job);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl_job_state_name[job->life.end],

@@ -33,7 +33,7 @@ static void checkpoint_some(struct sl_jobs *j)
 		return;
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
 		if (job->life.state == SL_JOB_RUNNING && (double)(now - job->checkpointed_ms) >= interval_ms)
-			sl__job_checkpoint(job);
+			sl__job_checkpoint(job, SL_CHECKPOINT_ON_DUE);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -349,14 +349,8 @@ void sl__jobs_shutdown_step(struct sl_jobs *j)
 		return;
 	}
 	bool late = uv_now(j->d->loop) >= j->stop_deadline_ms;
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device) {
-		if (!job->checkpoint_again || job->checkpointing)
-			continue;
-		job->checkpoint_again = false;
-		sl__job_checkpoint(job);
-	}
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		if (job->checkpointing && !late)
+		if (job->checkpointing != SL_CHECKPOINT_IDLE && !late)
 			return;
 	sl_engines_stop(j->engines);
 }
@@ -373,7 +367,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	sl__jobs_forget_unsaved(j);
 	sl_users_save_usage(j->d->users, true);
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		job->checkpoint_again = true;  /* a checkpoint in progress is older than this moment */
+		sl__job_checkpoint(job, SL_CHECKPOINT_ON_NEWER);
 	sl__jobs_shutdown_step(j);
 }
 

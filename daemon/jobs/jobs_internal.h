@@ -114,10 +114,8 @@ struct sl_job {
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
 	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
-	bool checkpointing;              /* a checkpoint was requested, or is being written */
-	bool writing_checkpoint;         /* a checkpoint is being written */
+	enum sl_checkpoint_stage checkpointing;  /* only checkpoint.c changes it */
 	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
-	bool checkpoint_again;           /* the server stops: write one more checkpoint after the present one */
 	/* queue/moves.c: moving to another device of its engine */
 	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
 	struct sl_server_device *came_from;  /* the device that it has left, until it starts on another; or NULL */
@@ -364,11 +362,9 @@ void sl__job_begin_end(struct sl_job *job);
 void sl__job_save_result(struct sl_job *job);
 void sl__job_save_end(struct sl_job *job);
 void sl__job_publish_end(struct sl_job *job);
-void sl__job_checkpoint(struct sl_job *job);
+void sl__job_checkpoint(struct sl_job *job, enum sl_checkpoint_event event);  /* DUE, NEWER, GONE */
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes the event's blob */
-/* Writes this state of its run as its checkpoint; takes the blob. */
-void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layout *layout,
-			     const struct sl_status *status);
+void sl__job_keep_carried(struct sl_job *job);          /* makes the state that it carries its checkpoint */
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
 void sl__job_fail_by(struct sl_job *job, enum sl_job_event event, const struct sl_error *err);  /* FAIL, COPY_FAILED */
 /* A write for the job failed (err NULL: the data base is closed). Answers the requests that wait for it;

@@ -306,6 +306,35 @@ enum sl_job_state sl_machine_recorded(const struct sl_machine *m)
 	return m->state < SL_JOB_DONE && m->wish == SL_WISH_PAUSE ? SL_JOB_PAUSED : m->state;
 }
 
+/* ---- checkpoints ----------------------------------------------------------------------- */
+
+#define TO(stage) {SL_CHECKPOINT_##stage, SL_CHECKPOINT_##stage, SL_CHECKPOINT_NOTHING, false}
+#define WRITE_TO(stage) {SL_CHECKPOINT_##stage, SL_CHECKPOINT_##stage, SL_CHECKPOINT_WRITE, false}
+#define ASK {SL_CHECKPOINT_ASKED, SL_CHECKPOINT_IDLE, SL_CHECKPOINT_ASK, false}
+#define CARRIED {SL_CHECKPOINT_WRITING, SL_CHECKPOINT_WRITING, SL_CHECKPOINT_WRITE_CARRIED, false}
+#define NEVER {0, 0, SL_CHECKPOINT_NOTHING, true}
+
+/* Columns: the stages, in the order of enum sl_checkpoint_stage. */
+static const struct sl_checkpoint_transition checkpoints[SL_CHECKPOINT_EVENTS][SL_CHECKPOINT_STAGES] = {
+	[SL_CHECKPOINT_ON_DUE] = {ASK, TO(ASKED), TO(WRITING), TO(ASKED_MORE), TO(WRITING_MORE), TO(WRITING_KEEP)},
+	[SL_CHECKPOINT_ON_NEWER] = {ASK, TO(ASKED_MORE), TO(WRITING_MORE), TO(ASKED_MORE), TO(WRITING_MORE), NEVER},
+	[SL_CHECKPOINT_ON_ANSWER] = {NEVER, WRITE_TO(WRITING), NEVER, WRITE_TO(WRITING_MORE), NEVER, NEVER},
+	[SL_CHECKPOINT_ON_NO_ANSWER] = {NEVER, TO(IDLE), NEVER, ASK, NEVER, NEVER},
+	[SL_CHECKPOINT_ON_WRITTEN] = {NEVER, NEVER, TO(IDLE), NEVER, ASK, CARRIED},
+	[SL_CHECKPOINT_ON_GONE] = {TO(IDLE), TO(IDLE), TO(WRITING), TO(IDLE), TO(WRITING), TO(WRITING_KEEP)},
+	[SL_CHECKPOINT_ON_KEEP] = {CARRIED, NEVER, TO(WRITING_KEEP), NEVER, NEVER, TO(WRITING_KEEP)},
+};
+
+struct sl_checkpoint_transition sl_checkpoint_step(enum sl_checkpoint_stage from, enum sl_checkpoint_event event)
+{
+	return checkpoints[event][from];
+}
+
+bool sl_checkpoint_is_writing(enum sl_checkpoint_stage stage)
+{
+	return stage == SL_CHECKPOINT_WRITING || stage == SL_CHECKPOINT_WRITING_MORE || stage == SL_CHECKPOINT_WRITING_KEEP;
+}
+
 /* ---- what the stages are ----------------------------------------------------------------- */
 
 bool sl_stage_has_place(enum sl_stage stage) { return stages[stage].is & PLACE; }

@@ -107,7 +107,8 @@ enum sl_job_event {
 #define SL__ACTION(name) SL_DO_##name = 1u << SL__NUMBER_##name,
 enum { SL_ACTIONS(SL__ACTION_NUMBER) SL_ACTION_COUNT };
 enum sl_action { SL_ACTIONS(SL__ACTION) };
-#define SL_ACTIONS_SENT (SL_DO_SEND_PAUSE | SL_DO_SEND_RESUME | SL_DO_SEND_FINISH | SL_DO_SEND_CANCEL | SL_DO_SEND_LEAVE)
+#define SL_ACTIONS_SENT \
+	(SL_DO_SEND_PAUSE | SL_DO_SEND_RESUME | SL_DO_SEND_FINISH | SL_DO_SEND_CANCEL | SL_DO_SEND_LEAVE)
 
 struct sl_machine {
 	enum sl_stage stage;
@@ -135,6 +136,44 @@ bool sl_stage_is_on_device(enum sl_stage stage);  /* a device's thread knows it 
 bool sl_stage_is_storing(enum sl_stage stage);
 bool sl_stage_is_ending(enum sl_stage stage);     /* its end is not recorded yet */
 bool sl_stage_is_deleted(enum sl_stage stage);
+
+/* ---- checkpoints -------------------------------------------------------------------------
+ *
+ * A machine of its own beside the life: a job has at most one checkpoint on its way, from the request to the device to
+ * the file on the disk. Each request "newer" leads to a checkpoint that was made after it, unless the device gives the
+ * job back before. */
+enum sl_checkpoint_stage {
+	SL_CHECKPOINT_IDLE,
+	SL_CHECKPOINT_ASKED,         /* the device was asked for one */
+	SL_CHECKPOINT_WRITING,       /* a worker writes it */
+	SL_CHECKPOINT_ASKED_MORE,    /* the same two, and a newer one is needed after it */
+	SL_CHECKPOINT_WRITING_MORE,
+	SL_CHECKPOINT_WRITING_KEEP,  /* a worker writes one; after that, the state that the job carries */
+	SL_CHECKPOINT_STAGES
+};
+
+enum sl_checkpoint_event {
+	SL_CHECKPOINT_ON_DUE,        /* one is wanted, unless one is on its way */
+	SL_CHECKPOINT_ON_NEWER,      /* one is needed that is made from now on */
+	SL_CHECKPOINT_ON_ANSWER, SL_CHECKPOINT_ON_NO_ANSWER,  /* of the device */
+	SL_CHECKPOINT_ON_WRITTEN,    /* or not, after an error */
+	SL_CHECKPOINT_ON_GONE,       /* the device has given the job back */
+	SL_CHECKPOINT_ON_KEEP,       /* the state that the job carries shall be its checkpoint */
+	SL_CHECKPOINT_EVENTS
+};
+
+/* ASK may fail; then the step does not take place, except that an answer or a write is over. */
+enum sl_checkpoint_action { SL_CHECKPOINT_NOTHING, SL_CHECKPOINT_ASK, SL_CHECKPOINT_WRITE,
+			    SL_CHECKPOINT_WRITE_CARRIED };
+
+struct sl_checkpoint_transition {
+	enum sl_checkpoint_stage to;
+	enum sl_checkpoint_stage else_to;  /* if ASK fails */
+	enum sl_checkpoint_action action;
+	bool refused;                      /* the event cannot happen in this stage */
+};
+struct sl_checkpoint_transition sl_checkpoint_step(enum sl_checkpoint_stage from, enum sl_checkpoint_event event);
+bool sl_checkpoint_is_writing(enum sl_checkpoint_stage stage);
 
 /* For messages, tests and documents. */
 extern const char *const sl_job_state_name[SL_JOB_STATES];

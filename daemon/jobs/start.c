@@ -35,7 +35,7 @@ static bool give_up(struct sl_job *job)
 {
 	sl__job_step(job, job->jobs->stopping ? SL_ON_STOPS : SL_ON_BETWEEN);
 	if (job->jobs->stopping && job->carried)
-		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
+		sl__job_keep_carried(job);
 	return !sl_stage_has_place(job->life.stage);
 }
 

@@ -43,7 +43,7 @@ static void records(struct sl_job *job, unsigned actions)
 	if (actions & SL_DO_SAVE)
 		sl__job_record_change(job);
 	if (actions & SL_DO_CHECKPOINT)
-		sl__job_checkpoint(job);
+		sl__job_checkpoint(job, SL_CHECKPOINT_ON_NEWER);
 	if (actions & SL_DO_WATCH)
 		sl_watch_pump(&job->watch);
 	if (actions & SL_DO_TRY_AGAIN)

@@ -143,8 +143,7 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 		sl__job_step(job, SL_ON_STAYED);
 		return;
 	}
-	job->checkpointing = job->writing_checkpoint;  /* a checkpoint requested after this will not come */
-	sl_watch_lost(&job->watch);                     /* nor will a snapshot */
+	sl_watch_lost(&job->watch);  /* a snapshot requested after this will not come */
 	sl__job_step(job, SL_ON_LEFT);
 	job->carried = e->blob;
 	job->carried_bytes = e->bytes;
@@ -152,7 +151,7 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 	e->blob = NULL;
 	if (j->stopping) {
 		sl__job_step(job, SL_ON_STOPS);
-		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
+		sl__job_keep_carried(job);
 		return;
 	}
 	job->came_from = from;
@@ -175,7 +174,7 @@ void sl__job_arrived(struct sl_job *job)
 	sl__move_over(job);
 	sl__job_record_change(job);
 	if (job->life.stage == SL_STAGE_PAUSED)
-		sl__job_checkpoint(job);
+		sl__job_checkpoint(job, SL_CHECKPOINT_ON_NEWER);
 }
 
 bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
