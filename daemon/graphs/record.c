@@ -378,6 +378,33 @@ void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *fo
 	r->entries = (uint64_t)found->n * found->k;
 }
 
+void sl__graph_of_file(struct sl__graph *g, const struct sl_graph *graph, const struct sl_points *points)
+{
+	sl_taken_destroy(g->taken);
+	g->taken = sl_taken_copy(graph ? graph->taken : points->taken);
+	if (graph) {
+		g->report = graph->report;
+		return;
+	}
+	g->points_report = points->report;
+	g->merged = points->merged;
+	json_decref(g->center);
+	g->center = center_json(points);
+}
+
+json_t *sl__graph_json_of_file(const struct sl_graphs *s, const struct sl__graph *g, const struct sl__graph *file)
+{
+	struct sl__graph view = *g;
+	memcpy(view.format, file->format, sizeof view.format);
+	view.taken = file->taken;
+	view.labels_taken = file->labels_taken;
+	view.report = file->report;
+	view.points_report = file->points_report;
+	view.merged = file->merged;
+	view.center = file->center;
+	return sl__graph_json(s, &view, true);
+}
+
 void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 {
 	struct sl_graph_record *r = &g->record;
@@ -387,22 +414,15 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 	snprintf(r->label_title, sizeof r->label_title, "%s", from->nodes.label_title[0] ?
 		 from->nodes.label_title : SL__OWN_LABELS);
 	hex(g->digest, r->digest);
-	const struct sl_taken *taken = from->graph ? from->graph->taken : from->points->taken;
-	sl_taken_destroy(g->taken);
-	g->taken = sl_taken_copy(taken);
+	sl__graph_of_file(g, from->graph, from->points);
 	if (from->graph) {
 		r->entries = from->graph->m;
 		r->weighted = from->graph->weight != NULL;
 		r->symmetric = from->graph->symmetric;
-		g->report = from->graph->report;
 	} else {
 		r->points = from->points->n;
 		r->columns = from->points->d;
 		g->type = from->points->type;
-		g->points_report = from->points->report;
-		g->merged = from->points->merged;
-		json_decref(g->center);
-		g->center = center_json(from->points);
 		r->centered = sl_points_own_center(from->points) != NULL;
 	}
 }

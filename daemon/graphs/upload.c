@@ -79,10 +79,12 @@ static void upload_free(struct sl__upload *u)
 	sl__graphs_work_end(s);
 }
 
-static void reply_graph(const struct sl_graphs *s, struct sl_request *r, struct sl__graph *g, int status)
+/* file: the record of an upload whose content g has; or NULL. */
+static void reply_graph(const struct sl_graphs *s, struct sl_request *r, const struct sl__graph *g,
+			const struct sl__graph *file)
 {
 	sl_reply_header(r, "Location", "/v1/graphs/%s", g->record.id);
-	sl_reply_json(r, status, sl__graph_json(s, g, true));
+	sl_reply_json(r, file ? 200 : 201, file ? sl__graph_json_of_file(s, g, file) : sl__graph_json(s, g, true));
 }
 
 static void upload_fail(struct sl__upload *u, const struct sl_error *err)
@@ -145,7 +147,7 @@ static void twin_held(void *arg, int status, const struct sl_error *err)
 	if (u->r && status)
 		sl_reply_error(u->r, twin ? err : &gone);
 	else if (u->r)
-		reply_graph(u->s, u->r, twin, 200);
+		reply_graph(u->s, u->r, twin, u->graph);
 	upload_free(u);
 }
 
@@ -187,7 +189,7 @@ static void placed(void *arg)
 		    sl__kind_name(g->record.kind), g->record.nodes, (unsigned long long)g->record.entries);
 	sl__finder_recorded(s, g);
 	if (u->r)
-		reply_graph(s, u->r, g, 201);
+		reply_graph(s, u->r, g, NULL);
 	SL_LIST_EACH(struct sl__upload, w, &u->twins, twin)
 		reply_twin(w, g);
 	upload_free(u);
@@ -283,8 +285,6 @@ static int fill_record(struct sl__upload *u)
 	q->graph = NULL;
 	q->points = NULL;
 	g->part[SL_PART_DATA].content = data;
-	g->labels_taken = json_incref(q->labels_taken);
-	memcpy(g->format, q->format, sizeof g->format);
 	g->record.kind = q->found;
 	memcpy(data->nodes.label_title, q->label_title, sizeof data->nodes.label_title);
 	sl__graph_describe(g, data);
@@ -388,6 +388,9 @@ static void read_done(void *arg)
 		upload_fail(u, &u->read.err);
 		return;
 	}
+	sl__graph_of_file(u->graph, u->read.graph, u->read.points);
+	u->graph->labels_taken = json_incref(u->read.labels_taken);
+	memcpy(u->graph->format, u->read.format, sizeof u->graph->format);
 	struct sl__graph *twin = sl__graphs_find_twin(s, u->read.digest, u->read.label_title, u->user);
 	if (twin) {
 		reply_twin(u, twin);

@@ -51,3 +51,38 @@ def test_labels_of_another_title(api):
     table = "x,y,{}\n" + "".join(f"{i},{i * i},w{i % 2}\n" for i in range(40))
     one, two = (api.upload(table.format(title).encode(), kind="points") for title in ("kind", "sort"))
     assert [g["label_columns"][0]["name"] for g in (one, two)] == ["kind", "sort"] and one["id"] != two["id"]
+
+
+def test_each_reply_is_of_its_own_file(api):
+    """The content is the same, the files are not: what was left out of each is told to the one who sent it."""
+    rows = [(k * 7 % 11 + 0.5, k * k % 13) for k in range(20)]
+    bare = "a,b\n" + "".join(f"{a},{b}\n" for a, b in rows)
+    numbered = "a,b,n\n" + "".join(f"{a},{b},{k}\n" for k, (a, b) in enumerate(rows))
+    first = api.upload(bare.encode(), name="bare", kind="points", ignore_columns="")
+    again = api.upload(numbered.encode(), status=200, name="numbered", kind="points", ignore_columns="n")
+    assert again["id"] == first["id"]
+    assert first["taken"]["columns"] == 2 and again["taken"]["columns"] == 3, again["taken"]
+    assert again["taken"]["roles"] == {"coordinate": 2, "ignored": 1} and '"n"' in again["taken"]["text"]
+    assert api.get(f"/v1/graphs/{first['id']}").json()["taken"] == first["taken"]
+    edges = "ann,bob\nbob,eve\n"
+    one = api.upload(edges.encode(), name="edges")
+    two = api.upload(("source,target,when\n" + edges.replace("\n", ",2024-01-01\n") + "bob,ann,2024-01-02\n").encode(), status=200)
+    assert two["id"] == one["id"] and two["report"] != one["report"]
+    assert two["taken"]["roles"]["left out"] == 1, two
+
+
+def test_replies_to_uploads_at_once(api):
+    """One waits for the other, whose record it gets, with its own `taken`."""
+    from concurrent.futures import ThreadPoolExecutor
+    from harness import Api
+    rows = [f"{k * 7 % 1013 + 0.5},{k * k % 1319}" for k in range(20000)]
+    files = [("a,b" + "".join(f",c{c}" for c in range(extra)) + "\n" + "".join(row + ",x" * extra + "\n" for row in rows)).encode()
+             for extra in range(4)]
+
+    def send(extra):
+        query = {"kind": "points", "neighbours": 0, "ignore_columns": ",".join(map(str, range(3, 3 + extra)))}
+        return Api(api.daemon).post("/v1/graphs", data=files[extra], params=query)
+    with ThreadPoolExecutor(4) as pool:
+        replies = [reply.json() for reply in pool.map(send, range(4))]
+    assert len({reply["id"] for reply in replies}) == 1
+    assert [reply["taken"]["columns"] for reply in replies] == [2, 3, 4, 5]
