@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/formats/content.h"
 #include "core/formats/graphs/readers.h"
 #include "core/formats/labels/labels.h"
 #include "core/formats/numpy/archive.h"
@@ -46,6 +46,7 @@ int sl_input_format_parse(const char *name, struct sl_input_options *options, st
 				      name,
 						options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind));
 	options->read.format = format;
+	options->table = !table ? SL_TABLE_ANY : !strcmp(name, "npy") ? SL_TABLE_NPY : SL_TABLE_CSV;
 	if (table)
 		options->kind = SL_INPUT_POINTS;
 	if (graphs_only)
@@ -61,53 +62,13 @@ void sl_input_finish(struct sl_input *input)
 	memset(input, 0, sizeof *input);
 }
 
-enum content { ARRAY, ARCHIVE, MTX, TEXT };
-
-/* sign: the reason why a text is taken for points or edges; 160 bytes. */
-static int look(struct sl_source *source, enum sl_input_kind kind, enum content *content, bool *points, char *sign,
-		struct sl_error *err)
-{
-	const char *name = sl__source_name(source), *advice;
-	const unsigned char *bytes;
-	int64_t size = sl__source_peek_text(source, &bytes, err);
-
-	*content = TEXT;
-	*points = false;
-	if (size < 0)
-		return (int)size;
-	if (size == 0)
-		return sl_error_at(err, SL_BADDATA, name, 0, "The file is empty.");
-	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) {
-		*content = ARRAY;
-		*points = true;
-	} else if (size >= 4 && (!memcmp(bytes, "PK\003\004", 4) || !memcmp(bytes, "PK\005\006", 4))) {
-		*content = ARCHIVE;
-	} else if (size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14)) {
-		*content = MTX;
-	} else if ((advice = sl__foreign(bytes, size))) {
-		if (kind == SL_INPUT_POINTS && strstr(advice, "JSON"))
-			advice = "This looks like JSON; write the points as .npy, or as .csv with one point a line.";
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
-	} else if (memchr(bytes, 0, (size_t)size)) {
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "This is a binary file of an unknown format. Points "
-				   "must be a NumPy array (.npy, .npz) or a text of numbers (.csv, .tsv); a graph must "
-				   "be MatrixMarket, SciPy sparse or an edge list.");
-	} else if (sl__name_ends_in(name, ".npz") || sl__name_ends_in(name, ".npy")) {
-		return sl_error_at(err, SL_BADFORMAT, name, 0,
-				"The name is that of a NumPy file, but the file is a text.");
-	} else {
-		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size, sign);
-	}
-	return 0;
-}
-
 /* True if the archive has arrays called indices and distances, and none called format. */
 static bool holds_neighbours(const struct sl__archive *f)
 {
 	return !sl__archive_has(f, "format") && sl__archive_has(f, "indices") && sl__archive_has(f, "distances");
 }
 
-static int read_points(struct sl_input *out, enum content content, const struct sl_input_options *options,
+static int read_points(struct sl_input *out, enum sl__content content, const struct sl_input_options *options,
 		       struct sl_source *source, struct sl_error *err)
 {
 	struct sl__archive archive = {0};
@@ -115,57 +76,65 @@ static int read_points(struct sl_input *out, enum content content, const struct 
 	int rc = 0;
 
 	if (options->read.format == SL_FORMAT_MTX)
-		content = MTX;  /* its reader reports the error */
-	bool sparse = content == MTX;
+		content = SL__MATRIX;  /* its reader reports the error */
+	bool sparse = content == SL__MATRIX;
 	sl__table_init(&table, options, source, err);
-	if (content == ARRAY) {
+	if (content == SL__ARRAY) {
 		rc = sl__read_points_npy(&table, &out->points);
-	} else if (content == ARCHIVE) {
+	} else if (content == SL__ARCHIVE) {
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
 		sparse = !rc && sl__archive_has(&archive, "format");
 		if (!rc && !sparse)
 			rc = sl__read_points_npz(&table, &archive, &out->points);
 		sl__archive_close(&archive);
-	} else if (content == TEXT) {
+	} else if (content == SL__TEXT) {
 		rc = options->transpose == SL_TRANSPOSE_YES ? sl__read_points_transposed(&table, &out->points)
 							    : sl__read_points_text(&table, &out->points);
 	}
 	sl__table_finish(&table);
 	if (!rc && sparse)
-		rc = sl__read_points_sparse(&out->points, content == MTX, &out->pca_kept, options, source, err);
+		rc = sl__read_points_sparse(&out->points, content == SL__MATRIX, &out->pca_kept, options, source, err);
 	return rc;
 }
 
-static int read_distance_matrix(struct sl_neighbours **out, enum content content,
+static int read_distance_matrix(struct sl_neighbours **out, enum sl__content content,
 				const struct sl_input_options *options, struct sl_source *source, struct sl_error *err)
 {
 	struct sl_graph *g = NULL;
-	int rc = content == MTX ? sl__read_mtx(&g, &options->read, true, source, err)
+	int rc = content == SL__MATRIX ? sl__read_mtx(&g, &options->read, true, source, err)
 				: sl__read_npz(&g, &options->read, true, source, err);
 	if (!rc)
 		rc = sl__neighbours_from_graph(out, g, sl__source_name(source), err);
+	if (!rc) {
+		struct sl_taken *taken = g->taken;
+		g->taken = (*out)->taken;
+		(*out)->taken = taken;
+		sl__tell_neighbours(*out, g);
+	}
 	sl_graph_destroy(g);
 	return rc;
 }
 
-static int read_neighbours(struct sl_neighbours **out, enum content content, const struct sl_input_options *options,
+static int read_neighbours(struct sl_neighbours **out, enum sl__content content, const struct sl_input_options *options,
 			   struct sl_source *source, struct sl_error *err)
 {
 	struct sl__archive archive = {0};
 	bool arrays = false;
 	int rc = 0;
 
-	if (content != ARCHIVE && content != MTX)
+	if (content != SL__ARCHIVE && content != SL__MATRIX)
 		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours must be two arrays, "
 				   "numpy.savez(file, indices=, distances=), or a sparse matrix of distances (.npz by "
 				   "scipy.sparse.save_npz, "
-				   ".mtx)%s.", content == ARRAY ? "; from a dense matrix, the Python package takes the "
+				   ".mtx)%s.", content == SL__ARRAY ? "; from a dense matrix, the Python package takes the "
 				   "nearest of each row (metric=\"precomputed\")" : "");
-	if (content == ARCHIVE) {
+	if (content == SL__ARCHIVE) {
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
 		arrays = !rc && !sl__archive_has(&archive, "format");
 		if (arrays)
 			rc = sl__read_neighbours_npz(out, options, &archive, err);
+		if (arrays && !rc && options->kind == SL_INPUT_AUTO)
+			snprintf((*out)->taken->sign, sizeof (*out)->taken->sign, "arrays called indices and distances");
 		sl__archive_close(&archive);
 	}
 	return rc || arrays ? rc : read_distance_matrix(out, content, options, source, err);
@@ -264,12 +233,63 @@ static int check_one_line(struct sl_input *in, const struct sl_source *source, s
 			   "header without rows. kind=graph reads it as an edge.");
 }
 
+/* True if a file of unknown kind looks like points rather than a graph. sign: the reason, of a text; 160 bytes. */
+static int text_is_points(struct sl_source *source, bool *points, char *sign, struct sl_error *err)
+{
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek_text(source, &bytes, err);
+	*points = size > 0 && !sl__name_ends_in(sl__source_name(source), ".mtx") && sl__looks_like_points(bytes, size, sign);
+	return size < 0 ? (int)size : 0;
+}
+
+static int detect_kind(enum sl_input_kind *kind, enum sl__content content, const struct sl_input_options *options,
+		       struct sl_source *source, char *sign, struct sl_error *err)
+{
+	bool told = options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES;
+	bool points = content == SL__MATRIX ? !sl__is_square(source) : content == SL__ARRAY && !told;
+	int rc = content == SL__TEXT && !told ? text_is_points(source, &points, sign, err) : 0;
+	*kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
+	return content == SL__ARCHIVE && !told ? detect_archive(kind, options, source, err) : rc;
+}
+
+/* The format that the options name must be that of the content. */
+static int check_format(enum sl__content content, const struct sl_input_options *options,
+			const struct sl_source *source, struct sl_error *err)
+{
+	static const char *const are[] = {"a NumPy array", "a ZIP archive", "MatrixMarket", "a text"};
+	bool archive = options->read.format == SL_FORMAT_NPZ && options->kind != SL_INPUT_AUTO;
+	enum sl__content wanted = options->table == SL_TABLE_NPY ? SL__ARRAY : options->table == SL_TABLE_CSV ? SL__TEXT
+				: archive ? SL__ARCHIVE : content;
+	return wanted == content ? 0 :
+	       sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "format is %s, but this is %s, not %s.",
+			   sl__content_name(wanted), are[content], are[wanted]);
+}
+
+static int read_graph(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
+		      const char *sign, struct sl_error *err)
+{
+	int rc = sl_graph_read(&out->graph, &options->read, source, err);
+	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
+		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
+	if (rc) {
+		tell_guess(options, source, err);
+		sl_graph_destroy(out->graph);
+		out->graph = NULL;
+	} else if (options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO) {
+		rc = check_one_line(out, source, err);
+		if (!rc)
+			tell_sign(out, sign);
+	}
+	out->kind = SL_INPUT_GRAPH;
+	snprintf(out->format, sizeof out->format, "%s", sl_graph_format_name(sl_source_format(source)));
+	return rc;
+}
+
 int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
 		  struct sl_error *err)
 {
-	enum content content;
+	enum sl__content content;
 	char sign[160] = "";
-	bool points;
 	int rc;
 
 	memset(out, 0, sizeof *out);
@@ -277,19 +297,16 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		options = &no_options;
 	sl__source_set_options(source, &options->read);
 	enum sl_input_kind kind = options->kind;
-	/* the reader of graphs reports unknown formats itself */
-	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, kind, &content, &points, sign, err);
-	if (!rc && kind == SL_INPUT_AUTO) {
-		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
-		if (options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES)
-			kind = content == MTX && !sl__is_square(source) ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
-		else if (content == MTX && !sl__is_square(source))
-			kind = SL_INPUT_POINTS;
-		else if (content == ARCHIVE)
-			rc = detect_archive(&kind, options, source, err);
-	}
+	if (kind == SL_INPUT_GRAPH)  /* its reader recognises the format, or is told it */
+		return read_graph(out, options, source, sign, err);
+	rc = sl__content_find(source, &content, err);
+	if (!rc)
+		rc = check_format(content, options, source, err);
+	if (!rc && kind == SL_INPUT_AUTO)
+		rc = detect_kind(&kind, content, options, source, sign, err);
 	if (rc)
 		return rc;
+	snprintf(out->format, sizeof out->format, "%s", sl__content_name(content));
 	out->kind = kind;
 	if (kind == SL_INPUT_POINTS) {
 		rc = read_points(out, content, options, source, err);
@@ -303,19 +320,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		sl__tell_container(source, rc ? NULL : out->neighbours->taken);
 		return rc;
 	}
-	rc = sl_graph_read(&out->graph, &options->read, source, err);
-	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
-		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
-	if (rc) {
-		tell_guess(options, source, err);
-		sl_graph_destroy(out->graph);
-		out->graph = NULL;
-	} else if (options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO) {
-		rc = check_one_line(out, source, err);
-		if (!rc)
-			tell_sign(out, sign);
-	}
-	return rc;
+	return read_graph(out, options, source, sign, err);
 }
 
 int sl_points_read(struct sl_points **out, const struct sl_input_options *options, struct sl_source *source,

@@ -70,6 +70,9 @@ enum sl_input_values { SL_VALUES_AUTO, SL_VALUES_SIMILARITIES, SL_VALUES_DISTANC
  * rows and cells in columns. */
 enum sl_transpose { SL_TRANSPOSE_AUTO, SL_TRANSPOSE_NO, SL_TRANSPOSE_YES };
 
+/* The format of a table that options name; another one is refused. */
+enum sl_table_format { SL_TABLE_ANY, SL_TABLE_NPY, SL_TABLE_CSV };
+
 /* All zero stands for the defaults. */
 struct sl_input_options {
 	enum sl_input_kind kind;
@@ -77,6 +80,7 @@ struct sl_input_options {
 	/* For graphs all fields apply. For other kinds: max_bytes and cancel; max_nodes limits the points; max_entries, if
 	 * not 0, limits the values of the table (n * d) or the number of distances. */
 	struct sl_read_options read;
+	enum sl_table_format table;
 	uint32_t pca;                /* sparse points are projected on so many axes (core/points/sparse.h); 0: made dense */
 	enum sl_transpose transpose; /* points: of arrays, sparse matrices and texts */
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
@@ -108,6 +112,7 @@ struct sl_input {
 	struct sl_graph *graph;
 	struct sl_points *points;
 	struct sl_neighbours *neighbours;
+	char format[8];              /* of the file: npy, npz, mtx, edges, or csv for any other text */
 	double pca_kept;             /* projected sparse points: the share of the variance that the axes keep */
 };
 

@@ -162,7 +162,8 @@ static void put_columns(struct writer *w, const struct sl_taken *t)
 	const char *separator = ": ";
 	for (int role = 0; role < SL_TAKEN_ROLE_COUNT; role++) {
 		uint64_t count = t->by_role[role], shown = 0;
-		bool counted = role == SL_TAKEN_COORDINATE || role == SL_TAKEN_NAME || role == SL_TAKEN_LABEL;
+		bool counted = role == SL_TAKEN_COORDINATE || role == SL_TAKEN_NAME || role == SL_TAKEN_LABEL ||
+			       role == SL_TAKEN_NEIGHBOUR || role == SL_TAKEN_DISTANCE;
 		if (!count)
 			continue;
 		put(w, "%s%llu %s%s", separator, (unsigned long long)count, role_names[role],

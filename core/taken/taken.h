@@ -29,6 +29,8 @@ extern "C" {
 	X(SOURCE,     "source") \
 	X(TARGET,     "target") \
 	X(WEIGHT,     "weight") \
+	X(NEIGHBOUR,  "neighbour")   /* of files of neighbours: their numbers, */ \
+	X(DISTANCE,   "distance")    /* and how far they are */ \
 	X(NUMBERING,  "numbering")   /* counts the rows; used for nothing */ \
 	X(IGNORED,    "ignored")     /* left out because the options say so */ \
 	X(LEFT_OUT,   "left out")    /* left out by the reader's own rule; `why` says which */

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -87,7 +86,6 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 	q->options.read.source_column = q->source;
 	q->options.read.target_column = q->target;
 	q->options.read.weight_column = q->weight;
-	snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", p.format ? p.format : "");
 	q->options.name_column = q->name_column;
 	q->options.label_column = q->label_column;
 	q->options.ignore_columns = q->ignore_columns;
@@ -183,33 +181,6 @@ static int read_labels(struct sl__reading *q)
 		q->labels_taken = sl_taken_json(table.taken);
 	sl_label_table_finish(&table);
 	return rc;
-}
-
-/* Recognises the format by the first bytes; a requested format must agree. */
-static int recognise(struct sl__reading *q, struct sl_source *source)
-{
-	const unsigned char *bytes;
-	sl__source_set_options(source, &q->options.read);
-	int64_t size = sl__source_peek_text(source, &bytes, &q->err);
-	if (size < 0)
-		return (int)size;
-	const char *format = size >= 6 && !memcmp(bytes, "\x93NUMPY", 6) ? "npy"
-			   : size >= 4 && (!memcmp(bytes, "PK\003\004", 4) || !memcmp(bytes, "PK\005\006", 4)) ? "npz"
-			   : size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14) ? "mtx" : "csv";
-	snprintf(q->format, sizeof q->format, "%s", format);
-	if (!strcmp(q->wanted_format, "npy") && strcmp(format, "npy"))
-		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "format is npy, but this is not a NumPy array.");
-	if (!strcmp(q->wanted_format, "npz") && strcmp(format, "npz") &&
-	    (q->options.kind == SL_INPUT_POINTS || q->options.kind == SL_INPUT_NEIGHBOURS))
-		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "format is npz, but this is not a ZIP archive.");
-	if (!strcmp(q->wanted_format, "csv") && strcmp(format, "csv"))
-		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "format is csv, but this is %s.",
-				   !strcmp(format, "npy") ? "a NumPy array" :
-				   !strcmp(format, "npz") ? "a ZIP archive" : "MatrixMarket");
-	return 0;
 }
 
 /* Given neighbours: stores names and labels in a table of points without columns. */
@@ -325,6 +296,7 @@ static int take_input(struct sl__reading *q, struct sl_input *input)
 	q->neighbours = input->neighbours;
 	if (q->points && q->points->pca)
 		q->pca_kept = input->pca_kept;
+	memcpy(q->format, input->format, sizeof input->format);
 	*input = (struct sl_input){0};
 	q->found = q->graph ? SL_KIND_GRAPH : q->neighbours ? SL_KIND_NEIGHBOURS : SL_KIND_POINTS;
 	if (q->found == SL_KIND_NEIGHBOURS) {
@@ -338,15 +310,11 @@ static int take_input(struct sl__reading *q, struct sl_input *input)
 static int read_all(struct sl__reading *q, struct sl_source *source)
 {
 	struct sl_input input = {0};
-	int rc = recognise(q, source);
-	if (!rc)
-		rc = sl_input_read(&input, &q->options, source, &q->err);
+	int rc = sl_input_read(&input, &q->options, source, &q->err);
 	if (!rc)
 		rc = take_input(q, &input);
 	sl_input_finish(&input);
 	as_query(rc, &q->err);
-	if (!rc && q->graph)
-		snprintf(q->format, sizeof q->format, "%s", sl_graph_format_name(sl_source_format(source)));
 	if (!rc && q->has_labels)
 		rc = read_labels(q);
 	if (!rc && q->found == SL_KIND_POINTS)

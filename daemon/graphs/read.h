@@ -14,7 +14,6 @@ struct sl__reading {
 	struct sl_uploaded file, labels;
 	bool has_labels;
 	struct sl_input_options options;
-	char wanted_format[8];        /* "" : by content */
 	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name, *labels_column;  /* or NULL */
 	char *source, *target, *weight;  /* columns of edges, or NULL */
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */

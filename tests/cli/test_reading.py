@@ -1,7 +1,11 @@
 """Files as programs and public collections hand them out: edge lists with titles and further columns, archives with one
 matrix, tables whose columns are the points. What is left out or guessed is told."""
+import bz2
 import gzip
 import io
+import lzma
+import shutil
+import subprocess
 import tarfile
 import zipfile
 
@@ -140,10 +144,55 @@ def test_archives_with_one_matrix(read, tmp_path):
     ("cut.tar", tarred({"ring.mtx": RING * 30})[:700], "incomplete"),
     ("nested.tar", tarred({"ring.dat": tarred({"ring.mtx": RING})}), "unpack the outer"),
     ("p.pkl", b"\x80\x04\x95\xf5\x01\0\0\0\0\0\0\x8c\x15numpy.core.multiarray", "pickle"),
-    ("x.rds", gzip.compress(b"X\n\0\0\0\x03\0\x04\x02\0"), "write.csv")], ids=lambda value: value if isinstance(value, str) else "file")
+    ("x.rds", gzip.compress(b"X\n\0\0\0\x03\0\x04\x02\0"), "write.csv"),
+    ("x.RData", gzip.compress(b"RDX3\nX\n\0\0\0\x03"), "R data file; in R write a table with write.csv"),
+    ("text.rda", b"RDA3\nA\n3\n262404\n197888\n5\nUTF-8\n", "R data file"), ("text.rds", b"A\n3\n262404\n197888\n6\nCP1252\n", "R data file"),
+    ("table.parquet", b"PAR1\x15\x04\0\x15", "Parquet file. Upload it with Python"), ("cells.h5ad", b"\x89HDF\r\n\x1a\n\0", "Upload AnnData (.h5ad) with Python"),
+    ("t.feather", b"ARROW1\0\0\xff", "Feather"), ("old.feather", b"FEA1\0\0\0\0", "Feather"), ("t.orc", b"ORC\n\x03\0\0", "ORC file"),
+    ("a.mat", b"MATLAB 7.3 MAT-file, Platform" + bytes(100), "MATLAB file"), ("b.mat", b"MATLAB 5.0 MAT-file, Platform" + bytes(100), "mmwrite"),
+    ("x.tar.bz2", bz2.compress(tarred({"ring.mtx": RING})), "bunzip2"), ("x.tar.xz", lzma.compress(tarred({"ring.mtx": RING})), "unxz"),
+    ("x.sav", b"$FL2@(#) SPSS\0", "SPSS"), ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "old Office file"), ("x.7z", b"7z\xbc\xaf\x27\x1c\0", "7z archive"),
+    ("g.graphml", '<?xml version="1.0"?><graphml/>', "GraphML"), ("g.gml", "graph [\n  node [", "GML"), ("g.net", "*Vertices 3\n", "Pajek"),
+    ("p.json", '[{"a": 1}]', "JSON"), ("refused.csv", "<!DOCTYPE html><html>", "web page"), ("t.db", b"SQLite format 3\0\x10", "SQLite")], ids=lambda value: value if isinstance(value, str) else "file")
 def test_what_other_archives_are(read, name, content, remedy):
     result = read(name, content)
     assert result.status != 0 and remedy in result.err, result
+
+
+def test_titles_are_no_other_format(read):
+    """Words with which binary files begin may be titles of a table."""
+    for title in ("PAR1", "ARROW1", "FEA1", "ORC", "BZh", "$FL2", "MATLAB 5.0", "A"):
+        result = read("t.csv", f"{title}\n" + "".join(f"{k + 3}\n" for k in range(30)), "--perplexity", 4)
+        assert result.status == 0 and "1 coordinate" in result.err, (title, result)
+
+
+def test_compressed_archives(read):
+    """zstd around tar, as tar --zstd writes it."""
+    zstd = shutil.which("zstd")
+    if not zstd:
+        pytest.skip("skipped: no zstd")
+    packed = subprocess.run([zstd, "-c"], input=tarred({"a/readme.md": "text", "a/ring.mtx": RING}), stdout=subprocess.PIPE, check=True).stdout
+    for name in ("ring.tar.zst", "ring.tzst"):
+        result = read(name, packed)
+        assert result.status == 0 and "5 nodes, 10 entries" in result.err and "Read a/ring.mtx of the archive" in result.err, result
+
+
+def test_neighbours_say_what_was_taken(read):
+    index = numpy.array([[0, 1, 2], [1, 0, -1], [2, 1, 0], [3, 2, 1]])
+    arrays = io.BytesIO()
+    numpy.savez(arrays, indices=index, distances=numpy.where(index < 0, 9, numpy.abs(index - numpy.arange(4)[:, None])).astype("f4"))
+    result = read("n.npz", arrays.getvalue())
+    assert "4 rows of 6 columns: 3 neighbours" in result.err and "3 distances" in result.err, result
+    assert "(arrays called indices and distances)" in result.err and "4 entries are their own rows" in result.err, result
+    assert "1 entry is -1: no neighbour" in result.err, result
+    matrix = "%%MatrixMarket matrix coordinate real general\n% by hand\n3 3 5\n1 2 1.5\n2 1 1.5\n2 3 2\n3 2 2\n3 3 0\n"
+    result = read("d.mtx", matrix, "--values", "distances")
+    assert "5 rows of 3 columns: 1 source" in result.err and "1 distance" in result.err and "1 comment line" in result.err, result
+    assert "1 entry is on the diagonal" in result.err, result
+    hub = ["%%MatrixMarket matrix coordinate real general", "400 400 798", *(f"1 {k} {k}" for k in range(2, 401)),
+           *(f"{k} 1 {k}" for k in range(2, 401))]
+    result = read("hub.mtx", "\n".join(hub) + "\n", "--values", "distances")
+    assert "1 row has more than 68 distances" in result.err and "only the nearest 68 are taken" in result.err, result
 
 
 # ---- columns that are points ----------------------------------------------------------------

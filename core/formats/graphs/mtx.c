@@ -322,7 +322,8 @@ static int read_entries(struct mtx *f)
 	return 0;
 }
 
-/* Says what was taken of the matrix of a graph: entry (i, j) is an edge from column j to row i. */
+/* Says what was taken of the matrix: entry (i, j) is an edge from column j to row i of a graph, or the distance from
+ * point i to point j. */
 static int tell(const struct mtx *f, struct sl_graph *g)
 {
 	struct sl_taken *t = g->taken = sl_taken_create();
@@ -336,6 +337,12 @@ static int tell(const struct mtx *f, struct sl_graph *g)
 	t->rows = f->listed;
 	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
 	t->rows_used = t->rows - t->rows_left_out;
+	if (f->distances) {
+		sl_taken_add_columns(t, 1, 1, SL_TAKEN_SOURCE, "row", NULL);
+		sl_taken_add_columns(t, 2, 1, SL_TAKEN_NEIGHBOUR, "column", NULL);
+		sl_taken_add_columns(t, 3, 1, SL_TAKEN_DISTANCE, "value", NULL);
+		return 0;
+	}
 	sl_taken_add_columns(t, 1, 1, SL_TAKEN_TARGET, "row", NULL);
 	sl_taken_add_columns(t, 2, 1, SL_TAKEN_SOURCE, "column", NULL);
 	if (!f->pattern)
@@ -367,7 +374,7 @@ int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, b
 		return rc;
 	}
 	rc = sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
-	if (!rc && !distances && (rc = tell(&f, *out))) {
+	if (!rc && (rc = tell(&f, *out))) {
 		sl_graph_destroy(*out);
 		*out = NULL;
 	}

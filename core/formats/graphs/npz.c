@@ -370,6 +370,8 @@ static int tell(const struct npz *f, struct sl_graph *g)
 	t->rows = g->report.entries_read;
 	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
 	t->rows_used = t->rows - t->rows_left_out;
+	if (f->distances)
+		return 0;
 	t->directed = !g->symmetric;
 	snprintf(t->sign, sizeof t->sign, "a sparse matrix with as many rows as columns");
 	return 0;
@@ -389,7 +391,7 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, b
 	if (!rc && f.names.n)
 		sl__names_give(&f.names, &(*out)->name_bytes, &(*out)->name_at);
 	sl__names_finish(&f.names);
-	if (!rc && !distances && (rc = tell(&f, *out))) {
+	if (!rc && (rc = tell(&f, *out))) {
 		sl_graph_destroy(*out);
 		*out = NULL;
 	}

@@ -36,8 +36,6 @@ int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl
 bool sl__is_cell_ranger(const char *line);
 /* Adds which member of an archive was read. taken may be NULL. */
 void sl__tell_container(const struct sl_source *source, struct sl_taken *taken);
-/* Advice for files of known formats that no reader supports; NULL: the bytes show no such format. */
-const char *sl__foreign(const unsigned char *bytes, int64_t size);
 
 /* sl_graph_builder_finish with the source's name in the error. Frees b in any case. */
 int sl__finish_graph(struct sl_graph_builder *b, uint32_t n, struct sl_source *source, struct sl_graph **out,

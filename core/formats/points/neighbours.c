@@ -12,6 +12,7 @@
 #include "core/formats/numpy/archive.h"
 #include "core/formats/points/table.h"
 #include "core/neighbours/tile.h"
+#include "core/taken/taken.h"
 
 static int create(struct sl_neighbours **out, uint64_t n, uint64_t k)
 {
@@ -70,6 +71,7 @@ struct arrays {
 	struct sl__member index, distance;
 	uint64_t n, k;
 	uint32_t longest;
+	uint64_t selves, none;     /* entries that are the row itself, or -1 */
 	struct sl_error *err;
 };
 
@@ -123,6 +125,8 @@ static int collect_row(struct arrays *f, uint64_t i, const int64_t *index, const
 {
 	*count = 0;
 	for (uint64_t e = 0; e < f->k; e++) {
+		f->selves += index[e] == (int64_t)i;
+		f->none += index[e] == -1;
 		if (index[e] == (int64_t)i || index[e] == -1)
 			continue;
 		if (index[e] < 0 || (uint64_t)index[e] >= f->n)
@@ -178,6 +182,24 @@ static int read_rows(struct arrays *f, struct sl_neighbours *nb)
 	return rc;
 }
 
+/* Says what was taken of the two arrays. */
+static int tell(const struct arrays *f, struct sl_neighbours *nb)
+{
+	struct sl_taken *t = nb->taken = sl_taken_create();
+	if (!t)
+		return SL_NOMEM;
+	t->rows = t->rows_used = f->n;
+	sl_taken_add_columns(t, 1, (uint32_t)f->k, SL_TAKEN_NEIGHBOUR, "indices", NULL);
+	sl_taken_add_columns(t, (uint32_t)f->k + 1, (uint32_t)f->k, SL_TAKEN_DISTANCE, "distances", NULL);
+	if (f->selves)
+		sl_taken_add_note(t, false, "%llu %s; a point is no neighbour of itself", (unsigned long long)f->selves,
+				  f->selves == 1 ? "entry is its own row" : "entries are their own rows");
+	if (f->none)
+		sl_taken_add_note(t, false, "%llu %s -1: no neighbour", (unsigned long long)f->none,
+				  f->none == 1 ? "entry is" : "entries are");
+	return 0;
+}
+
 static int memory_error(struct sl_error *err, const char *file, uint64_t n, uint64_t k)
 {
 	return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %" PRIu64 " neighbours of each of %" PRIu64 " points.", k,
@@ -213,6 +235,8 @@ int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_op
 	sl__member_close(&f.distance);
 	if (!rc)
 		rc = trim(nb, f.longest);
+	if (!rc && tell(&f, nb))
+		rc = memory_error(err, file, f.n, f.k);
 	if (rc)
 		sl_neighbours_destroy(nb);
 	else
@@ -221,6 +245,21 @@ int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_op
 }
 
 /* ---- sparse matrices ---------------------------------------------------------------- */
+
+void sl__tell_neighbours(struct sl_neighbours *nb, const struct sl_graph *g)
+{
+	uint32_t cut = 0;
+	for (uint32_t i = 0; i < g->n; i++)
+		cut += g->start[i + 1] - g->start[i] > nb->k;
+	if (cut)
+		sl_taken_add_note(nb->taken, true, "%u %s more than %u distances, many times as many as others; of %s only the "
+				  "nearest %u are taken", cut, cut == 1 ? "row has" : "rows have", nb->k, cut == 1 ? "it" : "each",
+				  nb->k);
+	if (g->report.self_loops)
+		sl_taken_add_note(nb->taken, false, "%llu %s on the diagonal; a point is no neighbour of itself",
+				  (unsigned long long)g->report.self_loops, g->report.self_loops == 1 ? "entry is" :
+				  "entries are");
+}
 
 int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph *g, const char *file,
 			      struct sl_error *err)

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/formats/content.h"
 #include "core/formats/points/text_internal.h"
 #include "core/formats/text/encoding.h"
 #include "core/taken/taken.h"
@@ -159,6 +159,20 @@ static bool begins_with_array(const unsigned char *bytes, size_t size)
 	return !length || 30 + length > size || (length > 4 && !memcmp(bytes + 26 + length, ".npy", 4));
 }
 
+static int look_at(struct sl_preview *out, const struct sl_input_options *options, struct sl_source *source,
+		   enum sl__content content, const char *text, size_t size, struct sl_error *err)
+{
+	bool zip = content == SL__ARCHIVE && !begins_with_array((const unsigned char *)text, size);
+	if (content == SL__TEXT)
+		return look_at_text(out, options, sl__source_name(source), text, size, err);
+	snprintf(out->format, sizeof out->format, "%s", zip ? "zip" : sl__content_name(content));
+	if (content == SL__ARRAY)
+		out->kind = SL_INPUT_POINTS;
+	else if (content == SL__MATRIX && out->kind == SL_INPUT_AUTO)
+		out->kind = sl__is_square(source) ? SL_INPUT_GRAPH : SL_INPUT_POINTS;
+	return 0;
+}
+
 int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
 		    const void *bytes, size_t size, struct sl_error *err)
 {
@@ -170,30 +184,16 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 		return rc;
 	sl__source_set_options(source, &options->read);
 	size_t count = sl__source_beginning(source, &head), mark = sl_text_mark(head, count);
-	const char *advice, *encoding = sl_text_encoding(head, count), *text = (const char *)(head += mark);
+	const char *encoding = sl_text_encoding(head, count), *text = (const char *)(head += mark);
+	enum sl__content content;
 	count -= mark;
-	if (count >= 6 && !memcmp(text, "\x93NUMPY", 6)) {
-		out->kind = SL_INPUT_POINTS;
-		snprintf(out->format, sizeof out->format, "npy");
-	} else if (sl__is_tar(head, count)) {
-		snprintf(out->format, sizeof out->format, "tar");
-	} else if (count >= 4 && !memcmp(text, "PK", 2) && (text[2] == 3 || text[2] == 5)) {
-		snprintf(out->format, sizeof out->format, "%s", begins_with_array(head, count) ? "npz" : "zip");
-	} else if (count >= 14 && !strncasecmp(text, "%%MatrixMarket", 14)) {
-		snprintf(out->format, sizeof out->format, "mtx");
-		if (out->kind == SL_INPUT_AUTO)
-			out->kind = sl__is_square(source) ? SL_INPUT_GRAPH : SL_INPUT_POINTS;
-	} else if (encoding) {
+	if (encoding)
 		sl_error_at(&out->problem, SL_BADFORMAT, name, 1, "This is a %s text; convert it (iconv -f %s -t UTF-8).",
 			    encoding, encoding);
-	} else if ((advice = sl__foreign(head, (int64_t)count))) {
-		sl_error_at(&out->problem, SL_BADFORMAT, name, 0, "%s", advice);
-	} else if (!count || memchr(text, 0, count)) {
-		sl_error_at(&out->problem, SL_BADFORMAT, name, 0, "%s", count ? "This is a binary file of an unknown format."
-			    : "The file is empty, or damaged at its beginning.");
-	} else {
-		rc = look_at_text(out, options, name, text, count, err);
-	}
+	else if (sl__is_tar(head, count))
+		snprintf(out->format, sizeof out->format, "tar");
+	else if (!sl__content_of(head, (int64_t)count, name, &content, &out->problem))
+		rc = look_at(out, options, source, content, text, count, err);
 	sl_source_close(source);
 	return rc;
 }

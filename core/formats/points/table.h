@@ -81,6 +81,8 @@ bool sl__is_square(struct sl_source *source);
 
 int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_options *options,
 			    struct sl__archive *archive, struct sl_error *err);
+/* Notes what was left out of a matrix of distances g, which was read into nb. */
+void sl__tell_neighbours(struct sl_neighbours *nb, const struct sl_graph *g);
 int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph *g, const char *file,
 			      struct sl_error *err);
 

@@ -1,0 +1,136 @@
+/* content.c -- recognises formats by their first bytes, and knows those of other programs. */
+#include "core/formats/content.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/formats/source/container.h"
+#include "core/formats/source/source.h"
+
+static const char *const names[] = {"npy", "npz", "mtx", "csv"};
+
+const char *sl__content_name(enum sl__content content) { return names[content]; }
+
+static bool starts(const unsigned char *bytes, int64_t size, const char *with, size_t length)
+{
+	return size >= (int64_t)length && !memcmp(bytes, with, length);
+}
+
+#define R_DATA "This is an R data file; in R write a table with write.csv(x, \"file.csv\"), or a sparse matrix with " \
+	"Matrix::writeMM(x, \"file.mtx\")."
+#define ARROW "This is an Arrow (Feather) file. Upload it with Python: spaceland.submit(pandas.read_feather(...)), or save " \
+	"it as .csv."
+#define MATLAB "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket, or with writematrix, as .csv."
+#define PICKLE "This is a Python pickle, which is a program and is not run; save the array with numpy.save, a sparse " \
+	"matrix with scipy.sparse.save_npz, or upload the object with spaceland.submit(...)."
+
+/* R's text form of its data: A, the format, the versions of R that wrote it and that can read it. */
+static bool is_r_text(const unsigned char *bytes, int64_t size)
+{
+	char head[64];
+	int format, wrote, reads;
+	snprintf(head, sizeof head, "%.*s", (int)(size < 63 ? size : 63), (const char *)bytes);
+	return sscanf(head, "A\n%d\n%d\n%d\n", &format, &wrote, &reads) == 3 && (format == 2 || format == 3) &&
+	       wrote >= 0x20000 && reads >= 0x20000;
+}
+
+/* True for the first bytes of binary files that a table of text may begin with, too, as titles of columns. */
+static bool may_be_title(const char *magic)
+{
+	static const char *const words[] = {"PAR1", "ARROW1", "FEA1", "ORC", "BZh", "$FL2", "$FL3", "MATLAB 5.0",
+					    "MATLAB 7.3", NULL};
+	for (const char *const *word = words; *word; word++)
+		if (!strcmp(*word, magic))
+			return true;
+	return false;
+}
+
+static const char *foreign(const unsigned char *bytes, int64_t size)
+{
+	static const struct {
+		const char *magic;
+		size_t length;
+		const char *advice;
+	} kinds[] = {
+		{"\x89HDF\r\n", 6, "This is an HDF5 file. Upload AnnData (.h5ad) with Python: "
+			"spaceland.submit(\"cells.h5ad\"). From other files save the matrix with scipy.sparse.save_npz "
+			"or numpy.save."},
+		{"PAR1", 4, "This is a Parquet file. Upload it with Python: spaceland.submit(\"table.parquet\"), or "
+			"save it as .csv."},
+		{"ARROW1", 6, ARROW},
+		{"X\n\0\0\0", 5, R_DATA}, {"RDX2\n", 5, R_DATA}, {"RDX3\n", 5, R_DATA}, {"RDA3\n", 5, R_DATA},
+		{"\x80\x02", 2, PICKLE}, {"\x80\x03", 2, PICKLE}, {"\x80\x04", 2, PICKLE}, {"\x80\x05", 2, PICKLE},
+		{"cnumpy", 6, PICKLE}, {"ccopy_reg", 9, PICKLE},
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8, "This is an old Office file (.xls?); save its sheet as .csv."},
+		{"7z\xbc\xaf\x27\x1c", 6, "This is a 7z archive; unpack it first."},
+		{"Rar!\x1a\x07", 6, "This is a RAR archive; unpack it first."},
+		{"\x04\x22\x4d\x18", 4, "This is an lz4 file; unpack it first (lz4 -d), or compress it with gzip or zstd."},
+		{"SQLite format 3", 16, "This is an SQLite data base; export the table as .csv."},
+		{"<stata_dta>", 11, "This is a Stata file; export it as .csv (export delimited)."},
+		{"$FL2", 4, "This is an SPSS file; save it as .csv."}, {"$FL3", 4, "This is an SPSS file; save it as .csv."},
+		{"FEA1", 4, ARROW}, {"ORC", 3, "This is an ORC file; save it as .csv or Parquet."},
+		{"Obj\1", 4, "This is an Avro file; save it as .csv or Parquet."},
+		{"*Vertices", 9, "This is a Pajek network; export its edges as a list (one \"a,b\" or \"a,b,weight\" a line)."},
+		{"*Network", 8, "This is a Pajek network; export its edges as a list (one \"a,b\" or \"a,b,weight\" a line)."},
+		{"Creator \"", 9, "This is GML; export the graph as an edge list or MatrixMarket."},
+		{"digraph ", 8, "This is a Graphviz file; export the graph as an edge list or MatrixMarket."},
+		{"MATLAB 5.0", 10, MATLAB}, {"MATLAB 7.3", 10, MATLAB},
+		{"BZh", 3, "This is a bzip2 file; unpack it first (bunzip2), or compress it with gzip or zstd."},
+		{"\xfd" "7zXZ", 5, "This is an xz file; unpack it first (unxz), or compress it with gzip or zstd."},
+		{"<?xml", 5, "This is an XML file (GraphML, GEXF?); export the graph as an edge list or MatrixMarket."},
+		{"<graphml", 8, "This is GraphML; export the graph as an edge list or MatrixMarket."},
+		{"<!DOCTYPE", 9, "This is a web page; the download may have been refused."},
+		{"<html", 5, "This is a web page; the download may have been refused."},
+		{"graph [", 7, "This is GML; export the graph as an edge list or MatrixMarket."},
+		{"%PDF", 4, "This is a PDF document."},
+		{"\x7f" "ELF", 4, "This is a program."},
+	};
+
+	bool binary = memchr(bytes, 0, (size_t)size) != NULL;
+	if (is_r_text(bytes, size))
+		return R_DATA;
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		if (starts(bytes, size, kinds[k].magic, kinds[k].length) && (binary || !may_be_title(kinds[k].magic)))
+			return kinds[k].advice;
+	int64_t at = 0;
+	while (at < size && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r' || bytes[at] == '\n'))
+		at++;
+	if (at < size && (bytes[at] == '{' || bytes[at] == '['))
+		return "This looks like JSON; write points as .csv with one point a line or as .npy, and a graph as an edge list (one "
+		       "\"a,b\" or \"a,b,weight\" a line) or MatrixMarket.";
+	return NULL;
+}
+
+int sl__content_of(const unsigned char *bytes, int64_t size, const char *name, enum sl__content *out,
+		   struct sl_error *err)
+{
+	const char *advice;
+
+	*out = SL__TEXT;
+	if (size == 0)
+		return sl_error_at(err, SL_BADDATA, name, 0, "The file is empty.");
+	if (starts(bytes, size, "\x93NUMPY", 6))
+		*out = SL__ARRAY;
+	else if (starts(bytes, size, "PK\003\004", 4) || starts(bytes, size, "PK\005\006", 4))
+		*out = SL__ARCHIVE;
+	else if (size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14))
+		*out = SL__MATRIX;
+	else if ((advice = foreign(bytes, size)))
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
+	else if (memchr(bytes, 0, (size_t)size))
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "This is a binary file of an unknown format. Points "
+				   "must be a NumPy array (.npy, .npz) or a text of numbers (.csv, .tsv); a graph must be "
+				   "MatrixMarket (.mtx), SciPy sparse (.npz) or an edge list (.tsv, .csv, .txt).");
+	else if (sl__name_ends_in(name, ".npz") || sl__name_ends_in(name, ".npy"))
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "The name is that of a NumPy file, but the file is a text.");
+	return 0;
+}
+
+int sl__content_find(struct sl_source *source, enum sl__content *out, struct sl_error *err)
+{
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek_text(source, &bytes, err);
+	return size < 0 ? (int)size : sl__content_of(bytes, size, sl__source_name(source), out, err);
+}
