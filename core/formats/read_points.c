@@ -238,7 +238,8 @@ static int text_is_points(struct sl_source *source, bool *points, char *sign, st
 {
 	const unsigned char *bytes;
 	int64_t size = sl__source_peek_text(source, &bytes, err);
-	*points = size > 0 && !sl__name_ends_in(sl__source_name(source), ".mtx") && sl__looks_like_points(bytes, size, sign);
+	bool matrix = sl__name_ends_in(sl__source_name(source), ".mtx");
+	*points = size > 0 && !matrix && sl__looks_like_points(bytes, size, sign);
 	return size < 0 ? (int)size : 0;
 }
 
