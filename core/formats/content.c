@@ -20,8 +20,8 @@ static bool starts(const unsigned char *bytes, int64_t size, const char *with, s
 
 #define R_DATA "This is an R data file; in R write a table with write.csv(x, \"file.csv\"), or a sparse matrix with " \
 	"Matrix::writeMM(x, \"file.mtx\")."
-#define ARROW "This is an Arrow (Feather) file. Upload it with Python: spaceland.submit(pandas.read_feather(...)), or " \
-	"save it as .csv."
+#define ARROW "This is an Arrow (Feather) file. Upload it with Python: spaceland.submit(pandas.read_feather(...)), " \
+	"or save it as .csv."
 #define MATLAB "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket, or with writematrix, as .csv."
 #define PICKLE "This is a Python pickle, which is a program and is not run; save the array with numpy.save, a sparse " \
 	"matrix with scipy.sparse.save_npz, or upload the object with spaceland.submit(...)."

@@ -92,7 +92,8 @@ static int recognise(struct sl_source *source, enum sl_graph_format *format, str
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "This is a NumPy array (.npy), not a graph; save a sparse "
 				   "matrix with scipy.sparse.save_npz.");
 	bool matrix = sl__name_ends_in(name, ".mtx") || sl__name_ends_in(name, ".mm");
-	*format = content == SL__ARCHIVE ? SL_FORMAT_NPZ : content == SL__MATRIX || matrix ? SL_FORMAT_MTX : SL_FORMAT_EDGES;
+	*format = content == SL__ARCHIVE ? SL_FORMAT_NPZ : content == SL__MATRIX || matrix ? SL_FORMAT_MTX
+		: SL_FORMAT_EDGES;
 	return 0;
 }
 
