@@ -18,7 +18,7 @@
 
 /* spread computes z, one thread for each number; spread_turned computes zt. Rows beyond count, up to a multiple of 128,
  * and columns beyond d are set to 0. */
-static __global__ void spread(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t count)
+static __global__ void spread(const __grid_constant__ struct sl_cuda_gmm m, uint32_t first, uint32_t count)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
 	uint32_t i = (uint32_t)(at / m.pitch), a = (uint32_t)(at % m.pitch);
@@ -26,14 +26,14 @@ static __global__ void spread(const __grid_constant__ struct sl_gm m, uint32_t f
 		m.z[at] = i < count && a < m.d ? (double)m.x[(uint64_t)(first + i) * m.d + a] - m.centre[a] : 0;
 }
 
-static __global__ void spread_turned(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t count)
+static __global__ void spread_turned(const __grid_constant__ struct sl_cuda_gmm m, uint32_t first, uint32_t count)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 	for (uint32_t a = blockIdx.y; a < m.d; a += gridDim.y)
 		m.zt[(uint64_t)a * m.unit + i] = i < count ? (double)m.x[(uint64_t)(first + i) * m.d + a] - m.centre[a] : 0;
 }
 
-cudaError_t sl__gm_spread(const struct sl_gm *m, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_spread(const struct sl_cuda_gmm *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for(count, THREADS);
 	cudaError_t status = each((uint64_t)blocks * THREADS * m->pitch, spread, stream, *m, first, count);
@@ -79,7 +79,7 @@ static __device__ __forceinline__ double logit_of(double constant, double square
 
 /* Loads the four numbers that multiply_doubles() needs from this lane: two columns of a block of 8, of the points `at`
  * and at + 8. */
-static __device__ __forceinline__ void load_block(const struct sl_gm &m, uint32_t at, uint32_t block, double x[4])
+static __device__ __forceinline__ void load_block(const struct sl_cuda_gmm &m, uint32_t at, uint32_t block, double x[4])
 {
 	const double *z = m.z + (uint64_t)at * m.pitch + 8 * block + threadIdx.x % 4;
 	x[0] = z[0];
@@ -92,7 +92,8 @@ static __device__ __forceinline__ void load_block(const struct sl_gm &m, uint32_
  * lane gets the sum over its own two of every eight columns of y. E: the number of blocks of 8 columns held in x; 0:
  * blocks are loaded when needed. */
 template <int E>
-static __device__ __forceinline__ void squares(const struct sl_gm &m, uint32_t c, uint32_t at, double x[][E ? E : 1][4],
+static __device__ __forceinline__ void squares(const struct sl_cuda_gmm &m, uint32_t c, uint32_t at, double x[][E ?
+	E : 1][4],
 					       double square[4])
 {
 	uint32_t lane = threadIdx.x % 32, eights = E ? E : m.eights;
@@ -140,7 +141,7 @@ static __device__ __forceinline__ void sums_of_four(const double square[4][4], d
  * tensor cores: d (d + 8) / 2 products for each point and component, if d is a multiple of 8. */
 template <int E>
 static __global__ void __launch_bounds__(THREADS, E && E < 4 ? 4 : 1)
-densities(const __grid_constant__ struct sl_gm m, uint32_t count, double *part)
+densities(const __grid_constant__ struct sl_cuda_gmm m, uint32_t count, double *part)
 {
 	uint32_t lane = threadIdx.x % 32, first = blockIdx.x * THREADS + threadIdx.x / 32 * 32, at = first + lane / 4;
 	double x[2][E ? E : 1][4], density = 0;
@@ -181,7 +182,7 @@ densities(const __grid_constant__ struct sl_gm m, uint32_t count, double *part)
 
 /* The same as densities(), with half as many threads. x [columns][unit]: z, or y for tied covariances. */
 static __global__ void __launch_bounds__(THREADS / 2)
-scaled(const __grid_constant__ struct sl_gm m, uint32_t count, const double *x, double *part)
+scaled(const __grid_constant__ struct sl_cuda_gmm m, uint32_t count, const double *x, double *part)
 {
 	uint32_t at = blockIdx.x * THREADS + threadIdx.x;
 	struct tally tally[2] = {{-DBL_MAX, 0}, {-DBL_MAX, 0}};
@@ -223,10 +224,10 @@ scaled(const __grid_constant__ struct sl_gm m, uint32_t count, const double *x, 
 		part[blockIdx.x] = density;
 }
 
-cudaError_t sl__gm_densities(const struct sl_gm *m, uint32_t count, double *part, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_densities(const struct sl_cuda_gmm *m, uint32_t count, double *part, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for(count, THREADS);
-	cudaError_t status = m->tied ? sl__gm_turn(m, count, stream) : cudaSuccess;
+	cudaError_t status = m->tied ? sl__cuda_gmm_turn(m, count, stream) : cudaSuccess;
 	if (status != cudaSuccess)
 		return status;
 	if (!m->full)
@@ -247,14 +248,14 @@ cudaError_t sl__gm_densities(const struct sl_gm *m, uint32_t count, double *part
 /* ---- known responsibilities, and responsibilities for the host ------------------------------- */
 
 /* One thread for each point, as in shares(). */
-static __global__ void known(const __grid_constant__ struct sl_gm m, uint32_t count, bool labels)
+static __global__ void known(const __grid_constant__ struct sl_cuda_gmm m, uint32_t count, bool labels)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	for (uint32_t c = 0; i < count && c < m.k; c++)
 		m.logit[(uint64_t)c * m.unit + i] = labels ? (m.known[i] == c ? 1 : 0) : (double)m.share[(uint64_t)i * m.k + c];
 }
 
-static __global__ void shares(const __grid_constant__ struct sl_gm m, uint32_t count)
+static __global__ void shares(const __grid_constant__ struct sl_cuda_gmm m, uint32_t count)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, best = 0;
 	double largest = -DBL_MAX;
@@ -270,12 +271,12 @@ static __global__ void shares(const __grid_constant__ struct sl_gm m, uint32_t c
 		m.label[i] = (int32_t)best;
 }
 
-cudaError_t sl__gm_known(const struct sl_gm *m, uint32_t count, bool labels, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_known(const struct sl_cuda_gmm *m, uint32_t count, bool labels, cudaStream_t stream)
 {
 	return each(count, known, stream, *m, count, labels);
 }
 
-cudaError_t sl__gm_shares(const struct sl_gm *m, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_shares(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream)
 {
 	return each(count, shares, stream, *m, count);
 }

@@ -23,7 +23,7 @@ static __device__ __forceinline__ uint64_t place_of(uint32_t j, uint32_t i)
 }
 
 /* A = L^-1. One thread for each column of each factor computes it from the diagonal down. */
-static __global__ void __launch_bounds__(THREADS) invert(const __grid_constant__ struct sl_gm m)
+static __global__ void __launch_bounds__(THREADS) invert(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x, c = blockIdx.y;
 	const double *lower = m.lower + c * m.stride;
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(THREADS) invert(const __grid_constant__
 	}
 }
 
-static __device__ double turned(const struct sl_gm &m, uint32_t factor, const double *mean, uint32_t j)
+static __device__ double turned(const struct sl_cuda_gmm &m, uint32_t factor, const double *mean, uint32_t j)
 {
 	const double *a = m.inverse + (uint64_t)factor * m.cells * 64;
 	double sum = 0;
@@ -48,7 +48,7 @@ static __device__ double turned(const struct sl_gm &m, uint32_t factor, const do
 }
 
 /* One thread for each component and row; rows beyond d are set to 0. */
-static __global__ void shift(const __grid_constant__ struct sl_gm m)
+static __global__ void shift(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	uint32_t at = blockIdx.x * blockDim.x + threadIdx.x, rows = 8 * m.eights, c = at / rows, j = at % rows;
 	if (c < m.kp)
@@ -59,7 +59,7 @@ static __global__ void shift(const __grid_constant__ struct sl_gm m)
  * -P_ij of z_i z_j, (P mean)_i of z_i, and the constant. Components beyond k get zeros and -infinity. In `form`,
  * coefficients f and f + 4 of each eight are neighbours in memory, as b of multiply_doubles() requires. One block for
  * each component, one thread for each coefficient. */
-static __global__ void __launch_bounds__(SL_GM_PRODUCTS) form(const __grid_constant__ struct sl_gm m)
+static __global__ void __launch_bounds__(SL_GM_PRODUCTS) form(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	uint32_t c = blockIdx.x, f = threadIdx.x, squares = m.d * (m.d + 1) / 2, i = f, j = 0;
 	const double *a = m.inverse + (uint64_t)c * m.cells * 64, *shift = m.shift + (uint64_t)c * 8 * m.eights;
@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(SL_GM_PRODUCTS) form(const __grid_const
 }
 
 /* One thread for each component and column. */
-static __global__ void line(const __grid_constant__ struct sl_gm m)
+static __global__ void line(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	uint32_t at = blockIdx.x * blockDim.x + threadIdx.x, c = at / m.d, a = at % m.d;
 	if (c >= m.k)
@@ -98,7 +98,7 @@ static __global__ void line(const __grid_constant__ struct sl_gm m)
 }
 
 /* y = A z, for tied covariances. A thread computes eight rows of one point. */
-static __global__ void __launch_bounds__(THREADS) turn(const __grid_constant__ struct sl_gm m)
+static __global__ void __launch_bounds__(THREADS) turn(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	uint32_t point = blockIdx.x * THREADS + threadIdx.x, row = blockIdx.y;
 	double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -114,30 +114,30 @@ static __global__ void __launch_bounds__(THREADS) turn(const __grid_constant__ s
 		m.y[(uint64_t)(8 * row + r) * m.unit + point] = sum[r];
 }
 
-cudaError_t sl__gm_turn(const struct sl_gm *m, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_turn(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream)
 {
 	turn<<<dim3(blocks_for(count, THREADS), m->eights), THREADS, 0, stream>>>(*m);
 	return cudaGetLastError();
 }
 
-cudaError_t sl__gm_invert(const struct sl_gm *m, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_invert(const struct sl_cuda_gmm *m, cudaStream_t stream)
 {
 	invert<<<dim3(blocks_for(m->d, THREADS), m->tied ? 1 : m->k), THREADS, 0, stream>>>(*m);
 	return cudaGetLastError();
 }
 
-cudaError_t sl__gm_shift(const struct sl_gm *m, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_shift(const struct sl_cuda_gmm *m, cudaStream_t stream)
 {
 	return each((uint64_t)m->kp * 8 * m->eights, shift, stream, *m);
 }
 
-cudaError_t sl__gm_form(const struct sl_gm *m, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_form(const struct sl_cuda_gmm *m, cudaStream_t stream)
 {
 	form<<<(m->k + SL_GM_GROUP - 1) / SL_GM_GROUP * SL_GM_GROUP, SL_GM_PRODUCTS, 0, stream>>>(*m);
 	return cudaGetLastError();
 }
 
-cudaError_t sl__gm_line(const struct sl_gm *m, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_line(const struct sl_cuda_gmm *m, cudaStream_t stream)
 {
 	return each((uint64_t)m->k * m->d, line, stream, *m);
 }

@@ -32,14 +32,14 @@ static __device__ __forceinline__ double product(const double *row, uint32_t fac
 /* ---- logarithms -------------------------------------------------------------------------------------- */
 
 struct memory {
-	double form[EIGHTS][GROUP / 8][32][2];  /* coefficients of GROUP components, as sl__gm_form() stores them */
+	double form[EIGHTS][GROUP / 8][32][2];  /* coefficients of GROUP components, as sl__cuda_gmm_form() stores them */
 	double z[THREADS][ROW], powers[POWERS];
 	uint32_t factors[SL_GM_PRODUCTS];
 };
 
 /* A warp loads the rows of its 32 points. Rows beyond count are 0. */
 static __device__ __forceinline__ void
-load_rows(const struct sl_gm &m, uint32_t first, uint32_t at, uint32_t count, double (*z)[ROW])
+load_rows(const struct sl_cuda_gmm &m, uint32_t first, uint32_t at, uint32_t count, double (*z)[ROW])
 {
 	for (uint32_t i = threadIdx.x % 32; i < 32 * m.d; i += 32) {
 		uint32_t row = i / m.d, a = i % m.d;
@@ -131,7 +131,7 @@ tally(double logit[GROUP / 8][4], int half, double *largest, double *sum, const 
 
 /* Stores one number for each of the warp's points and components, except for components beyond k. */
 static __device__ __forceinline__ void
-store(const struct sl_gm &m, uint32_t group, uint32_t at, const double logit[2][GROUP / 8][4])
+store(const struct sl_cuda_gmm &m, uint32_t group, uint32_t at, const double logit[2][GROUP / 8][4])
 {
 	uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
@@ -150,7 +150,7 @@ store(const struct sl_gm &m, uint32_t group, uint32_t at, const double logit[2][
  * sets of points, for which they load the coefficients once; part[block] is the sum of log_sum over their points.
  * Bound by operations in double precision. */
 static __global__ void __launch_bounds__(THREADS, 2)
-forms(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t count, double *part)
+forms(const __grid_constant__ struct sl_cuda_gmm m, uint32_t first, uint32_t count, double *part)
 {
 	extern __shared__ __align__(128) char shared[];
 	struct memory *s = reinterpret_cast<struct memory *>(shared);
@@ -218,7 +218,8 @@ forms(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t count, do
 		part[blockIdx.x] = density;
 }
 
-cudaError_t sl__gm_forms(const struct sl_gm *m, uint32_t first, uint32_t count, double *part, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_forms(const struct sl_cuda_gmm *m, uint32_t first, uint32_t count, double *part,
+			       cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for(count, THREADS);
 	blocks = blocks < SL_GM_FORMS ? blocks : SL_GM_FORMS;
@@ -234,7 +235,7 @@ struct held {
 };
 
 /* Starts to load the responsibilities, or logarithms, of the points at .. at + TILE - 1. */
-static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, double (*share)[SHARES])
+static __device__ __forceinline__ void hold(const struct sl_cuda_gmm &m, uint32_t at, double (*share)[SHARES])
 {
 #pragma unroll
 	for (uint32_t i = threadIdx.x; i < GROUP * TILE / 2; i += ADDERS) {
@@ -245,7 +246,8 @@ static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, 
 
 /* Loads this thread's numbers of TILE points; 0 beyond `end`. */
 static __device__ __forceinline__ void
-load_some(const struct sl_gm &m, uint32_t first, uint32_t at, uint32_t end, const uint32_t place[EACH], float x[EACH])
+load_some(const struct sl_cuda_gmm &m, uint32_t first, uint32_t at, uint32_t end, const uint32_t place[EACH],
+	  float x[EACH])
 {
 #pragma unroll
 	for (int e = 0; e < EACH; e++) {
@@ -282,7 +284,7 @@ add(const double (*share)[SHARES], const double (*z)[ROW], const uint32_t factor
 /* Adds the sums of responsibility times products over the points of a part to acc [parts][components][SL_GM_PRODUCTS].
  * Four warps divide the products, and two such groups of warps the points. Grid: (parts, groups of components). */
 static __global__ void __launch_bounds__(ADDERS, 1)
-add_products(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t count, uint32_t length)
+add_products(const __grid_constant__ struct sl_cuda_gmm m, uint32_t first, uint32_t count, uint32_t length)
 {
 	extern __shared__ __align__(128) char shared[];
 	struct held *s = reinterpret_cast<struct held *>(shared);
@@ -352,7 +354,7 @@ add_products(const __grid_constant__ struct sl_gm m, uint32_t first, uint32_t co
 	}
 }
 
-cudaError_t sl__gm_add_products(const struct sl_gm *m, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_add_products(const struct sl_cuda_gmm *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t length = (count + m->parts * TILE - 1) / (m->parts * TILE) * TILE;
 	add_products<<<dim3(m->parts, (m->k + GROUP - 1) / GROUP), ADDERS, sizeof(struct held), stream>>>(*m, first, count,
@@ -362,7 +364,7 @@ cudaError_t sl__gm_add_products(const struct sl_gm *m, uint32_t first, uint32_t 
 
 /* total = the tile of each component as scatter() would sum it: about the mean, from the sums of products. One block
  * for each component, one thread for each product. */
-static __global__ void __launch_bounds__(SL_GM_PRODUCTS) total_products(const __grid_constant__ struct sl_gm m)
+static __global__ void __launch_bounds__(SL_GM_PRODUCTS) total_products(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	__shared__ double sum[SL_GM_PRODUCTS], first[SL_GM_SIDE];
 	const double *mean = m.mean + (uint64_t)blockIdx.x * m.pitch;
@@ -386,13 +388,13 @@ static __global__ void __launch_bounds__(SL_GM_PRODUCTS) total_products(const __
 	}
 }
 
-cudaError_t sl__gm_total_products(const struct sl_gm *m, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_total_products(const struct sl_cuda_gmm *m, cudaStream_t stream)
 {
 	total_products<<<m->k, SL_GM_PRODUCTS, 0, stream>>>(*m);
 	return cudaGetLastError();
 }
 
-cudaError_t sl__gm_init(void)
+cudaError_t sl__cuda_gmm_init(void)
 {
 	return first_error(allow_shared(sizeof(struct memory), -1, forms),
 			   allow_shared(sizeof(struct held), -1, add_products));

@@ -45,7 +45,7 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 #define SL_GM_NOTHING 0x1p-60  /* responsibilities up to this are treated as 0 */
 
 /* On the device. kp: k rounded up to a multiple of 4. Blocks of factors are 8 x 8. */
-struct sl_gm {
+struct sl_cuda_gmm {
 	uint32_t n, d, k, kp;
 	uint32_t pitch;          /* columns, a multiple of SL_GM_SIDE */
 	uint32_t eights;         /* blocks of 8 columns */
@@ -87,45 +87,47 @@ struct sl_gm {
 
 /* factors.cu. _invert: computes `inverse`, which must be zero before, from `lower`. _shift: computes `shift` from
  * `inverse` and `mean`. */
-cudaError_t sl__gm_invert(const struct sl_gm *m, cudaStream_t stream);
-cudaError_t sl__gm_shift(const struct sl_gm *m, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_invert(const struct sl_cuda_gmm *m, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_shift(const struct sl_cuda_gmm *m, cudaStream_t stream);
 /* Computes `form` and `level` from `inverse`, `shift` and `constant`. */
-cudaError_t sl__gm_form(const struct sl_gm *m, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_form(const struct sl_cuda_gmm *m, cudaStream_t stream);
 /* Computes `line`: tied, from `inverse` and `mean`; diag and spherical, from the scales [k][d] that the host wrote to
  * `total`. */
-cudaError_t sl__gm_line(const struct sl_gm *m, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_line(const struct sl_cuda_gmm *m, cudaStream_t stream);
 /* tied: computes y of the `count` points in z. */
-cudaError_t sl__gm_turn(const struct sl_gm *m, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_turn(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream);
 
 /* densities.cu. Computes z of the points first .. first + count - 1. */
-cudaError_t sl__gm_spread(const struct sl_gm *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_spread(const struct sl_cuda_gmm *m, uint32_t first, uint32_t count, cudaStream_t stream);
 /* Computes logit, log_sum and part[blocks] of the `count` points in z. */
-cudaError_t sl__gm_densities(const struct sl_gm *m, uint32_t count, double *part, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_densities(const struct sl_cuda_gmm *m, uint32_t count, double *part, cudaStream_t stream);
 /* Sets logit to known responsibilities: with `labels` to 1 or 0 by the labels in `known`, else to those in `share`. */
-cudaError_t sl__gm_known(const struct sl_gm *m, uint32_t count, bool labels, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_known(const struct sl_cuda_gmm *m, uint32_t count, bool labels, cudaStream_t stream);
 /* Computes label and share from logit and log_sum. */
-cudaError_t sl__gm_shares(const struct sl_gm *m, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_shares(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream);
 
 /* sums.cu. Add the sums over the `count` points in z to acc. _scatter: tiles of the scatter matrices. _moments: for
  * each of k components the first and second sums of each column, [pitch][2], then the mass. */
-cudaError_t sl__gm_scatter(const struct sl_gm *m, uint32_t count, cudaStream_t stream);
-cudaError_t sl__gm_moments(const struct sl_gm *m, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_scatter(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_moments(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream);
 /* total = sum of acc over the parts */
-cudaError_t sl__gm_total(const struct sl_gm *m, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_total(const struct sl_cuda_gmm *m, cudaStream_t stream);
 
 /* forms.cu: the same by quadratic forms, from the points first .. first + count - 1. _forms: computes log_sum,
  * part[blocks], and logit: responsibilities, or logits if there are several groups of components. _add_products: adds
  * to acc. _total_products: total = tiles about the means. _init: call it once in a process, before the others. */
-cudaError_t sl__gm_forms(const struct sl_gm *m, uint32_t first, uint32_t count, double *part, cudaStream_t stream);
-cudaError_t sl__gm_add_products(const struct sl_gm *m, uint32_t first, uint32_t count, cudaStream_t stream);
-cudaError_t sl__gm_total_products(const struct sl_gm *m, cudaStream_t stream);
-cudaError_t sl__gm_init(void);
+cudaError_t sl__cuda_gmm_forms(const struct sl_cuda_gmm *m, uint32_t first, uint32_t count, double *part,
+			       cudaStream_t stream);
+cudaError_t sl__cuda_gmm_add_products(const struct sl_cuda_gmm *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_total_products(const struct sl_cuda_gmm *m, cudaStream_t stream);
+cudaError_t sl__cuda_gmm_init(void);
 
 /* steps.cu: both steps of the units from .. to - 1, by m->blocks blocks, if there is only one group of components.
  * part: of the first unit. acc has a part for each block. _blocks: returns the number of blocks for this device, or 0
  * if its blocks have too little shared memory; call it before _steps. */
-cudaError_t sl__gm_steps(const struct sl_gm *m, uint32_t from, uint32_t to, double *part, cudaStream_t stream);
-uint32_t sl__gm_steps_blocks(void);
+cudaError_t sl__cuda_gmm_steps(const struct sl_cuda_gmm *m, uint32_t from, uint32_t to, double *part,
+			       cudaStream_t stream);
+uint32_t sl__cuda_gmm_steps_blocks(void);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@
 
 struct passes {
 	struct sl_device *device;
-	struct sl_gm m;          /* arrays and sizes of the current pass */
+	struct sl_cuda_gmm m;          /* arrays and sizes of the current pass */
 	uint32_t k_max, units;   /* the most components of any pass; number of units of points */
 	int covariance;
 	uint64_t sums_most, acc_most;  /* numbers */
@@ -34,7 +34,7 @@ struct passes {
 /* ---- shapes ------------------------------------------------------------------------------ */
 
 /* Returns the length of one part's sums for k components: tiles of scatter matrices, or moments of columns. */
-static uint64_t sums_of(const struct sl_gm *m, uint32_t k, bool tiles)
+static uint64_t sums_of(const struct sl_cuda_gmm *m, uint32_t k, bool tiles)
 {
 	return (uint64_t)k * (tiles ? (uint64_t)m->tiles * SL_GM_TILE : 2ull * m->pitch + 8);
 }
@@ -42,7 +42,7 @@ static uint64_t sums_of(const struct sl_gm *m, uint32_t k, bool tiles)
 static uint32_t groups_of(uint32_t k) { return (k + SL_GM_GROUP - 1) / SL_GM_GROUP; }
 
 /* Chooses the number of parts: enough to keep the device busy. It depends only on the shape and the kind of device. */
-static void cut(struct sl_gm *m, bool tiles)
+static void cut(struct sl_cuda_gmm *m, bool tiles)
 {
 	if (tiles && m->forms) {
 		uint32_t parts = ADDERS / groups_of(m->k), most = (m->unit + 63) / 64;
@@ -61,7 +61,7 @@ static void cut(struct sl_gm *m, bool tiles)
 }
 
 /* Returns how many numbers the pass writes to `part` for a unit of `count` points. */
-static uint32_t part_of(const struct sl_gm *m, uint32_t count)
+static uint32_t part_of(const struct sl_cuda_gmm *m, uint32_t count)
 {
 	uint32_t points = m->steps ? SL_GM_WARP_POINTS : SL_GM_POINTS, all = (count - 1) / points + 1;
 	uint32_t most = m->steps ? SL_GM_STEPS_WARPS * m->blocks : m->forms ? SL_GM_FORMS : all;
@@ -71,7 +71,7 @@ static uint32_t part_of(const struct sl_gm *m, uint32_t count)
 /* Returns the length of `part`: enough for any pass. */
 static uint64_t part_most(const struct passes *p)
 {
-	struct sl_gm m = p->m;
+	struct sl_cuda_gmm m = p->m;
 	uint64_t plain = m.n / SL_GM_POINTS + p->units, steps;
 	m.steps = m.blocks > 0;
 	steps = m.steps ? (uint64_t)p->units * part_of(&m, m.unit) : 0;
@@ -81,7 +81,7 @@ static uint64_t part_most(const struct passes *p)
 /* Computes the room for the parts of any number of components up to k_max. */
 static void measure(struct passes *p)
 {
-	struct sl_gm m = p->m;
+	struct sl_cuda_gmm m = p->m;
 	for (int way = 0; way <= (!m.full ? 0 : m.d > SL_GM_SIDE ? 1 : m.blocks ? 3 : 2); way++)
 		for (m.k = 1; m.k <= p->k_max; m.k++) {
 			m.forms = way >= 2;
@@ -90,14 +90,14 @@ static void measure(struct passes *p)
 			p->sums_most = m.sums > p->sums_most ? m.sums : p->sums_most;
 			p->acc_most = m.sums * m.parts > p->acc_most ? m.sums * m.parts : p->acc_most;
 		}
-	uint64_t scales = (uint64_t)p->k_max * m.d;  /* `total` also holds scales; see sl__gm_line() */
+	uint64_t scales = (uint64_t)p->k_max * m.d;  /* `total` also holds scales; see sl__cuda_gmm_line() */
 	p->sums_most = scales > p->sums_most ? scales : p->sums_most;
 }
 
 /* Places all arrays in one block of memory that begins at `at`; returns its size in bytes. */
 static uint64_t carve(struct passes *p, char *at)
 {
-	struct sl_gm *m = &p->m;
+	struct sl_cuda_gmm *m = &p->m;
 	const char *begin = at;
 	uint64_t n = m->n, k = p->k_max, kp = (k + 3) / 4 * 4, unit = m->unit, factors = m->full ? k : m->tied ? 1 : 0;
 	m->x = sl__carve(&at, n * m->d * sizeof *m->x);
@@ -173,7 +173,7 @@ static cudaError_t send(void *to, const void *from, uint64_t bytes, cudaStream_t
 /* Uploads factors or scales, and computes from them what densities need. */
 static int send_factors(struct passes *p, const struct sl_gmm_step *s, struct sl_error *err)
 {
-	const struct sl_gm *m = &p->m;
+	const struct sl_cuda_gmm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	uint64_t factors = m->full ? m->k : 1;
 	int code = 0;
@@ -182,13 +182,13 @@ static int send_factors(struct passes *p, const struct sl_gmm_step *s, struct sl
 		SL_CUDA(send(m->lower, s->factor, factors * m->stride * sizeof *s->factor, stream));
 		SL_CUDA(cudaMemsetAsync(m->inverse, 0, (m->full ? m->kp : 1) * (uint64_t)m->cells * 64 * sizeof *m->inverse,
 					stream));
-		SL_CUDA(sl__gm_invert(m, stream));
+		SL_CUDA(sl__cuda_gmm_invert(m, stream));
 	} else {
 		SL_CUDA(send(m->total, s->scale, (uint64_t)m->k * m->d * sizeof *s->scale, stream));
 	}
-	SL_CUDA(m->full ? sl__gm_shift(m, stream) : sl__gm_line(m, stream));
+	SL_CUDA(m->full ? sl__cuda_gmm_shift(m, stream) : sl__cuda_gmm_line(m, stream));
 	if (m->forms)
-		SL_CUDA(sl__gm_form(m, stream));
+		SL_CUDA(sl__cuda_gmm_form(m, stream));
 out:
 	return code;
 }
@@ -224,7 +224,7 @@ static double condition(uint32_t d, const double *packed, const double *mean)
 }
 
 /* Whether forms.cu does the pass. means: [k][pitch] from the centre. */
-static bool use_forms(const struct sl_gm *m, const struct sl_gmm_step *s, const double *means)
+static bool use_forms(const struct sl_cuda_gmm *m, const struct sl_gmm_step *s, const double *means)
 {
 	bool use = m->full && m->d <= SL_GM_SIDE && !s->known && s->sums == SL_GMM_SUM_ALL;
 	for (uint32_t c = 0; use && c < s->k; c++)
@@ -235,7 +235,7 @@ static bool use_forms(const struct sl_gm *m, const struct sl_gmm_step *s, const 
 static int begin(void *arg, const struct sl_gmm_step *s, struct sl_error *err)
 {
 	struct passes *p = arg;
-	struct sl_gm *m = &p->m;
+	struct sl_cuda_gmm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	const double *centre = p->stage;  /* the first numbers of the stage */
 	double *mean = p->stage + m->d;
@@ -263,27 +263,27 @@ out:
 
 static int go_unit(struct passes *p, uint32_t unit, const uint32_t *label, const float *share, struct sl_error *err)
 {
-	struct sl_gm *m = &p->m;
+	struct sl_cuda_gmm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	uint32_t first = unit * m->unit, count = m->n - first < m->unit ? m->n - first : m->unit;
 	int code = 0;
 	double *part = m->part + (uint64_t)unit * part_of(m, m->unit);
 	p->unit_points = count;
 	if (m->forms) {
-		SL_CUDA(sl__gm_forms(m, first, count, part, stream));
-		SL_CUDA(sl__gm_add_products(m, first, count, stream));
+		SL_CUDA(sl__cuda_gmm_forms(m, first, count, part, stream));
+		SL_CUDA(sl__cuda_gmm_add_products(m, first, count, stream));
 		return 0;
 	}
-	SL_CUDA(sl__gm_spread(m, first, count, stream));
+	SL_CUDA(sl__cuda_gmm_spread(m, first, count, stream));
 	if (label)
 		SL_CUDA(send(m->known, label + first, count * sizeof *label, stream));
 	else if (share)
 		SL_CUDA(send(m->share, share + (uint64_t)first * m->k, (uint64_t)count * m->k * sizeof *share, stream));
-	SL_CUDA(p->known ? sl__gm_known(m, count, label != NULL, stream) :
-			   sl__gm_densities(m, count, part, stream));
+	SL_CUDA(p->known ? sl__cuda_gmm_known(m, count, label != NULL, stream) :
+			   sl__cuda_gmm_densities(m, count, part, stream));
 	if (p->sums != SL_GMM_NO_SUMS)
-		SL_CUDA(m->full && p->sums == SL_GMM_SUM_ALL ? sl__gm_scatter(m, count, stream) :
-							       sl__gm_moments(m, count, stream));
+		SL_CUDA(m->full && p->sums == SL_GMM_SUM_ALL ? sl__cuda_gmm_scatter(m, count, stream) :
+							       sl__cuda_gmm_moments(m, count, stream));
 out:
 	return code;
 }
@@ -292,7 +292,7 @@ static int go(void *arg, uint32_t from, uint32_t to, const uint32_t *label, cons
 	      struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_gm *m = &p->m;
+	const struct sl_cuda_gmm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	uint64_t each = part_of(m, m->unit), first = from * each;
 	uint32_t rest = m->n - (to - 1) * m->unit, points = rest < m->unit ? rest : m->unit;  /* of the last unit */
@@ -300,7 +300,7 @@ static int go(void *arg, uint32_t from, uint32_t to, const uint32_t *label, cons
 	SL_TRY(sl__device_enter(p->device, err));
 	SL_CUDA(sl__fault_if_due(stream));
 	if (m->steps)
-		SL_CUDA(sl__gm_steps(m, from, to, m->part + first, stream));
+		SL_CUDA(sl__cuda_gmm_steps(m, from, to, m->part + first, stream));
 	for (uint32_t unit = from; unit < to && !m->steps; unit++)
 		SL_TRY(go_unit(p, unit, label, share, err));
 	if (p->known) {
@@ -322,12 +322,12 @@ out:
 static int shares(void *arg, int32_t *label, float *share, struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_gm *m = &p->m;
+	const struct sl_cuda_gmm *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	uint64_t count = p->unit_points;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
-	SL_CUDA(sl__gm_shares(m, p->unit_points, stream));
+	SL_CUDA(sl__cuda_gmm_shares(m, p->unit_points, stream));
 	SL_CUDA(sl__fetch(label, m->label, count * sizeof *label, stream));
 	SL_CUDA(sl__fetch(share, m->share, count * m->k * sizeof *share, stream));
 out:
@@ -335,7 +335,7 @@ out:
 }
 
 /* Copies the tiles of component c to the host's layout. */
-static void place_tiles(const struct sl_gm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
+static void place_tiles(const struct sl_cuda_gmm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
 			double *first, double *scatter)
 {
 	mass[c] = from[SL_GM_SIDE * (SL_GM_SIDE + 1)];
@@ -349,7 +349,7 @@ static void place_tiles(const struct sl_gm *m, uint32_t c, const double *from, u
 			}
 }
 
-static void place_columns(const struct sl_gm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
+static void place_columns(const struct sl_cuda_gmm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
 			  double *first, double *second)
 {
 	mass[c] = from[2 * m->pitch];
@@ -364,12 +364,12 @@ static int end(void *arg, uint32_t pitch, double *mass, double *first, double *s
 	       struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_gm *m = &p->m;
+	const struct sl_cuda_gmm *m = &p->m;
 	double *sums = p->stage + m->d;
 	uint64_t each = m->forms ? SL_GM_TILE : m->sums / m->k;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
-	SL_CUDA(m->forms ? sl__gm_total_products(m, p->device->stream) : sl__gm_total(m, p->device->stream));
+	SL_CUDA(m->forms ? sl__cuda_gmm_total_products(m, p->device->stream) : sl__cuda_gmm_total(m, p->device->stream));
 	SL_CUDA(sl__fetch(sums, m->total, m->k * each * sizeof *sums, p->device->stream));
 	for (uint32_t c = 0; c < m->k; c++)
 		if (m->full && p->sums == SL_GMM_SUM_ALL)
@@ -384,7 +384,7 @@ out:
 
 static void shape(struct passes *p, const struct sl_gmm_table *t)
 {
-	struct sl_gm *m = &p->m;
+	struct sl_cuda_gmm *m = &p->m;
 	uint32_t sixteens = (t->d + SL_GM_SIDE - 1) / SL_GM_SIDE, groups = (t->d + 3) / 4;
 	m->n = t->n;
 	m->d = t->d;
@@ -410,14 +410,14 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
 	p->device = device;
 	SL_TRY(sl__device_enter(device, err));
-	p->m.blocks = t->covariance == SL_GMM_FULL && t->d <= SL_GM_SIDE ? sl__gm_steps_blocks() : 0;
+	p->m.blocks = t->covariance == SL_GMM_FULL && t->d <= SL_GM_SIDE ? sl__cuda_gmm_steps_blocks() : 0;
 	shape(p, t);
 	uint64_t numbers = (uint64_t)p->k_max * p->m.pitch > p->sums_most ? (uint64_t)p->k_max * p->m.pitch : p->sums_most;
 	p->stage = malloc((t->d + numbers) * sizeof *p->stage);
 	p->part = malloc(part_most(p) * sizeof *p->part);
 	SL_TRY(p->stage && p->part ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
 	memcpy(p->stage, t->centre, t->d * sizeof *t->centre);
-	SL_CUDA(sl__gm_init());
+	SL_CUDA(sl__cuda_gmm_init());
 	p->bytes = carve(p, NULL);
 	snprintf(what, sizeof what, "a mixture of %u components of %u points of %u columns", t->k, t->n, t->d);
 	SL_TRY(sl__device_alloc(device, p->bytes, what, &p->memory, err));

@@ -25,7 +25,7 @@
 #define POWERS (1 << BITS)               /* steps of a power of two in exp_below() */
 
 struct pass_memory {
-	double form[EIGHTS][GROUP / 8][32][2];      /* coefficients, as sl__gm_form() stores them */
+	double form[EIGHTS][GROUP / 8][32][2];      /* coefficients, as sl__cuda_gmm_form() stores them */
 	double share[WARPS][GROUP / 2][POINTS][2];  /* responsibilities of two components */
 	double z[WARPS][3][ROWS][POINTS];           /* of the tile before, this one, the next one */
 	double powers[POWERS], centre[SL_GM_SIDE], level[GROUP];
@@ -50,7 +50,7 @@ struct tiles {
 
 /* Returns those of the units from .. to - 1 whose number is `own`, modulo `step`. */
 static __device__ __forceinline__ struct tiles
-tiles_of(const struct sl_gm &m, uint32_t from, uint32_t to, uint32_t own, uint32_t step)
+tiles_of(const struct sl_cuda_gmm &m, uint32_t from, uint32_t to, uint32_t own, uint32_t step)
 {
 	uint32_t each = m.unit / POINTS, first = from * each, all = (m.n + POINTS - 1) / POINTS;
 	return {first + (own + step - first % step) % step, to * each < all ? to * each : all, step};
@@ -58,13 +58,13 @@ tiles_of(const struct sl_gm &m, uint32_t from, uint32_t to, uint32_t own, uint32
 
 /* ---- responsibilities ---------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ float load_column(const struct sl_gm &m, uint32_t point, uint32_t a)
+static __device__ __forceinline__ float load_column(const struct sl_cuda_gmm &m, uint32_t point, uint32_t a)
 {
 	return point < m.n ? m.x[(uint64_t)point * m.d + a] : 0;
 }
 
 static __device__ __forceinline__ void
-place_column(const struct sl_gm &m, const struct pass_memory *s, uint32_t point, uint32_t a, float x, void *z)
+place_column(const struct sl_cuda_gmm &m, const struct pass_memory *s, uint32_t point, uint32_t a, float x, void *z)
 {
 	double *to = (double *)((char *)z + (place_of_row(a) ^ threadIdx.x % 32 * 8));
 	*to = point < m.n ? (double)x - s->centre[a] : 0;
@@ -118,7 +118,7 @@ multiply_half(const double a[2][4], const double b[GROUP / 16][2], int half, dou
  * registers that no unfinished multiplication reads. Meanwhile places the columns of `point`, which is of the next
  * tile, in `later`. */
 static __device__ __forceinline__ void
-multiply(const struct sl_gm &m, const struct pass_memory *s, const void *z, uint32_t point, void *later,
+multiply(const struct sl_cuda_gmm &m, const struct pass_memory *s, const void *z, uint32_t point, void *later,
 	 double logit[2][GROUP / 8][4])
 {
 	double a[2][4], next[2][4], b[2][GROUP / 16][2];
@@ -216,7 +216,7 @@ write_shares(const double logit[2][GROUP / 8][4], double by, double (*share)[POI
 
 /* One of the warps of the E step. */
 static __device__ __forceinline__ void
-expect(const struct sl_gm &m, struct pass_memory *s, uint32_t warp, uint32_t from, uint32_t to, double *part)
+expect(const struct sl_cuda_gmm &m, struct pass_memory *s, uint32_t warp, uint32_t from, uint32_t to, double *part)
 {
 	uint32_t lane = threadIdx.x % 32, turn = 0;
 	struct tiles tile = tiles_of(m, from, to, blockIdx.x * WARPS + warp, gridDim.x * WARPS);
@@ -320,7 +320,7 @@ static __device__ __forceinline__ double2 *pair_of(double *acc, uint32_t warp, i
 
 /* One of the warps of the M step. */
 static __device__ __forceinline__ void
-maximize(const struct sl_gm &m, struct pass_memory *s, uint32_t warp, uint32_t from, uint32_t to)
+maximize(const struct sl_cuda_gmm &m, struct pass_memory *s, uint32_t warp, uint32_t from, uint32_t to)
 {
 	struct tiles tile = tiles_of(m, from, to, blockIdx.x * WARPS, gridDim.x * WARPS);
 	uint32_t places[WIDE], turn = 0;
@@ -354,7 +354,7 @@ maximize(const struct sl_gm &m, struct pass_memory *s, uint32_t warp, uint32_t f
  * continue in acc, so that their bits do not depend on the calls. part: for each unit, sums of log_sum over the points
  * of a warp, in the order of its first tile. Bound by operations in double precision. */
 static __global__ void __launch_bounds__(THREADS, 1)
-steps(const __grid_constant__ struct sl_gm m, uint32_t from, uint32_t to, double *part)
+steps(const __grid_constant__ struct sl_cuda_gmm m, uint32_t from, uint32_t to, double *part)
 {
 	extern __shared__ __align__(128) char shared[];
 	struct pass_memory *s = reinterpret_cast<struct pass_memory *>(shared);
@@ -383,13 +383,14 @@ steps(const __grid_constant__ struct sl_gm m, uint32_t from, uint32_t to, double
 		expect(m, s, threadIdx.x / 32 - WARPS, from, to, part);
 }
 
-cudaError_t sl__gm_steps(const struct sl_gm *m, uint32_t from, uint32_t to, double *part, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_steps(const struct sl_cuda_gmm *m, uint32_t from, uint32_t to, double *part,
+			       cudaStream_t stream)
 {
 	steps<<<m->parts, THREADS, sizeof(struct pass_memory), stream>>>(*m, from, to, part);
 	return cudaGetLastError();
 }
 
-uint32_t sl__gm_steps_blocks(void)
+uint32_t sl__cuda_gmm_steps_blocks(void)
 {
 	int device = 0, many = 0;
 	bool room = sizeof(struct pass_memory) <= block_shared_most();

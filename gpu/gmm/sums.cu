@@ -9,13 +9,13 @@
 #define TILE 32     /* points at a time */
 
 /* Returns the responsibility of a component for a point, from its logit. */
-static __device__ __forceinline__ double share_of(const struct sl_gm &m, double logit, double log_sum)
+static __device__ __forceinline__ double share_of(const struct sl_cuda_gmm &m, double logit, double log_sum)
 {
 	double r = m.raw ? logit : exp(logit - log_sum);
 	return r > SL_GM_NOTHING ? r : 0;
 }
 
-static __device__ __forceinline__ double share_at(const struct sl_gm &m, uint32_t c, uint32_t point, uint32_t end)
+static __device__ __forceinline__ double share_at(const struct sl_cuda_gmm &m, uint32_t c, uint32_t point, uint32_t end)
 {
 	bool none = point >= end || c >= m.k;
 	return none ? 0 : share_of(m, m.logit[(uint64_t)c * m.unit + point], m.raw ? 0 : m.log_sum[point]);
@@ -27,7 +27,7 @@ struct shares {
 	double logit[SL_GM_WARP], log_sum;
 };
 
-static __device__ __forceinline__ struct shares load_shares(const struct sl_gm &m, uint32_t low, uint32_t point,
+static __device__ __forceinline__ struct shares load_shares(const struct sl_cuda_gmm &m, uint32_t low, uint32_t point,
 							    uint32_t end)
 {
 	struct shares s;
@@ -53,7 +53,8 @@ struct held {
 };
 
 /* Starts to load the points at .. at + TILE - 1. In a tile on the diagonal (row == column) only z[0] is loaded. */
-static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, uint32_t row, uint32_t column, held *to)
+static __device__ __forceinline__ void hold(const struct sl_cuda_gmm &m, uint32_t at, uint32_t row, uint32_t column,
+					    held *to)
 {
 	uint32_t numbers = TILE * SL_GM_SIDE * (row == column ? 1 : 2);
 	for (uint32_t i = 2 * threadIdx.x; i < numbers; i += 2 * THREADS) {
@@ -66,7 +67,8 @@ static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, 
  * block process the same tile and points. Eight points for which a component has no responsibility are skipped. Bound
  * by the tensor cores: 256 products for each point, component and tile. Grid: (tiles, components / 4 SL_GM_WARP,
  * parts). */
-static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_constant__ struct sl_gm m, uint32_t count)
+static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_constant__ struct sl_cuda_gmm m,
+							     uint32_t count)
 {
 	__shared__ __align__(16) held points[2];
 	uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile = blockIdx.x;
@@ -156,7 +158,7 @@ static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_consta
 /* First and second sums of each column. A block processes `wide` columns, a thread one of them for EACH components. The
  * responsibilities of TILE points at a time are in shared memory. Grid: (components, columns, parts). */
 static __global__ void __launch_bounds__(THREADS)
-moments(const __grid_constant__ struct sl_gm m, uint32_t count, uint32_t wide)
+moments(const __grid_constant__ struct sl_cuda_gmm m, uint32_t count, uint32_t wide)
 {
 	__shared__ double share[EACH * THREADS / 8][TILE + 1];
 	uint32_t components = THREADS / wide * EACH, low = blockIdx.x * components, group = threadIdx.x / wide * EACH;
@@ -202,7 +204,7 @@ moments(const __grid_constant__ struct sl_gm m, uint32_t count, uint32_t wide)
 }
 
 /* One thread for each number. */
-static __global__ void total(const __grid_constant__ struct sl_gm m)
+static __global__ void total(const __grid_constant__ struct sl_cuda_gmm m)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
 	double sum = 0;
@@ -212,14 +214,14 @@ static __global__ void total(const __grid_constant__ struct sl_gm m)
 		m.total[at] = sum;
 }
 
-cudaError_t sl__gm_scatter(const struct sl_gm *m, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_scatter(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream)
 {
 	uint32_t together = SL_GM_WARP * THREADS / 32;
 	scatter<<<dim3(m->tiles, (m->k + together - 1) / together, m->parts), THREADS, 0, stream>>>(*m, count);
 	return cudaGetLastError();
 }
 
-cudaError_t sl__gm_moments(const struct sl_gm *m, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_moments(const struct sl_cuda_gmm *m, uint32_t count, cudaStream_t stream)
 {
 	uint32_t wide = m->d <= 8 ? 8 : m->d <= 16 ? 16 : 32, components = THREADS / wide * EACH;
 	moments<<<dim3((m->k + components - 1) / components, (m->d + wide - 1) / wide, m->parts), THREADS, 0, stream>>>(
@@ -227,7 +229,7 @@ cudaError_t sl__gm_moments(const struct sl_gm *m, uint32_t count, cudaStream_t s
 	return cudaGetLastError();
 }
 
-cudaError_t sl__gm_total(const struct sl_gm *m, cudaStream_t stream)
+cudaError_t sl__cuda_gmm_total(const struct sl_cuda_gmm *m, cudaStream_t stream)
 {
 	return each(m->sums, total, stream, *m);
 }

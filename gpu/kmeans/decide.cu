@@ -6,14 +6,14 @@
 
 /* Computes the squared distance of each candidate, with eight lanes, and the least one of each open row in least[].
  * Sets the labels of these rows to SL_KM_MINUS, which no centroid has, for choose(). */
-static __global__ void measure(const __grid_constant__ struct sl_km m)
+static __global__ void measure(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	uint32_t candidates = m.opens[1], stride = gridDim.x * (THREADS / 32) * 4;
 	if (candidates > m.candidates)
 		return;
 	for (uint32_t from = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * 4; from < candidates; from += stride) {
 		uint32_t at = from + threadIdx.x % 32 / 8;
-		struct sl_km_candidate c = m.candidate[at < candidates ? at : candidates - 1];
+		struct sl_cuda_kmeans_candidate c = m.candidate[at < candidates ? at : candidates - 1];
 		const float *x = m.x + (size_t)m.open[c.place] * m.pitch;
 		double square = eight_square(m.d, x, m.centroid + (size_t)c.j * m.d);
 		if (at >= candidates || threadIdx.x % 8)
@@ -25,13 +25,13 @@ static __global__ void measure(const __grid_constant__ struct sl_km m)
 }
 
 /* The label becomes the lowest number among the candidates with the least distance. One thread for each candidate. */
-static __global__ void choose(const __grid_constant__ struct sl_km m)
+static __global__ void choose(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	uint32_t candidates = m.opens[1];
 	if (candidates > m.candidates)
 		return;
 	for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < candidates; at += gridDim.x * THREADS) {
-		struct sl_km_candidate c = m.candidate[at];
+		struct sl_cuda_kmeans_candidate c = m.candidate[at];
 		if ((unsigned long long)__double_as_longlong(c.square) == m.least[c.place])
 			atomicMin(m.label + m.open[c.place], c.j);
 	}
@@ -39,7 +39,7 @@ static __global__ void choose(const __grid_constant__ struct sl_km m)
 
 /* Computes the distances of the open rows to all centroids, if there was no room for all candidates. A warp processes a
  * row; each group of eight lanes computes every fourth centroid. */
-static __global__ void measure_all(const __grid_constant__ struct sl_km m)
+static __global__ void measure_all(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	uint32_t open = *m.opens, stride = gridDim.x * (THREADS / 32);
 	if (m.opens[1] <= m.candidates)
@@ -70,7 +70,7 @@ static __global__ void measure_all(const __grid_constant__ struct sl_km m)
 }
 
 /* opens[2] += the number of rows whose label changed. One thread for each row. */
-static __global__ void count_moved(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count)
+static __global__ void count_moved(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t count)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 	uint32_t moved = __ballot_sync(~0u, i < count && m.label[first + i] != m.before[first + i]);
@@ -78,7 +78,7 @@ static __global__ void count_moved(const __grid_constant__ struct sl_km m, uint3
 		atomicAdd(m.opens + 2, (uint32_t)__popc(moved));
 }
 
-cudaError_t sl__km_decide(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_decide(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t most = blocks_for((uint64_t)count * 32, THREADS), blocks = most < BLOCKS ? most : BLOCKS;
 	measure<<<blocks, THREADS, 0, stream>>>(*m);

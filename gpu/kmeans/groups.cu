@@ -82,7 +82,7 @@ template <bool ONCE> static __device__ __forceinline__ uint32_t slot_of(const st
  * x has room for the unit that is processed and the next one, so a unit must have at least AHEAD pieces. */
 template <bool ONCE>
 static __device__ __forceinline__ void
-fetch(const struct sl_km &m, const struct work &w, const struct spot &s, uint32_t step, pieces<ONCE> *p)
+fetch(const struct sl_cuda_kmeans &m, const struct work &w, const struct spot &s, uint32_t step, pieces<ONCE> *p)
 {
 	const uint32_t rows = THREADS / CHUNKS;
 	uint32_t row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS, k = s.depth * DEPTH + chunk * 8;
@@ -109,7 +109,7 @@ struct mine {
 	float factor[4];
 	float margin[4];            /* KEEP: twice the error of a score */
 	float near[4];              /* scores above it are not looked at */
-	struct sl_km_best best[4];  /* KEEP: best scores so far */
+	struct sl_cuda_kmeans_best best[4];  /* KEEP: best scores so far */
 };
 
 /* The row, counted from the block's first, of a thread's point p. */
@@ -126,7 +126,7 @@ static __device__ __forceinline__ float above(float score, float margin)
 
 template <bool ONCE, int TASK>
 static __device__ __forceinline__ void
-begin(const struct sl_km &m, const struct work &w, const struct spot &s, bool limited, struct mine *t)
+begin(const struct sl_cuda_kmeans &m, const struct work &w, const struct spot &s, bool limited, struct mine *t)
 {
 #pragma unroll
 	for (int p = 0; p < 4 && s.unit < w.units; p++) {
@@ -141,7 +141,7 @@ begin(const struct sl_km &m, const struct work &w, const struct spot &s, bool li
 
 template <bool ONCE>
 static __device__ __forceinline__ void
-finish(const struct sl_km &m, const struct work &w, uint32_t unit, struct mine *t)
+finish(const struct sl_cuda_kmeans &m, const struct work &w, uint32_t unit, struct mine *t)
 {
 	uint32_t first = unit / w.parts * THREADS, rows = w.end - w.first;
 #pragma unroll
@@ -156,7 +156,8 @@ finish(const struct sl_km &m, const struct work &w, uint32_t unit, struct mine *
  * the others are the next one, and so after every eight. place: of the block's first row. */
 template <int TASK>
 static __device__ __forceinline__ void
-look(const struct sl_km &m, uint32_t place, uint32_t own, const float2 half[16], float sum[2][64], struct mine *t)
+look(const struct sl_cuda_kmeans &m, uint32_t place, uint32_t own, const float2 half[16], float sum[2][64],
+     struct mine *t)
 {
 #pragma unroll
 	for (int p = 0; p < 4; p++) {
@@ -196,7 +197,8 @@ look(const struct sl_km &m, uint32_t place, uint32_t own, const float2 half[16],
  * rows. limited: near [end - first] has bounds; see limit(). Grid: as many blocks as run at the same time. */
 template <bool ONCE, int TASK>
 static __global__ void __launch_bounds__(THREADS, ONCE ? 2 : 1)
-score_groups(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end, uint32_t parts, bool limited)
+score_groups(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t end, uint32_t parts,
+	     bool limited)
 {
 	extern __shared__ __align__(1024) char shared[];
 	pieces<ONCE> *p = reinterpret_cast<pieces<ONCE> *>(shared);
@@ -254,7 +256,7 @@ score_groups(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t en
 
 /* near[row - first] = a bound of the best score, plus twice its error: from the score of the centroid of the row's
  * label, which is wrong by at most one error here and one in score_groups(). LANES lanes process a row. */
-static __global__ void limit(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
+static __global__ void limit(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t end)
 {
 	uint32_t at = first + (blockIdx.x * LIMIT_THREADS + threadIdx.x) / LANES, row = at < end ? at : end - 1;
 	uint32_t label = m.label[row], j = label < m.k ? label : 0;
@@ -288,7 +290,8 @@ static uint32_t parts_for(uint32_t blocks, uint32_t rows, uint32_t most)
 
 template <bool ONCE>
 static cudaError_t
-score(const struct sl_km *m, uint32_t first, uint32_t count, bool collecting, uint32_t *parts, cudaStream_t stream)
+score(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, bool collecting, uint32_t *parts,
+      cudaStream_t stream)
 {
 	uint32_t panels = m->lanes / PANEL, blocks = m->groups * (ONCE ? 2 : 1), rows = blocks_for(count, THREADS);
 	uint32_t room = (uint32_t)(m->bests / count);
@@ -310,19 +313,20 @@ score(const struct sl_km *m, uint32_t first, uint32_t count, bool collecting, ui
 	return cudaGetLastError();
 }
 
-bool sl__km_by_groups(const struct sl_km *m)
+bool sl__cuda_kmeans_by_groups(const struct sl_cuda_kmeans *m)
 {
 	return m->groups && (m->width <= DEPTH ? m->lanes >= UNIT * PANEL : m->width > 2 * DEPTH && m->lanes >= PANEL);
 }
 
-cudaError_t sl__km_groups_score(const struct sl_km *m, uint32_t first, uint32_t count, bool collecting, uint32_t *parts,
+cudaError_t sl__cuda_kmeans_groups_score(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count,
+					 bool collecting, uint32_t *parts,
 				cudaStream_t stream)
 {
 	return m->width <= DEPTH ? score<true>(m, first, count, collecting, parts, stream) :
 				   score<false>(m, first, count, collecting, parts, stream);
 }
 
-uint32_t sl__km_groups(void)
+uint32_t sl__cuda_kmeans_groups(void)
 {
 	int device = 0, many = 0;
 	cudaError_t status = cudaGetDevice(&device);

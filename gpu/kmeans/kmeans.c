@@ -21,7 +21,7 @@
 
 struct passes {
 	struct sl_device *device;
-	struct sl_km m;
+	struct sl_cuda_kmeans m;
 	uint32_t blocks;
 	float *stage;             /* [stage_rows][d]; NULL: rows are as wide as the pitch */
 	uint32_t stage_rows;
@@ -35,7 +35,7 @@ struct passes {
 /* Places all arrays in one block of memory that begins at `at`; returns its size in bytes. */
 static uint64_t carve(struct passes *p, char *at)
 {
-	struct sl_km *m = &p->m;
+	struct sl_cuda_kmeans *m = &p->m;
 	const char *begin = at;
 	uint64_t n = m->n, k = m->k, table = k * m->d;
 	m->x = sl__carve(&at, n * m->pitch * sizeof *m->x);
@@ -92,7 +92,7 @@ static float *make_centre(const struct sl_kmeans_table *t, uint32_t pitch)
 /* Uploads rows in parts through the stage, since a strided copy of narrow rows would be slow. */
 static int upload_rows(struct passes *p, const float *x, struct sl_error *err)
 {
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	uint32_t part = p->stage ? p->stage_rows : m->n;
 	int code = 0;
@@ -101,7 +101,7 @@ static int upload_rows(struct passes *p, const float *x, struct sl_error *err)
 		SL_CUDA(cudaMemcpyAsync(p->stage ? p->stage : m->x, x + (uint64_t)first * m->d,
 					(uint64_t)count * m->d * sizeof *x, cudaMemcpyHostToDevice, stream));
 		if (p->stage)
-			SL_CUDA(sl__km_widen(m, p->stage, first, count, stream));
+			SL_CUDA(sl__cuda_kmeans_widen(m, p->stage, first, count, stream));
 	}
 out:
 	return code;
@@ -109,12 +109,12 @@ out:
 
 static int upload(struct passes *p, const struct sl_kmeans_table *t, const float *centre, struct sl_error *err)
 {
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	int code = 0;
 	SL_TRY(upload_rows(p, t->x, err));
 	SL_CUDA(cudaMemcpyAsync(m->centre, centre, m->pitch * sizeof *centre, cudaMemcpyHostToDevice, stream));
-	SL_CUDA(sl__km_halve(m, stream));
+	SL_CUDA(sl__cuda_kmeans_halve(m, stream));
 	SL_CUDA(cudaStreamSynchronize(stream));
 out:
 	return code;
@@ -155,9 +155,9 @@ static uint32_t row_of(const struct passes *p, uint32_t block)
 /* Copies the sums of blocks to the host. */
 static int fetch_parts(struct passes *p, uint32_t from, uint32_t to, double *part, struct sl_error *err)
 {
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	int code = 0;
-	SL_CUDA(sl__km_parts(m, from, to, p->device->stream));
+	SL_CUDA(sl__cuda_kmeans_parts(m, from, to, p->device->stream));
 	SL_CUDA(sl__fetch(part + from, m->part + from, (to - from) * sizeof *part, p->device->stream));
 out:
 	return code;
@@ -167,14 +167,14 @@ static int seed(void *arg, uint32_t number, const double *c, uint32_t from, uint
 		struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	uint32_t first = row_of(p, from);
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
 	SL_CUDA(cudaMemcpyAsync(m->centroid + (uint64_t)number * m->d, c, m->d * sizeof *c, cudaMemcpyHostToDevice,
 				p->device->stream));
-	SL_CUDA(sl__km_between(m, number, p->device->stream));
-	SL_CUDA(sl__km_seed(m, number, first, row_of(p, to) - first, p->device->stream));
+	SL_CUDA(sl__cuda_kmeans_between(m, number, p->device->stream));
+	SL_CUDA(sl__cuda_kmeans_seed(m, number, first, row_of(p, to) - first, p->device->stream));
 	code = fetch_parts(p, from, to, part, err);
 out:
 	return code;
@@ -206,7 +206,7 @@ static int put(void *arg, const uint32_t *label, const uint32_t *before, const d
 	       struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
@@ -222,7 +222,7 @@ out:
 static int get(void *arg, uint32_t *label, uint32_t *before, double *sum, uint32_t *count, struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
@@ -237,11 +237,11 @@ out:
 static int centroids(void *arg, const double *centroid, struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
 	SL_CUDA(send(m->centroid, centroid, (uint64_t)m->k * m->d * sizeof *centroid, p->device->stream));
-	SL_CUDA(sl__km_pack(m, p->device->stream));
+	SL_CUDA(sl__cuda_kmeans_pack(m, p->device->stream));
 	SL_CUDA(cudaStreamSynchronize(p->device->stream));
 out:
 	return code;
@@ -252,7 +252,7 @@ out:
 static int assign(void *arg, uint32_t from, uint32_t to, uint32_t *moved, struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	uint32_t end = row_of(p, to), changed;
 	int code = 0;
@@ -261,8 +261,8 @@ static int assign(void *arg, uint32_t from, uint32_t to, uint32_t *moved, struct
 	SL_CUDA(cudaMemsetAsync(m->opens + 2, 0, sizeof *m->opens, stream));
 	for (uint32_t first = row_of(p, from), count; first < end; first += count) {
 		count = end - first < m->room ? end - first : m->room;
-		SL_CUDA(sl__km_score(m, first, count, stream));
-		SL_CUDA(sl__km_decide(m, first, count, stream));
+		SL_CUDA(sl__cuda_kmeans_score(m, first, count, stream));
+		SL_CUDA(sl__cuda_kmeans_decide(m, first, count, stream));
 	}
 	SL_CUDA(sl__fetch(&changed, m->opens + 2, sizeof changed, stream));
 	*moved += changed;
@@ -273,13 +273,13 @@ out:
 static int move(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_km *m = &p->m;
+	const struct sl_cuda_kmeans *m = &p->m;
 	uint32_t end = row_of(p, to);
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
 	for (uint32_t first = row_of(p, from), count; first < end; first += count) {
 		count = end - first < m->room ? end - first : m->room;
-		SL_CUDA(sl__km_move(m, first, count, p->device->stream));
+		SL_CUDA(sl__cuda_kmeans_move(m, first, count, p->device->stream));
 	}
 	SL_CUDA(cudaStreamSynchronize(p->device->stream));
 out:
@@ -292,7 +292,7 @@ static int inertia(void *arg, uint32_t from, uint32_t to, double *part, struct s
 	uint32_t first = row_of(p, from);
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
-	SL_CUDA(sl__km_squares(&p->m, first, row_of(p, to) - first, p->device->stream));
+	SL_CUDA(sl__cuda_kmeans_squares(&p->m, first, row_of(p, to) - first, p->device->stream));
 	code = fetch_parts(p, from, to, part, err);
 out:
 	return code;
@@ -308,14 +308,15 @@ int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
 	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for k-means."));
 	p->device = device;
 	p->blocks = t->blocks;
-	p->m = (struct sl_km){.n = t->n, .d = t->d, .k = t->k, .pitch = (t->d + 3) / 4 * 4, .block = t->block,
-			      .split = sl__km_split(t->d), .width = sl__km_width(t->d), .lanes = sl__km_lanes(t->k),
+	p->m = (struct sl_cuda_kmeans){.n = t->n, .d = t->d, .k = t->k, .pitch = (t->d + 3) / 4 * 4, .block = t->block,
+			      .split = sl__cuda_kmeans_split(t->d), .width = sl__cuda_kmeans_width(t->d), .lanes =
+				      sl__cuda_kmeans_lanes(t->k),
 			      .room = t->n < ROOM ? t->n : ROOM};
 	p->m.bests = SHARED * p->m.room < BESTS ? BESTS : SHARED * p->m.room;
 	p->m.candidates = SHARED * p->m.room;
 	SL_TRY(sl__device_enter(device, err));
-	SL_CUDA(sl__km_init());
-	p->m.groups = sl__km_groups();
+	SL_CUDA(sl__cuda_kmeans_init());
+	p->m.groups = sl__cuda_kmeans_groups();
 	p->m.sorting_bytes = sl__sort_bytes(2ull * p->m.room);
 	if (p->m.pitch != t->d)
 		p->stage_rows = (uint64_t)t->n * t->d * 4 < STAGE ? t->n : t->d * 4 < STAGE ? STAGE / (t->d * 4) : 1;

@@ -34,28 +34,28 @@ struct sl_kmeans_table;
 #define SL_KM_PANEL 128u  /* centroids that a group of warps compares at a time */
 #define SL_KM_MINUS 0x80000000u
 
-/* The layout of points and centroids for scores; see struct sl_km. */
-static inline bool sl__km_split(uint32_t d) { return 3 * d <= 2 * SL_KM_DEPTH; }
-static inline uint32_t sl__km_width(uint32_t d)
+/* The layout of points and centroids for scores; see struct sl_cuda_kmeans. */
+static inline bool sl__cuda_kmeans_split(uint32_t d) { return 3 * d <= 2 * SL_KM_DEPTH; }
+static inline uint32_t sl__cuda_kmeans_width(uint32_t d)
 {
-	return ((sl__km_split(d) ? 3 * d : d) + SL_KM_DEPTH - 1) / SL_KM_DEPTH * SL_KM_DEPTH;
+	return ((sl__cuda_kmeans_split(d) ? 3 * d : d) + SL_KM_DEPTH - 1) / SL_KM_DEPTH * SL_KM_DEPTH;
 }
-static inline uint32_t sl__km_lanes(uint32_t k) { return k <= 64 ? 64 : (k + 127) / 128 * 128; }
+static inline uint32_t sl__cuda_kmeans_lanes(uint32_t k) { return k <= 64 ? 64 : (k + 127) / 128 * 128; }
 
 /* A centroid j that may be the nearest one of row open[place]. */
-struct sl_km_candidate { uint32_t place, j; double square; };
+struct sl_cuda_kmeans_candidate { uint32_t place, j; double square; };
 /* The best score of a point, the second best, and the centroid of the best. */
-struct sl_km_best { float first, second; uint32_t a; };
+struct sl_cuda_kmeans_best { float first, second; uint32_t a; };
 
 /* All pointers are to device memory. */
-struct sl_km {
+struct sl_cuda_kmeans {
 	uint32_t n, d, k;
 	uint32_t pitch;            /* columns of x: d, rounded up to a multiple of 4; columns beyond d are 0 */
-	bool split;                /* a number is a pair of halves; sl__km_split(d) */
-	uint32_t width;            /* halves of a row; sl__km_width(d) */
-	uint32_t lanes;            /* rows of panel; sl__km_lanes(k) */
+	bool split;                /* a number is a pair of halves; sl__cuda_kmeans_split(d) */
+	uint32_t width;            /* halves of a row; sl__cuda_kmeans_width(d) */
+	uint32_t lanes;            /* rows of panel; sl__cuda_kmeans_lanes(k) */
 	uint32_t block;            /* points of a block of sums */
-	uint32_t groups;           /* sl__km_groups(); 0: scores are computed without groups of warps */
+	uint32_t groups;           /* sl__cuda_kmeans_groups(); 0: scores are computed without groups of warps */
 	uint32_t room;             /* the most rows that one call scores or moves */
 	float *x;                  /* [n][pitch] */
 	float *centre;             /* [pitch] m */
@@ -72,13 +72,13 @@ struct sl_km {
 	double *part;              /* [blocks] sums of blocks */
 	/* open rows: scores do not decide which centroid is the nearest */
 	uint64_t bests;            /* at least 2 room */
-	struct sl_km_best *best;   /* [bests] of parts of the centroids */
+	struct sl_cuda_kmeans_best *best;   /* [bests] of parts of the centroids */
 	uint32_t *open;            /* [room] the rows */
 	float *near;               /* [room] the highest score of a centroid that may be the nearest; before that, bounds
 				    * of the best scores of all rows */
 	unsigned long long *least; /* [room] bits of the least squared distance */
 	uint32_t candidates;
-	struct sl_km_candidate *candidate;  /* [candidates] */
+	struct sl_cuda_kmeans_candidate *candidate;  /* [candidates] */
 	uint32_t *opens;           /* [3] numbers of open rows, of candidates (may exceed `candidates`), and of points that
 				    * changed their label */
 	/* for moving rows from one cluster to another */
@@ -92,38 +92,41 @@ struct sl_km {
  * assign, decide and move. */
 
 /* Copies rows [count][d] on the device to x. */
-cudaError_t sl__km_widen(const struct sl_km *m, const float *rows, uint32_t first, uint32_t count,
+cudaError_t sl__cuda_kmeans_widen(const struct sl_cuda_kmeans *m, const float *rows, uint32_t first, uint32_t count,
 			 cudaStream_t stream);
 /* Computes halves, norm and away of all points. */
-cudaError_t sl__km_halve(const struct sl_km *m, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_halve(const struct sl_cuda_kmeans *m, cudaStream_t stream);
 /* Computes panel, half and greatest from centroid. */
-cudaError_t sl__km_pack(const struct sl_km *m, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_pack(const struct sl_cuda_kmeans *m, cudaStream_t stream);
 /* Sets before = label and label = the centroid of the best score; lists open rows in open, candidate and opens. */
-cudaError_t sl__km_score(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_score(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream);
 /* Sets the label of open rows by distances in double precision; adds the number of rows whose label changed to
  * opens [2]. */
-cudaError_t sl__km_decide(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_decide(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream);
 /* Updates sum and count for the rows with label != before. */
-cudaError_t sl__km_move(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_move(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream);
 /* between [0 .. number - 1] = squared distances of seed `number` from earlier seeds; seeds are rows of centroid. */
-cudaError_t sl__km_between(const struct sl_km *m, uint32_t number, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_between(const struct sl_cuda_kmeans *m, uint32_t number, cudaStream_t stream);
 /* Sets square and before of the rows to the nearest seed, given that of the earlier seeds and the new seed `number`.
- * sl__km_between() must have run for it. */
-cudaError_t sl__km_seed(const struct sl_km *m, uint32_t number, uint32_t first, uint32_t count, cudaStream_t stream);
+ * sl__cuda_kmeans_between() must have run for it. */
+cudaError_t sl__cuda_kmeans_seed(const struct sl_cuda_kmeans *m, uint32_t number, uint32_t first, uint32_t count,
+				 cudaStream_t stream);
 /* Sets square of the rows to the squared distance from the centroid of their label. */
-cudaError_t sl__km_squares(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_squares(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count,
+				    cudaStream_t stream);
 /* part of blocks from .. to - 1 = the sum of square over the block's rows, in their order. */
-cudaError_t sl__km_parts(const struct sl_km *m, uint32_t from, uint32_t to, cudaStream_t stream);
+cudaError_t sl__cuda_kmeans_parts(const struct sl_cuda_kmeans *m, uint32_t from, uint32_t to, cudaStream_t stream);
 
 /* Call it once in a process, before the other functions. */
-cudaError_t sl__km_init(void);
+cudaError_t sl__cuda_kmeans_init(void);
 /* Returns the number of multiprocessors of the current device if its warps can multiply in groups (groups.cu), else
  * 0. */
-uint32_t sl__km_groups(void);
+uint32_t sl__cuda_kmeans_groups(void);
 /* True if groups.cu computes the scores: for the shapes for which it was measured to be faster. */
-bool sl__km_by_groups(const struct sl_km *m);
+bool sl__cuda_kmeans_by_groups(const struct sl_cuda_kmeans *m);
 /* groups.cu: computes best [*parts][count]; collecting: collects the candidates of the open rows instead. */
-cudaError_t sl__km_groups_score(const struct sl_km *m, uint32_t first, uint32_t count, bool collecting, uint32_t *parts,
+cudaError_t sl__cuda_kmeans_groups_score(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count,
+					 bool collecting, uint32_t *parts,
 				cudaStream_t stream);
 
 /* Opens passes over a table; the operation "kmeans.passes". */

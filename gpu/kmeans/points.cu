@@ -2,8 +2,8 @@
  * the range of half precision: one power for each point, and one for all centroids. The rounding errors are measured
  * here; the bound of a score's error includes them.
  *
- * If the row stays short enough (sl__km_split()), a number is the sum of two halves, `high` and `low`. The row of a
- * point is then high, low, high and that of a centroid high, high, low, so that the product lacks only low times
+ * If the row stays short enough (sl__cuda_kmeans_split()), a number is the sum of two halves, `high` and `low`. The row
+ * of a point is then high, low, high and that of a centroid high, high, low, so that the product lacks only low times
  * low. */
 #include <cuda_fp16.h>
 
@@ -14,7 +14,7 @@
 
 /* Copies rows [.][d] to the rows of x from `first` on, with zeros up to the pitch. One thread for each of the `numbers`
  * numbers written. */
-static __global__ void widen(const __grid_constant__ struct sl_km m, const float *rows, uint32_t first,
+static __global__ void widen(const __grid_constant__ struct sl_cuda_kmeans m, const float *rows, uint32_t first,
 			     uint64_t numbers)
 {
 	uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -23,7 +23,7 @@ static __global__ void widen(const __grid_constant__ struct sl_km m, const float
 		m.x[(size_t)first * m.pitch + at] = k < m.d ? rows[(size_t)row * m.d + k] : 0;
 }
 
-cudaError_t sl__km_widen(const struct sl_km *m, const float *rows, uint32_t first, uint32_t count,
+cudaError_t sl__cuda_kmeans_widen(const struct sl_cuda_kmeans *m, const float *rows, uint32_t first, uint32_t count,
 			 cudaStream_t stream)
 {
 	uint64_t numbers = (uint64_t)count * m->pitch;
@@ -34,7 +34,7 @@ cudaError_t sl__km_widen(const struct sl_km *m, const float *rows, uint32_t firs
 /* Writes number * 2^power to column k of a row of halves, and returns the rounding error of `number`. swap: the second
  * and third part are high, low (a centroid) instead of low, high (a point). */
 static __device__ __forceinline__ double
-write_halves(const struct sl_km &m, __half *row, uint32_t k, double number, int power, bool swap)
+write_halves(const struct sl_cuda_kmeans &m, __half *row, uint32_t k, double number, int power, bool swap)
 {
 	double scaled = ldexp(number, power);
 	__half high = __float2half_rn((float)scaled);
@@ -49,7 +49,7 @@ write_halves(const struct sl_km &m, __half *row, uint32_t k, double number, int 
 	return ldexp(rest, -power);
 }
 
-static __device__ __forceinline__ void write_zeros(const struct sl_km &m, __half *row)
+static __device__ __forceinline__ void write_zeros(const struct sl_cuda_kmeans &m, __half *row)
 {
 	for (uint32_t k = (m.split ? 3 : 1) * m.d + threadIdx.x % LANES; k < m.width; k += LANES)
 		row[k] = __float2half_rn(0);
@@ -59,7 +59,7 @@ static __device__ __forceinline__ float rounded_up(double x) { return (float)(x 
 
 /* Computes halves[i], norm[i] = |x_i - m|, and away[i], the length of the vector of rounding errors; norm and away are
  * rounded up. Bound by reading x twice, the second time from a cache. */
-static __global__ void halve(const __grid_constant__ struct sl_km m)
+static __global__ void halve(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	uint32_t i = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES, row = i < m.n ? i : m.n - 1;
 	const float *x = m.x + (size_t)row * m.pitch;
@@ -85,7 +85,7 @@ static __global__ void halve(const __grid_constant__ struct sl_km m)
 	}
 }
 
-cudaError_t sl__km_halve(const struct sl_km *m, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_halve(const struct sl_cuda_kmeans *m, cudaStream_t stream)
 {
 	halve<<<blocks_for((uint64_t)m->n * LANES, THREADS), THREADS, 0, stream>>>(*m);
 	return cudaGetLastError();
@@ -93,7 +93,7 @@ cudaError_t sl__km_halve(const struct sl_km *m, cudaStream_t stream)
 
 /* half[j] = |c_j - m|^2 / 2, infinite if there is no centroid j; greatest[0] = the bits of the greatest |c_j - m|,
  * rounded up. */
-static __global__ void lengths(const __grid_constant__ struct sl_km m)
+static __global__ void lengths(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	uint32_t j = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
 	const double *c = m.centroid + (size_t)(j < m.k ? j : 0) * m.d;
@@ -112,7 +112,7 @@ static __global__ void lengths(const __grid_constant__ struct sl_km m)
 
 /* panel[j] = the halves of c_j - m, zeros if there is no centroid j; greatest[1] = the bits of the greatest length of a
  * centroid's rounding errors, rounded up. */
-static __global__ void pack(const __grid_constant__ struct sl_km m)
+static __global__ void pack(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	uint32_t j = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
 	int power = power_for(__uint_as_float(m.greatest[0]));
@@ -131,7 +131,7 @@ static __global__ void pack(const __grid_constant__ struct sl_km m)
 		atomicMax(m.greatest + 1, __float_as_uint(rounded_up(sqrt(off))));
 }
 
-cudaError_t sl__km_pack(const struct sl_km *m, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_pack(const struct sl_cuda_kmeans *m, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for((uint64_t)m->lanes * LANES, THREADS);
 	cudaError_t status = cudaMemsetAsync(m->greatest, 0, 2 * sizeof *m->greatest, stream);

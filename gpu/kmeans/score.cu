@@ -36,7 +36,7 @@ static __device__ __forceinline__ uint32_t place_of(uint32_t row, uint32_t chunk
 /* Starts to load the pieces of step `step`: the panel's, and the points' unless they were loaded before. */
 template <int WIDE>
 static __device__ __forceinline__ void
-fetch(const struct sl_km &m, const struct range &r, uint32_t step, uint32_t depths, pieces<WIDE> *p)
+fetch(const struct sl_cuda_kmeans &m, const struct range &r, uint32_t step, uint32_t depths, pieces<WIDE> *p)
 {
 	const uint32_t threads = 128 * WIDE;
 	uint32_t panel = r.from + step / depths, k = step % depths * SL_KM_DEPTH;
@@ -83,7 +83,7 @@ multiply(const __half (*x)[SL_KM_DEPTH], const __half (*c)[SL_KM_DEPTH], float s
 /* A thread's data of its 8 points. */
 struct mine {
 	float factor[8];            /* product * factor + half of the centroid = score */
-	struct sl_km_best best[8];  /* KEEP: best scores so far */
+	struct sl_cuda_kmeans_best best[8];  /* KEEP: best scores so far */
 	float near[8];              /* COLLECT: highest score of a candidate */
 };
 
@@ -91,7 +91,8 @@ struct mine {
  * thread's centroids. */
 template <int TASK>
 static __device__ __forceinline__ void
-look(const struct sl_km &m, uint32_t place, uint32_t own, const float half[8][2], float sum[4][8][4], struct mine *t)
+look(const struct sl_cuda_kmeans &m, uint32_t place, uint32_t own, const float half[8][2], float sum[4][8][4],
+     struct mine *t)
 {
 #pragma unroll
 	for (int p = 0; p < 8; p++) {
@@ -122,7 +123,7 @@ look(const struct sl_km &m, uint32_t place, uint32_t own, const float half[8][2]
 /* Processes all panels of a range for its rows. place: the first of the thread's rows, which are 8 apart. */
 template <int WIDE, int TASK>
 static __device__ __forceinline__ void
-score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces<WIDE> *p, struct mine *t)
+score_range(const struct sl_cuda_kmeans &m, const struct range &r, uint32_t place, pieces<WIDE> *p, struct mine *t)
 {
 	uint32_t depths = m.width / SL_KM_DEPTH, steps = (r.to - r.from) * depths, warp = threadIdx.x / 32;
 	uint32_t row = warp / WIDE * 64, lane = warp % WIDE * 64;
@@ -164,7 +165,7 @@ score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces
  * bound by comparing scores, six instructions each. */
 template <int WIDE>
 static __global__ void __launch_bounds__(128 * WIDE, WIDE == 1 ? 2 : 1)
-keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
+keep(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t end)
 {
 	extern __shared__ __align__(128) char shared[];
 	uint32_t panels = m.lanes / (64 * WIDE), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -179,7 +180,7 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 		t.best[p] = {INFINITY, INFINITY, 0};
 	}
 	score_range<WIDE, KEEP>(m, r, place, reinterpret_cast<pieces<WIDE> *>(shared), &t);
-	struct sl_km_best *to = m.best + (size_t)(blockIdx.x * WIDE + warp % WIDE) * (end - first);
+	struct sl_cuda_kmeans_best *to = m.best + (size_t)(blockIdx.x * WIDE + warp % WIDE) * (end - first);
 #pragma unroll
 	for (int p = 0; p < 8; p++) {
 		merge_four(&t.best[p]);
@@ -190,12 +191,13 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 
 /* The label becomes the best centroid of `parts` best ones. If the second best score is too close, the row is added to
  * the open rows, in no order. One thread for each row. */
-static __global__ void settle(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count, uint32_t parts)
+static __global__ void settle(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t count,
+			      uint32_t parts)
 {
 	uint32_t at = blockIdx.x * SETTLERS + threadIdx.x, row = first + at;
 	if (at >= count)
 		return;
-	struct sl_km_best t = m.best[at];
+	struct sl_cuda_kmeans_best t = m.best[at];
 	for (uint32_t part = 1; part < parts; part++)
 		merge(&t, m.best[(size_t)part * count + at]);
 	double near = (double)t.first + 2 * slack_of(m, row);
@@ -213,7 +215,7 @@ static __global__ void settle(const __grid_constant__ struct sl_km m, uint32_t f
  * them. Grid: (at most SWEEPERS, splits). */
 template <int WIDE>
 static __global__ void __launch_bounds__(128 * WIDE, WIDE == 1 ? 2 : 1)
-sweep(const __grid_constant__ struct sl_km m)
+sweep(const __grid_constant__ struct sl_cuda_kmeans m)
 {
 	extern __shared__ __align__(128) char shared[];
 	uint32_t panels = m.lanes / (64 * WIDE), open = *m.opens;
@@ -233,7 +235,7 @@ sweep(const __grid_constant__ struct sl_km m)
 }
 
 /* Returns the number of splits of the panels: enough for all multiprocessors even if there are few points. */
-static uint32_t splits_for(const struct sl_km *m, uint32_t count, uint32_t wide)
+static uint32_t splits_for(const struct sl_cuda_kmeans *m, uint32_t count, uint32_t wide)
 {
 	const uint32_t enough = 1024;  /* blocks that keep all multiprocessors busy */
 	uint32_t blocks = blocks_for(count, SL_KM_ROWS), panels = m->lanes / (64 * wide), splits = enough / blocks + 1;
@@ -243,7 +245,7 @@ static uint32_t splits_for(const struct sl_km *m, uint32_t count, uint32_t wide)
 }
 
 template <int WIDE>
-static cudaError_t score(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+static cudaError_t score(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t splits = splits_for(m, count, WIDE), panels = m->lanes / (64 * WIDE);
 	dim3 rows(splits, blocks_for(count, SL_KM_ROWS));
@@ -254,28 +256,28 @@ static cudaError_t score(const struct sl_km *m, uint32_t first, uint32_t count, 
 	return cudaGetLastError();
 }
 
-static cudaError_t score_by_groups(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+static cudaError_t score_by_groups(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t parts;
-	cudaError_t status = sl__km_groups_score(m, first, count, false, &parts, stream);
+	cudaError_t status = sl__cuda_kmeans_groups_score(m, first, count, false, &parts, stream);
 	if (status != cudaSuccess)
 		return status;
 	settle<<<blocks_for(count, SETTLERS), SETTLERS, 0, stream>>>(*m, first, count, parts);
-	return sl__km_groups_score(m, first, count, true, &parts, stream);
+	return sl__cuda_kmeans_groups_score(m, first, count, true, &parts, stream);
 }
 
-cudaError_t sl__km_init(void)
+cudaError_t sl__cuda_kmeans_init(void)
 {
 	return first_error(allow_shared(sizeof(pieces<1>), -1, keep<1>, sweep<1>),
 			   allow_shared(sizeof(pieces<2>), -1, keep<2>, sweep<2>));
 }
 
-cudaError_t sl__km_score(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_score(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	cudaError_t status = cudaMemsetAsync(m->opens, 0, 2 * sizeof *m->opens, stream);
 	if (status != cudaSuccess)
 		return status;
-	if (sl__km_by_groups(m))
+	if (sl__cuda_kmeans_by_groups(m))
 		return score_by_groups(m, first, count, stream);
 	bool narrow = m->lanes == 64 || m->width <= SL_KM_DEPTH * STAGES;
 	return narrow ? score<1>(m, first, count, stream) : score<2>(m, first, count, stream);

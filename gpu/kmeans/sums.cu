@@ -9,7 +9,7 @@
 /* ---- squares ----------------------------------------------------------------------------- */
 
 /* between[j] = the squared distance between seeds `number` and j, for j < number. One warp for each j. */
-static __global__ void between(const __grid_constant__ struct sl_km m, uint32_t number)
+static __global__ void between(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t number)
 {
 	uint32_t j = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
 	if (j >= number)
@@ -23,7 +23,7 @@ static __global__ void between(const __grid_constant__ struct sl_km m, uint32_t 
 		m.between[j] = sum;
 }
 
-cudaError_t sl__km_between(const struct sl_km *m, uint32_t number, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_between(const struct sl_cuda_kmeans *m, uint32_t number, cudaStream_t stream)
 {
 	return number ? each_warp(number, between, stream, *m, number) : cudaSuccess;
 }
@@ -32,7 +32,8 @@ cudaError_t sl__km_between(const struct sl_km *m, uint32_t number, cudaStream_t 
  * number. Eight lanes process a row, a warp four rows. By the triangle inequality the new seed is no nearer if the
  * nearest one is at most half as far from the row as from the new seed; if this holds for all four rows, they are not
  * read. `more` is slightly above 1 and allows for rounding. Bound by reading x. */
-static __global__ void seed(const __grid_constant__ struct sl_km m, uint32_t number, double more, uint32_t first,
+static __global__ void seed(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t number, double more,
+			    uint32_t first,
 			    uint32_t end)
 {
 	uint32_t i = first + blockIdx.x * (THREADS / 8) + threadIdx.x / 8, row = i < end ? i : end - 1;
@@ -46,7 +47,8 @@ static __global__ void seed(const __grid_constant__ struct sl_km m, uint32_t num
 	}
 }
 
-cudaError_t sl__km_seed(const struct sl_km *m, uint32_t number, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_seed(const struct sl_cuda_kmeans *m, uint32_t number, uint32_t first, uint32_t count,
+				 cudaStream_t stream)
 {
 	double more = 1 + (m->d + 64.0) * 0x1p-50;
 	seed<<<blocks_for((uint64_t)count * 8, THREADS), THREADS, 0, stream>>>(*m, number, more, first, first + count);
@@ -54,7 +56,7 @@ cudaError_t sl__km_seed(const struct sl_km *m, uint32_t number, uint32_t first, 
 }
 
 /* square[i] = |x_i - c|^2, where c is the centroid of the row's label. Eight lanes process a row. */
-static __global__ void squares(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
+static __global__ void squares(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t end)
 {
 	uint32_t i = first + blockIdx.x * (THREADS / 8) + threadIdx.x / 8, row = i < end ? i : end - 1;
 	double square = eight_square(m.d, m.x + (size_t)row * m.pitch, m.centroid + (size_t)m.label[row] * m.d);
@@ -62,7 +64,7 @@ static __global__ void squares(const __grid_constant__ struct sl_km m, uint32_t 
 		m.square[i] = square;
 }
 
-cudaError_t sl__km_squares(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_squares(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	squares<<<blocks_for((uint64_t)count * 8, THREADS), THREADS, 0, stream>>>(*m, first, first + count);
 	return cudaGetLastError();
@@ -70,7 +72,7 @@ cudaError_t sl__km_squares(const struct sl_km *m, uint32_t first, uint32_t count
 
 /* part[b] = the sum of `square` over the rows b * block .. (b + 1) * block - 1, added in this order. A warp processes a
  * block of rows: it reads 32 numbers at a time, and all lanes do the same additions. */
-static __global__ void parts(const __grid_constant__ struct sl_km m, uint32_t from, uint32_t to)
+static __global__ void parts(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t from, uint32_t to)
 {
 	uint32_t b = from + blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
 	if (b >= to)
@@ -89,7 +91,7 @@ static __global__ void parts(const __grid_constant__ struct sl_km m, uint32_t fr
 		m.part[b] = sum;
 }
 
-cudaError_t sl__km_parts(const struct sl_km *m, uint32_t from, uint32_t to, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_parts(const struct sl_cuda_kmeans *m, uint32_t from, uint32_t to, cudaStream_t stream)
 {
 	parts<<<blocks_for((uint64_t)(to - from) * 32, THREADS), THREADS, 0, stream>>>(*m, from, to);
 	return cudaGetLastError();
@@ -100,7 +102,7 @@ cudaError_t sl__km_parts(const struct sl_km *m, uint32_t from, uint32_t to, cuda
 /* Writes two pairs of key and value for each row: the cluster that it joins, and the cluster that it leaves. The key is
  * k if the row stays in its cluster. A value is the row's number minus `first`, with SL_KM_MINUS added if it leaves.
  * One thread for each row. */
-static __global__ void leave_and_join(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count)
+static __global__ void leave_and_join(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first, uint32_t count)
 {
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 	if (i >= count)
@@ -115,7 +117,7 @@ static __global__ void leave_and_join(const __grid_constant__ struct sl_km m, ui
 /* Adds the rows that join cluster c to sum[c][.] and count[c], and subtracts those that leave it, in order of rows. A
  * warp processes 32 columns of a cluster and loads AHEAD rows at a time. Grid: (clusters, columns / 32). Bound by the
  * latency of additions if few clusters get many rows, as in the first iteration. */
-static __global__ void __launch_bounds__(32) add_up(const __grid_constant__ struct sl_km m, uint32_t first)
+static __global__ void __launch_bounds__(32) add_up(const __grid_constant__ struct sl_cuda_kmeans m, uint32_t first)
 {
 	uint32_t c = blockIdx.x, k = blockIdx.y * 32 + threadIdx.x, from = m.start[c], to = m.start[c + 1];
 	if (from == to)
@@ -145,7 +147,7 @@ static __global__ void __launch_bounds__(32) add_up(const __grid_constant__ stru
 		m.count[c] = count;
 }
 
-cudaError_t sl__km_move(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+cudaError_t sl__cuda_kmeans_move(const struct sl_cuda_kmeans *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	int bits = 1;
 	while (bits < 32 && m->k >> bits)

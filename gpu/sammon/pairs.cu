@@ -22,7 +22,7 @@ template <int DIMS, bool CURVE> struct sums {
 
 /* ---- tiles and shared memory ----------------------------------------------------------------- */
 
-static __device__ __forceinline__ uint32_t tiles_of(const struct sl_sm &s, uint32_t block)
+static __device__ __forceinline__ uint32_t tiles_of(const struct sl_cuda_sammon &s, uint32_t block)
 {
 	if (s.partners)
 		return s.partners * (s.side > SL_SM_COLUMNS ? s.side / SL_SM_COLUMNS : 1);
@@ -30,7 +30,7 @@ static __device__ __forceinline__ uint32_t tiles_of(const struct sl_sm &s, uint3
 }
 
 /* Returns the first column of a tile. live: number of its columns, 0 if the block has no such partner. */
-static __device__ __forceinline__ uint32_t column_of(const struct sl_sm &s, uint32_t block, uint32_t tile,
+static __device__ __forceinline__ uint32_t column_of(const struct sl_cuda_sammon &s, uint32_t block, uint32_t tile,
 						     uint32_t *live)
 {
 	*live = SL_SM_COLUMNS;
@@ -50,7 +50,7 @@ struct memory {
 	uint32_t pitch, rows_bytes, columns_bytes;
 };
 
-static __host__ __device__ __forceinline__ size_t lay_out(const struct sl_sm &s, int values, char *shared,
+static __host__ __device__ __forceinline__ size_t lay_out(const struct sl_cuda_sammon &s, int values, char *shared,
 							  struct memory *m)
 {
 	uint32_t stages = s.wide < s.depth ? 2 : 1;
@@ -67,7 +67,8 @@ static __host__ __device__ __forceinline__ size_t lay_out(const struct sl_sm &s,
 /* ---- loading -------------------------------------------------------------------------------- */
 
 /* Starts to load the halves `from` .. from + wide - 1 of `count` points from `first` on. */
-static __device__ __forceinline__ void fetch_halves(const struct sl_sm &s, char *to, uint32_t pitch, uint32_t first,
+static __device__ __forceinline__ void fetch_halves(const struct sl_cuda_sammon &s, char *to, uint32_t pitch,
+						    uint32_t first,
 						    uint32_t count, uint32_t from)
 {
 	const __half *high = (const __half *)s.high, *low = (const __half *)s.low;
@@ -82,7 +83,8 @@ static __device__ __forceinline__ void fetch_halves(const struct sl_sm &s, char 
 }
 
 /* Starts to load the coordinates of `count` points from `first` on. count: a multiple of 32. */
-static __device__ __forceinline__ void fetch_floats(const struct sl_sm &s, char *to, uint32_t first, uint32_t count)
+static __device__ __forceinline__ void fetch_floats(const struct sl_cuda_sammon &s, char *to, uint32_t first,
+						    uint32_t count)
 {
 	float *target = reinterpret_cast<float *>(to);
 	for (uint32_t c = threadIdx.x; c < count / 4 * s.d; c += THREADS) {
@@ -93,7 +95,7 @@ static __device__ __forceinline__ void fetch_floats(const struct sl_sm &s, char 
 }
 
 template <int DIMS>
-static __device__ __forceinline__ void fetch_info(const struct sl_sm &s, float *to, uint32_t first)
+static __device__ __forceinline__ void fetch_info(const struct sl_cuda_sammon &s, float *to, uint32_t first)
 {
 	uint32_t part = threadIdx.x / (SL_SM_COLUMNS / 4), at = threadIdx.x % (SL_SM_COLUMNS / 4) * 4;
 	if (part >= DIMS + 2)
@@ -106,7 +108,7 @@ static __device__ __forceinline__ void fetch_info(const struct sl_sm &s, float *
  * coordinates; the first one also loads the columns' info. known: distances are in device memory, so no coordinates are
  * loaded. */
 template <int DIMS, bool DIRECT>
-static __device__ __forceinline__ void fetch(const struct sl_sm &s, const struct memory &m, uint32_t block,
+static __device__ __forceinline__ void fetch(const struct sl_cuda_sammon &s, const struct memory &m, uint32_t block,
 					     uint32_t from, uint32_t number, uint32_t parts, bool known)
 {
 	uint32_t tile = from + number / parts, part = number % parts, live;
@@ -188,12 +190,13 @@ static __device__ __forceinline__ void direct_squares(float square[ROWS][2], con
 }
 
 /* Returns the address of a thread's eight squared distances in part `part` of a tile, if distances are kept. */
-static __device__ __forceinline__ float4 *kept_at(const struct sl_sm &s, uint64_t tile, int part)
+static __device__ __forceinline__ float4 *kept_at(const struct sl_cuda_sammon &s, uint64_t tile, int part)
 {
 	return reinterpret_cast<float4 *>(s.kept) + (tile * PARTS + part) * 2 * THREADS + threadIdx.x;
 }
 
-static __device__ __forceinline__ void keep(const struct sl_sm &s, uint64_t tile, int part, const float square[ROWS][2])
+static __device__ __forceinline__ void keep(const struct sl_cuda_sammon &s, uint64_t tile, int part,
+					    const float square[ROWS][2])
 {
 	float4 *to = kept_at(s, tile, part);
 	to[0] = make_float4(square[0][0], square[0][1], square[1][0], square[1][1]);
@@ -201,7 +204,7 @@ static __device__ __forceinline__ void keep(const struct sl_sm &s, uint64_t tile
 }
 
 /* Loads a tile's kept distances, in the layout of multiply()'s products. */
-static __device__ __forceinline__ void take_kept(const struct sl_sm &s, uint64_t tile, float out[2][PARTS][4])
+static __device__ __forceinline__ void take_kept(const struct sl_cuda_sammon &s, uint64_t tile, float out[2][PARTS][4])
 {
 #pragma unroll
 	for (int part = 0; part < PARTS; part++)
@@ -291,7 +294,7 @@ template <int DIMS> struct own_rows {
 };
 
 template <int DIMS>
-static __device__ __forceinline__ void take_rows(const struct sl_sm &s, uint32_t first, uint32_t row,
+static __device__ __forceinline__ void take_rows(const struct sl_cuda_sammon &s, uint32_t first, uint32_t row,
 						 struct own_rows<DIMS> *out)
 {
 #pragma unroll
@@ -317,7 +320,7 @@ template <class T> static __device__ __forceinline__ T of_four(T x)
 /* Processes one run of tiles of a block of rows. DIMS 0: sums weights instead of forces. DIRECT: computes all distances
  * from differences of coordinates. Grid: (runs, blocks). */
 template <int DIMS, bool CURVE, bool DIRECT>
-static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant__ struct sl_sm s)
+static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant__ struct sl_cuda_sammon s)
 {
 	extern __shared__ __align__(128) char shared[];
 	const int values = sums<DIMS, CURVE>::count;
@@ -358,7 +361,7 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 				multiply(acc, m, m.rows + (parts > 1 ? stage % 2 * m.rows_bytes : 0), columns, row, column,
 					 min(s.wide, s.depth - part * s.wide));
 		}
-		uint64_t number = sl__sm_tiles_before(s.n, block) + tile;
+		uint64_t number = sl__cuda_sammon_tiles_before(s.n, block) + tile;
 		if (known)
 			take_kept(s, number, acc);
 		uint32_t live, start = column_of(s, block, tile, &live);
@@ -451,7 +454,7 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 
 template <int DIMS, bool CURVE, bool DIRECT> static cudaError_t allow()
 {
-	struct sl_sm deepest = {};
+	struct sl_cuda_sammon deepest = {};
 	struct memory m;
 	deepest.d = SL_SM_MOST;
 	deepest.depth = deepest.wide = SL_SM_COLUMNS;
@@ -465,13 +468,14 @@ template <int DIMS, bool CURVE> static cudaError_t allow_both()
 	return first_error(allow<DIMS, CURVE, false>(), allow<DIMS, CURVE, true>());
 }
 
-cudaError_t sl__sm_init(void)
+cudaError_t sl__cuda_sammon_init(void)
 {
 	return first_error(allow_both<0, false>(), allow_both<1, false>(), allow_both<2, false>(), allow_both<3, false>(),
 			   allow_both<1, true>(), allow_both<2, true>(), allow_both<3, true>());
 }
 
-template <int DIMS, bool CURVE> static cudaError_t go(const struct sl_sm *s, uint32_t count, cudaStream_t stream)
+template <int DIMS, bool CURVE> static cudaError_t go(const struct sl_cuda_sammon *s, uint32_t count,
+						      cudaStream_t stream)
 {
 	dim3 grid(s->runs, count);
 	struct memory m;
@@ -483,14 +487,14 @@ template <int DIMS, bool CURVE> static cudaError_t go(const struct sl_sm *s, uin
 	return cudaGetLastError();
 }
 
-template <int DIMS> static cudaError_t go_dims(const struct sl_sm *s, uint32_t count, cudaStream_t stream)
+template <int DIMS> static cudaError_t go_dims(const struct sl_cuda_sammon *s, uint32_t count, cudaStream_t stream)
 {
 	return s->curve ? go<DIMS, true>(s, count, stream) : go<DIMS, false>(s, count, stream);
 }
 
-cudaError_t sl__sm_pairs(const struct sl_sm *s, uint32_t count, bool weights, cudaStream_t stream)
+cudaError_t sl__cuda_sammon_pairs(const struct sl_cuda_sammon *s, uint32_t count, bool weights, cudaStream_t stream)
 {
 	cudaError_t status = weights ? go<0, false>(s, count, stream) : s->dims == 1 ? go_dims<1>(s, count, stream) :
 			     s->dims == 2 ? go_dims<2>(s, count, stream) : go_dims<3>(s, count, stream);
-	return status == cudaSuccess ? sl__sm_sums(s, count, weights, stream) : status;
+	return status == cudaSuccess ? sl__cuda_sammon_sums(s, count, weights, stream) : status;
 }

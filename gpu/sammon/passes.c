@@ -14,7 +14,7 @@
 
 struct passes {
 	struct sl_device *device;
-	struct sl_sm m;
+	struct sl_cuda_sammon m;
 	size_t host_room;          /* length of the host's arrays */
 	uint32_t host_blocks;
 	bool weights;              /* of the pass */
@@ -23,7 +23,7 @@ struct passes {
 	double *sums;              /* [blocks] host memory */
 };
 
-static uint32_t values_of(const struct sl_sm *m)
+static uint32_t values_of(const struct sl_cuda_sammon *m)
 {
 	return (uint32_t)m->dims * (m->curve ? 2 : 1);
 }
@@ -36,7 +36,7 @@ static uint32_t least(uint64_t a, uint32_t b)
 }
 
 /* Returns the number of tiles of the first block of rows, which has the most. */
-static uint32_t tiles_of(const struct sl_sm *m)
+static uint32_t tiles_of(const struct sl_cuda_sammon *m)
 {
 	uint32_t each = m->side > SL_SM_COLUMNS ? m->side / SL_SM_COLUMNS : 1;
 	return m->partners ? m->partners * each : (m->n - 1) / SL_SM_COLUMNS + 1;
@@ -44,7 +44,7 @@ static uint32_t tiles_of(const struct sl_sm *m)
 
 static void shape(struct passes *p, const struct sl_sammon_table *t)
 {
-	struct sl_sm *m = &p->m;
+	struct sl_cuda_sammon *m = &p->m;
 	p->host_room = t->room;
 	p->host_blocks = t->blocks;
 	m->n = t->n;
@@ -69,15 +69,15 @@ static void shape(struct passes *p, const struct sl_sammon_table *t)
 }
 
 /* Returns the bytes of all squared distances if they are kept, else 0. */
-static uint64_t kept_bytes(const struct sl_sm *m)
+static uint64_t kept_bytes(const struct sl_cuda_sammon *m)
 {
-	uint64_t bytes = sl__sm_tiles_before(m->n, m->blocks) * SL_SM_ROWS * SL_SM_COLUMNS * sizeof(float);
+	uint64_t bytes = sl__cuda_sammon_tiles_before(m->n, m->blocks) * SL_SM_ROWS * SL_SM_COLUMNS * sizeof(float);
 	return m->partners || bytes > KEPT_BYTES ? 0 : bytes;
 }
 
 static void carve(struct passes *p, char **at)
 {
-	struct sl_sm *m = &p->m;
+	struct sl_cuda_sammon *m = &p->m;
 	uint64_t room = m->room, values = values_of(m);
 	m->panel = sl__carve(at, room * m->d * sizeof(float));
 	m->high = sl__carve(at, m->differences ? 0 : room * m->depth * 2);
@@ -113,7 +113,7 @@ static void finish(void *arg)
 static int begin(void *arg, const float *y, const uint32_t *partner, bool weights, struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_sm *m = &p->m;
+	const struct sl_cuda_sammon *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	int code = 0;
 	p->weights = weights;
@@ -147,10 +147,10 @@ static int go(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
 		p->m.first = from;
 		count = least(to - from, p->m.blocks_max);
 		if (p->weights) {
-			SL_CUDA(sl__sm_pairs(&p->m, count, true, stream));
+			SL_CUDA(sl__cuda_sammon_pairs(&p->m, count, true, stream));
 			note_kept(p, count);
 		}
-		SL_CUDA(sl__sm_pairs(&p->m, count, false, stream));
+		SL_CUDA(sl__cuda_sammon_pairs(&p->m, count, false, stream));
 		note_kept(p, count);
 	}
 	SL_CUDA(cudaStreamSynchronize(stream));
@@ -160,7 +160,7 @@ out:
 
 static int fetch(struct passes *p, double *to, const double *from, uint32_t rows, struct sl_error *err)
 {
-	const struct sl_sm *m = &p->m;
+	const struct sl_cuda_sammon *m = &p->m;
 	size_t bytes = p->host_room * sizeof *to;
 	int code = 0;
 	SL_CUDA(cudaMemcpy2DAsync(to, bytes, from, m->room * sizeof *to, bytes, rows, cudaMemcpyDeviceToHost,
@@ -185,7 +185,7 @@ static int end(void *arg, double *force, double *curve, double *weight, double *
 	       struct sl_error *err)
 {
 	struct passes *p = arg;
-	const struct sl_sm *m = &p->m;
+	const struct sl_cuda_sammon *m = &p->m;
 	uint32_t dims = (uint32_t)m->dims;
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
@@ -205,16 +205,16 @@ out:
 
 static int upload(struct passes *p, const struct sl_sammon_table *t, struct sl_error *err)
 {
-	const struct sl_sm *m = &p->m;
+	const struct sl_cuda_sammon *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	int code = 0;
 	SL_CUDA(cudaMemsetAsync(p->memory, 0, p->bytes, stream));
 	SL_CUDA(cudaMemcpyAsync(m->panel, t->panel, t->room * t->d * sizeof(float), cudaMemcpyHostToDevice, stream));
 	SL_CUDA(cudaMemcpyAsync(m->norm, t->norm, t->room * sizeof(float), cudaMemcpyHostToDevice, stream));
 	SL_CUDA(cudaMemcpyAsync(m->mass, t->mass, t->room * sizeof(float), cudaMemcpyHostToDevice, stream));
-	SL_CUDA(sl__sm_init());
+	SL_CUDA(sl__cuda_sammon_init());
 	if (!m->differences)
-		SL_CUDA(sl__sm_split(m, stream));
+		SL_CUDA(sl__cuda_sammon_split(m, stream));
 	SL_CUDA(cudaStreamSynchronize(stream));
 out:
 	return code;

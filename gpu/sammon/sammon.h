@@ -37,7 +37,7 @@ struct sl_sammon_table;
 #define SL_SM_UNIT 0x1p14f     /* factor of coordinates in half precision, so that low parts are not subnormal */
 
 /* All pointers are to device memory. */
-struct sl_sm {
+struct sl_cuda_sammon {
 	uint32_t n, d;
 	uint32_t room;             /* number of points for which arrays have room: whole tiles */
 	uint32_t depth;            /* d, rounded up to a multiple of 16 */
@@ -73,7 +73,7 @@ struct sl_sm {
 #ifdef __CUDACC__
 __host__ __device__
 #endif
-static inline uint64_t sl__sm_tiles_before(uint32_t n, uint64_t block)
+static inline uint64_t sl__cuda_sammon_tiles_before(uint32_t n, uint64_t block)
 {
 	return block * ((n - 1) / SL_SM_COLUMNS + 1) - block * (block - 1);
 }
@@ -81,15 +81,15 @@ static inline uint64_t sl__sm_tiles_before(uint32_t n, uint64_t block)
 /* Queue kernels on a stream, and return the launch's error. */
 
 /* Call it once for the current device, before the other functions. */
-cudaError_t sl__sm_init(void);
+cudaError_t sl__cuda_sammon_init(void);
 /* Computes high and low from panel. */
-cudaError_t sl__sm_split(const struct sl_sm *m, cudaStream_t stream);
+cudaError_t sl__cuda_sammon_split(const struct sl_cuda_sammon *m, cudaStream_t stream);
 /* Processes blocks m->first .. m->first + count - 1, count <= m->blocks_max: adds their pairs to force and sum or, with
  * `weights`, to weight and total. All four are 0 at the beginning of the pass. Stores the squared distances if kept is
  * not NULL. */
-cudaError_t sl__sm_pairs(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream);
-/* The second step of sl__sm_pairs(): adds the partial sums. */
-cudaError_t sl__sm_sums(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream);
+cudaError_t sl__cuda_sammon_pairs(const struct sl_cuda_sammon *m, uint32_t count, bool weights, cudaStream_t stream);
+/* The second step of sl__cuda_sammon_pairs(): adds the partial sums. */
+cudaError_t sl__cuda_sammon_sums(const struct sl_cuda_sammon *m, uint32_t count, bool weights, cudaStream_t stream);
 
 /* Opens passes over a table; the operation "sammon.passes". */
 int sl__sammon_passes(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,

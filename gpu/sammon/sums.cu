@@ -6,7 +6,7 @@
 #include "gpu/sammon/sammon.h"
 
 /* One thread per number of high and low; numbers behind the last column are 0. */
-static __global__ void split(struct sl_sm s)
+static __global__ void split(struct sl_cuda_sammon s)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
 	uint32_t point = (uint32_t)(at / s.depth), k = (uint32_t)(at % s.depth);
@@ -18,12 +18,12 @@ static __global__ void split(struct sl_sm s)
 	((__half *)s.low)[at] = __float2half_rn(x - __half2float(high));
 }
 
-cudaError_t sl__sm_split(const struct sl_sm *m, cudaStream_t stream)
+cudaError_t sl__cuda_sammon_split(const struct sl_cuda_sammon *m, cudaStream_t stream)
 {
 	return each((uint64_t)m->room * m->depth, split, stream, *m);
 }
 
-static __device__ __forceinline__ uint32_t runs_of(const struct sl_sm &s, uint32_t block)
+static __device__ __forceinline__ uint32_t runs_of(const struct sl_cuda_sammon &s, uint32_t block)
 {
 	if (s.partners)
 		return s.runs;
@@ -33,7 +33,7 @@ static __device__ __forceinline__ uint32_t runs_of(const struct sl_sm &s, uint32
 
 /* One thread for each point and value, and one for each block of the launch. A point's sum is first the columns' sums
  * of the blocks before its own block, then the rows' sums of its own block's runs. */
-static __global__ void add_up(struct sl_sm s, uint32_t count, uint32_t values, double *out, double *sums)
+static __global__ void add_up(struct sl_cuda_sammon s, uint32_t count, uint32_t values, double *out, double *sums)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
 	uint32_t v = (uint32_t)(at / s.n), point = (uint32_t)(at % s.n), own = point / s.step;
@@ -57,7 +57,7 @@ static __global__ void add_up(struct sl_sm s, uint32_t count, uint32_t values, d
 	out[(size_t)v * s.room + point] = sum;
 }
 
-cudaError_t sl__sm_sums(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream)
+cudaError_t sl__cuda_sammon_sums(const struct sl_cuda_sammon *m, uint32_t count, bool weights, cudaStream_t stream)
 {
 	uint32_t values = weights ? 1 : (uint32_t)m->dims * (m->curve ? 2 : 1);
 	return each((uint64_t)m->n * values + count, add_up, stream, *m, count, values, weights ? m->weight : m->force,

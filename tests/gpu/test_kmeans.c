@@ -42,7 +42,7 @@ static const struct shape shapes[] = {
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
 struct rig {
-	struct sl_km m;              /* on the device */
+	struct sl_cuda_kmeans m;              /* on the device */
 	uint32_t blocks;
 	float *x;                    /* [n][d] */
 	double *centroid, *sum;      /* [k][d] */
@@ -64,13 +64,13 @@ static void to_device(void *to, const void *from, size_t bytes)
 /* Two parts of the rows, copied to the pitch. */
 static void check_rows(struct rig *r, const float *wide)
 {
-	const struct sl_km *m = &r->m;
+	const struct sl_cuda_kmeans *m = &r->m;
 	uint32_t half = m->n / 2;
 	size_t values = (size_t)m->n * m->pitch;
 	float *rows = take(&r->memory, (size_t)m->n * m->d * sizeof *rows, r->x), *x = malloc(values * sizeof *x);
 	if (half)
-		assert_int_equal(sl__km_widen(m, rows, 0, half, NULL), 0);
-	assert_int_equal(sl__km_widen(m, rows + (size_t)half * m->d, half, m->n - half, NULL), 0);
+		assert_int_equal(sl__cuda_kmeans_widen(m, rows, 0, half, NULL), 0);
+	assert_int_equal(sl__cuda_kmeans_widen(m, rows + (size_t)half * m->d, half, m->n - half, NULL), 0);
 	from_device(x, m->x, values * sizeof *x);
 	assert_memory_equal(x, wide, values * sizeof *x);
 	free(x);
@@ -84,7 +84,7 @@ static double coordinate(const struct shape *s, uint64_t seed, uint64_t at)
 
 static void rig_init(struct rig *r, const struct shape *s, uint64_t seed)
 {
-	uint32_t pitch = (s->d + 3) / 4 * 4, lanes = sl__km_lanes(s->k), width = sl__km_width(s->d);
+	uint32_t pitch = (s->d + 3) / 4 * 4, lanes = sl__cuda_kmeans_lanes(s->k), width = sl__cuda_kmeans_width(s->d);
 	size_t table = (size_t)s->k * s->d;
 	float *wide = calloc((size_t)s->n * pitch, sizeof *wide), *centre = calloc(pitch, sizeof *centre);
 	*r = (struct rig){.blocks = (s->n + 31) / 32, .memory.guard = 256};
@@ -111,10 +111,11 @@ static void rig_init(struct rig *r, const struct shape *s, uint64_t seed)
 		if (i % 5 == 0)
 			r->before[i] = SL_KMEANS_NO_LABEL;
 	}
-	r->m = (struct sl_km){.n = s->n, .d = s->d, .k = s->k, .pitch = pitch, .split = sl__km_split(s->d), .width = width,
+	r->m = (struct sl_cuda_kmeans){.n = s->n, .d = s->d, .k = s->k, .pitch = pitch, .split =
+				       sl__cuda_kmeans_split(s->d), .width = width,
 		.lanes = lanes, .block = 32, .room = s->room, .bests = 8ull * s->room, .candidates = s->few ? 3 : 40 * s->room,
 		.sorting_bytes = sl__sort_bytes(2ull * s->room)};
-	struct sl_km *m = &r->m;
+	struct sl_cuda_kmeans *m = &r->m;
 	m->x = take(memory, (size_t)s->n * pitch * sizeof *wide, NULL);
 	m->centre = take(memory, pitch * sizeof *centre, centre);
 	m->norm = take(memory, s->n * sizeof *m->norm, NULL);
@@ -187,13 +188,13 @@ static uint32_t check_labels(const struct shape *s, uint32_t groups, uint64_t se
 	rig_init(&r, s, seed);
 	r.m.groups = groups;
 	uint32_t *label = malloc(s->n * sizeof *label), *before = malloc(s->n * sizeof *before);
-	assert_int_equal(sl__km_halve(&r.m, NULL), 0);
-	assert_int_equal(sl__km_pack(&r.m, NULL), 0);
+	assert_int_equal(sl__cuda_kmeans_halve(&r.m, NULL), 0);
+	assert_int_equal(sl__cuda_kmeans_pack(&r.m, NULL), 0);
 	to_device(r.m.opens, (uint32_t[3]){0}, sizeof opens);
 	for (uint32_t first = 0; first < s->n; first += s->room) {
 		uint32_t count = s->n - first < s->room ? s->n - first : s->room;
-		assert_int_equal(sl__km_score(&r.m, first, count, NULL), 0);
-		assert_int_equal(sl__km_decide(&r.m, first, count, NULL), 0);
+		assert_int_equal(sl__cuda_kmeans_score(&r.m, first, count, NULL), 0);
+		assert_int_equal(sl__cuda_kmeans_decide(&r.m, first, count, NULL), 0);
 		from_device(opens, r.m.opens, sizeof opens);
 		assert_true(opens[0] <= count);
 		left += opens[0];
@@ -235,9 +236,9 @@ static void labels_are_the_nearest(void **state)
 static void labels_by_groups_are_the_nearest(void **state)
 {
 	NEED_GPU();
-	if (!sl__km_groups())
+	if (!sl__cuda_kmeans_groups())
 		skip();
-	nearest_labels(sl__km_groups());
+	nearest_labels(sl__cuda_kmeans_groups());
 }
 
 /* ---- squares ----------------------------------------------------------------------------- */
@@ -245,7 +246,7 @@ static void labels_by_groups_are_the_nearest(void **state)
 static void check_parts(const struct rig *r, const double *square)
 {
 	double *part = malloc(r->blocks * sizeof *part);
-	assert_int_equal(sl__km_parts(&r->m, 0, r->blocks, NULL), 0);
+	assert_int_equal(sl__cuda_kmeans_parts(&r->m, 0, r->blocks, NULL), 0);
 	from_device(part, r->m.part, r->blocks * sizeof *part);
 	for (uint32_t b = 0; b < r->blocks; b++) {
 		double sum = 0;
@@ -265,10 +266,10 @@ static void squares_have_their_bits(void **state)
 		uint32_t n = r.m.n, *nearest = malloc(n * sizeof *nearest), *seed = malloc(n * sizeof *seed);
 		double *square = malloc(n * sizeof *square), *expected = malloc(n * sizeof *expected);
 		for (uint32_t number = 0; number < r.m.k; number++) {
-			assert_int_equal(sl__km_between(&r.m, number, NULL), 0);
+			assert_int_equal(sl__cuda_kmeans_between(&r.m, number, NULL), 0);
 			if (n / 2)
-				assert_int_equal(sl__km_seed(&r.m, number, 0, n / 2, NULL), 0);
-			assert_int_equal(sl__km_seed(&r.m, number, n / 2, n - n / 2, NULL), 0);
+				assert_int_equal(sl__cuda_kmeans_seed(&r.m, number, 0, n / 2, NULL), 0);
+			assert_int_equal(sl__cuda_kmeans_seed(&r.m, number, n / 2, n - n / 2, NULL), 0);
 			for (uint32_t i = 0; i < n; i++) {
 				double now = square_of(&r, i, r.centroid + (size_t)number * r.m.d);
 				seed[i] = !number || now < expected[i] ? number : seed[i];
@@ -280,7 +281,7 @@ static void squares_have_their_bits(void **state)
 		assert_memory_equal(square, expected, n * sizeof *square);
 		assert_memory_equal(nearest, seed, n * sizeof *seed);
 		check_parts(&r, expected);
-		assert_int_equal(sl__km_squares(&r.m, 0, n, NULL), 0);
+		assert_int_equal(sl__cuda_kmeans_squares(&r.m, 0, n, NULL), 0);
 		from_device(square, r.m.square, n * sizeof *square);
 		for (uint32_t i = 0; i < n; i++)
 			assert_true(square[i] == square_of(&r, i, r.centroid + (size_t)r.label[i] * r.m.d));
@@ -323,7 +324,7 @@ static void sums_follow_the_points(void **state)
 		uint32_t *count = malloc(r.m.k * sizeof *count);
 		for (int round = 0; round < 2; round++) {
 			for (uint32_t first = 0; first < r.m.n; first += r.m.room)
-				assert_int_equal(sl__km_move(&r.m, first, r.m.n - first < r.m.room ? r.m.n - first : r.m.room,
+				assert_int_equal(sl__cuda_kmeans_move(&r.m, first, r.m.n - first < r.m.room ? r.m.n - first : r.m.room,
 							     NULL), 0);
 			move_plainly(&r);
 			from_device(sum, r.m.sum, table * sizeof *sum);
@@ -347,7 +348,7 @@ static void sums_follow_the_points(void **state)
 
 static cudaError_t init(void)
 {
-	return sl__km_init();
+	return sl__cuda_kmeans_init();
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Bodies in chunks that stop libmicrohttpd: a line longer than its buffer is never read, nor refused, and extensions and
- * trailers have no limit. The bytes that have come are compared with those that it has delivered. */
+/* Bodies in chunks that stop libmicrohttpd: a line longer than its buffer is never read, nor refused, and extensions
+ * and trailers have no limit. The bytes that have come are compared with those that it has delivered. */
 #include <sys/ioctl.h>
 
 #include "daemon/http/mhd/mhd_internal.h"

@@ -1,11 +1,11 @@
 /* mhd.h -- the wall before libmicrohttpd: connections, requests and replies without its names and its quirks.
  *
- * This folder alone includes microhttpd.h. What is here exists because of that library; rules about who may do what, and
- * limits on users, are in the folder above. Each quirk has a file that tells it:
+ * This folder alone includes microhttpd.h. What is here exists because of that library; rules about who may do what,
+ * and limits on users, are in the folder above. Each quirk has a file that tells it:
  *
  *   versions.c     the versions that this code was tried with
  *   server.c       runs the library on the uv loop, and hears from its log which requests it refuses
- *   exchange.c     its one callback, which gets a request many times; a connection is suspended while a reply is not ready
+ *   exchange.c     its one callback, called many times a request; a connection is suspended until the reply is ready
  *   headers.c      what a request says
  *   responses.c    replies; a stream that ends with an error would keep its descriptor
  *   framing.c      headers and chunks that it reads otherwise than other programs do
@@ -82,7 +82,8 @@ struct sl__mhd_ops {
 	void (*data)(void *request, const char *data, size_t bytes, const char *fault);
 	void (*whole)(void *request);                        /* the body has come */
 	void (*resumed)(void *request);                      /* after sl__exchange_resume() */
-	void (*gone)(void *request);                         /* the client has gone while it was parked, or reads a stream */
+	void (*gone)(void *request);                         /* the client has gone while it was parked,
+		or reads a stream */
 	void (*ended)(void *request, bool aborted);          /* x is void from here on */
 	void (*refused)(void *arg, int status);              /* a request was refused in this folder; for statistics */
 };
@@ -113,8 +114,8 @@ void sl__socket_end(struct sl__socket *s);
 bool sl__socket_leaving(const struct sl__socket *s);   /* it was ended */
 /* The same as if its client had gone: gone() runs if a request is parked or reads a stream. */
 void sl__socket_gone(struct sl__socket *s);
-/* Sends a problem at once, beside the library, at most as much as the socket's buffer takes. id: of the request; NULL: a
- * new one. The connection must be ended then. */
+/* Sends a problem at once, beside the library, at most as much as the socket's buffer takes. id: of the request; NULL:
+ * a new one. The connection must be ended then. */
 void sl__socket_problem(struct sl__socket *s, const char *id, int status, const char *detail);
 /* True after a request, before the first byte of the next one. */
 bool sl__socket_between(const struct sl__socket *s);
