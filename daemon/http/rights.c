@@ -226,7 +226,7 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 	const char *id = json_string_value(json_object_get(document, "id"));
 	if (!r->checked || r->route->verb != SL_VERB_CREATE || !id || (!r->who.user[0] && !r->who.project[0]))
 		return false;
-	if (sl_users_owns(u, r->who.user, id) || (!r->who.user[0] && sl_users_pays(u, r->who.project, id)))
+	if (sl_users_owns(u, r->who.user, id) || (!r->who.user[0] && sl_users_counts_toward_quota(u, r->who.project, id)))
 		return false;  /* recorded together with the resource, or before */
 	struct owning *o = malloc(sizeof *o);
 	if (o)

@@ -242,7 +242,7 @@ const char *sl_users_owner(const struct sl_users *u, const char *id, int i)
 	return find(u, id)->rights.owners.at[i];
 }
 
-bool sl_users_pays(const struct sl_users *u, const char *account, const char *id)
+bool sl_users_counts_toward_quota(const struct sl_users *u, const char *account, const char *id)
 {
 	const struct sl__access *a = account[0] ? find(u, id) : NULL;
 	const char *owner;

@@ -136,7 +136,7 @@ int sl_users_owners(const struct sl_users *u, const char *id);
 const char *sl_users_owner(const struct sl_users *u, const char *id, int i);
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 /* True if the thing counts for the account: a user who owns it, or its project. */
-bool sl_users_pays(const struct sl_users *u, const char *account, const char *id);
+bool sl_users_counts_toward_quota(const struct sl_users *u, const char *account, const char *id);
 /* The name of the project for which it counts, or of the first such project; NULL: none. Borrowed. */
 const char *sl_users_project_of(const struct sl_users *u, const char *id);
 /* The account of that project; "": none. Borrowed. */

@@ -56,7 +56,7 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 	if (sl_users_limit(u, account, SL_LIMIT_QUEUED_JOBS) > 0 &&
 	    sl_users_exceeds(u, account, SL_LIMIT_QUEUED_JOBS, count_queued(j, account), count, hit))
 		return true;
-	uint64_t search = sl_users_pays(u, account, spec->graph->id) ? sl__limits_search_bytes(spec) : 0;
+	uint64_t search = sl_users_counts_toward_quota(u, account, spec->graph->id) ? sl__limits_search_bytes(spec) : 0;
 	return sl_graphs_exceed(j->d->graphs, account,
 				search + sl__work_disk_bytes(&spec->work, spec->graph->nodes) * (uint64_t)count, hit);
 }
