@@ -1,3 +1,5 @@
+/* The table of error codes is made from SL_ERRORS (error.h); code -i is its entry i. A message that is too long is
+ * cut. */
 #include "core/error.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* GNU OpenMP reads its limit only when the program is loaded, so this sets it and executes the program again, once.
+ * */
 #include "core/threads.h"
 
 #include <stdlib.h>

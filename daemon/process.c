@@ -1,3 +1,4 @@
+/* Values are read from /proc when somebody asks for metrics, never before. */
 #include "daemon/process.h"
 
 #include <dirent.h>

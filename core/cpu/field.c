@@ -1,3 +1,7 @@
+/* How the potential is found is chosen once, when the field is made: sums over all points (few points, or a layout
+ * too wide for a grid), a plain grid whose nodes hold the potential, or a smooth grid for what is far and pairs
+ * within a cut-off for what is near. The choice and all values depend on the points alone, so a field gives the same
+ * numbers on any number of threads. */
 #include "core/cpu/field.h"
 
 #include <math.h>

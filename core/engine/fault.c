@@ -1,3 +1,5 @@
+/* Wraps the functions of an engine: each counts its calls and fails when the environment says so, otherwise it calls
+ * the real engine. The state is the process's, because only one engine is wrapped. */
 #include "core/engine/fault.h"
 #include "core/graph/affinities.h"
 

@@ -1,3 +1,5 @@
+/* Plans are kept in a list with the time of their last use. A plan with users is never dropped, so the cache may
+ * exceed its limit while all its plans are in use. */
 #include "core/engine/plan_cache.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* One table of parameters for the API, the client and Python (core/param_table.h). Its order matters: the first
+ * entries are those of tables, then those of all points, then those of all files; each FIRST() is a prefix of it. */
 #include "core/formats/input_params.h"
 
 #include <stdio.h>

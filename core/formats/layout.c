@@ -1,3 +1,5 @@
+/* Numbers are written with 9 digits, which give the same float when they are read. A given layout is read into memory
+ * that grows with what has come, never with what a header promises. */
 #include "core/formats/layout.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* A format is recognised by the file's first bytes, and where these do not tell, by the ending of its name. A format
+ * of other programs gets an error that names it and says what to do. */
 #include "core/formats/read.h"
 
 #include <math.h>

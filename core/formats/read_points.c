@@ -1,3 +1,5 @@
+/* Recognises what a file holds: a graph, points or neighbours. Signs that leave no doubt come first (the options,
+ * magic bytes, the members of an archive, a square matrix), then a guess, which is told in `taken`. */
 #include "core/formats/read_points.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Names and labels are optional arrays beside the entries. A graph is immutable, so nothing here takes a lock. */
 #include "core/graph/graph.h"
 #include "core/taken/taken.h"
 

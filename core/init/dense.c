@@ -1,3 +1,5 @@
+/* Cyclic sweeps of Jacobi rotations, until what is off the diagonal is below rounding, or SWEEPS times. The order of
+ * the rotations is fixed, so the result is the same everywhere. */
 #include "core/init/dense.h"
 
 #include <math.h>

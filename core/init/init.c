@@ -1,3 +1,5 @@
+/* Every initial layout is a function of the seed and the nodes' numbers of the user, not of the order in which the
+ * engine keeps the nodes. Noise has a seed of its own, so that `random` and noise never repeat each other. */
 #include "core/init/init.h"
 
 #include <math.h>

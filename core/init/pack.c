@@ -1,3 +1,5 @@
+/* The first GREEDY balls are placed one by one: in each of DIRECTIONS directions at the nearest distance from the
+ * middle at which the ball touches none before it, and of these positions at the nearest. */
 #include "core/init/pack.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The coordinates along the principal axes (core/points/), scaled later by init.c. */
 #include <string.h>
 
 #include "core/init/init.h"

@@ -1,3 +1,6 @@
+/* What is given decides what is measured: each measure has a function here. Beyond the limits below, sums over pairs
+ * are sampled, or taken for fewer nodes; the rules depend on sizes alone, so a repeated measurement has the same
+ * result. */
 #include "core/measure/quality.h"
 
 #include <math.h>

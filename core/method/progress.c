@@ -1,3 +1,5 @@
+/* A trace has a point for each iteration below `dense`, then for each tenth, hundredth and so on, so that it stays
+ * short however long the run is. */
 #include "core/method/progress.h"
 
 #include <stdlib.h>

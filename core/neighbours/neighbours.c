@@ -1,3 +1,5 @@
+/* Names of metrics, and the arrays of a result: index and distance [n][k], each row ascending by distance, then by
+ * index. */
 #include "core/neighbours/neighbours.h"
 #include "core/taken/taken.h"
 

@@ -1,3 +1,5 @@
+/* Keys, scaled as search.h says, find the neighbours; distances are made of them at the end, and equal ones are
+ * ordered by index. So a result depends neither on the packing nor on the number of threads. */
 #include "core/neighbours/search.h"
 #include "core/points/points.h"
 

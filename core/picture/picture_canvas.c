@@ -1,3 +1,4 @@
+/* Colours are blended in place. Pixels outside of the picture are left out, so callers need not clip. */
 #include "core/picture/picture_canvas.h"
 
 #include <math.h>

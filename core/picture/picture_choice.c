@@ -1,3 +1,5 @@
+/* The file's own column comes first if it fits; then the column whose name has the best of the preferred words, then
+ * any other, words before numbers; among equals the first. */
 #include "core/picture/picture_choice.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* The scale leaves CUT of the numbers out at each end, so that a few extremes do not take all colours; these get the
+ * first and the last step. */
 #include "core/picture/picture_steps.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Medians and quartiles by selection, in double. A table with other centres is a copy; a column that would lose too
+ * many steps of float32 is refused instead. */
 #include "core/points/center.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* A table is immutable, so nothing here takes a lock. Values are float32 or uint8; rows are widened to float when
+ * they are read. */
 #include "core/points/points.h"
 #include "core/taken/taken.h"
 

@@ -1,3 +1,6 @@
+/* A worker measures the folder, the loop chooses. Each user's part of the limit is computed first, by levelling: what
+ * a user holds above it goes first, least recently used, so that one user's uploads do not delete another's results.
+ * A removal is the same as a client's, and is recorded before files go. */
 #include "daemon/collect/collect.h"
 
 #include <dirent.h>

@@ -1,3 +1,5 @@
+/* The table here is also the help text. Options are kept in their order and applied after the configuration file, so
+ * the last one counts. */
 #include "daemon/config/options.h"
 #include "core/engine/load.h"
 

@@ -1,3 +1,5 @@
+/* Addresses are compared as IPv6, IPv4 as mapped, bit by bit over the length of the network. A network with bits
+ * beyond its length is refused, since its writer meant another. */
 #include "daemon/config/proxy.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* References are counted atomically; the last one frees the coordinates. */
 #include "daemon/device/layout.h"
 
 #include <float.h>

@@ -1,3 +1,5 @@
+/* A linked list under a mutex; the reader takes the whole list at once, so the lock is held for a few instructions
+ * however many messages there are. */
 #include "daemon/device/mailbox.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Fair queueing in three levels, as scheduler.h says. Invariants: the virtual time of a job, client or group never
+ * falls; one that becomes runnable gets at least the floor of its level, so that it claims little of the time when it
+ * had no work; the next is the one with the least, and among equals the one that came first. */
 #include "daemon/device/scheduler.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* An entry is being made, in memory, or lent. It has a count of users and, for each device, whether that device holds
+ * it. It is destroyed only when it has neither users nor devices; trim() asks devices to give back the least recently
+ * used. */
 #include "daemon/engines/affinity_cache.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* The digest is checked while the arrays are read, piece by piece on all cores. A header's sizes are checked against
+ * the file's length before anything is allocated. */
 #include "daemon/files/array_file.h"
 #include "daemon/store/atomic.h"
 

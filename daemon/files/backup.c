@@ -1,3 +1,5 @@
+/* Runs the steps of backup_copy.h in order, those that block on the pool, and lists the last REMEMBERED backups. One
+ * backup is made at a time. */
 #include "daemon/files/backup.h"
 
 #include <ctype.h>

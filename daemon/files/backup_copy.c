@@ -1,3 +1,5 @@
+/* Hard links make the moment: between the first and the last link no record is written, and files never change after
+ * they are written. What the copied data base does not name is dropped from the links, never from the state. */
 #include "daemon/files/backup_copy.h"
 
 #include <dirent.h>

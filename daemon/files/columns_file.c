@@ -1,3 +1,5 @@
+/* The file is read whole or by one column, written anew for each change under another name, and put in place by a
+ * rename (store/atomic.h). A column's description and its values are never separate. */
 #include "daemon/files/columns_file.h"
 
 #include <errno.h>

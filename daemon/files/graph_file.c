@@ -1,3 +1,6 @@
+/* A graph is written once and never changed. Reading checks, before it allocates: the header's checksum, that the
+ * sizes of arrays match each other and the file's length; and after it: the digest. Old versions are translated into
+ * today's header (open_old()), so that the rest knows one format. */
 #include "daemon/files/graph_file.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Each kind of file has a magic number, or the header of .npy, and a seal. Files are written under another name and
+ * renamed (store/atomic.h); a job's record is in the seals of those from which --repair-state can make it again. */
 #include "daemon/files/job_files.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Beside the digest, reading checks what later code relies on: no index is beyond the rows, in either order. Rows with
+ * fewer than k neighbours are counted. */
 #include "daemon/files/neighbours_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Arrays that are missing have no bytes. Reading checks that the sizes match each other and the file's length before
+ * it allocates, and the digest after it. */
 #include "daemon/files/points_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* Verifying reads only. It compares both ways: each record against the files that it needs (expect), and each file
+ * against its seal and its record. Repairing deletes nothing: of a damaged data base it keeps what can be read, sets
+ * the file aside and writes a new one; records that are missing are made from the seals of undamaged files, those in
+ * lost+found/ too; then files with a record come back from there. At the end it verifies. */
 #include "daemon/files/verify.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The columns are taken from the table while it is read, and written when the table's own file is safe; the upload's
+ * digest covers them, so that equal files stay equal. */
 #include "daemon/graphs/more_labels.h"
 
 #include <errno.h>

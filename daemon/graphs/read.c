@@ -1,3 +1,7 @@
+/* Runs on a worker, in the account of the upload (core/account.h): parameters come from the table of
+ * core/formats/input_params.h; then the file is opened, recognised, read, checked, projected if asked for, and its
+ * digest is made. The first error ends it, and everything that was made is freed; nothing is stored here. An error of
+ * a budget counts before one of the reader that it caused. */
 #include "daemon/graphs/read.h"
 
 #include <fcntl.h>

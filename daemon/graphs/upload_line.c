@@ -1,3 +1,5 @@
+/* Two waiting lists, small and large, and counts of those that are being read. sl_upload_line_next() decides; nothing
+ * waits for what cannot come, since a large upload alone may always start. */
 #include "daemon/graphs/upload_line.h"
 
 #include <stdio.h>

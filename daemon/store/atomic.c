@@ -1,3 +1,7 @@
+/* Write, fsync, rename, fsync of the folder: only then a call has succeeded. Until the folder is synchronised the old
+ * file keeps its content under the temporary name (RENAME_EXCHANGE; for a removal, .gone), so that a failure restores
+ * it. After a crash at any point the name refers to the whole old file or the whole new one, and names that end in
+ * .tmp or .gone are swept at the start (sweep.c). */
 #include "daemon/store/atomic.h"
 
 #include <errno.h>

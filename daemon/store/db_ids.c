@@ -1,3 +1,4 @@
+/* Opens the copy read-only, and has a prepared statement for each table. */
 #include "daemon/store/db_ids.h"
 
 #include <stdlib.h>

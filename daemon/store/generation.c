@@ -1,3 +1,4 @@
+/* One write(2) of one line, alternately at two places: whatever a crash interrupts, the other line is whole. */
 #include "daemon/store/generation.h"
 
 #include <errno.h>

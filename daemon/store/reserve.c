@@ -1,3 +1,5 @@
+/* The file's blocks are allocated (posix_fallocate), not only its length. It comes back only when the disk has room
+ * for two of it, so that it does not flicker. */
 #include "daemon/store/reserve.h"
 
 #include <fcntl.h>

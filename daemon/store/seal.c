@@ -1,3 +1,7 @@
+/* The digest is a tree of one level: pieces of PIECE bytes are hashed on all cores, and the digests of the pieces are
+ * hashed in order; so it does not depend on the number of threads. A seal is the last 128 bytes. Its magic number and
+ * its own checksum are looked at first, then the name, then the lengths, and the content last, because that takes
+ * long. */
 #include "daemon/store/seal.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* A lock on the folder itself keeps a second daemon out; it ends with the process, however that ends. */
 #include "daemon/store/state_dir.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Names decide what is the daemon's: ID.KIND of a listed kind. Everything else stays, also links and folders.
+ * Descriptors of folders are used throughout, so that a folder that is replaced meanwhile is not followed. */
 #include "daemon/store/sweep.h"
 
 #include <dirent.h>

@@ -1,3 +1,5 @@
+/* A hash table of lists over ids. A use marks its entry; entries that changed are written when they are due. What is
+ * deleted is forgotten, and uses of things that no longer exist are swept. */
 #include "daemon/store/uses.h"
 
 #include <stdio.h>

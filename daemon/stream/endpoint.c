@@ -1,3 +1,5 @@
+/* Sockets are opened non-blocking and handed to libuv. A socket file of ipc that nobody listens on is removed; one
+ * that answers is somebody's, and an error. */
 #include "daemon/stream/endpoint.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* At most SL_STREAM_KEYS entries, searched one by one. */
 #include "daemon/stream/keys.h"
 
 #include <stdio.h>

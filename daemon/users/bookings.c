@@ -1,3 +1,5 @@
+/* Limits follow the configuration and the free space of the disk, read at most every FRESH_MS; what was taken stays
+ * taken when a limit falls. Budgets do the counting (util/budget.h). */
 #include "daemon/users/bookings.h"
 
 #include <stdlib.h>

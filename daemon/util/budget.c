@@ -1,3 +1,5 @@
+/* A mutex guards the total and the list of owners; an owner without bytes has no entry. Nothing else is locked with
+ * it. Invariant: the total is the sum of the owners' bytes, and each account gives back what it took, once. */
 #include "daemon/util/budget.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Counts are atomic. Buffers of more than SMALL are booked in one total with a limit before they are allocated, and
+ * leave it with their last reference. */
 #include "daemon/util/buffer.h"
 
 #include <stdlib.h>

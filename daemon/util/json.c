@@ -1,3 +1,5 @@
+/* jansson parses, after an upper bound of its tree's bytes was booked (sl_json_tree_bytes(): one pass over the text,
+ * without parsing). */
 #include "daemon/util/json.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* A line is formatted on the stack and cut there; control characters are replaced, so that a client's text cannot
+ * begin another line. */
 #include "daemon/util/log.h"
 
 #include <inttypes.h>

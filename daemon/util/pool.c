@@ -1,3 +1,5 @@
+/* Tasks are counted from sl_pool_run() to done(); replies that read or draw wait in a line of their own, in turns by
+ * their sender, so that at least one thread stays free for records. */
 #include "daemon/util/pool.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Two tables: error codes of core/error.h, and statuses of HTTP that have no code. */
 #include "daemon/util/problem.h"
 
 #include "core/formats/text/fields.h"

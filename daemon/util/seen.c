@@ -1,3 +1,4 @@
+/* The start's difference between both clocks is kept; only a jump ahead beyond the slack is undone. */
 #include "daemon/util/seen.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* An idle handle steps the work for TURN_NS in each turn of the loop. */
 #include "daemon/util/turns.h"
 
 #include <stdlib.h>

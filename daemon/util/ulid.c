@@ -1,3 +1,4 @@
+/* The random part of the last id is kept; in the same millisecond, or if the clock went back, it counts up. */
 #include "daemon/util/ulid.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* An illegal access on purpose, if the environment says so: for tests of a lost device. */
 #include <stdlib.h>
 
 #include "gpu/device/fault.h"

@@ -1,3 +1,4 @@
+/* Launches the kernels of walk.cu on the device's stream and waits for them. */
 #include "gpu/graph/walk.h"
 
 #define COLUMNS 8

@@ -1,3 +1,5 @@
+/* Reads members of .npz files through libzip. A member is decompressed in pieces of PIECE bytes, between which the
+ * cancel flag counts. */
 #include "core/formats/numpy/archive.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The first rows of a table are kept in double until the centre is decided; then they are written as floats less the
+ * centre, as all later rows are at once. Memory is booked in proportion to the values that were read. */
 #include "core/formats/points/centre.h"
 
 #include <math.h>

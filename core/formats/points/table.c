@@ -1,3 +1,5 @@
+/* Rows come in order. Memory doubles as rows come; nothing is allocated for what a header promises. Dropped rows are
+ * marked while reading, and the gaps are closed at the end, so that row numbers in messages are the file's. */
 #include "core/formats/points/table.h"
 
 #include <inttypes.h>

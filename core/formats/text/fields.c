@@ -1,3 +1,5 @@
+/* One pass over a line. A plain field points into the line, a quoted one into scratch memory, which serves the next
+ * line again. */
 #include "core/formats/text/fields.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* A value is taken apart from its ends: sign, currency and percent sign, then digits. What remains has each form
+ * (decimal mark, mark of groups) that it fits; bits of the forms are intersected over a column. */
 #include "core/formats/text/formatted.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Open addressing with linear probing over 32-bit hashes, in a table of a power of two that doubles. The bytes of all
+ * names are one array, in the order of their numbers. */
 #include "core/formats/text/names.h"
 
 #include <stdlib.h>

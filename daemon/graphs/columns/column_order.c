@@ -1,3 +1,4 @@
+/* A new order renumbers codes and names together, so that each node keeps its category. */
 #include "daemon/graphs/columns/column_order.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The kernel's count, in struct tcp_info. */
 #include "daemon/http/mhd/received.h"
 
 #include <linux/tcp.h>

@@ -1,3 +1,5 @@
+/* A request passes: body taken, read on a worker, in the queue, turns, reply. The client may leave at any step; then
+ * the step in progress ends, and what it made is freed. */
 #include "daemon/jobs/results/rows.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* The longest possible text is booked first, and the buffer shrinks to what was written; so no number is formatted
+ * twice and memory never grows while writing. */
 #include "daemon/jobs/results/text.h"
 
 #include <math.h>
