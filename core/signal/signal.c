@@ -97,8 +97,8 @@ static int set_step(struct sl_signal *s, struct sl_error *err)
 	if (!(p->step > max) || (s->tableau && s->tableau->adaptive))
 		return 0;
 	return sl_error_field(err, SL_BADPARAM, "/step", "step is %g; on this graph, whose nodes change at a rate of up "
-			"to %g, the integrator is stable for steps of at most %.4g. Use a smaller step, auto, laplacian random_walk "
-			"or integrator crank_nicolson.", p->step, s->tableau->real / max, max);
+			"to %g, the integrator is stable for steps of at most %.4g. Use a smaller step, auto, laplacian "
+			"random_walk or integrator crank_nicolson.", p->step, s->tableau->real / max, max);
 }
 
 int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const struct sl_signal_params *params,
