@@ -23,6 +23,11 @@ static bool starts(const unsigned char *bytes, int64_t size, const char *with, s
 #define ARROW "This is an Arrow (Feather) file. Upload it with Python: spaceland.submit(pandas.read_feather(...)), " \
 	"or save it as .csv."
 #define MATLAB "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket, or with writematrix, as .csv."
+#define GRAPHVIZ "This is a Graphviz file; export the graph as an edge list or MatrixMarket."
+#define PICTURE "This is a picture; save its pixels, or features of many pictures, as .npy, a row for each point."
+#define FCS "This is a file of flow cytometry (FCS); write its events as .csv, in R with " \
+	"write.csv(exprs(read.FCS(file)))."
+#define UCINET "This is a file of UCINET (DL); save its edges as a list."
 #define PICKLE "This is a Python pickle, which is a program and is not run; save the array with numpy.save, a sparse " \
 	"matrix with scipy.sparse.save_npz, or upload the object with spaceland.submit(...)."
 
@@ -40,7 +45,7 @@ static bool is_r_text(const unsigned char *bytes, int64_t size)
 static bool may_be_title(const char *magic)
 {
 	static const char *const words[] = {"PAR1", "ARROW1", "FEA1", "ORC", "BZh", "$FL2", "$FL3", "MATLAB 5.0",
-					    "MATLAB 7.3", NULL};
+					    "MATLAB 7.3", "FCS2.0", "FCS3.", "GIF8", NULL};
 	for (const char *const *word = words; *word; word++)
 		if (!strcmp(*word, magic))
 			return true;
@@ -72,10 +77,9 @@ static const char *foreign(const unsigned char *bytes, int64_t size)
 		{"$FL2", 4, "This is an SPSS file; save it as .csv."}, {"$FL3", 4, "This is an SPSS file; save it as .csv."},
 		{"FEA1", 4, ARROW}, {"ORC", 3, "This is an ORC file; save it as .csv or Parquet."},
 		{"Obj\1", 4, "This is an Avro file; save it as .csv or Parquet."},
-		{"*Vertices", 9, "This is a Pajek network; export its edges as a list (one \"a,b\" or \"a,b,weight\" a line)."},
-		{"*Network", 8, "This is a Pajek network; export its edges as a list (one \"a,b\" or \"a,b,weight\" a line)."},
 		{"Creator \"", 9, "This is GML; export the graph as an edge list or MatrixMarket."},
-		{"digraph ", 8, "This is a Graphviz file; export the graph as an edge list or MatrixMarket."},
+		{"digraph ", 8, GRAPHVIZ}, {"strict digraph ", 15, GRAPHVIZ}, {"strict graph ", 13, GRAPHVIZ},
+		{"graph {", 7, GRAPHVIZ}, {"graph G", 7, GRAPHVIZ}, {"dl n", 4, UCINET}, {"DL N", 4, UCINET},
 		{"MATLAB 5.0", 10, MATLAB}, {"MATLAB 7.3", 10, MATLAB},
 		{"BZh", 3, "This is a bzip2 file; unpack it first (bunzip2), or compress it with gzip or zstd."},
 		{"\xfd" "7zXZ", 5, "This is an xz file; unpack it first (unxz), or compress it with gzip or zstd."},
@@ -84,7 +88,12 @@ static const char *foreign(const unsigned char *bytes, int64_t size)
 		{"<!DOCTYPE", 9, "This is a web page; the download may have been refused."},
 		{"<html", 5, "This is a web page; the download may have been refused."},
 		{"graph [", 7, "This is GML; export the graph as an edge list or MatrixMarket."},
-		{"%PDF", 4, "This is a PDF document."},
+		{"FCS2.0", 6, FCS}, {"FCS3.", 5, FCS},
+		{"SIMPLE  =", 9, "This is a FITS file; write its table as .csv or .npy (astropy.table.Table.read)."},
+		{"##fileformat=VCF", 16, "This is a VCF file of variants; write the genotypes as numbers, as plink --recode A "
+			"does."},
+		{"%PDF", 4, "This is a PDF document."}, {"\x89PNG", 4, PICTURE}, {"\xff\xd8\xff", 3, PICTURE},
+		{"GIF8", 4, PICTURE},
 		{"\x7f" "ELF", 4, "This is a program."},
 	};
 

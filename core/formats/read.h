@@ -26,6 +26,7 @@
  *          by number. If these are 0..n-1 without a gap, they are indices. Otherwise (also
  *          for 1..n) the numbers become the nodes' names, so that results show the file's
  *          numbers. Other nodes are named, in the order in which they first appear.
+ *          Files of METIS, DIMACS, Pajek and TGF are recognised and read, too (core/formats/graphs/network.h).
  *   npz    scipy.sparse.save_npz of CSR, CSC or COO, compressed or not; entry (i, j) as in mtx. A further array of
  *          strings or integers named names, one for each node, gives the nodes their names.
  *

@@ -192,14 +192,15 @@ bool sl__is_square(struct sl_source *source)
 }
 
 /* Adds a hint to the error if the text was only assumed to be an edge list. */
-static void tell_guess(const struct sl_input_options *options, const struct sl_source *source, struct sl_error *err)
+static void tell_guess(const struct sl_input_options *options, const struct sl_source *source, const char *sign,
+		       struct sl_error *err)
 {
 	size_t length = err ? strlen(err->detail) : 0;
 	if (!err)
 		return;
 	bool content = err->code == SL_BADDATA || err->code == SL_BADGRAPH;
 	if (content && options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO &&
-	    sl_source_format(source) == SL_FORMAT_EDGES)
+	    sl_source_format(source) == SL_FORMAT_EDGES && !strstr(sign, "the format of"))
 		snprintf(err->detail + length, sizeof err->detail - length,
 				" The file was read as an edge list; kind=points "
 			 "reads a table of points.");
@@ -226,7 +227,7 @@ static int check_one_line(struct sl_input *in, const struct sl_source *source, s
 {
 	const struct sl_taken *t = in->graph->taken;
 	const char *name = in->graph->name_bytes;
-	if (sl_source_format(source) != SL_FORMAT_EDGES || !t || t->rows != 1 || t->header_lines || !name ||
+	if (sl_source_format(source) != SL_FORMAT_EDGES || !t || !t->lines || t->rows != 1 || t->header_lines || !name ||
 	    (*name >= '0' && *name <= '9'))
 		return 0;
 	sl_graph_destroy(in->graph);
@@ -241,7 +242,8 @@ static int text_is_points(struct sl_source *source, bool *points, char *sign, st
 	const unsigned char *bytes;
 	int64_t size = sl__source_peek_text(source, &bytes, err);
 	bool matrix = sl__name_ends_in(sl__source_name(source), ".mtx");
-	*points = size > 0 && !matrix && sl__looks_like_points(bytes, size, sign);
+	*points = size > 0 && !matrix &&
+		  sl__looks_like_points(bytes, size, sl__source_name(source), sign);
 	return size < 0 ? (int)size : 0;
 }
 
@@ -275,7 +277,7 @@ static int read_graph(struct sl_input *out, const struct sl_input_options *optio
 	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
 		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
 	if (rc) {
-		tell_guess(options, source, err);
+		tell_guess(options, source, sign, err);
 		sl_graph_destroy(out->graph);
 		out->graph = NULL;
 	} else if (options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO) {

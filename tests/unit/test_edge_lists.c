@@ -284,11 +284,108 @@ static void long_comments(void **state)
 	free(text);
 }
 
+/* ---- the formats of other programs ---------------------------------------------- */
+
+static void networks_of_other_programs(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t n;
+		uint64_t entries;
+		const char *sign;
+		const char *edge[2];
+		float weight;
+		const char *told;
+	} files[] = {
+		{"% a comment\n4 2\n2\n1 3\n2\n\n", 4, 4, "METIS", {"2", "3"}, 1, NULL},  /* node 4 is alone */
+		{"3 3\n2 3\n1 3\n1 2\n", 3, 6, "METIS", {"1", "3"}, 1, NULL},
+		{"3 2 001\n2 5\n1 5 3 7\n2 7\n", 3, 4, "METIS", {"2", "3"}, 7, NULL},
+		{"3 2 111 2\n1 0 9 2 5\n4 1 9 1 5 3 7\n1 1 9 2 7\n", 3, 4, "METIS", {"1", "2"}, 5, NULL},
+		{"c roads\np sp 4 3\na 1 2 10\na 2 1 10\na 3 4 5\n", 4, 4, "DIMACS", {"1", "2"}, 1, "lengths of the arcs"},
+		{"p max 3 2\nn 1 s\nn 3 t\na 1 2 10\na 2 3 4\n", 3, 4, "DIMACS", {"2", "3"}, 4, "arcs are directed"},
+		{"p edge 3 2\ne 1 2\ne 3 2\n", 3, 4, "DIMACS", {"2", "3"}, 1, NULL},
+		{"*Vertices 4\n1 \"ann b\" 0.1 0.2 ellipse\n2 bob\n4 \"dee\"\n*Arcs\n1 2 2.5\n*Edges\n3 4\n",
+		 4, 4, "Pajek", {"ann b", "bob"}, 2.5f, "arcs are directed"},
+		{"*vertices 3\r\n*edgeslist\r\n1 2 3\r\n*partition a\r\n1\r\n", 3, 4, "Pajek", {"1", "3"}, 1,
+		 "which are left out"},
+		{"a first\nb\nc third one\n#\na b 2\nb c 4\n", 3, 4, "TGF", {"b", "third one"}, 4, NULL},
+		{"1 one\n2 two\n#\n2 1 is near\n", 2, 2, "TGF", {"one", "two"}, 1, NULL},
+	};
+	for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+		struct sl_graph *g = read_edges(files[k].text, NULL);
+		if (g->n != files[k].n || g->m != files[k].entries || !strstr(g->taken->sign, files[k].sign))
+			fail_msg("%s: %u nodes, %llu entries, %s", files[k].text, g->n, (unsigned long long)g->m, g->taken->sign);
+		assert_true(weight(g, files[k].edge[0], files[k].edge[1]) == files[k].weight);
+		assert_true(weight(g, files[k].edge[1], files[k].edge[0]) == files[k].weight);
+		assert_true(files[k].told ? noted(g, files[k].told) : g->taken->notes == 0);
+		sl_graph_destroy(g);
+	}
+}
+
+static void networks_by_options(void **state)
+{
+	static const char roads[] = "p sp 3 2\na 1 2 10\na 3 2 5\n", columns[] = "3 3\n2 3\n1 3\n1 2\n";
+	struct sl_read_options directed = {.directed = true}, lengths = {.weight_column = "4"};
+	struct sl_read_options none = {.weight_column = ""};
+	struct sl_read_options source = {.source_column = "1"};
+	struct sl_graph *g = read_edges(roads, &directed);
+	assert_true(g->m == 2 && weight(g, "1", "2") == 1 && weight(g, "2", "1") == 0 && g->taken->directed);
+	sl_graph_destroy(g);
+	g = read_edges(roads, &lengths);
+	assert_true(weight(g, "1", "2") == 10 && weight(g, "2", "3") == 5 && !noted(g, "lengths"));
+	sl_graph_destroy(g);
+	g = read_edges("*Vertices 2\n*Edges\n1 2 5\n", &none);
+	assert_true(weight(g, "1", "2") == 1);
+	sl_graph_destroy(g);
+	g = read_edges("*Vertices 2\n*Edges\n1 2 5\n", &directed);
+	assert_true(g->m == 2 && weight(g, "1", "2") == 5 && weight(g, "2", "1") == 5);
+	sl_graph_destroy(g);
+	g = read_edges(columns, &source);  /* an option of edge lists */
+	assert_true(strstr(g->taken->sign, "METIS") == NULL && g->taken->rows == 4);
+	sl_graph_destroy(g);
+}
+
+static void malformed_networks(void **state)
+{
+	static const struct {
+		const char *text, *name, *part;
+		int64_t line;
+	} files[] = {
+		{"4 2\n2\n1\n", "a.graph", "promises 4 nodes, but the file ends after 2", 0},
+		{"2 1\n2\n1\n3\n", "a.graph", "this line is one more", 4},
+		{"3 2\n2 3\n1\n2\n", "a.graph", "listed at both ends", 0},
+		{"2 1 1\n2 5\n1 6\n", "a.graph", "same weight", 0},
+		{"2 1\n2\nx\n", "a.metis", "numbers of a node's neighbours", 3},
+		{"2 1 1\n2\n1 1\n", "a.graph", "a weight after each neighbour", 2},
+		{"2 1\n5\n1\n", "a.graph", "joins nodes 1 and 5", 2},
+		{"p edge 3 2\ne 1 4\n", "a.col", "joins nodes 1 and 4", 2},
+		{"p edge 3 2\nedge 1 2\n", "a.col", "\"a\" or \"e\"", 2},
+		{"p max 3 1\na 1 2 -4\n", "a.max", "negative", 2},
+		{"*Vertices 2\n*Matrix\n0 1\n1 0\n", "a.net", "*Matrix of Pajek is not read", 2},
+		{"*Vertices 2\n2 \"b\"\n1 \"a\"\n", "a.net", "the number of the next node", 3},
+		{"*Vertices 2\n1 \"b\n", "a.net", "a quote after", 2},
+		{"*Vertices 4000000000\n", "a.net", "most nodes have no edge", 0},
+		{"1 a\n2 b\n1 c\n#\n1 2\n", "a.tgf", "not on a line above", 3},
+		{"1 a\n2 b\n#\n1 2\n1 3\n", "a.tgf", "above the line", 5},
+	};
+	struct sl_read_options few = {.few_isolated = true};
+	for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+		struct sl_graph *g;
+		struct sl_error err;
+		int rc = read_memory(&g, &few, files[k].text, strlen(files[k].text), files[k].name, &err);
+		if (!rc || !strstr(err.detail, files[k].part) || err.line != files[k].line)
+			fail_msg("%s: %d, line %lld, %s", files[k].text, rc, (long long)err.line, err.detail);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_that_begin_with_a_mark),
 		cmocka_unit_test(relations_between_the_nodes),
+		cmocka_unit_test(networks_of_other_programs),
+		cmocka_unit_test(networks_by_options),
+		cmocka_unit_test(malformed_networks),
 		cmocka_unit_test(gephi_and_columns_in_other_orders),
 		cmocka_unit_test(konect_and_snap),
 		cmocka_unit_test(options_name_columns),

@@ -4,6 +4,7 @@
  * the end a bitmap maps them to nodes. At the first name (or larger number) the reader changes to a hash table of names
  * for the rest of the file. */
 #include "core/formats/graphs/edge_columns.h"
+#include "core/formats/graphs/network.h"
 #include "core/formats/graphs/readers.h"
 #include "core/formats/text/numbering.h"
 
@@ -590,8 +591,15 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 		   struct sl_error *err)
 {
 	struct edges f = {.source = source, .options = options, .all_numbers = true, .err = err};
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek(source, &bytes, err);
+	bool chosen = options->source_column || options->target_column;
+	enum sl__network network = size < 0 || chosen ? SL__NO_NETWORK :
+				   sl__network_of(bytes, (size_t)size, size < SL__LINE_BUFFER, sl__source_name(source));
 	int rc;
 
+	if (size < 0 || network != SL__NO_NETWORK)
+		return size < 0 ? (int)size : sl__read_network(out, network, options, source, err);
 	f.taken = sl_taken_create();
 	if (!f.taken)
 		return sl_error_set(err, SL_NOMEM, "No memory to read %s.", sl__source_name(source));

@@ -145,7 +145,7 @@ static int look_at_text(struct sl_preview *out, const struct sl_input_options *o
 {
 	const unsigned char *bytes = (const unsigned char *)text;
 	bool points = options->kind == SL_INPUT_POINTS ||
-		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points(bytes, (int64_t)size, out->sign));
+		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points(bytes, (int64_t)size, name, out->sign));
 	out->kind = points ? SL_INPUT_POINTS : options->kind == SL_INPUT_AUTO ? SL_INPUT_GRAPH : options->kind;
 	snprintf(out->format, sizeof out->format, "%s", points ? "csv" : "edges");
 	return points && shows_columns(text, size) ?

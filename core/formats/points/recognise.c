@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/formats/graphs/edge_columns.h"
+#include "core/formats/graphs/network.h"
 #include "core/formats/points/text_internal.h"
 
 #define LINES 1000   /* that are looked at */
@@ -91,14 +92,17 @@ static bool decide(const struct sl__edge_columns *c, const struct ends *ends, ch
 	return points;
 }
 
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size, char sign[160])
+bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, char sign[160])
 {
 	static const struct sl_read_options none;
 	struct sl__edge_columns c;
 	struct ends ends = {0};
 	bool points = false, whole = size < SL__LINE_BUFFER;
 	sign[0] = 0;
-	if (sl__surely_edges(bytes, (size_t)size, whole, sign))
+	enum sl__network network = sl__network_of(bytes, (size_t)size, whole, name);
+	if (network != SL__NO_NETWORK)
+		snprintf(sign, 160, "the format of %s", sl__network_name(network));
+	if (network != SL__NO_NETWORK || sl__surely_edges(bytes, (size_t)size, whole, sign))
 		return false;
 	if (!sl__edge_columns_find(&c, bytes, (size_t)size, whole, &none, "", NULL) && c.count) {
 		see_ends(&ends, &c, (const char *)bytes, (const char *)bytes + size);

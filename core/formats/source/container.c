@@ -469,3 +469,14 @@ int sl__source_unpack(struct sl_source *s, struct sl_error *err)
 }
 
 const char *sl__source_note(const struct sl_source *s) { return s->note; }
+
+bool sl__name_ends_in(const char *name, const char *ending)
+{
+	size_t length = strlen(name), want = strlen(ending);
+
+	if (length > 3 && !strcasecmp(name + length - 3, ".gz"))
+		length -= 3;
+	else if (length > 4 && !strcasecmp(name + length - 4, ".zst"))
+		length -= 4;
+	return length > want && !strncasecmp(name + length - want, ending, want);
+}
