@@ -1,10 +1,12 @@
-/* Accepts connections. Without a place or a descriptor for them, they wait in the listening socket's queue until the
+/* Accepts connections. Without a place or descriptors for them, they wait in the listening socket's queue until the
  * next second. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "daemon/relay/connection.h"
 
@@ -15,6 +17,7 @@
 #define PROBE_S 1                 /* between its probes */
 #define PROBES 10
 #define UNANSWERED_MS 60000
+#define SPARE_DESCRIPTORS 24      /* for frames, and the connections that were accepted just before */
 #define AT_ONCE 16                /* connections accepted before other events have their turn */
 
 static void set_options(int fd)
@@ -27,6 +30,20 @@ static void set_options(int fd)
 		setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof options[i].value);
 }
 
+/* Frames need a descriptor, too, on their way; so newcomers leave some. The kernel gives the lowest free number. */
+static bool is_among_the_last(int fd)
+{
+	struct rlimit limit;
+	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd + SPARE_DESCRIPTORS >= limit.rlim_cur;
+}
+
+/* Those that wait are accepted in the next second, if there are descriptors then. */
+static void refuse(struct sl__relay *r, const char *why)
+{
+	sl__relay_tell(r, SL_RELAY_REFUSED, 0, 0, why, strlen(why));
+	uv_poll_stop(&r->listening);
+}
+
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
 	struct sl__relay *r = poll->data;
@@ -36,13 +53,15 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 			return;
 		}
 		int fd = accept4(r->listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
+		if (fd >= 0 && is_among_the_last(fd)) {
+			close(fd);
+			refuse(r, strerror(EMFILE));
+			return;
+		} else if (fd >= 0) {
 			set_options(fd);
 			sl__connection_create(r, fd);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			const char *why = strerror(errno);
-			sl__relay_tell(r, SL_RELAY_REFUSED, 0, 0, why, strlen(why));
-			uv_poll_stop(poll);
+			refuse(r, strerror(errno));
 			return;
 		} else if (errno == EAGAIN) {
 			return;

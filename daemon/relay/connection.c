@@ -476,6 +476,7 @@ static int open_inside(struct sl__connection *c)
 	if (zmq_connect(c->xpub, endpoint))
 		return -1;
 	take(c);
+	take_monitored(c);  /* libzmq signals only after a receive has found nothing */
 	return 0;
 }
 

@@ -55,6 +55,14 @@ def test_who_may_not_gets_none(lab):
                 assert not s.poll(500)
 
 
+def test_one_with_keys_stays(lab):
+    """Longer than a handshake may take."""
+    with subscriber(keys_of(lab.bob), lab.job) as s:
+        assert s.poll(10000)
+        time.sleep(11.5)
+    assert "its handshake took more than 10 s" not in lab.daemon.stderr()
+
+
 def test_a_whole_job(lab):
     """Gets its own frames and none of others; long messages, with a heartbeat among them."""
     with subscriber(keys_of(lab.bob)) as bob, subscriber(keys_of(lab.cat)) as cat:

@@ -247,11 +247,15 @@ def test_half_open_connections_end(api, daemon):
         mute[1].send(zmtp.GREETING)
         with zmtp.Peer(endpoint(api)):
             pass
+        idle = stack.enter_context(zmtp.Peer(endpoint(api)))
         start = time.monotonic()
         for peer in mute:
             peer.socket.settimeout(30)
             assert peer.ended()
         assert 5 < time.monotonic() - start < 20 * PATIENCE
+        time.sleep(1.5)
+        idle.send(zmtp.command(b"PING", b"\0\x0a"))  # one that has shaken hands stays
+        assert idle.frame() == (zmtp.COMMAND, b"\x04PONG")
     wait_until(lambda: "its handshake took more than 10 s" in daemon.stderr(), 5, "the reason")
 
 

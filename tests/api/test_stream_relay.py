@@ -126,7 +126,7 @@ def test_without_descriptors(d, running):
         next_frame(s)
         relay = d.relay()
         used = len(os.listdir(f"/proc/{relay}/fd"))
-        for spare in range(8):  # each of the calls that need a descriptor fails once
+        for spare in (0, 1, 8, 26, 30, 33):
             resource.prlimit(relay, resource.RLIMIT_NOFILE, (used + spare, 4096))
             for _ in range(8):
                 with contextlib.suppress(OSError):
@@ -140,7 +140,8 @@ def test_without_descriptors(d, running):
         time.sleep(2)
         spent = cpu_seconds(relay) + cpu_seconds(d.process.pid) - before
         assert spent < 0.5, f"{spent} s of computing in 2 s with nothing to do"
-        assert "descriptor" in d.stderr() or "Too many open files" in d.stderr()
+        assert "ZeroMQ subscribers wait for a second: Too many open files" in d.stderr()
+        assert "is disconnected" not in d.stderr()
         api.patch(f"/v1/jobs/{running}", json={"paused": False})
         before = next_frame(s).sequence
         wait_until(lambda: next_frame(s).sequence > before + 3, 20, "further frames")
