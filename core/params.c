@@ -118,6 +118,9 @@ const struct sl_param_info sl_params_table[] = {
 	 "Stop after this much compute time, in seconds."},
 	{PARAM(trace_interval, INT, 0, 1000000, 50), OFF, STEERABLE, .doc =
 	 "Iterations between two points of the trace (KL divergence, gradient norm, extent)."},
+	{PARAM(pause_at, INT, 0, INT32_MAX, 0), OFF, STEERABLE, .doc =
+	 "A job on a server pauses by itself after exactly this many iterations, with a point in its trace. The layout of "
+	 "the whole run is the same bytes."},
 };
 const int sl_params_count = (int)(sizeof sl_params_table / sizeof *sl_params_table);
 

@@ -64,6 +64,7 @@ struct sl_params {
 	double kl_tolerance;            /* relative fall; with iterations auto: in a tenth of the run; -1: auto */
 	double max_seconds;             /* stop after so much compute time; 0: off */
 	int trace_interval;             /* iterations between trace points; 0: only the last */
+	int pause_at;                   /* iteration at which status.held is told once; 0: off */
 };
 
 extern const struct sl_param_info sl_params_table[];

@@ -208,7 +208,7 @@ bool sl__embedding_trace_due(const struct sl_embedding *e)
 	/* only a search comes before the last iteration of a budget */
 	bool before_last = e->requested.iterations && e->iteration == e->requested.iterations - 1;
 	return (e->iteration >= e->params.iterations && !before_last) || e->stop ||
-	       (interval > 0 && e->iteration > 0 && e->iteration % interval == 0);
+	       sl__embedding_held(e) || (interval > 0 && e->iteration > 0 && e->iteration % interval == 0);
 }
 
 static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err)
@@ -266,8 +266,10 @@ static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 
 int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err)
 {
-	int code = trace_add(e, m, err);
-	if (!code && !e->stop)
+	int interval = e->params.trace_interval, code = trace_add(e, m, err);
+	/* a point that is measured only because the job pauses changes nothing of the run */
+	bool regular = !sl__embedding_held(e) || (interval > 0 && e->iteration % interval == 0);
+	if (!code && !e->stop && regular)
 		apply_stop_rules(e, m);
 	return code;
 }
@@ -289,6 +291,8 @@ int sl__embedding_stretch(const struct sl_embedding *e, double left_ms)
 		k = e->check_at - e->iteration;
 	if (p->trace_interval > 0 && p->trace_interval - e->iteration % p->trace_interval < k)
 		k = p->trace_interval - e->iteration % p->trace_interval;
+	if (p->pause_at > e->iteration && p->pause_at - e->iteration < k)
+		k = p->pause_at - e->iteration;
 	double fit = e->seconds_per_iteration > 0 ? left_ms * 1e-3 / e->seconds_per_iteration : 1;
 	if (fit < 1)
 		fit = 1;
@@ -332,22 +336,24 @@ static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_erro
 	return code;
 }
 
-void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s)
+void sl__embedding_report(struct sl_embedding *e, struct sl_status *s)
 {
 	const struct sl_trace_point *last = e->trace_count ? &e->trace[e->trace_count - 1] : NULL;
 	int iterations = e->requested.iterations ? e->requested.iterations : e->params.iterations;
 	*s = (struct sl_status){
 		.iteration = e->iteration, .iterations = iterations, .seconds = e->seconds,
 		.kl = last ? last->kl : NAN, .gradient_norm = last ? last->gradient_norm : NAN,
-		.done = e->stop != SL_STOP_NOT_YET, .stop = e->stop,
+		.held = sl__embedding_held(e), .done = e->stop != SL_STOP_NOT_YET, .stop = e->stop,
 	};
+	if (s->held)
+		e->held_at = e->iteration;
 }
 
 int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_status *status, struct sl_error *err)
 {
 	int code = 0;
 	double began = sl_clock_s();
-	while (!e->stop && !code) {
+	while (!e->stop && !code && !sl__embedding_held(e)) {
 		double left_ms = slice_ms - 1e3 * (sl_clock_s() - began);
 		if (e->spectral)
 			code = start_spectral(e, left_ms, err);
@@ -373,6 +379,7 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 
 int sl_embedding_stop(struct sl_embedding *e, struct sl_status *status, struct sl_error *err)
 {
+	e->params.pause_at = 0;   /* it is to end */
 	if (!e->stop)
 		e->stop = SL_STOP_ASKED;
 	int code = e->device && sl__embedding_trace_due(e) ? sl__embedding_trace_now(e, err) : 0;
@@ -493,7 +500,7 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	e->check_at = h.check_at;
 	e->most_iterations = h.most;
 	e->check_kl = h.check_kl;
-	e->iteration = h.iteration;
+	e->iteration = e->held_at = h.iteration;
 	e->best_iteration = h.best_iteration;
 	e->stop = (enum sl_stop)h.stop;
 	e->seconds = h.seconds;

@@ -40,6 +40,7 @@ struct sl_embedding {
 	int iteration;
 	double seconds;
 	double seconds_per_iteration;           /* running estimate, for cutting slices */
+	int held_at;                            /* the iteration at which `held` was told last; -1: none */
 	double best_kl;                         /* for kl_patience */
 	int best_iteration;
 	enum sl_stop stop;
@@ -53,6 +54,11 @@ void sl__embedding_growth_begin(struct sl_embedding *e);
 bool sl__embedding_check_due(const struct sl_embedding *e);
 int sl__embedding_check(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_tenth_beyond(int iteration);
+/* True at the iteration of pause_at, until that was reported. */
+static inline bool sl__embedding_held(const struct sl_embedding *e)
+{
+	return e->params.pause_at > 0 && e->iteration == e->params.pause_at && e->held_at != e->iteration;
+}
 /* At the end of the plan: extends it if KL fell enough, else ends the run. */
 void sl__embedding_plan_end(struct sl_embedding *e);
 /* The first iteration with late exaggeration; and whether the run is before it. */
@@ -80,6 +86,6 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err);
 void sl__embedding_scale_again(struct sl_embedding *e);
 /* The iteration before which the search begins; INT_MAX: never. */
 int sl__embedding_scale_at(const struct sl_params *p);
-void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s);
+void sl__embedding_report(struct sl_embedding *e, struct sl_status *s);
 
 #endif

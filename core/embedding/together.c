@@ -38,7 +38,8 @@ static void look_ahead(const struct sl_embedding *e, double slice_ms, struct pla
 	at.trace_count = e->trace_count ? 1 : 0;
 	if (!(at.seconds_per_iteration > 0))
 		at.seconds_per_iteration = SMALL_SECONDS;
-	while (plan->count < STRETCHES_AHEAD && at.iteration < at.params.iterations && left_ms > 0 &&
+	while (plan->count < STRETCHES_AHEAD && !sl__embedding_held(&at) && at.iteration < at.params.iterations &&
+	       left_ms > 0 &&
 	       !sl__embedding_check_due(&at) && !sl__embedding_scale_due(&at)) {
 		struct sl_stretch *s = &plan->stretch[plan->count++];
 		bool stop = may_stop_early(&at);
@@ -87,7 +88,7 @@ int sl_embedding_advance_together(struct sl_embedding *const *e, int count, doub
 	}
 	for (int i = 0; i < count; i++) {
 		code[i] = 0;
-		while (!code[i] && !e[i]->stop && (sl__embedding_check_due(e[i]) || sl__embedding_scale_due(e[i])))
+		while (!code[i] && !e[i]->stop && !sl__embedding_held(e[i]) && (sl__embedding_check_due(e[i]) || sl__embedding_scale_due(e[i])))
 			code[i] = sl__embedding_check_due(e[i]) ? sl__embedding_check(e[i], &each[i]) :
 								 sl__embedding_scale_step(e[i], &each[i]);
 		if (!code[i] && !e[i]->stop)

@@ -143,6 +143,7 @@ void sl__tell_state(struct sl_device_thread *t);
 void sl__answer_state(struct sl_device_thread *t, struct sl_device_event **owed);
 /* Sends PROGRESS. Without memory the next event includes it. */
 void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k);
+void sl__tell_held(struct sl_device_thread *t, struct sl_task *k);
 void sl__answer_paused(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
 /* Adds status and the trace points from `first` on. */
 void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);

@@ -145,6 +145,16 @@ void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k)
 		tell_progress(t, k, e);
 }
 
+/* The job paused by itself. Without memory for the event it goes on. */
+void sl__tell_held(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_device_event *e = sl__event_create(SL_EVENT_PAUSED);
+	if (e)
+		tell_progress(t, k, e);
+	else
+		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
+}
+
 void sl__answer_paused(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
 {
 	tell_progress(t, k, sl__event_owed(owed, SL_EVENT_PAUSED, k->key));

@@ -211,6 +211,9 @@ static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms,
 		sl__task_end(t, k);
 	} else if (k->status.done) {
 		sl__task_leave(t, k, SL_EVENT_DONE);
+	} else if (k->status.held) {
+		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
+		sl__tell_held(t, k);
 	} else if (sl__now_ms() - k->told_ms >= PROGRESS_MS) {
 		sl__tell_progress(t, k);
 	}
@@ -254,7 +257,7 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 		if (code == SL_DEVMEM && sl__drop_something(t, 0))  /* a growing layout may need a larger grid */
 			code = 0;
 		ms = sl__now_ms() - start;
-	} while (!code && !k->status.done && ms < t->config.slice_ms && !sl_mailbox_filled(&t->commands));
+	} while (!code && !k->status.done && !k->status.held && ms < t->config.slice_ms && !sl_mailbox_filled(&t->commands));
 	if (!code)
 		code = watch(t, k, ms, &err);
 	slice_done(t, k, ms, 1, code, &err);

@@ -74,6 +74,7 @@ enum sl_job_event {
 	SL_ON_STOPS,            /* the server stops */
 	/* the device */
 	SL_ON_PAUSED, SL_ON_DONE, SL_ON_CANCELLED, SL_ON_LOST,
+	SL_ON_HELD,             /* the device has paused it by itself, at its parameter pause_at */
 	SL_ON_NO_MEMORY,        /* other jobs use the device's memory */
 	SL_ON_LEAVE,            /* it shall move to another device */
 	SL_ON_LEFT, SL_ON_STAYED,

@@ -37,6 +37,40 @@ def test_pausing_changes_nothing_in_the_result(api, graph):
     assert api.layout_bytes(job) == straight
 
 
+def test_it_pauses_by_itself(api, graph):
+    """At exactly the iterations of pause_at, alone and with others beside it; the layout is that of a run without a pause."""
+    straight = [api.layout_bytes(api.run(graph, iterations=200, seed=seed)["id"]) for seed in (5, 6)]
+    jobs = [api.submit(graph, iterations=200, seed=seed, pause_at=40)["id"] for seed in (5, 6)]
+    for at in (40, 80, 81, 200):
+        for job in jobs:
+            held = api.wait(job, ["paused", "done"])
+            assert (held["state"], held["iteration"]) == ("done" if at == 200 else "paused", at), held
+            if at == 200:
+                continue
+            assert held["parameters"]["pause_at"] == at
+            frame = frames.decode(api.get(f"/v1/jobs/{job}/frame").content)
+            if frame.iteration < at:   # of the pause before
+                frame = frames.decode(api.get(f"/v1/jobs/{job}/frame?after={frame.sequence}&wait=5").content)
+            assert frame.iteration == at and [t for t in api.get(f"/v1/jobs/{job}/trace").json()["points"] if t["iteration"] == at]
+            api.patch(f"/v1/jobs/{job}", json={"pause_at": {40: 80, 80: 81, 81: 200}[at], "paused": False})
+    assert [api.layout_bytes(job) for job in jobs] == straight
+
+
+def test_a_pause_of_its_own_survives_a_crash(fresh):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(80)))["id"]
+    job = api.submit(g, iterations=100, seed=5, pause_at=60)["id"]
+    api.wait(job, ["paused"])
+    wait_until(lambda: all("still" in record for record in records(d, job)), 10, "the records")
+    d.kill()
+    d.start()
+    assert api.job(job)["state"] == "paused" and api.job(job)["iteration"] == 60
+    api.patch(f"/v1/jobs/{job}", json={"paused": False})   # not again at the same iteration
+    assert api.wait(job)["iteration"] == 100
+    assert api.layout_bytes(job) == api.layout_bytes(api.run(g, iterations=100, seed=5)["id"])
+
+
 def test_pause_twice_is_fine(api, large):
     job = api.submit(large, iterations=1000000)["id"]
     api.patch(f"/v1/jobs/{job}", json={"paused": True})

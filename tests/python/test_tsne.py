@@ -211,8 +211,35 @@ def test_callbacks(client, points):
             return iteration >= 500
     model = spaceland.TSNE(callbacks=[Stop()], callbacks_every_iters=10, max_iter=1_000_000, random_state=0,
                            n_iter_without_progress=None).fit(points[0])
-    assert calls[0] == "start" and calls[-1][0] >= 500 and all(c[2] == (600, 2) for c in calls[1:])
-    assert 500 <= model.n_iter_ < 1_000_000 and model.embedding_.shape == (600, 2)
+    assert calls[0] == "start" and [c[0] for c in calls[1:]] == list(range(10, 501, 10))
+    assert all(c[2] == (600, 2) and c[1] > 0 for c in calls[1:])
+    assert 500 <= model.n_iter_ < 510 and model.embedding_.shape == (600, 2)
+
+
+@pytest.mark.parametrize("every,iterations", [(7, 60), (50, 300), (1, 12), (100, None)])
+def test_callbacks_come_exactly(client, points, every, iterations):
+    """At each multiple, the last iteration included, with the layout of that iteration; the result is that without callbacks."""
+    seen = []
+    def call(iteration, kl, layout):
+        seen.append((iteration, layout))
+    model = spaceland.TSNE(callbacks=call, callbacks_every_iters=every, max_iter=iterations, random_state=2).fit(points[0])
+    plain = spaceland.TSNE(max_iter=iterations, random_state=2).fit(points[0])
+    assert np.array_equal(model.embedding_, plain.embedding_) and model.n_iter_ == plain.n_iter_
+    assert [at for at, _ in seen] == list(range(every, model.n_iter_ + 1, every))
+    if model.n_iter_ % every == 0:
+        assert np.array_equal(seen[-1][1], model.embedding_)
+    for wrong in (0, 2.5):
+        with pytest.raises(ValueError, match="callbacks_every_iters is"):
+            spaceland.TSNE(callbacks=call, callbacks_every_iters=wrong).fit(points[0])
+
+
+def test_an_error_in_a_callback(client, points):
+    """It is raised as it is, and the job does not stay behind, paused."""
+    def call(iteration, kl, layout):
+        raise KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        spaceland.TSNE(callbacks=call, random_state=77, max_iter=200).fit(points[0])
+    assert not [job for job in client.jobs(state=["paused", "running", "queued"])]
 
 
 @pytest.mark.parametrize("metric,params", [("manhattan", None), ("chebyshev", None), ("cosine", None),

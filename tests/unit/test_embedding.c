@@ -55,6 +55,58 @@ static void the_trace_tells_of_both_phases(void **state)
 	bench_close(&b);
 }
 
+/* Steps through a run by pause_at. `iterations` 0: auto, with its checks and searches. */
+static void pauses_change_nothing(int iterations, int every)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_params p = short_job(iterations);
+	p.exaggeration_iterations = iterations ? 50 : -1;
+	struct sl_embedding *whole = begin(&b, &p, NULL);
+	struct sl_status s, want = finish(whole, 1e9);
+	p.pause_at = every;
+	struct sl_embedding *steps = begin(&b, &p, NULL);
+	int told = 0, points;
+	do {
+		assert_int_equal(sl_embedding_advance(steps, 1, &s, NULL), 0);
+		if (!s.held || s.done)
+			continue;
+		told++;
+		assert_int_equal(s.iteration, told * every);
+		const struct sl_trace_point *t = sl_embedding_trace(steps, &points);
+		assert_int_equal(t[points - 1].iteration, s.iteration);
+		if (told == 2) {  /* also over a checkpoint, which does not hold the run again */
+			void *saved;
+			uint64_t bytes;
+			assert_int_equal(sl_embedding_save(steps, &saved, &bytes, NULL), 0);
+			sl_embedding_destroy(steps);
+			steps = begin(&b, &p, NULL);
+			assert_int_equal(sl_embedding_load(steps, saved, bytes, NULL), 0);
+			free(saved);
+			assert_int_equal(sl_embedding_advance(steps, 1e-9, &s, NULL), 0);
+			assert_false(s.held);
+		}
+		p.pause_at = (told + 1) * every;
+		assert_int_equal(sl_embedding_steer(steps, &p, NULL), 0);
+	} while (!s.done);
+	assert_int_equal(s.iteration, want.iteration);
+	assert_int_equal(told, (want.iteration - 1) / every);
+	float *one = layout(&b, whole), *other = layout(&b, steps);
+	assert_memory_equal(one, other, sizeof *one * b.a->n_user * 2);
+	free(one);
+	free(other);
+	sl_embedding_destroy(whole);
+	sl_embedding_destroy(steps);
+	bench_close(&b);
+}
+
+static void it_pauses_exactly_and_goes_on_to_the_same_bytes(void **state)
+{
+	pauses_change_nothing(200, 7);
+	pauses_change_nothing(200, 50);
+	pauses_change_nothing(0, 33);
+}
+
 static void a_checkpoint_continues_to_the_same_bytes(void **state)
 {
 	struct bench b;
@@ -394,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(how_it_is_sliced_makes_no_difference),
 		cmocka_unit_test(the_trace_tells_of_both_phases),
+		cmocka_unit_test(it_pauses_exactly_and_goes_on_to_the_same_bytes),
 		cmocka_unit_test(a_checkpoint_continues_to_the_same_bytes),
 		cmocka_unit_test(the_scale_is_that_of_the_least_divergence),
 		cmocka_unit_test(a_widened_layout_keeps_together),

@@ -341,6 +341,11 @@ static void device(struct world *w)
 		leave_device(w, draw(w, 4) ? SL_ON_DONE : draw(w, 3) ? SL_ON_LOST : SL_ON_FAIL);
 		return;
 	}
+	if (w->on_device && !w->device_paused && !w->device_finishes && w->event_count < QUEUE - 8 && draw(w, 30) == 0) {
+		w->device_paused = true;
+		tell(w, SL_ON_HELD);
+		return;
+	}
 	if (!w->command_count || w->event_count > QUEUE - 8)
 		return;
 	enum command c = w->commands[0];
@@ -446,7 +451,7 @@ static bool comes(const struct world *w, enum command c, int e)
 static bool leaves(const struct world *w)
 {
 	for (int i = 0; i < w->event_count; i++)
-		if (w->events[i] != SL_ON_PAUSED && w->events[i] != SL_ON_STAYED && w->events[i] != STARTED)
+		if (w->events[i] != SL_ON_PAUSED && w->events[i] != SL_ON_HELD && w->events[i] != SL_ON_STAYED && w->events[i] != STARTED)
 			return true;
 	return false;
 }
@@ -469,7 +474,7 @@ static bool device_is_right(const struct world *w)
 			return (adds && w->add_paused) || comes(w, PAUSE, -1) || w->device_paused;
 		return comes(w, PAUSE, SL_ON_PAUSED);
 	default:
-		return (adds && !w->add_paused) || comes(w, RESUME, -1) || !w->device_paused;
+		return (adds && !w->add_paused) || comes(w, RESUME, SL_ON_HELD) || !w->device_paused;
 	}
 }
 

@@ -82,7 +82,8 @@ class Submitting:
         kl_patience: Optional[Union[int, Literal["off"]]] = None,
         kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
-        trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        trace_interval: Optional[Union[int, Literal["off"]]] = None,
+        pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Job:
@@ -131,7 +132,8 @@ class Submitting:
         kl_patience: Optional[Union[int, Literal["off"]]] = None,
         kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
-        trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        trace_interval: Optional[Union[int, Literal["off"]]] = None,
+        pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> npt.NDArray[np.float32]: ...
@@ -178,7 +180,8 @@ class Submitting:
         kl_patience: Optional[Union[int, Literal["off"]]] = None,
         kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
-        trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        trace_interval: Optional[Union[int, Literal["off"]]] = None,
+        pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Any: ...
@@ -224,7 +227,8 @@ class Submitting:
         kl_patience: Optional[Union[int, Literal["off"]]] = None,
         kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
-        trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        trace_interval: Optional[Union[int, Literal["off"]]] = None,
+        pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Any:
@@ -279,7 +283,8 @@ def submit(
     kl_patience: Optional[Union[int, Literal["off"]]] = None,
     kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
-    trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    trace_interval: Optional[Union[int, Literal["off"]]] = None,
+    pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
     **unknown: NoReturn
 ) -> Job:
@@ -329,7 +334,8 @@ def embed(
     kl_patience: Optional[Union[int, Literal["off"]]] = None,
     kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
-    trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    trace_interval: Optional[Union[int, Literal["off"]]] = None,
+    pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
     **unknown: NoReturn
 ) -> npt.NDArray[np.float32]: ...
@@ -377,7 +383,8 @@ def embed(
     kl_patience: Optional[Union[int, Literal["off"]]] = None,
     kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
-    trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    trace_interval: Optional[Union[int, Literal["off"]]] = None,
+    pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
     **unknown: NoReturn
 ) -> Any: ...
@@ -425,7 +432,8 @@ def embed(
     kl_patience: Optional[Union[int, Literal["off"]]] = None,
     kl_tolerance: Optional[Union[float, Literal["auto"]]] = None,
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
-    trace_interval: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    trace_interval: Optional[Union[int, Literal["off"]]] = None,
+    pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
     **unknown: NoReturn
 ) -> Any:
@@ -538,6 +546,8 @@ def embed(
     max_seconds    Stop after this much compute time, in seconds
     trace_interval  Iterations between two points of the trace (KL divergence, gradient norm, extent); off: only the
                    last one
+    pause_at       The job pauses by itself after exactly this many iterations, with a point in its trace; off:
+                   never
     priority
     engine         Engine that computes the job; auto: the server's default
     after          The job starts when this one is done, and fails with a reason if this one fails, is cancelled or

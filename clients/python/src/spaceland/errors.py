@@ -147,7 +147,7 @@ _OWN = ((IsADirectoryError, IsFolder), (FileNotFoundError, FileMissing), (Timeou
 
 def own_error(error: Exception) -> Exception:
     """The error as one of this package, which is also of its own kind; one that is no error of an argument stays."""
-    if isinstance(error, SpacelandError):
+    if isinstance(error, SpacelandError) or getattr(error, "_spaceland_others", False):
         return error
     for kind, own in _OWN:
         if isinstance(error, kind):
@@ -180,12 +180,23 @@ def own_errors(function: Function) -> Function:
 
 
 @contextlib.contextmanager
+def others_errors() -> Iterator[None]:
+    """A block that runs functions of the caller, whose errors stay as they are."""
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(AttributeError):   # of a class that has no room for it
+            error._spaceland_others = True  # type: ignore[attr-defined]
+        raise
+
+
+@contextlib.contextmanager
 def _own() -> Iterator[None]:
     """A block whose errors become those of this package."""
     try:
         yield
     except (OSError, TypeError, ValueError, AttributeError, OverflowError, LookupError, ImportError) as error:
-        if isinstance(error, SpacelandError):
+        if own_error(error) is error:
             raise
         raise own_error(error).with_traceback(error.__traceback__) from error.__cause__
 

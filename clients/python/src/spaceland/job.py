@@ -62,6 +62,13 @@ class Frames:
             if self._job.refresh().ended:
                 return None
 
+    def at_least(self, iteration: int) -> Optional[Frame]:
+        """Waits for a frame of this iteration or a later one; None: the job ended without one."""
+        while True:
+            frame = self.next()
+            if frame is None or frame.iteration >= iteration or frame.final:
+                return frame
+
     def __iter__(self) -> Iterator[Frame]:
         final = False
         while not final:

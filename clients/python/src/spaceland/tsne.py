@@ -12,7 +12,8 @@ from ._estimator import check_rows, seed_of
 from ._server_estimator import Transformer, numbered
 from ._sparse import is_sparse
 from .client import Client
-from .errors import BadInput, BadValue, Conflict, NotFound, SpacelandError, own_errors_of
+from .errors import BadInput, BadValue, Conflict, NotFound, SpacelandError, others_errors, own_errors_of
+from .frames import Frame
 from .graph import Graph
 from .job import Job
 
@@ -54,8 +55,8 @@ class TSNE(Transformer):
     n_jobs : accepted and ignored; the server decides how many threads it uses.
     exaggeration : factor on the attraction after early exaggeration. None: 1.
     dof : degrees of freedom of the kernel; 1 is t-SNE's.
-    callbacks, callbacks_every_iters : functions (iteration, KL divergence or None, layout), called with the latest
-        layout about every so many iterations; if one returns True, the optimisation ends. An object may have a method
+    callbacks, callbacks_every_iters : functions (iteration, KL divergence or None, layout), called after
+        every so many iterations, exactly, while the run waits; if one returns True, the optimisation ends there. An object may have a method
         optimization_about_to_start().
     parameters : dict of any other parameters of the server, by its names.
     client : spaceland.Client; None: a server on this machine, started if necessary.
@@ -185,6 +186,8 @@ class TSNE(Transformer):
             parameters.update(kl_patience=self.n_iter_without_progress, kl_tolerance=0)
         parameters.update(self._forces())
         parameters["init"] = self._init(rows)
+        if self.callbacks is not None:
+            parameters["pause_at"] = self._every()
         parameters.update(self.parameters or {})
         return parameters
 
@@ -225,16 +228,33 @@ class TSNE(Transformer):
         for call in calls:
             if hasattr(call, "optimization_about_to_start"):
                 call.optimization_about_to_start()
-        seen = 0
-        for frame in job.frames("f32"):
-            step = frame.iteration // max(1, self.callbacks_every_iters)
-            if (step == seen and not frame.final) or not frame.n:
-                continue
-            seen = step
-            stops = [bool(call(frame.iteration, frame.kl, frame.layout)) for call in calls]
-            if any(stops) and not frame.final:
+        while self._stands(job):
+            frame = job.frames("f32").at_least(job.iteration)
+            if frame is not None and any([_called(call, frame) for call in calls]):
                 job.stop()
                 return
+            job.steer(pause_at=job.iteration + self._every(), paused=False)
+        last = job.frames("f32").next() if job.state == "done" and job.iteration % self._every() == 0 else None
+        if last is not None and last.n:
+            for call in calls:
+                _called(call, last)
+
+    def _every(self) -> int:
+        every = self.callbacks_every_iters
+        if not isinstance(every, (int, np.integer)) or every < 1:
+            raise BadValue(f"callbacks_every_iters is {every!r}; it must be a whole number from 1 on")
+        return int(every)
+
+    def _stands(self, job: Job) -> bool:
+        """Waits until the job has paused itself for the callbacks; False: it has ended."""
+        pause, every = 0.001, self._every()
+        while not job.ended:
+            if job.state == "paused" and job.iteration == job.parameters["pause_at"] and job.iteration % every == 0:
+                return True
+            job.client.http.pause(pause)
+            pause = min(0.1, 1.3 * pause)
+            job._patiently(job.refresh)
+        return False
 
     def _keep(self, job: Job, rows: Any) -> None:
         self.embedding_ = job.layout()
@@ -262,7 +282,7 @@ class TSNE(Transformer):
 
     def _new_job(self) -> Job:
         options = {**self._job_parameters(self._rows), "init": self.embedding_, "iterations": 1, "exaggeration": 1,
-                   "learning_rate": 1e-6, "rate_limit": "off", "rescale": "off", "exaggeration_iterations": 0}
+                   "learning_rate": 1e-6, "rate_limit": "off", "rescale": "off", "exaggeration_iterations": 0, "pause_at": 0}
         made = self._submit(self._rows, options).wait()
         self._attach(made)
         return made
@@ -306,6 +326,12 @@ class TSNE(Transformer):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.pairwise = self._pairwise()
         return tags
+
+
+def _called(call: Callback, frame: Frame) -> bool:
+    """True: the callback ends the run. Its errors are its own."""
+    with others_errors():
+        return bool(call(frame.iteration, frame.kl, frame.layout))
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -30,6 +30,7 @@ export const STEERABLE: readonly Steerable[] = [
 	{ name: "kl_patience", label: "Patience", hint: "Stop when the KL divergence has not fallen for so many iterations", min: 10, max: 10000, log: true, whole: true, automatic: "off", group: "stop" },
 	{ name: "kl_tolerance", label: "Tolerance", hint: "Relative fall of the KL divergence that counts", min: 1e-6, max: 0.1, log: true, automatic: "auto", group: "stop" },
 	{ name: "max_seconds", label: "Most seconds", hint: "Stop after so much compute time", min: 1, max: 86400, log: true, automatic: "off", group: "stop" },
+	{ name: "pause_at", label: "Pause at", hint: "The run pauses by itself after exactly this many iterations", min: 1, max: 1e6, log: true, whole: true, automatic: "off", group: "stop" },
 	{ name: "trace_interval", label: "Trace interval", hint: "Iterations between two points of the charts", min: 1, max: 1000, log: true, whole: true, automatic: "off", group: "stop" },
 ];
 
