@@ -88,7 +88,8 @@ int sl_embedding_advance_together(struct sl_embedding *const *e, int count, doub
 	}
 	for (int i = 0; i < count; i++) {
 		code[i] = 0;
-		while (!code[i] && !e[i]->stop && !sl__embedding_held(e[i]) && (sl__embedding_check_due(e[i]) || sl__embedding_scale_due(e[i])))
+		while (!code[i] && !e[i]->stop && !sl__embedding_held(e[i]) &&
+		       (sl__embedding_check_due(e[i]) || sl__embedding_scale_due(e[i])))
 			code[i] = sl__embedding_check_due(e[i]) ? sl__embedding_check(e[i], &each[i]) :
 								 sl__embedding_scale_step(e[i], &each[i]);
 		if (!code[i] && !e[i]->stop)

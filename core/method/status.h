@@ -31,7 +31,7 @@ struct sl_status {
 	double kl;               /* KL divergence or the method's own measure, at the newest trace point; NaN before it */
 	double gradient_norm;    /* NaN in other methods than t-SNE */
 	double model_time;       /* signals: time of the model; 0 in other methods */
-	bool held;               /* the iteration of the parameter pause_at was reached: the job is to be paused. Told once */
+	bool held;               /* the iteration of pause_at was reached: the job is to be paused. Told once */
 	bool done;
 	enum sl_stop stop;
 };

@@ -209,7 +209,12 @@ static int send_plain(struct sl_device_thread *t, enum sl_command_kind kind, uin
 }
 
 int sl_device_pause(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__PAUSE, job); }
-int sl_device_resume(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__RESUME, job); }
+
+int sl_device_resume(struct sl_device_thread *t, uint64_t job, unsigned holds)
+{
+	return post(t, &(struct sl_command){.kind = SL__RESUME, .key = job, .holds = holds});
+}
+
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__CANCEL, job); }
 int sl_device_finish(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__FINISH, job); }
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__CHECKPOINT, job); }

@@ -150,7 +150,9 @@ int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job);
 int sl_device_steer(struct sl_device_thread *t, uint64_t job, const void *params, size_t bytes);
 int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priority);
 int sl_device_pause(struct sl_device_thread *t, uint64_t job);
-int sl_device_resume(struct sl_device_thread *t, uint64_t job);
+/* holds: number of SL_EVENT_PAUSED with status.held that the caller has had of this job, under this key. A request that
+ * was sent before the caller knew of such a pause does not end it. */
+int sl_device_resume(struct sl_device_thread *t, uint64_t job, unsigned holds);
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job);
 int sl_device_finish(struct sl_device_thread *t, uint64_t job);  /* ends it as DONE, with its present layout */
 /* quantise: uint16 coordinates suffice, if they cost the engine less. */

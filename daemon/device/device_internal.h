@@ -33,6 +33,7 @@ struct sl_command {
 	uint64_t key;                /* of the job or graph */
 	struct sl_method_params params;
 	int priority;
+	unsigned holds;              /* RESUME */
 	bool quantise, pinned;
 	char group[64], client[64];  /* CHARGE */
 	double ms;
@@ -82,6 +83,7 @@ struct sl_task {
 	bool suspect;                   /* ran when the device was lost */
 	struct sl_embedding_snapshot *snapshot;  /* in progress, or NULL */
 	struct sl__expansion *expansion;         /* the layout made from it; NULL without a snapshot */
+	unsigned holds;                 /* times that it paused by itself */
 	int trace_sent;                 /* number of trace points that were sent */
 	double told_ms;                 /* when progress was sent last */
 	uint64_t slices;                /* number and duration of slices since then */

@@ -149,10 +149,12 @@ void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k)
 void sl__tell_held(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_device_event *e = sl__event_create(SL_EVENT_PAUSED);
-	if (e)
-		tell_progress(t, k, e);
-	else
+	if (!e) {
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
+		return;
+	}
+	k->holds++;
+	tell_progress(t, k, e);
 }
 
 void sl__answer_paused(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)

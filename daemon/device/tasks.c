@@ -257,7 +257,8 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 		if (code == SL_DEVMEM && sl__drop_something(t, 0))  /* a growing layout may need a larger grid */
 			code = 0;
 		ms = sl__now_ms() - start;
-	} while (!code && !k->status.done && !k->status.held && ms < t->config.slice_ms && !sl_mailbox_filled(&t->commands));
+	} while (!code && !k->status.done && !k->status.held && ms < t->config.slice_ms &&
+		 !sl_mailbox_filled(&t->commands));
 	if (!code)
 		code = watch(t, k, ms, &err);
 	slice_done(t, k, ms, 1, code, &err);

@@ -142,7 +142,8 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 		sl__answer_paused(t, k, &c->owed.answer);
 		break;
 	case SL__RESUME:
-		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
+		if (c->holds == k->holds)
+			sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
 		break;
 	case SL__LEAVE:
 		sl__task_move_off(t, k, &c->owed.answer);

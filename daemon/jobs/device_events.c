@@ -118,6 +118,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	case SL_EVENT_PAUSED:
 		take_status(job, e);
 		take_trace(job, e, false);
+		job->holds += e->status.held;
 		sl__job_step(job, e->status.held ? SL_ON_HELD : SL_ON_PAUSED);
 		break;
 	case SL_EVENT_SNAPSHOT:

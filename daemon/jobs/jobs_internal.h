@@ -97,6 +97,7 @@ struct sl_job {
 
 	/* scheduling and running */
 	uint64_t key;                    /* names the job to the device; a new one each time it is added */
+	unsigned holds;                  /* times that it paused by itself on this device, under this key */
 	struct sl_link on_device;        /* in sl_jobs.on_device */
 	struct sl_server_device *device;   /* the device on which it has a place, or is about to get one; else NULL */
 	struct sl_waiting waiting;       /* in its engine's line; `bytes` is set before it joins the line */

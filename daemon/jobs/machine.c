@@ -54,7 +54,7 @@ enum rule {
 	/* requests, sent to the device */
 	SP, SR, RR, SF, SC,
 	/* to a stage */
-	SO, CK, AF, CP, CR, NR, SE, WA, HE, HB, HC, HT, PR, CA, MO, RU, PD, PE, PH, LE, PK, OU, RE, AG, UN, EN, RF, DE, BA, GO,
+	SO, CK, AF, CP, CR, NR, SE, WA, HE, HB, HC, HT, PR, CA, MO, RU, PD, PE, LE, PK, OU, RE, AG, UN, EN, RF, DE, BA, GO,
 	/* with other work */
 	LK, HL, MT, MH, DC,
 	/* to SAVING */
@@ -100,7 +100,6 @@ static const struct outcome outcomes[RULES] = {
 	[RU] = {SL_STAGE_RUNNING, 0},
 	[PD] = {SL_STAGE_PAUSED, 0},
 	[PE] = {SL_STAGE_PAUSED, SL_DO_SAVE | SL_DO_CHECKPOINT | SL_DO_WATCH},
-	[PH] = {SL_STAGE_PAUSED, SL_DO_SEND_PAUSE | SL_DO_SAVE | SL_DO_CHECKPOINT | SL_DO_WATCH},
 	[PK] = {SL_STAGE_PARKED, 0},
 	[LE] = {SL_STAGE_LEAVING, SL_DO_SEND_LEAVE},
 	[OU] = {SL_STAGE_OUTDATED, 0},
@@ -131,9 +130,10 @@ static const struct outcome outcomes[RULES] = {
 	[JT] = {BY_WISH, SL_DO_WATCH, 0, {RU, PD, RU, RU}},
 	/* the device has paused it; it may have been resumed since */
 	[JP] = {BY_WISH, 0, 0, {IG, PE, IG, IG}},
-	/* it has paused by itself; a request to go on may be on its way there, so the device is told to pause */
-	[JH] = {BY_WISH, 0, 0, {PH, PE, IG, IG}},
-	[JI] = {BY_WISH, 0, 0, {SP, IG, IG, IG}},
+	/* it has paused by itself; requests to go on that were sent before do not end that */
+	[JH] = {BY_WISH, 0, 0, {PE, PE, IG, IG}},
+	/* it stays on its device, and has paused by itself, or will be paused */
+	[JI] = {BY_WISH, 0, 0, {RU, PE, RU, RU}},
 	/* the server stops */
 	[JK] = {BY_WISH, 0, 0, {PK, HE, PK, PK}},
 };
@@ -175,11 +175,11 @@ static const unsigned char table[SL_JOB_EVENTS][SL_STAGES] = {
 	[SL_ON_DONE]           = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,ED,ED,ED,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_CANCELLED]      = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,EC,EC,EC,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_LOST]           = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,JL,JL,JL,XX,XX,XX,XX,XX,XX,XX,XX},
-	[SL_ON_HELD]           = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,JH,IG,JI,XX,XX,XX,XX,XX,XX,XX,XX},
+	[SL_ON_HELD]           = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,JH,IG,SV,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_NO_MEMORY]      = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,JL,JL,JL,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_LEAVE]          = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,LE,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_LEFT]           = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,CA,XX,XX,XX,XX,XX,XX,XX,XX},
-	[SL_ON_STAYED]         = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,RU,XX,XX,XX,XX,XX,XX,XX,XX},
+	[SL_ON_STAYED]         = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,JI,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_BACK]           = {XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,XX,CA,CA,XX,XX,XX,XX,XX,XX,XX,XX,XX},
 	[SL_ON_FAIL]           = {XX,XX,EF,XX,XX,XX,EF,EF,EF,XX,EF,XX,EF,EF,EF,EF,EF,EF,XX,XX,XX,XX,XX,XX},
 	/*                        ST SO CK AF CP NR SE WA HE HC PR CA MO RU PA LE PK SA RE OU UN EN DE GO */
@@ -359,7 +359,8 @@ const char *const sl_job_state_name[] = {"queued", "running", "paused", "done", 
 const char *const sl_job_event_name[] = {
 	"PAUSE", "RESUME", "FINISH", "CANCEL", "CHANGE", "STORED", "UNSTORED", "TAKE_UP", "MUST_WAIT", "MUST_COPY",
 	"MUST_SEARCH", "READY", "LOOK", "COPIED", "COPY_NO_ROOM", "COPY_FAILED", "SEARCHED", "ENGINE_GONE", "PLACED",
-	"PLACED_CARRYING", "BETWEEN", "UNPLACED", "SENT", "STOPS", "PAUSED", "DONE", "CANCELLED", "LOST", "HELD", "NO_MEMORY",
+	"PLACED_CARRYING", "BETWEEN", "UNPLACED", "SENT", "STOPS", "PAUSED", "DONE", "CANCELLED", "LOST", "HELD",
+	"NO_MEMORY",
 	"LEAVE", "LEFT", "STAYED", "BACK", "FAIL", "RESULT_SAVED", "RECORDED", "NOT_SAVED", "RETRY", "DELETE", "DELETED",
 	"NOT_DELETED",
 };

@@ -85,6 +85,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	if (job->affinity)
 		sl_affinity_lend(job->affinity, job->device->number);
 	job->key = add.job;
+	job->holds = 0;
 	sl_list_prepend(&j->on_device, &job->on_device);
 	job->checkpointed_ms = job->settled_ms = uv_now(j->d->loop);
 	if (!job->started_ms) {

@@ -11,7 +11,7 @@ static int send_message(const struct sl_job *job, unsigned actions)
 {
 	struct sl_device_thread *thread = job->device->thread;
 	return actions & SL_DO_SEND_PAUSE ? sl_device_pause(thread, job->key) :
-	       actions & SL_DO_SEND_RESUME ? sl_device_resume(thread, job->key) :
+	       actions & SL_DO_SEND_RESUME ? sl_device_resume(thread, job->key, job->holds) :
 	       actions & SL_DO_SEND_FINISH ? sl_device_finish(thread, job->key) :
 	       actions & SL_DO_SEND_CANCEL ? sl_device_cancel(thread, job->key) : sl_device_leave(thread, job->key);
 }
