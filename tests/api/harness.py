@@ -262,6 +262,18 @@ class Api:
         assert job["state"] == "done", job
         return job
 
+    def kill_during(self, job, iteration=1):
+        """Kills the server and starts it again while the job runs, after this iteration and after a checkpoint. The job
+        pauses until the checkpoint is there: however slow this process is, the run does not end meanwhile."""
+        assert self.wait_iteration(job, iteration)["state"] in ("running", "queued"), "the run is too short for this test"
+        self.patch(f"/v1/jobs/{job}", json={"paused": True})
+        self.wait(job, ["paused"])
+        wait_until((self.daemon.state / "jobs" / f"{job}.checkpoint").exists, 20, "a checkpoint")
+        self.patch(f"/v1/jobs/{job}", json={"paused": False})
+        self.wait(job, ("running", "done"))
+        self.daemon.kill()
+        self.daemon.start()
+
     def layout_bytes(self, job):
         return self.get(f"/v1/jobs/{job}/layout").content
 
@@ -295,11 +307,16 @@ def connection(daemon, timeout=10):
         s.close()
 
 
-def raw(daemon, data, timeout=10):
-    """Sends bytes, and reads until the daemon closes, which it must do within the time limit."""
+def raw(daemon, data, timeout=10, piece=None):
+    """Sends bytes, all at once or in pieces of some bytes, and reads until the daemon closes, which it must do within the
+    time limit."""
     with connection(daemon, timeout) as s:
+        if piece:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            s.sendall(data)
+            for at in range(0, len(data), piece or len(data) or 1):
+                s.sendall(data[at:at + (piece or len(data))])
+                time.sleep(0.0005 if piece else 0)
         except (BrokenPipeError, ConnectionResetError):
             pass
         reply = b""

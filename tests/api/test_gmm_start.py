@@ -84,10 +84,8 @@ def test_a_start_survives_a_kill(fresh):
     body = {"method": "gmm", "initial": np.random.default_rng(8).integers(0, 40, len(X)).tolist(), "tolerance": 0, "iterations": 400}
     whole = api.run(table, **body)
     job = api.submit(table, **body)["id"]
-    wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")) or api.job(job)["state"] == "done", 20, "a checkpoint")
-    d.kill()
-    d.start()
+    api.kill_during(job)
     resumed = api.wait(job)
     assert resumed["state"] == "done" and resumed["models"] == whole["models"]
     assert np.array_equal(result(api, job, "responsibilities"), result(api, whole["id"], "responsibilities"))
-    assert not list((d.state / "jobs").glob("*.start"))
+    wait_until(lambda: not list((d.state / "jobs").glob("*.start")), 10, "its start is removed")

@@ -228,10 +228,7 @@ def test_killed_and_resumed(fresh):
         whole = api.run(table, method="sammon", params=params)
         job = api.submit(table, method="sammon", params=params)["id"]
         for kill in range(2):
-            wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")), 20, "a checkpoint")
-            api.wait_iteration(job, 20 + 20 * kill)
-            d.kill()
-            d.start()
+            api.kill_during(job, 20 + 20 * kill)
         resumed = api.wait(job)
         assert resumed["notes"] == [] and resumed["iteration"] == whole["iteration"]
         assert resumed["stress"] == whole["stress"]

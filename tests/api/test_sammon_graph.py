@@ -196,10 +196,7 @@ def test_killed_and_resumed(fresh):
         whole = api.run(graph, method="sammon", params=params)
         job = api.submit(graph, method="sammon", params=params)["id"]
         for kill in range(2):
-            wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")), 20, "a checkpoint")
-            api.wait_iteration(job, 20 + 60 * kill)
-            d.kill()
-            d.start()
+            api.kill_during(job, 20 + 60 * kill)
         resumed = api.wait(job)
         assert resumed["notes"] == [] and resumed["iteration"] == whole["iteration"]
         assert resumed["stress"] == whole["stress"]

@@ -271,10 +271,7 @@ def test_killed_and_resumed(fresh, integrator):
     assert whole["state"] == "done"
     job = api.submit(graph, method="signal", params=params)["id"]
     for kill in range(2):
-        wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")), 20, "a checkpoint")
-        api.wait_iteration(job, whole["iterations"] * (1 + 2 * kill) // 6)
-        d.kill()
-        d.start()
+        api.kill_during(job, whole["iterations"] * (1 + 2 * kill) // 6)
     resumed = api.wait(job, seconds=120)
     assert resumed["notes"] == whole["notes"] and resumed["iteration"] == whole["iteration"] and resumed["level"] == whole["level"]
     for name in ("signal", "snapshots", "times"):
