@@ -8,7 +8,7 @@
  *     ^________|  if it does not open, its jobs get the error; a later job makes the server try again
  *
  * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one. (Later,
- * jobs/queue/moves.c may move a job to another device of the engine.) Engines report events of jobs through the
+ * jobs/run/moves.c may move a job to another device of the engine.) Engines report events of jobs through the
  * callbacks passed at creation. Loop thread. */
 #ifndef SL_ENGINES_H
 #define SL_ENGINES_H

@@ -24,7 +24,7 @@
 #include "daemon/users/projects.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
-#include "daemon/jobs/queue/fair_queue.h"
+#include "daemon/queue/fair_queue.h"
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096
@@ -42,7 +42,7 @@ struct sl_work {
 	uint32_t parts;                  /* number of parts of the start */
 };
 
-struct sl_job_spec;  /* spec/spec.h */
+struct sl_job_spec;  /* record/spec.h */
 
 struct sl_job {
 	struct sl_jobs *jobs;
@@ -115,9 +115,9 @@ struct sl_job {
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
 	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
-	enum sl_checkpoint_stage checkpointing;  /* only checkpoint.c changes it */
+	enum sl_checkpoint_stage checkpointing;  /* only run/checkpoint.c changes it */
 	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
-	/* queue/moves.c: moving to another device of its engine */
+	/* run/moves.c: moving to another device of its engine */
 	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
 	struct sl_server_device *came_from;  /* the device that it has left, until it starts on another; or NULL */
 	void *carried;                   /* malloc'd: the state of its run during a move; or NULL */
@@ -130,9 +130,9 @@ struct sl_job {
 	uint64_t recorded_iteration;     /* iterations already counted in the metrics */
 
 	/* watchers */
-	struct sl_list waiters;          /* waiters.c: requests that wait for the job to change */
+	struct sl_list waiters;          /* record/waiters.c: requests that wait for the job to change */
 	uint64_t progressed_ms;          /* loop time when its progress was last published */
-	struct sl_watch watch;           /* watched.c: its layout and the readers of its frames */
+	struct sl_watch watch;           /* run/watched.c: its layout and the readers of its frames */
 	struct sl_file_mark checked;     /* version of the layout's file whose seal was checked last */
 };
 
@@ -163,12 +163,12 @@ struct sl_jobs {
 	uint64_t used_bytes, memory_bytes;   /* host memory booked by jobs with a place and by measurements; the limit */
 	uint64_t small_bytes;                /* the part of used_bytes booked by small jobs */
 	uv_timer_t tick;                     /* once a second: heartbeats, checkpoints, retention */
-	struct sl_list measurements;         /* quality.c: measurements in line; the first is in progress */
-	struct sl_list batches;              /* batch/: struct sl_batch, the oldest first */
+	struct sl_list measurements;         /* results/quality.c: measurements in line; the first is in progress */
+	struct sl_list batches;              /* results/batch/: struct sl_batch, the oldest first */
 	struct sl_list shares;               /* shares.c: device time that users and projects have used */
-	struct sl_job *mover;                /* queue/moves.c: the one job that is moving to another device; or NULL */
+	struct sl_job *mover;                /* run/moves.c: the one job that is moving to another device; or NULL */
 	uint64_t balanced_ms;                /* loop time when moves were last considered */
-	struct sl_list unsaved;              /* ending.c: jobs with a write that failed */
+	struct sl_list unsaved;              /* run/ending.c: jobs with a write that failed */
 	struct sl_list rows;                 /* results/rows.c: placements of new points, predictions, samples */
 	struct sl_fair_queue fair_queue;     /* the order in which they compute */
 	int ticks;
@@ -220,7 +220,7 @@ void sl__job_notify(struct sl_job *job);  /* its state has changed */
  * before PLACED, waiting.bytes before the job joins a line, `last` and `result` before its end. */
 bool sl__job_step(struct sl_job *job, enum sl_job_event event);
 
-/* ---- waiters.c: requests that wait for a job to change ------------------------ */
+/* ---- record/waiters.c: requests that wait for a job to change ------------------------ */
 
 /* Answers the request with the job when met() is true, or after timeout_ms. */
 void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
@@ -230,7 +230,7 @@ void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(co
 			uint64_t timeout_ms);
 void sl__job_answer_waiters(struct sl_job *job);
 
-/* ---- control.c ----------------------------------------------------------- */
+/* ---- run/control.c ----------------------------------------------------------- */
 
 /* What the job waits for: answers with an event (machine.h, CHECK). */
 void sl__job_check(struct sl_job *job);
@@ -282,7 +282,7 @@ bool sl__result_missing(struct sl_job *job, struct sl_request *r);
 
 extern const char *const sl__layout_type[];  /* media types, by enum sl_layout_form */
 
-/* ---- methods.c ------------------------------------------------------------------------ */
+/* ---- record/methods.c ------------------------------------------------------------------------ */
 
 int sl__work_dims(const struct sl_work *w);              /* of its layout; 1: it gives none */
 json_t *sl__work_params_json(const struct sl_work *w);
@@ -323,14 +323,14 @@ json_t *sl__results_json(const struct sl_method *method);  /* names of its array
 double sl__job_forecast(const struct sl_job *job);         /* seconds of the whole run */
 void sl__job_release_input(struct sl_job *job);            /* after the run that borrows it has ended */
 
-/* ---- quality.c, rows.c ---------------------------------------------------------- */
+/* ---- results/quality.c, results/rows.c ---------------------------------------------------------- */
 
 void sl__measurements_pump(struct sl_jobs *j);  /* starts the first in line, if it has room */
 /* Cancels the measurements of this job, or all (NULL), and answers the requests that wait for them. */
 void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
 void sl__rows_cancel(struct sl_jobs *j);  /* results/rows.c: they end soon after */
 
-/* ---- engine.c --------------------------------------------------------------- */
+/* ---- run/engine.c --------------------------------------------------------------- */
 
 /* Sets the job's engine and its most likely device. */
 void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine);
@@ -342,12 +342,12 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why);
 /* An engine is gone: the jobs in its line get another engine, or fail. arg: the struct sl_jobs, as in all listeners. */
 void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why);
 
-/* ---- admission.c, device_events.c, ending.c, checkpoint.c ---- */
+/* ---- admission.c; run/: device_events.c, ending.c, checkpoint.c ---- */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* starts the jobs that have room */
 void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* gives the job its place */
 void sl__job_take_place(struct sl_job *job);            /* counts it */
-void sl__job_prepare(struct sl_job *job);               /* start.c: it has a place */
+void sl__job_prepare(struct sl_job *job);               /* run/start.c: it has a place */
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
 int sl__job_small(const struct sl_job *job);            /* 1: it uses the line and places of small jobs; else 0 */
 void sl__job_join_line(struct sl_job *job);
@@ -358,7 +358,7 @@ void sl__job_book(struct sl_job *job, int by);          /* 1: books its host mem
 void sl__job_activate(struct sl_job *job, int by);      /* 1: counts it as active; -1: no longer */
 void sl__job_release_place(struct sl_job *job);
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);
-/* ending.c: its results are complete; they are written, then its end, which is published after that. */
+/* run/ending.c: its results are complete; they are written, then its end, which is published after that. */
 void sl__job_begin_end(struct sl_job *job);
 void sl__job_save_result(struct sl_job *job);
 void sl__job_save_end(struct sl_job *job);
@@ -424,7 +424,7 @@ static inline bool sl__job_counts_for(const struct sl_job *job, const char *acco
 struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec, const char *key, const char *hash);
 void sl__hash_body(const struct sl_request *r, char out[65]);
 
-/* ---- batch/ -------------------------------------------------------------------------- */
+/* ---- results/batch/ -------------------------------------------------------------------------- */
 
 int sl__batch_load(void *arg, const char *id, json_t *document);
 void sl__batches_sweep(struct sl_jobs *j);                  /* when the server starts: deletes batches without jobs */
@@ -432,7 +432,7 @@ void sl__batches_destroy(struct sl_jobs *j);
 void sl__batch_changed(struct sl_jobs *j, const char *id);  /* the state of one of its jobs has changed */
 void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one of its jobs was deleted */
 
-/* ---- queue/after.c: jobs that start when another one is done -------------------------- */
+/* ---- run/after.c: jobs that start when another one is done -------------------------- */
 
 /* True if the job may go on. If not, it waits, copies the other job's layout, or has failed. */
 bool sl__after_ready(struct sl_job *job);
@@ -441,7 +441,7 @@ void sl__after_copy(struct sl_job *job);
 void sl__after_met(struct sl_job *job);        /* the wait is over */
 void sl__after_ended(struct sl_job *other);    /* the jobs that wait for it continue, or fail */
 
-/* ---- queue/moves.c: jobs change from a crowded device to a free one of their engine ------- */
+/* ---- run/moves.c: jobs change from a crowded device to a free one of their engine ------- */
 
 void sl__jobs_balance(struct sl_jobs *j);      /* may start a move, at most once a second */
 /* The job has left its device with its state, or could not; takes the event's blob. */
@@ -452,7 +452,7 @@ bool sl__job_go_back(struct sl_job *job, const struct sl_error *err);
 void sl__move_over(struct sl_job *job);        /* the move has ended, with or without success */
 void sl__job_drop_carried(struct sl_job *job);
 
-/* ---- record.c ------------------------------------------------------------- */
+/* ---- record/record.c ------------------------------------------------------------- */
 
 int sl__job_iterations(const struct sl_job *job);  /* the requested number; with "auto", the number planned so far */
 json_t *sl__job_progress_json(const struct sl_job *job);
@@ -470,12 +470,12 @@ json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *tr
 int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
 		       struct sl_error *err);
 
-/* ---- watched.c -------------------------------------------------------------- */
+/* ---- run/watched.c -------------------------------------------------------------- */
 
 extern const struct sl_watches_ops sl__watches_ops;    /* arg: the struct sl_jobs */
 extern const struct sl_watch_ops sl__job_watch_ops;    /* owner: the struct sl_job */
 
-/* ---- followed.c ------------------------------------------------------------------ */
+/* ---- record/followed.c ------------------------------------------------------------------ */
 
 void sl__jobs_be_followed(struct sl_jobs *j);    /* registers the sources of event streams */
 void sl__job_changed(const struct sl_job *job);  /* publishes its record */

@@ -7,7 +7,7 @@
 
 #include "core/param_table.h"
 #include "daemon/graphs/graphs.h"
-#include "daemon/jobs/spec/spec.h"
+#include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
 #include "daemon/store/uses.h"

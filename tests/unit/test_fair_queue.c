@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/jobs/queue/fair_queue.h"
+#include "daemon/queue/fair_queue.h"
 
 #define MOST 64
 

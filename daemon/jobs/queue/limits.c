@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/jobs/spec/spec.h"
+#include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
 
 uint64_t sl__limits_disk_bytes(void *arg, const char *account)

@@ -7,7 +7,7 @@
 #include "core/formats/read_points.h"
 #include "daemon/graphs/read.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/jobs/queue/fair_queue.h"
+#include "daemon/queue/fair_queue.h"
 
 struct sl_points;
 struct sl__rows;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs/batch/batch_internal.h"
-#include "daemon/jobs/batch/expand.h"
+#include "daemon/jobs/results/batch/batch_internal.h"
+#include "daemon/jobs/results/batch/expand.h"
 #include "daemon/util/time_text.h"
 #include "daemon/util/turns.h"
 

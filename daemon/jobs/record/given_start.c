@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "daemon/jobs/spec/spec.h"
+#include "daemon/jobs/record/spec.h"
 
 #define LABELS_MOST 1000000
 

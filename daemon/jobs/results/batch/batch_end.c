@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs/batch/batch_internal.h"
+#include "daemon/jobs/results/batch/batch_internal.h"
 #include "daemon/util/turns.h"
 
 #define PATIENCE_MS 30000

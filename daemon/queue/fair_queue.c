@@ -1,6 +1,6 @@
 /* One entry has the turn, or none. The next is of the user whose last turn is the oldest, among the entries that fit
  * in memory beside those that have begun. */
-#include "daemon/jobs/queue/fair_queue.h"
+#include "daemon/queue/fair_queue.h"
 
 #include <math.h>
 #include <stdio.h>

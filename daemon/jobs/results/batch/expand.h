@@ -2,7 +2,7 @@
 #ifndef SL_EXPAND_H
 #define SL_EXPAND_H
 
-#include "daemon/jobs/spec/spec.h"
+#include "daemon/jobs/record/spec.h"
 
 #define SL_BATCH_MOST 1000  /* jobs */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs/batch/batch_internal.h"
+#include "daemon/jobs/results/batch/batch_internal.h"
 #include "daemon/util/log.h"
 
 void sl__batch_destroy(struct sl_batch *b)

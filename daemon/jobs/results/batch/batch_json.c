@@ -1,7 +1,7 @@
 /* Batches as JSON. */
 #include <string.h>
 
-#include "daemon/jobs/batch/batch_internal.h"
+#include "daemon/jobs/results/batch/batch_internal.h"
 #include "daemon/users/users.h"
 #include "daemon/util/time_text.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/graphs/graphs.h"
-#include "daemon/jobs/spec/spec.h"
+#include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/util/json.h"
 

@@ -1,6 +1,6 @@
 /* Expands the parameters of a batch: lists of values, of which each combination is a job (the last parameter varies
  * fastest), or a list of combinations. */
-#include "daemon/jobs/batch/expand.h"
+#include "daemon/jobs/results/batch/expand.h"
 
 #include <string.h>
 
