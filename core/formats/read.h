@@ -11,8 +11,8 @@
  * streamed: reading takes about half a megabyte beside the graph under construction (see sl_graph_builder).
  *
  * Formats
- *   mtx    MatrixMarket coordinate; real, integer, pattern; general, symmetric. Entry
- *          (i, j) is the edge from j's column to row i, as core/graph/graph.h stores it.
+ *   mtx    MatrixMarket coordinate; real, integer, pattern; general, symmetric. Entry (i, j), in row i and column j, is
+ *          the edge from i to j, as in networkx, SciPy and GraphBLAS. core/graph/graph.h stores it in column j.
  *   edges  one edge a line: two nodes, perhaps a weight, perhaps more columns, which are left out. The first line
  *          shows whether tabs, commas, semicolons or spaces separate the fields. Columns are found by usual titles
  *          (source,target; from,to; ...; weight), else by place: the nodes first, then a weight
@@ -21,7 +21,7 @@
  *          line break. The first line is a header if it has usual titles or one that options name, if a later column
  *          has a number below a word, or if its first two fields are no numbers while those of the next line are.
  *          Undirected unless options say otherwise: a,b is entry (a, b) and (b, a);
- *          directed: row a, column b.
+ *          directed: row a, column b, the edge from a to b.
  *          If all nodes are whole numbers (0 or more, no leading zeros), they are ordered
  *          by number. If these are 0..n-1 without a gap, they are indices. Otherwise (also
  *          for 1..n) the numbers become the nodes' names, so that results show the file's

@@ -162,14 +162,14 @@ static void put_columns(struct writer *w, const struct sl_taken *t)
 	const char *separator = ": ";
 	for (int role = 0; role < SL_TAKEN_ROLE_COUNT; role++) {
 		uint64_t count = t->by_role[role], shown = 0;
-		bool counted = role == SL_TAKEN_COORDINATE || role == SL_TAKEN_NAME || role == SL_TAKEN_LABEL ||
-			       role == SL_TAKEN_NEIGHBOUR || role == SL_TAKEN_DISTANCE;
+		bool many = role == SL_TAKEN_COORDINATE || role == SL_TAKEN_NEIGHBOUR || role == SL_TAKEN_DISTANCE;
+		bool counted = many || role == SL_TAKEN_NAME || role == SL_TAKEN_LABEL;
 		if (!count)
 			continue;
 		put(w, "%s%llu %s%s", separator, (unsigned long long)count, role_names[role],
 		    counted ? plural(count) : "");
 		separator = ", ";
-		if (role == SL_TAKEN_COORDINATE)
+		if (many)
 			continue;
 		for (uint32_t k = 0; k < t->listed && shown < 4; k++) {
 			const struct sl_taken_columns *c = &t->column[k];

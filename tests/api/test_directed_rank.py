@@ -40,6 +40,26 @@ def test_both_conventions(api, text, direction):
     api.delete(f"/v1/graphs/{graph}", None)
 
 
+def test_the_direction_of_a_matrix(api):
+    """The default follows a matrix from rows to columns, as networkx writes and reads it; the record says the same."""
+    g = ordered([(0, 1), (1, 2), (1, 3), (2, 0), (4, 0), (3, 5)], 6)
+    f, z = io.BytesIO(), io.BytesIO()
+    scipy.io.mmwrite(f, nx.to_scipy_sparse_array(g, dtype="f8"), symmetry="general")
+    sp.save_npz(z, nx.to_scipy_sparse_array(g, dtype="f4", format="csr"))
+    for body in (f, z):
+        record = api.post("/v1/graphs?kind=graph&values=similarities", None, data=body.getvalue()).json()
+        got, job = rank(api, record["id"])
+        assert np.abs(got - expected(g)).max() < 1e-6 and job["resolved"] == {"direction": "rows"}
+        assert record["taken"]["directed"]
+    # the last record is that of the .npz, which has no columns
+    listed = api.post("/v1/graphs?kind=graph&values=similarities&name=again", None, data=f.getvalue()).json()["taken"]["listed"]
+    assert [(c["title"], c["role"]) for c in listed] == [("row", "source"), ("column", "target"), ("value", "weight")]
+    # the same edges as lines
+    lines = "".join(f"{a},{b}\n" for a, b in g.edges)
+    graph = api.post("/v1/graphs?kind=graph&directed=true", None, data=lines.encode()).json()["id"]
+    assert np.abs(rank(api, graph)[0] - expected(g)).max() < 1e-6
+
+
 def ordered(edges, n):
     g = nx.DiGraph()
     g.add_nodes_from(range(n))

@@ -7,7 +7,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "readers"))
 import exports  # noqa: E402
-import tables  # noqa: E402
+from batch import Batch  # noqa: E402
 
 
 def rows():
@@ -23,7 +23,7 @@ def test_the_page_has_each_export():
 
 @pytest.mark.parametrize("program,export", exports.EXPORTS, ids=lambda text: text)
 def test_each_row(program, export):
-    batch = tables.Batch()
+    batch = Batch()
     name, data = exports.EXPORTS[program, export]
-    assert exports.outcome(batch.read(data, "auto", name)) == rows()[program, export]
+    assert exports.outcome(batch.read(data, "-", name)) == rows()[program, export]
     batch.close()

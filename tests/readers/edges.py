@@ -1,17 +1,13 @@
 """Random graphs as Python's csv, pandas, networkx and SciPy write them, and as Gephi, KONECT and SNAP do: what spaceland
 reads equals what was written, or spaceland refuses the file, or it tells what it did instead.
 
-    /usr/bin/python3 tests/readers/edges.py [FILES [SEED]]     50,000 files by default; build/tests/readers/read_graphs reads them
+    /usr/bin/python3 tests/readers/edges.py [FILES [SEED]]     50,000 files by default; build/tests/readers/read_batch reads them
 
 The edges are known before they are written; pandas, networkx and SciPy read some files, too, to show that they hold what they
 should. A difference is printed with the seed that makes the file again."""
 import csv
 import io
-import json
-import os
-import pathlib
 import random
-import subprocess
 import sys
 import warnings
 
@@ -21,32 +17,13 @@ import pandas as pd
 import scipy.io
 import scipy.sparse as sp
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve()
+import batch
+
 PAIRS = [("source", "target"), ("Source", "Target"), ("from", "to"), ("src", "dst"), ("node1", "node2"), ("FromNodeId", "ToNodeId"),
          ("source_id", "target_id"), ("protein1", "protein2"), ("sender", "recipient"), ("Interactor A", "Interactor B")]
 WORDS = ["ann", "bob", "größe", "T cell", "O'Neill", "a,b", "x;y", 'the "fig"', "#art", "%share", "日本", "-", "NA", "e.g.", "1.5", "007",
          "12 kg", "source", "a\tb", "+1", "nan", "0x1f"]
 SURE = {"pair", "konect", "snap", "gephi"}
-
-
-class Batch:
-    """The program that reads the files."""
-
-    def __init__(self):
-        self.program = subprocess.Popen([BUILD / "tests/readers/read_graphs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def read(self, data, query="-", name="edges.txt"):
-        self.program.stdin.write(b"%d %s %s\n" % (len(data), query.encode(), name.encode()) + data)
-        self.program.stdin.flush()
-        line = self.program.stdout.readline()
-        if not line:
-            raise RuntimeError(f"read_graphs ended with status {self.program.wait()}")
-        return json.loads(line)
-
-    def close(self):
-        self.program.stdin.close()
-        self.program.wait()
 
 
 class File:
@@ -263,8 +240,8 @@ def compare(file, reply, directed):
     return "told: " + unsure[0]
 
 
-def run(seed, batch):
-    """Makes and reads one file. Returns it, what came of it, and the error."""
+def run(seed, reader):
+    """Makes and reads one file. Returns its bytes, what came of it, and the error."""
     rng = random.Random(seed)
     file = rng.choice(WRITERS)(rng)
     directed = file.directed or rng.random() < 0.3
@@ -274,34 +251,17 @@ def run(seed, batch):
     if rng.random() < 0.5:
         query["kind"] = "graph"
     try:
-        reply = batch.read(file.data, "&".join(f"{k}={v}" for k, v in query.items()) or "-", file.name)
-        return file, compare(file, reply, directed), None
+        reply = reader.read(file.data, "&".join(f"{k}={v}" for k, v in query.items()) or "-", file.name)
+        return file.data, compare(file, reply, directed), None
     except AssertionError as e:
-        return file, None, str(e)
+        return file.data, None, str(e)
 
 
 def campaign(files, seed, show=5):
-    """Returns the number of equal files, the others by their first words, and the seeds of differences."""
-    batch, refused, differ = Batch(), {}, []
-    for k in range(seed, seed + files):
-        file, refusal, wrong = run(k, batch)
-        if wrong:
-            differ.append(k)
-            if len(differ) <= show:
-                print(f"seed {k}: {wrong[:500]}\n{file.data[:400].decode('utf-8', 'replace')!r}")
-        elif refusal:
-            key = " ".join(w for w in refusal.split() if w.strip(":,").isalpha())[:60]
-            refused.setdefault(key, []).append(k)
-    batch.close()
-    return files - len(differ) - sum(map(len, refused.values())), refused, differ
+    return batch.campaign(run, files, seed, show)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     count, first = int(sys.argv[1]) if len(sys.argv) > 1 else 50000, int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    equal, refusals, different = campaign(count, first)
-    for why, seeds in sorted(refusals.items(), key=lambda item: -len(item[1]))[:25]:
-        print(f"{len(seeds):7,}  {why}  (seed {seeds[0]})")
-    print(f"{count:,} files: {equal:,} equal, {sum(map(len, refusals.values())):,} refused or told, {len(different):,} differ "
-          f"without a word")
-    sys.exit(bool(different))
+    sys.exit(batch.report(count, *campaign(count, first)))

@@ -1,5 +1,7 @@
 """Files as programs export them, for docs/formats.md: each is read, and the page says what comes of it."""
+import gzip
 import io
+import tarfile
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +16,15 @@ def lines(*rows, end="\n"):
 def saved(save, *arguments, **members):
     out = io.BytesIO()
     save(out, *arguments, **members)
+    return out.getvalue()
+
+
+def packed(name, content):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
     return out.getvalue()
 
 
@@ -67,6 +78,12 @@ EXPORTS = {
     ("Cell Ranger", "`matrix.mtx`"): ("matrix.mtx", lines("%%MatrixMarket matrix coordinate integer general",
         '%metadata_json: {"software_version": "Cell Ranger 7", "format_version": 2}', "3 2 4", "1 1 5", "2 1 7", "2 2 1", "3 2 4")),
     ("scipy", "`save_npz()` of a square matrix"): ("graph.npz", saved(sp.save_npz, matrix(True))),
+    ("scikit-learn, pynndescent", "`savez(indices=, distances=)`"): ("nn.npz", saved(np.savez, indices=np.array([[0, 1], [1, 2], [2, 1]]),
+                                                                         distances=np.array([[0, 1.5], [0, 2], [0, 2]], "f4"))),
+    ("tar", "`.tar.gz`, `.tar.zst`, `.zip` of one matrix"): ("cells.tar.gz", packed("cells.csv", lines("age,size", *[f"{a},{x}" for _, a, x, _ in ROWS]))),
+    ("pandas", "`to_parquet()`"): ("cells.parquet", b"PAR1\x15\x04\0\x15"),
+    ("AnnData", "`.h5ad`"): ("cells.h5ad", b"\x89HDF\r\n\x1a\n\0"),
+    ("R", "`saveRDS()`, `save()`"): ("cells.RData", gzip.compress(b"RDX3\nX\n\0\0\0\x03", mtime=0)),
     ("scipy", "`save_npz()` of another matrix"): ("counts.npz", saved(sp.save_npz, matrix(False))),
 }
 

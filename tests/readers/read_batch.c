@@ -1,13 +1,15 @@
-/* read_batch.c -- reads many files in one process, for tests that compare the readers with others (tables.py).
+/* read_batch.c -- reads many files in one process, for tests that compare the readers with others (batch.py).
  *
- * Standard input has one file after the other: a line "SIZE KIND NAME", and the bytes. For each file standard output
- * gets one line of JSON and, for points, the values in row order as little-endian doubles. */
+ * Standard input has one file after the other: a line "SIZE QUERY NAME", and the bytes. QUERY has parameters of an
+ * upload, as in "kind=graph&directed=true", or is "-"; the further item "drop=true" leaves out rows that are not
+ * finite, whatever the kind. For each file standard output gets one line of JSON and, for points, the values in row
+ * order as little-endian doubles. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/formats/read_points.h"
+#include "core/formats/input_params.h"
 #include "core/graph/graph.h"
 #include "core/taken/taken.h"
 
@@ -118,15 +120,54 @@ static void put_points(const struct sl_points *p)
 	free(wide);
 }
 
-static void answer(const void *bytes, size_t size, const char *kind, const char *name)
+static void put_graph(const struct sl_graph *g)
 {
-	struct sl_input_options options = {.drop_not_finite = !strcmp(kind, "drop")};
+	printf("{\"kind\": \"graph\", \"n\": %u", g->n);
+	if (g->name_bytes)
+		put_names(g->name_bytes, g->name_at, g->n);
+	else
+		printf(", \"names\": null");
+	printf(", \"entries\": [");
+	for (uint32_t j = 0; j < g->n; j++)
+		for (uint64_t k = g->start[j]; k < g->start[j + 1]; k++)
+			printf("%s[%u, %u, %.9g]", k ? ", " : "", g->node[k], j, g->weight ? (double)g->weight[k] : 1);
+	printf("]");
+	put_taken(g->taken);
+	printf("}\n");
+}
+
+/* Returns 0, or a negative code with err set. */
+static int options_of(char *query, struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
+{
+	struct sl_neighbours_params search;
+	char *rest = NULL;
+	bool drop = false;
+	sl_input_params_defaults(p);
+	for (char *item = strtok_r(query, "&", &rest); item; item = strtok_r(NULL, "&", &rest)) {
+		char *value = strchr(item, '=');
+		if (!value)
+			continue;
+		*value = 0;
+		drop |= !strcmp(item, "drop");
+		int rc = strcmp(item, "drop") != 0 ? sl_param_set(&sl_input_params_table, p, item, value + 1, err) : 0;
+		if (rc)
+			return rc;
+	}
+	int rc = sl_input_params_settle(p, options, &search, err);
+	options->drop_not_finite |= drop;
+	return rc;
+}
+
+static void answer(const void *bytes, size_t size, char *query, const char *name)
+{
+	struct sl_input_options options = {0};
+	struct sl_input_params params = {0};
 	struct sl_input in = {0};
 	struct sl_source *source = NULL;
 	struct sl_error err = {0};
-	if (strcmp(kind, "drop") != 0 && sl_input_kind_parse(kind, &options.kind, &err))
-		abort();
-	int rc = sl_source_open_memory(&source, bytes, size, name, &err);
+	int rc = options_of(query, &params, &options, &err);
+	if (!rc)
+		rc = sl_source_open_memory(&source, bytes, size, name, &err);
 	if (!rc)
 		rc = sl_input_read(&in, &options, source, &err);
 	sl_source_close(source);
@@ -136,9 +177,11 @@ static void answer(const void *bytes, size_t size, const char *kind, const char 
 		printf(", \"line\": %lld}\n", (long long)err.line);
 	} else if (in.points) {
 		put_points(in.points);
+	} else if (in.graph) {
+		put_graph(in.graph);
 	} else {
-		printf("{\"kind\": \"%s\", \"n\": %u", sl_input_kind_name(in.kind), in.graph ? in.graph->n : in.neighbours->n);
-		put_taken(in.graph ? in.graph->taken : in.neighbours->taken);
+		printf("{\"kind\": \"%s\", \"n\": %u", sl_input_kind_name(in.kind), in.neighbours->n);
+		put_taken(in.neighbours->taken);
 		printf("}\n");
 	}
 	fflush(stdout);
@@ -147,15 +190,15 @@ static void answer(const void *bytes, size_t size, const char *kind, const char 
 
 int main(void)
 {
-	char kind[16], name[200], line[256];
+	char query[200], name[200], line[512];
 	size_t size;
 	while (fgets(line, sizeof line, stdin)) {
-		if (sscanf(line, "%zu %15s %199[^\n]", &size, kind, name) != 3)
+		if (sscanf(line, "%zu %199s %199[^\n]", &size, query, name) != 3)
 			return 2;
 		char *bytes = malloc(size + 1);
 		if (!bytes || fread(bytes, 1, size, stdin) != size)
 			return 2;
-		answer(bytes, size, kind, name);
+		answer(bytes, size, query, name);
 		free(bytes);
 	}
 	return 0;

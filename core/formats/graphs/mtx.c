@@ -322,7 +322,7 @@ static int read_entries(struct mtx *f)
 	return 0;
 }
 
-/* Says what was taken of the matrix: entry (i, j) is an edge from column j to row i of a graph, or the distance from
+/* Says what was taken of the matrix: entry (i, j) is an edge from node i to node j of a graph, or the distance from
  * point i to point j. */
 static int tell(const struct mtx *f, struct sl_graph *g)
 {
@@ -337,14 +337,13 @@ static int tell(const struct mtx *f, struct sl_graph *g)
 	t->rows = f->listed;
 	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
 	t->rows_used = t->rows - t->rows_left_out;
+	sl_taken_add_columns(t, 1, 1, SL_TAKEN_SOURCE, "row", NULL);
 	if (f->distances) {
-		sl_taken_add_columns(t, 1, 1, SL_TAKEN_SOURCE, "row", NULL);
 		sl_taken_add_columns(t, 2, 1, SL_TAKEN_NEIGHBOUR, "column", NULL);
 		sl_taken_add_columns(t, 3, 1, SL_TAKEN_DISTANCE, "value", NULL);
 		return 0;
 	}
-	sl_taken_add_columns(t, 1, 1, SL_TAKEN_TARGET, "row", NULL);
-	sl_taken_add_columns(t, 2, 1, SL_TAKEN_SOURCE, "column", NULL);
+	sl_taken_add_columns(t, 2, 1, SL_TAKEN_TARGET, "column", NULL);
 	if (!f->pattern)
 		sl_taken_add_columns(t, 3, 1, SL_TAKEN_WEIGHT, "value", NULL);
 	t->directed = !f->symmetric && !g->symmetric;

@@ -360,7 +360,7 @@ static int read_all(struct npz *f)
 	return rc;
 }
 
-/* Says what was taken of the matrix of a graph: entry (i, j) is an edge from column j to row i. */
+/* Says what was taken of the matrix of a graph: entry (i, j) is an edge from node i to node j. */
 static int tell(const struct npz *f, struct sl_graph *g)
 {
 	struct sl_taken *t = g->taken = sl_taken_create();

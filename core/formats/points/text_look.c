@@ -507,7 +507,7 @@ static int titles_of_comment(struct sl__text *f, const char *row)
 	}
 	titles = titles && above;
 	for (uint32_t c = 0; titles && c < count; c++)
-		sl__field_show(&list[c], f->column[c].title, sizeof f->column[c].title);
+		sl__field_title(&list[c], f->column[c].title, sizeof f->column[c].title);
 	f->titles = f->comment_titles = titles;
 	free(list);
 	return 0;

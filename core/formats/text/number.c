@@ -202,44 +202,28 @@ static inline bool value_of(const struct decimal *x, long double *value)
 	return true;
 }
 
-bool sl__parse_float(const char **at, float *out)
-{
-	const char *from = *at;
-	struct decimal x;
-	long double value;
-	float f;
-	enum scanned what = scan(at, &x);
-	if (what != DECIMAL) {
-		if (what == WORD)
-			*out = x.word;
-		return what == WORD;
-	}
-	if (x.w == 0 && x.significant == 0)
-		*out = x.negative ? -0.f : 0.f;
-	else if (value_of(&x, &value) && round_once(value, &f))
-		*out = x.negative ? -f : f;
-	else
-		*out = parse_slowly(from, *at);
-	return true;
+/* round: gives the nearest number of the type, or false near the middle of two; slowly: by the C library. */
+#define PARSER(name, type, round, slowly) \
+bool name(const char **at, type *out) \
+{ \
+	const char *from = *at; \
+	struct decimal x; \
+	long double value; \
+	type f; \
+	enum scanned what = scan(at, &x); \
+	if (what != DECIMAL) { \
+		if (what == WORD) \
+			*out = (type)x.word; \
+		return what == WORD; \
+	} \
+	if (x.w == 0 && x.significant == 0) \
+		*out = x.negative ? -(type)0 : (type)0; \
+	else if (value_of(&x, &value) && round(value, &f)) \
+		*out = x.negative ? -f : f; \
+	else \
+		*out = slowly(from, *at); \
+	return true; \
 }
 
-bool sl__parse_double(const char **at, double *out)
-{
-	const char *from = *at;
-	struct decimal x;
-	long double value;
-	double f;
-	enum scanned what = scan(at, &x);
-	if (what != DECIMAL) {
-		if (what == WORD)
-			*out = (double)x.word;
-		return what == WORD;
-	}
-	if (x.w == 0 && x.significant == 0)
-		*out = x.negative ? -0. : 0.;
-	else if (value_of(&x, &value) && round_once_wide(value, &f))
-		*out = x.negative ? -f : f;
-	else
-		*out = parse_wide_slowly(from, *at);
-	return true;
-}
+PARSER(sl__parse_float, float, round_once, parse_slowly)
+PARSER(sl__parse_double, double, round_once_wide, parse_wide_slowly)
