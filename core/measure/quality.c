@@ -15,21 +15,6 @@
 #define HEAVY_DISTANCES 3e8
 #define COMPARISONS 3e10         /* most comparisons in the tree and between lists of neighbours */
 
-int sl__quality_check(uint32_t n, const uint32_t *user, int dims, const float *y, struct sl_error *err)
-{
-	if (dims < 1 || dims > 3)
-		return sl_error_field(err, SL_BADPARAM, "/dims", "dims must be 1, 2 or 3, not %d.", dims);
-	for (uint64_t i = 0; i < (uint64_t)n * (uint64_t)dims; i++)
-		if (!isfinite(y[i])) {
-			uint64_t node = i / (uint64_t)dims;
-			return sl_error_set(err, SL_BADPARAM,
-					    "Coordinate %d of node %u is not finite, so the quality of the layout "
-					    "cannot be measured.",
-					    (int)(i % (uint64_t)dims), user ? user[node] : (uint32_t)node);
-		}
-	return 0;
-}
-
 /* The rows user [n] of y; user NULL: all rows. The caller frees *copy. */
 static const float *pick(const float *y, int dims, uint32_t n, const uint32_t *user, float **copy)
 {

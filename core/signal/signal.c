@@ -12,19 +12,6 @@
 #define THREADS_FROM 24  /* with fewer blocks, of 5 to 20 us each, starting threads takes longer */
 #define NEARLY 1e-9      /* a remaining time below this, in steps, is not a step of its own */
 
-double *sl__signal_array(const struct sl_signal *s)
-{
-	return calloc((size_t)s->n + 1, sizeof(double));
-}
-
-double sl__signal_total(const struct sl_signal *s, int which)
-{
-	double sum = 0;
-	for (uint32_t b = 0; b < s->c->blocks; b++)
-		sum += s->sum[which][b];
-	return sum;
-}
-
 /* ---- life ------------------------------------------------------------------------------ */
 
 static void give_up(double **array)

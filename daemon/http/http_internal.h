@@ -180,19 +180,35 @@ int sl__sender_proxy(struct sl_request *r);
 void sl__proxy_client(struct sl_request *r);  /* sets r->client */
 
 /* rights.c */
-/* Checks the sender's right to the route and to the graph, job or other thing in its path; false: refused. */
-bool sl__rights_check(struct sl_request *r);
+/* The id in the path; NULL: none, or not checked yet. Only administrators have rights to a path whose id is
+ * incomplete. */
+const char *sl__rights_thing(const struct sl_request *r);
 /* For an open stream: false if the sender has lost the right to it, because the token is void or the thing is no longer
  * shared. */
 bool sl__rights_still(struct sl_request *r);
+/* Checks rights again after a body has arrived, or while a request waits: meanwhile the token may have been revoked or
+ * become a reader's, or sharing may have ended. Returns 0, or the status of the refusal. Tokens of token_file are not
+ * checked again, so a reload ends no request. */
+int sl__rights_now(struct sl_request *r);
 /* True if the sender of a waiting GET has lost the right to it; then _refuse() answers it. Requests that change
  * something go on, since they may end the right by themselves. */
 bool sl__rights_lost(struct sl_request *r);
-void sl__rights_refuse(struct sl_request *r);
-bool sl__rights_check_body(struct sl_request *r);   /* the same as _check for things that a JSON body names */
 void sl__rights_filter(const struct sl_request *r, json_t *document);  /* removes what the sender may not see */
-/* Makes the sender the owner of the created thing; the reply is sent when that is recorded. Takes document if true. */
+
+/* refuse.c */
+void sl__rights_deny(struct sl_request *r, int status);  /* 401, 403 or 404 */
+void sl__rights_refuse(struct sl_request *r);
+
+/* permit.c: false: the request was refused, and has been answered */
+/* Checks the sender's right to the route and to the graph, job or other thing in its path. */
+bool sl__rights_check(struct sl_request *r);
+bool sl__rights_check_body(struct sl_request *r);   /* the same for things that a JSON body names */
+
+/* owners.c: makes the sender the owner of the created thing; the reply is sent when that is recorded. Takes document
+ * if true. */
 bool sl__rights_own(struct sl_request *r, int status, json_t *document);
+
+/* audit.c */
 /* Adds a line to the audit log about a change that is a side effect of the request. */
 void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status);
 bool sl__rights_audit(struct sl_request *r);        /* true: the reply is sent later, when the log is on disk */
@@ -229,6 +245,8 @@ int sl__document(struct sl_request *r, json_t **out, struct sl_error *err);  /* 
 void sl__document_free(struct sl_request *r);
 
 /* reply.c */
+/* Takes response, and sends it when the handler or the wait is over; NULL: no memory, and the connection is closed. */
+void sl__reply_finish(struct sl_request *r, int status, const char *content_type, struct sl__response *response);
 void sl__reply_status_header(struct sl_request *r, int status, const char *header, const char *detail);
 void sl__reply_free(struct sl_request *r);
 void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */

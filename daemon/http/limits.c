@@ -136,17 +136,3 @@ bool sl__limits_reply(struct sl_request *r, const struct sl_buffer *b)
 				(unsigned long long)held, b->booked, (unsigned long long)part);
 	return false;
 }
-
-void sl_reply_limit(struct sl_request *r, const struct sl_limit_hit *hit)
-{
-	char text[256];
-	json_t *problem = sl_problem_http(sl_limit_status(hit->limit), sl_limit_text(hit, text, sizeof text));
-	if (problem)
-		json_object_set_new(problem, "limit", json_pack("{s:s, s:f, s:f}", "name", sl_limit_names[hit->limit], "most",
-							      hit->bound, "used", hit->used));
-	if (problem && hit->project[0])
-		json_object_set_new(json_object_get(problem, "limit"), "project", json_string(hit->project));
-	if (hit->retry_s)
-		sl_reply_header(r, "Retry-After", "%d", hit->retry_s);
-	sl_reply_json(r, sl_limit_status(hit->limit), problem);
-}

@@ -1,0 +1,87 @@
+/* Checks a sender's rights for all handlers: before the body is read, for the resource in the path, and before the
+ * handler runs, for resources in the body. False: the request has been answered. */
+#include <string.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/ulid.h"
+
+/* True for an id, or the beginning of one, in upper or lower case. Present ids begin with 0. */
+static bool looks_like_id(const char *text)
+{
+	size_t length = strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+	return text[0] == '0' && length >= 6 && length < SL_ULID_BYTES && !text[length];
+}
+
+/* True if the sender may read every id in the document. */
+static bool all_readable(const struct sl_request *r, const json_t *document)
+{
+	const char *text = json_string_value(document), *key;
+	json_t *value;
+	size_t i;
+	if (text)
+		return !looks_like_id(text) || sl_request_sees(r, text);
+	if (json_is_array(document))
+		json_array_foreach(document, i, value)
+			if (!all_readable(r, value))
+				return false;
+	if (json_is_object(document))
+		json_object_foreach((json_t *)document, key, value)
+			if (strcmp(key, "name") && strcmp(key, "project") && !all_readable(r, value))
+				return false;
+	return true;
+}
+
+static bool right_lost(struct sl_request *r)
+{
+	int status = r->received ? sl__rights_now(r) : 0;
+	if (status)
+		sl__rights_deny(r, status);
+	return status;
+}
+
+/* If one of several owners deletes a resource, removes only this owner. */
+static bool leave(struct sl_request *r)
+{
+	struct sl_users *u = r->http->d->users;
+	const char *id = sl__rights_thing(r);
+	struct sl_error err;
+	if (!id || r->route->verb != SL_VERB_DELETE || !sl_users_limited(&r->who) || sl_users_owners(u, id) < 2)
+		return false;
+	struct sl_later *reply = sl_later_create(r, NULL, NULL, id);
+	int code = reply ? sl_users_disown(u, id, &r->who, sl_later_done, reply) : 0;
+	if (code)
+		sl_error_set(&err, code, "The change cannot be recorded.");
+	if (reply)
+		sl_later_begun(reply, code, &err);
+	return true;
+}
+
+bool sl__rights_check_body(struct sl_request *r)
+{
+	if (right_lost(r) || leave(r))
+		return false;
+	if (!(r->route->flags & SL_BODY_JSON) || !sl_users_limited(&r->who) || !r->body_bytes)
+		return true;
+	json_t *body = NULL;
+	sl__document(r, &body, NULL);  /* the handler reports errors in the body */
+	const char *graph = json_string_value(json_object_get(body, "graph"));
+	bool seen = !body || (all_readable(r, body) && (!graph || sl_ulid_valid(graph)));
+	if (!seen)
+		sl_reply_status(r, 404, "the body names a graph or job that is not there, or not shared with you; a graph must "
+				"be named by its id");
+	return seen;
+}
+
+bool sl__rights_check(struct sl_request *r)
+{
+	r->checked = true;
+	if (!sl__limits_admit(r))
+		return false;
+	const char *id = sl__rights_thing(r);
+	int status = sl_users_may(r->http->d->users, &r->who, (enum sl_verb)r->route->verb, id);
+	if (status) {
+		sl__rights_deny(r, status);
+		return false;
+	}
+	return true;
+}
