@@ -6,7 +6,6 @@
 
 #include <sodium.h>
 
-#include "core/picture/picture_choice.h"
 #include "daemon/graphs/column_values.h"
 #include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
@@ -17,7 +16,6 @@
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -44,61 +42,6 @@ void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
 	free(path);
 }
 
-/* Describes a column for the choice. A column of the file "main" holds the upload's main labels, in another order. A
- * column of equal numbers colours nothing either. */
-static struct sl_picture_column candidate(const json_t *column, const char *main_title)
-{
-	const json_t *low = json_object_get(column, "min"), *high = json_object_get(column, "max");
-	bool equal = json_number_value(low) >= json_number_value(high);
-	return (struct sl_picture_column){
-		.name = json_string_value(json_object_get(column, "name")),
-		.number = !strcmp(json_string_value(json_object_get(column, "kind")), "number"),
-		.categories = (uint32_t)json_integer_value(json_object_get(column, "categories")),
-		.ids = equal || json_is_true(json_object_get(column, "ids")),
-		.main = !strcmp(json_string_value(json_object_get(column, "name")), main_title) ||
-			json_object_get(column, "main"),
-	};
-}
-
-/* Marks the column that colours pictures unless a request names one. main_title: title of the upload's main labels, if
- * they are listed. */
-static void mark_choice(json_t *list, const char *main_title, uint32_t nodes)
-{
-	struct sl_picture_column column[SL_COLUMNS_MAX + 1];
-	int count = 0;
-	for (size_t i = 0; i < json_array_size(list) && count < SL_COLUMNS_MAX + 1; i++)
-		column[count++] = candidate(json_array_get(list, i), main_title);
-	int chosen = sl_picture_choose(column, count, nodes);
-	if (chosen >= 0)
-		json_object_set_new(json_array_get(list, (size_t)chosen), "auto", json_true());
-	for (size_t i = 0; i < json_array_size(list); i++)
-		json_object_del(json_array_get(list, i), "main");
-}
-
-/* Makes the list for replies: the upload's column own_name, unless it was replaced or hidden, and the others. labels:
- * number of labels of the upload. */
-static json_t *shown_columns(const char *own_name, uint32_t labels, uint32_t nodes, const json_t *all)
-{
-	json_t *list = json_array(), *one;
-	bool own = labels > 0;
-	size_t i;
-	json_array_foreach(all, i, one)
-		own = own && strcmp(json_string_value(json_object_get(one, "name")), own_name) != 0;
-	if (own)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "name", own_name, "kind", "category",
-						      "categories", (json_int_t)labels));
-	json_array_foreach(all, i, one)
-		if (strcmp(json_string_value(json_object_get(one, "kind")), "none") != 0)
-			json_array_append_new(list, json_copy(one));
-	mark_choice(list, own ? own_name : "", nodes);
-	return list;
-}
-
-json_t *sl__graph_columns(const struct sl__graph *g)
-{
-	return shown_columns(g->record.label_title, g->record.labels, g->record.nodes, g->columns);
-}
-
 static bool has_column(const struct sl__graph *g, const char *name)
 {
 	json_t *one;
@@ -121,7 +64,7 @@ json_t *sl_graph_columns_shown(struct sl_graphs *s, const char *id, bool (*shows
 			json_array_remove(list, i);
 	}
 	if (g)
-		mark_choice(list, g->record.labels && !has_column(g, g->record.label_title) ? g->record.label_title : "",
+		sl__columns_mark(list, g->record.labels && !has_column(g, g->record.label_title) ? g->record.label_title : "",
 			    g->record.nodes);
 	return list;
 }
@@ -150,7 +93,7 @@ static int make_list(struct sl__question *q)
 	if (rc)
 		return rc;
 	json_t *all = sl__columns_summaries(q->columns);
-	q->answer = json_pack("{s:o}", "columns", shown_columns(q->own, q->query.node, q->nodes, all));
+	q->answer = json_pack("{s:o}", "columns", sl__columns_shown(q->own, q->query.node, q->nodes, all));
 	json_decref(all);
 	return 0;
 }

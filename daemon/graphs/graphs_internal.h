@@ -89,6 +89,7 @@ struct sl_graphs {
 	int active;                  /* number of work items in the pool and the data base */
 	int cancel;                  /* changes of columns end, because the server stops; read by the pool */
 	bool closing;
+	void (*idle)(struct sl_graphs *s);  /* called when it closes and has no work */
 	void (*closed)(void *arg);
 	void *closed_arg;
 	void (*on_delete)(void *arg, const char *id);
@@ -136,6 +137,11 @@ int sl__graph_put(struct sl_graphs *s, struct sl__graph *g,
 void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g);
 /* All columns of labels, as in replies: new reference. */
 json_t *sl__graph_columns(const struct sl__graph *g);
+/* The same of a list of all columns. own_name: the upload's column, unless it was replaced or hidden; labels: their
+ * number in it. */
+json_t *sl__columns_shown(const char *own_name, uint32_t labels, uint32_t nodes, const json_t *all);
+/* Marks the column that colours pictures. main_title: title of the upload's main labels, if they are listed. */
+void sl__columns_mark(json_t *list, const char *main_title, uint32_t nodes);
 
 /* table.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
@@ -156,9 +162,9 @@ void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 extern const struct sl_event_source sl__graphs_event_source;
 
-/* start.c. True if searches in these points have crashed the server too often: then sets the problem and `search`. */
+/* search.c. True if searches in these points have crashed the server too often: then sets the problem and `search`. */
 bool sl__graph_crashes(struct sl__graph *g);
-/* start.c: count the work items in the pool and the data base; the store is freed after the last one. */
+/* work.c: count the work items in the pool and the data base; the store is freed after the last one. */
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
 

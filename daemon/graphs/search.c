@@ -490,3 +490,15 @@ void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, in
 	s->searching = true;
 	pump(s);
 }
+
+bool sl__graph_crashes(struct sl__graph *g)
+{
+	int number;
+	if (sl_crashes_of(g->record.id, &number) < SL_CRASHES_LIMIT)
+		return false;
+	sl_error_set(&g->problem, SL_INTERNAL, "The server crashed twice while it searched the neighbours of these points "
+		     "(signal %d, %s). Please report this; upload the points again to try again.", number, strsignal(number));
+	sl_log_warning("graphs", "%s: %s", g->record.id, g->problem.detail);
+	g->record.search = g->record.k ? SL_SEARCH_READY : SL_SEARCH_FAILED;
+	return true;
+}

@@ -12,18 +12,6 @@
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
-bool sl__graph_crashes(struct sl__graph *g)
-{
-	int number;
-	if (sl_crashes_of(g->record.id, &number) < SL_CRASHES_LIMIT)
-		return false;
-	sl_error_set(&g->problem, SL_INTERNAL, "The server crashed twice while it searched the neighbours of these points "
-		     "(signal %d, %s). Please report this; upload the points again to try again.", number, strsignal(number));
-	sl_log_warning("graphs", "%s: %s", g->record.id, g->problem.detail);
-	g->record.search = g->record.k ? SL_SEARCH_READY : SL_SEARCH_FAILED;
-	return true;
-}
-
 /* Finishes an upload that a crash interrupted after the record was written: renames its complete files. */
 static int finish_upload(struct sl_graphs *s, const struct sl__graph *g)
 {
@@ -125,11 +113,6 @@ static void register_metrics(struct sl_graphs *s)
 
 /* ---- life ------------------------------------------------------------------------- */
 
-void sl__graphs_work_begin(struct sl_graphs *s)
-{
-	s->active++;
-}
-
 static void destroy(struct sl_graphs *s)
 {
 	if (s->d)
@@ -151,10 +134,10 @@ static void on_async_closed(uv_handle_t *handle)
 		closed(arg);
 }
 
-void sl__graphs_work_end(struct sl_graphs *s)
+/* There is no work left of a store that closes. */
+static void on_idle(struct sl_graphs *s)
 {
-	if (--s->active == 0 && s->closing && !s->ready.count)
-		uv_close((uv_handle_t *)&s->deliver, on_async_closed);
+	uv_close((uv_handle_t *)&s->deliver, on_async_closed);
 }
 
 static uint64_t disk_use(void *arg, const char *account)
@@ -183,6 +166,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 		sl_sweep(d->state_dir, "graphs", sl_graph_file_kinds, fate, s);
 	register_metrics(s);
 	sl_events_source(d->events, SL_EVENTS_GRAPH, &sl__graphs_event_source, s);
+	s->idle = on_idle;
 	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
 	s->deliver.data = s;
 	if (s->count)

@@ -211,17 +211,6 @@ bool sl_graphs_complete(const struct sl_graphs *s)
 	return s->complete;
 }
 
-uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account)
-{
-	uint64_t bytes = s->on_disk_use ? s->on_disk_use(s->on_disk_use_arg, account) : 0;
-	for (int i = 0; i < s->count; i++) {
-		const struct sl__graph *g = s->graph[i];
-		if (sl_users_counts_toward_quota(s->d->users, account, g->record.id))
-			bytes += sl__graph_disk_booked(g);
-	}
-	return bytes + sl__uploads_bytes(s, account);
-}
-
 void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg)
 {
 	s->on_delete = fn;

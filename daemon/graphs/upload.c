@@ -105,15 +105,6 @@ static void remove_files(const struct sl__upload *u)
 			unlink(u->temporary[p]);
 }
 
-bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit)
-{
-	const struct sl_users *users = s->d->users;
-	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(s, account),
-			(double)more,
-				hit);
-}
-
 /* True if `more` bytes exceed the disk limit of the user or project; then the request has been answered. */
 static bool refuse(struct sl__upload *u, uint64_t more)
 {

@@ -1,5 +1,5 @@
-/* Questions about a sender's rights (users.h): to the resource in the path, while the request waits, and to what a reply
- * lists. Nothing here replies. */
+/* Questions about a sender's rights (users.h): to the resource in the path, while the request waits, and to what a
+ * reply lists. Nothing here replies. */
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
@@ -40,8 +40,6 @@ int sl_request_body_for(struct sl_request *r, const json_t *body, struct sl_erro
 	return sl_request_for(r, name, "/project", err);
 }
 
-/* The id in the path; NULL: none, or not checked yet. Only administrators have rights to a path whose id is
- * incomplete. */
 const char *sl__rights_thing(const struct sl_request *r)
 {
 	const char *pattern = r->checked ? r->route->pattern : "";
@@ -56,15 +54,14 @@ bool sl__rights_still(struct sl_request *r)
 	       (!id || !sl_users_may(r->http->d->users, &r->who, (enum sl_verb)r->route->verb, id));
 }
 
-/* Checks rights again after a body has arrived, or while a request waits: meanwhile the token may have been revoked or
- * become a reader's, or sharing may have ended. Returns 0, or the status of the refusal. Tokens of token_file are not
- * checked again, so a reload ends no request. */
 int sl__rights_now(struct sl_request *r)
 {
 	struct sl_users *u = r->http->d->users;
 	if (!r->checked || (!r->who.user[0] && r->who.role != SL_ROLE_LINK))
 		return 0;
-	return sl_users_still(u, &r->who) ? sl_users_may(u, &r->who, (enum sl_verb)r->route->verb, sl__rights_thing(r)) : 401;
+	if (!sl_users_still(u, &r->who))
+		return 401;
+	return sl_users_may(u, &r->who, (enum sl_verb)r->route->verb, sl__rights_thing(r));
 }
 
 bool sl__rights_lost(struct sl_request *r)

@@ -21,21 +21,6 @@ static int read_role(const json_t *body, enum sl_role *role, struct sl_error *er
 					  "'%.32s'", text);
 }
 
-int sl__name_check(const char *name, struct sl_error *err)
-{
-	size_t length = name ? strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") : 0;
-	if (!length || name[length] || length >= sizeof ((struct sl__user *)0)->name || !strcmp(name, ".") ||
-	    !strcmp(name, ".."))
-		return sl_error_field(err, SL_BADPARAM, "/name", "name must be 1 to 63 letters, digits and the signs - _ . @, "
-				      "but not . or .., which no path can name");
-	return 0;
-}
-
-int sl__user_not_found(const char *name, struct sl_error *err)
-{
-	return sl_error_set(err, SL_NOTFOUND, "there is no user %.64s", name);
-}
-
 static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_done_fn done, void *arg,
 	       struct sl_error *err)
 {

@@ -11,22 +11,6 @@
 #define SHARE_LEAST 0.001
 #define SHARE_MOST 1000.0
 
-struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id)
-{
-	return SL_LIST_FIND(struct sl__project, p, &u->projects, link, !strcmp(p->id, id));
-}
-
-struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name)
-{
-	return SL_LIST_FIND(struct sl__project, p, &u->projects, link, !strcmp(p->name, name));
-}
-
-bool sl__is_member(const struct sl_users *u, const char *project, const char *user)
-{
-	const struct sl__project *p = sl__project_by_id(u, project);
-	return p && user[0] && sl__ids_find(&p->members, user) >= 0;
-}
-
 const char *sl_project_name(const struct sl_users *u, const char *id)
 {
 	const struct sl__project *p = id[0] ? sl__project_by_id(u, id) : NULL;

@@ -105,14 +105,23 @@ struct sl_users {
 	void *closed_arg;
 };
 
-/* users.c */
+/* find.c */
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 const char *sl__user_id(const struct sl_users *u, const char *name);  /* NULL: none */
-void sl__users_end_if_closing(struct sl_users *u);  /* may free u; call it after work on the pool */
+struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id);
+struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name);
+bool sl__is_member(const struct sl_users *u, const char *project, const char *user);
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 enum sl_role sl__role_of(const char *text);  /* NONE: of none */
 void sl__user_insert(struct sl_users *u, struct sl__user *user);
+int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
+int sl__user_not_found(const char *name, struct sl_error *err);
+
+/* start.c */
+void sl__users_end_if_closing(struct sl_users *u);  /* may free u; call it after work on the pool */
+
+/* users.c */
 json_t *sl__user_document(const struct sl__user *user);  /* for the data base */
 /* Records the user. before (taken): sl__user_document() before the change; NULL: the user is new. */
 int sl__user_put(struct sl_users *u, const struct sl__user *user, json_t *before, sl_db_done_fn done, void *arg);
@@ -127,9 +136,7 @@ struct sl_principal sl__user_principal(const struct sl__user *user);  /* without
  * function returns an error, done never runs, and the caller undoes the change. */
 int sl__record(struct sl_users *u, enum sl_db_table table, const char *id, json_t *before, const json_t *after,
 	       sl_db_done_fn done, void *arg);
-/* change.c */
-int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
-int sl__user_not_found(const char *name, struct sl_error *err);
+
 /* tokens.c */
 json_t *sl__token_json(const struct sl__token *t, bool kept);  /* kept: with the hash, for the data base */
 int sl__token_load(struct sl_users *u, struct sl__user *user, const json_t *o);
@@ -150,6 +157,7 @@ bool sl__link_shows(const struct sl_users *u, const struct sl_principal *p, cons
 void sl__links_forget(struct sl_users *u, const char *thing);
 void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
 void sl__links_destroy(struct sl_users *u);
+
 /* access.c */
 int sl__access_load(void *arg, const char *id, json_t *document);
 void sl__access_drop(struct sl_users *u, const char *id);
@@ -163,16 +171,15 @@ int sl__ids_load(struct sl__ids *ids, const json_t *array);
  * finds the id of a name. */
 int sl__ids_read(struct sl__ids *ids, const struct sl_users *u, const json_t *body, const char *key, const char *one,
 		 const char *(*id_of)(const struct sl_users *u, const char *name), struct sl_error *err);
+
 /* projects.c */
 int sl__project_load(void *arg, const char *id, json_t *document);
 void sl__project_drop(struct sl_users *u, const char *id);
 void sl__projects_destroy(struct sl_users *u);
-struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id);
-struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name);
-bool sl__is_member(const struct sl_users *u, const char *project, const char *user);
 /* Adds the members "project" (the default one) and "projects" to a reply about a user. */
 void sl__add_projects(const struct sl_users *u, const struct sl__user *user, json_t *o);
 void sl__projects_forget_user(struct sl_users *u, const char *user);
+
 /* limits.c */
 void sl__account_init(struct sl__account *a, const struct sl__user *user, const char *project);
 /* The account of a user or project; NULL: there is none. */
@@ -182,6 +189,7 @@ void sl__account_take_usage(struct sl__account *a, const struct sl__account *fro
 int sl__limits_read(struct sl__account *a, const json_t *body, struct sl_error *err);
 json_t *sl__limits_json(const struct sl__account *a);
 int sl__usage_load(void *arg, const char *id, json_t *document);
+
 /* audit.c */
 void sl__audit_open(struct sl_users *u, const char *state_dir);
 
