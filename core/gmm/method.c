@@ -473,6 +473,24 @@ static int predict(const void *params, const struct sl_method_array *model, cons
 	return code;
 }
 
+static uint32_t ellipses(const void *params, const struct sl_method_array *model, double (*out)[5], uint32_t most)
+{
+	struct sl_gmm_mixture g;
+	struct sl_error ignored;
+	if (mixture_of(params, model, &g, &ignored) || g.d != 2)
+		return 0;
+	for (uint32_t c = 0; c < g.k && c < most; c++) {
+		const double *full = g.covariance == SL_GMM_FULL ? g.spread + 4 * (size_t)c : g.spread;
+		bool across = g.covariance == SL_GMM_FULL || g.covariance == SL_GMM_TIED;
+		out[c][0] = g.mean[2 * (size_t)c];
+		out[c][1] = g.mean[2 * (size_t)c + 1];
+		out[c][2] = variance_of(&g, c, 0);
+		out[c][3] = across ? full[1] : 0;
+		out[c][4] = variance_of(&g, c, 1);
+	}
+	return g.k;
+}
+
 static int sample(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count, uint64_t seed,
 		  struct sl_method_array *points, struct sl_method_array *labels, struct sl_error *err)
 {
@@ -542,5 +560,5 @@ const struct sl_method sl_method_gmm = {
 	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,
 	.save = save, .load = load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach,
-	.result = result, .predict = predict, .center = center, .sample = sample,
+	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
 };

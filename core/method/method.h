@@ -268,6 +268,9 @@ struct sl_method {
 	int (*sample)(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count,
 		      uint64_t seed, struct sl_method_array *points, struct sl_method_array *labels,
 		      struct sl_error *err);
+	/* Methods whose model is a distribution in parts, of points in the plane: mean x, y and covariance xx, xy, yy of up
+	 * to `most` parts; returns how many there are. model: as for predict(). NULL: no such model. */
+	uint32_t (*ellipses)(const void *params, const struct sl_method_array *model, double (*out)[5], uint32_t most);
 	/* Methods whose nodes have values that can be watched while they change: the number of values of each node, and the
 	 * values after the newest iteration, out [rows * columns], in the user's order. NULL: there are no values. */
 	int (*value_columns)(const void *params);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "core/error.h"
+#include "core/method/method.h"
 #include "daemon/util/ulid.h"
 
 struct sl_daemon;
@@ -142,8 +143,9 @@ struct sl_picture_form {
 	bool density;
 	char column[SL_COLUMN_BYTES];      /* name of the column, or "" */
 	char clusters[SL_ULID_BYTES];      /* id of a job whose result is labels or values; or "" */
-	bool ellipses;                     /* that job is a mixture of this layout, in 2-D */
-	int covariance;                    /* of the mixture: enum sl_gmm_covariance */
+	const struct sl_method *mixture;   /* the method of that job, if it gives ellipses of this layout; or NULL */
+	struct sl_method_params mixture_params;
+	const char *values;                /* the array of that job that has values */
 	int columns, shown;                /* number of values of a node, and the one that is shown; 0: labels */
 };
 /* Reads `color` of the query: auto, density, "job:" with an id, or the name of a column. NULL: auto. */

@@ -280,6 +280,11 @@ void sl__result_reply_layout(struct sl_job *job, struct sl_request *r, const str
 /* Answers with 409 and returns true, unless the job is done. */
 bool sl__result_missing(struct sl_job *job, struct sl_request *r);
 
+/* arrays.c: reads an array of a job that is done from its file. Its data follow the header in *file, which the caller
+ * frees with free(), also after an error. Pool thread. */
+int sl__array_read(const char *folder, const char *id, const char *name, struct sl_method_array *a, void **file,
+		   struct sl_error *err);
+
 extern const char *const sl__layout_type[];  /* media types, by enum sl_layout_form */
 
 /* ---- record/methods.c ------------------------------------------------------------------------ */

@@ -63,7 +63,7 @@ static int fit(struct run *r)
 	}
 	if (code == SL_BADPARAM)
 		return cli_fail(CLI_BADINPUT, "%s: %s", cli_option(r->l.cli, "start"), r->l.err.detail);
-	code = code ? code : local_lend(&r->l, sl_method_find("gmm"), &r->params, attach, r);
+	code = code ? code : local_lend(&r->l, cli_method_of(r->l.cli->command), &r->params, attach, r);
 	if (code)
 		return local_failed(&r->l, r->l.path);
 	progress_init(&progress, r->l.cli, "gmm");

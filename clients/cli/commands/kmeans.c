@@ -63,7 +63,7 @@ static int cluster(struct run *r)
 	int restart = 0, before = 0;
 	if (code == SL_BADPARAM && r->l.err.pointer[0] && strcmp(r->l.err.pointer, "/start"))
 		return cli_fail(CLI_USAGE, "--%s: %s", r->l.err.pointer + 1, r->l.err.detail);
-	code = code ? code : local_lend(&r->l, sl_method_find("kmeans"), &r->params, attach, r);
+	code = code ? code : local_lend(&r->l, cli_method_of(r->l.cli->command), &r->params, attach, r);
 	progress_init(&progress, r->l.cli, "kmeans");
 	while (!code && !status.done && !cli_interrupted) {
 		code = sl_kmeans_step(r->kmeans, &status, &r->l.err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/formats/numpy/npy.h"
 #include "daemon/files/job_files.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/results/text.h"
@@ -25,6 +26,24 @@ static int read_array(struct sl_result *r)
 		sl__array_write(&r->text, r->job, r->array, r->form, npy, bytes);
 	free(npy);
 	return code;
+}
+
+int sl__array_read(const char *folder, const char *id, const char *name, struct sl_method_array *a, void **file,
+		   struct sl_error *err)
+{
+	char type[4];
+	size_t bytes;
+	int code = sl_job_file_read(folder, id, name, file, &bytes, err);
+	if (code)
+		return code;
+	*a = (struct sl_method_array){.name = name};
+	if (bytes < SL_NPY_HEADER_BYTES || !sl_npy_header_read(*file, type, a->shape))
+		return sl_error_set(err, SL_IO, "Array %s of job %s has no header.", name, id);
+	a->type = !strcmp(type, "<f8") ? SL_ARRAY_FLOAT64 : !strcmp(type, "<i4") ? SL_ARRAY_INT32 : SL_ARRAY_FLOAT32;
+	a->data = (char *)*file + SL_NPY_HEADER_BYTES;
+	if (sl_method_array_bytes(a) != bytes - SL_NPY_HEADER_BYTES)
+		return sl_error_set(err, SL_IO, "Array %s of job %s has the wrong length.", name, id);
+	return 0;
 }
 
 static bool missing(const struct sl_job *job, struct sl_request *r, const char *name)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/formats/numpy/npy.h"
-#include "core/gmm/mixture.h"
 #include "core/picture/picture_steps.h"
 #include "daemon/files/job_files.h"
 #include "daemon/graphs/columns/column_order.h"
@@ -108,31 +107,29 @@ static int by_clusters(struct sl__colours *c, const char *folder, const char *jo
 	return rc ? rc : finish_labels(c, err);
 }
 
-/* The components of a mixture of points in the plane: means [k][2], covariances as its parameter says. */
-static int add_ellipses(struct sl__colours *c, const char *folder, const char *job, int covariance,
+#define ELLIPSES_MOST 4096
+
+/* The parts of a mixture of points in the plane. */
+static int add_ellipses(struct sl__colours *c, const char *folder, const struct sl_picture_form *form,
 			struct sl_error *err)
 {
-	void *means = NULL, *spreads = NULL;
-	size_t bytes, spread_bytes;
-	int rc = sl_job_file_read(folder, job, "means", &means, &bytes, err);
-	if (!rc)
-		rc = sl_job_file_read(folder, job, "covariances", &spreads, &spread_bytes, err);
-	uint32_t k = rc ? 0 : (uint32_t)((bytes - SL_NPY_HEADER_BYTES) / (2 * sizeof(double)));
-	if (!rc && spread_bytes != SL_NPY_HEADER_BYTES + sl_gmm_spread_values(covariance, k, 2) * sizeof(double))
-		rc = sl_error_set(err, SL_IO, "Means and covariances of job %s do not belong together.", job);
-	c->ellipse = rc ? NULL : calloc((size_t)k + 1, sizeof *c->ellipse);
-	if (!rc && !c->ellipse)
-		rc = memory_error(err);
-	for (uint32_t i = 0; i < k && !rc; i++) {
-		const double *mean = (const double *)(void *)((char *)means + SL_NPY_HEADER_BYTES) + 2 * (size_t)i;
-		const double *s = (const double *)(void *)((char *)spreads + SL_NPY_HEADER_BYTES);
-		bool full = covariance == SL_GMM_FULL || covariance == SL_GMM_TIED, one = covariance == SL_GMM_SPHERICAL;
-		s += covariance == SL_GMM_FULL ? 4 * (size_t)i : covariance == SL_GMM_TIED ? 0 : one ? i : 2 * (size_t)i;
+	struct sl_method_array model[SL_METHOD_ARRAYS];
+	void *file[SL_METHOD_ARRAYS] = {NULL};
+	const struct sl_method *method = form->mixture;
+	double (*part)[5] = calloc(ELLIPSES_MOST, sizeof *part);
+	c->ellipse = calloc(ELLIPSES_MOST, sizeof *c->ellipse);
+	int rc = part && c->ellipse ? 0 : memory_error(err);
+	for (int i = 0; method->model[i] && !rc; i++)
+		rc = sl__array_read(folder, form->clusters, method->model[i], &model[i], &file[i], err);
+	uint32_t parts = rc ? 0 : method->ellipses(&form->mixture_params, model, part, ELLIPSES_MOST);
+	for (uint32_t i = 0; i < parts && i < ELLIPSES_MOST; i++)
 		c->ellipse[c->ellipses++] = (struct sl_picture_ellipse){
-			{mean[0], mean[1]}, {s[0], full ? s[1] : 0, full ? s[3] : one ? s[0] : s[1]}, i};
-	}
-	free(means);
-	free(spreads);
+			{part[i][0], part[i][1]}, {part[i][2], part[i][3], part[i][4]}, i};
+	if (!rc && !parts)
+		rc = sl_error_set(err, SL_IO, "The arrays of job %s do not belong together.", form->clusters);
+	for (int i = 0; i < SL_METHOD_ARRAYS; i++)
+		free(file[i]);
+	free(part);
 	return rc;
 }
 
@@ -145,7 +142,7 @@ static int by_values(struct sl__colours *c, const char *folder, const struct sl_
 	struct sl_picture_steps steps;
 	float *values = NULL, *first = malloc((size_t)nodes * sizeof *first + 1);
 	size_t columns = (size_t)form->columns;
-	int rc = first ? sl_job_file_read_layout(folder, form->clusters, "signal", nodes, form->columns, &values, err) :
+	int rc = first ? sl_job_file_read_layout(folder, form->clusters, form->values, nodes, form->columns, &values, err) :
 			 memory_error(err);
 	for (uint32_t i = 0; i < nodes && !rc; i++)
 		first[i] = values[i * columns + (size_t)form->shown];
@@ -153,7 +150,7 @@ static int by_values(struct sl__colours *c, const char *folder, const struct sl_
 		rc = sl_picture_steps_create(&steps, first, nodes, err);
 	if (!rc)
 		*c = (struct sl__colours){.labels = steps.labels, .value = steps.label, .name = steps.name, .scale = true,
-					  .none = true, .title = "signal"};
+					  .none = true, .title = form->values};
 	free(values);
 	free(first);
 	return rc;
@@ -191,7 +188,7 @@ int sl__colours_make(struct sl__colours *c, const struct sl_result *r, struct sl
 		return by_values(c, r->folder, form, r->nodes, err);
 	if (form->clusters[0]) {
 		int rc = by_clusters(c, r->folder, form->clusters, r->nodes, err);
-		return rc || !form->ellipses ? rc : add_ellipses(c, r->folder, form->clusters, form->covariance, err);
+		return rc || !form->mixture ? rc : add_ellipses(c, r->folder, form, err);
 	}
 	if (form->column[0])
 		return by_column(c, r, form->column, err);

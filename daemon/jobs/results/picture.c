@@ -5,7 +5,6 @@
 
 #include <sodium.h>
 
-#include "core/gmm/gmm.h"
 #include "core/picture/picture.h"
 #include "core/points/points.h"
 #include "daemon/jobs/jobs_internal.h"
@@ -118,6 +117,7 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 		return sl_error_field(err, SL_BADPARAM, "?color", "There is no job %.64s; color=job: needs the id of a job "
 				      "kmeans, gmm or signal.", id);
 	form->columns = from->work.method->values ? from->work.method->value_columns(&from->work.params) : 0;
+	form->values = from->work.method->results[0].name;
 	if (!form->columns && sl_method_result_index(from->work.method, "labels") < 0)
 		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s is of method %s, which gives no labels to colour by; "
 				      "jobs kmeans, gmm and signal do.", from->id, from->work.method->name);
@@ -129,10 +129,9 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 				      "graph %s.", from->id, from->graph, job->graph);
 	memcpy(form->clusters, from->id, sizeof form->clusters);
 	const char *layout = json_string_value(json_object_get(from->input, "job"));
-	form->ellipses = !strcmp(from->work.method->name, "gmm") && from->work.columns == 2 && layout &&
-			 !strcmp(layout, job->id);
-	if (form->ellipses)
-		form->covariance = ((const struct sl_gmm_params *)(const void *)&from->work.params)->covariance;
+	bool of_this_layout = from->work.columns == 2 && layout && !strcmp(layout, job->id);
+	form->mixture = from->work.method->ellipses && of_this_layout ? from->work.method : NULL;
+	form->mixture_params = from->work.params;
 	return 0;
 }
 

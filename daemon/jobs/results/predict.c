@@ -45,24 +45,6 @@ static void free_work(struct sl__rows *q)
 
 /* ---- on the pool ----------------------------------------------------------------------- */
 
-/* Reads an array from a file of the job. Its data follow the header in *file, which the caller frees with free(). */
-static int read_array(struct prediction *p, const char *name, struct sl_method_array *a, void **file)
-{
-	char type[4];
-	size_t bytes;
-	int code = sl_job_file_read(p->q.job->jobs->folder, p->q.job->id, name, file, &bytes, &p->q.err);
-	if (code)
-		return code;
-	*a = (struct sl_method_array){.name = name};
-	if (bytes < SL_NPY_HEADER_BYTES || !sl_npy_header_read(*file, type, a->shape))
-		return sl_error_set(&p->q.err, SL_IO, "Array %s of job %s has no header.", name, p->q.job->id);
-	a->type = !strcmp(type, "<f8") ? SL_ARRAY_FLOAT64 : !strcmp(type, "<i4") ? SL_ARRAY_INT32 : SL_ARRAY_FLOAT32;
-	a->data = (char *)*file + SL_NPY_HEADER_BYTES;
-	if (sl_method_array_bytes(a) != bytes - SL_NPY_HEADER_BYTES)
-		return sl_error_set(&p->q.err, SL_IO, "Array %s of job %s has the wrong length.", name, p->q.job->id);
-	return 0;
-}
-
 static double numbers(const struct sl_method_array *model, int count)
 {
 	double sum = 0;
@@ -126,7 +108,8 @@ static int prepare(struct sl__rows *q)
 	const struct sl_method *method = q->job->work.method;
 	int code = 0;
 	for (; !code && method->model[p->model_count]; p->model_count++)
-		code = read_array(p, method->model[p->model_count], &p->model[p->model_count], &p->model_file[p->model_count]);
+		code = sl__array_read(q->job->jobs->folder, q->job->id, method->model[p->model_count],
+				      &p->model[p->model_count], &p->model_file[p->model_count], &q->err);
 	if (code)
 		return code;
 	double values = numbers(p->model, p->model_count);
