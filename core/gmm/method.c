@@ -1,31 +1,26 @@
 /* Gaussian mixtures as a method: a run in slices, with a trace of its log-likelihood.
  *
- * Iterations are counted over all restarts and numbers of components. The trace has a point for each of the first
- * thousand iterations, then for every tenth up to ten thousand, and so on; so its memory grows with the logarithm of
- * the iterations. */
+ * Iterations are counted over all restarts and numbers of components. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/gmm/gmm.h"
 #include "core/gmm/passes.h"
 #include "core/method/method.h"
-#include "core/method/progress.h"
+#include "core/method/sliced.h"
 #include "core/points/points.h"
 
 _Static_assert(sizeof(struct sl_gmm_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
-	struct sl_progress progress;   /* first, for sl_progress_trace(); iteration: of all restarts */
+	struct sl_sliced slices;         /* iterations of all restarts */
 	struct sl_gmm *gmm;
 	const struct sl_points *points;  /* borrowed */
 	struct sl_gmm_params params;
 	struct sl_gmm_status status;
 };
-
-static const char magic[8] = "slmg 1\n";
 
 static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
@@ -77,17 +72,7 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 	return sum / (threads > 1 ? threads : 1);
 }
 
-/* ---- life ------------------------------------------------------------------------------- */
-
-static void destroy(void *run)
-{
-	struct run *r = run;
-	if (!r)
-		return;
-	sl_gmm_destroy(r->gmm);
-	sl_progress_finish(&r->progress);
-	free(r);
-}
+/* ---- the start -------------------------------------------------------------------------- */
 
 static int start(void *params, uint32_t parts, struct sl_error *err)
 {
@@ -163,26 +148,6 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 	return code;
 }
 
-static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
-{
-	float *share = NULL;
-	struct run *r = calloc(1, sizeof *r);
-	if (!r)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
-	r->params = *(const struct sl_gmm_params *)params;
-	r->points = in->points;
-	r->status.log_likelihood = NAN;
-	int code = in->start ? shares_of_start(in, most_components(&r->params), &share, err) : 0;
-	if (!code)
-		code = sl_gmm_create(&r->gmm, in->points, &r->params, share, err);
-	free(share);
-	if (code)
-		destroy(r);
-	else
-		*out = r;
-	return code;
-}
-
 /* ---- a device --------------------------------------------------------------------------- */
 
 static bool helped(const struct sl_engine *engine, const void *params, bool edges)
@@ -203,11 +168,21 @@ static int attach(void *run, const struct sl_engine *engine, struct sl_device *d
 
 /* ---- slices ----------------------------------------------------------------------------- */
 
-static int note(struct run *r, struct sl_error *err)
+static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
-	if (!sl_progress_traced(r->progress.iteration, 1000))
-		return 0;
-	return sl_progress_note(&r->progress, r->status.log_likelihood, err) ? 0 : SL_NOMEM;
+	struct run *r = run;
+	bool whole;
+	int code = sl_gmm_advance(r->gmm, ms, &whole, &r->status, err);
+	*ended = !code && ms > 0 && whole && !r->status.done;
+	r->slices.progress.iteration += *ended;
+	r->slices.done = r->status.done;
+	return code;
+}
+
+static int note(void *run, bool due, struct sl_error *err)
+{
+	struct run *r = run;
+	return !due || sl_progress_note(&r->slices.progress, r->status.log_likelihood, err) ? 0 : SL_NOMEM;
 }
 
 static const struct sl_gmm_fit *best_fit(const struct run *r)
@@ -220,65 +195,61 @@ static const struct sl_gmm_fit *best_fit(const struct run *r)
 }
 
 /* Reports the log-likelihood of the newest iteration; at the end, that of the result. */
-static void tell(const struct run *r, struct sl_status *status)
-{
-	const struct sl_gmm_fit *best = best_fit(r);
-	bool done = r->status.done && best;
-	*status = (struct sl_status){
-		.iteration = r->progress.iteration, .iterations = iterations(&r->params), .seconds = r->progress.seconds,
-		.kl = done ? best->log_likelihood : r->status.log_likelihood, .gradient_norm = NAN, .done = r->status.done,
-	};
-	if (done)
-		status->stop = r->progress.asked ? SL_STOP_ASKED : best->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
-}
-
-static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
-{
-	struct run *r = run;
-	double left = slice_ms;
-	int code = 0;
-	while (!code && !r->status.done && left > 0) {
-		double began = sl_clock_ms();
-		bool ended;
-		code = sl_gmm_advance(r->gmm, left, &ended, &r->status, err);
-		double took = sl_clock_ms() - began;
-		r->progress.seconds += took * 1e-3;
-		left -= took;
-		if (!code && ended && !r->status.done) {
-			r->progress.iteration++;
-			code = note(r, err);
-		}
-	}
-	tell(r, status);
-	return code;
-}
-
-static int stop(void *run, struct sl_status *status, struct sl_error *err)
-{
-	struct run *r = run;
-	r->progress.asked = !r->status.done;
-	sl_gmm_stop(r->gmm, &r->status);
-	tell(r, status);
-	return 0;
-}
-
-/* ---- states ----------------------------------------------------------------------------- */
-
-static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+static void tell(const void *run, struct sl_status *status)
 {
 	const struct run *r = run;
-	int code = sl_gmm_save(r->gmm, out, bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
+	const struct sl_gmm_fit *best = r->status.done ? best_fit(r) : NULL;
+	status->iterations = iterations(&r->params);
+	status->kl = best ? best->log_likelihood : r->status.log_likelihood;
+	if (best)
+		status->stop = best->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }
 
-static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+static void stop(void *run)
 {
 	struct run *r = run;
-	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
+	sl_gmm_stop(r->gmm, &r->status);
+	r->slices.done = r->status.done;
+}
+
+static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	return sl_gmm_save(((const struct run *)run)->gmm, out, bytes, err);
+}
+
+static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	return sl_gmm_load(((struct run *)run)->gmm, state, bytes, err);
+}
+
+static void finish(void *run)
+{
+	sl_gmm_destroy(((struct run *)run)->gmm);
+}
+
+static const struct sl_sliced_ops ops = {
+	.magic = "slmg 1\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
+	.load = load, .finish = finish,
+};
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	float *share = NULL;
+	struct run *r = sl_sliced_create(&ops, sizeof *r, "a mixture", err);
+	if (!r)
+		return SL_NOMEM;
+	r->params = *(const struct sl_gmm_params *)params;
+	r->points = in->points;
+	r->status.log_likelihood = NAN;
+	int code = in->start ? shares_of_start(in, most_components(&r->params), &share, err) : 0;
 	if (!code)
-		code = sl_gmm_load(r->gmm, saved, bytes, err);
-	bool ended;
-	return code ? code : sl_gmm_advance(r->gmm, 0, &ended, &r->status, err);
+		code = sl_gmm_create(&r->gmm, in->points, &r->params, share, err);
+	free(share);
+	if (code)
+		sl_sliced_destroy(r);
+	else
+		*out = r;
+	return code;
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -557,8 +528,8 @@ const struct sl_method sl_method_gmm = {
 	.relief = "Use fewer components, or covariance diag.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,
-	.save = save, .load = load,
+	.start = start, .create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .trace = sl_sliced_trace,
+	.save = sl_sliced_save, .load = sl_sliced_load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
 };

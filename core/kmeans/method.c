@@ -1,31 +1,27 @@
 /* k-means as an entry of the table of methods: a run in slices, with a trace of its inertia.
  *
- * Iterations are counted over all restarts. The trace has a point for each of the first thousand iterations, then for
- * every tenth up to ten thousand, and so on; so its memory grows with the logarithm of the iterations. */
+ * Iterations are counted over all restarts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/passes.h"
 #include "core/method/method.h"
-#include "core/method/progress.h"
+#include "core/method/sliced.h"
 #include "core/points/points.h"
 
 _Static_assert(sizeof(struct sl_kmeans_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
-	struct sl_progress progress;   /* first, for sl_progress_trace(); iteration: of all restarts */
+	struct sl_sliced slices;         /* iterations of all restarts */
 	struct sl_kmeans *kmeans;
 	const struct sl_points *points;  /* borrowed */
 	struct sl_kmeans_params params;
 	struct sl_kmeans_status status;
 	uint32_t n, d;
 };
-
-static const char magic[8] = "slmk 1\n";
 
 static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
@@ -84,17 +80,7 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 	return p->restarts * each / (threads > 1 ? threads : 1);
 }
 
-/* ---- life ------------------------------------------------------------------------------- */
-
-static void destroy(void *run)
-{
-	struct run *r = run;
-	if (!r)
-		return;
-	sl_kmeans_destroy(r->kmeans);
-	sl_progress_finish(&r->progress);
-	free(r);
-}
+/* ---- the start -------------------------------------------------------------------------- */
 
 static int start(void *params, uint32_t parts, struct sl_error *err)
 {
@@ -169,33 +155,6 @@ int sl_kmeans_start(const struct sl_points *points, int metric, const double *st
 	return 0;
 }
 
-static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
-{
-	float *centroid = NULL;
-	struct run *r = calloc(1, sizeof *r);
-	if (!r)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
-	r->params = *(const struct sl_kmeans_params *)params;
-	r->points = in->points;
-	r->n = in->points->n;
-	r->d = in->points->d;
-	r->status.inertia = r->status.current = NAN;
-	int code = 0;
-	if (in->start && in->start_labels)
-		code = centroids_of_labels(in, (uint32_t)r->params.clusters, r->params.metric == SL_KMEANS_COSINE, &centroid,
-					   err);
-	else if (in->start)
-		code = sl_kmeans_start(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
-	if (!code)
-		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid, err);
-	free(centroid);
-	if (code)
-		destroy(r);
-	else
-		*out = r;
-	return code;
-}
-
 /* ---- a device --------------------------------------------------------------------------- */
 
 static bool helped(const struct sl_engine *engine, const void *params, bool edges)
@@ -216,74 +175,90 @@ static int attach(void *run, const struct sl_engine *engine, struct sl_device *d
 
 /* ---- slices ----------------------------------------------------------------------------- */
 
-static int note(struct run *r, struct sl_error *err)
-{
-	if (!sl_progress_traced(r->progress.iteration, 1000))
-		return 0;
-	return sl_progress_note(&r->progress, r->status.current, err) ? 0 : SL_NOMEM;
-}
-
-/* Reports the least inertia so far. */
-static void tell(const struct run *r, struct sl_status *status)
-{
-	const struct sl_kmeans_status *s = &r->status;
-	*status = (struct sl_status){
-		.iteration = r->progress.iteration, .iterations = iterations(&r->params), .seconds = r->progress.seconds,
-		.kl = s->done ? s->inertia : fmin(s->inertia, s->current), .gradient_norm = NAN, .done = s->done,
-	};
-	if (s->done)
-		status->stop = r->progress.asked ? SL_STOP_ASKED : s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
-}
-
-static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
+static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
 	struct run *r = run;
-	double left = slice_ms;
-	int code = 0;
-	while (!code && !r->status.done && left > 0) {
-		int restart = r->status.restart, iteration = r->status.iteration;
-		double began = sl_clock_ms();
-		bool ended;
-		code = sl_kmeans_advance(r->kmeans, left, &ended, &r->status, err);
-		double took = sl_clock_ms() - began;
-		r->progress.seconds += took * 1e-3;
-		left -= took;
-		if (!code && r->status.restart == restart && r->status.iteration > iteration) {
-			r->progress.iteration++;
-			code = note(r, err);
-		}
-	}
-	tell(r, status);
+	int restart = r->status.restart, iteration = r->status.iteration;
+	bool step_ended;
+	int code = sl_kmeans_advance(r->kmeans, ms, &step_ended, &r->status, err);
+	*ended = !code && r->status.restart == restart && r->status.iteration > iteration;
+	r->slices.progress.iteration += *ended && ms > 0;
+	r->slices.done = r->status.done;
 	return code;
 }
 
-static int stop(void *run, struct sl_status *status, struct sl_error *err)
+static int note(void *run, bool due, struct sl_error *err)
 {
 	struct run *r = run;
-	r->progress.asked = !r->status.done;
-	sl_kmeans_stop(r->kmeans, &r->status);
-	tell(r, status);
-	return 0;
+	return !due || sl_progress_note(&r->slices.progress, r->status.current, err) ? 0 : SL_NOMEM;
 }
 
-/* ---- states and results ----------------------------------------------------------------- */
-
-static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+/* Reports the least inertia so far. */
+static void tell(const void *run, struct sl_status *status)
 {
 	const struct run *r = run;
-	int code = sl_kmeans_save(r->kmeans, out, bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
+	const struct sl_kmeans_status *s = &r->status;
+	status->iterations = iterations(&r->params);
+	status->kl = s->done ? s->inertia : fmin(s->inertia, s->current);
+	if (s->done)
+		status->stop = s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }
 
-static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+static void stop(void *run)
 {
 	struct run *r = run;
-	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
-	if (!code)
-		code = sl_kmeans_load(r->kmeans, saved, bytes, err);
-	bool ended;
-	return code ? code : sl_kmeans_advance(r->kmeans, 0, &ended, &r->status, err);
+	sl_kmeans_stop(r->kmeans, &r->status);
+	r->slices.done = r->status.done;
 }
+
+static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	return sl_kmeans_save(((const struct run *)run)->kmeans, out, bytes, err);
+}
+
+static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	return sl_kmeans_load(((struct run *)run)->kmeans, state, bytes, err);
+}
+
+static void finish(void *run)
+{
+	sl_kmeans_destroy(((struct run *)run)->kmeans);
+}
+
+static const struct sl_sliced_ops ops = {
+	.magic = "slmk 1\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
+	.load = load, .finish = finish,
+};
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	float *centroid = NULL;
+	struct run *r = sl_sliced_create(&ops, sizeof *r, "k-means", err);
+	if (!r)
+		return SL_NOMEM;
+	r->params = *(const struct sl_kmeans_params *)params;
+	r->points = in->points;
+	r->n = in->points->n;
+	r->d = in->points->d;
+	r->status.inertia = r->status.current = NAN;
+	int code = 0;
+	if (in->start && in->start_labels)
+		code = centroids_of_labels(in, (uint32_t)r->params.clusters, r->params.metric == SL_KMEANS_COSINE, &centroid,
+					   err);
+	else if (in->start)
+		code = sl_kmeans_start(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
+	if (!code)
+		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid, err);
+	free(centroid);
+	if (code)
+		sl_sliced_destroy(r);
+	else
+		*out = r;
+	return code;
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
 
 const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
 			   size_t size)
@@ -358,6 +333,6 @@ const struct sl_method sl_method_kmeans = {
 	.relief = "Use fewer clusters.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = sl_progress_trace,
-	.save = save, .load = load, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.start = start, .create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .trace = sl_sliced_trace,
+	.save = sl_sliced_save, .load = sl_sliced_load, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
 };

@@ -33,13 +33,6 @@ int sl_progress_next_traced(int iteration, int dense)
 	return (iteration / every + 1) * every;
 }
 
-const struct sl_trace_point *sl_progress_trace(const void *run, int *count)
-{
-	const struct sl_progress *p = run;
-	*count = p->count;
-	return p->trace;
-}
-
 struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err)
 {
 	if (p->count == p->room) {

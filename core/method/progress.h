@@ -24,8 +24,6 @@ void sl_progress_finish(struct sl_progress *p);  /* frees the trace */
 bool sl_progress_traced(int iteration, int dense);
 /* The first iteration after this one for which the trace has a point. */
 int sl_progress_next_traced(int iteration, int dense);
-/* sl_method.trace of a run that begins with its struct sl_progress. */
-const struct sl_trace_point *sl_progress_trace(const void *run, int *count);
 /* Adds a point to the trace, for p->iteration and p->seconds, with the method's measure. NULL: no memory. */
 struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err);
 

@@ -1,16 +1,12 @@
-/* Sammon's mapping as a method: a run in slices, with a trace of its stress, and a layout that can be watched.
- *
- * The trace has a point for each of the first thousand iterations, then for every tenth up to ten thousand, and so on;
- * so its memory grows with the logarithm of the iterations. */
+/* Sammon's mapping as a method: a run in slices, with a trace of its stress, and a layout that can be watched. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/method/method.h"
-#include "core/method/progress.h"
+#include "core/method/sliced.h"
 #include "core/points/points.h"
 #include "core/sammon/passes.h"
 #include "core/sammon/sammon.h"
@@ -18,15 +14,13 @@
 _Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
-	struct sl_progress progress;   /* first, for sl_progress_trace() */
+	struct sl_sliced slices;
 	struct sl_sammon *sammon;
 	const struct sl_points *points;  /* borrowed; NULL: the run is of a graph and borrows nothing */
 	uint32_t nodes;                  /* of the graph */
 	struct sl_sammon_params params;
 	struct sl_sammon_status status;
 };
-
-static const char magic[8] = "slsm 2\n";
 
 static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
@@ -85,86 +79,45 @@ static int attach(void *run, const struct sl_engine *engine, struct sl_device *d
 	return sl_sammon_attach(r->sammon, engine, device, err);
 }
 
-/* ---- life ------------------------------------------------------------------------------- */
+/* ---- slices ----------------------------------------------------------------------------- */
 
-static void destroy(void *run)
+static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
 	struct run *r = run;
-	if (!r)
-		return;
-	sl_sammon_destroy(r->sammon);
-	sl_progress_finish(&r->progress);
-	free(r);
-}
-
-static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
-{
-	struct run *r = calloc(1, sizeof *r);
-	if (!r)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
-	r->params = *(const struct sl_sammon_params *)params;
-	r->points = in->points;
-	r->status.stress = r->status.gradient_norm = NAN;
-	r->nodes = in->edges ? in->edges->n : 0;
-	int code = in->edges ? sl_sammon_create_graph(&r->sammon, in->edges, &r->params, err) :
-			       sl_sammon_create(&r->sammon, in->points, &r->params, NULL, err);
-	if (code)
-		destroy(r);
-	else
-		*out = r;
+	int code = sl_sammon_advance(r->sammon, ms, ended, &r->status, err);
+	r->slices.progress.iteration = r->status.iteration;
+	r->slices.done = r->status.done;
 	return code;
 }
 
-static int note(struct run *r, struct sl_error *err)
+static int note(void *run, bool due, struct sl_error *err)
 {
-	struct sl_progress *p = &r->progress;
-	p->iteration = r->status.iteration;
-	if (!sl_progress_traced(p->iteration, 1000) && !r->status.done)
+	struct run *r = run;
+	if (!due && !r->status.done)
 		return 0;
-	struct sl_trace_point *point = sl_progress_note(p, r->status.stress, err);
+	struct sl_trace_point *point = sl_progress_note(&r->slices.progress, r->status.stress, err);
 	if (!point)
 		return SL_NOMEM;
 	point->gradient_norm = r->status.gradient_norm;
 	return 0;
 }
 
-static void tell(const struct run *r, struct sl_status *status)
+static void tell(const void *run, struct sl_status *status)
 {
+	const struct run *r = run;
 	const struct sl_sammon_status *s = &r->status;
-	*status = (struct sl_status){
-		.iteration = s->iteration, .iterations = r->params.iterations, .seconds = r->progress.seconds,
-		.kl = s->stress, .gradient_norm = s->gradient_norm, .done = s->done,
-	};
+	status->iterations = r->params.iterations;
+	status->kl = s->stress;
+	status->gradient_norm = s->gradient_norm;
 	if (s->done)
-		status->stop = r->progress.asked ? SL_STOP_ASKED : s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
+		status->stop = s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }
 
-static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
+static void stop(void *run)
 {
 	struct run *r = run;
-	double left = slice_ms;
-	int code = 0;
-	while (!code && !r->status.done && left > 0) {
-		double began = sl_clock_ms();
-		bool ended;
-		code = sl_sammon_advance(r->sammon, left, &ended, &r->status, err);
-		double took = sl_clock_ms() - began;
-		r->progress.seconds += took * 1e-3;
-		left -= took;
-		if (!code && ended)
-			code = note(r, err);
-	}
-	tell(r, status);
-	return code;
-}
-
-static int stop(void *run, struct sl_status *status, struct sl_error *err)
-{
-	struct run *r = run;
-	r->progress.asked = !r->status.done;
 	sl_sammon_stop(r->sammon, &r->status);
-	tell(r, status);
-	return 0;
+	r->slices.done = r->status.done;
 }
 
 static int steer(void *run, const void *params, struct sl_error *err)
@@ -175,24 +128,45 @@ static int steer(void *run, const void *params, struct sl_error *err)
 	return 0;
 }
 
-/* ---- states and results ----------------------------------------------------------------- */
-
-static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
-	const struct run *r = run;
-	int code = sl_sammon_save(r->sammon, out, bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
+	return sl_sammon_save(((const struct run *)run)->sammon, out, bytes, err);
 }
 
-static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
 {
-	struct run *r = run;
-	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
-	if (!code)
-		code = sl_sammon_load(r->sammon, saved, bytes, err);
-	bool ended;
-	return code ? code : sl_sammon_advance(r->sammon, 0, &ended, &r->status, err);
+	return sl_sammon_load(((struct run *)run)->sammon, state, bytes, err);
 }
+
+static void finish(void *run)
+{
+	sl_sammon_destroy(((struct run *)run)->sammon);
+}
+
+static const struct sl_sliced_ops ops = {
+	.magic = "slsm 2\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
+	.load = load, .finish = finish,
+};
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	struct run *r = sl_sliced_create(&ops, sizeof *r, "a layout", err);
+	if (!r)
+		return SL_NOMEM;
+	r->params = *(const struct sl_sammon_params *)params;
+	r->points = in->points;
+	r->status.stress = r->status.gradient_norm = NAN;
+	r->nodes = in->edges ? in->edges->n : 0;
+	int code = in->edges ? sl_sammon_create_graph(&r->sammon, in->edges, &r->params, err) :
+			       sl_sammon_create(&r->sammon, in->points, &r->params, NULL, err);
+	if (code)
+		sl_sliced_destroy(r);
+	else
+		*out = r;
+	return code;
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
 
 static int layout_of_graph(const struct run *r, struct sl_method_array *out, struct sl_error *err)
 {
@@ -248,7 +222,7 @@ const struct sl_method sl_method_sammon = {
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .create = create,
-	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = sl_progress_trace, .save = save,
-	.load = load,
+	.destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .steer = steer, .trace = sl_sliced_trace, .save = sl_sliced_save,
+	.load = sl_sliced_load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of = layout_of,
 };

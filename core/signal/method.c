@@ -1,16 +1,14 @@
 /* Signals as a method: a run in slices, with a trace of its level.
  *
- * The trace has a point for each of the first hundred steps, then for every tenth up to a thousand, and so on; so its
- * memory grows with the logarithm of the steps. Each point checks all values and ends the run if one is infinite. */
+ * Each point of the trace checks all values and ends the run if one is infinite. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/method/method.h"
-#include "core/method/progress.h"
+#include "core/method/sliced.h"
 #include "core/signal/coupling.h"
 #include "core/signal/passes.h"
 #include "core/signal/signal.h"
@@ -18,7 +16,7 @@
 _Static_assert(sizeof(struct sl_signal_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
 
 struct run {
-	struct sl_progress progress;   /* first, for sl_progress_trace() */
+	struct sl_sliced slices;
 	struct sl_signal *signal;
 	struct sl_signal_params params;
 	struct sl_signal_status status;
@@ -26,7 +24,7 @@ struct run {
 	double level;
 };
 
-static const char magic[8] = "slms 2\n";
+#define DENSE 100  /* the first steps, each of which has a point in the trace */
 
 static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
@@ -81,16 +79,6 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 
 /* ---- life ------------------------------------------------------------------------------- */
 
-static void destroy(void *run)
-{
-	struct run *r = run;
-	if (!r)
-		return;
-	sl_signal_destroy(r->signal);
-	sl_progress_finish(&r->progress);
-	free(r);
-}
-
 static int make_coupling(struct sl_coupling **out, const struct sl_graph *g, const struct sl_signal_params *p,
 			 struct sl_error *err)
 {
@@ -105,28 +93,6 @@ static int make_coupling(struct sl_coupling **out, const struct sl_graph *g, con
 		return code;
 	code = sl_coupling_of_affinities(out, a, err);
 	sl_affinities_destroy(a);
-	return code;
-}
-
-static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
-{
-	struct sl_coupling *coupling;
-	struct run *r = calloc(1, sizeof *r);
-	if (!r)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for signals.");
-	r->params = *(const struct sl_signal_params *)params;
-	r->n = in->edges->n;
-	r->level = NAN;
-	int code = make_coupling(&coupling, in->edges, &r->params, err);
-	if (!code) {
-		code = sl_signal_create(&r->signal, coupling, &r->params, in->init, in->columns, err);
-		if (code)
-			sl_coupling_destroy(coupling);
-	}
-	if (code)
-		destroy(r);
-	else
-		*out = r;
 	return code;
 }
 
@@ -160,64 +126,53 @@ static int attach(void *run, const struct sl_engine *engine, struct sl_device *d
 
 /* ---- slices ------------------------------------------------------------------------------ */
 
-static int note(struct run *r, struct sl_error *err)
+static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
-	if (!sl_progress_traced(r->status.step, 100) && !r->status.done)
+	struct run *r = run;
+	sl_signal_pause_at(r->signal, sl_progress_next_traced(r->status.step, DENSE));
+	int code = sl_signal_advance(r->signal, ms, ended, &r->status, err);
+	r->slices.progress.iteration = r->status.step;
+	r->slices.done = r->status.done;
+	return code;
+}
+
+static int note(void *run, bool due, struct sl_error *err)
+{
+	struct run *r = run;
+	if (!due && !r->status.done)
 		return 0;
 	r->level = sl_signal_level(r->signal);
 	if (!isfinite(r->level))
 		return sl_error_field(err, SL_BADDATA, "/step", "At time %g values are not finite any more: they grow beyond "
 				"all bounds. Use a smaller step than %g.", r->status.time, r->status.h);
-	if (!sl_progress_traced(r->status.step, 100))
+	if (!due)
 		return 0;
-	r->progress.iteration = r->status.step;
-	struct sl_trace_point *point = sl_progress_note(&r->progress, r->level, err);
+	struct sl_trace_point *point = sl_progress_note(&r->slices.progress, r->level, err);
 	if (!point)
 		return SL_NOMEM;
 	point->h = r->status.time;
 	return 0;
 }
 
-static void tell(const struct run *r, struct sl_status *status)
+static void tell(const void *run, struct sl_status *status)
 {
-	*status = (struct sl_status){
-		.iteration = r->status.step, .iterations = r->status.steps, .seconds = r->progress.seconds, .kl = r->level,
-		.gradient_norm = NAN, .model_time = r->status.time, .done = r->status.done,
-	};
+	const struct run *r = run;
+	status->iterations = r->status.steps;
+	status->kl = r->level;
+	status->model_time = r->status.time;
 	if (r->status.done)
-		status->stop = r->progress.asked ? SL_STOP_ASKED : r->status.converged ? SL_STOP_CONVERGED :
+		status->stop = r->status.converged ? SL_STOP_CONVERGED :
 			       r->params.model != SL_SIGNAL_PAGERANK && r->status.time >= r->params.duration ? SL_STOP_TIME :
 			       SL_STOP_ITERATIONS;
 }
 
-static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
+static void stop(void *run)
 {
 	struct run *r = run;
-	double left = slice_ms;
-	bool ended;
-	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &ended, &r->status, err);
-	while (!code && !r->status.done && left > 0) {
-		double began = sl_clock_ms();
-		sl_signal_pause_at(r->signal, sl_progress_next_traced(r->status.step, 100));
-		code = sl_signal_advance(r->signal, left, &ended, &r->status, err);
-		double took = sl_clock_ms() - began;
-		r->progress.seconds += took * 1e-3;
-		if (!code && ended)
-			code = note(r, err);
-		left -= sl_clock_ms() - began;
-	}
-	tell(r, status);
-	return code;
-}
-
-static int stop(void *run, struct sl_status *status, struct sl_error *err)
-{
-	struct run *r = run;
-	r->progress.asked = !r->status.done;
 	sl_signal_stop(r->signal, &r->status);
 	r->level = sl_signal_level(r->signal);
-	tell(r, status);
-	return 0;
+	r->slices.progress.iteration = r->status.step;
+	r->slices.done = r->status.done;
 }
 
 static int steer(void *run, const void *params, struct sl_error *err)
@@ -230,27 +185,52 @@ static int steer(void *run, const void *params, struct sl_error *err)
 	return 0;
 }
 
-/* ---- states and results ----------------------------------------------------------------- */
-
-static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
-	const struct run *r = run;
-	int code = sl_signal_save(r->signal, out, bytes, err);
-	return code ? code : sl_progress_save(&r->progress, magic, out, bytes, err);
+	return sl_signal_save(((const struct run *)run)->signal, out, bytes, err);
 }
 
-static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
 {
 	struct run *r = run;
-	int code = sl_progress_load(&r->progress, magic, &saved, &bytes, err);
-	if (!code)
-		code = sl_signal_load(r->signal, saved, bytes, err);
-	if (code)
-		return code;
-	r->level = r->progress.count ? r->progress.trace[r->progress.count - 1].kl : NAN;
-	bool ended;
-	return sl_signal_advance(r->signal, 0, &ended, &r->status, err);
+	const struct sl_progress *p = &r->slices.progress;
+	r->level = p->count ? p->trace[p->count - 1].kl : NAN;
+	return sl_signal_load(r->signal, state, bytes, err);
 }
+
+static void finish(void *run)
+{
+	sl_signal_destroy(((struct run *)run)->signal);
+}
+
+static const struct sl_sliced_ops ops = {
+	.magic = "slms 2\n", .dense = DENSE, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
+	.load = load, .finish = finish,
+};
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	struct sl_coupling *coupling;
+	struct run *r = sl_sliced_create(&ops, sizeof *r, "signals", err);
+	if (!r)
+		return SL_NOMEM;
+	r->params = *(const struct sl_signal_params *)params;
+	r->n = in->edges->n;
+	r->level = NAN;
+	int code = make_coupling(&coupling, in->edges, &r->params, err);
+	if (!code) {
+		code = sl_signal_create(&r->signal, coupling, &r->params, in->init, in->columns, err);
+		if (code)
+			sl_coupling_destroy(coupling);
+	}
+	if (code)
+		sl_sliced_destroy(r);
+	else
+		*out = r;
+	return code;
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
 
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 {
@@ -328,8 +308,8 @@ const struct sl_method sl_method_signal = {
 	.relief = "Use a smaller graph.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .steer = steer,
-	.trace = sl_progress_trace, .save = save, .load = load,
+	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .steer = steer,
+	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
 	.values = values, .told = told, .resolved = resolved,
 };

@@ -1,0 +1,56 @@
+/* sliced.h -- runs in slices: what is the same in all methods that compute iteration by iteration.
+ *
+ * A method's run begins with a struct sl_sliced and tells by a struct sl_sliced_ops how it computes; time, trace, stops
+ * and saved states are done here. The method's entries in struct sl_method are then the functions below:
+ *
+ *   struct run { struct sl_sliced slices; struct sl_kmeans *kmeans; ... };
+ *   .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .trace = sl_sliced_trace,
+ *   .save = sl_sliced_save, .load = sl_sliced_load,
+ *
+ * The trace has a point for each of the first `dense` iterations, then for every tenth up to ten times as many, and so
+ * on; so its memory grows with the logarithm of the iterations. A run belongs to one thread at a time. */
+#ifndef SL_METHOD_SLICED_H
+#define SL_METHOD_SLICED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/method/progress.h"
+#include "core/method/status.h"
+
+struct sl_sliced {
+	struct sl_progress progress;      /* compute() keeps its iteration up to date */
+	const struct sl_sliced_ops *ops;
+	bool done;                        /* set by compute() and stop() */
+};
+
+/* Functions of a method; run is its own structure. */
+struct sl_sliced_ops {
+	char magic[8];          /* begins saved states, and tells them from those of other methods and versions */
+	int dense;              /* a power of 10 */
+	/* Computes for about ms milliseconds, at most to the end of an iteration that counts; *ended is then true. ms 0:
+	 * computes nothing, but brings the run's own status up to date. */
+	int (*compute)(void *run, double ms, bool *ended, struct sl_error *err);
+	/* Called after an iteration that counts. due: the trace has a point for it, which this function adds by
+	 * sl_progress_note(). */
+	int (*note)(void *run, bool due, struct sl_error *err);
+	/* Completes a status: iterations, the measure and, of a run that is done, the reason unless it was asked to stop. */
+	void (*tell)(const void *run, struct sl_status *status);
+	void (*stop)(void *run);  /* ends the run, now or after some more slices */
+	int (*save)(const void *run, void **out, uint64_t *bytes, struct sl_error *err);
+	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
+	void (*finish)(void *run);  /* frees what the run owns, but not the run itself; also of a run that is half made */
+};
+
+/* A zeroed run of so many bytes; what: "k-means", for the error. NULL: SL_NOMEM. */
+void *sl_sliced_create(const struct sl_sliced_ops *ops, size_t bytes, const char *what, struct sl_error *err);
+void sl_sliced_destroy(void *run);  /* NULL is fine */
+int sl_sliced_advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err);
+int sl_sliced_stop(void *run, struct sl_status *status, struct sl_error *err);
+const struct sl_trace_point *sl_sliced_trace(const void *run, int *count);
+int sl_sliced_save(void *run, void **out, uint64_t *bytes, struct sl_error *err);
+int sl_sliced_load(void *run, const void *state, uint64_t bytes, struct sl_error *err);
+
+#endif
