@@ -528,8 +528,9 @@ const struct sl_method sl_method_gmm = {
 	.relief = "Use fewer components, or covariance diag.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .trace = sl_sliced_trace,
-	.save = sl_sliced_save, .load = sl_sliced_load,
+	.start = start,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
+	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
+	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 };

@@ -333,6 +333,7 @@ const struct sl_method sl_method_kmeans = {
 	.relief = "Use fewer clusters.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .trace = sl_sliced_trace,
-	.save = sl_sliced_save, .load = sl_sliced_load, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.start = start, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
+	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 };

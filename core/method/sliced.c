@@ -1,5 +1,5 @@
-/* Runs in slices. Slices only divide the work: they change no byte of a result. Time for notes counts for the slice, but
- * not for the run. */
+/* Runs in slices. Slices only divide the work: they change no byte of a result. Time for notes counts for the slice,
+ * but not for the run. */
 #include "core/method/sliced.h"
 
 #include <math.h>

@@ -36,7 +36,7 @@ struct sl_sliced_ops {
 	/* Called after an iteration that counts. due: the trace has a point for it, which this function adds by
 	 * sl_progress_note(). */
 	int (*note)(void *run, bool due, struct sl_error *err);
-	/* Completes a status: iterations, the measure and, of a run that is done, the reason unless it was asked to stop. */
+	/* Completes a status: iterations, the measure and, of a run that is done by itself, the reason. */
 	void (*tell)(const void *run, struct sl_status *status);
 	void (*stop)(void *run);  /* ends the run, now or after some more slices */
 	int (*save)(const void *run, void **out, uint64_t *bytes, struct sl_error *err);

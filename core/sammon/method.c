@@ -221,8 +221,8 @@ const struct sl_method sl_method_sammon = {
 	.relief = "Use fewer partners, or pivots.",
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
-	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .create = create,
-	.destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .steer = steer, .trace = sl_sliced_trace, .save = sl_sliced_save,
-	.load = sl_sliced_load,
+	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .steer = steer,
 	.helped = helped, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of = layout_of,
+	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
+	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 };
