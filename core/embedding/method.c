@@ -25,8 +25,8 @@ static int check_data(const void *params, const struct sl_method_data *data, str
 	const struct sl_params *p = params;
 	int code = sl_params_check_input(p, !data->graph, err);
 	if (!code && p->init == SL_INIT_PCA && !data->coordinates)
-		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it may be "
-				      "random, spectral or given.");
+		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it may "
+				      "be random, spectral or given.");
 	return code;
 }
 
@@ -211,7 +211,8 @@ const struct sl_method sl_method_tsne = {
 	.name = "tsne", .doc = "A layout in which what is connected, or similar, lies together (SG-t-SNE, t-SNE).",
 	.summary = "lay out a graph or points by their neighbours",
 	.about = "Nodes that are connected, and points that are similar, lie together (SG-t-SNE, t-SNE).",
-	.measure = "kl", .measure_title = "KL divergence", .traces_layout = true, .takes = SL_TAKES_GRAPH, .layout = true, .results = no_results,
+	.measure = "kl", .measure_title = "KL divergence", .traces_layout = true,
+	.takes = SL_TAKES_GRAPH, .layout = true, .results = no_results,
 	.relief = "Use a smaller initial layout (init_std) or grid (grid_side), or repulsion auto.",
 	.params = &sl_tsne_table, .params_bytes = sizeof(struct sl_params),
 	.check = check, .check_data = check_data, .resolved = resolved, .affinities = affinities, .settings = settings,

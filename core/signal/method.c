@@ -308,8 +308,8 @@ const struct sl_method sl_method_signal = {
 	.relief = "Use a smaller graph.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.steer = steer, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
-	.values = values, .told = told, .resolved = resolved,
+	.steer = steer, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.value_columns = value_columns, .values = values, .told = told, .resolved = resolved,
 	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
 	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 };
