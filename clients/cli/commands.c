@@ -1,4 +1,4 @@
-/* commands.c -- the table of sub-commands: names, arguments, options, texts. Methods add theirs (commands/methods.c). */
+/* commands.c -- the table of sub-commands: names, arguments, options, texts. commands/methods.c adds the methods'. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -57,8 +57,8 @@ static const char *description_of(const struct sl_method *m)
 	char outputs[200];
 	bool points = takes_input(m, SL_OF_POINTS), layout = takes_input(m, SL_OF_LAYOUT);
 	bool edges = takes_input(m, SL_OF_EDGES);
-	return text("Submit a job of method %s on %s%s, and print the job's id. %s Fetch the result with job fetch%s.", m->name,
-		    points && edges ? "GRAPH" : points ? "the points of GRAPH" : "the graph GRAPH",
+	return text("Submit a job of method %s on %s%s, and print the job's id. %s Fetch the result with job fetch%s.",
+		    m->name, points && edges ? "GRAPH" : points ? "the points of GRAPH" : "the graph GRAPH",
 		    layout ? ", or on the layout of a job on it" : "", m->about, outputs_of(m, outputs, sizeof outputs));
 }
 
@@ -66,8 +66,8 @@ static const struct cli_option *options_of(const struct sl_method *m)
 {
 	static const struct cli_option layout = {0, "layout", "JOB", "Compute from the layout of this job. Default: from "
 						 "GRAPH itself."};
-	static const struct cli_option state = {0, "state", "FILE", "Initial values: an .npy with a row for each node and a "
-						"column for each value. Default: those that the parameters choose."};
+	static const struct cli_option state = {0, "state", "FILE", "Initial values: an .npy with a row for each node and "
+						"a column for each value. Default: those that the parameters choose."};
 	static const struct cli_option all[] = {
 		{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is configured for, if it "
 		 "computes this method; else cpu. Default: auto."},
