@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/singular.h"
+
 static const struct {
 	const char *name, *type, *title;
 	int status;
@@ -38,6 +40,7 @@ static int fill(struct sl_error *err, int code, const char *file, int64_t line, 
 	snprintf(err->file, sizeof err->file, "%s", file ? file : "");
 	snprintf(err->pointer, sizeof err->pointer, "%s", pointer ? pointer : "");
 	vsnprintf(err->detail, sizeof err->detail, format, args);
+	sl_singular(err->detail);
 	return code;
 }
 

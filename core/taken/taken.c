@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/singular.h"
+
 struct sl_taken *sl_taken_create(void)
 {
 	return calloc(1, sizeof(struct sl_taken));
@@ -105,6 +107,7 @@ void sl_taken_add_note(struct sl_taken *t, bool changes, const char *format, ...
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	sl_singular(text);
 	for (uint32_t k = 0; k < t->notes; k++)
 		if (!strcmp(t->note[k].text, text))
 			return;

@@ -96,6 +96,7 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 	q->options.keep_columns = q->keep_columns;
 	q->options.read.few_isolated = !p.isolated;
 	q->pca = p.pca;
+	q->asked = sl_param_given(&sl_input_params_table, &p, "neighbours");
 	return rc;
 }
 
@@ -244,6 +245,9 @@ static int check_points(struct sl__reading *q)
 	}
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
+	if (q->wanted.k > p->n - 1 && q->asked && p->taken)
+		sl_taken_add_note(p->taken, false, "neighbours is %u, but each of the %u points has only %u others", q->wanted.k,
+				  p->n, p->n - 1);
 	if (q->wanted.k > p->n - 1)
 		q->wanted.k = p->n - 1;
 	return rc;

@@ -17,6 +17,7 @@ struct sl__reading {
 	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name, *labels_column;  /* or NULL */
 	char *source, *target, *weight;  /* columns of edges, or NULL */
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
+	bool asked;                   /* the request names k */
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
 	struct sl_account account;    /* reserved memory and disk, given back by sl__reading_finish() */

@@ -372,3 +372,10 @@ def test_files_that_python_reads(api, start, words):
     for query in ({}, {"kind": "points"}, {"kind": "graph"}):
         problem = api.post("/v1/graphs", data=start + bytes(200), params=query).json()
         assert problem["status"] == 400 and words in problem["detail"] and "spaceland.submit(" in problem["detail"], problem
+
+
+def test_fewer_points_than_neighbours_are_told(api):
+    body = "".join(f"{k}.5,{k * k % 7},{k * 3 % 5}\n" for k in range(12)).encode()
+    notes = api.upload(body, kind="points", neighbours=50)["taken"]["notes"]
+    assert notes == [{"changes": False, "text": "neighbours is 50, but each of the 12 points has only 11 others"}]
+    assert api.upload(body + b"1,2,3\n", kind="points")["taken"]["notes"] == []  # the default is no wish

@@ -152,7 +152,7 @@ def test_archives_with_one_matrix(read, tmp_path):
     ("a.mat", b"MATLAB 7.3 MAT-file, Platform" + bytes(100), "MATLAB file"), ("b.mat", b"MATLAB 5.0 MAT-file, Platform" + bytes(100), "mmwrite"),
     ("x.tar.bz2", bz2.compress(tarred({"ring.mtx": RING})), "bunzip2"), ("x.tar.xz", lzma.compress(tarred({"ring.mtx": RING})), "unxz"),
     ("x.sav", b"$FL2@(#) SPSS\0", "SPSS"), ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "old Office file"), ("x.7z", b"7z\xbc\xaf\x27\x1c\0", "7z archive"),
-    ("g.graphml", '<?xml version="1.0"?><graphml/>', "GraphML"), ("g.gml", "graph [\n  node [", "GML"), ("g.net", "*Vertices 3\n", "Pajek"),
+    ("g.graphml", '<?xml version="1.0"?><graphml/>', "GraphML"), ("g.gml", "graph [\n  node [", "GML"),
     ("p.json", '[{"a": 1}]', "JSON"), ("refused.csv", "<!DOCTYPE html><html>", "web page"), ("t.db", b"SQLite format 3\0\x10", "SQLite")], ids=lambda value: value if isinstance(value, str) else "file")
 def test_what_other_archives_are(read, name, content, remedy):
     result = read(name, content)
@@ -240,3 +240,10 @@ def test_cell_rangers_matrix(read, tmp_path):
     assert "Cell Ranger wrote the matrix" in result.err and "--transpose=false" in result.err, result
     result = read("matrix.mtx", genes.getvalue(), "--perplexity", 4, "--transpose=false")
     assert "50 nodes" in result.err and "--transpose takes the cells" in result.err, result
+
+
+def test_a_separator_alone(read):
+    """Excel's first line without rows: no table and no edge."""
+    for options in ((), ("--kind", "points"), ("--kind", "graph")):
+        result = read("sep.csv", "sep=;\n", *options)
+        assert result.status != 0 and "first line, which names the separator" in result.err and "blank" not in result.err, result

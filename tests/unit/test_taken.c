@@ -2,10 +2,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "core/error.h"
+#include "core/singular.h"
 #include "core/taken/taken.h"
 
 static void a_table_adds_up_and_is_told(void **state)
@@ -102,6 +105,28 @@ static void a_copy_is_equal(void **state)
 	sl_taken_destroy(t);
 }
 
+/* What follows a 1 is singular, unless it is the user's or the number is another one. */
+static void one_is_singular(void **state)
+{
+	static const char *const cases[][2] = {
+		{"1 columns, 2 columns, 11 columns, 0.1 columns, 1.5 rows", "1 column, 2 columns, 11 columns, 0.1 columns, 1.5 rows"},
+		{"1 entries; 1 principal axes of 1 new points", "1 entry; 1 principal axis of 1 new point"},
+		{"row 1 has values, \"1 nodes\" of 1 nodes", "row 1 has values, \"1 nodes\" of 1 node"},
+		{"column1 rows, -1 rows, 1 of 2 rows, 1,000 rows", "column1 rows, -1 rows, 1 of 2 rows, 1,000 rows"},
+		{"1 rowsteads", "1 rowsteads"}, {"1 ", "1 "}, {"", ""}, {"1", "1"},
+	};
+	(void)state;
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		char text[160];
+		snprintf(text, sizeof text, "%s", cases[k][0]);
+		sl_singular(text);
+		assert_string_equal(text, cases[k][1]);
+	}
+	struct sl_error err;
+	sl_error_set(&err, SL_BADDATA, "It has %d rows.", 1);
+	assert_string_equal(err.detail, "It has 1 row.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +135,7 @@ int main(void)
 		cmocka_unit_test(titles_are_cut_between_characters),
 		cmocka_unit_test(each_role_has_a_name),
 		cmocka_unit_test(a_copy_is_equal),
+		cmocka_unit_test(one_is_singular),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,9 @@ static void print_summary(const struct cli *cli, const json_t *graph, const json
 	char nodes[24], entries[24], reading[24], computing[24], total[24], kl[32] = "";
 	if (!isnan(cli_number(job, "kl")))
 		snprintf(kl, sizeof kl, ", KL %.4f", cli_without_minus(cli_number(job, "kl")));
-	cli_note(cli, "%s nodes, %s entries; %.0f iteration%s%s; %s reading, %s computing, %s in all",
+	cli_note(cli, "%s nodes, %s entries; %.0f iterations%s; %s reading, %s computing, %s in all",
 		 cli_count_text(cli_number(graph, "nodes"), nodes), cli_count_text(cli_number(graph, "entries"), entries),
-		 cli_number(job, "iteration"), cli_plural(cli_number(job, "iteration")), kl, cli_seconds_text(read_s, reading),
+		 cli_number(job, "iteration"), kl, cli_seconds_text(read_s, reading),
 		 cli_seconds_text(cli_number(job, "seconds"), computing), cli_seconds_text(total_s, total));
 }
 

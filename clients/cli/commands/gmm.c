@@ -129,16 +129,16 @@ static int report(const struct run *r)
 							"log_likelihood", fits[i].log_likelihood, "aic", fits[i].aic, "bic",
 							fits[i].bic, "iterations", fits[i].iterations, "converged",
 							fits[i].converged, "regularised", fits[i].ridged));
-		cli_note(r->l.cli, "%d component%s: log-likelihood %.9g, AIC %.7g, BIC %.7g, %d iteration%s%s%s",
-			 fits[i].components, cli_plural(fits[i].components), fits[i].log_likelihood, fits[i].aic, fits[i].bic,
-			 fits[i].iterations, cli_plural(fits[i].iterations), fits[i].converged ? "" : ", not converged",
+		cli_note(r->l.cli, "%d components: log-likelihood %.9g, AIC %.7g, BIC %.7g, %d iterations%s%s",
+			 fits[i].components, fits[i].log_likelihood, fits[i].aic, fits[i].bic,
+			 fits[i].iterations, fits[i].converged ? "" : ", not converged",
 			 fits[i].ridged ? ", regularised" : "");
 	}
 	char note[240];
 	if (sl_gmm_note(p, g->k, note, sizeof note)[0])
 		cli_tell(r->l.cli, r->l.path, "%s", note);
-	cli_note(r->l.cli, "%s points of %u column%s, %u component%s; %s reading, %s fitting",
-		 cli_count_text(p->n, points), p->d, cli_plural(p->d), g->k, cli_plural(g->k),
+	cli_note(r->l.cli, "%s points of %u columns, %u components; %s reading, %s fitting",
+		 cli_count_text(p->n, points), p->d, g->k,
 		 cli_seconds_text(r->l.read_s, reading), cli_seconds_text(r->fit_s, fitting));
 	json_t *object = json_pack("{s:I, s:I, s:i, s:o, s:{s:f, s:f}}", "points", (json_int_t)p->n, "columns",
 				   (json_int_t)p->d, "components", (int)g->k, "models", models, "seconds", "read", r->l.read_s,

@@ -133,10 +133,9 @@ static int report(const struct run *r)
 					   "iterations", r->iterations, "seconds", "read", r->l.read_s, "cluster", r->cluster_s);
 		return cli_print_result(object);
 	}
-	cli_note(r->l.cli, "%s points of %u column%s, %d cluster%s; %d iteration%s, inertia %.7g; %s reading, %s "
+	cli_note(r->l.cli, "%s points of %u columns, %d clusters; %d iterations, inertia %.7g; %s reading, %s "
 		 "clustering",
-		 cli_count_text(p->n, points), p->d, cli_plural(p->d), r->params.clusters, cli_plural(r->params.clusters),
-		 r->iterations, cli_plural(r->iterations), r->inertia,
+		 cli_count_text(p->n, points), p->d, r->params.clusters, r->iterations, r->inertia,
 		 cli_seconds_text(r->l.read_s, reading), cli_seconds_text(r->cluster_s, clustering));
 	return CLI_OK;
 }

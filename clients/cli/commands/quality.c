@@ -42,8 +42,8 @@ static void tell(const struct cli *cli, const json_t *q)
 {
 	double known = cli_number(q, "recall_k");
 	if (smaller(q, "recall_k"))
-		cli_tell(cli, NULL, "only %.0f neighbour%s of each point %s known, so recall is that of %.0f, not of %.0f",
-			 known, cli_plural(known), known == 1 ? "is" : "are", known, cli_number(q, "k"));
+		cli_tell(cli, NULL, "each point has only %.0f known neighbours, so recall is that of %.0f, not of %.0f",
+			 known, known, cli_number(q, "k"));
 	if (smaller(q, "trustworthiness_k"))
 		cli_tell(cli, NULL, "trustworthiness has a meaning only for fewer neighbours than half of the rows; it is that "
 			 "of %.0f, not of %.0f", cli_number(q, "trustworthiness_k"), cli_number(q, "k"));

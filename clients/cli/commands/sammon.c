@@ -80,9 +80,8 @@ static int report(const struct run *r, const char *layout, const char *picture)
 					   l->read_s, "compute", r->compute_s, "layout", layout, "picture", picture);
 		return cli_print_result(object);
 	}
-	cli_note(l->cli, "%s %s; %d iteration%s, stress %.6g; %s reading, %s computing",
-		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration,
-		 cli_plural(r->status.iteration), r->status.kl,
+	cli_note(l->cli, "%s %s; %d iterations, stress %.6g; %s reading, %s computing",
+		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration, r->status.kl,
 		 cli_seconds_text(l->read_s, reading), cli_seconds_text(r->compute_s, computing));
 	cli_note_written(l->cli, layout, picture);
 	return CLI_OK;

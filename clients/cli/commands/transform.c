@@ -80,8 +80,8 @@ static int compute(struct placing *p, const char *layout, const char *old, const
 		return cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " rows, and %s has %" PRIu32 "; both must have the "
 				"same number", layout, n, old, l->input.points->n_user);
 	if (sl_transform_projects(l->input.points, p->fresh))
-		cli_tell(l->cli, new, "%u columns, projected on the %u principal %s of %s", p->fresh->d, l->input.points->d,
-			 l->input.points->d == 1 ? "axis" : "axes", old);
+		cli_tell(l->cli, new, "%u columns, projected on the %u principal axes of %s", p->fresh->d,
+			 l->input.points->d, old);
 	*dims = (int)d;
 	p->out = malloc(sizeof *p->out * p->fresh->n_user * d);
 	if (!p->out)

@@ -11,6 +11,7 @@
 
 #include "clients/cli/common/messages.h"
 #include "core/formats/input_params.h"
+#include "core/singular.h"
 
 /* Length in bytes of the character at `c` if it must not reach a terminal, else 0. Unsafe are control characters (C0,
  * DEL, C1), the separators of lines and paragraphs, and direction marks (UAX #9), which change the order of text on the
@@ -52,6 +53,7 @@ static void line(const char *prefix, const char *format, va_list args)
 	char text[2048];
 	vsnprintf(text, sizeof text, format, args);
 	cli_plain(text);
+	sl_singular(text);
 	fprintf(stderr, "%s%s\n", prefix, text);
 }
 
@@ -169,6 +171,7 @@ void cli_tell(const struct cli *cli, const char *path, const char *format, ...)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	cli_plain(text);
+	sl_singular(text);
 	said = cli_as_typed(text, typed, sizeof typed);
 	if (!cli->json) {
 		if (!cli->quiet)
@@ -239,11 +242,6 @@ double cli_number(const json_t *object, const char *key)
 double cli_without_minus(double value)
 {
 	return value < 0 && value > -0.00005 ? 0 : value;
-}
-
-const char *cli_plural(double count)
-{
-	return count == 1 ? "" : "s";
 }
 
 double cli_now(void)

@@ -58,9 +58,6 @@ char *cli_seconds_text(double seconds, char out[24]);
 /* value, or 0 if it has only zeros with four decimals: a KL divergence of -1e-9 is printed as 0.0000, not -0.0000. */
 double cli_without_minus(double value);
 
-/* "s", or "" for 1. */
-const char *cli_plural(double count);
-
 double cli_now(void);  /* seconds, monotonic */
 
 /* Members of a reply; a missing one is "" or NAN. */

@@ -29,8 +29,8 @@ void local_tell(const struct cli *cli, const char *path, enum sl_input_kind kind
 
 void local_tell_axes(const struct cli *cli, const char *path, uint32_t axes, uint32_t columns, double kept)
 {
-	cli_tell(cli, path, "%u principal %s of %u columns %s %.1f%% of the variance", axes, axes == 1 ? "axis" : "axes",
-		 columns, axes == 1 ? "holds" : "hold", 100 * kept);
+	cli_tell(cli, path, axes == 1 ? "%u principal axis of %u columns holds %.1f%% of the variance" :
+		 "%u principal axes of %u columns hold %.1f%% of the variance", axes, columns, 100 * kept);
 }
 
 int local_project(struct local *l, const char *path, struct sl_points **points)

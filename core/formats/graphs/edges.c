@@ -403,6 +403,9 @@ static int no_edge(struct edges *f)
 {
 	if (f->columns.header)
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file has a header but no edge after it.");
+	if (f->columns.marker)
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file ends after its first line, which names the "
+				       "separator; the rows are missing.");
 	return sl_error_at(f->err, SL_BADGRAPH, sl__source_name(f->source), 0,
 			"The file %s; a line must have two nodes and, if all lines do, a weight.",
 			   f->taken->comment_lines ? "has comments but no edge" : "is blank and has no edge");

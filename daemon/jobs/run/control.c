@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/singular.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/log.h"
@@ -15,6 +16,7 @@ void sl__job_note(struct sl_job *job, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	sl_singular(text);
 	if (!job->notes)
 		job->notes = json_array();
 	json_array_append_new(job->notes, json_string(text));
