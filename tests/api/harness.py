@@ -265,9 +265,9 @@ class Api:
     def kill_during(self, job, iteration=1):
         """Kills the server and starts it again while the job runs, after this iteration and after a checkpoint. The job
         pauses until the checkpoint is there: however slow this process is, the run does not end meanwhile."""
-        assert self.wait_iteration(job, iteration)["state"] in ("running", "queued"), "the run is too short for this test"
+        self.wait_iteration(job, iteration)
         self.patch(f"/v1/jobs/{job}", json={"paused": True})
-        self.wait(job, ["paused"])
+        assert self.wait(job, ("paused", *ENDED))["state"] == "paused", "the run is too short for this test"
         wait_until((self.daemon.state / "jobs" / f"{job}.checkpoint").exists, 20, "a checkpoint")
         self.patch(f"/v1/jobs/{job}", json={"paused": False})
         self.wait(job, ("running", "done"))

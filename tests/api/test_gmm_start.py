@@ -81,7 +81,7 @@ def test_a_start_survives_a_kill(fresh):
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     table = api.upload(points.npy(X))["id"]
-    body = {"method": "gmm", "initial": np.random.default_rng(8).integers(0, 40, len(X)).tolist(), "tolerance": 0, "iterations": 400}
+    body = {"method": "gmm", "initial": np.random.default_rng(8).integers(0, 40, len(X)).tolist(), "tolerance": 0, "iterations": 2000}
     whole = api.run(table, **body)
     job = api.submit(table, **body)["id"]
     api.kill_during(job)
