@@ -30,7 +30,8 @@ def test_the_words_are_those_of_the_reader_of_texts():
 
 @pytest.mark.parametrize("titles", [("source", "target", "weight"), ("from", "to", "w"), ("Source", "Target", "Weight"),
                                     ("node1", "node2", "score"), ("u", "v", "n"), ("height", "mass", "age"), ("x", "y", "z"),
-                                    ("gene1", "gene2", "gene3"), ("id", "from", "to")])
+                                    ("gene1", "gene2", "gene3"), ("id", "from", "to"), ("head", "relation", "tail"),
+                                    ("subject", "predicate", "object"), ("start", "b", "end")])
 def test_the_same_decision_as_for_a_text(client, titles):
     """A DataFrame of whole numbers and its to_csv() are both a graph or both points."""
     random = np.random.default_rng(len("".join(titles)))

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from .errors import FileMissing, IsFolder
 
-__all__ = ["Body", "npy", "npz", "multipart", "file_body", "is_path", "lines", "missing", "names_array"]
+__all__ = ["Body", "npy", "npz", "multipart", "file_body", "is_path", "missing", "names_array", "texts_body"]
 
 Segment = Union[bytes, memoryview, pathlib.Path]
 BLOCK = 1 << 20
+ARRAY_MOST = 1 << 28   # bytes of an array of texts, all as long as the longest
 
 
 class Body:
@@ -64,13 +65,15 @@ def missing(value: Any) -> bool:
         return False
 
 
-def lines(values: Any, absent: str, quoted: bool = False) -> Body:
-    """Values as text, one per line; absent: the text of missing ones. quoted: texts with separators in quotes, so that
-    they are not taken for a name and a label."""
-    texts = [absent if missing(value) else " ".join(str(value).split()) or "(empty)" for value in values]
-    if quoted:
-        texts = ['"' + text.replace('"', '""') + '"' if any(c in text for c in ',;"#%|') else text for text in texts]
-    return Body("\n".join([*texts, ""]).encode(errors="replace"), content_type="text/plain")
+def texts_body(values: Any) -> Body:
+    """Values as an array of texts, "" for missing ones. In a file of lines some texts would mean something else: NA, a comma, a
+    hash."""
+    texts = ["" if missing(value) else " ".join(str(value).split()) or "(empty)" for value in values]
+    longest = max((len(text.encode(errors="replace")) for text in texts), default=0)
+    if longest * len(texts) <= ARRAY_MOST:
+        return npy(names_array(texts) if longest else np.zeros(len(texts), dtype="S1"))
+    quoted = ['"' + text.replace('"', '""') + '"' if text else "" for text in texts]
+    return Body("\n".join([*quoted, ""]).encode(errors="replace"), content_type="text/plain")
 
 
 def npy(array: npt.NDArray[Any]) -> Body:

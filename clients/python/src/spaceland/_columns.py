@@ -1,18 +1,21 @@
 """Columns of DataFrames: those that count the rows, those to keep or to ignore, and text that holds numbers."""
 from __future__ import annotations
 
+import datetime
+import decimal
 import re
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any, List, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ._body import missing
 from .errors import BadValue, tell
 
 if TYPE_CHECKING:
     from ._source import Options
 
-__all__ = ["tell_of_numbers", "without_numberings"]
+__all__ = ["row_ids", "tell_of_numbers", "without_numberings", "without_objects"]
 
 NUMBERING_ROWS = 3   # fewer rows count up by chance
 
@@ -42,17 +45,46 @@ def without_numberings(table: Any, options: "Options") -> Any:
     return table.iloc[:, [at for at in range(table.shape[1]) if at not in counting]]
 
 
+def without_objects(table: Any, words: List[Any]) -> Tuple[Any, List[Any]]:
+    """Leaves out columns of objects that are neither texts nor numbers, such as the geometries of geopandas."""
+    odd = [name for name in words if getattr(table[name], "ndim", 1) == 1 and _odd(table[name]) is not None]
+    for name in odd:
+        tell(f"column {name!r} holds objects, such as a {type(_odd(table[name])).__name__}, and is left out; convert it to numbers, or "
+             f"to texts for labels ({name!r}: table[{name!r}].astype(str))")
+    return table.drop(columns=odd), [name for name in words if name not in odd]
+
+
+def _odd(column: Any) -> Any:
+    """The first value that is no text, number, date or missing one; None: there is none."""
+    if column.dtype != object:
+        return None
+    return next((value for value in column.head(200).tolist() if not missing(value) and not isinstance(
+        value, (str, bytes, bool, int, float, np.generic, datetime.date, decimal.Decimal))), None)
+
+
+def row_ids(table: Any, words: List[Any]) -> Any:
+    """The first column of words that names each row: all texts differ. They become names, as in a file, unless the index has
+    some. None: there is none."""
+    from pandas import RangeIndex
+    if not isinstance(table.index, RangeIndex) or len(table) < NUMBERING_ROWS:
+        return None
+    return next((name for name in words[:1] if getattr(table[name], "ndim", 1) == 1 and table[name].dtype == object
+                 and table[name].is_unique and not table[name].isna().any()), None)
+
+
 _FORMATTED = re.compile(r"[-+\u2212]?\s?[$\u20ac\u00a3\u00a5]?\s?\d[\d.,' \u00a0\u202f]*\s?[%$\u20ac\u00a3\u00a5]?\s*$")
 
 
-def tell_of_numbers(column: Any, name: Any) -> None:
+def tell_of_numbers(column: Any, name: Any) -> bool:
     """Warns of a column of text that holds numbers as people write them: 12%, $45,000, 1.234,5. It becomes labels."""
     if getattr(column, "ndim", 1) != 1:   # several columns of one name
-        return
+        return False
     texts = [value for value in column.head(200).tolist() if isinstance(value, str) and value.strip()]
-    if texts and all(_FORMATTED.match(text.strip()) for text in texts):
+    found = bool(texts) and all(_FORMATTED.match(text.strip()) for text in texts)
+    if found:
         tell(f"column {name!r} holds numbers as text, such as {texts[0]!r}; it is taken as labels, not as a coordinate. Convert it "
              "to numbers first, or name it in labels")
+    return found
 
 
 def _counts(a: npt.NDArray[Any]) -> bool:

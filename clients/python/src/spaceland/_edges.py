@@ -25,9 +25,11 @@ PAIRS = (
     ("user1", "user2", False), ("person1", "person2", False), ("author1", "author2", False),
     ("entity1", "entity2", False), ("follower", "followee", False), ("sender", "receiver", False),
     ("sender", "recipient", False), ("caller", "callee", False), ("citing", "cited", False),
-    ("origin", "destination", False), ("ego", "alter", False), ("start", "end", True), ("tail", "head", True),
+    ("origin", "destination", False), ("ego", "alter", False), ("subject", "object", False),
+    ("start", "end", True), ("tail", "head", True),
     ("head", "tail", True), ("row", "col", True), ("row", "column", True), ("u", "v", True), ("i", "j", True),
 )
+RELATIONS = ("relation", "rel", "relationship", "predicate", "edge", "edgetype", "interaction")
 WEIGHTS = ("weight", "weights", "w", "wt", "edgeweight")
 STRENGTHS = ("value", "values", "count", "counts", "score", "combinedscore", "strength", "similarity", "correlation",
              "confidence", "frequency", "freq", "n")
@@ -54,7 +56,8 @@ def edge_titles(titles: Sequence[Any]) -> Optional[Tuple[int, int]]:
         if source not in plain or target not in plain or (target.endswith("2") and target[:-1] + "3" in plain):
             continue
         at = plain.index(source), plain.index(target)
-        if weak and (at != (0, 1) or len(plain) > 3):
+        beside = at == (0, 1) or (at == (0, 2) and plain[1] in RELATIONS)
+        if weak and (not beside or len(plain) > 3):
             continue
         return at
     return None

@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 
 import numpy as np
 
-from ._body import Body, lines, npy
+from ._body import Body, npy, texts_body
 from .errors import BadValue
 
 __all__ = ["check_count", "is_name", "label_names", "labels_body", "row_name", "row_names"]
@@ -60,7 +60,7 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
         return npy(values.astype(np.int64))
     if values.dtype.kind == "f":  # whole numbers, and missing ones
         values = np.array([None if value != value else f"{value:.0f}" for value in values.tolist()], dtype=object)
-    return lines(values.tolist(), "", quoted=True)
+    return texts_body(values.tolist())
 
 
 def check_count(labels: Any, rows: Optional[int]) -> None:

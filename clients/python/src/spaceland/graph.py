@@ -1,12 +1,14 @@
 """Graphs and tables of points on a server."""
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
-from ._body import file_body, is_path, lines, npy
+from ._body import file_body, is_path, npy, texts_body
 from ._colours import Owned, hex_colours
+from ._files import is_read_here, read_here
 from ._label_tables import columns_of, has_index, joined, taken_line, tell_of_file
 from ._labels import label_text
 from .errors import BadValue, JobFailed, NotFound, own_errors_of
@@ -148,9 +150,8 @@ class Graph:
         number. An index of pandas that names the nodes is used so, too. A file may have such a column of its own. What was
         joined otherwise than by row, and rows and nodes without a partner, are told.
         """
-        if is_path(values) and str(values).endswith((".parquet", ".pq")):
-            import pandas
-            values = pandas.read_parquet(values)
+        if is_path(values) and is_read_here(pathlib.Path(values)):
+            values = read_here(pathlib.Path(values))
         if is_path(values):
             return self._set_file(values, column, kind, ids)
         several = hasattr(values, "columns") or isinstance(values, dict)
@@ -189,7 +190,7 @@ class Graph:
         if a.dtype.kind in "iufb":
             body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)
         else:
-            body = lines([_with_quotes(value) for value in a.tolist()], "")
+            body = texts_body(a.tolist())
         self.client.http.request("PUT", f"{self.path}/labels/{_quoted(name)}", query={"kind": kind}, body=lambda: body,
                                  headers={"Content-Type": body.content_type})
 
@@ -293,12 +294,6 @@ def _chosen(a: Any, rows: List[int]) -> Any:
     found = a.astype(object)[at]
     found[at < 0] = None
     return found
-
-
-def _with_quotes(label: Any) -> Any:
-    """The label; if it is in quotes, in further ones, since the server removes the outer ones."""
-    text = label.strip() if isinstance(label, str) else ""
-    return '"' + text.replace('"', '""') + '"' if len(text) > 1 and text[0] == text[-1] == '"' else label
 
 
 def _quoted(text: str) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 from . import _neighbours, _sparse
 from ._body import Body, file_body, is_path, names_array, npy, npz
 from ._colours import hex_colours, is_ramp
-from ._columns import tell_of_numbers, without_numberings
+from ._columns import row_ids, tell_of_numbers, without_numberings, without_objects
 from ._edges import edge_columns, edge_titles, numbered_edges
+from ._files import is_read_here, read_here
 from ._label_tables import beside, columns_of, has_index
 from ._labels import check_count, is_name, label_names, labels_body, row_names
 from ._source import Array, AXES, Options, Source, take_named
@@ -229,10 +230,24 @@ def networkx_source(g: Any, options: Options) -> Source:
         if options.weight is not None and options.weight in data:
             weight[e] = _edge_weight(data[options.weight], (a, b), options.weight)
     known = {key for node in nodes for key in g.nodes[node]}
+    if count and options.weight == "weight" and not any("weight" in data for *_, data in g.edges(data=True)):
+        _tell_of_weights({key for *_, data in g.edges(data=True) for key, value in data.items() if _is_number(value)})
     _take_attributes(options, known, len(nodes), lambda name: [g.nodes[node].get(name) for node in nodes])
     source = _edges_source(nodes, row, column, weight, bool(g.is_directed()), options)
     source.give = lambda layout: dict(zip(nodes, layout))
     return source
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def _tell_of_weights(others: Any) -> None:
+    """Warns of edges with numbers that are no weights by their name."""
+    if others:
+        names = ", ".join(repr(name) for name in sorted(map(str, others))[:5])
+        tell(f'no edge has the attribute "weight", so that all weigh the same; there {"is" if len(others) == 1 else "are"} {names}: '
+             f"weight={sorted(map(str, others))[0]!r} takes it, weight=None says that none is meant")
 
 
 def igraph_source(g: Any, options: Options) -> Source:
@@ -241,6 +256,8 @@ def igraph_source(g: Any, options: Options) -> Source:
     nodes = list(g.vs["name"]) if "name" in g.vs.attributes() else list(range(count))
     ends: Array = np.asarray(g.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     weight = np.ones(len(ends), dtype=np.float32)
+    if count and options.weight == "weight" and "weight" not in g.es.attributes():
+        _tell_of_weights({name for name in g.es.attributes() if len(ends) and all(_is_number(value) for value in g.es[name])})
     if options.weight is not None and options.weight in g.es.attributes():
         for e, value in enumerate(g.es[options.weight]):
             weight[e] = _edge_weight(value, (nodes[ends[e, 0]], nodes[ends[e, 1]]), options.weight)
@@ -352,26 +369,30 @@ def _edge_weight(value: Any, edge: Any, name: str) -> float:
 
 
 def frame_source(table: Any, options: Options) -> Source:
-    """A pandas DataFrame: its columns of numbers except the labels; by default all other columns are labels."""
+    """A pandas DataFrame: its columns of numbers except the labels; by default all other columns are labels, but for one that
+    names the rows."""
     import pandas
+    named: Any = None
     table = _with_numbers(table)
     kinds = dict(zip(table.columns, table.dtypes))
     words = [name for name, kind in kinds.items() if kind == object or isinstance(kind, (pandas.CategoricalDtype, pandas.StringDtype))]
     labels = label_names(options.labels, table.columns, len(table))
     if labels is None and options.labels is None and options.columns is None:
-        labels = words
-        for name in words:
-            tell_of_numbers(table[name], name)
+        table, words = without_objects(table, words)
+        numbers_as_text = [name for name in words if tell_of_numbers(table[name], name)]
+        named = row_ids(table, [name for name in words if name not in numbers_as_text])
+        labels = [name for name in words if name != named]
     for name in labels or []:
         if name not in table.columns:
             raise BadValue(f"labels is {options.labels!r}, but the table has no such column")
         if list(table.columns).count(name) > 1:
             raise BadValue(f"the table has several columns {name!r}; columns of labels must have different names")
     take_named(options, labels or [], table.__getitem__)
+    names_of_rows = table.index if named is None else table[named]
     if options.columns is not None:
         table = table[list(options.columns)]
-    elif labels:
-        table = table.drop(columns=labels)
+    else:
+        table = table.drop(columns=[*(labels or []), *([] if named is None else [named])])
     table = without_numberings(table, options)
     bad = [str(name) for name in table.columns
            if not pandas.api.types.is_numeric_dtype(kinds[name]) or pandas.api.types.is_complex_dtype(kinds[name])]
@@ -388,7 +409,7 @@ def frame_source(table: Any, options: Options) -> Source:
         row, column = np.argwhere(~np.isfinite(numbers))[0]
         raise BadValue(f"row {index[row]!r}, column {names[column]!r} is {numbers[row, column]}; coordinates must be finite. "
                          "Fill or drop such rows first, or leave them out (drop_not_finite=True)")
-    options.names = row_names(index)
+    options.names = row_names(names_of_rows)
     source = points_source(numbers, options)
     source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
 
@@ -489,26 +510,15 @@ def _which_rep(data: Any) -> str:
     return f"it has: {', '.join(have)}" if have else "it has nothing else that can be embedded"
 
 
-def _read(reader: Callable[[pathlib.Path], Any], path: pathlib.Path) -> Any:
-    """Reads a file with a library, whose errors do not name it."""
-    try:
-        return reader(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise BadValue(f"{path} cannot be read: {error}") from error
-
-
 def file_source(path: pathlib.Path, options: Options) -> Source:
-    """A file. The client reads Parquet and AnnData files; others are uploaded unchanged."""
+    """A file. The client reads those of pandas, AnnData and networkx (_files.py); others are uploaded unchanged."""
     if not path.exists():
         raise FileMissing(f"there is no file {path}")
     if path.is_dir() and path.suffix not in (".parquet", ".pq"):  # those may consist of several files
         raise IsFolder(f"{path} is a folder; it must be a file")
-    if path.suffix in (".parquet", ".pq"):
-        import pandas
-        return frame_source(_transposed(_read(pandas.read_parquet, path), options), options)
-    if path.suffix == ".h5ad":
-        import anndata
-        return anndata_source(_transposed(_read(anndata.read_h5ad, path), options), options, keep=False)
+    if is_read_here(path):
+        found = _transposed(read_here(path), options)
+        return anndata_source(found, options, keep=False) if hasattr(found, "obsm") else _dispatch(found, options)
     query = dict(options.query)
     kind = options.kind
     if options.weight != "weight":  # a column of an edge list; None: no weights
@@ -605,7 +615,7 @@ def _labels_beside(path: pathlib.Path, options: Options) -> Any:
     """Labels of a file of data: those of another file, or columns of its own."""
     if isinstance(options.labels, os.PathLike) or os.path.isfile(options.labels):
         return pathlib.Path(options.labels)
-    if path.suffix in (".parquet", ".pq", ".h5ad"):
+    if is_read_here(path):
         return options.labels
     options.query["label_column"] = options.labels
     return None
