@@ -26,8 +26,7 @@ struct world {
 	struct sl_machine m;
 	bool place, active, line, table, stopping;
 	/* the data base: the state in its record, writes in progress with the states that they write */
-	enum sl_job_state stored;
-	enum sl_job_state puts[QUEUE];
+	enum sl_job_state stored, puts[QUEUE];
 	int put_count;
 	bool first_put, end_put, result_write, removal;
 	/* workers */
@@ -35,9 +34,9 @@ struct world {
 	bool carries, may_go_back;  /* the state of its run, until it has started; to the device where that was */
 	/* the device: commands and events on their way, the job there */
 	enum command commands[QUEUE];
-	int command_count;
+	int command_count, event_count;
+	bool held;  /* the loop does not know yet that the device has paused it by itself */
 	enum sl_job_event events[QUEUE];
-	int event_count;
 	bool on_device, device_paused, device_finishes, add_paused, add_finishes, add_cancelled;
 	bool asked_pause;   /* the last request of a client that the machine has taken */
 	int published;
@@ -56,9 +55,6 @@ static bool step(struct world *w, enum sl_job_event event);
 static void command(struct world *w, enum command c)
 {
 	assert_true(w->command_count < QUEUE);
-	for (int i = 0; i < w->event_count && c == RESUME; i++)
-		if (w->events[i] == SL_ON_HELD)   /* it is sent before the loop knows of that pause */
-			c = VOID;
 	w->commands[w->command_count++] = c;
 }
 
@@ -345,12 +341,11 @@ static void device(struct world *w)
 		return;
 	}
 	if (w->on_device && !w->device_paused && !w->device_finishes && w->event_count < QUEUE - 8 && draw(w, 30) == 0) {
-		w->device_paused = true;
+		w->device_paused = w->held = true;
 		tell(w, SL_ON_HELD);
-		for (int i = 0; i < w->command_count; i++)
-			w->commands[i] = w->commands[i] == RESUME ? VOID : w->commands[i];
-		return;
 	}
+	for (int i = 0; i < w->command_count && w->held; i++)
+		w->commands[i] = w->commands[i] == RESUME ? VOID : w->commands[i];
 	if (!w->command_count || w->event_count > QUEUE - 8)
 		return;
 	enum command c = w->commands[0];
@@ -397,6 +392,7 @@ static void loop(struct world *w)
 		w->carries = w->may_go_back = false;
 		return;
 	}
+	w->held = w->held && e != SL_ON_HELD;
 	step(w, e);
 	if (e == SL_ON_LEFT || e == SL_ON_BACK)
 		carry(w, e == SL_ON_LEFT);
