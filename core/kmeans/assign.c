@@ -9,13 +9,6 @@
 #define PART 16          /* centroids or points whose y are computed at a time */
 #define SURE 2048        /* open points after which the axes are judged */
 
-void sl__kmeans_forget(struct sl_kmeans *m)
-{
-	m->forget = m->blocks;
-	memset(m->drift, 0, m->k * sizeof *m->drift);
-	memset(m->group_drift, 0, m->panels * sizeof *m->group_drift);
-}
-
 /* ---- y of centroids and points ---------------------------------------------------------- */
 
 /* The length of a centroid's movement orthogonal to the axes: it moved by drift, and its y from old to now. */

@@ -21,20 +21,6 @@ uint32_t sl_kmeans_sample(const struct sl_kmeans_params *p, uint32_t n)
 	return !p->batch ? 0 : rows < n ? (uint32_t)rows : n;
 }
 
-void sl__kmeans_drop_part(struct sl_kmeans *m)
-{
-	if (m->part && m->found && !m->part->axes) {  /* they save too little and were dropped */
-		if (m->axes)
-			sl__kmeans_drop_axes(m);
-		sl__kmeans_axes_destroy(m->found);
-		m->found = NULL;
-	}
-	sl_kmeans_destroy(m->part);
-	free(m->rows);
-	m->part = NULL;
-	m->rows = NULL;
-}
-
 /* Draws a row from part i of `count` equal parts of the points. purpose: 0 for the sample, else the batch's number. */
 static uint32_t draw_row(const struct sl_kmeans *m, uint32_t purpose, uint32_t i, uint32_t count)
 {

@@ -21,12 +21,6 @@ SL_PICK_VARIANT(struct sl__kmeans_kernels, sl__kmeans_kernels, sl__kmeans);
 
 /* ---- a run ------------------------------------------------------------------------------ */
 
-void sl__kmeans_enter(struct sl_kmeans *m, enum sl__kmeans_phase phase)
-{
-	m->phase = phase;
-	m->passed = m->moved = m->fill = 0;
-}
-
 static void start_restart(struct sl_kmeans *m)
 {
 	m->status.seeds = m->status.rounds = m->status.iteration = 0;
@@ -45,12 +39,6 @@ static void start_restart(struct sl_kmeans *m)
 	for (size_t at = 0; at < (size_t)m->k * m->d; at++)
 		m->centroid[at] = (double)m->start[at] * m->scale;
 	m->status.seeds = (int)m->k;
-}
-
-void sl__kmeans_ready(struct sl_kmeans *m)
-{
-	sl__kmeans_forget(m);
-	m->packed = m->ordered = false;
 }
 
 /* Ends a slice before block `to`. True if this ends the phase, too. */

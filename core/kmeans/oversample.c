@@ -35,20 +35,6 @@ uint32_t sl_kmeans_candidates(const struct sl_kmeans_params *p, uint32_t n)
 	return p->seeding != SL_KMEANS_PARALLEL ? 0 : most < n ? (uint32_t)most : n;
 }
 
-void sl__kmeans_drop_over(struct sl_kmeans *m)
-{
-	if (!m->over)
-		return;
-	free(m->over->row);
-	free(m->over->weight);
-	free(m->over->square);
-	free(m->over->seed);
-	free(m->over->label);
-	free(m->over->fetched);
-	free(m->over);
-	m->over = NULL;
-}
-
 static int begin(struct sl_kmeans *m)
 {
 	struct sl__kmeans_over *o = m->over = calloc(1, sizeof *o);

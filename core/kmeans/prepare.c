@@ -169,25 +169,6 @@ int sl__kmeans_search_axes(struct sl_kmeans *m)
 	return 0;
 }
 
-void sl__kmeans_drop_axes(struct sl_kmeans *m)
-{
-	free(m->outline);
-	free(m->outline_length);
-	free(m->outline_centroid);
-	free(m->margin);
-	free(m->strayed);
-	free(m->outlined);
-	m->outline = NULL;
-	m->outline_length = m->outline_centroid = m->margin = m->strayed = NULL;
-	m->outlined = NULL;
-	m->axes = NULL;
-	m->f = m->d;
-	m->y = m->x;
-	m->c = m->centroid;
-	m->length = m->norm;
-	m->packed = false;
-}
-
 /* ---- memory ----------------------------------------------------------------------------- */
 
 static int allocate(struct sl_kmeans *m)
@@ -238,38 +219,4 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 	sl__kmeans_drop_axes(m);
 	m->search = !m->parent && sl_kmeans_columns(&m->params, m->n, m->d);
 	return code || !m->parent || !m->parent->found ? code : take_axes(m, m->parent->found);
-}
-
-void sl_kmeans_destroy(struct sl_kmeans *m)
-{
-	if (!m)
-		return;
-	if (m->passes.arg)
-		m->passes.close(m->passes.arg);
-	sl__kmeans_drop_part(m);
-	sl__kmeans_drop_over(m);
-	sl__kmeans_drop_axes(m);
-	sl__kmeans_axes_destroy(m->found);
-	free(m->copy);
-	free(m->start);
-	free(m->norm);
-	free(m->centroid);
-	free(m->sum);
-	free(m->count);
-	free(m->label);
-	free(m->lane_of);
-	free(m->centroid_in);
-	free(m->panel);
-	free(m->half);
-	free(m->drift);
-	free(m->group_drift);
-	free(m->upper);
-	free(m->lower);
-	free(m->before);
-	free(m->block_sum);
-	free(m->column_sum);
-	free(m->best_centroid);
-	free(m->best_label);
-	free(m->taken);
-	free(m);
 }

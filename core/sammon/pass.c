@@ -13,64 +13,12 @@
 
 #define ALONE 262144  /* a chunk with fewer pairs and coordinates runs on one thread */
 
-static uint32_t even(uint32_t x)
-{
-	return x + x % 2;
-}
-
 static uint32_t least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
 /* ---- the plan ----------------------------------------------------------------------------- */
-
-static uint32_t tiles_of(const struct sl_sammon *m, uint32_t round)
-{
-	return round == 0 ? m->blocks : even(m->blocks) / 2;
-}
-
-/* The tile's number among the tiles of all rounds. */
-static uint64_t number_of(const struct sl_sammon *m, uint32_t round, uint32_t tile)
-{
-	return round == 0 ? tile : m->blocks + (round - 1) * (uint64_t)(even(m->blocks) / 2) + tile;
-}
-
-void sl__sammon_plan(struct sl_sammon *m)
-{
-	uint64_t bytes = (uint64_t)m->side * m->side * sizeof(float);
-	m->tiles = number_of(m, m->rounds, 0);
-	m->slots = m->tiles < SL_SAMMON_CACHE_BYTES / bytes ? m->tiles : SL_SAMMON_CACHE_BYTES / bytes;
-	m->slots = m->sampled ? 0 : m->slots;  /* the next pass has other tiles */
-}
-
-/* The blocks of a tile. False: the tile is empty, since with an odd number of blocks one has no partner in a round. */
-static bool blocks_of(const struct sl_sammon *m, uint32_t round, uint32_t tile, uint32_t *a, uint32_t *b)
-{
-	uint32_t circle = even(m->blocks) - 1, turn = round ? m->turn[round - 1] : 0;
-	*a = *b = tile;
-	if (round == 0)
-		return true;
-	*a = tile ? (turn + tile) % circle : turn;
-	*b = tile ? (turn + circle - tile) % circle : circle;
-	if (*a > *b) {
-		uint32_t swap = *a;
-		*a = *b;
-		*b = swap;
-	}
-	return *b < m->blocks;
-}
-
-static void list_partners(struct sl_sammon *m)
-{
-	memset(m->partner, 0xff, (size_t)m->blocks * m->rounds * sizeof *m->partner);
-	for (uint32_t round = 0, a, b; round < m->rounds; round++)
-		for (uint32_t tile = 0; tile < tiles_of(m, round); tile++)
-			if (blocks_of(m, round, tile, &a, &b)) {
-				m->partner[(size_t)a * m->rounds + round] = b;
-				m->partner[(size_t)b * m->rounds + round] = a;
-			}
-}
 
 /* ---- a tile ------------------------------------------------------------------------------- */
 
@@ -111,12 +59,12 @@ static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *r
 	bool metric = m->params.stress == SL_SAMMON_METRIC, first = sl__sammon_weighs(m);
 	uint32_t i, j;
 	m->tile_sum[tile] = m->tile_sum[m->blocks + tile] = 0;
-	if (!blocks_of(m, round, tile, &i, &j))
+	if (!sl__sammon_blocks(m, round, tile, &i, &j))
 		return;
 	struct sl__sammon_block a = block(m, i), b = block(m, j), *other = i == j ? &a : &b;
 	struct sl__sammon_sums sum_a = sums(m, i), sum_b = sums(m, j);
 	double half = i == j ? 0.5 : 1;  /* a tile of a block with itself has each pair twice */
-	const float *distance = distances_of(m, number_of(m, round, tile), &a, other, room);
+	const float *distance = distances_of(m, sl__sammon_tile_number(m, round, tile), &a, other, room);
 	if (first)
 		m->tile_sum[m->blocks + tile] = half *
 			m->kernels->weights(m->side, metric, &a, other, distance, m->weight + (size_t)i * m->side,
@@ -126,36 +74,6 @@ static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *r
 }
 
 /* ---- the pass ----------------------------------------------------------------------------- */
-
-void sl__sammon_clear(const struct sl_sammon *m)
-{
-	memset(m->trial.force, 0, sl__sammon_values(m) * sizeof(double));
-	if (m->trial.curve)
-		memset(m->trial.curve, 0, sl__sammon_values(m) * sizeof(double));
-}
-
-void sl__sammon_pass_begin(struct sl_sammon *m)
-{
-	if (m->terms) {
-		sl__terms_pass_begin(m);
-		return;
-	}
-	size_t values = sl__sammon_values(m);
-	if (!m->passes.arg)
-		sl__sammon_clear(m);
-	for (size_t at = 0; at < values; at++)
-		m->rounded[at] = (float)m->trial.y[at];
-	if (sl__sammon_weighs(m)) {
-		memset(m->weight, 0, m->room * sizeof(double));
-		m->total = 0;
-	}
-	m->sum = 0;
-	m->round = m->tile = 0;
-	m->begun = false;
-	sl__sammon_draw(m);
-	if (m->partner)
-		list_partners(m);
-}
 
 /* Adds the sums of tiles from .. to - 1 of a round. */
 static void add(struct sl_sammon *m, uint32_t from, uint32_t to)
@@ -182,7 +100,7 @@ bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code)
 		uint32_t left = count;
 		failed |= !room;
 		while (left && round < m->rounds) {
-			uint32_t to = least(tiles_of(m, round), tile + left);
+			uint32_t to = least(sl__sammon_tiles(m, round), tile + left);
 #pragma omp for schedule(dynamic)
 			for (uint32_t t = tile; t < to; t++)
 				if (room)
@@ -190,7 +108,7 @@ bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code)
 #pragma omp single
 			add(m, tile, to);
 			left -= to - tile;
-			tile = to == tiles_of(m, round) ? 0 : to;
+			tile = to == sl__sammon_tiles(m, round) ? 0 : to;
 			round += tile == 0;
 		}
 #pragma omp single

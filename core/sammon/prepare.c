@@ -13,14 +13,6 @@
 
 /* ---- equal rows --------------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
-{
-	const struct sl__sammon_keyed *x = a, *y = b;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
 /* Hashes the values of a row; 0 and -0 count as equal. */
 static uint64_t hash(const float *row, uint32_t d)
 {
@@ -56,7 +48,7 @@ static int find_equal(const struct sl_points *p, uint32_t *first)
 		first[i] = i;
 	}
 	if (!code)
-		qsort(keyed, p->n, sizeof *keyed, by_key);
+		qsort(keyed, p->n, sizeof *keyed, sl__sammon_by_key);
 	for (uint32_t from = 0, i = 1; !code && i < p->n; i++) {
 		if (keyed[i].key != keyed[from].key)
 			from = i;
@@ -75,26 +67,6 @@ static uint32_t side_of(uint32_t n)
 	return n <= 1024 ? 32 : n <= 4096 ? 64 : n <= 16384 ? 128 : 256;
 }
 
-static void shuffle(struct sl__sammon_keyed *keyed, uint32_t count, uint64_t seed)
-{
-	for (uint32_t i = 0; i < count; i++)
-		keyed[i] = (struct sl__sammon_keyed){sl_random_bits(seed, i), i};
-	qsort(keyed, count, sizeof *keyed, by_key);
-}
-
-static uint32_t all_rounds(const struct sl_sammon *m)
-{
-	return m->blocks + m->blocks % 2;
-}
-
-void sl__sammon_draw(struct sl_sammon *m)
-{
-	if (m->sampled)
-		shuffle(m->keyed, all_rounds(m) - 1, sl_random_bits(m->params.seed, (uint64_t)m->status.iteration));
-	for (uint32_t round = 0; round + 1 < m->rounds; round++)
-		m->turn[round] = m->sampled ? m->keyed[round].number : round;
-}
-
 /* Computes place[] from first[], and the rounds. */
 static int order(struct sl_sammon *m, const uint32_t *first)
 {
@@ -106,13 +78,13 @@ static int order(struct sl_sammon *m, const uint32_t *first)
 	m->blocks = (m->n - 1) / m->side + 1;
 	uint32_t other_blocks = (sl_sammon_partners(&m->params, m->n) - 1) / m->side + 1;
 	m->sampled = other_blocks < m->blocks - 1;
-	m->rounds = m->sampled ? other_blocks + 1 : all_rounds(m);
+	m->rounds = m->sampled ? other_blocks + 1 : sl__sammon_rounds(m);
 	m->turn = calloc(m->rounds, sizeof *m->turn);
 	m->keyed = malloc(m->n * sizeof *m->keyed);
 	uint32_t *at = malloc(m->n * sizeof *at);
 	int code = m->turn && m->keyed && at ? 0 : SL_NOMEM;
 	if (!code && m->sampled)
-		shuffle(m->keyed, m->n, m->params.seed);
+		sl__sammon_shuffle(m->keyed, m->n, m->params.seed);
 	for (uint32_t i = 0; !code && i < m->n; i++)
 		at[i] = m->sampled ? m->keyed[i].number : i;
 	for (uint32_t i = 0; !code && i < m->rows; i++)
@@ -317,35 +289,4 @@ int sl__sammon_prepare_graph(struct sl_sammon *m, const struct sl_graph *g, stru
 	if (!code && sl__sammon_prepare_terms(m))
 		code = sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u nodes.", g->n);
 	return code;
-}
-
-static void place_free(struct sl__sammon_place *p)
-{
-	free(p->y);
-	free(p->force);
-	free(p->curve);
-}
-
-void sl_sammon_destroy(struct sl_sammon *m)
-{
-	if (!m)
-		return;
-	if (m->passes.arg)
-		m->passes.close(m->passes.arg);
-	free(m->partner);
-	sl__terms_destroy(m->terms);
-	place_free(&m->best);
-	place_free(&m->trial);
-	free(m->place);
-	free(m->turn);
-	free(m->keyed);
-	free(m->panel);
-	free(m->norm);
-	free(m->mass);
-	free(m->kept);
-	free(m->known);
-	free(m->tile_sum);
-	free(m->rounded);
-	free(m->weight);
-	free(m);
 }

@@ -101,19 +101,6 @@ int sl_sammon_check_graph(const struct sl_sammon_params *params, uint32_t n, str
 	return 0;
 }
 
-uint32_t sl_sammon_pivots(const struct sl_sammon_params *params, uint32_t n)
-{
-	uint32_t wanted = params->pivots ? (uint32_t)params->pivots : n <= SL_SAMMON_ALL ? n : SL_SAMMON_PIVOTS;
-	return wanted < n ? wanted : n;
-}
-
-uint32_t sl_sammon_partners(const struct sl_sammon_params *params, uint32_t n)
-{
-	if (params->partners)
-		return (uint32_t)params->partners < n ? (uint32_t)params->partners : n;
-	return n <= SL_SAMMON_EXACT ? n : SL_SAMMON_PARTNERS;
-}
-
 static double pairs_of(const struct sl_sammon_params *params, uint32_t n)
 {
 	return n / 2.0 * sl_sammon_partners(params, n);

@@ -80,7 +80,16 @@ int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *points, cons
 int sl__sammon_prepare_graph(struct sl_sammon *m, const struct sl_graph *g, struct sl_error *err);
 int sl__sammon_prepare_terms(struct sl_sammon *m);   /* terms are there. SL_NOMEM */
 /* pass.c */
-void sl__sammon_draw(struct sl_sammon *m);           /* prepare.c: turn[], of the pass to come */
+/* rounds.c */
+int sl__sammon_by_key(const void *a, const void *b);  /* for qsort() of struct sl__sammon_keyed */
+void sl__sammon_shuffle(struct sl__sammon_keyed *keyed, uint32_t count, uint64_t seed);
+uint32_t sl__sammon_rounds(const struct sl_sammon *m);  /* of a pass over all pairs */
+uint32_t sl__sammon_tiles(const struct sl_sammon *m, uint32_t round);
+/* The tile's number among the tiles of all rounds. */
+uint64_t sl__sammon_tile_number(const struct sl_sammon *m, uint32_t round, uint32_t tile);
+/* The blocks of a tile. False: the tile is empty, since with an odd number of blocks one has no partner in a round. */
+bool sl__sammon_blocks(const struct sl_sammon *m, uint32_t round, uint32_t tile, uint32_t *a, uint32_t *b);
+void sl__sammon_draw(struct sl_sammon *m);           /* turn[], of the pass to come */
 void sl__sammon_plan(struct sl_sammon *m);           /* sets tiles and slots from rounds */
 void sl__sammon_pass_begin(struct sl_sammon *m);     /* begins a pass over trial.y */
 void sl__sammon_clear(const struct sl_sammon *m);    /* force and curve of the trial; a device writes them at the end */

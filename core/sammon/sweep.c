@@ -1,4 +1,5 @@
-/* Sweeps over all terms, some blocks at a time, and the order of the phases of a run on a graph. */
+/* Sweeps over all terms, some blocks at a time. Threads share no block, and sums are added in the order of the
+ * blocks. */
 #include <math.h>
 #include <string.h>
 
@@ -201,69 +202,4 @@ void sl__terms_total_begin(struct sl_sammon *m, enum sl__terms_phase next)
 	m->terms->phase = SL__TERMS_TOTAL;
 	memset(m->weight, 0, m->room * sizeof *m->weight);
 	sl__sweep_begin(m, SL__SWEEP_TOTAL, 1);
-}
-
-static bool pass(struct sl_sammon *m, uint32_t count)
-{
-	struct sl__terms *t = m->terms;
-	if (!sl__sweep(m, SL__SWEEP_FORCES, count))
-		return false;
-	for (uint32_t b = 0; b < t->slices; b++)
-		m->sum += t->sum[b];
-	return true;
-}
-
-/* All terms are complete: continues with the start or, after loading, with the saved phase. */
-static void begin(struct sl_sammon *m)
-{
-	struct sl__terms *t = m->terms;
-	m->total = 0;
-	for (uint32_t b = 0; b < t->slices; b++)
-		m->total += t->total[b];
-	t->phase = t->next;
-	t->round = 0;
-	if (t->phase == SL__TERMS_PASS)
-		sl__terms_pass_begin(m);
-	else if (t->phase == SL__TERMS_SOLVE)
-		sl__terms_solve_begin(m);
-}
-
-void sl__terms_resume(struct sl_sammon *m, enum sl__terms_phase phase)
-{
-	m->terms->next = phase;
-	if (m->terms->phase > SL__TERMS_TOTAL)
-		begin(m);
-}
-
-bool sl__terms_go(struct sl_sammon *m, uint32_t count, int *code)
-{
-	struct sl__terms *t = m->terms;
-	switch (t->phase) {
-	case SL__TERMS_TOTAL:
-		if (sl__sweep(m, SL__SWEEP_TOTAL, count))
-			begin(m);
-		return false;
-	case SL__TERMS_START:
-		if (!sl__terms_begin(m, count))
-			return false;
-		if (t->sparse)
-			*code = sl__anchors_begin(m);
-		else
-			sl__terms_pass_begin(m);
-		return false;
-	case SL__TERMS_ANCHORS:
-		if (sl__anchors(m, count, code))
-			sl__terms_pass_begin(m);
-		return false;
-	case SL__TERMS_PASS:
-		return pass(m, count);
-	case SL__TERMS_SOLVE:
-		if (sl__terms_solve(m, count))
-			sl__sammon_try(m);
-		return false;
-	default:
-		if (sl__terms_measure(t, &m->params, count, code) && t->phase == SL__TERMS_TOTAL)
-			sl__terms_total_begin(m, t->next);
-		return false;
-	}
 }

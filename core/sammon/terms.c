@@ -320,19 +320,3 @@ int sl__terms_of_pivots(struct sl__terms **out, const struct sl__terms *of, cons
 		code = cut_blocks(t, columns_of(params));
 	return code ? code : allocate(t, params);
 }
-
-void sl__terms_destroy(struct sl__terms *t)
-{
-	if (!t)
-		return;
-	sl_sammon_destroy(t->anchors);
-	for (int k = 0; t->search && k < t->threads; k++)
-		sl__search_destroy(t->search[k]);
-	void *owned[] = {t->user, t->start, t->node, t->length, t->part, t->pivot, t->distance, t->weight, t->near_distance,
-			 t->near_weight, t->slice, t->search, t->closest, t->owner, t->in_pivot, t->out_pivot, t->share, t->sum,
-			 t->total, t->mean_node, t->mean_pivot, t->mean_part, t->pivot_vector, t->node_vector, t->move,
-			 t->residual, t->direction, t->product, t->square, t->target};
-	for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-		free(owned[k]);
-	free(t);
-}
