@@ -29,7 +29,8 @@ uint32_t sl__sammon_rounds(const struct sl_sammon *m)
 void sl__sammon_draw(struct sl_sammon *m)
 {
 	if (m->sampled)
-		sl__sammon_shuffle(m->keyed, sl__sammon_rounds(m) - 1, sl_random_bits(m->params.seed, (uint64_t)m->status.iteration));
+		sl__sammon_shuffle(m->keyed, sl__sammon_rounds(m) - 1, sl_random_bits(m->params.seed,
+										      (uint64_t)m->status.iteration));
 	for (uint32_t round = 0; round + 1 < m->rounds; round++)
 		m->turn[round] = m->sampled ? m->keyed[round].number : round;
 }
