@@ -35,12 +35,11 @@ struct world {
 	/* the device: commands and events on their way, the job there */
 	enum command commands[QUEUE];
 	int command_count, event_count;
-	bool held;  /* the loop does not know yet that the device has paused it by itself */
 	enum sl_job_event events[QUEUE];
 	bool on_device, device_paused, device_finishes, add_paused, add_finishes, add_cancelled;
+	bool held;          /* the device has paused it by itself, which the loop does not know yet */
 	bool asked_pause;   /* the last request of a client that the machine has taken */
-	int published;
-	uint64_t steps;
+	uint64_t published, steps;
 };
 
 static uint64_t visits[SL_JOB_EVENTS][SL_STAGES];
@@ -55,7 +54,7 @@ static bool step(struct world *w, enum sl_job_event event);
 static void command(struct world *w, enum command c)
 {
 	assert_true(w->command_count < QUEUE);
-	w->commands[w->command_count++] = c;
+	w->commands[w->command_count++] = c == RESUME && w->held ? VOID : c;
 }
 
 static void tell(struct world *w, enum sl_job_event e)
