@@ -13,69 +13,65 @@
 
 void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 {
-	job->device = device;
-	sl__job_step(job, job->carried ? SL_ON_PLACED_CARRYING : SL_ON_PLACED);
+	job->place.device = device;
+	sl__job_step(job, job->run.carried ? SL_ON_PLACED_CARRYING : SL_ON_PLACED);
 }
 
 void sl__job_take_place(struct sl_job *job)
 {
-	job->placed_ns = uv_hrtime();
-	memcpy(job->device_id, job->device->id, sizeof job->device_id);
+	job->place.placed_ns = uv_hrtime();
+	memcpy(job->device_id, job->place.device->id, sizeof job->device_id);
 	job->jobs->placed++;
-	job->device->placed++;
+	job->place.device->placed++;
 	sl__job_book(job, 1);
 }
 
 void sl__job_release_place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	sl_list_unlink(&job->on_device);
-	sl__job_checkpoint(job, SL_CHECKPOINT_ON_GONE);
-	sl_affinity_release(j->engines->affinities, job->affinity);
-	job->affinity = NULL;
-	sl__job_release_input(job);
 	j->placed--;
-	job->device->placed--;
+	job->place.device->placed--;
 	sl__job_book(job, -1);
-	job->device = NULL;
+	job->place.device = NULL;
 }
 
 void sl__job_book(struct sl_job *job, int by)
 {
 	sl__share_place(job, by);
-	job->jobs->used_bytes += (uint64_t)by * job->bytes;  /* by -1, it wraps around */
+	job->jobs->used_bytes += (uint64_t)by * job->place.bytes;  /* by -1, it wraps around */
 	if (sl__job_small(job))
-		job->jobs->small_bytes += (uint64_t)by * job->bytes;
+		job->jobs->small_bytes += (uint64_t)by * job->place.bytes;
 }
 
-void sl__job_activate(struct sl_job *job, int by)
+static void activate(struct sl_job *job, int by)
 {
 	job->jobs->active += by;
-	job->device->active[sl__job_small(job)] += by;
-	sl_events_changed(job->jobs->d->events, SL_EVENTS_DEVICE, job->device->id);
+	job->place.device->active[sl__job_small(job)] += by;
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_DEVICE, job->place.device->id);
+}
+
+void sl__job_activate(struct sl_job *job)
+{
+	activate(job, 1);
+}
+
+void sl__job_deactivate(struct sl_job *job)
+{
+	activate(job, -1);
 }
 
 /* ---- the lines ------------------------------------------------------------------------ */
 
-int sl__job_small(const struct sl_job *job)
-{
-	return job->nodes <= SL_SMALL_NODES;
-}
-
-struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
-{
-	return SL_LIST_ITEM(struct sl_job, &w->link, waiting.link);
-}
-
 void sl__job_join_line(struct sl_job *job)
 {
 	sl__move_over(job);
-	sl_backlog_add(&job->engine->line[sl__job_small(job)], &job->waiting, job->priority, job->waiting.bytes);
+	struct sl_waiting *w = &job->place.waiting;
+	sl_backlog_add(&job->engine->line[sl__job_small(job)], w, job->priority, w->bytes);
 }
 
 void sl__job_leave_line(struct sl_job *job)
 {
-	sl_backlog_remove(&job->engine->line[sl__job_small(job)], &job->waiting);
+	sl_backlog_remove(&job->engine->line[sl__job_small(job)], &job->place.waiting);
 }
 
 /* True if the engine's first large job has lacked memory for so long that others must leave memory for it. */
@@ -154,10 +150,8 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 	}
 }
 
-void sl__jobs_pump(struct sl_jobs *j)
+void sl__jobs_admit(struct sl_jobs *j)
 {
-	if (!j->stopping)
-		sl__measurements_pump(j);
 	for (int i = 0; i < SL_ENGINES_COUNT && !j->stopping; i++)
 		for (int small = 1; small >= 0; small--)
 			pump_line(j, &j->engines->engine[i], small);
@@ -198,11 +192,11 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 	*v = (struct sl__line_view){.turn_ms = uv_now(j->d->loop), .changes = line->changes};
 	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
 		struct sl_job *o = sl__job_of_waiting(w);
-		o->ahead = ahead;
-		o->ahead_s = ahead > LOOK_AHEAD ? ahead_s * ahead / LOOK_AHEAD : ahead_s;
+		o->place.ahead = ahead;
+		o->place.ahead_s = ahead > LOOK_AHEAD ? ahead_s * ahead / LOOK_AHEAD : ahead_s;
 		ahead_s += ahead++ < LOOK_AHEAD ? sl__job_remaining_s(o) : 0;
 	}
-	SL_LIST_EACH(const struct sl_job, o, &j->on_device, on_device)
+	SL_LIST_EACH(const struct sl_job, o, &j->on_device, run.on_device)
 		if (v->running < SL_PLACES_SMALL && o->engine == e && o->life.state == SL_JOB_RUNNING &&
 		    sl__job_small(o) == small)
 			v->all_s += v->left_s[v->running++] = sl__job_remaining_s(o);
@@ -217,13 +211,13 @@ static double until_place(const struct sl_job *job)
 	const struct sl__line_view *v = view_line(job);
 	int devices = job->engine->devices > 0 ? job->engine->devices : 1;
 	int places = (sl__job_small(job) ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
-	int to_end = v->running + job->ahead - places + 1;
+	int to_end = v->running + job->place.ahead - places + 1;
 	double sum = 0;
 	if (to_end <= 0)
 		return 0;
 	for (int i = 0; i < v->running && i < to_end; i++)
 		sum += i + 1 == to_end ? v->left_s[i] * (v->running - i) : v->left_s[i];
-	return (to_end > v->running ? v->all_s + job->ahead_s : sum) / devices;
+	return (to_end > v->running ? v->all_s + job->place.ahead_s : sum) / devices;
 }
 
 /* Seconds until it has a place; NAN: unknown. */
@@ -231,7 +225,7 @@ static double expected_wait(const struct sl_job *job)
 {
 	if (job->life.stage == SL_STAGE_PREPARING || job->life.stage == SL_STAGE_MOVING)
 		return 0;
-	return job->life.stage != SL_STAGE_WAITING || job->waiting.held ? NAN : until_place(job);
+	return job->life.stage != SL_STAGE_WAITING || job->place.waiting.held ? NAN : until_place(job);
 }
 
 static const char *why_in_line(const struct sl_job *job, char *text, size_t room)
@@ -264,11 +258,11 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 			 small ? "small" : "large");
 		return "place";
 	}
-	if (job->waiting.bytes == UINT64_MAX)
+	if (job->place.waiting.bytes == UINT64_MAX)
 		snprintf(text, room, "It needs more device memory than is free.");
 	else
 		snprintf(text, room, "It needs %.0f MiB of host memory; %.0f MiB are free.",
-			 (double)job->waiting.bytes / 1048576,
+			 (double)job->place.waiting.bytes / 1048576,
 			 (double)free_bytes(job->jobs, small) / 1048576);
 	return "memory";
 }
@@ -299,7 +293,7 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	case SL_STAGE_WAITING:
 		reason = why_in_line(job, text, sizeof text);
 		view_line(job);
-		at = json_integer(job->ahead + 1);
+		at = json_integer(job->place.ahead + 1);
 		break;
 	case SL_STAGE_PREPARING:
 	case SL_STAGE_MOVING:
@@ -311,11 +305,11 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	case SL_STAGE_RECORDING:
 	case SL_STAGE_OUTDATED:
 	case SL_STAGE_UNSAVED:
-		if (!job->unsaved.code)
+		if (!job->saving.problem.code)
 			return json_null();
 		reason = "disk";
 		snprintf(text, sizeof text, "Its end could not be recorded; the server tries again: "
-			 "%.200s", job->unsaved.detail);
+			 "%.200s", job->saving.problem.detail);
 		break;
 	default:
 		return json_null();

@@ -117,7 +117,7 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
  * opposite, only the record matters. */
 static bool is_recorded(const struct sl_job *job)
 {
-	return !job->saves && !sl_stage_is_storing(job->life.stage) && !sl_stage_is_ending(job->life.stage);
+	return !job->saving.writes && !sl_stage_is_storing(job->life.stage) && !sl_stage_is_ending(job->life.stage);
 }
 
 static bool stands_still(const struct sl_job *job)

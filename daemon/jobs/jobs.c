@@ -23,6 +23,16 @@
 /* After a crash, the sequence numbers of a job's frames continue above all numbers that readers may have seen. */
 #define SEQUENCE_GAP 1000000u
 
+static void shutdown_step(struct sl_jobs *j);
+
+/* The measurement that is first in line books its memory before other jobs do. */
+static void pump(struct sl_jobs *j)
+{
+	if (!j->stopping)
+		sl__measurements_pump(j);
+	sl__jobs_admit(j);
+}
+
 /* ---- once a second ------------------------------------------------------------------ */
 
 static void checkpoint_some(struct sl_jobs *j)
@@ -31,8 +41,8 @@ static void checkpoint_some(struct sl_jobs *j)
 	uint64_t now = uv_now(j->d->loop);
 	if (!(interval_ms > 0))
 		return;
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		if (job->life.state == SL_JOB_RUNNING && (double)(now - job->checkpointed_ms) >= interval_ms)
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
+		if (job->life.state == SL_JOB_RUNNING && (double)(now - job->run.checkpointed_ms) >= interval_ms)
 			sl__job_checkpoint(job, SL_CHECKPOINT_ON_DUE);
 }
 
@@ -40,13 +50,13 @@ static void on_tick(uv_timer_t *timer)
 {
 	struct sl_jobs *j = timer->data;
 	if (j->stopping) {
-		sl__jobs_shutdown_step(j);
+		shutdown_step(j);
 		return;
 	}
 	checkpoint_some(j);
 	sl__jobs_save_again(j);
 	sl_users_save_usage(j->d->users, false);
-	sl__jobs_pump(j);  /* a device may be due for another attempt, or memory may have become free */
+	pump(j);  /* a device may be due for another attempt, or memory may have become free */
 	sl__jobs_balance(j);
 	if (j->ticks % NEIGHBOURS_S == 0)
 		sl_graphs_store_again(j->d->graphs);
@@ -100,7 +110,7 @@ static void take_up(struct sl_job *job)
 		job->status.iteration = job->checkpoint_iteration;
 		job->status.seconds = job->checkpoint_seconds;
 	}
-	job->recorded_iteration = (uint64_t)job->status.iteration;
+	job->run.recorded_iteration = (uint64_t)job->status.iteration;
 	job->status.iterations = sl__work_iterations(&job->work);
 }
 
@@ -130,12 +140,12 @@ static void graph_deleted(void *arg, const char *id)
 
 static void on_room(void *arg)
 {
-	sl__jobs_pump(arg);
+	pump(arg);
 }
 
 static void on_engine_stopped(void *arg)
 {
-	sl__jobs_shutdown_step(arg);
+	shutdown_step(arg);
 }
 
 static void on_count(void *arg, const struct sl_server_device *d, int *running, int *queued)
@@ -144,9 +154,9 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 	*running = *queued = 0;
 	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
 		if (job->life.state == SL_JOB_QUEUED)
-			*queued += job->device ? job->device == d : job->engine == d->engine;
+			*queued += job->place.device ? job->place.device == d : job->engine == d->engine;
 		else if (job->life.state == SL_JOB_RUNNING)
-			*running += sl_stage_is_on_device(job->life.stage) && job->device == d;
+			*running += sl_stage_is_on_device(job->life.stage) && job->place.device == d;
 }
 
 static const struct sl_engines_listener listener = {
@@ -227,7 +237,7 @@ static bool has_crashed_again(struct sl_job *job)
 {
 	int number, crashes = sl_crashes_of(job->id, &number);
 	struct sl_error err;
-	job->alone = crashes > 0;
+	job->run.alone = crashes > 0;
 	if (crashes >= SL_CRASHES_LIMIT) {
 		sl_error_set(&err, SL_INTERNAL, "The server crashed twice while it computed this job (signal %d, %s). "
 			     "Please report this; submit the job again to try again.", number, strsignal(number));
@@ -255,6 +265,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	if (!j)
 		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
 	j->d = d;
+	j->worked = shutdown_step;
+	j->pump = pump;
 	int code = open_parts(j, err);
 	if (code) {
 		sl_watches_close(j->watches, NULL, NULL);
@@ -337,20 +349,20 @@ static void close_all(struct sl_jobs *j)
 	sl_watches_close(j->watches, part_closed_arg, j);
 }
 
-void sl__jobs_shutdown_step(struct sl_jobs *j)
+static void shutdown_step(struct sl_jobs *j)
 {
 	if (!j->stopping || j->closing)
 		return;
 	if (sl_engines_stopped(j->engines)) {
-		SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
+		SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
 			sl__job_release_input(job);
 		if (!j->works && !sl_affinity_cache_busy(j->engines->affinities))
 			close_all(j);
 		return;
 	}
 	bool late = uv_now(j->d->loop) >= j->stop_deadline_ms;
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		if (job->checkpointing != SL_CHECKPOINT_IDLE && !late)
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
+		if (job->run.checkpointing != SL_CHECKPOINT_IDLE && !late)
 			return;
 	sl_engines_stop(j->engines);
 }
@@ -366,9 +378,9 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	sl__measurements_cancel(j, NULL);
 	sl__jobs_forget_unsaved(j);
 	sl_users_save_usage(j->d->users, true);
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
 		sl__job_checkpoint(job, SL_CHECKPOINT_ON_NEWER);
-	sl__jobs_shutdown_step(j);
+	shutdown_step(j);
 }
 
 const char *sl_jobs_stream_endpoint(const struct sl_jobs *j)

@@ -2,6 +2,7 @@
 #ifndef SL_JOBS_INTERNAL_H
 #define SL_JOBS_INTERNAL_H
 
+#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
@@ -44,6 +45,52 @@ struct sl_work {
 
 struct sl_job_spec;  /* record/spec.h */
 
+/* Its place in a line or on a device. Owner: admission.c. */
+struct sl_job_place {
+	struct sl_server_device *device; /* the device on which it has a place, or is about to get one; else NULL */
+	struct sl_waiting waiting;       /* in its engine's line; `bytes` is set before it joins the line */
+	int ahead;                       /* jobs before it in line and their seconds, as of the line's last view */
+	double ahead_s;
+	uint64_t bytes;                  /* host memory booked for it while it has a place */
+	uint64_t device_bytes;           /* device memory booked for it while it has a place */
+	uint64_t placed_ns;              /* uv_hrtime() when it got its place */
+};
+
+/* Its run on a device. Owner: the files of run/. */
+struct sl_job_run {
+	/* start.c */
+	uint64_t key;                    /* names the job to the device; a new one each time it is added */
+	struct sl_link on_device;        /* in sl_jobs.on_device */
+	struct sl_affinity *affinity;    /* a reference, while it has a place */
+	struct sl_content *content;      /* a reference to the points that its run borrows, while it has a place */
+	struct sl_points *table;         /* or the layout that its run borrows as points; owned */
+	uint64_t settled_ms;             /* loop time when it was sent to its device */
+	/* device_events.c */
+	unsigned holds;                  /* pauses of its own that its device has reported under this key */
+	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
+	uint64_t recorded_iteration;     /* iterations already counted in the metrics */
+	/* checkpoint.c */
+	enum sl_checkpoint_stage checkpointing;
+	uint64_t checkpointed_ms;        /* loop time of the last checkpoint */
+	/* moves.c: moving to another device of its engine */
+	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
+	struct sl_server_device *came_from;  /* the device that it has left, until it starts on another; or NULL */
+	void *carried;                   /* malloc'd: the state of its run during a move; or NULL */
+	uint64_t carried_bytes;
+	struct sl_status carried_status;
+	uint64_t stays_ms;               /* after a failed move: loop time before which it does not move again; or 0 */
+	/* ending.c, until they are on the disk */
+	struct sl_layout *last;          /* its last layout; or NULL */
+	struct sl_method_result result;  /* its arrays; count 0: none */
+};
+
+/* Writes of its record. Owner: record/saving.c. */
+struct sl_job_saving {
+	int writes;                      /* in progress */
+	struct sl_error problem;         /* of the last write; code 0: none */
+	struct sl_link again;            /* in sl_jobs.unsaved: the write is to be repeated */
+};
+
 struct sl_job {
 	struct sl_jobs *jobs;
 	struct sl_link in_all, in_bucket;  /* in sl_jobs.all, and in one of sl_jobs.bucket */
@@ -78,6 +125,7 @@ struct sl_job {
 	uint32_t neighbours; /* of each point, if the perplexity is auto */
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
 	struct sl_status status;
+	int moves;           /* to another device */
 	json_t *problem;     /* or NULL */
 	json_t *quality;     /* the last measurement, or NULL */
 	json_t *table_of_result;  /* rows of the result's table, or NULL */
@@ -95,39 +143,11 @@ struct sl_job {
 	struct sl_trace_point *trace;
 	int trace_count, trace_room;
 
-	/* scheduling and running */
-	uint64_t key;                    /* names the job to the device; a new one each time it is added */
-	unsigned holds;                  /* times that it paused by itself on this device, under this key */
-	struct sl_link on_device;        /* in sl_jobs.on_device */
-	struct sl_server_device *device;   /* the device on which it has a place, or is about to get one; else NULL */
-	struct sl_waiting waiting;       /* in its engine's line; `bytes` is set before it joins the line */
-	int ahead;                       /* jobs before it in line and their seconds, as of the line's last view */
-	double ahead_s;
-	uint64_t bytes;                  /* host memory booked for it while it has a place */
-	uint64_t device_bytes;           /* device memory booked for it while it has a place */
-	uint64_t placed_ns;              /* uv_hrtime() when it got its place */
-	struct sl_affinity *affinity;    /* a reference, while it has a place */
-	struct sl_content *content;      /* a reference to the points that its run borrows, while it has a place */
-	struct sl_points *table;         /* or the layout that its run borrows as points; owned */
-	int saves;                       /* writes of its record in progress */
-	struct sl_error unsaved;         /* the failure of the last write; code 0: none */
-	struct sl_link again;            /* in sl_jobs.unsaved: the write is to be repeated */
-	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
-	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
 	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
-	enum sl_checkpoint_stage checkpointing;  /* only run/checkpoint.c changes it */
-	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
-	/* run/moves.c: moving to another device of its engine */
-	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
-	struct sl_server_device *came_from;  /* the device that it has left, until it starts on another; or NULL */
-	void *carried;                   /* malloc'd: the state of its run during a move; or NULL */
-	uint64_t carried_bytes;
-	struct sl_status carried_status;
-	uint64_t stays_ms;               /* after a failed move: loop time before which it does not move again; or 0 */
-	int moves;                       /* number of moves */
-	uint64_t settled_ms;             /* loop time when it was sent to its device */
-	uint64_t checkpointed_ms;        /* loop time of the last checkpoint */
-	uint64_t recorded_iteration;     /* iterations already counted in the metrics */
+	enum sl_job_state counted;       /* the state in which it is counted in sl_jobs.count */
+	struct sl_job_place place;
+	struct sl_job_run run;
+	struct sl_job_saving saving;
 
 	/* watchers */
 	struct sl_list waiters;          /* record/waiters.c: requests that wait for the job to change */
@@ -173,6 +193,9 @@ struct sl_jobs {
 	struct sl_fair_queue fair_queue;     /* the order in which they compute */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
+	/* set by jobs.c, for its parts: */
+	void (*worked)(struct sl_jobs *j);   /* a piece of work has ended */
+	void (*pump)(struct sl_jobs *j);     /* memory or a place has become free, or a job waits: starts what has room */
 	/* stopping the server */
 	bool stopping;
 	int closing;                         /* handles and threads that are being closed */
@@ -182,6 +205,17 @@ struct sl_jobs {
 	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
 			  *metric_ended[3], *metric_wait, *metric_iterating, *metric_moves;
 };
+
+static inline struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
+{
+	return SL_LIST_ITEM(struct sl_job, &w->link, place.waiting.link);
+}
+
+/* 1: it uses the line and places of small jobs; else 0. */
+static inline int sl__job_small(const struct sl_job *job)
+{
+	return job->nodes <= SL_SMALL_NODES;
+}
 
 static inline bool sl__job_ended(const struct sl_job *job)
 {
@@ -199,19 +233,43 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* does not i
 void sl__job_insert(struct sl_job *job);
 /* Takes what the record says about the job's graph; g NULL: the graph is gone. */
 void sl__job_know_data(struct sl_job *job, const struct sl_graph_record *g);
-struct sl_job *sl__job_ref(struct sl_job *job);
-void sl__job_unref(struct sl_job *job);
+void sl__job_destroy(struct sl_job *job);  /* when the last reference is gone */
+
+static inline struct sl_job *sl__job_ref(struct sl_job *job)
+{
+	job->references++;
+	return job;
+}
+
+static inline void sl__job_unref(struct sl_job *job)
+{
+	if (!--job->references)
+		sl__job_destroy(job);
+}
+
 void sl__job_leave_table(struct sl_job *job);
-/* The job's state was `before`: corrects the numbers of jobs, and tells clients. */
-void sl__job_show(struct sl_job *job, enum sl_job_state before);
+void sl__job_join_table(struct sl_job *job);
+void sl__job_show(struct sl_job *job);  /* its state has changed: corrects the numbers of jobs, and tells clients */
 /* Deletes a job that has ended; it leaves all lists at once. done (or NULL) runs when the record is removed, or when
  * that failed and the job is back in the lists. It does not run if this function returns an error. */
 int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg);
-/* Writes the record. done may be NULL; then job->saves counts the write until it is safe. */
+/* Writes the record. done may be NULL; then job->saving.writes counts the write until it is safe. */
 int sl__job_save(struct sl_job *job, sl_db_done_fn done);
 void sl__job_record_change(struct sl_job *job);  /* the same; without memory, it is tried again later */
-void sl__works_done(struct sl_jobs *j);  /* one of j->works has ended */
-void sl__job_notify(struct sl_job *job);  /* its state has changed */
+/* One of j->works has ended; the stop of the server may wait for it. */
+static inline void sl__works_done(struct sl_jobs *j)
+{
+	j->works--;
+	j->worked(j);
+}
+
+void sl__job_notify(struct sl_job *job);  /* record/followed.c: its state has changed */
+
+/* Publishes its record. */
+static inline void sl__job_changed(const struct sl_job *job)
+{
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_JOB, job->id);
+}
 
 /* ---- steps.c ------------------------------------------------------------------ */
 
@@ -349,19 +407,19 @@ void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct
 
 /* ---- admission.c; run/: device_events.c, ending.c, checkpoint.c ---- */
 
-void sl__jobs_pump(struct sl_jobs *j);                  /* starts the jobs that have room */
+void sl__jobs_admit(struct sl_jobs *j);                 /* starts the jobs that have room */
 void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* gives the job its place */
 void sl__job_take_place(struct sl_job *job);            /* counts it */
 void sl__job_prepare(struct sl_job *job);               /* run/start.c: it has a place */
-struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
-int sl__job_small(const struct sl_job *job);            /* 1: it uses the line and places of small jobs; else 0 */
 void sl__job_join_line(struct sl_job *job);
 void sl__job_leave_line(struct sl_job *job);
 double sl__job_remaining_s(const struct sl_job *job);   /* seconds to its end, alone on its device; 0: unknown */
 json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
 void sl__job_book(struct sl_job *job, int by);          /* 1: books its host memory; -1: frees it */
-void sl__job_activate(struct sl_job *job, int by);      /* 1: counts it as active; -1: no longer */
-void sl__job_release_place(struct sl_job *job);
+void sl__job_activate(struct sl_job *job);              /* counts it as active */
+void sl__job_deactivate(struct sl_job *job);            /* no longer */
+void sl__job_release_place(struct sl_job *job);         /* no longer counts it */
+void sl__job_give_place(struct sl_job *job);            /* run/start.c: its run on the device is over */
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);
 /* run/ending.c: its results are complete; they are written, then its end, which is published after that. */
 void sl__job_begin_end(struct sl_job *job);
@@ -369,6 +427,7 @@ void sl__job_save_result(struct sl_job *job);
 void sl__job_save_end(struct sl_job *job);
 void sl__job_publish_end(struct sl_job *job);
 void sl__job_checkpoint(struct sl_job *job, enum sl_checkpoint_event event);  /* DUE, NEWER, GONE */
+void sl__job_checkpoint_paused(struct sl_job *job);     /* NEWER */
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes the event's blob */
 void sl__job_keep_carried(struct sl_job *job);          /* makes the state that it carries its checkpoint */
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
@@ -380,7 +439,6 @@ void sl__job_try_again(struct sl_job *job);             /* a file that it needs 
 void sl__jobs_save_again(struct sl_jobs *j);
 void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
-void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: call when a piece of work has finished */
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 
 /* ---- shares.c: the shares of projects and users ------------------------------------------------ */
@@ -444,6 +502,7 @@ bool sl__after_ready(struct sl_job *job);
 void sl__after_look_held(struct sl_job *job);  /* a paused job: copies that layout, or fails, before it is resumed */
 void sl__after_copy(struct sl_job *job);
 void sl__after_met(struct sl_job *job);        /* the wait is over */
+void sl__after_drop_copy(struct sl_job *job);  /* nobody needs it */
 void sl__after_ended(struct sl_job *other);    /* the jobs that wait for it continue, or fail */
 
 /* ---- run/moves.c: jobs change from a crowded device to a free one of their engine ------- */
@@ -454,10 +513,22 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e);
 void sl__job_arrived(struct sl_job *job);      /* it has started on a device after it left one */
 /* Its new device has no memory for it. Returns true if it goes back to the old one. */
 bool sl__job_go_back(struct sl_job *job, const struct sl_error *err);
-void sl__move_over(struct sl_job *job);        /* the move has ended, with or without success */
-void sl__job_drop_carried(struct sl_job *job);
 
-/* ---- record/record.c ------------------------------------------------------------- */
+/* The move has ended, with or without success. */
+static inline void sl__move_over(struct sl_job *job)
+{
+	if (job->jobs->mover == job)
+		job->jobs->mover = NULL;
+	job->run.bound_for = job->run.came_from = NULL;
+}
+
+static inline void sl__job_drop_carried(struct sl_job *job)
+{
+	free(job->run.carried);
+	job->run.carried = NULL;
+}
+
+/* ---- record/: params.c, record.c, shown.c ------------------------------------------------ */
 
 int sl__job_iterations(const struct sl_job *job);  /* the requested number; with "auto", the number planned so far */
 json_t *sl__job_progress_json(const struct sl_job *job);
@@ -477,13 +548,13 @@ int sl__unknown_member(const struct sl_param_table *table, const char *key, cons
 
 /* ---- run/watched.c -------------------------------------------------------------- */
 
+void sl__job_pump_watch(struct sl_job *job);           /* its readers may get a frame */
 extern const struct sl_watches_ops sl__watches_ops;    /* arg: the struct sl_jobs */
 extern const struct sl_watch_ops sl__job_watch_ops;    /* owner: the struct sl_job */
 
 /* ---- record/followed.c ------------------------------------------------------------------ */
 
 void sl__jobs_be_followed(struct sl_jobs *j);    /* registers the sources of event streams */
-void sl__job_changed(const struct sl_job *job);  /* publishes its record */
 void sl__job_progressed(struct sl_job *job);     /* publishes its progress, a few times a second */
 
 #endif

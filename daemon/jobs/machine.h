@@ -101,6 +101,7 @@ enum sl_job_event {
 	X(DROP_COPY)   /* removes the copied layout, which nobody needs */ \
 	X(BEGIN_END)   /* its results are complete */ \
 	X(PUBLISH)     /* its end is recorded */ \
+	X(TELL_AFTER)  /* the jobs that wait for it */ \
 	X(CHECK) X(LOOK_HELD) X(COPY) X(PREPARE) X(SAVE_RESULT) X(SAVE_END) \
 	X(PUMP)        /* gives free places to waiting jobs */
 

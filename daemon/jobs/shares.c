@@ -85,7 +85,7 @@ static void tell_devices(struct sl_share *s, const struct sl_job *job, double se
 		s->engine = e;
 		s->reported_ms = now;
 	}
-	s->unreported_ms[job->device->index] += 1e3 * seconds;
+	s->unreported_ms[job->place.device->index] += 1e3 * seconds;
 	if (now - s->reported_ms < REPORT_MS)
 		return;
 	s->reported_ms = now;
@@ -117,7 +117,7 @@ void sl__shares_weigh(struct sl_jobs *j, const struct sl_server_engine *e, bool 
 {
 	SL_LIST_EACH(struct sl_share, s, &j->shares, link)
 		s->weight = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->on_device, on_device) {
+	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device) {
 		struct sl_share *project, *both;
 		if (job->engine != e || !counts(job) || !(project = share_of_job(job, OF_PROJECT)) ||
 		    !(both = share_of_job(job, OF_BOTH)))
@@ -147,14 +147,14 @@ void sl__shares_destroy(struct sl_jobs *j)
 void sl__share_place(struct sl_job *job, int by)
 {
 	if (by > 0)
-		job->device_bytes = sl__work_device_bytes(&job->work, job->engine, job->nodes);
+		job->place.device_bytes = sl__work_device_bytes(&job->work, job->engine, job->nodes);
 	for (enum whose w = OF_USER; w <= OF_PROJECT; w++) {
 		struct sl_share *s = share_of_job(job, w);
 		if (!s)
 			continue;
 		s->places[sl__job_small(job)] += by;
 		s->running += by;
-		s->device_bytes += (uint64_t)by * job->device_bytes;  /* by -1, it wraps around */
+		s->device_bytes += (uint64_t)by * job->place.device_bytes;  /* by -1, it wraps around */
 	}
 }
 

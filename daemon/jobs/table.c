@@ -1,4 +1,4 @@
-/* The table of all jobs, by id and by age; states of jobs, and recording them. */
+/* The table of all jobs, by id and by age, and the numbers of jobs by state. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +76,14 @@ struct sl_job *sl_job_of_request(struct sl_request *r)
 	return job;
 }
 
+void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine)
+{
+	job->requested = requested;
+	job->engine = engine;
+	if (engine->devices)
+		memcpy(job->device_id, engine->device[0].id, sizeof job->device_id);
+}
+
 struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 {
 	struct sl_job *job = calloc(1, sizeof *job);
@@ -93,26 +101,18 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	return job;
 }
 
-struct sl_job *sl__job_ref(struct sl_job *job)
+void sl__job_destroy(struct sl_job *job)
 {
-	job->references++;
-	return job;
-}
-
-void sl__job_unref(struct sl_job *job)
-{
-	if (--job->references)
-		return;
 	free(job->name);
-	free(job->carried);
-	sl_layout_unref(job->last);
+	free(job->run.carried);
+	sl_layout_unref(job->run.last);
 	free(job->idempotency_key);
 	free(job->idempotency_hash);
 	json_decref(job->problem);
 	json_decref(job->quality);
 	json_decref(job->notes);
 	json_decref(job->input);
-	sl_method_result_finish(&job->result);
+	sl_method_result_finish(&job->run.result);
 	json_decref(job->table_of_result);
 	free(job->trace);
 	sl_watch_finish(&job->watch);
@@ -144,7 +144,7 @@ void sl__job_insert(struct sl_job *job)
 		newer = &other->in_all;
 	}
 	sl_list_insert(&j->all, newer, &job->in_all);
-	j->count[job->life.state]++;
+	j->count[job->counted = job->life.state]++;
 	if (!sl__job_ended(job)) {
 		sl_list_append(&j->unfinished, &job->in_unfinished);
 		if (job->after[0])
@@ -162,8 +162,13 @@ void sl__job_leave_table(struct sl_job *job)
 	sl_list_unlink(&job->in_unfinished);
 	sl_list_unlink(&job->in_dependants);
 	sl_list_unlink(&job->in_all);
-	j->count[job->life.state]--;
+	j->count[job->counted]--;
 	sl__job_changed(job);
+}
+
+void sl__job_join_table(struct sl_job *job)
+{
+	sl__job_insert(sl__job_ref(job));
 }
 
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg)
@@ -183,133 +188,4 @@ void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *
 bool sl_jobs_on_graph(const struct sl_jobs *j, const char *graph)
 {
 	return SL_LIST_FIND(struct sl_job, job, &j->all, in_all, !strcmp(job->graph, graph)) != NULL;
-}
-
-int sl_job_remove(struct sl_jobs *j, const char *id)
-{
-	struct sl_job *job = sl__job_find(j, id);
-	return job && sl__job_ended(job) ? sl__job_delete(job, NULL, NULL) : SL_CONFLICT;
-}
-
-struct deletion {
-	struct sl_job *job;  /* a reference */
-	sl_db_done_fn done;
-	void *arg;
-};
-
-/* Files are removed after the record, so that a job recorded as done always has its result. If the record cannot be
- * removed, the job is put back into the table, unless it was never recorded and so has not ended. */
-static void record_removed(void *arg, int status, const struct sl_error *err)
-{
-	struct deletion *d = arg;
-	struct sl_job *job = d->job;
-	struct sl_jobs *j = job->jobs;
-	if (!status) {
-		sl_users_forget(j->d->users, job->id);
-		sl_uses_forget(j->d->uses, job->id);
-		sl__batch_job_gone(j, job->batch);
-		sl__job_remove_files(job, sl_job_file_kinds());
-	} else if (job->finished_ms && !j->stopping) {
-		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
-		job->watch.gone = false;
-		sl__job_step(job, SL_ON_NOT_DELETED);
-	}
-	if (sl_stage_is_deleted(job->life.stage))
-		sl__job_step(job, SL_ON_DELETED);
-	if (d->done)
-		d->done(d->arg, status, err);
-	free(d);
-	sl__job_unref(job);
-	sl__works_done(j);
-}
-
-int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
-{
-	struct sl_jobs *j = job->jobs;
-	struct deletion *d = malloc(sizeof *d);
-	if (!d)
-		return SL_NOMEM;
-	*d = (struct deletion){job, done, arg};
-	if (sl_db_remove(j->d->db, SL_DB_JOBS, job->id, record_removed, d)) {
-		free(d);
-		return SL_NOMEM;
-	}
-	sl__job_ref(job);
-	j->works++;
-	sl__measurements_cancel(j, job);
-	sl_watch_gone(&job->watch);
-	sl__job_step(job, SL_ON_DELETE);
-	sl__job_unref(job);
-	return 0;
-}
-
-/* ---- states ------------------------------------------------------------------------ */
-
-void sl__job_show(struct sl_job *job, enum sl_job_state before)
-{
-	struct sl_jobs *j = job->jobs;
-	j->count[before]--;
-	j->count[job->life.state]++;
-	if (sl__job_ended(job)) {
-		sl_list_unlink(&job->in_unfinished);
-		sl_list_unlink(&job->in_dependants);
-		sl_graphs_unuse(j->d->graphs, job->graph);
-		sl_metric_add(j->metric_ended[job->life.state - SL_JOB_DONE], 1);
-	}
-	sl__job_notify(job);
-}
-
-void sl__job_notify(struct sl_job *job)
-{
-	sl__job_answer_waiters(job);
-	if (job->batch[0])
-		sl__batch_changed(job->jobs, job->batch);
-	sl__job_changed(job);
-}
-
-static void saved(void *arg, int status, const struct sl_error *err)
-{
-	struct sl_job *job = arg;
-	struct sl_jobs *j = job->jobs;
-	job->saves--;
-	if (status) {
-		sl__job_unsaved(job, err);
-	} else if (!job->again.in && !sl_stage_is_ending(job->life.stage)) {
-		job->unsaved.code = 0;
-	}
-	sl__job_changed(job);
-	if (!job->saves)
-		sl__job_answer_waiters(job);
-	sl__job_unref(job);
-	sl__works_done(j);
-}
-
-int sl__job_save(struct sl_job *job, sl_db_done_fn done)
-{
-	json_t *document = sl__job_document(job);
-	if (!document)
-		return SL_NOMEM;
-	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, done ? done : saved, job);
-	json_decref(document);
-	if (!code) {
-		sl__job_ref(job);
-		job->jobs->works++;
-		job->saves += !done;
-	}
-	return code;
-}
-
-void sl__job_record_change(struct sl_job *job)
-{
-	struct sl_error err;
-	if (!sl__job_save(job, NULL))
-		return;
-	sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
-	sl__job_unsaved(job, &err);
-}
-
-void sl__works_done(struct sl_jobs *j)
-{
-	j->works--;
-	sl__jobs_shutdown_step(j);
 }

@@ -1,4 +1,5 @@
-/* Publishes the records and the progress of jobs to the event streams. */
+/* Tells clients about changes: requests that wait, batches, and the event streams of records and progress. Loop
+ * thread. */
 #include "daemon/jobs/jobs_internal.h"
 
 #define PROGRESS_MS 200
@@ -49,11 +50,6 @@ void sl__jobs_be_followed(struct sl_jobs *j)
 	sl_events_source(j->d->events, SL_EVENTS_PROGRESS, &progress_source, j);
 }
 
-void sl__job_changed(const struct sl_job *job)
-{
-	sl_events_changed(job->jobs->d->events, SL_EVENTS_JOB, job->id);
-}
-
 void sl__job_progressed(struct sl_job *job)
 {
 	uint64_t now = uv_now(job->jobs->d->loop);
@@ -61,4 +57,26 @@ void sl__job_progressed(struct sl_job *job)
 		return;
 	job->progressed_ms = now;
 	sl_events_changed(job->jobs->d->events, SL_EVENTS_PROGRESS, job->id);
+}
+
+void sl__job_show(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	j->count[job->counted]--;
+	j->count[job->counted = job->life.state]++;
+	if (sl__job_ended(job)) {
+		sl_list_unlink(&job->in_unfinished);
+		sl_list_unlink(&job->in_dependants);
+		sl_graphs_unuse(j->d->graphs, job->graph);
+		sl_metric_add(j->metric_ended[job->life.state - SL_JOB_DONE], 1);
+	}
+	sl__job_notify(job);
+}
+
+void sl__job_notify(struct sl_job *job)
+{
+	sl__job_answer_waiters(job);
+	if (job->batch[0])
+		sl__batch_changed(job->jobs, job->batch);
+	sl__job_changed(job);
 }

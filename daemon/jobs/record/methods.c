@@ -264,8 +264,20 @@ json_t *sl__results_json(const struct sl_method *method)
 
 void sl__job_release_input(struct sl_job *job)
 {
-	sl_graphs_release(job->jobs->d->graphs, job->content);
-	sl_points_destroy(job->table);
-	job->content = NULL;
-	job->table = NULL;
+	sl_graphs_release(job->jobs->d->graphs, job->run.content);
+	sl_points_destroy(job->run.table);
+	job->run.content = NULL;
+	job->run.table = NULL;
+}
+
+int sl__job_iterations(const struct sl_job *job)
+{
+	const struct sl_status *s = &job->status;
+	const struct sl_method *method = job->work.method;
+	int asked = method->asked ? method->asked(&job->work.params) : 0;
+	if (asked)
+		return asked;
+	if (method->timed && job->life.state == SL_JOB_DONE && s->iteration)
+		return s->iteration;  /* the run ends at a time of the model, not after a number of steps */
+	return s->iterations > s->iteration ? s->iterations : s->iteration;
 }

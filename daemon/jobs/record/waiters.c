@@ -16,10 +16,10 @@ static void waiter_end(struct waiter *w, bool reply)
 {
 	struct sl_job *job = w->job;
 	sl_list_unlink(&w->link);
-	if (reply && w->change && job->unsaved.code && !sl__job_ended(job))
-		sl_reply_problem(w->request, job->unsaved.code,
+	if (reply && w->change && job->saving.problem.code && !sl__job_ended(job))
+		sl_reply_problem(w->request, job->saving.problem.code,
 				 "The change could not be recorded yet; the server tries again. A restart before that "
-				 "loses the change: %s", job->unsaved.detail);
+				 "loses the change: %s", job->saving.problem.detail);
 	else if (reply)
 		sl_reply_json(w->request, w->status, sl_job_json(job));
 	free(w);
@@ -36,8 +36,8 @@ static void waiter_timeout(void *arg)
 {
 	struct waiter *w = arg;
 	struct sl_job *job = w->job;
-	bool writing = job->saves || sl_stage_is_storing(job->life.stage) || sl_stage_is_ending(job->life.stage);
-	if (!w->change || !writing || job->unsaved.code) {
+	bool writing = job->saving.writes || sl_stage_is_storing(job->life.stage) || sl_stage_is_ending(job->life.stage);
+	if (!w->change || !writing || job->saving.problem.code) {
 		waiter_end(w, true);
 		return;
 	}
@@ -80,7 +80,7 @@ void sl__job_answer_waiters(struct sl_job *job)
 {
 	sl__job_ref(job);  /* the last waiter may hold the last reference */
 	SL_LIST_EACH(struct waiter, w, &job->waiters, link)
-		if (w->met(job) || (w->change && job->again.in))
+		if (w->met(job) || (w->change && job->saving.again.in))
 			waiter_end(w, true);
 	sl__job_unref(job);
 }

@@ -146,7 +146,7 @@ static void finish(struct measurement *m)
 	sl_graphs_release(j->d->graphs, m->data);
 	sl__job_unref(job);
 	free(m);
-	sl__jobs_pump(j);  /* also starts the next measurement */
+	j->pump(j);  /* also starts the next measurement */
 	sl__works_done(j);
 }
 

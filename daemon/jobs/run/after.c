@@ -76,6 +76,11 @@ void sl__after_copy(struct sl_job *job)
 	sl_pool_run(job->jobs->d->loop, copy_work, copied, c);
 }
 
+void sl__after_drop_copy(struct sl_job *job)
+{
+	sl__job_remove_files(job, sl_job_file_transient);
+}
+
 static void fail(struct sl_job *job, const struct sl_job *other)
 {
 	struct sl_error err;

@@ -26,26 +26,31 @@ static void keep(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layo
 /* Returns false if the event means nothing. */
 static bool step(struct sl_job *job, enum sl_checkpoint_event event)
 {
-	struct sl_checkpoint_transition step = sl_checkpoint_step(job->checkpointing, event);
+	struct sl_checkpoint_transition step = sl_checkpoint_step(job->run.checkpointing, event);
 	if (step.refused) {
 		sl_log_error("jobs", "%s: event %d of checkpoints cannot happen in stage %d; please report this", job->id,
-			     (int)event, (int)job->checkpointing);
+			     (int)event, (int)job->run.checkpointing);
 		return false;
 	}
 	bool asks = step.action == SL_CHECKPOINT_ASK;
 	bool failed = asks && (!sl_stage_is_on_device(job->life.stage) ||
-			       sl_device_checkpoint(job->device->thread, job->key));
-	job->checkpointing = failed ? step.else_to : step.to;
+			       sl_device_checkpoint(job->place.device->thread, job->run.key));
+	job->run.checkpointing = failed ? step.else_to : step.to;
 	if (asks)
-		job->checkpointed_ms = uv_now(job->jobs->d->loop);
+		job->run.checkpointed_ms = uv_now(job->jobs->d->loop);
 	if (step.action == SL_CHECKPOINT_WRITE_CARRIED)
-		keep(job, &job->carried, job->carried_bytes, NULL, &job->carried_status);
+		keep(job, &job->run.carried, job->run.carried_bytes, NULL, &job->run.carried_status);
 	return true;
 }
 
 void sl__job_checkpoint(struct sl_job *job, enum sl_checkpoint_event event)
 {
 	step(job, event);
+}
+
+void sl__job_checkpoint_paused(struct sl_job *job)
+{
+	step(job, SL_CHECKPOINT_ON_NEWER);
 }
 
 void sl__job_keep_carried(struct sl_job *job)
@@ -123,6 +128,6 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 		step(job, SL_CHECKPOINT_ON_NO_ANSWER);
 	else if (step(job, SL_CHECKPOINT_ON_ANSWER))
 		keep(job, &e->blob, e->bytes, e->layout, &e->status);
-	if (!sl_checkpoint_is_writing(job->checkpointing))
-		sl__jobs_shutdown_step(job->jobs);
+	if (!sl_checkpoint_is_writing(job->run.checkpointing))
+		job->jobs->worked(job->jobs);
 }

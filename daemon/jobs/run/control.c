@@ -1,26 +1,11 @@
 /* What a job waits for before it is in line; its priority and parameters while it runs. Loop thread. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/singular.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/log.h"
-
-void sl__job_note(struct sl_job *job, const char *format, ...)
-{
-	char text[400];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	sl_singular(text);
-	if (!job->notes)
-		job->notes = json_array();
-	json_array_append_new(job->notes, json_string(text));
-}
 
 /* True if the neighbours that the job needs are known. Otherwise it waits for them, without a place, or fails. */
 static bool neighbours_ready(struct sl_job *job)
@@ -53,9 +38,9 @@ void sl__job_check(struct sl_job *job)
 	}
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
-	job->bytes = sl__work_host_bytes(&job->work, job->engine, job->nodes,
+	job->place.bytes = sl__work_host_bytes(&job->work, job->engine, job->nodes,
 					 sl__work_entries(&job->work, g));
-	job->waiting.bytes = job->bytes;
+	job->place.waiting.bytes = job->place.bytes;
 	sl__job_step(job, SL_ON_READY);
 }
 
@@ -82,14 +67,14 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 {
 	job->priority = priority;
 	if (job->life.stage == SL_STAGE_WAITING)
-		sl_backlog_set_priority(&job->engine->line[sl__job_small(job)], &job->waiting, priority);
+		sl_backlog_set_priority(&job->engine->line[sl__job_small(job)], &job->place.waiting, priority);
 	else if (sl_stage_is_on_device(job->life.stage))
-		sl_device_set_priority(job->device->thread, job->key, priority);
+		sl_device_set_priority(job->place.device->thread, job->run.key, priority);
 }
 
 void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 {
 	job->work.params = work->params;
 	if (sl_stage_is_on_device(job->life.stage))
-		sl_device_steer(job->device->thread, job->key, &work->params, work->method->params_bytes);
+		sl_device_steer(job->place.device->thread, job->run.key, &work->params, work->method->params_bytes);
 }

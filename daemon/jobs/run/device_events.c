@@ -8,13 +8,13 @@
 static void take_status(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_server_device *d = job->device;
+	struct sl_server_device *d = job->place.device;
 	job->status = e->status;
-	if ((uint64_t)e->status.iteration > job->recorded_iteration) {
-		double iterations = (double)((uint64_t)e->status.iteration - job->recorded_iteration);
+	if ((uint64_t)e->status.iteration > job->run.recorded_iteration) {
+		double iterations = (double)((uint64_t)e->status.iteration - job->run.recorded_iteration);
 		sl_metric_add(j->metric_iterations, iterations);
 		d->iterations += iterations;
-		job->recorded_iteration = (uint64_t)e->status.iteration;
+		job->run.recorded_iteration = (uint64_t)e->status.iteration;
 	}
 	sl_metric_add(j->metric_slices, (double)e->slices);
 	sl_metric_add(j->metric_slice_seconds, e->slice_seconds);
@@ -52,10 +52,10 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	if (e->err.code != SL_DEVMEM || job->device->placed <= 1 || job->life.wish == SL_WISH_CANCEL || j->stopping)
+	if (e->err.code != SL_DEVMEM || job->place.device->placed <= 1 || job->life.wish == SL_WISH_CANCEL || j->stopping)
 		return false;
 	sl_log_info("jobs", "%s waits for device memory", job->id);
-	job->waiting.bytes = UINT64_MAX;  /* when nothing else runs there */
+	job->place.waiting.bytes = UINT64_MAX;  /* when nothing else runs there */
 	sl__job_step(job, SL_ON_NO_MEMORY);
 	return true;
 }
@@ -65,31 +65,31 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
 	sl__move_over(job);
-	job->alone = job->alone || e->suspect;
+	job->run.alone = job->run.alone || e->suspect;
 	sl_watch_lost(&job->watch);
-	job->status.iteration = job->carried ? job->carried_status.iteration : job->has_checkpoint ?
+	job->status.iteration = job->run.carried ? job->run.carried_status.iteration : job->has_checkpoint ?
 				job->checkpoint_iteration : 0;
-	job->status.seconds = job->carried ? job->carried_status.seconds : job->has_checkpoint ?
+	job->status.seconds = job->run.carried ? job->run.carried_status.seconds : job->has_checkpoint ?
 			      job->checkpoint_seconds : 0;
-	job->recorded_iteration = (uint64_t)job->status.iteration;
+	job->run.recorded_iteration = (uint64_t)job->status.iteration;
 	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->id, job->status.iteration);
-	job->waiting.bytes = job->bytes;
+	job->place.waiting.bytes = job->place.bytes;
 	sl__job_step(job, SL_ON_LOST);
-	sl__jobs_shutdown_step(j);
+	j->worked(j);
 }
 
 static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_event event)
 {
 	take_status(job, e);
 	take_trace(job, e, true);
-	job->result = e->result;
-	if (job->result.note[0])
-		sl__job_note(job, "%s", job->result.note);
+	job->run.result = e->result;
+	if (job->run.result.note[0])
+		sl__job_note(job, "%s", job->run.result.note);
 	e->result = (struct sl_method_result){0};
 	json_decref(job->table_of_result);
-	job->table_of_result = sl__table_json(job->work.method, &job->result);
-	sl_layout_unref(job->last);
-	job->last = e->layout ? sl_layout_ref(e->layout) : NULL;
+	job->table_of_result = sl__table_json(job->work.method, &job->run.result);
+	sl_layout_unref(job->run.last);
+	job->run.last = e->layout ? sl_layout_ref(e->layout) : NULL;
 	sl__job_step(job, event);
 }
 
@@ -98,15 +98,15 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	switch (e->kind) {
 	case SL_EVENT_STARTED:
 		take_trace(job, e, true);
-		if (e->err.code && (job->has_checkpoint || job->carried))
+		if (e->err.code && (job->has_checkpoint || job->run.carried))
 			sl__job_from_the_beginning(job, e->err.detail);
 		if (e->unaided.code)
-			sl__job_note(job, "The processor computes the job, because %s has no room for it: %s", job->device->id,
-				     e->unaided.detail);
-		if (job->came_from)
+			sl__job_note(job, "The processor computes the job, because %s has no room for it: %s",
+				     job->place.device->id, e->unaided.detail);
+		if (job->run.came_from)
 			sl__job_arrived(job);
 		else
-			job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
+			job->preparation_s = (double)(uv_hrtime() - job->place.placed_ns) * 1e-9;
 		sl__job_drop_carried(job);
 		sl__job_changed(job);
 		break;
@@ -118,7 +118,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	case SL_EVENT_PAUSED:
 		take_status(job, e);
 		take_trace(job, e, false);
-		job->holds += e->status.held;
+		job->run.holds += e->status.held;
 		sl__job_step(job, e->status.held ? SL_ON_HELD : SL_ON_PAUSED);
 		break;
 	case SL_EVENT_SNAPSHOT:
@@ -154,7 +154,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 
 static struct sl_job *by_key(struct sl_jobs *j, uint64_t key)
 {
-	return SL_LIST_FIND(struct sl_job, job, &j->on_device, on_device, job->key == key);
+	return SL_LIST_FIND(struct sl_job, job, &j->on_device, run.on_device, job->run.key == key);
 }
 
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e)

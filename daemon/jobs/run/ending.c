@@ -19,31 +19,11 @@ struct saving {
 	struct sl_error err;
 };
 
-/* Deletes the oldest finished jobs beyond the number and age of the configuration. keep: a job that has just ended,
- * which is not deleted; then only the number counts, so that the end of a job does not go through all jobs. */
-void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
-{
-	const struct sl_config *c = &j->d->config;
-	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
-	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
-	double oldest_ms = !keep && c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
-	if (excess <= 0 && oldest_ms <= 0)
-		return;
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
-		if (excess <= 0 && oldest_ms <= 0)
-			return;
-		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
-			continue;  /* a younger job may have ended before this one */
-		excess--;
-		sl__job_delete(job, NULL, NULL);
-	}
-}
-
 static void drop_result(struct sl_job *job)
 {
-	sl_layout_unref(job->last);
-	job->last = NULL;
-	sl_method_result_finish(&job->result);
+	sl_layout_unref(job->run.last);
+	job->run.last = NULL;
+	sl_method_result_finish(&job->run.result);
 }
 
 /* Publishes the end, which is in the record now, and sends the last layout to readers. */
@@ -56,12 +36,11 @@ void sl__job_publish_end(struct sl_job *job)
 	free(job->trace);  /* it is read from the file from now on */
 	job->trace = NULL;
 	job->trace_count = job->trace_room = 0;
-	if (job->has_checkpoint || job->has_initial || job->work.start || sl_checkpoint_is_writing(job->checkpointing))
+	if (job->has_checkpoint || job->has_initial || job->work.start || sl_checkpoint_is_writing(job->run.checkpointing))
 		sl__job_remove_files(job, sl_job_file_transient);
 	sl__job_learn(job);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl_job_state_name[job->life.end],
 		    job->status.iteration, job->status.seconds);
-	sl__after_ended(job);
 	sl__jobs_retain(j, job);
 }
 
@@ -89,11 +68,12 @@ static void save_result(void *arg)
 	struct saving *s = arg;
 	struct sl_job *job = s->job;  /* trace, layout, arrays and id do not change while the job is SAVING */
 	const char *folder = job->jobs->folder;
-	if (job->last)
-		s->code = sl_job_file_write_result(folder, job->id, job->last->y, job->last->n, job->last->dims, job->trace,
-						   job->trace_count, s->record, &s->err);
+	const struct sl_layout *last = job->run.last;
+	if (last)
+		s->code = sl_job_file_write_result(folder, job->id, last->y, last->n, last->dims, job->trace, job->trace_count,
+						   s->record, &s->err);
 	else
-		s->code = sl_job_file_write_arrays(folder, job->id, &job->result, job->trace, job->trace_count, s->record,
+		s->code = sl_job_file_write_arrays(folder, job->id, &job->run.result, job->trace, job->trace_count, s->record,
 						   &s->err);
 }
 
@@ -124,7 +104,7 @@ void sl__job_save_result(struct sl_job *job)
 {
 	struct saving *s;
 	struct sl_error err;
-	if (!job->last && !job->result.count) {
+	if (!job->run.last && !job->run.result.count) {
 		sl__job_step(job, SL_ON_RESULT_SAVED);
 		return;
 	}
@@ -134,8 +114,8 @@ void sl__job_save_result(struct sl_job *job)
 		return;
 	}
 	s->job = sl__job_ref(job);
-	job->has_layout = job->last;  /* for the record in the seal */
-	job->has_results = job->result.count > 0;
+	job->has_layout = job->run.last;  /* for the record in the seal */
+	job->has_results = job->run.result.count > 0;
 	s->record = sl__job_record(job, NULL);
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, save_result, result_saved, s);
@@ -150,7 +130,7 @@ void sl__job_save_end(struct sl_job *job)
 	not_saved(job, &err);
 }
 
-/* Its last layout, if it has one, is in job->last, and its arrays are in job->result. */
+/* Its last layout, if it has one, is in job->run.last, and its arrays are in job->run.result. */
 void sl__job_begin_end(struct sl_job *job)
 {
 	bool done = job->life.end == SL_JOB_DONE;
@@ -160,11 +140,11 @@ void sl__job_begin_end(struct sl_job *job)
 	if (done)
 		sl_metric_observe(job->jobs->metric_iterating, job->status.seconds);
 	if (job->life.end == SL_JOB_FAILED) {
-		sl_layout_unref(job->last);
-		job->last = NULL;
+		sl_layout_unref(job->run.last);
+		job->run.last = NULL;
 	}
 	/* before the record is made, which contains the number of the last frame */
-	sl_watch_end(&job->watch, done ? job->last : NULL);
+	sl_watch_end(&job->watch, done ? job->run.last : NULL);
 }
 
 void sl__job_fail_by(struct sl_job *job, enum sl_job_event event, const struct sl_error *err)
@@ -178,89 +158,4 @@ void sl__job_fail_by(struct sl_job *job, enum sl_job_event event, const struct s
 void sl__job_fail(struct sl_job *job, const struct sl_error *err)
 {
 	sl__job_fail_by(job, SL_ON_FAIL, err);
-}
-
-/* ---- failed writes ------------------------------------------------------------------------- */
-
-void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
-{
-	if (!job->unsaved.code)
-		sl_log_error("jobs", "%s could not be recorded; the server tries again: %s", job->id,
-			     err ? err->detail : "");
-	if (err)
-		job->unsaved = *err;
-	else
-		sl_error_set(&job->unsaved, SL_IO, "The data base is closed.");
-	sl__job_try_again(job);
-	sl__job_answer_waiters(job);
-}
-
-void sl__job_try_again(struct sl_job *job)
-{
-	if (job->again.in)
-		return;
-	sl__job_ref(job);
-	sl_list_append(&job->jobs->unsaved, &job->again);
-}
-
-static void forget_unsaved(struct sl_job *job)
-{
-	sl_list_unlink(&job->again);
-	sl__job_unref(job);
-}
-
-void sl__jobs_save_again(struct sl_jobs *j)
-{
-	for (size_t left = j->unsaved.count; left; left--) {  /* a write that fails again is appended */
-		struct sl_job *job = sl__job_ref(SL_LIST_FIRST(struct sl_job, &j->unsaved, again));
-		forget_unsaved(job);
-		if (job->life.stage == SL_STAGE_UNSAVED) {
-			sl__job_step(job, SL_ON_RETRY);
-		} else if (!sl_stage_is_ending(job->life.stage) && !sl_stage_is_deleted(job->life.stage)) {
-			if (job->unsaved.code && sl__job_save(job, NULL))
-				sl__job_unsaved(job, &job->unsaved);
-			if (!j->stopping)
-				sl__job_step(job, SL_ON_LOOK);
-		}
-		sl__job_unref(job);
-	}
-}
-
-void sl__jobs_forget_unsaved(struct sl_jobs *j)
-{
-	SL_LIST_EACH(struct sl_job, job, &j->unsaved, again)
-		forget_unsaved(job);
-}
-
-/* ---- files that are no longer needed ----------------------------------------------- */
-
-struct removal {
-	struct sl_jobs *jobs;
-	char id[SL_ULID_BYTES];
-	const char *const *kinds;
-};
-
-static void remove_files(void *arg)
-{
-	struct removal *r = arg;
-	sl_job_file_remove(r->jobs->folder, r->id, r->kinds);
-}
-
-static void files_removed(void *arg)
-{
-	struct removal *r = arg;
-	struct sl_jobs *j = r->jobs;
-	free(r);
-	sl__works_done(j);
-}
-
-void sl__job_remove_files(struct sl_job *job, const char *const *kinds)
-{
-	struct removal *r = malloc(sizeof *r);
-	if (!r)
-		return;
-	*r = (struct removal){.jobs = job->jobs, .kinds = kinds};
-	memcpy(r->id, job->id, sizeof r->id);
-	job->jobs->works++;
-	sl_pool_run(job->jobs->d->loop, remove_files, files_removed, r);
 }

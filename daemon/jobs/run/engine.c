@@ -8,18 +8,10 @@
 #include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 
-void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine)
-{
-	job->requested = requested;
-	job->engine = engine;
-	if (engine->devices)
-		memcpy(job->device_id, engine->device[0].id, sizeof job->device_id);
-}
-
 void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 {
 	static const char *const kinds[] = {"checkpoint", NULL};
-	int saved = job->carried ? job->carried_status.iteration : job->checkpoint_iteration;
+	int saved = job->run.carried ? job->run.carried_status.iteration : job->checkpoint_iteration;
 	sl_log_warning("jobs", "%s starts again: %s", job->id, why);
 	sl__job_note(job, "The job started again from the beginning, not from iteration %d where it had been saved: %s",
 		     saved, why);
@@ -29,7 +21,7 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 	job->checkpoint_seconds = 0;
 	job->status.iteration = 0;
 	job->status.seconds = 0;
-	job->recorded_iteration = 0;
+	job->run.recorded_iteration = 0;
 	sl__job_remove_files(job, kinds);
 }
 

@@ -25,19 +25,6 @@
 #define GAIN 0.99         /* a move must reduce the higher load at least to this part */
 #define NOTES 10          /* moves of a job that are noted in its record */
 
-void sl__job_drop_carried(struct sl_job *job)
-{
-	free(job->carried);
-	job->carried = NULL;
-}
-
-void sl__move_over(struct sl_job *job)
-{
-	if (job->jobs->mover == job)
-		job->jobs->mover = NULL;
-	job->bound_for = job->came_from = NULL;
-}
-
 /* ---- choosing the job and the device -------------------------------------------------- */
 
 static bool lasts(const struct sl_job *job)
@@ -48,8 +35,8 @@ static bool lasts(const struct sl_job *job)
 
 static bool may_leave(const struct sl_job *job)
 {
-	uint64_t now = uv_now(job->jobs->d->loop), since = now - job->settled_ms;
-	return now >= job->stays_ms && !job->alone && since >= (job->moves ? REST_MS : SETTLED_MS);
+	uint64_t now = uv_now(job->jobs->d->loop), since = now - job->run.settled_ms;
+	return now >= job->run.stays_ms && !job->run.alone && since >= (job->moves ? REST_MS : SETTLED_MS);
 }
 
 /* True if the device is of the same kind as the job's and has room, perhaps after dropping unused graphs. */
@@ -59,14 +46,15 @@ static bool may_come(const struct sl_job *job, const struct sl_server_device *to
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	uint64_t room = info->memory_budget ? info->memory_budget : info->memory_total;
 	uint64_t graph = 8 * sl__work_entries(&job->work, g);
-	if (strcmp(job->device->state.info.name, info->name) != 0 || !sl_server_device_has_room(to, sl__job_small(job)))
+	if (strcmp(job->place.device->state.info.name, info->name) != 0 ||
+	    !sl_server_device_has_room(to, sl__job_small(job)))
 		return false;
-	return !room || info->embedding_bytes + job->device_bytes + graph <= room;
+	return !room || info->embedding_bytes + job->place.device_bytes + graph <= room;
 }
 
 static void stay(struct sl_job *job)
 {
-	job->stays_ms = uv_now(job->jobs->d->loop) + STAYS_MS;
+	job->run.stays_ms = uv_now(job->jobs->d->loop) + STAYS_MS;
 }
 
 static bool is_up(const struct sl_server_device *d)
@@ -79,7 +67,7 @@ static void start_move(struct sl_job *job, struct sl_server_device *to)
 	if (!sl__job_step(job, SL_ON_LEAVE))
 		return;  /* no memory: tries again a second later */
 	job->jobs->mover = job;
-	job->bound_for = to;
+	job->run.bound_for = to;
 }
 
 /* The job whose move from `from` to `to` reduces the higher load most. */
@@ -88,8 +76,8 @@ static struct sl_job *best_job(struct sl_jobs *j, const struct sl_server_device 
 {
 	struct sl_job *best = NULL;
 	double least = GAIN * from_load;
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device) {
-		if (job->device != from || !lasts(job) || !may_leave(job))
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device) {
+		if (job->place.device != from || !lasts(job) || !may_leave(job))
 			continue;
 		double weight = sl__share_weight(job), higher = fmax(from_load - weight, to_load + weight);
 		if (!(higher < least) || !may_come(job, to))
@@ -105,9 +93,9 @@ static void balance(struct sl_jobs *j, const struct sl_server_engine *e)
 	double load[SL_GPUS_MAX] = {0};
 	int high = -1, low = -1;
 	sl__shares_weigh(j, e, lasts);
-	SL_LIST_EACH(const struct sl_job, job, &j->on_device, on_device)
+	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device)
 		if (job->engine == e && lasts(job))
-			load[job->device->index] += sl__share_weight(job);
+			load[job->place.device->index] += sl__share_weight(job);
 	for (int i = 0; i < e->devices; i++) {
 		if (!is_up(&e->device[i]))
 			continue;
@@ -135,7 +123,7 @@ void sl__jobs_balance(struct sl_jobs *j)
 void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_server_device *from = job->device, *to = job->bound_for;
+	struct sl_server_device *from = job->place.device, *to = job->run.bound_for;
 	if (!e->blob) {
 		sl_log_warning("jobs", "%s stays on %s: %s", job->id, from->id, e->err.detail);
 		stay(job);
@@ -145,23 +133,23 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 	}
 	sl_watch_lost(&job->watch);  /* a snapshot requested after this will not come */
 	sl__job_step(job, SL_ON_LEFT);
-	job->carried = e->blob;
-	job->carried_bytes = e->bytes;
-	job->carried_status = e->status;
+	job->run.carried = e->blob;
+	job->run.carried_bytes = e->bytes;
+	job->run.carried_status = e->status;
 	e->blob = NULL;
 	if (j->stopping) {
 		sl__job_step(job, SL_ON_STOPS);
 		sl__job_keep_carried(job);
 		return;
 	}
-	job->came_from = from;
+	job->run.came_from = from;
 	sl__job_place(job, to && sl_server_device_has_room(to, sl__job_small(job)) ? to : from);
-	sl__jobs_pump(j);
+	j->pump(j);
 }
 
 void sl__job_arrived(struct sl_job *job)
 {
-	const struct sl_server_device *from = job->came_from, *to = job->device;
+	const struct sl_server_device *from = job->run.came_from, *to = job->place.device;
 	if (from == to) {
 		stay(job);
 	} else {
@@ -179,8 +167,8 @@ void sl__job_arrived(struct sl_job *job)
 
 bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
 {
-	struct sl_server_device *back = job->came_from;
-	if (!back || back == job->device || err->code != SL_DEVMEM || job->jobs->stopping)
+	struct sl_server_device *back = job->run.came_from;
+	if (!back || back == job->place.device || err->code != SL_DEVMEM || job->jobs->stopping)
 		return false;
 	sl_log_info("jobs", "%s goes back to %s: %s", job->id, back->id, err->detail);
 	sl__job_step(job, SL_ON_BACK);
@@ -188,9 +176,9 @@ bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
 	if (sl_server_device_has_room(back, sl__job_small(job))) {
 		sl__job_place(job, back);
 	} else {
-		job->waiting.bytes = job->bytes;
+		job->place.waiting.bytes = job->place.bytes;
 		sl__job_step(job, SL_ON_READY);
 	}
-	sl__jobs_pump(job->jobs);
+	job->jobs->pump(job->jobs);
 	return true;
 }

@@ -34,7 +34,7 @@ struct loading {
 static bool give_up(struct sl_job *job)
 {
 	sl__job_step(job, job->jobs->stopping ? SL_ON_STOPS : SL_ON_BETWEEN);
-	if (job->jobs->stopping && job->carried)
+	if (job->jobs->stopping && job->run.carried)
 		sl__job_keep_carried(job);
 	return !sl_stage_has_place(job->life.stage);
 }
@@ -42,11 +42,11 @@ static bool give_up(struct sl_job *job)
 /* Adds P, or the neighbours from which the device makes P. */
 static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 {
-	add->graph = sl_affinity_key(job->affinity);
-	add->affinities = sl_affinity_get(job->affinity);
-	add->neighbours = sl_affinity_neighbours(job->affinity);
-	add->neighbours_key = sl_affinity_neighbours_key(job->affinity);
-	add->affinities_params = *sl_affinity_params(job->affinity);
+	add->graph = sl_affinity_key(job->run.affinity);
+	add->affinities = sl_affinity_get(job->run.affinity);
+	add->neighbours = sl_affinity_neighbours(job->run.affinity);
+	add->neighbours_key = sl_affinity_neighbours_key(job->run.affinity);
+	add->affinities_params = *sl_affinity_params(job->run.affinity);
 }
 
 /* Takes init and checkpoint, or run. */
@@ -56,23 +56,23 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	struct sl_device_job add = {
 		.job = ++j->key, .method = job->work.method, .params = job->work.params,
-		.run = run, .restored = job->has_checkpoint || job->carried, .init = init, .checkpoint = checkpoint,
-		.attach = run && sl__work_helped(&job->work, job->engine), .moved = job->came_from != NULL,
+		.run = run, .restored = job->has_checkpoint || job->run.carried, .init = init, .checkpoint = checkpoint,
+		.attach = run && sl__work_helped(&job->work, job->engine), .moved = job->run.came_from != NULL,
 		.checkpoint_bytes = bytes, .nodes = job->nodes,
 		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.params) : 0,
-		.iteration = job->carried ? job->carried_status.iteration : job->checkpoint_iteration,
-		.seconds = job->carried ? job->carried_status.seconds : job->checkpoint_seconds,
+		.iteration = job->run.carried ? job->run.carried_status.iteration : job->checkpoint_iteration,
+		.seconds = job->run.carried ? job->run.carried_status.seconds : job->checkpoint_seconds,
 		.share = sl_project_share(j->d->users, job->project), .priority = job->priority,
 		.paused = job->life.wish == SL_WISH_PAUSE, .finish = job->life.wish == SL_WISH_FINISH,
 		.cancel = job->life.wish == SL_WISH_CANCEL,
-		.alone = job->alone, .pinned = g && g->pinned,
+		.alone = job->run.alone, .pinned = g && g->pinned,
 	};
 	memcpy(add.id, job->id, sizeof add.id);
 	snprintf(add.group, sizeof add.group, "%s", job->project);
 	snprintf(add.client, sizeof add.client, "%s", job->user);
-	if (job->affinity)
+	if (job->run.affinity)
 		add_affinities(job, &add);
-	if (sl_device_add(job->device->thread, &add)) {
+	if (sl_device_add(job->place.device->thread, &add)) {
 		struct sl_error err;
 		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
 		free(init);
@@ -82,12 +82,12 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		sl__job_fail(job, &err);
 		return;
 	}
-	if (job->affinity)
-		sl_affinity_lend(job->affinity, job->device->number);
-	job->key = add.job;
-	job->holds = 0;
-	sl_list_prepend(&j->on_device, &job->on_device);
-	job->checkpointed_ms = job->settled_ms = uv_now(j->d->loop);
+	if (job->run.affinity)
+		sl_affinity_lend(job->run.affinity, job->place.device->number);
+	job->run.key = add.job;
+	job->run.holds = 0;
+	sl_list_prepend(&j->on_device, &job->run.on_device);
+	job->run.checkpointed_ms = job->run.settled_ms = uv_now(j->d->loop);
 	if (!job->started_ms) {
 		job->started_ms = sl_time_now_ms();
 		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
@@ -199,8 +199,8 @@ static void loading_free(struct loading *l)
 /* The inputs that the run borrows belong to the job as long as it has a place. */
 static void keep_input(struct loading *l)
 {
-	l->job->content = l->points;
-	l->job->table = l->table;
+	l->job->run.content = l->points;
+	l->job->run.table = l->table;
 	l->points = NULL;
 	l->table = NULL;
 }
@@ -240,8 +240,8 @@ static void load(struct sl_job *job, struct sl_content *points)
 	l->points = points;
 	l->has_initial = job->has_initial;
 	l->has_checkpoint = job->has_checkpoint;
-	l->carried = job->carried;
-	l->carried_bytes = job->carried_bytes;
+	l->carried = job->run.carried;
+	l->carried_bytes = job->run.carried_bytes;
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, load_files, files_loaded, l);
 }
@@ -293,7 +293,7 @@ static void start(struct sl_job *job)
 			sl__job_unref(job);
 			j->works--;
 		}
-	} else if (job->has_initial || job->has_checkpoint || job->carried) {
+	} else if (job->has_initial || job->has_checkpoint || job->run.carried) {
 		load(job, NULL);
 	} else {
 		send_to_device(job, NULL, NULL, 0, NULL);
@@ -303,14 +303,14 @@ static void start(struct sl_job *job)
 static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_error *err)
 {
 	struct sl_job *job = arg;
-	job->affinity = entry;
+	job->run.affinity = entry;
 	if (!give_up(job)) {
 		if (err && !wait_for_search(job))
 			sl__job_fail(job, err);
 		else if (!err)
 			start(job);
 	}
-	sl__jobs_shutdown_step(job->jobs);
+	job->jobs->worked(job->jobs);
 	sl__job_unref(job);
 }
 
@@ -322,6 +322,16 @@ static bool device_makes(const struct sl_job *job)
 	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
 		return false;
 	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
+}
+
+void sl__job_give_place(struct sl_job *job)
+{
+	sl_list_unlink(&job->run.on_device);
+	sl__job_checkpoint(job, SL_CHECKPOINT_ON_GONE);
+	sl_affinity_release(job->jobs->engines->affinities, job->run.affinity);
+	job->run.affinity = NULL;
+	sl__job_release_input(job);
+	sl__job_release_place(job);
 }
 
 void sl__job_prepare(struct sl_job *job)

@@ -19,6 +19,11 @@ struct sl_watch *sl_job_watch(struct sl_job *job)
 	return &job->watch;
 }
 
+void sl__job_pump_watch(struct sl_job *job)
+{
+	sl_watch_pump(&job->watch);
+}
+
 static int end_of(enum sl_job_state state)
 {
 	switch (state) {
@@ -126,7 +131,7 @@ static bool snapshot(void *owner, bool quantised)
 	struct sl_job *job = owner;
 	if (shows_still(job))
 		return load_still(job);
-	return !sl_device_snapshot(job->device->thread, job->key, quantised);
+	return !sl_device_snapshot(job->place.device->thread, job->run.key, quantised);
 }
 
 static int load(void *owner, float **y, struct sl_error *err)

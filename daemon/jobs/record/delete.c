@@ -1,0 +1,124 @@
+/* Deletes jobs that have ended: on request, to make room, and the oldest beyond the number and age of the
+ * configuration. Files are removed after the record, so that a job recorded as done always has its result.
+ * Loop thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/files/job_files.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/uses.h"
+#include "daemon/util/log.h"
+#include "daemon/util/pool.h"
+#include "daemon/util/seen.h"
+
+struct deletion {
+	struct sl_job *job;  /* a reference */
+	sl_db_done_fn done;
+	void *arg;
+};
+
+/* If the record cannot be removed, the job is put back into the table, unless it was never recorded and so has not
+ * ended. */
+static void record_removed(void *arg, int status, const struct sl_error *err)
+{
+	struct deletion *d = arg;
+	struct sl_job *job = d->job;
+	struct sl_jobs *j = job->jobs;
+	if (!status) {
+		sl_users_forget(j->d->users, job->id);
+		sl_uses_forget(j->d->uses, job->id);
+		sl__batch_job_gone(j, job->batch);
+		sl__job_remove_files(job, sl_job_file_kinds());
+	} else if (job->finished_ms && !j->stopping) {
+		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
+		job->watch.gone = false;
+		sl__job_step(job, SL_ON_NOT_DELETED);
+	}
+	if (sl_stage_is_deleted(job->life.stage))
+		sl__job_step(job, SL_ON_DELETED);
+	if (d->done)
+		d->done(d->arg, status, err);
+	free(d);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
+{
+	struct sl_jobs *j = job->jobs;
+	struct deletion *d = malloc(sizeof *d);
+	if (!d)
+		return SL_NOMEM;
+	*d = (struct deletion){job, done, arg};
+	if (sl_db_remove(j->d->db, SL_DB_JOBS, job->id, record_removed, d)) {
+		free(d);
+		return SL_NOMEM;
+	}
+	sl__job_ref(job);
+	j->works++;
+	sl__measurements_cancel(j, job);
+	sl_watch_gone(&job->watch);
+	sl__job_step(job, SL_ON_DELETE);
+	sl__job_unref(job);
+	return 0;
+}
+
+int sl_job_remove(struct sl_jobs *j, const char *id)
+{
+	struct sl_job *job = sl__job_find(j, id);
+	return job && sl__job_ended(job) ? sl__job_delete(job, NULL, NULL) : SL_CONFLICT;
+}
+
+/* Deletes the oldest finished jobs beyond the number and age of the configuration. keep: a job that has just ended,
+ * which is not deleted; then only the number counts, so that the end of a job does not go through all jobs. */
+void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
+{
+	const struct sl_config *c = &j->d->config;
+	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
+	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
+	double oldest_ms = !keep && c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
+	if (excess <= 0 && oldest_ms <= 0)
+		return;
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
+		if (excess <= 0 && oldest_ms <= 0)
+			return;
+		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
+			continue;  /* a younger job may have ended before this one */
+		excess--;
+		sl__job_delete(job, NULL, NULL);
+	}
+}
+
+/* ---- files that are no longer needed ----------------------------------------------- */
+
+struct removal {
+	struct sl_jobs *jobs;
+	char id[SL_ULID_BYTES];
+	const char *const *kinds;
+};
+
+static void remove_files(void *arg)
+{
+	struct removal *r = arg;
+	sl_job_file_remove(r->jobs->folder, r->id, r->kinds);
+}
+
+static void files_removed(void *arg)
+{
+	struct removal *r = arg;
+	struct sl_jobs *j = r->jobs;
+	free(r);
+	sl__works_done(j);
+}
+
+void sl__job_remove_files(struct sl_job *job, const char *const *kinds)
+{
+	struct removal *r = malloc(sizeof *r);
+	if (!r)
+		return;
+	*r = (struct removal){.jobs = job->jobs, .kinds = kinds};
+	memcpy(r->id, job->id, sizeof r->id);
+	job->jobs->works++;
+	sl_pool_run(job->jobs->d->loop, remove_files, files_removed, r);
+}
