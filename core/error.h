@@ -73,6 +73,11 @@ int sl_error_status(int code);         /* HTTP status, 200 for SL_OK */
 /* "graph.mtx:17: detail", "/dims: detail" or "detail", into out. Returns out. */
 char *sl_error_format(const struct sl_error *err, char *out, int bytes);
 
+/* "1 columns" becomes "1 column" in a message that is made from numbers, in place; errors do so themselves. Only nouns
+ * that messages count (error.c), and nothing between quotation marks, which are users' words. Verbs stay as they are: a
+ * sentence with a verb behind its noun needs two wordings. */
+void sl_singular(char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,7 +30,7 @@ static int check_lengths(const struct sl_graph *g, int lengths, double *shortest
 	*shortest = g->m ? INFINITY : 1;
 	*longest = g->m ? 0 : 1;
 	if (lengths != SL_SAMMON_UNIT && g->report.zero_weights)
-		return sl_error_field(err, SL_BADPARAM, "/lengths", "%llu edges of the graph have weight 0, and were dropped "
+		return sl_error_field(err, SL_BADPARAM, "/lengths", "The graph has %llu edges of weight 0, which were dropped "
 				      "when it was read. A length must be greater than 0, and so must be a weight whose inverse is "
 				      "one. Use lengths unit, or other weights.",
 				      (unsigned long long)g->report.zero_weights);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/singular.h"
+#include "core/error.h"
 
 struct sl_taken *sl_taken_create(void)
 {

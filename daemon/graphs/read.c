@@ -246,8 +246,8 @@ static int check_points(struct sl__reading *q)
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	if (q->wanted.k > p->n - 1 && q->asked && p->taken)
-		sl_taken_add_note(p->taken, false, "neighbours is %u, but each of the %u points has only %u others", q->wanted.k,
-				  p->n, p->n - 1);
+		sl_taken_add_note(p->taken, false, "neighbours is %u, but each of the %u points has only %u others",
+				  q->wanted.k, p->n, p->n - 1);
 	if (q->wanted.k > p->n - 1)
 		q->wanted.k = p->n - 1;
 	return rc;

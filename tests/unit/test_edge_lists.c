@@ -110,7 +110,7 @@ static void gephi_and_columns_in_other_orders(void **state)
 			 g->taken->by_role[SL_TAKEN_WEIGHT], 3);
 	assert_left_out(g, 3, "the direction");
 	assert_left_out(g, 5, "empty");
-	assert_true(noted(g, "1 edges are directed and 2 undirected"));
+	assert_true(noted(g, "there are 1 directed and 2 undirected edges"));
 	sl_graph_destroy(g);
 
 	g = read_edges("weight;source;target\n2,5;ann;bob\n1,0;bob;cat\n", NULL);

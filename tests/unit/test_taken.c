@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "core/error.h"
-#include "core/singular.h"
 #include "core/taken/taken.h"
 
 static void a_table_adds_up_and_is_told(void **state)
@@ -109,7 +108,8 @@ static void a_copy_is_equal(void **state)
 static void one_is_singular(void **state)
 {
 	static const char *const cases[][2] = {
-		{"1 columns, 2 columns, 11 columns, 0.1 columns, 1.5 rows", "1 column, 2 columns, 11 columns, 0.1 columns, 1.5 rows"},
+		{"1 columns, 2 columns, 11 columns, 0.1 columns, 1.5 rows",
+		 "1 column, 2 columns, 11 columns, 0.1 columns, 1.5 rows"},
 		{"1 entries; 1 principal axes of 1 new points", "1 entry; 1 principal axis of 1 new point"},
 		{"row 1 has values, \"1 nodes\" of 1 nodes", "row 1 has values, \"1 nodes\" of 1 node"},
 		{"column1 rows, -1 rows, 1 of 2 rows, 1,000 rows", "column1 rows, -1 rows, 1 of 2 rows, 1,000 rows"},

@@ -11,7 +11,7 @@
 
 #include "clients/cli/common/messages.h"
 #include "core/formats/input_params.h"
-#include "core/singular.h"
+#include "core/error.h"
 
 /* Length in bytes of the character at `c` if it must not reach a terminal, else 0. Unsafe are control characters (C0,
  * DEL, C1), the separators of lines and paragraphs, and direction marks (UAX #9), which change the order of text on the

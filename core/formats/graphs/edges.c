@@ -529,7 +529,7 @@ static void tell_direction(const struct edges *f)
 	if (!by_column && f->columns.direction == SL__DIRECTION_UNKNOWN)
 		return;
 	if (f->told_directed && f->told_undirected)
-		sl_taken_add_note(t, true, "By column %d, %llu edges are directed and %llu undirected; all were read as %s",
+		sl_taken_add_note(t, true, "By column %d there are %llu directed and %llu undirected edges; all were read as %s",
 				  f->columns.type + 1, (unsigned long long)f->told_directed,
 				  (unsigned long long)f->told_undirected, f->options->directed ? "directed" : "undirected");
 	else if (directed != f->options->directed)
@@ -584,10 +584,10 @@ static void tell_dropped(const struct sl_graph *g, struct sl_taken *t)
 	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
 	t->rows_used = t->rows - t->rows_left_out;
 	if (g->report.self_loops)
-		sl_taken_add_note(t, false, "%llu edges from a node to itself are left out",
+		sl_taken_add_note(t, false, "Left out: %llu edges from a node to itself",
 				  (unsigned long long)g->report.self_loops);
 	if (g->report.zero_weights)
-		sl_taken_add_note(t, false, "%llu edges of weight 0 are left out", (unsigned long long)g->report.zero_weights);
+		sl_taken_add_note(t, false, "Left out: %llu edges of weight 0", (unsigned long long)g->report.zero_weights);
 }
 
 int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options, struct sl_source *source,

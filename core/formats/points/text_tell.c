@@ -52,7 +52,7 @@ static void tell_words(const struct sl__text *f)
 					  column->has_words ? "no number" : "another kind of number than those above");
 	}
 	if (told > TOLD)
-		sl_taken_add_note(f->t->taken, true, "%u more columns have numbers and words; they are no coordinates",
+		sl_taken_add_note(f->t->taken, true, "No coordinates for the same reason: %u more columns",
 				  told - TOLD);
 }
 
@@ -76,7 +76,7 @@ static void tell_forms(const struct sl__text *f)
 			sl_taken_add_note(f->t->taken, false, "Column %s has formatted numbers", sl__text_title(f, c, which));
 	}
 	if (told > TOLD)
-		sl_taken_add_note(f->t->taken, false, "%u more columns have formatted numbers", told - TOLD);
+		sl_taken_add_note(f->t->taken, false, "Formatted numbers, too: %u more columns", told - TOLD);
 	if (f->late_forms)
 		sl_taken_add_note(f->t->taken, false, "Formatted numbers far down in columns of plain ones were read as well");
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/meant.h"
-#include "core/singular.h"
+#include "core/error.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
