@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/formats/content.h"
+#include "core/formats/graphs/dense.h"
 #include "core/formats/graphs/readers.h"
 #include "core/formats/labels/labels.h"
 #include "core/formats/numpy/archive.h"
@@ -290,6 +291,41 @@ static int read_graph(struct sl_input *out, const struct sl_input_options *optio
 	return rc;
 }
 
+/* True if a file that shall be a graph is a dense matrix. */
+static bool is_dense(struct sl_source *source, const struct sl_input_options *options, enum sl__content *content)
+{
+	const unsigned char *bytes;
+	struct sl_error ignored;
+	if (sl__content_find(source, content, &ignored))
+		return false;
+	int64_t size = sl__source_peek(source, &bytes, &ignored);
+	return *content == SL__ARRAY || (*content == SL__TEXT && size > 0 && sl__text_is_dense(bytes, (size_t)size,
+			size < SL__LINE_BUFFER, &options->read));
+}
+
+static int read_dense(struct sl_input *out, enum sl__content content, const struct sl_input_options *options,
+		      struct sl_source *source, struct sl_error *err)
+{
+	struct sl_input_options table = {.read = options->read, .kind = SL_INPUT_POINTS, .keep_columns =
+					 content == SL__TEXT ? "all" : NULL};
+	struct sl_input matrix = {0};
+	int rc = read_points(&matrix, content, &table, source, err);
+	if (!rc)
+		rc = sl__graph_of_dense(&out->graph, matrix.points, &options->read, source, err);
+	if (!rc && options->values == SL_VALUES_AUTO)
+		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
+	if (rc) {
+		sl_graph_destroy(out->graph);
+		out->graph = NULL;
+	}
+	sl_points_destroy(matrix.points);
+	if (!rc)
+		sl__tell_container(source, out->graph->taken);
+	out->kind = SL_INPUT_GRAPH;
+	snprintf(out->format, sizeof out->format, "%s", sl__content_name(content));
+	return rc;
+}
+
 int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
 		  struct sl_error *err)
 {
@@ -302,6 +338,8 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		options = &no_options;
 	sl__source_set_options(source, &options->read);
 	enum sl_input_kind kind = options->kind;
+	if (kind == SL_INPUT_GRAPH && options->read.format == SL_FORMAT_AUTO && is_dense(source, options, &content))
+		return read_dense(out, content, options, source, err);
 	if (kind == SL_INPUT_GRAPH)  /* its reader recognises the format, or is told it */
 		return read_graph(out, options, source, sign, err);
 	rc = sl__content_find(source, &content, err);

@@ -59,6 +59,25 @@ def test_gephi(read, tmp_path):
     assert nodes(tmp_path) == ["alice", "bob", "carol", "dave"]
 
 
+def test_networks_of_other_programs(read, tmp_path):
+    read("g.net", '*Vertices 3\n1 "ann"\n2 "bob"\n3 "cid"\n*Edges\n1 2 2.5\n2 3 1\n')
+    assert nodes(tmp_path) == ["ann", "bob", "cid"]
+    result = read("g.gr", "c roads\np sp 3 2\na 1 2 803\na 2 3 158\n")
+    assert "lengths of the arcs are left out" in result.err and "--weight 4 takes them" in result.err, result
+    result = read("g.graph", "3 2\n2\n1\n2\n")
+    assert result.status == 5 and "listed at both ends" in result.err, result
+
+
+def test_hints_name_options(read):
+    rows = "".join(f"{i % 3},{i * 0.37},{i * 0.11 + 2}\n" for i in range(20))
+    result = read("wine.data", rows)
+    assert "if they are classes, --label-column 1 makes them labels" in result.err, result
+    assert "2 coordinates, 1 label" in read("wine.data", rows, "--label-column", "1").err
+    square = "".join(",".join(str(int(abs(i - k) == 1)) for k in range(6)) + "\n" for i in range(6))
+    assert "--kind graph takes it as a graph" in read("a.csv", square).err
+    assert "6 nodes, 10 entries" in read("a.csv", square, "--kind", "graph").err
+
+
 def test_relations_are_no_nodes(read, tmp_path):
     result = read("go.sif", "a\tis_a\tb\nc\tis_a\tb\nc\tpart_of\td\nd\tis_a\ta\n")
     assert 'such as "is_a", so the edges join columns 1 and 3; --target 2 joins columns 1 and 2' in result.err, result
@@ -152,7 +171,7 @@ def test_archives_with_one_matrix(read, tmp_path):
     ("a.mat", b"MATLAB 7.3 MAT-file, Platform" + bytes(100), "MATLAB file"), ("b.mat", b"MATLAB 5.0 MAT-file, Platform" + bytes(100), "mmwrite"),
     ("x.tar.bz2", bz2.compress(tarred({"ring.mtx": RING})), "bunzip2"), ("x.tar.xz", lzma.compress(tarred({"ring.mtx": RING})), "unxz"),
     ("x.sav", b"$FL2@(#) SPSS\0", "SPSS"), ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "old Office file"), ("x.7z", b"7z\xbc\xaf\x27\x1c\0", "7z archive"),
-    ("g.graphml", '<?xml version="1.0"?><graphml/>', "GraphML"), ("g.gml", "graph [\n  node [", "GML"),
+    ("g.graphml", '<?xml version="1.0"?><graphml/>', "GraphML"), ("g.gml", "graph [\n  node [", "GML"), ("g.dl", "dl n=3\n", "UCINET"),
     ("p.json", '[{"a": 1}]', "JSON"), ("refused.csv", "<!DOCTYPE html><html>", "web page"), ("t.db", b"SQLite format 3\0\x10", "SQLite")], ids=lambda value: value if isinstance(value, str) else "file")
 def test_what_other_archives_are(read, name, content, remedy):
     result = read(name, content)

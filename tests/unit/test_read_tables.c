@@ -292,6 +292,115 @@ static void titles_tell_tables_from_edges(void **state)
 	}
 }
 
+/* ---- what may be meant otherwise ----------------------------------------------------------------- */
+
+/* Rows made of a format with the row's number, its half, its third part and a fraction of it. */
+static char *rows_of(const char *head, const char *format, int rows)
+{
+	static char text[1 << 16];
+	char *to = text + sprintf(text, "%s", head);
+	for (int i = 0; i < rows; i++)
+		to += sprintf(to, format, i % 3 + 1, i * 37 % 23 * 0.25, 8000 + i * 7);
+	return text;
+}
+
+static void guesses_are_hinted(void **state)
+{
+	static const struct {
+		const char *head, *format, *told;
+		bool changes;
+	} files[] = {
+		{"", "%d,%g,0.5\n", "Column 1 holds 3 whole numbers alone", false},
+		{"", "%d\t%g\t%d\n", "Column 1 holds 3 whole numbers alone", false},
+		{"kind,x,y\n", "%d,%g,%d\n", NULL, false},  /* a title says what it is */
+		{"", "%3$d,%1$d,%2$g,1.5\n", "Column 1 has another whole number in each row", true},
+		{"customer_id,kind,x\n", "%3$d,%1$d,%2$g\n", "Column 1 (\"customer_id\") has another whole number", true},
+		{"customerId,kind,x\n", "%3$d,%1$d,%2$g\n", "name_column=1 makes them names", true},
+		{"humid,kind,x\n", "%3$d,%1$d,%2$g\n", NULL, false},
+		{"x,y,z\n-999,1,2\n", "%d,%g,%d\n", "Column 1 (\"x\") has -999 far below", true},
+		{"x,y,z\n-999,1,2\n-900,1,3\n", "%d,%g,%d\n", NULL, false},
+		{"x,y,z,on\n", "%d,%g,%d,TRUE\n", "Column 4 (\"on\") holds words such as \"TRUE\"", true},
+		{"40 3\n", "w%3$d %1$d %2$g 1\n", "The first line has the numbers of rows and of columns", false},
+		{"41 3\n", "w%3$d %1$d %2$g 1\n", "The first line says that the file has 41 rows; it has 40", true},
+	};
+	for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+		struct sl_points *p = text_of(rows_of(files[k].head, files[k].format, 40), NULL);
+		assert_true(sl_taken_adds_up(p->taken));
+		if (files[k].told ? !noted(p, files[k].changes, files[k].told) : noted(p, true, "") || noted(p, false, "alone"))
+			fail_msg("%s%s: %s", files[k].head, files[k].format, p->taken->notes ? p->taken->note[0].text : "no note");
+		sl_points_destroy(p);
+	}
+	refused("axis,x,y\nstat,mean,std\n,,\n0,1.5,2\n1,2.5,3\n", "column 1 has \"axis\" above its numbers");
+	refused("a;b\n12 kg;x\n13 kg;y\n", "has \"12 kg\"");
+	refused("a,b\nTrue,False\nFalse,False\n", "write 1 and 0");
+	refused("a,b\n1.5,\"two\nlines\"\n", "A quoted field does not end on its line; leave out the line breaks");
+	refused("a,b\n1.5,2\n2.5,\\N\n", "is \\N; coordinates must be finite");
+}
+
+static void words_of_embeddings(void **state)
+{
+	struct sl_points *p = taken_of("5 2\n, 0.5 1\n# 1.5 2\n\" 2.5 3\nnan 3.5 4\n1990 4.5 9\n", NULL,
+				       "5 rows of 3 columns: 2 coordinates, 1 name (column 1)");
+	assert_values(p, 5, 2, (float[]){0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4.5f, 9});
+	assert_string_equal(p->name_bytes + p->name_at[2], "\"");
+	sl_points_destroy(p);
+	p = taken_of("#1.2\n3\t2\nNAME\tDescription\ts1\ts2\ng1\tna\t1.5\t2\ng2\tna\t2.5\t3\ng3\tna\t3.5\t4\n", NULL,
+		     "3 rows of 4 columns: 2 coordinates, 1 name (\"NAME\"), 1 label (\"Description\"); 1 comment line");
+	sl_points_destroy(p);
+	p = taken_of("!Title\t\"x\"\n\n!begin\n\"ID\"\t\"a\"\t\"b\"\n\"p_at\"\t1.5\t2\n\"q_at\"\t2.5\t3\n!end\n", NULL,
+		     "2 rows of 3 columns: 2 coordinates, 1 name (\"ID\"); 3 comment lines");
+	assert_values(p, 2, 2, (float[]){1.5f, 2, 2.5f, 3});
+	sl_points_destroy(p);
+}
+
+static void columns_of_the_same_title(void **state)
+{
+	struct sl_input_options label = {.label_column = "x"}, ignore = {.ignore_columns = "x"};
+	struct sl_input_options number = {.label_column = "2"};
+	static const char text[] = "x,x,y\n1.5,1,2\n2.5,2,4\n3.5,1,6\n";
+	struct sl_points *p = text_of(text, &label);
+	assert_true(p->d == 2 && noted(p, true, "Columns 1 and 2 have the title \"x\"; it stands for column 1"));
+	sl_points_destroy(p);
+	p = text_of(text, &ignore);
+	assert_true(noted(p, true, "Columns 1 and 2 have the title"));
+	sl_points_destroy(p);
+	p = text_of(text, &number);
+	assert_false(noted(p, true, "have the title"));
+	sl_points_destroy(p);
+}
+
+/* ---- square matrices ------------------------------------------------------------------------------ */
+
+static void square_matrices(void **state)
+{
+	static const char edges[] = "0,1,0,0,1\n1,0,1,0,0\n0,1,0,1,0\n0,0,1,0,1\n1,0,0,1,0\n";
+	static const char named[] = ",a,b,c,d,e\na,0,1,0,0,2\nb,1,0,1,0,0\nc,0,1,0,1,0\nd,0,0,1,0,1\ne,2,0,0,1,0\n";
+	static const char apart[] = "0,3,4,5,6\n3,0,2,2,3\n4,2,0,1,2\n5,2,1,0,1\n6,3,2,1,0\n";
+	static const char negative[] = "0,1,0,0\n1,0,-2,0\n0,-2,0,1\n0,0,1,0\n";
+	struct sl_input_options graph = {.kind = SL_INPUT_GRAPH};
+	struct sl_input in;
+	struct sl_error err;
+	struct sl_points *p = text_of(edges, NULL);
+	assert_true(noted(p, true, "as a matrix of edges is") && noted(p, true, "kind=graph takes it as a graph"));
+	sl_points_destroy(p);
+	p = text_of(apart, NULL);
+	assert_true(noted(p, true, "as a matrix of distances is") && noted(p, true, "values=distances"));
+	sl_points_destroy(p);
+	p = text_of("1,.5,0,0,0\n.5,1,0,0,0\n0,0,1,-.5,0\n0,0,-.5,1,0\n0,0,0,0,1\n", NULL);
+	assert_true(noted(p, true, "as a matrix of correlations is"));
+	sl_points_destroy(p);
+	assert_int_equal(read_input(&in, &graph, edges, strlen(edges), "a.csv", &err), 0);
+	assert_true(in.graph->n == 5 && in.graph->m == 10 && in.graph->symmetric && !in.graph->weight);
+	assert_true(sl_taken_adds_up(in.graph->taken));
+	sl_input_finish(&in);
+	assert_int_equal(read_input(&in, &graph, named, strlen(named), "a.csv", &err), 0);
+	assert_true(in.graph->n == 5 && in.graph->m == 10 && in.graph->weight);
+	assert_string_equal(sl_graph_name(in.graph, 4), "e");
+	sl_input_finish(&in);
+	assert_int_equal(read_input(&in, &graph, negative, strlen(negative), "a.csv", &err), SL_BADGRAPH);
+	assert_non_null(strstr(err.detail, "Row 2, column 3 of the matrix is -2"));
+}
+
 static void one_line_of_words_is_no_graph(void **state)
 {
 	static const char *const files[] = {"name,age,size\n", "CREATE TABLE cells\n", "a b"};
@@ -318,6 +427,10 @@ int main(void)
 		cmocka_unit_test(formatted_numbers),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(titles_tell_tables_from_edges),
+		cmocka_unit_test(guesses_are_hinted),
+		cmocka_unit_test(words_of_embeddings),
+		cmocka_unit_test(columns_of_the_same_title),
+		cmocka_unit_test(square_matrices),
 		cmocka_unit_test(one_line_of_words_is_no_graph),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,10 +312,27 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
+#define SURE_LABELS 3   /* names of arrays that must be labels; the others are if their shape and type fit */
+
+static bool may_be_labels(const struct sl__table *t, struct sl__archive *f, const char *name)
+{
+	struct sl__member m;
+	bool exists;
+	uint64_t bytes = f->bytes;
+	struct sl_error *err = f->err;
+	f->err = NULL;
+	bool fits = !sl__member_open(f, &m, name, &exists) && exists && m.array.count == t->n &&
+		    (sl__npy_is_integer(&m.array) || m.array.kind == 'U' || m.array.kind == 'S');
+	sl__member_close(&m);
+	f->err = err;
+	f->bytes = bytes;  /* only the header was read */
+	return fits;
+}
+
 /* *labels: the name of the array of labels, or NULL. */
 static int read_companions(struct sl__table *t, struct sl__archive *f, const char **labels)
 {
-	static const char *const usual[] = {"labels", "label", "y"};
+	static const char *const usual[] = {"labels", "label", "y", "target", "targets", "classes"};
 	struct sl__names names;
 	int rc = 0;
 
@@ -328,7 +345,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f, const cha
 	sl__names_finish(&names);
 	*labels = NULL;
 	for (size_t k = 0; !rc && !t->label && k < sizeof usual / sizeof *usual; k++) {
-		if (!sl__archive_has(f, usual[k]))
+		if (!sl__archive_has(f, usual[k]) || (k >= SURE_LABELS && !may_be_labels(t, f, usual[k])))
 			continue;
 		uint32_t *value = sl_account_alloc(t->n + 1, sizeof *value);
 		sl__names_init(&names);
@@ -341,6 +358,25 @@ static int read_companions(struct sl__table *t, struct sl__archive *f, const cha
 		sl__names_finish(&names);
 	}
 	return rc;
+}
+
+/* Tells which arrays were left out. */
+static void tell_others(struct sl__table *t, const struct sl__archive *f, const char *points, const char *labels)
+{
+	char name[200], seen[160] = "";
+	uint32_t count = 0;
+	for (int64_t i = 0; i < zip_get_num_entries(f->zip, 0); i++) {
+		if (!array_name(f, i, name) || !strcmp(name, points) || (labels && !strcmp(name, labels)) ||
+		    !strcmp(name, "names"))
+			continue;
+		size_t used = strlen(seen);
+		if (used < 100 && sl__valid_utf8(name, strlen(name)) && strlen(name) < 50)
+			snprintf(seen + used, sizeof seen - used, "%s%s", used ? ", " : "", name);
+		count++;
+	}
+	if (count)
+		sl_taken_add_note(t->taken, false, "The points are the array %.40s; %u other%s left out: %s", points, count,
+				  count == 1 ? " is" : "s are", seen);
 }
 
 int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct sl_points **out)
@@ -367,5 +403,7 @@ int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct
 		sl_taken_add_note(t->taken, false, "The array names holds the names");
 	if (!rc && labels)
 		sl_taken_add_note(t->taken, false, "The array %s holds the labels", labels);
+	if (!rc)
+		tell_others(t, archive, name, labels);
 	return rc ? rc : sl__table_points(t, out);
 }

@@ -18,11 +18,18 @@ struct ends {
 	bool decimal, negative;
 	bool shifted;            /* rows have a field more than the first line: names, as R writes them */
 	uint32_t word[2], number[2];  /* rows that have one */
+	uint32_t rows, truths;   /* rows, and those that begin with two words such as true, no */
 };
 
 static bool is_negative(const struct sl__field *field)
 {
 	return field->length > 1 && *field->text == '-';
+}
+
+static bool is_truth(const struct sl__field *field)
+{
+	char word[8];
+	return field->length < sizeof word && sl__text_is_truth(sl__field_show(field, word, sizeof word));
 }
 
 /* Looks at the rows below the header. */
@@ -40,6 +47,8 @@ static void see_ends(struct ends *out, const struct sl__edge_columns *c, const c
 		out->shifted |= number > c->first && (uint32_t)fields.count == c->count + 1 && c->count > 1 && !c->titled;
 		if ((uint32_t)fields.count != c->count)
 			continue;
+		out->rows++;
+		out->truths += fields.count > 1 && is_truth(&fields.field[0]) && is_truth(&fields.field[1]);
 		for (int k = 0; k < 2 && k < fields.count; k++) {
 			const struct sl__field *field = &fields.field[k];
 			struct sl__formatted number_there;
@@ -69,6 +78,8 @@ static bool decide(const struct sl__edge_columns *c, const struct ends *ends, ch
 	bool numbers = ends->number[0] || ends->number[1];
 	if (c->count >= 4)
 		snprintf(sign, 160, "%u columns", c->count);
+	else if (ends->truths > 1 && ends->truths + 1 >= ends->rows)  /* the first row may be a header */
+		why = "words such as true and false";
 	else if (ends->shifted)
 		why = "names of rows without a title";
 	else if (c->count == 1 && ends->number[0])
@@ -92,6 +103,17 @@ static bool decide(const struct sl__edge_columns *c, const struct ends *ends, ch
 	return points;
 }
 
+/* True for word2vec's "40 4", and GCT's below "#1.2". */
+static bool has_sizes(const char *at, const char *end)
+{
+	uint64_t told[2];
+	struct sl__line line;
+	const char *from = at;
+	while (sl__next_line(&at, end, &line) && line.at < line.end && *line.at == '#')
+		from = at;
+	return sl__text_sizes(from, end, told);
+}
+
 bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, char sign[160])
 {
 	static const struct sl_read_options none;
@@ -99,6 +121,12 @@ bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char 
 	struct ends ends = {0};
 	bool points = false, whole = size < SL__LINE_BUFFER;
 	sign[0] = 0;
+	if (size && *bytes == '!')
+		snprintf(sign, 160, "lines that begin with !");
+	else if (has_sizes((const char *)bytes, (const char *)bytes + size))
+		snprintf(sign, 160, "the first line has its numbers of rows and columns");
+	if (sign[0])
+		return true;
 	enum sl__network network = sl__network_of(bytes, (size_t)size, whole, name);
 	if (network != SL__NO_NETWORK)
 		snprintf(sign, 160, "the format of %s", sl__network_name(network));

@@ -260,6 +260,7 @@ static int settle_centre(struct sl__table *t)
 }
 
 #define CENTRES_TOLD 4
+#define SQUARE_LEAST 5   /* smaller tables are symmetric by chance */
 
 /* Tells the owner which columns got a center. A constant column needs no word. */
 static void tell_centre(struct sl_points *p, const struct sl__centre *c)
@@ -306,6 +307,34 @@ static int examine(struct sl__table *t, struct sl_points *p)
 	return 0;
 }
 
+static double value_of(const struct sl_points *p, uint32_t i, uint32_t k)
+{
+	size_t at = (size_t)i * p->d + k;
+	return p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at] : (double)((const float *)p->value)[at];
+}
+
+/* A symmetric table compares its rows with each other, which coordinates do not. */
+static void tell_square(struct sl_points *p)
+{
+	bool zeros = true, ones = true, pattern = true;
+	if (!p->taken || p->n != p->d || p->n < SQUARE_LEAST || p->center)
+		return;
+	for (uint32_t i = 0; i < p->n; i++) {
+		zeros &= value_of(p, i, i) == 0;
+		ones &= value_of(p, i, i) == 1;
+		for (uint32_t k = 0; k < i; k++) {
+			double value = value_of(p, i, k);
+			pattern &= value == 0 || value == 1;
+			if (value != value_of(p, k, i) || (value < 0 && !ones))
+				return;
+		}
+	}
+	sl_taken_add_note(p->taken, true, "The table is symmetric, as a matrix of %s is, but its rows were read as points; "
+			  "%s", ones && !pattern ? "correlations" : zeros && !pattern ? "distances" : "edges", ones && !pattern ?
+			  "upload the data instead" : zeros && !pattern ?
+			  "save it by scipy.sparse.save_npz and say values=distances" : "kind=graph takes it as a graph");
+}
+
 int sl__table_points(struct sl__table *t, struct sl_points **out)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
@@ -350,6 +379,8 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		t->more_count = 0;
 		t->taken = NULL;
 		rc = examine(t, p) ? sl__table_memory_error(t) : 0;
+		if (!rc && !t->options->new_points)
+			tell_square(p);
 	}
 	if (rc)
 		sl_points_destroy(p);

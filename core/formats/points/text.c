@@ -97,9 +97,9 @@ static int check_count(struct sl__text *f, uint32_t c, const struct sl__field *f
 static int count_error(struct sl__text *f, uint32_t found)
 {
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The line has %u %s, separated by %s; the lines "
-			       "above have %u.",
-			found,
-			       found == 1 ? "field" : "fields", sl__separator_name(f->separator), f->columns);
+			       "above have %u.%s", found, found == 1 ? "field" : "fields", sl__separator_name(f->separator),
+			       f->columns, f->t->n < 2 ? " The first lines decide the columns; leave out titles and remarks "
+			       "above the header." : "");
 }
 
 static int add_row(struct sl__text *f, const struct sl__line *line)
@@ -253,8 +253,8 @@ int sl__text_read(struct sl__text *f)
 	if (!rc)
 		rc = sl__text_look(f);
 	for (uint64_t k = 0; !rc && (rc = sl__text_next_line(f, &line)) > 0; k++) {
-		bool header = k < (uint64_t)(f->marker != 0) + (f->titles && !f->comment_titles);
-		f->started = !f->marker || k;
+		bool header = k < (uint64_t)(f->marker != 0) + f->sizes + (f->titles && !f->comment_titles);
+		f->started = k || !(f->marker || f->sizes);
 		rc = header ? 0 : add_row(f, &line);
 	}
 	if (!rc)
@@ -285,6 +285,8 @@ int sl__read_points_text(struct sl__table *t, struct sl_points **out)
 		sl__text_tell(&f);
 	if (!rc)
 		rc = sl__text_compare(&f);
+	if (!rc)
+		rc = sl__text_hint(&f);
 	sl__text_finish(&f);
 	return rc ? rc : sl__table_points(t, out);
 }

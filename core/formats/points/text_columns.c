@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/formats/points/text_internal.h"
+#include "core/taken/taken.h"
 
 #define MAX_WORD_COLUMNS 250   /* the server stores 256 columns of labels for a graph */
 #define MAX_CATEGORIES 65534   /* a column with more different words contains labels only if an option says so */
@@ -42,12 +43,25 @@ static int option_error(struct sl__text *f, const char *name, const char *option
 			      "%u.", name, option, sl__source_name(f->t->source), f->columns);
 }
 
+/* Tells if another column has the title, too. */
+static void tell_others(struct sl__text *f, const char *option, uint32_t c)
+{
+	for (uint32_t other = c + 1; other < f->columns; other++)
+		if (chosen(f, option, other)) {
+			sl_taken_add_note(f->t->taken, true, "Columns %u and %u have the title \"%.60s\"; it stands for column %u. "
+					  "Use their numbers", c + 1, other + 1, option, c + 1);
+			return;
+		}
+}
+
 /* The column that an option names, from 1; 0: there is none. */
-static uint32_t find_column(const struct sl__text *f, const char *option)
+static uint32_t find_column(struct sl__text *f, const char *option)
 {
 	for (uint32_t c = 0; c < f->columns; c++)
-		if (chosen(f, option, c))
+		if (chosen(f, option, c)) {
+			tell_others(f, option, c);
 			return c + 1;
+		}
 	return 0;
 }
 
@@ -96,6 +110,7 @@ static int ignore(struct sl__text *f, bool *words)
 		at += length + (at[length] == ',');
 		for (uint32_t c = 0; c < f->columns && !found; c++)
 			if (chosen(f, item, c)) {
+				tell_others(f, item, c);
 				found = true;
 				f->column[c].use = SL__IGNORED;
 			}
@@ -213,6 +228,31 @@ static int recognise(struct sl__text *f, bool *without_words)
 	return rc;
 }
 
+/* Names the column that most likely should hold numbers: one with numbers further down, or that begins with a digit. */
+static int no_numbers(struct sl__text *f)
+{
+	uint32_t best = 0;
+	int most = -1;
+	char which[80];
+	for (uint32_t c = 0; c < f->columns; c++) {
+		const struct sl__column *column = &f->column[c];
+		int rank = !column->words || column->use > SL__WORDS ? -1 : column->has_numbers ? 3 :
+			   column->like[0] ? 1 + sl__is_digit(column->like[strcspn(column->like, "0123456789")]) : 0;
+		if (rank > most) {
+			most = rank;
+			best = c;
+		}
+	}
+	const char *remedy = most == 3 ? " above its numbers; a table must have one header line, right above the "
+			     "first row" :
+			     most == 1 ? "; write 1 and 0" : "";
+	if (most < 0)
+		return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "No column of the table holds numbers.");
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "No column of the table holds numbers: column %s has "
+			       "\"%s\"%s.", sl__text_title(f, best, which),
+			       most == 1 || most == 2 ? f->column[best].like : f->column[best].bad, remedy);
+}
+
 int sl__text_choose_columns(struct sl__text *f)
 {
 	bool without_words = false, followed;
@@ -230,7 +270,7 @@ int sl__text_choose_columns(struct sl__text *f)
 			rc = add_words(f, c);
 	}
 	if (!rc && !coordinates)
-		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "No column of the table holds numbers.");
+		rc = no_numbers(f);
 	return rc ? rc : sl__table_shape(f->t, 0, coordinates, sl__source_name(f->t->source));
 }
 

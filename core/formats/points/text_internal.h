@@ -34,6 +34,7 @@ struct sl__column {
 	char currency[8];
 	char example[48];        /* the first formatted value */
 	char bad[48];            /* the first value that is no number, or of another form than those above */
+	char like[48];           /* the first word that begins as a number does, such as "12 kg", or is true, no, ... */
 	const char *why;         /* it is ignored or left out; NULL: the options say so */
 };
 
@@ -71,7 +72,10 @@ struct sl__text {
 	double *row;                 /* [coordinates] of the present line */
 	char *scratch;               /* the quoted fields of a line, without quotes */
 	size_t scratch_bytes, scratch_used;
-	bool titles;                 /* the first line is a header */
+	bool sizes;                  /* the first line has the numbers of rows and of columns, and nothing else */
+	uint64_t told[2];            /* these numbers */
+	bool bang;                   /* lines that begin with ! are comments, as in GEO's series matrices */
+	bool titles;                 /* the first line (behind those) is a header */
 	bool guessed_titles;         /* though it may be a row */
 	bool guessed_row;            /* the first line is no header, though it may be one */
 	uint32_t lost_titles;        /* titles that are not used, because there are not as many as columns */
@@ -117,6 +121,9 @@ uint32_t sl__text_count(const struct sl__text *f, const char *at, const char *en
 
 bool sl__text_is_missing(const struct sl__field *field);  /* empty, or a word for a missing number, such as NA */
 bool sl__text_is_number(const struct sl__field *field);   /* a plain number, or missing */
+/* True for "40 4" or "40\t4" above a line of 4 numbers behind one word or two, as word2vec and GCT write them; at, end:
+ * the text from the line on. told: 40 and 4. */
+bool sl__text_sizes(const char *at, const char *end, uint64_t told[2]);
 bool sl__text_usual_name(const struct sl__field *title);  /* a usual title of a column of names */
 
 /* Chooses the use of each column from options, titles and the first rows. */
@@ -131,5 +138,8 @@ const char *sl__text_title(const struct sl__text *f, uint32_t c, char out[80]); 
 void sl__text_settle_words(struct sl__text *f);
 /* Writes down what was taken: lines, columns, notes. sl__table_points() counts the rows that are used. */
 void sl__text_tell(const struct sl__text *f);
+/* Tells what columns may be meant otherwise. It reads the head again. */
+int sl__text_hint(struct sl__text *f);
+bool sl__text_is_truth(const char *word);  /* true, no, ... */
 
 #endif

@@ -26,10 +26,19 @@ static inline bool separates(const struct sl__text *f, char c)
 	return f->separator == ' ' ? sl__is_blank(c) : c == f->separator;
 }
 
-static int quote_error(struct sl__text *f)
+static int quote_error(struct sl__text *f, bool open)
 {
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "A quoted field does not end on its line, or something "
-			       "other than a separator follows its closing quote.");
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, open ?
+			       "A quoted field does not end on its line; leave out the line breaks inside of fields." :
+			       "Something other than a separator follows the closing quote of a field; inside quotes a quote is "
+			       "doubled (\"\").");
+}
+
+/* A quote that begins a field. Between blanks a quote alone is a word, as in files of words. */
+static bool opens_quote(const struct sl__text *f, const char *p, const char *end)
+{
+	return *p == '"' && !(f->separator == ' ' && p + 1 < end && sl__is_blank(p[1]) &&
+			      !memchr(p + 1, '"', (size_t)(end - p - 1)));
 }
 
 /* True if the quote at p ends its field: a separator or the end of the line follows, perhaps after blanks. */
@@ -54,7 +63,7 @@ static int take_quoted(struct sl__text *f, struct sl__field *out, const char **a
 		*to++ = *p;
 	}
 	if (p >= end || !closes(f, p, end))
-		return quote_error(f);
+		return quote_error(f, p >= end);
 	out->length = (size_t)(to - out->text);
 	*to++ = '\n';  /* stops the parsers of numbers */
 	f->scratch_used = (size_t)(to - f->scratch);
@@ -69,7 +78,7 @@ int sl__text_next_field(struct sl__text *f, const char **at, const char *end, st
 	if (p > end || (f->separator == ' ' && (p = skip_blanks(f, p, end)) >= end))
 		return 0;
 	p = skip_blanks(f, p, end);
-	if (p < end && *p == '"') {
+	if (p < end && opens_quote(f, p, end)) {
 		p++;
 		int rc = take_quoted(f, out, &p, end);
 		if (rc)
@@ -77,7 +86,7 @@ int sl__text_next_field(struct sl__text *f, const char **at, const char *end, st
 	} else {
 		const char *from = p;
 		for (; p < end && !separates(f, *p); p++)
-			if (*p == '"' && f->separator == ' ')
+			if (*p == '"' && f->separator == ' ' && p > from)
 				return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "A quote is inside a field that "
 						       "does not begin with one; fields with quotes must be \"quoted\".");
 		out->text = from;
@@ -109,6 +118,7 @@ bool sl__text_is_missing(const struct sl__field *field)
 	static const char *const words[] = {
 		"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "<na>", "-nan", "#n/a", "#na", "#n/a n/a", "#div/0!",
 		"#value!", "#ref!", "#name?", "#num!", "#null!", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
+		"\\n", "..", "--", "(null)", "nat", "missing",
 	};
 	if (field->length > 8 || (field->length && sl__is_digit(field->text[0]) && field->text[1] != '.'))
 		return false;
@@ -129,9 +139,9 @@ uint32_t sl__text_count(const struct sl__text *f, const char *at, const char *en
 {
 	uint32_t count = 0;
 	for (at = skip_blanks(f, at, end); at < end || (count && f->separator != ' '); count++) {
-		bool quoted = at < end && *at == '"';
+		bool opened = at < end && opens_quote(f, at, end), quoted = opened;
 		for (at += quoted; at < end && (quoted || !separates(f, *at)); at++)
-			quoted ^= *at == '"';
+			quoted ^= opened && *at == '"';
 		if (at >= end) {
 			count++;
 			break;
@@ -168,14 +178,38 @@ int sl__text_split(struct sl__text *f, const struct sl__line *line, struct sl__f
 
 /* ---- lines ----------------------------------------------------------------------- */
 
+/* "# 0.5 1.5": the word #, in a table whose first column holds words. */
+static bool is_word_row(const struct sl__text *f, const char *at, const char *end)
+{
+	double value;
+	if (!f->column || !f->column[0].words || sl__text_count(f, at, end) != f->expected)
+		return false;
+	at = skip_blanks(f, at, end) + 1;
+	for (at = skip_blanks(f, at, end); at < end; at = skip_blanks(f, at, end)) {
+		struct sl__field field = {at, 0};
+		while (at < end && !sl__is_blank(*at))
+			at++;
+		field.length = (size_t)(at - field.text);
+		if (!sl__field_double(&field, &value))
+			return false;
+	}
+	return true;
+}
+
+static bool marks_comment(const struct sl__text *f, const struct sl__line *line)
+{
+	return sl__marks_comment(line->at, line->end) || (f->bang && line->at < line->end && *line->at == '!');
+}
+
 bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line)
 {
-	if (!sl__marks_comment(line->at, line->end))
+	if (!marks_comment(f, line))
 		return false;
 	if (f->begin && sl__source_line_number(f->t->source) >= f->begin)
 		return false;
 	const char *mark = skip_blanks(f, line->at, line->end) + 1;
-	if (!f->started || (f->separator == ' ' && (mark == line->end || sl__is_blank(*mark))))
+	if (!f->started || (f->separator == ' ' && (mark == line->end || sl__is_blank(*mark)) &&
+			    !is_word_row(f, line->at, line->end)))
 		return true;
 	/* R writes no title over the row names, so the first row may have a field more than the header */
 	uint32_t count = sl__text_count(f, line->at, line->end);

@@ -140,10 +140,11 @@ static void choose_separator(struct sl__text *f, const struct sl__line *first)
 		f->separator = '\t';
 		return;
 	}
-	bool semicolons = false;
+	bool semicolons = false, others = false;  /* others: semicolons or commas separate both lines alike */
 	for (size_t k = 0; k < sizeof order; k++) {
-		if (!try_separator(f, order[k], first, &second))
+		if (!try_separator(f, order[k], first, &second) || (order[k] == ' ' && others && f->expected < 2))
 			continue;
+		others |= f->expected > 1;
 		semicolons |= order[k] == ';' && f->expected > 1;
 		int numbers = count_numbers(f, &second);
 		if (numbers > most || (order[k] == ' ' && !semicolons && has_decimal_commas(f, &second))) {
@@ -188,6 +189,14 @@ static void see_formatted(struct sl__column *column, const struct sl__field *fie
 		sl__field_show(field, column->bad, sizeof column->bad);
 }
 
+static bool begins_as_number(const struct sl__field *field)
+{
+	size_t at = 0;
+	while (at < field->length && strchr("+-.$(", field->text[at]))
+		at++;
+	return at < field->length && sl__is_digit(field->text[at]);
+}
+
 static void see_value(struct sl__column *column, uint64_t row, const struct sl__field *field)
 {
 	struct sl__formatted number;
@@ -215,6 +224,11 @@ static void see_value(struct sl__column *column, uint64_t row, const struct sl__
 		column->has_words = true;
 		if (!column->bad[0])
 			sl__field_show(field, column->bad, sizeof column->bad);
+		if (!column->like[0]) {
+			sl__field_show(field, column->like, sizeof column->like);
+			if (!begins_as_number(field) && !sl__text_is_truth(column->like))
+				column->like[0] = 0;
+		}
 		if (!column->values)
 			column->words = true;
 		column->values = true;
@@ -588,15 +602,68 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 	return rc;
 }
 
+/* Whole numbers of a line of two. */
+static bool two_numbers(const struct sl__line *line, uint64_t out[2])
+{
+	const char *p = line->at;
+	for (int k = 0; k < 2; k++) {
+		struct sl__field field;
+		while (p < line->end && sl__is_blank(*p))
+			p++;
+		field.text = p;
+		while (p < line->end && !sl__is_blank(*p))
+			p++;
+		field.length = (size_t)(p - field.text);
+		if (!is_whole(&field, &out[k]))
+			return false;
+	}
+	while (p < line->end && sl__is_blank(*p))
+		p++;
+	return p == line->end;
+}
+
+bool sl__text_sizes(const char *at, const char *end, uint64_t told[2])
+{
+	struct sl__line line, second;
+	if (!sl__next_line(&at, end, &line) || !two_numbers(&line, told) || !told[0] || !told[1] ||
+	    !sl__next_line(&at, end, &second) || second.at == second.end)
+		return false;
+	bool tabs = memchr(second.at, '\t', (size_t)(second.end - second.at)) != NULL;
+	const char *p = second.at, *stop = second.end;
+	uint64_t fields = 0;
+	double value;
+	struct sl__field first = {p, 0};
+	for (; p < stop; fields++) {
+		while (p < stop && !(tabs ? *p == '\t' : sl__is_blank(*p)))
+			p++;
+		if (!fields)
+			first.length = (size_t)(p - second.at);
+		while (p < stop && sl__is_blank(*p) && !(tabs && p[-1] == '\t'))
+			p++;
+	}
+	bool word = first.length && !sl__field_double(&first, &value);
+	return word && (fields == told[1] + 1 || (tabs && fields == told[1] + 2));
+}
+
+/* Moves the head behind the line of sizes. */
+static void read_sizes(struct sl__text *f, struct sl__line *first)
+{
+	f->sizes = sl__text_sizes(first->at, f->head.bytes + f->head.size, f->told);
+	if (f->sizes && sl__text_next_line(f, first) <= 0)
+		first->at = first->end;
+}
+
 int sl__text_look(struct sl__text *f)
 {
 	struct sl__line first;
 	f->only_head = true;
+	f->bang = f->head.size && *f->head.bytes == '!';
 	int rc = sl__text_next_line(f, &first);
 	if (rc <= 0)
 		return rc ? rc : sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0,
 					     "The file has no point; a line must have the numbers of one point.");
 	read_marker(f, &first);
+	read_sizes(f, &first);
 	if (first.at == first.end)
 		return sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0,
 				   "The file has no point after its first line, which names the separator.");
@@ -605,6 +672,8 @@ int sl__text_look(struct sl__text *f)
 	if (!f->marker)
 		choose_separator(f, &first);
 	rc = look(f, &first, number);
+	if (!rc && f->sizes && f->columns == f->told[1] + 2)  /* GCT's descriptions, which may all be "na" */
+		f->column[1].words = true;
 	sl__source_set_line_number(f->t->source, number);
 	if (!rc)
 		rc = sl__text_choose_columns(f);

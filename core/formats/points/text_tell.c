@@ -88,15 +88,21 @@ static void tell_lines(const struct sl__text *f)
 		sl_taken_add_note(t, true, "The first line is taken for titles, though it has numbers");
 	if (f->guessed_row && !f->titles)
 		sl_taken_add_note(t, false, "The first line is taken for a row, though its numbers may be titles");
+	if (f->sizes && f->told[0] != f->t->n)
+		sl_taken_add_note(t, true, "The first line says that the file has %llu rows; it has %llu",
+				  (unsigned long long)f->told[0], (unsigned long long)f->t->n);
+	else if (f->sizes)
+		sl_taken_add_note(t, false, "The first line has the numbers of rows and of columns");
 	if (f->comment_titles)
 		sl_taken_add_note(t, false, "The titles are from the comment above the first row");
 	if (f->lost_titles)
 		sl_taken_add_note(t, false, "The header has %u words, the rows have %u fields, so the columns have no titles",
 				  f->lost_titles, f->columns);
 	if (f->late_comments)
-		sl_taken_add_note(t, true, "%llu line%s below the header or the first row begin%s with # or %% and %s not the "
+		sl_taken_add_note(t, true, "%llu line%s below the header or the first row begin%s with %s and %s not the "
 				  "fields of a row, so %s left out", (unsigned long long)f->late_comments,
 				  f->late_comments == 1 ? "" : "s", f->late_comments == 1 ? "s" : "",
+				  f->bang ? "#, % or !" : "# or %",
 				  f->late_comments == 1 ? "has" : "have", f->late_comments == 1 ? "it is" : "they are");
 }
 
@@ -104,7 +110,7 @@ void sl__text_tell(const struct sl__text *f)
 {
 	struct sl_taken *t = f->t->taken;
 	t->rows = f->t->n;
-	t->header_lines = (f->marker != 0) + f->titles;
+	t->header_lines = (f->marker != 0) + f->sizes + f->titles;
 	t->blank_lines = f->blank_lines;
 	t->comment_lines = f->comment_lines - f->comment_titles;
 	t->lines = t->header_lines + f->blank_lines + t->comment_lines + f->t->n;
