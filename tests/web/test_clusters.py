@@ -130,6 +130,29 @@ def test_another_method(page, api, daemon, layout, cells, shot):
     page.see("Sammon · 2-D", 15)
 
 
+def test_a_batch_of_another_method(page, api, daemon, layout):
+    """Several values of one parameter make a run each, as in the form of t-SNE: of the layout, and again from a run's own page."""
+    open_done(page, daemon, layout, "?tab=steer")
+    known = {j["id"] for j in api.get("/v1/jobs?limit=200").json()["items"]}
+    page.choose("Method", "kmeans")
+    page.find("input[name=clusters]")
+    write(page, "clusters", "3; 5")
+    write(page, "seed", "1; 2")
+    page.find("//section[h2='Another run']//button[normalize-space()='Start']").click()
+    page.see("4 runs were submitted")
+    made = page.wait(lambda: [j for j in api.get("/v1/jobs?limit=200").json()["items"] if j["id"] not in known] or None, 10, "they start")
+    assert {(j["method"], j["parameters"]["clusters"], j["parameters"]["seed"]) for j in made} == {("kmeans", c, s) for c in (3, 5) for s in (1, 2)}
+    assert all(j["input"] == {"job": layout} and j["batch"] for j in made)
+    known |= {j["id"] for j in made}
+    api.wait(made[0]["id"])
+    page.go(f"{daemon.url}/#/job/{made[0]['id']}")
+    page.find("//section[h2='Parameters, and the next run']//input[@name='restarts']")
+    write(page, "restarts", "2; 3")
+    page.button("Start with these").click()
+    page.see("2 runs were submitted")
+    page.wait(lambda: len([j for j in api.get("/v1/jobs?limit=200").json()["items"] if j["id"] not in known]) == 2, 10, "two more")
+
+
 def saved_with_ellipses(page, drawn):
     """Saved pictures show them, too."""
     for old in page.downloads.iterdir():

@@ -254,6 +254,41 @@ def test_remedies(page, api, tmp_path, shot):
     assert set(known) - {"transpose", "decimal", "source", "target", "weight"} <= names
 
 
+def test_data_tell_what_was_taken(page, api, daemon, tmp_path, shot):
+    """Of data that were uploaded before, from anywhere: what was taken, what was shifted, how labels were joined; and a note's
+    way out, with the file chosen again."""
+    counted = tmp_path / "measured.csv"
+    counted.write_text("n,time,b\n" + "".join(f"{i},{1700000000 + 3600 * i},{i % 5}.25\n" for i in range(60)))
+    labels = "n,kind\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(59, 0, -1))
+    made = api.post("/v1/graphs?name=measured", 201, files={"file": ("measured.csv", counted.read_bytes()), "labels": ("l.csv", labels)}).json()
+    assert made["center"]["columns"] == 1 and made["columns"] == 2
+    page.go(f"{daemon.url}/#/data")
+    page.find("//tr[contains(., 'measured')]//summary[normalize-space()='What was taken']").click()
+    page.see("60 rows of 3 columns: 2 coordinates")
+    for part in ("lies far from 0: 1,700,104,400 was subtracted", "Labels: 59 rows of 2 columns", "joined by the nodes", "1 node has no row"):
+        assert part in page.text(), part
+    page.run("document.querySelector('.taken-of[open]').scrollIntoView()")
+    shot("taken")
+    page.run("window.opened = 0; for (const e of document.querySelectorAll('.taken-of input[type=file]')) e.addEventListener('click', x => { window.opened++; x.preventDefault(); });")
+    page.find("//tr[contains(., 'measured')]//button[contains(., 'as numbers')]").click()
+    assert page.run("return window.opened") == 1, "the file is asked for"
+    page.find("input[aria-label='File of measured']").send(str(counted))
+    page.wait(lambda: any(g["columns"] == 3 for g in api.get("/v1/graphs?name=measured").json()["items"]), 15, "it is read with the column")
+
+
+def test_rows_and_columns_can_be_swapped(page, api, tmp_path):
+    """For tables of genes by cells."""
+    genes = tmp_path / "genes.csv"
+    genes.write_text("gene," + ",".join(f"cell{k}" for k in range(40)) + "\n" + "".join(
+        f"g{i}," + ",".join(f"{(i * 7 + k * 3) % 11}.5" for k in range(40)) + "\n" for i in range(6)))
+    page.find("//label[contains(., 'Swap rows and columns')]/input").click()
+    page.drop(genes)
+    record = page.wait(lambda: next((g for g in api.get("/v1/graphs").json()["items"] if g["name"] == "genes"), None) or
+                       (page.maybe("//button[normalize-space()='Upload and lay out']") or page.find("body")).click(), 15, "it is uploaded")
+    assert (record["nodes"], record["columns"]) == (40, 6) and record["taken"]["transposed"]
+    page.find("canvas.gl", 15)
+
+
 def test_all_columns_can_be_chosen(page, api, tmp_path):
     """The twelfth column of numbers can be left out as well as the first."""
     wide = tmp_path / "wide.csv"

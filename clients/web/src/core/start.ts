@@ -61,6 +61,9 @@ function columnQuery(p: Pending): Record<string, string> {
 		label_column: [...(first ? [first] : []), ...labels.filter(c => c !== first)].join() };
 }
 
+/** Whether rows and columns of new uploads are swapped: points are columns, as of tables of genes by cells. */
+export const transposed = new Signal(false);
+
 /** The distance between points of new uploads; "": the server's. */
 export const metric = new Signal("");
 
@@ -82,6 +85,13 @@ function next(): void {
 		void begin(file);
 }
 
+/** Reads a file that was uploaded before once more, with an option that a note of its record names. */
+export function beginWith(file: File, remedy: Remedy): void {
+	queue.value = [];
+	several = false;
+	void begin(file, withOption({}, remedy));
+}
+
 /** Lays out files, one after the other. */
 export function beginAll(files: File[]): void {
 	const p = pending.value, busy = !!p && p.stage !== "failed" && !(p.stage === "choose" && p.guess?.problem);
@@ -91,7 +101,7 @@ export function beginAll(files: File[]): void {
 		cancel();
 }
 
-async function begin(file: File, options: Record<string, string> = {}): Promise<void> {
+async function begin(file: File, options: Record<string, string> = transposed.value ? { transpose: "true" } : {}): Promise<void> {
 	pending.value?.abort.abort();
 	const p: Pending = { file, guess: null, roles: [], progress: 0, stage: "reading", problem: "", again: false, graph: null,
 		estimate: null, options, abort: new AbortController() };

@@ -20,7 +20,9 @@ export interface Quality {
 	kl: number | null;
 	kl_error: number | null;
 	recall: number | null;
+	recall_k?: number;
 	trustworthiness: number | null;
+	trustworthiness_k?: number;
 	silhouette: number | null;
 	silhouette_column?: string | null;
 }
@@ -103,6 +105,9 @@ export interface Graph {
 	columns?: number;
 	neighbours?: Neighbours;
 	taken?: Taken | null;
+	labels_taken?: Taken;
+	report: Record<string, number>;
+	center?: { columns: number; first: { column: number; value: number }[] } | null;
 	warnings: string[];
 }
 

@@ -9,6 +9,7 @@ import { use } from "../core/signal.ts";
 import type { Graph } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
 import { Bar, Button, DeleteButton } from "./parts.tsx";
+import { TakenOf } from "./taken.tsx";
 
 /** The columns as text: "label (10), age, names". */
 function labelText(g: Graph): string {
@@ -26,7 +27,7 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 		go("job", job.id);
 	};
 	return <tr>
-		<th scope="row">{g.name}<div class="quiet">{g.kind} · {g.format} · {ago(g.created)}</div></th>
+		<th scope="row">{g.name}<div class="quiet">{g.kind} · {g.format} · {ago(g.created)}</div><TakenOf graph={g} /></th>
 		<td class="right" data-label="Nodes">{count(g.nodes)}</td>
 		<td class="right" data-label="Columns">{g.kind === "points" && g.columns ? count(g.columns) : "–"}</td>
 		<td data-label="Edges">{g.neighbours?.state === "searching" ? <Bar share={g.neighbours.progress} label={`Search of neighbours of ${g.name}`} /> :

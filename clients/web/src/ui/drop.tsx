@@ -5,7 +5,7 @@ import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
-import { again, apply, atOnce, beginAll, cancel, launch, metric, options, pending, queue, send, setAtOnce, type Pending } from "../core/start.ts";
+import { again, apply, atOnce, beginAll, cancel, launch, metric, options, pending, queue, send, setAtOnce, transposed, type Pending } from "../core/start.ts";
 import { warmUp } from "../gl/renderer.ts";
 import { Bar, Button, Icon, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
@@ -48,7 +48,7 @@ const METRICS = ["cosine", "correlation", "inner_product", "l1", "linf", "hammin
 
 export function DropZone({ small }: { small: boolean }) {
 	const input = useRef<HTMLInputElement>(null);
-	const p = use(pending), now = use(atOnce), chosen = use(options), distance = use(metric);
+	const p = use(pending), now = use(atOnce), chosen = use(options), distance = use(metric), swapped = use(transposed);
 	useEffect(warmUp, []);
 	if (p)
 		return <PendingCard p={p} />;
@@ -69,6 +69,8 @@ export function DropZone({ small }: { small: boolean }) {
 				const { project: _, ...rest } = options.value;
 				options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;
 			}} />
+			<label class="check" title="The columns of a table are the points, as of genes by cells"><input type="checkbox" checked={swapped} onChange={e => { transposed.value = e.currentTarget.checked; }} />
+				Swap rows and columns</label>
 			<label class="check" title="Unless the file leaves something to choose"><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
 				Start at once</label>
 		</div>

@@ -124,8 +124,8 @@ export function QualityList({ job }: { job: Job }) {
 		return <Button onClick={measure} disabled={job.state !== "done"} title={job.state === "done" ? "Divergence, recall, trustworthiness" : "Once the run is done"}>Measure quality</Button>;
 	return <dl class="facts">
 		<dt>KL divergence</dt><dd>{number(q.kl)}{q.kl_error ? ` ± ${number(q.kl_error, 2)}` : ""}</dd>
-		<dt title={`Share of the ${q.k} nearest neighbours that stayed neighbours`}>Recall of {q.k} neighbours</dt><dd>{number(q.recall, 3)}</dd>
-		{q.trustworthiness !== null && <><dt>Trustworthiness</dt><dd>{number(q.trustworthiness, 4)}</dd></>}
+		<dt title={`Share of the ${q.recall_k || q.k} nearest neighbours that stayed neighbours`}>Recall of {q.recall_k || q.k} neighbours</dt><dd>{number(q.recall, 3)}</dd>
+		{q.trustworthiness !== null && <><dt title={`Of ${q.trustworthiness_k || q.k} neighbours`}>Trustworthiness{q.trustworthiness_k && q.trustworthiness_k !== q.k ? ` of ${q.trustworthiness_k} neighbours` : ""}</dt><dd>{number(q.trustworthiness, 4)}</dd></>}
 		{q.silhouette !== null && <><dt title="The main labels of the file">Silhouette of {q.silhouette_column ?? "labels"}</dt><dd>{number(q.silhouette, 3)}</dd></>}
 	</dl>;
 }

@@ -38,6 +38,19 @@ async function start(body: Record<string, unknown>): Promise<void> {
 	go("job", next.id);
 }
 
+/** Starts a run, or a batch of one method: a run of each combination of fields that have several values, with semicolons. */
+async function startAll(body: Record<string, unknown>, params: Record<string, Value>): Promise<void> {
+	const many = Object.entries(params).map(([name, v]) => [name, typeof v === "string" && !CHOICES[name] ? parseAll(v) : [v]] as const).filter(([, v]) => v.length > 1);
+	if (!many.length)
+		return start({ ...body, params });
+	const rest = Object.fromEntries(Object.entries(params).filter(([name]) => !many.some(([other]) => other === name)));
+	await sendJson("POST", "/v1/batches", { ...body, params: rest, parameters: Object.fromEntries(many) });
+	say(`${many.reduce((n, [, v]) => n * v.length, 1)} runs were submitted.`);
+	go("", "", { search: typeof body["name"] === "string" ? body["name"] : undefined });
+}
+
+const SEVERAL = <p class="quiet">Several values of one, as in <code>10; 30; 100</code>, make a run each.</p>;
+
 export function NextRun({ job }: { job: Job }) {
 	const { changed, names, all, clear, fields } = useChanges(job.parameters);
 	const steerable = names.filter(name => name in changed && STEERABLE_OF[job.method ?? ""]?.includes(name));
@@ -49,7 +62,7 @@ export function NextRun({ job }: { job: Job }) {
 	return <section class="next" aria-labelledby="next-title">
 		<h2 id="next-title">Parameters, and the next run</h2>
 		{fields}
-		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={() => start(again(job, chosen(names, all)))}>{Object.keys(changed).length ? "Start with these" : "Run again"}</Button>
+		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={() => startAll(again(job, {}), chosen(names, all))}>{Object.keys(changed).length ? "Start with these" : "Run again"}</Button>
 			{!ended(job) && steerable.length > 0 && <Button of={job} onClick={steer}>Change this run</Button>}</div>
 	</section>;
 }
@@ -91,7 +104,7 @@ function TsneForm({ job }: { job: Job }) {
 		say(`${count} runs were submitted.`);
 		go("", "", { search: title || undefined });
 	};
-	return <><p class="quiet">Several values of one, as in <code>10; 30; 100</code>, make a run each.</p>
+	return <>{SEVERAL}
 		<div class="parameters"><Select label="preset" value={preset} options={CHOICES_TSNE["preset"]!.map(c => [c, c.replace(/_/g, " ")] as const)} onChange={setPreset} />
 			{MAIN_TSNE.filter(name => names.includes(name)).map(field)}</div>
 		<details><summary>All parameters</summary><div class="parameters">{names.filter(name => !MAIN_TSNE.includes(name)).map(field)}</div></details>
@@ -117,8 +130,8 @@ function MethodForm({ job, body, nodes }: { job: Job; body: Record<string, unkno
 
 function FormOf({ job, body, defaults }: { job: Job; body: Record<string, unknown>; defaults: Record<string, Value> }) {
 	const { names, all, fields } = useChanges(defaults);
-	return <>{fields}<Button icon="play" onClick={() => start({ ...body, params: chosen(names, all), ...(job.name ? { name: job.name } : {}),
-		...(job.project === undefined ? {} : { project: job.project }) })}>Start</Button></>;
+	return <>{SEVERAL}{fields}<Button icon="play" onClick={() => startAll({ ...body, ...(job.name ? { name: job.name } : {}),
+		...(job.project === undefined ? {} : { project: job.project }) }, chosen(names, all))}>Start</Button></>;
 }
 
 /** Another method on the same data, or on this layout. nodes: where a signal may start. */

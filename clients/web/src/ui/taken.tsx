@@ -1,11 +1,13 @@
 /* taken.tsx -- what the server took of a file, and the columns of labels of some data: renaming and deleting them. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourOfColumn } from "../core/clusters.ts";
-import { several, sentence } from "../core/format.ts";
+import { number, several, sentence } from "../core/format.ts";
 import { putGraph } from "../core/live.ts";
+import { type Remedy, remediesOf } from "../core/remedy.ts";
+import { useRights } from "../core/rights.ts";
 import { keep, route } from "../core/route.ts";
-import { uploads } from "../core/start.ts";
+import { beginWith, uploads } from "../core/start.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import type { Column, Graph, Taken } from "../core/types.ts";
@@ -17,6 +19,34 @@ export function TakenText({ taken, file, beginning }: { taken: Taken; file?: str
 		<p>{beginning && "Its beginning: "}{file && <b>{file}: </b>}{taken.text}{taken.sign && <span class="quiet"> · {taken.sign}</span>}</p>
 		{taken.notes.map(n => <p key={n.text} class={n.changes ? "warning" : "quiet"}>{sentence(n.text)}</p>)}
 		{taken.notes_lost > 0 && <p class="quiet">{several(taken.notes_lost, "more note")}.</p>}</div>;
+}
+
+/** What was taken of uploaded data, and what the server noticed. What a note names as a way out is done with the file, which the
+ * user chooses again. */
+export function TakenOf({ graph: g }: { graph: Graph }) {
+	const input = useRef<HTMLInputElement>(null), remedy = useRef<Remedy | null>(null), may = useRights();
+	const notes = [...g.taken?.notes ?? [], ...g.labels_taken?.notes ?? []].map(n => n.text), others = g.warnings.filter(w => !notes.includes(w));
+	const titles = (column: number): string => { const title = g.taken?.listed.find(c => c.first === column)?.title; return title ? `"${title}"` : String(column); };
+	const remedies = may ? remediesOf([...g.taken?.notes.map(n => n.text) ?? [], ...g.warnings].join("\n"), titles) : [];
+	const merged = g.report?.["merged"] ?? 0, center = g.center;
+	if (!g.taken && !g.labels_taken && !others.length && !center)
+		return null;
+	return <details class="taken-of"><summary>What was taken</summary>
+		{g.taken && <TakenText taken={g.taken} />}
+		{g.labels_taken && <TakenText file="Labels" taken={g.labels_taken} />}
+		{others.map(w => <p key={w} class="warning">{sentence(w)}</p>)}
+		{merged > 0 && !g.warnings.some(w => w.includes("precision")) && <p class="warning">{several(merged, "row")} differ by less than single precision holds, and count as equal.</p>}
+		{center && !notes.some(n => n.includes("far from 0")) && <p class="quiet">{several(center.columns, "column")} far from 0 {center.columns === 1 ? "was" : "were"} shifted: {center.first.slice(0, 4).map(c => `column ${c.column} by ${number(c.value)}`).join(", ")}{center.columns > 4 ? ", …" : ""}. Distances stay the same.</p>}
+		{remedies.length > 0 && <div class="row wrap remedies" role="group" aria-label={`What can be done with ${g.name}`}>
+			<input ref={input} type="file" class="hidden-file" tabIndex={-1} aria-label={`File of ${g.name}`} onChange={e => {
+				const file = e.currentTarget.files?.[0];
+				if (file && remedy.current)
+					beginWith(file, remedy.current);
+				e.currentTarget.value = "";
+			}} />
+			{remedies.map(r => <Button key={`${r.name}=${r.value}`} title={`Choose the file again, to read it with ${r.name}=${r.value}`}
+				onClick={() => { remedy.current = r; input.current?.click(); }}>{r.text}</Button>)}</div>}
+	</details>;
 }
 
 /** What was taken of files that were uploaded in this page, until it is dismissed. graph: only of this one. */
