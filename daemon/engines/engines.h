@@ -57,7 +57,7 @@ struct sl_server_device {
 	bool counted;                     /* its metrics are registered */
 	struct sl_metric *metric[SL_DEVICE_METRICS];
 	int gpu;                          /* its number in sl_engines.gpus; -1: none */
-	/* jobs/ maintains these: */
+	/* queue/ and jobs/ maintain these: */
 	int active[2];                    /* jobs that have a place and are not paused: large ones, small ones */
 	int placed;                       /* jobs that have a place */
 	double slices, slice_seconds, iterations;
@@ -72,7 +72,7 @@ struct sl_server_engine {
 	int devices;                        /* at least one if it is offered, for listing */
 	double pace[4];                     /* by dims: measured seconds of iterations / forecast; 0: none measured */
 	double method_pace[SL_METHODS_MOST];  /* the same for methods that its devices help, by their index in sl_methods */
-	/* jobs/ maintains these: */
+	/* queue/ maintains these: */
 	struct sl_backlog line[2];          /* jobs that wait for a place: large ones, small ones */
 	uint64_t short_ms;                  /* loop time since when the first job waits for host memory; or 0 */
 };

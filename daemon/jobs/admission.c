@@ -1,4 +1,5 @@
-/* Admission: decides which waiting job gets a place on which device, and ends the use of places. Loop thread. */
+/* Jobs in line: they join and leave it, take their places, and tell why they wait and for how long. Who is next is
+ * decided by queue/queue.h. Loop thread. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +8,6 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-#define PATIENCE_MS 5000  /* other jobs are held back if the first job of a line has waited this long for memory */
-#define SMALL_PART 16     /* 1 / SMALL_PART of host memory is reserved for small jobs */
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
 
 void sl__job_place(struct sl_job *job, struct sl_server_device *device)
@@ -17,144 +16,40 @@ void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 	sl__job_step(job, job->run.carried ? SL_ON_PLACED_CARRYING : SL_ON_PLACED);
 }
 
+void sl__place_start(struct sl_place *p)
+{
+	struct sl_job *job = SL_LIST_ITEM(struct sl_job, &p->waiting.link, place.waiting.link);
+	struct sl_affinities_params wanted;
+	bool affinities = sl__work_affinities(&job->work, &wanted);
+	sl__job_place(job, sl_server_engine_best(p->engine, p->small, job->graph, affinities ? &wanted : NULL));
+}
+
 void sl__job_take_place(struct sl_job *job)
 {
-	job->place.placed_ns = uv_hrtime();
 	memcpy(job->device_id, job->place.device->id, sizeof job->device_id);
-	job->jobs->placed++;
-	job->place.device->placed++;
-	sl__job_book(job, 1);
-}
-
-void sl__job_release_place(struct sl_job *job)
-{
-	struct sl_jobs *j = job->jobs;
-	j->placed--;
-	job->place.device->placed--;
-	sl__job_book(job, -1);
-	job->place.device = NULL;
-}
-
-void sl__job_book(struct sl_job *job, int by)
-{
-	sl__share_place(job, by);
-	job->jobs->used_bytes += (uint64_t)by * job->place.bytes;  /* by -1, it wraps around */
-	if (sl__job_small(job))
-		job->jobs->small_bytes += (uint64_t)by * job->place.bytes;
-}
-
-static void activate(struct sl_job *job, int by)
-{
-	job->jobs->active += by;
-	job->place.device->active[sl__job_small(job)] += by;
-	sl_events_changed(job->jobs->d->events, SL_EVENTS_DEVICE, job->place.device->id);
+	sl_queue_take(&job->jobs->queue, &job->place);
 }
 
 void sl__job_activate(struct sl_job *job)
 {
-	activate(job, 1);
+	sl_queue_activate(&job->jobs->queue, &job->place, 1);
 }
 
 void sl__job_deactivate(struct sl_job *job)
 {
-	activate(job, -1);
+	sl_queue_activate(&job->jobs->queue, &job->place, -1);
 }
-
-/* ---- the lines ------------------------------------------------------------------------ */
 
 void sl__job_join_line(struct sl_job *job)
 {
 	sl__move_over(job);
-	struct sl_waiting *w = &job->place.waiting;
-	sl_backlog_add(&job->engine->line[sl__job_small(job)], w, job->priority, w->bytes);
+	job->place.device_bytes = sl__work_device_bytes(&job->work, job->place.engine, job->nodes);
+	sl_queue_join(&job->place);
 }
 
 void sl__job_leave_line(struct sl_job *job)
 {
-	sl_backlog_remove(&job->engine->line[sl__job_small(job)], &job->place.waiting);
-}
-
-/* True if the engine's first large job has lacked memory for so long that others must leave memory for it. */
-static bool short_for_long(const struct sl_jobs *j, const struct sl_server_engine *e)
-{
-	return e->short_ms && uv_now(j->d->loop) - e->short_ms >= PATIENCE_MS;
-}
-
-static bool any_short_for_long(const struct sl_jobs *j)
-{
-	for (int i = 0; i < SL_ENGINES_COUNT; i++)
-		if (short_for_long(j, &j->engines->engine[i]))
-			return true;
-	return false;
-}
-
-/* The host memory that is free for the next job. A part is reserved for small jobs; they get only that part if a large
- * job has waited for long. */
-static uint64_t free_bytes(const struct sl_jobs *j, int small)
-{
-	uint64_t part = j->memory_bytes / SMALL_PART, used = j->used_bytes + (small ? 0 : part);
-	uint64_t left = j->memory_bytes > used ? j->memory_bytes - used : 0;
-	uint64_t own = part > j->small_bytes ? part - j->small_bytes : 0;
-	return small && any_short_for_long(j) && own < left ? own : left;
-}
-
-/* True if the first job of a line may start whatever memory it needs: if no other job runs, or if its device is idle
- * and the host has enough memory. */
-static bool first_may_pass(const struct sl_jobs *j, const struct sl_server_engine *e, const struct sl_server_device *d,
-			   int small)
-{
-	const struct sl_waiting *first = sl_backlog_next(&e->line[small]);
-	if (!first || d->active[0] + d->active[1] || (small && any_short_for_long(j)))
-		return false;
-	return j->active == 0 || j->used_bytes + first->bytes <= j->memory_bytes;
-}
-
-/* All engines share host memory. To prevent starvation, no engine admits large jobs while the first in the line
- * of another one has lacked memory for longer than PATIENCE_MS. */
-static bool held_back(struct sl_jobs *j, const struct sl_server_engine *e)
-{
-	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
-		const struct sl_server_engine *o = &j->engines->engine[i];
-		if (o != e && short_for_long(j, o) && (!e->short_ms || o->short_ms < e->short_ms))
-			return true;
-	}
-	return false;
-}
-
-static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
-{
-	struct sl_server_device *d;
-	if (!small && !e->line[0].waiting.count)
-		e->short_ms = 0;
-	while ((d = sl_server_engine_room(e, small)) && (small || !held_back(j, e))) {
-		struct sl_waiting *chosen = NULL, *w;
-		sl__limits_hold(j, &e->line[small]);
-		if (!(w = sl_backlog_next(&e->line[small])))
-			return;
-		if ((!small || sl__share_is_full(sl__job_of_waiting(w))) && sl__share_next(j, e, small, &chosen)) {
-			if (!chosen)
-				return;  /* the users or projects of all waiting jobs have reached their limits of places */
-			sl_backlog_first(&e->line[small], chosen);
-		}
-		w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
-		if (!w && !small && !e->short_ms && d->active[0] == 0)
-			e->short_ms = uv_now(j->d->loop);
-		if (!w)
-			return;
-		if (!small)
-			e->short_ms = 0;
-		struct sl_job *job = sl__job_of_waiting(w);
-		struct sl_affinities_params wanted;
-		bool affinities = sl__work_affinities(&job->work, &wanted);
-		sl__job_place(job, sl_server_engine_best(e, small, job->graph, affinities ? &wanted : NULL));
-	}
-}
-
-void sl__jobs_admit(struct sl_jobs *j)
-{
-	for (int i = 0; i < SL_ENGINES_COUNT && !j->stopping; i++)
-		for (int small = 1; small >= 0; small--)
-			pump_line(j, &j->engines->engine[i], small);
+	sl_queue_leave(&job->place);
 }
 
 /* ---- why a job waits ------------------------------------------------------------------- */
@@ -167,7 +62,7 @@ double sl__job_remaining_s(const struct sl_job *job)
 	if (!sl__work_settings(&job->work, job->nodes, &settings))
 		return fmax(0, sl__job_forecast(job) - job->status.seconds);
 	double each = job->status.iteration > 0 && job->status.seconds > 0 ? job->status.seconds / job->status.iteration :
-		      sl_server_engine_seconds(job->engine, &settings, job->nodes, sl__work_entries(&job->work, g));
+		      sl_server_engine_seconds(job->place.engine, &settings, job->nodes, sl__work_entries(&job->work, g));
 	return left > 0 && each > 0 ? left * each : 0;
 }
 
@@ -182,7 +77,7 @@ static int ascending(const void *a, const void *b)
 static const struct sl__line_view *view_line(const struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	const struct sl_server_engine *e = job->engine;
+	const struct sl_server_engine *e = job->place.engine;
 	int small = sl__job_small(job), ahead = 0;
 	const struct sl_backlog *line = &e->line[small];
 	struct sl__line_view *v = &j->view[e - j->engines->engine][small];
@@ -197,7 +92,7 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 		ahead_s += ahead++ < LOOK_AHEAD ? sl__job_remaining_s(o) : 0;
 	}
 	SL_LIST_EACH(const struct sl_job, o, &j->on_device, run.on_device)
-		if (v->running < SL_PLACES_SMALL && o->engine == e && o->life.state == SL_JOB_RUNNING &&
+		if (v->running < SL_PLACES_SMALL && o->place.engine == e && o->life.state == SL_JOB_RUNNING &&
 		    sl__job_small(o) == small)
 			v->all_s += v->left_s[v->running++] = sl__job_remaining_s(o);
 	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, ascending);
@@ -209,7 +104,7 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 static double until_place(const struct sl_job *job)
 {
 	const struct sl__line_view *v = view_line(job);
-	int devices = job->engine->devices > 0 ? job->engine->devices : 1;
+	int devices = job->place.engine->devices > 0 ? job->place.engine->devices : 1;
 	int places = (sl__job_small(job) ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
 	int to_end = v->running + job->place.ahead - places + 1;
 	double sum = 0;
@@ -230,7 +125,7 @@ static double expected_wait(const struct sl_job *job)
 
 static const char *why_in_line(const struct sl_job *job, char *text, size_t room)
 {
-	const struct sl_server_engine *e = job->engine;
+	const struct sl_server_engine *e = job->place.engine;
 	int small = sl__job_small(job), open = 0, places = 0;
 	struct sl_limit_hit hit;
 	for (int i = 0; i < e->devices; i++) {
@@ -238,7 +133,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 		open += d->stage == SL_DEVICE_OPEN && !d->state.down;
 		places += d->active[small];
 	}
-	if (sl__limits_held(job, &hit)) {
+	if (sl_queue_holds(&job->jobs->queue, &job->place, &hit)) {
 		sl_limit_text(&hit, text, room);
 		text[0] = (char)toupper(text[0]);
 		return "limit";
@@ -247,7 +142,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 		snprintf(text, room, "No device of engine %s is open now.", e->name);
 		return "device";
 	}
-	const char *full = sl__share_is_full(job);
+	const char *full = sl_share_is_full(&job->jobs->queue, &job->place);
 	if (places < open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) && full) {
 		snprintf(text, room, "Its %s has all the places that one %s may have for %s jobs.", full, full,
 			 small ? "small" : "large");
@@ -263,7 +158,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	else
 		snprintf(text, room, "It needs %.0f MiB of host memory; %.0f MiB are free.",
 			 (double)job->place.waiting.bytes / 1048576,
-			 (double)free_bytes(job->jobs, small) / 1048576);
+			 (double)sl_queue_free_bytes(&job->jobs->queue, small) / 1048576);
 	return "memory";
 }
 

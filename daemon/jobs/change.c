@@ -157,7 +157,7 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 	}
 	if (memcmp(&c->work.params, &job->work.params, sizeof c->work.params))
 		sl__job_steer(job, &c->work);
-	if (c->priority != job->priority)
+	if (c->priority != job->place.priority)
 		sl__job_set_priority(job, (int)c->priority);
 	sl__job_step(job, c->paused ? SL_ON_PAUSE : SL_ON_RESUME);
 	sl__job_step(job, SL_ON_CHANGE);
@@ -179,7 +179,7 @@ static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
 
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
-	struct change c = {.work = job->work, .priority = job->priority,
+	struct change c = {.work = job->work, .priority = job->place.priority,
 			   .paused = job->life.wish == SL_WISH_PAUSE};
 	struct sl_error err;
 	char *name = NULL;

@@ -30,7 +30,8 @@ static void pump(struct sl_jobs *j)
 {
 	if (!j->stopping)
 		sl__measurements_pump(j);
-	sl__jobs_admit(j);
+	if (!j->stopping)
+		sl_queue_admit(&j->queue);
 }
 
 /* ---- once a second ------------------------------------------------------------------ */
@@ -154,7 +155,7 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 	*running = *queued = 0;
 	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
 		if (job->life.state == SL_JOB_QUEUED)
-			*queued += job->place.device ? job->place.device == d : job->engine == d->engine;
+			*queued += job->place.device ? job->place.device == d : job->place.engine == d->engine;
 		else if (job->life.state == SL_JOB_RUNNING)
 			*running += sl_stage_is_on_device(job->life.stage) && job->place.device == d;
 }
@@ -195,7 +196,7 @@ static bool is_there(void *arg, const char *id)
 static int open_parts(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
-	j->memory_bytes = sl_host_memory() / 4 * 3;
+	j->queue.memory_bytes = sl_host_memory() / 4 * 3;
 	j->fair_queue.budget = sl_host_memory() / 2;
 	if (asprintf(&j->folder, "%s/jobs", j->d->state_dir) < 0) {
 		j->folder = NULL;
@@ -206,9 +207,9 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	int code = sl_watches_create(&j->watches, j->d->loop, c, j->d->users, j->d->metrics, &sl__watches_ops, j, err);
 	if (!code)
 		code = sl_engines_create(&j->engines, j->d, &listener, j, err);
-	j->d->engines = j->engines;
+	j->d->engines = j->queue.engines = j->engines;
 	if (!code && c->device_memory_bytes > 0 && !strcmp(j->engines->preferred->name, "cpu"))
-		j->memory_bytes = (uint64_t)c->device_memory_bytes;
+		j->queue.memory_bytes = (uint64_t)c->device_memory_bytes;
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
 	int batches = code < 0 ? code : sl_db_load(j->d->db, SL_DB_BATCHES, sl__batch_load, j, err);
@@ -265,6 +266,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	if (!j)
 		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
 	j->d = d;
+	j->queue = (struct sl_queue){.d = d, .start = sl__place_start};
 	j->worked = shutdown_step;
 	j->pump = pump;
 	int code = open_parts(j, err);
@@ -313,7 +315,7 @@ void sl_jobs_destroy(struct sl_jobs *j)
 			sl_graphs_unuse(j->d->graphs, job->graph);
 		sl__job_unref(job);
 	}
-	sl__shares_destroy(j);
+	sl_shares_finish(&j->queue);
 	sl__batches_destroy(j);
 	sl_engines_destroy(j->engines);
 	j->d->engines = NULL;

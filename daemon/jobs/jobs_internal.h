@@ -26,6 +26,7 @@
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/queue/fair_queue.h"
+#include "daemon/queue/queue.h"
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096
@@ -44,17 +45,6 @@ struct sl_work {
 };
 
 struct sl_job_spec;  /* record/spec.h */
-
-/* Its place in a line or on a device. Owner: admission.c. */
-struct sl_job_place {
-	struct sl_server_device *device; /* the device on which it has a place, or is about to get one; else NULL */
-	struct sl_waiting waiting;       /* in its engine's line; `bytes` is set before it joins the line */
-	int ahead;                       /* jobs before it in line and their seconds, as of the line's last view */
-	double ahead_s;
-	uint64_t bytes;                  /* host memory booked for it while it has a place */
-	uint64_t device_bytes;           /* device memory booked for it while it has a place */
-	uint64_t placed_ns;              /* uv_hrtime() when it got its place */
-};
 
 /* Its run on a device. Owner: the files of run/. */
 struct sl_job_run {
@@ -113,11 +103,9 @@ struct sl_job {
 	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
 	char from[SL_ULID_BYTES];   /* the same, while that job's layout must still be copied to the initial one; or "" */
 	bool after_met;      /* the job `after` is done */
-	int priority;
 	struct sl_work work;
 	json_t *input;       /* the request's `input`: a layout to compute from; NULL: the graph */
 	const char *requested;   /* the engine that was requested, one of sl_engine_words */
-	struct sl_server_engine *engine;  /* the engine that computes it */
 	char device_id[24];  /* its present or last device, or the most likely one; "cuda0" */
 	uint32_t nodes;
 	bool data_known;     /* the next two are known; they outlive the graph */
@@ -145,7 +133,7 @@ struct sl_job {
 
 	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
 	enum sl_job_state counted;       /* the state in which it is counted in sl_jobs.count */
-	struct sl_job_place place;
+	struct sl_place place;           /* admission.c, queue/queue.h */
 	struct sl_job_run run;
 	struct sl_job_saving saving;
 
@@ -178,14 +166,10 @@ struct sl_jobs {
 	struct sl_watches *watches;          /* the readers of frames */
 	uint64_t key;                        /* the last sl_job.key */
 	struct sl_list on_device;            /* struct sl_job: jobs that a device's thread has */
-	int active;                          /* jobs that have a place and are not paused */
-	int placed;                          /* jobs that have a place */
-	uint64_t used_bytes, memory_bytes;   /* host memory booked by jobs with a place and by measurements; the limit */
-	uint64_t small_bytes;                /* the part of used_bytes booked by small jobs */
 	uv_timer_t tick;                     /* once a second: heartbeats, checkpoints, retention */
 	struct sl_list measurements;         /* results/quality.c: measurements in line; the first is in progress */
 	struct sl_list batches;              /* results/batch/: struct sl_batch, the oldest first */
-	struct sl_list shares;               /* shares.c: device time that users and projects have used */
+	struct sl_queue queue;
 	struct sl_job *mover;                /* run/moves.c: the one job that is moving to another device; or NULL */
 	uint64_t balanced_ms;                /* loop time when moves were last considered */
 	struct sl_list unsaved;              /* run/ending.c: jobs with a write that failed */
@@ -214,7 +198,7 @@ static inline struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
 /* 1: it uses the line and places of small jobs; else 0. */
 static inline int sl__job_small(const struct sl_job *job)
 {
-	return job->nodes <= SL_SMALL_NODES;
+	return job->place.small;
 }
 
 static inline bool sl__job_ended(const struct sl_job *job)
@@ -407,7 +391,7 @@ void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct
 
 /* ---- admission.c; run/: device_events.c, ending.c, checkpoint.c ---- */
 
-void sl__jobs_admit(struct sl_jobs *j);                 /* starts the jobs that have room */
+void sl__place_start(struct sl_place *p);               /* the job's turn has come */
 void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* gives the job its place */
 void sl__job_take_place(struct sl_job *job);            /* counts it */
 void sl__job_prepare(struct sl_job *job);               /* run/start.c: it has a place */
@@ -415,10 +399,8 @@ void sl__job_join_line(struct sl_job *job);
 void sl__job_leave_line(struct sl_job *job);
 double sl__job_remaining_s(const struct sl_job *job);   /* seconds to its end, alone on its device; 0: unknown */
 json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
-void sl__job_book(struct sl_job *job, int by);          /* 1: books its host memory; -1: frees it */
 void sl__job_activate(struct sl_job *job);              /* counts it as active */
 void sl__job_deactivate(struct sl_job *job);            /* no longer */
-void sl__job_release_place(struct sl_job *job);         /* no longer counts it */
 void sl__job_give_place(struct sl_job *job);            /* run/start.c: its run on the device is over */
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);
 /* run/ending.c: its results are complete; they are written, then its end, which is published after that. */
@@ -441,24 +423,7 @@ void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 
-/* ---- shares.c: the shares of projects and users ------------------------------------------------ */
-
-void sl__share_place(struct sl_job *job, int by);           /* 1: the job takes a place; -1: it gives it back */
-/* "user" or "project" if that one of the job's has all the places for jobs of this size that it may have; else NULL. */
-const char *sl__share_is_full(const struct sl_job *job);
-void sl__share_charge(struct sl_job *job, double seconds);  /* seconds: of device time */
-/* sl__shares_weigh() computes the parts of an engine's time that are due to the jobs on its devices for which counts()
- * is true; sl__share_weight() then gives each job's part. */
-void sl__shares_weigh(struct sl_jobs *j, const struct sl_server_engine *e, bool (*counts)(const struct sl_job *job));
-double sl__share_weight(const struct sl_job *job);
-/* Counts the jobs of a user or project that have a place, and their device memory. */
-void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64_t *device_bytes);
-void sl__shares_destroy(struct sl_jobs *j);
-/* Chooses the next large or small job. False: there are no users, and the line's order decides. *next NULL: none may
- * start now. */
-bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, int small, struct sl_waiting **next);
-
-/* ---- queue/limits.c: limits of users and projects ---------------------------------------------- */
+/* ---- limits.c: limits of users and projects ----------------------------------------------------- */
 
 /* Bytes that a search of neighbours before the job adds to the files of its points. */
 uint64_t sl__limits_search_bytes(const struct sl_job_spec *spec);
@@ -469,10 +434,6 @@ bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_
 bool sl__limits_refuse_number(struct sl_jobs *j, struct sl_request *r, int count);
 /* Answers the request and returns true if the changed parameters exceed the limit of disk space. */
 bool sl__limits_refuse_change(struct sl_job *job, struct sl_request *r, const struct sl_work *to);
-/* True if the job must wait because its user or project has reached a limit. */
-bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
-/* The same for each job of a line, into its `held`. */
-void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line);
 /* Bytes on disk of the jobs of a user or project; arg: the struct sl_jobs. */
 uint64_t sl__limits_disk_bytes(void *arg, const char *account);
 /* True if the job is of this user or for this project. */

@@ -185,7 +185,7 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	sl__job_set_engine(job, spec->requested, spec->engine);
 	job->work = spec->work;
 	job->input = spec->input ? json_incref((json_t *)spec->input) : NULL;
-	job->priority = (int)spec->priority;
+	job->place.priority = (int)spec->priority;
 	job->nodes = spec->graph->nodes;
 	sl__job_know_data(job, spec->graph);
 	job->created_ms = sl_time_now_ms();

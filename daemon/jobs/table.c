@@ -79,7 +79,7 @@ struct sl_job *sl_job_of_request(struct sl_request *r)
 void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine)
 {
 	job->requested = requested;
-	job->engine = engine;
+	job->place.engine = engine;
 	if (engine->devices)
 		memcpy(job->device_id, engine->device[0].id, sizeof job->device_id);
 }
@@ -92,6 +92,8 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	job->jobs = j;
 	job->references = 1;
 	job->life = sl_machine_new();
+	job->place.user = job->user;
+	job->place.project = job->project;
 	memcpy(job->id, id, sizeof job->id);
 	sl_watch_init(&job->watch, j->watches, &sl__job_watch_ops, job, job->id, 0);
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
@@ -133,6 +135,7 @@ void sl__job_insert(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	struct sl_link *newer = NULL;
 	job->version = sl_version_next();
+	job->place.small = job->nodes <= SL_SMALL_NODES;
 	sl__job_know_data(job, sl_graphs_find(j->d->graphs, job->graph));
 	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
 	if (job->idempotency_key)

@@ -211,14 +211,15 @@ static double on_processor(const struct sl_work *w, const struct sl_config *c)
 void sl__job_learn(struct sl_job *job)
 {
 	const struct sl_work *w = &job->work;
+	struct sl_server_engine *e = job->place.engine;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	struct sl_settings settings;
 	if (sl__work_settings(w, job->nodes, &settings)) {
 		if (g)
-			sl_server_engine_learn(job->engine, &settings, job->nodes, sl__work_entries(w, g), job->status.iteration,
+			sl_server_engine_learn(e, &settings, job->nodes, sl__work_entries(w, g), job->status.iteration,
 					       job->status.seconds);
-	} else if (job->life.end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(w, job->engine)) {
-		sl_server_engine_learn_method(job->engine, w->method, on_processor(w, &job->jobs->d->config),
+	} else if (job->life.end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(w, e)) {
+		sl_server_engine_learn_method(e, w->method, on_processor(w, &job->jobs->d->config),
 					      job->status.seconds);
 	}
 }
@@ -235,7 +236,7 @@ double sl__work_seconds(const struct sl_work *w, const struct sl_server_engine *
 
 double sl__job_forecast(const struct sl_job *job)
 {
-	return sl__work_seconds(&job->work, job->engine, job->nodes, 0);
+	return sl__work_seconds(&job->work, job->place.engine, job->nodes, 0);
 }
 
 json_t *sl__table_json(const struct sl_method *method, const struct sl_method_result *result)

@@ -57,7 +57,7 @@ json_t *sl__job_document(const struct sl_job *job)
 		json_object_set_new(o, "user", json_string(job->user));
 	if (job->project[0])
 		json_object_set_new(o, "project", json_string(job->project));
-	json_object_set_new(o, "priority", json_integer(job->priority));
+	json_object_set_new(o, "priority", json_integer(job->place.priority));
 	json_object_set_new(o, "engine", json_string(job->requested));
 	json_object_set_new(o, "device", json_string(job->device_id));
 	if (job->moves)
@@ -167,7 +167,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	copy_id(job->after, o, "after");
 	copy_id(job->from, o, "from");
 	job->after_met = json_is_true(json_object_get(o, "after_met"));
-	job->priority = (int)int_of(o, "priority");
+	job->place.priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
 	job->moves = (int)int_of(o, "moves");
 	const json_t *data = json_object_get(o, "data");

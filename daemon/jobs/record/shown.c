@@ -84,7 +84,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "method", json_string(job->work.method->name));
 	json_object_set_new(object, "input", job->input ? json_incref(job->input) : json_null());
 	json_object_set_new(object, "state", json_string(sl_job_state_name[job->life.state]));
-	json_object_set_new(object, "priority", json_integer(job->priority));
+	json_object_set_new(object, "priority", json_integer(job->place.priority));
 	json_object_set_new(object, "engine", json_string(job->requested));
 	json_object_set_new(object, "device", json_string(job->device_id));
 	json_object_set_new(object, "moves", json_integer(job->moves));

@@ -140,7 +140,7 @@ static void finish(struct measurement *m)
 	sl_list_unlink(&m->link);
 	answer(m, m->code ? &m->err : NULL);
 	if (m->booked)
-		j->used_bytes -= m->bytes;
+		j->queue.used_bytes -= m->bytes;
 	sl_affinity_release(j->engines->affinities, m->affinity);
 	sl_graphs_release(j->d->graphs, m->neighbours);
 	sl_graphs_release(j->d->graphs, m->data);
@@ -276,9 +276,9 @@ static bool book(struct measurement *m)
 	if (!m->booked) {
 		m->booked = true;
 		m->bytes = memory(m);
-		j->used_bytes += m->bytes;
+		j->queue.used_bytes += m->bytes;
 	}
-	return m->bytes == 0 || j->used_bytes <= j->memory_bytes || j->active == 0;
+	return m->bytes == 0 || j->queue.used_bytes <= j->queue.memory_bytes || j->queue.active == 0;
 }
 
 /* Starts the first measurement in line, unless it is running. */

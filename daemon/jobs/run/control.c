@@ -38,7 +38,7 @@ void sl__job_check(struct sl_job *job)
 	}
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
-	job->place.bytes = sl__work_host_bytes(&job->work, job->engine, job->nodes,
+	job->place.bytes = sl__work_host_bytes(&job->work, job->place.engine, job->nodes,
 					 sl__work_entries(&job->work, g));
 	job->place.waiting.bytes = job->place.bytes;
 	sl__job_step(job, SL_ON_READY);
@@ -65,10 +65,10 @@ void sl__jobs_on_search(void *arg, const char *graph)
 
 void sl__job_set_priority(struct sl_job *job, int priority)
 {
-	job->priority = priority;
 	if (job->life.stage == SL_STAGE_WAITING)
-		sl_backlog_set_priority(&job->engine->line[sl__job_small(job)], &job->place.waiting, priority);
-	else if (sl_stage_is_on_device(job->life.stage))
+		sl_queue_set_priority(&job->place, priority);
+	job->place.priority = priority;
+	if (sl_stage_is_on_device(job->life.stage))
 		sl_device_set_priority(job->place.device->thread, job->run.key, priority);
 }
 

@@ -20,7 +20,7 @@ static void take_status(struct sl_job *job, const struct sl_device_event *e)
 	sl_metric_add(j->metric_slice_seconds, e->slice_seconds);
 	d->slices += (double)e->slices;
 	d->slice_seconds += e->slice_seconds;
-	sl__share_charge(job, e->slice_seconds);
+	sl_share_charge(&j->queue, &job->place, e->slice_seconds);
 }
 
 /* Appends the new points to the trace; `whole`: replaces it. */

@@ -49,7 +49,7 @@ void sl__job_take_up_engine(struct sl_job *job)
 	if (ran && !strcmp(job->requested, SL_ENGINE_AUTO))
 		e = ran;  /* there it can continue */
 	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
-	job->engine = e;
+	job->place.engine = e;
 	if (!e->offered)
 		move(job, e, "the server's configuration does not offer it");
 	else if (problem)
@@ -62,7 +62,7 @@ void sl__job_take_up_engine(struct sl_job *job)
 static void engine_gone(struct sl_job *job, const struct sl_error *why)
 {
 	struct sl_error err;
-	struct sl_server_engine *from = job->engine;
+	struct sl_server_engine *from = job->place.engine;
 	if (from != job->jobs->engines->preferred && (job->started_ms || !strcmp(job->requested, SL_ENGINE_AUTO))) {
 		move(job, from, why->detail);
 		sl__job_step(job, SL_ON_ENGINE_GONE);

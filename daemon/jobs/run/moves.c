@@ -1,7 +1,7 @@
 /* Moves running jobs from a crowded device to a free one of the same engine: the device saves the state of the run, as
  * for a checkpoint, and forgets the job; the other one restores it. So a job that has moved ends with the same bytes.
  *
- * Once a second each job that will last has a weight, the part of the engine's time that is due to it (shares.c). The
+ * Once a second each job that will last has a weight, the part of the engine's time that is due to it (queue/shares.c). The
  * load of a device is the sum of the weights of its jobs. A job moves from the device with the highest load to the one
  * with the lowest if the higher load of the two becomes less by that. With jobs of one user this is: from a device with
  * several jobs to one with at least two fewer. One job moves at a time, and rests after that.
@@ -79,7 +79,7 @@ static struct sl_job *best_job(struct sl_jobs *j, const struct sl_server_device 
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device) {
 		if (job->place.device != from || !lasts(job) || !may_leave(job))
 			continue;
-		double weight = sl__share_weight(job), higher = fmax(from_load - weight, to_load + weight);
+		double weight = sl_share_weight_of(&j->queue, &job->place), higher = fmax(from_load - weight, to_load + weight);
 		if (!(higher < least) || !may_come(job, to))
 			continue;
 		best = job;
@@ -92,10 +92,13 @@ static void balance(struct sl_jobs *j, const struct sl_server_engine *e)
 {
 	double load[SL_GPUS_MAX] = {0};
 	int high = -1, low = -1;
-	sl__shares_weigh(j, e, lasts);
+	sl_share_weights_begin(&j->queue);
 	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device)
-		if (job->engine == e && lasts(job))
-			load[job->place.device->index] += sl__share_weight(job);
+		if (job->place.engine == e && lasts(job))
+			sl_share_weights_add(&j->queue, &job->place);
+	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device)
+		if (job->place.engine == e && lasts(job))
+			load[job->place.device->index] += sl_share_weight_of(&j->queue, &job->place);
 	for (int i = 0; i < e->devices; i++) {
 		if (!is_up(&e->device[i]))
 			continue;

@@ -57,12 +57,12 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	struct sl_device_job add = {
 		.job = ++j->key, .method = job->work.method, .params = job->work.params,
 		.run = run, .restored = job->has_checkpoint || job->run.carried, .init = init, .checkpoint = checkpoint,
-		.attach = run && sl__work_helped(&job->work, job->engine), .moved = job->run.came_from != NULL,
+		.attach = run && sl__work_helped(&job->work, job->place.engine), .moved = job->run.came_from != NULL,
 		.checkpoint_bytes = bytes, .nodes = job->nodes,
 		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.params) : 0,
 		.iteration = job->run.carried ? job->run.carried_status.iteration : job->checkpoint_iteration,
 		.seconds = job->run.carried ? job->run.carried_status.seconds : job->checkpoint_seconds,
-		.share = sl_project_share(j->d->users, job->project), .priority = job->priority,
+		.share = sl_project_share(j->d->users, job->project), .priority = job->place.priority,
 		.paused = job->life.wish == SL_WISH_PAUSE, .finish = job->life.wish == SL_WISH_FINISH,
 		.cancel = job->life.wish == SL_WISH_CANCEL,
 		.alone = job->run.alone, .pinned = g && g->pinned,
@@ -317,7 +317,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 /* True if the device makes the affinities from neighbours; false if they are also needed in host memory. */
 static bool device_makes(const struct sl_job *job)
 {
-	const struct sl_engine *engine = job->engine->functions;
+	const struct sl_engine *engine = job->place.engine->functions;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
 		return false;
@@ -331,7 +331,7 @@ void sl__job_give_place(struct sl_job *job)
 	sl_affinity_release(job->jobs->engines->affinities, job->run.affinity);
 	job->run.affinity = NULL;
 	sl__job_release_input(job);
-	sl__job_release_place(job);
+	sl_queue_give(&job->jobs->queue, &job->place);
 }
 
 void sl__job_prepare(struct sl_job *job)

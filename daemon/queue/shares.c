@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs/jobs_internal.h"
+#include "daemon/queue/queue.h"
+#include "daemon/users/projects.h"
+#include "daemon/users/users.h"
+#include "daemon/util/ulid.h"
 
 #define PLACES_WANTED 2
 #define REPORT_MS 100  /* least interval between reports of a user's time to the devices */
@@ -21,7 +24,7 @@
 enum whose { OF_USER, OF_PROJECT, OF_BOTH };
 
 struct sl_share {
-	struct sl_link link;      /* in sl_jobs.shares */
+	struct sl_link link;      /* in sl_queue.shares */
 	enum whose whose;
 	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];
 	double used_s;            /* of device time, as of updated_ms */
@@ -33,14 +36,14 @@ struct sl_share {
 	const struct sl_server_engine *engine;
 	double unreported_ms[SL_GPUS_MAX];
 	uint64_t reported_ms;         /* loop time */
-	double weight;            /* set by sl__shares_weigh(): its jobs; for a project, its users */
+	double weight;            /* set by sl_share_weights_add(): its jobs; for a project, its users */
 };
 
-static struct sl_share *share_of(struct sl_jobs *j, enum whose whose, const char *user, const char *project)
+static struct sl_share *share_of(struct sl_queue *q, enum whose whose, const char *user, const char *project)
 {
 	user = whose == OF_PROJECT ? "" : user;
 	project = whose == OF_USER ? "" : project;
-	SL_LIST_EACH(struct sl_share, s, &j->shares, link)
+	SL_LIST_EACH(struct sl_share, s, &q->shares, link)
 		if (s->whose == whose && !strcmp(s->user, user) && !strcmp(s->project, project))
 			return s;
 	struct sl_share *s = calloc(1, sizeof *s);
@@ -49,34 +52,34 @@ static struct sl_share *share_of(struct sl_jobs *j, enum whose whose, const char
 	s->whose = whose;
 	memcpy(s->user, user, strlen(user) + 1);
 	memcpy(s->project, project, strlen(project) + 1);
-	s->updated_ms = uv_now(j->d->loop);
-	sl_list_append(&j->shares, &s->link);
+	s->updated_ms = uv_now(q->d->loop);
+	sl_list_append(&q->shares, &s->link);
 	return s;
 }
 
-static struct sl_share *share_of_job(const struct sl_job *job, enum whose whose)
+static struct sl_share *share_of_place(struct sl_queue *q, const struct sl_place *p, enum whose whose)
 {
-	return share_of(job->jobs, whose, job->user, job->project);
+	return share_of(q, whose, p->user, p->project);
 }
 
-static double used_now(struct sl_jobs *j, struct sl_share *s)
+static double used_now(struct sl_queue *q, struct sl_share *s)
 {
-	uint64_t now = uv_now(j->d->loop);
-	s->used_s *= exp2(-(double)(now - s->updated_ms) * 1e-3 / j->d->config.share_half_life_s);
+	uint64_t now = uv_now(q->d->loop);
+	s->used_s *= exp2(-(double)(now - s->updated_ms) * 1e-3 / q->d->config.share_half_life_s);
 	s->updated_ms = now;
 	return s->used_s;
 }
 
-static double used_of_job(const struct sl_job *job, enum whose whose)
+static double used_of_place(struct sl_queue *q, const struct sl_place *p, enum whose whose)
 {
-	struct sl_share *s = share_of_job(job, whose);
-	return s ? used_now(job->jobs, s) : 0;
+	struct sl_share *s = share_of_place(q, p, whose);
+	return s ? used_now(q, s) : 0;
 }
 
-static void tell_devices(struct sl_share *s, const struct sl_job *job, double seconds)
+static void tell_devices(struct sl_queue *q, struct sl_share *s, const struct sl_place *p, double seconds)
 {
-	const struct sl_server_engine *e = job->engine;
-	uint64_t now = uv_now(job->jobs->d->loop);
+	const struct sl_server_engine *e = p->engine;
+	uint64_t now = uv_now(q->d->loop);
 	double all = 0;
 	if (e->devices < 2)
 		return;
@@ -85,7 +88,7 @@ static void tell_devices(struct sl_share *s, const struct sl_job *job, double se
 		s->engine = e;
 		s->reported_ms = now;
 	}
-	s->unreported_ms[job->place.device->index] += 1e3 * seconds;
+	s->unreported_ms[p->device->index] += 1e3 * seconds;
 	if (now - s->reported_ms < REPORT_MS)
 		return;
 	s->reported_ms = now;
@@ -99,70 +102,69 @@ static void tell_devices(struct sl_share *s, const struct sl_job *job, double se
 	memset(s->unreported_ms, 0, sizeof s->unreported_ms);
 }
 
-void sl__share_charge(struct sl_job *job, double seconds)
+void sl_share_charge(struct sl_queue *q, const struct sl_place *p, double seconds)
 {
-	sl_users_charge(job->jobs->d->users, job->user, seconds);
-	sl_users_charge(job->jobs->d->users, job->project, seconds);
+	sl_users_charge(q->d->users, p->user, seconds);
+	sl_users_charge(q->d->users, p->project, seconds);
 	for (enum whose w = OF_PROJECT; w <= OF_BOTH; w++) {
-		struct sl_share *s = share_of_job(job, w);
+		struct sl_share *s = share_of_place(q, p, w);
 		if (!s)
 			continue;
-		s->used_s = used_now(job->jobs, s) + seconds;
+		s->used_s = used_now(q, s) + seconds;
 		if (w == OF_BOTH)
-			tell_devices(s, job, seconds);
+			tell_devices(q, s, p, seconds);
 	}
 }
 
-void sl__shares_weigh(struct sl_jobs *j, const struct sl_server_engine *e, bool (*counts)(const struct sl_job *job))
+void sl_share_weights_begin(struct sl_queue *q)
 {
-	SL_LIST_EACH(struct sl_share, s, &j->shares, link)
+	SL_LIST_EACH(struct sl_share, s, &q->shares, link)
 		s->weight = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device) {
-		struct sl_share *project, *both;
-		if (job->engine != e || !counts(job) || !(project = share_of_job(job, OF_PROJECT)) ||
-		    !(both = share_of_job(job, OF_BOTH)))
-			continue;
-		project->weight += both->weight > 0 ? 0 : 1;
-		both->weight += ldexp(1, job->priority);
-	}
 }
 
-double sl__share_weight(const struct sl_job *job)
+void sl_share_weights_add(struct sl_queue *q, const struct sl_place *p)
 {
-	const struct sl_share *project = share_of_job(job, OF_PROJECT), *both = share_of_job(job, OF_BOTH);
+	struct sl_share *project = share_of_place(q, p, OF_PROJECT), *both = share_of_place(q, p, OF_BOTH);
+	if (!project || !both)
+		return;
+	project->weight += both->weight > 0 ? 0 : 1;
+	both->weight += ldexp(1, p->priority);
+}
+
+double sl_share_weight_of(struct sl_queue *q, const struct sl_place *p)
+{
+	const struct sl_share *project = share_of_place(q, p, OF_PROJECT), *both = share_of_place(q, p, OF_BOTH);
 	if (!project || !both || !(project->weight > 0) || !(both->weight > 0))
 		return 0;
-	double of_user = sl_project_share(job->jobs->d->users, job->project) / project->weight;
-	return of_user * ldexp(1, job->priority) / both->weight;
+	double of_user = sl_project_share(q->d->users, p->project) / project->weight;
+	return of_user * ldexp(1, p->priority) / both->weight;
 }
 
-void sl__shares_destroy(struct sl_jobs *j)
+void sl_shares_finish(struct sl_queue *q)
 {
-	SL_LIST_EACH(struct sl_share, s, &j->shares, link) {
+	SL_LIST_EACH(struct sl_share, s, &q->shares, link) {
 		sl_list_unlink(&s->link);
 		free(s);
 	}
 }
 
-void sl__share_place(struct sl_job *job, int by)
+void sl_share_take(struct sl_queue *q, const struct sl_place *p, int by)
 {
-	if (by > 0)
-		job->place.device_bytes = sl__work_device_bytes(&job->work, job->engine, job->nodes);
 	for (enum whose w = OF_USER; w <= OF_PROJECT; w++) {
-		struct sl_share *s = share_of_job(job, w);
+		struct sl_share *s = share_of_place(q, p, w);
 		if (!s)
 			continue;
-		s->places[sl__job_small(job)] += by;
+		s->places[p->small] += by;
 		s->running += by;
-		s->device_bytes += (uint64_t)by * job->place.device_bytes;  /* by -1, it wraps around */
+		s->device_bytes += (uint64_t)by * p->device_bytes;  /* by -1, it wraps around */
 	}
 }
 
-void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64_t *device_bytes)
+void sl_share_running(const struct sl_queue *q, const char *account, int *jobs, uint64_t *device_bytes)
 {
 	*jobs = 0;
 	*device_bytes = 0;
-	SL_LIST_EACH(const struct sl_share, s, &j->shares, link) {
+	SL_LIST_EACH(const struct sl_share, s, &q->shares, link) {
 		if (s->whose == OF_BOTH || strcmp(s->whose == OF_USER ? s->user : s->project, account))
 			continue;
 		*jobs = s->running;
@@ -172,19 +174,19 @@ void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64
 	}
 }
 
-static bool all_places(const struct sl_job *job, enum whose whose)
+static bool all_places(struct sl_queue *q, const struct sl_place *p, enum whose whose)
 {
-	const struct sl_share *s = (whose == OF_USER ? job->user : job->project)[0] ? share_of_job(job, whose) : NULL;
-	int small = sl__job_small(job), all = (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * job->engine->devices;
+	const struct sl_share *s = (whose == OF_USER ? p->user : p->project)[0] ? share_of_place(q, p, whose) : NULL;
+	int small = p->small, all = (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * p->engine->devices;
 	return s && s->places[small] >= all * 3 / 4;
 }
 
-const char *sl__share_is_full(const struct sl_job *job)
+const char *sl_share_is_full(struct sl_queue *q, const struct sl_place *p)
 {
-	return all_places(job, OF_USER) ? "user" : all_places(job, OF_PROJECT) ? "project" : NULL;
+	return all_places(q, p, OF_USER) ? "user" : all_places(q, p, OF_PROJECT) ? "project" : NULL;
 }
 
-static bool same_owner(const struct sl_job *a, const struct sl_job *b)
+static bool same_owner(const struct sl_place *a, const struct sl_place *b)
 {
 	return !strcmp(a->user, b->user) && !strcmp(a->project, b->project);
 }
@@ -194,15 +196,15 @@ static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w
 	SL_LIST_EACH(struct sl_waiting, v, &line->waiting, link) {
 		if (v == w)
 			return true;
-		if (!v->held && same_owner(sl__job_of_waiting(v), sl__job_of_waiting(w)))
+		if (!v->held && same_owner(sl_place_of_waiting(v), sl_place_of_waiting(w)))
 			return false;
 	}
 	return true;
 }
 
-static bool several_users(const struct sl_jobs *j)
+static bool several_users(const struct sl_queue *q)
 {
-	SL_LIST_EACH(const struct sl_share, s, &j->shares, link)
+	SL_LIST_EACH(const struct sl_share, s, &q->shares, link)
 		if (s->user[0] || s->project[0])
 			return true;
 	return false;
@@ -223,40 +225,40 @@ static bool goes_before(const struct rank *a, const struct rank *b)
 
 /* The number of places, counted up to two. A user without a place gets no device time; a second place avoids a gap
  * between two jobs. */
-static double places_of(const struct sl_job *job, enum whose whose)
+static double places_of(struct sl_queue *q, const struct sl_place *p, enum whose whose)
 {
-	const struct sl_share *s = share_of_job(job, whose);
-	return s ? fmin(s->places[sl__job_small(job)], PLACES_WANTED) : 0;
+	const struct sl_share *s = share_of_place(q, p, whose);
+	return s ? fmin(s->places[p->small], PLACES_WANTED) : 0;
 }
 
-static struct rank rank_of(const struct sl_job *job)
+static struct rank rank_of(struct sl_queue *q, const struct sl_place *p)
 {
-	return (struct rank){{places_of(job, OF_PROJECT),
-			      used_of_job(job, OF_PROJECT) / sl_project_share(job->jobs->d->users, job->project),
-			      places_of(job, OF_USER), used_of_job(job, OF_BOTH)}};
+	return (struct rank){{places_of(q, p, OF_PROJECT),
+			      used_of_place(q, p, OF_PROJECT) / sl_project_share(q->d->users, p->project),
+			      places_of(q, p, OF_USER), used_of_place(q, p, OF_BOTH)}};
 }
 
 /* The line is in the order of priorities, then of arrival; of users who have used the same time, the first in line is
  * next. */
-bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, int small, struct sl_waiting **next)
+bool sl_share_next(struct sl_queue *q, struct sl_server_engine *e, int small, struct sl_waiting **next)
 {
 	const struct sl_backlog *line = &e->line[small];
-	const struct sl_job *last = NULL;
+	const struct sl_place *last = NULL;
 	struct rank least = {{INFINITY}};
 	bool several = false;
 	*next = NULL;
 	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
-		struct sl_job *job = sl__job_of_waiting(w);
-		several = several || job->user[0] || job->project[0];
+		const struct sl_place *p = sl_place_of_waiting(w);
+		several = several || p->user[0] || p->project[0];
 		if (w->held)
 			continue;
-		if (!several && w == sl_backlog_head(line) && !several_users(j))
+		if (!several && w == sl_backlog_head(line) && !several_users(q))
 			return false;  /* users are not known: the order of the line decides */
-		if (last && same_owner(last, job))
+		if (last && same_owner(last, p))
 			continue;
-		last = job;
-		struct rank rank = rank_of(job);
-		if (goes_before(&rank, &least) && is_first_of_user(line, w) && !sl__share_is_full(job)) {
+		last = p;
+		struct rank rank = rank_of(q, p);
+		if (goes_before(&rank, &least) && is_first_of_user(line, w) && !sl_share_is_full(q, p)) {
 			least = rank;
 			*next = w;
 		}

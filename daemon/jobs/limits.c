@@ -1,4 +1,4 @@
-/* Limits of users and projects on jobs: whether a new job is accepted, and whether a job in line may have a place.
+/* Limits of users and projects on jobs: whether a new job is accepted.
  * Accepted jobs stay: a lower limit makes them wait and ends none. Loop thread. */
 #include <stdio.h>
 #include <string.h>
@@ -128,39 +128,11 @@ bool sl__limits_refuse_change(struct sl_job *job, struct sl_request *r, const st
 	return true;
 }
 
-static bool account_held(const struct sl_job *job, const char *account, struct sl_limit_hit *hit)
-{
-	struct sl_jobs *j = job->jobs;
-	const struct sl_users *u = j->d->users;
-	int running;
-	uint64_t bytes;
-	if (!account[0])
-		return false;
-	sl__share_running(j, account, &running, &bytes);
-	return sl_users_device_time_is_over(u, account, hit) ||
-	       sl_users_exceeds(u, account, SL_LIMIT_RUNNING_JOBS, running, 1, hit) ||
-	       sl_users_exceeds(u, account, SL_LIMIT_DEVICE_BYTES, (double)bytes,
-				(double)sl__work_device_bytes(&job->work, job->engine, job->nodes), hit);
-}
-
-bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit)
-{
-	return account_held(job, job->user, hit) || account_held(job, job->project, hit);
-}
-
-void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line)
-{
-	struct sl_limit_hit hit;
-	bool any = sl_users_any_limit(j->d->users);
-	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link)
-		w->held = any && sl__limits_held(sl__job_of_waiting(w), &hit);
-}
-
 json_t *sl_jobs_use_of(struct sl_jobs *j, const char *account)
 {
 	int running;
 	uint64_t bytes;
-	sl__share_running(j, account, &running, &bytes);
+	sl_share_running(&j->queue, account, &running, &bytes);
 	return json_pack("{s:f, s:I, s:I, s:i, s:i}", "device_seconds", sl_users_device_seconds(j->d->users, account),
 			 "device_bytes", (json_int_t)bytes, "disk_bytes", (json_int_t)sl_graphs_disk_use(j->d->graphs, account),
 			 "queued_jobs", count_queued(j, account), "running_jobs", running);
