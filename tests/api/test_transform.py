@@ -1,5 +1,6 @@
 """Placing new points in a layout; the quality of layouts of points."""
 import io
+import json
 import os
 import subprocess
 import threading
@@ -234,6 +235,8 @@ def test_roles_are_those_of_the_first_file(api):
             else:
                 assert "ignore_columns" in placed(text([0], columns, titles), 400)
     assert "another order" in placed(text([0], ("b", "a", "c")), 400)
+    renamed = api.post(f"/v1/jobs/{job}/transform", data=text([0]).replace(b"a,b,c", b"d,b,c"), headers={"Content-Type": "text/plain"})
+    assert "not those of the first table" in json.loads(renamed.headers["Spaceland-Note"])
     odd = text([0], ("n", "a", "b", "c", "n"), False)
     assert "columns" in placed(odd.replace(b"\n", b",1\n"), 400)
     assert np.allclose(placed(odd.replace(b"\n", b",1\n"), ignore_columns="1,5,6"), right, atol=1e-4)

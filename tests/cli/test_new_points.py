@@ -91,6 +91,9 @@ def test_by_the_server(online, tmp_path):
         result = online("transform", job, new, "-o", at)
         assert result.status == 0, result
     assert numpy.array_equal(numpy.load(tmp_path / "at.npy"), numpy.load(tmp_path / "right.npy"))
+    write(tmp_path / "renamed.csv", ROWS, "nxyz", titles={"x": "größe"})
+    result = online("transform", job, "renamed.csv", "-o", "at.npy")
+    assert result.status == 0 and "renamed.csv: The titles of the coordinates are not those of the first table" in result.err, result
     (tmp_path / "odd.csv").write_text("".join(f"{v};" for v in X[55]).replace(".", ",") + "7\n")
     result = online("transform", job, "odd.csv", "-o", "odd.npy", "--ignore-columns", "4", "--decimal", "comma")
     assert result.status == 0 and numpy.array_equal(numpy.load(tmp_path / "odd.npy"), numpy.load(tmp_path / "right.npy"))

@@ -44,6 +44,8 @@ def test_new_points_have_the_columns_of_the_first_file(client, tmp_path):
     for given in (tmp_path / "new.csv", tmp_path / "bare.csv", table[50:51], table[50:51].drop(columns=["n", "class"])):
         assert np.allclose(job.transform(given), expected, atol=1e-4), given
         assert np.allclose(client.job(job.id).transform(given), expected, atol=1e-4), given
+    with pytest.warns(spaceland.SpacelandWarning, match="titles of the coordinates are not those"):
+        job.transform(table[50:51].rename(columns={"a": "d"}))
     with pytest.raises(ValueError, match="another order"):
         job.transform(table[["c", "a", "b"]][50:51])
     model = client.gmm(tmp_path / "old.csv", 2)

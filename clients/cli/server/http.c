@@ -22,6 +22,7 @@ struct http {
 
 /* One request in progress. */
 struct transfer {
+	const struct cli *cli;
 	const struct http_request *request;
 	CURL *curl;
 	char *body;       /* the part of the body that no sink took */
@@ -163,6 +164,21 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	t->body = grown;
 	t->bytes += count;
 	t->body[t->bytes] = 0;
+	return count;
+}
+
+/* What was guessed or changed in the points that were sent. */
+static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
+{
+	static const char name[] = "Spaceland-Note:";
+	struct transfer *t = arg;
+	count *= size;
+	if (count < sizeof name || strncasecmp(bytes, name, sizeof name - 1) != 0)
+		return count;
+	json_t *note = json_loadb(bytes + sizeof name - 1, count - sizeof name + 1, JSON_DECODE_ANY, NULL);
+	if (json_string_value(note))
+		cli_tell(t->cli, t->request->input, "%s", json_string_value(note));
+	json_decref(note);
 	return count;
 }
 
@@ -411,7 +427,7 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 {
 	char url[4096], why[CURL_ERROR_SIZE] = "";
-	struct transfer t = {.request = q};
+	struct transfer t = {.cli = cli, .request = q};
 	struct sending sending = {0};
 	int status = connect_lazily(cli);
 	if (reply)
@@ -436,6 +452,8 @@ int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &t);
+	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(curl, CURLOPT_HEADERDATA, &t);
 	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
 	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &t);

@@ -44,12 +44,26 @@ void sl__rows_drop(struct sl__rows *q)
 	for (int i = 0; i < 4; i++)
 		free(q->text[i]);
 	sl_taken_destroy(q->as);
+	json_decref(q->notes);
 	if (q->account.give)
 		sl_account_close(&q->account);
 	sl__job_unref(q->job);
 	sl_buffer_unref(q->reply);
 	free(q);
 	sl__works_done(j);
+}
+
+/* A header for each note: a JSON text in ASCII. */
+static void reply_notes(const struct sl__rows *q)
+{
+	size_t i;
+	json_t *note;
+	json_array_foreach(q->notes, i, note) {
+		char *text = json_dumps(note, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+		if (text)
+			sl_reply_header(q->request, "Spaceland-Note", "%s", text);
+		free(text);
+	}
 }
 
 static void answer(struct sl__rows *q)
@@ -61,6 +75,7 @@ static void answer(struct sl__rows *q)
 	} else {
 		if (q->kind->head)
 			q->kind->head(q);
+		reply_notes(q);
 		sl_reply_buffer(q->request, sl__layout_type[q->form], NULL, sl_buffer_ref(q->reply));
 	}
 }
@@ -143,6 +158,14 @@ static void write_reply(void *arg)
 	q->kind->free_work(q);
 }
 
+static void take_notes(struct sl__rows *q, const struct sl_taken *taken)
+{
+	q->notes = json_array();
+	for (uint32_t k = 0; taken && k < taken->notes; k++)
+		if (taken->note[k].changes)
+			json_array_append_new(q->notes, json_string(taken->note[k].text));
+}
+
 int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, struct sl_points **out)
 {
 	sl_account_open(&q->account);
@@ -157,6 +180,8 @@ int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, st
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	}
 	sl_uploaded_finish(&q->file);
+	if (!code)
+		take_notes(q, (*out)->taken);
 	return code ? q->err.code : 0;
 }
 

@@ -38,6 +38,7 @@ struct sl__rows {
 	struct sl_input_options how; /* how they are read, by the request (and `axes`); texts are: */
 	char *text[4];               /* of name_column, label_column, ignore_columns, keep_columns */
 	struct sl_taken *as;         /* what was taken of the file of the job's points, or NULL; owned */
+	json_t *notes;               /* what was guessed or changed in that of the new points: texts; or NULL */
 	struct sl_account account;   /* of what they take, from the first turn to the end */
 	/* from the first turn on */
 	bool prepared;

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import math
 import os
 import threading
@@ -13,7 +14,7 @@ import numpy as np
 import requests
 
 from ._version import __version__
-from .errors import BadType, BadValue, ConnectionLost, SpacelandError, TimedOut, problem_error
+from .errors import BadType, BadValue, ConnectionLost, SpacelandError, TimedOut, problem_error, tell
 
 __all__ = ["Http", "Patience", "array_of"]
 
@@ -177,7 +178,9 @@ def document_of(reply: requests.Response) -> Dict[str, Any]:
 
 
 def array_of(reply: requests.Response) -> Any:
-    """The array in a reply."""
+    """The array in a reply. Warns of what was guessed or changed in the points that were sent."""
+    for note in json.loads(f"[{reply.headers.get('Spaceland-Note', '')}]"):
+        tell(note)
     try:
         return np.load(io.BytesIO(reply.content), allow_pickle=False)
     except Exception as error:  # NumPy's parser of headers has many kinds
