@@ -117,6 +117,19 @@ def test_stopping_early(client, points):
     assert at_once.n_iter_ < plain.n_iter_  # after the first search for the scale
 
 
+@pytest.mark.parametrize("iterations", [None, 1000])
+@pytest.mark.parametrize("kind", ["groups", "gaussian"])
+def test_budgets(client, points, kind, iterations):
+    """scikit-learn's max_iter=1000 ends no higher than the default; waiting for progress never takes longer than not waiting."""
+    x = points[0] if kind == "groups" else np.random.default_rng(4).normal(size=(500, 20))
+    plain = spaceland.TSNE(random_state=1, max_iter=iterations).fit(x)
+    for patience in (30, 300):
+        waits = spaceland.TSNE(random_state=1, max_iter=iterations, n_iter_without_progress=patience).fit(x)
+        assert waits.n_iter_ <= plain.n_iter_, patience
+    if iterations:
+        assert plain.kl_divergence_ <= 1.002 * spaceland.TSNE(random_state=1).fit(x).kl_divergence_
+
+
 def test_init(client, points):
     x, _ = points
     start = np.random.default_rng(0).normal(size=(600, 2)) * 1e-4
