@@ -58,7 +58,7 @@ def test_what_a_file_lacks_is_told(named, tmp_path):
 
 
 def test_a_table_is_joined_by_its_index(named):
-    with pytest.warns(spaceland.SpacelandWarning, match="by their index, not by row"):
+    with pytest.warns(spaceland.SpacelandWarning, match="by their index, not by their order"):
         named.set_labels(metadata(reversed(range(N))))
     assert named.labels("kind").tolist() == WANT and named.labels("size")[3] == 1.5
     with pytest.warns(spaceland.SpacelandWarning, match="1 of 51 rows name no node; the first is 'x'; 10 of 60 nodes have no row"):

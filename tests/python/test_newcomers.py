@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spaceland
+from spaceland import widget
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 N = 60
@@ -117,3 +118,29 @@ def test_weights_by_another_name(client):
     with warnings.catch_warnings():
         warnings.simplefilter("error", spaceland.SpacelandWarning)
         client.upload(g, weight=None)
+
+
+def test_tables_in_another_order(client):
+    """Initial layouts, states and labels of pandas go to their rows by the index, as pandas does it; or one is asked."""
+    ids = [f"s{i:03}" for i in range(N)]
+    named = table().set_index(pandas.Index(ids))
+    start = pandas.DataFrame(np.random.default_rng(2).normal(size=(N, 2)), index=ids)
+    options = {"iterations": 3, "perplexity": 5, "seed": 1}
+    wanted = spaceland.embed(named, init=start, **options)
+    with pytest.warns(spaceland.SpacelandWarning, match="init: rows are joined with the nodes by their index, not by their order"):
+        assert wanted.equals(spaceland.embed(named, init=start[::-1], **options))
+    with pytest.raises(spaceland.BadValue, match=r"the index of init holds numbers of rows in another order.*init.reindex\(range\(60\)\)"):
+        spaceland.embed(table(), init=start.reset_index(drop=True)[::-1], **options)
+    job = client.submit(named, **options)
+    colours = widget._look(job, KIND).legend
+    with pytest.warns(spaceland.SpacelandWarning, match="labels: rows are joined"):
+        assert widget._look(job, pandas.Series(KIND, index=ids)[::-1]).legend == colours
+    with pytest.warns(spaceland.SpacelandWarning):
+        seen = widget._look(job, pandas.Series(KIND, index=ids)[::-1])
+    assert seen.bytes == widget._look(job, KIND).bytes
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    ring = networkx.relabel_nodes(networkx.cycle_graph(12), {i: f"n{i}" for i in range(12)})
+    state = pandas.Series(np.arange(12) / 4, index=[f"n{i}" for i in range(12)])
+    straight = client.signal(ring, state=state, duration=1, step=0.1).signal()
+    with pytest.warns(spaceland.SpacelandWarning, match="state: rows are joined"):
+        assert np.array_equal(client.signal(ring, state=state[::-1], duration=1, step=0.1).signal(), straight)

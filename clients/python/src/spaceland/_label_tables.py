@@ -8,7 +8,7 @@ import numpy as np
 from ._labels import row_name
 from .errors import BadValue, tell
 
-__all__ = ["beside", "columns_of", "has_index", "joined", "taken_line", "tell_of_file"]
+__all__ = ["beside", "columns_of", "has_index", "in_order", "joined", "taken_line", "tell_of_file"]
 
 
 def has_index(values: Any) -> bool:
@@ -35,8 +35,9 @@ def _numbers(texts: List[str]) -> bool:
     return all(text == str(i) for i, text in enumerate(texts))
 
 
-def joined(ids: Any, names: Optional[Callable[[], List[str]]], n: int, rows: int, asked: bool) -> Optional[List[int]]:
-    """For each of n nodes the row of its label, -1: none; None: row i belongs to node i.
+def joined(ids: Any, names: Optional[Callable[[], List[str]]], n: int, rows: int, asked: bool,
+           what: str = "labels") -> Optional[List[int]]:
+    """For each of n nodes the row of its label, -1: none; None: row i belongs to node i. what: the name of the table.
 
     ids: of the rows. names: fetches the nodes' names; None: they are the numbers of the nodes. asked: the caller says that
     the rows are joined by ids; else the ids are an index of pandas, which counts only if it names nodes."""
@@ -44,7 +45,7 @@ def joined(ids: Any, names: Optional[Callable[[], List[str]]], n: int, rows: int
     own = [f"{one:.0f}" for one in a.tolist()] if a.dtype.kind == "f" and np.isfinite(a).all() and (a == np.round(a)).all() else [
         row_name(name) for name in ids]
     if len(own) != rows:
-        raise BadValue(f"there are {len(own)} ids for {rows} rows of labels; there must be one for each")
+        raise BadValue(f"there are {len(own)} ids for {rows} rows of {what}; there must be one for each")
     plain = _numbers(own)
     if not asked and plain:
         return None
@@ -62,19 +63,19 @@ def joined(ids: Any, names: Optional[Callable[[], List[str]]], n: int, rows: int
     if not asked and names is None:
         if rows == n and matched < n:   # numbers of another table
             return None
-        raise BadValue("the index of the labels holds numbers of rows in another order, or not all of them; "
-                       f"labels.reindex(range({n})) takes them by number, labels.to_numpy() by row")
+        raise BadValue(f"the index of {what} holds numbers of rows in another order, or not all of them; "
+                       f"{what}.reindex(range({n})) takes them by number, {what}.to_numpy() by row")
     if len(at) < len(own):
         twice = next(name for row, name in enumerate(own) if at[name] != row)
-        raise BadValue(f"two rows of labels have the id {twice!r}; there must be one for each node")
+        raise BadValue(f"two rows of {what} have the id {twice!r}; there must be one for each node")
     known = set(nodes)
     used = sum(name in known for name in own)
-    parts = [f"labels are joined with the nodes by {'ids' if asked else 'their index'}, not by row"] if not asked else []
+    parts = [f"{what}: rows are joined with the nodes by their index, not by their order"] if not asked else []
     if used < rows:
         stray = next(name for name in own if name not in known)
         parts.append(f"{rows - used} of {rows} rows name no node; the first is {stray!r}")
     if matched < n:
-        parts.append(f"{n - matched} of {n} nodes have no row and no label; the first is {nodes[found.index(-1)]!r}")
+        parts.append(f"{n - matched} of {n} nodes have no row; the first is {nodes[found.index(-1)]!r}")
     if parts:
         tell("; ".join(parts))
     return found
@@ -87,6 +88,15 @@ def beside(labels: Any, names: Optional[List[str]], n: Optional[int], indexed: b
         return labels
     rows = joined(labels.index, None if names is None else lambda: names or [], n, len(labels), False)
     return labels if rows is None else labels.reset_index(drop=True).reindex(rows)
+
+
+def in_order(table: Any, graph: Any, what: str) -> Any:
+    """A Series or DataFrame with a row for each node of a graph of the server, in the order of the nodes; anything else as it
+    is. what: its name, for messages."""
+    if not has_index(table):
+        return table
+    rows = joined(table.index, graph.names if graph.record["named"] else None, graph.nodes, len(table), False, what)
+    return table if rows is None else table.reset_index(drop=True).reindex(rows)
 
 
 def taken_line(taken: Optional[Dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ import requests
 from ._body import Body, multipart
 from ._events import server_sent
 from ._http import Http, Patience, document_of
-from ._label_tables import tell_of_file
+from ._label_tables import in_order, tell_of_file
 from ._lease import Lease
 from ._signatures import UPLOAD, Submitting
 from .errors import BadInput, BadType, BadValue, Conflict, ConnectionLost, own_errors_of, SpacelandError, Unavailable, tell
@@ -332,6 +332,7 @@ class Client(Submitting):
         request: Dict[str, Any] = {"method": "signal", "graph": graph.id, "params": {
             "model": model, **_plain_all({key.rstrip("_"): value for key, value in parameters.items()})}}
         if state is not None:
+            state = in_order(state, graph, "state")
             request["input"] = {"layout": self.upload_layout(np.asarray(state).reshape(len(state), -1))}
         if name is not None:
             request["name"] = name
@@ -362,7 +363,7 @@ class Client(Submitting):
             return {"init": init}
         if isinstance(init, Job):
             return {"initial": init.id, "init_std": 0}
-        layout = np.asarray(init, dtype=np.float32)
+        layout = np.asarray(in_order(init, graph, "init"), dtype=np.float32)
         if layout.shape != (graph.nodes, dims):
             raise BadValue(f"init has the shape {layout.shape}; it must be ({graph.nodes}, {dims}), a row for each node")
         if not np.isfinite(layout).all():

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ._colours import Bytes, Owned, colours_of, legend_of, png
+from ._label_tables import has_index, in_order
 from .errors import BadValue, SpacelandError
 from .frames import Frame
 
@@ -72,6 +73,8 @@ def _look(job: "Job", labels: Any) -> _Look:
         labels, owned = job._source.values, Owned(None, job._source.colours)
     elif isinstance(labels, str):
         labels, owned = _column(job.graph, labels)
+    elif has_index(labels):
+        labels = in_order(labels, job.graph, "labels")
     if labels is None:
         return _Look()
     if len(labels) != job.record["nodes"]:
