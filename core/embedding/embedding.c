@@ -224,7 +224,7 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 	struct sl_step step = sl__embedding_step(e);
 	struct sl_trace_point *t = &e->trace[e->trace_count++];
 	*t = (struct sl_trace_point){
-		.iteration = e->iteration, .seconds = e->seconds, .kl = m->kl,
+		.iteration = e->iteration, .seconds = e->seconds, .measure = m->kl,
 		.gradient_norm = m->gradient_norm, .z = m->z, .h = m->h,
 		.exaggeration = (double)step.exaggeration, .learning_rate = (double)step.learning_rate,
 		.momentum = (double)step.momentum,
@@ -342,7 +342,7 @@ void sl__embedding_report(struct sl_embedding *e, struct sl_status *s)
 	int iterations = e->requested.iterations ? e->requested.iterations : e->params.iterations;
 	*s = (struct sl_status){
 		.iteration = e->iteration, .iterations = iterations, .seconds = e->seconds,
-		.kl = last ? last->kl : NAN, .gradient_norm = last ? last->gradient_norm : NAN,
+		.measure = last ? last->measure : NAN, .gradient_norm = last ? last->gradient_norm : NAN,
 		.held = sl__embedding_held(e), .done = e->stop != SL_STOP_NOT_YET, .stop = e->stop,
 	};
 	if (s->held)

@@ -188,7 +188,7 @@ static void spend(struct sl_embedding *e, double kl, double before)
 
 void sl__embedding_plan_end(struct sl_embedding *e)
 {
-	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
+	double kl = e->trace_count ? e->trace[e->trace_count - 1].measure : NAN, before = e->plan_kl;
 	int next = sl__embedding_tenth_beyond(e->iteration);
 	if (e->grows && e->requested.iterations) {
 		spend(e, kl, before);

@@ -200,7 +200,7 @@ static void tell(const void *run, struct sl_status *status)
 	const struct run *r = run;
 	const struct sl_gmm_fit *best = r->status.done ? best_fit(r) : NULL;
 	status->iterations = iterations(&r->params);
-	status->kl = best ? best->log_likelihood : r->status.log_likelihood;
+	status->measure = best ? best->log_likelihood : r->status.log_likelihood;
 	if (best)
 		status->stop = best->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }

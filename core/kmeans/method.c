@@ -199,7 +199,7 @@ static void tell(const void *run, struct sl_status *status)
 	const struct run *r = run;
 	const struct sl_kmeans_status *s = &r->status;
 	status->iterations = iterations(&r->params);
-	status->kl = s->done ? s->inertia : fmin(s->inertia, s->current);
+	status->measure = s->done ? s->inertia : fmin(s->inertia, s->current);
 	if (s->done)
 		status->stop = s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }

@@ -49,7 +49,7 @@ struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, s
 	memset(point, 0, sizeof *point);  /* padding, too, since saved states contain the structure */
 	point->iteration = p->iteration;
 	point->seconds = p->seconds;
-	point->kl = measure;
+	point->measure = measure;
 	return point;
 }
 

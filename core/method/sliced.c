@@ -29,7 +29,7 @@ void sl_sliced_destroy(void *run)
 
 static void tell(const struct sl_sliced *s, struct sl_status *status)
 {
-	*status = (struct sl_status){.iteration = s->progress.iteration, .seconds = s->progress.seconds, .kl = NAN,
+	*status = (struct sl_status){.iteration = s->progress.iteration, .seconds = s->progress.seconds, .measure = NAN,
 				     .gradient_norm = NAN, .done = s->done};
 	s->ops->tell(s, status);
 	if (s->done && s->progress.asked)

@@ -11,7 +11,7 @@ extern "C" {
 struct sl_trace_point {
 	int iteration;          /* iterations done */
 	double seconds;         /* compute time so far */
-	double kl;              /* t-SNE: KL divergence; other methods: their own measure (struct sl_method) */
+	double measure;         /* of the method (struct sl_method): KL divergence, inertia, stress, ... */
 	/* only t-SNE; 0 in other methods: */
 	double gradient_norm, z;
 	float low[3], high[3];
@@ -28,7 +28,7 @@ struct sl_status {
 	int iteration;           /* iterations done so far */
 	int iterations;          /* iterations requested; with "auto", those of the present plan */
 	double seconds;          /* compute time so far */
-	double kl;               /* KL divergence or the method's own measure, at the newest trace point; NaN before it */
+	double measure;          /* the method's, at the newest trace point; NaN before it */
 	double gradient_norm;    /* NaN in other methods than t-SNE */
 	double model_time;       /* signals: time of the model; 0 in other methods */
 	bool held;               /* the iteration of pause_at was reached: the job is to be paused. Told once */

@@ -107,7 +107,7 @@ static void tell(const void *run, struct sl_status *status)
 	const struct run *r = run;
 	const struct sl_sammon_status *s = &r->status;
 	status->iterations = r->params.iterations;
-	status->kl = s->stress;
+	status->measure = s->stress;
 	status->gradient_norm = s->gradient_norm;
 	if (s->done)
 		status->stop = s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;

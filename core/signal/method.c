@@ -158,7 +158,7 @@ static void tell(const void *run, struct sl_status *status)
 {
 	const struct run *r = run;
 	status->iterations = r->status.steps;
-	status->kl = r->level;
+	status->measure = r->level;
 	status->model_time = r->status.time;
 	if (r->status.done)
 		status->stop = r->status.converged ? SL_STOP_CONVERGED :
@@ -194,7 +194,7 @@ static int load(void *run, const void *state, uint64_t bytes, struct sl_error *e
 {
 	struct run *r = run;
 	const struct sl_progress *p = &r->slices.progress;
-	r->level = p->count ? p->trace[p->count - 1].kl : NAN;
+	r->level = p->count ? p->trace[p->count - 1].measure : NAN;
 	return sl_signal_load(r->signal, state, bytes, err);
 }
 

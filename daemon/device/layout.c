@@ -8,7 +8,7 @@
 
 #include "daemon/util/time_text.h"
 
-struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl)
+struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double measure)
 {
 	struct sl_layout *l = malloc(sizeof *l);
 	if (!l) {
@@ -19,7 +19,7 @@ struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iter
 	l->n = n;
 	l->dims = dims;
 	l->iteration = iteration;
-	l->kl = kl;
+	l->measure = measure;
 	l->time_us = sl_time_now_us();
 	l->y = y;
 	l->quantised = NULL;
@@ -39,10 +39,10 @@ struct sl_layout *sl_layout_create_values(float *y, uint32_t n, int columns, int
 	return l;
 }
 
-struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double kl,
+struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double measure,
 					     const float low[3], float extent)
 {
-	struct sl_layout *l = sl_layout_create_take(NULL, n, dims, iteration, kl);
+	struct sl_layout *l = sl_layout_create_take(NULL, n, dims, iteration, measure);
 	if (!l) {
 		free(v);
 		return NULL;

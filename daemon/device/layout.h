@@ -13,7 +13,7 @@ struct sl_layout {
 	uint32_t n;
 	int dims;
 	int iteration;   /* iterations done */
-	double kl;       /* at the newest trace point; NaN: none */
+	double measure;  /* the method's, at the newest trace point; NaN: none */
 	bool values;     /* true: y is no layout, but holds dims values at each node, at model_time */
 	double model_time;
 	uint64_t time_us;  /* when it was made: microseconds since 1970 */
@@ -23,12 +23,12 @@ struct sl_layout {
 };
 
 /* Takes y (malloc'd), also on failure. NULL: out of memory. */
-struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl);
+struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double measure);
 /* The same for values at the nodes. */
 struct sl_layout *sl_layout_create_values(float *y, uint32_t n, int columns, int iteration, double level,
 					  double model_time);
 /* The same for quantised coordinates, which serve only frames of type U16. */
-struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double kl,
+struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double measure,
 					     const float low[3], float extent);
 struct sl_layout *sl_layout_ref(struct sl_layout *l);
 void sl_layout_unref(struct sl_layout *l);  /* NULL is fine */

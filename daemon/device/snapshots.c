@@ -46,10 +46,11 @@ static struct sl_layout *expand(struct sl__expansion *p, struct sl_error *err)
 	if (out) {
 		sl_picked_expand(a, from, out);
 		if (from->quantised)
-			l = sl_layout_create_quantised(out, a->n_user, from->dims, p->status.iteration, p->status.kl, from->low,
+			l = sl_layout_create_quantised(out, a->n_user, from->dims, p->status.iteration, p->status.measure,
+						       from->low,
 						       from->extent);
 		else
-			l = sl_layout_create_take(out, a->n_user, from->dims, p->status.iteration, p->status.kl);
+			l = sl_layout_create_take(out, a->n_user, from->dims, p->status.iteration, p->status.measure);
 	}
 	if (!l)
 		sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes.", a->n_user);
@@ -185,7 +186,7 @@ static struct sl_layout *values_of(struct sl_task *k)
 	if (!values)
 		return NULL;
 	k->method->values(k->run, values);
-	return sl_layout_create_values(values, k->nodes, k->columns, k->status.iteration, k->status.kl,
+	return sl_layout_create_values(values, k->nodes, k->columns, k->status.iteration, k->status.measure,
 				       k->status.model_time);
 }
 
@@ -236,7 +237,8 @@ struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err)
 	struct sl_method_array y;
 	if (k->method->layout_of(k->run, &y, err))
 		return NULL;
-	struct sl_layout *l = sl_layout_create_take(y.data, y.shape[0], (int)y.shape[1], k->status.iteration, k->status.kl);
+	struct sl_layout *l = sl_layout_create_take(y.data, y.shape[0], (int)y.shape[1], k->status.iteration,
+						    k->status.measure);
 	if (!l)
 		sl_error_set(err, SL_NOMEM, "Out of memory for a layout.");
 	return l;

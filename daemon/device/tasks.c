@@ -112,7 +112,8 @@ static int task_status_init(struct sl_task *k, const struct sl_device_job *job, 
 	k->status = (struct sl_status){
 		.iteration = k->restored ? job->iteration : 0, .seconds = k->restored ? job->seconds : 0,
 		.iterations = sl_embedding_params(k->embedding)->iterations,
-		.kl = count ? trace[count - 1].kl : NAN, .gradient_norm = count ? trace[count - 1].gradient_norm : NAN,
+		.measure = count ? trace[count - 1].measure : NAN, .gradient_norm = count ? trace[count - 1].gradient_norm :
+			NAN,
 	};
 	return 0;
 }

@@ -106,7 +106,7 @@ static void take_up(struct sl_job *job)
 {
 	job->watch.sequence += SEQUENCE_GAP;  /* the number of the last frame is not recorded while a job runs */
 	if (!job->has_checkpoint) {
-		job->status = (struct sl_status){.kl = NAN, .gradient_norm = NAN};
+		job->status = (struct sl_status){.measure = NAN, .gradient_norm = NAN};
 	} else {
 		job->status.iteration = job->checkpoint_iteration;
 		job->status.seconds = job->checkpoint_seconds;

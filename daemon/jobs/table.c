@@ -99,7 +99,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
 	job->work.method = sl_methods[0];
 	sl_param_defaults(job->work.method->params, &job->work.params);
-	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
+	job->status.measure = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;
 }
 

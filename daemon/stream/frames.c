@@ -103,7 +103,7 @@ static void payload_f32(unsigned char *out, const struct sl_layout *l, size_t n,
 }
 
 static struct sl_frame_header header(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
-				     double kl, int end)
+				     double measure, int end)
 {
 	struct sl_frame_header h = {
 		.version = SL_FRAME_VERSION,
@@ -112,7 +112,7 @@ static struct sl_frame_header header(const char *job, uint32_t nodes, int dims, 
 		.stride = 1,
 		.sequence = sequence,
 		.iteration = (uint32_t)iteration,
-		.kl = (float)kl,
+		.kl = (float)measure,
 		.extent = 1,
 		.nodes = nodes,
 		.header_bytes = SL_FRAME_HEADER_BYTES,
@@ -130,7 +130,7 @@ struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_for
 	if (!b)
 		return NULL;
 	uint32_t stride = sl_frame_stride(l->n, form.max_points);
-	struct sl_frame_header h = header(job, l->n, l->dims, sequence, l->iteration, l->kl, end);
+	struct sl_frame_header h = header(job, l->n, l->dims, sequence, l->iteration, l->measure, end);
 	h.type = (uint8_t)(form.type + (l->values ? SL_FRAME_VALUES_U16 : 0));
 	h.header_bytes = (uint16_t)start;
 	h.stride = (uint16_t)stride;
@@ -151,12 +151,12 @@ struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_for
 }
 
 struct sl_buffer *sl_frame_encode_end(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
-				      double kl, int end)
+				      double measure, int end)
 {
 	struct sl_buffer *b = sl_buffer_create(SL_FRAME_HEADER_BYTES);
 	if (!b)
 		return NULL;
-	struct sl_frame_header h = header(job, nodes, dims, sequence, iteration, kl, end);
+	struct sl_frame_header h = header(job, nodes, dims, sequence, iteration, measure, end);
 	h.time_us = sl_time_now_us();
 	memcpy(b->data, &h, sizeof h);
 	return b;

@@ -43,7 +43,7 @@ struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_for
 
 /* Encodes the end of a job that has no result: the same header, no payload. */
 struct sl_buffer *sl_frame_encode_end(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
-				      double kl, int end);
+				      double measure, int end);
 
 static inline const struct sl_frame_header *sl_frame_header_of(const struct sl_buffer *b)
 {

@@ -266,7 +266,8 @@ static void end_all(struct sl_watch *w)
 /* For a job without a result: sends a frame without a payload. */
 static void serve_end(struct sl_watch *w, const struct sl_watch_status *s)
 {
-	struct sl_buffer *frame = sl_frame_encode_end(w->job, s->nodes, s->dims, w->sequence, s->iteration, s->kl, s->end);
+	struct sl_buffer *frame = sl_frame_encode_end(w->job, s->nodes, s->dims, w->sequence, s->iteration, s->measure,
+						      s->end);
 	if (frame) {
 		SL_LIST_EACH(struct sl_reader, r, &w->readers, link)
 			if (r->sequence < w->sequence)
@@ -294,7 +295,7 @@ static void loaded(void *arg)
 		sl_log_error("stream", "no final frame of %s: %s", w->job, l->err.detail);
 	else
 		w->layout = sl_layout_create_take(l->y, l->status.nodes, l->status.dims, l->status.iteration,
-						  l->status.kl);
+						  l->status.measure);
 	if (w->layout && l->status.values) {
 		w->layout->values = true;
 		w->layout->model_time = l->status.model_time;

@@ -68,7 +68,7 @@ struct sl_watch_status {
 	uint32_t nodes;
 	int dims;
 	int iteration;
-	double kl;
+	double measure;
 	bool values;         /* true: frames have dims values at each node, at model_time, and no layout */
 	double model_time;
 };

@@ -161,12 +161,12 @@ int main(int count, char **word)
 	if (getenv("TRACE"))
 		for (int i = 0; i < (sl_embedding_trace(e, &points), points); i++) {
 			const struct sl_trace_point *t = sl_embedding_trace(e, &points) + i;
-			printf("%d %.2fs KL %.4f gradient %.2e box %.1f %.1f h %.3g\n", t->iteration, t->seconds, t->kl,
+			printf("%d %.2fs KL %.4f gradient %.2e box %.1f %.1f h %.3g\n", t->iteration, t->seconds, t->measure,
 			       t->gradient_norm, (double)(t->high[0] - t->low[0]), (double)(t->high[1] - t->low[1]), t->h);
 		}
 	const struct sl_trace_point *trace = sl_embedding_trace(e, &points), *last = &trace[points - 1];
 	printf("\n%d iterations in %.3f s: %.3f ms each; KL %.4f, gradient %.2e, box %.1f x %.1f x %.1f, h %.3g\n",
-	       status.iteration, now() - began - pause, 1e3 * status.seconds / status.iteration, last->kl,
+	       status.iteration, now() - began - pause, 1e3 * status.seconds / status.iteration, last->measure,
 	       last->gradient_norm, (double)(last->high[0] - last->low[0]), (double)(last->high[1] - last->low[1]),
 	       (double)(last->high[2] - last->low[2]), last->h);
 	sl_embedding_destroy(e);

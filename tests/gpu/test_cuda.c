@@ -65,7 +65,7 @@ static double whole_run(const struct sl_engine *engine, const struct rig *r, con
 	sl_embedding_destroy(e);
 	engine->graph_drop(graph);
 	engine->close(device);
-	return s.kl;
+	return s.measure;
 }
 
 /* The engine's layout after three steps from y [n * dims]; gradient, if not NULL: gets the gradient at the start. */

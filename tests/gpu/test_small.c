@@ -226,9 +226,9 @@ static void alone_or_beside_others_makes_no_difference(void **state)
 		const struct sl_trace_point *b = sl_embedding_trace(beside[i], &points[1]);
 		assert_int_equal(points[0], points[1]);
 		for (int k = 0; k < points[0]; k++)
-			assert_true(a[k].iteration == b[k].iteration && a[k].kl == b[k].kl &&
+			assert_true(a[k].iteration == b[k].iteration && a[k].measure == b[k].measure &&
 				    a[k].gradient_norm == b[k].gradient_norm && a[k].exaggeration == b[k].exaggeration);
-		assert_true(isfinite(a[points[0] - 1].kl));
+		assert_true(isfinite(a[points[0] - 1].measure));
 		free(y[0]);
 		free(y[1]);
 		sl_embedding_destroy(alone[i]);

@@ -186,7 +186,7 @@ static void runs(void **state)
 		}
 		y[way] = malloc(sizeof(float) * 2 * b.a->n_user);
 		assert_int_equal(sl_embedding_layout(e, y[way], &err), 0);
-		kl[way == 2] = status.kl;
+		kl[way == 2] = status.measure;
 		sl_embedding_destroy(e);
 		if (way == 1)
 			assert_memory_equal(y[0], y[1], sizeof(float) * 2 * b.a->n_user);

@@ -46,10 +46,10 @@ static void the_trace_tells_of_both_phases(void **state)
 		/* takes effect at that iteration */
 		assert_true(t[i].exaggeration == (t[i].iteration < 50 ? 12 : 1));
 		assert_true(t[i].learning_rate == (t[i].iteration < 50 ? 200 : fmax(200, b.a->n)));
-		assert_true(isfinite(t[i].kl) && t[i].kl > 0);
+		assert_true(isfinite(t[i].measure) && t[i].measure > 0);
 	}
-	assert_true(t[points - 1].kl < 0.7 * t[0].kl);
-	assert_true(s.kl == t[points - 1].kl);
+	assert_true(t[points - 1].measure < 0.7 * t[0].measure);
+	assert_true(s.measure == t[points - 1].measure);
 	assert_int_equal(s.stop, SL_STOP_ITERATIONS);
 	sl_embedding_destroy(e);
 	bench_close(&b);
@@ -154,7 +154,7 @@ static void the_scale_is_that_of_the_least_divergence(void **state)
 	still.rescale = 0;
 	still.iterations = 120;
 	e = begin(&b, &still, NULL);
-	double before = finish(e, 1e9).kl, least = INFINITY, after, widest = 0;
+	double before = finish(e, 1e9).measure, least = INFINITY, after, widest = 0;
 	float *y = layout(&b, e);
 	sl_embedding_destroy(e);
 	still.init = SL_INIT_GIVEN;
@@ -168,7 +168,7 @@ static void the_scale_is_that_of_the_least_divergence(void **state)
 		for (uint32_t i = 0; i < b.a->n_user * 2; i++)
 			scaled[i] = y[i] * (float)factor;
 		e = begin(&b, &still, scaled);
-		double kl = finish(e, 1e9).kl;
+		double kl = finish(e, 1e9).measure;
 		widest = kl < least ? factor : widest;
 		least = kl < least ? kl : least;
 		sl_embedding_destroy(e);
@@ -178,7 +178,7 @@ static void the_scale_is_that_of_the_least_divergence(void **state)
 	p.rescale = 0.99;
 	p.trace_interval = 0;
 	e = begin(&b, &p, NULL);
-	after = finish(e, 1e9).kl;  /* one iteration later */
+	after = finish(e, 1e9).measure;  /* one iteration later */
 	print_message("KL %.4f, at %.2f times the width %.4f, searched %.4f\n", before, widest, least, after);
 	assert_true(least < 0.99 * before && widest > 1.2);
 	assert_true(after < least + 0.1 * (before - least));
@@ -210,11 +210,12 @@ static void a_widened_layout_keeps_together(void **state)
 	const struct sl_trace_point *t = sl_embedding_trace(e, &count);
 	double least = INFINITY;
 	for (int i = 0; i < count; i++) {
-		print_message("after %d: KL %.4f, width %.0f\n", t[i].iteration, t[i].kl, (double)(t[i].high[0] - t[i].low[0]));
+		print_message("after %d: KL %.4f, width %.0f\n", t[i].iteration, t[i].measure, (double)(t[i].high[0] -
+													t[i].low[0]));
 		if (t[i].iteration <= 400)
 			continue;
-		assert_true(t[i].kl < 1.02 * least);
-		least = fmin(least, t[i].kl);
+		assert_true(t[i].measure < 1.02 * least);
+		least = fmin(least, t[i].measure);
 	}
 	sl_embedding_destroy(e);
 	bench_close(&b);
@@ -313,7 +314,7 @@ static void stop_rules_stop(void **state)
 	e = begin(&b, &p, NULL);
 	s = finish(e, 1e9);
 	assert_int_equal(s.stop, SL_STOP_TIME);
-	assert_true(s.seconds >= 0.05 && s.seconds < 5 && isfinite(s.kl));
+	assert_true(s.seconds >= 0.05 && s.seconds < 5 && isfinite(s.measure));
 	sl_embedding_destroy(e);
 	bench_close(&b);
 }

@@ -81,9 +81,9 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	for (int i = 1; i < count; i++) {
 		assert_int_equal(t[i].iteration, t[i - 1].iteration + t[i - 1].iteration / 10);
 		if (i > 1)
-			assert_true((t[i - 1].kl < t[i - 2].kl * (1 - p.kl_tolerance)));
+			assert_true((t[i - 1].measure < t[i - 2].measure * (1 - p.kl_tolerance)));
 	}
-	assert_false(t[count - 1].kl < t[count - 2].kl * (1 - p.kl_tolerance));
+	assert_false(t[count - 1].measure < t[count - 2].measure * (1 - p.kl_tolerance));
 	if (!test_leaves_out(0, 1, 2))
 		check_slices(&b, &p, whole, s.iteration);
 	if (!test_leaves_out(1, 1, 2))

@@ -125,15 +125,15 @@ static void kmeans_is_the_same_behind_the_table(void **state)
 	assert_int_equal(sl_kmeans_result(m, label, NULL, NULL, NULL), 0);
 	assert_int_equal(b.method->result(run, &r, NULL), 0);
 	assert_memory_equal(r.array[0].data, label, sizeof label);
-	assert_true(s.kl == status.inertia && s.iteration > 3 && s.iteration <= 36 && s.iterations == 36);
+	assert_true(s.measure == status.inertia && s.iteration > 3 && s.iteration <= 36 && s.iterations == 36);
 	assert_true(s.stop == (status.converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS) && isnan(s.gradient_norm));
 	int count;
 	const struct sl_trace_point *t = b.method->trace(run, &count);
 	assert_int_equal(count, s.iteration);
 	for (int i = 0; i < count; i++)
-		assert_true(t[i].iteration == i + 1 && t[i].kl >= status.inertia * (1 - 1e-6) && (!i || t[i].seconds >=
+		assert_true(t[i].iteration == i + 1 && t[i].measure >= status.inertia * (1 - 1e-6) && (!i || t[i].seconds >=
 			    t[i - 1].seconds));
-	assert_true(t[0].kl > t[count - 1].kl);
+	assert_true(t[0].measure > t[count - 1].measure);
 	sl_method_result_finish(&r);
 	sl_kmeans_destroy(m);
 	b.method->destroy(run);
@@ -196,12 +196,12 @@ static void kmeans_goes_on_from_its_state(void **state)
 		resumed++;
 	}
 	assert_true(resumed >= 2);
-	assert_true(s.iteration == end.iteration && s.kl == end.kl && s.stop == end.stop);
+	assert_true(s.iteration == end.iteration && s.measure == end.measure && s.stop == end.stop);
 	same_results(&b, whole, run);
 	const struct sl_trace_point *t = b.method->trace(run, &count), *u = b.method->trace(whole, &count_whole);
 	assert_int_equal(count, count_whole);
 	for (int i = 0; i < count; i++)
-		assert_true(t[i].iteration == u[i].iteration && t[i].kl == u[i].kl);
+		assert_true(t[i].iteration == u[i].iteration && t[i].measure == u[i].measure);
 	b.method->destroy(run);
 	b.method->destroy(whole);
 	free(b.x);

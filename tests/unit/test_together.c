@@ -123,7 +123,7 @@ static void together_is_as_one_by_one(void **state)
 		assert_true(ends[i] || points[0] == points[1]);
 		for (int k = 0; k < points[0] && !ends[i]; k++) {
 			assert_int_equal(a[k].iteration, c[k].iteration);
-			assert_true(a[k].kl == c[k].kl && a[k].momentum == c[k].momentum);
+			assert_true(a[k].measure == c[k].measure && a[k].momentum == c[k].momentum);
 		}
 		sl_embedding_destroy(one[i]);
 		sl_embedding_destroy(other[i]);

@@ -54,7 +54,7 @@ static int compute(struct run *r)
 		double speed = r->status.iteration / r->status.seconds;
 		if (!code && r->status.iteration)
 			progress_iterations(&progress, r->status.iteration, r->status.done ? r->status.iteration :
-					    r->status.iterations, r->status.kl, speed, NAN, NULL);
+					    r->status.iterations, r->status.measure, speed, NAN, NULL);
 		else if (!code)
 			progress_phase(&progress, "distances");
 	}
@@ -76,12 +76,12 @@ static int report(const struct run *r, const char *layout, const char *picture)
 	if (l->cli->json) {
 		json_t *object = json_pack("{s:I, s:i, s:i, s:f, s:s, s:{s:f, s:f}, s:s?, s:s?}", "nodes",
 					   (json_int_t)l->nodes.n, "dims", r->params.dims, "iterations", r->status.iteration,
-					   "stress", r->status.kl, "stop", sl_stop_name(r->status.stop), "seconds", "read",
+					   "stress", r->status.measure, "stop", sl_stop_name(r->status.stop), "seconds", "read",
 					   l->read_s, "compute", r->compute_s, "layout", layout, "picture", picture);
 		return cli_print_result(object);
 	}
 	cli_note(l->cli, "%s %s; %d iterations, stress %.6g; %s reading, %s computing",
-		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration, r->status.kl,
+		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration, r->status.measure,
 		 cli_seconds_text(l->read_s, reading), cli_seconds_text(r->compute_s, computing));
 	cli_note_written(l->cli, layout, picture);
 	return CLI_OK;

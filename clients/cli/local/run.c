@@ -41,7 +41,7 @@ static int iterate(struct local *l)
 		const struct sl_status *s = &l->status;
 		double speed = s->done ? s->iteration / s->seconds : speed_now(&v, s);
 		if (!code)
-			progress_iterations(&progress, s->iteration, s->done ? s->iteration : s->iterations, s->kl, speed,
+			progress_iterations(&progress, s->iteration, s->done ? s->iteration : s->iterations, s->measure, speed,
 					    (s->iterations - s->iteration) / speed, NULL);
 	}
 	progress_finish(&progress, false);
@@ -60,7 +60,7 @@ static int report(const struct local *l, double total_s, const char *layout, con
 	const struct sl_status *s = &l->status;
 	char nodes[24], entries[24], reading[24], searching[24], preparing[24], computing[24], total[24], search[48] = "";
 	if (l->cli->json) {
-		json_t *kl = isfinite(s->kl) ? json_real(s->kl) : json_null();
+		json_t *kl = isfinite(s->measure) ? json_real(s->measure) : json_null();
 		json_t *object = json_pack("{s:I, s:I, s:i, s:i, s:o, s:s, s:{s:f, s:f, s:f, s:f, s:f}, s:s?, s:s?}",
 			"nodes", (json_int_t)l->nodes.n, "entries", (json_int_t)l->entries, "dims", l->params.dims,
 			"iterations", s->iteration, "kl", kl, "stop", sl_stop_name(s->stop), "seconds", "read", l->read_s,
@@ -72,7 +72,7 @@ static int report(const struct local *l, double total_s, const char *layout, con
 		snprintf(search, sizeof search, "%s searching, ", cli_seconds_text(l->search_s, searching));
 	cli_note(l->cli, "%s nodes, %s entries; %d iterations, KL %.4f; %s reading, %s%s preparing, %s computing, %s in "
 		 "all", cli_count_text(l->nodes.n, nodes), cli_count_text((double)l->entries, entries), s->iteration,
-		 cli_without_minus(s->kl),
+		 cli_without_minus(s->measure),
 		 cli_seconds_text(l->read_s, reading), search, cli_seconds_text(l->prepare_s - l->search_s, preparing),
 		 cli_seconds_text(s->seconds, computing), cli_seconds_text(total_s, total));
 	cli_note_written(l->cli, layout, picture);

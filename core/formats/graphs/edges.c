@@ -529,7 +529,8 @@ static void tell_direction(const struct edges *f)
 	if (!by_column && f->columns.direction == SL__DIRECTION_UNKNOWN)
 		return;
 	if (f->told_directed && f->told_undirected)
-		sl_taken_add_note(t, true, "By column %d there are %llu directed and %llu undirected edges; all were read as %s",
+		sl_taken_add_note(t, true,
+			"By column %d there are %llu directed and %llu undirected edges; all were read as %s",
 				  f->columns.type + 1, (unsigned long long)f->told_directed,
 				  (unsigned long long)f->told_undirected, f->options->directed ? "directed" : "undirected");
 	else if (directed != f->options->directed)

@@ -72,7 +72,7 @@ json_t *sl__job_document(const struct sl_job *job)
 	json_object_set_new(o, "finished", json_integer((json_int_t)job->finished_ms));
 	json_object_set_new(o, "iteration", json_integer(job->status.iteration));
 	json_object_set_new(o, "seconds", json_real(job->status.seconds));
-	json_object_set_new(o, "kl", sl_json_number(job->status.kl));
+	json_object_set_new(o, "kl", sl_json_number(job->status.measure));
 	json_object_set_new(o, "gradient_norm", sl_json_number(job->status.gradient_norm));
 	json_object_set_new(o, "stop", json_integer(job->status.stop));
 	json_object_set_new(o, "frame", json_integer(job->watch.sequence));
@@ -191,7 +191,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->status.iteration = (int)int_of(o, "iteration");
 	job->status.iterations = sl__work_iterations(&job->work);
 	job->status.seconds = real_of(o, "seconds");
-	job->status.kl = real_of(o, "kl");
+	job->status.measure = real_of(o, "kl");
 	job->status.model_time = json_number_value(json_object_get(o, "model_time"));
 	job->status.gradient_norm = real_of(o, "gradient_norm");
 	job->status.stop = (enum sl_stop)int_of(o, "stop");

@@ -35,7 +35,7 @@ static void add_progress(const struct sl_job *job, json_t *object)
 	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
 	json_object_set_new(object, "iterations", json_integer(sl__job_iterations(job)));
 	json_object_set_new(object, "kl", json_null());  /* unless it is the measure */
-	json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.kl));
+	json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.measure));
 	json_object_set_new(object, "gradient_norm", sl_json_number(job->status.gradient_norm));
 	if (job->work.method->timed)
 		json_object_set_new(object, "model_time", json_real(job->status.model_time));
@@ -132,7 +132,7 @@ static json_t *point_json(const struct sl_job *job, const struct sl_trace_point 
 	json_t *point = json_object();
 	json_object_set_new(point, "iteration", json_integer(t->iteration));
 	json_object_set_new(point, "seconds", json_real(t->seconds));
-	json_object_set_new(point, job->work.method->measure, sl_json_number(t->kl));
+	json_object_set_new(point, job->work.method->measure, sl_json_number(t->measure));
 	return point;
 }
 

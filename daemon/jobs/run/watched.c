@@ -66,7 +66,7 @@ static void status(void *owner, struct sl_watch_status *out)
 		.nodes = job->nodes,
 		.dims = dims_of(job),
 		.iteration = job->status.iteration,
-		.kl = job->status.kl,
+		.measure = job->status.measure,
 		.values = job->work.method->values != NULL,
 		.model_time = job->status.model_time,
 	};
@@ -98,9 +98,9 @@ static void still_read(void *arg)
 		sl_log_warning("jobs", "no picture of %s, which is paused: %s", job->id, s->err.detail);
 		job->has_still = false;
 	} else if (!ended && !job->work.method->values) {
-		l = sl_layout_create_take(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.kl);
+		l = sl_layout_create_take(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.measure);
 	} else if (!ended) {
-		l = sl_layout_create_values(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.kl,
+		l = sl_layout_create_values(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.measure,
 					    job->status.model_time);
 	} else {
 		free(s->y);
