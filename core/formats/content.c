@@ -52,6 +52,85 @@ static bool may_be_title(const char *magic)
 	return false;
 }
 
+/* The first line that is not blank and does not begin with the mark of a comment, or an empty one. */
+static struct sl__line first_line(const unsigned char *bytes, int64_t size, char mark)
+{
+	const char *at = (const char *)bytes, *end = at + size;
+	struct sl__line line = {at, at};
+	while (sl__next_line(&at, end, &line) && (line.at == line.end || *line.at == mark))
+		;
+	return line.at < line.end && *line.at != mark ? line : (struct sl__line){at, at};
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* "-1 3:0.5 7:1.25", perhaps "2 qid:7 1:0.5": a label, then columns and values. */
+static bool is_svmlight(const unsigned char *bytes, int64_t size)
+{
+	struct sl__line line = first_line(bytes, size, '#');
+	int words = 0, pairs = 0;
+	for (const char *p = line.at; p < line.end && *p != '#'; words++) {
+		const char *from = p, *colon = NULL;
+		bool number = true;
+		for (; p < line.end && *p != ' ' && *p != '\t'; p++) {
+			if (*p == ':' && !colon)
+				colon = p;
+			else if (!strchr("+-.,eE", *p) && !is_digit(*p))
+				number = false;
+		}
+		bool pair = colon && ((number && is_digit(*from)) || !strncmp(from, "qid:", 4));
+		if (words ? !pair : colon || !number)
+			return false;
+		pairs += pair;
+		while (p < line.end && (*p == ' ' || *p == '\t'))
+			p++;
+	}
+	return pairs > 0;
+}
+
+static bool is_arff(const unsigned char *bytes, int64_t size)
+{
+	struct sl__line line = first_line(bytes, size, '%');
+	return line.end - line.at > 9 && !strncasecmp(line.at, "@relation", 9);
+}
+
+/* ">name", and letters alone below it. */
+static bool is_fasta(const unsigned char *bytes, int64_t size)
+{
+	const char *at = (const char *)bytes, *end = at + size;
+	struct sl__line line;
+	if (!size || *at != '>' || !sl__next_line(&at, end, &line) || !sl__next_line(&at, end, &line) ||
+	    line.at == line.end)
+		return false;
+	for (const char *p = line.at; p < line.end; p++)
+		if (!((*p | 32) >= 'a' && (*p | 32) <= 'z') && *p != '-' && *p != '*')
+			return false;
+	return true;
+}
+
+/* MNIST's own files: two zeros, a type, and the number of dimensions. */
+static bool is_idx(const unsigned char *bytes, int64_t size)
+{
+	return size > 8 && !bytes[0] && !bytes[1] && bytes[2] >= 8 && bytes[2] <= 14 && bytes[3] >= 1 && bytes[3] <= 4 &&
+	       size >= 4 + 4 * bytes[3];
+}
+
+static const char *structured(const unsigned char *bytes, int64_t size)
+{
+	if (is_idx(bytes, size))
+		return "This is an IDX file, as MNIST's; in Python, x = numpy.frombuffer(open(file, \"rb\").read(), \"uint8\")"
+		       "[16:].reshape(-1, 784), then numpy.save.";
+	if (is_svmlight(bytes, size))
+		return "This is an svmlight file; in Python, x, label = sklearn.datasets.load_svmlight_file(file), then "
+		       "scipy.sparse.save_npz, and the labels by numpy.save.";
+	if (is_arff(bytes, size))
+		return "This is an ARFF file of Weka; save it as .csv there, or in Python by "
+		       "pandas.DataFrame(scipy.io.arff.loadarff(file)[0]).to_csv.";
+	if (is_fasta(bytes, size))
+		return "This is a FASTA file of sequences; write features of them as a table, or their neighbours.";
+	return NULL;
+}
+
 static const char *foreign(const unsigned char *bytes, int64_t size)
 {
 	static const struct {
@@ -109,7 +188,7 @@ static const char *foreign(const unsigned char *bytes, int64_t size)
 	if (at < size && (bytes[at] == '{' || bytes[at] == '['))
 		return "This looks like JSON; write points as .csv with one point a line or as .npy, and a graph as an edge "
 		       "list (one \"a,b\" or \"a,b,weight\" a line) or MatrixMarket.";
-	return NULL;
+	return structured(bytes, size);
 }
 
 int sl__content_of(const unsigned char *bytes, int64_t size, const char *name, enum sl__content *out,

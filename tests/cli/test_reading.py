@@ -68,6 +68,11 @@ def test_networks_of_other_programs(read, tmp_path):
     assert result.status == 5 and "listed at both ends" in result.err, result
 
 
+def test_a_time_is_no_column_of_svmlight(read):
+    result = read("times.txt", "1 10:30 2.5 7\n2 11:30 3.5 4\n3 12:45 4.5 2\n4 13:00 1.5 8\n")
+    assert result.status == 0 and "coordinates" in result.err, result
+
+
 def test_hints_name_options(read):
     rows = "".join(f"{i % 3},{i * 0.37},{i * 0.11 + 2}\n" for i in range(20))
     result = read("wine.data", rows)
@@ -172,6 +177,10 @@ def test_archives_with_one_matrix(read, tmp_path):
     ("x.tar.bz2", bz2.compress(tarred({"ring.mtx": RING})), "bunzip2"), ("x.tar.xz", lzma.compress(tarred({"ring.mtx": RING})), "unxz"),
     ("x.sav", b"$FL2@(#) SPSS\0", "SPSS"), ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "old Office file"), ("x.7z", b"7z\xbc\xaf\x27\x1c\0", "7z archive"),
     ("g.graphml", '<?xml version="1.0"?><graphml/>', "GraphML"), ("g.gml", "graph [\n  node [", "GML"), ("g.dl", "dl n=3\n", "UCINET"),
+    ("a.svm", "# two\n-1 3:0.5 7:1.25\n+1 1:2\n", "svmlight"), ("b.svm", "2 qid:1 1:0.5\n", "load_svmlight_file"),
+    ("w.arff", "% Weka\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1\n", "ARFF"), ("s.fasta", ">one\nACGT-\n", "FASTA"),
+    ("train-images-idx3-ubyte", bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]) + bytes(1568), "IDX"),
+    ("c.fcs", b"FCS3.1    " + bytes(60), "flow cytometry"), ("v.vcf", "##fileformat=VCFv4.2\n", "VCF"), ("p.png", b"\x89PNG\r\n\x1a\n\0", "picture"),
     ("p.json", '[{"a": 1}]', "JSON"), ("refused.csv", "<!DOCTYPE html><html>", "web page"), ("t.db", b"SQLite format 3\0\x10", "SQLite")], ids=lambda value: value if isinstance(value, str) else "file")
 def test_what_other_archives_are(read, name, content, remedy):
     result = read(name, content)

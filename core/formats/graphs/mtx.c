@@ -83,7 +83,8 @@ static int check_kind(struct mtx *f, const char *object, const char *layout, con
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The object is \"%s\"; it must be \"matrix\".", object);
 	if (!strcmp(layout, "array"))
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "\"array\" is a dense matrix; write a graph as "
-				       "\"%%%%MatrixMarket matrix coordinate ...\", one entry a line.");
+				       "\"%%%%MatrixMarket matrix coordinate ...\", one entry a line, and points as .npy or "
+				       ".csv.");
 	if (strcmp(layout, "coordinate"))
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The layout is \"%s\"; it must be \"coordinate\".",
 				       layout);

@@ -327,6 +327,8 @@ int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const
 		rc = check_empty(&t);
 	if (!rc)
 		rc = stays_sparse(&t) ? make_projected(out, &t, kept) : make_dense(out, &t);
+	if (!rc && !stays_sparse(&t) && !options->new_points)
+		sl__tell_square(*out);
 	free(t.row);
 	free(t.column);
 	free(t.value);

@@ -314,7 +314,7 @@ static double value_of(const struct sl_points *p, uint32_t i, uint32_t k)
 }
 
 /* A symmetric table compares its rows with each other, which coordinates do not. */
-static void tell_square(struct sl_points *p)
+void sl__tell_square(struct sl_points *p)
 {
 	bool zeros = true, ones = true, pattern = true;
 	if (!p->taken || p->n != p->d || p->n < SQUARE_LEAST || p->center)
@@ -380,7 +380,7 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		t->taken = NULL;
 		rc = examine(t, p) ? sl__table_memory_error(t) : 0;
 		if (!rc && !t->options->new_points)
-			tell_square(p);
+			sl__tell_square(p);
 	}
 	if (rc)
 		sl_points_destroy(p);

@@ -66,6 +66,9 @@ int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__name
 /* Makes the points; t is empty afterwards. */
 int sl__table_points(struct sl__table *t, struct sl_points **out);
 
+/* Adds a note if the table is square and symmetric. */
+void sl__tell_square(struct sl_points *p);
+
 /* The readers. */
 int sl__read_points_npy(struct sl__table *t, struct sl_points **out);
 struct sl__archive;
