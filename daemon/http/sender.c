@@ -11,8 +11,8 @@
 #define CORS_HEADERS \
 	"Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id"
 #define CORS_EXPOSED \
-	"Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Retry-After, Spaceland-Note, Spaceland-Projected, " \
-	"X-Request-Id"
+	"Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Retry-After, Spaceland-Note, " \
+	"Spaceland-Projected, X-Request-Id"
 #define CORS_MAX_AGE_S 600
 #define COOKIE_AGE_S (30 * 86400)
 

@@ -178,3 +178,41 @@ def test_empty_columns_cost_nothing(api, counts):
         assert record["bytes"][where] < 1.2 * plain["bytes"][where]
     job = api.run(record["id"], perplexity=8, iterations=200)
     assert graphs.purity(graphs.load_npy(api.layout_bytes(job["id"])), kind) > 0.9
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "mtx", "transposed"])
+def test_columns_far_from_zero_are_centred(api, counts, form):
+    """Unix times beside counts: the projection is that of the dense table, whose offset is subtracted, and new points find
+    their own rows, also after a restart of the reader from the file."""
+    rng = np.random.default_rng(4)
+    a, _ = counts
+    times = 1.7e9 + rng.random((N, 1)) * 40
+    times[::2] += 1000.25                      # two groups that single precision could not tell from noise
+    wide = sp.hstack([sp.csr_matrix(times), a[:, :200].astype("f8")], format="csr")
+    query = "pca=4&neighbours=20"
+    if form == "transposed":
+        data, more = graphs.npz(wide.T.tocsr()), "&transpose=true&kind=points"
+    elif form == "mtx":
+        data, more = mtx(wide, precision=17), ""
+    else:
+        data, more = graphs.npz(wide, layout=form) if form == "csr" else savez(
+            format=b"coo", shape=np.array(wide.shape), row=wide.tocoo().row, col=wide.tocoo().col, data=wide.tocoo().data), ""
+    record = api.post(f"/v1/graphs?{query}{more}&name={form}", 201, data=data).json()
+    assert "Column 1 lies far from 0" in record["taken"]["notes"][0]["text"], record["taken"]
+    assert record["center"]["columns"] == 1 and abs(record["center"]["first"][0]["value"] - 1.7e9) < 1100, record["center"]
+    dense = api.post(f"/v1/graphs?{query}", data=points.npy(wide.toarray())).json()
+    assert record["pca"]["variance"] == pytest.approx(dense["pca"]["variance"], abs=1e-5)
+    job = api.run(points.found(api, record["id"])["id"], perplexity=6, iterations=100)["id"]
+    y = graphs.load_npy(api.layout_bytes(job))
+    at = graphs.load_npy(api.post(f"/v1/jobs/{job}/transform", 200, data=graphs.npz(wide[:40]), params={"iterations": 0, "neighbours": 1}).content)
+    assert np.abs(at - y[:40]).max() < 1e-3 * np.ptp(y), np.abs(at - y[:40]).max()
+    api.delete(f"/v1/graphs/{record['id']}", None)
+
+
+def test_missing_entries_of_a_far_column_are_zeros(api):
+    """They are far from the others, as in the dense table."""
+    rng = np.random.default_rng(5)
+    x = np.hstack([1.7e9 + rng.random((120, 1)), rng.random((120, 2))])
+    x[:7, 0] = 0
+    record = api.post("/v1/graphs?kind=points&pca=2&neighbours=10", 201, data=graphs.npz(sp.csr_matrix(x))).json()
+    assert record["center"]["columns"] == 1 and record["pca"]["variance"] > 0.999999, record

@@ -19,6 +19,7 @@
 #define WIDE_ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(double))
 #define MAX_COLUMNS 1000000u
 #define FEWEST_STEPS 128.0      /* of single precision in the spread of a column */
+#define CENTERS_TOLD 4
 #define OVERSAMPLING 16u  /* as in core/points/pca.c */
 /* With more rows or columns, most of them without entries, a small file would make a large table or cost long. */
 #define EMPTY_ROWS_FROM 65536u
@@ -61,9 +62,29 @@ static bool stays_sparse(const struct sl__entries *t)
 	return t->options->pca && !t->options->new_points;
 }
 
+/* The values so far are floats; those to come need more. */
+static int widen(struct sl__entries *t)
+{
+	if (sl_account_take(SL_MEMORY, t->capacity * sizeof *t->wide, NULL) ||
+	    sl_grow_array(&t->wide, t->capacity, sizeof *t->wide))
+		return SL_NOMEM;
+	for (uint64_t e = 0; e < t->count; e++)
+		t->wide[e] = (double)t->value[e];
+	free(t->value);
+	t->value = NULL;
+	sl_account_give(SL_MEMORY, t->capacity * sizeof *t->value);
+	return 0;
+}
+
 int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, double value)
 {
-	bool sparse = stays_sparse(t);
+	bool rounded = (double)(float)value != value, sparse = stays_sparse(t) && !t->wide;
+	if (sparse && rounded && t->capacity) {
+		if (widen(t))
+			return SL_NOMEM;
+		sparse = false;
+	}
+	sparse &= !rounded;
 	if (t->count == t->capacity) {
 		uint64_t more = t->capacity ? t->capacity : 1u << 16, room = t->capacity + more;
 		if (sl_account_take(SL_MEMORY, more * (sparse ? ENTRY_BYTES : WIDE_ENTRY_BYTES), NULL))
@@ -76,7 +97,6 @@ int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, double
 	}
 	t->row[t->count] = (uint32_t)(t->transposed ? column : row);
 	t->column[t->count] = (uint32_t)(t->transposed ? row : column);
-	t->rounded |= (double)(float)value != value;
 	if (sparse)
 		t->value[t->count++] = (float)value;
 	else
@@ -225,88 +245,165 @@ static int make_dense(struct sl_points **out, const struct sl__entries *t)
 	return rc;
 }
 
-/* The values of columns of which more than half are filled, at most SL__SPREAD_SAMPLE of each. The medians of the
- * others are 0. */
+/* ---- columns far from 0 of a table that stays sparse ------------------------------- */
+
+/* Columns of which more than half are filled; the medians of the others are 0. */
 struct filled {
-	uint32_t count, most;    /* columns, values of each */
+	uint32_t count, most;    /* columns; values of each sample, at most */
 	uint64_t *seen;          /* [d] entries of each column */
-	uint32_t *place;         /* [d] of a column among the filled ones */
+	uint32_t *place;         /* [d] of a column among the filled ones; UINT32_MAX: it is not */
 	uint32_t *taken;         /* [d] values in its sample */
 	double *value;           /* [count][most] */
 };
 
-static int find_filled(struct filled *f, const struct sl_sparse *s)
+static int find_filled(struct filled *f, const struct sl__entries *t)
 {
-	uint64_t entries = s->start[s->n];
-	f->most = s->n < SL__SPREAD_SAMPLE ? s->n : SL__SPREAD_SAMPLE;
-	f->seen = sl_account_alloc(s->d, sizeof *f->seen);
-	f->place = sl_account_alloc(s->d, sizeof *f->place);
-	f->taken = sl_account_alloc(s->d, sizeof *f->taken);
+	f->most = t->n < SL__SPREAD_SAMPLE ? (uint32_t)t->n : SL__SPREAD_SAMPLE;
+	f->seen = sl_account_zeros(t->d, sizeof *f->seen);
+	f->place = sl_account_alloc(t->d, sizeof *f->place);
+	f->taken = sl_account_zeros(t->d, sizeof *f->taken);
 	if (!f->seen || !f->place || !f->taken)
 		return SL_NOMEM;
-	memset(f->seen, 0, s->d * sizeof *f->seen);
-	memset(f->taken, 0, s->d * sizeof *f->taken);
-	for (uint64_t e = 0; e < entries; e++)
-		f->seen[s->column[e]]++;
-	for (uint32_t k = 0; k < s->d; k++)
-		f->place[k] = f->seen[k] * 2 > s->n ? f->count++ : UINT32_MAX;
+	for (uint64_t e = 0; e < t->count; e++)
+		f->seen[t->column[e]]++;
+	for (uint64_t k = 0; k < t->d; k++)
+		f->place[k] = f->seen[k] * 2 > t->n ? f->count++ : UINT32_MAX;
 	f->value = sl_account_alloc((uint64_t)f->count * f->most + 1, sizeof *f->value);
 	return f->value ? 0 : SL_NOMEM;
 }
 
-/* Rows are taken in steps, so every row of s is asked at most once. */
-static void take_sample(struct filled *f, const struct sl_sparse *s)
+/* Rows are taken in steps. Of several entries at one place each counts. */
+static void take_sample(struct filled *f, const struct sl__entries *t)
 {
-	uint32_t step = (s->n + f->most - 1) / f->most;
-	for (uint32_t i = 0; i < s->n; i += step)
-		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++) {
-			uint32_t k = s->column[e];
-			if (f->place[k] != UINT32_MAX)
-				f->value[(size_t)f->place[k] * f->most + f->taken[k]++] = (double)s->value[e];
-		}
+	uint64_t step = (t->n + f->most - 1) / f->most;
+	for (uint64_t e = 0; e < t->count; e++) {
+		uint32_t k = t->column[e];
+		if (t->row[e] % step == 0 && f->place[k] != UINT32_MAX && f->taken[k] < f->most)
+			f->value[(size_t)f->place[k] * f->most + f->taken[k]++] = t->wide[e];
+	}
 }
 
-/* Refuses a column that has lost its spread to single precision: in a sparse table nothing can be subtracted from it,
- * since its zeros would become entries. */
-static int check_far(const struct sl__entries *t, const struct sl_sparse *s)
+/* Finds the medians of the columns that lie so far from 0 that single precision has too few steps in their spread;
+ * place[] numbers them. Returns how many. */
+static uint32_t find_far(struct filled *f, const struct sl__entries *t, double *center)
+{
+	uint32_t far = 0;
+	for (uint64_t k = 0; k < t->d; k++) {
+		double median = 0, spread = 0;
+		if (f->place[k] == UINT32_MAX)
+			continue;
+		if (f->taken[k])
+			spread = sl__spread(f->value + (size_t)f->place[k] * f->most, f->taken[k], &median);
+		bool needed = f->taken[k] && fabs(median) * FEWEST_STEPS * 0x1p-23 > spread;
+		f->place[k] = needed ? far++ : UINT32_MAX;
+		center[k] = needed ? median : 0;
+	}
+	return far;
+}
+
+static void append(struct sl__entries *t, uint32_t row, uint32_t column, double value)
+{
+	t->row[t->count] = row;
+	t->column[t->count] = column;
+	t->wide[t->count++] = value;
+}
+
+/* Subtracts the medians of far columns, in double precision. Their zeros become entries, at most as many as they have
+ * already. */
+static int subtract(struct sl__entries *t, const struct filled *f, uint32_t far, const double *center)
+{
+	uint64_t room = t->count + t->n * far, bits = t->n * far / 8 + 1;
+	uint64_t more = room > t->capacity ? room - t->capacity : 0;
+	uint8_t *there = sl_account_zeros(bits, 1);
+	int rc = !there || sl_account_take(SL_MEMORY, more * WIDE_ENTRY_BYTES, NULL) ? SL_NOMEM : 0;
+	if (!rc && more && (sl_grow_array(&t->row, room, sizeof *t->row) ||
+			    sl_grow_array(&t->column, room, sizeof *t->column) ||
+			    sl_grow_array(&t->wide, room, sizeof *t->wide)))
+		rc = SL_NOMEM;
+	for (uint64_t e = 0; !rc && e < t->count; e++) {
+		uint32_t place = f->place[t->column[e]];
+		uint64_t bit = place == UINT32_MAX ? 0 : (uint64_t)place * t->n + t->row[e];
+		if (place == UINT32_MAX || there[bit / 8] >> (bit % 8) & 1)
+			continue;
+		there[bit / 8] |= (uint8_t)(1u << (bit % 8));
+		t->wide[e] -= center[t->column[e]];
+	}
+	for (uint32_t k = 0; !rc && k < t->d; k++)
+		for (uint64_t i = 0; f->place[k] != UINT32_MAX && i < t->n; i++) {
+			uint64_t bit = (uint64_t)f->place[k] * t->n + i;
+			if (!(there[bit / 8] >> (bit % 8) & 1))
+				append(t, (uint32_t)i, k, -center[k]);
+		}
+	sl_account_give(SL_MEMORY, there ? bits : 0);
+	free(there);
+	return rc;
+}
+
+/* In place: the floats take the first half of the memory of the doubles. */
+static void make_floats(struct sl__entries *t)
+{
+	char *bytes = (char *)t->wide;
+	for (uint64_t e = 0; e < t->count; e++) {
+		double wide;
+		memcpy(&wide, bytes + e * sizeof wide, sizeof wide);
+		float value = (float)wide;
+		memcpy(bytes + e * sizeof value, &value, sizeof value);
+	}
+	float *shorter = realloc(t->wide, (t->count + 1) * sizeof *shorter);
+	t->value = shorter ? shorter : (float *)(void *)bytes;
+	t->wide = NULL;
+}
+
+/* Values become floats; those of columns far from 0 after their median has been subtracted. *center [d], or NULL:
+ * nothing was. */
+static int settle_values(struct sl__entries *t, double **center)
 {
 	struct filled f = {0};
-	int rc = 0;
-	if (!t->rounded)
+	*center = NULL;
+	if (!t->wide)
 		return 0;
-	if (find_filled(&f, s))
-		rc = memory_error(t);
-	else
-		take_sample(&f, s);
-	for (uint32_t k = 0; !rc && k < s->d; k++) {
-		double median, spread;
-		if (f.place[k] == UINT32_MAX)
-			continue;
-		spread = sl__spread(f.value + (size_t)f.place[k] * f.most, f.taken[k], &median);
-		if (fabs(median) * FEWEST_STEPS * 0x1p-23 > spread)
-			rc = sl_error_at(t->err, SL_BADDATA, sl__source_name(t->source), 0, "Column %u lies near %.10g with a "
-					 "spread of about %.3g, for which single precision has too few steps there. From a dense "
-					 "table (.npy) such an offset is subtracted; a sparse one is projected as it is. Subtract the "
-					 "offset, leave the column out, or upload a dense table.", k + 1, median, spread);
-	}
+	double *medians = sl_account_zeros(t->d + 1, sizeof *medians);
+	int rc = !medians || find_filled(&f, t) ? SL_NOMEM : 0;
+	if (!rc)
+		take_sample(&f, t);
+	uint32_t far = rc ? 0 : find_far(&f, t, medians);
+	if (far)
+		rc = subtract(t, &f, far, medians);
+	if (!rc)
+		make_floats(t);
 	free(f.seen);
 	free(f.place);
 	free(f.taken);
 	free(f.value);
-	return rc;
+	if (rc || !far)
+		free(medians);
+	else
+		*center = medians;
+	return rc ? memory_error(t) : 0;
+}
+
+static void tell_centers(struct sl_taken *taken, const double *center, uint64_t d)
+{
+	uint32_t told = 0;
+	for (uint64_t k = 0; center && k < d; k++)
+		if (center[k] != 0 && told++ < CENTERS_TOLD)
+			sl_taken_add_note(taken, false, "Column %" PRIu64 " lies far from 0: %.17g was subtracted from it in "
+					  "double precision", k + 1, center[k]);
+	if (told > CENTERS_TOLD)
+		sl_taken_add_note(taken, false, "Far from 0, too, and treated so: %u more columns", told - CENTERS_TOLD);
 }
 
 static int make_projected(struct sl_points **out, struct sl__entries *t, double *kept)
 {
 	struct sl_sparse *s = NULL;
+	double *center;
+	int rc = settle_values(t, &center);
+	if (rc)
+		return rc;
 	int code = sl_sparse_create(&s, (uint32_t)t->n, (uint32_t)t->d, t->count, t->row, t->column, t->value);
 	t->row = t->column = NULL;
 	t->value = NULL;
-	if (code)
-		return memory_error(t);
-	int rc = check_values(t, s);
-	if (!rc)
-		rc = check_far(t, s);
+	rc = code ? memory_error(t) : check_values(t, s);
 	if (!rc)
 		rc = project(out, t, s, kept);
 	sl_sparse_destroy(s);
@@ -315,7 +412,14 @@ static int make_projected(struct sl_points **out, struct sl__entries *t, double 
 		*out = NULL;
 		rc = memory_error(t);
 	}
-	return rc;
+	if (rc) {
+		free(center);
+		return rc;
+	}
+	tell_centers((*out)->taken, center, t->d);
+	(*out)->center = center;
+	(*out)->center_columns = center ? (uint32_t)t->d : 0;
+	return 0;
 }
 
 int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const struct sl_input_options *options,

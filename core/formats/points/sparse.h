@@ -13,9 +13,8 @@ struct sl__entries {
 	bool cell_ranger;       /* the file says that Cell Ranger wrote it */
 	uint64_t comments;      /* lines */
 	uint32_t *row, *column;
-	float *value;         /* NULL: the table will be dense, and its values are wide */
+	float *value;         /* NULL: the table will be dense, or has values that are no floats; then all are wide */
 	double *wide;
-	bool rounded;         /* a value was no float */
 };
 
 /* Checks the shape against the limits. listed: the number of entries that the file declares. */
