@@ -150,7 +150,7 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-static bool helped(const struct sl_engine *engine, const void *params, bool edges)
+static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
 {
 	return sl_gmm_opener(engine) != NULL;
 }
@@ -529,7 +529,7 @@ const struct sl_method sl_method_gmm = {
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
 	.start = start,
-	.helped = helped, .device_bytes = device_bytes, .attach = attach,
+	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
 	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
 	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,

@@ -157,7 +157,7 @@ int sl_kmeans_start(const struct sl_points *points, int metric, const double *st
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-static bool helped(const struct sl_engine *engine, const void *params, bool edges)
+static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
 {
 	return sl_kmeans_opener(engine) != NULL;
 }
@@ -333,7 +333,8 @@ const struct sl_method sl_method_kmeans = {
 	.relief = "Use fewer clusters.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.start = start, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .result =
+		result,
 	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
 	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 };

@@ -22,7 +22,7 @@
  *
  *   1. an operation, whose name and type the method's folder declares (core/kmeans/passes.h). gpu/ implements it, with
  *      a line in gpu/engine/operations.c; tests/plugin/ implements it on the processor, for tests of the server;
- *   2. helped(): true if the engine has the operation and supports these parameters;
+ *   2. device_supports(): true if the engine has the operation and supports these parameters;
  *   3. device_bytes(): the device memory that a run will take;
  *   4. attach().
  *
@@ -220,9 +220,9 @@ struct sl_method {
 	 * center, which results in the user's units include, in float64. NULL: 4 n. */
 	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d, bool centered);
 
-	/* Both NULL: only the processor computes this method. helped(): true if `engine` can compute such runs on its
-	 * devices, of points or, with `edges`, of a graph. device_bytes(): device memory of such a run. Any thread. */
-	bool (*helped)(const struct sl_engine *engine, const void *params, bool edges);
+	/* Both NULL: only the processor computes this method. device_supports(): true if `engine` can compute such runs on
+	 * its devices, of points or, with `edges`, of a graph. device_bytes(): device memory of such a run. Any thread. */
+	bool (*device_supports)(const struct sl_engine *engine, const void *params, bool edges);
 	uint64_t (*device_bytes)(const void *params, uint32_t n, uint32_t d);
 
 	/* For runs that begin with given labels or means of `parts` parts: checks the parameters and sets the number of
@@ -246,9 +246,9 @@ struct sl_method {
 	 * free(). load: SL_BADDATA if the state belongs to another run; then the run can only be destroyed. */
 	int (*save)(void *run, void **out, uint64_t *bytes, struct sl_error *err);
 	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
-	/* Lets the device compute the run from now on; the run borrows the device until destroy(). Only if helped(), before
-	 * the first advance() and after load(), if any. This call and all later ones, destroy() included, belong to the
-	 * device's thread. After an error the run is unchanged: it may be attached again, or the processor computes it.
+	/* Lets the device compute the run from now on; the run borrows the device until destroy(). Only if
+	 * device_supports(), before the first advance() and after load(), if any. This call and all later ones, destroy()
+	 * included, belong to the device's thread. After an error the run is unchanged: it may be attached again, or the processor computes it.
 	 * SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 	int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
 	/* The result of a run that has ended, or the result so far; SL_CONFLICT: there is none yet. *out may take over

@@ -63,7 +63,7 @@ static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
 /* ---- a device --------------------------------------------------------------------------- */
 
 /* Distances along edges are always computed on the host. */
-static bool helped(const struct sl_engine *engine, const void *params, bool edges)
+static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
 {
 	return sl_sammon_opener(engine) && !edges;
 }
@@ -222,7 +222,8 @@ const struct sl_method sl_method_sammon = {
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .steer = steer,
-	.helped = helped, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of = layout_of,
+	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of =
+		layout_of,
 	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
 	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
 };

@@ -98,7 +98,7 @@ static int make_coupling(struct sl_coupling **out, const struct sl_graph *g, con
 
 /* ---- a device ---------------------------------------------------------------------------- */
 
-static bool helped(const struct sl_engine *engine, const void *params, bool edges)
+static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
 {
 	return sl_signal_opener(engine) != NULL;
 }
@@ -308,7 +308,8 @@ const struct sl_method sl_method_signal = {
 	.relief = "Use a smaller graph.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.steer = steer, .helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
+	.steer = steer, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .result =
+		result,
 	.value_columns = value_columns, .values = values, .told = told, .resolved = resolved,
 	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
 	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,

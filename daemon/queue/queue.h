@@ -74,8 +74,8 @@ void sl_share_take(struct sl_queue *q, const struct sl_place *p, int by);  /* 1:
 /* "user" or "project" if that one has all the places for jobs of this size that it may have; else NULL. */
 const char *sl_share_is_full(struct sl_queue *q, const struct sl_place *p);
 void sl_share_charge(struct sl_queue *q, const struct sl_place *p, double seconds);  /* of device time */
-/* The parts of an engine's time that are due to jobs: after _begin(), _add() for each of them; then _of() gives the part
- * of each. */
+/* The parts of an engine's time that are due to jobs: after _begin(), _add() for each of them; then _of() gives the
+ * part of each. */
 void sl_share_weights_begin(struct sl_queue *q);
 void sl_share_weights_add(struct sl_queue *q, const struct sl_place *p);
 double sl_share_weight_of(struct sl_queue *q, const struct sl_place *p);

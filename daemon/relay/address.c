@@ -1,3 +1,4 @@
+/* Asks the kernel for the peer of a connected socket. */
 #include "daemon/relay/address.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,6 @@
+/* Passes bytes between a subscriber and its own XPUB socket, in both directions, a piece at a time: a side is read only
+ * when the other has taken the last piece, so neither buffers more than one. What a subscriber may send is counted by the
+ * tick. An end on either side ends both, once. */
 #include "daemon/relay/connection.h"
 
 #include <errno.h>

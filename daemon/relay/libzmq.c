@@ -1,3 +1,4 @@
+/* Options of sockets of libzmq that several files read and set. */
 #include <zmq.h>
 
 #include "daemon/relay/relay_internal.h"

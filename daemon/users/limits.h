@@ -6,8 +6,8 @@
  * also count for their users. An account is the id of a user or of a project.
  *
  * Device time is counted here, by the hour, for the last 24 hours, and recorded every few seconds. Other quantities are
- * counted where they are used: jobs and graphs in jobs/limits.c and queue/lines.c, requests and streams in http/. All functions:
- * loop thread. */
+ * counted where they are used: jobs and graphs in jobs/limits.c and queue/lines.c, requests and streams in http/.
+ * All functions: loop thread. */
 #ifndef SL_LIMITS_H
 #define SL_LIMITS_H
 

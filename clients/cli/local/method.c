@@ -100,7 +100,7 @@ int local_lend(struct local *l, const struct sl_method *method, const void *para
 		return 0;
 	bool automatic = !strcmp(name, SL_ENGINE_AUTO);
 	int code = sl_engine_open(name, &l->engine, &l->err);
-	if (!code && method->helped(l->engine, params, edges))
+	if (!code && method->device_supports(l->engine, params, edges))
 		code = l->engine->open(&l->device, NULL, &l->err);
 	else if (!code && edges && !automatic)
 		return sl_error_set(&l->err, SL_BADPARAM, "Distances along edges are computed by the processor: leave "
