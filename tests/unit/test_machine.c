@@ -185,6 +185,49 @@ static void execute(struct world *w, unsigned actions)
 		save_end(w);
 }
 
+/* Where a job can be, from its birth to its end: it never goes back. */
+static int age(enum sl_stage stage)
+{
+	return stage == SL_STAGE_GONE ? 5 : stage == SL_STAGE_DELETING || stage == SL_STAGE_ENDED ? 4 :
+	       sl_stage_is_ending(stage) ? 3 : sl_stage_is_storing(stage) ? 1 : 2;
+}
+
+static bool is_about_copies(enum sl_job_event event)
+{
+	return event == SL_ON_COPIED || event == SL_ON_COPY_NO_ROOM || event == SL_ON_COPY_FAILED;
+}
+
+/* Only some events may lead to an action, and only some to another age. */
+static void assert_allowed(const struct sl_machine *from, enum sl_job_event event, const struct sl_transition *s)
+{
+	unsigned a = s->actions;
+	bool request = event <= SL_ON_CHANGE, look = event == SL_ON_LOOK || event == SL_ON_TAKE_UP;
+	static const enum sl_job_event sender[] = {SL_ON_PAUSE, SL_ON_RESUME, SL_ON_FINISH, SL_ON_CANCEL, SL_ON_LEAVE};
+	int was = age(from->stage), is = age(s->to.stage);
+	assert_true(is >= was);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(!(a & 1u << i) || (event == sender[i] && sl_stage_is_on_device(from->stage)));
+	assert_true(is < 5 || event == SL_ON_DELETED);
+	assert_true(!(a & SL_DO_MET) || event == SL_ON_COPIED);
+	assert_true(!(a & SL_DO_COPY) || event == SL_ON_MUST_COPY);
+	assert_true(!(a & SL_DO_PREPARE) || event == SL_ON_PLACED || event == SL_ON_PLACED_CARRYING);
+	assert_true(!(a & SL_DO_CHECKPOINT) || s->to.stage == SL_STAGE_PAUSED);
+	assert_true(!(a & SL_DO_DROP_COPY) || (event == SL_ON_COPIED && was >= 3));
+	assert_true(!(a & SL_DO_TRY_AGAIN) || event == SL_ON_COPY_NO_ROOM);
+	assert_true(!(a & SL_DO_LOOK_HELD) || s->to.stage == SL_STAGE_HELD);
+	if (request)  /* it takes effect at once, or is sent, or waits for its moment */
+		assert_true(!(a & (SL_DO_TAKE_PLACE | SL_DO_JOIN_LINE | SL_DO_PUBLISH)));
+	if (is == 3 && was < 3 && event != SL_ON_FAIL && event != SL_ON_COPY_FAILED && event != SL_ON_DONE)
+		assert_true(s->to.wish == SL_WISH_CANCEL || event == SL_ON_CANCELLED);
+	if (event == SL_ON_DONE || event == SL_ON_CANCELLED)
+		assert_int_equal(s->to.stage, SL_STAGE_SAVING);
+	if (is == 3 && was < 3)
+		assert_int_equal(s->to.end, event == SL_ON_DONE ? SL_JOB_DONE : event == SL_ON_FAIL ||
+				 event == SL_ON_COPY_FAILED ? SL_JOB_FAILED : SL_JOB_CANCELLED);
+	if (was >= 3 && (request || look || is_about_copies(event)))
+		assert_true(!(a & ~(unsigned)(SL_DO_DROP_COPY | SL_DO_SAVE)) && s->to.state == from->state);
+}
+
 /* Returns false if a message to the device could not be sent. */
 static bool step(struct world *w, enum sl_job_event event)
 {
@@ -193,6 +236,7 @@ static bool step(struct world *w, enum sl_job_event event)
 		fail_msg("%s in stage %s", sl_job_event_name[event], sl_stage_name(w->m.stage));
 	visits[event][w->m.stage]++;
 	w->steps++;
+	assert_allowed(&w->m, event, &s);
 	if (s.actions & SL_ACTIONS_SENT && draw(w, 20) == 0)
 		return false;
 	if (w->m.state >= SL_JOB_DONE)
@@ -533,6 +577,12 @@ static void assert_right(const struct world *w)
 	assert_int_equal(w->active, sl_stage_is_active(stage));
 	assert_int_equal(w->line, stage == SL_STAGE_WAITING);
 	assert_true(w->published <= 1);
+	bool placed = sl_stage_has_place(stage), waits = age(stage) == 2 && !placed;
+	if (waits && stage != SL_STAGE_PARKED)  /* without a place, each wish has its effect at once */
+		assert_true(w->m.wish == SL_WISH_PAUSE ? w->m.state == SL_JOB_PAUSED :
+			    w->m.wish != SL_WISH_CANCEL && w->m.state == SL_JOB_QUEUED);
+	if (stage == SL_STAGE_NO_ROOM || stage == SL_STAGE_AFTER)
+		assert_false(w->copy);
 	if (!will_go_on(w))
 		fail_msg("%s waits for something that cannot come (wish %d)", sl_stage_name(stage), w->m.wish);
 	/* What was acknowledged is recorded: a client whose request was taken gets its answer when no write is in

@@ -179,6 +179,7 @@ bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
 	if (sl_server_device_has_room(back, sl__job_small(job))) {
 		sl__job_place(job, back);
 	} else {
+		sl__move_over(job);
 		job->place.waiting.bytes = job->place.bytes;
 		sl__job_step(job, SL_ON_READY);
 	}

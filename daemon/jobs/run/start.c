@@ -253,6 +253,7 @@ static bool wait_for_search(struct sl_job *job)
 	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
 	    g->k >= sl__work_neighbours(&job->work, g))
 		return false;
+	sl__move_over(job);
 	sl__job_step(job, SL_ON_UNPLACED);
 	return true;
 }
