@@ -59,7 +59,10 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 			return;
 		} else if (fd >= 0) {
 			set_options(fd);
-			sl__connection_create(r, fd);
+			if (sl__connection_create(r, fd)) {
+				refuse(r, strerror(ENOMEM));
+				return;
+			}
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			refuse(r, strerror(errno));
 			return;

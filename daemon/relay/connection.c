@@ -1,6 +1,6 @@
 /* Passes bytes between a subscriber and its own XPUB socket, in both directions, a piece at a time: a side is read only
- * when the other has taken the last piece, so neither buffers more than one. What a subscriber may send is counted by the
- * tick. An end on either side ends both, once. */
+ * when the other has taken the last piece, so neither buffers more than one. What a subscriber may send is counted by
+ * the tick. An end on either side ends both, once. */
 #include "daemon/relay/connection.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "daemon/relay/address.h"
 #include "daemon/util/ulid.h"
 
-#define OUT_BYTES 65536
+#define OUT_BYTES 262144           /* more than a local socket holds; pages are in memory only when they are used */
 #define IN_BYTES 4096
 #define ROUNDS 16                  /* pieces passed on before other connections have their turn */
 #define MESSAGE_BYTES 1024         /* the longest message of a subscriber */
@@ -491,13 +491,13 @@ static uint64_t next_id(struct sl__relay *r)
 	return ++r->next_id * SL_RELAY_SLOTS + slot;
 }
 
-void sl__connection_create(struct sl__relay *r, int fd)
+int sl__connection_create(struct sl__relay *r, int fd)
 {
 	struct sl__connection *c = calloc(1, sizeof *c);
 	char address[SL_RELAY_TEXT_BYTES];
 	if (!c) {
 		close(fd);
-		return;
+		return -1;
 	}
 	c->relay = r;
 	c->id = next_id(r);
@@ -509,7 +509,7 @@ void sl__connection_create(struct sl__relay *r, int fd)
 	if (open_watched(c, &c->outer, fd)) {
 		close(fd);
 		free(c);
-		return;
+		return -1;
 	}
 	r->slot[c->id % SL_RELAY_SLOTS] = c;
 	sl_list_append(&r->connections, &c->link);
@@ -517,6 +517,7 @@ void sl__connection_create(struct sl__relay *r, int fd)
 	sl__relay_tell(r, SL_RELAY_JOINED, c->id, c->curve, address, strlen(address));
 	if (open_inside(c))
 		end(c, "there is no descriptor left for it");
+	return 0;
 }
 
 struct sl__connection *sl__connection_find(struct sl__relay *r, uint64_t id)

@@ -9,8 +9,8 @@
 
 #include "daemon/relay/relay_internal.h"
 
-/* Takes over fd. The daemon is told of it, and of its end. */
-void sl__connection_create(struct sl__relay *r, int fd);
+/* Takes over fd, also after an error. The daemon is told of it, and of its end. -1: no memory. */
+int sl__connection_create(struct sl__relay *r, int fd);
 /* NULL: it has ended. */
 struct sl__connection *sl__connection_find(struct sl__relay *r, uint64_t id);
 /* Ends it without telling the daemon. */

@@ -2,6 +2,7 @@
 #include "daemon/relay/relay.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 
 #define TICK_MS 1000
 #define WAITING_MOST 10000  /* messages to a daemon that takes none; then nothing is read from subscribers */
+#define TRIMS 3             /* ticks after the end of a connection in which freed memory is given back to the system */
+#define IO_THREADS 2        /* of libzmq; they encrypt */
 #define SPARE 16            /* connections beyond the most subscribers, whose places the daemon is about to give away */
 #define SOCKETS 8           /* of libzmq, for each subscriber: three during the handshake; closed ones take a moment */
 #define SOCKETS_MOST 65000
@@ -78,11 +81,24 @@ static void on_ended(void *arg)
 	_exit(0);
 }
 
+/* The topics of connections that have gone are many small pieces, which libzmq frees in the next moments. */
+static void give_memory_back(struct sl__relay *r)
+{
+	if (r->connections.count < r->count_before)
+		r->trims = TRIMS;
+	r->count_before = r->connections.count;
+	if (r->trims) {
+		r->trims--;
+		malloc_trim(0);
+	}
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct sl__relay *r = timer->data;
 	sl__connections_tick(r);
 	sl__accept_resume(r);
+	give_memory_back(r);
 }
 
 /* The daemon stops the relay by closing the channel; signals to the whole group or unit are meant for the daemon. */
@@ -105,6 +121,7 @@ int sl_relay_main(void)
 	leave_signals_to_the_daemon();
 	close_range(SL_RELAY_FD + 1, ~0u, 0);
 	if (fcntl(SL_RELAY_FD, F_SETFD, FD_CLOEXEC) || !(r->context = zmq_ctx_new()) ||
+	    zmq_ctx_set(r->context, ZMQ_IO_THREADS, IO_THREADS) ||
 	    !(r->frames = sl__frames_create()) || uv_loop_init(&r->loop) ||
 	    sl_channel_open(&r->channel, &r->loop, SL_RELAY_FD, &ops, r))
 		return 1;

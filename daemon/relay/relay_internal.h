@@ -32,6 +32,8 @@ struct sl__relay {
 	uint64_t asked;                    /* the connection whose key the daemon is asked about; 0: none */
 	/* connection.c */
 	struct sl_list connections;
+	size_t count_before;               /* their number at the last tick */
+	int trims;                         /* ticks in which freed memory is given back */
 	size_t closing;                    /* number of those that are not freed yet */
 	struct sl__connection *slot[SL_RELAY_SLOTS];
 };

@@ -109,7 +109,7 @@ def test_long_topics_take_no_memory(api, daemon):
                 for i in range(20):
                     peer.send(b"".join(zmtp.subscribe(b"%0900d" % (1000 * i + k)) for k in range(100)))
             assert peer.ended()
-        assert daemon.memory() - before < 8 * MB
+        assert sanitized() or daemon.memory() - before < 8 * MB  # sanitizers keep freed memory
     for why in ("longer than 1024 bytes", "subscriptions that match no job"):
         wait_until(lambda why=why: why in daemon.stderr(), 5, why)
 

@@ -102,17 +102,16 @@ def test_it_ends_with_the_daemon(d):
 def test_libzmq_without_memory(d, running):
     """libzmq ends its process then."""
     api = Api(d)
-    with subscriber(api, running) as s:
+    with subscriber(api, running) as s, contextlib.ExitStack() as stack:
         next_frame(s)
+        peers = [stack.enter_context(zmtp.Peer(endpoint(api))) for _ in range(40)]
         relay = d.relay()
         mapped = int(pathlib.Path(f"/proc/{relay}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.prlimit(relay, resource.RLIMIT_AS, (mapped, mapped))
-        with contextlib.ExitStack() as stack:
-            for _ in range(200):
-                with contextlib.suppress(OSError, EOFError):
-                    peer = stack.enter_context(zmtp.Peer(endpoint(api), greet=False))
-                    peer.send(zmtp.GREETING + zmtp.ready() + b"".join(zmtp.subscribe(b"0%020d" % i) for i in range(900)))
-            wait_until(lambda: not exists(relay) or "no memory" in d.stderr(), 10, "the lack of memory")
+        for k, peer in enumerate(peers):
+            with contextlib.suppress(OSError):
+                peer.send(b"".join(zmtp.subscribe(b"0%03d%020d" % (k, i)) for i in range(1000)))
+        wait_until(lambda: "the relay of ZeroMQ subscribers has ended" in d.stderr(), 10, "the lack of memory")
         before = next_frame(s).sequence
         wait_until(lambda: next_frame(s).sequence > before + 3, 20, "further frames")
     assert d.alive() and api.job(running)["state"] == "running"

@@ -130,8 +130,14 @@ def heard(reader, seconds):
     raise AssertionError(f"a reader said nothing for {seconds} s")
 
 
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(nodes, seconds, http, subscribers):
-    """The lists of frames of all readers, of the slow ones, and the processor time of the server."""
+    """The lists of frames of all readers, of the slow ones, and the processor time of the server and its relay."""
     os.environ["SPACELAND_TEST_PACE"] = str(PACE)
     with tempfile.TemporaryDirectory() as folder, \
             Daemon(folder, engine="cuda", plugin_dir=str(PLUGIN), frame_rate=RATE, log_level="warning", max_subscribers=1000) as daemon:
@@ -147,10 +153,8 @@ def measure(nodes, seconds, http, subscribers):
         begun = time.time()
         api.wait(job, seconds=10 * seconds)
         lists = [heard(reader, 120) for reader in readers]
-        with open(f"/proc/{daemon.process.pid}/stat") as f:
-            fields = f.read().rsplit(")", 1)[1].split()
-        cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return lists, begun, cpu / (time.time() - begun)
+        took = time.time() - begun
+        return lists, begun, [processor_seconds(pid) / took if pid else 0 for pid in (daemon.process.pid, daemon.relay())]
 
 
 def behind(made, asked, frame):
@@ -159,17 +163,21 @@ def behind(made, asked, frame):
 
 
 def main():
-    a = arguments(__doc__, seconds={"type": float, "default": 20}, nodes={"type": int, "default": 100000}, cores={"type": int, "default": 0})
+    a = arguments(__doc__, seconds={"type": float, "default": 20}, nodes={"type": int, "default": 100000}, cores={"type": int, "default": 0},
+                  http={"type": int, "default": 20})
     nodes, seconds, readers = (2000, 3, 3) if a.quick else (a.nodes, a.seconds, 20)
+    http = min(readers, a.http)
     if a.cores:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.cores])
-    (by_http, by_zmq, slow), begun, cpu = measure(nodes, seconds, readers, readers)
+    (by_http, by_zmq, slow), begun, cpu = measure(nodes, seconds, http, readers)
     made = np.unique([f.made for frames in by_http + by_zmq for f in frames])
     made = made[made > begun]
     rate = len(made) / (made[-1] - made[0])
     steady = rate > 0.95 * RATE
     rows, good = [], steady
     for title, lists in (("HTTP stream", by_http), ("ZeroMQ", by_zmq)):
+        if not lists:
+            continue
         kept = [sum(f.made > begun for f in frames) / len(made) for frames in lists]
         ages = np.array([f.came - f.made for frames, share in zip(lists, kept) if share > 0.9 for f in frames if f.made > begun and not f.final])
         finals, keep = sum(bool(frames) and frames[-1].final for frames in lists), sum(share > 0.9 for share in kept)
@@ -177,7 +185,8 @@ def main():
         fine = finals == len(lists) and keep == len(lists) and p99 <= 0.1
         good &= fine
         rows.append([title, len(lists), f"{finals} of {len(lists)}", f"{keep}", f"{1e3 * np.median(ages) if len(ages) else 0:.1f}", f"{1e3 * p99:.1f}", verdict(fine)])
-    table(f"{nodes:,} points, {rate:.1f} frames a second ({RATE}: {verdict(steady)}) to {2 * readers} readers at once; server: {100 * cpu:.0f} % of a core",
+    table(f"{nodes:,} points, {rate:.1f} frames a second ({RATE}: {verdict(steady)}) to {http + readers} readers at once; "
+          f"server: {100 * cpu[0]:.0f} % of a core, its relay {100 * cpu[1]:.0f} %",
           ["reader", "number", "have the final frame", "keep up", "age, median ms", "p99", "all of them, and 100 ms"], rows)
     rows = []
     for title, frames in slow.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Measures the cost of a subscriber: iterations per second without one and with one that never reads, alternating; and
-the time until a late subscriber has its first frame.
+"""Measures the cost of a subscriber: iterations per second without one and with one that never reads, alternating; the
+time until a late subscriber has its first frame; and the memory of many subscriptions.
 
 Targets: within 2 %; a frame at once."""
 import datetime
@@ -10,6 +10,7 @@ import time
 import zmq
 
 from common import Api, Daemon, arguments, graphs, median, table, verdict
+import zmtp  # tests/api
 
 
 def timed(api, graph, iterations):
@@ -61,6 +62,28 @@ def join_late(api, graph, repeats):
     return took
 
 
+def topics(api, daemon, peers, each):
+    """Resident megabytes of daemon and relay: with one subscriber, with many, and when these have gone."""
+    endpoint = api.get("/v1/status").json()["stream"]
+    with zmtp.Peer(endpoint) as one:
+        one.send(zmtp.subscribe(b"0"))
+        time.sleep(1)
+        seen = [daemon.memory()]
+        many = [zmtp.Peer(endpoint, seconds=60) for _ in range(peers)]
+        for k, peer in enumerate(many):
+            peer.send(b"".join(zmtp.subscribe(b"0%03d%020d" % (k, i)) for i in range(each)))
+        for peer in many:
+            peer.send(zmtp.command(b"PING", b"\0\x0a"))
+            while peer.frame()[0] != zmtp.COMMAND:
+                pass
+        time.sleep(1)
+        seen.append(daemon.memory())
+        for peer in many:
+            peer.socket.close()
+        time.sleep(5)
+        return [f"{bytes / 1e6:.1f}" for bytes in [*seen, daemon.memory()]]
+
+
 def main():
     a = arguments(__doc__, nodes={"type": int, "default": 50000})
     nodes, iterations, repeats = (5000, 100, 2) if a.quick else (a.nodes, 500, 14)
@@ -78,6 +101,9 @@ def main():
         table("Joining late: from connect to the first frame",
               ["median, ms", "worst", "under 100 ms"],
               [[f"{1e3 * median(took):.1f}", f"{1e3 * max(took):.1f}", verdict(max(took) < 0.1)]])
+        peers, each = (10, 100) if a.quick else (100, 1000)
+        table(f"Memory of daemon and relay, MB: {peers * each:,} subscriptions of {peers} subscribers",
+              ["before", "with them", "after their end"], [topics(api, daemon, peers, each)])
 
 
 if __name__ == "__main__":
