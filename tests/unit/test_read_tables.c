@@ -269,6 +269,7 @@ static void titles_tell_tables_from_edges(void **state)
 		{"chr1\t100\t900\nchr2\t150\t800\n", false, "names and whole numbers", true},
 		{"n,a,b\nu,1,5\nv,2-,6\nw,3,7\n", true, "titles", false},
 		{"n,a,b\nu,v,5\nv,w,6\nw,u,7\n", false, "below other titles", true},
+		{"p,q\nTrue,False\nFalse,False\nFalse,True\nTrue,True\n", true, "true and false", false},
 		{"head\trelation\ttail\nu\tis\tv\nv\tis\tw\n", false, "titles", false},
 	};
 	for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
@@ -277,7 +278,7 @@ static void titles_tell_tables_from_edges(void **state)
 		char message[1024];
 		if (read_input(&in, NULL, files[k].text, strlen(files[k].text), "a.csv", &err)) {
 			/* a table, whose bad value its reader refuses */
-			if (files[k].points && strstr(err.detail, "must be a number"))
+			if (files[k].points && (strstr(err.detail, "must be a number") || strstr(err.detail, "write 1 and 0")))
 				continue;
 			fail_msg("%s: %s", files[k].text, sl_error_format(&err, message, sizeof message));
 		}
@@ -319,6 +320,9 @@ static void guesses_are_hinted(void **state)
 		{"humid,kind,x\n", "%3$d,%1$d,%2$g\n", NULL, false},
 		{"x,y,z\n-999,1,2\n", "%d,%g,%d\n", "Column 1 (\"x\") has -999 far below", true},
 		{"x,y,z\n-999,1,2\n-900,1,3\n", "%d,%g,%d\n", NULL, false},
+		{"x,y,when\n", "%d,%g,2024011%1$d\n", "Column 3 (\"when\") holds dates such as 20240111", true},
+		{"x,y,when\n", "%d,%g,2024991%1$d\n", NULL, false},
+		{"", "q%1$d\ts%1$d\t%2$g\t%3$d\n", "kind=graph reads them so", false},
 		{"x,y,z,on\n", "%d,%g,%d,TRUE\n", "Column 4 (\"on\") holds words such as \"TRUE\"", true},
 		{"40 3\n", "w%3$d %1$d %2$g 1\n", "The first line has the numbers of rows and of columns", false},
 		{"41 3\n", "w%3$d %1$d %2$g 1\n", "The first line says that the file has 41 rows; it has 40", true},

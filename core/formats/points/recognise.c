@@ -28,8 +28,8 @@ static bool is_negative(const struct sl__field *field)
 
 static bool is_truth(const struct sl__field *field)
 {
-	char word[8];
-	return field->length < sizeof word && sl__text_is_truth(sl__field_show(field, word, sizeof word));
+	char word[16];  /* with room for the dots of a longer one */
+	return field->length < 8 && sl__text_is_truth(sl__field_show(field, word, sizeof word));
 }
 
 /* Looks at the rows below the header. */

@@ -80,11 +80,11 @@ static void look(struct sl__text *f, struct values *v)
 	f->late_comments = late;
 }
 
-/* True for whole numbers of which each is in several rows. */
+/* True for whole numbers of which each is in three rows on average. */
 static bool are_classes(const struct values *v)
 {
 	return v->rows >= ROWS_LEAST && !v->words && !v->decimals && v->different > 1 && v->different <= CLASSES &&
-	       v->different * 2 <= v->rows;
+	       v->different * 3 <= v->rows;
 }
 
 /* Without titles, the first or the last column may hold classes, if others are measurements. */
@@ -147,6 +147,38 @@ static void tell_missing(const struct sl__text *f, const struct values *v)
 	}
 }
 
+/* True for whole numbers such as 20240131. */
+static bool are_dates(const struct values *v)
+{
+	if (v->rows < ROWS_LEAST || v->decimals || v->words || v->least < 19000101 || v->most > 21001231)
+		return false;
+	for (uint32_t k = 0; k < v->different && k < CLASSES; k++) {
+		unsigned date = (unsigned)v->seen[k], month = date / 100 % 100, day = date % 100;
+		if (month < 1 || month > 12 || day < 1 || day > 31)
+			return false;
+	}
+	return true;
+}
+
+static void tell_dates(const struct sl__text *f, const struct values *v)
+{
+	char which[80];
+	uint32_t told = 0;
+	for (uint32_t c = 0; c < f->columns; c++)
+		if (f->column[c].use == SL__COORDINATE && are_dates(&v[c]) && told++ < TOLD)
+			sl_taken_add_note(f->t->taken, true, "Column %s holds dates such as %s as whole numbers and is a "
+					  "coordinate; ignore_columns=%u leaves it out", sl__text_title(f, c, which),
+					  v[c].least_text, c + 1);
+}
+
+/* Without titles, two columns of words that repeat may be the ends of edges. */
+static void tell_ends(const struct sl__text *f)
+{
+	if (!f->titles && f->columns > 3 && f->column[0].use == SL__LABEL && f->column[1].use == SL__LABEL)
+		sl_taken_add_note(f->t->taken, false, "Columns 1 and 2 hold words; if they are the ends of edges, kind=graph "
+				  "reads them so");
+}
+
 static void tell_truths(const struct sl__text *f)
 {
 	char which[80];
@@ -185,6 +217,8 @@ int sl__text_hint(struct sl__text *f)
 	tell_classes(f, v);
 	tell_identifiers(f, v);
 	tell_missing(f, v);
+	tell_dates(f, v);
+	tell_ends(f);
 	tell_truths(f);
 	free(v);
 	sl_account_give(SL_MEMORY, f->columns * sizeof *v);
