@@ -57,7 +57,7 @@ def writers():
 
 
 def methods():
-    """The names of the methods, from the tables that core/method/method.c lists."""
+    """The names of the methods, from the tables that core/method/list.h lists."""
     names = [re.search(r'\.name = "(\w+)"', read(path)) for path in sources("core") if path.endswith("/method.c")]
     return sorted(found[1] for found in names if found)
 

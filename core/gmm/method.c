@@ -531,6 +531,5 @@ const struct sl_method sl_method_gmm = {
 	.start = start,
 	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
-	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
-	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
+	.create = create, SL_SLICED,
 };

@@ -333,8 +333,6 @@ const struct sl_method sl_method_kmeans = {
 	.relief = "Use fewer clusters.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .result =
-		result,
-	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
-	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
+	.start = start, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach,
+	.result = result, .create = create, SL_SLICED,
 };

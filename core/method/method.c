@@ -1,17 +1,8 @@
-/* The table of methods. */
+/* Looks methods and their arrays up in the table (table.c). */
 #include "core/method/method.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct sl_method sl_method_tsne;    /* core/embedding/method.c */
-extern const struct sl_method sl_method_kmeans;  /* core/kmeans/method.c */
-extern const struct sl_method sl_method_gmm;     /* core/gmm/method.c */
-extern const struct sl_method sl_method_sammon;  /* core/sammon/method.c */
-extern const struct sl_method sl_method_signal;  /* core/signal/method.c */
-
-const struct sl_method *const sl_methods[] = {&sl_method_tsne, &sl_method_kmeans, &sl_method_gmm, &sl_method_sammon,
-					      &sl_method_signal, NULL};
 
 const struct sl_method *sl_method_find(const char *name)
 {
@@ -19,6 +10,11 @@ const struct sl_method *sl_method_find(const char *name)
 		if (!strcmp(sl_methods[i]->name, name))
 			return sl_methods[i];
 	return NULL;
+}
+
+int sl_method_check(const struct sl_method *method, const void *params, uint32_t n, uint32_t d, struct sl_error *err)
+{
+	return method->check ? method->check(params, n, d, err) : 0;
 }
 
 enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given)

@@ -8,7 +8,7 @@
  *   method->result(run, &result, &err);
  *   method->destroy(run);
  *
- * A method is a folder of core/ that fills a struct sl_method, and a line in core/method/method.c. Scheduling,
+ * A method is a folder of core/ that fills a struct sl_method, and a line in core/method/list.h. Scheduling,
  * checkpoints, traces, results, the API and the clients ask the table and need no change for a new method. None of them
  * asks which method a job has; what differs is a member here. t-SNE is an entry like the others.
  *
@@ -208,7 +208,8 @@ struct sl_method {
 	/* ---- all methods ---- */
 
 	/* The most iterations that a run can have (for progress), and forecasts: bytes of host memory beside the input, and
-	 * seconds with `threads` threads. Any thread. NULL: the engine makes the forecast (t-SNE). EDGES: d is the mean
+	 * seconds with `threads` threads. Any thread. Both NULL: nearly none, or, of runs on P, the engine makes the
+	 * forecast. EDGES: d is the mean
 	 * number of entries of a node, rounded up. */
 	int (*iterations)(const void *params);
 	uint64_t (*host_bytes)(const void *params, uint32_t n, uint32_t d);
@@ -287,6 +288,8 @@ struct sl_method {
 extern const struct sl_method *const sl_methods[];  /* NULL-terminated; the first is the default */
 /* The method of this name; NULL: there is none. */
 const struct sl_method *sl_method_find(const char *name);
+/* check() of the method, if it has one. */
+int sl_method_check(const struct sl_method *method, const void *params, uint32_t n, uint32_t d, struct sl_error *err);
 /* What a run of the method is computed from. graph: the data are a graph; given: the client gives a layout or an
  * initial state to compute from. */
 enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given);

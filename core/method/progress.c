@@ -64,7 +64,8 @@ int sl_progress_save(const struct sl_progress *p, const char magic[8], void **ou
 		memcpy(whole, &h, sizeof h);
 		if (trace_bytes)
 			memcpy(whole + sizeof h, p->trace, trace_bytes);
-		memcpy(whole + first, *out, *bytes);
+		if (*bytes)
+			memcpy(whole + first, *out, *bytes);
 	}
 	free(*out);
 	*out = whole;

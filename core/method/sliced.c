@@ -34,6 +34,18 @@ static void tell(const struct sl_sliced *s, struct sl_status *status)
 	s->ops->tell(s, status);
 	if (s->done && s->progress.asked)
 		status->stop = SL_STOP_ASKED;
+	else if (s->done && status->stop == SL_STOP_NOT_YET)
+		status->stop = SL_STOP_ITERATIONS;
+}
+
+static int note(struct sl_sliced *s, struct sl_error *err)
+{
+	struct sl_status status;
+	bool due = sl_progress_traced(s->progress.iteration, s->ops->dense);
+	if (s->ops->note)
+		return s->ops->note(s, due, err);
+	tell(s, &status);
+	return !due || sl_progress_note(&s->progress, status.kl, err) ? 0 : SL_NOMEM;
 }
 
 int sl_sliced_advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
@@ -49,7 +61,7 @@ int sl_sliced_advance(void *run, double slice_ms, struct sl_status *status, stru
 		code = s->ops->compute(run, left, &ended, err);
 		p->seconds += (sl_clock_ms() - began) * 1e-3;
 		if (!code && ended)
-			code = s->ops->note(run, sl_progress_traced(p->iteration, s->ops->dense), err);
+			code = note(s, err);
 		left -= sl_clock_ms() - began;
 	}
 	tell(s, status);
@@ -60,7 +72,10 @@ int sl_sliced_stop(void *run, struct sl_status *status, struct sl_error *err)
 {
 	struct sl_sliced *s = run;
 	s->progress.asked = !s->done;
-	s->ops->stop(run);
+	if (s->ops->stop)
+		s->ops->stop(run);
+	else
+		s->done = true;
 	tell(s, status);
 	return 0;
 }
@@ -75,7 +90,11 @@ const struct sl_trace_point *sl_sliced_trace(const void *run, int *count)
 int sl_sliced_save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
 {
 	const struct sl_sliced *s = run;
-	int code = s->ops->save(run, out, bytes, err);
+	int code = 0;
+	*bytes = 0;
+	*out = NULL;
+	if (s->ops->save)
+		code = s->ops->save(run, out, bytes, err);
 	return code ? code : sl_progress_save(&s->progress, s->ops->magic, out, bytes, err);
 }
 
@@ -84,7 +103,9 @@ int sl_sliced_load(void *run, const void *state, uint64_t bytes, struct sl_error
 	struct sl_sliced *s = run;
 	bool ended;
 	int code = sl_progress_load(&s->progress, s->ops->magic, &state, &bytes, err);
-	if (!code)
+	if (!code && s->ops->load)
 		code = s->ops->load(run, state, bytes, err);
+	else if (!code && bytes)
+		code = sl_error_set(err, SL_BADDATA, "The state does not belong to this method.");
 	return code ? code : s->ops->compute(run, 0, &ended, err);
 }

@@ -4,8 +4,7 @@
  * and saved states are done here. The method's entries in struct sl_method are then the functions below:
  *
  *   struct run { struct sl_sliced slices; struct sl_kmeans *kmeans; ... };
- *   .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, .trace = sl_sliced_trace,
- *   .save = sl_sliced_save, .load = sl_sliced_load,
+ *   const struct sl_method sl_method_kmeans = {.name = "kmeans", ..., SL_SLICED};
  *
  * The trace has a point for each of the first `dense` iterations, then for every tenth up to ten times as many, and so
  * on; so its memory grows with the logarithm of the iterations. A run belongs to one thread at a time. */
@@ -34,15 +33,21 @@ struct sl_sliced_ops {
 	 * computes nothing, but brings the run's own status up to date. */
 	int (*compute)(void *run, double ms, bool *ended, struct sl_error *err);
 	/* Called after an iteration that counts. due: the trace has a point for it, which this function adds by
-	 * sl_progress_note(). */
+	 * sl_progress_note(). NULL: the point has the measure that tell() tells. */
 	int (*note)(void *run, bool due, struct sl_error *err);
-	/* Completes a status: iterations, the measure and, of a run that is done by itself, the reason. */
+	/* Completes a status: iterations, the measure and why it is done, unless the iterations are used
+	 * up. */
 	void (*tell)(const void *run, struct sl_status *status);
-	void (*stop)(void *run);  /* ends the run, now or after some more slices */
+	void (*stop)(void *run);  /* ends the run, now or after some more slices. NULL: it ends now */
+	/* NULL, both: the run's state is its number of iterations. */
 	int (*save)(const void *run, void **out, uint64_t *bytes, struct sl_error *err);
 	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
 	void (*finish)(void *run);  /* frees what the run owns, but not the run itself; also of a run that is half made */
 };
+
+/* The members of struct sl_method that are the functions below. */
+#define SL_SLICED .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, \
+	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load
 
 /* A zeroed run of so many bytes; what: "k-means", for the error. NULL: SL_NOMEM. */
 void *sl_sliced_create(const struct sl_sliced_ops *ops, size_t bytes, const char *what, struct sl_error *err);

@@ -222,8 +222,6 @@ const struct sl_method sl_method_sammon = {
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .steer = steer,
-	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of =
-		layout_of,
-	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
-	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
+	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .dims = dims,
+	.layout_of = layout_of, .create = create, SL_SLICED,
 };

@@ -311,6 +311,5 @@ const struct sl_method sl_method_signal = {
 	.steer = steer, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .result =
 		result,
 	.value_columns = value_columns, .values = values, .told = told, .resolved = resolved,
-	.create = create, .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop,
-	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load,
+	.create = create, SL_SLICED,
 };

@@ -72,7 +72,7 @@ static int check_params(const struct sl_job *job, struct change *c, struct sl_er
 	const struct sl_method_params wanted = w->params;
 	w->params = job->work.params;
 	int code = sl_param_steer(w->method->params, &w->params, &wanted, err);
-	return code ? code : w->method->check(&w->params, w->rows, w->columns, err);
+	return code ? code : sl_method_check(w->method, &w->params, w->rows, w->columns, err);
 }
 
 static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)

@@ -32,7 +32,7 @@ static int create(struct run *r)
 	struct local *l = &r->l;
 	const struct sl_method_input in = {.points = l->input.points, .edges = l->input.graph};
 	uint32_t n = of_graph(r) ? l->input.graph->n : l->input.points->n, d = of_graph(r) ? 0 : l->input.points->d;
-	int code = r->method->check(&r->params, n, d, &l->err);
+	int code = sl_method_check(r->method, &r->params, n, d, &l->err);
 	if (!code)
 		code = r->method->create(&r->sammon, &in, &r->params, &l->err);
 	return code ? code : local_lend(l, r->method, &r->params, r->method->attach, r->sammon);

@@ -152,7 +152,7 @@ static uint64_t own_bytes(const struct sl_work *w)
 {
 	if (w->origin == SL_OF_EDGES && w->method->edges_bytes)
 		return w->method->edges_bytes(&w->params, w->rows, w->degree);
-	return w->method->host_bytes(&w->params, w->rows, width(w));
+	return w->method->host_bytes ? w->method->host_bytes(&w->params, w->rows, width(w)) : 0;
 }
 
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes)
@@ -205,7 +205,7 @@ static double on_processor(const struct sl_work *w, const struct sl_config *c)
 	int threads = c->threads > 0 ? (int)c->threads : omp_get_num_procs();
 	if (w->origin == SL_OF_EDGES && w->method->edges_seconds)
 		return w->method->edges_seconds(&w->params, w->rows, w->degree, threads);
-	return w->method->seconds(&w->params, w->rows, width(w), threads);
+	return w->method->seconds ? w->method->seconds(&w->params, w->rows, width(w), threads) : 0;
 }
 
 void sl__job_learn(struct sl_job *job)

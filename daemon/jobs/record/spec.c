@@ -320,7 +320,7 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 	}
 	if (initial)
 		code = sl__job_spec_start(initial, spec, err);
-	return code ? code : w->method->check(&w->params, w->rows, w->columns, err);
+	return code ? code : sl_method_check(w->method, &w->params, w->rows, w->columns, err);
 }
 
 /* For a run on edges: checks that the data have edges. */
@@ -339,7 +339,7 @@ static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_e
 		return sl_error_field(err, SL_BADPARAM, "/input", "The initial state has %u rows, and the graph %u nodes; "
 				"they must be as many.", w->rows, g->nodes);
 	w->rows = g->nodes;
-	return w->method->check(&w->params, w->rows, spec->input ? w->columns : 0, err);
+	return sl_method_check(w->method, &w->params, w->rows, spec->input ? w->columns : 0, err);
 }
 
 /* For a run on P. */
@@ -349,7 +349,7 @@ static int check_affinities(struct sl_jobs *j, const json_t *body, struct sl_job
 	const struct sl_method_data data = sl__data_of(spec->graph);
 	int code = read_initial(j, body, spec, err);
 	if (!code)
-		code = w->method->check(&w->params, data.n, 0, err);
+		code = sl_method_check(w->method, &w->params, data.n, 0, err);
 	if (!code && w->method->check_data)
 		code = w->method->check_data(&w->params, &data, err);
 	if (!code)
