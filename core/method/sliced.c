@@ -45,7 +45,7 @@ static int note(struct sl_sliced *s, struct sl_error *err)
 	if (s->ops->note)
 		return s->ops->note(s, due, err);
 	tell(s, &status);
-	return !due || sl_progress_note(&s->progress, status.kl, err) ? 0 : SL_NOMEM;
+	return !due || sl_progress_note(&s->progress, status.measure, err) ? 0 : SL_NOMEM;
 }
 
 int sl_sliced_advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)

@@ -30,10 +30,12 @@ static double rest(const struct run *r) { return pow(0.5, r->slices.progress.ite
 static void tell(const void *run, struct sl_status *status)
 {
 	status->iterations = ((const struct run *)run)->params.rounds;
-	status->kl = rest(run);
+	status->measure = rest(run);
 }
 static void finish(void *run) { free(((struct run *)run)->degree); }
-static const struct sl_sliced_ops ops = {.magic = "degree", .dense = 1000, .compute = compute, .tell = tell, .finish = finish};
+static const struct sl_sliced_ops ops = {
+	.magic = "degree", .dense = 1000, .compute = compute, .tell = tell, .finish = finish,
+};
 
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
 {
