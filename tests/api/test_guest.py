@@ -87,13 +87,16 @@ def test_a_reader_watches_it(host):
 def test_it_goes_on_after_a_kill(host, tmp_path):
     with Host(tmp_path, checkpoint_interval_s=0.1, threads=1) as other:
         graph = Api(other).upload(graphs.npz(GRAPH), None)["id"]
-        job = other.submit(graph, rounds=3000)["id"]
-        wait_until(lambda: list((other.state / "jobs").glob(f"{job}.checkpoint")), 20, "it is saved")
+        job = other.submit(graph, rounds=4000)["id"]
+        saved = other.state / "jobs" / f"{job}.checkpoint"
+        wait_until(saved.exists, 20, "it is saved")
+        first = saved.stat().st_mtime_ns   # the next file is begun after the record of the first one
+        wait_until(lambda: saved.exists() and saved.stat().st_mtime_ns > first, 20, "it is saved again")
         other.kill()
         other.start()
         assert other.job(job)["iteration"] > 0
         done = other.wait(job)
-        assert done["state"] == "done" and done["iteration"] == 3000 and done["notes"] == []
+        assert done["state"] == "done" and done["iteration"] == 4000 and done["notes"] == []
         assert np.array_equal(other.layout(job), PLACES.astype("f4"))
 
 
