@@ -59,13 +59,6 @@ int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t m
 	return rc;
 }
 
-void sl__archive_close(struct sl__archive *f)
-{
-	if (f->zip)
-		zip_discard(f->zip);
-	f->zip = NULL;
-}
-
 bool sl__archive_has(const struct sl__archive *f, const char *name)
 {
 	char path[256];

@@ -177,26 +177,6 @@ static void take_name(struct sl_source *s, const struct choice *c)
 
 /* ---- zip -------------------------------------------------------------------------- */
 
-void sl__container_close(struct sl_source *s)
-{
-	if (s->zip_member)
-		zip_fclose(s->zip_member);
-	s->zip_member = NULL;
-	if (s->archive)
-		sl__archive_close(s->archive);
-	free(s->archive);
-	s->archive = NULL;
-}
-
-int64_t sl__container_read(struct sl_source *s, void *out, size_t want, struct sl_error *err)
-{
-	zip_int64_t got = zip_fread(s->zip_member, out, want);
-	if (got < 0)
-		return sl_error_at(err, SL_BADDATA, s->name, 0, "The member cannot be decompressed: %s.",
-				   zip_file_strerror(s->zip_member));
-	return got;
-}
-
 static int check_member(struct sl_source *s, const zip_stat_t *st, struct sl_error *err)
 {
 	if ((st->valid & ZIP_STAT_ENCRYPTION_METHOD) && st->encryption_method != ZIP_EM_NONE)

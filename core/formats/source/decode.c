@@ -7,8 +7,6 @@
 #include "core/formats/source/container.h"
 #include "core/formats/source/source_internal.h"
 
-#define RATIO_MAX 256u             /* largest ratio of decompressed to compressed bytes */
-#define RATIO_FROM ((uint64_t)64 << 20)  /* checked beyond so many bytes */
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
 #define ZSTD_WINDOW_LOG_USUAL 23 /* what every decoder takes (RFC 8878); only zstd --ultra and --long make more */
 #define ZSTD_HEADER_BYTES 18   /* with the magic number, at most */
@@ -224,14 +222,6 @@ static int64_t produce_plain(struct sl_source *s, void *out, size_t want, struct
 	memcpy(out, s->in + s->in_at, want);
 	s->in_at += want;
 	return (int64_t)want;
-}
-
-int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t unfolded, struct sl_error *err)
-{
-	if (!sl_account_is_open() || unfolded <= RATIO_FROM || unfolded / RATIO_MAX <= stored)
-		return 0;
-	return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file decompresses to more than %u times its size; if this "
-			   "is intended, send it uncompressed.", RATIO_MAX);
 }
 
 static int check_unfolded(const struct sl_source *s, struct sl_error *err)

@@ -142,13 +142,6 @@ int sl__source_fail(const struct sl_source *s, int code, struct sl_error *err, c
 	return sl_error_at(err, code, s->name, s->line, "%s", detail);
 }
 
-int sl__source_check(const struct sl_source *s, struct sl_error *err)
-{
-	if (s->cancel && __atomic_load_n(s->cancel, __ATOMIC_RELAXED))
-		return sl_error_at(err, SL_CANCELLED, s->name, 0, "Reading was cancelled.");
-	return 0;
-}
-
 /* ---- peeks, blocks, lines ------------------------------------------------- */
 
 int sl__source_fill(struct sl_source *s, struct sl_error *err)
