@@ -20,7 +20,7 @@ RECORDS = {"daemon/util/json.c", "daemon/graphs/columns/column_json.c", "daemon/
            "daemon/files/verify.c", "daemon/files/columns_file.c", "daemon/store/db_read.c",
            "daemon/users/access.c"}
 # files that read an upload in the account of their caller: file -> its callers, which open one
-CALLED = {"daemon/graphs/column_values.c": {"daemon/graphs/columns.c"},
+CALLED = {"daemon/graphs/columns/column_values.c": {"daemon/graphs/columns.c"},
           "daemon/graphs/more_labels.c": {"daemon/graphs/read.c"}}
 TEMPORARY = {"core/formats/source/random.c"}
 READERS = r"sl_uploaded_open|sl_(?:graph|points|input|layout|npy)_read|sl_(?:graph|points)_read_labels|sl_read_new_points|" \

@@ -18,7 +18,7 @@ import os
 import re
 import sys
 
-MOST = {"writers": 1, "branches": 0, "microhttpd": 1, "knots": 1, "knotted": 5, "unopened": 0}
+MOST = {"writers": 1, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0}
 GOAL = {"writers": 1, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0}
 FILES_MOST = 4
 

@@ -249,8 +249,8 @@ struct sl_method {
 	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
 	/* Lets the device compute the run from now on; the run borrows the device until destroy(). Only if
 	 * device_supports(), before the first advance() and after load(), if any. This call and all later ones, destroy()
-	 * included, belong to the device's thread. After an error the run is unchanged: it may be attached again, or the processor computes it.
-	 * SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+	 * included, belong to the device's thread. After an error the run is unchanged: it may be attached again, or the
+	 * processor computes it. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 	int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
 	/* The result of a run that has ended, or the result so far; SL_CONFLICT: there is none yet. *out may take over
 	 * arrays of the run: afterwards the run can only be destroyed. NULL: the result is only a layout. */

@@ -12,7 +12,7 @@
 #include "core/sammon/passes.h"
 #include "core/sammon/sammon.h"
 #include "core/sammon/terms.h"
-#include "core/sammon/tile.h"
+#include "core/sammon/kernels/tile.h"
 
 #define SL__SAMMON_DIMS 3
 #define SL__SAMMON_WINDOW 10

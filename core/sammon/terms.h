@@ -22,7 +22,7 @@
 #include <stddef.h>
 
 #include "core/sammon/sammon.h"
-#include "core/sammon/terms_tile.h"
+#include "core/sammon/kernels/terms_tile.h"
 
 struct sl_graph;
 struct sl_sammon;

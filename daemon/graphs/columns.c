@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "daemon/graphs/column_values.h"
+#include "daemon/graphs/columns/column_values.h"
 #include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"

@@ -18,7 +18,7 @@
 #include "core/formats/source/source.h"
 #include "core/taken/taken.h"
 #include "daemon/files/taken_json.h"
-#include "daemon/graphs/column_values.h"
+#include "daemon/graphs/columns/column_values.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/util/json.h"
 

@@ -1,5 +1,5 @@
 /* Sammon's mapping and metric scaling: stress, gradient and layouts against sums over pairs in double precision. */
-#include "core/sammon/tile.h"
+#include "core/sammon/kernels/tile.h"
 #include "tests/unit/sammon.h"
 
 /* ---- stress and gradient ------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
  *
  * Once a second each job that will last has a weight, the part of the engine's time that is due to it (queue/shares.c).
  * The load of a device is the sum of the weights of its jobs. A job moves from the device with the highest load to the
- * one with the lowest if the higher load of the two becomes less by that. With jobs of one user this is: from a device with
- * several jobs to one with at least two fewer. One job moves at a time, and rests after that.
+ * one with the lowest if the higher load of the two becomes less by that. With jobs of one user this is: from a device
+ * with several jobs to one with at least two fewer. One job moves at a time, and rests after that.
  *
  * Devices must be of the same kind. Requests during a move (cancel, pause, stop, new parameters) are executed on the
  * new device. If that lacks memory, the job returns to the old device and stays there. Loop thread. */

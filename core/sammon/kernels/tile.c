@@ -6,7 +6,7 @@
  *
  * Pairs: GROUP rows are processed along all columns. Their sums stay in registers. The sums of the columns are
  * collected in single precision and added to those in double precision after every STRIP rows. */
-#include "core/sammon/tile.h"
+#include "core/sammon/kernels/tile.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Collects the values of a column of labels. Texts are collected as codes of distinct texts; at the end, a column whose
  * texts are all numbers becomes a column of numbers. Arrays of numbers stay numbers, unless the user asks for
  * categories. */
-#include "daemon/graphs/column_values.h"
+#include "daemon/graphs/columns/column_values.h"
 
 #include <math.h>
 #include <stdlib.h>

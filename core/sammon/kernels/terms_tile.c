@@ -3,7 +3,7 @@
  * Differences of coordinates are computed in double precision, so that near nodes far from the origin lose no digits;
  * the terms in single precision; sums in double precision. Loops run along the nodes of a block, so only the sums for
  * pivots go across lanes; these are added up in LANES parts. */
-#include "core/sammon/terms_tile.h"
+#include "core/sammon/kernels/terms_tile.h"
 
 #include <math.h>
 #include <stddef.h>
