@@ -80,7 +80,8 @@ static int send_packet(int to, const struct sl_relay_message *m, int fd)
 	return sent < 0 ? errno : 0;
 }
 
-/* Returns false if the packet must wait. Errors other than that of a full socket show when the channel is read. */
+/* Returns false if the packet must wait. No packet may be lost, so any error but that of a full socket ends the
+ * channel, which shows when it is read. */
 static bool try_send(struct sl_channel *c, const struct sl_relay_message *m, int fd, const struct sl_buffer *bytes)
 {
 	int shared = bytes ? share(bytes) : -1;
@@ -89,6 +90,8 @@ static bool try_send(struct sl_channel *c, const struct sl_relay_message *m, int
 		code = send_packet(c->fd, m, -1);  /* too many descriptors are on their way */
 	if (shared >= 0)
 		close(shared);
+	if (code && code != EAGAIN)
+		shutdown(c->fd, SHUT_RDWR);
 	return code != EAGAIN;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -120,7 +121,11 @@ int sl_relay_main(void)
 	prctl(PR_SET_NAME, "spaceland-relay");
 	leave_signals_to_the_daemon();
 	close_range(SL_RELAY_FD + 1, ~0u, 0);
-	if (fcntl(SL_RELAY_FD, F_SETFD, FD_CLOEXEC) || !(r->context = zmq_ctx_new()) ||
+	if (fcntl(SL_RELAY_FD, F_SETFD, FD_CLOEXEC)) {
+		fputs("spacelandd: only spacelandd itself uses " SL_RELAY_ARGUMENT "\n", stderr);
+		return 2;
+	}
+	if (!(r->context = zmq_ctx_new()) ||
 	    zmq_ctx_set(r->context, ZMQ_IO_THREADS, IO_THREADS) ||
 	    !(r->frames = sl__frames_create()) || uv_loop_init(&r->loop) ||
 	    sl_channel_open(&r->channel, &r->loop, SL_RELAY_FD, &ops, r))
