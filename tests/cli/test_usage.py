@@ -101,6 +101,7 @@ def test_version(client):
     (["embed", "a", "--local", "--json", "--format", "xls"], "spaceland: --format: "),
     (["embed", "a", "--json", "-o", "-"], "spaceland: --json and a result cannot both go to standard output; name a file"),
     (["embed", "a", "--threads", "2"], "spaceland: --threads needs --local; the server has its own setting"),
+    (["embed", "a", "--pause-at", "9"], 'spaceland: --pause-at is for "job submit" and "job steer"; embed waits for the end of its job'),
     (["job", "fetch", "x"], "spaceland: job fetch: nothing to fetch; give -o, --picture, --trace, --labels, "),
     (["job", "steer", "x"], "spaceland: job steer: nothing to change; see spaceland job steer --help"),
     (["job", "submit", "x", "--priority", "11"], "spaceland: --priority must be a whole number from -10 to 10, not '11'"),

@@ -95,6 +95,18 @@ def test_steering(client, points):
     assert 0 < job.iteration < 1_000_000 and job.result().shape == (600, 2)
 
 
+def test_stepping(client, points):
+    job = client.submit(points[0], iterations=60, pause_at=20, seed=9)
+    seen = [job.frames().at_least(20).iteration]
+    while not job.refresh().ended:
+        if job.state == "paused":
+            job.steer(pause_at=job.iteration + 20, paused=False)
+            seen.append(job.frames().at_least(seen[-1] + 20).iteration)
+    assert seen == [20, 40, 60]
+    with pytest.raises(ValueError, match="pause_at is for submit"):
+        client.embed(points[0], iterations=60, pause_at=20)
+
+
 def test_cancel(client, points):
     job = client.submit(points[0], iterations=1_000_000, seed=2)
     job.cancel()

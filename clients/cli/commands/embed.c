@@ -144,6 +144,10 @@ int cmd_embed(struct cli *cli)
 		status = cli_fail(CLI_USAGE, "--json and a result cannot both go to standard output; name a file");
 	if (status)
 		return status;
+	const char *pause = cli_option(cli, "pause-at");
+	if (pause && strcmp(pause, "off") != 0 && strcmp(pause, "0") != 0)
+		return cli_fail(CLI_USAGE, "--pause-at is for \"job submit\" and \"job steer\"; "
+				"embed waits for the end of its job");
 	if (cli_option(cli, "local"))
 		return cli_embed_local(cli, cli->arguments[0]);
 	if (cli_option(cli, "threads"))

@@ -371,6 +371,8 @@ class Client(Submitting):
         return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
 
     def _embed(self, x: Any, progress: Union[bool, None, Progress], **arguments: Any) -> Any:
+        if arguments.get("pause_at") not in (None, 0, "off"):
+            raise BadValue("pause_at is for submit(), whose job one resumes; embed() waits for the end")
         job = self._submit(x, None, **arguments)
         with job.wanted():
             job.wait(progress=progress)
