@@ -14,7 +14,9 @@
  *
  * Two real rows are transformed as one complex row. An inverse transform is a forward transform of numbers whose real
  * and imaginary parts are swapped. They are swapped once at the multiplication by the kernel, and again when the
- * potential is written. */
+ * potential is written.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-23; commands: docs/notes/gpu-layout.md. */
 #include "gpu/fft/cube_shapes.cuh"
 
 /* ---- rows ------------------------------------------------------------------------------------------ */

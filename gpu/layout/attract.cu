@@ -3,7 +3,9 @@
  * A group of threads shares a row of P, with eight entries per thread in flight. Entries are assigned to threads, and
  * sums added, in a fixed order. A row of more than SL_LONG_ROW entries gets a block of its own. Bound by the L2 cache:
  * the kernel gathers y_j, half of which comes from that cache, and reads 4 bytes of P per entry. In large layouts it
- * gathers positions rounded to fewer bytes (rounded.cuh), which is faster. */
+ * gathers positions rounded to fewer bytes (rounded.cuh), which is faster.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-25; commands: docs/notes/gpu-layout.md. */
 #include "gpu/layout/rounded.cuh"
 #include "gpu/state/rows.cuh"
 

@@ -11,7 +11,9 @@
  *
  * One H200, 2-D, accuracy draft, nodes in the order of Cuthill and McKee: 1.3 million points take 64 us, 137 us without
  * a patch, 28 us without spreading; 10 million 0.38 ms, 0.91 ms, 0.18 ms. With the points in the layout's own order, a
- * patch of 32 nodes took 50 us and 0.29 ms. 3-D: 1.3 million take 255 us, with patches of 16 nodes 268 us. */
+ * patch of 32 nodes took 50 us and 0.29 ms. 3-D: 1.3 million take 255 us, with patches of 16 nodes 268 us.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-23; commands: docs/notes/gpu-layout.md. */
 #include "gpu/layout/step.cuh"
 
 #define SAMPLES 32

@@ -1,6 +1,8 @@
 /* Reads the repulsion from the grids. One kernel only reads; another reads, takes the step, and spreads the moved
  * points for the next iteration. The corner of the next grids follows from the layout before the step, so points move
- * independently of each other. For many points, move.cu takes the step and spreads. */
+ * independently of each other. For many points, move.cu takes the step and spreads.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-25; commands: docs/notes/gpu-layout.md. */
 #include "gpu/layout/step.cuh"
 
 cudaError_t sl__upload_step_windows(const struct sl_window *windows) { return window_upload(windows); }

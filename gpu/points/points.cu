@@ -1,7 +1,9 @@
 /* The kernels of passes over points for principal axes: products of the columns with each other or with a matrix, and
  * the coordinates of rows along axes, in double precision. A block computes 64 x 64 results, a thread 4 x 4, from 16
  * factors of each at a time. Each split of the rows has its own partial sums, which are added in order. The covariance
- * of 70,000 x 784 bytes takes 5.6 ms, the projection on 50 axes 2.9 ms (H200). Test and bench: tests/gpu/test_pca.c. */
+ * of 70,000 x 784 bytes takes 5.6 ms, the projection on 50 axes 2.9 ms (H200). Test and bench: tests/gpu/test_pca.c.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-23; commands: docs/notes/gpu-points.md. */
 #include "gpu/device/launch.cuh"
 #include "gpu/points/points.h"
 

@@ -6,7 +6,9 @@
  * a row.
  *
  * A pair costs about eight floating-point operations and a reciprocal: 15 pairs per clock cycle and multiprocessor. If
- * the degrees of freedom are not 1, a logarithm and an exponential replace the reciprocal. */
+ * the degrees of freedom are not 1, a logarithm and an exponential replace the reciprocal.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-25; commands: docs/notes/gpu-small-jobs.md. */
 #include "gpu/small/small_block.cuh"
 
 /* small runs the stretches of jobs [count], whose layouts, velocities and gains it reads and writes, and fills results

@@ -1,7 +1,9 @@
 /* The steps of Cuthill and McKee's order. A level of the breadth-first search reaches the neighbours of the last level;
  * each node notes the lowest rank that reached it; then the level is sorted by that rank and by degree. One thread per
  * node, unless a kernel says otherwise. The order of 1.3 million nodes takes 31 ms (H200). Test:
- * tests/gpu/test_neighbours.c. */
+ * tests/gpu/test_neighbours.c.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-23; commands: docs/notes/gpu-points.md. */
 #include "core/neighbours/neighbours.h"
 #include "gpu/neighbours/joint/joint.h"
 #include "gpu/device/launch.cuh"

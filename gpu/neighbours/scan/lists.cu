@@ -1,6 +1,8 @@
 /* Cuts lists to their best entries. A group of threads (a warp, or a block for long lists) loads a row's list into
  * shared memory. It finds the worst score to keep bit by bit, from the highest bit down, by counting the scores that
- * are not below a trial value. Of equal scores the lowest numbers stay. */
+ * are not below a trial value. Of equal scores the lowest numbers stay.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-22; commands: docs/notes/gpu-points.md. */
 #include "gpu/neighbours/scan/scan.h"
 #include "gpu/neighbours/sort/select.cuh"
 

@@ -4,7 +4,9 @@
  * holds four, of two rows. It tests all its scores by one chain of comparisons and one branch. (Two fragments of
  * columns at a time were slower, and so were three tiles in shared memory, with which fewer blocks fit.)
  *
- * Bound by the tensor cores (mma.sync reaches about 60 % of what Hopper's asynchronous form would). */
+ * Bound by the tensor cores (mma.sync reaches about 60 % of what Hopper's asynchronous form would).
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-25; commands: docs/notes/gpu-points.md. */
 #include "gpu/neighbours/scan/tile.cuh"
 
 #define STAGES 2

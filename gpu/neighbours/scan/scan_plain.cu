@@ -1,7 +1,9 @@
 /* Scans in float32, for metrics that are not a product (L1, L-infinity, Lp), and for the few rows that need this
  * precision with other metrics: it subtracts the numbers before it squares them. A block has 128 rows and a tile of
  * columns, a thread 8 rows and 8 columns, each as two groups of four that are 64 apart. The score is the negative
- * distance (Lp: its p-th power). Bound by arithmetic: two instructions for each pair and number, about ten for Lp. */
+ * distance (Lp: its p-th power). Bound by arithmetic: two instructions for each pair and number, about ten for Lp.
+ *
+ * Times in this file: one NVIDIA H200, until 2026-11-22; commands: docs/notes/gpu-points.md. */
 #include "gpu/neighbours/scan/tile.cuh"
 
 #define DEPTH 8  /* numbers of each point that are loaded at a time */
