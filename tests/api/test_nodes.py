@@ -184,7 +184,7 @@ def test_the_labels_of_the_upload_can_be_replaced_and_deleted(fresh):
 
 
 @pytest.mark.parametrize("body,query,said", [
-    (b"1\n2\n3", {}, "3 lines"), (b"1\n" * 8, {}, "8 lines"), (b'{"values": [1]}', {}, "1 values"),
+    (b"1\n2\n3", {}, "3 lines"), (b"1\n" * 8, {}, "8 lines"), (b'{"values": [1]}', {}, "1 value,"),
     (b'{"values": [1,2,3,4,5,[6]]}', {}, "values[5]"), (b'{"value": []}', {}, "values"), (b"{", {}, "JSON"),
     (b"a\nb\nc\nd\ne\nf", {"kind": "number"}, "not all values are numbers"), (b"a", {"kind": "x"}, "kind must be"),
     (npy(np.zeros(7)), {}, "7 values"), (npy(np.zeros((6, 2))), {}, "12 values"), (npy(np.zeros(6, complex)), {}, "complex|c16"),

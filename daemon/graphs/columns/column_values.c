@@ -38,7 +38,7 @@ static int memory_error(struct values *v)
 static int count_error(struct values *v, uint64_t found)
 {
 	return sl_error_at(v->err, SL_BADDATA, v->file, 0,
-			   "there are %llu values%s, but the graph has %u nodes; there must be one value for each node, "
+			   "the list has %llu values%s, but the graph has %u nodes; there must be one value for each node, "
 			   "in their order", (unsigned long long)found, found > (uint64_t)v->n + COUNTED ? " or more" : "", v->n);
 }
 
