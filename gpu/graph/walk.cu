@@ -4,7 +4,7 @@
  * of a neighbour are one memory sector. Entries are assigned to groups, and sums added, in a fixed order. Bound by
  * gathering x_j, 32 bytes per entry, from the L2 cache.
  *
- * Times in this file: one NVIDIA H200, until 2026-11-25; commands: docs/notes/gpu-spectral.md. */
+ * Times in this file: one NVIDIA H200, until 2026-11-25; command: DIR/test_walk bench. */
 #include "gpu/device/launch.cuh"
 #include "gpu/graph/walk.h"
 #include "gpu/state/rows.cuh"
