@@ -371,7 +371,7 @@ static void tell_others(struct sl__table *t, const struct sl__archive *f, const 
 			continue;
 		size_t used = strlen(seen);
 		if (used < 100 && sl__valid_utf8(name, strlen(name)) && strlen(name) < 50)
-			snprintf(seen + used, sizeof seen - used, "%s%s", used ? ", " : "", name);
+			snprintf(seen + used, sizeof seen - used, "%s%.50s", used ? ", " : "", name);
 		count++;
 	}
 	if (count)
