@@ -1,6 +1,7 @@
 /* The table of a job's parameters, its presets, and the rules that concern several parameters. */
 #include "core/params.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,18 +41,17 @@ const struct sl_param_info sl_params_table[] = {
 	 "Graphs: leave out the edges of nodes that have only one neighbour; these nodes are placed around the "
 	 "layout."},
 	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 0), AUTO, STEERABLE, .doc =
-	 "Number of iterations. auto: 530 up to 500 nodes, 450 up to 5,000, 540 up to 10,000, 500 up to 50,000, else 400 "
-	 "(other presets: theirs), then a tenth more as long as the last tenth has lowered the KL divergence by "
-	 "kl_tolerance, at most 4,000 (beyond 10,000 nodes 800, beyond 50,000 none more; with kl_tolerance given, and in "
-	 "other presets: ten times the first number)."},
+	 "Number of iterations. auto: 500 (other presets: theirs), then a tenth more as long as the last tenth has lowered "
+	 "the KL divergence by kl_tolerance, at most 4,000 (beyond 10,000 nodes 800; with kl_tolerance given, and in "
+	 "other presets: ten times the first number). The CPU takes 440 beyond 50,000 nodes."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =
 	 "Early exaggeration: factor on the attractive forces in the first iterations."},
 	{PARAM(exaggeration_iterations, INT, 0, 1000000, -1), AUTO_MINUS, STEERABLE, .doc =
-	 "Number of iterations with early exaggeration. auto: 120; if iterations is auto, too, up to 260 while a "
-	 "tenth more lowers the KL divergence by 1 % (beyond 5,000 nodes 1.5 %), and 250 up to 500 nodes."},
+	 "Number of iterations with early exaggeration. auto: 120; with iterations auto, or a number of them and the "
+	 "default rescale, up to 260 while a tenth more lowers the KL divergence by 1 %."},
 	{PARAM(exaggeration_decay, INT, 0, 1000000, -1), AUTO_MINUS, STEERABLE, .doc =
 	 "Number of iterations after early exaggeration in which exaggeration falls to late_exaggeration, by equal "
-	 "ratios. auto: if iterations is auto, too, 100 from 500 to 5,000 nodes and 200 up to 50,000; else 0."},
+	 "ratios. auto: 200; 0 in other presets, and with a number of iterations and a rescale of your own."},
 	{PARAM(late_exaggeration, DOUBLE, 0, 1000, 1), STEERABLE, .doc =
 	 "Factor on the attractive forces after early exaggeration; 1 is plain t-SNE."},
 	{PARAM(dof, DOUBLE, 0.1, 100, 1), .doc =
@@ -96,9 +96,9 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(theta, DOUBLE, 0, 1, 0.5), .doc =
 	 "With repulsion barnes_hut: a cell farther away than 1 / theta times its width acts as one point. Lower is "
 	 "more accurate and slower."},
-	{PARAM(init, ENUM, 0, 4, SL_INIT_RANDOM), .words = init_words, .doc =
+	{PARAM(init, ENUM, 0, 4, SL_INIT_AUTO), .words = init_words, .doc =
 	 "Initial layout: random (Gaussian), pca (principal axes; points only), spectral (slowest modes of the random "
-	 "walk on the graph), given, or auto (pca for points, random for graphs)."},
+	 "walk on the graph), given, or auto (pca for points, random for graphs and for given neighbours)."},
 	{PARAM(init_std, DOUBLE, 0, 1e6, 1e-4), .doc =
 	 "Standard deviation to which the initial layout is scaled; 0 leaves a given one unchanged."},
 	{PARAM(seed, UINT64, 0, 9007199254740991, 1), .doc =
@@ -111,9 +111,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "exaggeration."},
 	{PARAM(kl_tolerance, DOUBLE, 0, 1, -1), AUTO_MINUS, STEERABLE, .doc =
 	 "Smallest relative fall of the KL divergence that counts for kl_patience and for iterations auto. auto: 0.001; "
-	 "for iterations auto, before the first search for the scale and after it: 0.001 up to 500 nodes, 0.03 and 0.004 "
-	 "up to 5,000, 0.04 and 0.007 up to 10,000, else 0.1 and 0.01; before it, if early exaggeration was extended to "
-	 "220 iterations, 0.002 up to 5,000 nodes and 0.01 up to 10,000."},
+	 "for iterations auto 0.001 up to 500 nodes, 0.0025 for 2,000, 0.0074 for 10,000, and 0.01 beyond 15,800."},
 	{PARAM(max_seconds, DOUBLE, 0, 1e9, 0), OFF, STEERABLE, .doc =
 	 "Stop after this much compute time, in seconds."},
 	{PARAM(trace_interval, INT, 0, 1000000, 50), OFF, STEERABLE, .doc =
@@ -154,6 +152,7 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 		p->momentum = 0.8;
 		p->gains = SL_GAINS_COORDINATE;
 		p->rate_limit = 0;
+		p->init = SL_INIT_RANDOM;
 	}
 	bool sklearn = preset == SL_PRESET_SKLEARN || preset == SL_PRESET_SKLEARN_BARNES_HUT;
 	if (preset == SL_PRESET_FITSNE || preset == SL_PRESET_OPENTSNE || sklearn)
@@ -246,107 +245,106 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 
 /* ---- automatic lengths ------------------------------------------------------------ */
 
-/* The first plan, and how long it is extended, by number of nodes. Measured on 46 kinds of graphs and tables
- * (docs/convergence.md). */
-static const struct lengths {
-	uint32_t nodes;           /* up to so many */
-	int early, decay, late;   /* iterations with exaggeration, with its decay, and after it */
-	int longest;              /* the most iterations */
-	double early_tolerance;   /* fall of the divergence for which early exaggeration is extended, */
-	double narrow;            /* the phase between exaggeration and the first search for the scale, */
-	double unfolding;         /* that phase in a run with UNFOLDS or more iterations of early exaggeration, */
-	double wide;              /* and the phase after the first search */
-} lengths[] = {
-	{500, 250, 0, 280, 4000, 5e-3, 1e-3, 1e-3, 1e-3},
-	{5000, 120, 100, 230, 4000, 1e-2, 3e-2, 2e-3, 4e-3},
-	{10000, 120, 200, 220, 4000, 1.5e-2, 4e-2, 1e-2, 7e-3},
-	{50000, 120, 200, 180, 800, 1.5e-2, 1e-1, 1e-1, 1e-2},
-	{UINT32_MAX, 120, 0, 280, 400, 1.5e-2, 3e-2, 1e-2, 6e-3},
-};
-#define UNFOLDS 220
+/* The first plan: iterations with early exaggeration, while it decays, and after it. Chosen on 46 kinds of graphs and
+ * tables, and on the data sets of docs/convergence.md, for all numbers of nodes. */
+#define EARLY 120
+#define DECAY 200
+#define LATE 180
+#define FIRST_PLAN (EARLY + DECAY + LATE)
 
-static const struct lengths *lengths_of(uint32_t n)
-{
-	const struct lengths *l = lengths;
-	while (n > l->nodes)
-		l++;
-	return l;
-}
+/* Early exaggeration is extended while the divergence falls by as much. */
+#define EARLY_TOLERANCE 1e-2
 
-static int first_plan(const struct lengths *l)
+/* What a run may cost. Small inputs with long chains unfold for thousands of iterations; an iteration of a large input
+ * costs more, and after 800 little is left to gain. */
+#define SMALL 10000
+#define LONGEST_SMALL 4000
+#define LONGEST 800
+
+static int longest(uint32_t n)
 {
-	return l->early + l->decay + l->late;
+	return n <= SMALL ? LONGEST_SMALL : LONGEST;
 }
 
 /* Fewer iterations have no room for phases: they take a few steps from where a layout is, at its scale. */
 #define BUDGET_LEAST 20
 
-bool sl_params_budgeted(const struct sl_params *p, uint32_t n)
+bool sl_params_budgeted(const struct sl_params *p)
 {
-	const struct lengths *l = lengths_of(n);
 	struct sl_params usual;
 	sl_params_preset(&usual, SL_PRESET_DEFAULT);
-	/* who chooses when to search for the scale chooses one search, as before */
+	/* who chooses when to search for the scale chooses one search */
 	bool own = p->preset == SL_PRESET_DEFAULT && p->rescale > 0 && p->rescale == usual.rescale;
-	return own && p->iterations >= BUDGET_LEAST && first_plan(l) < l->longest;
+	return own && p->iterations >= BUDGET_LEAST;
 }
 
-/* A phase of the first plan, in a budget that is shorter than that. */
-static int fitted(const struct sl_params *p, uint32_t n, int phase)
+/* A phase of the first plan. A smaller budget shortens all phases alike, and leaves room for a tenth more, with which
+ * comes another search for the scale. */
+static int fitted(const struct sl_params *p, int phase)
 {
-	int plan = first_plan(lengths_of(n));
-	return sl_params_budgeted(p, n) && p->iterations < plan ? (int)((int64_t)phase * p->iterations / plan) : phase;
+	int64_t plan = p->iterations - p->iterations / 11;
+	bool small = sl_params_budgeted(p) && p->iterations < FIRST_PLAN;
+	return small ? (int)(phase * plan / FIRST_PLAN) : phase;
 }
 
-int sl_params_first_plan(const struct sl_params *settled, uint32_t n)
+int sl_params_first_plan(const struct sl_params *p)
 {
-	return settled->exaggeration_iterations + settled->exaggeration_decay + lengths_of(n)->late;
+	struct sl_params settled = *p;
+	sl_params_settle(&settled);
+	return settled.exaggeration_iterations + settled.exaggeration_decay + fitted(p, LATE);
 }
 
-void sl_params_settle(struct sl_params *p, uint32_t n)
+void sl_params_settle(struct sl_params *p)
 {
-	const struct lengths *l = lengths_of(p->iterations && !sl_params_budgeted(p, n) ? UINT32_MAX : n);
+	bool planned = !p->iterations || sl_params_budgeted(p);
 	struct sl_params preset_values;
 	sl_params_preset(&preset_values, (enum sl_preset)p->preset);
 	if (p->exaggeration_iterations < 0)
-		p->exaggeration_iterations = fitted(p, n, l->early);
+		p->exaggeration_iterations = fitted(p, EARLY);
 	if (p->exaggeration_decay < 0)
-		p->exaggeration_decay = p->exaggeration_iterations ? fitted(p, n, l->decay) : 0;
+		p->exaggeration_decay = p->exaggeration_iterations && planned ? fitted(p, DECAY) : 0;
 	if (!p->iterations)
 		p->iterations = preset_values.iterations ? preset_values.iterations :
-				p->exaggeration_iterations + p->exaggeration_decay + l->late;
+				p->exaggeration_iterations + p->exaggeration_decay + LATE;
 }
 
 int sl_params_iterations(const struct sl_params *p)
 {
 	struct sl_params settled = *p;
-	sl_params_settle(&settled, UINT32_MAX);
+	sl_params_settle(&settled);
 	return settled.iterations;
 }
 
 int sl_params_iterations_most(const struct sl_params *p, uint32_t n)
 {
-	struct sl_params first = *p;
+	int first = sl_params_iterations(p);
 	if (p->iterations)
 		return p->iterations;
 	if (p->preset != SL_PRESET_DEFAULT || (p->kl_tolerance >= 0 && !p->kl_patience))
-		return 10 * sl_params_iterations(p);
-	sl_params_settle(&first, n);
-	int longest = lengths_of(n)->longest;
-	return longest > first.iterations ? longest : first.iterations;
+		return 10 * first;
+	return longest(n) > first ? longest(n) : first;
 }
 
-double sl_params_early_tolerance(uint32_t n)
+int sl_params_search_latest(const struct sl_params *p, uint32_t n)
 {
-	return lengths_of(n)->early_tolerance;
+	int most = sl_params_iterations_most(p, n), late = (int)(p->rescale * most);
+	if (p->preset != SL_PRESET_DEFAULT || (p->iterations && !sl_params_budgeted(p)))
+		return late;
+	int half = (most < longest(n) ? most : longest(n)) / 2;
+	return half < late ? half : late;
 }
 
-double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, bool wide)
+double sl_params_early_tolerance(void)
 {
-	const struct lengths *l = lengths_of(n);
+	return EARLY_TOLERANCE;
+}
+
+/* From 0.001 at 500 nodes to 0.01 at 15,811 and more: a tenth more of a large run costs more. */
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n)
+{
 	if (p->kl_tolerance >= 0 && !p->kl_patience)  /* with patience it is the stop rule's, which only cuts a run off */
 		return p->kl_tolerance;
-	return wide ? l->wide : extended >= UNFOLDS ? l->unfolding : l->narrow;
+	return fmin(fmax(1e-3 * pow(n / 500.0, 2.0 / 3), 1e-3), 1e-2);
 }
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)

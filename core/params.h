@@ -88,24 +88,25 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err);
 /* Checks the fields against the job's input: lambda and drop_leaf_edges need a graph, perplexity needs points. */
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
 
-/* Replaces automatic iterations, exaggeration_iterations and exaggeration_decay by the numbers of the first plan for n
- * embedded nodes. A run of automatic iterations may extend this plan (core/embedding/growth.c). */
-void sl_params_settle(struct sl_params *p, uint32_t n);
-/* True if the number of iterations, 20 or more, is a budget for the run of "auto" (core/embedding/growth.c): up to
- * 50,000 nodes, without a preset of another program, with the usual search for the scale. */
-bool sl_params_budgeted(const struct sl_params *p, uint32_t n);
-/* The first plan of such a run, with the lengths of `settled` for exaggeration and its decay. */
-int sl_params_first_plan(const struct sl_params *settled, uint32_t n);
-/* The number of iterations of the first plan for large n. */
+/* Replaces automatic iterations, exaggeration_iterations and exaggeration_decay by the numbers of the first plan. A run
+ * of automatic iterations may extend this plan (core/embedding/growth.c). */
+void sl_params_settle(struct sl_params *p);
+/* True if the number of iterations, 20 or more, is a budget for the run of "auto" (core/embedding/growth.c): without a
+ * preset of another program, and with the usual search for the scale. */
+bool sl_params_budgeted(const struct sl_params *p);
+/* The number of iterations of such a run's first plan. p: as requested. */
+int sl_params_first_plan(const struct sl_params *p);
+/* The number of iterations of the first plan. */
 int sl_params_iterations(const struct sl_params *p);
-/* The most iterations to which a run can be extended. */
+/* The most iterations to which a run of n embedded nodes can be extended, and the iteration at which the first search
+ * for the scale begins at the latest: half of a long run is left for the layout at its scale. */
 int sl_params_iterations_most(const struct sl_params *p, uint32_t n);
+int sl_params_search_latest(const struct sl_params *p, uint32_t n);
 /* After early exaggeration and its decay, the run is extended by a tenth if the KL divergence has fallen by this
- * relative amount. extended: iterations of early exaggeration if its number is automatic, else 0. wide: after the first
- * search for the scale. */
-double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int extended, bool wide);
+ * relative amount. */
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n);
 /* The relative fall of the KL divergence for which early exaggeration is extended. */
-double sl_params_early_tolerance(uint32_t n);
+double sl_params_early_tolerance(void);
 
 /* Copies the steerable fields of `from` that differ. SL_CONFLICT: another field differs; err names the first. */
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err);

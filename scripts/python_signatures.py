@@ -60,7 +60,7 @@ dims           1, 2 or 3; 2
 perplexity     points: effective number of neighbours; 30. Several: [30, 300]
 lambda_        graphs: each node's weights are rescaled to this sum; 10
 iterations     "auto": 400, or more for inputs that need them
-init           "random" (default), "pca" (points), "spectral", an array [rows, dims], or a Job
+init           "auto" (default: "pca" for points, else "random"), "spectral", an array [rows, dims], or a Job
 seed           same input, parameters and seed: same layout; 1
 metric         points: a name of scikit-learn's or SciPy's, a function, or "precomputed" (x holds distances)
 metric_params  {"p": 3} for minkowski

@@ -465,7 +465,7 @@ static int cpu_state_load(struct sl_device_embedding *e, const void *state, uint
 const struct sl_engine *sl_engine_cpu(void)
 {
 	static const struct sl_engine engine = {
-		.name = "cpu", .open = cpu_open, .close = cpu_close, .info = cpu_info, .plans = cpu_plans,
+		.name = "cpu", .large_budget = 440, .open = cpu_open, .close = cpu_close, .info = cpu_info, .plans = cpu_plans,
 		.plans_clear = cpu_plans_clear, .graph_put = cpu_graph_put, .graph_drop = cpu_graph_drop,
 		.embedding_bytes = cpu_embedding_bytes, .grid_bytes = sl__cpu_grid_bytes,
 		.iteration_seconds = sl__cpu_iteration_seconds,

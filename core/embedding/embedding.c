@@ -58,7 +58,7 @@ struct sl_step sl_embedding_step_at(const struct sl_params *requested, uint32_t 
 {
 	struct sl_params settled = *requested;
 	const struct sl_params *p = &settled;
-	sl_params_settle(&settled, n);
+	sl_params_settle(&settled);
 	bool exaggerated = iteration < p->exaggeration_iterations;
 	double alpha = exaggeration_at(p, iteration);
 	double divisor = p->learning_rate_rule == SL_RATE_EARLY ? p->exaggeration : alpha;
@@ -110,6 +110,25 @@ static int create_on_device(struct sl_embedding *e, struct sl_error *err)
 	return e->engine->embedding_create(e->graph, &settings, e->layout, &e->device, err);
 }
 
+/* In a short run the layout needs its iterations more after exaggeration than while it decays: on MNIST 440 iterations
+ * end at 2.364 with 60 of decay, at 2.368 with 160, and take less time. */
+#define LARGE_DECAY 60
+
+/* On an engine for which large inputs are slow, "auto" is a budget. Who gives kl_tolerance asks for as many iterations
+ * as pay. */
+static struct sl_params limited(const struct sl_embedding *e, const struct sl_params *params)
+{
+	struct sl_params p = *params;
+	if (!p.iterations && p.kl_tolerance < 0 && e->affinities->n > SL_EMBEDDING_LARGE) {
+		p.iterations = e->engine->large_budget;
+		if (!sl_params_budgeted(&p))
+			p.iterations = 0;
+		else if (p.iterations && p.exaggeration_decay < 0)
+			p.exaggeration_decay = LARGE_DECAY;
+	}
+	return p;
+}
+
 int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engine,
 			struct sl_device_graph *graph, const struct sl_affinities *a,
 			const struct sl_params *params, const float *init, struct sl_error *err)
@@ -123,8 +142,9 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	e->engine = engine;
 	e->graph = graph;
 	e->affinities = a;
-	e->params = e->requested = *params;
-	sl_params_settle(&e->params, a->n);
+	e->requested = limited(e, params);
+	e->params = e->requested;
+	sl_params_settle(&e->params);
 	sl__embedding_growth_begin(e);
 	e->best_kl = INFINITY;
 	if (a->n == 0) {  /* no node has an edge: expand() places all nodes */
@@ -137,12 +157,15 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		code = sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
 		goto out;
 	}
+	enum sl_init start = sl_init_settled(params, a->axes != NULL);
 	sl_init_random(params, a, e->layout);
-	if (params->init == SL_INIT_SPECTRAL) {  /* readers see a random layout until it is computed */
+	if (start == SL_INIT_SPECTRAL) {  /* readers see a random layout until it is computed */
 		code = sl_init_spectral(&e->spectral, engine, graph, a, params, err);
 		goto out;
 	}
-	if (params->init != SL_INIT_RANDOM && (params->init != SL_INIT_AUTO || init))
+	if (start == SL_INIT_PCA)
+		code = sl_init_pca(params, a, e->layout, err);
+	else if (start == SL_INIT_GIVEN)
 		code = sl_init_given(params, a, init, e->layout, err);
 	if (!code)
 		code = create_on_device(e, err);
@@ -169,12 +192,12 @@ void sl_embedding_destroy(struct sl_embedding *e)
 
 const struct sl_params *sl_embedding_params(const struct sl_embedding *e) { return &e->params; }
 
-int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, struct sl_error *err)
+int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *steered, struct sl_error *err)
 {
-	struct sl_params wanted = *params;
-	const struct sl_params *before = &e->requested;
-	sl_params_settle(&wanted, e->affinities->n);
-	bool same_budget = params->iterations == before->iterations && sl_params_budgeted(params, e->affinities->n);
+	const struct sl_params asked = limited(e, steered), *params = &asked, *before = &e->requested;
+	struct sl_params wanted = asked;
+	sl_params_settle(&wanted);
+	bool same_budget = params->iterations == before->iterations && sl_params_budgeted(params);
 	if ((!params->iterations && !before->iterations) || same_budget)
 		wanted.iterations = e->params.iterations;
 	else if (!params->iterations && e->iteration >= wanted.iterations)

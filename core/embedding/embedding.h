@@ -27,6 +27,9 @@ extern "C" {
 
 struct sl_embedding;
 
+/* Beyond so many nodes a run of "auto" iterations has the budget of its engine, if that has one. */
+#define SL_EMBEDDING_LARGE 50000
+
 /* The settings for n embedded nodes, with "auto" replaced by values; and the step of iteration number `iteration`,
  * counted from 0. */
 void sl_embedding_settings(const struct sl_params *params, uint32_t n, struct sl_settings *settings);
@@ -35,9 +38,8 @@ struct sl_step sl_embedding_step_at(const struct sl_params *params, uint32_t n, 
  * sl_params_settle(). */
 int sl_embedding_step_until(const struct sl_params *params, int iteration);
 
-/* init: [a->n_user * dims] in the user's order if params->init is SL_INIT_GIVEN, from sl_init_pca() (core/init/init.h)
- * if sl_init_wants_pca() is true, else NULL. Borrows graph and a until sl_embedding_destroy(). With SL_INIT_SPECTRAL
- * the first slices compute the initial layout. */
+/* init: [a->n_user * dims] in the user's order if params->init is SL_INIT_GIVEN, else NULL. Borrows graph and a until
+ * sl_embedding_destroy(). With SL_INIT_SPECTRAL the first slices compute the initial layout. */
 int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engine,
 			struct sl_device_graph *graph, const struct sl_affinities *a,
 			const struct sl_params *params, const float *init, struct sl_error *err);

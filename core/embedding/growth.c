@@ -11,7 +11,7 @@
  * compared are divergences at the best scale, some iterations later.
  *
  * A given number of iterations is a budget for the same run: its phases are those of "auto", up to the iteration in
- * which that would end, and then the run goes on until the budget is spent. A budget that is shorter than the first
+ * which that would end, and then the run goes on until the budget is spent. A budget that is smaller than the first
  * plan shortens the phases alike (sl_params_settle()).
  *
  * Checks also limit the length of steps (scale.c), which long runs need before and after the search. */
@@ -50,27 +50,27 @@ static void plan_checks(struct sl_embedding *e)
 /* The first plan of a budget, or the next one in a run that is already longer. */
 static int plan_of_budget(const struct sl_embedding *e)
 {
-	int plan = sl_params_first_plan(&e->params, e->affinities->n);
+	int plan = sl_params_first_plan(&e->requested);
 	if (plan <= e->iteration)
 		plan = sl__embedding_tenth_beyond(e->iteration);
 	int last = e->requested.iterations - 1;
 	return plan < last ? plan : last > e->iteration ? last : e->requested.iterations;
 }
 
-/* Whether the budget is shorter than the first plan of "auto". */
+/* Whether the budget has less room than twice the first plan of "auto": then early exaggeration is not extended, since
+ * the layout would lack the iterations later. */
 static bool is_short(const struct sl_embedding *e)
 {
 	struct sl_params unlimited = e->requested;
 	unlimited.iterations = 0;
-	sl_params_settle(&unlimited, e->affinities->n);
-	return e->requested.iterations && e->requested.iterations < unlimited.iterations;
+	return e->requested.iterations && e->requested.iterations < 2 * sl_params_first_plan(&unlimited);
 }
 
 void sl__embedding_growth_begin(struct sl_embedding *e)
 {
 	const struct sl_params *requested = &e->requested;
 	e->most_iterations = sl_params_iterations_most(requested, e->affinities->n);
-	if (sl_params_budgeted(requested, e->affinities->n))
+	if (sl_params_budgeted(requested))
 		e->params.iterations = plan_of_budget(e);
 	e->grows = e->most_iterations > e->params.iterations;
 	e->early_grows = e->grows && !is_short(e) && requested->exaggeration_iterations < 0 &&
@@ -104,9 +104,7 @@ static bool searches_again(const struct sl_embedding *e)
 
 static double tolerance(const struct sl_embedding *e)
 {
-	int extended = e->requested.exaggeration_iterations < 0 ? e->params.exaggeration_iterations : 0;
-	return sl_params_growth_tolerance(&e->params, e->affinities->n, extended,
-					  e->search.done && searches_again(e));
+	return sl_params_growth_tolerance(&e->params, e->affinities->n);
 }
 
 /* Ends or extends early exaggeration. The run is extended by as many iterations as its exaggeration. */
@@ -122,7 +120,7 @@ static void check_early(struct sl_embedding *e, double kl, double before)
 	/* A budget leaves the rest of the run shorter, so that longer budgets begin with the same run. */
 	bool budget = e->requested.iterations > 0;
 	bool room = end + longer <= EARLY_MOST && (budget || p->iterations + longer <= e->most_iterations);
-	if (room && has_fallen(kl, before, sl_params_early_tolerance(e->affinities->n))) {
+	if (room && has_fallen(kl, before, sl_params_early_tolerance())) {
 		p->exaggeration_iterations += longer;
 		p->iterations += longer;
 		if (budget && p->iterations > e->most_iterations - 1)
@@ -137,7 +135,7 @@ static void check_early(struct sl_embedding *e, double kl, double before)
 static void check_late(struct sl_embedding *e, double kl, double before)
 {
 	struct sl_params *p = &e->params;
-	int due = sl__embedding_scale_at(p), most = (int)(p->rescale * e->most_iterations);
+	int due = sl__embedding_scale_at(p), most = sl_params_search_latest(&e->requested, e->affinities->n);
 	if (e->iteration < due) {
 		e->check_at = due;
 	} else if (e->iteration < most && (has_fallen(kl, before, tolerance(e)) || isnan(before))) {

@@ -60,7 +60,7 @@ static enum sl_initial initial(const void *params, const struct sl_method_data *
 		return SL_INITIAL_GIVEN;
 	if (p->init == SL_INIT_SPECTRAL)
 		return SL_INITIAL_WALK;
-	return sl_init_wants_pca(p, data->coordinates) ? SL_INITIAL_POINTS : SL_INITIAL_OWN;
+	return SL_INITIAL_OWN;
 }
 
 /* Among 1e8 normal random numbers, almost none exceeds 6. A given layout that is not rescaled may have any width. */
@@ -68,11 +68,6 @@ static double initial_extent(const void *params)
 {
 	const struct sl_params *p = params;
 	return p->init == SL_INIT_GIVEN && p->init_std == 0 ? INFINITY : 12 * p->init_std;
-}
-
-static int initial_of_points(const void *params, const struct sl_points *p, float *out, struct sl_error *err)
-{
-	return sl_init_pca(p, ((const struct sl_params *)params)->dims, out, err);
 }
 
 /* ---- the values that stand for "auto" ---------------------------------------------------- */
@@ -106,9 +101,7 @@ static void add_affinities(const struct sl_params *p, const struct sl_method_dat
 
 static const char *init_word(const struct sl_params *p, const struct sl_method_data *data)
 {
-	if (p->init == SL_INIT_AUTO)
-		return data->known && data->coordinates ? "pca" : "random";
-	return sl_params_find("init")->words[p->init];
+	return sl_params_find("init")->words[sl_init_settled(p, data->known && data->coordinates)];
 }
 
 static int resolved(const void *params, const struct sl_method_data *data, int iteration,
@@ -217,7 +210,7 @@ const struct sl_method sl_method_tsne = {
 	.params = &sl_tsne_table, .params_bytes = sizeof(struct sl_params),
 	.check = check, .check_data = check_data, .resolved = resolved, .affinities = affinities, .settings = settings,
 	.initial_param = "init", .initial = initial, .initial_extent = initial_extent,
-	.initial_of_points = initial_of_points, .asked = asked, .trace_points = trace_points,
+	.asked = asked, .trace_points = trace_points,
 	.transform = &sl_transform_table, .iterations = iterations, .create = create, .destroy = destroy,
 	.advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
 	.dims = dims, .layout_of = layout_of, .embedding = embedding,

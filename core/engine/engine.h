@@ -139,6 +139,8 @@ struct sl_operation {
 
 struct sl_engine {
 	const char *name;  /* "cpu", "cuda", "hybrid" */
+	/* The number of iterations that "auto" stands for beyond SL_EMBEDDING_LARGE nodes; 0: as many as pay. */
+	int large_budget;
 
 	int (*open)(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
 	void (*close)(struct sl_device *device);

@@ -20,6 +20,7 @@
 #include "core/graph/rescale.h"
 #include "core/graph/symmetrise.h"
 #include "core/graph/vector_math.h"
+#include "core/neighbours/neighbours.h"
 
 void sl_affinities_destroy(struct sl_affinities *a)
 {
@@ -29,13 +30,15 @@ void sl_affinities_destroy(struct sl_affinities *a)
 	free(a->node);
 	free(a->p);
 	free(a->user);
+	free(a->axes);
 	free(a);
 }
 
 uint64_t sl_affinities_bytes(const struct sl_affinities *a)
 {
 	return sizeof *a + ((uint64_t)a->n + 1) * sizeof *a->start + (uint64_t)a->n * sizeof *a->user +
-	       a->m * (sizeof *a->node + sizeof *a->p);
+	       a->m * (sizeof *a->node + sizeof *a->p) +
+	       (a->axes ? (uint64_t)a->n_user * SL_AXES * sizeof *a->axes : 0);
 }
 
 /* Scratch memory while P is made. */

@@ -55,6 +55,7 @@ struct sl_affinities {
 	uint32_t *node;      /* [m], ascending within a row */
 	float *p;            /* [m], sum 1 */
 	uint32_t *user;      /* [n] the user's index of embedded node i */
+	float *axes;         /* [n_user][SL_AXES] of points: see struct sl_neighbours; NULL: not known */
 	double entropy;      /* sum p log p, for the KL divergence */
 	uint32_t unreachable;/* graphs: columns that could not reach lambda; points: rows that could not, the perplexity */
 	uint32_t dropped;    /* nodes isolated by drop_leaf_edges */

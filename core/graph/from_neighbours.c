@@ -169,7 +169,12 @@ int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_ne
 	(*out)->n_user = nb->n_user;
 	for (uint32_t i = 0; nb->user && i < (*out)->n; i++)
 		(*out)->user[i] = nb->user[(*out)->user[i]];
-	return 0;
+	bool failed;
+	(*out)->axes = sl_neighbours_axes_of_users(nb, &failed);
+	if (!failed)
+		return 0;
+	sl_affinities_destroy(*out);
+	return sl_error_set(err, SL_NOMEM, "Not enough memory for the principal axes of %u points.", nb->n);
 }
 
 void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl_params *p)

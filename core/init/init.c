@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/graph/affinities.h"
+#include "core/neighbours/neighbours.h"
 #include "core/params.h"
 #include "core/random.h"
 
@@ -48,29 +49,95 @@ static void add_noise(const struct sl_params *p, const struct sl_affinities *a, 
 									      (uint64_t)a->user[i] * 3 + (uint64_t)k));
 }
 
-bool sl_init_wants_pca(const struct sl_params *p, bool points)
+enum sl_init sl_init_settled(const struct sl_params *p, bool axes)
 {
-	return p->init == SL_INIT_PCA || (p->init == SL_INIT_AUTO && points);
+	if (p->init != SL_INIT_AUTO)
+		return (enum sl_init)p->init;
+	return axes ? SL_INIT_PCA : SL_INIT_RANDOM;
 }
 
 int sl_init_given(const struct sl_params *p, const struct sl_affinities *a, const float *init, float *y,
 		  struct sl_error *err)
 {
 	size_t d = (size_t)p->dims;
-	if (!init && p->init == SL_INIT_PCA)
-		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points, but this graph was not made "
-				      "from points; choose spectral or random.");
 	if (!init)
 		return sl_error_field(err, SL_BADPARAM, "/init", "init is given, but the job has no initial layout.");
 	for (size_t i = 0; i < a->n_user * d; i++)
-		if (!isfinite(init[i]) || (p->init == SL_INIT_GIVEN && fabsf(init[i]) > 1e6f))
+		if (!isfinite(init[i]) || fabsf(init[i]) > 1e6f)
 			return sl_error_field(err, SL_BADPARAM, "/init", "The initial layout has %g at node %zu, coordinate %zu; "
 					      "all coordinates must be from -1e6 to 1e6.", (double)init[i], i / d, i % d);
 	sl_affinities_gather(a, p->dims, init, y);
 	if (p->init_std > 0)
 		rescale(p, a->n, y);
-	if (p->init != SL_INIT_GIVEN)
-		add_noise(p, a, y);
+	return 0;
+}
+
+/* ---- principal axes ------------------------------------------------------------------ */
+
+#define FARTHEST 3.0f             /* of a coordinate, in deviations */
+#define DEVIATION 1.4826f         /* standard deviation of a Gaussian, by its median deviation */
+
+/* The smallest value that has at least half of all at or below it; reorders v. Hoare's selection, by the middle
+ * element. */
+static float median(float *v, size_t n)
+{
+	size_t low = 0, high = n - 1, k = (n - 1) / 2;
+	while (low < high) {
+		float pivot = v[low + (high - low) / 2];
+		size_t i = low - 1, j = high + 1;
+		for (;;) {
+			while (v[++i] < pivot)
+				;
+			while (v[--j] > pivot)
+				;
+			if (i >= j)
+				break;
+			float swapped = v[i];
+			v[i] = v[j];
+			v[j] = swapped;
+		}
+		if (k <= j)
+			high = j;
+		else
+			low = j + 1;
+	}
+	return v[k];
+}
+
+/* Centres the axes at their medians; returns their largest deviation. */
+static float centre(const struct sl_params *p, uint32_t n, float *y, float *room)
+{
+	float largest = 0;
+	size_t d = (size_t)p->dims;
+	for (size_t k = 0; k < d; k++) {
+		for (size_t i = 0; i < n; i++)
+			room[i] = y[i * d + k];
+		float middle = median(room, n);
+		for (size_t i = 0; i < n; i++)
+			room[i] = fabsf(y[i * d + k] -= middle);
+		largest = fmaxf(largest, DEVIATION * median(room, n));
+	}
+	return largest;
+}
+
+int sl_init_pca(const struct sl_params *p, const struct sl_affinities *a, float *y, struct sl_error *err)
+{
+	size_t d = (size_t)p->dims, values = a->n * d;
+	if (!a->axes)
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points, but this graph was not made "
+				      "from points; choose spectral or random.");
+	float *room = malloc(sizeof *room * a->n);
+	if (!room)
+		return sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
+	for (size_t i = 0; i < a->n; i++)
+		memcpy(y + i * d, a->axes + (size_t)a->user[i] * SL_AXES, d * sizeof *y);
+	float deviation = centre(p, a->n, y, room);
+	free(room);
+	for (size_t i = 0; i < values; i++) {
+		float x = deviation > 0 ? y[i] / deviation : 0;
+		y[i] = (float)p->init_std * fminf(fmaxf(x, -FARTHEST), FARTHEST);
+	}
+	add_noise(p, a, y);
 	return 0;
 }
 

@@ -2,18 +2,21 @@
  *
  *   random     Gaussian, a function of (seed, the user's node, dimension) alone
  *   given      the user's, or an earlier job's
- *   pca        points: their coordinates along the first principal axes
+ *   pca        points: their coordinates along the first principal axes, which come with their neighbours
+ *              (sl_points_axes())
  *   spectral   the slowest modes of the random walk on P (spectral.h)
  *
  * All are centred and scaled so that the root mean square over all coordinates is init_std (given ones only if init_std
- * is not 0). pca and spectral get Gaussian noise of a hundredth of init_std: without it equal points would never
- * separate, since equal positions get equal forces. In these two, the seed changes only the noise. */
+ * is not 0). pca instead is centred at the medians and scaled by the median deviation of the axis that has the largest,
+ * as a Gaussian's standard deviation follows from it, and no coordinate is more than three of these away: among a few
+ * far points all others would start in one place. pca and spectral get Gaussian noise of a hundredth of init_std:
+ * without it equal points would never separate, since equal positions get equal forces. In these two, the seed changes
+ * only the noise. */
 #ifndef SL_INIT_H
 #define SL_INIT_H
 
 #include "core/engine/engine.h"
 #include "core/init/spectral.h"
-#include "core/points/points.h"
 
 struct sl_params;
 struct sl_affinities;
@@ -25,17 +28,15 @@ extern "C" {
 /* y [a->n * dims] in the engine's order. */
 void sl_init_random(const struct sl_params *params, const struct sl_affinities *a, float *y);
 
-/* True if the caller must call sl_init_pca() before it creates the embedding. points: the input is points. */
-bool sl_init_wants_pca(const struct sl_params *params, bool points);
+/* The initial layout that SL_INIT_AUTO stands for. axes: the input is points whose axes are known. */
+enum sl_init sl_init_settled(const struct sl_params *params, bool axes);
 
-/* Makes y [a->n * dims] from init [a->n_user * dims], in the user's order: a given layout, or that of sl_init_pca().
- * SL_BADPARAM: init is NULL, or not finite; err says what is missing. */
+/* Makes y [a->n * dims] from init [a->n_user * dims], a layout in the user's order. SL_BADPARAM: init is NULL, or not
+ * finite; err says what is missing. */
 int sl_init_given(const struct sl_params *params, const struct sl_affinities *a, const float *init, float *y,
 		  struct sl_error *err);
-
-/* The coordinates of points along their first `dims` principal axes, out [p->n_user * dims], for sl_init_given(). Rows
- * that were dropped, and axes beyond the points' columns, are 0. */
-int sl_init_pca(const struct sl_points *p, int dims, float *out, struct sl_error *err);
+/* Makes y [a->n * dims] from a->axes. SL_BADPARAM: there are none. */
+int sl_init_pca(const struct sl_params *params, const struct sl_affinities *a, float *y, struct sl_error *err);
 
 /* Starts a spectral layout. Uses the engine's products with P if it has them, else P on the host. Borrows graph and a
  * until sl_spectral_destroy(). */

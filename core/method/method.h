@@ -81,7 +81,6 @@ struct sl_method_data {
 enum sl_initial {
 	SL_INITIAL_OWN,         /* create() makes its layout */
 	SL_INITIAL_GIVEN,       /* a layout that the client gives */
-	SL_INITIAL_POINTS,      /* initial_of_points() makes it of the points, which create() does not get */
 	SL_INITIAL_WALK,        /* the run makes it by a walk on P: in host memory if the engine has no walk_filter */
 };
 
@@ -196,8 +195,6 @@ struct sl_method {
 	const char *initial_param;
 	enum sl_initial (*initial)(const void *params, const struct sl_method_data *data);
 	double (*initial_extent)(const void *params);
-	/* The initial layout of points, out [p->n_user * dims]. Any thread. */
-	int (*initial_of_points)(const void *params, const struct sl_points *p, float *out, struct sl_error *err);
 	/* The number of iterations that was asked for; 0: the run chooses. NULL: iterations() is that number. */
 	int (*asked)(const void *params);
 	/* The most points of a trace. */

@@ -1,6 +1,7 @@
 /* Names of metrics, and the arrays of a result: index and distance [n][k], each row ascending by distance, then by
  * index. */
 #include "core/neighbours/neighbours.h"
+#include "core/points/points.h"
 #include "core/taken/taken.h"
 
 #include <math.h>
@@ -49,6 +50,7 @@ void sl_neighbours_destroy(struct sl_neighbours *nb)
 	free(nb->user);
 	free(nb->index);
 	free(nb->distance);
+	free(nb->axes);
 	sl_taken_destroy(nb->taken);
 	free(nb);
 }
@@ -56,7 +58,26 @@ void sl_neighbours_destroy(struct sl_neighbours *nb)
 uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb)
 {
 	return sizeof *nb + (uint64_t)nb->n * nb->k * (sizeof *nb->index + sizeof *nb->distance) +
-	       (nb->user ? (uint64_t)nb->n * sizeof *nb->user : 0);
+	       (nb->user ? (uint64_t)nb->n * sizeof *nb->user : 0) +
+	       (nb->axes ? (uint64_t)nb->n * SL_AXES * sizeof *nb->axes : 0);
+}
+
+int sl_neighbours_axes(struct sl_neighbours *nb, const struct sl_points *p, const int *cancel, struct sl_error *err)
+{
+	nb->axes = malloc(((size_t)nb->n + 1) * SL_AXES * sizeof *nb->axes);
+	if (!nb->axes)
+		return sl_error_set(err, SL_NOMEM, "Not enough memory for the principal axes of %u points.", nb->n);
+	return sl_points_axes(nb->axes, SL_AXES, p, cancel, err);
+}
+
+float *sl_neighbours_axes_of_users(const struct sl_neighbours *nb, bool *failed)
+{
+	float *out = nb->axes ? calloc((size_t)nb->n_user + 1, SL_AXES * sizeof *out) : NULL;
+	*failed = nb->axes && !out;
+	for (uint32_t i = 0; out && i < nb->n; i++)
+		memcpy(out + (size_t)(nb->user ? nb->user[i] : i) * SL_AXES, nb->axes + (size_t)i * SL_AXES,
+		       SL_AXES * sizeof *out);
+	return out;
 }
 
 void sl_neighbours_degrees(const struct sl_neighbours *nb, float *out)

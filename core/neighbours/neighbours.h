@@ -50,6 +50,9 @@ struct sl_neighbours_params {
 	void *arg;
 };
 
+/* The most principal axes that neighbours know of their points: one for each dimension of a layout. */
+#define SL_AXES 3
+
 /* In place of an index: the row has no neighbour here nor further on; the distances are infinite. */
 #define SL_NO_NEIGHBOUR UINT32_MAX
 
@@ -67,6 +70,9 @@ struct sl_neighbours {
 	double p;
 	double recall;           /* estimated on a sample; 1: exact */
 	char method[32];         /* "exact", "ivf", "given"; engines may add their own */
+	/* [n][SL_AXES] coordinates of the points along their first principal axes, for initial layouts (core/init/init.h);
+	 * 0 beyond the columns. NULL: not known, as when the user gave the neighbours. */
+	float *axes;
 	struct sl_taken *taken;  /* what a reader took of a file of neighbours (core/taken/taken.h), or NULL */
 };
 
@@ -97,6 +103,11 @@ int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *poin
 /* NULL is fine. */
 void sl_neighbours_destroy(struct sl_neighbours *nb);
 uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb);
+/* Adds to the neighbours of p, which have none yet, the axes of p. SL_NOMEM, SL_CANCELLED, SL_INTERNAL. */
+int sl_neighbours_axes(struct sl_neighbours *nb, const struct sl_points *p, const int *cancel, struct sl_error *err);
+/* The axes in the user's order, [n_user][SL_AXES], 0 for dropped rows; the caller frees them. NULL: no axes, or no
+ * memory (then *failed is true). */
+float *sl_neighbours_axes_of_users(const struct sl_neighbours *nb, bool *failed);
 /* out [n_user]: for each point, how many others have it among their neighbours; NaN: the row was dropped. */
 void sl_neighbours_degrees(const struct sl_neighbours *nb, float *out);
 

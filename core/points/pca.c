@@ -27,6 +27,7 @@ struct pca {
 	uint32_t n, d, to;
 	const int *cancel;
 	const struct sl_points_passes *passes;  /* NULL: computed here */
+	bool iterated;                          /* also with few columns */
 	struct sl_error *err;                   /* errors of the passes */
 	double *mean;     /* [d] of the result */
 	double *axis;     /* [d][to] of the result */
@@ -274,20 +275,15 @@ int sl__check_axes(uint32_t d, uint32_t to, struct sl_error *err)
 	return 0;
 }
 
-int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
-		  struct sl_error *err)
-{
-	return sl_points_pca_by(out, p, to, kept, cancel, NULL, err);
-}
-
-int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
-		     const struct sl_points_passes *passes, struct sl_error *err)
+static int project(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
+		   const struct sl_points_passes *passes, bool iterated, struct sl_error *err)
 {
 	*out = NULL;
 	if (sl__check_axes(p->d, to, err))
 		return SL_BADPARAM;
 	struct sl_error theirs = {.code = 0};
-	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel, .passes = passes, .err = &theirs};
+	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel, .passes = passes,
+			.iterated = iterated, .err = &theirs};
 	struct sl_points *q = NULL;
 	struct sl_pca *pca = sl_pca_create(p->d, p->d, to);
 	int rc = pca ? 0 : SL_NOMEM;
@@ -298,7 +294,8 @@ int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t
 	}
 	/* with as many axes as columns the iteration would save nothing */
 	if (!rc)
-		rc = p->d <= DENSE_COLUMNS || to + OVERSAMPLING >= p->d ? find_axes_dense(&a) : find_axes_by_iteration(&a);
+		rc = (p->d <= DENSE_COLUMNS && !iterated) || to + OVERSAMPLING >= p->d ? find_axes_dense(&a) :
+											   find_axes_by_iteration(&a);
 	if (!rc) {
 		fix_signs(&a);
 		rc = sl__points_project(&q, pca, p, passes, &theirs);
@@ -328,4 +325,22 @@ int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t
 		return sl_error_set(err, rc, "The principal axes of the points could not be computed.");
 	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n,
 			    p->d);
+}
+
+int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
+		  struct sl_error *err)
+{
+	return project(out, p, to, kept, cancel, NULL, false, err);
+}
+
+int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
+		     const struct sl_points_passes *passes, struct sl_error *err)
+{
+	return project(out, p, to, kept, cancel, passes, false, err);
+}
+
+int sl__points_pca_iterated(struct sl_points **out, const struct sl_points *p, uint32_t to, const int *cancel,
+			    struct sl_error *err)
+{
+	return project(out, p, to, NULL, cancel, NULL, true, err);
 }

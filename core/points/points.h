@@ -143,6 +143,11 @@ struct sl_points_passes {
 int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		     const struct sl_points_passes *passes, struct sl_error *err);
 
+/* out [p->n][axes]: the coordinates of the points along their first principal axes, roughly, for initial layouts; 0
+ * beyond the columns, and if the points are too far apart for floats. The axes are those of a sample of 10,000 rows, or
+ * fewer if they have thousands of columns. 0, SL_NOMEM, SL_CANCELLED, SL_INTERNAL. */
+int sl_points_axes(float *out, uint32_t axes, const struct sl_points *p, const int *cancel, struct sl_error *err);
+
 /* Room for a projection, all zeros; NULL: no memory. kept < from: with numbers of columns. */
 struct sl_pca *sl_pca_create(uint32_t from, uint32_t kept, uint32_t to);
 /* NULL is fine. */

@@ -53,7 +53,7 @@ void sl__points_centred(const struct sl_points *p, const double *mean, uint32_t 
 		x[k] = (double)row[k] - mean[k];
 }
 
-static int project_values(const struct sl_pca *pca, const struct sl_points *p, float *out)
+int sl__project_values(const struct sl_pca *pca, const struct sl_points *p, float *out)
 {
 	uint32_t d = pca->from, to = pca->to;
 	const uint32_t *column = pca->column;
@@ -128,7 +128,7 @@ int sl__points_project(struct sl_points **out, const struct sl_pca *pca, const s
 		q->d = pca->to;
 		q->value = malloc(((size_t)q->n * q->d + 1) * sizeof(float));
 		rc = !q->value ? SL_NOMEM : passes ? passes->project(passes->arg, pca, q->value, err) :
-							  project_values(pca, p, q->value);
+							  sl__project_values(pca, p, q->value);
 	}
 	if (!rc) {
 		*out = q;

@@ -16,6 +16,11 @@ void sl__points_centred(const struct sl_points *p, const double *mean, uint32_t 
  * 0, SL_NOMEM, or the code of `passes` with err. */
 int sl__points_project(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p,
 		       const struct sl_points_passes *passes, struct sl_error *err);
+/* sl_points_pca() by iterating the first axes, whatever the number of columns: less work, and less exact. */
+int sl__points_pca_iterated(struct sl_points **out, const struct sl_points *p, uint32_t to, const int *cancel,
+			    struct sl_error *err);
+/* The coordinates of p along the axes, out [p->n][pca->to]. 0 or SL_NOMEM. */
+int sl__project_values(const struct sl_pca *pca, const struct sl_points *p, float *out);
 /* Is a value of p not finite? Then *row is the first row (of the user) that has one. */
 bool sl__points_overflow(const struct sl_points *p, uint32_t *row);
 /* The `count` largest eigenvalues of symmetric m[n][n], descending, and eigenvectors, vector[count][n]; overwrites m

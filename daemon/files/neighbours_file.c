@@ -9,7 +9,8 @@
 
 static const struct sl_array_kind kind = {"SLNEIGHB", "the stored neighbours"};
 
-enum { INDEX, DISTANCE, USER, ARRAYS };
+/* AXES is missing if the neighbours have none. */
+enum { INDEX, DISTANCE, USER, AXES, ARRAYS };
 
 struct info {
 	struct sl_neighbours_summary summary;
@@ -25,20 +26,22 @@ struct sl_neighbours_summary sl_neighbours_summary_of(const struct sl_neighbours
 	return s;
 }
 
-static void arrays_of(const struct sl_neighbours *nb, struct sl_array a[ARRAYS])
+/* Returns how many arrays there are. */
+static int arrays_of(const struct sl_neighbours *nb, struct sl_array a[ARRAYS])
 {
 	uint64_t m = (uint64_t)nb->n * nb->k;
 	a[INDEX] = (struct sl_array){nb->index, m * sizeof *nb->index};
 	a[DISTANCE] = (struct sl_array){nb->distance, m * sizeof *nb->distance};
 	a[USER] = (struct sl_array){nb->user, nb->user ? (uint64_t)nb->n * sizeof *nb->user : 0};
+	a[AXES] = (struct sl_array){nb->axes, (uint64_t)nb->n * SL_AXES * sizeof *nb->axes};
+	return nb->axes ? ARRAYS : AXES;
 }
 
 void sl_neighbours_digest(const struct sl_neighbours *nb, unsigned char digest[SL_DIGEST_BYTES])
 {
 	const struct info info = {.summary = sl_neighbours_summary_of(nb, 0)};
 	struct sl_array a[ARRAYS];
-	arrays_of(nb, a);
-	sl_array_digest(&info, a, ARRAYS, digest);
+	sl_array_digest(&info, a, arrays_of(nb, a), digest);
 }
 
 int sl_neighbours_file_write(const char *path, const struct sl_neighbours *nb, double seconds, uint64_t *bytes,
@@ -47,15 +50,16 @@ int sl_neighbours_file_write(const char *path, const struct sl_neighbours *nb, d
 	const struct info info = {.summary = sl_neighbours_summary_of(nb, seconds)};
 	struct sl_array a[ARRAYS];
 	unsigned char digest[SL_DIGEST_BYTES];
-	arrays_of(nb, a);
-	sl_array_digest(&info, a, ARRAYS, digest);
-	return sl_array_file_write(path, &kind, &info, a, ARRAYS, digest, NULL, bytes, err);
+	int count = arrays_of(nb, a);
+	sl_array_digest(&info, a, count, digest);
+	return sl_array_file_write(path, &kind, &info, a, count, digest, NULL, bytes, err);
 }
 
 static bool consistent(const struct sl_array_header *h, const struct sl_neighbours_summary *s)
 {
 	uint64_t m = (uint64_t)s->n * s->k;
-	return h->arrays == ARRAYS && s->n && s->n <= s->n_user && h->bytes[INDEX] == m * sizeof(uint32_t) &&
+	bool axes = h->arrays == ARRAYS && h->bytes[AXES] == (uint64_t)s->n * SL_AXES * sizeof(float);
+	return (axes || h->arrays == AXES) && s->n && s->n <= s->n_user && h->bytes[INDEX] == m * sizeof(uint32_t) &&
 	       h->bytes[DISTANCE] == m * sizeof(float) && memchr(s->method, 0, sizeof s->method) &&
 	       (h->bytes[USER] == (uint64_t)s->n * sizeof(uint32_t) || (!h->bytes[USER] && s->n == s->n_user));
 }
@@ -102,8 +106,9 @@ int sl_neighbours_file_read(const char *path, struct sl_neighbours **out, struct
 		nb->index = malloc(h.bytes[INDEX] + 1);
 		nb->distance = malloc(h.bytes[DISTANCE] + 1);
 		nb->user = h.bytes[USER] ? malloc(h.bytes[USER]) : NULL;
+		nb->axes = h.arrays == ARRAYS ? malloc(h.bytes[AXES]) : NULL;
 	}
-	if (!nb || !nb->index || !nb->distance || (h.bytes[USER] && !nb->user)) {
+	if (!nb || !nb->index || !nb->distance || (h.bytes[USER] && !nb->user) || (h.arrays == ARRAYS && !nb->axes)) {
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the neighbours");
 		goto out;
 	}
@@ -127,7 +132,7 @@ out:
 	return rc;
 }
 
-int sl_neighbours_file_check(const char *path, struct sl_neighbours_summary *out, uint64_t *bytes,
+int sl_neighbours_file_check(const char *path, struct sl_neighbours_summary *out, bool *axes, uint64_t *bytes,
 			     struct sl_error *err)
 {
 	struct sl_array_header h;
@@ -135,6 +140,7 @@ int sl_neighbours_file_check(const char *path, struct sl_neighbours_summary *out
 	if (fd < 0)
 		return fd;
 	struct stat st;
+	*axes = h.arrays == ARRAYS;
 	*bytes = fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 	close(fd);
 	return 0;

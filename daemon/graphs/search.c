@@ -2,7 +2,8 @@
  *
  *   loop: the search is queued; at most SEARCHES_MAX run at a time, and only one large one, so that a small table does
  *         not wait for ten million rows
- *   pool: sl_neighbours_find(), or the engine's search if it has one for this metric
+ *   pool: sl_neighbours_find(), or the engine's search if it has one for this metric; then the points' principal axes,
+ *         for initial layouts
  *   loop: jobs that waited for the neighbours continue
  *   pool: write graphs/ID.sln.tmp, fsync, rename to graphs/ID.sln, fsync the folder
  *
@@ -192,6 +193,8 @@ static void find_work(void *arg)
 		on_progress(q, 0);
 		q->status = sl_neighbours_find(&q->result, view, &q->params, &q->err);
 	}
+	if (!q->status)
+		q->status = sl_neighbours_axes(q->result, points, &q->cancel, &q->err);
 	if (!refused)
 		sl_points_uncentred_end(view, points);
 	q->seconds = now_s() - start;
@@ -359,10 +362,14 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
 		return SL_NOMEM;
 	g->record.wanted = g->wanted.k;
 	g->record.search = SL_SEARCH_READY;
-	int rc = sl_neighbours_file_check(path, &found, &bytes, &err);
+	bool axes = false;
+	int rc = sl_neighbours_file_check(path, &found, &axes, &bytes, &err);
 	bool there = !rc || access(path, F_OK) == 0;
 	if (!rc && (found.n != g->record.points || found.n_user != g->record.nodes))
 		rc = sl_error_set(&err, SL_BADDATA, "the stored neighbours are those of another table");
+	if (!rc && !axes && g->record.kind == SL_KIND_POINTS)
+		rc = sl_error_set(&err, SL_BADDATA, "an earlier version stored the neighbours without the "
+				  "points' principal axes; they are searched again");
 	if (rc && there)
 		sl_log_error("graphs", "%s: %s", g->record.id, err.detail);
 	free(path);

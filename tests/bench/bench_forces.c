@@ -132,7 +132,7 @@ int main(int count, char **word)
 	static const int expanding[] = {0, 5, 8, 11, 14, 18, 22, 30, 40, 50, 70, 100};
 	enum { EXPANDING = sizeof expanding / sizeof *expanding };
 	int stops[EXPANDING + 2] = {50};
-	sl_params_settle(&params, a->n);
+	sl_params_settle(&params);
 	for (int i = 0; i < EXPANDING; i++)
 		stops[i + 1] = params.exaggeration_iterations + expanding[i];
 	stops[EXPANDING + 1] = params.iterations;

@@ -68,7 +68,8 @@ def test_neighbours_and_distances_give_the_same_layout_as_points(client, points)
     sp.save_npz(client.folder / "distances.npz", sp.csr_matrix((near.ravel(), (rows, order.ravel())), (300, 300)))
     layouts = []
     for name, kind in ((path, "auto"), ("neighbours.npz", "auto"), ("distances.npz", "neighbours")):
-        result = client("embed", name, "--kind", kind, "--local", "-q", "-o", "y.npy", "--iterations", "5", "--init-std", "1")
+        result = client("embed", name, "--kind", kind, "--local", "-q", "-o", "y.npy", "--iterations", "5", "--init-std", "1",
+                        "--init", "random")  # given neighbours know no axes
         assert result.status == 0, result
         layouts.append(np.load(client.folder / "y.npy"))
     assert np.allclose(layouts[0], layouts[1], atol=1e-3) and np.allclose(layouts[1], layouts[2], atol=1e-6)

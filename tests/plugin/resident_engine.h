@@ -41,6 +41,10 @@ static struct sl_neighbours *resident_copy(const struct sl_neighbours *nb)
 	memcpy(copy->distance, nb->distance, m * sizeof *nb->distance);
 	if (nb->user)
 		memcpy(copy->user, nb->user, nb->n * sizeof *nb->user);
+	copy->taken = NULL;
+	copy->axes = nb->axes ? malloc(nb->n * SL_AXES * sizeof *nb->axes) : NULL;
+	if (nb->axes)
+		memcpy(copy->axes, nb->axes, nb->n * SL_AXES * sizeof *nb->axes);
 	return copy;
 }
 
@@ -87,6 +91,9 @@ static int resident_graph(struct sl_device_neighbours *d, const struct sl_affini
 	s->p = NULL;
 	s->user = malloc(a->n * sizeof *s->user);
 	memcpy(s->user, a->user, a->n * sizeof *s->user);
+	s->axes = a->axes ? malloc(a->n_user * SL_AXES * sizeof *s->axes) : NULL;
+	if (a->axes)
+		memcpy(s->axes, a->axes, (size_t)a->n_user * SL_AXES * sizeof *s->axes);
 	*summary = s;
 	return 0;
 }

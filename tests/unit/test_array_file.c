@@ -223,6 +223,9 @@ static struct sl_neighbours *make_neighbours(bool dropped)
 		if (dropped)
 			nb->user[i] = i + (i > 4);
 	}
+	nb->axes = dropped ? malloc((size_t)N * SL_AXES * sizeof *nb->axes) : NULL;
+	for (uint32_t i = 0; dropped && i < N * SL_AXES; i++)
+		nb->axes[i] = (float)i * 0.25f;
 	return nb;
 }
 
@@ -234,12 +237,14 @@ static void neighbours_come_back(void **state)
 		struct sl_neighbours *nb = make_neighbours(i), *back;
 		struct sl_neighbours_summary s;
 		uint64_t bytes, checked;
+		bool axes = !i;
 		if (i) {  /* a row that ends early */
 			nb->index[5 * K + K - 1] = SL_NO_NEIGHBOUR;
 			nb->short_rows = 1;
 		}
 		assert_int_equal(sl_neighbours_file_write(path_of(path), nb, 1.25, &bytes, &err), 0);
-		assert_int_equal(sl_neighbours_file_check(path, &s, &checked, &err), 0);
+		assert_int_equal(sl_neighbours_file_check(path, &s, &axes, &checked, &err), 0);
+		assert_int_equal(axes, i);
 		assert_int_equal(bytes, checked);
 		assert_int_equal(s.k, K);
 		assert_int_equal(s.metric, SL_LP);
@@ -251,6 +256,9 @@ static void neighbours_come_back(void **state)
 		assert_int_equal(back->short_rows, i);
 		assert_int_equal(nb->n_user, back->n_user);
 		assert_int_equal(nb->user != NULL, back->user != NULL);
+		assert_int_equal(nb->axes != NULL, back->axes != NULL);
+		if (i)
+			assert_memory_equal(nb->axes, back->axes, (size_t)N * SL_AXES * sizeof *nb->axes);
 		sl_neighbours_destroy(nb);
 		sl_neighbours_destroy(back);
 		unlink(path);

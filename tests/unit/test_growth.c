@@ -70,7 +70,7 @@ static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
 	p.trace_interval = 0;
 	p.kl_tolerance = 2e-3;
 	settled = p;
-	sl_params_settle(&settled, b.a->n);
+	sl_params_settle(&settled);
 	struct sl_embedding *whole = begin(&b, &p, NULL);
 	struct sl_status s = finish(whole, 1e9);
 	int count;

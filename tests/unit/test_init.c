@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "core/init/init.h"
+#include "core/neighbours/neighbours.h"
+#include "core/points/points.h"
 #include "core/init/pack.h"
 #include "core/params.h"
 #include "tests/unit/engines.h"
@@ -344,27 +346,64 @@ static void an_embedding_starts_from_it(void **state)
 	bench_close(&b);
 }
 
-static void principal_axes_come_from_outside(void **state)
+/* Points equal in pairs along one axis, and one a billion times as far away as the rest. */
+static void principal_axes_are_cut_off_far_from_the_middle(void **state)
 {
 	struct bench b;
 	bench_open(&b, test_graph(500, 5, true, false, 7), 1);
 	struct sl_params p = start_only(SL_INIT_PCA);
 	struct sl_embedding *e;
 	struct sl_error err;
-	float *axes = calloc(b.a->n_user * 2, sizeof *axes), *y = malloc(sizeof *y * b.a->n * 2);
+	float *y = malloc(sizeof *y * b.a->n * 2), farthest = 0;
+	uint32_t n = b.a->n, at = b.a->user[n / 3], near = 0;
 	assert_int_equal(sl_embedding_create(&e, b.engine, b.resident, b.a, &p, NULL, &err), SL_BADPARAM);
 	assert_string_equal(err.pointer, "/init");
 	assert_non_null(strstr(err.detail, "spectral"));
+	float *axes = b.a->axes = calloc((size_t)b.a->n_user * SL_AXES, sizeof *axes);
 	for (uint32_t i = 0; i < b.a->n_user; i++)
-		axes[2 * i] = 1e7f * (float)(i / 2);  /* equal in pairs */
-	assert_int_equal(sl_init_given(&p, b.a, axes, y, &err), 0);
-	assert_true(fabs(rms(y, b.a->n, 2) - 0.37) < 0.005);
-	for (uint32_t i = 0; i < b.a->n; i++)
+		axes[SL_AXES * i] = 1e7f * (float)(i / 2);
+	axes[SL_AXES * at] = 1e16f;
+	assert_int_equal(sl_init_pca(&p, b.a, y, &err), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		farthest = fmaxf(farthest, fabsf(y[2 * i]));
+		near += fabsf(y[2 * i]) < 0.37f / 1.4826f;
+		assert_true(fabsf(y[2 * i + 1]) < 0.03f);  /* only noise */
 		for (uint32_t j = 0; j < i; j++)
 			assert_true(distance(y, 2, i, j) > 0);
-	free(axes);
+	}
+	assert_true(fabsf(y[2 * (n / 3)]) == farthest && farthest > 1.1f && farthest < 1.15f);
+	assert_true(near > 0.45 * n && near < 0.55 * n);
+	for (uint32_t i = 0; i < b.a->n_user; i++)
+		axes[SL_AXES * i] = i == at ? 1 : 0;  /* all but one are equal: only noise is left */
+	assert_int_equal(sl_init_pca(&p, b.a, y, &err), 0);
+	assert_true(rms(y, n, 2) > 0.003 && rms(y, n, 2) < 0.0045);
 	free(y);
 	bench_close(&b);
+}
+
+static void axes_come_with_the_neighbours(void **state)
+{
+	const uint32_t n = 300, d = 5;
+	struct sl_points *axes, points = {.n = n, .n_user = n, .d = d, .type = SL_POINTS_F32};
+	struct sl_neighbours_params params = {.k = 12, .metric = SL_EUCLIDEAN, .recall = 1};
+	struct sl_affinities_params ap = {.perplexities = 1, .perplexity = {4}};
+	struct sl_neighbours *nb;
+	struct sl_affinities *a;
+	double kept;
+	points.value = malloc(sizeof(float) * n * d);
+	for (uint32_t i = 0; i < n * d; i++)
+		((float *)points.value)[i] = (float)((i % d + 1) * sl_random_normal(3, i));
+	assert_int_equal(sl_neighbours_find(&nb, &points, &params, NULL), 0);
+	assert_null(nb->axes);
+	assert_int_equal(sl_neighbours_axes(nb, &points, NULL, NULL), 0);
+	assert_int_equal(sl_points_pca(&axes, &points, SL_AXES, &kept, NULL, NULL), 0);
+	assert_memory_equal(nb->axes, axes->value, sizeof(float) * n * SL_AXES);
+	assert_int_equal(sl_affinities_from_neighbours(&a, nb, &ap, NULL), 0);
+	assert_memory_equal(a->axes, nb->axes, sizeof(float) * n * SL_AXES);
+	sl_affinities_destroy(a);
+	sl_neighbours_destroy(nb);
+	sl_points_destroy(axes);
+	free(points.value);
 }
 
 int main(void)
@@ -376,7 +415,8 @@ int main(void)
 		cmocka_unit_test(packed_balls_do_not_touch),
 		cmocka_unit_test(neither_threads_nor_slices_nor_order_change_it),
 		cmocka_unit_test(an_embedding_starts_from_it),
-		cmocka_unit_test(principal_axes_come_from_outside),
+		cmocka_unit_test(principal_axes_are_cut_off_far_from_the_middle),
+		cmocka_unit_test(axes_come_with_the_neighbours),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,66 +83,62 @@ static void the_published_preset_has_the_published_values(void **state)
 	assert_true(p.early_momentum == 0.5 && p.momentum == 0.8 && p.accuracy == SL_DRAFT);
 }
 
-/* The resolved values of "auto" by number of nodes; numbers stay. */
-static void automatic_lengths_follow_the_number_of_nodes(void **state)
+/* The values that "auto" stands for; numbers stay. */
+static void automatic_lengths_are_those_of_the_first_plan(void **state)
+{
+	struct sl_params p = fresh(), settled = p;
+	sl_params_settle(&settled);
+	assert_true(settled.iterations == 500 && settled.exaggeration_iterations == 120 &&
+		    settled.exaggeration_decay == 200);
+	p.iterations = 300;  /* a budget: the phases of the first plan, in proportion if it is longer */
+	settled = p;
+	sl_params_settle(&settled);
+	assert_true(sl_params_budgeted(&p) && settled.iterations == 300 && settled.exaggeration_iterations == 65 &&
+		    settled.exaggeration_decay == 109 && sl_params_first_plan(&p) == 65 + 109 + 98);
+	p.iterations = 1000;
+	settled = p;
+	sl_params_settle(&settled);
+	assert_true(settled.iterations == 1000 && settled.exaggeration_iterations == 120 &&
+		    settled.exaggeration_decay == 200);
+	p.rescale = 0;  /* the common schedule */
+	p.exaggeration_iterations = 250;
+	settled = p;
+	sl_params_settle(&settled);
+	assert_true(settled.exaggeration_iterations == 250 && !settled.exaggeration_decay && !sl_params_budgeted(&p));
+	sl_params_preset(&p, SL_PRESET_FITSNE);
+	p.iterations = 0;
+	settled = p;
+	sl_params_settle(&settled);
+	assert_true(settled.iterations == 750 && settled.exaggeration_iterations == 250 && !settled.exaggeration_decay);
+	assert_int_equal(sl_params_iterations_most(&p, 70000), 7500);
+}
+
+/* How far a run of "auto" may go, and when it first searches for the scale, by number of nodes. */
+static void longer_runs_pay_for_fewer_nodes(void **state)
 {
 	const struct {
 		uint32_t n;
-		int iterations, early, decay, most;
-		double early_tolerance, narrow, unfolding, wide;
+		int most, search;
+		double tolerance;
 	} row[] = {
-		{2, 530, 250, 0, 4000, 5e-3, 1e-3, 1e-3, 1e-3}, {500, 530, 250, 0, 4000, 5e-3, 1e-3, 1e-3, 1e-3},
-		{501, 450, 120, 100, 4000, 1e-2, 3e-2, 2e-3, 4e-3}, {5000, 450, 120, 100, 4000, 1e-2, 3e-2, 2e-3, 4e-3},
-		{5001, 540, 120, 200, 4000, 1.5e-2, 4e-2, 1e-2, 7e-3},
-		{10000, 540, 120, 200, 4000, 1.5e-2, 4e-2, 1e-2, 7e-3},
-		{10001, 500, 120, 200, 800, 1.5e-2, 1e-1, 1e-1, 1e-2},
-		{50000, 500, 120, 200, 800, 1.5e-2, 1e-1, 1e-1, 1e-2},
-		{50001, 400, 120, 0, 400, 1.5e-2, 3e-2, 1e-2, 6e-3},
-		{UINT32_MAX, 400, 120, 0, 400, 1.5e-2, 3e-2, 1e-2, 6e-3},
+		{2, 4000, 2000, 1e-3}, {500, 4000, 2000, 1e-3}, {4000, 4000, 2000, 4e-3}, {10000, 4000, 2000, 7.3681e-3},
+		{10001, 800, 400, 7.3685e-3}, {16000, 800, 400, 1e-2}, {UINT32_MAX, 800, 400, 1e-2},
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-		struct sl_params p = fresh(), settled = p;
-		sl_params_settle(&settled, row[i].n);
-		assert_int_equal(settled.iterations, row[i].iterations);
-		assert_int_equal(settled.exaggeration_iterations, row[i].early);
-		assert_int_equal(settled.exaggeration_decay, row[i].decay);
+		struct sl_params p = fresh();
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), row[i].most);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 219, false) == row[i].narrow);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 220, false) == row[i].unfolding);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 219, true) == row[i].wide);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 220, true) == row[i].wide);
-		assert_true(sl_params_early_tolerance(row[i].n) == row[i].early_tolerance);
-		p.kl_tolerance = 0.01;  /* requests it for any number of nodes */
-		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 4000);
-		assert_true(sl_params_growth_tolerance(&p, row[i].n, 220, true) == 0.01);
+		assert_int_equal(sl_params_search_latest(&p, row[i].n), row[i].search);
+		assert_true(fabs(sl_params_growth_tolerance(&p, row[i].n) - row[i].tolerance) < 1e-7);
+		p.kl_tolerance = 0.02;  /* requests it for any number of nodes */
+		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 5000);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n) == 0.02);
 		p.iterations = 300;
-		settled = p;
-		sl_params_settle(&settled, row[i].n);
-		/* a budget: the phases of the first plan, in proportion if it is longer; large inputs have sudden ends */
-		bool budget = row[i].most > row[i].iterations;
-		int early = budget ? row[i].early * 300 / row[i].iterations : 120;
-		int decay = budget ? row[i].decay * 300 / row[i].iterations : 0;
-		assert_true(sl_params_budgeted(&p, row[i].n) == budget);
-		assert_true(settled.iterations == 300 && settled.exaggeration_iterations == early &&
-			    settled.exaggeration_decay == decay);
 		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 300);
-		p.iterations = 1000;
-		settled = p;
-		sl_params_settle(&settled, row[i].n);
-		assert_true(settled.iterations == 1000 && settled.exaggeration_iterations == row[i].early &&
-			    settled.exaggeration_decay == (budget ? row[i].decay : 0));
-		p.rescale = 0;  /* the common schedule */
-		p.exaggeration_iterations = 250;
-		settled = p;
-		sl_params_settle(&settled, row[i].n);
-		assert_true(settled.exaggeration_iterations == 250 && !settled.exaggeration_decay &&
-			    !sl_params_budgeted(&p, row[i].n));
-		sl_params_preset(&p, SL_PRESET_FITSNE);
+		assert_int_equal(sl_params_search_latest(&p, row[i].n), 150);
 		p.iterations = 0;
-		settled = p;
-		sl_params_settle(&settled, row[i].n);
-		assert_true(settled.iterations == 750 && settled.exaggeration_iterations == 250 && !settled.exaggeration_decay);
-		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 7500);
+		p.kl_tolerance = -1;
+		p.exaggeration_iterations = 600;
+		assert_int_equal(sl_params_iterations_most(&p, row[i].n), row[i].most > 980 ? row[i].most : 980);
 	}
 }
 
@@ -188,7 +184,7 @@ static void presets_have_their_programs_values(void **state)
 		int repulsion;
 		double exaggeration;
 	} row[] = {
-		{"default", 0, -1, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
+		{"default", 0, -1, 0.9, 0, SL_RATE_PHASE, SL_INIT_AUTO, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
 		 SL_RESTART_NOTHING, SL_REPULSION_AUTO, 12},
 		{"sgtsnepi", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING, SL_REPULSION_GRID, 12},
@@ -331,7 +327,8 @@ int main(void)
 		cmocka_unit_test(values_out_of_range_are_refused_with_the_field_and_the_range),
 		cmocka_unit_test(automatic_words_stand_for_their_values),
 		cmocka_unit_test(the_published_preset_has_the_published_values),
-		cmocka_unit_test(automatic_lengths_follow_the_number_of_nodes),
+		cmocka_unit_test(automatic_lengths_are_those_of_the_first_plan),
+		cmocka_unit_test(longer_runs_pay_for_fewer_nodes),
 		cmocka_unit_test(exaggeration_decays_by_equal_ratios),
 		cmocka_unit_test(presets_have_their_programs_values),
 		cmocka_unit_test(axes_are_of_points),

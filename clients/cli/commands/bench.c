@@ -24,7 +24,7 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	if (!b->l.params.iterations && cli_option(cli, "iterations"))
 		return cli_fail(CLI_USAGE, "--iterations must not be auto here: bench compares runs of equal length");
 	b->l.params.iterations = sl_params_iterations(&b->l.params);
-	sl_params_settle(&b->l.params, UINT32_MAX);
+	sl_params_settle(&b->l.params);
 	if (!*nodes == !cli->argument_count)
 		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
 						    "bench needs a graph: FILE, or --nodes for a synthetic one");

@@ -316,14 +316,12 @@ static int affinities_of_neighbours(struct local *l, const struct sl_affinities_
 	return code == SL_DEVMEM || code == SL_TOOBIG ? affinities_on_host(l, ap) : code;
 }
 
-static int make_init(struct local *l)
+/* The principal axes of the points, if the layout begins with them. */
+static int find_axes(struct local *l)
 {
-	if (!sl_init_wants_pca(&l->params, l->input.points != NULL))
+	if (l->input.kind != SL_INPUT_POINTS || sl_init_settled(&l->params, true) != SL_INIT_PCA)
 		return 0;
-	l->init = malloc((size_t)l->nodes.n * (size_t)l->params.dims * sizeof *l->init);
-	if (!l->init)
-		return sl_error_set(&l->err, SL_NOMEM, "Not enough memory for an initial layout.");
-	return sl_init_pca(l->input.points, l->params.dims, l->init, &l->err);
+	return sl_neighbours_axes(l->input.neighbours, l->input.points, NULL, &l->err);
 }
 
 int local_open(struct local *l)
@@ -348,7 +346,9 @@ int local_put(struct local *l)
 	int status = l->input.kind == SL_INPUT_POINTS ? find_neighbours(l, &ap) : CLI_OK;
 	if (status)
 		return status;
-	int code = l->input.neighbours ? affinities_of_neighbours(l, &ap) : affinities_of_graph(l, &ap);
+	int code = find_axes(l);
+	if (!code)
+		code = l->input.neighbours ? affinities_of_neighbours(l, &ap) : affinities_of_graph(l, &ap);
 	return code ? failed(l) : CLI_OK;
 }
 
@@ -361,11 +361,7 @@ int local_prepare(struct local *l)
 		return status;
 	l->entries = l->input.graph ? l->input.graph->m
 				    : l->input.neighbours ? (uint64_t)l->input.neighbours->n * l->input.neighbours->k : 0;
-	code = make_init(l);
-	if (!code)
-		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params,
-				l->init,
-					   &l->err);
+	code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init, &l->err);
 	if (!code && l->input.neighbours && l->affinities->unreachable)
 		cli_tell(l->cli, l->path, l->affinities->unreachable == 1 ?
 			 "%u point has too many equal distances for this perplexity; it gets the nearest possible one" :

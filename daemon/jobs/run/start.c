@@ -95,17 +95,6 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl__job_step(job, SL_ON_SENT);
 }
 
-/* Makes the initial layout of the points. */
-static int make_init(struct loading *l)
-{
-	const struct sl_points *p = l->points->points;
-	const struct sl_work *w = &l->job->work;
-	l->init = malloc(((size_t)p->n_user * (size_t)sl__work_dims(w) + 1) * sizeof *l->init);
-	if (!l->init)
-		return sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for an initial layout of %u nodes.", p->n_user);
-	return w->method->initial_of_points(&w->params, p, l->init, &l->init_err);
-}
-
 /* Makes a table of points from the layout, which it takes. */
 static int make_table(struct loading *l)
 {
@@ -162,8 +151,6 @@ static void load_files(void *arg)
 	if (l->has_initial)
 		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes,
 						       sl__work_initial_dims(&job->work), &l->init, &l->init_err);
-	else if (l->points && !makes_run)
-		l->init_code = make_init(l);
 	if (!l->init_code && job->work.start)
 		l->init_code = sl_job_file_read_start(folder, job->id, sl__work_start_rows(&job->work, job->nodes),
 						      sl__work_start_columns(&job->work), &l->start, &l->init_err);
@@ -284,9 +271,7 @@ static void start(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
-	bool data = job->work.origin == SL_OF_AFFINITIES ? initial_of(job) == SL_INITIAL_POINTS :
-							   job->work.origin != SL_OF_LAYOUT;
-	if (data) {
+	if (job->work.origin != SL_OF_AFFINITIES && job->work.origin != SL_OF_LAYOUT) {
 		sl__job_ref(job);
 		j->works++;
 		if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, points_ready, job, &err)) {

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/graph/order.h"
 #include "core/graph/perplexity.h"
@@ -120,7 +121,10 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	r->index = (uint32_t *)r->memory;
 	r->distance = (float *)(r->memory + bytes);
 	SL_CUDA(sl__joint_init());
-	code = bring(r, nb, err);
+	bool failed;
+	r->axes = sl_neighbours_axes_of_users(nb, &failed);
+	code = failed ? sl_error_set(err, SL_NOMEM, "No memory for the principal axes of %u points.", nb->n) :
+			bring(r, nb, err);
 out:
 	if (code)
 		sl__neighbours_drop(r);
@@ -139,6 +143,7 @@ void sl__neighbours_drop(struct sl_device_neighbours *r)
 		sl__device_free(r->device, r->memory, r->bytes);
 	}
 	free(r->user);
+	free(r->axes);
 	free(r);
 }
 
@@ -277,6 +282,17 @@ out:
 	return code;
 }
 
+static int take_axes(const struct sl_device_neighbours *nb, struct sl_affinities *a, struct sl_error *err)
+{
+	size_t bytes = (size_t)nb->n_user * SL_AXES * sizeof *a->axes;
+	if (!nb->axes)
+		return 0;
+	if (!(a->axes = malloc(bytes)))
+		return sl_error_set(err, SL_NOMEM, "No memory for the principal axes of %u points.", nb->n);
+	memcpy(a->axes, nb->axes, bytes);
+	return 0;
+}
+
 int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
 			 struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
 {
@@ -309,6 +325,7 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 	a->m = k.m;
 	a->entropy = k.sum_p_log_p;
 	a->unreachable = k.host_report.unreachable;
+	SL_TRY(take_axes(nb, a, err));
 	code = take_users(&k, a, err);
 out:
 	sl__device_free(d, k.memory, k.bytes);
