@@ -120,6 +120,31 @@ int sl_error_set(struct sl_error *err, int code, const char *format, ...)
 	return code;
 }
 
+static int memory(struct sl_error *err, const char *file, const char *what, va_list args)
+{
+	char format[256];
+	snprintf(format, sizeof format, SL_NO_MEMORY "%s.", what);
+	return fill(err, SL_NOMEM, file, 0, NULL, format, args);
+}
+
+int sl_error_memory(struct sl_error *err, const char *what, ...)
+{
+	va_list args;
+	va_start(args, what);
+	memory(err, NULL, what, args);
+	va_end(args);
+	return SL_NOMEM;
+}
+
+int sl_error_memory_at(struct sl_error *err, const char *file, const char *what, ...)
+{
+	va_list args;
+	va_start(args, what);
+	memory(err, file, what, args);
+	va_end(args);
+	return SL_NOMEM;
+}
+
 int sl_error_at(struct sl_error *err, int code, const char *file, int64_t line, const char *format, ...)
 {
 	va_list args;

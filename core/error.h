@@ -64,6 +64,14 @@ int sl_error_at(struct sl_error *err, int code, const char *file, int64_t line, 
 /* The same, and names the parameter at fault as a JSON pointer, such as "/dims". */
 int sl_error_field(struct sl_error *err, int code, const char *pointer, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* SL_NOMEM: "There is not enough memory for WHAT.", where WHAT is such as "a graph of %u nodes". _at: names the file
+ * as well. */
+int sl_error_memory(struct sl_error *err, const char *what, ...)
+	__attribute__((format(printf, 2, 3)));
+int sl_error_memory_at(struct sl_error *err, const char *file, const char *what, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The beginning of these sentences, for other codes and replies: SL_NO_MEMORY "a reply." */
+#define SL_NO_MEMORY "There is not enough memory for "
 
 const char *sl_error_name(int code);   /* "BADDATA" */
 const char *sl_error_type(int code);   /* "bad-data" */

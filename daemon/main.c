@@ -382,7 +382,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	sl_crashes_open(d->state_dir);
 	if (!(d->metrics = sl_metrics_create()) || asprintf(&d->tmp_dir, "%s/tmp", d->state_dir) < 0 ||
 	    asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory to start");
+		return sl_error_memory(err, "the start");
 	sl_process_metrics(d->metrics);
 	if (sl_bookings_create(&d->bookings, d, err))
 		return SL_NOMEM;

@@ -36,6 +36,11 @@ if grep -rnE --include='*.[ch]' '\*?at = &\(\*at\)->next' daemon | grep -v '^dae
 	echo "lint: what is kept in a row is a list of daemon/util/list.h" >&2
 	failed=1
 fi
+if grep -rnE --include='*.[ch]' --include='*.cu' '"(No|no|There is no|Out of|Not enough) memory (for|to|at) ' \
+	core daemon clients gpu; then
+	echo "lint: messages about memory have one wording: sl_error_memory(), SL_NO_MEMORY (core/error.h)" >&2
+	failed=1
+fi
 
 python3 scripts/rooms.py || failed=1
 python3 scripts/lengths.py || failed=1

@@ -24,7 +24,7 @@ int sl__bins_init(struct sl_bins *b, uint32_t n, int dims, struct sl_error *err)
 	if (b->index && b->strip && b->t)
 		return 0;
 	sl__bins_finish(b);
-	return sl_error_set(err, SL_NOMEM, "No memory to sort %u points.", n);
+	return sl_error_memory(err, "sorting %u points", n);
 }
 
 void sl__bins_finish(struct sl_bins *b)
@@ -51,7 +51,7 @@ int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error
 		b->count = malloc(sizeof *b->count * need);
 		b->first = malloc(sizeof *b->first * (need + 1));
 		if (!b->count || !b->first)
-			return sl_error_set(err, SL_NOMEM, "No memory to sort %u points.", b->n);
+			return sl_error_memory(err, "sorting %u points", b->n);
 		b->count_room = need;
 	}
 	return 0;

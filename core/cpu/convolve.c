@@ -97,8 +97,7 @@ int sl__cpu_work_reserve(struct sl_work *work, const struct sl_plan *plan, const
 		code = grow(&work->spectrum, &work->spectrum_numbers,
 			    (sl__transfer_floats(&far->transfer, &far->grid) + 1) / 2, sizeof(fftwf_complex));
 	if (code)
-		return sl_error_set(err, SL_NOMEM, "No memory for a grid of %d nodes a side in %d-D.", plan->grid.side,
-				    plan->grid.dims);
+		return sl_error_memory(err, "a grid of %d nodes a side in %d-D", plan->grid.side, plan->grid.dims);
 	return 0;
 }
 

@@ -61,7 +61,7 @@ int sl__cutoff_init(struct sl_cutoff *s, uint32_t n, int dims, struct sl_error *
 	if (whole)
 		return 0;
 	sl__cutoff_finish(s);
-	return sl_error_set(err, SL_NOMEM, "No memory to sort %u points into cells.", n);
+	return sl_error_memory(err, "sorting %u points into cells", n);
 }
 
 void sl__cutoff_finish(struct sl_cutoff *s)
@@ -199,7 +199,7 @@ int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float
 	s->start_room = 0;
 	c->start = malloc(sizeof *c->start * need);
 	if (!c->start)
-		return sl_error_set(err, SL_NOMEM, "No memory for %zu cells of a layout.", need);
+		return sl_error_memory(err, "%zu cells of a layout", need);
 	s->start_room = need;
 	return 0;
 }

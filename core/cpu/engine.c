@@ -25,7 +25,7 @@ static int cpu_open(struct sl_device **out, const struct sl_device_options *opti
 {
 	struct sl_device *d = calloc(1, sizeof *d);
 	if (!d)
-		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+		return sl_error_memory(err, "a device");
 	d->kernels = sl_cpu_kernels();
 	d->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
 	sl__cpu_plans_init(&d->plans, options && options->plan_bytes ? options->plan_bytes : PLAN_BUDGET);
@@ -74,11 +74,11 @@ static int cpu_graph_put(struct sl_device *d, const struct sl_affinities *a, str
 {
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	if (!g)
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph.");
+		return sl_error_memory(err, "a graph");
 	g->mass = malloc(sizeof(float) * (a->n ? a->n : 1));
 	if (!g->mass) {
 		free(g);
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n);
+		return sl_error_memory(err, "a graph of %u nodes", a->n);
 	}
 #pragma omp parallel for schedule(static) num_threads(d->threads)
 	for (uint32_t i = 0; i < a->n; i++) {
@@ -194,7 +194,7 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 	size_t floats = (size_t)n * (size_t)s->dims;
 	int code = SL_NOMEM;
 	if (!e)
-		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+		return sl_error_memory(err, "an embedding of %u nodes", n);
 	e->graph = g;
 	e->settings = *s;
 	e->n = n;
@@ -232,7 +232,7 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 out:
 	if (code) {
 		cpu_embedding_destroy(e);
-		sl_error_set(err, code, "No memory for an embedding of %u nodes.", n);
+		sl_error_set(err, code, SL_NO_MEMORY "an embedding of %u nodes.", n);
 	}
 	return code;
 }
@@ -340,7 +340,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 	double z_all = 0, divergence = 0, square = 0;
 	double *log_part = malloc(sizeof(double) * e->blocks);
 	if (!log_part)
-		return sl_error_set(err, SL_NOMEM, "No memory to measure a layout of %u nodes.", e->n);
+		return sl_error_memory(err, "measuring a layout of %u nodes", e->n);
 #pragma omp parallel num_threads(sl__cpu_threads_for(e))
 	{
 		double z = sl__cpu_repel(e);

@@ -136,7 +136,7 @@ static int summed(struct sl_field *f, const float *y, struct sl_error *err)
 	size_t n = f->n, d = (size_t)f->dims;
 	f->y = malloc(sizeof *y * n * d + 1);
 	if (!f->y)
-		return sl_error_set(err, SL_NOMEM, "No memory for the field of %u points.", f->n);
+		return sl_error_memory(err, "the field of %u points", f->n);
 	for (size_t k = 0; k < d; k++)
 		for (size_t i = 0; i < n; i++)
 			f->y[k * n + i] = y[i * d + k];
@@ -156,7 +156,7 @@ int sl_field_create(struct sl_field **out, uint32_t n, int dims, double nu, cons
 	struct sl_grid g;
 	int code = 0;
 	if (!f)
-		return sl_error_set(err, SL_NOMEM, "No memory for the field of %u points.", n);
+		return sl_error_memory(err, "the field of %u points", n);
 	f->n = n;
 	f->dims = dims;
 	f->nu = nu;

@@ -143,7 +143,7 @@ int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max,
 		return code;
 	float *kept = malloc(2 * bytes);
 	if (!kept)
-		return sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n);
+		return sl_error_memory(err, "measuring the phases of %u nodes", e->n);
 	memcpy(kept, e->velocity, bytes);
 	memcpy(kept + bytes / sizeof *kept, e->gain, bytes);
 	memset(e->velocity, 0, bytes);
@@ -165,7 +165,7 @@ int sl__cpu_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct
 	double best = 0;
 	int code = 0;
 	if (!from || !to) {
-		code = sl_error_set(err, SL_NOMEM, "No memory to measure how fast it copies.");
+		code = sl_error_memory(err, "measuring how fast it copies");
 		goto out;
 	}
 	for (int round = 0; round < 6; round++) {

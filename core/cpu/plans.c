@@ -222,7 +222,7 @@ int sl__cpu_plans_take(struct sl_plans *plans, const struct sl_grid *grid, struc
 	if (!p) {
 		int code = plan_create(plans, grid, &p);
 		if (code)
-			return sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.",
+			return sl_error_set(err, code, SL_NO_MEMORY "the plan of a grid of %d nodes a side in %d-D.",
 					    grid->side, grid->dims);
 		sl_plan_cache_add(&plans->cache, &p->cached);
 	}

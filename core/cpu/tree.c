@@ -52,7 +52,7 @@ int sl__tree_init(struct sl_tree *t, uint32_t n, int dims, double theta, struct 
 	if (good)
 		return 0;
 	sl__tree_finish(t);
-	return sl_error_set(err, SL_NOMEM, "No memory for a tree of %u points.", n);
+	return sl_error_memory(err, "a tree of %u points", n);
 }
 
 void sl__tree_finish(struct sl_tree *t)
@@ -333,7 +333,7 @@ int sl__tree_build(struct sl_tree *t, const float *y, int threads, struct sl_err
 	t->nodes = t->groups = 0;
 	order(t, y, threads);
 	if (add_node(t, 0, t->n, &all))
-		return sl_error_set(err, SL_NOMEM, "No memory for a tree of %u points.", t->n);
+		return sl_error_memory(err, "a tree of %u points", t->n);
 	return 0;
 }
 

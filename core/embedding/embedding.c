@@ -138,7 +138,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		return code;
 	struct sl_embedding *e = calloc(1, sizeof *e);
 	if (!e)
-		return sl_error_set(err, SL_NOMEM, "No memory for an embedding.");
+		return sl_error_memory(err, "an embedding");
 	e->engine = engine;
 	e->graph = graph;
 	e->affinities = a;
@@ -154,7 +154,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	}
 	e->layout = malloc(sizeof(float) * a->n * (size_t)params->dims);
 	if (!e->layout) {
-		code = sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
+		code = sl_error_memory(err, "a layout of %u nodes", a->n);
 		goto out;
 	}
 	enum sl_init start = sl_init_settled(params, a->axes != NULL);
@@ -240,7 +240,7 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 		int room = e->trace_room ? 2 * e->trace_room : 32;
 		struct sl_trace_point *grown = realloc(e->trace, (size_t)room * sizeof *grown);
 		if (!grown)
-			return sl_error_set(err, SL_NOMEM, "No memory for the trace.");
+			return sl_error_memory(err, "the trace");
 		e->trace = grown;
 		e->trace_room = room;
 	}
@@ -468,7 +468,7 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	*bytes = sizeof h + trace_bytes + h.device_bytes;
 	char *blob = malloc(*bytes);
 	if (!blob)
-		return sl_error_set(err, SL_NOMEM, "No memory for a checkpoint of %llu bytes.", (unsigned long long)*bytes);
+		return sl_error_memory(err, "a checkpoint of %llu bytes", (unsigned long long)*bytes);
 	memcpy(blob, &h, sizeof h);
 	if (trace_bytes)
 		memcpy(blob + sizeof h, e->trace, trace_bytes);
@@ -498,7 +498,7 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 		return 0;  /* saved before the initial layout was complete; it is computed again */
 	struct sl_trace_point *trace = malloc(trace_bytes ? trace_bytes : 1);
 	if (!trace)
-		return sl_error_set(err, SL_NOMEM, "No memory for the trace.");
+		return sl_error_memory(err, "the trace");
 	memcpy(trace, at + sizeof h, trace_bytes);
 	int code = 0;
 	if (e->spectral) {

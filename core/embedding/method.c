@@ -184,7 +184,7 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 	uint32_t rows = e->affinities->n_user, columns = (uint32_t)e->params.dims;
 	float *y = malloc(((size_t)rows * columns + 1) * sizeof *y);
 	int code = y ? sl_embedding_layout(e, y, err) :
-		       sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes.", rows);
+		       sl_error_memory(err, "a layout of %u nodes", rows);
 	if (code)
 		free(y);
 	else

@@ -20,7 +20,7 @@ static size_t numbers(const struct sl_picked *p)
 static int make_own(struct sl_picked *p, size_t bytes, struct sl_error *err)
 {
 	p->data = p->own = malloc(bytes + 1);
-	return p->own ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", p->n);
+	return p->own ? 0 : sl_error_memory(err, "a layout of %u nodes", p->n);
 }
 
 /* Takes a snapshot at once, if the engine cannot copy in the background or the device has no embedding yet. */
@@ -44,7 +44,7 @@ int sl_embedding_snapshot_start(struct sl_embedding *e, bool quantise, struct sl
 	struct sl_embedding_snapshot *s = calloc(1, sizeof *s);
 	int code = 0;
 	if (!s)
-		return sl_error_set(err, SL_NOMEM, "No memory for a snapshot.");
+		return sl_error_memory(err, "a snapshot");
 	s->picked = (struct sl_picked){.n = a->n, .dims = e->params.dims, .engine = e->engine,
 				       .quantised = quantise && background && a->n == a->n_user};
 	if (background)

@@ -83,7 +83,7 @@ int sl_embedding_advance_together(struct sl_embedding *const *e, int count, doub
 	struct sl_run *run = calloc((size_t)count + 1, sizeof *run);
 	int failed = 0;
 	if (!plan || !run) {
-		failed = sl_error_set(err, SL_NOMEM, "No memory for %d embeddings side by side.", count);
+		failed = sl_error_memory(err, "%d embeddings side by side", count);
 		goto out;
 	}
 	for (int i = 0; i < count; i++) {

@@ -250,7 +250,7 @@ int sl_transform(const struct sl_points *points, const struct sl_points *fresh, 
 	struct task t = {.nb = nb, .params = params, .dims = dims, .scale = sqrt(nu)};
 	fixed = fixed_points(points, dims, y, t.scale);
 	code = fixed ? sl_field_create(&field, points->n, dims, nu, fixed, err) :
-	       sl_error_set(err, SL_NOMEM, "No memory for a layout of %u points.", points->n);
+	       sl_error_memory(err, "a layout of %u points", points->n);
 	if (code)
 		goto out;
 	t.field = field;

@@ -30,8 +30,8 @@ static int read_floats(float **out, uint64_t *count, uint64_t most, struct sl_so
 				return rc;
 			float *grown = realloc(*out, (capacity + more) * sizeof **out);
 			if (!grown)
-				return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.",
-						   (unsigned long long)(capacity + more));
+				return sl_error_memory_at(err, file, "%llu numbers",
+							  (unsigned long long)(capacity + more));
 			*out = grown;
 			capacity += more;
 		}
@@ -177,7 +177,7 @@ int sl_layout_write_csv(FILE *file, const struct sl_graph *graph, const float *y
 	locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before;
 
 	if (!c)
-		return sl_error_set(err, SL_NOMEM, "No memory to write the layout.");
+		return sl_error_memory(err, "writing the layout");
 	before = uselocale(c);
 	flockfile(file);
 	write_rows(file, graph, y, n, dims);
@@ -194,7 +194,7 @@ int sl_layout_npy(void **out, size_t *bytes, const float *y, uint32_t n, int dim
 
 	*out = NULL;
 	if (!file)
-		return sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", n);
+		return sl_error_memory(err, "a layout of %u nodes", n);
 	sl_npy_header(file, n, (uint64_t)dims);
 	memcpy(file + SL_NPY_HEADER_BYTES, y, body);
 	*out = file;
@@ -211,10 +211,10 @@ int sl_layout_csv(char **out, size_t *bytes, const struct sl_graph *graph, const
 	*out = NULL;
 	file = open_memstream(out, bytes);
 	if (!file)
-		return sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", n);
+		return sl_error_memory(err, "a layout of %u nodes", n);
 	rc = sl_layout_write_csv(file, graph, y, n, dims, err);
 	if (fclose(file) && !rc)
-		rc = sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", n);
+		rc = sl_error_memory(err, "a layout of %u nodes", n);
 	if (rc) {
 		free(*out);
 		*out = NULL;

@@ -46,7 +46,7 @@ int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_de
 	struct sl_gmm_passes passes;
 	double *part = malloc(table.units * sizeof *part);
 	if (!part)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+		return sl_error_memory(err, "a mixture");
 	int code = sl_gmm_opener(engine)(device, &table, &passes, err);
 	if (code) {
 		free(part);

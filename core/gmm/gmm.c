@@ -236,7 +236,7 @@ static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_
 	*part = SL__GMM_EXPECT;
 	int code = m->passes.arg ? sl__gmm_device_work(m, &pass_ended, err) : sl__gmm_pass_work(m, part, &pass_ended);
 	if (code && !m->passes.arg)
-		return sl_error_set(err, code, "There is no memory for a mixture of %u components.", m->now.k);
+		return sl_error_set(err, code, SL_NO_MEMORY "a mixture of %u components.", m->now.k);
 	if (code || !pass_ended)
 		return code;
 	if (m->phase == SL__GMM_FINAL)
@@ -297,7 +297,7 @@ int sl_gmm_create(struct sl_gmm **out, const struct sl_points *points, const str
 		return code;
 	struct sl_gmm *m = calloc(1, sizeof *m);
 	if (!m)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+		return sl_error_memory(err, "a mixture");
 	m->params = *params;
 	m->points = points;
 	m->n = points->n;

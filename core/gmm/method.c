@@ -122,7 +122,7 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 	float *share = calloc((size_t)p->n * k + 1, sizeof *share), *row = malloc((size_t)ROWS * p->d * sizeof *row);
 	uint32_t c = 0;
 	bool *used = calloc(k, sizeof *used);
-	int code = share && row && used ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+	int code = share && row && used ? 0 : sl_error_memory(err, "a mixture");
 	for (uint32_t i = 0; !code && !in->start_labels && i < p->n; i += ROWS)
 		nearest_means(p, i, p->n - i < ROWS ? p->n - i : ROWS, in->start, k, row, share + (size_t)i * k);
 	for (uint32_t i = 0; !code && in->start_labels && i < p->n; i++) {
@@ -341,7 +341,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	if (complete)
 		return 0;
 	sl_method_result_finish(out);
-	return sl_error_set(err, SL_NOMEM, "There is no memory for responsibilities of %u components.", g->k);
+	return sl_error_memory(err, "responsibilities of %u components", g->k);
 }
 
 /* ---- new points ------------------------------------------------------------------------- */
@@ -405,7 +405,7 @@ static int move_means(struct sl_gmm_mixture *g, const double *center, struct sl_
 {
 	double *mean = center ? copy_of(g->mean, (size_t)g->k * g->d * sizeof *mean) : NULL;
 	if (center && !mean)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
+		return sl_error_memory(err, "a mixture of %u components", g->k);
 	for (size_t at = 0; center && at < (size_t)g->k * g->d; at++)
 		mean[at] -= center[at % g->d];
 	if (center)
@@ -430,7 +430,7 @@ static int predict(const void *params, const struct sl_method_array *model, cons
 	size_t row = label ? sizeof(int32_t) : share ? g.k * sizeof(float) : sizeof(double);
 	*out = (struct sl_method_array){what, label ? SL_ARRAY_INT32 : share ? SL_ARRAY_FLOAT32 : SL_ARRAY_FLOAT64,
 					{points->n_user, share ? g.k : 0}, malloc(points->n_user * row)};
-	code = !out->data ? sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", points->n) :
+	code = !out->data ? sl_error_memory(err, "%u points", points->n) :
 	       sl_gmm_predict(&g, points, label ? out->data : NULL, share ? out->data : NULL,
 			      label || share ? NULL : out->data, err);
 	if (offset)
@@ -472,7 +472,7 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 	size_t values = (size_t)count * g.d;
 	double *offset = malloc(g.d * sizeof *offset);
 	if (!offset)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+		return sl_error_memory(err, "%u points", count);
 	bool far = center_of(&g, offset);
 	code = move_means(&g, far ? offset : NULL, err);
 	if (code) {
@@ -482,7 +482,7 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 	*points = (struct sl_method_array){"points", SL_ARRAY_FLOAT32, {count, g.d}, malloc(values * sizeof(float))};
 	*labels = (struct sl_method_array){"labels", SL_ARRAY_INT32, {count}, malloc(count * sizeof(int32_t))};
 	code = points->data && labels->data ? sl_gmm_sample(&g, from, count, seed, points->data, labels->data, err) :
-		sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+		sl_error_memory(err, "%u points", count);
 	double *wide = !code && far ? malloc((values + 1) * sizeof *wide) : NULL;
 	if (wide) {
 		sl_points_add_center(offset, count, g.d, points->data, wide);
@@ -490,7 +490,7 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 		points->data = wide;
 		points->type = SL_ARRAY_FLOAT64;
 	} else if (!code && far) {
-		code = sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+		code = sl_error_memory(err, "%u points", count);
 	}
 	if (far)
 		free(g.mean);

@@ -70,11 +70,11 @@ static int factor_all(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g,
 	int bad = 0;
 	*lower = NULL;
 	if (sl__gmm_factors_init(f, g->covariance, g->k, g->d))
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
+		return sl_error_memory(err, "a mixture of %u components", g->k);
 	uint32_t count = sl__gmm_factor_count(f);
 	*lower = count ? malloc(count * square * sizeof **lower) : NULL;
 	if (count && !*lower)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
+		return sl_error_memory(err, "a mixture of %u components", g->k);
 #pragma omp parallel for schedule(dynamic) reduction(+ : bad)
 	for (uint32_t c = 0; c < count; c++)
 		bad += sl__gmm_factor_rows(f, sl__gmm_kernels(), c, g->spread + c * square, *lower + c * square, g->d, 0, g->d,
@@ -139,7 +139,7 @@ int sl_gmm_predict(const struct sl_gmm_mixture *g, const struct sl_points *point
 	int code = factor_all(&f, g, &lower, err);
 	free(lower);
 	if (!code && predict_all(&f, g, points, &a))
-		code = sl_error_set(err, SL_NOMEM, "There is no memory for the densities of %u components.", g->k);
+		code = sl_error_memory(err, "the densities of %u components", g->k);
 	sl__gmm_factors_finish(&f);
 	return code;
 }
@@ -199,7 +199,7 @@ int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count,
 	double *normal = malloc((size_t)omp_get_max_threads() * g->d * sizeof *normal);  /* [threads][d] */
 	int code = factor_all(&f, g, &lower, err);
 	if (!code && !(until && normal))
-		code = sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
+		code = sl_error_memory(err, "a mixture of %u components", g->k);
 	for (uint32_t c = 0; !code && c < g->k; c++)
 		until[c] = sum += g->weight[c];
 	/* packed factors contain only the inverses of the pivots */

@@ -24,8 +24,7 @@ uint32_t sl__gmm_batch_points(uint32_t n, uint32_t d, uint32_t k)
 
 static int nomem(const struct sl_gmm *m, struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components of %u points.", m->largest_k,
-			    m->n);
+	return sl_error_memory(err, "a mixture of %u components of %u points", m->largest_k, m->n);
 }
 
 /* Divides responsibilities by *sum, their sum. False: one is negative or not finite. */

@@ -119,8 +119,7 @@ int sl_gmm_save(const struct sl_gmm *run, void **out, uint64_t *bytes, struct sl
 		arrays(m, &s, &h, m->now.k);
 	}
 	free(kmeans);
-	return s.to ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
-				       (unsigned long long)*bytes);
+	return s.to ? 0 : sl_error_memory(err, "a state of %llu bytes", (unsigned long long)*bytes);
 }
 
 /* ---- loading ---------------------------------------------------------------------------- */
@@ -196,7 +195,7 @@ static int settle(struct sl_gmm *m, const struct header *h, const char *kmeans, 
 		/* computing factors overwrites the sums */
 		keep = values ? malloc(values * sizeof *keep) : NULL;
 		if (values && !keep)
-			return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", m->now.k);
+			return sl_error_memory(err, "a mixture of %u components", m->now.k);
 		if (keep)
 			memcpy(keep, m->scatter, values * sizeof *keep);
 		factor_again(m);

@@ -247,7 +247,7 @@ int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 out:
 	making_finish(&w);
 	sl_affinities_destroy(a);
-	return sl_error_set(err, rc, "Not enough memory for the affinities of a graph with %u nodes and %llu entries.",
+	return sl_error_set(err, rc, SL_NO_MEMORY "the affinities of a graph with %u nodes and %llu entries.",
 			    g->n, (unsigned long long)g->m);
 }
 

@@ -16,7 +16,7 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 
 	*out = NULL;
 	if (!b)
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph builder.");
+		return sl_error_memory(err, "a graph builder");
 	if (symmetry == SL_SYMMETRIC && expected_m <= UINT64_MAX / 2)
 		expected_m *= 2;
 	/* the hint may come from a wrong file: it reserves address space, not memory, and only up to a limit */
@@ -29,7 +29,7 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 	b->column = malloc(b->capacity * sizeof *b->column);
 	if (!b->row || !b->column) {
 		sl_graph_builder_destroy(b);
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %llu entries.", (unsigned long long)expected_m);
+		return sl_error_memory(err, "a graph of %llu entries", (unsigned long long)expected_m);
 	}
 	*out = b;
 	return 0;

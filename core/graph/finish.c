@@ -206,7 +206,7 @@ static int store_ones(struct sl_graph *g, struct sl_error *err)
 
 	g->weight = malloc((m ? m : 1) * sizeof *g->weight);
 	if (!g->weight)
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %llu entries.", (unsigned long long)m);
+		return sl_error_memory(err, "a graph of %llu entries", (unsigned long long)m);
 	for (uint64_t k = 0; k < m; k++)
 		g->weight[k] = 1;
 	return 0;
@@ -273,7 +273,7 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 
 	*out = NULL;
 	if (!g) {
-		rc = sl_error_set(err, SL_NOMEM, "No memory for a graph.");
+		rc = sl_error_memory(err, "a graph");
 		goto out;
 	}
 	g->n = n > b->n ? n : b->n;
@@ -292,7 +292,7 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 	g->start = calloc((uint64_t)g->n + 1, sizeof *g->start);
 	scratch = malloc((uint64_t)g->n * sizeof *scratch);
 	if (!g->start || !scratch) {
-		rc = sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", g->n);
+		rc = sl_error_memory(err, "a graph of %u nodes", g->n);
 		goto out;
 	}
 	for (uint64_t k = 0; k < b->count; k++)

@@ -156,7 +156,7 @@ int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_ne
 		return rc;
 	rc = make_columns(nb, params, &g, &unreachable);
 	if (rc)
-		sl_error_set(err, rc, "Not enough memory for the affinities of %u points with %u neighbours each.", nb->n,
+		sl_error_set(err, rc, SL_NO_MEMORY "the affinities of %u points with %u neighbours each.", nb->n,
 			     nb->k);
 	if (!rc)
 		rc = sl_affinities_create(out, &g, &plain, err);
@@ -174,7 +174,7 @@ int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_ne
 	if (!failed)
 		return 0;
 	sl_affinities_destroy(*out);
-	return sl_error_set(err, SL_NOMEM, "Not enough memory for the principal axes of %u points.", nb->n);
+	return sl_error_memory(err, "the principal axes of %u points", nb->n);
 }
 
 void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl_params *p)

@@ -285,7 +285,7 @@ out:
 	free(m.place);
 	if (code) {
 		sl_graph_destroy(g);
-		return sl_error_set(err, code, "No memory for a graph of %u nodes with %u neighbours each.", n, k);
+		return sl_error_set(err, code, SL_NO_MEMORY "a graph of %u nodes with %u neighbours each.", n, k);
 	}
 	*out = g;
 	return 0;

@@ -128,7 +128,7 @@ int sl_init_pca(const struct sl_params *p, const struct sl_affinities *a, float 
 				      "from points; choose spectral or random.");
 	float *room = malloc(sizeof *room * a->n);
 	if (!room)
-		return sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
+		return sl_error_memory(err, "a layout of %u nodes", a->n);
 	for (size_t i = 0; i < a->n; i++)
 		memcpy(y + i * d, a->axes + (size_t)a->user[i] * SL_AXES, d * sizeof *y);
 	float deviation = centre(p, a->n, y, room);
@@ -173,7 +173,7 @@ static int walk_device(struct sl_walk *out, const struct sl_engine *engine, stru
 {
 	struct device_walk *w = malloc(sizeof *w);
 	if (!w)
-		return sl_error_set(err, SL_NOMEM, "No memory for a spectral layout.");
+		return sl_error_memory(err, "a spectral layout");
 	*w = (struct device_walk){engine, graph};
 	*out = (struct sl_walk){
 		.n = n, .context = w, .mass = device_mass, .filter = device_filter, .destroy = free,

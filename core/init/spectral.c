@@ -122,7 +122,7 @@ int sl_spectral_create(struct sl_spectral **out, const struct sl_walk *walk, con
 	if (!s) {
 		if (walk->destroy)
 			walk->destroy(walk->context);
-		return sl_error_set(err, SL_NOMEM, "No memory for a spectral layout.");
+		return sl_error_memory(err, "a spectral layout");
 	}
 	if (err)
 		err->code = 0;
@@ -150,7 +150,7 @@ out:
 	if (code) {
 		sl_spectral_destroy(s);
 		if (!err || !err->code)
-			sl_error_set(err, code, "No memory for a spectral layout of %u nodes.", walk->n);
+			sl_error_set(err, code, SL_NO_MEMORY "a spectral layout of %u nodes.", walk->n);
 		return code;
 	}
 	*out = s;

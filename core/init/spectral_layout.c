@@ -60,7 +60,7 @@ int sl_spectral_layout(struct sl_spectral *s, float *y, struct sl_error *err)
 	if (!volume || !centre) {
 		free(volume);
 		free(centre);
-		return sl_error_set(err, SL_NOMEM, "No memory to place %u components.", s->components);
+		return sl_error_memory(err, "placing %u components", s->components);
 	}
 	for (uint32_t i = 0; i < s->components; i++)
 		volume[i] = s->component[i].count;

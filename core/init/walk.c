@@ -70,7 +70,7 @@ int sl_walk_host(struct sl_walk *out, const struct sl_affinities *a, struct sl_e
 {
 	struct host_walk *w = malloc(sizeof *w + sizeof(float) * a->n);
 	if (!w)
-		return sl_error_set(err, SL_NOMEM, "No memory for a spectral layout of %u nodes.", a->n);
+		return sl_error_memory(err, "a spectral layout of %u nodes", a->n);
 	w->a = a;
 	w->kernels = sl_cpu_kernels();
 #pragma omp parallel for schedule(static)

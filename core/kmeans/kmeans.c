@@ -229,7 +229,7 @@ int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *ended, struct sl_kme
 		before = now;
 	}
 	*status = m->status;
-	return code == SL_NOMEM ? sl_error_set(err, code, "There is no memory for k-means.") : code;
+	return code == SL_NOMEM ? sl_error_set(err, code, SL_NO_MEMORY "k-means.") : code;
 }
 
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err)
@@ -308,7 +308,7 @@ int sl__kmeans_create(struct sl_kmeans **out, const struct sl_points *points, co
 		return code;
 	struct sl_kmeans *m = calloc(1, sizeof *m);
 	if (!m)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
+		return sl_error_memory(err, "k-means");
 	m->params = *params;
 	m->parent = parent;
 	m->kernels = sl__kmeans_kernels();

@@ -110,7 +110,7 @@ static int centroids_of_labels(const struct sl_method_input *in, uint32_t k, boo
 	uint32_t d = p->d, c = 0;
 	double *sum = calloc((size_t)k * d, sizeof *sum), *count = calloc(k, sizeof *count);
 	float *row = malloc(d * sizeof *row), *mean = malloc((size_t)k * d * sizeof *mean);
-	code = sum && count && row && mean ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for k-means.");
+	code = sum && count && row && mean ? 0 : sl_error_memory(err, "k-means");
 	for (uint32_t i = 0; !code && i < p->n; i++) {
 		double label = in->start[p->user ? p->user[i] : i];
 		double length = 0;
@@ -149,7 +149,7 @@ int sl_kmeans_start(const struct sl_points *points, int metric, const double *st
 	size_t values = (size_t)k * points->d;
 	float *to = *out = malloc((values + 1) * sizeof *to);
 	if (!to)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for %u initial centroids.", k);
+		return sl_error_memory(err, "%u initial centroids", k);
 	for (size_t at = 0; at < values; at++)
 		to[at] = (float)(start[at] - (center ? center[at % points->d] : 0));
 	return 0;
@@ -289,7 +289,7 @@ static int to_users_units(const struct run *r, struct sl_method_array *a, struct
 		return 0;
 	double *wide = malloc(((size_t)a->shape[0] * r->d + 1) * sizeof *wide);
 	if (!wide)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for %u centroids.", a->shape[0]);
+		return sl_error_memory(err, "%u centroids", a->shape[0]);
 	sl_points_add_center(center, a->shape[0], r->d, a->data, wide);
 	free(a->data);
 	a->data = wide;
@@ -304,7 +304,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	uint32_t *label = malloc(rows * sizeof *label);
 	float *centroid = malloc((size_t)k * r->d * sizeof *centroid);
 	int code = label && centroid ? sl_kmeans_result(r->kmeans, label, centroid, NULL, err) :
-				       sl_error_set(err, SL_NOMEM, "There is no memory for %u labels.", rows);
+				       sl_error_memory(err, "%u labels", rows);
 	*out = (struct sl_method_result){.count = 2, .array = {{"labels", SL_ARRAY_INT32, {rows}, label},
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};
 	code = code ? code : to_users_units(r, &out->array[1], err);

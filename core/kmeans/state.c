@@ -163,7 +163,7 @@ int sl_kmeans_save(struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_e
 	*bytes = state_bytes(m, before, best);
 	char *at = *out = calloc(1, *bytes);
 	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
+		return sl_error_memory(err, "a state of %llu bytes", (unsigned long long)*bytes);
 	fill_header(m, (struct header *)at);
 	arrays(m, &(struct sl_stream){.to = at + sizeof(struct header)}, before, best);
 	return 0;

@@ -146,7 +146,7 @@ int sl_quality_divergence(const struct sl_affinities *a, int dims, double dof, c
 	double *buffer = malloc(((size_t)dims * n + 1) * sizeof *buffer), *row = malloc((n + 1) * sizeof *row);
 	struct field f = {.n = a->n, .dims = dims, .dof = dof};
 	if (!buffer || !row) {
-		rc = sl_error_set(err, SL_NOMEM, "Not enough memory to measure a layout of %u nodes.", a->n);
+		rc = sl_error_memory(err, "measuring a layout of %u nodes", a->n);
 		goto out;
 	}
 	for (int d = 0; d < dims; d++) {

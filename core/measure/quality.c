@@ -30,7 +30,7 @@ static const float *pick(const float *y, int dims, uint32_t n, const uint32_t *u
 
 static int no_memory(const struct sl_quality_input *in, struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "Not enough memory to measure a layout of %u nodes.", in->n_user);
+	return sl_error_memory(err, "measuring a layout of %u nodes", in->n_user);
 }
 
 /* All nodes or, if k is large, as many as take a minute at most. */

@@ -73,7 +73,7 @@ static int measure(struct task *t, uint32_t n, const uint32_t *user, int k, uint
 	queries = queries && queries < n ? queries : n;
 	double *share = malloc(queries * sizeof *share);
 	rc = share ? sl_tree_create(&tree, n, t->dims, t->y, err) :
-	     sl_error_set(err, SL_NOMEM, "Not enough memory to measure a layout of %u nodes.", n);
+	     sl_error_memory(err, "measuring a layout of %u nodes", n);
 	if (rc)
 		goto out;
 	t->tree = tree;

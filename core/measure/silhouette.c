@@ -101,7 +101,7 @@ int sl_quality_silhouette(uint32_t n, int dims, const float *y, const uint32_t *
 	double *share = malloc(sizeof *share * n + 1);
 	struct sorted s = {.dims = dims, .labels = labels, .start = calloc((size_t)labels + 1, sizeof *s.start)};
 	if (!x || !by_place || !share || !s.start) {
-		rc = sl_error_set(err, SL_NOMEM, "Not enough memory to measure a layout of %u nodes.", n);
+		rc = sl_error_memory(err, "measuring a layout of %u nodes", n);
 		goto out;
 	}
 	for (int k = 0; k < dims; k++)

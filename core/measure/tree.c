@@ -104,7 +104,7 @@ int sl_tree_create(struct sl_tree **out, uint32_t n, int dims, const float *y, s
 {
 	struct sl_tree *t = calloc(1, sizeof *t);
 	if (!t)
-		return sl_error_set(err, SL_NOMEM, "No memory for a tree of %u nodes.", n);
+		return sl_error_memory(err, "a tree of %u nodes", n);
 	t->n = n;
 	t->dims = dims;
 	while ((n >> t->levels) > LEAF)
@@ -116,7 +116,7 @@ int sl_tree_create(struct sl_tree **out, uint32_t n, int dims, const float *y, s
 	t->cut = malloc(sizeof *t->cut << t->levels);
 	if (!t->order || !t->y || !t->axis || !t->cut) {
 		sl_tree_destroy(t);
-		return sl_error_set(err, SL_NOMEM, "No memory for a tree of %u nodes.", n);
+		return sl_error_memory(err, "a tree of %u nodes", n);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		t->order[i] = i;

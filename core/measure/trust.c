@@ -292,7 +292,7 @@ static int measure_trust(const struct sl_points *points, int metric, double p, i
 	if (!rc)
 		rc = all_penalties(&s, tree, y, dims, (uint32_t)k, queries, sum);
 	if (rc) {
-		rc = sl_error_set(err, rc, "Not enough memory to measure a layout of %u points.", s.n);
+		rc = sl_error_set(err, rc, SL_NO_MEMORY "measuring a layout of %u points.", s.n);
 		goto out;
 	}
 	double all = 0;

@@ -39,7 +39,7 @@ struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, s
 		int room = p->room ? 2 * p->room : 64;
 		struct sl_trace_point *grown = realloc(p->trace, (size_t)room * sizeof *grown);
 		if (!grown) {
-			sl_error_set(err, SL_NOMEM, "There is no memory for the trace.");
+			sl_error_memory(err, "the trace");
 			return NULL;
 		}
 		p->trace = grown;
@@ -70,7 +70,7 @@ int sl_progress_save(const struct sl_progress *p, const char magic[8], void **ou
 	free(*out);
 	*out = whole;
 	*bytes += first;
-	return whole ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a state of the run.");
+	return whole ? 0 : sl_error_memory(err, "a state of the run");
 }
 
 int sl_progress_load(struct sl_progress *p, const char magic[8], const void **saved, uint64_t *bytes,
@@ -85,7 +85,7 @@ int sl_progress_load(struct sl_progress *p, const char magic[8], const void **sa
 		return sl_error_set(err, SL_BADDATA, "The state does not belong to this method.");
 	sl_progress_finish(p);
 	if (h.count && !(p->trace = malloc(trace_bytes)))
-		return sl_error_set(err, SL_NOMEM, "There is no memory for the trace.");
+		return sl_error_memory(err, "the trace");
 	if (h.count)
 		memcpy(p->trace, at + sizeof h, trace_bytes);
 	p->count = p->room = h.count;

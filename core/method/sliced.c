@@ -13,7 +13,7 @@ void *sl_sliced_create(const struct sl_sliced_ops *ops, size_t bytes, const char
 	if (s)
 		s->ops = ops;
 	else
-		sl_error_set(err, SL_NOMEM, "There is no memory for %s.", what);
+		sl_error_memory(err, "%s", what);
 	return s;
 }
 

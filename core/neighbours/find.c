@@ -115,5 +115,5 @@ int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *given
 	sl_neighbours_destroy(nb);
 	if (rc == SL_CANCELLED)
 		return sl_error_set(err, rc, "The search for neighbours was cancelled.");
-	return sl_error_set(err, rc, "Not enough memory for %u neighbours of each of %u points.", params->k, given->n);
+	return sl_error_set(err, rc, SL_NO_MEMORY "%u neighbours of each of %u points.", params->k, given->n);
 }

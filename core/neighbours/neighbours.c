@@ -66,7 +66,7 @@ int sl_neighbours_axes(struct sl_neighbours *nb, const struct sl_points *p, cons
 {
 	nb->axes = malloc(((size_t)nb->n + 1) * SL_AXES * sizeof *nb->axes);
 	if (!nb->axes)
-		return sl_error_set(err, SL_NOMEM, "Not enough memory for the principal axes of %u points.", nb->n);
+		return sl_error_memory(err, "the principal axes of %u points", nb->n);
 	return sl_points_axes(nb->axes, SL_AXES, p, cancel, err);
 }
 

@@ -110,7 +110,7 @@ out:
 	if (rc == SL_CANCELLED)
 		sl_error_set(err, rc, "The search for neighbours was cancelled.");
 	else if (rc)
-		sl_error_set(err, rc, "Not enough memory for %u neighbours of each of %u new points.", params->k, queries->n);
+		sl_error_set(err, rc, SL_NO_MEMORY "%u neighbours of each of %u new points.", params->k, queries->n);
 	else
 		rc = check_found(queries, nb, err);
 	if (rc) {

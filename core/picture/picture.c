@@ -239,7 +239,7 @@ int sl__drawing_make(struct sl__drawing *w, const float *y, uint64_t n, int dims
 		rc = rank_labels(w, labels, label, n);
 	if (!rc)
 		rc = draw(w);
-	return rc ? sl_error_set(err, rc, "Not enough memory for a picture of %llu nodes in %d x %d pixels.",
+	return rc ? sl_error_set(err, rc, SL_NO_MEMORY "a picture of %llu nodes in %d x %d pixels.",
 				 (unsigned long long)n, width, height) : 0;
 }
 

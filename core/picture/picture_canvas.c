@@ -198,7 +198,7 @@ int sl__canvas_png(const struct sl__canvas *c, int dpi, void **png, size_t *byte
 	int rc = encode(c, dpi, &sink);
 	if (rc) {
 		free(sink.data);
-		return sl_error_set(err, rc, "Not enough memory for a picture of %d x %d pixels.", c->width, c->height);
+		return sl_error_set(err, rc, SL_NO_MEMORY "a picture of %d x %d pixels.", c->width, c->height);
 	}
 	*png = sink.data;
 	*bytes = sink.bytes;

@@ -14,7 +14,7 @@
 
 static int memory_error(struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "Not enough memory for the colours of a picture.");
+	return sl_error_memory(err, "the colours of a picture");
 }
 
 static int ascending(const void *a, const void *b)

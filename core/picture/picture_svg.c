@@ -266,11 +266,11 @@ int sl_picture_svg(const struct sl_picture_options *options, const float *y, uin
 	FILE *out = NULL;
 	int rc = sl__drawing_make(&w, y, n, dims, label, labels, err);
 	if (!rc && !(out = open_memstream(&text, bytes)))
-		rc = sl_error_set(err, SL_NOMEM, "Not enough memory for a picture of %llu nodes.", (unsigned long long)n);
+		rc = sl_error_memory(err, "a picture of %llu nodes", (unsigned long long)n);
 	if (out)
 		rc = write(&w, out, err);
 	if (out && (ferror(out) | fclose(out)) && !rc)
-		rc = sl_error_set(err, SL_NOMEM, "Not enough memory for a picture of %llu nodes.", (unsigned long long)n);
+		rc = sl_error_memory(err, "a picture of %llu nodes", (unsigned long long)n);
 	sl__drawing_finish(&w);
 	if (rc)
 		free(text);

@@ -58,6 +58,5 @@ int sl_points_axes(float *out, uint32_t axes, const struct sl_points *p, const i
 		spread(out, p->n, to, axes);
 	if (code == SL_BADDATA)  /* too far apart for floats: no axis is better than another */
 		return 0;
-	return code == SL_NOMEM ? sl_error_set(err, code, "Not enough memory for the principal axes of %u points.", p->n) :
-				  code;
+	return code == SL_NOMEM ? sl_error_memory(err, "the principal axes of %u points", p->n) : code;
 }

@@ -155,7 +155,7 @@ int sl_points_uncentred(const struct sl_points **view, const struct sl_points *p
 		return 0;
 	}
 	free(q);
-	return told ? rc : sl_error_set(err, rc, "Not enough memory for %u points of %u columns.", p->n, p->d);
+	return told ? rc : sl_error_set(err, rc, SL_NO_MEMORY "%u points of %u columns.", p->n, p->d);
 }
 
 void sl_points_uncentred_end(const struct sl_points *view, const struct sl_points *p)

@@ -323,7 +323,7 @@ static int project(struct sl_points **out, const struct sl_points *p, uint32_t t
 		return sl_error_set(err, rc, "Computing the principal axes was cancelled.");
 	if (rc == SL_INTERNAL)
 		return sl_error_set(err, rc, "The principal axes of the points could not be computed.");
-	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n,
+	return sl_error_set(err, rc, SL_NO_MEMORY "%u principal axes of %u points with %u columns.", to, p->n,
 			    p->d);
 }
 

@@ -158,7 +158,7 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 				    "columns.", p->d, pca->from);
 	struct sl_points *q;
 	if (sl__points_project(&q, pca, p, NULL, NULL))
-		return sl_error_set(err, SL_NOMEM, "Not enough memory for %u coordinates of %u points.", pca->to, p->n);
+		return sl_error_memory(err, "%u coordinates of %u points", pca->to, p->n);
 	free(q->center);  /* q->pca would say that it belongs to the columns before the projection */
 	q->center = NULL;
 	q->center_columns = 0;

@@ -305,8 +305,7 @@ static int name_columns(struct sl_pca **pca, const uint32_t *old, uint32_t d)
 
 static int no_memory(const struct sl_sparse *s, struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "Not enough memory for the principal axes of a sparse table of %u rows and %u "
-			    "columns.", s->n, s->d);
+	return sl_error_memory(err, "the principal axes of a sparse table of %u rows and %u " "columns", s->n, s->d);
 }
 
 static int compute(struct sl_points **out, const struct sl_sparse *s, uint32_t empty, uint32_t to, double *kept,

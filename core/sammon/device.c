@@ -34,7 +34,7 @@ int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct
 	struct sl_sammon_passes passes;
 	uint32_t *partner = m->sampled ? malloc((size_t)m->blocks * m->rounds * sizeof *partner) : NULL;
 	if (m->sampled && !partner)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for the partners of %u points.", m->n);
+		return sl_error_memory(err, "the partners of %u points", m->n);
 	int code = sl_sammon_opener(engine)(device, &table, &passes, err);
 	if (code) {
 		free(partner);

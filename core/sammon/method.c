@@ -173,7 +173,7 @@ static int layout_of_graph(const struct run *r, struct sl_method_array *out, str
 	uint32_t columns = (uint32_t)r->params.dims;
 	float *y = malloc(sizeof *y * r->nodes * columns);
 	int code = y ? sl_sammon_graph_layout(r->sammon, y, err) :
-		       sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u nodes.", r->nodes);
+		       sl_error_memory(err, "a layout of %u nodes", r->nodes);
 	if (code)
 		free(y);
 	else
@@ -192,7 +192,7 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 	if (!y || (p->user && !all_rows)) {
 		free(y);
 		free(all_rows);
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u points.", p->n_user);
+		return sl_error_memory(err, "a layout of %u points", p->n_user);
 	}
 	sl_sammon_layout(r->sammon, y);
 	if (all_rows) {  /* places dropped rows like isolated nodes */

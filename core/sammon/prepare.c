@@ -255,7 +255,7 @@ int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *p, const flo
 	m->rows = p->n;
 	m->d = p->d;
 	m->differences = m->d <= DIFFERENCES_MOST;
-	sl_error_set(err, SL_NOMEM, "There is no memory for the distances of %u points of %u columns.", m->rows, m->d);
+	sl_error_memory(err, "the distances of %u points of %u columns", m->rows, m->d);
 	int code = take_order(m, p);
 	if (!code)
 		code = allocate(m);
@@ -287,6 +287,6 @@ int sl__sammon_prepare_graph(struct sl_sammon *m, const struct sl_graph *g, stru
 {
 	int code = sl__terms_create(&m->terms, g, &m->params, err);
 	if (!code && sl__sammon_prepare_terms(m))
-		code = sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u nodes.", g->n);
+		code = sl_error_memory(err, "a layout of %u nodes", g->n);
 	return code;
 }

@@ -178,8 +178,8 @@ int sl_sammon_advance(struct sl_sammon *m, double ms, bool *ended, struct sl_sam
 			*err = m->failure;
 		return code;
 	}
-	return code ? sl_error_set(err, code, m->terms ? "There is no memory for searching shortest paths." :
-				   "There is no memory for a block of distances.") : 0;
+	return code ? sl_error_set(err, code, m->terms ? SL_NO_MEMORY "searching shortest paths." :
+				   SL_NO_MEMORY "a block of distances.") : 0;
 }
 
 int sl_sammon_step(struct sl_sammon *m, struct sl_sammon_status *status, struct sl_error *err)
@@ -220,7 +220,7 @@ void sl_sammon_layout(const struct sl_sammon *m, float *y)
 int sl_sammon_graph_layout(const struct sl_sammon *m, float *y, struct sl_error *err)
 {
 	int code = sl__terms_arrange(m, isnan(m->best.stress) ? m->trial.y : m->best.y, y);
-	return code ? sl_error_set(err, code, "There is no memory for a layout of %u nodes.", m->terms->n_user) : 0;
+	return code ? sl_error_set(err, code, SL_NO_MEMORY "a layout of %u nodes.", m->terms->n_user) : 0;
 }
 
 int sl_sammon_gradient(const struct sl_sammon *m, double *gradient, struct sl_error *err)
@@ -263,7 +263,7 @@ int sl_sammon_create(struct sl_sammon **out, const struct sl_points *points, con
 		return code;
 	struct sl_sammon *m = start(params, false);
 	if (!m)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+		return sl_error_memory(err, "a layout");
 	code = sl__sammon_prepare(m, points, from, err);
 	if (code)
 		sl_sammon_destroy(m);
@@ -282,7 +282,7 @@ int sl_sammon_create_graph(struct sl_sammon **out, const struct sl_graph *g, con
 		return code;
 	struct sl_sammon *m = start(params, true);
 	if (!m)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+		return sl_error_memory(err, "a layout");
 	code = sl__sammon_prepare_graph(m, g, err);
 	if (code)
 		sl_sammon_destroy(m);

@@ -98,7 +98,7 @@ int sl_sammon_save(const struct sl_sammon *run, void **out, uint64_t *bytes, str
 	*bytes = state_bytes(m);
 	char *at = *out = calloc(1, *bytes);
 	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
+		return sl_error_memory(err, "a state of %llu bytes", (unsigned long long)*bytes);
 	if (m->passes.arg)
 		sl__sammon_clear(m);  /* the pass starts again */
 	fill_header(m, (struct header *)at);

@@ -273,7 +273,7 @@ int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const str
 		return code;
 	struct sl__terms *t = calloc(1, sizeof *t);
 	if (!t)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+		return sl_error_memory(err, "a layout");
 	frexp(longest, &exponent);
 	t->scale = ldexp(1, -exponent);
 	t->n_user = g->n;
@@ -292,7 +292,7 @@ int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const str
 		code = allocate(t, params);
 	if (code) {
 		sl__terms_destroy(t);
-		return sl_error_set(err, code, "There is no memory for the distances of %u nodes; fewer pivots "
+		return sl_error_set(err, code, SL_NO_MEMORY "the distances of %u nodes; fewer pivots "
 				    "take less.", g->n);
 	}
 	set_unit(t);

@@ -360,8 +360,7 @@ out:
 
 static int no_memory(uint32_t n, uint64_t m, struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "There is no memory for the weights of %u nodes and %llu entries.", n,
-			    (unsigned long long)m);
+	return sl_error_memory(err, "the weights of %u nodes and %llu entries", n, (unsigned long long)m);
 }
 
 int sl_coupling_of_graph(struct sl_coupling **out, const struct sl_graph *g, struct sl_error *err)

@@ -238,7 +238,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	uint32_t fields = (uint32_t)sl_signal_fields(&r->params);
 	float *times, *values = malloc((size_t)r->n * fields * sizeof *values + 1);
 	if (!values)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for the values of %u nodes.", r->n);
+		return sl_error_memory(err, "the values of %u nodes", r->n);
 	sl_signal_values(r->signal, values);
 	int count;
 	float *snapshots = sl_signal_take_snapshots(r->signal, &count, &times);

@@ -96,7 +96,7 @@ int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const
 		return code;
 	struct sl_signal *s = calloc(1, sizeof *s);
 	if (!s)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for signals.");
+		return sl_error_memory(err, "signals");
 	s->c = coupling;
 	s->params = *params;
 	s->n = coupling->n;
@@ -106,7 +106,7 @@ int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const
 	s->change = NAN;
 	code = make_arrays(s);
 	if (code)
-		sl_error_set(err, code, "There is no memory for signals at %u nodes.", s->n);
+		sl_error_set(err, code, SL_NO_MEMORY "signals at %u nodes.", s->n);
 	else
 		code = sl__signal_begin(s, initial, err);
 	if (!code)

@@ -157,7 +157,7 @@ static int set_restart(struct sl_signal *s, bool given, struct sl_error *err)
 int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error *err)
 {
 	const struct sl_signal_params *p = &s->params;
-	sl_error_set(err, SL_NOMEM, "There is no memory for signals at %u nodes.", s->n);
+	sl_error_memory(err, "signals at %u nodes", s->n);
 	int code = 0;
 	if (initial)
 		code = copy_initial(s, initial, err);

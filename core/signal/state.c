@@ -125,7 +125,7 @@ int sl_signal_save(struct sl_signal *s, void **out, uint64_t *bytes, struct sl_e
 	*bytes = state_bytes(s, s->recorded);
 	char *at = *out = malloc(*bytes);
 	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
+		return sl_error_memory(err, "a state of %llu bytes", (unsigned long long)*bytes);
 	fill_header(s, (struct header *)(void *)at);
 	arrays(s, &(struct sl_stream){.to = at + sizeof(struct header)}, s->recorded);
 	return 0;

@@ -411,7 +411,7 @@ void sl_collect_now(struct sl_collect *c, struct sl_request *r, const json_t *bo
 	int rc = read_request(c, body, &dry_run, &bytes_max, &err);
 	struct walk *w = rc ? NULL : begin(c, bytes_max);
 	if (!rc && !w)
-		rc = sl_error_set(&err, SL_NOMEM, "no memory for the request");
+		rc = sl_error_memory(&err, "the request");
 	if (rc) {
 		sl_reply_error(r, &err);
 		return;
@@ -435,7 +435,7 @@ int sl_collect_create(struct sl_collect **out, struct sl_daemon *d, struct sl_er
 {
 	struct sl_collect *c = calloc(1, sizeof *c);
 	if (!c)
-		return sl_error_set(err, SL_NOMEM, "no memory for the collection");
+		return sl_error_memory(err, "the collection");
 	c->d = d;
 	uv_timer_init(d->loop, &c->timer);
 	c->timer.data = c;

@@ -124,7 +124,7 @@ static int set_text(struct sl_config *c, const struct sl_option_info *o, const c
 	}
 	char *copy = strdup(text);
 	if (!copy)
-		return sl_error_set(err, SL_NOMEM, "no memory for the configuration");
+		return sl_error_memory(err, "the configuration");
 	free(*text_at(c, o));
 	*text_at(c, o) = copy;
 	return 0;

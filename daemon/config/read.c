@@ -106,7 +106,7 @@ int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
 	int rc = 0;
 	bool *seen = calloc((size_t)sl_config_count, sizeof *seen);
 	if (!seen)
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the configuration");
+		rc = sl_error_memory(err, "the configuration");
 	for (ssize_t length; !rc && (length = getline(&line, &room, file)) >= 0;) {
 		const char *encoding = number ? NULL : sl_text_encoding(line, (size_t)length);
 		size_t mark = number++ ? 0 : sl_text_mark(line, (size_t)length);

@@ -69,7 +69,7 @@ int sl_device_thread_start(struct sl_device_thread **out, uv_loop_t *loop, const
 	struct sl_device_thread *t = calloc(1, sizeof *t);
 	if (!t || !(t->stopped = sl__event_create(SL_EVENT_STOPPED))) {
 		free(t);
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a device.");
+		return sl_error_memory(err, "a device");
 	}
 	t->config = *config;
 	t->on_event = on_event;

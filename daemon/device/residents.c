@@ -83,7 +83,7 @@ static int neighbours_use(struct sl_device_thread *t, const struct sl_device_job
 	int code = 0;
 	if (!b) {
 		if (!(b = calloc(1, sizeof *b)))
-			return sl_error_set(err, SL_NOMEM, "Out of memory for neighbours.");
+			return sl_error_memory(err, "neighbours");
 		code = t->config.engine->neighbours_put(t->device, job->neighbours, &b->neighbours, err);
 		if (code) {
 			free(b);
@@ -148,7 +148,7 @@ int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job
 	struct sl_resident *r = sl__resident_find(t, job->graph);
 	*out = r = r ? r : resident_create(t, job, dropped);
 	if (!r)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a graph.");
+		return sl_error_memory(err, "a graph");
 	r->adds++;
 	r->used = ++t->clock;
 	r->drop = false;

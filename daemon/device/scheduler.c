@@ -46,7 +46,7 @@ int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
 {
 	*out = calloc(1, sizeof **out);
 	if (!*out)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the scheduler.");
+		return sl_error_memory(err, "the scheduler");
 	return 0;
 }
 
@@ -166,7 +166,7 @@ int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char 
 	struct sl_scheduler_group *g = group_of(s, group);
 	struct sl_scheduler_client *c = g ? client_of(g, client) : NULL;
 	if (!c)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a client of the scheduler.");
+		return sl_error_memory(err, "a client of the scheduler");
 	g->share = share > 0 ? share : 1;
 	c->tasks++;
 	*t = (struct sl_scheduled){

@@ -53,7 +53,7 @@ static struct sl_layout *expand(struct sl__expansion *p, struct sl_error *err)
 			l = sl_layout_create_take(out, a->n_user, from->dims, p->status.iteration, p->status.measure);
 	}
 	if (!l)
-		sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes.", a->n_user);
+		sl_error_memory(err, "a layout of %u nodes", a->n_user);
 	sl_picked_release(from);
 	return l;
 }
@@ -87,7 +87,7 @@ int sl__expander_create(struct sl_expander **out, struct sl_device_thread *t, st
 {
 	struct sl_expander *x = calloc(1, sizeof *x);
 	if (!x)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a device.");
+		return sl_error_memory(err, "a device");
 	x->t = t;
 	x->end.last = true;
 	sl_mailbox_init(&x->snapshots);
@@ -173,7 +173,7 @@ void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quan
 	if (k->snapshot)
 		sl_error_set(&err, SL_CONFLICT, "A snapshot is on its way already.");
 	else if (!(k->expansion = expansion_create(k, owed)))
-		sl_error_set(&err, SL_NOMEM, "Out of memory for a snapshot.");
+		sl_error_memory(&err, "a snapshot");
 	if (err.code)
 		answer_nothing(t, owed, k->key, &err);
 	else if (sl__note(t, &err, sl_embedding_snapshot_start(k->embedding, quantise, &k->snapshot, &err)))
@@ -201,7 +201,7 @@ void sl__snapshot_values(struct sl_device_thread *t, struct sl_task *k, struct s
 	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_SNAPSHOT, k->key);
 	e->layout = values_of(k);
 	if (!e->layout)
-		sl_error_set(&e->err, SL_NOMEM, "Out of memory for the values of %u nodes.", k->nodes);
+		sl_error_memory(&e->err, "the values of %u nodes", k->nodes);
 	e->status = k->status;
 	sl__tell(t, e);
 }
@@ -240,6 +240,6 @@ struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err)
 	struct sl_layout *l = sl_layout_create_take(y.data, y.shape[0], (int)y.shape[1], k->status.iteration,
 						    k->status.measure);
 	if (!l)
-		sl_error_set(err, SL_NOMEM, "Out of memory for a layout.");
+		sl_error_memory(err, "a layout");
 	return l;
 }

@@ -136,7 +136,7 @@ int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct s
 		if (!job->run)
 			sl__resident_use(t, job, &owed->dropped, &r, err);
 		sl__resident_unuse(t, r);
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+		return sl_error_memory(err, "a job");
 	}
 	k->key = job->job;
 	memcpy(k->id, job->id, sizeof k->id);

@@ -63,7 +63,7 @@ int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d
 {
 	struct sl_affinity_cache *c = calloc(1, sizeof *c);
 	if (!c)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the cache of affinities.");
+		return sl_error_memory(err, "the cache of affinities");
 	c->d = d;
 	c->budget_bytes = budget_bytes;
 	c->times = sl_metrics_register(d->metrics, SL_HISTOGRAM, SL_PHASE_SECONDS, "phase=\"affinities\"",
@@ -275,7 +275,7 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const ch
 	const struct sl_graph_record *record = sl_graphs_find(c->d->graphs, graph);
 	struct sl_affinity *e = calloc(1, sizeof *e);
 	if (!e)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for affinities.");
+		return sl_error_memory(err, "affinities");
 	e->cache = c;
 	e->key = ++c->key;
 	memcpy(e->graph, graph, sizeof e->graph);
@@ -313,7 +313,7 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const ch
 {
 	struct waiter *w = calloc(1, sizeof *w);
 	if (!w)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+		return sl_error_memory(err, "a job");
 	w->done = done;
 	w->arg = arg;
 	struct sl_affinity *e = find(c, graph, wanted, form);

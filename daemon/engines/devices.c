@@ -198,7 +198,7 @@ static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(st
 			pending |= 1ull << i;
 	if (!w || !pending) {
 		free(w);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a question to the device.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a question to the device.");
 		return;
 	}
 	*w = (struct waiter){.engines = all, .request = r, .pending = pending, .make_reply = make_reply};

@@ -390,12 +390,12 @@ int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct
 	struct sl_engines *all = calloc(1, sizeof *all);
 	*out = NULL;
 	if (!all)
-		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
+		return sl_error_memory(err, "the start");
 	all->d = d;
 	all->listener = *listener;
 	all->arg = arg;
 	all->gpus = sl__gpus_create(d->metrics);
-	int code = !all->gpus ? sl_error_set(err, SL_NOMEM, "Out of memory at the start.") :
+	int code = !all->gpus ? sl_error_memory(err, "the start") :
 			       sl_affinity_cache_create(&all->affinities, d, (uint64_t)d->config.graph_memory_bytes, err);
 	if (!code)
 		code = open_engines(all, err);

@@ -79,7 +79,7 @@ int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_er
 		return rc;
 	struct sl_backups *b = calloc(1, sizeof *b);
 	if (!b)
-		return sl_error_set(err, SL_NOMEM, "no memory for backups");
+		return sl_error_memory(err, "backups");
 	b->d = d;
 	sl_backup_clean(d->state_dir);
 	*out = b;
@@ -167,7 +167,7 @@ static void begun(void *arg)
 	char to[sizeof k->copy.part + 16];
 	snprintf(to, sizeof to, "%s/spacelandd.db", k->copy.part);
 	if (!k->code && sl_db_copy(k->of->d->db, to, link_files, copied, k))
-		k->code = sl_error_set(&k->err, SL_NOMEM, "no memory for a backup");
+		k->code = sl_error_memory(&k->err, "a backup");
 	if (k->code)
 		finish(k);
 }
@@ -228,7 +228,7 @@ int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name,
 		return sl_error_set(err, SL_CONFLICT, "The server is stopping.");
 	struct backup *k = create(b, *name);
 	if (!k)
-		return sl_error_set(err, SL_NOMEM, "no memory for a backup");
+		return sl_error_memory(err, "a backup");
 	sl_pool_run_in(&k->place, b->d->loop, begin_on_pool, begun, k);
 	return 0;
 }

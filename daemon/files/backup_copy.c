@@ -260,7 +260,7 @@ static int copy_file(struct sl_backup_copy *b, const char *from, const char *to,
 	int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
 	int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (!buffer)
-		rc = sl_error_set(err, SL_NOMEM, "no memory for a copy");
+		rc = sl_error_memory(err, "a copy");
 	else if (in < 0 || out < 0)
 		rc = sl_atomic_error(in < 0 ? from : to, in < 0 ? "read" : "written", errno, err);
 	else

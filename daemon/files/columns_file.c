@@ -55,7 +55,7 @@ int sl_columns_set(struct sl_columns *c, json_t *description, void *value, struc
 	struct sl_column fresh = {description, value};
 	if (!description) {
 		free(value);
-		return sl_error_set(err, SL_NOMEM, "no memory for the column");
+		return sl_error_memory(err, "the column");
 	}
 	struct sl_column *old = sl_columns_find(c, sl_column_name(&fresh));
 	if (old) {
@@ -96,7 +96,7 @@ static int read_values(int fd, const char *path, struct sl_columns *c, uint64_t 
 			continue;
 		if (!only || !strcmp(only, sl_column_name(column))) {
 			if (!(column->value = malloc(bytes + 1)))
-				return sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", c->n);
+				return sl_error_memory(err, "labels of %u nodes", c->n);
 			if (sl__read_at(fd, column->value, bytes, at))
 				return sl_seal_damaged(path, "it cannot be read to its end", err);
 		}
@@ -114,7 +114,7 @@ static int read_description(int fd, const char *path, struct sl_columns *c, cons
 		return sl_seal_damaged(path, "it has no description", err);
 	char *text = malloc(bytes + 1);
 	if (!text)
-		return sl_error_set(err, SL_NOMEM, "no memory for a description of %llu bytes", (unsigned long long)bytes);
+		return sl_error_memory(err, "a description of %llu bytes", (unsigned long long)bytes);
 	json_t *all = !sl__read_at(fd, text, bytes, sizeof bytes) ? json_loadb(text, bytes, 0, NULL) : NULL, *one;
 	size_t i;
 	free(text);
@@ -140,7 +140,7 @@ static int read_file(const char *path, uint32_t n, const char *only, bool check,
 	uint64_t at = 0;
 	int rc = 0, fd = sl_file_open(path);
 	if (!c) {
-		rc = sl_error_set(err, SL_NOMEM, "no memory for labels");
+		rc = sl_error_memory(err, "labels");
 	} else if (fd < 0) {
 		rc = errno == ENOENT ? 0 : sl_atomic_error(path, "read", errno, err);
 	} else {
@@ -185,7 +185,7 @@ static int write_file(const char *path, const struct sl_columns *c, bool fresh, 
 	json_decref(list);
 	json_decref(all);
 	if (!text)
-		return sl_error_set(err, SL_NOMEM, "no memory for labels");
+		return sl_error_memory(err, "labels");
 	uint64_t bytes = strlen(text);
 	int count = 0;
 	parts[count++] = (struct sl_array){&bytes, sizeof bytes};

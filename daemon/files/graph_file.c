@@ -89,7 +89,7 @@ int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsign
 	uint64_t label_bytes;
 	char *names = sl__names_join(g->label_name, g->label ? g->labels : 0, &label_bytes);
 	if (!names)
-		return sl_error_set(err, SL_NOMEM, "no memory to store the graph");
+		return sl_error_memory(err, "storing the graph");
 	fill(&info, g);
 	memcpy(info.digest, digest, sizeof info.digest);
 	arrays_of(g, names, label_bytes, a);
@@ -253,7 +253,7 @@ int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error 
 	struct sl_graph *g = calloc(1, sizeof *g);
 	char *names = malloc(h.bytes[LABEL_NAMES] + 1);
 	if (!g || !names || allocate(g, &h, &info)) {
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the graph");
+		rc = sl_error_memory(err, "the graph");
 		goto out;
 	}
 	void *into[ARRAYS] = {g->start, g->node, g->weight, g->name_at, g->name_bytes, g->label, names};
@@ -263,7 +263,7 @@ int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error 
 	if (!rc && g->name_at && g->name_at[g->n] != h.bytes[NAME_BYTES])
 		rc = sl_array_file_damaged(path, &kind, "its names end too early or too late", err);
 	if (!rc && (rc = sl__names_split(g->label_name, g->labels, names, h.bytes[LABEL_NAMES])))
-		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the graph")
+		rc = rc == SL_NOMEM ? sl_error_set(err, rc, SL_NO_MEMORY "the graph.")
 				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);
 	if (!rc && old)
 		rc = check_old(path, g, &info, err);

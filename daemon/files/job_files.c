@@ -65,7 +65,7 @@ char *sl_job_file_path(const char *folder, const char *id, const char *kind)
 
 static int no_path(struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "Out of memory for a file name.");
+	return sl_error_memory(err, "a file name");
 }
 
 /* ---- writing -------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static int read_file(const char *path, unsigned char **out, size_t *bytes, bool 
 	size_t size = *sealed ? (size_t)seal.content_bytes : (size_t)st.st_size;
 	code = 0;
 	if (!(data = malloc(size + 1)))
-		code = sl_error_set(err, SL_NOMEM, "Out of memory for %s.", path);
+		code = sl_error_memory(err, "%s", path);
 	else if (sl__read_at(fd, data, size, 0))
 		code = sl_seal_damaged(path, "it cannot be read to its end", err);
 	if (!code && *sealed) {
@@ -379,7 +379,7 @@ int sl_job_file_read_start(const char *folder, const char *id, uint32_t n, int d
 	free(file);
 	if (!fine)
 		return sl_error_set(err, SL_IO, "The start of job %s does not have %u rows of %d numbers.", id, n, d);
-	return *value ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for a start of %u rows.", n);
+	return *value ? 0 : sl_error_memory(err, "a start of %u rows", n);
 }
 
 void sl_job_file_remove(const char *folder, const char *id, const char *const *kinds)

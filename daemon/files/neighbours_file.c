@@ -109,7 +109,7 @@ int sl_neighbours_file_read(const char *path, struct sl_neighbours **out, struct
 		nb->axes = h.arrays == ARRAYS ? malloc(h.bytes[AXES]) : NULL;
 	}
 	if (!nb || !nb->index || !nb->distance || (h.bytes[USER] && !nb->user) || (h.arrays == ARRAYS && !nb->axes)) {
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the neighbours");
+		rc = sl_error_memory(err, "the neighbours");
 		goto out;
 	}
 	nb->n = s.n;

@@ -126,7 +126,7 @@ int sl_points_file_write(const char *path, const struct sl_points *p, const unsi
 	void *means = join_means(p, &rc);
 	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &label_bytes);
 	if (!names || rc) {
-		rc = sl_error_set(err, SL_NOMEM, "no memory to store the points");
+		rc = sl_error_memory(err, "storing the points");
 	} else {
 		fill(&info, p);
 		arrays_of(p, names, label_bytes, means, a);
@@ -226,11 +226,11 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 	p = calloc(1, sizeof *p);
 	names = malloc(h.bytes[LABEL_NAMES] + 1);
 	if (!p || !names || allocate(p, &h, &info)) {
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the points");
+		rc = sl_error_memory(err, "the points");
 		goto out;
 	}
 	if (p->pca && p->center && !(means = malloc(h.bytes[MEAN]))) {
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the points");
+		rc = sl_error_memory(err, "the points");
 		goto out;
 	}
 	void *into[ARRAYS] = {p->value, p->user, p->name_at, p->name_bytes, p->label, names,
@@ -244,7 +244,7 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 	if (!rc && p->pca && !ascending(p->pca))
 		rc = sl_array_file_damaged(path, &kind, "its columns are not in order", err);
 	if (!rc && (rc = sl__names_split(p->label_name, p->labels, names, h.bytes[LABEL_NAMES])))
-		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the points")
+		rc = rc == SL_NOMEM ? sl_error_set(err, rc, SL_NO_MEMORY "the points.")
 				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);
 out:
 	close(fd);

@@ -75,7 +75,7 @@ static int check_unsealed(struct state *s, int fd, const char *path, const char 
 	uint64_t bytes;
 	int rc, count;
 	if (!where)
-		return sl_error_set(&s->err, SL_NOMEM, "no memory for a path");
+		return sl_error_memory(&s->err, "a path");
 	if (!strcmp(kind, "slg"))
 		rc = sl_graph_file_read(path, &graph, &s->err);
 	else if (!strcmp(kind, "slp"))
@@ -218,7 +218,7 @@ static int open_db(struct state *s, bool make)
 {
 	char *path;
 	if (asprintf(&path, "%s/spacelandd.db", s->dir) < 0)
-		return sl_error_set(&s->err, SL_NOMEM, "no memory for a path");
+		return sl_error_memory(&s->err, "a path");
 	int rc = 0;
 	if (!make && access(path, F_OK))
 		rc = sl_error_set(&s->err, SL_BADDATA, "The data base is missing.");
@@ -263,7 +263,7 @@ static int begin(struct state *s, uv_loop_t *loop, const char *dir, FILE *out)
 	*s = (struct state){.loop = loop, .dir = dir, .out = out};
 	for (int t = 0; t < SL_DB_TABLES; t++)
 		ok &= (s->records[t] = json_object()) != NULL;
-	return ok ? 0 : sl_error_set(&s->err, SL_NOMEM, "no memory for the records");
+	return ok ? 0 : sl_error_memory(&s->err, "the records");
 }
 
 static int end(struct state *s, int rc, struct sl_error *err)
@@ -370,7 +370,7 @@ static void make_record(struct state *s, const char *folder, const char *name, c
 	if (!document || json_object_set(s->records[table], id, document) ||
 	    json_object_set_new(s->made, id, json_true()) ||
 	    sl_db_put(s->db, (enum sl_db_table)table, id, document, NULL, NULL))
-		problem(s, folder, name, "There is no memory for the record.");
+		problem(s, folder, name, SL_NO_MEMORY "the record.");
 	else
 		fprintf(s->out, "%s/%s: its record is made anew\n", folder, name);
 	json_decref(document);
@@ -442,7 +442,7 @@ int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 	struct state s;
 	int rc = begin(&s, loop, dir, out);
 	if (!rc && !(s.made = json_object()))
-		rc = sl_error_set(&s.err, SL_NOMEM, "no memory for the records");
+		rc = sl_error_memory(&s.err, "the records");
 	if (!rc)
 		rc = repair_db(&s);
 	if (!rc)

@@ -54,7 +54,7 @@ static struct change *change_begin(struct sl_graphs *s, sl_db_done_fn done, void
 {
 	struct change *c = calloc(1, sizeof *c);
 	if (!c) {
-		sl_error_set(err, SL_NOMEM, "no memory for the change");
+		sl_error_memory(err, "the change");
 		return NULL;
 	}
 	c->s = s;
@@ -128,7 +128,7 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 		sl__graphs_work_end(s);
 	}
 	if (rc)
-		return sl_error_set(err, rc, "no memory for the change");
+		return sl_error_set(err, rc, SL_NO_MEMORY "the change.");
 	g->changing++;
 	return 0;
 }
@@ -197,7 +197,7 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 	if (failed || sl_db_remove(s->d->db, SL_DB_GRAPHS, id, delete_recorded, c)) {
 		change_free(c);
 		sl__graphs_work_end(s);
-		return sl_error_set(err, SL_NOMEM, "no memory for the change");
+		return sl_error_memory(err, "the change");
 	}
 	sl__finder_forget(s, g);
 	sl__graphs_take_out(s, g);
@@ -250,7 +250,7 @@ int sl_graphs_hold(struct sl_graphs *s, const char *id, const char *hold,
 	/* written also if it is not new: an earlier request may not have reached the disk yet */
 	int rc = sl__graph_hold(g, hold) < 0 || sl__graph_put(s, g, done, arg) ? SL_NOMEM : 0;
 	sl__graph_changed(s, id);
-	return rc ? sl_error_set(err, rc, "no memory for the hold") : 0;
+	return rc ? sl_error_set(err, rc, SL_NO_MEMORY "the hold.") : 0;
 }
 
 int sl_graphs_let_go(struct sl_graphs *s, const char *id, const char *hold, bool in_use,
@@ -269,5 +269,5 @@ int sl_graphs_let_go(struct sl_graphs *s, const char *id, const char *hold, bool
 		g->kept = true;
 	}
 	sl__graph_changed(s, id);
-	return sl__graph_put(s, g, done, arg) ? sl_error_set(err, SL_NOMEM, "no memory for the change") : 0;
+	return sl__graph_put(s, g, done, arg) ? sl_error_memory(err, "the change") : 0;
 }

@@ -23,7 +23,7 @@ static int read_columns(struct sl__question *q, const char *only)
 {
 	char *path = sl__graphs_path(q->s, q->id, "sll");
 	int rc = path ? sl_columns_read(path, q->nodes, only, &q->columns, &q->err)
-		      : sl_error_set(&q->err, SL_NOMEM, "no memory for a path");
+		      : sl_error_memory(&q->err, "a path");
 	free(path);
 	return rc;
 }
@@ -237,7 +237,7 @@ static int copy_own(struct column_change *c, struct sl_columns *columns, const c
 	if (!value || !words) {
 		free(value);
 		json_decref(words);
-		return sl_error_set(&c->err, SL_NOMEM, "no memory for the change");
+		return sl_error_memory(&c->err, "the change");
 	}
 	memcpy(value, nodes->label, bytes);
 	for (uint32_t k = 0; k < nodes->labels; k++)
@@ -439,7 +439,7 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 	c->order.colors = json_incref((json_t *)wish->order.colors);
 	if ((wish->rename && !c->rename) || (column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) ||
 	    !c->path)
-		return sl_error_set(err, SL_NOMEM, "no memory for the change");
+		return sl_error_memory(err, "the change");
 	if (part)
 		sl_uploaded_of(r, &c->input, part, "labels");
 	return 0;
@@ -495,7 +495,7 @@ static void change(struct sl_graphs *s, const char *id, const struct sl__column_
 	}
 	struct column_change *c = calloc(1, sizeof *c);
 	if (!c) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the change");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the change.");
 		return;
 	}
 	c->s = s;

@@ -132,7 +132,7 @@ static void load_done(void *arg)
 		sl_graph_destroy(l->g);
 		sl_points_destroy(l->points);
 		sl_neighbours_destroy(l->neighbours);
-		l->status = sl_error_set(&l->err, SL_NOMEM, "no memory for the graph");
+		l->status = sl_error_memory(&l->err, "the graph");
 	}
 	if (l->status) {
 		load_failed(l);
@@ -194,7 +194,7 @@ int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part 
 	struct sl__waiter *w = calloc(1, sizeof *w);
 	if (!w || (!p->content && !p->loading && start_load(s, g, part))) {
 		free(w);
-		return sl_error_set(err, SL_NOMEM, "no memory for the graph");
+		return sl_error_memory(err, "the graph");
 	}
 	*w = (struct sl__waiter){.graph = g, .done = done, .arg = arg};
 	g->waiting++;

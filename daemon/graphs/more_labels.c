@@ -27,7 +27,7 @@ int sl__more_labels_take(struct sl_points *p, struct sl_columns **out, struct sl
 	int rc = 0;
 	*out = NULL;
 	if (p->more_count && !(*out = sl_columns_create(p->n_user)))
-		rc = sl_error_set(err, SL_NOMEM, "no memory for labels");
+		rc = sl_error_memory(err, "labels");
 	for (uint32_t i = 0; i < p->more_count && !rc; i++) {
 		uint32_t *value = p->more[i].label;
 		p->more[i].label = NULL;

@@ -57,7 +57,7 @@ static void make(void *arg)
 		size_t length = 0;
 		char *text = sl_json_text(q->answer, &length);
 		q->status = text ? sl_buffer_of(&q->bytes, text, length, &q->err)
-				 : sl_error_set(&q->err, SL_NOMEM, "no memory for the reply");
+				 : sl_error_memory(&q->err, "the reply");
 	}
 	/* freed on the pool, because that also takes long with millions of names */
 	json_decref(q->answer);
@@ -105,7 +105,7 @@ void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes
 	if (!q || (query->text && !(q->text = strdup(query->text)))) {
 		free(q);
 		sl_reply_problem(r, g ? SL_NOMEM : SL_NOTFOUND,
-				 g ? "no memory for the request" : "there is no graph %.64s", id);
+				 g ? SL_NO_MEMORY "the request." : "there is no graph %.64s", id);
 		return;
 	}
 	q->s = s;

@@ -105,7 +105,7 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r)
 	struct sl_error err;
 	struct preview *p = calloc(1, sizeof *p);
 	if (!p) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the request");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the request.");
 		return;
 	}
 	p->s = s;

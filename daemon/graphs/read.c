@@ -55,7 +55,7 @@ static int read_query(struct sl_input_params *p, const struct sl_request *r, con
 static int keep_text(const char *text, char **out, struct sl_error *err)
 {
 	*out = text ? strdup(text) : NULL;
-	return text && !*out ? sl_error_set(err, SL_NOMEM, "no memory for the upload") : 0;
+	return text && !*out ? sl_error_memory(err, "the upload") : 0;
 }
 
 int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
@@ -179,7 +179,7 @@ static int read_labels(struct sl__reading *q)
 	if (rc && !strcmp(q->err.pointer, "/column"))
 		snprintf(q->err.pointer, sizeof q->err.pointer, "?labels_column");
 	if (!rc && table.columns && !q->columns && !(q->columns = sl_columns_create(n)))
-		rc = sl_error_set(&q->err, SL_NOMEM, "no memory for labels");
+		rc = sl_error_memory(&q->err, "labels");
 	if (!rc)
 		rc = sl__label_columns_set(q->columns, &table, NULL, n, &q->err);
 	if (!rc && table.taken)
@@ -194,12 +194,12 @@ static int make_table(struct sl__reading *q)
 	const struct sl_neighbours *nb = q->neighbours;
 	struct sl_points *p = q->points = calloc(1, sizeof *p);
 	if (!p)
-		return sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+		return sl_error_memory(&q->err, "the neighbours");
 	p->n = nb->n;
 	p->n_user = nb->n_user;
 	p->type = SL_POINTS_F32;
 	if (nb->user && !(p->user = malloc((size_t)nb->n * sizeof *p->user)))
-		return sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+		return sl_error_memory(&q->err, "the neighbours");
 	p->taken = sl_taken_copy(nb->taken);
 	if (nb->user)
 		memcpy(p->user, nb->user, (size_t)nb->n * sizeof *p->user);
@@ -282,7 +282,7 @@ static int make_digest(struct sl__reading *q)
 		return 0;
 	}
 	if (sl_points_digest(q->points, q->points_digest))
-		return sl_error_set(&q->err, SL_NOMEM, "no memory for the points");
+		return sl_error_memory(&q->err, "the points");
 	crypto_generichash_init(&state, NULL, 0, SL_DIGEST_BYTES);
 	crypto_generichash_update(&state, q->points_digest, SL_DIGEST_BYTES);
 	if (q->found == SL_KIND_NEIGHBOURS) {

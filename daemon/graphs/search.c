@@ -214,7 +214,7 @@ static void find_done(void *arg)
 	struct sl_graphs *s = q->s;
 	struct sl__graph *g = q->graph;
 	if (!q->status && !(q->found = sl__content_take(NULL, NULL, q->result)))
-		q->status = sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+		q->status = sl_error_memory(&q->err, "the neighbours");
 	if (q->found)
 		q->result = NULL;
 	if (q->status || !g || s->closing) {
@@ -394,7 +394,7 @@ void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)
 	g->record.entries = 0;
 	g->found_bytes = 0;
 	if (sl__finder_begin(s, g, k)) {
-		sl_error_set(&g->problem, SL_NOMEM, "no memory for a search of neighbours");
+		sl_error_memory(&g->problem, "a search of neighbours");
 		g->record.search = SL_SEARCH_FAILED;
 	}
 }
@@ -467,7 +467,7 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 		return SL_SEARCH_FAILED;
 	}
 	if (sl__finder_begin(s, g, k)) {
-		sl_error_set(err, SL_NOMEM, "no memory for a search of neighbours");
+		sl_error_memory(err, "a search of neighbours");
 		return SL_SEARCH_FAILED;
 	}
 	if (r->search != SL_SEARCH_RUNNING) {  /* it failed at once: the points cannot be read */

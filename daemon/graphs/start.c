@@ -151,7 +151,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0) {
 		if (s)
 			destroy(s);
-		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
+		return sl_error_memory(err, "the graphs");
 	}
 	s->d = d;
 	sl_bookings_on_disk_use(d->bookings, disk_use, s);

@@ -155,7 +155,7 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 	if (changed > 0)
 		changed = sl__graph_put(s, twin, twin_held, u) ? SL_NOMEM : 1;
 	if (changed < 0)
-		sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
+		sl_error_memory(&u->err, "the graph");
 	if (changed <= 0)
 		twin_held(u, changed, &u->err);
 }
@@ -166,7 +166,7 @@ static void placed(void *arg)
 	struct sl__upload *u = arg;
 	struct sl_graphs *s = u->s;
 	if (!u->status && sl__graphs_insert(s, u->graph))
-		u->status = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
+		u->status = sl_error_memory(&u->err, "the graph");
 	if (u->status) {
 		sl_db_remove(s->d->db, SL_DB_GRAPHS, u->graph->record.id, NULL, NULL);
 		upload_fail(u, &u->err);
@@ -260,7 +260,7 @@ static void save_done(void *arg)
 	json_decref(document);
 	if (rc) {
 		remove_files(u);
-		sl_error_set(&u->err, rc, "no memory for the graph");
+		sl_error_set(&u->err, rc, SL_NO_MEMORY "the graph.");
 		upload_fail(u, &u->err);
 	}
 }
@@ -403,7 +403,7 @@ static void read_done(void *arg)
 		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points need more "
 				    "than half of the server's memory; ask for fewer", u->read.wanted.k, points.points);
 	else if (!rc && prepare_save(u))
-		rc = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
+		rc = sl_error_memory(&u->err, "the graph");
 	if (rc) {
 		upload_fail(u, &u->err);
 		return;
@@ -458,14 +458,14 @@ static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_er
 	if (!rc && !name && file && file->filename && !sl_name_check(file->filename, "", NULL))
 		name = file->filename;
 	if (!rc && name && !(u->name = strdup(name)))
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		rc = sl_error_memory(err, "the upload");
 	if (!rc)
 		rc = sl_request_for(r, sl_request_query(r, "project"), "?project", err);
 	const char *hold = sl_request_query(r, "hold");
 	if (!rc && hold && !(rc = sl_hold_check(hold, "?hold", err)))
 		snprintf(u->hold, sizeof u->hold, "%s", hold);
 	if (!rc && sl__graph_hold(u->graph, hold) < 0)
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		rc = sl_error_memory(err, "the upload");
 	return rc ? rc : sl__reading_take(&u->read, r, err);
 }
 
@@ -478,7 +478,7 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 		u->graph = calloc(1, sizeof *u->graph);
 	if (!u || !u->graph) {
 		free(u);
-		sl_reply_problem(r, SL_NOMEM, "no memory for the upload");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the upload.");
 		return;
 	}
 	u->s = s;

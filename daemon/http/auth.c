@@ -117,7 +117,7 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 		}
 		void *tokens = realloc(a->tokens, (size_t)(a->token_count + 1) * DIGEST_BYTES);
 		if (!tokens) {
-			rc = sl_error_set(err, SL_NOMEM, "no memory for the tokens");
+			rc = sl_error_memory(err, "the tokens");
 			break;
 		}
 		a->tokens = tokens;
@@ -137,7 +137,7 @@ int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char
 {
 	struct sl__auth *a = calloc(1, sizeof *a);
 	if (!a)
-		return sl_error_set(err, SL_NOMEM, "no memory for the server");
+		return sl_error_memory(err, "the server");
 	snprintf(a->host, sizeof a->host, "%s", host);
 	a->port = port;
 	a->loopback = sl_config_loopback(host);
@@ -150,7 +150,7 @@ int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char
 	if (!rc && !(a->ancestors = join_words(&a->origins, "'none'")))
 		rc = SL_NOMEM;
 	if (rc)
-		sl_error_set(err, rc, "no memory for the names of hosts");
+		sl_error_set(err, rc, SL_NO_MEMORY "the names of hosts.");
 	else if (a->tokens_needed)
 		rc = read_tokens(a, c->token_file, err);
 	if (rc)

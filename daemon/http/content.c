@@ -232,7 +232,7 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 	struct sl__response *response = s ? sl__response_stream(r->x, on_read, on_drop, s) : NULL;
 	if (!response) {
 		free(s);
-		sl_reply_problem(r, SL_NOMEM, "no memory for a stream");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a stream.");
 		ops->drop(arg);
 		return NULL;
 	}

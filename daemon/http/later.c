@@ -16,7 +16,7 @@ struct sl_later *sl_later_create(struct sl_request *r, json_t *(*tell)(void *of,
 {
 	struct sl_later *l = malloc(sizeof *l);
 	if (!l) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the request");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the request.");
 		return NULL;
 	}
 	*l = (struct sl_later){.request = r, .tell = tell, .of = of};

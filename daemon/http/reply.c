@@ -136,7 +136,7 @@ static void reply_json_text(struct sl_request *r, int status, char *text)
 {
 	if (!text) {
 		text = strdup("{\"type\":\"" SL_PROBLEM_URN "out-of-memory\",\"title\":\"Out of host memory\",\"status\":503,"
-			      "\"detail\":\"no memory for the reply\"}");
+			      "\"detail\":\"" SL_NO_MEMORY "the reply.\"}");
 		status = 503;
 	}
 	reply_text(r, status, status < 400 ? "application/json" : SL_PROBLEM_TYPE, text);

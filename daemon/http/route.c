@@ -74,7 +74,7 @@ bool sl__route_find(struct sl_request *r, const char *method)
 		r->route = &sl_routes[i];
 		if (keep_path(r))
 			return true;
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a path.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a path.");
 		return false;
 	}
 	r->paths = 0;

@@ -108,7 +108,7 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 		return rc;
 	struct sl_http *h = calloc(1, sizeof *h);
 	if (!h)
-		return sl_error_set(err, SL_NOMEM, "no memory for the server");
+		return sl_error_memory(err, "the server");
 	h->d = d;
 	h->spare_fd = -1;
 	sl_buffer_limit((uint64_t)d->config.reply_memory_bytes);
@@ -121,7 +121,7 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 		rc = sl__tls_create(&h->tls, &d->config, d->metrics, err);
 	h->documents = sl__documents_create(d->loop);
 	if (!rc && !h->documents)
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the server");
+		rc = sl_error_memory(err, "the server");
 	if (!rc)
 		rc = start_mhd(h, err);
 	if (!rc)

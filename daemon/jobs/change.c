@@ -143,7 +143,7 @@ static void cancel(struct sl_job *job, struct sl_request *r)
 static void stop(struct sl_job *job, struct sl_request *r)
 {
 	if (!sl__job_step(job, SL_ON_FINISH))
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for stopping a job.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "stopping a job.");
 	else
 		sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
 }
@@ -185,7 +185,7 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 	char *name = NULL;
 	int code = read_change(job, body, &c, &err);
 	if (!code && c.name && !(name = strdup(c.name)))
-		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a name.");
+		code = sl_error_memory(&err, "a name");
 	if (code)
 		sl_reply_error(r, &err);
 	else if (name && sl__job_ended(job))
@@ -215,6 +215,6 @@ void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r)
 		return;
 	int code = sl__job_delete(job, sl_later_done, reply);
 	if (code)
-		sl_error_set(&err, code, "Out of memory for deleting a job.");
+		sl_error_set(&err, code, SL_NO_MEMORY "deleting a job.");
 	sl_later_begun(reply, code, &err);
 }

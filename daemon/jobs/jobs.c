@@ -200,7 +200,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	j->fair_queue.budget = sl_host_memory() / 2;
 	if (asprintf(&j->folder, "%s/jobs", j->d->state_dir) < 0) {
 		j->folder = NULL;
-		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
+		return sl_error_memory(err, "the start");
 	}
 	if (mkdir(j->folder, 0750) && errno != EEXIST)
 		return sl_error_set(err, SL_IO, "Cannot make the folder %s: %s.", j->folder, strerror(errno));
@@ -264,7 +264,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 {
 	struct sl_jobs *j = calloc(1, sizeof *j);
 	if (!j)
-		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
+		return sl_error_memory(err, "the start");
 	j->d = d;
 	j->queue = (struct sl_queue){.d = d, .start = sl__place_start};
 	j->worked = shutdown_step;

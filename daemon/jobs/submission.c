@@ -170,7 +170,7 @@ static void initial_written(void *arg)
 		return;
 	}
 	if (record(s)) {
-		sl_error_set(&s->err, SL_NOMEM, "Out of memory for a job.");
+		sl_error_memory(&s->err, "a job");
 		refuse(s, &s->err);
 	}
 }
@@ -220,13 +220,13 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	struct sl_jobs *j = sl_request_daemon(r)->jobs;
 	struct sl_error err;
 	struct submission *s = calloc(1, sizeof *s);
-	int code = s ? 0 : sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
+	int code = s ? 0 : sl_error_memory(&err, "a job");
 	if (!code && spec->rows)
 		code = sl__job_spec_rows(spec, &s->y, &err);
 	if (!code && spec->start)
 		code = sl__job_spec_start_values(spec, &s->start, &err);
 	if (!code && !(s->job = sl__job_of_spec(j, spec, key, hash)))
-		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
+		code = sl_error_memory(&err, "a job");
 	if (code) {
 		sl_reply_error(r, &err);
 		if (s) {
@@ -257,7 +257,7 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	if (s->job->has_initial || s->start) {
 		sl_pool_run(j->d->loop, write_initial, initial_written, s);
 	} else if (record(s)) {
-		sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
+		sl_error_memory(&err, "a job");
 		refuse(s, &err);
 	}
 }

@@ -135,7 +135,7 @@ static void drop(struct sl_layouts *s, struct sl__layout *l)
 		l->gone = false;
 		l->deletion = NULL;
 		if (r)
-			sl_reply_problem(r, SL_NOMEM, "No memory to delete the layout.");
+			sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "deleting the layout.");
 		return;
 	}
 	m->s = s;
@@ -301,7 +301,7 @@ int sl_layouts_create(struct sl_layouts **out, struct sl_daemon *d, struct sl_er
 	struct sl_layouts *s = calloc(1, sizeof *s);
 	if (!s || asprintf(&s->folder, "%s/layouts", d->state_dir) < 0) {
 		free(s);
-		return sl_error_set(err, SL_NOMEM, "no memory for the layouts");
+		return sl_error_memory(err, "the layouts");
 	}
 	s->d = d;
 	sl_sweep(d->state_dir, "layouts", kinds, fate, s);

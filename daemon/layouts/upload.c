@@ -117,7 +117,7 @@ static void read_done(void *arg)
 	struct sl__layout *l = refused ? NULL : sl__layout_insert(s, &u->record, sl_ulid_time_ms(u->record.id));
 	if (!l) {
 		sl__layouts_remove_file(s, u->record.id);
-		sl_error_set(&err, SL_NOMEM, "No memory for the layout.");
+		sl_error_memory(&err, "the layout");
 		fail(u, &err);
 		return;
 	}
@@ -189,7 +189,7 @@ void sl_layouts_upload(struct sl_layouts *s, struct sl_request *r)
 	int64_t dims = 0;
 	const char *user = sl_request_who(r)->account;
 	struct sl__layout_upload *u = calloc(1, sizeof *u);
-	int rc = u ? 0 : sl_error_set(&err, SL_NOMEM, "No memory for the upload.");
+	int rc = u ? 0 : sl_error_memory(&err, "the upload");
 	if (!rc)
 		rc = sl_request_query_int(r, "dims", 1, 3, &dims, &err);
 	if (!rc)

@@ -323,7 +323,7 @@ int sl_keeper_create(struct sl_keeper **out, uv_loop_t *loop, const struct sl_ke
 	if (!k || uv_poll_init(loop, &k->listening, options->listening)) {
 		free(k);
 		close(options->listening);
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the frame publisher.");
+		return sl_error_memory(err, "the frame publisher");
 	}
 	k->loop = loop;
 	k->options = *options;

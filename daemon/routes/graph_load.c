@@ -30,7 +30,7 @@ void sl_route_graph_load(struct sl_request *r)
 		return;
 	struct wait *w = malloc(sizeof *w);
 	if (!w) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the request");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the request.");
 		return;
 	}
 	w->r = r;

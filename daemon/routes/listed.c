@@ -90,7 +90,7 @@ void sl__listed(struct sl_request *r, char (*ids)[SL_ULID_BYTES], size_t count,
 	struct listing *l = calloc(1, sizeof *l);
 	if (!l) {
 		free(ids);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a list.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a list.");
 		return;
 	}
 	*l = (struct listing){.r = r, .ids = ids, .count = count, .one = one, .of = of};

@@ -16,7 +16,7 @@ void sl_route_metrics(struct sl_request *r)
 		memcpy(b->data, text, bytes);
 		sl_reply_buffer(r, "text/plain; version=0.0.4; charset=utf-8", NULL, b);
 	} else {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the metrics");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the metrics.");
 	}
 	free(text);
 }

@@ -11,7 +11,7 @@ void sl_route_openapi(struct sl_request *r)
 	const size_t bytes = sizeof openapi_yaml - 1;
 	struct sl_buffer *b = sl_buffer_create(bytes);
 	if (!b) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the document");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the document.");
 		return;
 	}
 	memcpy(b->data, openapi_yaml, bytes);

@@ -52,7 +52,7 @@ void sl__recorded(struct sl_request *r, const struct sl_recorded_kind *kind)
 	struct sl_error err;
 	json_t *body = NULL;
 	if (!w) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the request");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "the request.");
 		return;
 	}
 	w->kind = kind;

@@ -55,7 +55,7 @@ static void reply_file(struct sl_request *r, const struct ui_file *file)
 	char etag[64];
 	struct sl_buffer *b = sl_buffer_create(bytes);
 	if (!b) {
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a page.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a page.");
 		return;
 	}
 	memcpy(b->data, packed ? file->gzip : file->plain, bytes);

@@ -71,7 +71,7 @@ static int sync_parent(const char *path, struct sl_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-	int rc = folder ? sl_atomic_sync_folder(folder, err) : sl_error_set(err, SL_NOMEM, "no memory for a path");
+	int rc = folder ? sl_atomic_sync_folder(folder, err) : sl_error_memory(err, "a path");
 	free(folder);
 	return rc;
 }
@@ -99,7 +99,7 @@ int sl_atomic_replace(const char *path, const struct sl_array *parts, int count,
 {
 	char *temporary;
 	if (asprintf(&temporary, "%s.tmp", path) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+		return sl_error_memory(err, "a path");
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	int rc = fill(fd, temporary, parts, count, safe, err);
 	if (!rc && safe) {
@@ -118,7 +118,7 @@ int sl_atomic_remove(const char *path, struct sl_error *err)
 	char *aside;
 	int rc;
 	if (asprintf(&aside, "%s.gone", path) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+		return sl_error_memory(err, "a path");
 	if (rename(path, aside) && errno != ENOENT && unlink(path) && errno != ENOENT)
 		rc = sl_atomic_error(path, "removed", errno, err);
 	else if ((rc = sync_parent(path, err)))

@@ -109,11 +109,11 @@ static int open_read_only(struct sl_db *db, struct sl_error *err)
 	char *log, *uri = NULL;
 	struct stat st;
 	if (asprintf(&log, "%s-wal", db->path) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+		return sl_error_memory(err, "the data base");
 	bool logged = !stat(log, &st) && st.st_size > 0;
 	free(log);
 	if (!(uri = uri_of(db->path, logged ? "?mode=ro&vfs=unix-none" : "?mode=ro&immutable=1")))
-		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+		return sl_error_memory(err, "the data base");
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX;
 	bool there = false, current = false;
 	int rc = sqlite3_open_v2(uri, &db->sqlite, flags, NULL) == SQLITE_OK ? 0 : sl__db_fail(db, err, db->path);
@@ -158,12 +158,12 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 	struct sl_db *db = calloc(1, sizeof *db);
 	const char *slash = strrchr(path, '/');
 	if (!db)
-		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+		return sl_error_memory(err, "the data base");
 	db->loop = loop;
 	db->generation_fd = -1;
 	db->path = strdup(path);
 	db->folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-	int rc = db->path && db->folder ? open_sqlite(db, err) : sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	int rc = db->path && db->folder ? open_sqlite(db, err) : sl_error_memory(err, "the data base");
 	bool full = rc && rc != SL_BADDATA && rc != SL_NOMEM && sl_reserve_is_needed(db->folder);
 	for (int i = 0; full && rc && i < 2; i++) {  /* first with the room of the reserve, then without -shm */
 		db->exclusive = !sl_reserve_give_up(db->folder);

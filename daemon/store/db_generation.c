@@ -83,7 +83,7 @@ static char *path_of_generation(const struct sl_db *db, struct sl_error *err)
 	char *path;
 	if (asprintf(&path, "%s.generation", db->path) >= 0)
 		return path;
-	sl_error_set(err, SL_NOMEM, "no memory for a path");
+	sl_error_memory(err, "a path");
 	return NULL;
 }
 

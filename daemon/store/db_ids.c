@@ -15,7 +15,7 @@ int sl_db_ids_open(struct sl_db_ids **out, const char *path, struct sl_error *er
 	static const char *const sql[] = {"SELECT 1 FROM graphs WHERE id = ?", "SELECT 1 FROM jobs WHERE id = ?"};
 	struct sl_db_ids *ids = calloc(1, sizeof *ids);
 	if (!ids)
-		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+		return sl_error_memory(err, "the data base");
 	bool fine = sqlite3_open_v2(path, &ids->sqlite, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
 		    sqlite3_exec(ids->sqlite, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK;
 	for (int i = 0; i < 2 && fine; i++)

@@ -158,8 +158,7 @@ static int read_record(int fd, const char *path, const struct sl_seal *seal, cha
 	char *record = malloc(seal->record_bytes + 1);
 	int rc = 0;
 	if (!record)
-		return sl_error_set(err, SL_NOMEM, "no memory for a record of %llu bytes",
-				    (unsigned long long)seal->record_bytes);
+		return sl_error_memory(err, "a record of %llu bytes", (unsigned long long)seal->record_bytes);
 	if (sl__read_at(fd, record, seal->record_bytes, seal->content_bytes))
 		rc = sl_seal_damaged(path, "its record cannot be read", err);
 	crypto_generichash(digest, sizeof digest, (const unsigned char *)record, seal->record_bytes, NULL, 0);

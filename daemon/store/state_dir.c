@@ -55,7 +55,7 @@ static int make_below(const char *dir, const char *name, struct sl_error *err)
 {
 	char *path;
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+		return sl_error_memory(err, "a path");
 	int rc = make_path(path, err);
 	if (rc && access(dir, W_OK) && errno == EROFS)
 		rc = 0;
@@ -88,7 +88,7 @@ static int check_used(const char *dir, struct sl_error *err)
 	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
 		char *path;
 		if (asprintf(&path, "%s/%s", dir, signs[i]) < 0)
-			return sl_error_set(err, SL_NOMEM, "no memory for a path");
+			return sl_error_memory(err, "a path");
 		found += !access(path, F_OK);
 		free(path);
 	}
@@ -118,7 +118,7 @@ int sl_state_dir_open(const char *configured, bool make, char **out, int *lock_f
 	else
 		rc = format_default(&path);
 	if (rc || !path)
-		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+		return sl_error_memory(err, "a path");
 	rc = make ? make_path(path, err) : 0;
 	if (!rc && !(real = realpath(path, NULL)))
 		rc = sl_error_field(err, SL_IO, "/state_dir", "%s: %s", path, strerror(errno));
@@ -160,7 +160,7 @@ int sl_state_dir_announce(const char *dir, const char *address, struct sl_error 
 	if (path && line)
 		rc = sl_atomic_replace(path, &(struct sl_array){line, strlen(line)}, 1, 0644, false, err);
 	else
-		rc = sl_error_set(err, SL_NOMEM, "no memory for a path");
+		rc = sl_error_memory(err, "a path");
 	free(path);
 	free(line);
 	return rc;

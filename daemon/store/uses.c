@@ -67,7 +67,7 @@ int sl_uses_create(struct sl_uses **out, struct sl_db *db, struct sl_error *err)
 {
 	struct sl_uses *u = calloc(1, sizeof *u);
 	if (!u)
-		return sl_error_set(err, SL_NOMEM, "no memory for the times of use");
+		return sl_error_memory(err, "the times of use");
 	u->db = db;
 	int rc = sl_db_load(db, SL_DB_USES, load, u, err);
 	if (rc < 0) {

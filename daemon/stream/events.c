@@ -258,7 +258,7 @@ static void follow(struct sl_events *e, struct sl_request *r, const char *job, u
 {
 	struct sl__follower *f = calloc(1, sizeof *f);
 	if (!f) {
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for an event stream.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "an event stream.");
 		return;
 	}
 	f->events = e;
@@ -310,7 +310,7 @@ int sl_events_create(struct sl_events **out, uv_loop_t *loop, const struct sl_us
 {
 	struct sl_events *e = calloc(1, sizeof *e);
 	if (!e)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the events.");
+		return sl_error_memory(err, "the events");
 	e->users = users;
 	e->first = e->next = sl_time_now_ms() * 1000;
 	uv_timer_init(loop, &e->timer);

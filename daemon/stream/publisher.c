@@ -393,7 +393,7 @@ int sl_publisher_create(struct sl_publisher **out, uv_loop_t *loop, const struct
 {
 	struct sl_publisher *p = calloc(1, sizeof *p);
 	if (!p)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the frame publisher.");
+		return sl_error_memory(err, "the frame publisher");
 	struct sl_keeper_options o = {.subscribers = sl_keeper_most(options->subscribers),
 				      .secret_key = sl_stream_keys_secret(options->keys)};
 	p->loop = loop;

@@ -94,7 +94,7 @@ static void give_array(struct sl_request *request, const struct sl_buffer *frame
 	if (b)
 		sl_reply_buffer(request, csv ? "text/csv; charset=utf-8" : "application/octet-stream", NULL, b);
 	else if (h->n)
-		sl_reply_problem(request, SL_NOMEM, "Out of memory for a reply.");
+		sl_reply_problem(request, SL_NOMEM, SL_NO_MEMORY "a reply.");
 	else
 		sl_reply_problem(request, SL_CONFLICT, "The job has ended without values.");
 }
@@ -192,7 +192,7 @@ void sl_watch_stream(struct sl_watch *w, struct sl_request *request, struct sl_f
 {
 	struct sl_reader *r = reader_create(w, form, 0);
 	if (!r) {
-		sl_reply_problem(request, SL_NOMEM, "Out of memory for a stream.");
+		sl_reply_problem(request, SL_NOMEM, SL_NO_MEMORY "a stream.");
 		return;
 	}
 	w->ops->ref(w->owner);  /* the reader may end at once */

@@ -84,11 +84,11 @@ int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_
 {
 	struct sl_watches *all = calloc(1, sizeof *all);
 	if (!all)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the streams.");
+		return sl_error_memory(err, "the streams");
 	*all = (struct sl_watches){.loop = loop, .config = config, .ops = ops, .arg = arg};
 	if (config->zmq[0] && !(all->keys = sl_stream_keys_create(users))) {
 		free(all);
-		return sl_error_set(err, SL_NOMEM, "Out of memory for the streams.");
+		return sl_error_memory(err, "the streams");
 	}
 	struct sl_publisher_options options = {
 		.endpoint = config->zmq,

@@ -419,7 +419,7 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 	if (!rc)
 		rc = sl__ids_read(&projects, u, body, "projects", "project", sl_project_id, err);
 	if (!rc && !a && !(a = create(u, id)))
-		rc = sl_error_set(err, SL_NOMEM, "no memory for the rights");
+		rc = sl_error_memory(err, "the rights");
 	if (rc)
 		goto out;
 	a->rights.everybody = everybody;

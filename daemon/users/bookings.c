@@ -58,7 +58,7 @@ int sl_bookings_create(struct sl_bookings **out, struct sl_daemon *d, struct sl_
 {
 	struct sl_bookings *b = calloc(1, sizeof *b);
 	if (!b)
-		return sl_error_set(err, SL_NOMEM, "no memory to start");
+		return sl_error_memory(err, "the start");
 	b->d = d;
 	sl_budget_init(&b->budget[SL_BOOK_BODY], "memory that bodies of requests may use (request_memory_bytes)",
 		       "requests");

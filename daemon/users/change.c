@@ -30,7 +30,7 @@ static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_do
 		return sl_error_set(err, SL_TOOBIG, "there can be at most %d users", MOST_USERS);
 	struct sl__user *user = calloc(1, sizeof *user);
 	if (!user)
-		return sl_error_set(err, SL_NOMEM, "no memory for a user");
+		return sl_error_memory(err, "a user");
 	sl_ulid_make(user->id);
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
@@ -89,7 +89,7 @@ int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl
 	char project[SL_ULID_BYTES];
 	memcpy(limits, user->account.limit, sizeof limits);
 	memcpy(project, user->project, sizeof project);
-	int rc = document ? sl_json_known(body, known, err) : sl_error_set(err, SL_NOMEM, "no memory for the change");
+	int rc = document ? sl_json_known(body, known, err) : sl_error_memory(err, "the change");
 	if (!rc)
 		rc = read_role(body, &user->role, err);
 	if (!rc && json_object_get(body, "limits"))

@@ -66,7 +66,7 @@ int sl__ids_read(struct sl__ids *ids, const struct sl_users *u, const json_t *bo
 			return sl_error_field(err, SL_BADPARAM, pointer, "there is no %s %.64s", one,
 					      text ? text : "of such a name");
 		if (sl__ids_add(ids, id))
-			return sl_error_set(err, SL_NOMEM, "no memory for %s", key);
+			return sl_error_memory(err, "%s", key);
 	}
 	return 0;
 }

@@ -242,7 +242,7 @@ static int read_labels(const json_t *body, json_t **out, struct sl_error *err)
 			return sl_error_field(err, SL_BADPARAM, pointer, "labels must hold names of columns");
 	}
 	*out = labels ? json_deep_copy(labels) : json_array();
-	return *out ? 0 : sl_error_set(err, SL_NOMEM, "no memory for a link");
+	return *out ? 0 : sl_error_memory(err, "a link");
 }
 
 int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_principal *maker, const json_t *body,
@@ -271,7 +271,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	if (!l || (name && !(l->name = strdup(name)))) {
 		free(l);
 		json_decref(labels);
-		return sl_error_set(err, SL_NOMEM, "no memory for a link");
+		return sl_error_memory(err, "a link");
 	}
 	l->labels = labels;
 	l->names = names;

@@ -221,7 +221,7 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 		return rc;
 	struct sl__project *p = create(name);
 	if (!p)
-		return sl_error_set(err, SL_NOMEM, "no memory for a project");
+		return sl_error_memory(err, "a project");
 	sl_ulid_make(p->id);
 	rc = read_share(body, &p->share, err);
 	if (!rc)
@@ -247,7 +247,7 @@ int sl_project_change(struct sl_users *u, const char *name, const json_t *body, 
 	json_t *before = document_of(p);
 	double share = p->share, limits[SL_LIMITS];
 	memcpy(limits, p->account.limit, sizeof limits);
-	int rc = before ? sl_json_known(body, known, err) : sl_error_set(err, SL_NOMEM, "no memory for the change");
+	int rc = before ? sl_json_known(body, known, err) : sl_error_memory(err, "the change");
 	if (!rc)
 		rc = read_share(body, &p->share, err);
 	if (!rc)

@@ -105,7 +105,7 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 {
 	struct sl_users *u = calloc(1, sizeof *u);
 	if (!u)
-		return sl_error_set(err, SL_NOMEM, "no memory for the users");
+		return sl_error_memory(err, "the users");
 	u->loop = loop;
 	u->db = db;
 	u->config = config;

@@ -176,7 +176,7 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	struct sl__token *t = calloc(1, sizeof *t);
 	if (!t || (label && !(t->name = strdup(label)))) {
 		free(t);
-		return sl_error_set(err, SL_NOMEM, "no memory for a token");
+		return sl_error_memory(err, "a token");
 	}
 	sl_ulid_make(t->id);
 	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;

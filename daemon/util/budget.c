@@ -117,7 +117,7 @@ static int take(struct sl_account *account, enum sl_resource what, uint64_t byte
 	int fits = reserve(b, account, account->part[what], bytes, &v);
 	pthread_mutex_unlock(&b->lock);
 	if (fits < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for the request");
+		return sl_error_memory(err, "the request");
 	v.share -= account->taken[what] < v.share ? account->taken[what] : v.share;
 	return fits ? 0 : refuse(b, what, &v, account->taken[what], bytes, err);
 }

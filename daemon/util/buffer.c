@@ -52,7 +52,7 @@ int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err)
 		return 0;
 	}
 	atomic_fetch_sub(&taken, booked);
-	return sl_error_set(err, SL_NOMEM, "Out of memory for a reply of %zu bytes.", bytes);
+	return sl_error_memory(err, "a reply of %zu bytes", bytes);
 }
 
 int sl_buffer_of(struct sl_buffer **out, void *bytes, size_t size, struct sl_error *err)

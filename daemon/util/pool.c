@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/error.h"
 #include "daemon/util/crashes.h"
 #include "daemon/util/list.h"
 #include "daemon/util/log.h"
@@ -104,7 +105,7 @@ void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *ar
 		return;
 	}
 	if (!complained)
-		sl_log_error("pool", "no memory for a piece of work: the loop does it itself");
+		sl_log_error("pool", SL_NO_MEMORY "a piece of work: the loop does it itself");
 	complained = true;
 	work(arg);
 	if (done)

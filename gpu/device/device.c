@@ -182,7 +182,7 @@ int sl__device_open(struct sl_device **out, const struct sl_device_options *opti
 		return code;
 	struct sl_device *d = calloc(1, sizeof *d);
 	if (!d)
-		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+		return sl_error_memory(err, "a device");
 	d->index = index;
 	snprintf(d->name, sizeof d->name, "%.120s", p.name);
 	snprintf(d->pci, sizeof d->pci, "%04x:%02x:%02x.0", p.pciDomainID & 0xffff, p.pciBusID & 0xff,

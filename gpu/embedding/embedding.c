@@ -134,7 +134,7 @@ static int scaled_up(struct sl_device_embedding *e, const float *y0, struct sl_e
 		return copy_points(e, e->points.y, y0, cudaMemcpyHostToDevice, err);
 	float *y = malloc(floats * sizeof *y);
 	if (!y)
-		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", e->n);
+		return sl_error_memory(err, "an embedding of %u nodes", e->n);
 	for (size_t i = 0; i < floats; i++)
 		y[i] = (float)((double)y0[i] / e->scale);
 	int code = copy_points(e, e->points.y, y, cudaMemcpyHostToDevice, err);
@@ -239,7 +239,7 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	struct sl_device_embedding *e = calloc(1, sizeof *e);
 	int code = SL_NOMEM;
 	if (!e)
-		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+		return sl_error_memory(err, "an embedding of %u nodes", n);
 	e->graph = g;
 	e->settings = *s;
 	e->n = n;

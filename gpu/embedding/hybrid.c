@@ -125,7 +125,7 @@ int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **ou
 	struct sl_hybrid *h = calloc(1, sizeof *h);
 	int code = 0;
 	if (!h)
-		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", a->n);
+		return sl_error_memory(err, "an embedding of %u nodes", a->n);
 	double useful = 1 + (double)a->m / ENTRIES_PER_THREAD;
 	h->a = a;
 	h->kernels = sl_cpu_kernels();
@@ -149,7 +149,7 @@ int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **ou
 	if (dims == 3)
 		h->packed = malloc(3 * sizeof *h->packed * (size_t)a->n);
 	if (!h->part || (dims == 3 && !h->packed))
-		code = sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", a->n);
+		code = sl_error_memory(err, "an embedding of %u nodes", a->n);
 out:
 	if (code)
 		sl__hybrid_destroy(h);

@@ -262,7 +262,7 @@ int sl__run_many(struct sl_run *run, int count, struct sl_error *err)
 	struct sl_small_state **state = malloc(sizeof(struct sl_small_state *) * (size_t)(count > 0 ? count : 1));
 	int code = 0;
 	if (!state)
-		return sl_error_set(err, SL_NOMEM, "No memory for %d embeddings side by side.", count);
+		return sl_error_memory(err, "%d embeddings side by side", count);
 	for (int i = 0; i < count; i++)
 		state[i] = &run[i].embedding->small;
 	if (count > 0) {

@@ -220,7 +220,7 @@ int sl__embedding_phases(struct sl_device_embedding *e, struct sl_phase *out, in
 	struct sl_phase whole = {0};
 	bool still = true;
 	int code = 0;
-	SL_TRY(state ? 0 : sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n));
+	SL_TRY(state ? 0 : sl_error_memory(err, "measuring the phases of %u nodes", e->n));
 	SL_TRY(sl__state_save(e, state, err));
 	code = e->small.on ? time_small(e, max > 0 ? out : &whole, err) : time_parts(e, out, max, &still, err);
 	if (code >= 0 && !still) {

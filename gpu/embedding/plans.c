@@ -50,7 +50,7 @@ static int transform_create(struct sl_device *d, int dims, int length, bool nati
 	size_t forward = 0, inverse = 0;
 	struct sl_transform *t = calloc(1, sizeof *t);
 	if (!t)
-		return sl_error_set(err, SL_NOMEM, "No memory for a transform.");
+		return sl_error_memory(err, "a transform");
 	t->dims = dims;
 	t->length = length;
 	t->native = native;
@@ -277,7 +277,7 @@ static int feed_create(struct sl_device *d, struct sl_plan *p, const struct sl_g
 	uint64_t weights = (uint64_t)gather->taps * side, spectrum = *bytes / sizeof(float);
 	float *grown = realloc(*host, *bytes + (count + weights + side) * sizeof(float));
 	if (!grown)
-		return sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid.");
+		return sl_error_memory(err, "the plan of a grid");
 	*host = grown;
 	sl_grid_tilt(&p->grid, window_of(d, &p->grid), grown + spectrum);
 	memcpy(grown + spectrum + count, gather->weight, weights * sizeof(float));
@@ -305,7 +305,7 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 	struct sl_grid_gather gather = {0};
 	int code = SL_NOMEM;
 	if (!host || !p || (g->fed_side && sl_grid_gather_init(&gather, g, window_of(d, g)))) {
-		sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
+		sl_error_memory(err, "the plan of a grid of %d nodes a side in %d-D", g->side, g->dims);
 		goto out;
 	}
 	SL_TRY(sl__work_reserve(d, g, 1, &c.transform, err));
@@ -317,7 +317,7 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 	c.octant = p->spectrum;
 	code = sl_grid_spectrum(g, window_of(d, g), cosine_transform, &c, host, &p->zero, &p->self);
 	if (code)
-		sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
+		sl_error_set(err, code, SL_NO_MEMORY "the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 	else
 		code = c.code;
 	if (!code && g->fed_side)
@@ -347,7 +347,7 @@ int sl__plans_open(struct sl_device *d, uint64_t plan_bytes, struct sl_error *er
 	d->plans = calloc(1, sizeof *d->plans);
 	d->work = calloc(1, sizeof *d->work);
 	if (!d->plans || !d->work)
-		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+		return sl_error_memory(err, "a device");
 	d->plans->cache = (struct sl_plan_cache){.budget = plan_bytes ? plan_bytes : PLAN_BUDGET,
 						 .destroy = destroy_cached};
 	d->plans->device = d;

@@ -67,7 +67,7 @@ int sl__copies_open(struct sl_device *d, struct sl_error *err)
 	int least, greatest, code = 0;
 	struct sl_copies *c = calloc(1, sizeof *c);
 	if (!c)
-		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+		return sl_error_memory(err, "a device");
 	d->copies = c;
 	SL_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
 	SL_CUDA(cudaStreamCreateWithPriority(&c->stream, cudaStreamNonBlocking, greatest));

@@ -62,7 +62,7 @@ static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, 
 	SL_RETURN(sl__device_enter(d, err));
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	float *mass = malloc(sizeof *mass * ((size_t)a->n + 1));
-	SL_TRY(g && mass ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n));
+	SL_TRY(g && mass ? 0 : sl_error_memory(err, "a graph of %u nodes", a->n));
 	snprintf(what, sizeof what, "A graph of %u nodes", a->n);
 	g->device = d;
 	g->host = a;

@@ -133,7 +133,7 @@ static int upload(struct passes *p, const struct sl_gmm_table *t, struct sl_erro
 	cudaStream_t stream = p->device->stream;
 	uint32_t part = t->points->type == SL_POINTS_F32 ? t->n : STAGE / (t->d * 4) + 1;
 	float *rows = t->points->type == SL_POINTS_F32 ? NULL : malloc((uint64_t)part * t->d * sizeof *rows);
-	int code = rows || part == t->n ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture.");
+	int code = rows || part == t->n ? 0 : sl_error_memory(err, "a mixture");
 	for (uint32_t first = 0, count; !code && first < t->n; first += count) {
 		count = t->n - first < part ? t->n - first : part;
 		if (rows)
@@ -407,7 +407,7 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 	char what[96];
 	struct passes *p = calloc(1, sizeof *p);
 	int code = 0;
-	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
+	SL_TRY(p ? 0 : sl_error_memory(err, "a mixture"));
 	p->device = device;
 	SL_TRY(sl__device_enter(device, err));
 	p->m.blocks = t->covariance == SL_GMM_FULL && t->d <= SL_GM_SIDE ? sl__cuda_gmm_steps_blocks() : 0;
@@ -415,7 +415,7 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 	uint64_t numbers = (uint64_t)p->k_max * p->m.pitch > p->sums_most ? (uint64_t)p->k_max * p->m.pitch : p->sums_most;
 	p->stage = malloc((t->d + numbers) * sizeof *p->stage);
 	p->part = malloc(part_most(p) * sizeof *p->part);
-	SL_TRY(p->stage && p->part ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
+	SL_TRY(p->stage && p->part ? 0 : sl_error_memory(err, "a mixture"));
 	memcpy(p->stage, t->centre, t->d * sizeof *t->centre);
 	SL_CUDA(sl__cuda_gmm_init());
 	p->bytes = carve(p, NULL);

@@ -97,7 +97,7 @@ int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_devic
 				    "entries together must not be more than %u.", n, (unsigned long long)m, PIECES_MAX);
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	if (!g)
-		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
+		return sl_error_memory(err, "a graph of %u nodes", n);
 	g->device = d;
 	g->matrix.n = n;
 	g->matrix.m = m;

@@ -305,7 +305,7 @@ int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
 	struct passes *p = calloc(1, sizeof *p);
 	float *centre = NULL;
 	int code = 0;
-	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for k-means."));
+	SL_TRY(p ? 0 : sl_error_memory(err, "k-means"));
 	p->device = device;
 	p->blocks = t->blocks;
 	p->m = (struct sl_cuda_kmeans){.n = t->n, .d = t->d, .k = t->k, .pitch = (t->d + 3) / 4 * 4, .block = t->block,
@@ -327,7 +327,7 @@ int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
 	carve(p, p->memory);
 	pin(p, t);
 	centre = make_centre(t, p->m.pitch);
-	SL_TRY(centre ? 0 : sl_error_set(err, SL_NOMEM, "No memory for k-means."));
+	SL_TRY(centre ? 0 : sl_error_memory(err, "k-means"));
 	SL_TRY(upload(p, t, centre, err));
 	*out = (struct sl_kmeans_passes){.arg = p, .close = close_passes, .seed = seed, .nearest = nearest, .put = put,
 					 .get = get, .centroids = centroids, .assign = assign, .move = move,

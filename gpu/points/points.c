@@ -242,7 +242,7 @@ int sl__points_passes(int index, uint64_t memory_bytes, const struct sl_points *
 {
 	struct passes *v = calloc(1, sizeof *v);
 	if (!v)
-		return sl_error_set(err, SL_NOMEM, "No memory for principal axes.");
+		return sl_error_memory(err, "principal axes");
 	*v = (struct passes){.points = p, .cancel = cancel, .index = index, .squares = -1,
 			     .row_bytes = (uint64_t)p->d * (p->type == SL_POINTS_U8 ? 1 : 4)};
 	sl__context_hold();

@@ -230,7 +230,7 @@ static int open_memory(struct passes *p, const struct sl_sammon_table *t, struct
 	p->bytes = (uint64_t)at;
 	p->sums = malloc(p->m.blocks * sizeof *p->sums);
 	if (!p->sums)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for %s.", what);
+		return sl_error_memory(err, "%s", what);
 	SL_TRY(sl__device_enter(p->device, err));
 	SL_TRY(sl__device_alloc(p->device, p->bytes, what, &p->memory, err));
 	at = p->memory;
@@ -245,7 +245,7 @@ int sl__sammon_passes(struct sl_device *device, const struct sl_sammon_table *t,
 {
 	struct passes *p = calloc(1, sizeof *p);
 	if (!p)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+		return sl_error_memory(err, "a layout");
 	p->device = device;
 	int code = open_memory(p, t, err);
 	if (code) {

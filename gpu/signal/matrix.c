@@ -158,7 +158,7 @@ int sl__signal_matrix_put(struct sl_device *d, const struct sl_signal_table *t, 
 	int code = pack(&p, t->coupling);
 	*memory = NULL;
 	if (code) {
-		sl_error_set(err, code, "There is no memory for %s.", what);
+		sl_error_set(err, code, SL_NO_MEMORY "%s.", what);
 		goto out;
 	}
 	*out = p.a;

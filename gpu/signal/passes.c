@@ -355,7 +355,7 @@ int sl__signal_passes(struct sl_device *d, const struct sl_signal_table *t, stru
 {
 	struct passes *p = calloc(1, sizeof *p);
 	if (!p)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for signals.");
+		return sl_error_memory(err, "signals");
 	p->device = d;
 	p->model = t->model;
 	p->fields = t->fields;

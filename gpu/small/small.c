@@ -45,7 +45,7 @@ int sl__small_open(struct sl_device *d, struct sl_error *err)
 		return 0;
 	struct sl_small *s = calloc(1, sizeof *s);
 	if (!s)
-		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+		return sl_error_memory(err, "a device");
 	d->small = s;
 	SL_CUDA(sl__small_init(&s->widest));
 	SL_CUDA(cudaMallocHost((void **)&s->jobs, SL_SMALL_JOBS * sizeof *s->jobs));
@@ -90,7 +90,7 @@ int sl__small_attach(struct sl_device *d, const struct sl_rows *from, uint64_t m
 	s->node = (uint16_t *)(memory + start_bytes + mass_bytes + p_bytes);
 	start = malloc((n + 1ull) * sizeof *start);
 	if (!start) {
-		code = sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
+		code = sl_error_memory(err, "a graph of %u nodes", n);
 		goto out;
 	}
 	SL_CUDA(sl__small_convert(from, s, d->stream));
@@ -128,7 +128,7 @@ int sl__small_fill(struct sl_small_state *s, const float *y0, struct sl_error *e
 	float *host = calloc(floats, sizeof *host);
 	int code = 0;
 	if (!host)
-		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", p->n);
+		return sl_error_memory(err, "an embedding of %u nodes", p->n);
 	memset(s->report, 0, sizeof *s->report);
 	s->report->finite = 1;
 	for (size_t i = 0; i < p->n; i++)

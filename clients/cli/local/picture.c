@@ -15,7 +15,7 @@ static int by_degree(const struct local *l, struct sl_picture_steps *steps, stru
 {
 	float *degree = malloc(((size_t)l->nodes.n + 1) * sizeof *degree);
 	if (!degree)
-		return sl_error_set(err, SL_NOMEM, "Not enough memory for the colours of a picture.");
+		return sl_error_memory(err, "the colours of a picture");
 	if (l->input.graph)
 		sl_graph_degrees(l->input.graph, degree);
 	else

@@ -60,7 +60,7 @@ int sl__graph_of_dense(struct sl_graph **out, struct sl_points *p, const struct 
 	for (size_t k = 0; !rc && k < (size_t)p->n * p->d; k++) {
 		double w = value_of(p, k) + (p->center ? p->center[k % p->d] : 0);
 		if (w != 0 && (rc = sl_graph_builder_add(b, (uint32_t)(k / p->d), (uint32_t)(k % p->d), (float)w)))
-			rc = sl_error_set(err, rc, "No memory for the edges of %s.", file);
+			rc = sl_error_set(err, rc, SL_NO_MEMORY "the edges of %s.", file);
 	}
 	if (rc) {
 		sl_graph_builder_destroy(b);

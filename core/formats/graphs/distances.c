@@ -161,7 +161,7 @@ int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl
 		return 0;
 	struct row *rows = sl_account_alloc(g->n, sizeof *rows);
 	if (!rows)
-		return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %u rows.", g->n);
+		return sl_error_memory_at(err, file, "%u rows", g->n);
 	for (uint32_t i = 0; i < g->n; i++)
 		rows[i] = (struct row){0};
 	for (uint64_t e = 0; e < g->m; e++)

@@ -599,7 +599,7 @@ static int look_at(struct look *l, const char *file, struct sl_error *err)
 	}
 	free(first.scratch);
 	if (rc)
-		return sl_error_at(err, rc, file, 0, "No memory to read.");
+		return sl_error_at(err, rc, file, 0, SL_NO_MEMORY "reading.");
 	rc = c->count < 2 ? 0 : find_roles(l, file, err);
 	if (!rc && c->count >= 2 && c->commented && !c->konect)
 		count_comment_rows(l, number);

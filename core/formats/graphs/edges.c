@@ -36,7 +36,7 @@ static int memory_error(struct edges *f, int rc)
 {
 	return sl__source_fail(f->source, rc, f->err, rc == SL_TOOBIG ? "The file has more than %u nodes, the most "
 			       "that a graph can have." :
-			       "No memory for more than %u nodes and the entries read so far.",
+			       SL_NO_MEMORY "more than %u nodes and the entries read so far.",
 			       rc == SL_TOOBIG ? SL__MAX_NODES : f->names.n);
 }
 
@@ -606,7 +606,7 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 		return size < 0 ? (int)size : sl__read_network(out, network, options, source, err);
 	f.taken = sl_taken_create();
 	if (!f.taken)
-		return sl_error_set(err, SL_NOMEM, "No memory to read %s.", sl__source_name(source));
+		return sl_error_memory(err, "reading %s", sl__source_name(source));
 	sl__names_init(&f.names);
 	sl__fields_init(&f.fields);
 	rc = read_start(&f);

@@ -24,8 +24,7 @@ struct labels {
 
 static int memory_error(struct labels *f)
 {
-	return sl_error_at(f->err, SL_NOMEM, sl__source_name(f->source), 0, "No memory for the labels of %u nodes.",
-			f->graph->n);
+	return sl_error_memory_at(f->err, sl__source_name(f->source), "the labels of %u nodes", f->graph->n);
 }
 
 static int count_error(struct labels *f, uint64_t found, const char *what)

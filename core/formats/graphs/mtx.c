@@ -294,7 +294,7 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 	int rc = f->entries ? add_entry(f, i - 1, j - 1, wide)
 	       : f->distances ? sl__add_distance(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w)
 			      : sl_graph_builder_add(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w);
-	return rc ? sl__source_fail(f->source, rc, f->err, "No memory for entry %llu of %llu.",
+	return rc ? sl__source_fail(f->source, rc, f->err, SL_NO_MEMORY "entry %llu of %llu.",
 				    (unsigned long long)(f->entries ? f->entries->count : f->builder->listed),
 				    (unsigned long long)f->listed) : 0;
 }
@@ -330,7 +330,7 @@ static int tell(const struct mtx *f, struct sl_graph *g)
 	struct sl_taken *t = g->taken = sl_taken_create();
 
 	if (!t)
-		return sl_error_set(f->err, SL_NOMEM, "No memory to read %s.", sl__source_name(f->source));
+		return sl_error_memory(f->err, "reading %s", sl__source_name(f->source));
 	t->lines = f->lines + 1;
 	t->header_lines = 2;
 	t->comment_lines = f->comments;

@@ -238,7 +238,7 @@ struct network {
 
 static int memory_error(struct network *f, int rc)
 {
-	return sl__source_fail(f->source, rc, f->err, "No memory for more than %u nodes and the edges read so far.",
+	return sl__source_fail(f->source, rc, f->err, SL_NO_MEMORY "more than %u nodes and the edges read so far.",
 			       f->names.n);
 }
 
@@ -612,7 +612,7 @@ int sl__read_network(struct sl_graph **out, enum sl__network kind, const struct 
 	struct network f = {.kind = kind, .source = source, .options = options, .taken = sl_taken_create(), .err = err};
 	sl__names_init(&f.names);
 	sl__names_init(&f.ids);
-	int rc = f.taken ? 0 : sl_error_set(err, SL_NOMEM, "No memory to read %s.", sl__source_name(source));
+	int rc = f.taken ? 0 : sl_error_memory(err, "reading %s", sl__source_name(source));
 	if (!rc)
 		rc = sl_graph_builder_create(&f.builder, options->directed || kind == SL__METIS ? SL_GENERAL :
 					     SL_SYMMETRIC, true, 0, err);

@@ -165,8 +165,8 @@ static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int
 				   "%g; coordinates must be finite single-precision numbers.", row, column, w);
 	if (f->entries)
 		return sl__entries_add(f->entries, (uint64_t)row, (uint64_t)column, w) ?
-		       sl_error_at(f->err, SL_NOMEM, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
-				   data->array.count) : 0;
+		       sl_error_memory_at(f->err, data->name, "entry %" PRIu64 " of %" PRIu64, entry,
+					  data->array.count) : 0;
 	if (!(w >= 0 && w <= (double)FLT_MAX))
 		return sl_error_at(f->err, SL_BADGRAPH, data->name, 0, "Entry %" PRIu64 " (row %" PRId64 ", column "
 				   "%" PRId64 ", counted from 0) has the weight %g, which is %s; weights must be "
@@ -174,7 +174,7 @@ static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int
 				   row, column, w, sl__weight_fault(w, isinf(w) ? "inf" : NULL));
 	int rc = f->distances ? sl__add_distance(f->builder, (uint32_t)row, (uint32_t)column, (float)w)
 			      : sl_graph_builder_add(f->builder, (uint32_t)row, (uint32_t)column, (float)w);
-	return rc ? sl_error_at(f->err, rc, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
+	return rc ? sl_error_at(f->err, rc, data->name, 0, SL_NO_MEMORY "entry %" PRIu64 " of %" PRIu64 ".", entry,
 				data->array.count) : 0;
 }
 
@@ -193,7 +193,7 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t e
 	if (!rc) {
 		start = sl_account_alloc(lines + 1, sizeof *start);
 		if (!start)
-			rc = sl_error_at(f->err, SL_NOMEM, m.name, 0, "No memory for %" PRIu64 " nodes.", lines);
+			rc = sl_error_memory_at(f->err, m.name, "%" PRIu64 " nodes", lines);
 	}
 	while (!rc && done <= lines) {
 		uint64_t count = lines + 1 - done < SL__BLOCK ? lines + 1 - done : SL__BLOCK;
@@ -366,7 +366,7 @@ static int tell(const struct npz *f, struct sl_graph *g)
 	struct sl_taken *t = g->taken = sl_taken_create();
 
 	if (!t)
-		return sl_error_set(f->err, SL_NOMEM, "No memory to read %s.", sl__source_name(f->source));
+		return sl_error_memory(f->err, "reading %s", sl__source_name(f->source));
 	t->rows = g->report.entries_read;
 	t->rows_left_out = g->report.self_loops + g->report.zero_weights;
 	t->rows_used = t->rows - t->rows_left_out;

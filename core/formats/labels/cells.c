@@ -303,7 +303,7 @@ struct reading {
 
 static int memory_error(const struct reading *r)
 {
-	return sl_error_at(r->err, SL_NOMEM, sl__source_name(r->source), 0, "No memory for the labels.");
+	return sl_error_memory_at(r->err, sl__source_name(r->source), "the labels");
 }
 
 static int room_for_row(struct reading *r)

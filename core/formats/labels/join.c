@@ -338,7 +338,7 @@ int sl__join(struct sl__join *j, struct sl__cells *c, const struct sl__keys *key
 	if (!rc && c->columns > 1 && c->rows && j->how == SL__JOIN_ROWS)
 		rc = try_numbers(&r);
 	if (rc)
-		rc = sl_error_at(err, rc, sl__source_name(source), 0, "No memory for the labels.");
+		rc = sl_error_at(err, rc, sl__source_name(source), 0, SL_NO_MEMORY "the labels.");
 	else
 		rc = j->how == SL__JOIN_ROWS ? join_rows(&r, source, err) : join_keys(&r, source, err);
 	free(r.node);

@@ -23,7 +23,7 @@ struct making {
 
 static int memory_error(const struct making *m)
 {
-	return sl_error_at(m->err, SL_NOMEM, sl__source_name(m->source), 0, "No memory for the labels.");
+	return sl_error_memory_at(m->err, sl__source_name(m->source), "the labels");
 }
 
 /* ---- titles ------------------------------------------------------------------------- */

@@ -175,6 +175,6 @@ int sl__member_block(struct sl__archive *f, struct sl__member *m, uint64_t count
 	if (!m->block)
 		m->block = malloc((size_t)SL__BLOCK * (m->array.size > 8 ? (size_t)m->array.size : 8));
 	if (!m->block)
-		return sl_error_at(f->err, SL_NOMEM, m->name, 0, "No memory to read.");
+		return sl_error_memory_at(f->err, m->name, "reading");
 	return sl__member_read(f, m, count, m->block);
 }

@@ -8,7 +8,7 @@
 
 static int memory_error(struct sl__archive *f, uint64_t n, const char *of)
 {
-	return sl_error_set(f->err, SL_NOMEM, "No memory for the names or labels of %" PRIu64 " %s.", n, of);
+	return sl_error_memory(f->err, "the names or labels of %" PRIu64 " %s", n, of);
 }
 
 int sl__archive_texts(struct sl__archive *f, const char *name, uint64_t n, const char *of, struct sl__names *names,

@@ -104,7 +104,7 @@ int sl__archive_check_directory(const char *name, const void *memory, FILE *file
 	if (!sl_account_is_open())  /* the user's own file */
 		return 0;
 	unsigned char *tail = malloc(held + 1);
-	int rc = tail ? read_at(&t, size - held, tail, held) : sl_error_at(err, SL_NOMEM, name, 0, "No memory to read.");
+	int rc = tail ? read_at(&t, size - held, tail, held) : sl_error_memory_at(err, name, "reading");
 	if (!rc)
 		rc = check_tail(&t, tail, held);
 	if (file)

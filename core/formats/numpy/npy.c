@@ -66,7 +66,7 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 				return rc;
 			float *grown = realloc(*out, capacity * sizeof **out);
 			if (!grown)
-				return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.", (unsigned long long)capacity);
+				return sl_error_memory_at(err, file, "%llu numbers", (unsigned long long)capacity);
 			*out = grown;
 		}
 		sl__npy_to_double(a, block, want, value);
@@ -81,7 +81,7 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 		}
 		done += want;
 	}
-	return *out ? 0 : sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.", (unsigned long long)a->count);
+	return *out ? 0 : sl_error_memory_at(err, file, "%llu numbers", (unsigned long long)a->count);
 }
 
 static float *transpose(const float *in, uint64_t n, uint64_t d)
@@ -129,7 +129,7 @@ int sl_npy_read(float **out, uint64_t *n, uint64_t *d, const struct sl_read_opti
 	if (!rc && a.fortran && *d > 1) {
 		*out = transpose(values, *n, *d);
 		if (!*out)
-			rc = sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.", (unsigned long long)a.count);
+			rc = sl_error_memory_at(err, file, "%llu numbers", (unsigned long long)a.count);
 	} else if (!rc) {
 		*out = values;
 		values = NULL;

@@ -195,7 +195,7 @@ int sl__npy_read_header(struct sl__npy *out, sl__npy_read_bytes *read, void *con
 				   (unsigned long long)length, HEADER_MAX);
 	text = malloc(length + 1);
 	if (!text)
-		return sl_error_at(err, SL_NOMEM, file, 0, "No memory for the array's header.");
+		return sl_error_memory_at(err, file, "the array's header");
 	got = read(context, text, length, err);
 	if (got < 0) {
 		rc = (int)got;

@@ -202,8 +202,7 @@ static int tell(const struct arrays *f, struct sl_neighbours *nb)
 
 static int memory_error(struct sl_error *err, const char *file, uint64_t n, uint64_t k)
 {
-	return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %" PRIu64 " neighbours of each of %" PRIu64 " points.", k,
-			n);
+	return sl_error_memory_at(err, file, "%" PRIu64 " neighbours of each of %" PRIu64 " points", k, n);
 }
 
 static int no_neighbours(struct sl_error *err, const char *file)

@@ -40,7 +40,7 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 	out->header = f->titles;
 	out->column = sl_account_zeros((size_t)f->columns + 1, sizeof *out->column);
 	if (!out->column)
-		return sl_error_set(err, SL_NOMEM, "no memory for a preview of %u columns", f->columns);
+		return sl_error_memory(err, "a preview of %u columns", f->columns);
 	for (uint32_t c = 0; c < f->columns; c++) {
 		enum sl_column_role role = roles[f->column[c].use];
 		out->coordinates += role == SL_ROLE_COORDINATE;

@@ -121,8 +121,8 @@ static int check_empty(const struct sl__entries *t)
 
 static int memory_error(const struct sl__entries *t)
 {
-	return sl_error_at(t->err, SL_NOMEM, sl__source_name(t->source), 0, "No memory for a table of %" PRIu64 " rows and "
-			   "%" PRIu64 " columns.", t->n, t->d);
+	return sl_error_memory_at(t->err, sl__source_name(t->source),
+				  "a table of %" PRIu64 " rows and " "%" PRIu64 " columns", t->n, t->d);
 }
 
 /* Checks that the values are finite; sums of duplicates may overflow. */

@@ -41,8 +41,8 @@ void sl__table_finish(struct sl__table *t)
 
 int sl__table_memory_error(struct sl__table *t)
 {
-	return sl_error_at(t->err, SL_NOMEM, sl__source_name(t->source), 0,
-			   "No memory for a table of %" PRIu64 " columns, after %" PRIu64 " rows.", t->d, t->n);
+	return sl_error_memory_at(t->err, sl__source_name(t->source),
+				  "a table of %" PRIu64 " columns, after %" PRIu64 " rows", t->d, t->n);
 }
 
 int sl__table_shape(struct sl__table *t, uint64_t rows, uint64_t columns, const char *file)

@@ -211,7 +211,7 @@ static int open_zip_member(struct sl_source *s, struct sl__archive *f, const str
 	if (rc)
 		return rc;
 	if (!s->in_buffer && !(s->in_buffer = malloc(SL__IN_BYTES)))
-		return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to read.");
+		return sl_error_memory_at(err, s->name, "reading");
 	s->zip_member = zip_fopen_index(f->zip, c->at, 0);
 	if (!s->zip_member)
 		return sl_error_at(err, SL_BADDATA, s->name, 0, "The member cannot be read: %s.", zip_strerror(f->zip));
@@ -226,7 +226,7 @@ static int unpack_zip(struct sl_source *s, struct sl_error *err)
 	struct choice c = {0};
 
 	if (!f)
-		return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to read.");
+		return sl_error_memory_at(err, s->name, "reading");
 	if (sl__archive_open(f, s, s->max_bytes, NULL)) {
 		free(f);
 		return 0;

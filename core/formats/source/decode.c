@@ -82,7 +82,7 @@ static int open_zstd(struct sl_source *s, const unsigned char *p, size_t held, s
 		return rc;
 	s->zstd = ZSTD_createDStream();
 	if (!s->zstd || ZSTD_isError(ZSTD_initDStream(s->zstd)))
-		return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to decompress.");
+		return sl_error_memory_at(err, s->name, "decompressing");
 	if (sl_account_is_open())
 		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, log);
 	else
@@ -108,7 +108,7 @@ static int recognise_compression(struct sl_source *s, struct sl_error *err)
 	s->compression = SL__NONE;
 	if (held >= 2 && p[0] == 0x1f && p[1] == 0x8b) {
 		if (inflateInit2(&s->z, 15 + 16) != Z_OK)
-			return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to decompress.");
+			return sl_error_memory_at(err, s->name, "decompressing");
 		s->z_open = s->member_open = true;
 		s->compression = SL__GZIP;
 	} else if (held >= 4 && p[0] == 0x28 && p[1] == 0xb5 && p[2] == 0x2f && p[3] == 0xfd) {
@@ -178,7 +178,7 @@ static int64_t produce_gzip(struct sl_source *s, void *out, size_t want, struct 
 		if (zrc == Z_STREAM_END)
 			s->member_open = false;
 		else if (zrc == Z_MEM_ERROR)
-			return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to decompress.");
+			return sl_error_memory_at(err, s->name, "decompressing");
 		else if (zrc != Z_OK && zrc != Z_BUF_ERROR)
 			return s->produced += want - s->z.avail_out, corrupt(s, s->z.msg ? s->z.msg : "zlib gives no reason", err);
 	}

@@ -49,7 +49,7 @@ static int create(struct sl_source **out, int fd, bool own_fd, const char *name,
 		free(s);
 		if (own_fd)
 			close(fd);
-		return sl_error_set(err, SL_NOMEM, "No memory to read %s.", name);
+		return sl_error_memory(err, "reading %s", name);
 	}
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->fd = fd;
@@ -109,7 +109,7 @@ int sl__source_widen(struct sl_source *s, uint64_t bytes, struct sl_error *err)
 	int rc = sl_account_take(SL_MEMORY, bytes - s->room, err);
 	char *grown = rc ? NULL : realloc(s->buffer, bytes + 1);
 	if (!grown)
-		return rc ? rc : sl_error_set(err, SL_NOMEM, "No memory to read %s.", s->name);
+		return rc ? rc : sl_error_memory(err, "reading %s", s->name);
 	s->buffer = grown;
 	s->room = bytes;
 	return 0;

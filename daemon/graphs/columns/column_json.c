@@ -74,7 +74,7 @@ static int keep(struct reader *r)
 		int rc = sl_account_take(SL_MEMORY, COPIES * (uint64_t)more, r->err);
 		char *grown = rc ? NULL : realloc(r->token, r->room + more);
 		if (!grown)
-			return rc ? rc : sl_error_set(r->err, SL_NOMEM, "no memory for a value of the body");
+			return rc ? rc : sl_error_memory(r->err, "a value of the body");
 		r->token = grown;
 		r->room += more;
 	}
@@ -163,7 +163,7 @@ int sl__column_json(struct sl_source *source, const char *file, int (*add)(void 
 {
 	struct reader *r = calloc(1, sizeof *r);
 	if (!r)
-		return sl_error_set(err, SL_NOMEM, "no memory for the body");
+		return sl_error_memory(err, "the body");
 	r->source = source;
 	r->file = file;
 	r->line = 1;

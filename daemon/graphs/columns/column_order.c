@@ -54,7 +54,7 @@ static int reorder(struct sl_column *c, uint32_t n, const json_t *wanted, struct
 	size_t count = json_array_size(have), i;
 	json_t *one, *number = numbered(have);
 	uint32_t *to = sl_account_alloc((uint64_t)count + 1, sizeof *to), *code = c->value;
-	int rc = to && number ? 0 : sl_error_set(err, SL_NOMEM, "no memory for the change");
+	int rc = to && number ? 0 : sl_error_memory(err, "the change");
 	for (i = 0; i < count && !rc; i++)
 		to[i] = SL_NO_CODE;
 	for (i = 0; i < json_array_size(wanted) && !rc; i++) {

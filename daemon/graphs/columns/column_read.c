@@ -17,7 +17,7 @@ static int own_column(struct sl_column_read *out, const struct sl_column_source 
 		json_array_append_new(list, json_string(nodes->label_name[i]));
 	out->description = json_pack("{s:s, s:s, s:o}", "name", from->own, "kind", "category", "categories", list);
 	out->column = (struct sl_column){out->description, nodes->label};
-	return out->description ? 0 : sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", from->nodes);
+	return out->description ? 0 : sl_error_memory(err, "labels of %u nodes", from->nodes);
 }
 
 /* Computes the degrees: for a graph, the number of entries in each node's row; for points, how many others have the
@@ -26,7 +26,7 @@ static int degree(struct sl_column_read *out, const struct sl_column_source *fro
 {
 	float *value = out->value = calloc((size_t)from->nodes + 1, sizeof *value), low = INFINITY, high = -INFINITY;
 	if (!value)
-		return sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", from->nodes);
+		return sl_error_memory(err, "labels of %u nodes", from->nodes);
 	if (from->data->graph)
 		sl_graph_degrees(from->data->graph, value);
 	else
@@ -38,7 +38,7 @@ static int degree(struct sl_column_read *out, const struct sl_column_source *fro
 	out->description = json_pack("{s:s, s:s, s:f, s:f}", "name", SL_DEGREE, "kind", "number", "min", (double)low, "max",
 				     (double)high);
 	out->column = (struct sl_column){out->description, value};
-	return out->description ? 0 : sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", from->nodes);
+	return out->description ? 0 : sl_error_memory(err, "labels of %u nodes", from->nodes);
 }
 
 /* A column that was set, or that hides the column of the upload; NULL: there is none of this name. */
@@ -46,7 +46,7 @@ static const struct sl_column *find_set(struct sl_column_read *out, const struct
 					const char *name, struct sl_error *err)
 {
 	int rc = from->path ? sl_columns_read(from->path, from->nodes, name, &out->all, err)
-			    : sl_error_set(err, SL_NOMEM, "no memory for a path");
+			    : sl_error_memory(err, "a path");
 	return rc ? NULL : sl_columns_find(out->all, name);
 }
 

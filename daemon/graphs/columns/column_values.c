@@ -32,7 +32,7 @@ struct values {
 
 static int memory_error(struct values *v)
 {
-	return sl_error_set(v->err, SL_NOMEM, "no memory for labels of %u nodes", v->n);
+	return sl_error_memory(v->err, "labels of %u nodes", v->n);
 }
 
 static int count_error(struct values *v, uint64_t found)

@@ -62,7 +62,7 @@ static int grow(struct sl_request *r, char **data, size_t bytes, size_t more, st
 	char *bigger = realloc(*data, want);
 	if (!bigger) {
 		sl_account_give_of(&r->account, SL_MEMORY, want - *room);
-		return sl_error_set(err, SL_NOMEM, "no memory for the request");
+		return sl_error_memory(err, "the request");
 	}
 	*data = bigger;
 	*room = want;
@@ -104,7 +104,7 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 	char id[SL_ULID_BYTES];
 	if (asprintf(&part->path, "%s/upload-%s", r->http->d->tmp_dir, sl_ulid_make(id)) < 0) {
 		part->path = NULL;
-		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		return sl_error_memory(err, "the upload");
 	}
 	r->part_fd[i] = open(part->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (r->part_fd[i] < 0) {
@@ -142,7 +142,7 @@ static int part_add(struct sl_request *r, const char *name, const char *filename
 	part->content_type = type ? strdup(type) : NULL;
 	part->data = calloc(1, 1);
 	if (!part->name || !part->data || (base && *base && !part->filename) || (type && !part->content_type))
-		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		return sl_error_memory(err, "the upload");
 	return 0;
 }
 

@@ -218,7 +218,7 @@ int sl_request_json(struct sl_request *r, json_t **out, struct sl_error *err)
 {
 	if (!r->body_bytes && r->route->flags & SL_BODY_OPTIONAL) {
 		*out = json_object();
-		return *out ? 0 : sl_error_set(err, SL_NOMEM, "no memory for the request");
+		return *out ? 0 : sl_error_memory(err, "the request");
 	}
 	int rc = sl__document(r, out, err);
 	json_incref(*out);

@@ -207,7 +207,7 @@ int sl__multipart_create(struct sl__multipart **out, const char *content_type, c
 	struct sl__multipart *m = calloc(1, sizeof *m);
 	if (!m || hold(m, "\r\n", 2)) {
 		free(m);
-		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		return sl_error_memory(err, "the upload");
 	}
 	m->ops = ops;
 	m->arg = arg;
@@ -219,7 +219,7 @@ int sl__multipart_create(struct sl__multipart **out, const char *content_type, c
 int sl__multipart_feed(struct sl__multipart *m, const char *data, size_t bytes, struct sl_error *err)
 {
 	if (hold(m, data, bytes))
-		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		return sl_error_memory(err, "the upload");
 	size_t at = 0;
 	for (;;) {
 		enum state before = m->state;

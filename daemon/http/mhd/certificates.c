@@ -119,7 +119,7 @@ static int read_certificate(const struct sl__tls *t, struct sl__certificate **ou
 	struct sl__certificate *certificate = calloc(1, sizeof *certificate);
 	if (!certificate || gnutls_certificate_allocate_credentials(&certificate->credentials)) {
 		free(certificate);
-		return sl_error_set(err, SL_NOMEM, "no memory for the certificate");
+		return sl_error_memory(err, "the certificate");
 	}
 	certificate->holders = 1;
 	int rc = read_chain(c->tls_certificate, chain, &count, err);
@@ -153,7 +153,7 @@ int sl__tls_create(struct sl__tls **out, const struct sl_config *c, struct sl_me
 	struct sl__tls *t = calloc(1, sizeof *t);
 	if (!t || gnutls_session_ticket_key_generate(&t->tickets)) {
 		free(t);
-		return sl_error_set(err, SL_NOMEM, "no memory for TLS");
+		return sl_error_memory(err, "TLS");
 	}
 	t->not_after = sl_metrics_register(m, SL_GAUGE, "spaceland_tls_certificate_expiry_timestamp_seconds", NULL,
 					   "When the certificate ends, in seconds since 1970.");

@@ -127,7 +127,7 @@ int sl__mhd_create(struct sl__mhd **out, uv_loop_t *loop, const struct sl__mhd_o
 				      "without TLS; use a proxy that speaks it");
 	struct sl__mhd *m = calloc(1, sizeof *m);
 	if (!m)
-		return sl_error_set(err, SL_NOMEM, "no memory for the server");
+		return sl_error_memory(err, "the server");
 	m->loop = loop;
 	m->ops = ops;
 	m->arg = arg;

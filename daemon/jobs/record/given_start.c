@@ -73,7 +73,7 @@ int sl__job_spec_start_values(const struct sl_job_spec *spec, double **out, stru
 	size_t rows = json_array_size(spec->start), d = (size_t)sl__work_start_columns(&spec->work);
 	double *value = malloc((rows * d + 1) * sizeof *value);
 	if (!value)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a start of %zu rows.", rows);
+		return sl_error_memory(err, "a start of %zu rows", rows);
 	for (size_t i = 0; i < rows; i++) {
 		const json_t *row = json_array_get(spec->start, i);
 		for (size_t k = 0; k < d; k++)

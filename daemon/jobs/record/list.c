@@ -149,7 +149,7 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, char (**
 	if (!found || !*ids) {
 		free(found);
 		free(*ids);
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a list of jobs.");
+		return sl_error_memory(err, "a list of jobs");
 	}
 	next[0] = '\0';
 	for (*count = 0; *count < all && *count < (size_t)q->limit; (*count)++)

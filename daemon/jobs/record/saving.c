@@ -43,7 +43,7 @@ void sl__job_record_change(struct sl_job *job)
 	struct sl_error err;
 	if (!sl__job_save(job, NULL))
 		return;
-	sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
+	sl_error_memory(&err, "the record");
 	sl__job_unsaved(job, &err);
 }
 

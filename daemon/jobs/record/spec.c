@@ -468,7 +468,7 @@ int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_err
 				      json_array_size(spec->rows), n);
 	float *y = malloc(sizeof *y * n * d);
 	if (!y)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for an initial layout of %zu nodes.", n);
+		return sl_error_memory(err, "an initial layout of %zu nodes", n);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *row = json_array_get(spec->rows, i);
 		char pointer[64];

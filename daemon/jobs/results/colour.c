@@ -14,7 +14,7 @@
 
 static int memory_error(struct sl_error *err)
 {
-	return sl_error_set(err, SL_NOMEM, "Out of memory for the colours of a picture.");
+	return sl_error_memory(err, "the colours of a picture");
 }
 
 static int make_room(struct sl__colours *c, uint32_t nodes, uint32_t labels, struct sl_error *err)

@@ -73,7 +73,7 @@ static int read_points(struct prediction *p, double values)
 	uint32_t d = p->model[0].shape[1];
 	double *center = w->method->center ? malloc((d + 1) * sizeof *center) : NULL;
 	if (w->method->center && !center)
-		return sl_error_set(&p->q.err, SL_NOMEM, "Out of memory for a model of %u columns.", d);
+		return sl_error_memory(&p->q.err, "a model of %u columns", d);
 	if (center)
 		w->method->center(p->model, &w->params, center);
 	p->q.how.axes = d;
@@ -148,7 +148,7 @@ static int append(struct prediction *p, const struct sl_method_array *part)
 		p->out.data = malloc(row * p->q.count);
 	}
 	if (!p->out.data)
-		return sl_error_set(&p->q.err, SL_NOMEM, "Out of memory for an array of %u rows.", p->q.count);
+		return sl_error_memory(&p->q.err, "an array of %u rows", p->q.count);
 	memcpy((char *)p->out.data + row * p->q.ready, part->data, row * part->shape[0]);
 	return 0;
 }
@@ -172,7 +172,7 @@ static int write_array(struct sl__rows *q)
 	uint64_t bytes = sl_method_array_bytes(a);
 	char *npy = malloc(SL_NPY_HEADER_BYTES + bytes);
 	if (!npy)
-		return sl_error_set(&q->err, SL_NOMEM, "Out of memory for an array of %u rows.", a->shape[0]);
+		return sl_error_memory(&q->err, "an array of %u rows", a->shape[0]);
 	sl_npy_header_of(npy, types[a->type], a->shape);
 	memcpy(npy + SL_NPY_HEADER_BYTES, a->data, bytes);
 	int code = sl__array_book(&q->reply, q->form, SL_NPY_HEADER_BYTES + bytes, &q->err);

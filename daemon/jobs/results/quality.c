@@ -355,7 +355,7 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
 	struct measurement *m = c ? in_line(job, k) : NULL;
 	if (!m) {
 		free(c);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a measurement.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a measurement.");
 		return;
 	}
 	c->request = r;
@@ -382,7 +382,7 @@ void sl_job_forget_quality(struct sl_job *job, struct sl_request *r)
 	json_decref(document);
 	if (code) {
 		job->quality = before;
-		sl_error_set(&err, code, "Out of memory for a change.");
+		sl_error_set(&err, code, SL_NO_MEMORY "a change.");
 	} else {
 		json_decref(before);
 	}

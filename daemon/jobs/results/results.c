@@ -160,7 +160,7 @@ static struct sl_result *begin(struct sl_job *job, struct sl_request *r, const s
 {
 	struct sl_result *result = malloc(sizeof *result);
 	if (!result) {
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a reply.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a reply.");
 		return NULL;
 	}
 	*result = *with;
@@ -226,7 +226,7 @@ static int make_file(struct sl_result *r)
 	struct stat st;
 	int code;
 	if (!path)
-		return sl_error_set(&r->err, SL_NOMEM, "Out of memory for a file name.");
+		return sl_error_memory(&r->err, "a file name");
 	r->fd = sl_file_open(path);
 	if (r->fd < 0 || fstat(r->fd, &st)) {
 		code = sl_seal_damaged(path, strerror(errno), &r->err);
@@ -289,7 +289,7 @@ static int make_trace(struct sl_result *r)
 	size_t length = 0;
 	char *text = sl_json_text(document, &length);
 	code = text ? sl_buffer_of(&r->text, text, length, &r->err)
-		    : sl_error_set(&r->err, SL_NOMEM, "Out of memory for the trace of job %s.", r->id);
+		    : sl_error_memory(&r->err, "the trace of job %s", r->id);
 	json_decref(document);
 	free(trace);
 	return code;

@@ -22,7 +22,7 @@ void *sl__rows_create(struct sl_job *job, struct sl_request *r, const struct sl_
 {
 	struct sl__rows *q = calloc(1, bytes);
 	if (!q) {
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for a request.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a request.");
 		return NULL;
 	}
 	q->kind = kind;
@@ -220,7 +220,7 @@ static int read_query(struct sl__rows *q, struct sl_error *err)
 	for (int i = 0; i < 4; i++) {
 		q->text[i] = *texts[i] ? strdup(*texts[i]) : NULL;
 		if (*texts[i] && !q->text[i] && !code)
-			code = sl_error_set(err, SL_NOMEM, "Out of memory for a request.");
+			code = sl_error_memory(err, "a request");
 		*texts[i] = q->text[i];
 	}
 	return code;

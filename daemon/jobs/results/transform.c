@@ -125,7 +125,7 @@ static int prepare(struct sl__rows *q)
 		code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, dims, &p->y,
 					       &q->err);
 	if (!code && !(p->out = malloc(sizeof *p->out * p->fresh->n_user * (size_t)dims)))
-		code = sl_error_set(&q->err, SL_NOMEM, "Out of memory for a layout of %u points.", p->fresh->n_user);
+		code = sl_error_memory(&q->err, "a layout of %u points", p->fresh->n_user);
 	if (code)
 		return code;
 	q->count = p->fresh->n_user;

@@ -66,7 +66,7 @@ void sl__after_copy(struct sl_job *job)
 	struct copy *c = calloc(1, sizeof *c);
 	struct sl_error err;
 	if (!c) {
-		sl_error_set(&err, SL_NOMEM, "Out of memory for an initial layout.");
+		sl_error_memory(&err, "an initial layout");
 		sl__job_fail_by(job, SL_ON_COPY_FAILED, &err);
 		return;
 	}

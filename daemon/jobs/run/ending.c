@@ -109,7 +109,7 @@ void sl__job_save_result(struct sl_job *job)
 		return;
 	}
 	if (!(s = calloc(1, sizeof *s))) {
-		sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
+		sl_error_memory(&err, "saving the end of a job");
 		not_saved(job, &err);
 		return;
 	}
@@ -126,7 +126,7 @@ void sl__job_save_end(struct sl_job *job)
 	struct sl_error err;
 	if (!sl__job_save(job, recorded))
 		return;
-	sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
+	sl_error_memory(&err, "saving the end of a job");
 	not_saved(job, &err);
 }
 

@@ -74,7 +74,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		add_affinities(job, &add);
 	if (sl_device_add(job->place.device->thread, &add)) {
 		struct sl_error err;
-		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
+		sl_error_memory(&err, "starting the job");
 		free(init);
 		free(checkpoint);
 		if (run)
@@ -105,7 +105,7 @@ static int make_table(struct loading *l)
 			return sl_error_set(&l->init_err, SL_BADDATA, "Row %zu of the layout has a coordinate that is not a "
 					    "finite number.", at / w->columns + 1);
 	if (!(l->table = calloc(1, sizeof *l->table)))
-		return sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for starting the job.");
+		return sl_error_memory(&l->init_err, "starting the job");
 	*l->table = (struct sl_points){.n = w->rows, .n_user = w->rows, .d = w->columns, .type = SL_POINTS_F32,
 				       .value = l->init};
 	l->init = NULL;
@@ -158,7 +158,7 @@ static void load_files(void *arg)
 		memcpy(l->checkpoint, l->carried, l->carried_bytes);
 		l->bytes = l->carried_bytes;
 	} else if (l->carried) {
-		l->init_code = sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for moving the job.");
+		l->init_code = sl_error_memory(&l->init_err, "moving the job");
 	} else if (l->has_checkpoint) {
 		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->id, &l->checkpoint, &l->bytes,
 								 &l->checkpoint_err);
@@ -219,7 +219,7 @@ static void load(struct sl_job *job, struct sl_content *points)
 	struct sl_error err;
 	if (!l) {
 		sl_graphs_release(job->jobs->d->graphs, points);
-		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
+		sl_error_memory(&err, "starting the job");
 		sl__job_fail(job, &err);
 		return;
 	}

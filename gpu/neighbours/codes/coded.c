@@ -112,7 +112,7 @@ static int make(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 	v->needed = malloc(n * 4);
 	v->host_bits = malloc((n / 32 + 1) * 4);
 	if (!v->member || !v->place || !v->cell || !v->tile_cell || !v->needed || !v->host_bits)
-		return sl_error_set(err, SL_NOMEM, "No memory to search %u points in blocks.", s->points->n);
+		return sl_error_memory(err, "searching %u points in blocks", s->points->n);
 	return 0;
 }
 
@@ -164,7 +164,7 @@ static int order_cells(struct sl_search *s, struct sl_coded *v, struct sl_error 
 	float *value = malloc(bytes), *sorted = malloc(bytes);
 	struct centre *c = malloc(count * sizeof *c);
 	int code = 0;
-	SL_TRY(value && sorted && c ? 0 : sl_error_set(err, SL_NOMEM, "No memory for %u cells.", count));
+	SL_TRY(value && sorted && c ? 0 : sl_error_memory(err, "%u cells", count));
 	SL_CUDA(sl__fetch(value, v->coarse.cells.centre, bytes, s->stream));
 	for (uint32_t i = 0; i < count; i++)
 		c[i] = (struct centre){value + (size_t)i * d, i};
@@ -215,7 +215,7 @@ static int lay_out_cells(struct sl_search *s, struct sl_coded *v, struct sl_erro
 {
 	uint32_t n = s->points->n, cells = v->cells, tiles = 0, *first = calloc(cells + 1, 4), *next = calloc(cells, 4);
 	int code = 0;
-	SL_TRY(first && next ? 0 : sl_error_set(err, SL_NOMEM, "No memory for %u cells.", cells));
+	SL_TRY(first && next ? 0 : sl_error_memory(err, "%u cells", cells));
 	for (uint32_t i = 0; i < n; i++)
 		next[v->cell[i]]++;
 	for (uint32_t c = 0; c < cells; c++) {

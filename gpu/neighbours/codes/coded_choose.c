@@ -49,7 +49,7 @@ static int sample_make(struct sl_search *s, struct sl_coded *v, struct sample *m
 	m->order = malloc((uint64_t)m->blocks * tiles * 4);
 	m->at = malloc(tiles * 4ull);
 	if (!m->number || !m->index || !m->distance || !m->found || !m->histogram || !m->order || !m->at)
-		return sl_error_set(err, SL_NOMEM, "No memory for a sample of %u points.", m->rows);
+		return sl_error_memory(err, "a sample of %u points", m->rows);
 	for (uint32_t b = 0; b < m->blocks; b++) {
 		uint32_t block = (uint32_t)((b + 0.5) * all / m->blocks);
 		memcpy(m->number + b * SL_ROWS, v->member + (size_t)block * SL_ROWS, SL_ROWS * 4);

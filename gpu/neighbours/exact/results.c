@@ -69,7 +69,7 @@ int sl__search_result(struct sl_search *s, struct sl_error *err)
 		nb->user = p->user ? malloc(p->n * 4ull + 4) : NULL;
 	}
 	if (!nb || !nb->index || !nb->distance || (p->user && !nb->user))
-		return sl_error_set(err, SL_NOMEM, "No memory for %u neighbours of %u points.", s->k, p->n);
+		return sl_error_memory(err, "%u neighbours of %u points", s->k, p->n);
 	if (p->user)
 		memcpy(nb->user, p->user, p->n * 4ull);
 	return 0;

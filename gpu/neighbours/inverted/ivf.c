@@ -48,7 +48,7 @@ static int lay_out_cells(struct sl_search *s, struct ivf *v, struct sl_error *er
 	SL_CUDA(sl__run_starts(cells, c->cell_sorted, n, v->start, s->stream));
 	v->host = malloc((n / SL_TILE + 2ull * cells + 16) * 4);
 	if (!v->host)
-		return sl_error_set(err, SL_NOMEM, "No memory for %u cells.", cells);
+		return sl_error_memory(err, "%u cells", cells);
 	SL_CUDA(sl__fetch(v->host, v->start, (cells + 1) * 4ull, s->stream));
 	for (uint32_t i = 0; i < cells; i++) {
 		uint32_t size = v->host[i + 1] - v->host[i];

@@ -53,7 +53,7 @@ static int reorder(struct sl_device_neighbours *r, const struct sl_neighbours *n
 	uint32_t *old_of = NULL, *host = malloc(r->n * 4ull + 4);
 	char *memory = NULL;
 	int code = host ? sl__device_alloc(d, 2 * bytes, "An order of the nodes", &memory, err) :
-			  sl_error_set(err, SL_NOMEM, "No memory for an order of %u nodes.", r->n);
+			  sl_error_memory(err, "an order of %u nodes", r->n);
 	if (code)
 		goto out;
 	old_of = (uint32_t *)memory;
@@ -102,7 +102,7 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	SL_TRY(sl__graph_fits(nb->n, err));
 	SL_TRY(sl__device_enter(d, err));
 	if (!r || !(r->user = malloc(nb->n * 4ull + 4))) {
-		code = sl_error_set(err, SL_NOMEM, "No memory for the neighbours of %u points.", nb->n);
+		code = sl_error_memory(err, "the neighbours of %u points", nb->n);
 		goto out;
 	}
 	if (!nb->n || !nb->k || (uint64_t)nb->n * nb->k > ENTRIES_MAX) {
@@ -123,8 +123,7 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	SL_CUDA(sl__joint_init());
 	bool failed;
 	r->axes = sl_neighbours_axes_of_users(nb, &failed);
-	code = failed ? sl_error_set(err, SL_NOMEM, "No memory for the principal axes of %u points.", nb->n) :
-			bring(r, nb, err);
+	code = failed ? sl_error_memory(err, "the principal axes of %u points", nb->n) : bring(r, nb, err);
 out:
 	if (code)
 		sl__neighbours_drop(r);
@@ -271,7 +270,7 @@ static int take_users(struct making *k, struct sl_affinities *a, struct sl_error
 	if (k->host_report.empty) {
 		length = malloc(nb->n * 4ull);
 		if (!length)
-			return sl_error_set(err, SL_NOMEM, "No memory for %u points.", nb->n);
+			return sl_error_memory(err, "%u points", nb->n);
 		SL_CUDA(sl__fetch(length, k->length, nb->n * 4ull, nb->device->stream));
 	}
 	for (uint32_t i = 0; i < nb->n; i++)
@@ -288,7 +287,7 @@ static int take_axes(const struct sl_device_neighbours *nb, struct sl_affinities
 	if (!nb->axes)
 		return 0;
 	if (!(a->axes = malloc(bytes)))
-		return sl_error_set(err, SL_NOMEM, "No memory for the principal axes of %u points.", nb->n);
+		return sl_error_memory(err, "the principal axes of %u points", nb->n);
 	memcpy(a->axes, nb->axes, bytes);
 	return 0;
 }
@@ -317,7 +316,7 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 	SL_TRY(complete(&k, g, err));
 	a = calloc(1, sizeof *a);
 	if (!a || !(a->user = malloc(k.n * 4ull + 4))) {
-		code = sl_error_set(err, SL_NOMEM, "No memory for %u points.", k.n);
+		code = sl_error_memory(err, "%u points", k.n);
 		goto out;
 	}
 	a->n = k.n;

@@ -77,7 +77,7 @@ static void cancel(struct sl_batch *b, struct sl_request *r)
 	if (!w || !c) {
 		free(w);
 		free(c);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for cancelling a batch.");
+		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "cancelling a batch.");
 		return;
 	}
 	w->r = r;
@@ -110,7 +110,7 @@ static void delete(struct sl_batch *b, struct sl_request *r)
 		code = last ? sl__job_delete(last, sl_later_done, later) : SL_NOMEM;
 	sl_db_end(j->d->db, true);
 	if (code)
-		sl_error_set(&err, code, "Out of memory for deleting a batch.");
+		sl_error_set(&err, code, SL_NO_MEMORY "deleting a batch.");
 	sl_later_begun(later, code, &err);
 }
 

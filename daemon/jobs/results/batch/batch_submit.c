@@ -114,7 +114,7 @@ static bool make_one(void *arg)
 	s->document[s->at] = o ? sl_db_text(o) : NULL;
 	json_decref(o);
 	if (!s->document[s->at++])
-		s->code = sl_error_set(&s->err, SL_NOMEM, "Out of memory for a batch.");
+		s->code = sl_error_memory(&s->err, "a batch");
 	return s->code != 0;
 }
 
@@ -203,7 +203,7 @@ static int enter(struct submission *s)
 		return 0;
 	take_back(s->batch);
 	s->batch = NULL;
-	return sl_error_set(&s->err, SL_NOMEM, "Out of memory for a batch.");
+	return sl_error_memory(&s->err, "a batch");
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -292,7 +292,7 @@ void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body
 		code = sl_request_body_for(r, body, &err);
 	bool refused = !code && sl__limits_refuse_number(j, r, (int)e.count);
 	if (!code && !refused && !(s = create(j, r, &e, key, hash)))
-		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a batch.");
+		code = sl_error_memory(&err, "a batch");
 	sl__expansion_finish(&e);
 	if (code)
 		sl_reply_error(r, &err);

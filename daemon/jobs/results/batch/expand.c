@@ -132,7 +132,7 @@ static json_t *shared_of(const json_t *body)
 int sl__expand(const json_t *body, struct sl__expansion *e, struct sl_error *err)
 {
 	*e = (struct sl__expansion){.parameters = json_array(), .shared = shared_of(body)};
-	int code = e->shared && e->parameters ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
+	int code = e->shared && e->parameters ? 0 : sl_error_memory(err, "a batch");
 	if (!code && json_object_get(body, "name"))
 		code = sl_json_name(body, &e->name, err);
 	if (!code && json_object_get(body, "dry_run"))
@@ -156,7 +156,7 @@ int sl__expand_one(struct sl_jobs *j, const struct sl_principal *who, const stru
 	json_t *body = json_copy(e->shared);
 	int code = 0;
 	if (!body || json_object_update(body, (json_t *)differs))
-		code = sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
+		code = sl_error_memory(err, "a batch");
 	if (!code)
 		code = sl__job_spec_read(j, who, body, spec, err);
 	if (code && err->pointer[0] == '/' && json_object_get(differs, err->pointer + 1)) {
