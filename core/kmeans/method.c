@@ -321,6 +321,13 @@ static const struct sl_method_output results[] = {
 	{"labels", "the cluster of each node"}, {"centroids", "the centroids"}, {NULL, NULL},
 };
 
+static int check_data(const void *params, const struct sl_method_data *data, struct sl_error *err)
+{
+	const struct sl_kmeans_params *p = params;
+	return p->metric == SL_KMEANS_COSINE && data->coarse ?
+	       sl_error_field(err, SL_BADDATA, "/metric", "%s", data->coarse) : 0;
+}
+
 extern const struct sl_method sl_method_kmeans;
 const struct sl_method sl_method_kmeans = {
 	.name = "kmeans",
@@ -332,7 +339,7 @@ const struct sl_method sl_method_kmeans = {
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
 	.relief = "Use fewer clusters.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach,
-	.result = result, .create = create, SL_SLICED,
+	.check = check, .check_data = check_data, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
+	.disk_bytes = disk_bytes, .start = start, .device_supports = device_supports, .device_bytes = device_bytes,
+	.attach = attach, .result = result, .create = create, SL_SLICED,
 };

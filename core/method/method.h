@@ -75,6 +75,7 @@ struct sl_method_data {
 	bool symmetric;         /* of a graph */
 	uint32_t n;             /* nodes or points */
 	uint32_t neighbours;    /* of each point: those that the default parameters use; else 0 */
+	const char *coarse;     /* why metrics that compare values with 0 refuse the points; NULL: they do not */
 };
 
 /* How a run on P begins. */

@@ -127,6 +127,16 @@ static int restore(struct sl_points *q, const struct sl_points *p, const double 
 	return 0;
 }
 
+int sl_points_check_steps(const struct sl_points *p, const char *metric, struct sl_error *err)
+{
+	const double *own = p->type == SL_POINTS_F32 ? sl_points_own_center(p) : NULL;
+	int rc = 0;
+	for (uint32_t k = 0; own && !rc && k < p->d; k++)
+		if (own[k] != 0)
+			rc = check_steps(p, k, own[k], metric, err);
+	return rc;
+}
+
 int sl_points_uncentred(const struct sl_points **view, const struct sl_points *p, unsigned why,
 			const char *metric, struct sl_error *err)
 {

@@ -105,6 +105,8 @@ enum sl_offsets {
  * float32 has too few steps for its spread; the error names the column and the remedy. */
 int sl_points_uncentred(const struct sl_points **view, const struct sl_points *p, unsigned why,
 			const char *metric, struct sl_error *err);
+/* The refusal of SL_OFFSETS_VALUES alone, for those who ask before the points are needed. */
+int sl_points_check_steps(const struct sl_points *p, const char *metric, struct sl_error *err);
 void sl_points_uncentred_end(const struct sl_points *view, const struct sl_points *p);  /* view NULL is fine */
 
 /* Rows from .. from + count - 1 as float32, out [count][d]. */

@@ -58,6 +58,7 @@ struct sl_graph_record {
 	/* for points, and for given neighbours (which have no columns): */
 	uint32_t points;       /* usable rows: not dropped for a NaN */
 	uint32_t columns;
+	const char *coarse;    /* why metrics that compare values with 0 refuse the points; NULL: they do not */
 	bool centered;         /* a center was subtracted from these columns (core/points/points.h) */
 	enum sl_search_state search;  /* NONE: kind graph, or points uploaded with neighbours=0 until a job wants some */
 	uint32_t k;            /* known neighbours of each point; 0: none yet */

@@ -116,12 +116,14 @@ uint64_t sl__graph_disk_bytes(const struct sl__graph *g);  /* of all its files *
 uint64_t sl__graph_disk_booked(const struct sl__graph *g);
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
 void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory */
-/* Fills in what is of the file that was read, not of its content: `taken` and the report. One of graph, points. */
-void sl__graph_of_file(struct sl__graph *g, const struct sl_graph *graph, const struct sl_points *points);
+/* Fills in what is of the file that was read, not of its content: `taken` and the report. One of graph, points; coarse:
+ * of struct sl_graph_record, or NULL. */
+void sl__graph_of_file(struct sl__graph *g, const struct sl_graph *graph, const struct sl_points *points,
+		       const char *coarse);
 /* The reply to an upload of known content: the record of g, with what is of the file, which `file` has. */
 json_t *sl__graph_json_of_file(const struct sl_graphs *s, const struct sl__graph *g, const struct sl__graph *file);
 /* Fills the record from the content. */
-void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
+void sl__graph_describe(struct sl__graph *g, const struct sl_content *from, const char *coarse);
 /* Fills the record from the summary of the stored neighbours. */
 void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
 

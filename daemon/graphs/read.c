@@ -329,6 +329,9 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 		rc = check_points(q);
 	if (!rc && q->pca && !q->points->pca)  /* sparse points were projected while they were read */
 		rc = project(q);
+	struct sl_error coarse;
+	if (!rc && q->found == SL_KIND_POINTS && sl_points_check_steps(q->points, "cosine", &coarse))
+		rc = keep_text(coarse.detail, &q->coarse, &q->err);
 	if (rc)
 		return rc;
 	name_labels(q);
@@ -374,6 +377,7 @@ void sl__reading_finish(struct sl__reading *q)
 	free(q->label_column);
 	free(q->ignore_columns);
 	free(q->keep_columns);
+	free(q->coarse);
 	free(q->source);
 	free(q->target);
 	free(q->weight);

@@ -34,6 +34,7 @@ struct sl__reading {
 	char label_title[64];         /* title of the column of labels, "": none */
 	json_t *labels_taken;         /* what was taken of a text of labels, or NULL */
 	double pca_kept;
+	char *coarse;                 /* of struct sl_graph_record, or NULL */
 	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
 	unsigned char digest[SL_DIGEST_BYTES];
 	int status;

@@ -121,7 +121,7 @@ static json_t *points_report_json(const struct sl__graph *g)
 #define CENTER_LISTED 64
 
 /* The center of the points: how many columns have one, and the first of them. NULL: none. */
-static json_t *center_json(const struct sl_points *p)
+static json_t *center_json(const struct sl_points *p, const char *coarse)
 {
 	json_t *listed = p->center ? json_array() : NULL;
 	json_int_t columns = 0;
@@ -130,7 +130,7 @@ static json_t *center_json(const struct sl_points *p)
 			json_array_append_new(listed, json_pack("{s:I, s:f}", "column", (json_int_t)k + 1, "value", p->center[k]));
 		columns += p->center[k] != 0;
 	}
-	return listed ? json_pack("{s:I, s:o}", "columns", columns, "first", listed) : NULL;
+	return listed ? json_pack("{s:I, s:o, s:s?}", "columns", columns, "first", listed, "coarse", coarse) : NULL;
 }
 
 static void points_report_read(const json_t *from, struct sl_points_report *r)
@@ -206,7 +206,10 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	g->merged = (uint32_t)json_integer_value(json_object_get(json_object_get(document, "report"), "merged"));
 	json_t *center = json_object_get(document, "center");
 	g->center = json_is_object(center) ? json_incref(center) : NULL;
+	if (g->center && !json_object_get(center, "coarse"))  /* of an earlier version */
+		json_object_set_new(center, "coarse", json_null());
 	r->centered = g->center && !g->pca;
+	r->coarse = json_string_value(json_object_get(g->center, "coarse"));
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));
 	r->columns = (uint32_t)json_integer_value(json_object_get(document, "columns"));
 	g->wanted = (struct sl_neighbours_params){
@@ -378,7 +381,8 @@ void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *fo
 	r->entries = (uint64_t)found->n * found->k;
 }
 
-void sl__graph_of_file(struct sl__graph *g, const struct sl_graph *graph, const struct sl_points *points)
+void sl__graph_of_file(struct sl__graph *g, const struct sl_graph *graph, const struct sl_points *points,
+		       const char *coarse)
 {
 	sl_taken_destroy(g->taken);
 	g->taken = sl_taken_copy(graph ? graph->taken : points->taken);
@@ -389,7 +393,8 @@ void sl__graph_of_file(struct sl__graph *g, const struct sl_graph *graph, const 
 	g->points_report = points->report;
 	g->merged = points->merged;
 	json_decref(g->center);
-	g->center = center_json(points);
+	g->center = center_json(points, coarse);
+	g->record.coarse = json_string_value(json_object_get(g->center, "coarse"));
 }
 
 json_t *sl__graph_json_of_file(const struct sl_graphs *s, const struct sl__graph *g, const struct sl__graph *file)
@@ -405,7 +410,7 @@ json_t *sl__graph_json_of_file(const struct sl_graphs *s, const struct sl__graph
 	return sl__graph_json(s, &view, true);
 }
 
-void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
+void sl__graph_describe(struct sl__graph *g, const struct sl_content *from, const char *coarse)
 {
 	struct sl_graph_record *r = &g->record;
 	r->nodes = from->nodes.n;
@@ -414,7 +419,7 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 	snprintf(r->label_title, sizeof r->label_title, "%s", from->nodes.label_title[0] ?
 		 from->nodes.label_title : SL__OWN_LABELS);
 	hex(g->digest, r->digest);
-	sl__graph_of_file(g, from->graph, from->points);
+	sl__graph_of_file(g, from->graph, from->points, coarse);
 	if (from->graph) {
 		r->entries = from->graph->m;
 		r->weighted = from->graph->weight != NULL;

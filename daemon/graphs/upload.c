@@ -278,7 +278,7 @@ static int fill_record(struct sl__upload *u)
 	g->part[SL_PART_DATA].content = data;
 	g->record.kind = q->found;
 	memcpy(data->nodes.label_title, q->label_title, sizeof data->nodes.label_title);
-	sl__graph_describe(g, data);
+	sl__graph_describe(g, data, q->coarse);
 	g->wanted = q->wanted;
 	g->pca = (uint32_t)q->pca;
 	g->pca_columns = data->points && data->points->pca ? data->points->pca->from : 0;
@@ -379,7 +379,7 @@ static void read_done(void *arg)
 		upload_fail(u, &u->read.err);
 		return;
 	}
-	sl__graph_of_file(u->graph, u->read.graph, u->read.points);
+	sl__graph_of_file(u->graph, u->read.graph, u->read.points, u->read.coarse);
 	u->graph->labels_taken = json_incref(u->read.labels_taken);
 	memcpy(u->graph->format, u->read.format, sizeof u->graph->format);
 	struct sl__graph *twin = sl__graphs_find_twin(s, u->read.digest, u->read.label_title, u->user);

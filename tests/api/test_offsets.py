@@ -107,8 +107,9 @@ def test_metrics_that_see_the_offset(api):
     kmeans = api.run(near["id"], method="kmeans", clusters=3, metric="cosine", restarts=3)
     assert same_groups(result(api, kmeans["id"], "labels")) and result(api, kmeans["id"], "centroids").dtype == np.float32
     far = api.upload(points.npy(table(seed=4)))["id"]
-    job = api.wait(api.submit(far, method="kmeans", clusters=3, metric="cosine")["id"])
-    assert job["state"] == "failed" and "Column 1 lies near" in job["problem"]["detail"], job
+    problem = api.post("/v1/jobs", 400, json={"graph": far, "method": "kmeans", "clusters": 3, "metric": "cosine"}).json()
+    assert problem["pointer"] == "/metric" and "Column 1 lies near" in problem["detail"], problem
+    assert near["center"]["coarse"] is None and "Column 1" in api.get(f"/v1/graphs/{far}").json()["center"]["coarse"]
 
 
 def test_rows_that_rounding_makes_equal_are_told(api):

@@ -70,7 +70,8 @@ void sl__work_read(struct sl_work *w, const json_t *o)
 struct sl_method_data sl__data_of(const struct sl_graph_record *g)
 {
 	return (struct sl_method_data){.known = true, .graph = g->kind == SL_KIND_GRAPH,
-				       .coordinates = g->kind == SL_KIND_POINTS, .symmetric = g->symmetric, .n = g->nodes};
+				       .coordinates = g->kind == SL_KIND_POINTS, .symmetric = g->symmetric, .n = g->nodes,
+				       .coarse = g->coarse};
 }
 
 struct sl_method_data sl__job_data(const struct sl_job *job)

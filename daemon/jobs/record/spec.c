@@ -318,7 +318,11 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 		w->columns = g->columns;
 		w->centered = g->centered;
 	}
-	if (initial)
+	if (!spec->input && w->method->check_data) {
+		const struct sl_method_data data = sl__data_of(g);
+		code = w->method->check_data(&w->params, &data, err);
+	}
+	if (!code && initial)
 		code = sl__job_spec_start(initial, spec, err);
 	return code ? code : sl_method_check(w->method, &w->params, w->rows, w->columns, err);
 }
