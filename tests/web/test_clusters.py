@@ -168,8 +168,11 @@ def saved_with_ellipses(page, drawn):
         x, y, unit = page.run(f"return {SESSION}.view.placeOf({e['x']}, {e['y']})")
         for deviations in (1, 2):
             assert placed[2 * k + deviations - 1] == pytest.approx([x, y, *(deviations * unit * r for r in e["radii"])], abs=0.02)
-        far = [e["x"] + 2 * e["radii"][0] * np.cos(e["angle"]), e["y"] + 2 * e["radii"][0] * np.sin(e["angle"])]
-        px, py, _ = page.run(f"return {SESSION}.view.placeOf({far[0]}, {far[1]})")
+        # the ends of the axes, of which one at least is within the picture
+        ends = [(e["x"] + 2 * r * np.cos(e["angle"] + turn), e["y"] + 2 * r * np.sin(e["angle"] + turn))
+                for r, turn in zip([*e["radii"]] * 2, (0, np.pi / 2, np.pi, -np.pi / 2))]
+        places = [page.run(f"return {SESSION}.view.placeOf({far[0]}, {far[1]})")[:2] for far in ends]
+        px, py = next((a, b) for a, b in places if 4 < 2 * a < picture.shape[1] - 4 and 4 < 2 * b < picture.shape[0] - 4)
         colour = np.array(page.run(f"return {SESSION}.colours()[{k}].map(c => 255 * c)"))
         patch = picture[round(2 * py) - 3:round(2 * py) + 4, round(2 * px) - 3:round(2 * px) + 4, :3].reshape(-1, 3).astype(float)
         assert (np.abs(patch - 0.85 * colour).max(1) < 40).any(), k
