@@ -2,9 +2,9 @@
  *
  * A check measures the KL divergence between two iterations. Checks are a tenth of the run apart. Early exaggeration
  * ends when a check finds that the divergence has not fallen by sl_params_early_tolerance() since the previous check.
- * The next phase, up to the search for the scale, ends when it has not fallen by sl_params_growth_tolerance(). Most
- * inputs need only the first plan, or a tenth more. Inputs without clusters unfold or move apart for much longer; those
- * whose early exaggeration lasts long have a finer tolerance.
+ * The next phase, up to the search for the scale, ends when it has not fallen by sl_params_growth_tolerance(), and at
+ * sl_params_search_latest(). Most inputs need only the first plan, or a tenth more. Inputs without clusters unfold or
+ * move apart for much longer.
  *
  * After the search the run is extended by a tenth as long as that lowers the divergence enough. Each tenth begins with
  * another search: once the layout has settled at the scale that was best, a wider one is often better still. So what is
@@ -12,7 +12,7 @@
  *
  * A given number of iterations is a budget for the same run: its phases are those of "auto", up to the iteration in
  * which that would end, and then the run goes on until the budget is spent. A budget that is smaller than the first
- * plan shortens the phases alike (sl_params_settle()).
+ * plan shortens the phases alike (sl_params_settle()); one of less than two plans does not extend early exaggeration.
  *
  * Checks also limit the length of steps (scale.c), which long runs need before and after the search. */
 #include <limits.h>
