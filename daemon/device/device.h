@@ -1,5 +1,9 @@
 /* device.h -- a device's compute thread, and the messages between it and the loop.
  *
+ * The loop holds a port to each device. It is the end of a thread of this process, or of a worker: a process that has
+ * such a thread (daemon/worker/worker.h). The functions below treat both alike; what they say of the thread holds for a
+ * worker, too.
+ *
  * The thread opens the engine's device, keeps graphs on it, and runs jobs in slices, in the order of
  * daemon/device/scheduler.h. It owns the device and everything on it. There is a mailbox in each direction: the loop
  * sends commands, which the thread executes between two slices, and the thread sends events. The receiver owns the
@@ -26,7 +30,7 @@
 #include "daemon/util/ulid.h"
 
 struct sl_neighbours;
-struct sl_device_thread;
+struct sl_device_port;
 
 #define SL_PLANS_LISTED 64
 #define SL_DEVICES_MAX 64  /* the most devices of a server, of all engines */
@@ -137,45 +141,45 @@ struct sl_device_config {
  * If the device fails later (SL_DEVLOST), the thread closes it and tries to open it again, at growing intervals. Then
  * it puts the graphs that were resident back. Meanwhile the loop keeps the jobs. */
 typedef void (*sl_device_event_fn)(void *arg, struct sl_device_event *event);
-int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+int sl_device_thread_create(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
 			    sl_device_event_fn on_event, void *arg, struct sl_error *err);
 /* The same without waiting: the first event is STATE when it is open, STOPPED when it does not open. */
-int sl_device_thread_start(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+int sl_device_thread_start(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
 			   sl_device_event_fn on_event, void *arg, struct sl_error *err);
-/* Waits until the device is open; only before the loop runs. After an error the caller destroys the thread. */
-int sl_device_thread_opened(struct sl_device_thread *t, struct sl_error *err);
+/* Waits until the device is open; only before the loop runs. After an error the caller destroys the port. */
+int sl_device_opened(struct sl_device_port *p, struct sl_error *err);
 
 /* The following functions send a command. They return 0, or SL_NOMEM if nothing was sent. */
-int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job);
-int sl_device_steer(struct sl_device_thread *t, uint64_t job, const void *params, size_t bytes);
-int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priority);
-int sl_device_pause(struct sl_device_thread *t, uint64_t job);
+int sl_device_add(struct sl_device_port *p, const struct sl_device_job *job);
+int sl_device_steer(struct sl_device_port *p, uint64_t job, const void *params, size_t bytes);
+int sl_device_set_priority(struct sl_device_port *p, uint64_t job, int priority);
+int sl_device_pause(struct sl_device_port *p, uint64_t job);
 /* holds: number of SL_EVENT_PAUSED with status.held that the caller has had of this job, under this key. A request that
  * was sent before the caller knew of such a pause does not end it. */
-int sl_device_resume(struct sl_device_thread *t, uint64_t job, unsigned holds);
-int sl_device_cancel(struct sl_device_thread *t, uint64_t job);
-int sl_device_finish(struct sl_device_thread *t, uint64_t job);  /* ends it as DONE, with its present layout */
+int sl_device_resume(struct sl_device_port *p, uint64_t job, unsigned holds);
+int sl_device_cancel(struct sl_device_port *p, uint64_t job);
+int sl_device_finish(struct sl_device_port *p, uint64_t job);  /* ends it as DONE, with its present layout */
 /* quantise: uint16 coordinates suffice, if they cost the engine less. */
-int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise);
-int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);
+int sl_device_snapshot(struct sl_device_port *p, uint64_t job, bool quantise);
+int sl_device_checkpoint(struct sl_device_port *p, uint64_t job);
 /* Saves the state of the job and ends it on this device: LEFT. Ignored if the job has ended. */
-int sl_device_leave(struct sl_device_thread *t, uint64_t job);
+int sl_device_leave(struct sl_device_port *p, uint64_t job);
 /* Tells the scheduler that the client has used other devices for ms; see sl_scheduler_charge_elsewhere(). */
-int sl_device_charge(struct sl_device_thread *t, const char *group, const char *client, double ms);
+int sl_device_charge(struct sl_device_port *p, const char *group, const char *client, double ms);
 /* Gives the affinities back when no job needs them. `adds` of the event is the number of jobs that the thread has
  * received for this graph; if the loop has sent more jobs by then, it has lent the graph again. */
-int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph);
-int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key);  /* at once; graphs made from them stay */
-int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned);
-int sl_device_ask_state(struct sl_device_thread *t);
-int sl_device_plans_clear(struct sl_device_thread *t);
+int sl_device_drop_graph(struct sl_device_port *p, uint64_t graph);
+int sl_device_drop_neighbours(struct sl_device_port *p, uint64_t key);  /* at once; graphs made from them stay */
+int sl_device_pin_graph(struct sl_device_port *p, uint64_t graph, bool pinned);
+int sl_device_ask_state(struct sl_device_port *p);
+int sl_device_plans_clear(struct sl_device_port *p);
 /* Seconds since the thread last finished a slice or command; 0: it is idle. */
-double sl_device_silent_s(const struct sl_device_thread *t);
+double sl_device_silent_s(const struct sl_device_port *p);
 
 /* sl_device_stop(): the thread drops all jobs after the present slice, gives all graphs back and closes the device; its
- * last event is STOPPED. Then the loop calls sl_device_thread_destroy(), which joins the thread; `closed` runs when the
+ * last event is STOPPED. Then the loop calls sl_device_destroy(), which joins the thread; `closed` runs when the
  * loop's handle is closed and the memory is freed. */
-int sl_device_stop(struct sl_device_thread *t);
-void sl_device_thread_destroy(struct sl_device_thread *t, void (*closed)(void *arg), void *arg);
+int sl_device_stop(struct sl_device_port *p);
+void sl_device_destroy(struct sl_device_port *p, void (*closed)(void *arg), void *arg);
 
 #endif

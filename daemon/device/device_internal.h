@@ -1,5 +1,5 @@
-/* device_internal.h -- what the files of a device's thread share: device.c (the loop's side: commands are sent,
- * events received), thread.c (the thread, its commands), tasks.c (jobs and their slices), residents.c (graphs and
+/* device_internal.h -- what the files of a device's thread share: device.c (the loop's side: its port, events
+ * received), thread.c (the thread, its commands), tasks.c (jobs and their slices), residents.c (graphs and
  * neighbours on the device), snapshots.c (layouts being copied), events.c (events for the loop). All of it but
  * device.c belongs to the device's thread.
  *
@@ -10,36 +10,11 @@
 #define SL_DEVICE_INTERNAL_H
 
 #include "daemon/device/device.h"
+#include "daemon/device/port.h"
 #include "daemon/device/scheduler.h"
 #include "daemon/util/list.h"
 
 struct sl_expander;
-
-/* The events that are allocated together with a command, for its answers. Owned; NULL: not allocated, or sent
- * already. */
-struct sl_owed {
-	struct sl_device_event *answer;   /* to the command itself; ADD: STARTED */
-	struct sl_device_event *ended;    /* ADD: the job's last event */
-	struct sl_device_event *dropped;  /* ADD: GRAPH_DROPPED */
-};
-
-enum sl_command_kind { SL__ADD, SL__STEER, SL__PRIORITY, SL__PAUSE, SL__RESUME, SL__CANCEL, SL__FINISH, SL__SNAPSHOT,
-		       SL__CHECKPOINT, SL__LEAVE, SL__CHARGE, SL__DROP_GRAPH, SL__DROP_NEIGHBOURS, SL__PIN,
-		       SL__EXPANDED, SL__ASK_STATE, SL__PLANS_CLEAR, SL__STOP };
-
-struct sl_command {
-	struct sl_message message;
-	enum sl_command_kind kind;
-	uint64_t key;                /* of the job or graph */
-	struct sl_method_params params;
-	int priority;
-	unsigned holds;              /* RESUME */
-	bool quantise, pinned;
-	char group[64], client[64];  /* CHARGE */
-	double ms;
-	struct sl_device_job *add;   /* owned */
-	struct sl_owed owed;
-};
 
 /* A graph on the device. */
 struct sl_resident {
@@ -92,6 +67,7 @@ struct sl_task {
 };
 
 struct sl_device_thread {
+	struct sl_device_port port;  /* first */
 	/* shared: the mailboxes lock themselves, the async may be sent by any thread */
 	struct sl_mailbox commands, events;
 	uv_async_t async;
@@ -199,10 +175,6 @@ void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k);
 struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err);
 /* Its layout or values in full precision; NULL: its method has none, or there is no memory. */
 struct sl_layout *sl__picture_of(struct sl_task *k);
-
-/* ---- device.c --------------------------------------------------------------- */
-
-void sl__command_destroy(struct sl_command *c);  /* NULL is fine */
 
 /* ---- thread.c --------------------------------------------------------------- */
 

@@ -51,7 +51,7 @@ struct sl_affinity {
 
 struct sl_affinity_cache {
 	struct sl_daemon *d;
-	struct sl_device_thread *device[SL_DEVICES_MAX];  /* NULL: does not run */
+	struct sl_device_port *device[SL_DEVICES_MAX];  /* NULL: does not run */
 	struct sl_list entries;
 	uint64_t key, clock, budget_bytes;
 	int busy;
@@ -72,7 +72,7 @@ int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d
 	return 0;
 }
 
-void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_thread *device)
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_port *device)
 {
 	c->device[number] = device;
 }

@@ -22,12 +22,12 @@ struct sl_neighbours;
 struct sl_affinity_cache;
 struct sl_affinity;
 struct sl_daemon;
-struct sl_device_thread;
+struct sl_device_port;
 
 int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d, uint64_t budget_bytes,
 			     struct sl_error *err);
 /* Sets the thread of a device that runs; NULL: it has stopped and given everything back. */
-void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_thread *device);
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_port *device);
 /* No entry may be in use or being made. NULL is fine. */
 void sl_affinity_cache_destroy(struct sl_affinity_cache *c);
 /* The number of entries that are being made. */

@@ -79,7 +79,7 @@ const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, d
 	*seconds = 0;
 	for (int i = 0; i < all->devices; i++) {
 		const struct sl_server_device *d = &all->device[i];
-		double silent = d->thread && d->stage == SL_DEVICE_OPEN ? sl_device_silent_s(d->thread) : 0;
+		double silent = d->port && d->stage == SL_DEVICE_OPEN ? sl_device_silent_s(d->port) : 0;
 		if (silent <= *seconds)
 			continue;
 		*seconds = silent;
@@ -188,13 +188,13 @@ void sl__device_answered(struct sl_server_device *d)
 	}
 }
 
-static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(struct sl_device_thread *t),
+static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(struct sl_device_port *t),
 		json_t *(*make_reply)(const struct sl_engines *all))
 {
 	struct waiter *w = calloc(1, sizeof *w);
 	uint64_t pending = 0;
 	for (int i = 0; w && i < all->devices; i++)
-		if (all->device[i].stage == SL_DEVICE_OPEN && !question(all->device[i].thread))
+		if (all->device[i].stage == SL_DEVICE_OPEN && !question(all->device[i].port))
 			pending |= 1ull << i;
 	if (!w || !pending) {
 		free(w);

@@ -27,9 +27,9 @@ static int device_start(struct sl_server_device *d, bool patient, struct sl_erro
 			    .memory_bytes = (uint64_t)c->device_memory_bytes},
 	};
 	d->tried_ms = uv_now(all->d->loop);
-	int code = sl_device_thread_start(&d->thread, all->d->loop, &config, on_event, d, err);
+	int code = sl_device_thread_start(&d->port, all->d->loop, &config, on_event, d, err);
 	if (code)
-		d->thread = NULL;
+		d->port = NULL;
 	else
 		d->stage = SL_DEVICE_OPENING;
 	return code;
@@ -39,16 +39,16 @@ static void device_opened(struct sl_server_device *d)
 {
 	d->stage = SL_DEVICE_OPEN;
 	d->problem.code = 0;
-	sl_affinity_cache_set_device(d->engines->affinities, d->number, d->thread);
+	sl_affinity_cache_set_device(d->engines->affinities, d->number, d->port);
 	sl__device_register_metrics(d);
 }
 
 static void device_failed(struct sl_server_device *d, const struct sl_error *err)
 {
 	d->problem = *err;
-	if (d->thread)
-		sl_device_thread_destroy(d->thread, NULL, NULL);
-	d->thread = NULL;
+	if (d->port)
+		sl_device_destroy(d->port, NULL, NULL);
+	d->port = NULL;
 	d->stage = SL_DEVICE_IDLE;
 	sl_log_warning("device", "%s does not open: %s", d->id, err->detail);
 }
@@ -65,7 +65,7 @@ static int open_all(struct sl_server_engine *e, bool patient, struct sl_error *e
 		struct sl_server_device *d = &e->device[i];
 		if (d->stage != SL_DEVICE_OPENING)
 			continue;
-		if (sl_device_thread_opened(d->thread, &why)) {
+		if (sl_device_opened(d->port, &why)) {
 			device_failed(d, &why);
 		} else {
 			device_opened(d);
@@ -413,15 +413,15 @@ void sl_engines_stop(struct sl_engines *all)
 {
 	for (int i = 0; i < all->devices; i++) {
 		struct sl_server_device *d = &all->device[i];
-		if (d->thread && !d->stop_sent)
-			d->stop_sent = !sl_device_stop(d->thread);  /* its last event is STOPPED */
+		if (d->port && !d->stop_sent)
+			d->stop_sent = !sl_device_stop(d->port);  /* its last event is STOPPED */
 	}
 }
 
 bool sl_engines_stopped(const struct sl_engines *all)
 {
 	for (int i = 0; i < all->devices; i++)
-		if (all->device[i].thread && all->device[i].stage != SL_DEVICE_STOPPED)
+		if (all->device[i].port && all->device[i].stage != SL_DEVICE_STOPPED)
 			return false;
 	return true;
 }
@@ -432,10 +432,10 @@ int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *ar
 	for (int i = 0; i < all->devices; i++) {
 		struct sl_server_device *d = &all->device[i];
 		sl_affinity_cache_set_device(all->affinities, i, NULL);
-		if (!d->thread)
+		if (!d->port)
 			continue;
-		sl_device_thread_destroy(d->thread, closed, arg);
-		d->thread = NULL;
+		sl_device_destroy(d->port, closed, arg);
+		d->port = NULL;
 		count++;
 	}
 	return count;
@@ -448,8 +448,8 @@ void sl_engines_destroy(struct sl_engines *all)
 		return;
 	sl_engines_stop(all);
 	for (int i = 0; i < all->devices; i++)
-		if (all->device[i].thread)
-			sl_device_thread_destroy(all->device[i].thread, NULL, NULL);
+		if (all->device[i].port)
+			sl_device_destroy(all->device[i].port, NULL, NULL);
 	sl_affinity_cache_destroy(all->affinities);
 	sl__gpus_destroy(all->gpus);
 	free(all->fallback);

@@ -49,7 +49,7 @@ struct sl_server_device {
 	char id[24];                      /* "cuda0" */
 	int64_t version;                  /* of its record; rises with each change (util/ulid.h) */
 	enum sl_device_stage stage;
-	struct sl_device_thread *thread;  /* NULL: idle */
+	struct sl_device_port *port;    /* NULL: idle */
 	bool stop_sent;
 	struct sl_device_state state;     /* as last reported */
 	struct sl_error problem;          /* IDLE: why it did not open; code 0: nobody has tried */

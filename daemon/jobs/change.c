@@ -5,6 +5,7 @@
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
+#include "daemon/util/param_json.h"
 
 #define PATIENCE_MS 15000  /* longer than the data base waits for a lock */
 #define CANCEL_PATIENCE_MS 30000
@@ -63,7 +64,7 @@ static int read_param(struct sl_work *w, const struct sl_param_info *info, const
 {
 	if (!w->method->steer)
 		return cannot_change(info, err);
-	return sl__record_from_json(w->method->params, &w->params, info, value, err);
+	return sl_param_from_json(w->method->params, &w->params, info, value, err);
 }
 
 static int check_params(const struct sl_job *job, struct change *c, struct sl_error *err)
@@ -94,7 +95,7 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 		else if (!code && info)
 			code = read_param(&c->work, info, value, err);
 		else if (!code && !other)
-			code = sl__unknown_member(method->params, key, members, err);
+			code = sl_param_unknown(method->params, key, members, err);
 	}
 	if (!code)
 		code = sl_json_bool(body, "paused", &c->paused, err);

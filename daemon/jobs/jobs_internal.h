@@ -489,7 +489,7 @@ static inline void sl__job_drop_carried(struct sl_job *job)
 	job->run.carried = NULL;
 }
 
-/* ---- record/: params.c, record.c, shown.c ------------------------------------------------ */
+/* ---- record/: record.c, shown.c ------------------------------------------------ */
 
 int sl__job_iterations(const struct sl_job *job);  /* the requested number; with "auto", the number planned so far */
 json_t *sl__job_progress_json(const struct sl_job *job);
@@ -498,14 +498,7 @@ json_t *sl__job_document(const struct sl_job *job);  /* for the data base */
  * NULL without memory. */
 char *sl__job_record(const struct sl_job *job, const struct sl_status *checkpoint);
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
-json_t *sl__record_json(const struct sl_param_table *table, const void *record);
-/* Reads one member of a request or a record into a record of the table; err->pointer names the member. */
-int sl__record_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
-			 const json_t *value, struct sl_error *err);
 json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count);
-/* The error for an unknown member: names it and the most similar known one. */
-int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
-		       struct sl_error *err);
 
 /* ---- run/watched.c -------------------------------------------------------------- */
 

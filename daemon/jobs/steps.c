@@ -42,7 +42,7 @@ static void (*const work[SL_ACTION_COUNT])(struct sl_job *job) = {
 
 static int send_message(const struct sl_job *job, unsigned actions)
 {
-	struct sl_device_thread *thread = job->place.device->thread;
+	struct sl_device_port *thread = job->place.device->port;
 	uint64_t key = job->run.key;
 	return actions & SL_DO_SEND_PAUSE ? sl_device_pause(thread, key) :
 	       actions & SL_DO_SEND_RESUME ? sl_device_resume(thread, key, job->run.holds) :

@@ -97,7 +97,7 @@ static void tell_devices(struct sl_queue *q, struct sl_share *s, const struct sl
 	for (int i = 0; i < e->devices; i++) {
 		const struct sl_server_device *d = &e->device[i];
 		if (d->stage == SL_DEVICE_OPEN && d->placed && all > s->unreported_ms[i])
-			sl_device_charge(d->thread, s->project, s->user, all - s->unreported_ms[i]);
+			sl_device_charge(d->port, s->project, s->user, all - s->unreported_ms[i]);
 	}
 	memset(s->unreported_ms, 0, sizeof s->unreported_ms);
 }

@@ -38,7 +38,7 @@ static struct sl_neighbours *make_neighbours(unsigned seed)
 struct world {
 	uv_loop_t loop;
 	struct sl_engine engine;
-	struct sl_device_thread *thread;
+	struct sl_device_port *port;
 	struct sl_layout *layout[8];  /* by job */
 	int started, ended, failed, dropped, states, paused, snapshots, checkpoints;
 	struct sl_device_state state;
@@ -78,15 +78,15 @@ static void open_world(struct world *w)
 	w->engine = resident_engine();
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 10};
-	assert_int_equal(sl_device_thread_create(&w->thread, &w->loop, &config, on_event, w, &err), 0);
+	assert_int_equal(sl_device_thread_create(&w->port, &w->loop, &config, on_event, w, &err), 0);
 }
 
 static void close_world(struct world *w)
 {
-	sl_device_stop(w->thread);
+	sl_device_stop(w->port);
 	while (!w->stopped)
 		uv_run(&w->loop, UV_RUN_ONCE);
-	sl_device_thread_destroy(w->thread, NULL, NULL);
+	sl_device_destroy(w->port, NULL, NULL);
 	uv_run(&w->loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&w->loop), 0);
 	for (int i = 0; i < 8; i++)
@@ -112,7 +112,7 @@ static void add(struct world *w, uint64_t job, uint64_t graph, const struct sl_n
 	params_of(&add.params)->iterations = 30;
 	add.affinities_params.perplexities = 1;
 	add.affinities_params.perplexity[0] = perplexity;
-	assert_int_equal(sl_device_add(w->thread, &add), 0);
+	assert_int_equal(sl_device_add(w->port, &add), 0);
 }
 
 static void run_until(struct world *w, const int *count, int value)
@@ -140,12 +140,12 @@ static void neighbours_stay_between_jobs(void **state)
 	assert_int_equal(resident.graphs, 2);
 	assert_memory_equal(w.layout[1]->y, w.layout[3]->y, (size_t)N * 2 * sizeof(float));
 	assert_memory_not_equal(w.layout[1]->y, w.layout[2]->y, (size_t)N * 2 * sizeof(float));
-	sl_device_ask_state(w.thread);
+	sl_device_ask_state(w.port);
 	run_until(&w, &w.states, 1);
 	assert_int_equal(w.state.graphs_resident, 2);
 	assert_int_equal(w.state.neighbours_resident, 1);
-	assert_int_equal(sl_device_drop_neighbours(w.thread, 7), 0);
-	assert_int_equal(sl_device_drop_graph(w.thread, 2), 0);
+	assert_int_equal(sl_device_drop_neighbours(w.port, 7), 0);
+	assert_int_equal(sl_device_drop_graph(w.port, 2), 0);
 	run_until(&w, &w.dropped, 1);
 	assert_int_equal(resident.drops, 1);
 	sl_neighbours_destroy(nb);
@@ -165,7 +165,7 @@ static void it_is_what_the_host_would_make(void **state)
 	struct sl_device_job host = {.job = 2, .method = sl_methods[0], .graph = 2, .affinities = a, .client = "test",
 				     .share = 1};
 	params_of(&host.params)->iterations = 30;
-	assert_int_equal(sl_device_add(w.thread, &host), 0);
+	assert_int_equal(sl_device_add(w.port, &host), 0);
 	run_until(&w, &w.ended, 2);
 	assert_int_equal(w.failed, 0);
 	assert_memory_equal(w.layout[1]->y, w.layout[2]->y, (size_t)N * 2 * sizeof(float));
@@ -242,7 +242,7 @@ static void run_slowly(struct world *w, int count, int each)
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 0.01,
 						.slow_ms = 50};
-	assert_int_equal(sl_device_thread_create(&w->thread, &w->loop, &config, on_event, w, &err), 0);
+	assert_int_equal(sl_device_thread_create(&w->port, &w->loop, &config, on_event, w, &err), 0);
 	add(w, 1, 1, nb, 1, 5, false);
 	run_until(w, &w->ended, 1);
 	close_world(w);
@@ -281,8 +281,8 @@ static void slices_of_other_methods_end_as_well(void **state)
 	assert_int_equal(uv_loop_init(&w.loop), 0);
 	const struct sl_device_config config = {.engine = &w.engine, .options = {.threads = 1}, .slice_ms = 1e-6,
 						.slow_ms = 1e-4};
-	assert_int_equal(sl_device_thread_create(&w.thread, &w.loop, &config, on_event, &w, &err), 0);
-	assert_int_equal(sl_device_add(w.thread, &add), 0);
+	assert_int_equal(sl_device_thread_create(&w.port, &w.loop, &config, on_event, &w, &err), 0);
+	assert_int_equal(sl_device_add(w.port, &add), 0);
 	run_until(&w, &w.ended, 1);
 	assert_int_equal(w.failed, 1);
 	assert_int_equal(w.err.code, SL_TOOBIG);
@@ -307,7 +307,7 @@ static int run_and_pause(struct sl_device_embedding *e, const struct sl_step *st
 			 struct sl_error *err)
 {
 	if (!runs++)
-		sl_device_pause(pausing->thread, 1);
+		sl_device_pause(pausing->port, 1);
 	uv_sleep(30);
 	return sl_engine_cpu()->run(e, step, iterations, err);
 }
@@ -327,7 +327,7 @@ static void commands_end_the_slice(void **state)
 	pausing = &w;
 	assert_int_equal(uv_loop_init(&w.loop), 0);
 	const struct sl_device_config config = {.engine = &w.engine, .options = {.threads = 1}, .slice_ms = 100};
-	assert_int_equal(sl_device_thread_create(&w.thread, &w.loop, &config, on_event, &w, &err), 0);
+	assert_int_equal(sl_device_thread_create(&w.port, &w.loop, &config, on_event, &w, &err), 0);
 	add(&w, 1, 1, nb, 1, 5, false);
 	run_until(&w, &w.paused, 1);
 	assert_int_equal(runs, 1);
@@ -364,19 +364,19 @@ static void no_thread_waits_for_memory(void **state)
 	uv_timer_start(&bell, ring_bell, 60000, 0);
 	add(&w, 1, 1, nb, 1, 5, true);
 	run_until(&w, &w.started, 1);
-	sl_device_snapshot(w.thread, 1, false);
+	sl_device_snapshot(w.port, 1, false);
 	run_until(&w, &w.snapshots, 1);
 
 	short_of_memory = true;
-	sl_device_pause(w.thread, 1);
-	sl_device_snapshot(w.thread, 1, false);
-	sl_device_snapshot(w.thread, 2, false);
-	sl_device_checkpoint(w.thread, 1);
-	sl_device_checkpoint(w.thread, 2);
-	sl_device_ask_state(w.thread);
+	sl_device_pause(w.port, 1);
+	sl_device_snapshot(w.port, 1, false);
+	sl_device_snapshot(w.port, 2, false);
+	sl_device_checkpoint(w.port, 1);
+	sl_device_checkpoint(w.port, 2);
+	sl_device_ask_state(w.port);
 	add(&w, 2, 1, nb, 1, 5, false);  /* no memory for the job */
 	add(&w, 3, 2, nb, 1, 7, false);  /* none for its graph */
-	sl_device_cancel(w.thread, 1);
+	sl_device_cancel(w.port, 1);
 	run_until(&w, &w.ended, 3);
 	assert_int_equal(w.paused, 1);
 	assert_int_equal(w.snapshots, 3);
@@ -386,7 +386,7 @@ static void no_thread_waits_for_memory(void **state)
 	assert_int_equal(w.failed, 2);
 	assert_int_equal(w.err.code, SL_NOMEM);
 	assert_int_equal(w.dropped, 1);
-	sl_device_drop_graph(w.thread, 1);
+	sl_device_drop_graph(w.port, 1);
 	run_until(&w, &w.dropped, 2);
 	short_of_memory = false;
 

@@ -2,6 +2,7 @@
  * need no list of methods of their own. Loop thread. */
 #include "core/method/method.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/param_json.h"
 
 static json_t *words_json(const char *const *words)
 {
@@ -54,7 +55,7 @@ static json_t *parameters_json(const struct sl_method *m)
 	struct sl_method_params record;
 	json_t *list = json_array();
 	sl_param_defaults(m->params, &record);
-	json_t *defaults = sl__record_json(m->params, &record);
+	json_t *defaults = sl_param_json(m->params, &record);
 	for (int i = 0; i < m->params->count; i++)
 		json_array_append_new(list, parameter_json(&m->params->param[i], defaults));
 	json_decref(defaults);

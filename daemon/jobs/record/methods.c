@@ -7,6 +7,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
+#include "daemon/util/param_json.h"
 
 int sl__work_dims(const struct sl_work *w)
 {
@@ -15,7 +16,7 @@ int sl__work_dims(const struct sl_work *w)
 
 json_t *sl__work_params_json(const struct sl_work *w)
 {
-	return sl__record_json(w->method->params, &w->params);
+	return sl_param_json(w->method->params, &w->params);
 }
 
 /* The parameter that chooses the defaults of the others comes first. */
@@ -24,7 +25,7 @@ int sl__work_read_params(struct sl_work *w, const json_t *body, struct sl_error 
 	const struct sl_param_table *table = w->method->params;
 	const struct sl_param_info *leader = table->leader ? sl_param_find(table, table->leader) : NULL;
 	const json_t *first = leader ? json_object_get(body, leader->name) : NULL;
-	int code = first ? sl__record_from_json(table, &w->params, leader, first, err) : 0;
+	int code = first ? sl_param_from_json(table, &w->params, leader, first, err) : 0;
 	const char *key;
 	json_t *value;
 	json_object_foreach((json_t *)body, key, value) {
@@ -32,7 +33,7 @@ int sl__work_read_params(struct sl_work *w, const json_t *body, struct sl_error 
 		if (code)
 			break;
 		if (info && info != leader)
-			code = sl__record_from_json(table, &w->params, info, value, err);
+			code = sl_param_from_json(table, &w->params, info, value, err);
 	}
 	return code;
 }
@@ -45,12 +46,12 @@ static void read_saved(struct sl_work *w, const json_t *parameters)
 	struct sl_error ignored;
 	json_t *one = w->method->params->leader ? json_object_get(parameters, w->method->params->leader) : NULL;
 	if (one)
-		sl__record_from_json(w->method->params, &w->params,
+		sl_param_from_json(w->method->params, &w->params,
 				     sl_param_find(w->method->params, w->method->params->leader), one, &ignored);
 	json_object_foreach((json_t *)parameters, key, value) {
 		const struct sl_param_info *info = sl_param_find(w->method->params, key);
 		if (info && value != one)
-			sl__record_from_json(w->method->params, &w->params, info, value, &ignored);
+			sl_param_from_json(w->method->params, &w->params, info, value, &ignored);
 	}
 }
 

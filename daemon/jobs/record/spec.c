@@ -7,6 +7,7 @@
 #include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/util/json.h"
+#include "daemon/util/param_json.h"
 
 static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", "project",
 				     "method", "input", "params", NULL};
@@ -67,7 +68,7 @@ static int read_params(const json_t *body, struct sl_work *w, struct sl_error *e
 	int code = sl__work_read_params(w, body, err);
 	json_object_foreach((json_t *)body, key, value) {
 		if (!code && !sl_param_find(w->method->params, key) && !is_member(key))
-			code = sl__unknown_member(w->method->params, key, members, err);
+			code = sl_param_unknown(w->method->params, key, members, err);
 	}
 	return code;
 }

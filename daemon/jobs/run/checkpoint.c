@@ -34,7 +34,7 @@ static bool step(struct sl_job *job, enum sl_checkpoint_event event)
 	}
 	bool asks = step.action == SL_CHECKPOINT_ASK;
 	bool failed = asks && (!sl_stage_is_on_device(job->life.stage) ||
-			       sl_device_checkpoint(job->place.device->thread, job->run.key));
+			       sl_device_checkpoint(job->place.device->port, job->run.key));
 	job->run.checkpointing = failed ? step.else_to : step.to;
 	if (asks)
 		job->run.checkpointed_ms = uv_now(job->jobs->d->loop);

@@ -69,12 +69,12 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 		sl_queue_set_priority(&job->place, priority);
 	job->place.priority = priority;
 	if (sl_stage_is_on_device(job->life.stage))
-		sl_device_set_priority(job->place.device->thread, job->run.key, priority);
+		sl_device_set_priority(job->place.device->port, job->run.key, priority);
 }
 
 void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 {
 	job->work.params = work->params;
 	if (sl_stage_is_on_device(job->life.stage))
-		sl_device_steer(job->place.device->thread, job->run.key, &work->params, work->method->params_bytes);
+		sl_device_steer(job->place.device->port, job->run.key, &work->params, work->method->params_bytes);
 }

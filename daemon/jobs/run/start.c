@@ -72,7 +72,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	snprintf(add.client, sizeof add.client, "%s", job->user);
 	if (job->run.affinity)
 		add_affinities(job, &add);
-	if (sl_device_add(job->place.device->thread, &add)) {
+	if (sl_device_add(job->place.device->port, &add)) {
 		struct sl_error err;
 		sl_error_memory(&err, "starting the job");
 		free(init);

@@ -131,7 +131,7 @@ static bool snapshot(void *owner, bool quantised)
 	struct sl_job *job = owner;
 	if (shows_still(job))
 		return load_still(job);
-	return !sl_device_snapshot(job->place.device->thread, job->run.key, quantised);
+	return !sl_device_snapshot(job->place.device->port, job->run.key, quantised);
 }
 
 static int load(void *owner, float **y, struct sl_error *err)

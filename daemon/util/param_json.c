@@ -1,11 +1,11 @@
-/* Parameters of jobs as JSON, by their tables (core/param_table.h): written into records and replies, and read from
- * them and from requests. */
+/* A value is written as its type in the table says: a word, a number, a list, or the word that stands for its automatic
+ * value. */
+#include "daemon/util/param_json.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "core/meant.h"
-#include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
 
 static json_t *list_value(const struct sl_param_info *info, double value)
 {
@@ -20,7 +20,7 @@ static json_t *list_json(const struct sl_param_info *info, const struct sl_param
 	return list;
 }
 
-json_t *sl__record_json(const struct sl_param_table *table, const void *record)
+json_t *sl_param_json(const struct sl_param_table *table, const void *record)
 {
 	json_t *object = json_object();
 	for (int i = 0; i < table->count; i++) {
@@ -77,7 +77,7 @@ static const char *text_of(const struct sl_param_info *info, const json_t *value
 	return quoted;
 }
 
-int sl__record_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
+int sl_param_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
 			 const json_t *value, struct sl_error *err)
 {
 	char quoted[72];
@@ -93,7 +93,7 @@ int sl__record_from_json(const struct sl_param_table *table, void *record, const
 	return code;
 }
 
-int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
+int sl_param_unknown(const struct sl_param_table *table, const char *key, const char *const *also_known,
 		       struct sl_error *err)
 {
 	struct sl_meant meant;
