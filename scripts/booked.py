@@ -16,7 +16,7 @@ import sys
 
 OPENERS = {"daemon/http/body/uploaded.c"}
 # json_load of texts that the server wrote itself
-RECORDS = {"daemon/util/json.c", "daemon/graphs/columns/column_json.c", "daemon/layouts/layouts.c", "daemon/users/audit.c",
+RECORDS = {"daemon/json/json.c", "daemon/graphs/columns/column_json.c", "daemon/layouts/layouts.c", "daemon/users/audit.c",
            "daemon/files/verify.c", "daemon/files/columns_file.c", "daemon/store/db_read.c",
            "daemon/users/access.c"}
 # files that read an upload in the account of their caller: file -> its callers, which open one

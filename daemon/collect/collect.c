@@ -19,7 +19,7 @@
 #include "daemon/store/uses.h"
 #include "daemon/users/links.h"
 #include "daemon/users/users.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/seen.h"

@@ -10,10 +10,10 @@
 #include "daemon/config/daemon.h"
 #include "daemon/files/backup_copy.h"
 #include "daemon/store/db.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 #include "daemon/util/time_text.h"
 
 #define REMEMBERED 16

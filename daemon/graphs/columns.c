@@ -13,7 +13,7 @@
 #include "daemon/users/bookings.h"
 #include "daemon/users/limits.h"
 #include "daemon/users/users.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 

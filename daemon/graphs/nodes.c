@@ -7,7 +7,7 @@
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/pool.h"
 
 /* ---- a query, from request to reply ---------------------------------------------------- */

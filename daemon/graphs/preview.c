@@ -12,7 +12,7 @@
 #include "daemon/store/seal.h"
 #include "daemon/users/bookings.h"
 #include "daemon/users/users.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 
 #define MOST_BYTES (1 << 20)   /* of the file that are read */
 

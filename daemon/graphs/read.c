@@ -20,7 +20,7 @@
 #include "daemon/files/taken_json.h"
 #include "daemon/graphs/columns/column_values.h"
 #include "daemon/graphs/graphs.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 /* ---- the request ------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/files/taken_json.h"
 #include "daemon/users/users.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 #include "daemon/util/time_text.h"
 
 static const char *const kind_name[] = {"graph", "points", "neighbours"};

@@ -25,7 +25,7 @@
 #include "daemon/store/atomic.h"
 #include "daemon/users/bookings.h"
 #include "daemon/users/limits.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 
 #define LABELS SL_PARTS      /* index of the file of further labels; the parts come first */

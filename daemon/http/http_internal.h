@@ -12,7 +12,7 @@
 #include "daemon/users/limits.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 
 #define SL__DRAIN_BYTES (64 << 20)   /* of a refused body that are read before the connection is closed */
 #define SL__MEMORY_BYTES (64 << 10)  /* larger parts of a form go to files */

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "daemon/util/buffer.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 
 void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)
 {

@@ -6,7 +6,7 @@
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
 

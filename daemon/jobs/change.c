@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
-#include "daemon/util/param_json.h"
+#include "daemon/json/json.h"
+#include "daemon/json/param_json.h"
 
 #define PATIENCE_MS 15000  /* longer than the data base waits for a lock */
 #define CANCEL_PATIENCE_MS 30000

@@ -9,7 +9,7 @@
 #include "daemon/store/uses.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 #include "daemon/util/ulid.h"
 
 #define PREFIX_LEAST 6  /* the fewest characters of an id that may name a job */

@@ -5,7 +5,7 @@
 #include "daemon/graphs/columns/column_order.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/routes/routes.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 void sl_route_graph_labels(struct sl_request *r)
 {

@@ -4,7 +4,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/engines/engines.h"
 #include "daemon/routes/routes.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 static json_t *tell(void *graphs, const char *id)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/config/daemon.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/turns.h"
 
 #define LIMIT 100

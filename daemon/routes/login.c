@@ -1,5 +1,5 @@
 #include "daemon/routes/routes.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 /* POST /v1/login: a cookie in place of the header, since a browser's EventSource and pictures send no header. */
 void sl_route_login(struct sl_request *r)

@@ -13,7 +13,7 @@
 
 #include "daemon/http/http.h"
 #include "daemon/stream/events_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/time_text.h"
 
 #define HEARTBEAT_MS 15000

@@ -5,7 +5,7 @@
 
 #include "daemon/http/http.h"
 #include "daemon/stream/events_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/ulid.h"
 
 #define REMEMBER_MS 60000      /* events are kept for so long after the last follower has left */

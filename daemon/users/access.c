@@ -4,7 +4,7 @@
 
 #include "daemon/users/projects.h"
 #include "daemon/users/users_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 static struct sl_list *bucket(const struct sl_users *u, const char *id)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/time_text.h"
 
 #define MOST_USERS 10000

@@ -7,7 +7,7 @@
 #include <sodium.h>
 
 #include "daemon/users/users_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 

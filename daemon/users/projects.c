@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/users/users_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 #define MOST_PROJECTS 1000
 #define SHARE_LEAST 0.001

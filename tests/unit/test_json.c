@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/account.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "tests/unit/seeds.h"
 
 static void same(json_t *value)

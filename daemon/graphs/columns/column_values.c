@@ -14,7 +14,7 @@
 #include "daemon/files/columns_file.h"
 #include "daemon/files/taken_json.h"
 #include "daemon/graphs/columns/column_json.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 #define BLOCK 4096
 #define COUNTED 1000000  /* values beyond those of the nodes that are counted for an error */

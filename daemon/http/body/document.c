@@ -8,7 +8,7 @@
 
 #include "daemon/http/http_internal.h"
 #include "daemon/users/bookings.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/pool.h"
 
 #define SMALL_BYTES (16 << 10)  /* parsed on the loop */

@@ -12,7 +12,7 @@
 
 #include "daemon/http/mhd/mhd_internal.h"
 #include "daemon/util/log.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 #include "daemon/util/ulid.h"
 
 static void send_text(int fd, const char *text, size_t bytes)

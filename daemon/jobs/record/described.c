@@ -2,7 +2,7 @@
  * need no list of methods of their own. Loop thread. */
 #include "core/method/method.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/param_json.h"
+#include "daemon/json/param_json.h"
 
 static json_t *words_json(const char *const *words)
 {

@@ -6,8 +6,8 @@
 #include "core/points/points.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
-#include "daemon/util/param_json.h"
+#include "daemon/json/json.h"
+#include "daemon/json/param_json.h"
 
 int sl__work_dims(const struct sl_work *w)
 {

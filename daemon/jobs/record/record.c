@@ -8,7 +8,7 @@
 #include "core/meant.h"
 #include "core/error.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 /* -1: not a state. */
 static int parse_state(const char *text)

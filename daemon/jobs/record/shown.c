@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 static json_t *text_json(const char *text)
 {

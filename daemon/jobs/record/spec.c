@@ -6,8 +6,8 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
-#include "daemon/util/json.h"
-#include "daemon/util/param_json.h"
+#include "daemon/json/json.h"
+#include "daemon/json/param_json.h"
 
 static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", "project",
 				     "method", "input", "params", NULL};

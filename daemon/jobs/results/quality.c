@@ -12,7 +12,7 @@
 #include "daemon/files/job_files.h"
 #include "daemon/store/db.h"
 #include "daemon/users/users.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/pool.h"
 
 /* A request that waits for a measurement. */

@@ -13,7 +13,7 @@
 #include "daemon/jobs/results/text.h"
 #include "daemon/store/atomic.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 #include "daemon/util/pool.h"
 
 static const char *const form_name[] = {"npy", "csv", "json"};

@@ -10,7 +10,7 @@
 #include "core/formats/layout.h"
 #include "core/formats/numpy/npy.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 #define HEAD_BYTES 400        /* members before the numbers */
 #define NUMBER_BYTES 17       /* of a float32 or int32, with a separator */

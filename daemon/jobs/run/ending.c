@@ -8,7 +8,7 @@
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 #include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 

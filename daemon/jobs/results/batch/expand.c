@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/meant.h"
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 static int check_name(const struct sl_method *method, const char *key, struct sl_error *err)
 {

@@ -1,6 +1,6 @@
 /* jansson parses, after an upper bound of its tree's bytes was booked (sl_json_tree_bytes(): one pass over the text,
  * without parsing). */
-#include "daemon/util/json.h"
+#include "daemon/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A value is written as its type in the table says: a word, a number, a list, or the word that stands for its automatic
  * value. */
-#include "daemon/util/param_json.h"
+#include "daemon/json/param_json.h"
 
 #include <stdio.h>
 #include <string.h>

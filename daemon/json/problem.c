@@ -1,5 +1,5 @@
 /* Two tables: error codes of core/error.h, and statuses of HTTP that have no code. */
-#include "daemon/util/problem.h"
+#include "daemon/json/problem.h"
 
 #include "core/formats/text/fields.h"
 
