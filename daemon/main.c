@@ -87,8 +87,9 @@ static char *error_text(const struct sl_options *o, const struct sl_error *err, 
 	if (err->file[0])
 		return sl_error_format(err, text, bytes);
 	if (option[0] && o->file && !on_command_line(o, option)) {
-		int64_t line = sl_config_line(o->file, option);
-		int length = snprintf(text, bytes, "%s", o->file);
+		char file[1024];
+		int64_t line = sl_config_place(o->file, option, file, sizeof file);
+		int length = snprintf(text, bytes, "%s", file);
 		if (line && length > 0 && (size_t)length < bytes)
 			length += snprintf(text + length, bytes - (size_t)length, ":%" PRId64, line);
 		if (length > 0 && (size_t)length < bytes)
@@ -413,6 +414,13 @@ static int open_parts(struct program *p, struct sl_error *err)
 	return rc;
 }
 
+/* True if another start would fail in the same way until somebody changes the configuration or the state folder: the
+ * exit status then is 2, after which systemd does not try again. */
+static bool lasts(const struct sl_error *err)
+{
+	return err->code == SL_BADPARAM || err->code == SL_BADFORMAT || (err->code == SL_CONFLICT && err->file[0]);
+}
+
 static int run(struct program *p)
 {
 	struct sl_error err;
@@ -428,7 +436,7 @@ static int run(struct program *p)
 	open_handles(p);
 	if (open_parts(p, &err)) {
 		say(&p->options, &err);
-		p->status = 1;
+		p->status = lasts(&err) ? 2 : 1;
 		stop(p);
 	} else {
 		p->d.ready = true;
@@ -452,6 +460,29 @@ static int run(struct program *p)
 	if (!p->status && !p->restart)
 		sl_log_info("main", "stopped");
 	return p->status;
+}
+
+/* Runs --check-config: all that a start reads but the state folder. */
+static int check(const struct program *p)
+{
+	const struct sl_config *c = &p->d.config;
+	struct sl_error err;
+	char **files = NULL;
+	int count = 0;
+	int rc = sl_http_check(c, &err);
+	if (!rc)
+		rc = sl_backups_check(c->backup_dir, c->state_dir[0] ? c->state_dir : NULL, &err);
+	if (!rc && p->options.file)
+		rc = sl_config_files(p->options.file, &files, &count, &err);
+	if (rc) {
+		say(&p->options, &err);
+		return 2;
+	}
+	puts("The configuration is fine.");
+	for (int i = 0; i < count && count > 1; i++)
+		printf("%s %s\n", i ? "then" : "read:", files[i]);
+	sl_config_files_free(files, count);
+	return 0;
 }
 
 /* Runs --verify-state or --repair-state. Returns 0: no problems; 1: problems; 2: the check failed. */
@@ -496,10 +527,10 @@ int main(int argc, char **argv)
 	setenv("UV_THREADPOOL_SIZE", POOL, 0);
 	if (p.options.dump)
 		sl_config_dump(&p.d.config, stdout);
-	else if (p.options.check)
-		puts("The configuration is fine.");
 	else if (sodium_init() < 0)
 		status = 1;
+	else if (p.options.check)
+		status = check(&p);
 	else
 		status = p.options.verify || p.options.repair ? inspect(&p) : run(&p);
 	if (p.restart)

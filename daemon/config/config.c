@@ -254,6 +254,7 @@ void sl_config_dump(const struct sl_config *c, FILE *out)
 		return;
 	fputs("# Configuration of spacelandd. Every option is here; a commented-out line shows the default.\n"
 	      "# name = value; sizes may carry KiB, MiB, GiB or TiB; text with spaces or # stands in \"quotes\".\n"
+	      "# Files of the folder FILE.d whose names end with .conf are read after this file, and override it.\n"
 	      "# Options marked [reload] are taken over by `systemctl reload spacelandd` (SIGHUP).\n", out);
 	for (int i = 0; i < sl_config_count; i++) {
 		const struct sl_option_info *o = &sl_config_table[i];

@@ -2,7 +2,7 @@
  *
  * One table (sl_config_table) names every option with its type, range, default, unit and
  * meaning; the file reader, --set, --dump-config and the shipped config/spacelandd.conf all
- * follow it. Order of precedence: defaults, file, command line. The loop thread owns the
+ * follow it. Order of precedence: defaults, files, command line. The loop thread owns the
  * values; other threads get copies of what they need when they are created. */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
@@ -105,10 +105,16 @@ const struct sl_option_info *sl_config_find(const char *name);  /* NULL: no opti
 int sl_config_init(struct sl_config *c, struct sl_error *err);  /* the defaults */
 void sl_config_finish(struct sl_config *c);
 
-/* `name = value` lines; # starts a comment; values may be quoted. Errors name file and line. */
+/* The files of a configuration: `path`, then those in the folder `path`.d whose names end with .conf and do not begin
+ * with a dot, in the order of their bytes. A later file overrides an earlier one. *out: zero-terminated strings, freed
+ * by sl_config_files_free(). */
+int sl_config_files(const char *path, char ***out, int *count, struct sl_error *err);
+void sl_config_files_free(char **files, int count);
+/* Reads these files: `name = value` lines; # starts a comment; values may be quoted. Errors name file and line. */
 int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err);
-/* The line of the file that sets this option, for messages about its value; 0: none, or the file cannot be read. */
-int64_t sl_config_line(const char *path, const char *name);
+/* The file and line from which an option has its value, for messages. 0: no file sets it, or it cannot be read; then
+ * file is `path`. */
+int64_t sl_config_place(const char *path, const char *name, char *file, size_t bytes);
 /* Sets one option from text: "512 MiB", "10", "cpu". err->pointer is "/name". */
 int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err);
 /* Checks options that depend on each other: token_file when listening beyond loopback, ... */

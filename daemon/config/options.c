@@ -33,7 +33,8 @@ static const char *const named[] = {"state_dir", "listen", "zmq", "engine", "log
 static const char help[] =
 	"Usage: spacelandd [OPTION]...\n"
 	"Serves layouts of sparse graphs and of points over HTTP and ZeroMQ.\n\n"
-	"  --config FILE          read options from FILE (default: none)\n"
+	"  --config FILE          read options from FILE (default: none), then from the files\n"
+	"                         FILE.d/*.conf, of which later ones override earlier ones\n"
 	"  --state-dir DIR        keep graphs, jobs and results in DIR\n"
 	"  --listen ADDRESS:PORT  HTTP address (default 127.0.0.1:7070; port 0: any free one)\n"
 	"  --zmq ENDPOINT         where layouts are published (default tcp://127.0.0.1:7071; \"\": off)\n"
@@ -45,12 +46,15 @@ static const char help[] =
 	"  --repair-state         make lost and damaged records anew from the files, and exit like that\n"
 	"  --accept-lost-records  start although records of the data base were lost; files that no\n"
 	"                         record names go to lost+found/ of the state folder\n"
-	"  --check-config         check the configuration and exit\n"
+	"  --check-config         check the configuration, with the files of tokens and certificates,\n"
+	"                         and exit\n"
 	"  --dump-config          print the configuration, documented, and exit\n"
 	"  --version              print the version and exit\n"
 	"  --help                 print this and exit\n\n"
+	"Exit status: 0 after a stop; 2 if another start would fail in the same way, since the\n"
+	"configuration or the state folder is not usable; 1 for other errors.\n\n"
 	"Signals: TERM and INT save running jobs and exit, a second one exits at once; HUP reads the\n"
-	"configuration file again.\n";
+	"configuration files again.\n";
 
 const char *sl_options_spelling(const char *option)
 {

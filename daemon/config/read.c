@@ -1,7 +1,8 @@
-/* Reads the configuration file. No library is used: the format is only `name = value`, and an error must name the file,
- * the line, the option and the right values. */
+/* Reads the configuration file and the files of its folder. No library is used: the format is only `name = value`, and
+ * an error must name the file, the line, the option and the right values. */
 #include "daemon/config/config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static int read_line(struct sl_config *c, char *line, const char *path, int64_t 
 	return 0;
 }
 
-int64_t sl_config_line(const char *path, const char *name)
+/* The line of one file that sets an option; 0: none. */
+static int64_t line_of(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
@@ -91,7 +93,7 @@ int64_t sl_config_line(const char *path, const char *name)
 	return found;
 }
 
-int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
+static int read_file(struct sl_config *c, const char *path, struct sl_error *err)
 {
 	struct stat st;
 	if (!stat(path, &st) && S_ISFIFO(st.st_mode))
@@ -124,4 +126,85 @@ int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
 	free(line);
 	fclose(file);
 	return rc;
+}
+
+/* ---- the folder beside the file ---------------------------------------------------------------- */
+
+#define FOLDER ".d"
+#define ENDING ".conf"
+
+static int is_part(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name), ending = strlen(ENDING);
+	return entry->d_name[0] != '.' && length > ending && !strcmp(entry->d_name + length - ending, ENDING);
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+void sl_config_files_free(char **files, int count)
+{
+	for (int i = 0; i < count; i++)
+		free(files[i]);
+	free(files);
+}
+
+int sl_config_files(const char *path, char ***out, int *count, struct sl_error *err)
+{
+	struct dirent **parts = NULL;
+	char *folder, **files = NULL;
+	*count = 0;
+	if (asprintf(&folder, "%s" FOLDER, path) < 0)
+		return sl_error_memory(err, "the configuration");
+	int found = scandir(folder, &parts, is_part, by_bytes);
+	int rc = 0;
+	if (found < 0 && errno != ENOENT)
+		rc = sl_error_at(err, SL_IO, folder, 0, "cannot be read: %s", strerror(errno));
+	if (!rc && !(files = calloc((size_t)(found > 0 ? found : 0) + 1, sizeof *files)))
+		rc = sl_error_memory(err, "the configuration");
+	if (!rc && !(files[(*count)++] = strdup(path)))
+		rc = sl_error_memory(err, "the configuration");
+	for (int i = 0; i < found; i++) {
+		if (!rc && asprintf(&files[*count], "%s/%s", folder, parts[i]->d_name) < 0)
+			rc = sl_error_memory(err, "the configuration");
+		*count += !rc;
+		free(parts[i]);
+	}
+	free(parts);
+	free(folder);
+	if (rc && files)
+		sl_config_files_free(files, *count);
+	else
+		*out = files;
+	return rc;
+}
+
+int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
+{
+	char **files;
+	int count, rc = sl_config_files(path, &files, &count, err);
+	if (rc)
+		return rc;
+	for (int i = 0; !rc && i < count; i++)
+		rc = read_file(c, files[i], err);
+	sl_config_files_free(files, count);
+	return rc;
+}
+
+int64_t sl_config_place(const char *path, const char *name, char *file, size_t bytes)
+{
+	char **files;
+	struct sl_error err;
+	int count;
+	int64_t line = 0;
+	snprintf(file, bytes, "%s", path);
+	if (sl_config_files(path, &files, &count, &err))
+		return 0;
+	for (int i = count - 1; i >= 0 && !line; i--)
+		if ((line = line_of(files[i], name)))
+			snprintf(file, bytes, "%s", files[i]);
+	sl_config_files_free(files, count);
+	return line;
 }

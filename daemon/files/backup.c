@@ -3,9 +3,12 @@
 #include "daemon/files/backup.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/files/backup_copy.h"
@@ -61,20 +64,34 @@ static bool is_below(const char *path, const char *folder)
 	return !strncmp(path, folder, length) && (path[length] == '/' || !path[length]);
 }
 
-/* Refuses a folder for backups inside the state folder or around it, also by symbolic links. Blocks. */
-static int check_place(const struct sl_daemon *d, struct sl_error *err)
+/* A folder in the state folder or around it is refused, also by symbolic links. */
+int sl_backups_check(const char *dir, const char *state, struct sl_error *err)
 {
-	const char *dir = d->config.backup_dir;
-	char *real = dir[0] ? realpath(dir, NULL) : NULL;
-	bool inside = is_below(real ? real : dir, d->state_dir) || (real && is_below(d->state_dir, real));
+	struct stat st;
+	if (!dir[0])
+		return 0;
+	char *real = realpath(dir, NULL);
+	bool inside = state && (is_below(real ? real : dir, state) || (real && is_below(state, real)));
 	free(real);
-	return inside ? sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s and the state folder %s must not "
-				       "be inside each other", dir, d->state_dir) : 0;
+	if (inside)
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s and the state folder %s must not be "
+				      "inside each other", dir, state);
+	if (stat(dir, &st))
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s cannot be used: %s. Make the folder, "
+				      "or mount its disk.", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s is not a folder", dir);
+	if (access(dir, W_OK | X_OK))
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "backup_dir = %s cannot be written: %s. %s", dir,
+				      strerror(errno), errno == EROFS ? "If spacelandd is a service of systemd, its unit needs "
+				      "ReadWritePaths= with this folder (systemctl edit spacelandd)." :
+				      "The folder must belong to the user that spacelandd runs as.");
+	return 0;
 }
 
 int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err)
 {
-	int rc = check_place(d, err);
+	int rc = sl_backups_check(d->config.backup_dir, d->state_dir, err);
 	if (rc)
 		return rc;
 	struct sl_backups *b = calloc(1, sizeof *b);
@@ -156,7 +173,8 @@ static void copied(void *arg, int status, const struct sl_error *err)
 static void begin_on_pool(void *arg)
 {
 	struct backup *k = arg;
-	k->code = check_place(k->of->d, &k->err);  /* again, since the folder may have been replaced by a link */
+	/* again, since the folder may have been replaced by a link */
+	k->code = sl_backups_check(k->of->d->config.backup_dir, k->of->d->state_dir, &k->err);
 	if (!k->code)
 		k->code = sl_backup_begin(&k->copy, &k->err);
 }

@@ -12,7 +12,10 @@
 struct sl_daemon;
 struct sl_backups;
 
-/* backup_dir must be absolute, and neither in the state folder nor around it. */
+/* backup_dir must be a folder in which this process can make files, and neither in the state folder nor around it.
+ * state: the state folder, or NULL if it is not known. Blocks. */
+int sl_backups_check(const char *backup_dir, const char *state, struct sl_error *err);
+/* Checks the option in that way first. */
 int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err);
 /* Abandons a backup in progress, then runs closed and frees. */
 void sl_backups_close(struct sl_backups *b, void (*closed)(void *arg), void *arg);

@@ -68,6 +68,8 @@ int sl_http_listener(const struct sl_http *h);
 /* Reads tokens and certificate again, and takes token_file, allowed_hosts and allowed_origins from c. After an error
  * nothing has changed. */
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
+/* Reads the files that a start and a reload read: tokens, certificate and key. Blocks; needs no server. */
+int sl_http_check(const struct sl_config *c, struct sl_error *err);
 /* Ends the streams and waiting requests of a user whose rights have changed; new requests get the new rights. name "":
  * those of administrators by token_file. */
 void sl_http_end_user(struct sl_http *h, const char *name);

@@ -90,7 +90,9 @@ static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error
 	if (bind(fd, address, bytes) || listen(fd, 511) || getsockname(fd, address, &bytes)) {
 		int why = errno;
 		close(fd);
-		return sl_error_field(err, SL_IO, "/listen", "cannot listen on %s port %u: %s.", host, *port, strerror(why));
+		return sl_error_field(err, why == EACCES ? SL_BADPARAM : SL_IO, "/listen", "cannot listen on %s port %u: %s.%s",
+				      host, *port, strerror(why), why == EACCES ? " Ports below 1024 are root's; use a proxy, "
+				      "or AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit." : "");
 	}
 	*port = ntohs(v6 ? six.sin6_port : four.sin_port);
 	*out = fd;

@@ -171,6 +171,24 @@ int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error
 	return 0;
 }
 
+int sl_http_check(const struct sl_config *c, struct sl_error *err)
+{
+	struct sl_metrics *m = sl_metrics_create();
+	struct sl__auth *auth = NULL;
+	struct sl__tls *tls = NULL;
+	char host[64];
+	uint16_t port;
+	int rc = m ? sl_config_address(c->listen, host, sizeof host, &port, err) : sl_error_memory(err, "the check");
+	if (!rc)
+		rc = sl__auth_create(&auth, c, host, port, err);
+	if (!rc)
+		rc = sl__tls_create(&tls, c, m, err);
+	sl__tls_destroy(tls);
+	sl__auth_destroy(auth);
+	sl_metrics_destroy(m);
+	return rc;
+}
+
 const char *sl_http_url(const struct sl_http *h)
 {
 	return h->url;

@@ -33,6 +33,19 @@ static int format_default(char **out)
 
 static const char *const folders[] = {"graphs", "jobs", "layouts", "tmp"};
 
+/* Another attempt can help if a disk fails or is full, but not if its path or its rights are wrong. */
+static int code_of(int number)
+{
+	return number == EACCES || number == EPERM || number == EROFS || number == ENOTDIR || number == ELOOP ||
+	       number == ENAMETOOLONG ? SL_BADPARAM : SL_IO;
+}
+
+static const char *remedy(int number)
+{
+	return number == EROFS ? ". If spacelandd is a service of systemd, its unit needs ReadWritePaths= with this "
+	       "folder (systemctl edit spacelandd)." : "";
+}
+
 /* mkdir -p */
 static int make_path(char *path, struct sl_error *err)
 {
@@ -43,7 +56,8 @@ static int make_path(char *path, struct sl_error *err)
 		*at = '\0';
 		int rc = mkdir(path, 0700) && errno != EEXIST ? errno : 0;
 		if (rc)
-			return sl_error_field(err, SL_IO, "/state_dir", "the folder %s cannot be made: %s", path, strerror(rc));
+			return sl_error_field(err, code_of(rc), "/state_dir", "the folder %s cannot be made: %s%s", path,
+					      strerror(rc), remedy(rc));
 		*at = kept;
 		if (!kept)
 			return 0;
@@ -68,7 +82,7 @@ static int lock(const char *dir, int *out, struct sl_error *err)
 {
 	int rc = 0, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		rc = sl_error_field(err, SL_IO, "/state_dir", "%s cannot be opened: %s", dir, strerror(errno));
+		rc = sl_error_field(err, code_of(errno), "/state_dir", "%s cannot be opened: %s", dir, strerror(errno));
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		rc = sl_error_field(err, SL_CONFLICT, "/state_dir",
 				    "another spacelandd uses the state folder %s; stop it, or choose another folder "

@@ -219,12 +219,24 @@ def test_a_kill_amid_a_backup(with_backups):
 def test_without_a_folder(fresh, tmp_path):
     d = fresh()
     assert "backup_dir" in Api(d).post("/v1/backups", 409, json={"name": "b"}).json()["detail"]
-    for wrong, word, status in (("relative/folder", "absolute", 2), (str(d.state / "below"), "inside each other", 1),
-                                (str(d.state.parent), "inside each other", 1)):
+    (tmp_path / "file").touch()
+    for wrong, word in (("relative/folder", "absolute"), (str(d.state / "below"), "inside each other"),
+                        (str(d.state.parent), "inside each other"), (str(tmp_path / "file"), "not a folder"),
+                        (str(tmp_path / "away"), "Make the folder, or mount its disk")):
         run = subprocess.run([program("spacelandd"), "--state-dir", str(d.state.parent / "state2"), "--listen", "127.0.0.1:0",
                               "--zmq", "", "--set", f"backup_dir={wrong.replace('/state/', '/state2/')}"],
                              capture_output=True, text=True, timeout=60, check=False)
-        assert run.returncode == status and "backup_dir" in run.stderr and word in run.stderr
+        assert run.returncode == 2 and "backup_dir" in run.stderr and word in run.stderr
+
+
+def test_a_folder_that_the_unit_does_not_let_write(tmp_path):
+    """ProtectSystem= makes it read-only for the service alone: the message names the line that is missing."""
+    run = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none "$1" && shift && exec "$@"', "sh", tmp_path,
+                          program("spacelandd"), "--check-config", "--set", f"backup_dir={tmp_path}"], capture_output=True, text=True,
+                         timeout=20, check=False)
+    if "unshare" in run.stderr or "mount:" in run.stderr:
+        pytest.skip("skipped: no mounts without root")
+    assert run.returncode == 2 and "ReadWritePaths=" in run.stderr, run
 
 
 def test_a_folder_that_becomes_a_link_into_the_state(with_backups):

@@ -30,7 +30,7 @@ def records(d):
 def refused(d):
     """Checks that the daemon does not start; returns its message."""
     run = subprocess.run(d.command(), capture_output=True, text=True, timeout=20 * PATIENCE, check=False)
-    assert run.returncode == 1
+    assert run.returncode == 2
     return run.stderr
 
 

@@ -80,7 +80,7 @@ def test_records_are_made_anew(fresh):
         (d.state / f"spacelandd.db{end}").unlink(missing_ok=True)
     refused = subprocess.run([program("spacelandd"), "--state-dir", str(d.state), "--listen", "127.0.0.1:0"],
                              capture_output=True, text=True, timeout=60, check=False)
-    assert refused.returncode == 1 and "--repair-state" in refused.stderr
+    assert refused.returncode == 2 and "--repair-state" in refused.stderr
     status, said = inspect(d, "--repair-state")
     assert status == 0, said
     assert inspect(d)[0] == 0

@@ -143,7 +143,7 @@ def test_it_is_kept_by_a_new_start(fresh, monkeypatch):
 def test_sockets_that_are_not_right(tmp_path, kind, count, host, words):
     command = [str(program("spacelandd")), "--state-dir", str(tmp_path / "state"), "--zmq", ""]
     done = subprocess.run(launch(kind, count, host, 0, command), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and words in done.stderr, done.stderr
+    assert done.returncode == 2 and words in done.stderr, done.stderr
 
 
 def test_connections_wait_for_the_start(fresh):
@@ -173,4 +173,4 @@ def test_a_socket_that_is_not_there(fresh, count):
     d = fresh(start=False)
     head = "import os, sys; os.environ.update(LISTEN_FDS=sys.argv[1], LISTEN_PID=str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
     done = subprocess.run([sys.executable, "-c", head, str(count), *d.command()], capture_output=True, text=True, timeout=20 * PATIENCE)
-    assert done.returncode == 1 and "came from systemd" in done.stderr, done
+    assert done.returncode == 2 and "came from systemd" in done.stderr, done
