@@ -20,13 +20,13 @@ void sl__place_start(struct sl_place *p)
 {
 	struct sl_job *job = SL_LIST_ITEM(struct sl_job, &p->waiting.link, place.waiting.link);
 	struct sl_affinities_params wanted;
-	bool affinities = sl__work_affinities(&job->work, &wanted);
-	sl__job_place(job, sl_server_engine_best(p->engine, p->small, job->graph, affinities ? &wanted : NULL));
+	bool affinities = sl__work_affinities(&job->record.work, &wanted);
+	sl__job_place(job, sl_server_engine_best(p->engine, p->small, job->record.graph, affinities ? &wanted : NULL));
 }
 
 void sl__job_take_place(struct sl_job *job)
 {
-	memcpy(job->device_id, job->place.device->id, sizeof job->device_id);
+	sl__record_device(&job->record, job->place.device->id);
 	sl_queue_take(&job->jobs->queue, &job->place);
 }
 
@@ -43,7 +43,7 @@ void sl__job_deactivate(struct sl_job *job)
 void sl__job_join_line(struct sl_job *job)
 {
 	sl__move_over(job);
-	job->place.device_bytes = sl__work_device_bytes(&job->work, job->place.engine, job->nodes);
+	job->place.device_bytes = sl__work_device_bytes(&job->record.work, job->place.engine, job->record.nodes);
 	sl_queue_join(&job->place);
 }
 
@@ -56,13 +56,15 @@ void sl__job_leave_line(struct sl_job *job)
 
 double sl__job_remaining_s(const struct sl_job *job)
 {
-	int left = sl__job_iterations(job) - job->status.iteration;
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	int left = sl__job_iterations(job) - job->record.status.iteration;
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	struct sl_settings settings;
-	if (!sl__work_settings(&job->work, job->nodes, &settings))
-		return fmax(0, sl__job_forecast(job) - job->status.seconds);
-	double each = job->status.iteration > 0 && job->status.seconds > 0 ? job->status.seconds / job->status.iteration :
-		      sl_server_engine_seconds(job->place.engine, &settings, job->nodes, sl__work_entries(&job->work, g));
+	if (!sl__work_settings(&job->record.work, job->record.nodes, &settings))
+		return fmax(0, sl__job_forecast(job) - job->record.status.seconds);
+	const struct sl_status *s = &job->record.status;
+	double each = s->iteration > 0 && s->seconds > 0 ? s->seconds / s->iteration :
+		      sl_server_engine_seconds(job->place.engine, &settings, job->record.nodes,
+					       sl__work_entries(&job->record.work, g));
 	return left > 0 && each > 0 ? left * each : 0;
 }
 
@@ -174,12 +176,12 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	case SL_STAGE_NO_ROOM:
 		reason = "disk";
 		snprintf(text, sizeof text, "There was no room for a copy of the layout of job %s; the server tries again.",
-			 job->after);
+			 job->record.after);
 		break;
 	case SL_STAGE_AFTER:
 	case SL_STAGE_COPYING:
 		reason = "after";
-		snprintf(text, sizeof text, "It starts when job %s is done.", job->after);
+		snprintf(text, sizeof text, "It starts when job %s is done.", job->record.after);
 		break;
 	case SL_STAGE_SEARCHING:
 		reason = "search";
@@ -193,7 +195,7 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	case SL_STAGE_PREPARING:
 	case SL_STAGE_MOVING:
 		reason = "affinities";
-		snprintf(text, sizeof text, "Its %s being made.", job->work.method->affinities ? "affinities are" :
+		snprintf(text, sizeof text, "Its %s being made.", job->record.work.method->affinities ? "affinities are" :
 			 "run is");
 		break;
 	case SL_STAGE_SAVING:

@@ -47,7 +47,7 @@ static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, s
 	    at != SL_STAGE_MOVING)
 		code = sl_error_set(err, SL_CONFLICT,
 				    "Job %s is not on a device yet and has no layout to keep; use cancelled "
-				    "instead.", job->id);
+				    "instead.", job->record.id);
 	return code;
 }
 
@@ -71,7 +71,7 @@ static int check_params(const struct sl_job *job, struct change *c, struct sl_er
 {
 	struct sl_work *w = &c->work;
 	const struct sl_method_params wanted = w->params;
-	w->params = job->work.params;
+	w->params = job->record.work.params;
 	int code = sl_param_steer(w->method->params, &w->params, &wanted, err);
 	return code ? code : sl_method_check(w->method, &w->params, w->rows, w->columns, err);
 }
@@ -84,7 +84,7 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 		sl_error_set(err, SL_BADPARAM, "The body changes nothing; it must have paused, cancelled, stop, "
 			     "priority, name or a steerable parameter.");
 	json_object_foreach((json_t *)body, key, value) {
-		const struct sl_method *method = job->work.method;
+		const struct sl_method *method = job->record.work.method;
 		const struct sl_param_info *info = sl_param_find(method->params, key);
 		bool other = false;
 		for (int i = 0; members[i]; i++)
@@ -110,7 +110,7 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	bool renamed = c->name && json_object_size(body) == 1;
 	if (!code && sl__job_ended(job) && !renamed && !(c->cancelled && job->life.state == SL_JOB_CANCELLED))
 		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; of a job that has ended only the name can be changed.",
-				    job->id, sl_job_state_name[job->life.state]);
+				    job->record.id, sl_job_state_name[job->life.state]);
 	return code || renamed ? code : check_params(job, c, err);
 }
 
@@ -152,11 +152,9 @@ static void stop(struct sl_job *job, struct sl_request *r)
 static void change(struct sl_job *job, struct sl_request *r, const struct change *c, char *name)
 {
 	sl__job_ref(job);
-	if (name) {
-		free(job->name);
-		job->name = name;
-	}
-	if (memcmp(&c->work.params, &job->work.params, sizeof c->work.params))
+	if (name)
+		sl__record_name_take(&job->record, name);
+	if (memcmp(&c->work.params, &job->record.work.params, sizeof c->work.params))
 		sl__job_steer(job, &c->work);
 	if (c->priority != job->place.priority)
 		sl__job_set_priority(job, (int)c->priority);
@@ -170,8 +168,7 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
 {
 	sl__job_ref(job);
-	free(job->name);
-	job->name = name;
+	sl__record_name_take(&job->record, name);
 	sl__job_step(job, SL_ON_CHANGE);
 	sl__job_changed(job);
 	sl__job_wait_saved(job, r, is_recorded, PATIENCE_MS);
@@ -180,7 +177,7 @@ static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
 
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
-	struct change c = {.work = job->work, .priority = job->place.priority,
+	struct change c = {.work = job->record.work, .priority = job->place.priority,
 			   .paused = job->life.wish == SL_WISH_PAUSE};
 	struct sl_error err;
 	char *name = NULL;
@@ -211,7 +208,7 @@ void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r)
 		return;
 	}
 	struct sl_error err;
-	struct sl_later *reply = sl_later_create(r, NULL, NULL, job->id);
+	struct sl_later *reply = sl_later_create(r, NULL, NULL, job->record.id);
 	if (!reply)
 		return;
 	int code = sl__job_delete(job, sl_later_done, reply);

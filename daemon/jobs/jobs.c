@@ -104,15 +104,13 @@ static void register_metrics(struct sl_jobs *j)
 /* Queues an unfinished job again; its progress is that of its checkpoint. */
 static void take_up(struct sl_job *job)
 {
-	job->watch.sequence += SEQUENCE_GAP;  /* the number of the last frame is not recorded while a job runs */
-	if (!job->has_checkpoint) {
-		job->status = (struct sl_status){.measure = NAN, .gradient_norm = NAN};
+	job->readers.watch.sequence += SEQUENCE_GAP;  /* the number of the last frame is not recorded while a job runs */
+	if (!job->record.has_checkpoint) {
+		sl__record_forget_run(&job->record);
 	} else {
-		job->status.iteration = job->checkpoint_iteration;
-		job->status.seconds = job->checkpoint_seconds;
+		sl__record_back_to(&job->record, job->record.checkpoint_iteration, job->record.checkpoint_seconds);
 	}
-	job->run.recorded_iteration = (uint64_t)job->status.iteration;
-	job->status.iterations = sl__work_iterations(&job->work);
+	job->run.recorded_iteration = (uint64_t)job->record.status.iteration;
 }
 
 static int load_row(void *arg, const char *id, json_t *document)
@@ -153,7 +151,7 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 {
 	struct sl_jobs *j = arg;
 	*running = *queued = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
+	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, listed.unfinished)
 		if (job->life.state == SL_JOB_QUEUED)
 			*queued += job->place.device ? job->place.device == d : job->place.engine == d->engine;
 		else if (job->life.state == SL_JOB_RUNNING)
@@ -236,7 +234,7 @@ static bool is_unfinished(void *arg, const char *id)
  * at fault. After SL_CRASHES_LIMIT crashes it fails instead: then returns true. */
 static bool has_crashed_again(struct sl_job *job)
 {
-	int number, crashes = sl_crashes_of(job->id, &number);
+	int number, crashes = sl_crashes_of(job->record.id, &number);
 	struct sl_error err;
 	job->run.alone = crashes > 0;
 	if (crashes >= SL_CRASHES_LIMIT) {
@@ -247,7 +245,7 @@ static bool has_crashed_again(struct sl_job *job)
 	}
 	if (crashes)
 		sl_log_warning("jobs", "the server crashed while it computed %s (signal %d); the job is resumed, but not "
-			       "after a second crash", job->id, number);
+			       "after a second crash", job->record.id, number);
 	return false;
 }
 
@@ -288,7 +286,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	if (sl_db_is_read_only(d->db))
 		return 0;
 	sl_crashes_keep(is_unfinished, j);
-	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
+	SL_LIST_EACH(struct sl_job, job, &j->unfinished, listed.unfinished) {
 		if (!has_crashed_again(job))
 			sl__job_step(job, SL_ON_TAKE_UP);
 	}
@@ -309,10 +307,10 @@ void sl_jobs_destroy(struct sl_jobs *j)
 		return;
 	if (j->d->graphs)
 		leave_graphs(j->d->graphs);
-	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, in_all) {
-		sl_list_unlink(&job->in_all);
+	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, listed.all) {
+		sl_list_unlink(&job->listed.all);
 		if (!sl__job_ended(job))
-			sl_graphs_unuse(j->d->graphs, job->graph);
+			sl_graphs_unuse(j->d->graphs, job->record.graph);
 		sl__job_unref(job);
 	}
 	sl_shares_finish(&j->queue);

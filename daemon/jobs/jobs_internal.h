@@ -17,6 +17,7 @@
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/jobs/machine.h"
+#include "daemon/jobs/record/record.h"
 #include "daemon/store/db.h"
 #include "daemon/store/seal.h"
 #include "daemon/stream/events.h"
@@ -30,21 +31,6 @@
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096
-
-/* The computation that a job requests: a method and its parameters. */
-struct sl_work {
-	const struct sl_method *method;
-	struct sl_method_params params;  /* as method->params describes them */
-	enum sl_origin origin;           /* what the run is computed from */
-	uint32_t rows, columns;          /* of points or a layout, or of the initial state of a run on edges */
-	bool centered;                   /* the points have a center in their own columns */
-	uint32_t degree;                 /* on edges: entries of a node, rounded up; else 0 */
-	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* kind of the file `start`; NONE: the method
-	                                  * chooses */
-	uint32_t parts;                  /* number of parts of the start */
-};
-
-struct sl_job_spec;  /* record/spec.h */
 
 /* Its run on a device. Owner: the files of run/. */
 struct sl_job_run {
@@ -81,67 +67,34 @@ struct sl_job_saving {
 	struct sl_link again;            /* in sl_jobs.unsaved: the write is to be repeated */
 };
 
+/* Where the table has it. Owner: table.c. */
+struct sl_job_listed {
+	struct sl_link all, bucket;      /* in sl_jobs.all, and in one of sl_jobs.bucket */
+	struct sl_link keys;             /* in one of sl_jobs.keys, if it has an idempotency_key */
+	struct sl_link unfinished;       /* in sl_jobs.unfinished, if it has not ended */
+	struct sl_link dependants;       /* in sl_jobs.dependants, if it starts after another one and has not ended */
+	enum sl_job_state counted;       /* the state in which it is counted in sl_jobs.count */
+	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
+};
+
+/* Clients that follow it. */
+struct sl_job_readers {
+	struct sl_list waiters;          /* record/waiters.c: requests that wait for the job to change */
+	uint64_t progressed_ms;          /* record/followed.c: loop time when its progress was last published */
+	struct sl_watch watch;           /* run/watched.c: its layout and the readers of its frames */
+	struct sl_file_mark checked;     /* results/results.c: version of the layout's file whose seal was checked last */
+};
+
 struct sl_job {
 	struct sl_jobs *jobs;
-	struct sl_link in_all, in_bucket;  /* in sl_jobs.all, and in one of sl_jobs.bucket */
-	struct sl_link in_keys;  /* in one of sl_jobs.keys, if it has an idempotency_key */
-	struct sl_link in_unfinished;  /* in sl_jobs.unfinished, if it has not ended */
-	struct sl_link in_dependants;  /* in sl_jobs.dependants, if it starts after another one and has not ended */
-	int references;      /* one for the table, and one for each piece of work in progress */
-
-	struct sl_machine life;  /* its stage, wish and state; only sl__job_step() changes it */
-
-	/* the record */
-	int64_t version;     /* rises with each change (util/ulid.h); not stored */
-	char id[SL_ULID_BYTES];
-	char graph[SL_ULID_BYTES];
-	char *name;          /* or NULL */
-	char user[SL_ULID_BYTES];  /* the user who submitted it; "": the server has no users */
-	char project[SL_ULID_BYTES];  /* its project, or "" */
-	char *idempotency_key, *idempotency_hash;  /* or NULL */
-	char batch[SL_ULID_BYTES];  /* its batch, or "" */
-	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
-	char from[SL_ULID_BYTES];   /* the same, while that job's layout must still be copied to the initial one; or "" */
-	bool after_met;      /* the job `after` is done */
-	struct sl_work work;
-	json_t *input;       /* the request's `input`: a layout to compute from; NULL: the graph */
-	const char *requested;   /* the engine that was requested, one of sl_engine_words */
-	char device_id[24];  /* its present or last device, or the most likely one; "cuda0" */
-	uint32_t nodes;
-	bool data_known;     /* the next two are known; they outlive the graph */
-	enum sl_kind data_kind;
-	uint32_t neighbours; /* of each point, if the perplexity is auto */
-	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
-	struct sl_status status;
-	int moves;           /* to another device */
-	json_t *problem;     /* or NULL */
-	json_t *quality;     /* the last measurement, or NULL */
-	json_t *table_of_result;  /* rows of the result's table, or NULL */
-	json_t *notes;       /* an array of sentences, or NULL */
-	double preparation_s;  /* seconds from getting a place to reaching the device; NAN: not there yet */
-	bool has_initial;    /* the file of its initial layout, or of `input`, exists */
-	bool has_results;    /* it has ended, and its arrays are on the disk */
-	bool has_layout;     /* it has ended, and its layout is on the disk */
-	bool has_checkpoint;
-	bool has_still;      /* the layout of this checkpoint is on the disk, since the job was paused then */
-	int checkpoint_iteration;
-	double checkpoint_seconds;
-
-	/* the trace; in memory until the job ends, then on disk */
-	struct sl_trace_point *trace;
-	int trace_count, trace_room;
-
-	bool awaited;                    /* another job starts after it; only valid within one pass over the jobs */
-	enum sl_job_state counted;       /* the state in which it is counted in sl_jobs.count */
-	struct sl_place place;           /* admission.c, queue/queue.h */
-	struct sl_job_run run;
-	struct sl_job_saving saving;
-
-	/* watchers */
-	struct sl_list waiters;          /* record/waiters.c: requests that wait for the job to change */
-	uint64_t progressed_ms;          /* loop time when its progress was last published */
-	struct sl_watch watch;           /* run/watched.c: its layout and the readers of its frames */
-	struct sl_file_mark checked;     /* version of the layout's file whose seal was checked last */
+	int references;                  /* one for the table, and one for each piece of work in progress */
+	struct sl_machine life;          /* steps.c: its stage, wish and state; only sl__job_step() changes it */
+	struct sl_job_listed listed;     /* table.c */
+	struct sl_job_record record;     /* record/record.h: what is stored and shown */
+	struct sl_place place;           /* admission.c, queue/queue.h: in a line, or on a device */
+	struct sl_job_run run;           /* run/: its run on a device */
+	struct sl_job_saving saving;     /* record/saving.c: writes of its record */
+	struct sl_job_readers readers;
 };
 
 /* The waiting times of a line, as of one turn of the loop. */
@@ -252,7 +205,7 @@ void sl__job_notify(struct sl_job *job);  /* record/followed.c: its state has ch
 /* Publishes its record. */
 static inline void sl__job_changed(const struct sl_job *job)
 {
-	sl_events_changed(job->jobs->d->events, SL_EVENTS_JOB, job->id);
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_JOB, job->record.id);
 }
 
 /* ---- steps.c ------------------------------------------------------------------ */
@@ -279,7 +232,6 @@ void sl__job_check(struct sl_job *job);
 void sl__job_set_priority(struct sl_job *job, int priority);
 void sl__job_steer(struct sl_job *job, const struct sl_work *work);  /* the parameters in it */
 void sl__jobs_on_search(void *arg, const char *graph);  /* a graph's neighbour search has ended; arg: struct sl_jobs */
-void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- results.c: replies made on the pool from the files of a job that is done ------------------ */
 
@@ -439,7 +391,7 @@ uint64_t sl__limits_disk_bytes(void *arg, const char *account);
 /* True if the job is of this user or for this project. */
 static inline bool sl__job_counts_for(const struct sl_job *job, const char *account)
 {
-	return account[0] && (!strcmp(job->user, account) || !strcmp(job->project, account));
+	return account[0] && (!strcmp(job->record.user, account) || !strcmp(job->record.project, account));
 }
 
 /* ---- submission.c ------------------------------------------------------------------ */

@@ -10,16 +10,17 @@ uint64_t sl__limits_disk_bytes(void *arg, const char *account)
 {
 	const struct sl_jobs *j = arg;
 	uint64_t bytes = sl_layouts_disk_use(j->d->layouts, account);
-	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
-		if (sl__job_counts_for(job, account) && (!sl__job_ended(job) || job->has_layout || job->has_results))
-			bytes += sl__work_disk_bytes(&job->work, job->nodes);
+	SL_LIST_EACH(const struct sl_job, job, &j->all, listed.all)
+		if (sl__job_counts_for(job, account) &&
+		    (!sl__job_ended(job) || job->record.has_layout || job->record.has_results))
+			bytes += sl__work_disk_bytes(&job->record.work, job->record.nodes);
 	return bytes;
 }
 
 static int count_queued(const struct sl_jobs *j, const char *account)
 {
 	int count = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
+	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, listed.unfinished)
 		count += job->life.state != SL_JOB_RUNNING && sl__job_counts_for(job, account);
 	return count;
 }
@@ -64,8 +65,8 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 static int count_unfinished(const struct sl_jobs *j, const char *account)
 {
 	int count = 0;
-	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, in_unfinished)
-		count += !strcmp(job->user, account);
+	SL_LIST_EACH(const struct sl_job, job, &j->unfinished, listed.unfinished)
+		count += !strcmp(job->record.user, account);
 	return count;
 }
 
@@ -120,9 +121,10 @@ bool sl__limits_refuse_change(struct sl_job *job, struct sl_request *r, const st
 {
 	struct sl_limit_hit hit;
 	struct sl_graphs *graphs = job->jobs->d->graphs;
-	uint64_t now = sl__work_disk_bytes(&job->work, job->nodes), then = sl__work_disk_bytes(to, job->nodes);
-	if (then <= now || (!sl_graphs_exceed(graphs, job->user, then - now, &hit) &&
-			    !sl_graphs_exceed(graphs, job->project, then - now, &hit)))
+	uint64_t now = sl__work_disk_bytes(&job->record.work, job->record.nodes);
+	uint64_t then = sl__work_disk_bytes(to, job->record.nodes);
+	if (then <= now || (!sl_graphs_exceed(graphs, job->record.user, then - now, &hit) &&
+			    !sl_graphs_exceed(graphs, job->record.project, then - now, &hit)))
 		return false;
 	sl_reply_limit(r, &hit);
 	return true;

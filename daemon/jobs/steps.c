@@ -54,7 +54,7 @@ bool sl__job_step(struct sl_job *job, enum sl_job_event event)
 {
 	struct sl_transition step = sl_machine_step(&job->life, event);
 	if (step.refused) {
-		sl_log_error("jobs", "%s: %s cannot happen in stage %s; please report this", job->id,
+		sl_log_error("jobs", "%s: %s cannot happen in stage %s; please report this", job->record.id,
 			     sl_job_event_name[event], sl_stage_name(job->life.stage));
 		return true;
 	}

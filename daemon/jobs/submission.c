@@ -71,10 +71,10 @@ static bool answer_repetition(struct sl_request *r, const char *key, const char 
 	struct sl_job *job = sl__job_of_key(sl_request_daemon(r)->jobs, sl_request_who(r)->user, key);
 	if (!job)
 		return false;
-	if (strcmp(job->idempotency_hash, hash)) {
-		sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->id);
+	if (strcmp(job->record.idempotency_hash, hash)) {
+		sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->record.id);
 	} else {
-		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
+		sl_reply_header(r, "Location", "/v1/jobs/%s", job->record.id);
 		sl__job_wait(job, r, stored, 200, 30000);
 	}
 	return true;
@@ -112,7 +112,7 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 	free(s);
 	sl__job_step(job, SL_ON_STORED);
 	if (r) {
-		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
+		sl_reply_header(r, "Location", "/v1/jobs/%s", job->record.id);
 		if (wait_s == 0 || (wait_s > 0 && sl_request_poll(r, false))) {
 			sl_reply_header(r, "Preference-Applied", "wait=%.15g", wait_s);
 			sl__job_wait(job, r, sl__job_ended, 200, (uint64_t)(wait_s * 1e3));
@@ -131,9 +131,9 @@ static int record(struct submission *s)
 	struct sl_daemon *d = job->jobs->d;
 	json_t *document = sl__job_document(job);
 	sl_db_begin(d->db);
-	int code = document ? sl_db_put(d->db, SL_DB_JOBS, job->id, document, accepted, s) : SL_NOMEM;
+	int code = document ? sl_db_put(d->db, SL_DB_JOBS, job->record.id, document, accepted, s) : SL_NOMEM;
 	if (!code && s->who.user[0])
-		code = sl_users_own(d->users, job->id, &s->who, NULL, NULL);
+		code = sl_users_own(d->users, job->record.id, &s->who, NULL, NULL);
 	sl_db_end(d->db, !code);
 	json_decref(document);
 	return code;
@@ -144,16 +144,16 @@ static void write_initial(void *arg)
 	struct submission *s = arg;
 	struct sl_job *job = s->job;  /* its id, nodes and dims do not change */
 	const char *folder = job->jobs->folder;
-	int dims = sl__work_initial_dims(&job->work);
+	const struct sl_job_record *r = &job->record;
+	int dims = sl__work_initial_dims(&r->work);
 	const char *from = s->held[0] ? sl_layouts_folder(job->jobs->d->layouts) : folder;
 	if (s->source[0])
-		s->code = sl_job_file_read_layout(from, s->source, "npy", job->nodes, dims, &s->y, &s->err);
-	if (!s->code && job->has_initial)
-		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, dims, NULL,
-						   &s->err);
+		s->code = sl_job_file_read_layout(from, s->source, "npy", r->nodes, dims, &s->y, &s->err);
+	if (!s->code && r->has_initial)
+		s->code = sl_job_file_write_layout(folder, r->id, "initial", s->y, r->nodes, dims, NULL, &s->err);
 	if (!s->code && s->start)
-		s->code = sl_job_file_write_start(folder, job->id, s->start, sl__work_start_rows(&job->work, job->nodes),
-						  sl__work_start_columns(&job->work), &s->err);
+		s->code = sl_job_file_write_start(folder, r->id, s->start, sl__work_start_rows(&r->work, r->nodes),
+						  sl__work_start_columns(&r->work), &s->err);
 }
 
 static void initial_written(void *arg)
@@ -181,36 +181,22 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	struct sl_job *job = sl__job_create(j, sl_ulid_make(id));
 	if (!job)
 		return NULL;
-	memcpy(job->graph, spec->graph->id, sizeof job->graph);
+	if (sl__record_request(&job->record, spec, key, hash)) {
+		sl__job_unref(job);
+		return NULL;
+	}
 	sl__job_set_engine(job, spec->requested, spec->engine);
-	job->work = spec->work;
-	job->input = spec->input ? json_incref((json_t *)spec->input) : NULL;
 	job->place.priority = (int)spec->priority;
-	job->nodes = spec->graph->nodes;
 	sl__job_know_data(job, spec->graph);
-	job->created_ms = sl_time_now_ms();
-	bool late = spec->source && spec->source == spec->after;  /* it is copied when that job is done */
-	job->has_initial = spec->rows || (spec->source && !late) || spec->layout;
-	if (spec->after)
-		memcpy(job->after, spec->after->id, sizeof job->after);
-	if (late)
-		memcpy(job->from, spec->after->id, sizeof job->from);
-	job->status.iterations = sl__work_iterations(&spec->work);
-	job->name = spec->name ? strdup(spec->name) : NULL;
-	job->idempotency_key = key ? strdup(key) : NULL;
-	job->idempotency_hash = key ? strdup(hash) : NULL;
 	uint32_t k = spec->graph->kind == SL_KIND_POINTS ? sl__work_neighbours(&spec->work, spec->graph) : 0;
 	if (k > spec->graph->wanted)
-		sl__job_note(job, "This perplexity needs %u neighbours of each point and %u are known, so a new search "
+		sl__record_note(&job->record,
+				"This perplexity needs %u neighbours of each point and %u are known, so a new search "
 			     "comes first.", k, spec->graph->wanted);
 	const char *told = spec->work.method->told && spec->graph->kind == SL_KIND_GRAPH
 			   ? spec->work.method->told(&spec->work.params, spec->graph->symmetric) : NULL;
 	if (told)
-		sl__job_note(job, "%s.", told);
-	if ((spec->name && !job->name) || (key && (!job->idempotency_key || !job->idempotency_hash))) {
-		sl__job_unref(job);
-		return NULL;
-	}
+		sl__record_note(&job->record, "%s.", told);
 	return job;
 }
 
@@ -238,23 +224,22 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	}
 	s->request = r;
 	s->wait_s = wait_s;
-	if (spec->source && !s->job->from[0])
-		memcpy(s->source, spec->source->id, sizeof s->source);
+	if (spec->source && !s->job->record.from[0])
+		memcpy(s->source, spec->source->record.id, sizeof s->source);
 	if (spec->layout) {
 		memcpy(s->source, spec->layout->id, sizeof s->source);
 		memcpy(s->held, spec->layout->id, sizeof s->held);
 		sl_layouts_hold(j->d->layouts, s->held);
 	}
 	s->who = *sl_request_who(r);
-	memcpy(s->job->user, s->who.user, sizeof s->job->user);
-	memcpy(s->job->project, s->who.project, sizeof s->job->project);
+	sl__record_owner(&s->job->record, s->who.user, s->who.project, "");
 	sl__job_insert(s->job);
 	sl__job_ref(s->job);
 	if (spec->source)
-		sl_uses_mark(j->d->uses, spec->source->id);
+		sl_uses_mark(j->d->uses, spec->source->record.id);
 	j->works++;
 	sl_park(&s->request, 0);
-	if (s->job->has_initial || s->start) {
+	if (s->job->record.has_initial || s->start) {
 		sl_pool_run(j->d->loop, write_initial, initial_written, s);
 	} else if (record(s)) {
 		sl_error_memory(&err, "a job");

@@ -1,5 +1,4 @@
 /* The table of all jobs, by id and by age, and the numbers of jobs by state. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,13 +22,13 @@ static unsigned bucket_of(const char *text)
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 {
-	return SL_LIST_FIND(struct sl_job, job, &j->bucket[bucket_of(id)], in_bucket, !strcmp(job->id, id));
+	return SL_LIST_FIND(struct sl_job, job, &j->bucket[bucket_of(id)], listed.bucket, !strcmp(job->record.id, id));
 }
 
 struct sl_job *sl__job_of_key(struct sl_jobs *j, const char *user, const char *key)
 {
-	SL_LIST_EACH_BACK(struct sl_job, job, &j->keys[bucket_of(key)], in_keys)
-		if (!strcmp(job->idempotency_key, key) && !strcmp(job->user, user))
+	SL_LIST_EACH_BACK(struct sl_job, job, &j->keys[bucket_of(key)], listed.keys)
+		if (!strcmp(job->record.idempotency_key, key) && !strcmp(job->record.user, user))
 			return job;
 	return NULL;
 }
@@ -39,12 +38,12 @@ int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, stru
 	size_t length = strlen(text);
 	*out = sl__job_find(j, text);
 	bool prefix = !*out && length >= PREFIX_LEAST && length < SL_ULID_BYTES - 1;
-	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, in_all) {
-		if (!prefix || strncasecmp(job->id, text, length))
+	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, listed.all) {
+		if (!prefix || strncasecmp(job->record.id, text, length))
 			continue;
 		if (*out)
 			return sl_error_set(err, SL_CONFLICT, "The ids of several jobs begin with %s, %s and %s among "
-					    "them; give more characters.", text, (*out)->id, job->id);
+					    "them; give more characters.", text, (*out)->record.id, job->record.id);
 		*out = job;
 	}
 	return *out ? 0 : sl_error_set(err, SL_NOTFOUND, "There is no job %.64s.", text);
@@ -57,12 +56,12 @@ bool sl_jobs_have(struct sl_jobs *j, const char *id)
 
 const char *sl_job_graph(const struct sl_job *job)
 {
-	return job->graph;
+	return job->record.graph;
 }
 
 const char *sl_job_id(const struct sl_job *job)
 {
-	return job->id;
+	return job->record.id;
 }
 
 struct sl_job *sl_job_of_request(struct sl_request *r)
@@ -72,16 +71,16 @@ struct sl_job *sl_job_of_request(struct sl_request *r)
 	if (sl__job_match(sl_request_daemon(r)->jobs, sl_request_path(r, "id"), &job, &err))
 		sl_reply_error(r, &err);
 	else
-		sl_uses_mark(job->jobs->d->uses, job->id);
+		sl_uses_mark(job->jobs->d->uses, job->record.id);
 	return job;
 }
 
 void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_server_engine *engine)
 {
-	job->requested = requested;
+	sl__record_requested(&job->record, requested);
 	job->place.engine = engine;
 	if (engine->devices)
-		memcpy(job->device_id, engine->device[0].id, sizeof job->device_id);
+		sl__record_device(&job->record, engine->device[0].id);
 }
 
 struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
@@ -92,67 +91,53 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	job->jobs = j;
 	job->references = 1;
 	job->life = sl_machine_new();
-	job->place.user = job->user;
-	job->place.project = job->project;
-	memcpy(job->id, id, sizeof job->id);
-	sl_watch_init(&job->watch, j->watches, &sl__job_watch_ops, job, job->id, 0);
+	job->place.user = job->record.user;
+	job->place.project = job->record.project;
+	sl__record_init(&job->record, id);
+	sl_watch_init(&job->readers.watch, j->watches, &sl__job_watch_ops, job, job->record.id, 0);
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
-	job->work.method = sl_methods[0];
-	sl_param_defaults(job->work.method->params, &job->work.params);
-	job->status.measure = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;
 }
 
 void sl__job_destroy(struct sl_job *job)
 {
-	free(job->name);
+	sl__record_finish(&job->record);
 	free(job->run.carried);
 	sl_layout_unref(job->run.last);
-	free(job->idempotency_key);
-	free(job->idempotency_hash);
-	json_decref(job->problem);
-	json_decref(job->quality);
-	json_decref(job->notes);
-	json_decref(job->input);
 	sl_method_result_finish(&job->run.result);
-	json_decref(job->table_of_result);
-	free(job->trace);
-	sl_watch_finish(&job->watch);
+	sl_watch_finish(&job->readers.watch);
 	free(job);
 }
 
 void sl__job_know_data(struct sl_job *job, const struct sl_graph_record *g)
 {
-	if (!g)
-		return;
-	job->data_known = true;
-	job->data_kind = g->kind;
-	job->neighbours = sl__work_neighbours(&job->work, g);
+	if (g)
+		sl__record_data(&job->record, g->kind, sl__work_neighbours(&job->record.work, g));
 }
 
 void sl__job_insert(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_link *newer = NULL;
-	job->version = sl_version_next();
-	job->place.small = job->nodes <= SL_SMALL_NODES;
-	sl__job_know_data(job, sl_graphs_find(j->d->graphs, job->graph));
-	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
-	if (job->idempotency_key)
-		sl_list_append(&j->keys[bucket_of(job->idempotency_key)], &job->in_keys);
+	sl__record_version(&job->record, sl_version_next());
+	job->place.small = job->record.nodes <= SL_SMALL_NODES;
+	sl__job_know_data(job, sl_graphs_find(j->d->graphs, job->record.graph));
+	sl_list_append(&j->bucket[bucket_of(job->record.id)], &job->listed.bucket);
+	if (job->record.idempotency_key)
+		sl_list_append(&j->keys[bucket_of(job->record.idempotency_key)], &job->listed.keys);
 	/* a new job is the newest; a job that could not be deleted returns to its old place */
-	SL_LIST_EACH_BACK(struct sl_job, other, &j->all, in_all) {
-		if (strcmp(other->id, job->id) < 0)
+	SL_LIST_EACH_BACK(struct sl_job, other, &j->all, listed.all) {
+		if (strcmp(other->record.id, job->record.id) < 0)
 			break;
-		newer = &other->in_all;
+		newer = &other->listed.all;
 	}
-	sl_list_insert(&j->all, newer, &job->in_all);
-	j->count[job->counted = job->life.state]++;
+	sl_list_insert(&j->all, newer, &job->listed.all);
+	j->count[job->listed.counted = job->life.state]++;
 	if (!sl__job_ended(job)) {
-		sl_list_append(&j->unfinished, &job->in_unfinished);
-		if (job->after[0])
-			sl_list_append(&j->dependants, &job->in_dependants);
-		sl_graphs_use(j->d->graphs, job->graph);
+		sl_list_append(&j->unfinished, &job->listed.unfinished);
+		if (job->record.after[0])
+			sl_list_append(&j->dependants, &job->listed.dependants);
+		sl_graphs_use(j->d->graphs, job->record.graph);
 	}
 	sl__job_changed(job);
 }
@@ -160,12 +145,12 @@ void sl__job_insert(struct sl_job *job)
 void sl__job_leave_table(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	sl_list_unlink(&job->in_bucket);
-	sl_list_unlink(&job->in_keys);
-	sl_list_unlink(&job->in_unfinished);
-	sl_list_unlink(&job->in_dependants);
-	sl_list_unlink(&job->in_all);
-	j->count[job->counted]--;
+	sl_list_unlink(&job->listed.bucket);
+	sl_list_unlink(&job->listed.keys);
+	sl_list_unlink(&job->listed.unfinished);
+	sl_list_unlink(&job->listed.dependants);
+	sl_list_unlink(&job->listed.all);
+	j->count[job->listed.counted]--;
 	sl__job_changed(job);
 }
 
@@ -176,19 +161,19 @@ void sl__job_join_table(struct sl_job *job)
 
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg)
 {
-	SL_LIST_EACH(const struct sl_job, job, &j->dependants, in_dependants) {
-		struct sl_job *other = job->after_met ? NULL : sl__job_find(j, job->after);
+	SL_LIST_EACH(const struct sl_job, job, &j->dependants, listed.dependants) {
+		struct sl_job *other = job->record.after_met ? NULL : sl__job_find(j, job->record.after);
 		if (other)
-			other->awaited = true;
+			other->listed.awaited = true;
 	}
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
-		if (sl__job_ended(job) && job->references == 1 && !job->awaited)
-			each(arg, job->id, job->finished_ms);
-		job->awaited = false;
+	SL_LIST_EACH(struct sl_job, job, &j->all, listed.all) {
+		if (sl__job_ended(job) && job->references == 1 && !job->listed.awaited)
+			each(arg, job->record.id, job->record.finished_ms);
+		job->listed.awaited = false;
 	}
 }
 
 bool sl_jobs_on_graph(const struct sl_jobs *j, const char *graph)
 {
-	return SL_LIST_FIND(struct sl_job, job, &j->all, in_all, !strcmp(job->graph, graph)) != NULL;
+	return SL_LIST_FIND(struct sl_job, job, &j->all, listed.all, !strcmp(job->record.graph, graph)) != NULL;
 }

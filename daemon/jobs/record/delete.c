@@ -26,13 +26,13 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 	struct sl_job *job = d->job;
 	struct sl_jobs *j = job->jobs;
 	if (!status) {
-		sl_users_forget(j->d->users, job->id);
-		sl_uses_forget(j->d->uses, job->id);
-		sl__batch_job_gone(j, job->batch);
+		sl_users_forget(j->d->users, job->record.id);
+		sl_uses_forget(j->d->uses, job->record.id);
+		sl__batch_job_gone(j, job->record.batch);
 		sl__job_remove_files(job, sl_job_file_kinds());
-	} else if (job->finished_ms && !j->stopping) {
-		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
-		job->watch.gone = false;
+	} else if (job->record.finished_ms && !j->stopping) {
+		sl_log_error("jobs", "%s cannot be deleted: %s", job->record.id, err->detail);
+		job->readers.watch.gone = false;
 		sl__job_step(job, SL_ON_NOT_DELETED);
 	}
 	if (sl_stage_is_deleted(job->life.stage))
@@ -51,14 +51,14 @@ int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
 	if (!d)
 		return SL_NOMEM;
 	*d = (struct deletion){job, done, arg};
-	if (sl_db_remove(j->d->db, SL_DB_JOBS, job->id, record_removed, d)) {
+	if (sl_db_remove(j->d->db, SL_DB_JOBS, job->record.id, record_removed, d)) {
 		free(d);
 		return SL_NOMEM;
 	}
 	sl__job_ref(job);
 	j->works++;
 	sl__measurements_cancel(j, job);
-	sl_watch_gone(&job->watch);
+	sl_watch_gone(&job->readers.watch);
 	sl__job_step(job, SL_ON_DELETE);
 	sl__job_unref(job);
 	return 0;
@@ -80,10 +80,10 @@ void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 	double oldest_ms = !keep && c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
 	if (excess <= 0 && oldest_ms <= 0)
 		return;
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
+	SL_LIST_EACH(struct sl_job, job, &j->all, listed.all) {
 		if (excess <= 0 && oldest_ms <= 0)
 			return;
-		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
+		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->record.finished_ms >= oldest_ms))
 			continue;  /* a younger job may have ended before this one */
 		excess--;
 		sl__job_delete(job, NULL, NULL);
@@ -118,7 +118,7 @@ void sl__job_remove_files(struct sl_job *job, const char *const *kinds)
 	if (!r)
 		return;
 	*r = (struct removal){.jobs = job->jobs, .kinds = kinds};
-	memcpy(r->id, job->id, sizeof r->id);
+	memcpy(r->id, job->record.id, sizeof r->id);
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, remove_files, files_removed, r);
 }

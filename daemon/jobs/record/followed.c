@@ -13,8 +13,8 @@ json_t *sl_jobs_record(void *arg, const char *id)
 static void each(void *arg, void (*add)(void *to, const char *id), void *to)
 {
 	struct sl_jobs *j = arg;
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
-		add(to, job->id);
+	SL_LIST_EACH(struct sl_job, job, &j->all, listed.all)
+		add(to, job->record.id);
 }
 
 static bool ended(void *arg, const char *id)
@@ -27,7 +27,7 @@ static void stamp(void *arg, const char *id, int64_t version)
 {
 	struct sl_job *job = sl__job_find(arg, id);
 	if (job)
-		job->version = version;
+		sl__record_version(&job->record, version);
 }
 
 static json_t *progress(void *arg, const char *id)
@@ -53,21 +53,21 @@ void sl__jobs_be_followed(struct sl_jobs *j)
 void sl__job_progressed(struct sl_job *job)
 {
 	uint64_t now = uv_now(job->jobs->d->loop);
-	if (now - job->progressed_ms < PROGRESS_MS)
+	if (now - job->readers.progressed_ms < PROGRESS_MS)
 		return;
-	job->progressed_ms = now;
-	sl_events_changed(job->jobs->d->events, SL_EVENTS_PROGRESS, job->id);
+	job->readers.progressed_ms = now;
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_PROGRESS, job->record.id);
 }
 
 void sl__job_show(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	j->count[job->counted]--;
-	j->count[job->counted = job->life.state]++;
+	j->count[job->listed.counted]--;
+	j->count[job->listed.counted = job->life.state]++;
 	if (sl__job_ended(job)) {
-		sl_list_unlink(&job->in_unfinished);
-		sl_list_unlink(&job->in_dependants);
-		sl_graphs_unuse(j->d->graphs, job->graph);
+		sl_list_unlink(&job->listed.unfinished);
+		sl_list_unlink(&job->listed.dependants);
+		sl_graphs_unuse(j->d->graphs, job->record.graph);
 		sl_metric_add(j->metric_ended[job->life.state - SL_JOB_DONE], 1);
 	}
 	sl__job_notify(job);
@@ -76,7 +76,7 @@ void sl__job_show(struct sl_job *job)
 void sl__job_notify(struct sl_job *job)
 {
 	sl__job_answer_waiters(job);
-	if (job->batch[0])
-		sl__batch_changed(job->jobs, job->batch);
+	if (job->record.batch[0])
+		sl__batch_changed(job->jobs, job->record.batch);
 	sl__job_changed(job);
 }

@@ -31,9 +31,9 @@ struct found {
 
 static struct place place_of(const struct sl_job *job, int order)
 {
-	uint64_t ms = order == 0 ? job->created_ms : order == 1 ? job->started_ms : job->finished_ms;
+	uint64_t ms = order == 0 ? job->record.created_ms : order == 1 ? job->record.started_ms : job->record.finished_ms;
 	struct place place = {.ms = ms ? ms : INT64_MAX};
-	memcpy(place.id, job->id, sizeof place.id);
+	memcpy(place.id, job->record.id, sizeof place.id);
 	return place;
 }
 
@@ -101,10 +101,10 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 {
 	struct place place = place_of(job, s->order);
 	int after = s->goes_on ? compare(&place, &s->last) : 0;
-	return s->states & 1u << job->life.state && (!q->graph || !strcmp(job->graph, q->graph)) &&
-	       (!q->name || (job->name && strcasestr(job->name, q->name))) &&
-	       (!q->project || !strcmp(job->project, q->project)) &&
-	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0)) && sl_request_sees(q->r, job->id);
+	return s->states & 1u << job->life.state && (!q->graph || !strcmp(job->record.graph, q->graph)) &&
+	       (!q->name || (job->record.name && strcasestr(job->record.name, q->name))) &&
+	       (!q->project || !strcmp(job->record.project, q->project)) &&
+	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0)) && sl_request_sees(q->r, job->record.id);
 }
 
 /* All matching jobs, in the requested order. */
@@ -115,7 +115,7 @@ static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q,
 	for (int k = 0; k < SL_JOB_STATES; k++)
 		most += (size_t)j->count[k];
 	struct found *found = malloc(most * sizeof *found);
-	SL_LIST_EACH_BACK(const struct sl_job, job, &j->all, in_all) {
+	SL_LIST_EACH_BACK(const struct sl_job, job, &j->all, listed.all) {
 		if (!found)
 			break;
 		if (!wanted(job, q, s))
@@ -167,12 +167,12 @@ void sl_jobs_name_users_of(const struct sl_jobs *j, const char *graph, char *out
 	const char *separator = ". They are: ";
 	size_t used = 0;
 	out[0] = '\0';
-	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all) {
-		if (strcmp(job->graph, graph) || sl__job_ended(job))
+	SL_LIST_EACH(const struct sl_job, job, &j->all, listed.all) {
+		if (strcmp(job->record.graph, graph) || sl__job_ended(job))
 			continue;
-		json_t *access = sl_users_access_json(j->d->users, job->id);
+		json_t *access = sl_users_access_json(j->d->users, job->record.id);
 		const char *owner = json_string_value(json_array_get(json_object_get(access, "owners"), 0));
-		int length = snprintf(out + used, size - used, "%s%s%s%s", separator, job->id, owner ? " of " : "",
+		int length = snprintf(out + used, size - used, "%s%s%s%s", separator, job->record.id, owner ? " of " : "",
 				      owner ? owner : "");
 		json_decref(access);
 		if (length < 0 || (size_t)length >= size - used) {

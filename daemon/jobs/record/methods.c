@@ -77,11 +77,11 @@ struct sl_method_data sl__data_of(const struct sl_graph_record *g)
 
 struct sl_method_data sl__job_data(const struct sl_job *job)
 {
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	struct sl_method_data data = {
-		.known = job->data_known && (g || job->work.origin != SL_OF_EDGES), .n = job->nodes,
-		.graph = job->data_kind == SL_KIND_GRAPH, .coordinates = job->data_kind == SL_KIND_POINTS,
-		.symmetric = g && g->symmetric, .neighbours = job->neighbours,
+		.known = job->record.data_known && (g || job->record.work.origin != SL_OF_EDGES), .n = job->record.nodes,
+		.graph = job->record.data_kind == SL_KIND_GRAPH, .coordinates = job->record.data_kind == SL_KIND_POINTS,
+		.symmetric = g && g->symmetric, .neighbours = job->record.neighbours,
 	};
 	return data;
 }
@@ -212,17 +212,18 @@ static double on_processor(const struct sl_work *w, const struct sl_config *c)
 
 void sl__job_learn(struct sl_job *job)
 {
-	const struct sl_work *w = &job->work;
+	const struct sl_work *w = &job->record.work;
 	struct sl_server_engine *e = job->place.engine;
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	struct sl_settings settings;
-	if (sl__work_settings(w, job->nodes, &settings)) {
+	if (sl__work_settings(w, job->record.nodes, &settings)) {
 		if (g)
-			sl_server_engine_learn(e, &settings, job->nodes, sl__work_entries(w, g), job->status.iteration,
-					       job->status.seconds);
-	} else if (job->life.end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(w, e)) {
+			sl_server_engine_learn(e, &settings, job->record.nodes, sl__work_entries(w, g),
+					       job->record.status.iteration,
+					       job->record.status.seconds);
+	} else if (job->life.end == SL_JOB_DONE && job->record.status.stop != SL_STOP_ASKED && sl__work_helped(w, e)) {
 		sl_server_engine_learn_method(e, w->method, on_processor(w, &job->jobs->d->config),
-					      job->status.seconds);
+					      job->record.status.seconds);
 	}
 }
 
@@ -238,7 +239,7 @@ double sl__work_seconds(const struct sl_work *w, const struct sl_server_engine *
 
 double sl__job_forecast(const struct sl_job *job)
 {
-	return sl__work_seconds(&job->work, job->place.engine, job->nodes, 0);
+	return sl__work_seconds(&job->record.work, job->place.engine, job->record.nodes, 0);
 }
 
 json_t *sl__table_json(const struct sl_method *method, const struct sl_method_result *result)
@@ -275,9 +276,9 @@ void sl__job_release_input(struct sl_job *job)
 
 int sl__job_iterations(const struct sl_job *job)
 {
-	const struct sl_status *s = &job->status;
-	const struct sl_method *method = job->work.method;
-	int asked = method->asked ? method->asked(&job->work.params) : 0;
+	const struct sl_status *s = &job->record.status;
+	const struct sl_method *method = job->record.work.method;
+	int asked = method->asked ? method->asked(&job->record.work.params) : 0;
 	if (asked)
 		return asked;
 	if (method->timed && job->life.state == SL_JOB_DONE && s->iteration)

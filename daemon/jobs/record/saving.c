@@ -28,7 +28,7 @@ int sl__job_save(struct sl_job *job, sl_db_done_fn done)
 	json_t *document = sl__job_document(job);
 	if (!document)
 		return SL_NOMEM;
-	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, done ? done : saved, job);
+	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->record.id, document, done ? done : saved, job);
 	json_decref(document);
 	if (!code) {
 		sl__job_ref(job);
@@ -52,7 +52,7 @@ void sl__job_record_change(struct sl_job *job)
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
 {
 	if (!job->saving.problem.code)
-		sl_log_error("jobs", "%s could not be recorded; the server tries again: %s", job->id,
+		sl_log_error("jobs", "%s could not be recorded; the server tries again: %s", job->record.id,
 			     err ? err->detail : "");
 	if (err)
 		job->saving.problem = *err;

@@ -13,33 +13,33 @@ static json_t *text_json(const char *text)
 
 static double speed(const struct sl_job *job)
 {
-	int done = job->status.iteration;
-	return done > 0 && job->status.seconds > 0 ? done / job->status.seconds : NAN;
+	int done = job->record.status.iteration;
+	return done > 0 && job->record.status.seconds > 0 ? done / job->record.status.seconds : NAN;
 }
 
 
 static double eta(const struct sl_job *job)
 {
-	int left = sl__job_iterations(job) - job->status.iteration;
+	int left = sl__job_iterations(job) - job->record.status.iteration;
 	if (job->life.state != SL_JOB_RUNNING)
 		return NAN;
-	if (!job->work.method->converges)
+	if (!job->record.work.method->converges)
 		return (left > 0 ? left : 0) / speed(job);
-	double over = sl__job_forecast(job) - job->status.seconds;
+	double over = sl__job_forecast(job) - job->record.status.seconds;
 	return over > 0 ? over : NAN;
 }
 
 static void add_progress(const struct sl_job *job, json_t *object)
 {
-	json_object_set_new(object, "version", json_integer(job->version));
-	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
+	json_object_set_new(object, "version", json_integer(job->record.version));
+	json_object_set_new(object, "iteration", json_integer(job->record.status.iteration));
 	json_object_set_new(object, "iterations", json_integer(sl__job_iterations(job)));
 	json_object_set_new(object, "kl", json_null());  /* unless it is the measure */
-	json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.measure));
-	json_object_set_new(object, "gradient_norm", sl_json_number(job->status.gradient_norm));
-	if (job->work.method->timed)
-		json_object_set_new(object, "model_time", json_real(job->status.model_time));
-	json_object_set_new(object, "seconds", json_real(job->status.seconds));
+	json_object_set_new(object, job->record.work.method->measure, sl_json_number(job->record.status.measure));
+	json_object_set_new(object, "gradient_norm", sl_json_number(job->record.status.gradient_norm));
+	if (job->record.work.method->timed)
+		json_object_set_new(object, "model_time", json_real(job->record.status.model_time));
+	json_object_set_new(object, "seconds", json_real(job->record.status.seconds));
 	json_object_set_new(object, "iterations_per_second", sl_json_number(speed(job)));
 	json_object_set_new(object, "eta_seconds", sl_json_number(eta(job)));
 }
@@ -62,11 +62,12 @@ static json_t *numbers_json(const struct sl_param_list *list)
 /* The values that "auto" stands for in this job; null: not known yet. */
 static json_t *resolved_json(const struct sl_job *job)
 {
-	const struct sl_method *method = job->work.method;
+	const struct sl_job_record *r = &job->record;
+	const struct sl_method *method = r->work.method;
 	const struct sl_method_data data = sl__job_data(job);
-	const struct sl_trace_point *last = job->trace_count ? &job->trace[job->trace_count - 1] : NULL;
+	const struct sl_trace_point *last = r->trace_count ? &r->trace[r->trace_count - 1] : NULL;
 	struct sl_resolved value[SL_RESOLVED_MOST];
-	int count = method->resolved ? method->resolved(&job->work.params, &data, job->status.iteration, last, value) : 0;
+	int count = method->resolved ? method->resolved(&r->work.params, &data, r->status.iteration, last, value) : 0;
 	json_t *o = json_object();
 	for (int i = 0; i < count; i++)
 		json_object_set_new(o, value[i].name, value[i].type == SL_RESOLVED_NUMBER ? json_real(value[i].number) :
@@ -78,43 +79,44 @@ static json_t *resolved_json(const struct sl_job *job)
 json_t *sl_job_json(const struct sl_job *job)
 {
 	json_t *object = json_object();
-	json_object_set_new(object, "id", json_string(job->id));
-	json_object_set_new(object, "graph", json_string(job->graph));
-	json_object_set_new(object, "name", text_json(job->name));
-	json_object_set_new(object, "method", json_string(job->work.method->name));
-	json_object_set_new(object, "input", job->input ? json_incref(job->input) : json_null());
+	json_object_set_new(object, "id", json_string(job->record.id));
+	json_object_set_new(object, "graph", json_string(job->record.graph));
+	json_object_set_new(object, "name", text_json(job->record.name));
+	json_object_set_new(object, "method", json_string(job->record.work.method->name));
+	json_object_set_new(object, "input", job->record.input ? json_incref(job->record.input) : json_null());
 	json_object_set_new(object, "state", json_string(sl_job_state_name[job->life.state]));
 	json_object_set_new(object, "priority", json_integer(job->place.priority));
-	json_object_set_new(object, "engine", json_string(job->requested));
-	json_object_set_new(object, "device", json_string(job->device_id));
-	json_object_set_new(object, "moves", json_integer(job->moves));
-	json_object_set_new(object, "created", sl_json_time(job->created_ms));
-	json_object_set_new(object, "started", sl_json_time(job->started_ms));
-	json_object_set_new(object, "finished", sl_json_time(job->finished_ms));
-	json_object_set_new(object, "nodes", json_integer(job->nodes));
-	json_object_set_new(object, "measure", json_string(job->work.method->measure));
+	json_object_set_new(object, "engine", json_string(job->record.requested));
+	json_object_set_new(object, "device", json_string(job->record.device_id));
+	json_object_set_new(object, "moves", json_integer(job->record.moves));
+	json_object_set_new(object, "created", sl_json_time(job->record.created_ms));
+	json_object_set_new(object, "started", sl_json_time(job->record.started_ms));
+	json_object_set_new(object, "finished", sl_json_time(job->record.finished_ms));
+	json_object_set_new(object, "nodes", json_integer(job->record.nodes));
+	json_object_set_new(object, "measure", json_string(job->record.work.method->measure));
 	add_progress(job, object);
-	json_object_set_new(object, "stop", job->life.state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
+	json_object_set_new(object, "stop", job->life.state == SL_JOB_DONE ?
+			    json_string(sl_stop_name(job->record.status.stop))
 								      : json_null());
-	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
-	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->project)));
+	json_object_set_new(object, "frame", json_integer(job->readers.watch.sequence));
+	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->record.project)));
 	json_object_set_new(object, "may_change", json_true());  /* corrected for each receiver (users.h) */
-	json_object_set_new(object, "batch", text_json(job->batch[0] ? job->batch : NULL));
-	json_object_set_new(object, "after", text_json(job->after[0] ? job->after : NULL));
+	json_object_set_new(object, "batch", text_json(job->record.batch[0] ? job->record.batch : NULL));
+	json_object_set_new(object, "after", text_json(job->record.after[0] ? job->record.after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
-	json_object_set_new(object, "layout", json_boolean(job->has_layout && sl__job_ended(job)));
-	json_object_set_new(object, "results", job->has_results && sl__job_ended(job) ?
-			    sl__results_json(job->work.method) : json_array());
-	if (job->work.method->table)
-		json_object_set_new(object, job->work.method->table, job->table_of_result && sl__job_ended(job) ?
-				    json_incref(job->table_of_result) : json_array());
-	json_object_set_new(object, "preparation_seconds", sl_json_number(job->preparation_s));
-	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
-	json_object_set_new(object, "parameters", sl__work_params_json(&job->work));
+	json_object_set_new(object, "layout", json_boolean(job->record.has_layout && sl__job_ended(job)));
+	json_object_set_new(object, "results", job->record.has_results && sl__job_ended(job) ?
+			    sl__results_json(job->record.work.method) : json_array());
+	if (job->record.work.method->table)
+		json_object_set_new(object, job->record.work.method->table, job->record.table_of_result && sl__job_ended(job) ?
+				    json_incref(job->record.table_of_result) : json_array());
+	json_object_set_new(object, "preparation_seconds", sl_json_number(job->record.preparation_s));
+	json_object_set_new(object, "notes", job->record.notes ? json_incref(job->record.notes) : json_array());
+	json_object_set_new(object, "parameters", sl__work_params_json(&job->record.work));
 	json_object_set_new(object, "resolved",
 			resolved_json(job));
-	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
-	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
+	json_object_set_new(object, "problem", job->record.problem ? json_incref(job->record.problem) : json_null());
+	json_object_set_new(object, "quality", job->record.quality ? json_incref(job->record.quality) : json_null());
 	return object;
 }
 
@@ -132,19 +134,19 @@ static json_t *point_json(const struct sl_job *job, const struct sl_trace_point 
 	json_t *point = json_object();
 	json_object_set_new(point, "iteration", json_integer(t->iteration));
 	json_object_set_new(point, "seconds", json_real(t->seconds));
-	json_object_set_new(point, job->work.method->measure, sl_json_number(t->measure));
+	json_object_set_new(point, job->record.work.method->measure, sl_json_number(t->measure));
 	return point;
 }
 
 json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count)
 {
 	json_t *points = json_array();
-	int dims = sl__work_dims(&job->work);
+	int dims = sl__work_dims(&job->record.work);
 	for (int i = 0; i < count; i++) {
 		const struct sl_trace_point *t = &trace[i];
 		json_t *point = point_json(job, t);
 		json_array_append_new(points, point);
-		if (!job->work.method->traces_layout)
+		if (!job->record.work.method->traces_layout)
 			continue;
 		json_object_set_new(point, "gradient_norm", sl_json_number(t->gradient_norm));
 		json_object_set_new(point, "z", sl_json_number(t->z));
@@ -156,7 +158,7 @@ json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *tr
 		json_object_set_new(point, "momentum", json_real(t->momentum));
 	}
 	json_t *object = json_object();
-	json_object_set_new(object, "job", json_string(job->id));
+	json_object_set_new(object, "job", json_string(job->record.id));
 	json_object_set_new(object, "points", points);
 	return object;
 }

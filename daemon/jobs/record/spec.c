@@ -15,7 +15,7 @@ static const char *const members[] = {"graph", "name", "priority", "engine", "in
 static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *id = json_object_get(body, "graph");
-	if (!id && spec->source && (spec->graph = sl_graphs_find(j->d->graphs, spec->source->graph)))
+	if (!id && spec->source && (spec->graph = sl_graphs_find(j->d->graphs, spec->source->record.graph)))
 		return 0;
 	if (!id)
 		return sl_error_field(err, SL_BADPARAM, "/graph",
@@ -112,7 +112,7 @@ static int read_after(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 		return code;
 	code = sl__job_match(j, text, &other, err);
 	if (!code && (other->life.state == SL_JOB_FAILED || other->life.state == SL_JOB_CANCELLED))
-		code = sl_error_set(err, SL_CONFLICT, "Job %s %s, so nothing can start after it.", other->id,
+		code = sl_error_set(err, SL_CONFLICT, "Job %s %s, so nothing can start after it.", other->record.id,
 				    other->life.state == SL_JOB_FAILED ? "has failed" : "was cancelled");
 	if (code)
 		snprintf(err->pointer, sizeof err->pointer, "/after");
@@ -183,14 +183,15 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (spec->source->life.state != SL_JOB_DONE && spec->source != spec->after)
 		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done, or be the job in "
 				      "after.",
-				      spec->source->id, sl_job_state_name[spec->source->life.state]);
-	if (!source->work.method->layout)
+				      spec->source->record.id, sl_job_state_name[spec->source->life.state]);
+	if (!source->record.work.method->layout)
 		return sl_error_field(err, SL_BADPARAM, "/initial", "Job %s is of method %s, which gives no layout.",
-				      source->id, source->work.method->name);
-	if (strcmp(source->graph, spec->graph->id) || sl__work_dims(&source->work) != sl__work_dims(&spec->work))
+				      source->record.id, source->record.work.method->name);
+	if (strcmp(source->record.graph, spec->graph->id) ||
+	    sl__work_dims(&source->record.work) != sl__work_dims(&spec->work))
 		return sl_error_field(err, SL_BADPARAM, "/initial",
 				      "Job %s has another graph or another number of dims; both must be the same.",
-				      spec->source->id);
+				      spec->source->record.id);
 	return 0;
 }
 
@@ -256,15 +257,15 @@ static int read_input_job(struct sl_jobs *j, const json_t *id, struct sl_job_spe
 	snprintf(err->pointer, sizeof err->pointer, "/input/job");
 	if (code)
 		return code;
-	if (!source->work.method->layout)
+	if (!source->record.work.method->layout)
 		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of method %s, which gives no layout.",
-				      source->id, source->work.method->name);
+				      source->record.id, source->record.work.method->name);
 	if (source->life.state != SL_JOB_DONE && source != spec->after)
 		return sl_error_field(err, SL_CONFLICT, "/input/job", "Job %s is %s; it must be done, or be the job of after.",
-				      source->id, sl_job_state_name[source->life.state]);
+				      source->record.id, sl_job_state_name[source->life.state]);
 	spec->source = source;
-	spec->work.rows = source->nodes;
-	spec->work.columns = (uint32_t)sl__work_dims(&source->work);
+	spec->work.rows = source->record.nodes;
+	spec->work.columns = (uint32_t)sl__work_dims(&source->record.work);
 	return 0;
 }
 
@@ -304,9 +305,10 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 	struct sl_work *w = &spec->work;
 	const json_t *initial = json_object_get(body, "initial");
 	int code = 0;
-	if (spec->source && strcmp(spec->source->graph, g->id))
-		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of graph %s, not of %s.", spec->source->id,
-				      spec->source->graph, g->id);
+	if (spec->source && strcmp(spec->source->record.graph, g->id))
+		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of graph %s, not of %s.",
+				      spec->source->record.id,
+				      spec->source->record.graph, g->id);
 	if (spec->input && w->rows != g->nodes)
 		return sl_error_field(err, SL_BADPARAM, "/input", "The layout has %u rows, and the graph %u nodes; they must "
 				      "be as many.", w->rows, g->nodes);
@@ -432,7 +434,7 @@ static int check_rights(const struct sl_jobs *j, const struct sl_principal *who,
 	const struct sl_job *from = spec->source ? spec->source : spec->after;
 	if (sl_users_may(u, who, SL_VERB_READ, spec->graph->id))
 		return from ? sl_error_field(err, SL_NOTFOUND, "/graph", "Job %s is shared with you, but its graph %s is not, "
-					     "and a new job needs it. Ask the owner of the graph to share it.", from->id,
+					     "and a new job needs it. Ask the owner of the graph to share it.", from->record.id,
 					     spec->graph->id) :
 			      sl_error_field(err, SL_NOTFOUND, "/graph", "There is no graph %.64s, or it is not shared with you.",
 					     spec->graph->id);

@@ -60,7 +60,7 @@ static void wait_for(struct sl_job *job, struct sl_request *r, bool (*met)(const
 		return;
 	}
 	*w = (struct waiter){.job = sl__job_ref(job), .request = r, .met = met, .status = status, .change = change};
-	sl_list_append(&job->waiters, &w->link);
+	sl_list_append(&job->readers.waiters, &w->link);
 	sl_request_park_for(r, timeout_ms, waiter_timeout, waiter_gone, w);
 }
 
@@ -79,7 +79,7 @@ void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(co
 void sl__job_answer_waiters(struct sl_job *job)
 {
 	sl__job_ref(job);  /* the last waiter may hold the last reference */
-	SL_LIST_EACH(struct waiter, w, &job->waiters, link)
+	SL_LIST_EACH(struct waiter, w, &job->readers.waiters, link)
 		if (w->met(job) || (w->change && job->saving.again.in))
 			waiter_end(w, true);
 	sl__job_unref(job);

@@ -48,18 +48,18 @@ int sl__array_read(const char *folder, const char *id, const char *name, struct 
 
 static bool missing(const struct sl_job *job, struct sl_request *r, const char *name)
 {
-	const struct sl_method *method = job->work.method;
+	const struct sl_method *method = job->record.work.method;
 	char known[120] = "";
 	for (const struct sl_method_output *o = method->results; o->name; o++)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "", o->name);
 	if (!method->results[0].name)
 		sl_reply_problem(r, SL_NOTFOUND, "Job %s is of method %s, which gives a layout alone: /v1/jobs/%s/layout.",
-				 job->id, method->name, job->id);
+				 job->record.id, method->name, job->record.id);
 	else if (sl_method_result_index(method, name) < 0)
 		sl_reply_problem(r, SL_NOTFOUND, "Method %s gives no result \"%.40s\"; it gives %s.", method->name, name,
 				 known);
-	else if (!job->has_results || !sl__job_ended(job))
-		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has results when it is done.", job->id,
+	else if (!job->record.has_results || !sl__job_ended(job))
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has results when it is done.", job->record.id,
 				 sl_job_state_name[job->life.state]);
 	else
 		return false;
@@ -72,7 +72,7 @@ void sl_job_reply_array(struct sl_job *job, struct sl_request *r, const char *na
 	struct sl_result result = {.make = read_array, .content_type = sl__layout_type[form], .form = form};
 	if (missing(job, r, name))
 		return;
-	result.array = job->work.method->results[sl_method_result_index(job->work.method, name)].name;
-	snprintf(result.etag, sizeof result.etag, "%s-%s-%s", job->id, result.array, ending[form]);
+	result.array = job->record.work.method->results[sl_method_result_index(job->record.work.method, name)].name;
+	snprintf(result.etag, sizeof result.etag, "%s-%s-%s", job->record.id, result.array, ending[form]);
 	sl__result_reply(job, r, &result);
 }

@@ -113,25 +113,26 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 {
 	struct sl_job *from;
 	int code = sl__job_match(job->jobs, id, &from, err);
-	if (code || !sl_request_sees(r, from->id))
+	if (code || !sl_request_sees(r, from->record.id))
 		return sl_error_field(err, SL_BADPARAM, "?color", "There is no job %.64s; color=job: needs the id of a job "
 				      "kmeans, gmm or signal.", id);
-	form->columns = from->work.method->values ? from->work.method->value_columns(&from->work.params) : 0;
-	form->values = from->work.method->results[0].name;
-	if (!form->columns && sl_method_result_index(from->work.method, "labels") < 0)
+	const struct sl_method *method = from->record.work.method;
+	form->columns = method->values ? method->value_columns(&from->record.work.params) : 0;
+	form->values = method->results[0].name;
+	if (!form->columns && sl_method_result_index(method, "labels") < 0)
 		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s is of method %s, which gives no labels to colour by; "
-				      "jobs kmeans, gmm and signal do.", from->id, from->work.method->name);
-	if (!from->has_results || !sl__job_ended(from))
-		return sl_error_field(err, SL_CONFLICT, "?color", "Job %s is %s; it has clusters when it is done.", from->id,
-				      sl_job_state_name[from->life.state]);
-	if (strcmp(from->graph, job->graph) != 0)
+				      "jobs kmeans, gmm and signal do.", from->record.id, method->name);
+	if (!from->record.has_results || !sl__job_ended(from))
+		return sl_error_field(err, SL_CONFLICT, "?color", "Job %s is %s; it has clusters when it is done.",
+				      from->record.id, sl_job_state_name[from->life.state]);
+	if (strcmp(from->record.graph, job->record.graph) != 0)
 		return sl_error_field(err, SL_BADPARAM, "?color", "The clusters of job %s are of graph %s; this layout is of "
-				      "graph %s.", from->id, from->graph, job->graph);
-	memcpy(form->clusters, from->id, sizeof form->clusters);
-	const char *layout = json_string_value(json_object_get(from->input, "job"));
-	bool of_this_layout = from->work.columns == 2 && layout && !strcmp(layout, job->id);
-	form->mixture = from->work.method->ellipses && of_this_layout ? from->work.method : NULL;
-	form->mixture_params = from->work.params;
+				      "graph %s.", from->record.id, from->record.graph, job->record.graph);
+	memcpy(form->clusters, from->record.id, sizeof form->clusters);
+	const char *layout = json_string_value(json_object_get(from->record.input, "job"));
+	bool of_this_layout = from->record.work.columns == 2 && layout && !strcmp(layout, job->record.id);
+	form->mixture = from->record.work.method->ellipses && of_this_layout ? from->record.work.method : NULL;
+	form->mixture_params = from->record.work.params;
 	return 0;
 }
 
@@ -147,14 +148,14 @@ struct viewer {
 static bool may_see(void *arg, const char *column)
 {
 	const struct viewer *v = arg;
-	return sl_users_shows(v->job->jobs->d->users, sl_request_who(v->r), v->job->graph, column);
+	return sl_users_shows(v->job->jobs->d->users, sl_request_who(v->r), v->job->record.graph, column);
 }
 
 /* Chooses among the columns that the sender may see, if these are not all: the first choice of those, else density. */
 static void choose_shown(struct sl_job *job, const struct sl_request *r, struct sl_picture_form *form)
 {
 	struct viewer viewer = {job, r};
-	json_t *list = sl_graph_columns_shown(job->jobs->d->graphs, job->graph, may_see, &viewer), *one;
+	json_t *list = sl_graph_columns_shown(job->jobs->d->graphs, job->record.graph, may_see, &viewer), *one;
 	size_t i;
 	form->density = true;
 	json_array_foreach(list, i, one) {
@@ -170,9 +171,9 @@ static void choose_shown(struct sl_job *job, const struct sl_request *r, struct 
 static bool reads_graph(const struct sl_job *job, const struct sl_request *r)
 {
 	const struct sl_daemon *d = job->jobs->d;
-	bool there = sl_graphs_find(d->graphs, job->graph);
+	bool there = sl_graphs_find(d->graphs, job->record.graph);
 	return !sl_users_may(d->users, sl_request_who(r), there ? SL_VERB_READ : SL_VERB_CHANGE,
-			     there ? job->graph : job->id);
+			     there ? job->record.graph : job->record.id);
 }
 
 int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const char *color,
@@ -188,7 +189,7 @@ int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const
 		return 0;
 	}
 	if (!color || !strcmp(color, "auto")) {
-		enum sl_column_choice choice = sl_column_choose(job->jobs->d->graphs, job->graph, form->column,
+		enum sl_column_choice choice = sl_column_choose(job->jobs->d->graphs, job->record.graph, form->column,
 								sizeof form->column);
 		form->density = choice == SL_CHOICE_DENSITY;
 		if (choice != SL_CHOICE_COLUMN)
@@ -203,7 +204,7 @@ int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const
 				      "job kmeans, or the name of a column of labels, also with column: before it.");
 	if (!all && !may_see(&viewer, name))
 		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s shows you no column of labels named %.64s; "
-				      "/v1/jobs/%s/labels lists what it shows.", job->id, name, job->id);
+				      "/v1/jobs/%s/labels lists what it shows.", job->record.id, name, job->record.id);
 	return 0;
 }
 
@@ -211,20 +212,20 @@ int sl_picture_form_layout(struct sl_job **job, const struct sl_request *r, cons
 			   struct sl_picture_form *form, struct sl_error *err)
 {
 	struct sl_job *signal = *job, *on;
-	if (!signal->work.method->values)
+	if (!signal->record.work.method->values)
 		return layout ? sl_error_field(err, SL_BADPARAM, "?layout", "layout is for jobs of method signal; job %s is "
-					       "of %s.", signal->id, signal->work.method->name) : 0;
+					       "of %s.", signal->record.id, signal->record.work.method->name) : 0;
 	if (!layout)
 		return sl_error_field(err, SL_CONFLICT, "?layout", "Job %s is of method %s and has no layout; layout=ID must "
-				      "name a job on the same graph, on whose layout it is drawn.", signal->id,
-				      signal->work.method->name);
-	if (sl__job_match(signal->jobs, layout, &on, err) || !sl_request_sees(r, on->id))
+				      "name a job on the same graph, on whose layout it is drawn.", signal->record.id,
+				      signal->record.work.method->name);
+	if (sl__job_match(signal->jobs, layout, &on, err) || !sl_request_sees(r, on->record.id))
 		return sl_error_field(err, SL_BADPARAM, "?layout", "There is no job %.64s.", layout);
-	if (!on->work.method->layout || strcmp(on->graph, signal->graph) != 0)
-		return sl_error_field(err, SL_BADPARAM, "?layout", "Job %s gives no layout of graph %s.", on->id,
-				signal->graph);
+	if (!on->record.work.method->layout || strcmp(on->record.graph, signal->record.graph) != 0)
+		return sl_error_field(err, SL_BADPARAM, "?layout", "Job %s gives no layout of graph %s.", on->record.id,
+				signal->record.graph);
 	*job = on;
-	return find_clusters(on, r, signal->id, form, err);
+	return find_clusters(on, r, signal->record.id, form, err);
 }
 
 void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct sl_picture_form *form)
@@ -233,7 +234,8 @@ void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct
 				   .content_type = form->svg ? "image/svg+xml" : "image/png"};
 	if (sl__result_missing(job, r))
 		return;
-	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d-%d%s%s%s", job->id, form->width, form->height, form->dpi,
-		 form->density, form->light, form->wordless ? "-w" : "", form->names ? "-n" : "", form->svg ? "-svg" : "");
+	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d-%d%s%s%s", job->record.id, form->width, form->height,
+		 form->dpi, form->density, form->light, form->wordless ? "-w" : "", form->names ? "-n" : "",
+		 form->svg ? "-svg" : "");
 	sl__result_reply_layout(job, r, &result);
 }

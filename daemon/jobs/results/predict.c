@@ -69,7 +69,7 @@ static double most_rows(const struct prediction *p, double values, double wide)
 
 static int read_points(struct prediction *p, double values)
 {
-	const struct sl_work *w = &p->q.job->work;
+	const struct sl_work *w = &p->q.job->record.work;
 	uint32_t d = p->model[0].shape[1];
 	double *center = w->method->center ? malloc((d + 1) * sizeof *center) : NULL;
 	if (w->method->center && !center)
@@ -105,10 +105,10 @@ static int check_sample(struct prediction *p, double values)
 static int prepare(struct sl__rows *q)
 {
 	struct prediction *p = (struct prediction *)q;
-	const struct sl_method *method = q->job->work.method;
+	const struct sl_method *method = q->job->record.work.method;
 	int code = 0;
 	for (; !code && method->model[p->model_count]; p->model_count++)
-		code = sl__array_read(q->job->jobs->folder, q->job->id, method->model[p->model_count],
+		code = sl__array_read(q->job->jobs->folder, q->job->record.id, method->model[p->model_count],
 				      &p->model[p->model_count], &p->model_file[p->model_count], &q->err);
 	if (code)
 		return code;
@@ -122,7 +122,7 @@ static int prepare(struct sl__rows *q)
 /* Predicts a part of the rows; the data are malloc'd. */
 static int predict(struct prediction *p, uint32_t rows, struct sl_method_array *part)
 {
-	const struct sl_work *w = &p->q.job->work;
+	const struct sl_work *w = &p->q.job->record.work;
 	const struct sl_points some = sl__rows_part(&p->q, p->points, rows);
 	return w->method->predict(&w->params, p->model, p->points->user ? p->points : &some, p->what, part, &p->q.err);
 }
@@ -130,7 +130,7 @@ static int predict(struct prediction *p, uint32_t rows, struct sl_method_array *
 /* Draws a sample, and keeps the requested one of its two arrays. */
 static int sample(struct prediction *p, uint32_t rows, struct sl_method_array *part)
 {
-	const struct sl_work *w = &p->q.job->work;
+	const struct sl_work *w = &p->q.job->record.work;
 	struct sl_method_array points = {0}, labels = {0};
 	int code = w->method->sample(&w->params, p->model, p->q.ready, rows, p->seed, &points, &labels, &p->q.err);
 	bool labelled = !strcmp(p->what, "labels");
@@ -191,13 +191,14 @@ static const struct sl__rows_kind kind = {
 /* True if the job has a model that can do this; otherwise the request has been answered. */
 static bool able(const struct sl_job *job, struct sl_request *r, bool does, const char *what)
 {
-	const struct sl_method *method = job->work.method;
+	const struct sl_method *method = job->record.work.method;
 	if (!does)
-		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which does not %s.", job->id, method->name, what);
-	else if (!job->has_results || !sl__job_ended(job))
-		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has a model when it is done.", job->id,
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which does not %s.", job->record.id, method->name,
+				 what);
+	else if (!job->record.has_results || !sl__job_ended(job))
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has a model when it is done.", job->record.id,
 				 sl_job_state_name[job->life.state]);
-	return does && job->has_results && sl__job_ended(job);
+	return does && job->record.has_results && sl__job_ended(job);
 }
 
 /* The name in the list that equals `give`; give NULL: the first. NULL: there is none, and the request has been
@@ -218,12 +219,12 @@ static const char *chosen(struct sl_request *r, const char *const *names, const 
 
 void sl_job_predict(struct sl_job *job, struct sl_request *r, const char *give, enum sl_layout_form form)
 {
-	const struct sl_method *method = job->work.method;
+	const struct sl_method *method = job->record.work.method;
 	if (!able(job, r, method->predict, "say anything of new points"))
 		return;
 	const char *what = chosen(r, method->predicts, give);
 	struct prediction *p = what ? sl__rows_create(job, r, &kind, sizeof *p, form) : NULL;
-	if (!p || !sl__rows_take(&p->q, !job->input))
+	if (!p || !sl__rows_take(&p->q, !job->record.input))
 		return;
 	p->what = what;
 	sl__rows_join(&p->q);
@@ -233,7 +234,7 @@ void sl_job_sample(struct sl_job *job, struct sl_request *r, const char *give, u
 		   enum sl_layout_form form)
 {
 	static const char *const gives[] = {"points", "labels", NULL};
-	if (!able(job, r, job->work.method->sample, "draw samples"))
+	if (!able(job, r, job->record.work.method->sample, "draw samples"))
 		return;
 	const char *what = chosen(r, gives, give);
 	struct prediction *p = what ? sl__rows_create(job, r, &kind, sizeof *p, form) : NULL;

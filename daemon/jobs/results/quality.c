@@ -41,7 +41,7 @@ static json_t *quality_json(const struct measurement *m)
 {
 	const struct sl_quality *q = &m->quality;
 	json_t *o = json_object();
-	json_object_set_new(o, "job", json_string(m->job->id));
+	json_object_set_new(o, "job", json_string(m->job->record.id));
 	json_object_set_new(o, "nodes", json_integer(q->nodes));
 	json_object_set_new(o, "k", json_integer(q->k));
 	json_object_set_new(o, "kl", sl_json_number(q->kl));
@@ -54,7 +54,7 @@ static json_t *quality_json(const struct measurement *m)
 	json_object_set_new(o, "trustworthiness_k", json_integer(q->trust_k));
 	json_object_set_new(o, "silhouette", sl_json_number(q->silhouette));
 	json_object_set_new(o, "silhouette_nodes", json_integer(q->silhouette_queries));
-	const struct sl_graph_record *g = sl_graphs_find(m->job->jobs->d->graphs, m->job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(m->job->jobs->d->graphs, m->job->record.graph);
 	json_object_set_new(o, "silhouette_column", g && q->silhouette_queries ? json_string(g->label_title) :
 							 json_null());
 	json_object_set_new(o, "seconds", json_real(m->seconds));
@@ -64,7 +64,7 @@ static json_t *quality_json(const struct measurement *m)
 /* Answers all requests that wait for the measurement. err: NULL if it has succeeded. */
 static json_t *shown(const struct sl_job *job, const struct sl_request *r)
 {
-	return sl_users_quality(job->jobs->d->users, sl_request_who(r), job->graph, job->quality);
+	return sl_users_quality(job->jobs->d->users, sl_request_who(r), job->record.graph, job->record.quality);
 }
 
 static void answer(struct measurement *m, const struct sl_error *err)
@@ -86,12 +86,6 @@ static void answer(struct measurement *m, const struct sl_error *err)
 
 static void finish(struct measurement *m);
 
-static void forget(struct sl_job *job)
-{
-	json_decref(job->quality);
-	job->quality = NULL;
-}
-
 static struct measurement *being_recorded(const struct sl_job *job)
 {
 	return SL_LIST_FIND(struct measurement, m, &job->jobs->measurements, link, m->job == job && m->recording);
@@ -103,7 +97,7 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	struct sl_jobs *j = job->jobs;
 	struct measurement *m = being_recorded(job);
 	if (status)
-		forget(job);
+		sl__record_quality_take(&job->record, NULL);
 	if (status && m) {
 		m->err = *err;
 		m->code = status;
@@ -120,12 +114,11 @@ static bool record(struct measurement *m)
 	struct sl_job *job = m->job;
 	if (m->code || m->cancel || m->recording || sl_stage_is_deleted(job->life.stage))
 		return false;
-	forget(job);
-	job->quality = quality_json(m);
+	sl__record_quality_take(&job->record, quality_json(m));
 	m->recording = !sl__job_save(job, recorded);
 	if (m->recording)
 		return true;
-	forget(job);
+	sl__record_quality_take(&job->record, NULL);
 	m->code = sl_error_set(&m->err, SL_NOMEM, "The measurement cannot be recorded.");
 	return false;
 }
@@ -176,14 +169,14 @@ static void measure(void *arg)
 	struct timespec began, ended;
 	float *y = NULL;
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	m->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, sl__work_dims(&job->work), &y,
-					  &m->err);
+	m->code = sl_job_file_read_layout(job->jobs->folder, job->record.id, "npy", job->record.nodes,
+					  sl__work_dims(&job->record.work), &y, &m->err);
 	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
 	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
 	struct sl_settings settings;
-	bool kernel = sl__work_settings(&job->work, job->nodes, &settings);
+	bool kernel = sl__work_settings(&job->record.work, job->record.nodes, &settings);
 	struct sl_quality_input in = {
-		.dims = sl__work_dims(&job->work), .dof = kernel ? settings.dof : 1, .y = y, .n_user = job->nodes,
+		.dims = sl__work_dims(&job->record.work), .dof = kernel ? settings.dof : 1, .y = y, .n_user = job->record.nodes,
 		.a = m->affinity ? sl_affinity_get(m->affinity) : NULL, .neighbours = nb, .points = nb ? points : NULL,
 		.metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
@@ -219,11 +212,11 @@ static void get_affinities(struct measurement *m)
 {
 	struct sl_error err;
 	struct sl_affinities_params wanted;
-	if (!sl__work_affinities(&m->job->work, &wanted)) {  /* without P there is no KL divergence */
+	if (!sl__work_affinities(&m->job->record.work, &wanted)) {  /* without P there is no KL divergence */
 		sl_pool_run(m->job->jobs->d->loop, measure, measured, m);
 		return;
 	}
-	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, m->job->id, &wanted,
+	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->record.graph, m->job->record.id, &wanted,
 				SL_AFFINITY_HOST, affinities_ready, m, &err))
 		fail(m, &err);
 }
@@ -251,7 +244,7 @@ static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *
 		fail(m, err);
 	else if (c->graph)
 		get_affinities(m);
-	else if (sl_graphs_acquire(m->job->jobs->d->graphs, m->job->graph, SL_PART_NEIGHBOURS, neighbours_loaded, m,
+	else if (sl_graphs_acquire(m->job->jobs->d->graphs, m->job->record.graph, SL_PART_NEIGHBOURS, neighbours_loaded, m,
 				   &problem))
 		fail(m, &problem);
 }
@@ -261,12 +254,12 @@ static uint64_t memory(const struct measurement *m)
 {
 	const struct sl_job *job = m->job;
 	struct sl_jobs *j = job->jobs;
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->record.graph);
 	struct sl_affinities_params wanted;
-	if (!g || !sl__work_affinities(&job->work, &wanted) ||
-	    sl_affinity_ready(j->engines->affinities, job->graph, &wanted))
+	if (!g || !sl__work_affinities(&job->record.work, &wanted) ||
+	    sl_affinity_ready(j->engines->affinities, job->record.graph, &wanted))
 		return 0;
-	return sl__work_affinities_bytes(&job->work, job->nodes, sl__work_entries(&job->work, g));
+	return sl__work_affinities_bytes(&job->record.work, job->record.nodes, sl__work_entries(&job->record.work, g));
 }
 
 /* Books the memory of the measurement. If no job computes, it may start whatever memory it needs. */
@@ -296,10 +289,10 @@ void sl__measurements_pump(struct sl_jobs *j)
 	if (!book(m))
 		return;
 	m->started = true;
-	if (sl_graphs_acquire(j->d->graphs, m->job->graph, SL_PART_DATA, data_loaded, m, &err)) {
+	if (sl_graphs_acquire(j->d->graphs, m->job->record.graph, SL_PART_DATA, data_loaded, m, &err)) {
 		if (err.code == SL_NOTFOUND)
 			sl_error_set(&err, SL_CONFLICT, "Graph %s of job %s has been deleted, so there is nothing to measure its "
-				     "layout against.", m->job->graph, m->job->id);
+				     "layout against.", m->job->record.graph, m->job->record.id);
 		fail(m, &err);
 	}
 }
@@ -347,7 +340,8 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
 {
 	if (sl__result_missing(job, r))
 		return;
-	if (job->quality && !being_recorded(job) && json_integer_value(json_object_get(job->quality, "k")) == k) {
+	const json_t *last = job->record.quality;
+	if (last && !being_recorded(job) && json_integer_value(json_object_get(last, "k")) == k) {
 		sl_reply_json(r, 200, shown(job, r));
 		return;
 	}
@@ -368,20 +362,21 @@ void sl_job_forget_quality(struct sl_job *job, struct sl_request *r)
 {
 	struct sl_error err;
 	sl__measurements_cancel(job->jobs, job);
-	if (!job->quality) {
+	if (!job->record.quality) {
 		sl_reply_empty(r, 204);
 		return;
 	}
-	struct sl_later *later = sl_later_create(r, NULL, NULL, job->id);
+	struct sl_later *later = sl_later_create(r, NULL, NULL, job->record.id);
 	if (!later)
 		return;
-	json_t *before = job->quality;
-	job->quality = NULL;
+	json_t *before = json_incref(job->record.quality);
+	sl__record_quality_take(&job->record, NULL);
 	json_t *document = sl__job_document(job);
-	int code = document ? sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, sl_later_done, later) : SL_NOMEM;
+	int code = document ? sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->record.id, document, sl_later_done, later) :
+		SL_NOMEM;
 	json_decref(document);
 	if (code) {
-		job->quality = before;
+		sl__record_quality_take(&job->record, before);
 		sl_error_set(&err, code, SL_NO_MEMORY "a change.");
 	} else {
 		json_decref(before);

@@ -33,22 +33,22 @@ int sl_layout_form_of_request(const struct sl_request *r, enum sl_layout_form *f
 
 bool sl_job_refuses_layout(const struct sl_job *job, struct sl_request *r)
 {
-	const struct sl_method *method = job->work.method;
+	const struct sl_method *method = job->record.work.method;
 	if (method->layout)
 		return false;
 	sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which gives no layout. Its results are at "
-			 "/v1/jobs/%s/results/%s.", job->id, method->name, job->id, method->results[0].name);
+			 "/v1/jobs/%s/results/%s.", job->record.id, method->name, job->record.id, method->results[0].name);
 	return true;
 }
 
 bool sl__result_missing(struct sl_job *job, struct sl_request *r)
 {
-	if (job->has_layout && sl__job_ended(job))
+	if (job->record.has_layout && sl__job_ended(job))
 		return false;
 	if (sl_job_refuses_layout(job, r))
 		return true;
 	sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has a result when it is done. /v1/jobs/%s/frame has the "
-			 "layout of a running job.", job->id, sl_job_state_name[job->life.state], job->id);
+			 "layout of a running job.", job->record.id, sl_job_state_name[job->life.state], job->record.id);
 	return true;
 }
 
@@ -58,7 +58,7 @@ static void reply(struct sl_result *result)
 		sl_reply_error(result->request, &result->err);
 	} else if (result->fd >= 0) {
 		if (result->mark.bytes)
-			result->job->checked = result->mark;
+			result->job->readers.checked = result->mark;
 		sl_reply_file(result->request, result->content_type, result->etag, result->fd, result->bytes);
 		result->fd = -1;
 	} else {
@@ -166,7 +166,7 @@ static struct sl_result *begin(struct sl_job *job, struct sl_request *r, const s
 	*result = *with;
 	result->fd = -1;
 	result->folder = job->jobs->folder;
-	memcpy(result->id, job->id, sizeof result->id);
+	memcpy(result->id, job->record.id, sizeof result->id);
 	result->request = r;
 	result->job = sl__job_ref(job);
 	job->jobs->works++;
@@ -187,17 +187,17 @@ void sl__result_reply_layout(struct sl_job *job, struct sl_request *r, const str
 	struct sl_result *result = begin(job, r, with);
 	if (!result)
 		return;
-	memcpy(result->graph_id, job->graph, sizeof result->graph_id);
-	result->nodes = job->nodes;
-	result->dims = sl__work_dims(&job->work);
+	memcpy(result->graph_id, job->record.graph, sizeof result->graph_id);
+	result->nodes = job->record.nodes;
+	result->dims = sl__work_dims(&job->record.work);
 	struct sl_affinities_params wanted;
-	result->drop_leaf_edges = sl__work_affinities(&job->work, &wanted) && wanted.drop_leaf_edges;
-	const struct sl_graph_record *graph = sl_graphs_find(j->d->graphs, job->graph);
+	result->drop_leaf_edges = sl__work_affinities(&job->record.work, &wanted) && wanted.drop_leaf_edges;
+	const struct sl_graph_record *graph = sl_graphs_find(j->d->graphs, job->record.graph);
 	if (graph)
 		snprintf(result->own_labels, sizeof result->own_labels, "%s", graph->label_title);
 	if (graph && result->picture.column[0])
 		result->columns_path = sl_graphs_columns_path(j->d->graphs, graph->id);
-	if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, graph_loaded, result, NULL))
+	if (sl_graphs_acquire(j->d->graphs, job->record.graph, SL_PART_DATA, graph_loaded, result, NULL))
 		start(result);
 }
 
@@ -217,7 +217,8 @@ static int make_json(struct sl_result *r)
 
 static uint64_t layout_bytes(const struct sl_job *job)
 {
-	return SL_NPY_HEADER_BYTES + (uint64_t)job->nodes * (uint64_t)sl__work_dims(&job->work) * sizeof(float);
+	const struct sl_job_record *r = &job->record;
+	return SL_NPY_HEADER_BYTES + (uint64_t)r->nodes * (uint64_t)sl__work_dims(&r->work) * sizeof(float);
 }
 
 static int make_file(struct sl_result *r)
@@ -231,7 +232,8 @@ static int make_file(struct sl_result *r)
 	if (r->fd < 0 || fstat(r->fd, &st)) {
 		code = sl_seal_damaged(path, strerror(errno), &r->err);
 	} else {
-		code = sl_job_file_check_layout(r->fd, path, r->job->nodes, sl__work_dims(&r->job->work), &r->err);
+		code = sl_job_file_check_layout(r->fd, path, r->job->record.nodes, sl__work_dims(&r->job->record.work),
+						&r->err);
 		r->bytes = layout_bytes(r->job);
 		r->mark = sl_file_mark(&st);
 	}
@@ -242,15 +244,15 @@ static int make_file(struct sl_result *r)
 static void reply_npy(struct sl_job *job, struct sl_request *r)
 {
 	struct sl_result result = {.make = make_file, .content_type = sl__layout_type[SL_LAYOUT_NPY]};
-	char *path = sl_job_file_path(job->jobs->folder, job->id, "npy");
+	char *path = sl_job_file_path(job->jobs->folder, job->record.id, "npy");
 	int fd = path ? sl_file_open(path) : -1;
 	struct stat st;
 	bool same = false;
 	free(path);
-	snprintf(result.etag, sizeof result.etag, "%s-npy", job->id);
+	snprintf(result.etag, sizeof result.etag, "%s-npy", job->record.id);
 	if (fd >= 0 && !fstat(fd, &st)) {
 		struct sl_file_mark mark = sl_file_mark(&st);
-		same = mark.bytes && sl_file_mark_same(&mark, &job->checked);
+		same = mark.bytes && sl_file_mark_same(&mark, &job->readers.checked);
 	}
 	if (same) {
 		sl_reply_file(r, result.content_type, result.etag, fd, layout_bytes(job));
@@ -273,7 +275,7 @@ void sl_job_reply_layout(struct sl_job *job, struct sl_request *r, enum sl_layou
 		reply_npy(job, r);
 		return;
 	}
-	snprintf(result.etag, sizeof result.etag, "%s-%s", job->id, form_name[form]);
+	snprintf(result.etag, sizeof result.etag, "%s-%s", job->record.id, form_name[form]);
 	sl__result_reply_layout(job, r, &result);
 }
 
@@ -297,8 +299,8 @@ static int make_trace(struct sl_result *r)
 
 void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
 {
-	if (!(job->has_layout || job->has_results) || !sl__job_ended(job)) {
-		sl_reply_json(r, 200, sl__trace_json(job, job->trace, job->trace_count));
+	if (!(job->record.has_layout || job->record.has_results) || !sl__job_ended(job)) {
+		sl_reply_json(r, 200, sl__trace_json(job, job->record.trace, job->record.trace_count));
 		return;
 	}
 	sl__result_reply(job, r, &(struct sl_result){.make = make_trace, .content_type = "application/json"});

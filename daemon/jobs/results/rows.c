@@ -231,7 +231,7 @@ bool sl__rows_take(struct sl__rows *q, bool of_points)
 	struct sl_error err;
 	q->account = sl_bookings_account(q->job->jobs->d->bookings, SL_BOOK_READING, sl_request_who(q->request)->account);
 	if (of_points)
-		q->as = sl_graphs_taken(q->job->jobs->d->graphs, q->job->graph);
+		q->as = sl_graphs_taken(q->job->jobs->d->graphs, q->job->record.graph);
 	if (!read_query(q, &err) && !sl_uploaded_take(q->request, &q->file, &err))
 		return true;
 	sl_reply_error(q->request, &err);

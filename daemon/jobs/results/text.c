@@ -104,7 +104,8 @@ void sl__array_write(struct sl_buffer **out, const struct sl_job *job, const cha
 	if (form == SL_LAYOUT_CSV) {
 		to = put_csv(to, &s, data);
 	} else {
-		to += sprintf(to, "{\"job\":\"%s\",\"graph\":\"%s\",\"name\":\"%s\",\"values\":", job->id, job->graph, name);
+		to += sprintf(to, "{\"job\":\"%s\",\"graph\":\"%s\",\"name\":\"%s\",\"values\":", job->record.id,
+			      job->record.graph, name);
 		to = put_nested(to, &s, data, 0, &at);
 		*to++ = '}';
 	}

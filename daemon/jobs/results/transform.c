@@ -87,15 +87,15 @@ static int write_layout(struct sl__rows *q)
 {
 	const struct placement *p = (struct placement *)q;
 	const struct sl_points *fresh = p->fresh;
-	int dims = sl__work_dims(&q->job->work);
+	int dims = sl__work_dims(&q->job->record.work);
 	const struct sl_graph nodes = {.n = fresh->n_user, .name_bytes = fresh->name_bytes, .name_at = fresh->name_at};
 	void *npy;
 	size_t size;
 	if (q->form == SL_LAYOUT_CSV)
 		return sl__layout_reply_csv(&q->reply, &nodes, p->out, fresh->n_user, dims, &q->err);
 	if (q->form == SL_LAYOUT_JSON)
-		return sl__layout_reply_json(&q->reply, q->job->id, q->job->graph, NULL, p->out, fresh->n_user, dims,
-					     p->projected, &q->err);
+		return sl__layout_reply_json(&q->reply, q->job->record.id, q->job->record.graph, NULL, p->out, fresh->n_user,
+					     dims, p->projected, &q->err);
 	int code = sl_layout_npy(&npy, &size, p->out, fresh->n_user, dims, &q->err);
 	return code ? code : sl_buffer_of(&q->reply, npy, size, &q->err);
 }
@@ -108,8 +108,8 @@ static int prepare(struct sl__rows *q)
 	const struct sl_job *job = q->job;
 	const struct sl_neighbours *nb = p->neighbours->neighbours;
 	struct sl_settings settings;
-	sl__work_settings(&job->work, job->nodes, &settings);
-	int dims = sl__work_dims(&job->work);
+	sl__work_settings(&job->record.work, job->record.nodes, &settings);
+	int dims = sl__work_dims(&job->record.work);
 	p->params.metric = nb->metric;
 	p->params.p = nb->p;
 	p->params.dof = settings.dof;
@@ -122,7 +122,7 @@ static int prepare(struct sl__rows *q)
 	if (!code)
 		code = check_size(p, p->fresh);
 	if (!code)
-		code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, dims, &p->y,
+		code = sl_job_file_read_layout(job->jobs->folder, job->record.id, "npy", job->record.nodes, dims, &p->y,
 					       &q->err);
 	if (!code && !(p->out = malloc(sizeof *p->out * p->fresh->n_user * (size_t)dims)))
 		code = sl_error_memory(&q->err, "a layout of %u points", p->fresh->n_user);
@@ -138,7 +138,7 @@ static int prepare(struct sl__rows *q)
 static int place_rows(struct sl__rows *q, uint32_t rows)
 {
 	struct placement *p = (struct placement *)q;
-	int dims = sl__work_dims(&q->job->work);
+	int dims = sl__work_dims(&q->job->record.work);
 	const struct sl_points some = sl__rows_part(q, p->fresh, rows);
 	return sl_transform(p->data_part->points, p->fresh->user ? p->fresh : &some, dims, p->y, &p->params,
 			    p->out + (size_t)q->ready * (size_t)dims, &q->err);
@@ -164,14 +164,15 @@ static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *
 	p->data_part = c;
 	if (!c)
 		sl__rows_fail(&p->q, err);
-	else if (sl_graphs_acquire(job->jobs->d->graphs, job->graph, SL_PART_NEIGHBOURS, neighbours_loaded, p, &problem))
+	else if (sl_graphs_acquire(job->jobs->d->graphs, job->record.graph, SL_PART_NEIGHBOURS, neighbours_loaded, p,
+				   &problem))
 		sl__rows_fail(&p->q, &problem);
 }
 
 static void begin(struct sl__rows *q)
 {
 	struct sl_error err;
-	if (sl_graphs_acquire(q->job->jobs->d->graphs, q->job->graph, SL_PART_DATA, data_loaded, q, &err))
+	if (sl_graphs_acquire(q->job->jobs->d->graphs, q->job->record.graph, SL_PART_DATA, data_loaded, q, &err))
 		sl__rows_fail(q, &err);
 }
 
@@ -185,22 +186,22 @@ static const struct sl__rows_kind kind = {
 /* Checks that the job's input is points whose table the server has. */
 static int check_kind(struct sl_job *job, struct sl_error *err)
 {
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	if (!g)
 		return sl_error_set(err, SL_CONFLICT, "Graph %s of job %s has been deleted, so new points cannot find "
-				    "their neighbours in it.", job->graph, job->id);
+				    "their neighbours in it.", job->record.graph, job->record.id);
 	if (g->kind != SL_KIND_POINTS)
 		return sl_error_set(err, SL_CONFLICT, "Job %s lays out %s; new points can be placed only in a layout of points "
-				    "that were uploaded as a table.", job->id,
+				    "that were uploaded as a table.", job->record.id,
 				    g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours without their points");
 	char known[200] = "";
 	for (int i = 0; sl_methods[i]; i++)
 		if (sl_methods[i]->transform)
 			snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "",
 				 sl_methods[i]->name);
-	if (!job->work.method->transform)
+	if (!job->record.work.method->transform)
 		return sl_error_set(err, SL_CONFLICT, "Job %s is of method %s; new points can be placed only in a layout "
-				    "of %s.", job->id, job->work.method->name, known);
+				    "of %s.", job->record.id, job->record.work.method->name, known);
 	return 0;
 }
 
@@ -210,9 +211,9 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	struct sl_error err;
 	if (sl__result_missing(job, r))
 		return;
-	if (!sl_request_sees(r, job->graph) && sl_graphs_find(job->jobs->d->graphs, job->graph)) {
+	if (!sl_request_sees(r, job->record.graph) && sl_graphs_find(job->jobs->d->graphs, job->record.graph)) {
 		sl_reply_status(r, 404, "New points find their neighbours among the points of graph %s, which is not shared "
-				"with you. Ask its owner to share it.", job->graph);
+				"with you. Ask its owner to share it.", job->record.graph);
 		return;
 	}
 	if (check_kind(job, &err)) {

@@ -22,18 +22,19 @@ static void copy_work(void *arg)
 	struct copy *c = arg;
 	const struct sl_job *job = c->job;
 	const char *folder = job->jobs->folder;
-	int dims = sl__work_initial_dims(&job->work);
+	int dims = sl__work_initial_dims(&job->record.work);
 	float *y = NULL;
-	c->code = sl_job_file_read_layout(folder, c->from, "npy", job->nodes, dims, &y, &c->err);
+	c->code = sl_job_file_read_layout(folder, c->from, "npy", job->record.nodes, dims, &y, &c->err);
 	if (!c->code)
-		c->code = sl_job_file_write_layout(folder, job->id, "initial", y, job->nodes, dims, NULL, &c->err);
+		c->code = sl_job_file_write_layout(folder, job->record.id, "initial", y, job->record.nodes, dims, NULL,
+						   &c->err);
 	free(y);
 }
 
 /* Ends the wait: the other job may be deleted from now on. */
 void sl__after_met(struct sl_job *job)
 {
-	job->after_met = true;
+	sl__record_after_met(&job->record);
 	sl__job_record_change(job);
 }
 
@@ -51,9 +52,7 @@ static void copied(void *arg)
 	} else if (c->code) {
 		sl__job_fail_by(job, SL_ON_COPY_FAILED, &c->err);
 	} else {
-		job->has_initial = job->has_initial || !over;
-		if (!over)
-			job->from[0] = '\0';
+		sl__record_copied(&job->record, !over);
 		sl__job_step(job, SL_ON_COPIED);
 	}
 	free(c);
@@ -71,7 +70,7 @@ void sl__after_copy(struct sl_job *job)
 		return;
 	}
 	c->job = sl__job_ref(job);
-	memcpy(c->from, job->from, sizeof c->from);
+	memcpy(c->from, job->record.from, sizeof c->from);
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, copy_work, copied, c);
 }
@@ -85,18 +84,24 @@ static void fail(struct sl_job *job, const struct sl_job *other)
 {
 	struct sl_error err;
 	if (other)
-		sl_error_set(&err, SL_CONFLICT, "It was to start after job %s, which %s.", job->after,
+		sl_error_set(&err, SL_CONFLICT, "It was to start after job %s, which %s.", job->record.after,
 			     other->life.state == SL_JOB_FAILED ? "has failed" : "was cancelled");
 	else
-		sl_error_set(&err, SL_NOTFOUND, "It was to start after job %s, which is not there any more.", job->after);
+		sl_error_set(&err, SL_NOTFOUND, "It was to start after job %s, which is not there any more.",
+			     job->record.after);
 	sl__job_fail(job, &err);
+}
+
+static bool waits(const struct sl_job *job)
+{
+	return job->record.after[0] && !job->record.after_met && !job->record.has_checkpoint;
 }
 
 bool sl__after_ready(struct sl_job *job)
 {
-	const struct sl_job *other = job->after[0] && !job->after_met ? sl__job_find(job->jobs, job->after) : NULL;
-	if (!job->after[0] || job->after_met || job->has_checkpoint)
+	if (!waits(job))
 		return true;
+	const struct sl_job *other = sl__job_find(job->jobs, job->record.after);
 	if (other && !sl__job_ended(other)) {
 		sl__job_step(job, SL_ON_MUST_WAIT);
 		return false;
@@ -105,7 +110,7 @@ bool sl__after_ready(struct sl_job *job)
 		fail(job, other);
 		return false;
 	}
-	if (job->from[0]) {
+	if (job->record.from[0]) {
 		sl__job_step(job, SL_ON_MUST_COPY);
 		return false;
 	}
@@ -117,12 +122,12 @@ bool sl__after_ready(struct sl_job *job)
  * it is resumed. */
 void sl__after_look_held(struct sl_job *job)
 {
-	const struct sl_job *other = job->after[0] ? sl__job_find(job->jobs, job->after) : NULL;
-	if (!job->after[0] || job->after_met || job->has_checkpoint || (other && !sl__job_ended(other)))
+	const struct sl_job *other = waits(job) ? sl__job_find(job->jobs, job->record.after) : NULL;
+	if (!waits(job) || (other && !sl__job_ended(other)))
 		return;
 	if (!other || other->life.state != SL_JOB_DONE)
 		fail(job, other);
-	else if (job->from[0])
+	else if (job->record.from[0])
 		sl__job_step(job, SL_ON_MUST_COPY);
 	else
 		sl__after_met(job);
@@ -131,7 +136,7 @@ void sl__after_look_held(struct sl_job *job)
 void sl__after_ended(struct sl_job *other)
 {
 	struct sl_jobs *j = other->jobs;
-	SL_LIST_EACH(struct sl_job, job, &j->dependants, in_dependants)
-		if (!strcmp(job->after, other->id) && !j->stopping)
+	SL_LIST_EACH(struct sl_job, job, &j->dependants, listed.dependants)
+		if (!strcmp(job->record.after, other->record.id) && !j->stopping)
 			sl__job_step(job, SL_ON_LOOK);
 }

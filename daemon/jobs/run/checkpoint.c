@@ -28,8 +28,8 @@ static bool step(struct sl_job *job, enum sl_checkpoint_event event)
 {
 	struct sl_checkpoint_transition step = sl_checkpoint_step(job->run.checkpointing, event);
 	if (step.refused) {
-		sl_log_error("jobs", "%s: event %d of checkpoints cannot happen in stage %d; please report this", job->id,
-			     (int)event, (int)job->run.checkpointing);
+		sl_log_error("jobs", "%s: event %d of checkpoints cannot happen in stage %d; please report this",
+			     job->record.id, (int)event, (int)job->run.checkpointing);
 		return false;
 	}
 	bool asks = step.action == SL_CHECKPOINT_ASK;
@@ -63,13 +63,12 @@ static void write_checkpoint(void *arg)
 	struct checkpointing *c = arg;
 	const struct sl_layout *l = c->layout;
 	struct sl_error err;
-	c->still = l && l->y && !sl_job_file_write_layout(c->job->jobs->folder, c->job->id, "still", l->y, l->n, l->dims,
-							  NULL, &err);
+	const char *folder = c->job->jobs->folder, *id = c->job->record.id;
+	c->still = l && l->y && !sl_job_file_write_layout(folder, id, "still", l->y, l->n, l->dims, NULL, &err);
 	if (l && !c->still)
-		sl_log_warning("jobs", "the layout of %s, which is paused, is not on the disk: %s", c->job->id,
+		sl_log_warning("jobs", "the layout of %s, which is paused, is not on the disk: %s", id,
 			       l->y ? err.detail : "it is not exact");
-	c->code = sl_job_file_write_checkpoint(c->job->jobs->folder, c->job->id, c->blob, c->bytes, c->record,
-					       &c->err);
+	c->code = sl_job_file_write_checkpoint(folder, id, c->blob, c->bytes, c->record, &c->err);
 }
 
 static void checkpoint_written(void *arg)
@@ -78,17 +77,14 @@ static void checkpoint_written(void *arg)
 	struct sl_job *job = c->job;
 	struct sl_jobs *j = job->jobs;
 	if (c->code) {
-		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, c->err.detail);
+		sl_log_error("jobs", "no checkpoint of %s: %s", job->record.id, c->err.detail);
 	} else if (sl__job_ended(job) || sl_stage_is_ending(job->life.stage)) {
 		if (!j->stopping)
 			sl__job_remove_files(job, sl_job_file_transient);
 	} else {
-		if (c->status.iteration > job->checkpoint_iteration)
-			sl_crashes_forget(job->id);
-		job->has_checkpoint = true;
-		job->has_still = c->still;
-		job->checkpoint_iteration = c->status.iteration;
-		job->checkpoint_seconds = c->status.seconds;
+		if (c->status.iteration > job->record.checkpoint_iteration)
+			sl_crashes_forget(job->record.id);
+		sl__record_checkpoint(&job->record, &c->status, c->still);
 		sl__job_save(job, NULL);
 	}
 	step(job, SL_CHECKPOINT_ON_WRITTEN);
@@ -123,7 +119,7 @@ static void keep(struct sl_job *job, void **blob, uint64_t bytes, struct sl_layo
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 {
 	if (e->err.code)
-		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
+		sl_log_error("jobs", "no checkpoint of %s: %s", job->record.id, e->err.detail);
 	if (!e->blob)
 		step(job, SL_CHECKPOINT_ON_NO_ANSWER);
 	else if (step(job, SL_CHECKPOINT_ON_ANSWER))

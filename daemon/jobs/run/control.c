@@ -11,12 +11,12 @@
 static bool neighbours_ready(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->record.graph);
 	struct sl_error err;
-	uint32_t needed = sl__work_neighbours(&job->work, g);
+	uint32_t needed = sl__work_neighbours(&job->record.work, g);
 	if (!needed)
 		return true;
-	switch (sl_graphs_want(j->d->graphs, job->graph, needed, &err)) {
+	switch (sl_graphs_want(j->d->graphs, job->record.graph, needed, &err)) {
 	case SL_SEARCH_RUNNING:
 		sl__job_step(job, SL_ON_MUST_SEARCH);
 		return false;
@@ -31,15 +31,15 @@ static bool neighbours_ready(struct sl_job *job)
 void sl__job_check(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->record.graph);
 	if (j->stopping) {
 		sl__job_step(job, SL_ON_STOPS);
 		return;
 	}
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
-	job->place.bytes = sl__work_host_bytes(&job->work, job->place.engine, job->nodes,
-					 sl__work_entries(&job->work, g));
+	job->place.bytes = sl__work_host_bytes(&job->record.work, job->place.engine, job->record.nodes,
+					 sl__work_entries(&job->record.work, g));
 	job->place.waiting.bytes = job->place.bytes;
 	sl__job_step(job, SL_ON_READY);
 }
@@ -52,10 +52,10 @@ void sl__jobs_on_search(void *arg, const char *graph)
 	const struct sl_error *problem = sl_graphs_search_problem(j->d->graphs, graph);
 	if (j->stopping || !g)
 		return;
-	SL_LIST_EACH(struct sl_job, job, &j->unfinished, in_unfinished) {
-		if (job->life.stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
+	SL_LIST_EACH(struct sl_job, job, &j->unfinished, listed.unfinished) {
+		if (job->life.stage != SL_STAGE_SEARCHING || strcmp(job->record.graph, graph))
 			continue;
-		uint32_t k = sl__work_neighbours(&job->work, g);
+		uint32_t k = sl__work_neighbours(&job->record.work, g);
 		if (g->k >= k || g->k >= g->points - 1)
 			sl__job_step(job, SL_ON_SEARCHED);
 		else if (problem)
@@ -74,7 +74,7 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 
 void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 {
-	job->work.params = work->params;
+	sl__record_params(&job->record, &work->params);
 	if (sl_stage_is_on_device(job->life.stage))
 		sl_device_steer(job->place.device->port, job->run.key, &work->params, work->method->params_bytes);
 }

@@ -1,7 +1,4 @@
 /* Handles the devices' events of jobs: started, progress, snapshots, ends, losses. Loop thread. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/log.h"
 
@@ -9,7 +6,7 @@ static void take_status(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_server_device *d = job->place.device;
-	job->status = e->status;
+	sl__record_status(&job->record, &e->status);
 	if ((uint64_t)e->status.iteration > job->run.recorded_iteration) {
 		double iterations = (double)((uint64_t)e->status.iteration - job->run.recorded_iteration);
 		sl_metric_add(j->metric_iterations, iterations);
@@ -26,26 +23,12 @@ static void take_status(struct sl_job *job, const struct sl_device_event *e)
 /* Appends the new points to the trace; `whole`: replaces it. */
 static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole)
 {
-	if (whole) {
-		free(job->trace);
-		job->trace = e->trace;
-		job->trace_count = job->trace_room = e->trace_count;
-		e->trace = NULL;
+	if (!whole) {
+		sl__record_trace_add(&job->record, e->trace, e->trace_count);
 		return;
 	}
-	int count = job->trace_count + e->trace_count;
-	if (!e->trace_count)
-		return;
-	if (count > job->trace_room) {
-		int room = count > 2 * job->trace_room ? count : 2 * job->trace_room;
-		struct sl_trace_point *grown = realloc(job->trace, (size_t)room * sizeof *grown);
-		if (!grown)
-			return;  /* out of memory: these points are missing until the job's end, which brings the whole trace */
-		job->trace = grown;
-		job->trace_room = room;
-	}
-	memcpy(job->trace + job->trace_count, e->trace, (size_t)e->trace_count * sizeof *e->trace);
-	job->trace_count = count;
+	sl__record_trace_take(&job->record, e->trace, e->trace_count);
+	e->trace = NULL;
 }
 
 /* If other jobs used the device's memory, waits until they have ended. */
@@ -54,7 +37,7 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 	struct sl_jobs *j = job->jobs;
 	if (e->err.code != SL_DEVMEM || job->place.device->placed <= 1 || job->life.wish == SL_WISH_CANCEL || j->stopping)
 		return false;
-	sl_log_info("jobs", "%s waits for device memory", job->id);
+	sl_log_info("jobs", "%s waits for device memory", job->record.id);
 	job->place.waiting.bytes = UINT64_MAX;  /* when nothing else runs there */
 	sl__job_step(job, SL_ON_NO_MEMORY);
 	return true;
@@ -66,13 +49,14 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	struct sl_jobs *j = job->jobs;
 	sl__move_over(job);
 	job->run.alone = job->run.alone || e->suspect;
-	sl_watch_lost(&job->watch);
-	job->status.iteration = job->run.carried ? job->run.carried_status.iteration : job->has_checkpoint ?
-				job->checkpoint_iteration : 0;
-	job->status.seconds = job->run.carried ? job->run.carried_status.seconds : job->has_checkpoint ?
-			      job->checkpoint_seconds : 0;
-	job->run.recorded_iteration = (uint64_t)job->status.iteration;
-	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->id, job->status.iteration);
+	sl_watch_lost(&job->readers.watch);
+	if (job->run.carried)
+		sl__record_back_to(&job->record, job->run.carried_status.iteration, job->run.carried_status.seconds);
+	else  /* without a checkpoint: from 0 */
+		sl__record_back_to(&job->record, job->record.checkpoint_iteration, job->record.checkpoint_seconds);
+	job->run.recorded_iteration = (uint64_t)job->record.status.iteration;
+	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->record.id,
+		       job->record.status.iteration);
 	job->place.waiting.bytes = job->place.bytes;
 	sl__job_step(job, SL_ON_LOST);
 	j->worked(j);
@@ -84,10 +68,9 @@ static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_
 	take_trace(job, e, true);
 	job->run.result = e->result;
 	if (job->run.result.note[0])
-		sl__job_note(job, "%s", job->run.result.note);
+		sl__record_note(&job->record, "%s", job->run.result.note);
 	e->result = (struct sl_method_result){0};
-	json_decref(job->table_of_result);
-	job->table_of_result = sl__table_json(job->work.method, &job->run.result);
+	sl__record_table_take(&job->record, sl__table_json(job->record.work.method, &job->run.result));
 	sl_layout_unref(job->run.last);
 	job->run.last = e->layout ? sl_layout_ref(e->layout) : NULL;
 	sl__job_step(job, event);
@@ -98,15 +81,15 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	switch (e->kind) {
 	case SL_EVENT_STARTED:
 		take_trace(job, e, true);
-		if (e->err.code && (job->has_checkpoint || job->run.carried))
+		if (e->err.code && (job->record.has_checkpoint || job->run.carried))
 			sl__job_from_the_beginning(job, e->err.detail);
 		if (e->unaided.code)
-			sl__job_note(job, "The processor computes the job, because %s has no room for it: %s",
+			sl__record_note(&job->record, "The processor computes the job, because %s has no room for it: %s",
 				     job->place.device->id, e->unaided.detail);
 		if (job->run.came_from)
 			sl__job_arrived(job);
 		else
-			job->preparation_s = (double)(uv_hrtime() - job->place.placed_ns) * 1e-9;
+			sl__record_prepared(&job->record, (double)(uv_hrtime() - job->place.placed_ns) * 1e-9);
 		sl__job_drop_carried(job);
 		sl__job_changed(job);
 		break;
@@ -122,7 +105,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		sl__job_step(job, e->status.held ? SL_ON_HELD : SL_ON_PAUSED);
 		break;
 	case SL_EVENT_SNAPSHOT:
-		sl_watch_snapshot(&job->watch, e->layout);
+		sl_watch_snapshot(&job->readers.watch, e->layout);
 		break;
 	case SL_EVENT_CHECKPOINT:
 		sl__job_on_checkpoint(job, e);

@@ -31,16 +31,15 @@ void sl__job_publish_end(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	drop_result(job);
-	sl_crashes_forget(job->id);
-	sl_watch_pump(&job->watch);
-	free(job->trace);  /* it is read from the file from now on */
-	job->trace = NULL;
-	job->trace_count = job->trace_room = 0;
-	if (job->has_checkpoint || job->has_initial || job->work.start || sl_checkpoint_is_writing(job->run.checkpointing))
+	sl_crashes_forget(job->record.id);
+	sl_watch_pump(&job->readers.watch);
+	sl__record_trace_take(&job->record, NULL, 0);  /* it is read from the file from now on */
+	if (job->record.has_checkpoint || job->record.has_initial || job->record.work.start ||
+	    sl_checkpoint_is_writing(job->run.checkpointing))
 		sl__job_remove_files(job, sl_job_file_transient);
 	sl__job_learn(job);
-	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl_job_state_name[job->life.end],
-		    job->status.iteration, job->status.seconds);
+	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->record.id, sl_job_state_name[job->life.end],
+		    job->record.status.iteration, job->record.status.seconds);
 	sl__jobs_retain(j, job);
 }
 
@@ -67,13 +66,14 @@ static void save_result(void *arg)
 {
 	struct saving *s = arg;
 	struct sl_job *job = s->job;  /* trace, layout, arrays and id do not change while the job is SAVING */
+	const struct sl_job_record *r = &job->record;
 	const char *folder = job->jobs->folder;
 	const struct sl_layout *last = job->run.last;
 	if (last)
-		s->code = sl_job_file_write_result(folder, job->id, last->y, last->n, last->dims, job->trace, job->trace_count,
+		s->code = sl_job_file_write_result(folder, r->id, last->y, last->n, last->dims, r->trace, r->trace_count,
 						   s->record, &s->err);
 	else
-		s->code = sl_job_file_write_arrays(folder, job->id, &job->run.result, job->trace, job->trace_count, s->record,
+		s->code = sl_job_file_write_arrays(folder, r->id, &job->run.result, r->trace, r->trace_count, s->record,
 						   &s->err);
 }
 
@@ -88,8 +88,8 @@ static void result_saved(void *arg)
 	} else if (s->code && job->life.end == SL_JOB_DONE) {
 		sl__job_fail(job, &s->err);
 	} else {
-		job->has_layout = job->has_layout && !s->code;
-		job->has_results = job->has_results && !s->code;
+		if (s->code)
+			sl__record_results(&job->record, false, false);
 		drop_result(job);
 		sl__job_step(job, SL_ON_RESULT_SAVED);
 	}
@@ -114,8 +114,7 @@ void sl__job_save_result(struct sl_job *job)
 		return;
 	}
 	s->job = sl__job_ref(job);
-	job->has_layout = job->run.last;  /* for the record in the seal */
-	job->has_results = job->run.result.count > 0;
+	sl__record_results(&job->record, job->run.last, job->run.result.count > 0);  /* for the record in the seal */
 	s->record = sl__job_record(job, NULL);
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, save_result, result_saved, s);
@@ -136,22 +135,21 @@ void sl__job_begin_end(struct sl_job *job)
 	bool done = job->life.end == SL_JOB_DONE;
 	sl__move_over(job);
 	sl__job_drop_carried(job);
-	job->finished_ms = sl_time_now_ms();
+	sl__record_finished(&job->record);
 	if (done)
-		sl_metric_observe(job->jobs->metric_iterating, job->status.seconds);
+		sl_metric_observe(job->jobs->metric_iterating, job->record.status.seconds);
 	if (job->life.end == SL_JOB_FAILED) {
 		sl_layout_unref(job->run.last);
 		job->run.last = NULL;
 	}
 	/* before the record is made, which contains the number of the last frame */
-	sl_watch_end(&job->watch, done ? job->run.last : NULL);
+	sl_watch_end(&job->readers.watch, done ? job->run.last : NULL);
 }
 
 void sl__job_fail_by(struct sl_job *job, enum sl_job_event event, const struct sl_error *err)
 {
-	json_decref(job->problem);
-	job->problem = sl_problem_json(err);
-	sl_log_warning("jobs", "%s failed: %s", job->id, err->detail);
+	sl__record_problem(&job->record, err);
+	sl_log_warning("jobs", "%s failed: %s", job->record.id, err->detail);
 	sl__job_step(job, event);
 }
 

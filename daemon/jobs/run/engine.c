@@ -11,16 +11,14 @@
 void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 {
 	static const char *const kinds[] = {"checkpoint", NULL};
-	int saved = job->run.carried ? job->run.carried_status.iteration : job->checkpoint_iteration;
-	sl_log_warning("jobs", "%s starts again: %s", job->id, why);
-	sl__job_note(job, "The job started again from the beginning, not from iteration %d where it had been saved: %s",
+	int saved = job->run.carried ? job->run.carried_status.iteration : job->record.checkpoint_iteration;
+	sl_log_warning("jobs", "%s starts again: %s", job->record.id, why);
+	sl__record_note(&job->record,
+			"The job started again from the beginning, not from iteration %d where it had been saved: %s",
 		     saved, why);
 	sl__job_drop_carried(job);
-	job->has_checkpoint = false;
-	job->checkpoint_iteration = 0;
-	job->checkpoint_seconds = 0;
-	job->status.iteration = 0;
-	job->status.seconds = 0;
+	sl__record_no_checkpoint(&job->record);
+	sl__record_back_to(&job->record, 0, 0);
 	job->run.recorded_iteration = 0;
 	sl__job_remove_files(job, kinds);
 }
@@ -30,13 +28,13 @@ static void move(struct sl_job *job, const struct sl_server_engine *from, const 
 {
 	struct sl_server_engine *to = job->jobs->engines->preferred;
 	char text[400];
-	sl__job_set_engine(job, job->requested, to);
-	if (job->has_checkpoint && job->work.method->settings) {  /* its state is the engine's own */
+	sl__job_set_engine(job, job->record.requested, to);
+	if (job->record.has_checkpoint && job->record.work.method->settings) {  /* its state is the engine's own */
 		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
 			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);
-	} else if (strcmp(job->requested, SL_ENGINE_AUTO)) {
-		sl__job_note(job, "Engine %s, which was asked for, is not usable (%.250s); %s computes the job.",
+	} else if (strcmp(job->record.requested, SL_ENGINE_AUTO)) {
+		sl__record_note(&job->record, "Engine %s, which was asked for, is not usable (%.250s); %s computes the job.",
 			     from->name, why, to->name);
 	}
 }
@@ -44,9 +42,10 @@ static void move(struct sl_job *job, const struct sl_server_engine *from, const 
 void sl__job_take_up_engine(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_server_engine *e = sl_engines_find(j->engines, job->requested);
-	struct sl_server_engine *ran = job->has_checkpoint ? sl_engines_of_device(j->engines, job->device_id) : NULL;
-	if (ran && !strcmp(job->requested, SL_ENGINE_AUTO))
+	const struct sl_job_record *r = &job->record;
+	struct sl_server_engine *e = sl_engines_find(j->engines, r->requested);
+	struct sl_server_engine *ran = r->has_checkpoint ? sl_engines_of_device(j->engines, r->device_id) : NULL;
+	if (ran && !strcmp(r->requested, SL_ENGINE_AUTO))
 		e = ran;  /* there it can continue */
 	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
 	job->place.engine = e;
@@ -54,8 +53,8 @@ void sl__job_take_up_engine(struct sl_job *job)
 		move(job, e, "the server's configuration does not offer it");
 	else if (problem)
 		move(job, e, problem->detail);
-	else if (!job->has_checkpoint)
-		sl__job_set_engine(job, job->requested, e);
+	else if (!r->has_checkpoint)
+		sl__job_set_engine(job, r->requested, e);
 }
 
 /* Gives the job another engine if it has been computed before; otherwise fails it. */
@@ -63,7 +62,8 @@ static void engine_gone(struct sl_job *job, const struct sl_error *why)
 {
 	struct sl_error err;
 	struct sl_server_engine *from = job->place.engine;
-	if (from != job->jobs->engines->preferred && (job->started_ms || !strcmp(job->requested, SL_ENGINE_AUTO))) {
+	bool any = job->record.started_ms || !strcmp(job->record.requested, SL_ENGINE_AUTO);
+	if (from != job->jobs->engines->preferred && any) {
 		move(job, from, why->detail);
 		sl__job_step(job, SL_ON_ENGINE_GONE);
 		return;

@@ -30,22 +30,22 @@
 static bool lasts(const struct sl_job *job)
 {
 	double left_s = job->life.stage == SL_STAGE_RUNNING && job->life.wish == SL_WISH_RUN ? sl__job_remaining_s(job) : 0;
-	return left_s >= LASTING_S && !(left_s < PREPARATIONS * job->preparation_s);
+	return left_s >= LASTING_S && !(left_s < PREPARATIONS * job->record.preparation_s);
 }
 
 static bool may_leave(const struct sl_job *job)
 {
 	uint64_t now = uv_now(job->jobs->d->loop), since = now - job->run.settled_ms;
-	return now >= job->run.stays_ms && !job->run.alone && since >= (job->moves ? REST_MS : SETTLED_MS);
+	return now >= job->run.stays_ms && !job->run.alone && since >= (job->record.moves ? REST_MS : SETTLED_MS);
 }
 
 /* True if the device is of the same kind as the job's and has room, perhaps after dropping unused graphs. */
 static bool may_come(const struct sl_job *job, const struct sl_server_device *to)
 {
 	const struct sl_device_info *info = &to->state.info;
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	uint64_t room = info->memory_budget ? info->memory_budget : info->memory_total;
-	uint64_t graph = 8 * sl__work_entries(&job->work, g);
+	uint64_t graph = 8 * sl__work_entries(&job->record.work, g);
 	if (strcmp(job->place.device->state.info.name, info->name) != 0 ||
 	    !sl_server_device_has_room(to, sl__job_small(job)))
 		return false;
@@ -128,13 +128,13 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 	struct sl_jobs *j = job->jobs;
 	struct sl_server_device *from = job->place.device, *to = job->run.bound_for;
 	if (!e->blob) {
-		sl_log_warning("jobs", "%s stays on %s: %s", job->id, from->id, e->err.detail);
+		sl_log_warning("jobs", "%s stays on %s: %s", job->record.id, from->id, e->err.detail);
 		stay(job);
 		sl__move_over(job);
 		sl__job_step(job, SL_ON_STAYED);
 		return;
 	}
-	sl_watch_lost(&job->watch);  /* a snapshot requested after this will not come */
+	sl_watch_lost(&job->readers.watch);  /* a snapshot requested after this will not come */
 	sl__job_step(job, SL_ON_LEFT);
 	job->run.carried = e->blob;
 	job->run.carried_bytes = e->bytes;
@@ -157,10 +157,12 @@ void sl__job_arrived(struct sl_job *job)
 		stay(job);
 	} else {
 		sl_metric_add(job->jobs->metric_moves, 1);
-		sl_log_info("jobs", "%s moved from %s to %s at iteration %d", job->id, from->id, to->id, job->status.iteration);
-		if (job->moves++ < NOTES)
-			sl__job_note(job, "At iteration %d the job moved from %s, which had more to do, to %s.",
-				     job->status.iteration, from->id, to->id);
+		sl_log_info("jobs", "%s moved from %s to %s at iteration %d", job->record.id, from->id, to->id,
+			    job->record.status.iteration);
+		sl__record_moved(&job->record);
+		if (job->record.moves <= NOTES)
+			sl__record_note(&job->record, "At iteration %d the job moved from %s, which had more to do, to %s.",
+					job->record.status.iteration, from->id, to->id);
 	}
 	sl__move_over(job);
 	sl__job_record_change(job);
@@ -173,7 +175,7 @@ bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
 	struct sl_server_device *back = job->run.came_from;
 	if (!back || back == job->place.device || err->code != SL_DEVMEM || job->jobs->stopping)
 		return false;
-	sl_log_info("jobs", "%s goes back to %s: %s", job->id, back->id, err->detail);
+	sl_log_info("jobs", "%s goes back to %s: %s", job->record.id, back->id, err->detail);
 	sl__job_step(job, SL_ON_BACK);
 	stay(job);
 	if (sl_server_device_has_room(back, sl__job_small(job))) {

@@ -53,23 +53,24 @@ static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 static void send_to_device(struct sl_job *job, float *init, void *checkpoint, uint64_t bytes, void *run)
 {
 	struct sl_jobs *j = job->jobs;
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->record.graph);
+	const struct sl_method *method = job->record.work.method;
 	struct sl_device_job add = {
-		.job = ++j->key, .method = job->work.method, .params = job->work.params,
-		.run = run, .restored = job->has_checkpoint || job->run.carried, .init = init, .checkpoint = checkpoint,
-		.attach = run && sl__work_helped(&job->work, job->place.engine), .moved = job->run.came_from != NULL,
-		.checkpoint_bytes = bytes, .nodes = job->nodes,
-		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.params) : 0,
-		.iteration = job->run.carried ? job->run.carried_status.iteration : job->checkpoint_iteration,
-		.seconds = job->run.carried ? job->run.carried_status.seconds : job->checkpoint_seconds,
-		.share = sl_project_share(j->d->users, job->project), .priority = job->place.priority,
+		.job = ++j->key, .method = method, .params = job->record.work.params,
+		.run = run, .restored = job->record.has_checkpoint || job->run.carried, .init = init, .checkpoint = checkpoint,
+		.attach = run && sl__work_helped(&job->record.work, job->place.engine), .moved = job->run.came_from != NULL,
+		.checkpoint_bytes = bytes, .nodes = job->record.nodes,
+		.columns = method->values ? method->value_columns(&job->record.work.params) : 0,
+		.iteration = job->run.carried ? job->run.carried_status.iteration : job->record.checkpoint_iteration,
+		.seconds = job->run.carried ? job->run.carried_status.seconds : job->record.checkpoint_seconds,
+		.share = sl_project_share(j->d->users, job->record.project), .priority = job->place.priority,
 		.paused = job->life.wish == SL_WISH_PAUSE, .finish = job->life.wish == SL_WISH_FINISH,
 		.cancel = job->life.wish == SL_WISH_CANCEL,
 		.alone = job->run.alone, .pinned = g && g->pinned,
 	};
-	memcpy(add.id, job->id, sizeof add.id);
-	snprintf(add.group, sizeof add.group, "%s", job->project);
-	snprintf(add.client, sizeof add.client, "%s", job->user);
+	memcpy(add.id, job->record.id, sizeof add.id);
+	snprintf(add.group, sizeof add.group, "%s", job->record.project);
+	snprintf(add.client, sizeof add.client, "%s", job->record.user);
 	if (job->run.affinity)
 		add_affinities(job, &add);
 	if (sl_device_add(job->place.device->port, &add)) {
@@ -78,7 +79,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		free(init);
 		free(checkpoint);
 		if (run)
-			job->work.method->destroy(run);
+			job->record.work.method->destroy(run);
 		sl__job_fail(job, &err);
 		return;
 	}
@@ -88,9 +89,9 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	job->run.holds = 0;
 	sl_list_prepend(&j->on_device, &job->run.on_device);
 	job->run.checkpointed_ms = job->run.settled_ms = uv_now(j->d->loop);
-	if (!job->started_ms) {
-		job->started_ms = sl_time_now_ms();
-		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
+	if (!job->record.started_ms) {
+		sl__record_started(&job->record);
+		sl_metric_observe(j->metric_wait, ((double)job->record.started_ms - (double)job->record.created_ms) * 1e-3);
 	}
 	sl__job_step(job, SL_ON_SENT);
 }
@@ -98,7 +99,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 /* Makes a table of points from the layout, which it takes. */
 static int make_table(struct loading *l)
 {
-	const struct sl_work *w = &l->job->work;
+	const struct sl_work *w = &l->job->record.work;
 	size_t values = (size_t)w->rows * w->columns;
 	for (size_t at = 0; at < values; at++)
 		if (!isfinite(l->init[at]))
@@ -115,7 +116,7 @@ static int make_table(struct loading *l)
 /* Makes the run, and loads its saved state if that can be read. */
 static int make_run(struct loading *l)
 {
-	const struct sl_work *w = &l->job->work;
+	const struct sl_work *w = &l->job->record.work;
 	bool edges = w->origin == SL_OF_EDGES;
 	int code = l->has_initial && !edges ? make_table(l) : 0;
 	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
@@ -145,22 +146,23 @@ static void load_files(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
+	const struct sl_job_record *r = &job->record;
 	const char *folder = job->jobs->folder;
-	bool makes_run = job->work.origin != SL_OF_AFFINITIES;  /* else the device's thread makes it, of P */
-	sl_crashes_computes(job->id);
+	bool makes_run = r->work.origin != SL_OF_AFFINITIES;  /* else the device's thread makes it, of P */
+	sl_crashes_computes(r->id);
 	if (l->has_initial)
-		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes,
-						       sl__work_initial_dims(&job->work), &l->init, &l->init_err);
-	if (!l->init_code && job->work.start)
-		l->init_code = sl_job_file_read_start(folder, job->id, sl__work_start_rows(&job->work, job->nodes),
-						      sl__work_start_columns(&job->work), &l->start, &l->init_err);
+		l->init_code = sl_job_file_read_layout(folder, r->id, "initial", r->nodes, sl__work_initial_dims(&r->work),
+						       &l->init, &l->init_err);
+	if (!l->init_code && r->work.start)
+		l->init_code = sl_job_file_read_start(folder, r->id, sl__work_start_rows(&r->work, r->nodes),
+						      sl__work_start_columns(&r->work), &l->start, &l->init_err);
 	if (l->carried && (l->checkpoint = malloc(l->carried_bytes))) {
 		memcpy(l->checkpoint, l->carried, l->carried_bytes);
 		l->bytes = l->carried_bytes;
 	} else if (l->carried) {
 		l->init_code = sl_error_memory(&l->init_err, "moving the job");
 	} else if (l->has_checkpoint) {
-		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->id, &l->checkpoint, &l->bytes,
+		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->record.id, &l->checkpoint, &l->bytes,
 								 &l->checkpoint_err);
 	}
 	if (makes_run && !l->init_code)
@@ -172,7 +174,7 @@ static void loading_free(struct loading *l)
 {
 	struct sl_jobs *j = l->job->jobs;
 	if (l->run)
-		l->job->work.method->destroy(l->run);
+		l->job->record.work.method->destroy(l->run);
 	free(l->init);
 	free(l->start);
 	free(l->checkpoint);
@@ -196,7 +198,7 @@ static void files_loaded(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	bool edges = job->work.origin == SL_OF_EDGES;  /* its run no longer borrows anything */
+	bool edges = job->record.work.origin == SL_OF_EDGES;  /* its run no longer borrows anything */
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	if (!give_up(job) && l->init_code) {
@@ -225,8 +227,8 @@ static void load(struct sl_job *job, struct sl_content *points)
 	}
 	l->job = sl__job_ref(job);
 	l->points = points;
-	l->has_initial = job->has_initial;
-	l->has_checkpoint = job->has_checkpoint;
+	l->has_initial = job->record.has_initial;
+	l->has_checkpoint = job->record.has_checkpoint;
 	l->carried = job->run.carried;
 	l->carried_bytes = job->run.carried_bytes;
 	job->jobs->works++;
@@ -236,9 +238,9 @@ static void load(struct sl_job *job, struct sl_content *points)
 /* Waits if the stored neighbours are damaged and are searched again. */
 static bool wait_for_search(struct sl_job *job)
 {
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
-	    g->k >= sl__work_neighbours(&job->work, g))
+	    g->k >= sl__work_neighbours(&job->record.work, g))
 		return false;
 	sl__move_over(job);
 	sl__job_step(job, SL_ON_UNPLACED);
@@ -263,7 +265,7 @@ static void points_ready(void *arg, struct sl_content *points, const struct sl_e
 static enum sl_initial initial_of(const struct sl_job *job)
 {
 	const struct sl_method_data data = sl__job_data(job);
-	return job->work.method->initial(&job->work.params, &data);
+	return job->record.work.method->initial(&job->record.work.params, &data);
 }
 
 /* Gets the job's initial layout or points, then sends the job to its device. */
@@ -271,15 +273,15 @@ static void start(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
-	if (job->work.origin != SL_OF_AFFINITIES && job->work.origin != SL_OF_LAYOUT) {
+	if (job->record.work.origin != SL_OF_AFFINITIES && job->record.work.origin != SL_OF_LAYOUT) {
 		sl__job_ref(job);
 		j->works++;
-		if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, points_ready, job, &err)) {
+		if (sl_graphs_acquire(j->d->graphs, job->record.graph, SL_PART_DATA, points_ready, job, &err)) {
 			sl__job_fail(job, &err);
 			sl__job_unref(job);
 			j->works--;
 		}
-	} else if (job->has_initial || job->has_checkpoint || job->run.carried) {
+	} else if (job->record.has_initial || job->record.has_checkpoint || job->run.carried) {
 		load(job, NULL);
 	} else {
 		send_to_device(job, NULL, NULL, 0, NULL);
@@ -304,7 +306,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 static bool device_makes(const struct sl_job *job)
 {
 	const struct sl_engine *engine = job->place.engine->functions;
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
 		return false;
 	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
@@ -325,13 +327,14 @@ void sl__job_prepare(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
 	struct sl_affinities_params wanted;
-	if (!sl__work_affinities(&job->work, &wanted)) {
+	if (!sl__work_affinities(&job->record.work, &wanted)) {
 		start(job);
 		return;
 	}
 	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
 	sl__job_ref(job);
-	if (sl_affinity_acquire(j->engines->affinities, job->graph, job->id, &wanted, form, affinities_ready, job, &err)) {
+	const struct sl_job_record *r = &job->record;
+	if (sl_affinity_acquire(j->engines->affinities, r->graph, r->id, &wanted, form, affinities_ready, job, &err)) {
 		sl__job_fail(job, &err);
 		sl__job_unref(job);
 	}

@@ -16,12 +16,12 @@ struct still {
 
 struct sl_watch *sl_job_watch(struct sl_job *job)
 {
-	return &job->watch;
+	return &job->readers.watch;
 }
 
 void sl__job_pump_watch(struct sl_job *job)
 {
-	sl_watch_pump(&job->watch);
+	sl_watch_pump(&job->readers.watch);
 }
 
 static int end_of(enum sl_job_state state)
@@ -40,21 +40,21 @@ static int end_of(enum sl_job_state state)
 
 bool sl_job_is_watched(const struct sl_job *job)
 {
-	return job->work.method->layout || job->work.method->values;
+	return job->record.work.method->layout || job->record.work.method->values;
 }
 
 static int dims_of(const struct sl_job *job)
 {
-	const struct sl_method *method = job->work.method;
-	return method->values ? method->value_columns(&job->work.params) : sl__work_dims(&job->work);
+	const struct sl_method *method = job->record.work.method;
+	return method->values ? method->value_columns(&job->record.work.params) : sl__work_dims(&job->record.work);
 }
 
 /* True if the layout on the disk is the job's present one, and the job has no device that would know it. */
 static bool shows_still(const struct sl_job *job)
 {
 	enum sl_stage at = job->life.stage;
-	return job->has_still && !sl_stage_is_on_device(at) && !sl_stage_is_ending(at) && !sl__job_ended(job) &&
-	       job->status.iteration == job->checkpoint_iteration;
+	return job->record.has_still && !sl_stage_is_on_device(at) && !sl_stage_is_ending(at) && !sl__job_ended(job) &&
+	       job->record.status.iteration == job->record.checkpoint_iteration;
 }
 
 static void status(void *owner, struct sl_watch_status *out)
@@ -63,12 +63,12 @@ static void status(void *owner, struct sl_watch_status *out)
 	*out = (struct sl_watch_status){
 		.state = SL_WATCH_IDLE,
 		.end = end_of(job->life.state),
-		.nodes = job->nodes,
+		.nodes = job->record.nodes,
 		.dims = dims_of(job),
-		.iteration = job->status.iteration,
-		.measure = job->status.measure,
-		.values = job->work.method->values != NULL,
-		.model_time = job->status.model_time,
+		.iteration = job->record.status.iteration,
+		.measure = job->record.status.measure,
+		.values = job->record.work.method->values != NULL,
+		.model_time = job->record.status.model_time,
 	};
 	if (!sl_job_is_watched(job))
 		return;  /* the method has no layout or values */
@@ -83,8 +83,8 @@ static void status(void *owner, struct sl_watch_status *out)
 static void read_still(void *arg)
 {
 	struct still *s = arg;
-	s->code = sl_job_file_read_layout(s->job->jobs->folder, s->job->id, "still", s->job->nodes, dims_of(s->job), &s->y,
-					  &s->err);
+	s->code = sl_job_file_read_layout(s->job->jobs->folder, s->job->record.id, "still", s->job->record.nodes,
+					  dims_of(s->job), &s->y, &s->err);
 }
 
 static void still_read(void *arg)
@@ -93,22 +93,23 @@ static void still_read(void *arg)
 	struct sl_job *job = s->job;
 	struct sl_jobs *j = job->jobs;
 	bool ended = sl__job_ended(job) || sl_stage_is_ending(job->life.stage);  /* its watch has the last layout */
+	const struct sl_job_record *r = &job->record;
 	struct sl_layout *l = NULL;
 	if (s->code) {
-		sl_log_warning("jobs", "no picture of %s, which is paused: %s", job->id, s->err.detail);
-		job->has_still = false;
-	} else if (!ended && !job->work.method->values) {
-		l = sl_layout_create_take(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.measure);
+		sl_log_warning("jobs", "no picture of %s, which is paused: %s", job->record.id, s->err.detail);
+		sl__record_no_still(&job->record);
+	} else if (!ended && !job->record.work.method->values) {
+		l = sl_layout_create_take(s->y, r->nodes, dims_of(job), r->checkpoint_iteration, r->status.measure);
 	} else if (!ended) {
-		l = sl_layout_create_values(s->y, job->nodes, dims_of(job), job->checkpoint_iteration, job->status.measure,
-					    job->status.model_time);
+		l = sl_layout_create_values(s->y, r->nodes, dims_of(job), r->checkpoint_iteration, r->status.measure,
+					    r->status.model_time);
 	} else {
 		free(s->y);
 	}
 	if (l)
-		sl_watch_snapshot(&job->watch, l);
+		sl_watch_snapshot(&job->readers.watch, l);
 	else
-		sl_watch_lost(&job->watch);
+		sl_watch_lost(&job->readers.watch);
 	sl_layout_unref(l);
 	free(s);
 	sl__job_unref(job);
@@ -137,28 +138,28 @@ static bool snapshot(void *owner, bool quantised)
 static int load(void *owner, float **y, struct sl_error *err)
 {
 	struct sl_job *job = owner;
-	const char *kind = job->work.method->values ? job->work.method->results[0].name : "npy";
-	return sl_job_file_read_layout(job->jobs->folder, job->id, kind, job->nodes, dims_of(job), y, err);
+	const char *kind = job->record.work.method->values ? job->record.work.method->results[0].name : "npy";
+	return sl_job_file_read_layout(job->jobs->folder, job->record.id, kind, job->record.nodes, dims_of(job), y, err);
 }
 
 #define CSV_MOST 100000  /* so many values take the loop about 10 ms to write */
 
 void sl_job_reply_values(struct sl_job *job, struct sl_request *r, enum sl_layout_form form)
 {
-	const struct sl_method *method = job->work.method;
+	const struct sl_method *method = job->record.work.method;
 	if (!method->values)
-		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which gives no values at the nodes.", job->id,
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which gives no values at the nodes.", job->record.id,
 				 method->name);
 	else if (sl__job_ended(job))
 		sl_job_reply_array(job, r, method->results[0].name, form);
 	else if (!sl_stage_is_on_device(job->life.stage) && !sl_stage_is_ending(job->life.stage))
-		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has values when it runs.", job->id,
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has values when it runs.", job->record.id,
 				 sl_job_state_name[job->life.state]);
-	else if (form == SL_LAYOUT_CSV && (uint64_t)job->nodes * (uint64_t)dims_of(job) > CSV_MOST)
+	else if (form == SL_LAYOUT_CSV && (uint64_t)job->record.nodes * (uint64_t)dims_of(job) > CSV_MOST)
 		sl_reply_problem(r, SL_TOOBIG, "While a job runs csv is for at most %d values, and these are %llu; npy is for "
-				"any number.", CSV_MOST, (unsigned long long)job->nodes * (unsigned long long)dims_of(job));
+				"any number.", CSV_MOST, (unsigned long long)job->record.nodes * (unsigned long long)dims_of(job));
 	else
-		sl_watch_values(&job->watch, r, form == SL_LAYOUT_CSV);
+		sl_watch_values(&job->readers.watch, r, form == SL_LAYOUT_CSV);
 }
 
 static void ref(void *owner)
@@ -178,7 +179,7 @@ static struct sl_watch *find(void *arg, const char *id)
 	char text[SL_ULID_BYTES];
 	snprintf(text, sizeof text, "%.26s", id);
 	struct sl_job *job = sl__job_find(arg, text);
-	return job ? &job->watch : NULL;
+	return job ? &job->readers.watch : NULL;
 }
 
 static void work(void *arg, int by)

@@ -23,13 +23,14 @@ static json_t *job_json(const struct sl_batch *b, const struct sl_request *r, si
 	static const char *const members[] = {"iteration", "iterations", "kl", "seconds", NULL};
 	const struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
 	json_t *progress = job ? sl__job_progress_json(job) : NULL;
+	json_t *quality = job ? job->record.quality : NULL;
 	json_t *o = json_pack("{s:s, s:O, s:s?, s:s?, s:o, s:o}", "id", sl__batch_job_id(b, i),
 			      "parameters", json_object_get(json_array_get(b->each, i), "parameters"),
 			      "state", job ? sl_job_state_name[job->life.state] : NULL,
-			      "stop", job && job->life.state == SL_JOB_DONE ? sl_stop_name(job->status.stop) : NULL,
-			      "quality", job && job->quality ? sl_users_quality(b->jobs->d->users, sl_request_who(r), job->graph,
-										job->quality) : json_null(),
-			      "problem", value_or_null(job ? job->problem : NULL));
+			      "stop", job && job->life.state == SL_JOB_DONE ? sl_stop_name(job->record.status.stop) : NULL,
+			      "quality", quality ? sl_users_quality(b->jobs->d->users, sl_request_who(r), job->record.graph,
+								    quality) : json_null(),
+			      "problem", value_or_null(job ? job->record.problem : NULL));
 	for (int m = 0; members[m]; m++)
 		json_object_set_new(o, members[m], value_or_null(json_object_get(progress, members[m])));
 	json_decref(progress);

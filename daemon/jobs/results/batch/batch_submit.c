@@ -75,10 +75,8 @@ static struct sl_job *make_job(const struct submission *s, struct sl_job_spec *s
 	free(name);
 	if (!job)
 		return NULL;
-	memcpy(job->user, b->user, sizeof job->user);
-	memcpy(job->project, s->who.project, sizeof job->project);
-	memcpy(job->batch, b->id, sizeof job->batch);
-	json_t *one = json_pack("{s:s, s:O}", "job", job->id, "parameters", parameters);
+	sl__record_owner(&job->record, b->user, s->who.project, b->id);
+	json_t *one = json_pack("{s:s, s:O}", "job", job->record.id, "parameters", parameters);
 	if (!json_array_append_new(b->each, one))
 		return job;
 	sl__job_unref(job);
