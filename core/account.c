@@ -12,23 +12,12 @@
 
 #define KEPT_BYTES (8u << 20)
 
-static _Thread_local struct sl_account *current;
 static _Atomic uint64_t kept;  /* bytes given back since memory was last returned to the system */
 
-void sl_account_open(struct sl_account *account)
-{
-	current = account;
-}
-
-bool sl_account_is_open(void)
-{
-	return current;
-}
-
-int sl_account_take_of(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
+int sl_account_take(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
 {
 	struct sl_error why;
-	if (!bytes)
+	if (!account || !bytes)
 		return 0;
 	int rc = account->take(account, what, bytes, &why);
 	if (!rc) {
@@ -41,11 +30,6 @@ int sl_account_take_of(struct sl_account *account, enum sl_resource what, uint64
 	return rc;
 }
 
-int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err)
-{
-	return current ? sl_account_take_of(current, what, bytes, err) : 0;
-}
-
 static void return_memory(uint64_t bytes)
 {
 	if (atomic_fetch_add(&kept, bytes) + bytes < KEPT_BYTES)
@@ -54,8 +38,10 @@ static void return_memory(uint64_t bytes)
 	malloc_trim(0);
 }
 
-void sl_account_give_of(struct sl_account *account, enum sl_resource what, uint64_t bytes)
+void sl_account_give(struct sl_account *account, enum sl_resource what, uint64_t bytes)
 {
+	if (!account)
+		return;
 	if (bytes > account->taken[what])
 		bytes = account->taken[what];
 	account->taken[what] -= bytes;
@@ -66,15 +52,9 @@ void sl_account_give_of(struct sl_account *account, enum sl_resource what, uint6
 	account->give(account, what, bytes);
 }
 
-void sl_account_give(enum sl_resource what, uint64_t bytes)
-{
-	if (current)
-		sl_account_give_of(current, what, bytes);
-}
-
 void sl_account_give_all(struct sl_account *account, enum sl_resource what)
 {
-	sl_account_give_of(account, what, account->taken[what]);
+	sl_account_give(account, what, account->taken[what]);
 }
 
 void sl_account_move(struct sl_account *to, struct sl_account *from, enum sl_resource what, uint64_t bytes)
@@ -92,29 +72,27 @@ void sl_account_move(struct sl_account *to, struct sl_account *from, enum sl_res
 void sl_account_close(struct sl_account *account)
 {
 	for (int what = 0; what < SL_RESOURCES; what++)
-		sl_account_give_of(account, (enum sl_resource)what, account->taken[what]);
-	if (current == account)
-		current = NULL;
+		sl_account_give(account, (enum sl_resource)what, account->taken[what]);
 }
 
-void *sl_account_alloc(uint64_t count, uint64_t size)
+void *sl_account_alloc(struct sl_account *account, uint64_t count, uint64_t size)
 {
 	uint64_t bytes;
-	if (__builtin_mul_overflow(count ? count : 1, size, &bytes) || sl_account_take(SL_MEMORY, bytes, NULL))
+	if (__builtin_mul_overflow(count ? count : 1, size, &bytes) || sl_account_take(account, SL_MEMORY, bytes, NULL))
 		return NULL;
 	void *out = malloc(bytes);
 	if (!out)
-		sl_account_give(SL_MEMORY, bytes);
+		sl_account_give(account, SL_MEMORY, bytes);
 	return out;
 }
 
-void *sl_account_zeros(uint64_t count, uint64_t size)
+void *sl_account_zeros(struct sl_account *account, uint64_t count, uint64_t size)
 {
 	uint64_t bytes;
-	if (__builtin_mul_overflow(count ? count : 1, size, &bytes) || sl_account_take(SL_MEMORY, bytes, NULL))
+	if (__builtin_mul_overflow(count ? count : 1, size, &bytes) || sl_account_take(account, SL_MEMORY, bytes, NULL))
 		return NULL;
 	void *out = calloc(count ? count : 1, size);
 	if (!out)
-		sl_account_give(SL_MEMORY, bytes);
+		sl_account_give(account, SL_MEMORY, bytes);
 	return out;
 }

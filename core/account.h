@@ -1,13 +1,14 @@
 /* account.h -- reserves memory and disk space before they are used.
  *
- * A thread that reads a client's upload opens an account. Readers then reserve all memory that grows with the input
- * before they allocate it, so a small file that unpacks to a huge one is refused before it exhausts the machine's
- * memory. In a thread without an account every request is granted. An account belongs to one thread at a time; take()
- * and give() lock the state that they share. Free memory before you give it back: others may have it at once. */
+ * Who reads a client's upload gives the source an account (sl_source_set_account()). Readers then reserve all memory
+ * that grows with the input before they allocate it, so a small file that unpacks to a huge one is refused before it
+ * exhausts the machine's memory. What they make on the way (names, builders, tables) points to the same account.
+ * Without an account, NULL, every request is granted: that is for users' own files. An account belongs to one thread at
+ * a time; take() and give() lock the state that they share. Free memory before you give it back: others may have it at
+ * once. */
 #ifndef SL_ACCOUNT_H
 #define SL_ACCOUNT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -30,19 +31,11 @@ struct sl_account {
 	struct sl_error refusal;       /* the last refusal; code 0: none. Its text says more than the caller's SL_NOMEM */
 };
 
-/* Makes this the calling thread's account; NULL: the thread has none from now on. */
-void sl_account_open(struct sl_account *account);
-
-/* True if the calling thread has an account: then its input may come from an untrusted client. */
-bool sl_account_is_open(void);
-
-/* Reserves bytes in the calling thread's account; call it before the allocation. err may be NULL. */
-int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err);
-/* Gives bytes back that were freed before the end of the work. */
-void sl_account_give(enum sl_resource what, uint64_t bytes);
-/* The same in an account that is not the thread's. Any thread, when nobody else uses the account. */
-int sl_account_take_of(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err);
-void sl_account_give_of(struct sl_account *account, enum sl_resource what, uint64_t bytes);
+/* Reserves bytes; call it before the allocation. account NULL: grants them. err may be NULL. Any thread, when nobody
+ * else uses the account. */
+int sl_account_take(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err);
+/* Gives bytes back that were freed before the end of the work. account NULL: does nothing. */
+void sl_account_give(struct sl_account *account, enum sl_resource what, uint64_t bytes);
 /* Moves a reservation to an account of the same owner and kind, which may be all zero before. */
 void sl_account_move(struct sl_account *to, struct sl_account *from, enum sl_resource what, uint64_t bytes);
 /* Gives back all of one resource. Any thread, when nobody uses the account. */
@@ -50,9 +43,10 @@ void sl_account_give_all(struct sl_account *account, enum sl_resource what);
 /* Gives back everything; all zero is fine. Any thread, when the work is over. */
 void sl_account_close(struct sl_account *account);
 
-/* Reserves and allocates count items of `size` bytes. NULL: refused, or no memory. The caller frees it with free(). */
-void *sl_account_alloc(uint64_t count, uint64_t size);
-void *sl_account_zeros(uint64_t count, uint64_t size);  /* all bytes 0 */
+/* Reserves and allocates count items of `size` bytes. NULL: refused, or no memory. The caller frees it with free().
+ * account NULL: only allocates. */
+void *sl_account_alloc(struct sl_account *account, uint64_t count, uint64_t size);
+void *sl_account_zeros(struct sl_account *account, uint64_t count, uint64_t size);  /* all bytes 0 */
 
 #ifdef __cplusplus
 }

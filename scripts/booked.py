@@ -6,9 +6,11 @@ usage: booked.py
 What a client sends is read by sl_uploaded_open() alone, which demands an account, or by sl_json_object(), which books the
 tree before it makes it. So this script fails, with file and line, if
   - another file of daemon/ opens a source, or parses JSON that is not a record of the server's own,
-  - a file of daemon/ that opens an upload, or calls a reader of core/formats/, does not open an account, and is not
-    called by one that does (CALLED),
-  - a file of core/ or daemon/ makes a temporary file elsewhere than in the folder that the disk's budget measures.
+  - a file of daemon/ calls one of the functions of BOOKING with NULL as its account, or makes an account of its own, which
+    counts in no budget,
+  - a file of core/ opens a source within another and does not give it the other's account,
+  - a file of core/ or daemon/ makes a temporary file elsewhere than in the folder that the disk's budget measures,
+  - a file keeps an account in a variable of its own or of its thread, instead of a parameter or a field.
 """
 import os
 import re
@@ -19,12 +21,13 @@ OPENERS = {"daemon/http/body/uploaded.c"}
 RECORDS = {"daemon/json/json.c", "daemon/graphs/columns/column_json.c", "daemon/layouts/layouts.c", "daemon/users/audit.c",
            "daemon/files/verify.c", "daemon/files/columns_file.c", "daemon/store/db_read.c",
            "daemon/users/access.c"}
-# files that read an upload in the account of their caller: file -> its callers, which open one
-CALLED = {"daemon/graphs/columns/column_values.c": {"daemon/graphs/columns.c"},
-          "daemon/graphs/more_labels.c": {"daemon/graphs/read.c"}}
+# functions that book what they hold in the account of a caller -> the place of that argument, from 0
+BOOKING = {"sl_uploaded_open": 1, "sl_read_new_points": 2, "sl_json_object": 4, "sl_preview_make": 5, "sl_source_set_account": 1,
+           "sl__names_init": 1, "sl_account_take": 0, "sl_account_alloc": 0, "sl_account_zeros": 0}
+ACCOUNTS = {"daemon/util/budget.c"}
+OPEN = r"sl_source_open_(?:path|fd|memory)"
+OWN = {"core/formats/source/source.c"}
 TEMPORARY = {"core/formats/source/random.c"}
-READERS = r"sl_uploaded_open|sl_(?:graph|points|input|layout|npy)_read|sl_(?:graph|points)_read_labels|sl_read_new_points|" \
-          r"sl__column_parse|sl__column_json|sl_preview_make"
 
 problems = []
 
@@ -39,19 +42,34 @@ def check(path, text):
                 problems.append(f"{path}:{number}: {message}")
 
     if daemon:
-        forbid(r"\bsl_source_open_(path|fd|memory)\(", OPENERS, "what clients send is opened by sl_uploaded_open()")
+        forbid(r"\b%s\(" % OPEN, OPENERS, "what clients send is opened by sl_uploaded_open()")
         forbid(r"\bjson_load\w*\(", RECORDS, "JSON of clients is parsed by sl_json_object(), which books its tree")
-        reads = re.search(r"(?<!int )\b(%s)\(" % READERS, text)
-        opens = "sl_account_open(&" in text
-        if reads and not opens and path not in OPENERS and not any_opens(CALLED.get(path, set())):
-            number = text.count("\n", 0, reads.start()) + 1
-            problems.append(f"{path}:{number}: {reads[1]}() is called without an account of its memory")
+        forbid(r"\.take = ", ACCOUNTS, "accounts are made by sl_bookings_account()")
+        for call in re.finditer(r"\b(%s)\(" % "|".join(BOOKING), text):
+            arguments = split_arguments(text, call.end())
+            if len(arguments) <= BOOKING[call[1]] or arguments[BOOKING[call[1]]] == "NULL":
+                problems.append(f"{path}:{text.count(chr(10), 0, call.start()) + 1}: {call[1]}() is called without an account")
+    opened, booked = (len(re.findall(r"\b%s\(" % name, text)) for name in (OPEN, "sl_source_set_account"))
+    if path not in OWN and opened > booked and not daemon:
+        problems.append(f"{path}: a source is opened without sl_source_set_account()")
+    forbid(r"\bstatic\b.*\bstruct sl_account \*\w+ *(=|;)|_Thread_local.*sl_account", (), "accounts are parameters or fields")
     forbid(r"\b(tmpfile|mkstemp|mkostemp|tmpnam|tempnam)\(|\bP_tmpdir\b|\"/tmp", TEMPORARY,
            "temporary files go to STATE_DIR/tmp, where they are booked")
 
 
-def any_opens(paths):
-    return any("sl_account_open(&" in open(p, encoding="utf-8").read() for p in paths)
+def split_arguments(text, at):
+    """The arguments of a call whose parenthesis opens before `at`."""
+    out, depth, begin = [], 0, at
+    while depth >= 0:
+        if text[at] in "([{":
+            depth += 1
+        elif text[at] in ")]}":
+            depth -= 1
+        if depth < 0 or (depth == 0 and text[at] == ","):
+            out.append(" ".join(text[begin:at].split()))
+            begin = at + 1
+        at += 1
+    return out
 
 
 def main():

@@ -25,7 +25,7 @@ static int read_floats(float **out, uint64_t *count, uint64_t most, struct sl_so
 	for (;;) {
 		if (bytes == capacity * sizeof **out) {
 			uint64_t more = capacity ? capacity : RAW_BLOCK;
-			int rc = sl_account_take(SL_MEMORY, more * sizeof **out, err);
+			int rc = sl_account_take(sl__source_account(s), SL_MEMORY, more * sizeof **out, err);
 			if (rc)
 				return rc;
 			float *grown = realloc(*out, (capacity + more) * sizeof **out);

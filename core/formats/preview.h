@@ -38,10 +38,11 @@ struct sl_preview {
 
 const char *sl_column_role_name(enum sl_column_role role);
 
-/* bytes: the beginning of the file, compressed or not; some hundred kilobytes suffice. The caller calls
+/* bytes: the beginning of the file, compressed or not; some hundred kilobytes suffice. account: books the memory
+ * (core/account.h), borrowed; NULL: no limit. The caller calls
  * sl_preview_finish(), also after an error. 0 or SL_NOMEM. */
 int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
-		    const void *bytes, size_t size, struct sl_error *err);
+		    const void *bytes, size_t size, struct sl_account *account, struct sl_error *err);
 void sl_preview_finish(struct sl_preview *p);
 
 #endif

@@ -43,6 +43,7 @@ extern "C" {
 /* ---- sources ------------------------------------------------------------ */
 
 struct sl_source;
+struct sl_account;
 
 /* name is copied. It appears in messages, and its ending suggests the format. NULL: the last part of path. */
 int sl_source_open_path(struct sl_source **out, const char *path, const char *name, struct sl_error *err);
@@ -52,8 +53,12 @@ int sl_source_open_fd(struct sl_source **out, int fd, const char *name, struct s
 int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t size, const char *name,
 			  struct sl_error *err);
 void sl_source_close(struct sl_source *source);  /* NULL is fine */
-/* The folder for decompressed temporary files, borrowed. NULL, as at first: that of tmpfile(3), and in a thread with an
- * account (core/account.h) none, so that archives which must be decompressed are refused. */
+/* The account (core/account.h) in which readers of the source book memory and disk, borrowed until the source is
+ * closed; set it before the first byte is read. NULL, as at first: nothing is booked, for users' own files. With an
+ * account they refuse compressed files that unpack to more than 256 times their size (and 64 MiB). */
+void sl_source_set_account(struct sl_source *source, struct sl_account *account);
+/* The folder for decompressed temporary files, borrowed. NULL, as at first: that of tmpfile(3), and for a source with
+ * an account none, so that archives which must be decompressed are refused. */
 void sl_source_set_folder(struct sl_source *source, const char *folder);
 
 /* ---- graphs ------------------------------------------------------------- */
@@ -65,9 +70,7 @@ const char *sl_graph_format_name(enum sl_graph_format format);
 /* SL_BADPARAM at /format if there is no such format. */
 int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl_error *err);
 
-/* All zero stands for the defaults: the format is recognised, edges are undirected, there are no limits. If the thread
- * has an account (core/account.h), readers reserve memory and disk, and refuse compressed files that unpack to more
- * than 256 times their size (and 64 MiB). */
+/* All zero stands for the defaults: the format is recognised, edges are undirected, there are no limits. */
 struct sl_read_options {
 	enum sl_graph_format format;  /* AUTO: by content, then by the source's name */
 	bool directed;                /* edge lists only */

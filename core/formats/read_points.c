@@ -107,7 +107,7 @@ static int read_distance_matrix(struct sl_neighbours **out, enum sl__content con
 	int rc = content == SL__MATRIX ? sl__read_mtx(&g, &options->read, true, source, err)
 				: sl__read_npz(&g, &options->read, true, source, err);
 	if (!rc)
-		rc = sl__neighbours_from_graph(out, g, sl__source_name(source), err);
+		rc = sl__neighbours_from_graph(out, g, source, err);
 	if (!rc) {
 		struct sl_taken *taken = g->taken;
 		g->taken = (*out)->taken;
@@ -244,7 +244,7 @@ static int text_is_points(struct sl_source *source, bool *points, char *sign, st
 	int64_t size = sl__source_peek_text(source, &bytes, err);
 	bool matrix = sl__name_ends_in(sl__source_name(source), ".mtx");
 	*points = size > 0 && !matrix &&
-		  sl__looks_like_points(bytes, size, sl__source_name(source), sign);
+		  sl__looks_like_points(bytes, size, sl__source_name(source), sl__source_account(source), sign);
 	return size < 0 ? (int)size : 0;
 }
 
@@ -276,7 +276,7 @@ static int read_graph(struct sl_input *out, const struct sl_input_options *optio
 {
 	int rc = sl_graph_read(&out->graph, &options->read, source, err);
 	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
-		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
+		rc = sl__check_similarities(out->graph, source, err);
 	if (rc) {
 		tell_guess(options, source, sign, err);
 		sl_graph_destroy(out->graph);
@@ -300,7 +300,7 @@ static bool is_dense(struct sl_source *source, const struct sl_input_options *op
 		return false;
 	int64_t size = sl__source_peek(source, &bytes, &ignored);
 	return *content == SL__ARRAY || (*content == SL__TEXT && size > 0 && sl__text_is_dense(bytes, (size_t)size,
-			size < SL__LINE_BUFFER, &options->read));
+			size < SL__LINE_BUFFER, &options->read, sl__source_account(source)));
 }
 
 static int read_dense(struct sl_input *out, enum sl__content content, const struct sl_input_options *options,
@@ -313,7 +313,7 @@ static int read_dense(struct sl_input *out, enum sl__content content, const stru
 	if (!rc)
 		rc = sl__graph_of_dense(&out->graph, matrix.points, &options->read, source, err);
 	if (!rc && options->values == SL_VALUES_AUTO)
-		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
+		rc = sl__check_similarities(out->graph, source, err);
 	if (rc) {
 		sl_graph_destroy(out->graph);
 		out->graph = NULL;

@@ -9,8 +9,8 @@
 #define SMALLEST_CAPACITY 1024u
 #define GRANT (1u << 20)      /* entries for which memory is reserved at a time */
 
-int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry,
-			    bool weighted, uint64_t expected_m, struct sl_error *err)
+int sl__graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry, bool weighted,
+			     uint64_t expected_m, struct sl_account *account, struct sl_error *err)
 {
 	struct sl_graph_builder *b = calloc(1, sizeof *b);
 
@@ -23,6 +23,7 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 	b->capacity = expected_m < SMALLEST_CAPACITY ? SMALLEST_CAPACITY : expected_m;
 	if (b->capacity > 1u << 26)
 		b->capacity = 1u << 26;
+	b->account = account;
 	b->symmetry = symmetry;
 	b->weighted = weighted;
 	b->row = malloc(b->capacity * sizeof *b->row);
@@ -33,6 +34,12 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 	}
 	*out = b;
 	return 0;
+}
+
+int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry,
+			    bool weighted, uint64_t expected_m, struct sl_error *err)
+{
+	return sl__graph_builder_create(out, symmetry, weighted, expected_m, NULL, err);
 }
 
 void sl_graph_builder_destroy(struct sl_graph_builder *b)
@@ -49,7 +56,7 @@ void sl_graph_builder_destroy(struct sl_graph_builder *b)
 static int grant(struct sl_graph_builder *b)
 {
 	uint64_t more = b->count / 4 > GRANT ? b->count / 4 : b->count < GRANT ? b->count + 1024 : GRANT;
-	int rc = sl_account_take(SL_MEMORY, more * SL__ENTRY_BYTES, NULL);
+	int rc = sl_account_take(b->account, SL_MEMORY, more * SL__ENTRY_BYTES, NULL);
 	if (!rc)
 		b->granted += more;
 	return rc;

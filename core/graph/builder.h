@@ -5,6 +5,8 @@
 
 #include "core/graph/graph.h"
 
+struct sl_account;
+
 /* Node indices above this are refused: the builder needs a few values for itself. */
 #define SL__MAX_NODES 0xfffffff0u
 
@@ -17,12 +19,17 @@ struct sl_graph_builder {
 	uint64_t listed;     /* calls to add() */
 	uint64_t count;      /* entries held, mirrored ones included */
 	uint64_t capacity;   /* of the arrays below */
-	uint64_t granted;    /* entries for which memory was reserved (core/account.h) */
+	struct sl_account *account;  /* books the memory (core/account.h); NULL: no limit */
+	uint64_t granted;    /* entries for which memory was reserved in it */
 	uint32_t *row;
 	uint32_t *column;
 	float *weight;       /* NULL: all 1 so far */
 };
 #define SL__ENTRY_BYTES 12u
+
+/* sl_graph_builder_create() for a reader that books memory in an account, borrowed until the end of the builder. */
+int sl__graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry, bool weighted,
+			     uint64_t expected_m, struct sl_account *account, struct sl_error *err);
 
 /* Sets g->symmetric and the counts of nodes in g->report. scratch [n]. */
 void sl__graph_examine(struct sl_graph *g, enum sl_graph_symmetry symmetry, uint64_t *scratch);

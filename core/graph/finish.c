@@ -268,6 +268,7 @@ static void shrink(struct sl_graph *g)
 int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_graph **out, struct sl_error *err)
 {
 	struct sl_graph *g = calloc(1, sizeof *g);
+	struct sl_account *account = b->account;
 	uint64_t *scratch = NULL, over = 0;  /* bytes that only this function needed */
 	int rc = 0;
 
@@ -286,7 +287,7 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 	drop_loops_and_zeros(b, &g->report);
 
 	uint64_t bytes = ((uint64_t)g->n + 1) * sizeof *g->start;
-	rc = sl_account_take(SL_MEMORY, 2 * bytes, err);
+	rc = sl_account_take(account, SL_MEMORY, 2 * bytes, err);
 	if (rc)
 		goto out;
 	g->start = calloc((uint64_t)g->n + 1, sizeof *g->start);
@@ -324,7 +325,7 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 out:
 	free(scratch);
 	sl_graph_builder_destroy(b);
-	sl_account_give(SL_MEMORY, over);
+	sl_account_give(account, SL_MEMORY, over);
 	if (rc)
 		sl_graph_destroy(g);
 	else

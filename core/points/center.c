@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/account.h"
 #include "core/points/points.h"
 #include "core/taken/taken.h"
 
@@ -112,7 +111,7 @@ static int restore(struct sl_points *q, const struct sl_points *p, const double 
 {
 	size_t values = (size_t)p->n * p->d;
 	const float *from = p->value;
-	float *to = sl_account_alloc(values + 1, sizeof *to);
+	float *to = malloc((values + 1) * sizeof *to);
 	if (!to)
 		return SL_NOMEM;
 #pragma omp parallel for schedule(static)

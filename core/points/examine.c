@@ -155,14 +155,14 @@ static void correct(struct sl_points *p, const struct sl__exact *exact, uint32_t
 		p->report.constant_columns += !(exact->low[k] < exact->high[k]);
 }
 
-int sl__points_examine(struct sl_points *p, const struct sl__exact *exact)
+int sl__points_examine(struct sl_points *p, const struct sl__exact *exact, struct sl_account *account)
 {
 	uint64_t seed[2] = {0x243f6a8885a308d3, 0x9e3779b97f4a7c15}, slots = 16;
 	uint32_t zero_rows = 0;
 	while (slots < 2 * (uint64_t)p->n)
 		slots *= 2;
 	uint64_t bytes = (p->n + 1ull) * sizeof(uint64_t) + slots * sizeof(uint32_t);
-	int rc = sl_account_take(SL_MEMORY, bytes, NULL);
+	int rc = sl_account_take(account, SL_MEMORY, bytes, NULL);
 	if (rc)
 		return rc;
 	uint64_t *hash = malloc(((size_t)p->n + 1) * sizeof *hash);
@@ -188,6 +188,6 @@ int sl__points_examine(struct sl_points *p, const struct sl__exact *exact)
 out:
 	free(hash);
 	free(slot);
-	sl_account_give(SL_MEMORY, bytes);
+	sl_account_give(account, SL_MEMORY, bytes);
 	return rc;
 }

@@ -68,20 +68,21 @@ static void merge(struct sl_sparse *s)
 }
 
 int sl_sparse_create(struct sl_sparse **out, uint32_t n, uint32_t d, uint64_t count, uint32_t *row, uint32_t *column,
-		     float *value)
+		     float *value, struct sl_account *account)
 {
 	struct sl_sparse *s = calloc(1, sizeof *s);
-	uint64_t *start = sl_account_alloc((uint64_t)d + 1, sizeof *start);
-	uint32_t *by_column = sl_account_alloc(count + 1, sizeof *by_column), *sorted = NULL;
-	float *values = sl_account_alloc(count + 1, sizeof *values);
+	uint64_t *start = sl_account_alloc(account, (uint64_t)d + 1, sizeof *start);
+	uint32_t *by_column = sl_account_alloc(account, count + 1, sizeof *by_column), *sorted = NULL;
+	float *values = sl_account_alloc(account, count + 1, sizeof *values);
 	int rc = SL_NOMEM;
 	*out = NULL;
 	if (!s || !start || !by_column || !values)
 		goto out;
+	s->account = account;
 	s->n = n;
 	s->d = d;
-	s->start = sl_account_alloc((uint64_t)n + 1, sizeof *s->start);
-	sorted = sl_account_alloc(count + 1, sizeof *sorted);  /* columns by which by_column is sorted */
+	s->start = sl_account_alloc(account, (uint64_t)n + 1, sizeof *s->start);
+	sorted = sl_account_alloc(account, count + 1, sizeof *sorted);  /* columns by which by_column is sorted */
 	if (!s->start || !sorted)
 		goto out;
 	/* by column, then stably by row, so that both ascend */
@@ -250,11 +251,11 @@ static int transpose(struct passes *p)
 {
 	const struct sl_sparse *s = p->s;
 	uint64_t count = s->start[s->n];
-	p->start = sl_account_alloc((uint64_t)s->d + 1, sizeof *p->start);
-	p->row = sl_account_alloc(count + 1, sizeof *p->row);
-	p->value = sl_account_alloc(count + 1, sizeof *p->value);
-	p->mean = sl_account_alloc(s->d, sizeof *p->mean);
-	uint32_t *row = sl_account_alloc(count + 1, sizeof *row);
+	p->start = sl_account_alloc(s->account, (uint64_t)s->d + 1, sizeof *p->start);
+	p->row = sl_account_alloc(s->account, count + 1, sizeof *p->row);
+	p->value = sl_account_alloc(s->account, count + 1, sizeof *p->value);
+	p->mean = sl_account_alloc(s->account, s->d, sizeof *p->mean);
+	uint32_t *row = sl_account_alloc(s->account, count + 1, sizeof *row);
 	int rc = p->start && p->row && p->value && p->mean && row ? 0 : SL_NOMEM;
 	for (uint32_t i = 0; !rc && i < s->n; i++)
 		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
@@ -343,8 +344,9 @@ int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to
 	*out = NULL;
 	if (sl__check_axes(s->d, to, err))
 		return SL_BADPARAM;
-	uint32_t *column = sl_account_alloc(count + 1, sizeof *column), *old = sl_account_alloc(s->d, sizeof *old);
-	uint32_t *place = sl_account_alloc(s->d, sizeof *place);
+	uint32_t *column = sl_account_alloc(s->account, count + 1, sizeof *column);
+	uint32_t *old = sl_account_alloc(s->account, s->d, sizeof *old);
+	uint32_t *place = sl_account_alloc(s->account, s->d, sizeof *place);
 	int rc = column && old && place ? 0 : no_memory(s, err);
 	if (!rc) {
 		if (count)

@@ -13,17 +13,21 @@
 extern "C" {
 #endif
 
+struct sl_account;
+
 struct sl_sparse {
 	uint32_t n, d;      /* rows, columns */
 	uint64_t *start;    /* [n + 1] row i has the entries start[i] .. start[i + 1] - 1 of column and value */
 	uint32_t *column;   /* ascending within a row, each once */
 	float *value;       /* finite */
+	struct sl_account *account;  /* books what is made of the table (core/account.h), borrowed; NULL: no limit */
 };
 
 /* Makes a table of `count` entries in any order. Values with the same row and column are added, in their order. Takes
- * row, column and value, all malloc'd and [count], also on failure. 0 or SL_NOMEM. */
+ * row, column and value, all malloc'd and [count], also on failure. account: books the other memory (core/account.h);
+ * NULL: no limit. 0 or SL_NOMEM. */
 int sl_sparse_create(struct sl_sparse **out, uint32_t n, uint32_t d, uint64_t count, uint32_t *row, uint32_t *column,
-		     float *value);
+		     float *value, struct sl_account *account);
 /* NULL is fine. */
 void sl_sparse_destroy(struct sl_sparse *s);
 

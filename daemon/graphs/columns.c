@@ -288,7 +288,7 @@ static int arrange_column(struct column_change *c, struct sl_columns *columns)
 	if (!column || !strcmp(sl_column_kind(column), "none"))
 		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named %.64s", c->id,
 				    c->column);
-	return sl__column_order_apply(column, c->nodes, &c->order, &c->err);
+	return sl__column_order_apply(column, c->nodes, &c->order, &c->account, &c->err);
 }
 
 static int keep_column(struct column_change *c, struct sl_columns *columns)
@@ -302,6 +302,7 @@ static int set_column(struct column_change *c, struct sl_columns *columns)
 	json_t *description = NULL;
 	void *value = NULL;
 	const struct sl__column_wish wish = {.name = c->column, .only = c->only, .kind = c->kind,
+					    .account = &c->account,
 					    .options = {.max_bytes = c->max_bytes, .cancel = &c->s->cancel}};
 	struct sl_label_nodes nodes = {.n = c->nodes};
 	if (c->content) {
@@ -320,7 +321,6 @@ static void change_work(void *arg)
 {
 	struct column_change *c = arg;
 	struct sl_columns *columns = NULL;
-	sl_account_open(&c->account);
 	c->status = sl_columns_read(c->path, c->nodes, NULL, &columns, &c->err);
 	if (!c->status)
 		c->status = c->remove ? remove_column(c, columns) : c->keeps ? keep_column(c, columns) :
@@ -332,7 +332,6 @@ static void change_work(void *arg)
 	if (c->status && c->account.refusal.code)
 		c->err = c->account.refusal;
 	sl_columns_free(columns);
-	sl_account_open(NULL);
 	sl_account_close(&c->account);
 	sl_uploaded_finish(&c->input);
 }

@@ -180,12 +180,14 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 struct sl_taken *sl_graphs_taken(struct sl_graphs *s, const char *id);
 
 /* Reads new points of a request, which are to be placed in a layout or given to a model, within the server's limits.
- * how: center, roles and columns (struct sl_input_options); the rest is set here. Pool thread. cancel: as in struct
- * sl_read_options. */
+ * how: center, roles and columns (struct sl_input_options); the rest is set here. Pool thread. account: as for
+ * sl_uploaded_open(). cancel: as in struct sl_read_options. */
 struct sl_config;
 struct sl_uploaded;
+struct sl_account;
 struct sl_input_options;
-int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const struct sl_input_options *how, const int *cancel, struct sl_error *err);
+int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, struct sl_account *account,
+		       const struct sl_config *c, const struct sl_input_options *how, const int *cancel,
+		       struct sl_error *err);
 
 #endif

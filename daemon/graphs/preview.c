@@ -40,10 +40,9 @@ static void preview_work(void *arg)
 		if (fd >= 0)
 			close(fd);
 	}
-	sl_account_open(&p->read.account);
 	if (!p->status)
-		p->status = sl_preview_make(&p->found, &p->read.options, in->name, data ? data : "", bytes, &p->err);
-	sl_account_open(NULL);
+		p->status = sl_preview_make(&p->found, &p->read.options, in->name, data ? data : "", bytes,
+					    &p->read.account, &p->err);
 	if (in->path)
 		free(data);
 	sl__reading_close(&p->read);

@@ -168,7 +168,7 @@ static int read_labels(struct sl__reading *q)
 	struct sl_source *source;
 	struct sl_label_table table = {0};
 	uint32_t n = q->graph ? q->graph->n : q->points->n_user;
-	int rc = sl_uploaded_open(&q->labels, &source, &q->err);
+	int rc = sl_uploaded_open(&q->labels, &q->account, &source, &q->err);
 	if (rc)
 		return rc;
 	if (q->graph)
@@ -181,7 +181,7 @@ static int read_labels(struct sl__reading *q)
 	if (!rc && table.columns && !q->columns && !(q->columns = sl_columns_create(n)))
 		rc = sl_error_memory(&q->err, "labels");
 	if (!rc)
-		rc = sl__label_columns_set(q->columns, &table, NULL, n, &q->err);
+		rc = sl__label_columns_set(q->columns, &table, NULL, n, &q->account, &q->err);
 	if (!rc && table.taken)
 		q->labels_taken = sl_taken_json(table.taken);
 	sl_label_table_finish(&table);
@@ -213,7 +213,7 @@ static int project(struct sl__reading *q)
 		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have only %u "
 				      "columns", (long long)q->pca, p->d);
 	uint64_t d = p->d, axes = (uint64_t)q->pca;
-	int rc = sl_account_take(SL_MEMORY, p->n * axes * sizeof(float) + d * axes * sizeof(double), &q->err);
+	int rc = sl_account_take(&q->account, SL_MEMORY, p->n * axes * sizeof(float) + d * axes * sizeof(double), &q->err);
 	if (!rc)
 		rc = sl_engine_pca(q->engine, q->engine_index, q->engine_bytes, &projected, p, (uint32_t)q->pca,
 				   &q->pca_kept, q->options.read.cancel, &q->err);
@@ -341,8 +341,7 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 void sl__reading_run(struct sl__reading *q)
 {
 	struct sl_source *source;
-	sl_account_open(&q->account);
-	q->status = sl_uploaded_open(&q->file, &source, &q->err);
+	q->status = sl_uploaded_open(&q->file, &q->account, &source, &q->err);
 	if (!q->status) {
 		q->status = read_all(q, source);
 		sl_source_close(source);
@@ -352,7 +351,6 @@ void sl__reading_run(struct sl__reading *q)
 		q->status = q->err.code;
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	}
-	sl_account_open(NULL);
 	sl_account_give_all(&q->account, SL_DISK);
 	sl__reading_close(q);
 }
@@ -385,8 +383,9 @@ void sl__reading_finish(struct sl__reading *q)
 		sl_account_close(&q->account);
 }
 
-int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
-		       const struct sl_input_options *how, const int *cancel, struct sl_error *err)
+int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, struct sl_account *account,
+		       const struct sl_config *c, const struct sl_input_options *how, const int *cancel,
+		       struct sl_error *err)
 {
 	struct sl_input_options options = *how;
 	struct sl_source *source = NULL;
@@ -396,7 +395,7 @@ int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, c
 		.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
 		.max_entries = (uint64_t)c->max_entries, .cancel = cancel,
 	};
-	int code = sl_uploaded_open(file, &source, err);
+	int code = sl_uploaded_open(file, account, &source, err);
 	if (!code)
 		code = as_query(sl_points_read(out, &options, source, err), err);
 	sl_source_close(source);

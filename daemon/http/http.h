@@ -143,10 +143,11 @@ struct sl_source;
 void sl_uploaded_of(struct sl_request *r, struct sl_uploaded *out, struct sl_part *part, const char *name);
 /* The same for a request that must have one part, named "file". */
 int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err);
-/* Any thread, but one that has opened an account (core/account.h), in which readers book what they hold: SL_INTERNAL
- * without it. This is the only way to read what a client has sent; scripts/booked.py finds others. The caller calls
+/* Any thread. Readers book what they hold in the account (core/account.h), not NULL, borrowed until the source is
+ * closed. This is the only way to read what a client has sent; scripts/booked.py finds others. The caller calls
  * sl_source_close(). */
-int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err);
+int sl_uploaded_open(const struct sl_uploaded *u, struct sl_account *account, struct sl_source **out,
+		     struct sl_error *err);
 /* Removes the file, or frees the memory, and leaves zeros. Any thread; the pool, if possible, since removing a large
  * file takes long. Zeroed ones are fine. */
 void sl_uploaded_finish(struct sl_uploaded *u);

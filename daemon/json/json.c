@@ -60,7 +60,8 @@ uint64_t sl_json_tree_bytes(const char *text, size_t bytes)
 	return sum;
 }
 
-int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_error *err)
+int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_account *account,
+		   struct sl_error *err)
 {
 	json_error_t why;
 	const char *encoding = sl_text_encoding(text, bytes);
@@ -70,7 +71,7 @@ int sl_json_object(json_t **out, const char *text, size_t bytes, const char *fil
 		return sl_error_at(err, SL_BADPARAM, file, 1, "The text begins with a byte order mark (the bytes EF BB BF), "
 				   "which JSON must not (RFC 8259). Send it without: in Python, for example, encode it as "
 				   "utf-8, not as utf-8-sig.");
-	int rc = sl_account_take(SL_MEMORY, sl_json_tree_bytes(text, bytes), err);
+	int rc = sl_account_take(account, SL_MEMORY, sl_json_tree_bytes(text, bytes), err);
 	if (rc)
 		return rc;
 	json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);

@@ -11,10 +11,12 @@
 
 /* The memory that jansson takes for the tree of a text, at most; `[]` and `{}` take 80 times their text. Any text. */
 uint64_t sl_json_tree_bytes(const char *text, size_t bytes);
-/* Parses text, which must be one JSON object; an error names `file` and the line. New reference. Books the tree in the
- * thread's account (core/account.h) before it makes it: SL_TOOBIG, SL_NOMEM. The caller closes the account when it has
- * freed the tree. */
-int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_error *err);
+/* Parses text, which must be one JSON object; an error names `file` and the line. New reference. Books the tree in
+ * account (core/account.h; NULL: no limit) before it makes it: SL_TOOBIG, SL_NOMEM. The caller closes the account when
+ * it has freed the tree. */
+struct sl_account;
+int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_account *account,
+		   struct sl_error *err);
 
 /* Checks that `known` (NULL-terminated) has every key of the object; the error lists the known keys. */
 int sl_json_known(const json_t *object, const char *const *known, struct sl_error *err);

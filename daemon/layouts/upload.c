@@ -62,7 +62,7 @@ static int read_layout(struct sl__layout_upload *u, float **y)
 {
 	const struct sl_read_options options = {.max_bytes = u->max_bytes, .max_nodes = u->max_nodes, .cancel = &u->cancel};
 	struct sl_source *source = NULL;
-	int rc = sl_uploaded_open(&u->file, &source, &u->err);
+	int rc = sl_uploaded_open(&u->file, &u->account, &source, &u->err);
 	if (!rc)
 		rc = sl_layout_read(y, &u->record.nodes, &u->record.dims, u->raw_dims, &options, source, &u->err);
 	sl_source_close(source);
@@ -74,13 +74,11 @@ static void read_work(void *arg)
 	struct sl__layout_upload *u = arg;
 	char record[128];
 	float *y = NULL;
-	sl_account_open(&u->account);
 	u->code = read_layout(u, &y);
 	if (u->code && u->code != SL_CANCELLED && u->account.refusal.code) {
 		u->err = u->account.refusal;
 		u->code = u->err.code;
 	}
-	sl_account_open(NULL);
 	snprintf(record, sizeof record, "{\"nodes\": %u, \"dims\": %d, \"user\": \"%s\"}", u->record.nodes, u->record.dims,
 		 u->record.user);
 	if (!u->code)

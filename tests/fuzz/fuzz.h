@@ -35,11 +35,11 @@ static inline void fuzz_give(struct sl_account *account, enum sl_resource what, 
 	PROMISE(account->taken[what] + bytes >= bytes);
 }
 
-/* Opens it for the thread until sl_account_open(NULL), and names the folder for what is decompressed. */
+/* Makes it the account of the source, and names the folder for what is decompressed. */
 static inline void fuzz_account(struct sl_account *account, struct sl_source *s)
 {
 	*account = (struct sl_account){.take = fuzz_take, .give = fuzz_give};
-	sl_account_open(account);
+	sl_source_set_account(s, account);
 	sl_source_set_folder(s, "/tmp");
 }
 
@@ -88,7 +88,6 @@ static inline void read_one(const uint8_t *bytes, size_t size, enum sl_graph_for
 	struct sl_account account;
 	fuzz_account(&account, s);
 	int rc = sl_graph_read(&g, &options, s, &err);
-	sl_account_open(NULL);
 	sl_source_close(s);
 	if (rc)
 		check_error(rc, &err);

@@ -25,7 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct sl_account account;
 	fuzz_account(&account, s);
 	int rc = sl_input_read(&input, &options, s, &err);
-	sl_account_open(NULL);
 	sl_source_close(s);
 	if (rc == SL_BADPARAM)
 		PROMISE(err.pointer[0] == '/' && err.detail[0]);

@@ -1,8 +1,9 @@
 /* Every allocation of the readers and of the builder fails once: the result is SL_NOMEM, unless the allocation was
  * optional, and nothing leaks or is freed twice, which the sanitizers check. The linker replaces malloc() and similar
- * functions by those here. */
+ * functions by those here. In the same way an account refuses each reservation of a reader once. */
 #include <stdlib.h>
 
+#include "core/account.h"
 #include "core/formats/layout.h"
 #include "core/formats/numpy/npy.h"
 #include "core/formats/read_points.h"
@@ -22,6 +23,20 @@ void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); 
 void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
 void *__wrap_realloc(void *old, size_t size) { return fails() ? NULL : __real_realloc(old, size); }
 
+static long reservations, refusing = -1;
+
+static int take(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err)
+{
+	return reservations++ == refusing ? sl_error_set(err, SL_TOOBIG, "too much") : 0;
+}
+
+static void give(struct sl_account *account, enum sl_resource what, uint64_t bytes)
+{
+}
+
+/* The account of the next sources; NULL: none. */
+static struct sl_account *account;
+
 struct job {
 	const char *text;     /* zero-terminated, unless size is given */
 	size_t size;
@@ -36,6 +51,7 @@ static int run_graph(const struct job *job, struct sl_error *err)
 
 	if (rc)
 		return rc;
+	sl_source_set_account(s, account);
 	rc = sl_graph_read(&g, NULL, s, err);
 	sl_source_close(s);
 	assert_true(rc == 0 ? g != NULL : g == NULL);
@@ -55,6 +71,7 @@ static int run_labels(const struct job *job, struct sl_error *err)
 	allocations = 0;
 	int rc = sl_source_open_memory(&s, job->text, strlen(job->text), "input", err);
 	if (!rc) {
+		sl_source_set_account(s, account);
 		rc = sl_graph_read_labels(g, NULL, s, err);
 		sl_source_close(s);
 		assert_true(rc == 0 ? g->label != NULL : g->label == NULL);
@@ -74,6 +91,7 @@ static int run_input(const struct job *job, struct sl_error *err)
 
 	if (rc)
 		return rc;
+	sl_source_set_account(s, account);
 	rc = sl_input_read(&input, &options, s, err);
 	sl_source_close(s);
 	assert_int_equal(rc == 0, input.points || input.neighbours);
@@ -94,6 +112,7 @@ static int run_layout(const struct job *job, struct sl_error *err)
 	if (!rc)
 		rc = sl_source_open_memory(&s, file, size, "input", err);
 	if (!rc) {
+		sl_source_set_account(s, account);
 		rc = sl_npy_read(&back, &n, &d, NULL, s, err);
 		sl_source_close(s);
 		assert_true(rc == 0 ? back != NULL : back == NULL);
@@ -114,7 +133,56 @@ static char *long_text(const char *first, const char *line)
 	return text;
 }
 
-static void every_allocation_fails_once(void **state)
+static void every_allocation_fails_once(const struct job *job)
+{
+	struct sl_error err;
+	int refused = 0;
+
+	for (failing = 0;; failing++) {
+		allocations = 0;
+		int rc = job->run(job, &err);
+		long made = allocations;
+		if (rc) {
+			assert_int_equal(rc, SL_NOMEM);
+			assert_int_equal(err.code, SL_NOMEM);
+			refused++;
+		}
+		if (made <= failing) {
+			assert_int_equal(rc, 0);
+			break;
+		}
+	}
+	failing = -1;
+	assert_true(refused >= 3);
+}
+
+/* The readers stop at a refusal, and the account has its reason. */
+static void every_reservation_is_refused_once(const struct job *job)
+{
+	struct sl_error err;
+
+	for (refusing = 0;; refusing++) {
+		struct sl_account purse = {.take = take, .give = give};
+		account = &purse;
+		reservations = 0;
+		int rc = job->run(job, &err);
+		if (reservations <= refusing) {
+			assert_int_equal(rc, 0);
+			assert_int_equal(purse.refusal.code, 0);
+			break;
+		}
+		assert_true(rc == SL_TOOBIG || rc == SL_NOMEM);
+		assert_int_equal(purse.refusal.code, SL_TOOBIG);
+	}
+	assert_true(refusing >= 1);
+	account = NULL;
+	refusing = -1;
+	reservations = 0;
+	assert_int_equal(job->run(job, &err), 0);
+	assert_int_equal(reservations, 0);  /* what has no account is not booked in another's */
+}
+
+static void readers(void **state)
 {
 	char *mtx = long_text("%%MatrixMarket matrix coordinate real general\n3000 3000 3000\n", "%d %d .5\n");
 	char *numbers = long_text("", "%d\t1%d\n"), *names = long_text("", "node-%d,node-%d,2\n");
@@ -138,25 +206,8 @@ static void every_allocation_fails_once(void **state)
 	};
 
 	for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++) {
-		struct sl_error err;
-		int refused = 0;
-
-		for (failing = 0;; failing++) {
-			allocations = 0;
-			int rc = jobs[k].run(&jobs[k], &err);
-			long made = allocations;
-			if (rc) {
-				assert_int_equal(rc, SL_NOMEM);
-				assert_int_equal(err.code, SL_NOMEM);
-				refused++;
-			}
-			if (made <= failing) {
-				assert_int_equal(rc, 0);
-				break;
-			}
-		}
-		failing = -1;
-		assert_true(refused >= 3);
+		every_allocation_fails_once(&jobs[k]);
+		every_reservation_is_refused_once(&jobs[k]);
 	}
 	free(mtx);
 	free(numbers);
@@ -167,7 +218,7 @@ static void every_allocation_fails_once(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_once)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(readers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

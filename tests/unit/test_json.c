@@ -101,7 +101,7 @@ static void zero_characters(void **state)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct sl_error err = {0};
 		json_t *value = NULL;
-		assert_int_equal(sl_json_object(&value, texts[i], strlen(texts[i]), "body", &err), SL_BADPARAM);
+		assert_int_equal(sl_json_object(&value, texts[i], strlen(texts[i]), "body", NULL, &err), SL_BADPARAM);
 		assert_null(value);
 		assert_non_null(strstr(err.detail, "must not hold the zero character"));
 		assert_null(strstr(err.detail, "JSON_ALLOW"));
@@ -190,10 +190,9 @@ static void trees_are_booked(void **state)
 	json_t *value = NULL;
 	struct purse p = {.account = {.take = take, .give = give}, .most = 100};
 	p.account.of[SL_MEMORY] = &p;
-	sl_account_open(&p.account);
-	assert_int_equal(sl_json_object(&value, text, strlen(text), "body", &err), SL_TOOBIG);
+	assert_int_equal(sl_json_object(&value, text, strlen(text), "body", &p.account, &err), SL_TOOBIG);
 	p.most = 10000;
-	assert_int_equal(sl_json_object(&value, text, strlen(text), "body", &err), 0);
+	assert_int_equal(sl_json_object(&value, text, strlen(text), "body", &p.account, &err), 0);
 	assert_true(p.account.taken[SL_MEMORY] > 500);
 	sl_account_close(&p.account);
 	json_decref(value);

@@ -335,7 +335,7 @@ static struct sl_sparse *sparse_cloud(uint32_t n, uint32_t d, float *x)
 			column[count] = k;
 			value[count++] = v;
 		}
-	assert_int_equal(sl_sparse_create(&s, n, d, count, row, column, value), 0);
+	assert_int_equal(sl_sparse_create(&s, n, d, count, row, column, value, NULL), 0);
 	return s;
 }
 
@@ -440,7 +440,7 @@ static void entries_of_one_place_add_up(void **state)
 	memcpy(row, rows, sizeof rows);
 	memcpy(column, columns, sizeof columns);
 	memcpy(value, values, sizeof values);
-	assert_int_equal(sl_sparse_create(&s, 3, 4, 5, row, column, value), 0);
+	assert_int_equal(sl_sparse_create(&s, 3, 4, 5, row, column, value, NULL), 0);
 	static const uint64_t start[] = {0, 1, 2, 4};
 	static const uint32_t at[] = {3, 0, 0, 1};
 	static const float sums[] = {2, 4, 5, 4};

@@ -11,13 +11,14 @@
 #define COLUMNS_LEAST 4    /* a table of fewer columns is a list of edges */
 #define COLUMNS_MANY 20    /* a list of edges has fewer */
 
-bool sl__text_is_dense(const unsigned char *bytes, size_t size, bool all, const struct sl_read_options *options)
+bool sl__text_is_dense(const unsigned char *bytes, size_t size, bool all, const struct sl_read_options *options,
+		       struct sl_account *account)
 {
 	const char *at = (const char *)bytes, *end = at + size;
 	struct sl__edge_columns c;
 	struct sl__line line;
 	uint64_t rows = 0;
-	bool dense = !sl__edge_columns_find(&c, bytes, size, all, options, "", NULL) && c.count >= COLUMNS_LEAST &&
+	bool dense = !sl__edge_columns_find(&c, bytes, size, all, options, "", account, NULL) && c.count >= COLUMNS_LEAST &&
 		     !c.pair && !c.chosen && !c.konect && !options->weight_column;
 	for (uint32_t k = 1; dense && k < c.count; k++)
 		dense = !(c.seen[k] & (SL__SEEN_WORD | SL__SEEN_DICT | SL__SEEN_TIME));
@@ -56,7 +57,7 @@ int sl__graph_of_dense(struct sl_graph **out, struct sl_points *p, const struct 
 	if (options->max_entries && entries > options->max_entries)
 		return sl_error_at(err, SL_TOOBIG, file, 0, "The matrix has %llu entries; the limit (max_entries) is %llu.",
 				   (unsigned long long)entries, (unsigned long long)options->max_entries);
-	int rc = sl_graph_builder_create(&b, SL_GENERAL, weighted, entries, err);
+	int rc = sl__graph_builder_create(&b, SL_GENERAL, weighted, entries, sl__source_account(source), err);
 	for (size_t k = 0; !rc && k < (size_t)p->n * p->d; k++) {
 		double w = value_of(p, k) + (p->center ? p->center[k % p->d] : 0);
 		if (w != 0 && (rc = sl_graph_builder_add(b, (uint32_t)(k / p->d), (uint32_t)(k % p->d), (float)w)))

@@ -153,13 +153,15 @@ static int refuse_radius(const char *file, struct sl_error *err)
 	return rc;
 }
 
-int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl_error *err)
+int sl__check_similarities(const struct sl_graph *g, struct sl_source *source, struct sl_error *err)
 {
+	const char *file = sl__source_name(source);
+	struct sl_account *account = sl__source_account(source);
 	struct votes v = {0};
 	int rc = 0;
 	if (!g->weight || g->n < FEWEST_NODES || !g->m || g->report.self_loops || g->report.duplicates)
 		return 0;
-	struct row *rows = sl_account_alloc(g->n, sizeof *rows);
+	struct row *rows = sl_account_alloc(account, g->n, sizeof *rows);
 	if (!rows)
 		return sl_error_memory_at(err, file, "%u rows", g->n);
 	for (uint32_t i = 0; i < g->n; i++)
@@ -184,6 +186,6 @@ int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl
 		rc = refuse(file, length, "nothing shows whether larger or smaller values mean closer", err);
 out:
 	free(rows);
-	sl_account_give(SL_MEMORY, g->n * sizeof *rows);
+	sl_account_give(account, SL_MEMORY, g->n * sizeof *rows);
 	return rc;
 }

@@ -328,8 +328,8 @@ static bool is_header(const struct look *l, const struct sl__fields *first, bool
 static int make_columns(struct sl__edge_columns *c, uint32_t count)
 {
 	c->count = count;
-	c->title = sl_account_zeros((size_t)count + 1, sizeof *c->title);
-	c->seen = sl_account_zeros((size_t)count + 1, 1);
+	c->title = sl_account_zeros(c->account, (size_t)count + 1, sizeof *c->title);
+	c->seen = sl_account_zeros(c->account, (size_t)count + 1, 1);
 	return c->title && c->seen ? 0 : SL_NOMEM;
 }
 
@@ -545,7 +545,7 @@ static int see_rows(struct look *l, const struct sl__line *first)
 	}
 	struct sl__triples triples;
 	int rows = 0, rc = 0;
-	sl__triples_init(&triples);
+	sl__triples_init(&triples, c->account);
 	bool more = !split(l, &line) || next_row(l, &line);
 	for (; !rc && more && rows < SAMPLE; rows++, more = next_row(l, &line)) {
 		see_row(l);
@@ -607,13 +607,15 @@ static int look_at(struct look *l, const char *file, struct sl_error *err)
 }
 
 int sl__edge_columns_find(struct sl__edge_columns *c, const unsigned char *bytes, size_t size, bool whole,
-			  const struct sl_read_options *options, const char *file, struct sl_error *err)
+			  const struct sl_read_options *options, const char *file, struct sl_account *account,
+			  struct sl_error *err)
 {
 	struct look l = {.c = c, .options = options, .at = (const char *)bytes,
 			 .begin = (const char *)bytes, .end = (const char *)bytes + size,
 			 .whole = whole};
 
-	*c = (struct sl__edge_columns){.separator = ' ', .source = -1, .target = -1, .weight = -1, .type = -1};
+	*c = (struct sl__edge_columns){.separator = ' ', .source = -1, .target = -1, .weight = -1, .type = -1,
+				       .account = account};
 	sl__fields_init(&l.fields);
 	int rc = look_at(&l, file, err);
 	sl__fields_finish(&l.fields);
@@ -630,14 +632,14 @@ void sl__edge_columns_finish(struct sl__edge_columns *c)
 	c->seen = NULL;
 }
 
-bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, char sign[160])
+bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, struct sl_account *account, char sign[160])
 {
 	static const struct sl_read_options none;
 	struct sl__edge_columns c;
 	bool sure = false;
 	const char *reason = "";
 
-	if (!sl__edge_columns_find(&c, bytes, size, whole, &none, "", NULL) && c.count > 1) {
+	if (!sl__edge_columns_find(&c, bytes, size, whole, &none, "", account, NULL) && c.count > 1) {
 		bool numbers = !((c.seen[0] | c.seen[1]) & (SL__SEEN_WORD | SL__SEEN_COMMA));
 		reason = c.pair ? "the titles of its columns" : c.konect ? "KONECT's first line" :
 			 c.count > 2 && c.seen[2] & SL__SEEN_DICT ? "networkx's dictionaries" :

@@ -44,14 +44,17 @@ struct sl__edge_columns {
 	enum sl__edge_direction direction; /* as comments tell it */
 	bool konect, bipartite;            /* a KONECT file; of two kinds of nodes */
 	bool commented;                    /* there are comments above */
+	struct sl_account *account;        /* books the memory, borrowed; NULL: no limit */
 	int64_t comment_rows;              /* those with as many fields as the edges, which may be edges */
 };
 
-/* Looks at the beginning of a text. whole: bytes are all of it. 0, SL_NOMEM, or SL_BADPARAM at /source, /target or
+/* Looks at the beginning of a text. whole: bytes are all of it. account: books the
+ * memory (core/account.h), NULL: no limit. 0, SL_NOMEM, or SL_BADPARAM at /source, /target or
  * /weight: options name a column that does not exist. The caller calls sl__edge_columns_finish(), also after an
  * error. */
 int sl__edge_columns_find(struct sl__edge_columns *c, const unsigned char *bytes, size_t size, bool whole,
-			  const struct sl_read_options *options, const char *file, struct sl_error *err);
+			  const struct sl_read_options *options, const char *file, struct sl_account *account,
+			  struct sl_error *err);
 void sl__edge_columns_finish(struct sl__edge_columns *c);
 
 /* The title in lower case, without blanks and punctuation, cut to 39 bytes. */
@@ -62,7 +65,7 @@ bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target);
 
 /* True if the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason, or
  * NULL. */
-bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, char sign[160]);
+bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, struct sl_account *account, char sign[160]);
 
 /* The words of the rows of three columns, to find relations in the second. */
 struct sl__triples {
@@ -70,7 +73,7 @@ struct sl__triples {
 	uint32_t rows;
 };
 
-void sl__triples_init(struct sl__triples *t);
+void sl__triples_init(struct sl__triples *t, struct sl_account *account);
 void sl__triples_finish(struct sl__triples *t);
 /* row: of three fields. 0, SL_NOMEM or SL_TOOBIG. */
 int sl__triples_add(struct sl__triples *t, const struct sl__fields *row);

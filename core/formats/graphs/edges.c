@@ -433,7 +433,8 @@ static int read_start(struct edges *f)
 			return (int)size;
 		bool whole = size < SL__LINE_BUFFER;
 		sl__edge_columns_finish(c);
-		rc = sl__edge_columns_find(c, bytes, (size_t)size, whole, f->options, sl__source_name(f->source), f->err);
+		rc = sl__edge_columns_find(c, bytes, (size_t)size, whole, f->options, sl__source_name(f->source),
+					   sl__source_account(f->source), f->err);
 		if (rc)
 			return rc;
 		if (c->count) {
@@ -459,7 +460,8 @@ static int start_edges(struct edges *f)
 	f->weighted = c->weight >= 0;
 	f->plain = c->source == 0 && c->target == 1 && !c->bipartite &&
 		   (f->weighted ? c->weight == 2 && c->count == 3 : c->count == 2);
-	return sl_graph_builder_create(&f->builder, f->options->directed ? SL_GENERAL : SL_SYMMETRIC, f->weighted, 0,
+	return sl__graph_builder_create(&f->builder, f->options->directed ? SL_GENERAL : SL_SYMMETRIC, f->weighted, 0,
+				   sl__source_account(f->source),
 			f->err);
 }
 
@@ -607,7 +609,7 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 	f.taken = sl_taken_create();
 	if (!f.taken)
 		return sl_error_memory(err, "reading %s", sl__source_name(source));
-	sl__names_init(&f.names);
+	sl__names_init(&f.names, sl__source_account(source));
 	sl__fields_init(&f.fields);
 	rc = read_start(&f);
 	if (!rc)

@@ -58,12 +58,12 @@ static int by_value(const void *a, const void *b)
 static int sort_values(struct labels *f)
 {
 	uint32_t count = f->values.n;
-	struct value *list = sl_account_alloc(count, sizeof *list);
-	uint32_t *to = sl_account_alloc(count, sizeof *to);
+	struct value *list = sl_account_alloc(sl__source_account(f->source), count, sizeof *list);
+	uint32_t *to = sl_account_alloc(sl__source_account(f->source), count, sizeof *to);
 	struct sl__names sorted;
 	int rc = list && to ? 0 : SL_NOMEM;
 
-	sl__names_init(&sorted);
+	sl__names_init(&sorted, sl__source_account(f->source));
 	for (uint32_t k = 0; !rc && k < count; k++)
 		list[k] = (struct value){strtoll(f->values.bytes + f->values.at[k], NULL, 10), k};
 	if (!rc)
@@ -245,7 +245,7 @@ static void replace(struct sl_graph *g, uint32_t *label, char **text, uint32_t c
 static int give_array(struct labels *f, struct sl_graph *g)
 {
 	uint32_t count = f->values.n, made = 0;
-	char **name = sl_account_alloc(count, sizeof *name);
+	char **name = sl_account_alloc(sl__source_account(f->source), count, sizeof *name);
 
 	if (!name)
 		return memory_error(f);
@@ -284,10 +284,10 @@ static int read_array_labels(struct sl_graph *graph, struct sl_source *source, s
 	struct labels f = {.source = source, .graph = graph, .err = err};
 	int rc;
 
-	f.label = sl_account_alloc(graph->n, sizeof *f.label);
+	f.label = sl_account_alloc(sl__source_account(source), graph->n, sizeof *f.label);
 	if (!f.label)
 		return memory_error(&f);
-	sl__names_init(&f.values);
+	sl__names_init(&f.values, sl__source_account(source));
 	rc = read_array(&f);
 	if (!rc)
 		rc = give_array(&f, graph);

@@ -365,8 +365,8 @@ int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, b
 	if (!rc)
 		rc = read_size(&f);
 	if (!rc)
-		rc = sl_graph_builder_create(&f.builder, f.symmetric ? SL_SYMMETRIC : SL_GENERAL, !f.pattern,
-					     f.listed, err);
+		rc = sl__graph_builder_create(&f.builder, f.symmetric ? SL_SYMMETRIC : SL_GENERAL, !f.pattern,
+					     f.listed, sl__source_account(source), err);
 	if (!rc)
 		rc = read_entries(&f);
 	if (rc) {

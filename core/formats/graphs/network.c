@@ -610,12 +610,12 @@ int sl__read_network(struct sl_graph **out, enum sl__network kind, const struct 
 		     struct sl_source *source, struct sl_error *err)
 {
 	struct network f = {.kind = kind, .source = source, .options = options, .taken = sl_taken_create(), .err = err};
-	sl__names_init(&f.names);
-	sl__names_init(&f.ids);
+	sl__names_init(&f.names, sl__source_account(source));
+	sl__names_init(&f.ids, sl__source_account(source));
 	int rc = f.taken ? 0 : sl_error_memory(err, "reading %s", sl__source_name(source));
 	if (!rc)
-		rc = sl_graph_builder_create(&f.builder, options->directed || kind == SL__METIS ? SL_GENERAL :
-					     SL_SYMMETRIC, true, 0, err);
+		rc = sl__graph_builder_create(&f.builder, options->directed || kind == SL__METIS ? SL_GENERAL :
+					     SL_SYMMETRIC, true, 0, sl__source_account(source), err);
 	if (!rc)
 		rc = kind == SL__METIS ? read_metis(&f) : read_lines(&f);
 	if (!rc)

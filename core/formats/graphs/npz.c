@@ -191,7 +191,7 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t e
 				 "%" PRIu64 ".",
 				 m.array.count, lines, f->n == f->columns ? "rows" : "lines", lines + 1);
 	if (!rc) {
-		start = sl_account_alloc(lines + 1, sizeof *start);
+		start = sl_account_alloc(sl__source_account(f->source), lines + 1, sizeof *start);
 		if (!start)
 			rc = sl_error_memory_at(f->err, m.name, "%" PRIu64 " nodes", lines);
 	}
@@ -273,7 +273,8 @@ static int read_compressed(struct npz *f, const char *format)
 	if (!rc)
 		rc = read_indptr(f, &start, by_row ? f->n : f->columns, data.array.count, format);
 	if (!rc && !f->entries)
-		rc = sl_graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, f->err);
+		rc = sl__graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, sl__source_account(f->source),
+					      f->err);
 	if (!rc)
 		rc = read_lines(f, &indices, &data, start, by_row);
 	free(start);
@@ -329,7 +330,8 @@ static int read_coordinates(struct npz *f)
 	if (!rc)
 		rc = same_length(f, &column, &data);
 	if (!rc && !f->entries)
-		rc = sl_graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, f->err);
+		rc = sl__graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, sl__source_account(f->source),
+					      f->err);
 	if (!rc)
 		rc = read_triples(f, &row, &column, &data);
 	sl__member_close(&row);
@@ -381,7 +383,7 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, b
 		 struct sl_error *err)
 {
 	struct npz f = {.source = source, .options = options, .distances = distances, .err = err};
-	sl__names_init(&f.names);
+	sl__names_init(&f.names, sl__source_account(source));
 	int rc = read_all(&f);
 
 	if (rc)

@@ -30,7 +30,7 @@ int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64
 		       struct sl_error *err);
 
 /* SL_BADGRAPH at /values if the values of a matrix look like distances, or may be distances or similarities. */
-int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl_error *err);
+int sl__check_similarities(const struct sl_graph *g, struct sl_source *source, struct sl_error *err);
 
 /* True for the comment of a matrix that Cell Ranger wrote: genes in rows, cells in columns. line: terminated. */
 bool sl__is_cell_ranger(const char *line);

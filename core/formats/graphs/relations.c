@@ -4,11 +4,11 @@
 
 #include "core/formats/graphs/edge_columns.h"
 
-void sl__triples_init(struct sl__triples *t)
+void sl__triples_init(struct sl__triples *t, struct sl_account *account)
 {
 	t->rows = 0;
 	for (int k = 0; k < 3; k++)
-		sl__names_init(&t->words[k]);
+		sl__names_init(&t->words[k], account);
 }
 
 void sl__triples_finish(struct sl__triples *t)

@@ -313,7 +313,7 @@ static int room_for_row(struct reading *r)
 		return 0;
 	uint64_t capacity = c->row_capacity ? c->row_capacity * 3 / 2 : 1024;
 	uint64_t row = (uint64_t)c->columns * sizeof *c->code + sizeof *c->line;
-	int rc = sl_account_take(SL_MEMORY, (capacity - c->row_capacity) * row, r->err);
+	int rc = sl_account_take(sl__source_account(r->source), SL_MEMORY, (capacity - c->row_capacity) * row, r->err);
 	if (rc)
 		return rc;
 	uint32_t *code = realloc(c->code, capacity * c->columns * sizeof *code);
@@ -459,7 +459,9 @@ int sl__cells_read(struct sl__cells *c, const struct sl__keys *keys, struct sl_s
 	const unsigned char *bytes;
 	struct reading r = {.c = c, .keys = keys, .source = source, .err = err};
 	int64_t size = sl__source_peek_text(source, &bytes, err);
-	int rc = size < 0 ? (int)size : sl_account_take(SL_MEMORY, sizeof *r.guess + SL__LINE_BUFFER, err);
+	struct sl_account *account = sl__source_account(source);
+	int rc = size < 0 ? (int)size :
+		 sl_account_take(account, SL_MEMORY, sizeof *r.guess + SL__LINE_BUFFER, err);
 	if (rc)
 		return rc;
 	r.guess = calloc(1, sizeof *r.guess);
@@ -476,7 +478,7 @@ int sl__cells_read(struct sl__cells *c, const struct sl__keys *keys, struct sl_s
 		if (!c->text)
 			rc = memory_error(&r);
 		for (uint32_t k = 0; c->text && k < c->columns; k++)
-			sl__names_init(&c->text[k]);
+			sl__names_init(&c->text[k], account);
 	}
 	if (!rc)
 		rc = read_lines(&r);

@@ -331,7 +331,7 @@ int sl__join(struct sl__join *j, struct sl__cells *c, const struct sl__keys *key
 {
 	struct joiner r = {.j = j, .c = c, .keys = keys};
 	*j = (struct sl__join){.how = SL__JOIN_ROWS};
-	r.seen = sl_account_alloc((uint64_t)keys->n / 64 + 1, sizeof *r.seen);
+	r.seen = sl_account_alloc(sl__source_account(source), (uint64_t)keys->n / 64 + 1, sizeof *r.seen);
 	int rc = r.seen ? 0 : SL_NOMEM;
 	if (!rc && c->columns > 1 && c->rows && keys->named)
 		rc = try_names(&r);

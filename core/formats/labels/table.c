@@ -199,11 +199,11 @@ static int make_column(struct making *m, uint32_t column, struct sl_label_column
 {
 	const struct sl__cells *c = &m->cells;
 	uint32_t n = m->keys.n, texts = c->text[column].n;
-	uint32_t *to = sl_account_alloc((uint64_t)texts + 1, sizeof *to);
+	uint32_t *to = sl_account_alloc(sl__source_account(m->source), (uint64_t)texts + 1, sizeof *to);
 	uint64_t bytes = c->text[column].bytes_used + (uint64_t)texts * 32;
-	int rc = to ? sl_account_take(SL_MEMORY, bytes, m->err) : SL_NOMEM;
-	out->label = rc ? NULL : sl_account_alloc((uint64_t)n + 1, sizeof *out->label);
-	out->text = rc ? NULL : sl_account_alloc((uint64_t)texts + 1, sizeof *out->text);
+	int rc = to ? sl_account_take(sl__source_account(m->source), SL_MEMORY, bytes, m->err) : SL_NOMEM;
+	out->label = rc ? NULL : sl_account_alloc(sl__source_account(m->source), (uint64_t)n + 1, sizeof *out->label);
+	out->text = rc ? NULL : sl_account_alloc(sl__source_account(m->source), (uint64_t)texts + 1, sizeof *out->text);
 	if (!rc && (!out->label || !out->text))
 		rc = SL_NOMEM;
 	out->numbers = true;
@@ -290,7 +290,7 @@ static int tell_partners(struct making *m)
 	struct sl_taken *t = m->out->taken;
 	uint64_t with = 0, without = 0, first_row = 0;
 	uint32_t n = m->keys.n, first_node = 0;
-	uint64_t *seen = sl_account_alloc((uint64_t)n / 64 + 1, sizeof *seen);
+	uint64_t *seen = sl_account_alloc(sl__source_account(m->source), (uint64_t)n / 64 + 1, sizeof *seen);
 	if (!seen)
 		return memory_error(m);
 	memset(seen, 0, ((uint64_t)n / 64 + 1) * sizeof *seen);
@@ -357,7 +357,7 @@ static int take_names(struct making *m, const struct sl_label_nodes *nodes)
 	int rc = 0;
 	m->keys.n = nodes->n;
 	m->keys.named = nodes->name_bytes != NULL;
-	sl__names_init(&m->keys.names);
+	sl__names_init(&m->keys.names, sl__source_account(m->source));
 	for (uint32_t i = 0; m->keys.named && !rc && i < nodes->n; i++) {
 		const char *name = nodes->name_bytes + nodes->name_at[i];
 		uint32_t number;

@@ -34,7 +34,7 @@ int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t m
 	if (!rc && f->file)
 		rc = size_of(f, &size);
 	if (!rc)
-		rc = sl__archive_check_directory(name, bytes, f->file, size, f->err);
+		rc = sl__archive_check_directory(name, bytes, f->file, size, sl__source_account(source), f->err);
 	if (rc) {
 		if (f->file)
 			fclose(f->file);

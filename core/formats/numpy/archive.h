@@ -34,9 +34,11 @@ struct sl__archive {
 int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err);
 void sl__archive_close(struct sl__archive *f);
 
-/* directory.c: if the thread has an account, reserves the memory that the list of members takes, and refuses one that
- * no .npz needs: SL_TOOBIG, SL_BADDATA. memory NULL: the archive is in file, which is at its start afterwards. */
-int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size, struct sl_error *err);
+/* directory.c: if there is an account (core/account.h), reserves the memory that the list of members takes, and refuses
+ * one that no .npz needs: SL_TOOBIG, SL_BADDATA. memory NULL: the archive is in file, which is at its start
+ * afterwards. */
+int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size,
+				struct sl_account *account, struct sl_error *err);
 
 /* Whether there is a member NAME.npy. */
 bool sl__archive_has(const struct sl__archive *f, const char *name);

@@ -28,6 +28,7 @@ struct tail {
 	const unsigned char *memory;    /* the whole archive, or NULL: */
 	FILE *file;
 	uint64_t size;                  /* of the archive */
+	struct sl_account *account;
 	struct sl_error *err;
 };
 
@@ -94,14 +95,15 @@ static int check_tail(const struct tail *t, const unsigned char *tail, size_t he
 		rc = ++ends > ENDS_MOST ? sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its "
 						      "end is ambiguous.") : check_end(t, at, start + before, locator, &bytes);
 	}
-	return rc ? rc : sl_account_take(SL_MEMORY, bytes * MEMORY_PER_BYTE + TAIL_BYTES, t->err);
+	return rc ? rc : sl_account_take(t->account, SL_MEMORY, bytes * MEMORY_PER_BYTE + TAIL_BYTES, t->err);
 }
 
-int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size, struct sl_error *err)
+int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size,
+				struct sl_account *account, struct sl_error *err)
 {
-	struct tail t = {.name = name, .memory = memory, .file = file, .size = size, .err = err};
+	struct tail t = {.name = name, .memory = memory, .file = file, .size = size, .account = account, .err = err};
 	size_t held = size < TAIL_BYTES ? (size_t)size : TAIL_BYTES;
-	if (!sl_account_is_open())  /* the user's own file */
+	if (!account)  /* the user's own file */
 		return 0;
 	unsigned char *tail = malloc(held + 1);
 	int rc = tail ? read_at(&t, size - held, tail, held) : sl_error_memory_at(err, name, "reading");

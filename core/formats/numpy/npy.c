@@ -46,7 +46,7 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 	double value[BLOCK];
 	const char *file = sl__source_name(s);
 
-	int rc = sl_account_take(SL_MEMORY, capacity * sizeof **out, err);
+	int rc = sl_account_take(sl__source_account(s), SL_MEMORY, capacity * sizeof **out, err);
 	if (rc)
 		return rc;
 	*out = malloc(capacity * sizeof **out);
@@ -62,7 +62,7 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 		if (done + want > capacity) {
 			uint64_t before = capacity;
 			capacity = capacity * 2 < a->count ? capacity * 2 : a->count;
-			if ((rc = sl_account_take(SL_MEMORY, (capacity - before) * sizeof **out, err)))
+			if ((rc = sl_account_take(sl__source_account(s), SL_MEMORY, (capacity - before) * sizeof **out, err)))
 				return rc;
 			float *grown = realloc(*out, capacity * sizeof **out);
 			if (!grown)
@@ -125,7 +125,7 @@ int sl_npy_read(float **out, uint64_t *n, uint64_t *d, const struct sl_read_opti
 					 "header promises.", (unsigned long long)a.count);
 	}
 	if (!rc && a.fortran && *d > 1)
-		rc = sl_account_take(SL_MEMORY, a.count * sizeof *values, err);
+		rc = sl_account_take(sl__source_account(source), SL_MEMORY, a.count * sizeof *values, err);
 	if (!rc && a.fortran && *d > 1) {
 		*out = transpose(values, *n, *d);
 		if (!*out)

@@ -166,7 +166,7 @@ static int read_block(struct elements *e, uint64_t count)
 static int turn(struct sl__table *t, uint64_t n, uint64_t d)
 {
 	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
-	void *out = sl_account_alloc(n * d, size);
+	void *out = sl_account_alloc(t->account, n * d, size);
 	if (!out)
 		return sl__table_memory_error(t);
 #pragma omp parallel for schedule(static)
@@ -178,7 +178,7 @@ static int turn(struct sl__table *t, uint64_t n, uint64_t d)
 				else
 					((float *)out)[i * d + k] = ((const float *)t->value)[k * n + i];
 	free(t->value);
-	sl_account_give(SL_MEMORY, n * d * size);
+	sl_account_give(t->account, SL_MEMORY, n * d * size);
 	t->value = out;
 	t->capacity = n * d;
 	return 0;
@@ -336,7 +336,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f, const cha
 	struct sl__names names;
 	int rc = 0;
 
-	sl__names_init(&names);
+	sl__names_init(&names, t->account);
 	if (sl__archive_has(f, "names")) {
 		rc = sl__archive_texts(f, "names", t->n, "points", &names, NULL);
 		if (!rc)
@@ -347,8 +347,8 @@ static int read_companions(struct sl__table *t, struct sl__archive *f, const cha
 	for (size_t k = 0; !rc && !t->label && k < sizeof usual / sizeof *usual; k++) {
 		if (!sl__archive_has(f, usual[k]) || (k >= SURE_LABELS && !may_be_labels(t, f, usual[k])))
 			continue;
-		uint32_t *value = sl_account_alloc(t->n + 1, sizeof *value);
-		sl__names_init(&names);
+		uint32_t *value = sl_account_alloc(t->account, t->n + 1, sizeof *value);
+		sl__names_init(&names, t->account);
 		rc = value ? sl__archive_texts(f, usual[k], t->n, "points", &names, value) : sl__table_memory_error(t);
 		if (!rc)
 			rc = sl__table_take_labels(t, "", &names, value);

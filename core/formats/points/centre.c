@@ -81,14 +81,14 @@ void sl__centre_subtract(const struct sl__centre *c, uint64_t n, float *value)
 
 static int book(struct sl__centre *c, uint64_t bytes)
 {
-	int rc = sl_account_take(SL_MEMORY, bytes, NULL);
+	int rc = sl_account_take(c->account, SL_MEMORY, bytes, NULL);
 	c->booked += rc ? 0 : bytes;
 	return rc;
 }
 
-int sl__centre_init(struct sl__centre *c, uint64_t d, const double *given)
+int sl__centre_init(struct sl__centre *c, uint64_t d, const double *given, struct sl_account *account)
 {
-	*c = (struct sl__centre){.d = d, .seed = {0x243f6a8885a308d3, 0x9e3779b97f4a7c15}};
+	*c = (struct sl__centre){.d = d, .account = account, .seed = {0x243f6a8885a308d3, 0x9e3779b97f4a7c15}};
 	if (getrandom(c->seed, sizeof c->seed, GRND_NONBLOCK) != sizeof c->seed)
 		c->seed[1] = 0x9e3779b97f4a7c15;
 	c->seed[1] |= 1;
@@ -113,7 +113,7 @@ int sl__centre_init(struct sl__centre *c, uint64_t d, const double *given)
 static void drop_first(struct sl__centre *c)
 {
 	free(c->first);
-	sl_account_give(SL_MEMORY, c->first_room * sizeof *c->first);
+	sl_account_give(c->account, SL_MEMORY, c->first_room * sizeof *c->first);
 	c->booked -= c->first_room * sizeof *c->first;
 	c->first = NULL;
 	c->first_room = 0;
@@ -126,7 +126,7 @@ void sl__centre_finish(struct sl__centre *c)
 	free(c->high);
 	free(c->first);
 	free(c->hash);
-	sl_account_give(SL_MEMORY, c->booked);
+	sl_account_give(c->account, SL_MEMORY, c->booked);
 	memset(c, 0, sizeof *c);
 }
 

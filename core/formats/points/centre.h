@@ -38,11 +38,13 @@ struct sl__centre {
 	uint64_t first_room, hash_room;  /* allocated */
 	uint64_t *hash;                  /* of each row */
 	uint64_t seed[2];
-	uint64_t booked;                 /* bytes of the account */
+	struct sl_account *account;
+	uint64_t booked;                 /* its bytes */
 };
 
-/* given: the centre of the table that the rows are compared with, [d], copied; NULL: the rule decides. */
-int sl__centre_init(struct sl__centre *c, uint64_t d, const double *given);
+/* given: the centre of the table that the rows are compared with, [d], copied; NULL: the rule decides. account: books
+ * the memory (core/account.h), borrowed until the end; NULL: no limit. */
+int sl__centre_init(struct sl__centre *c, uint64_t d, const double *given, struct sl_account *account);
 void sl__centre_finish(struct sl__centre *c);
 
 /* Takes `count` values from number `at` on, row by row, and writes those that can be written already to

@@ -14,7 +14,7 @@
 #include "core/neighbours/tile.h"
 #include "core/taken/taken.h"
 
-static int create(struct sl_neighbours **out, uint64_t n, uint64_t k)
+static int create(struct sl_neighbours **out, uint64_t n, uint64_t k, struct sl_account *account)
 {
 	struct sl_neighbours *nb = calloc(1, sizeof *nb);
 	*out = nb;
@@ -24,8 +24,8 @@ static int create(struct sl_neighbours **out, uint64_t n, uint64_t k)
 	nb->k = (uint32_t)k;
 	nb->recall = 1;
 	snprintf(nb->method, sizeof nb->method, "given");
-	nb->index = sl_account_alloc(n * k + 1, sizeof *nb->index);
-	nb->distance = sl_account_alloc(n * k + 1, sizeof *nb->distance);
+	nb->index = sl_account_alloc(account, n * k + 1, sizeof *nb->index);
+	nb->distance = sl_account_alloc(account, n * k + 1, sizeof *nb->distance);
 	return nb->index && nb->distance ? 0 : SL_NOMEM;
 }
 
@@ -152,7 +152,7 @@ static int read_rows(struct arrays *f, struct sl_neighbours *nb)
 	int64_t *index = malloc(k * sizeof *index);
 	double *distance = malloc(k * sizeof *distance);
 	uint64_t *entry = malloc(k * sizeof *entry);
-	int rc = sl_account_take(SL_MEMORY, f->n * sizeof(uint32_t), f->err);
+	int rc = sl_account_take(sl__source_account(f->archive->source), SL_MEMORY, f->n * sizeof(uint32_t), f->err);
 	uint32_t *seen = rc ? NULL : calloc(f->n, sizeof *seen), count;
 	if (!rc && !(stored && index && distance && entry && seen))
 		rc = SL_NOMEM;
@@ -223,7 +223,7 @@ int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_op
 	if (!rc)
 		rc = check_shapes(&f, &options->read);
 	if (!rc)
-		rc = create(&nb, f.n, f.k);
+		rc = create(&nb, f.n, f.k, sl__source_account(archive->source));
 	if (!rc)
 		rc = read_rows(&f, nb);
 	if (rc == SL_NOMEM)
@@ -260,9 +260,10 @@ void sl__tell_neighbours(struct sl_neighbours *nb, const struct sl_graph *g)
 				  "entries are");
 }
 
-int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph *g, const char *file,
+int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph *g, struct sl_source *source,
 			      struct sl_error *err)
 {
+	const char *file = sl__source_name(source);
 	struct sl_neighbours *nb = NULL;
 	uint64_t longest = 0, *entry = NULL;
 	for (uint32_t i = 0; i < g->n; i++)
@@ -274,7 +275,7 @@ int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph 
 		return no_neighbours(err, file);
 	/* a few long rows must not make the table wide, so they keep only their nearest neighbours */
 	uint64_t most = 4 * (g->m / g->n) + 64, k = longest < most ? longest : most;
-	int rc = create(&nb, g->n, k);
+	int rc = create(&nb, g->n, k, sl__source_account(source));
 	entry = malloc(longest * sizeof *entry);
 	if (rc || !entry) {
 		rc = memory_error(err, file, g->n, k);

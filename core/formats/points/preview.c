@@ -38,7 +38,7 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 	};
 	out->columns = f->columns;
 	out->header = f->titles;
-	out->column = sl_account_zeros((size_t)f->columns + 1, sizeof *out->column);
+	out->column = sl_account_zeros(f->t->account, (size_t)f->columns + 1, sizeof *out->column);
 	if (!out->column)
 		return sl_error_memory(err, "a preview of %u columns", f->columns);
 	for (uint32_t c = 0; c < f->columns; c++) {
@@ -81,13 +81,14 @@ static void add_examples(struct sl_preview *out, struct sl__text *f)
 }
 
 static int preview_table(struct sl_preview *out, const struct sl_input_options *options, const char *name,
-			 const char *text, size_t size, struct sl_error *err)
+			 const char *text, size_t size, struct sl_account *account, struct sl_error *err)
 {
 	struct sl_source *source, *again;
 	struct sl__table table;
 	int rc = sl_source_open_memory(&source, text, size, name, err);
 	if (rc)
 		return rc;
+	sl_source_set_account(source, account);
 	sl__source_set_options(source, &options->read);
 	sl__table_init(&table, options, source, &out->problem);
 	struct sl__text f = {.t = &table};
@@ -97,6 +98,7 @@ static int preview_table(struct sl_preview *out, const struct sl_input_options *
 	if (f.column)
 		rc = list_columns(out, &f, err);
 	if (!rc && out->column && !sl_source_open_memory(&again, text, size, name, err)) {
+		sl_source_set_account(again, account);
 		table.source = again;
 		add_examples(out, &f);
 		sl_source_close(again);
@@ -140,16 +142,19 @@ static bool shows_columns(const char *text, size_t size)
 	return size < LONG_LINE || (sl__next_line(&rest, text + size, &line) && line.end < text + size);
 }
 
-static int look_at_text(struct sl_preview *out, const struct sl_input_options *options, const char *name,
-			const char *text, size_t size, struct sl_error *err)
+static int look_at_text(struct sl_preview *out, const struct sl_input_options *options,
+			struct sl_source *whole, const char *text, size_t size, struct sl_error *err)
 {
+	const char *name = sl__source_name(whole);
+	struct sl_account *account = sl__source_account(whole);
 	const unsigned char *bytes = (const unsigned char *)text;
 	bool points = options->kind == SL_INPUT_POINTS ||
-		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points(bytes, (int64_t)size, name, out->sign));
+		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points(bytes, (int64_t)size, name, account,
+								      out->sign));
 	out->kind = points ? SL_INPUT_POINTS : options->kind == SL_INPUT_AUTO ? SL_INPUT_GRAPH : options->kind;
 	snprintf(out->format, sizeof out->format, "%s", points ? "csv" : "edges");
 	return points && shows_columns(text, size) ?
-		preview_table(out, options, name, text, whole_lines(text, size), err) : 0;
+		preview_table(out, options, name, text, whole_lines(text, size), account, err) : 0;
 }
 
 /* True if the first member of a zip archive is an array, or its name is not in the bytes. */
@@ -164,7 +169,7 @@ static int look_at(struct sl_preview *out, const struct sl_input_options *option
 {
 	bool zip = content == SL__ARCHIVE && !begins_with_array((const unsigned char *)text, size);
 	if (content == SL__TEXT)
-		return look_at_text(out, options, sl__source_name(source), text, size, err);
+		return look_at_text(out, options, source, text, size, err);
 	snprintf(out->format, sizeof out->format, "%s", zip ? "zip" : sl__content_name(content));
 	if (content == SL__ARRAY)
 		out->kind = SL_INPUT_POINTS;
@@ -174,7 +179,7 @@ static int look_at(struct sl_preview *out, const struct sl_input_options *option
 }
 
 int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
-		    const void *bytes, size_t size, struct sl_error *err)
+		    const void *bytes, size_t size, struct sl_account *account, struct sl_error *err)
 {
 	struct sl_source *source;
 	const unsigned char *head;
@@ -182,6 +187,7 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 	int rc = sl_source_open_memory(&source, bytes, size, name, err);
 	if (rc)
 		return rc;
+	sl_source_set_account(source, account);
 	sl__source_set_options(source, &options->read);
 	size_t count = sl__source_beginning(source, &head), mark = sl_text_mark(head, count);
 	const char *encoding = sl_text_encoding(head, count), *text = (const char *)(head += mark);

@@ -114,7 +114,8 @@ static bool has_sizes(const char *at, const char *end)
 	return sl__text_sizes(from, end, told);
 }
 
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, char sign[160])
+bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, struct sl_account *account,
+			  char sign[160])
 {
 	static const struct sl_read_options none;
 	struct sl__edge_columns c;
@@ -130,9 +131,9 @@ bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char 
 	enum sl__network network = sl__network_of(bytes, (size_t)size, whole, name);
 	if (network != SL__NO_NETWORK)
 		snprintf(sign, 160, "the format of %s", sl__network_name(network));
-	if (network != SL__NO_NETWORK || sl__surely_edges(bytes, (size_t)size, whole, sign))
+	if (network != SL__NO_NETWORK || sl__surely_edges(bytes, (size_t)size, whole, account, sign))
 		return false;
-	if (!sl__edge_columns_find(&c, bytes, (size_t)size, whole, &none, "", NULL) && c.count) {
+	if (!sl__edge_columns_find(&c, bytes, (size_t)size, whole, &none, "", account, NULL) && c.count) {
 		see_ends(&ends, &c, (const char *)bytes, (const char *)bytes + size);
 		points = decide(&c, &ends, sign);
 	}

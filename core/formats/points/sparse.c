@@ -65,14 +65,14 @@ static bool stays_sparse(const struct sl__entries *t)
 /* The values so far are floats; those to come need more. */
 static int widen(struct sl__entries *t)
 {
-	if (sl_account_take(SL_MEMORY, t->capacity * sizeof *t->wide, NULL) ||
+	if (sl_account_take(t->account, SL_MEMORY, t->capacity * sizeof *t->wide, NULL) ||
 	    sl_grow_array(&t->wide, t->capacity, sizeof *t->wide))
 		return SL_NOMEM;
 	for (uint64_t e = 0; e < t->count; e++)
 		t->wide[e] = (double)t->value[e];
 	free(t->value);
 	t->value = NULL;
-	sl_account_give(SL_MEMORY, t->capacity * sizeof *t->value);
+	sl_account_give(t->account, SL_MEMORY, t->capacity * sizeof *t->value);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, double
 	sparse &= !rounded;
 	if (t->count == t->capacity) {
 		uint64_t more = t->capacity ? t->capacity : 1u << 16, room = t->capacity + more;
-		if (sl_account_take(SL_MEMORY, more * (sparse ? ENTRY_BYTES : WIDE_ENTRY_BYTES), NULL))
+		if (sl_account_take(t->account, SL_MEMORY, more * (sparse ? ENTRY_BYTES : WIDE_ENTRY_BYTES), NULL))
 			return SL_NOMEM;
 		if (sl_grow_array(&t->row, room, sizeof *t->row) || sl_grow_array(&t->column, room, sizeof *t->column) ||
 		    (sparse ? sl_grow_array(&t->value, room, sizeof *t->value) :
@@ -141,7 +141,8 @@ static int project(struct sl_points **out, const struct sl__entries *t, const st
 	uint64_t axes = t->options->pca, columns = axes + OVERSAMPLING, entries = s->start[s->n];
 	uint64_t used = entries > axes ? entries : axes;  /* columns with weights at most; sl_sparse_pca() */
 	uint64_t d = used < t->d / 2 ? used : t->d;
-	int rc = sl_account_take(SL_MEMORY, t->n * axes * sizeof(float) + d * columns * 3 * sizeof(double), t->err);
+	uint64_t bytes = t->n * axes * sizeof(float) + d * columns * 3 * sizeof(double);
+	int rc = sl_account_take(t->account, SL_MEMORY, bytes, t->err);
 	if (!rc)
 		rc = sl_sparse_pca(out, s, t->options->pca, kept, t->options->read.cancel, t->err);
 	if (rc == SL_BADDATA && t->err)
@@ -224,7 +225,7 @@ static int make_dense(struct sl_points **out, const struct sl__entries *t)
 		return rc;
 	}
 	uint64_t room = t->n + 1 + t->count;
-	rc = sl_account_take(SL_MEMORY, room * sizeof(uint64_t), t->err);
+	rc = sl_account_take(t->account, SL_MEMORY, room * sizeof(uint64_t), t->err);
 	uint64_t *start = rc ? NULL : calloc(room, sizeof *start);
 	double *row = malloc(t->d * sizeof *row);
 	if (!rc && (!start || !row))
@@ -235,7 +236,7 @@ static int make_dense(struct sl_points **out, const struct sl__entries *t)
 	}
 	free(start);
 	free(row);
-	sl_account_give(SL_MEMORY, rc ? 0 : room * sizeof(uint64_t));
+	sl_account_give(t->account, SL_MEMORY, rc ? 0 : room * sizeof(uint64_t));
 	table.n = t->n;
 	if (!rc && !(table.taken = describe(t)))
 		rc = memory_error(t);
@@ -259,16 +260,16 @@ struct filled {
 static int find_filled(struct filled *f, const struct sl__entries *t)
 {
 	f->most = t->n < SL__SPREAD_SAMPLE ? (uint32_t)t->n : SL__SPREAD_SAMPLE;
-	f->seen = sl_account_zeros(t->d, sizeof *f->seen);
-	f->place = sl_account_alloc(t->d, sizeof *f->place);
-	f->taken = sl_account_zeros(t->d, sizeof *f->taken);
+	f->seen = sl_account_zeros(t->account, t->d, sizeof *f->seen);
+	f->place = sl_account_alloc(t->account, t->d, sizeof *f->place);
+	f->taken = sl_account_zeros(t->account, t->d, sizeof *f->taken);
 	if (!f->seen || !f->place || !f->taken)
 		return SL_NOMEM;
 	for (uint64_t e = 0; e < t->count; e++)
 		f->seen[t->column[e]]++;
 	for (uint64_t k = 0; k < t->d; k++)
 		f->place[k] = f->seen[k] * 2 > t->n ? f->count++ : UINT32_MAX;
-	f->value = sl_account_alloc((uint64_t)f->count * f->most + 1, sizeof *f->value);
+	f->value = sl_account_alloc(t->account, (uint64_t)f->count * f->most + 1, sizeof *f->value);
 	return f->value ? 0 : SL_NOMEM;
 }
 
@@ -314,8 +315,8 @@ static int subtract(struct sl__entries *t, const struct filled *f, uint32_t far,
 {
 	uint64_t room = t->count + t->n * far, bits = t->n * far / 8 + 1;
 	uint64_t more = room > t->capacity ? room - t->capacity : 0;
-	uint8_t *there = sl_account_zeros(bits, 1);
-	int rc = !there || sl_account_take(SL_MEMORY, more * WIDE_ENTRY_BYTES, NULL) ? SL_NOMEM : 0;
+	uint8_t *there = sl_account_zeros(t->account, bits, 1);
+	int rc = !there || sl_account_take(t->account, SL_MEMORY, more * WIDE_ENTRY_BYTES, NULL) ? SL_NOMEM : 0;
 	if (!rc && more && (sl_grow_array(&t->row, room, sizeof *t->row) ||
 			    sl_grow_array(&t->column, room, sizeof *t->column) ||
 			    sl_grow_array(&t->wide, room, sizeof *t->wide)))
@@ -334,7 +335,7 @@ static int subtract(struct sl__entries *t, const struct filled *f, uint32_t far,
 			if (!(there[bit / 8] >> (bit % 8) & 1))
 				append(t, (uint32_t)i, k, -center[k]);
 		}
-	sl_account_give(SL_MEMORY, there ? bits : 0);
+	sl_account_give(t->account, SL_MEMORY, there ? bits : 0);
 	free(there);
 	return rc;
 }
@@ -362,7 +363,7 @@ static int settle_values(struct sl__entries *t, double **center)
 	*center = NULL;
 	if (!t->wide)
 		return 0;
-	double *medians = sl_account_zeros(t->d + 1, sizeof *medians);
+	double *medians = sl_account_zeros(t->account, t->d + 1, sizeof *medians);
 	int rc = !medians || find_filled(&f, t) ? SL_NOMEM : 0;
 	if (!rc)
 		take_sample(&f, t);
@@ -400,7 +401,7 @@ static int make_projected(struct sl_points **out, struct sl__entries *t, double 
 	int rc = settle_values(t, &center);
 	if (rc)
 		return rc;
-	int code = sl_sparse_create(&s, (uint32_t)t->n, (uint32_t)t->d, t->count, t->row, t->column, t->value);
+	int code = sl_sparse_create(&s, (uint32_t)t->n, (uint32_t)t->d, t->count, t->row, t->column, t->value, t->account);
 	t->row = t->column = NULL;
 	t->value = NULL;
 	rc = code ? memory_error(t) : check_values(t, s);
@@ -425,7 +426,7 @@ static int make_projected(struct sl_points **out, struct sl__entries *t, double 
 int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const struct sl_input_options *options,
 			   struct sl_source *source, struct sl_error *err)
 {
-	struct sl__entries t = {.options = options, .source = source, .err = err};
+	struct sl__entries t = {.options = options, .source = source, .account = sl__source_account(source), .err = err};
 	int rc = mtx ? sl__read_mtx_entries(&t) : sl__read_npz_entries(&t);
 	if (!rc)
 		rc = check_empty(&t);

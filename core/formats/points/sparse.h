@@ -7,6 +7,7 @@
 struct sl__entries {
 	const struct sl_input_options *options;
 	struct sl_source *source;
+	struct sl_account *account;  /* the source's, borrowed; NULL: none */
 	struct sl_error *err;
 	uint64_t n, d, count, capacity;
 	bool transposed;        /* the file's columns are rows here; set before the shape */

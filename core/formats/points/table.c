@@ -20,7 +20,7 @@
 void sl__table_init(struct sl__table *t, const struct sl_input_options *options, struct sl_source *source,
 		    struct sl_error *err)
 {
-	*t = (struct sl__table){.options = options, .source = source, .err = err};
+	*t = (struct sl__table){.options = options, .source = source, .account = sl__source_account(source), .err = err};
 }
 
 void sl__table_finish(struct sl__table *t)
@@ -73,7 +73,8 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
 		wanted = expected;
 	if (wanted < values)
 		wanted = values;
-	int rc = wanted < SIZE_MAX / 2 / size ? sl_account_take(SL_MEMORY, (wanted - t->capacity) * size, t->err) : 0;
+	int rc = wanted < SIZE_MAX / 2 / size ?
+		 sl_account_take(t->account, SL_MEMORY, (wanted - t->capacity) * size, t->err) : 0;
 	if (rc)
 		return rc;
 	void *grown = wanted < SIZE_MAX / 2 / size ? realloc(t->value, wanted * size) : NULL;
@@ -94,7 +95,8 @@ static int start_centre(struct sl__table *t)
 	const double *given = o->center && o->center_columns == t->d ? o->center : NULL;
 	if (!given && o->new_points)
 		given = none = calloc(t->d, sizeof *none);
-	int rc = o->new_points && !given ? SL_NOMEM : sl__centre_init(&t->centre, t->d, o->new_points ? given : NULL);
+	int rc = o->new_points && !given ? SL_NOMEM :
+		 sl__centre_init(&t->centre, t->d, o->new_points ? given : NULL, t->account);
 	free(none);
 	return rc;
 }
@@ -155,7 +157,7 @@ static int close_gaps(struct sl__table *t, struct sl_points *p)
 	uint32_t kept = 0;
 	if (!t->dropped)
 		return 0;
-	p->user = sl_account_alloc(t->n + 1, sizeof *p->user);
+	p->user = sl_account_alloc(t->account, t->n + 1, sizeof *p->user);
 	if (!p->user)
 		return sl__table_memory_error(t);
 	for (uint64_t row = 0; row < t->n; row++) {
@@ -234,7 +236,7 @@ int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__name
 static int widen(struct sl__table *t)
 {
 	uint64_t values = t->n * t->d;
-	float *wide = sl_account_alloc(values + 1, sizeof *wide);
+	float *wide = sl_account_alloc(t->account, values + 1, sizeof *wide);
 	if (!wide)
 		return SL_NOMEM;
 	for (uint64_t i = 0; i < values; i++)
@@ -292,7 +294,7 @@ static int examine(struct sl__table *t, struct sl_points *p)
 	struct sl__exact exact = {c->hash, c->seed[0], c->low, c->high};
 	for (uint64_t k = 0; k < t->d; k++)
 		exact.zero = sl__row_hash(exact.zero, 0, c->seed[1]);
-	int rc = sl__points_examine(p, t->wide ? &exact : NULL);
+	int rc = sl__points_examine(p, t->wide ? &exact : NULL, t->account);
 	if (rc)
 		return rc;
 	if (!t->wide && p->type == SL_POINTS_F32)

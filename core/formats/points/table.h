@@ -12,6 +12,7 @@
 struct sl__table {
 	const struct sl_input_options *options;
 	struct sl_source *source;
+	struct sl_account *account;  /* the source's, borrowed; NULL: none */
 	struct sl_error *err;
 	enum sl_points_type type;
 	uint64_t n, d;          /* rows so far, columns */
@@ -77,7 +78,8 @@ int sl__read_points_text(struct sl__table *t, struct sl_points **out);
 /* A text whose columns are the points. */
 int sl__read_points_transposed(struct sl__table *t, struct sl_points **out);
 /* Whether a text looks like a table of points rather than a graph. name: of the file; sign: the reason. */
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, char sign[160]);
+bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, struct sl_account *account,
+			  char sign[160]);
 /* Whether a MatrixMarket file declares as many rows as columns; true if its first bytes do not contain the size
  * line. */
 bool sl__is_square(struct sl_source *source);
@@ -86,7 +88,7 @@ int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_op
 			    struct sl__archive *archive, struct sl_error *err);
 /* Notes what was left out of a matrix of distances g, which was read into nb. */
 void sl__tell_neighbours(struct sl_neighbours *nb, const struct sl_graph *g);
-int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph *g, const char *file,
+int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph *g, struct sl_source *source,
 			      struct sl_error *err);
 
 #endif

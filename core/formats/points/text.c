@@ -20,7 +20,7 @@ static int add_text(struct sl__text *f, struct sl__texts *w, const struct sl__fi
 				       "(iconv -t UTF-8).", w->column + 1);
 	if (row == w->capacity) {
 		uint64_t room = w->capacity * 2 + 1024;
-		bool fits = !sl_account_take(SL_MEMORY, (room - w->capacity) * sizeof *w->value, NULL);
+		bool fits = !sl_account_take(f->t->account, SL_MEMORY, (room - w->capacity) * sizeof *w->value, NULL);
 		uint32_t *grown = fits ? realloc(w->value, room * sizeof *grown) : NULL;
 		if (!grown)
 			return sl__table_memory_error(f->t);
@@ -155,7 +155,7 @@ static int give_names(struct sl__text *f, struct sl__texts *w)
 	}
 	struct sl__names all;  /* one for each point; w->names has each distinct name once */
 	int rc = 0;
-	sl__names_init(&all);
+	sl__names_init(&all, f->t->account);
 	for (uint64_t i = 0; !rc && i < t->n; i++) {
 		const char *name = w->names.bytes + w->names.at[w->value[i]];
 		rc = sl__names_append(&all, name, strlen(name));
@@ -174,7 +174,7 @@ static int give_numbers(struct sl__text *f)
 	int rc = 0;
 	while (f->column[c].use != SL__NAME)
 		c++;
-	sl__names_init(&all);
+	sl__names_init(&all, f->t->account);
 	for (uint64_t i = 0; !rc && i < f->t->n; i++) {
 		char number[24];
 		int length = snprintf(number, sizeof number, "%llu", (unsigned long long)i + f->column[c].from);

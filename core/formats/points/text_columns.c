@@ -143,7 +143,7 @@ static int add_words(struct sl__text *f, uint32_t c)
 		return sl__table_memory_error(f->t);
 	f->words = grown;
 	f->words[f->word_columns] = (struct sl__texts){.column = c};
-	sl__names_init(&f->words[f->word_columns++].names);
+	sl__names_init(&f->words[f->word_columns++].names, f->t->account);
 	return 0;
 }
 

@@ -205,7 +205,7 @@ int sl__text_hint(struct sl__text *f)
 {
 	if (f->columns > COLUMNS_LOOKED_AT || f->t->options->new_points)
 		return 0;
-	struct values *v = sl_account_alloc(f->columns, sizeof *v);
+	struct values *v = sl_account_alloc(f->t->account, f->columns, sizeof *v);
 	if (!v)
 		return sl__table_memory_error(f->t);
 	for (uint32_t c = 0; c < f->columns; c++) {
@@ -221,6 +221,6 @@ int sl__text_hint(struct sl__text *f)
 	tell_ends(f);
 	tell_truths(f);
 	free(v);
-	sl_account_give(SL_MEMORY, f->columns * sizeof *v);
+	sl_account_give(f->t->account, SL_MEMORY, f->columns * sizeof *v);
 	return 0;
 }

@@ -58,6 +58,7 @@ struct sl__head {
 struct sl__text {
 	struct sl__table *t;
 	struct sl__head head;
+	bool no_memory;              /* while the first lines were looked at: what they show is not known */
 	bool only_head;              /* lines behind the head are not read yet */
 	char separator;
 	char marker;                 /* the first line is "sep=;"; 0: it is not */

@@ -164,7 +164,7 @@ int sl__text_split(struct sl__text *f, const struct sl__line *line, struct sl__f
 		rc = 0;
 		if (*count == room) {
 			uint32_t more = room + 64;
-			bool fits = !sl_account_take(SL_MEMORY, more * sizeof **list, NULL);
+			bool fits = !sl_account_take(f->t->account, SL_MEMORY, more * sizeof **list, NULL);
 			struct sl__field *grown = fits ? realloc(*list, ((size_t)room + more) * sizeof **list) : NULL;
 			if (!grown)
 				return sl__table_memory_error(f->t);
@@ -222,7 +222,7 @@ static int add_to_head(struct sl__text *f, const struct sl__line *line)
 	size_t length = (size_t)(line->end - line->at);
 	if (h->size + length + 2 > h->room) {
 		size_t room = h->room * 2 + length + (64u << 10);
-		int rc = sl_account_take(SL_MEMORY, room - h->room, f->t->err);
+		int rc = sl_account_take(f->t->account, SL_MEMORY, room - h->room, f->t->err);
 		char *grown = rc ? NULL : realloc(h->bytes, room);
 		if (!grown)
 			return rc ? rc : sl__table_memory_error(f->t);

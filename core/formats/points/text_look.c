@@ -46,6 +46,7 @@ static bool look_at(struct sl__text *f, const struct sl__line *line, struct sl__
 	f->t->err = &ignored;
 	int rc = sl__text_split(f, line, list, count);
 	f->t->err = err;
+	f->no_memory |= rc == SL_NOMEM;
 	return rc == 0;
 }
 
@@ -385,8 +386,6 @@ static bool are_years(const struct sl__field *list, uint32_t count)
 	return first >= YEAR_FROM && first + count <= YEAR_TO;
 }
 
-/* list: the fields of the first line; the columns describe the rows below. shift: R writes no title over the row
- * names. */
 /* True if words of the first line occur nowhere below, in columns whose words do. Titles do so. */
 static bool words_stand_alone(struct sl__text *f, const struct sl__field *list, uint32_t count)
 {
@@ -394,12 +393,15 @@ static bool words_stand_alone(struct sl__text *f, const struct sl__field *list, 
 	struct sl__field *row, *second = NULL;
 	uint32_t fields, alone = 0;
 	size_t place = f->head.at, bytes = 0;
-	bool recurs = false, *repeats = sl_account_zeros((size_t)count + 1, sizeof *repeats);
+	bool recurs = false, *repeats = sl_account_zeros(f->t->account, (size_t)count + 1, sizeof *repeats);
 	char *kept = NULL;  /* the fields of the second line, each with its end */
+	f->no_memory |= !repeats;
 	while (repeats && sl__text_next_line(f, &line) > 0) {
 		bool fine = look_at(f, &line, &row, &fields) && fields == count && f->columns == count;
-		if (fine && !kept && (kept = malloc((size_t)(line.end - line.at) + count + 1))) {
-			second = sl_account_zeros(count, sizeof *second);
+		if (fine && !kept) {
+			kept = malloc((size_t)(line.end - line.at) + count + 1);
+			second = kept ? sl_account_zeros(f->t->account, count, sizeof *second) : NULL;
+			f->no_memory |= !second;
 			for (uint32_t c = 0; second && c < count; c++) {
 				memcpy(kept + bytes, row[c].text, row[c].length);
 				second[c] = (struct sl__field){kept + bytes, row[c].length};
@@ -424,6 +426,8 @@ static bool words_stand_alone(struct sl__text *f, const struct sl__field *list, 
 	return alone && !recurs;
 }
 
+/* list: the fields of the first line; the columns describe the rows below. shift: R writes no title over the row
+ * names. */
 static bool is_header(struct sl__text *f, const struct sl__line *first, const struct sl__field *list, uint32_t count,
 		      uint32_t shift)
 {
@@ -553,7 +557,7 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 	uint32_t count = f->expected = sl__text_count(f, first->at, first->end);
 	bool more = sl__text_next_line(f, &second) > 0;
 	f->columns = more ? sl__text_count(f, second.at, second.end) : count;
-	f->column = sl_account_zeros((size_t)f->columns + 1, sizeof *f->column);
+	f->column = sl_account_zeros(f->t->account, (size_t)f->columns + 1, sizeof *f->column);
 	if (!f->column)
 		return sl__table_memory_error(f->t);
 	f->expected = f->columns;
@@ -581,7 +585,7 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 		f->head.at = (size_t)(first->at - f->head.bytes);
 		f->columns = f->expected = count;
 		free(f->column);
-		f->column = sl_account_zeros((size_t)count + 1, sizeof *f->column);
+		f->column = sl_account_zeros(f->t->account, (size_t)count + 1, sizeof *f->column);
 		f->started = true;
 		rc = f->column ? see_rows(f) : sl__table_memory_error(f->t);
 		const char *begin = rc ? first->at : first_row(f, first, &number);
@@ -679,5 +683,5 @@ int sl__text_look(struct sl__text *f)
 		rc = sl__text_choose_columns(f);
 	f->only_head = false;
 	sl__text_rewind(f);
-	return rc;
+	return f->no_memory ? sl__table_memory_error(f->t) : rc;
 }

@@ -21,12 +21,12 @@ struct turned {
 	uint64_t size, longest; /* of text; of its lines */
 };
 
-static int grow(void **array, uint64_t *room, uint64_t wanted, size_t size)
+static int grow(struct sl_account *account, void **array, uint64_t *room, uint64_t wanted, size_t size)
 {
 	if (wanted <= *room)
 		return 0;
 	uint64_t more = *room * 2 > wanted ? *room * 2 : wanted + 4096;
-	if (sl_account_take(SL_MEMORY, (more - *room) * size, NULL))
+	if (sl_account_take(account, SL_MEMORY, (more - *room) * size, NULL))
 		return SL_NOMEM;
 	void *grown = realloc(*array, more * size);
 	if (!grown)
@@ -39,10 +39,10 @@ static int grow(void **array, uint64_t *room, uint64_t wanted, size_t size)
 static int add_field(struct turned *x, const struct sl__field *field)
 {
 	void *bytes = x->bytes, *end = x->end;
-	int rc = grow(&bytes, &x->room, x->used + field->length, 1);
+	int rc = grow(x->f.t->account, &bytes, &x->room, x->used + field->length, 1);
 	x->bytes = bytes;
 	if (!rc)
-		rc = grow(&end, &x->fields_room, x->fields + 1, sizeof *x->end);
+		rc = grow(x->f.t->account, &end, &x->fields_room, x->fields + 1, sizeof *x->end);
 	x->end = end;
 	if (rc)
 		return sl__table_memory_error(x->f.t);
@@ -157,7 +157,7 @@ static int write_text(struct turned *x)
 	uint64_t most = 2 * x->used + 4 * (x->fields + 2);
 	char separator = x->f.separator == ' ' ? '\t' : x->f.separator, *to;
 
-	x->text = sl_account_alloc(most, 1);
+	x->text = sl_account_alloc(x->f.t->account, most, 1);
 	if (!x->text)
 		return sl__table_memory_error(x->f.t);
 	to = x->text;
@@ -185,6 +185,7 @@ static int read_turned(struct turned *x, struct sl__table *t, struct sl_points *
 	int rc = sl_source_open_memory(&turned, x->text, x->size, name, t->err);
 	if (rc)
 		return rc;
+	sl_source_set_account(turned, t->account);
 	sl__source_set_options(turned, &t->options->read);
 	rc = sl__source_widen(turned, x->longest + 2, t->err);
 	t->source = turned;

@@ -1,5 +1,4 @@
 /* Whether reading goes on: it may be cancelled, and what is decompressed must not be many times what is stored. */
-#include "core/account.h"
 #include "core/formats/source/source_internal.h"
 
 #define RATIO_FROM ((uint64_t)64 << 20)  /* checked beyond so many bytes */
@@ -14,7 +13,7 @@ int sl__source_check(const struct sl_source *s, struct sl_error *err)
 
 int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t unfolded, struct sl_error *err)
 {
-	if (!sl_account_is_open() || unfolded <= RATIO_FROM || unfolded / RATIO_MAX <= stored)
+	if (!s->account || unfolded <= RATIO_FROM || unfolded / RATIO_MAX <= stored)
 		return 0;
 	return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file decompresses to more than %u times its size; if this "
 			   "is intended, send it uncompressed.", RATIO_MAX);

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/account.h"
 #include "core/formats/numpy/archive.h"
 #include "core/formats/source/container.h"
 #include "core/formats/source/source_internal.h"

@@ -77,13 +77,13 @@ static int open_zstd(struct sl_source *s, const unsigned char *p, size_t held, s
 	unsigned char header[ZSTD_HEADER_BYTES] = {0};
 	memcpy(header, p, held < sizeof header ? held : sizeof header);
 	int log = zstd_window(header) > 1u << ZSTD_WINDOW_LOG_USUAL ? ZSTD_WINDOW_LOG_MAX : ZSTD_WINDOW_LOG_USUAL;
-	int rc = sl_account_take(SL_MEMORY, ((uint64_t)1 << log) + ZSTD_BESIDES, err);
+	int rc = sl_account_take(s->account, SL_MEMORY, ((uint64_t)1 << log) + ZSTD_BESIDES, err);
 	if (rc)
 		return rc;
 	s->zstd = ZSTD_createDStream();
 	if (!s->zstd || ZSTD_isError(ZSTD_initDStream(s->zstd)))
 		return sl_error_memory_at(err, s->name, "decompressing");
-	if (sl_account_is_open())
+	if (s->account)
 		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, log);
 	else
 		ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);

@@ -21,7 +21,7 @@ static int spool(struct sl_source *s, FILE *file, struct sl_error *err)
 
 		written += held;
 		while (granted < written) {
-			int rc = sl_account_take(SL_DISK, SPOOL_GRANT, err);
+			int rc = sl_account_take(s->account, SL_DISK, SPOOL_GRANT, err);
 			if (rc)
 				return rc;
 			granted += SPOOL_GRANT;
@@ -79,7 +79,7 @@ static FILE *open_temporary(const struct sl_source *s)
 		    snprintf(path, sizeof path, "%s/unpacked-XXXXXX", s->temporary_folder) < (int)sizeof path;
 	if (fd < 0 && fits && (fd = mkostemp(path, O_CLOEXEC)) >= 0)  /* for file systems without O_TMPFILE */
 		unlink(path);
-	if (fd < 0 && sl_account_is_open()) {
+	if (fd < 0 && s->account) {
 		errno = s->temporary_folder ? errno : ENOENT;
 		return NULL;
 	}

@@ -15,6 +15,7 @@
 #include "core/formats/source/source_internal.h"
 #include "core/formats/text/encoding.h"
 
+struct sl_account *sl__source_account(const struct sl_source *s) { return s->account; }
 const char *sl__source_name(const struct sl_source *s) { return s->name; }
 int64_t sl__source_line_number(const struct sl_source *s) { return s->line; }
 void sl__source_set_line_number(struct sl_source *s, int64_t line) { s->line = line; }
@@ -80,6 +81,11 @@ int sl_source_open_path(struct sl_source **out, const char *path, const char *na
 	return create(out, fd, true, name, err);
 }
 
+void sl_source_set_account(struct sl_source *s, struct sl_account *account)
+{
+	s->account = account;
+}
+
 void sl_source_set_folder(struct sl_source *s, const char *folder)
 {
 	s->temporary_folder = folder;
@@ -106,7 +112,7 @@ int sl__source_widen(struct sl_source *s, uint64_t bytes, struct sl_error *err)
 {
 	if (bytes <= s->room)
 		return 0;
-	int rc = sl_account_take(SL_MEMORY, bytes - s->room, err);
+	int rc = sl_account_take(s->account, SL_MEMORY, bytes - s->room, err);
 	char *grown = rc ? NULL : realloc(s->buffer, bytes + 1);
 	if (!grown)
 		return rc ? rc : sl_error_memory(err, "reading %s", s->name);
@@ -122,7 +128,7 @@ void sl_source_close(struct sl_source *s)
 	if (s->z_open)
 		inflateEnd(&s->z);
 	ZSTD_freeDStream(s->zstd);
-	sl_account_give(SL_MEMORY, s->window);
+	sl_account_give(s->account, SL_MEMORY, s->window);
 	sl__container_close(s);
 	if (s->own_fd)
 		close(s->fd);

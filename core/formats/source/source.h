@@ -14,6 +14,9 @@ struct sl__line {
 	const char *at, *end;
 };
 
+/* The account in which readers book what they hold of the source; NULL: none. */
+struct sl_account *sl__source_account(const struct sl_source *s);
+
 const char *sl__source_name(const struct sl_source *s);
 int64_t sl__source_line_number(const struct sl_source *s);  /* of the last line that was read, from 1 */
 
@@ -48,8 +51,8 @@ int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error 
  * instead of a line feed. False: *at is the end. */
 bool sl__next_line(const char **at, const char *end, struct sl__line *line);
 
-/* SL_TOOBIG if `stored` bytes have unpacked to so many that the file may be an attack; only if the thread has an
- * account (core/account.h). */
+/* SL_TOOBIG if `stored` bytes have unpacked to so many that the file may be an attack; only if the source has an
+ * account. */
 int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t unfolded, struct sl_error *err);
 
 /* SL_CANCELLED if the cancel flag is set. */

@@ -40,6 +40,7 @@ struct sl_source {
 	int64_t line;
 
 	uint64_t max_bytes;
+	struct sl_account *account;
 	const char *temporary_folder;
 	const int *cancel;
 	enum sl_graph_format format;

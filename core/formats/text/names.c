@@ -11,9 +11,10 @@
 #include "core/error.h"
 #include "core/graph/builder.h"
 
-void sl__names_init(struct sl__names *names)
+void sl__names_init(struct sl__names *names, struct sl_account *account)
 {
 	memset(names, 0, sizeof *names);
+	names->account = account;
 	if (getrandom(names->seed, sizeof names->seed, GRND_NONBLOCK) != (ssize_t)sizeof names->seed) {
 		struct timespec now;
 		clock_gettime(CLOCK_REALTIME, &now);
@@ -70,7 +71,7 @@ static uint64_t find_slot(const struct sl__names *names, const char *text, size_
 static int grow_slots(struct sl__names *names)
 {
 	uint64_t slots = names->slots ? names->slots * 2 : 1024;
-	int rc = sl_account_take(SL_MEMORY, slots * sizeof(uint32_t), NULL);
+	int rc = sl_account_take(names->account, SL_MEMORY, slots * sizeof(uint32_t), NULL);
 	uint32_t *slot = rc ? NULL : calloc(slots, sizeof *slot);
 
 	if (!slot)
@@ -82,7 +83,7 @@ static int grow_slots(struct sl__names *names)
 		slot[at] = i + 1;
 	}
 	free(names->slot);
-	sl_account_give(SL_MEMORY, names->slots * sizeof *slot);
+	sl_account_give(names->account, SL_MEMORY, names->slots * sizeof *slot);
 	names->slot = slot;
 	names->slots = slots;
 	return 0;
@@ -94,7 +95,8 @@ static int grow_arrays(struct sl__names *names, size_t length)
 		uint64_t capacity = names->capacity ? (uint64_t)names->capacity * 3 / 2 : 256;
 		if (capacity > SL__MAX_NODES)
 			capacity = SL__MAX_NODES;
-		int rc = sl_account_take(SL_MEMORY, (capacity - names->capacity) * (sizeof(uint64_t) + sizeof(uint32_t)), NULL);
+		uint64_t more = (capacity - names->capacity) * (sizeof *names->at + sizeof *names->hash);
+		int rc = sl_account_take(names->account, SL_MEMORY, more, NULL);
 		if (rc)
 			return rc;
 		uint64_t *at = realloc(names->at, (capacity + 1) * sizeof *at);
@@ -109,7 +111,7 @@ static int grow_arrays(struct sl__names *names, size_t length)
 	}
 	if (names->bytes_used + length + 1 > names->bytes_capacity) {
 		uint64_t capacity = names->bytes_capacity * 3 / 2 + length + 4096;
-		int rc = sl_account_take(SL_MEMORY, capacity - names->bytes_capacity, NULL);
+		int rc = sl_account_take(names->account, SL_MEMORY, capacity - names->bytes_capacity, NULL);
 		if (rc)
 			return rc;
 		char *bytes = realloc(names->bytes, capacity);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sl_account;
+
 struct sl__names {
 	uint32_t n;
 	char *bytes;             /* all names, each zero-terminated */
@@ -19,11 +21,13 @@ struct sl__names {
 	uint32_t *slot;          /* [slots] name + 1, or 0; slots is a power of two */
 	uint64_t slots;
 	uint64_t seed[2];
+	struct sl_account *account;
 };
 
 #define SL__NO_NAME UINT32_MAX
 
-void sl__names_init(struct sl__names *names);
+/* account: books the memory (core/account.h), borrowed until the end of the set; NULL: no limit. */
+void sl__names_init(struct sl__names *names, struct sl_account *account);
 void sl__names_finish(struct sl__names *names);
 
 /* Finds the number of a name, or adds the name if it is new. The text contains no zero byte. 0, SL_NOMEM or

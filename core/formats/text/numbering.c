@@ -42,7 +42,7 @@ static inline uint32_t rank_of(const struct ranks *r, uint32_t number)
 static int make_ranks(struct ranks *r, const struct sl_graph_builder *b)
 {
 	r->words = ((uint64_t)b->n + 511) / 512 * 8;
-	int rc = sl_account_take(SL_MEMORY, r->words * sizeof *r->bits, NULL);
+	int rc = sl_account_take(b->account, SL_MEMORY, r->words * sizeof *r->bits, NULL);
 	if (rc)
 		return rc;
 	r->bits = calloc(r->words, sizeof *r->bits);
@@ -108,12 +108,12 @@ static int by_number(const void *a, const void *b)
 
 int sl__numbering_sort(struct sl_graph_builder *b, struct sl__names *names)
 {
-	struct numbered *list = sl_account_alloc(names->n, sizeof *list);
-	uint32_t *to = sl_account_alloc(names->n, sizeof *to);
+	struct numbered *list = sl_account_alloc(names->account, names->n, sizeof *list);
+	uint32_t *to = sl_account_alloc(names->account, names->n, sizeof *to);
 	struct sl__names sorted;
 	int rc = list && to ? 0 : SL_NOMEM;
 
-	sl__names_init(&sorted);
+	sl__names_init(&sorted, names->account);
 	for (uint32_t i = 0; !rc && i < names->n; i++) {
 		const char *text = names->bytes + names->at[i];
 		sl__whole_number(text, strlen(text), &list[i].number);

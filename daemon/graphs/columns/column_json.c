@@ -71,7 +71,7 @@ static int keep(struct reader *r)
 {
 	if (r->length == r->room) {
 		size_t more = r->room ? r->room : FIRST;
-		int rc = sl_account_take(SL_MEMORY, COPIES * (uint64_t)more, r->err);
+		int rc = sl_account_take(sl__source_account(r->source), SL_MEMORY, COPIES * (uint64_t)more, r->err);
 		char *grown = rc ? NULL : realloc(r->token, r->room + more);
 		if (!grown)
 			return rc ? rc : sl_error_memory(r->err, "a value of the body");

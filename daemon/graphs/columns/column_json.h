@@ -1,5 +1,6 @@
 /* column_json.h -- reads {"values": [...]} value by value: a tree of all values would take up to 80 times the memory of
- * its text, and a text that was compressed a thousand times more. Any thread with an account. */
+ * its text, and a text that was compressed a thousand times more. Any thread; books what it holds in the account of the
+ * source. */
 #ifndef SL_COLUMN_JSON_H
 #define SL_COLUMN_JSON_H
 

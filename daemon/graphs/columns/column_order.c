@@ -48,12 +48,13 @@ static json_t *numbered(const json_t *list)
 	return out;
 }
 
-static int reorder(struct sl_column *c, uint32_t n, const json_t *wanted, struct sl_error *err)
+static int reorder(struct sl_column *c, uint32_t n, const json_t *wanted, struct sl_account *account,
+		   struct sl_error *err)
 {
 	const json_t *have = json_object_get(c->description, "categories");
 	size_t count = json_array_size(have), i;
 	json_t *one, *number = numbered(have);
-	uint32_t *to = sl_account_alloc((uint64_t)count + 1, sizeof *to), *code = c->value;
+	uint32_t *to = sl_account_alloc(account, (uint64_t)count + 1, sizeof *to), *code = c->value;
 	int rc = to && number ? 0 : sl_error_memory(err, "the change");
 	for (i = 0; i < count && !rc; i++)
 		to[i] = SL_NO_CODE;
@@ -83,7 +84,8 @@ static int reorder(struct sl_column *c, uint32_t n, const json_t *wanted, struct
 	return rc;
 }
 
-int sl__column_order_apply(struct sl_column *c, uint32_t n, const struct sl__column_order *order, struct sl_error *err)
+int sl__column_order_apply(struct sl_column *c, uint32_t n, const struct sl__column_order *order,
+			   struct sl_account *account, struct sl_error *err)
 {
 	size_t count = json_array_size(json_object_get(c->description, "categories"));
 	if (strcmp(sl_column_kind(c), "category") != 0)
@@ -95,7 +97,7 @@ int sl__column_order_apply(struct sl_column *c, uint32_t n, const struct sl__col
 				      "there are %zu colors for %zu categories; there must be one for each",
 				      json_array_size(order->colors), count);
 	if (json_is_array(order->categories)) {
-		int rc = reorder(c, n, order->categories, err);
+		int rc = reorder(c, n, order->categories, account, err);
 		if (rc)
 			return rc;
 		if (!order->colors)   /* they belong to the former order */

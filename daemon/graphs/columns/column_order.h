@@ -9,6 +9,8 @@
 
 #define SL_COLUMN_COLOURS_MAX 1000
 
+struct sl_account;
+
 /* What a request wants: JSON arrays, each borrowed, JSON null to undo, or NULL to leave it. */
 struct sl__column_order {
 	const json_t *categories;  /* all of them, in their new order */
@@ -17,8 +19,10 @@ struct sl__column_order {
 
 /* Checks what needs no column: types and colours. */
 int sl__column_order_check(const struct sl__column_order *order, struct sl_error *err);
-/* Gives the categories their new order, also in the values [n], and their colours. */
-int sl__column_order_apply(struct sl_column *c, uint32_t n, const struct sl__column_order *order, struct sl_error *err);
+/* Gives the categories their new order, also in the values [n], and their colours. account: books the memory that this
+ * takes. */
+int sl__column_order_apply(struct sl_column *c, uint32_t n, const struct sl__column_order *order,
+			   struct sl_account *account, struct sl_error *err);
 
 /* "#rrggbb" as 0xrrggbb. False: it is none. */
 bool sl__column_colour(const char *text, uint32_t *out);

@@ -27,6 +27,7 @@ struct values {
 	bool strings;            /* the body has strings, which become numbers only on request */
 	struct sl__names names;  /* distinct texts */
 	uint32_t *code;          /* [n] */
+	struct sl_account *account;
 	struct sl_error *err;
 };
 
@@ -88,7 +89,7 @@ static int read_json(struct values *v, struct sl_source *source)
 /* Takes the texts and codes of a column of a table. */
 static int take_column(struct values *v, const struct sl_label_column *c)
 {
-	uint32_t *to = sl_account_alloc((uint64_t)c->labels + 1, sizeof *to);
+	uint32_t *to = sl_account_alloc(v->account, (uint64_t)c->labels + 1, sizeof *to);
 	int rc = to ? 0 : memory_error(v);
 	for (uint32_t k = 0; k < c->labels && !rc; k++)
 		rc = sl__names_add(&v->names, c->text[k], strlen(c->text[k]), &to[k]) ? memory_error(v) : 0;
@@ -272,7 +273,7 @@ static int give_categories(struct values *v, const char *name, json_t **descript
 static int give(struct values *v, const char *name, json_t **description, void **value)
 {
 	bool words = v->kind && !strcmp(v->kind, "category");
-	float *number = words ? NULL : sl_account_alloc(v->names.n, sizeof *number);
+	float *number = words ? NULL : sl_account_alloc(v->account, v->names.n, sizeof *number);
 	const char *large = NULL;
 	bool numbers = number && (!v->strings || v->kind) && to_numbers(v, number, &large);
 	int rc;
@@ -310,8 +311,8 @@ static int recognise(struct sl_source *source, const struct sl_read_options *opt
 
 static int begin(struct values *v)
 {
-	sl__names_init(&v->names);
-	v->code = sl_account_alloc(v->n, sizeof *v->code);
+	sl__names_init(&v->names, v->account);
+	v->code = sl_account_alloc(v->account, v->n, sizeof *v->code);
 	for (uint32_t i = 0; v->code && i < v->n; i++)
 		v->code[i] = SL_NO_CODE;
 	return v->code ? 0 : memory_error(v);
@@ -324,10 +325,10 @@ static void finish(struct values *v)
 	v->code = NULL;
 }
 
-int sl__label_column_describe(const struct sl_label_column *c, const char *name, const char *kind, uint32_t n,
-			      json_t **description, void **value, struct sl_error *err)
+static int describe(const struct sl_label_column *c, const char *name, const char *kind, uint32_t n,
+		    struct sl_account *account, json_t **description, void **value, struct sl_error *err)
 {
-	struct values v = {.file = name, .kind = kind, .n = n, .err = err};
+	struct values v = {.file = name, .kind = kind, .n = n, .account = account, .err = err};
 	int rc = begin(&v);
 	if (!rc)
 		rc = take_column(&v, c);
@@ -343,13 +344,14 @@ int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish 
 		const struct sl_label_nodes *nodes,
 		     json_t **description, void **value, json_t **taken, struct sl_error *err)
 {
-	struct values v = {.file = in->name, .kind = wish->kind, .nodes = nodes, .n = nodes->n, .err = err};
+	struct values v = {.file = in->name, .kind = wish->kind, .nodes = nodes, .n = nodes->n,
+			   .account = wish->account, .err = err};
 	struct sl_label_table table = {0};
 	struct sl_source *source = NULL;
 	enum body body = BODY_TEXT;
 	int rc = begin(&v);
 	if (!rc)
-		rc = sl_uploaded_open(in, &source, err);
+		rc = sl_uploaded_open(in, wish->account, &source, err);
 	if (!rc)
 		rc = recognise(source, &wish->options, &body, err);
 	if (!rc)
@@ -370,7 +372,7 @@ int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish 
 /* ---- all columns of a file ------------------------------------------------------------------- */
 
 int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_table *t, const char *kind, uint32_t n,
-			  struct sl_error *err)
+			  struct sl_account *account, struct sl_error *err)
 {
 	int rc = 0;
 	for (uint32_t k = 0; k < t->columns && !rc; k++) {
@@ -379,7 +381,7 @@ int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_tabl
 		void *value = NULL;
 		rc = sl_name_check(title, "", err);
 		if (!rc)
-			rc = sl__label_column_describe(&t->column[k], title, kind, n, &description, &value, err);
+			rc = describe(&t->column[k], title, kind, n, account, &description, &value, err);
 		if (!rc)
 			rc = sl_columns_set(columns, description, value, err);
 	}
@@ -393,7 +395,7 @@ int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish
 	struct sl_label_table table = {0};
 	struct sl_source *source = NULL;
 	enum body body = BODY_TEXT;
-	int rc = sl_uploaded_open(in, &source, err);
+	int rc = sl_uploaded_open(in, wish->account, &source, err);
 	if (!rc)
 		rc = recognise(source, &wish->options, &body, err);
 	if (!rc && body != BODY_TEXT)
@@ -406,7 +408,7 @@ int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish
 		rc = sl_error_at(err, SL_BADDATA, in->name, 0,
 				"The file has no column of labels beside the nodes' names or numbers.");
 	if (!rc)
-		rc = sl__label_columns_set(columns, &table, wish->kind, nodes->n, err);
+		rc = sl__label_columns_set(columns, &table, wish->kind, nodes->n, wish->account, err);
 	*names = json_array();
 	for (uint32_t k = 0; k < table.columns && !rc; k++)
 		json_array_append_new(*names, json_string(*table.column[k].title ? table.column[k].title : "label"));

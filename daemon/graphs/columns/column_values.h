@@ -14,24 +14,22 @@ struct sl__column_wish {
 	const char *kind;    /* "category", "number", or NULL: strings become categories, numbers become numbers */
 	const char *rename;  /* the new name of column `name`, which keeps its values; NULL: values are set */
 	struct sl__column_order order;   /* of the categories of column `name`, which keeps its values; all NULL: none */
+	struct sl_account *account;      /* books what is read, borrowed */
 	struct sl_read_options options;  /* max_bytes and cancel count */
 };
 
 /* Parses the body as column wish->name. *description and *value: as in files/columns_file.h; the caller owns them.
- * *taken: what was taken of a text, a new reference, or unchanged. Pool thread, with an account. */
+ * *taken: what was taken of a text, a new reference, or unchanged. Pool thread. */
 int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
 		     const struct sl_label_nodes *nodes, json_t **description, void **value, json_t **taken,
 				struct sl_error *err);
-/* Sets all columns of a text. *names: their names, a new reference, also after an error. Pool thread, with an
- * account. */
+/* Sets all columns of a text. *names: their names, a new reference, also after an error. Pool thread. */
 int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
 		      const struct sl_label_nodes *nodes, struct sl_columns *columns, json_t **names,
 		      json_t **taken, struct sl_error *err);
 
-/* Sets the columns of a table that was read, for n nodes. Pool thread. */
+/* Sets the columns of a table that was read, for n nodes. account: books the memory that this takes. Pool thread. */
 int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_table *t, const char *kind, uint32_t n,
-			  struct sl_error *err);
-int sl__label_column_describe(const struct sl_label_column *c, const char *name, const char *kind, uint32_t n,
-			      json_t **description, void **value, struct sl_error *err);
+			  struct sl_account *account, struct sl_error *err);
 
 #endif

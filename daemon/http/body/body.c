@@ -56,12 +56,12 @@ static int grow(struct sl_request *r, char **data, size_t bytes, size_t more, st
 	size_t want = *room ? *room : 1024;
 	while (want < bytes + more + 1)
 		want *= 2;
-	int rc = sl_account_take_of(&r->account, SL_MEMORY, want - *room, err);
+	int rc = sl_account_take(&r->account, SL_MEMORY, want - *room, err);
 	if (rc)
 		return rc;
 	char *bigger = realloc(*data, want);
 	if (!bigger) {
-		sl_account_give_of(&r->account, SL_MEMORY, want - *room);
+		sl_account_give(&r->account, SL_MEMORY, want - *room);
 		return sl_error_memory(err, "the request");
 	}
 	*data = bigger;
@@ -78,7 +78,7 @@ static int book_disk(struct sl_request *r, struct sl_part *part, size_t more, st
 	uint64_t step = (need - held + DISK_STEP - 1) / DISK_STEP * DISK_STEP;
 	if (!r->account.taken[SL_DISK])
 		sl_bookings_disk_part(r->http->d->bookings, &r->account);
-	int rc = sl_account_take_of(&r->account, SL_DISK, step, err);
+	int rc = sl_account_take(&r->account, SL_DISK, step, err);
 	if (!rc) {
 		part->held[SL_DISK] += step;
 		return 0;
@@ -116,7 +116,7 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 	int rc = write_all(r, i, part->data ? part->data : "", part->bytes, 0, err);
 	free(part->data);
 	part->data = NULL;
-	sl_account_give_of(&r->account, SL_MEMORY, part->held[SL_MEMORY]);
+	sl_account_give(&r->account, SL_MEMORY, part->held[SL_MEMORY]);
 	part->held[SL_MEMORY] = 0;
 	return rc;
 }
@@ -134,7 +134,7 @@ static int part_add(struct sl_request *r, const char *name, const char *filename
 	const char *slash = filename ? strrchr(filename, '/') : NULL;
 	const char *base = slash ? slash + 1 : filename;
 	size_t words = strlen(name) + (base ? strlen(base) : 0) + (type ? strlen(type) : 0);
-	int rc = sl_account_take_of(&r->account, SL_MEMORY, words + WORDS_BYTES, err);
+	int rc = sl_account_take(&r->account, SL_MEMORY, words + WORDS_BYTES, err);
 	if (rc)
 		return rc;
 	part->name = strdup(name);
@@ -196,11 +196,11 @@ static void keep_whole(struct sl_request *r, uint64_t bytes)
 	uint64_t room_bytes = (bytes + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE;
 	if (bytes <= SL__MEMORY_BYTES || bytes > SL__WHOLE_BYTES ||
 	    sl_bookings_taken(b, SL_BOOK_BODY) + room_bytes > sl_bookings_limit(b, SL_BOOK_BODY) / 2 ||
-	    sl_account_take_of(&r->account, SL_MEMORY, room_bytes, NULL))
+	    sl_account_take(&r->account, SL_MEMORY, room_bytes, NULL))
 		return;
 	char *room = aligned_alloc(HUGE_PAGE, room_bytes);
 	if (!room) {
-		sl_account_give_of(&r->account, SL_MEMORY, room_bytes);
+		sl_account_give(&r->account, SL_MEMORY, room_bytes);
 		return;
 	}
 	madvise(room, bytes, MADV_HUGEPAGE);  /* thousands of page faults less */
@@ -244,7 +244,7 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 		sl_error_set(err, SL_BADPARAM, "the body must be the file itself or multipart/form-data, not %.64s", type);
 		return 415;
 	}
-	int rc = sl_account_take_of(&r->account, SL_MEMORY, FORM_BYTES, err);
+	int rc = sl_account_take(&r->account, SL_MEMORY, FORM_BYTES, err);
 	return rc ? rc : sl__multipart_create(&r->form, type, &form_ops, r, err);
 }
 

@@ -45,17 +45,15 @@ struct sl__documents *sl__documents_create(uv_loop_t *loop)
 	return documents;
 }
 
-static int parse(json_t **out, const char *body, size_t bytes, struct sl_error *err)
+static int parse(json_t **out, const char *body, size_t bytes, struct sl_account *account, struct sl_error *err)
 {
-	return sl_json_object(out, body ? body : "", bytes, "request body", err);
+	return sl_json_object(out, body ? body : "", bytes, "request body", account, err);
 }
 
 static void parse_work(void *arg)
 {
 	struct parsing *p = arg;
-	sl_account_open(&p->account);
-	p->code = parse(&p->document, p->body, p->bytes, &p->err);
-	sl_account_open(NULL);
+	p->code = parse(&p->document, p->body, p->bytes, &p->account, &p->err);
 }
 
 static void free_work(void *arg)
@@ -196,11 +194,8 @@ bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r))
 
 int sl__document(struct sl_request *r, json_t **out, struct sl_error *err)
 {
-	if (!r->parsed) {
-		sl_account_open(&r->account);
-		r->document_code = parse(&r->document, r->body, r->body_bytes, &r->document_err);
-		sl_account_open(NULL);
-	}
+	if (!r->parsed)
+		r->document_code = parse(&r->document, r->body, r->body_bytes, &r->account, &r->document_err);
 	r->parsed = true;
 	*out = r->document;
 	if (r->document_code && err)

@@ -28,16 +28,19 @@ int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_er
 	return 0;
 }
 
-int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err)
+int sl_uploaded_open(const struct sl_uploaded *u, struct sl_account *account, struct sl_source **out,
+		     struct sl_error *err)
 {
 	*out = NULL;
-	if (!sl_account_is_open())
+	if (!account)
 		return sl_error_set(err, SL_INTERNAL, "%s would be read without an account of its memory", u->name);
 	int rc = u->path ? sl_source_open_path(out, u->path, u->name, err)
 			 : sl_source_open_memory(out, u->data ? u->data : "", u->bytes, u->name, err);
-	if (!rc)
-		sl_source_set_folder(*out, u->folder);
-	return rc;
+	if (rc)
+		return rc;
+	sl_source_set_account(*out, account);
+	sl_source_set_folder(*out, u->folder);
+	return 0;
 }
 
 void sl_uploaded_finish(struct sl_uploaded *u)

@@ -168,12 +168,11 @@ static void take_notes(struct sl__rows *q, const struct sl_taken *taken)
 
 int sl__rows_read(struct sl__rows *q, const double *center, uint32_t columns, struct sl_points **out)
 {
-	sl_account_open(&q->account);
 	q->how.center = center;
 	q->how.center_columns = columns;
 	q->how.as = q->as;
-	int code = sl_read_new_points(out, &q->file, &q->job->jobs->d->config, &q->how, &q->cancel, &q->err);
-	sl_account_open(NULL);
+	int code = sl_read_new_points(out, &q->file, &q->account, &q->job->jobs->d->config, &q->how, &q->cancel,
+				      &q->err);
 	sl_account_give_all(&q->account, SL_DISK);
 	if (code && code != SL_CANCELLED && q->account.refusal.code) {
 		q->err = q->account.refusal;
