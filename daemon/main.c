@@ -35,6 +35,7 @@
 #include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
+#include "daemon/upkeep/settings.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
 #include "daemon/store/uses.h"
@@ -117,6 +118,8 @@ static void close_handles(struct program *p)
 {
 	sl_uses_destroy(p->d.uses);
 	p->d.uses = NULL;
+	sl_settings_destroy(p->d.settings);
+	p->d.settings = NULL;
 	if (!p->handles)
 		return;
 	p->handles = false;
@@ -268,6 +271,8 @@ static void on_hangup(uv_async_t *handle)
 	}
 	take_over(&p->d.config, &fresh);
 	sl_config_finish(&fresh);
+	if (p->d.jobs)
+		sl_jobs_look_at_retention(p->d.jobs);
 	sl_log_set_level((enum sl_log_level)sl_log_level_parse(p->d.config.log_level));
 	sl_log_info("main", "configuration read again");
 }
@@ -391,6 +396,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 	free(path);
 	if (!rc)
 		rc = check_records(p, err);
+	if (!rc)
+		rc = sl_settings_create(&d->settings, d->db, err);
 	if (!rc)
 		rc = sl_uses_create(&d->uses, d->db, err);
 	if (!rc)

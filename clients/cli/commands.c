@@ -195,6 +195,16 @@ static const struct cli_option admin_gc_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option admin_retention_options[] = {
+	{0, "confirm", NULL, "Put the options that are to be confirmed into force."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option keep_options[] = {
+	{0, "no", NULL, "No longer keep them."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option project_add_options[] = {
 	{0, "share", "N", "Weight among projects: a project with 2 gets twice as much device time as one with 1. Default: "
 	 "1."},
@@ -250,8 +260,14 @@ static const struct cli_command table[] = {
 	{"admin gc", "", 0, 0, "remove the least recently used results and graphs",
 	 "Remove graphs, and results of jobs that have ended, the least recently used first, until the server's state "
 	 "folder has at most max_state_bytes, or --bytes. The server does so by itself when the folder exceeds "
-	 "max_state_bytes. It keeps pinned graphs, graphs of jobs that have not ended, jobs with a public link, and graphs "
-	 "and results that were used recently (collect_after_s).", admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
+	 "max_state_bytes. It keeps pinned graphs, graphs of jobs that have not ended, jobs that are kept or have a public "
+	 "link, and graphs and results that were used recently (collect_after_s).",
+	 admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
+	{"admin retention", "", 0, 0, "show how long results are kept, or confirm a change",
+	 "Show how long the server keeps jobs that have ended (result_retention_s, max_finished_jobs), how many of them "
+	 "expire soon, and changes of these options that are to be confirmed. A change that would delete results within a "
+	 "day takes effect only when an administrator confirms it (--confirm).",
+	 admin_retention_options, CLI_NO_PARAMS, true, cmd_admin_retention},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},
@@ -313,6 +329,10 @@ static const struct cli_command table[] = {
 	{"job fetch", "JOB", 1, 1, "fetch the results of a job",
 	 "Write results of a finished job to the given files.", fetch_options, CLI_NO_PARAMS, true,
 	 cmd_job_fetch},
+	{"job keep", "JOB...", 1, ANY, "keep jobs that would be deleted because of their age",
+	 "Keep jobs: the server does not delete them because of their age (result_retention_s), their number "
+	 "(max_finished_jobs) or to make room (max_state_bytes). spaceland job show tells when a job expires.",
+	 keep_options, CLI_NO_PARAMS, true, cmd_job_keep},
 	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
 	 cmd_job_list},
 	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.",
@@ -352,6 +372,9 @@ static const struct cli_command table[] = {
 	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
+	{"project keep", "PROJECT", 1, 1, "keep all jobs of a project",
+	 "Keep the jobs of a project, as spaceland job keep does for one.", keep_options, CLI_NO_PARAMS, true,
+	 cmd_project_keep},
 	{"project limits", "PROJECT LIMIT=NUMBER...", 2, ANY, "limit what all members may use together",
 	 "Set limits of a project: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs. "
 	 "Values may have units: 20GB, 512MiB, 2h. 0 or default: no limit. Jobs that were accepted before stay; those "

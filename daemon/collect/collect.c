@@ -199,7 +199,8 @@ static void add_job(void *arg, const char *id, uint64_t finished_ms)
 
 static void add_graph(void *arg, const struct sl_graph_record *g)
 {
-	if (!g->pinned && !g->jobs)
+	const struct candidates *all = arg;
+	if (!g->pinned && !g->jobs && !sl_jobs_need_graph(all->w->c->d->jobs, g->id))
 		add(arg, "graph", g->id, (uint64_t)sl_ulid_time_ms(g->id));
 }
 
@@ -326,6 +327,7 @@ static json_t *collect(struct walk *w)
 	for (size_t i = 0; fair && i < all.count && left > goal; i++) {
 		struct holder *holder = holder_of(&holders, c->d->users, all.at[i].id);
 		if (!holder || holder->bytes <= holders.part || sl_users_has_link(c->d->users, all.at[i].id) ||
+		    sl_job_is_kept(c->d->jobs, all.at[i].id) ||
 		    (!w->dry_run && !let_go(c, &all.at[i])))
 			continue;
 		holder->bytes -= (double)all.at[i].bytes;

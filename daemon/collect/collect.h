@@ -3,8 +3,8 @@
  * Twice a minute a worker adds the sizes of the folder's files. If the sum exceeds max_state_bytes, results of ended
  * jobs and graphs are removed, least recently used first, until the folder is at nine tenths of the limit. Never
  * removed are pinned graphs, graphs of jobs that have not ended, jobs that others wait for or that are being read, jobs
- * with a public link, and graphs and jobs that were used within collect_after_s. The log and the audit log name each
- * removed job or graph. Loop thread. */
+ * that are kept or have a public link, with their graphs, and graphs and jobs that were used within collect_after_s.
+ * The log and the audit log name each removed job or graph. Loop thread. */
 #ifndef SL_COLLECT_H
 #define SL_COLLECT_H
 

@@ -21,6 +21,7 @@ struct sl_daemon {
 	char *tmp_dir;               /* the last of these */
 	struct sl_metrics *metrics;
 	struct sl_db *db;
+	struct sl_settings *settings; /* what is set while it runs; upkeep/settings.h */
 	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */
 	struct sl_collect *collect;  /* keeps state_dir within max_state_bytes; collect/collect.h */
 	struct sl_backups *backups;  /* files/backup.h */

@@ -176,14 +176,17 @@ const struct sl_option_info sl_config_table[] = {
 	       "The next place for a large job goes to the user who has used the least device time. Used time counts "
 	       "half after this time, a quarter after twice this time, and so on."),
 	NUMBER(result_retention_s, 0, 1e10, "2592000", "s", true,
-	       "How long finished jobs and their results are kept. 0: without limit."),
+	       "How long finished jobs and their results are kept. 0: without limit. Jobs that are kept (spaceland job "
+	       "keep) or whose project is, and jobs with a public link stay. A changed value that would delete results "
+	       "within a day takes effect only when an administrator confirms it (spaceland admin retention)."),
 	INT(max_finished_jobs, 0, 1e9, "10000", "", true,
-	    "Maximum number of finished jobs; beyond it, the oldest are removed. 0: no limit."),
+	    "Maximum number of finished jobs; beyond it, the oldest are removed. Those that stay (result_retention_s) do "
+	    "not count; a user may keep a quarter of this number. 0: no limit. A lower value must be confirmed likewise."),
 	BYTES(max_state_bytes, 0, 1024 * TIB, "0", true,
 	      "Maximum size of the state folder. Beyond it, results of finished jobs and graphs are removed, least "
 	      "recently used first, until the folder is at nine tenths of this size. Pinned graphs, graphs of "
-	      "unfinished jobs, and jobs with a public link stay. Uploads that are being received or unpacked may "
-	      "take a quarter of this size in addition. 0: no limit."),
+	      "unfinished jobs, and jobs that are kept or have a public link stay, with their graphs. Uploads that are "
+	      "being received or unpacked may take a quarter of this size in addition. 0: no limit."),
 	NUMBER(collect_after_s, 0, 1e10, "3600", "s", true,
 	       "Graphs and results used within this time are not removed for max_state_bytes."),
 };

@@ -180,6 +180,8 @@ void sl_later_begun(struct sl_later *l, int code, const struct sl_error *err);
 void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+bool sl_reply_has_header(const struct sl_request *r, const char *name);
+
 void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals document; NULL: 503 */
 /* For large documents that no filter of rights applies to: any thread makes the text, then the loop replies with it and
  * status 200. sl_reply_text() takes text; NULL: 503. */

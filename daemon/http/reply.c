@@ -33,6 +33,14 @@ void sl_reply_header(struct sl_request *r, const char *name, const char *format,
 	r->headers = header;
 }
 
+bool sl_reply_has_header(const struct sl_request *r, const char *name)
+{
+	for (const struct sl__header *header = r->headers; header; header = header->next)
+		if (header->name && !strcmp(header->name, name))
+			return true;
+	return false;
+}
+
 void sl__reply_free(struct sl_request *r)
 {
 	for (struct sl__header *header = r->headers, *next; header; header = next) {

@@ -10,12 +10,12 @@
 #define PATIENCE_MS 15000  /* longer than the data base waits for a lock */
 #define CANCEL_PATIENCE_MS 30000
 
-static const char *const members[] = {"paused", "cancelled", "stop", "priority", "name", NULL};
+static const char *const members[] = {"paused", "cancelled", "stop", "priority", "name", "keep", NULL};
 
 struct change {
 	struct sl_work work;  /* with the new parameters */
 	int64_t priority;
-	bool paused, cancelled, stop;
+	bool paused, cancelled, stop, keep;
 	const char *name;  /* borrowed from the body, or NULL */
 };
 
@@ -76,13 +76,14 @@ static int check_params(const struct sl_job *job, struct change *c, struct sl_er
 	return code ? code : sl_method_check(w->method, &w->params, w->rows, w->columns, err);
 }
 
-static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
+static int read_change(const struct sl_job *job, const struct sl_principal *who, const json_t *body,
+		       struct change *c, struct sl_error *err)
 {
 	const char *key;
 	json_t *value;
 	int code = json_object_size(body) ? 0 :
 		sl_error_set(err, SL_BADPARAM, "The body changes nothing; it must have paused, cancelled, stop, "
-			     "priority, name or a steerable parameter.");
+			     "priority, name, keep or a steerable parameter.");
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_method *method = job->record.work.method;
 		const struct sl_param_info *info = sl_param_find(method->params, key);
@@ -107,10 +108,14 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
 	if (!code)
 		code = sl_json_name(body, &c->name, err);
-	bool renamed = c->name && json_object_size(body) == 1;
+	if (!code)
+		code = sl_json_bool(body, "keep", &c->keep, err);
+	if (!code && c->keep)
+		code = sl__job_may_keep(job, who, err);
+	bool renamed = (size_t)!!c->name + !!json_object_get(body, "keep") == json_object_size(body);
 	if (!code && sl__job_ended(job) && !renamed && !(c->cancelled && job->life.state == SL_JOB_CANCELLED))
-		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; of a job that has ended only the name can be changed.",
-				    job->record.id, sl_job_state_name[job->life.state]);
+		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; of a job that has ended only name and keep can be "
+				    "changed.", job->record.id, sl_job_state_name[job->life.state]);
 	return code || renamed ? code : check_params(job, c, err);
 }
 
@@ -149,9 +154,17 @@ static void stop(struct sl_job *job, struct sl_request *r)
 		sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
 }
 
+static void set_keep(struct sl_job *job, bool keep)
+{
+	if (sl__job_ended(job))
+		job->jobs->retention.protected += keep - job->record.keep;
+	sl__record_keep(&job->record, keep);
+}
+
 static void change(struct sl_job *job, struct sl_request *r, const struct change *c, char *name)
 {
 	sl__job_ref(job);
+	set_keep(job, c->keep);
 	if (name)
 		sl__record_name_take(&job->record, name);
 	if (memcmp(&c->work.params, &job->record.work.params, sizeof c->work.params))
@@ -164,11 +177,13 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 	sl__job_unref(job);
 }
 
-/* Takes name. Replies when the record is on the disk. */
-static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
+/* Takes name; NULL: it stays. Replies when the record is on the disk. */
+static void change_ended(struct sl_job *job, struct sl_request *r, bool keep, char *name)
 {
 	sl__job_ref(job);
-	sl__record_name_take(&job->record, name);
+	set_keep(job, keep);
+	if (name)
+		sl__record_name_take(&job->record, name);
 	sl__job_step(job, SL_ON_CHANGE);
 	sl__job_changed(job);
 	sl__job_wait_saved(job, r, is_recorded, PATIENCE_MS);
@@ -178,18 +193,18 @@ static void rename_ended(struct sl_job *job, struct sl_request *r, char *name)
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
 	struct change c = {.work = job->record.work, .priority = job->place.priority,
-			   .paused = job->life.wish == SL_WISH_PAUSE};
+			   .paused = job->life.wish == SL_WISH_PAUSE, .keep = job->record.keep};
 	struct sl_error err;
 	char *name = NULL;
-	int code = read_change(job, body, &c, &err);
+	int code = read_change(job, sl_request_who(r), body, &c, &err);
 	if (!code && c.name && !(name = strdup(c.name)))
 		code = sl_error_memory(&err, "a name");
 	if (code)
 		sl_reply_error(r, &err);
-	else if (name && sl__job_ended(job))
-		rename_ended(job, r, name);
 	else if (c.cancelled)
 		cancel(job, r);
+	else if (sl__job_ended(job) && !c.stop)
+		change_ended(job, r, c.keep, name);
 	else if (c.stop)
 		stop(job, r);
 	else if (sl__limits_refuse_change(job, r, &c.work))

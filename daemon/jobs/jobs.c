@@ -202,6 +202,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	}
 	if (mkdir(j->folder, 0750) && errno != EEXIST)
 		return sl_error_set(err, SL_IO, "Cannot make the folder %s: %s.", j->folder, strerror(errno));
+	sl__retention_start(j);
 	int code = sl_watches_create(&j->watches, j->d->loop, c, j->d->users, j->d->metrics, &sl__watches_ops, j, err);
 	if (!code)
 		code = sl_engines_create(&j->engines, j->d, &listener, j, err);
@@ -283,6 +284,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
+	sl_jobs_look_at_retention(j);
 	if (sl_db_is_read_only(d->db))
 		return 0;
 	sl_crashes_keep(is_unfinished, j);

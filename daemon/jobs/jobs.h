@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/method/method.h"
+#include "daemon/store/db.h"
 #include "daemon/util/ulid.h"
 
 struct sl_daemon;
@@ -86,6 +87,19 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, char
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg);
 /* True if there is a job on this graph, finished or not. */
 bool sl_jobs_on_graph(const struct sl_jobs *j, const char *graph);
+/* How long ended jobs are kept (openapi.yaml: Retention); new reference. */
+json_t *sl_jobs_retention_json(struct sl_jobs *j);
+/* Compares the options with those in force: takes over what deletes nothing more; else logs what is to be confirmed. */
+void sl_jobs_look_at_retention(struct sl_jobs *j);
+/* Puts the pending options into force. body: openapi.yaml, RetentionConfirmation; who: the sender's name. done runs
+ * when that is recorded, unless the function returns an error. */
+int sl_jobs_confirm_retention(struct sl_jobs *j, const json_t *body, const char *who, sl_db_done_fn done, void *arg,
+			      struct sl_error *err);
+void sl_jobs_expiry_changed(struct sl_jobs *j);  /* of several jobs: tells clients their new records */
+/* True if the owner of the job or its project wants it kept. */
+bool sl_job_is_kept(struct sl_jobs *j, const char *id);
+/* True if a job on this graph is kept, or has a valid public link. */
+bool sl_jobs_need_graph(const struct sl_jobs *j, const char *graph);
 /* Deletes such a job. Returns 0 or an error code. */
 int sl_job_remove(struct sl_jobs *j, const char *id);
 

@@ -105,6 +105,19 @@ struct sl__line_view {
 	double all_s;                        /* the sum of left_s */
 };
 
+/* The options result_retention_s and max_finished_jobs, and those of them that are in force (record/retention.c). */
+struct sl__retention_rule {
+	double seconds;   /* 0: jobs are kept without limit */
+	int64_t most;     /* 0: any number */
+};
+struct sl__retention {
+	struct sl__retention_rule rule, asked;  /* in force; asked for and not confirmed */
+	int64_t pending;      /* jobs that `asked` would delete in addition; 0: nothing is to be confirmed */
+	uint64_t since_ms;    /* since 1970: when this was noticed */
+	uint64_t told_ms;     /* loop time of the last line about it in the log */
+	int64_t protected;    /* ended jobs that are not removed, as of the last look */
+};
+
 struct sl_jobs {
 	struct sl_daemon *d;
 	struct sl_list all;                  /* struct sl_job by id, which is by age: the oldest first */
@@ -128,6 +141,7 @@ struct sl_jobs {
 	struct sl_list unsaved;              /* run/ending.c: jobs with a write that failed */
 	struct sl_list rows;                 /* results/rows.c: placements of new points, predictions, samples */
 	struct sl_fair_queue fair_queue;     /* the order in which they compute */
+	struct sl__retention retention;
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* set by jobs.c, for its parts: */
@@ -372,7 +386,17 @@ void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
 void sl__job_try_again(struct sl_job *job);             /* a file that it needs did not fit on the disk: repeats it */
 void sl__jobs_save_again(struct sl_jobs *j);
 void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops */
-void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
+/* record/retention.c: deletes the oldest ended jobs beyond number and age. spared: a job that has just ended and is not
+ * deleted; then only the number counts. */
+void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *spared);
+void sl__retention_start(struct sl_jobs *j);               /* before any job may be deleted */
+/* record/expiry.c: since 1970, when the job is deleted by age; 0: not known, or never. The same by another rule. */
+uint64_t sl__job_expires_ms(const struct sl_job *job);
+double sl__job_expires_by(const struct sl_job *job, const struct sl__retention_rule *rule);
+bool sl__job_is_kept(const struct sl_job *job);       /* by its owner or its project */
+bool sl__job_is_protected(const struct sl_job *job);  /* the same, or it has a valid link: it is not deleted now */
+/* SL_CONFLICT: the user keeps as many jobs as allowed. */
+int sl__job_may_keep(const struct sl_job *job, const struct sl_principal *who, struct sl_error *err);
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 
 /* ---- limits.c: limits of users and projects ----------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
@@ -64,6 +65,20 @@ const char *sl_job_id(const struct sl_job *job)
 	return job->record.id;
 }
 
+/* The header Sunset (RFC 8594) warns programs that do not look at the record. */
+static void tell_end(const struct sl_job *job, struct sl_request *r)
+{
+	uint64_t expires_ms = sl__job_expires_ms(job);
+	time_t seconds = (time_t)(expires_ms / 1000);
+	struct tm tm;
+	char text[64];
+	sl_uses_mark(job->jobs->d->uses, job->record.id);
+	if (!expires_ms || !gmtime_r(&seconds, &tm) || sl_reply_has_header(r, "Sunset"))
+		return;
+	strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	sl_reply_header(r, "Sunset", "%s", text);
+}
+
 struct sl_job *sl_job_of_request(struct sl_request *r)
 {
 	struct sl_job *job;
@@ -71,7 +86,7 @@ struct sl_job *sl_job_of_request(struct sl_request *r)
 	if (sl__job_match(sl_request_daemon(r)->jobs, sl_request_path(r, "id"), &job, &err))
 		sl_reply_error(r, &err);
 	else
-		sl_uses_mark(job->jobs->d->uses, job->record.id);
+		tell_end(job, r);
 	return job;
 }
 

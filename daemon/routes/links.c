@@ -7,6 +7,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/recorded.h"
 #include "daemon/routes/routes.h"
+#include "daemon/stream/events.h"
 #include "daemon/users/links.h"
 
 void sl_route_links_get(struct sl_request *r)
@@ -61,14 +62,17 @@ static int add(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
 	if (check_shown(w, body, err))
 		return err->code;
-	return sl_users_link_add(w->d->users, sl_job_id(sl_job_of_request(w->r)), sl_request_who(w->r), body, &w->reply,
-				 sl__recorded_done, w, err);
+	const char *id = sl_job_id(sl_job_of_request(w->r));
+	sl_events_changed(w->d->events, SL_EVENTS_JOB, id);  /* it may be kept longer */
+	return sl_users_link_add(w->d->users, id, sl_request_who(w->r), body, &w->reply, sl__recorded_done, w, err);
 }
 
 static int remove_link(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
 	snprintf(w->ends, sizeof w->ends, "link-%.26s", w->name);
-	return sl_users_link_remove(w->d->users, sl_job_id(sl_job_of_request(w->r)), w->name, sl__recorded_done, w, err);
+	const char *id = sl_job_id(sl_job_of_request(w->r));
+	sl_events_changed(w->d->events, SL_EVENTS_JOB, id);
+	return sl_users_link_remove(w->d->users, id, w->name, sl__recorded_done, w, err);
 }
 
 void sl_route_links_post(struct sl_request *r)

@@ -53,7 +53,10 @@ static int add(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 
 static int change(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	return sl_project_change(w->d->users, w->name, body, sl__recorded_done, w, err);
+	int rc = sl_project_change(w->d->users, w->name, body, sl__recorded_done, w, err);
+	if (!rc && json_object_get(body, "keep"))
+		sl_jobs_expiry_changed(w->d->jobs);
+	return rc;
 }
 
 static int remove_project(struct sl_recorded *w, const json_t *body, struct sl_error *err)

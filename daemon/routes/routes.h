@@ -101,6 +101,8 @@
 	X("PATCH", "/v1/projects/{project}", project_patch, MANAGE, SL_BODY_JSON, NULL) \
 	X("DELETE", "/v1/projects/{project}/members/{user}", project_member_delete, MANAGE, SL_BODY_NONE, NULL) \
 	X("PUT", "/v1/projects/{project}/members/{user}", project_member_put, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/retention", retention_get, LOOK, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/retention", retention_post, MANAGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/status", status, LOOK, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/stream/keys", stream_keys, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/users", users_get, MANAGE, SL_BODY_NONE, NULL) \

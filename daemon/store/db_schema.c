@@ -6,7 +6,7 @@
 #define SCHEMA_VERSION 1
 
 const char *const sl__db_tables[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
-						 "projects", "uses"};
+						 "projects", "uses", "settings"};
 
 /* Statement i upgrades a data base from version i to version i + 1. */
 static const char *const migrations[SCHEMA_VERSION] = {
@@ -23,6 +23,7 @@ static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS projects (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS uses (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS settings (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS generation (id TEXT NOT NULL, number INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";
 

@@ -16,7 +16,7 @@
 #define SECONDS_MOST (3660 * (int64_t)86400)
 
 struct sl__public_link {
-	struct sl_link link;            /* in its bucket */
+	struct sl_link link, in_linked; /* in its buckets */
 	char id[SL_ULID_BYTES], thing[SL_ULID_BYTES];
 	char user[SL_ULID_BYTES];       /* id of its maker; "": an administrator by token_file */
 	char *name;                     /* shown to users, or NULL */
@@ -31,6 +31,17 @@ static struct sl_list *bucket(const struct sl_users *u, const char *id)
 	return (struct sl_list *)&u->links[sl_list_hash(id, SL_ULID_BYTES - 1) % SL__LINK_BUCKETS];
 }
 
+static struct sl_list *bucket_of_thing(const struct sl_users *u, const char *thing)
+{
+	return (struct sl_list *)&u->linked[sl_list_hash(thing, SL_ULID_BYTES - 1) % SL__LINK_BUCKETS];
+}
+
+static void insert(struct sl_users *u, struct sl__public_link *l)
+{
+	sl_list_append(bucket(u, l->id), &l->link);
+	sl_list_append(bucket_of_thing(u, l->thing), &l->in_linked);
+}
+
 /* id: 26 characters; further ones are ignored. */
 static struct sl__public_link *find(const struct sl_users *u, const char *id)
 {
@@ -40,6 +51,7 @@ static struct sl__public_link *find(const struct sl_users *u, const char *id)
 static void destroy(struct sl__public_link *l)
 {
 	sl_list_unlink(&l->link);
+	sl_list_unlink(&l->in_linked);
 	json_decref(l->labels);
 	free(l->name);
 	free(l);
@@ -59,16 +71,19 @@ void sl__links_destroy(struct sl_users *u)
 			destroy(l);
 }
 
-/* Returns true if the link has not expired and its maker may still change the thing. */
-static bool good(const struct sl_users *u, const struct sl__public_link *l)
+/* Returns true if its maker may still change the thing. */
+static bool is_of_maker(const struct sl_users *u, const struct sl__public_link *l)
 {
 	const struct sl__user *maker = l->user[0] ? sl__user_by_id(u, l->user) : NULL;
-	if ((int64_t)sl_time_now_ms() >= l->expires_ms)
-		return false;
 	if (!l->user[0])
 		return true;
 	return maker && (maker->role == SL_ROLE_ADMINISTRATOR ||
 			 (maker->role == SL_ROLE_USER && sl_users_owns(u, maker->id, l->thing)));
+}
+
+static bool good(const struct sl_users *u, const struct sl__public_link *l)
+{
+	return (int64_t)sl_time_now_ms() < l->expires_ms && is_of_maker(u, l);
 }
 
 bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_principal *out)
@@ -165,7 +180,7 @@ int sl__link_load(void *arg, const char *id, json_t *o)
 		free(l);
 		return 0;
 	}
-	sl_list_append(bucket(u, id), &l->link);
+	insert(u, l);
 	return 0;
 }
 
@@ -195,20 +210,24 @@ void sl__links_forget(struct sl_users *u, const char *thing)
 json_t *sl_users_links_json(const struct sl_users *u, const char *thing)
 {
 	json_t *items = json_array();
-	for (int i = 0; i < SL__LINK_BUCKETS; i++)
-		SL_LIST_EACH(const struct sl__public_link, l, &u->links[i], link)
-			if (!strcmp(l->thing, thing) && good(u, l))
-				json_array_append_new(items, link_json(l));
+	SL_LIST_EACH(const struct sl__public_link, l, bucket_of_thing(u, thing), in_linked)
+		if (!strcmp(l->thing, thing) && good(u, l))
+			json_array_append_new(items, link_json(l));
 	return items;
+}
+
+int64_t sl_users_linked_until(const struct sl_users *u, const char *thing)
+{
+	int64_t until_ms = 0, now_ms = (int64_t)sl_seen_now_ms();  /* what is deleted does not follow a clock that jumps */
+	SL_LIST_EACH(const struct sl__public_link, l, bucket_of_thing(u, thing), in_linked)
+		if (!strcmp(l->thing, thing) && l->expires_ms > until_ms && l->expires_ms > now_ms && is_of_maker(u, l))
+			until_ms = l->expires_ms;
+	return until_ms;
 }
 
 bool sl_users_has_link(const struct sl_users *u, const char *thing)
 {
-	for (int i = 0; i < SL__LINK_BUCKETS; i++)
-		SL_LIST_EACH(const struct sl__public_link, l, &u->links[i], link)
-			if (!strcmp(l->thing, thing) && good(u, l))
-				return true;
-	return false;
+	return sl_users_linked_until(u, thing) > 0;
 }
 
 /* Removes all expired links, and counts the remaining ones of the thing. */
@@ -292,7 +311,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	}
 	json_object_set_new(*reply, "link", json_string(text));
 	json_object_set_new(*reply, "path", json_sprintf("/?link=%s#/job/%s", text, thing));
-	sl_list_append(bucket(u, l->id), &l->link);
+	insert(u, l);
 	sodium_memzero(text, sizeof text);
 	return 0;
 }

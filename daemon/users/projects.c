@@ -17,6 +17,12 @@ const char *sl_project_name(const struct sl_users *u, const char *id)
 	return p ? p->name : NULL;
 }
 
+bool sl_project_keeps(const struct sl_users *u, const char *id)
+{
+	const struct sl__project *p = id[0] ? sl__project_by_id(u, id) : NULL;
+	return p && p->keep;
+}
+
 double sl_project_share(const struct sl_users *u, const char *id)
 {
 	const struct sl__project *p = id[0] ? sl__project_by_id(u, id) : NULL;
@@ -63,14 +69,14 @@ static json_t *names_of(const struct sl_users *u, const struct sl__ids *members)
 
 static json_t *told_json(const struct sl_users *u, const struct sl__project *p)
 {
-	return json_pack("{s:s, s:I, s:f, s:o, s:o}", "name", p->name, "created",
-			 (json_int_t)(sl_ulid_time_ms(p->id) / 1000), "share", p->share, "members",
+	return json_pack("{s:s, s:I, s:f, s:b, s:o, s:o}", "name", p->name, "created",
+			 (json_int_t)(sl_ulid_time_ms(p->id) / 1000), "share", p->share, "keep", p->keep, "members",
 			 names_of(u, &p->members), "limits", sl__limits_json(&p->account));
 }
 
 static json_t *document_of(const struct sl__project *p)
 {
-	return json_pack("{s:s, s:f, s:o, s:o}", "name", p->name, "share", p->share, "members",
+	return json_pack("{s:s, s:f, s:b, s:o, s:o}", "name", p->name, "share", p->share, "keep", p->keep, "members",
 			 sl__ids_json(&p->members), "limits", sl__limits_json(&p->account));
 }
 
@@ -137,6 +143,7 @@ int sl__project_load(void *arg, const char *id, json_t *document)
 		return SL_NOMEM;
 	snprintf(p->id, sizeof p->id, "%s", id);
 	p->share = share >= SHARE_LEAST && share <= SHARE_MOST ? share : 1;
+	p->keep = json_is_true(json_object_get(document, "keep"));
 	sl__limits_read(&p->account, json_object_get(document, "limits"), NULL);  /* ignores unknown limits */
 	int rc = sl__ids_load(&p->members, json_object_get(document, "members"));
 	insert(arg, p);
@@ -212,7 +219,7 @@ static int read_name(const struct sl_users *u, const json_t *body, const char **
 
 int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
-	static const char *const known[] = {"name", "share", "limits", "members", NULL};
+	static const char *const known[] = {"name", "share", "keep", "limits", "members", NULL};
 	const char *name = NULL;
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
@@ -224,6 +231,8 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 		return sl_error_memory(err, "a project");
 	sl_ulid_make(p->id);
 	rc = read_share(body, &p->share, err);
+	if (!rc)
+		rc = sl_json_bool(body, "keep", &p->keep, err);
 	if (!rc)
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
 	if (!rc)
@@ -240,22 +249,26 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 int sl_project_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		      struct sl_error *err)
 {
-	static const char *const known[] = {"share", "limits", NULL};
+	static const char *const known[] = {"share", "keep", "limits", NULL};
 	struct sl__project *p = sl__project_by_name(u, name);
 	if (!p)
 		return not_found(name, err);
 	json_t *before = document_of(p);
 	double share = p->share, limits[SL_LIMITS];
+	bool keep = p->keep;
 	memcpy(limits, p->account.limit, sizeof limits);
 	int rc = before ? sl_json_known(body, known, err) : sl_error_memory(err, "the change");
 	if (!rc)
 		rc = read_share(body, &p->share, err);
+	if (!rc)
+		rc = sl_json_bool(body, "keep", &p->keep, err);
 	if (!rc)
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
 	if (!rc && (rc = put(u, p, json_incref(before), done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc) {
 		p->share = share;
+		p->keep = keep;
 		memcpy(p->account.limit, limits, sizeof limits);
 	}
 	json_decref(before);

@@ -1,10 +1,10 @@
 /* projects.h -- groups of users with common limits, a share of the devices, and access to graphs and jobs that are
  * shared with the group.
  *
- * A project is a record: name, share (its weight among projects), limits (limits.h) and members. A job or graph belongs
- * to the project that its request names (`project`), or else to its user's default project. It counts towards the
- * project's limits, and the job gets device time by the project's share. Every member may read graphs and jobs that are
- * shared with the project.
+ * A project is a record: name, share (its weight among projects), keep (the server deletes none of its jobs by age),
+ * limits (limits.h) and members. A job or graph belongs to the project that its request names (`project`), or else to
+ * its user's default project. It counts towards the project's limits, and the job gets device time by the project's
+ * share. Every member may read graphs and jobs that are shared with the project.
  *
  * Removing a project or a member ends no job: its jobs continue, without the project's limits and with a share of 1.
  * All functions: loop thread. Arguments are names of projects and users, unless a comment says id. */
@@ -18,9 +18,9 @@
 json_t *sl_projects_list(const struct sl_users *u, const struct sl_principal *p);
 /* NULL: there is none, or the principal may not see it. */
 json_t *sl_project_json(const struct sl_users *u, const struct sl_principal *p, const char *name);
-/* body: {"name", "share", "limits", "members"} */
+/* body: {"name", "share", "keep", "limits", "members"} */
 int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* body: {"share", "limits"}, both optional */
+/* body: {"share", "keep", "limits"}, all optional */
 int sl_project_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		      struct sl_error *err);
 int sl_project_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
@@ -32,8 +32,9 @@ int sl_project_member(struct sl_users *u, const char *name, const char *user, bo
  * with `pointer`: there is no such project, or the principal is no member. Administrators need not be members. */
 int sl_project_of(const struct sl_users *u, const struct sl_principal *p, const char *name, const char *pointer,
 		  char out[SL_ULID_BYTES], struct sl_error *err);
-/* The name and share of the project with this id. If it was removed, NULL and 1. */
+/* Of the project with this id: name, share, and whether its jobs are kept. If it was removed: NULL, 1, false. */
 const char *sl_project_name(const struct sl_users *u, const char *id);
+bool sl_project_keeps(const struct sl_users *u, const char *id);
 double sl_project_share(const struct sl_users *u, const char *id);
 const char *sl_project_id(const struct sl_users *u, const char *name);  /* NULL: none */
 

@@ -62,6 +62,7 @@ struct sl__project {
 	char id[SL_ULID_BYTES];
 	char name[64];
 	double share;
+	bool keep;                      /* its jobs are kept (jobs.h) */
 	struct sl__ids members;
 	struct sl__account account;
 };
@@ -88,7 +89,7 @@ struct sl_users {
 	struct sl_list all, projects;
 	struct sl_list user_ids[SL__USER_BUCKETS], user_names[SL__USER_BUCKETS], tokens[SL__USER_BUCKETS];
 	struct sl_list access[SL__ACCESS_BUCKETS];
-	struct sl_list links[SL__LINK_BUCKETS];
+	struct sl_list links[SL__LINK_BUCKETS], linked[SL__LINK_BUCKETS];  /* by their ids, by their jobs */
 	struct sl_list changes;         /* changes that are not recorded yet; recorded_changes.c */
 	unsigned file;                  /* how often token_file was read with changed tokens */
 	uv_loop_t *loop;

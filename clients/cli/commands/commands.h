@@ -15,6 +15,9 @@ const struct cli_option *cli_fetch_options(const struct cli_option *before);
 
 int cmd_admin_backup(struct cli *cli);
 int cmd_admin_gc(struct cli *cli);
+int cmd_admin_retention(struct cli *cli);
+int cmd_job_keep(struct cli *cli);
+int cmd_project_keep(struct cli *cli);
 int cmd_batch_cancel(struct cli *cli);
 int cmd_batch_list(struct cli *cli);
 int cmd_batch_show(struct cli *cli);

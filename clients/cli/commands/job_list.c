@@ -1,11 +1,15 @@
 /* job_list.c -- spaceland job list */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
+
+#define WEEK_S (7 * 86400)
 
 static void print(const json_t *jobs)
 {
@@ -32,6 +36,22 @@ static void print(const json_t *jobs)
 	table_destroy(t);
 }
 
+/* Tells how many of them the server deletes soon. Times of the same form are in the order of their texts. */
+static void tell_expiry(struct cli *cli, const json_t *jobs)
+{
+	char soon[32];
+	time_t then = time(NULL) + WEEK_S;
+	struct tm tm;
+	size_t i, count = 0;
+	json_t *job;
+	strftime(soon, sizeof soon, "%Y-%m-%dT%H:%M:%S", gmtime_r(&then, &tm));
+	json_array_foreach(jobs, i, job)
+		count += json_is_string(json_object_get(job, "expires")) && strcmp(cli_text(job, "expires"), soon) < 0;
+	if (count)
+		cli_note(cli, "%zu of them expire%s within a week (spaceland job show); spaceland job keep JOB keeps one",
+			 count, count == 1 ? "s" : "");
+}
+
 int cmd_job_list(struct cli *cli)
 {
 	char path[1024];
@@ -46,8 +66,10 @@ int cmd_job_list(struct cli *cli)
 	int status = http_list(cli, path, &jobs);
 	if (!status && cli->json)
 		status = cli_print_json(jobs);
-	else if (!status && json_array_size(jobs))
+	else if (!status && json_array_size(jobs)) {
 		print(jobs);
+		tell_expiry(cli, jobs);
+	}
 	else if (!status)
 		cli_note(cli, "no jobs");
 	json_decref(jobs);

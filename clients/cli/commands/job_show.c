@@ -72,7 +72,7 @@ static void table(const struct sl_method *method, const json_t *rows)
 static void print(const json_t *job)
 {
 	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started",
-					   "finished", "nodes", "method", "iterations_per_second", "stop"};
+					   "finished", "expires", "nodes", "method", "iterations_per_second", "stop"};
 	const struct sl_method *method = sl_method_find(cli_text(job, "method"));
 	char text[64], time[24];
 	const char *key;
@@ -82,6 +82,8 @@ static void print(const json_t *job)
 		value(keys[i], json_object_get(job, keys[i]));
 	if (json_is_false(json_object_get(job, "may_change")))
 		line("rights", "read only; its owners and administrators may change it");
+	if (json_is_true(json_object_get(job, "keep")))
+		line("keep", "yes");
 	snprintf(text, sizeof text, "%.0f of %.0f", cli_number(job, "iteration"), cli_number(job, "iterations"));
 	line("iteration", text);
 	line("compute time", cli_seconds_text(cli_number(job, "seconds"), time));

@@ -1,6 +1,5 @@
-/* Deletes jobs that have ended: on request, to make room, and the oldest beyond the number and age of the
- * configuration. Files are removed after the record, so that a job recorded as done always has its result.
- * Loop thread. */
+/* Deletes jobs that have ended: on request, to make room, and by age (retention.c). Files are removed after the record,
+ * so that a job recorded as done always has its result. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "daemon/store/uses.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/seen.h"
 
 struct deletion {
 	struct sl_job *job;  /* a reference */
@@ -68,26 +66,6 @@ int sl_job_remove(struct sl_jobs *j, const char *id)
 {
 	struct sl_job *job = sl__job_find(j, id);
 	return job && sl__job_ended(job) ? sl__job_delete(job, NULL, NULL) : SL_CONFLICT;
-}
-
-/* Deletes the oldest finished jobs beyond the number and age of the configuration. keep: a job that has just ended,
- * which is not deleted; then only the number counts, so that the end of a job does not go through all jobs. */
-void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
-{
-	const struct sl_config *c = &j->d->config;
-	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
-	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
-	double oldest_ms = !keep && c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
-	if (excess <= 0 && oldest_ms <= 0)
-		return;
-	SL_LIST_EACH(struct sl_job, job, &j->all, listed.all) {
-		if (excess <= 0 && oldest_ms <= 0)
-			return;
-		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->record.finished_ms >= oldest_ms))
-			continue;  /* a younger job may have ended before this one */
-		excess--;
-		sl__job_delete(job, NULL, NULL);
-	}
 }
 
 /* ---- files that are no longer needed ----------------------------------------------- */

@@ -43,6 +43,8 @@ json_t *sl__job_document(const struct sl_job *job)
 		json_object_set_new(o, "user", json_string(r->user));
 	if (r->project[0])
 		json_object_set_new(o, "project", json_string(r->project));
+	if (r->keep)
+		json_object_set_new(o, "keep", json_true());
 	json_object_set_new(o, "priority", json_integer(job->place.priority));
 	json_object_set_new(o, "engine", json_string(r->requested));
 	json_object_set_new(o, "device", json_string(r->device_id));
@@ -150,6 +152,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	if (user)
 		snprintf(r->user, sizeof r->user, "%s", user);
 	copy_id(r->project, o, "project");
+	r->keep = json_is_true(json_object_get(o, "keep"));
 	copy_id(r->batch, o, "batch");
 	copy_id(r->after, o, "after");
 	copy_id(r->from, o, "from");

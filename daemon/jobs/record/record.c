@@ -70,6 +70,11 @@ void sl__record_name_take(struct sl_job_record *r, char *name)
 	r->name = name;
 }
 
+void sl__record_keep(struct sl_job_record *r, bool keep)
+{
+	r->keep = keep;
+}
+
 void sl__record_params(struct sl_job_record *r, const struct sl_method_params *params)
 {
 	r->work.params = *params;

@@ -40,6 +40,7 @@ struct sl_job_record {
 	char project[SL_ULID_BYTES]; /* its project, or "" */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
 	char batch[SL_ULID_BYTES];   /* its batch, or "" */
+	bool keep;                   /* it is not deleted by age, number or to make room */
 	struct sl_work work;
 	json_t *input;               /* the request's `input`: a layout to compute from; NULL: the graph */
 	const char *requested;       /* the engine that was requested, one of sl_engine_words */
@@ -84,6 +85,7 @@ void sl__record_finish(struct sl_job_record *r);
 int sl__record_request(struct sl_job_record *r, const struct sl_job_spec *spec, const char *key, const char *hash);
 void sl__record_owner(struct sl_job_record *r, const char *user, const char *project, const char *batch);
 void sl__record_name_take(struct sl_job_record *r, char *name);  /* malloc'd */
+void sl__record_keep(struct sl_job_record *r, bool keep);
 void sl__record_params(struct sl_job_record *r, const struct sl_method_params *params);
 void sl__record_data(struct sl_job_record *r, enum sl_kind kind, uint32_t neighbours);
 void sl__record_version(struct sl_job_record *r, int64_t version);

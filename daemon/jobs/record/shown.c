@@ -92,6 +92,8 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "created", sl_json_time(job->record.created_ms));
 	json_object_set_new(object, "started", sl_json_time(job->record.started_ms));
 	json_object_set_new(object, "finished", sl_json_time(job->record.finished_ms));
+	json_object_set_new(object, "keep", json_boolean(job->record.keep));
+	json_object_set_new(object, "expires", sl_json_time(sl__job_expires_ms(job)));
 	json_object_set_new(object, "nodes", json_integer(job->record.nodes));
 	json_object_set_new(object, "measure", json_string(job->record.work.method->measure));
 	add_progress(job, object);

@@ -469,6 +469,11 @@ class Job:
         # an older server: limits the iterations to those already done
         return self._change(iterations=max(1, self.refresh().iteration))
 
+    def keep(self, keep: bool = True) -> "Job":
+        """Keeps the job and its result: the server does not delete them because of their age or to make room. keep(False):
+        no longer. record["expires"] says when the server deletes them; None: it does not."""
+        return self._change(keep=keep)
+
     def share(self, *, readers: Optional[Sequence[str]] = None, projects: Optional[Sequence[str]] = None,
               everybody: Optional[bool] = None) -> Dict[str, Any]:
         """Sets who may read it: users, members of projects, or everybody with a token. Returns the present access. Its

@@ -49,9 +49,11 @@ class Project:
         self.client.http.request("DELETE", f"{self.path}/members/{quote(user, safe='')}")
         return self.refresh()
 
-    def change(self, *, share: Optional[float] = None, limits: Optional[Dict[str, Any]] = None) -> "Project":
-        """Sets the share of the devices, or limits: {"running_jobs": 8}; None: no limit."""
-        given = {"share": share, "limits": limits}
+    def change(self, *, share: Optional[float] = None, limits: Optional[Dict[str, Any]] = None,
+               keep: Optional[bool] = None) -> "Project":
+        """Sets the share of the devices, or limits: {"running_jobs": 8}; None: no limit. keep: the server does not delete
+        the project's jobs because of their age or to make room."""
+        given = {"share": share, "limits": limits, "keep": keep}
         self.record = self.client.http.json("PATCH", self.path, json={k: v for k, v in given.items() if v is not None})
         return self
 
