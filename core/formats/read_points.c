@@ -243,9 +243,10 @@ static int text_is_points(struct sl_source *source, bool *points, char *sign, st
 	const unsigned char *bytes;
 	int64_t size = sl__source_peek_text(source, &bytes, err);
 	bool matrix = sl__name_ends_in(sl__source_name(source), ".mtx");
-	*points = size > 0 && !matrix &&
-		  sl__looks_like_points(bytes, size, sl__source_name(source), sl__source_account(source), sign);
-	return size < 0 ? (int)size : 0;
+	*points = false;
+	if (size <= 0 || matrix)
+		return size < 0 ? (int)size : 0;
+	return sl__looks_like_points(points, bytes, size, sl__source_name(source), sl__source_account(source), sign, err);
 }
 
 static int detect_kind(enum sl_input_kind *kind, enum sl__content content, const struct sl_input_options *options,
@@ -291,16 +292,23 @@ static int read_graph(struct sl_input *out, const struct sl_input_options *optio
 	return rc;
 }
 
-/* True if a file that shall be a graph is a dense matrix. */
-static bool is_dense(struct sl_source *source, const struct sl_input_options *options, enum sl__content *content)
+/* Whether a file that shall be a graph is a dense matrix. */
+static int is_dense(bool *dense, struct sl_source *source, const struct sl_input_options *options,
+		    enum sl__content *content, struct sl_error *err)
 {
 	const unsigned char *bytes;
 	struct sl_error ignored;
+	*dense = false;
 	if (sl__content_find(source, content, &ignored))
-		return false;
+		return 0;
 	int64_t size = sl__source_peek(source, &bytes, &ignored);
-	return *content == SL__ARRAY || (*content == SL__TEXT && size > 0 && sl__text_is_dense(bytes, (size_t)size,
-			size < SL__LINE_BUFFER, &options->read, sl__source_account(source)));
+	*dense = *content == SL__ARRAY;
+	if (*content != SL__TEXT || size <= 0)
+		return 0;
+	if (sl__text_is_dense(dense, bytes, (size_t)size, size < SL__LINE_BUFFER, &options->read,
+			      sl__source_account(source)))
+		return sl_error_memory_at(err, sl__source_name(source), "its columns");
+	return 0;
 }
 
 static int read_dense(struct sl_input *out, enum sl__content content, const struct sl_input_options *options,
@@ -331,14 +339,19 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 {
 	enum sl__content content;
 	char sign[160] = "";
-	int rc;
+	bool dense = false;
+	int rc = 0;
 
 	memset(out, 0, sizeof *out);
 	if (!options)
 		options = &no_options;
 	sl__source_set_options(source, &options->read);
 	enum sl_input_kind kind = options->kind;
-	if (kind == SL_INPUT_GRAPH && options->read.format == SL_FORMAT_AUTO && is_dense(source, options, &content))
+	if (kind == SL_INPUT_GRAPH && options->read.format == SL_FORMAT_AUTO)
+		rc = is_dense(&dense, source, options, &content, err);
+	if (rc)
+		return rc;
+	if (dense)
 		return read_dense(out, content, options, source, err);
 	if (kind == SL_INPUT_GRAPH)  /* its reader recognises the format, or is told it */
 		return read_graph(out, options, source, sign, err);

@@ -11,14 +11,15 @@
 #define COLUMNS_LEAST 4    /* a table of fewer columns is a list of edges */
 #define COLUMNS_MANY 20    /* a list of edges has fewer */
 
-bool sl__text_is_dense(const unsigned char *bytes, size_t size, bool all, const struct sl_read_options *options,
-		       struct sl_account *account)
+int sl__text_is_dense(bool *out, const unsigned char *bytes, size_t size, bool all,
+		      const struct sl_read_options *options, struct sl_account *account)
 {
 	const char *at = (const char *)bytes, *end = at + size;
 	struct sl__edge_columns c;
 	struct sl__line line;
 	uint64_t rows = 0;
-	bool dense = !sl__edge_columns_find(&c, bytes, size, all, options, "", account, NULL) && c.count >= COLUMNS_LEAST &&
+	int rc = sl__edge_columns_find(&c, bytes, size, all, options, "", account, NULL);
+	bool dense = !rc && c.count >= COLUMNS_LEAST &&
 		     !c.pair && !c.chosen && !c.konect && !options->weight_column;
 	for (uint32_t k = 1; dense && k < c.count; k++)
 		dense = !(c.seen[k] & (SL__SEEN_WORD | SL__SEEN_DICT | SL__SEEN_TIME));
@@ -28,7 +29,8 @@ bool sl__text_is_dense(const unsigned char *bytes, size_t size, bool all, const 
 	bool named = dense && (c.shifted || c.seen[0] & SL__SEEN_WORD || (c.titled && !c.title[0][0]));
 	dense = dense && (all ? rows == c.count - named : c.count >= COLUMNS_MANY);
 	sl__edge_columns_finish(&c);
-	return dense;
+	*out = dense;
+	return rc == SL_BADPARAM ? 0 : rc;  /* a list of edges, whose reader names the missing column */
 }
 
 static double value_of(const struct sl_points *p, size_t at)

@@ -632,24 +632,24 @@ void sl__edge_columns_finish(struct sl__edge_columns *c)
 	c->seen = NULL;
 }
 
-bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, struct sl_account *account, char sign[160])
+int sl__surely_edges(bool *sure, const unsigned char *bytes, size_t size, bool whole, struct sl_account *account,
+		     char sign[160])
 {
 	static const struct sl_read_options none;
 	struct sl__edge_columns c;
-	bool sure = false;
 	const char *reason = "";
+	int rc = sl__edge_columns_find(&c, bytes, size, whole, &none, "", account, NULL);
 
-	if (!sl__edge_columns_find(&c, bytes, size, whole, &none, "", account, NULL) && c.count > 1) {
+	if (!rc && c.count > 1) {
 		bool numbers = !((c.seen[0] | c.seen[1]) & (SL__SEEN_WORD | SL__SEEN_COMMA));
 		reason = c.pair ? "the titles of its columns" : c.konect ? "KONECT's first line" :
 			 c.count > 2 && c.seen[2] & SL__SEEN_DICT ? "networkx's dictionaries" :
 			 c.count == 4 && !c.titled && numbers && c.seen[3] & SL__SEEN_TIME ? "times in the fourth column" : "";
-		sure = *reason;
 	}
-	if (sign)
-		snprintf(sign, 160, "%s", reason);
+	*sure = *reason;
+	snprintf(sign, 160, "%s", reason);
 	sl__edge_columns_finish(&c);
-	return sure;
+	return rc;
 }
 
 /* ---- telling ---------------------------------------------------------------- */

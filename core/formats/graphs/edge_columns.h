@@ -63,9 +63,10 @@ void sl__plain_title(const struct sl__field *title, char out[40]);
  * columns. False: there are none. */
 bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target);
 
-/* True if the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason, or
- * NULL. */
-bool sl__surely_edges(const unsigned char *bytes, size_t size, bool whole, struct sl_account *account, char sign[160]);
+/* Whether the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason. 0, or
+ * the code of a refused reservation or allocation: nothing is known then. */
+int sl__surely_edges(bool *sure, const unsigned char *bytes, size_t size, bool whole, struct sl_account *account,
+		     char sign[160]);
 
 /* The words of the rows of three columns, to find relations in the second. */
 struct sl__triples {

@@ -148,9 +148,10 @@ static int look_at_text(struct sl_preview *out, const struct sl_input_options *o
 	const char *name = sl__source_name(whole);
 	struct sl_account *account = sl__source_account(whole);
 	const unsigned char *bytes = (const unsigned char *)text;
-	bool points = options->kind == SL_INPUT_POINTS ||
-		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points(bytes, (int64_t)size, name, account,
-								      out->sign));
+	bool points = options->kind == SL_INPUT_POINTS;
+	if (options->kind == SL_INPUT_AUTO &&
+	    sl__looks_like_points(&points, bytes, (int64_t)size, name, account, out->sign, err))
+		return SL_NOMEM;
 	out->kind = points ? SL_INPUT_POINTS : options->kind == SL_INPUT_AUTO ? SL_INPUT_GRAPH : options->kind;
 	snprintf(out->format, sizeof out->format, "%s", points ? "csv" : "edges");
 	return points && shows_columns(text, size) ?

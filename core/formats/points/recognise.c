@@ -114,29 +114,35 @@ static bool has_sizes(const char *at, const char *end)
 	return sl__text_sizes(from, end, told);
 }
 
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, struct sl_account *account,
-			  char sign[160])
+int sl__looks_like_points(bool *points, const unsigned char *bytes, int64_t size, const char *name,
+			  struct sl_account *account, char sign[160], struct sl_error *err)
 {
 	static const struct sl_read_options none;
 	struct sl__edge_columns c;
 	struct ends ends = {0};
-	bool points = false, whole = size < SL__LINE_BUFFER;
+	bool whole = size < SL__LINE_BUFFER, edges = false;
 	sign[0] = 0;
 	if (size && *bytes == '!')
 		snprintf(sign, 160, "lines that begin with !");
 	else if (has_sizes((const char *)bytes, (const char *)bytes + size))
 		snprintf(sign, 160, "the first line has its numbers of rows and columns");
-	if (sign[0])
-		return true;
+	*points = sign[0];
+	if (*points)
+		return 0;
 	enum sl__network network = sl__network_of(bytes, (size_t)size, whole, name);
-	if (network != SL__NO_NETWORK)
+	if (network != SL__NO_NETWORK) {
 		snprintf(sign, 160, "the format of %s", sl__network_name(network));
-	if (network != SL__NO_NETWORK || sl__surely_edges(bytes, (size_t)size, whole, account, sign))
-		return false;
-	if (!sl__edge_columns_find(&c, bytes, (size_t)size, whole, &none, "", account, NULL) && c.count) {
+		return 0;
+	}
+	if (sl__surely_edges(&edges, bytes, (size_t)size, whole, account, sign))
+		return sl_error_memory_at(err, name, "its columns");
+	if (edges)
+		return 0;
+	int rc = sl__edge_columns_find(&c, bytes, (size_t)size, whole, &none, "", account, NULL);
+	if (!rc && c.count) {
 		see_ends(&ends, &c, (const char *)bytes, (const char *)bytes + size);
-		points = decide(&c, &ends, sign);
+		*points = decide(&c, &ends, sign);
 	}
 	sl__edge_columns_finish(&c);
-	return points;
+	return rc ? sl_error_memory_at(err, name, "its columns") : 0;
 }

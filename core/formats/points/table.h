@@ -77,9 +77,10 @@ int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct
 int sl__read_points_text(struct sl__table *t, struct sl_points **out);
 /* A text whose columns are the points. */
 int sl__read_points_transposed(struct sl__table *t, struct sl_points **out);
-/* Whether a text looks like a table of points rather than a graph. name: of the file; sign: the reason. */
-bool sl__looks_like_points(const unsigned char *bytes, int64_t size, const char *name, struct sl_account *account,
-			  char sign[160]);
+/* Whether a text looks like a table of points rather than a graph. name: of the file; sign: the reason. account: books
+ * what this takes; NULL: no limit. SL_NOMEM: nothing is known. */
+int sl__looks_like_points(bool *points, const unsigned char *bytes, int64_t size, const char *name,
+			  struct sl_account *account, char sign[160], struct sl_error *err);
 /* Whether a MatrixMarket file declares as many rows as columns; true if its first bytes do not contain the size
  * line. */
 bool sl__is_square(struct sl_source *source);
