@@ -3,16 +3,10 @@
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/commands/options.h"
 #include "core/engine/load.h"
 
 #define ANY 1000000
-
-#define LABELS_OPTIONS \
-	{0, "labels", "FILE", "Labels of the nodes, which colour pictures: one per line in the order of the nodes; or a " \
-	 "table (.csv, .tsv) with the nodes' names or numbers in a column, or one row for each node; or an .npy of " \
-	 "integers or strings. A header line is allowed."}, \
-	{0, "labels-column", "NAME", "Columns of the file of labels to use, by title or number, with commas between " \
-	 "them. Default: all; the one that says most as colours is the first."}
 
 /* Options of uploads; CLI_INPUT_PARAMS adds those that describe the input. */
 #define UPLOAD_OPTIONS \
@@ -28,21 +22,6 @@
 	 "same graph."}, \
 	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is " \
 	 "configured for; without a server a GPU if there is one. Default: auto."}
-
-#define RESULT_OPTIONS \
-	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, one row per node, in the order of the " \
-	 "input), .csv (with names and labels) or .json."}, \
-	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg. A .png lacks Chinese, Japanese " \
-	 "and Korean letters, an .svg has all."}, \
-	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
-	{0, "picture-light", NULL, "Light background, for printing."}, \
-	{0, "picture-names", NULL, "Write the labels' names on the map, where most of their nodes are."}, \
-	{0, "picture-dpi", "DPI", "Resolution for print, 36 to 1200: the size of text is 8 points, and the file tells " \
-	 "the resolution. Default: text grows with the picture."}, \
-	{0, "picture-no-legend", NULL, "Draw no legend (names of labels, or a bar with numbers)."}, \
-	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, " \
-	 "density, job:ID (the clusters or values of another job), or auto (the column of labels that says most as " \
-	 "colours: classes, else measurements, never ids; else density). Default: auto."}
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,
@@ -103,39 +82,6 @@ static const struct cli_option job_list_options[] = {
 static const struct cli_option steer_options[] = {
 	{0, "priority", "N", "-10 to 10; each step doubles the job's share of its device."},
 	{0, "name", "NAME", "Name of the job, for people."},
-	{0, NULL, NULL, NULL},
-};
-
-static const struct cli_option kmeans_options[] = {
-	{'o', "output", "FILE", "Write the number of each point's cluster, from 0, to this file: .npy (int32) or .txt (one "
-	 "line per point). Option --labels of embed and quality reads both."},
-	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, or float64 if columns lie far from "
-	 "0; one row per cluster)."},
-	{0, "start", "FILE", "Start from these centroids, one row per cluster, instead of k-means++ seeds."},
-	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The clusters are the same. Default: cpu."},
-	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
-	{0, NULL, NULL, NULL},
-};
-
-static const struct cli_option gmm_options[] = {
-	{'o', "output", "FILE", "Write the most likely component of each point, from 0, to this file: .npy (int32)."},
-	{0, "responsibilities", "FILE", "Write the probability of each component for each point: .npy (float32)."},
-	{0, "means", "FILE", "Write the means: .npy (float64, one row per component)."},
-	{0, "covariances", "FILE", "Write the covariances: .npy (float64)."},
-	{0, "weights", "FILE", "Write the weights: .npy (float64)."},
-	{0, "start", "FILE", "Start from these responsibilities, one row per point, instead of clusters of k-means."},
-	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The mixture differs by rounding. Default: "
-	 "cpu."},
-	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
-	{0, NULL, NULL, NULL},
-};
-
-static const struct cli_option sammon_options[] = {
-	RESULT_OPTIONS,
-	LABELS_OPTIONS,
-	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The stress differs by rounding; distances "
-	 "along edges are the processor's. Default: cpu."},
-	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -302,13 +248,6 @@ static const struct cli_command table[] = {
 	 "Write a graph of a regular shape: line:10000, ring:10000, grid:200x100 or torus:200x100. Node i of a grid is in "
 	 "row i / 200 and column i % 200. Without -o to standard output.", generate_options, CLI_NO_PARAMS, false,
 	 cmd_generate},
-	{"gmm", "FILE", 1, 1, "fit a mixture of Gaussians to points",
-	 "Fit a mixture of Gaussians to the points in FILE, a table or a layout, by expectation maximisation from clusters "
-	 "of k-means. Of several numbers of components, the result is the one with the least BIC. No server is needed. "
-	 "With --json, standard output has one object with points, columns, components, models (for each number: "
-	 "log_likelihood, aic, bic, iterations, converged, regularised), seconds (read and fit), and notes: what "
-	 "was left out, guessed or changed.",
-	 gmm_options, CLI_METHOD_PARAMS | CLI_POINTS_PARAMS, false, cmd_gmm},
 	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
 	 "for them.\n\nIf the server already has the same graph, under any name, it does not store it again.",
@@ -362,13 +301,6 @@ static const struct cli_command table[] = {
 	 "Watch a job until it ends; the exit status shows whether it succeeded. An interrupt ends only the "
 	 "watching.", NULL, CLI_NO_PARAMS,
 	 true, cmd_job_watch},
-	{"kmeans", "FILE", 1, 1, "put points into clusters",
-	 "Put the points in FILE, a table or a layout, into clusters such that the sum of squared distances from points "
-	 "to the centroid of their cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds). No server is "
-	 "needed. With --json, standard output has one object with points, columns, clusters, inertia, iterations (of all "
-	 "restarts), seconds (read and cluster), and notes: what was left out, guessed or "
-	 "changed.",
-	 kmeans_options, CLI_METHOD_PARAMS | CLI_POINTS_PARAMS, false, cmd_kmeans},
 	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
@@ -405,13 +337,6 @@ static const struct cli_command table[] = {
 	 "the k nearest neighbours that are among the k nearest in the layout), trustworthiness (points only; 1 if points "
 	 "near in the layout are near in the input) and silhouette (with labels; 1 if they are well separated).",
 	 quality_options, CLI_FILE_PARAMS, true, cmd_quality},
-	{"sammon", "FILE", 1, 1, "lay out points or a graph by distances",
-	 "Lay out the points in FILE so that distances in the layout are close to those between the points (Sammon's "
-	 "mapping, metric multidimensional scaling), or the nodes of the graph in FILE so that they are close to the "
-	 "lengths of shortest paths (Kamada and Kawai). No server is needed. With --json, standard output has one object "
-	 "with nodes, dims, iterations, stress, stop, seconds (read and compute), and notes: what was left out, "
-	 "guessed or changed.",
-	 sammon_options, CLI_METHOD_PARAMS | CLI_FILE_PARAMS, false, cmd_sammon},
 	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
 	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, everybody who "
 	 "has a link sees the job's layout, frames, picture and trace, without a token. The link is printed only once.",

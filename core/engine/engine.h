@@ -28,6 +28,7 @@ struct sl_affinities_params;
 struct sl_neighbours;            /* core/neighbours/neighbours.h */
 struct sl_neighbours_params;
 struct sl_points;                /* core/points/points.h */
+struct sl_method;                /* core/method/method.h */
 struct sl_points_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
@@ -257,6 +258,8 @@ __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(voi
 
 /* The engine's operation of this name; NULL: the engine leaves it to the method's own code on the processor. */
 sl_operation_function sl_engine_operation(const struct sl_engine *engine, const char *name);
+/* True if devices of the engine compute runs of the method, of points or, with `edges`, of a graph. */
+bool sl_engine_supports(const struct sl_engine *engine, const struct sl_method *method, bool edges);
 
 /* sl_points_pca() on the engine, if it can and has enough memory (index and memory_bytes as in neighbours_find), else
  * on the processor. engine may be NULL. */

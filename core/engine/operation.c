@@ -4,10 +4,17 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/method/method.h"
+
 sl_operation_function sl_engine_operation(const struct sl_engine *engine, const char *name)
 {
 	for (const struct sl_operation *o = engine->operations; o && o->name; o++)
 		if (!strcmp(o->name, name))
 			return o->function;
 	return NULL;
+}
+
+bool sl_engine_supports(const struct sl_engine *engine, const struct sl_method *method, bool edges)
+{
+	return sl_method_operates(method, edges) && sl_engine_operation(engine, method->operation);
 }

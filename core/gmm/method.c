@@ -115,7 +115,26 @@ static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count,
 	}
 }
 
-/* Makes initial responsibilities [n][k] of given labels or means. A point without a label has equal ones. */
+/* Makes initial responsibilities [n][k] of given labels. A point without a label has equal ones. */
+static void shares_of_labels(const struct sl_points *p, const double *label, uint32_t k, float *share)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		double own = label[p->user ? p->user[i] : i];
+		for (uint32_t c = 0; own < 0 && c < k; c++)
+			share[(size_t)i * k + c] = 1 / (float)k;
+		if (own >= 0 && own < k)
+			share[(size_t)i * k + (size_t)own] = 1;
+	}
+}
+
+static void copy_shares(const struct sl_points *p, const double *from, uint32_t k, float *share)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		for (uint32_t c = 0; c < k; c++)
+			share[(size_t)i * k + c] = (float)from[(size_t)(p->user ? p->user[i] : i) * k + c];
+}
+
+/* Makes initial responsibilities [n][k] of the given start. */
 static int shares_of_start(const struct sl_method_input *in, uint32_t k, float **out, struct sl_error *err)
 {
 	const struct sl_points *p = in->points;
@@ -123,20 +142,18 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 	uint32_t c = 0;
 	bool *used = calloc(k, sizeof *used);
 	int code = share && row && used ? 0 : sl_error_memory(err, "a mixture");
-	for (uint32_t i = 0; !code && !in->start_labels && i < p->n; i += ROWS)
+	bool whole = in->start_kind != SL_START_SHARES;
+	for (uint32_t i = 0; !code && in->start_kind == SL_START_MEANS && i < p->n; i += ROWS)
 		nearest_means(p, i, p->n - i < ROWS ? p->n - i : ROWS, in->start, k, row, share + (size_t)i * k);
-	for (uint32_t i = 0; !code && in->start_labels && i < p->n; i++) {
-		double label = in->start[p->user ? p->user[i] : i];
-		for (c = 0; label < 0 && c < k; c++)
-			share[(size_t)i * k + c] = 1 / (float)k;
-		if (label >= 0 && label < k)
-			share[(size_t)i * k + (size_t)label] = 1;
-	}
-	for (size_t at = 0; !code && at < (size_t)p->n * k; at++)
+	if (!code && in->start_kind == SL_START_LABELS)
+		shares_of_labels(p, in->start, k, share);
+	else if (!code && !whole)
+		copy_shares(p, in->start, k, share);
+	for (size_t at = 0; !code && whole && at < (size_t)p->n * k; at++)
 		used[at % k] |= share[at] == 1;
-	for (c = 0; !code && c < k && used[c];)
+	while (!code && whole && c < k && used[c])
 		c++;
-	if (!code && c < k)
+	if (!code && whole && c < k)
 		code = sl_error_field(err, SL_BADPARAM, "/initial", "No point begins in component %u, counted from 0; each of "
 				      "the %u must have one.", c, k);
 	free(row);
@@ -149,11 +166,6 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 }
 
 /* ---- a device --------------------------------------------------------------------------- */
-
-static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
-{
-	return sl_gmm_opener(engine) != NULL;
-}
 
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
@@ -241,7 +253,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->params = *(const struct sl_gmm_params *)params;
 	r->points = in->points;
 	r->status.log_likelihood = NAN;
-	int code = in->start ? shares_of_start(in, most_components(&r->params), &share, err) : 0;
+	int code = in->start_kind ? shares_of_start(in, most_components(&r->params), &share, err) : 0;
 	if (!code)
 		code = sl_gmm_create(&r->gmm, in->points, &r->params, share, err);
 	free(share);
@@ -325,7 +337,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	if (code)
 		return code;
 	size_t shares = g->k * sizeof *share;
-	*out = (struct sl_method_result){.count = 5, .array = {
+	*out = (struct sl_method_result){.count = 5, .parts = g->k, .array = {
 		{"labels", SL_ARRAY_INT32, {p->n_user}, spread_out(p, label, sizeof *label, 0xff)},  /* -1 */
 		{"responsibilities", SL_ARRAY_FLOAT32, {p->n_user, g->k}, spread_out(p, share, shares, 0)},
 		{"means", SL_ARRAY_FLOAT64, {g->k, g->d}, means_of(g, sl_points_own_center(p))},
@@ -525,11 +537,13 @@ const struct sl_method sl_method_gmm = {
 	.measure = "log_likelihood", .measure_title = "log-likelihood", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results, .table = "models", .columns = columns,
 	.predicts = predicts, .model = model_arrays,
-	.relief = "Use fewer components, or covariance diag.",
+	.relief = "Use fewer components, or covariance diag.", .doing = {"fit", "fitting"},
+	.devices = "The mixture differs by rounding.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start,
-	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach,
+	.start = start, .parts = "components", .start_file = SL_START_SHARES,
+	.start_doc = "these responsibilities, one row per point, instead of clusters of k-means",
+	.operation = SL_GMM_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
 	.create = create, SL_SLICED,
 };

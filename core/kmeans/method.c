@@ -157,11 +157,6 @@ int sl_kmeans_start(const struct sl_points *points, int metric, const double *st
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
-{
-	return sl_kmeans_opener(engine) != NULL;
-}
-
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	return sl_kmeans_device_bytes((uint32_t)((const struct sl_kmeans_params *)params)->clusters, n, d);
@@ -243,10 +238,10 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->d = in->points->d;
 	r->status.inertia = r->status.current = NAN;
 	int code = 0;
-	if (in->start && in->start_labels)
+	if (in->start_kind == SL_START_LABELS)
 		code = centroids_of_labels(in, (uint32_t)r->params.clusters, r->params.metric == SL_KMEANS_COSINE, &centroid,
 					   err);
-	else if (in->start)
+	else if (in->start_kind == SL_START_MEANS)
 		code = sl_kmeans_start(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
 	if (!code)
 		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid, err);
@@ -305,7 +300,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	float *centroid = malloc((size_t)k * r->d * sizeof *centroid);
 	int code = label && centroid ? sl_kmeans_result(r->kmeans, label, centroid, NULL, err) :
 				       sl_error_memory(err, "%u labels", rows);
-	*out = (struct sl_method_result){.count = 2, .array = {{"labels", SL_ARRAY_INT32, {rows}, label},
+	*out = (struct sl_method_result){.count = 2, .parts = k, .array = {{"labels", SL_ARRAY_INT32, {rows}, label},
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};
 	code = code ? code : to_users_units(r, &out->array[1], err);
 	if (!code)
@@ -318,13 +313,17 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 }
 
 static const struct sl_method_output results[] = {
-	{"labels", "the cluster of each node"}, {"centroids", "the centroids"}, {NULL, NULL},
+	{"labels", "the cluster of each node"}, {"centroids", "the centroids, one row per cluster"}, {NULL, NULL},
 };
+
+static bool absolute(const void *params)
+{
+	return ((const struct sl_kmeans_params *)params)->metric == SL_KMEANS_COSINE;
+}
 
 static int check_data(const void *params, const struct sl_method_data *data, struct sl_error *err)
 {
-	const struct sl_kmeans_params *p = params;
-	return p->metric == SL_KMEANS_COSINE && data->coarse ?
+	return absolute(params) && data->coarse ?
 	       sl_error_field(err, SL_BADDATA, "/metric", "%s", data->coarse) : 0;
 }
 
@@ -337,9 +336,11 @@ const struct sl_method sl_method_kmeans = {
 		 "cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds).",
 	.measure = "inertia", .measure_title = "inertia", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
-	.relief = "Use fewer clusters.",
+	.relief = "Use fewer clusters.", .doing = {"cluster", "clustering"}, .devices = "The clusters are the same.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .check_data = check_data, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
-	.disk_bytes = disk_bytes, .start = start, .device_supports = device_supports, .device_bytes = device_bytes,
+	.disk_bytes = disk_bytes, .start = start, .parts = "clusters", .start_file = SL_START_MEANS,
+	.start_doc = "these centroids, one row per cluster, instead of k-means++ seeds", .absolute = absolute,
+	.operation = SL_KMEANS_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = device_bytes,
 	.attach = attach, .result = result, .create = create, SL_SLICED,
 };

@@ -27,6 +27,16 @@ enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool
 	return given ? SL_OF_LAYOUT : SL_OF_POINTS;
 }
 
+bool sl_method_takes(const struct sl_method *method, enum sl_origin origin)
+{
+	return sl_method_origin(method, origin == SL_OF_EDGES, origin == SL_OF_LAYOUT) == origin;
+}
+
+bool sl_method_operates(const struct sl_method *method, bool edges)
+{
+	return method->operates_on & (edges ? SL_TAKES_EDGES : SL_TAKES_POINTS);
+}
+
 int sl_method_result_index(const struct sl_method *method, const char *name)
 {
 	for (int i = 0; method->results[i].name; i++)

@@ -22,7 +22,7 @@
  *
  *   1. an operation, whose name and type the method's folder declares (core/kmeans/passes.h). gpu/ implements it, with
  *      a line in gpu/engine/operations.c; tests/plugin/ implements it on the processor, for tests of the server;
- *   2. device_supports(): true if the engine has the operation and supports these parameters;
+ *   2. `operation`, its name, and `operates_on`, the inputs from which it computes;
  *   3. device_bytes(): the device memory that a run will take;
  *   4. attach().
  *
@@ -85,6 +85,14 @@ enum sl_initial {
 	SL_INITIAL_WALK,        /* the run makes it by a walk on P: in host memory if the engine has no walk_filter */
 };
 
+/* How a run on points begins, if it is given, as rows of numbers. */
+enum sl_start {
+	SL_START_NONE,          /* the method chooses */
+	SL_START_LABELS,        /* [user's rows] the part of each row, -1: none */
+	SL_START_MEANS,         /* [parts][columns of the points] in the user's units */
+	SL_START_SHARES,        /* [user's rows][parts] the share of each part in each row */
+};
+
 /* A value that stands for "auto" in a run, for people. */
 struct sl_resolved {
 	const char *name;
@@ -106,11 +114,10 @@ struct sl_method_input {
 	/* EDGES; both are borrowed only until create() returns */
 	const struct sl_graph *edges;
 	uint32_t columns;               /* of init; 0: none */
-	/* POINTS, LAYOUT: the start, borrowed until create() returns; NULL: the method chooses. With start_labels: a label
-	 * for each of the user's rows, as a number, -1: none. Otherwise means [start_rows][columns of the points]. */
-	const double *start;            /* in the user's units */
-	uint32_t start_rows;
-	bool start_labels;
+	/* POINTS, LAYOUT: the start, borrowed until create() returns; NULL with SL_START_NONE. The parameters have the
+	 * number of its parts. */
+	enum sl_start start_kind;
+	const double *start;
 };
 
 /* An array of a run's result. */
@@ -142,6 +149,7 @@ struct sl_method_result {
 	struct sl_method_array array[SL_METHOD_ARRAYS];
 	int rows;                       /* of the table */
 	double *table;                  /* [rows][columns], malloc'd; NULL: none */
+	uint32_t parts;                 /* clusters, components; 0: the method finds none */
 	char note[240];                 /* a sentence for the owner of the run, or "" */
 };
 void sl_method_result_finish(struct sl_method_result *r);  /* frees the arrays and the table */
@@ -172,6 +180,9 @@ struct sl_method {
 	const char *const *predicts;    /* names of the arrays that predict() can make, NULL-terminated; NULL: none */
 	const char *const *model;       /* the results that predict() and sample() need, NULL-terminated */
 	const char *relief;             /* a sentence: which parameter to change if slices take too long */
+	const char *doing[2];           /* what a run does: "cluster", "clustering"; NULL: compute */
+	const char *devices;            /* a sentence: how results of a device differ from the processor's; NULL: nothing to
+					 * tell */
 	const struct sl_param_table *params;
 	size_t params_bytes;            /* size of the record that `params` describes */
 
@@ -219,14 +230,23 @@ struct sl_method {
 	 * center, which results in the user's units include, in float64. NULL: 4 n. */
 	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d, bool centered);
 
-	/* Both NULL: only the processor computes this method. device_supports(): true if `engine` can compute such runs on
-	 * its devices, of points or, with `edges`, of a graph. device_bytes(): device memory of such a run. Any thread. */
-	bool (*device_supports)(const struct sl_engine *engine, const void *params, bool edges);
+	/* NULL: only the processor computes this method. Else the operation of an engine (core/engine/engine.h) that
+	 * computes such runs on its devices, and the inputs from which it does (SL_TAKES_POINTS, which includes layouts,
+	 * SL_TAKES_EDGES). device_bytes(): device memory of such a run. Any thread. */
+	const char *operation;
+	unsigned operates_on;
 	uint64_t (*device_bytes)(const void *params, uint32_t n, uint32_t d);
 
-	/* For runs that begin with given labels or means of `parts` parts: checks the parameters and sets the number of
-	 * parts in them. NULL: a run cannot begin so. */
+	/* Runs that begin with a given start: checks the parameters and sets the number of parts in them. NULL: a run
+	 * cannot begin so, and these are NULL, too: the parameter with the number of parts ("clusters"); what a file with a
+	 * start holds, and how the clients describe it. */
 	int (*start)(void *params, uint32_t parts, struct sl_error *err);
+	const char *parts;
+	enum sl_start start_file;
+	const char *start_doc;
+	/* True if the method compares values with 0, so that no offset may be subtracted from columns. NULL: it never
+	 * does. */
+	bool (*absolute)(const void *params);
 
 	/* EDGES: a sentence for users about the direction of edges, static; NULL: nothing to tell, or no such function. */
 	const char *(*told)(const void *params, bool symmetric);
@@ -246,9 +266,9 @@ struct sl_method {
 	int (*save)(void *run, void **out, uint64_t *bytes, struct sl_error *err);
 	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
 	/* Lets the device compute the run from now on; the run borrows the device until destroy(). Only if
-	 * device_supports(), before the first advance() and after load(), if any. This call and all later ones, destroy()
-	 * included, belong to the device's thread. After an error the run is unchanged: it may be attached again, or the
-	 * processor computes it. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+	 * sl_engine_supports(), before the first advance() and after load(), if any. This call and all later ones,
+	 * destroy() included, belong to the device's thread. After an error the run is unchanged: it may be attached again,
+	 * or the processor computes it. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 	int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
 	/* The result of a run that has ended, or the result so far; SL_CONFLICT: there is none yet. *out may take over
 	 * arrays of the run: afterwards the run can only be destroyed. NULL: the result is only a layout. */
@@ -291,6 +311,9 @@ int sl_method_check(const struct sl_method *method, const void *params, uint32_t
 /* What a run of the method is computed from. graph: the data are a graph; given: the client gives a layout or an
  * initial state to compute from. */
 enum sl_origin sl_method_origin(const struct sl_method *method, bool graph, bool given);
+bool sl_method_takes(const struct sl_method *method, enum sl_origin origin);
+/* True if engines may have an operation for runs of the method, of points or, with `edges`, of a graph. */
+bool sl_method_operates(const struct sl_method *method, bool edges);
 /* All names of arrays that methods give, each once: writes up to `most` of them, and returns how many there are. */
 int sl_method_outputs(const struct sl_method_output **out, int most);
 /* The index of the array of this name among the method's results; -1: none. */

@@ -62,12 +62,6 @@ static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-/* Distances along edges are always computed on the host. */
-static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
-{
-	return sl_sammon_opener(engine) && !edges;
-}
-
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	return sl_sammon_device_bytes(params, n, d);
@@ -219,9 +213,10 @@ const struct sl_method sl_method_sammon = {
 	.measure = "stress", .measure_title = "stress", .converges = true,
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT | SL_TAKES_EDGES, .layout = true, .results = no_results,
 	.relief = "Use fewer partners, or pivots.",
+	.devices = "The stress differs by rounding; distances along edges are the processor's.",
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .steer = steer,
-	.device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .dims = dims,
-	.layout_of = layout_of, .create = create, SL_SLICED,
+	.operation = SL_SAMMON_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = device_bytes, .attach = attach,
+	.dims = dims, .layout_of = layout_of, .create = create, SL_SLICED,
 };

@@ -98,11 +98,6 @@ static int make_coupling(struct sl_coupling **out, const struct sl_graph *g, con
 
 /* ---- a device ---------------------------------------------------------------------------- */
 
-static bool device_supports(const struct sl_engine *engine, const void *params, bool edges)
-{
-	return sl_signal_opener(engine) != NULL;
-}
-
 /* Weights, a few numbers for each node, and the vectors of the method. */
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
@@ -301,15 +296,15 @@ const struct sl_method sl_method_signal = {
 	.doc = "Values at the nodes that change by those of their neighbours: heat, excitable media, epidemics, PageRank.",
 	.summary = "simulate heat, pulses, epidemics or PageRank on a graph",
 	.about = "The value of each node changes with those of its neighbours: heat, excitable media, epidemics or "
-		 "personalised PageRank (--model). To draw it on the layout of another job on GRAPH, fetch that job's picture "
-		 "with --picture-color job:ID.",
+		 "personalised PageRank (--model). A server draws it on the layout of another job of the graph: fetch that "
+		 "job's picture with --picture-color job:ID.",
 	.measure = "level", .measure_title = "level", .timed = true,
 	.takes = SL_TAKES_EDGES, .results = results,
-	.relief = "Use a smaller graph.",
+	.relief = "Use a smaller graph.", .devices = "The values differ by rounding.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.steer = steer, .device_supports = device_supports, .device_bytes = device_bytes, .attach = attach, .result =
-		result,
+	.steer = steer, .operation = SL_SIGNAL_PASSES, .operates_on = SL_TAKES_EDGES, .device_bytes = device_bytes,
+	.attach = attach, .result = result,
 	.value_columns = value_columns, .values = values, .told = told, .resolved = resolved,
 	.create = create, SL_SLICED,
 };

@@ -113,6 +113,22 @@ def test_the_client_has_a_command(host, tmp_path):
     assert "rest" in shown and "rounds" in shown
 
 
+def test_the_client_computes_it_from_a_file(host, tmp_path):
+    (tmp_path / "ring.npz").write_bytes(graphs.npz(GRAPH))
+    text = " ".join(client(host, "degree", "--help").stdout.split())
+    assert "usage: spaceland degree [OPTION...] FILE" in text and "--rounds N Rounds, of a millisecond each. (1 to 1000000; default 20)" in text
+    assert "its degree, the second its number. FILE holds a graph." in text and "--engine" not in text
+    made = client(host, "degree", tmp_path / "ring.npz", "--rounds", 25, "-o", tmp_path / "y.npy", "--picture", tmp_path / "y.svg", "--json")
+    told = json.loads(made.stdout)
+    assert told["rest"] == pytest.approx(0.5**25) and told["iterations"] == 25 and told["nodes"] == 50 and told["dims"] == 2
+    assert np.allclose(np.load(tmp_path / "y.npy"), PLACES, atol=1e-4) and (tmp_path / "y.svg").read_text().startswith("<svg")
+    assert "50 nodes; 20 iterations, rest of the way 9.53" in client(host, "degree", tmp_path / "ring.npz", "-o", tmp_path / "z.csv").stderr
+    np.save(tmp_path / "x.npy", np.eye(9))
+    wrong = client(host, "degree", tmp_path / "x.npy", "-o", tmp_path / "y.npy", "--kind", "points")
+    assert wrong.returncode == 5 and "holds points; degree takes a graph" in wrong.stderr
+    assert client(host, "degree", tmp_path / "ring.npz").returncode == 2
+
+
 def test_python_runs_it(host):
     sys.path.insert(0, str(ROOT / "clients/python/src"))
     try:

@@ -53,6 +53,13 @@ def test_rows_without_numbers_are_refused(client, points):
     assert refused.status == 5 and "Row 5" in refused.err and not (client.folder / "y.npy").exists()
 
 
+def test_names_outlive_a_projection(client, points):
+    rows = [f"node {i}," + ",".join(map(str, row)) for i, row in enumerate(points)]
+    (client.folder / "x.csv").write_text("name,a,b,c,d,e,f\n" + "\n".join(rows) + "\n")
+    assert client("sammon", "x.csv", "--pca", "3", "-o", "y.csv").status == 0
+    assert [line.split(",")[0] for line in (client.folder / "y.csv").read_text().splitlines()[1:]] == [f"node {i}" for i in range(300)]
+
+
 def test_a_graph_keeps_the_lengths_of_its_paths(client):
     assert client("generate", "grid:12x10", "-o", "g.mtx").status == 0
     result = client("sammon", "g.mtx", "-o", "y.npy", "--picture", "y.png", "--json")

@@ -58,3 +58,26 @@ def test_signal_on_a_grid(online):
     result = online("job", "signal", graph, "--start-nodes", "600")
     assert result.status != 0 and "600 nodes" in result.err
     assert online("job", "signal", graph, "--model", "fire").status == 2
+
+
+def test_without_a_server(online):
+    """The same values, snapshots and errors; an option of a parameter keeps its name."""
+    folder = online.folder
+    assert online("generate", "grid:30x20", "-o", "grid.mtx").status == 0
+    graph = online("graph", "add", "grid.mtx", "--json").json["id"]
+    chosen = ("--model", "heat", "--start-nodes", "0,599", "--duration", "5", "--snapshots", "4")
+    job = online("job", "signal", graph, *chosen, "--watch", "--json").json["id"]
+    assert online("job", "fetch", job, "--signal", "s.npy", "--snapshots", "k.npy").status == 0
+    local = online("signal", "grid.mtx", *chosen, "-o", "own.npy", "--snapshots-file", "snapshots.npy", "--times", "t.npy", "--json")
+    assert local.status == 0 and local.json["nodes"] == 600 and local.json["stop"] == "time" and local.json["level"] > 0, local
+    assert (folder / "own.npy").read_bytes() == (folder / "s.npy").read_bytes()
+    assert (folder / "snapshots.npy").read_bytes() == (folder / "k.npy").read_bytes()
+    assert np.load(folder / "t.npy").tolist() == [1.25, 2.5, 3.75, 5]
+    np.save(folder / "state.npy", np.ones((600, 1), np.float32))
+    assert online("signal", "grid.mtx", "--state", "state.npy", "--duration", "1", "-o", "one.txt").status == 0
+    assert np.allclose(np.loadtxt(folder / "one.txt"), 1)
+    np.save(folder / "state.npy", np.ones((60, 1), np.float32))
+    result = online("signal", "grid.mtx", "--state", "state.npy", "-o", "one.txt")
+    assert result.status == 5 and "60 rows" in result.err and "600 nodes" in result.err
+    (folder / "ways.csv").write_text("0,1\n1,2\n")
+    assert "The graph is directed" in online("signal", "ways.csv", "--directed", "--model", "pagerank", "-o", "rank.npy").err

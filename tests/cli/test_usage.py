@@ -15,7 +15,7 @@ COMMANDS = ["admin backup", "admin gc", "batch cancel", "batch list", "batch sho
             "gmm", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans",
             "job list", "job pause", "job predict", "job resume", "job rm", "job sammon", "job sample", "job show", "job signal",
             "job steer", "job submit", "job watch", "kmeans", "project add", "project limits", "project list", "project member",
-            "project remove", "project share", "project show", "quality", "sammon", "share", "status", "transform", "user add",
+            "project remove", "project share", "project show", "quality", "sammon", "share", "signal", "status", "transform", "user add",
             "user limits", "user list", "user project", "user revoke", "user role", "user show", "user token", "version", "view"]
 
 

@@ -53,7 +53,7 @@ static int read_file(struct bench *b)
 {
 	double began = cli_now();
 	b->l.path = b->l.cli->arguments[0];
-	int status = local_read(&b->l);
+	int status = local_read(&b->l, SL_INPUT_AUTO);
 	b->l.read_s = cli_now() - began;
 	return status;
 }

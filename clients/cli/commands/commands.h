@@ -6,8 +6,13 @@
 
 #include "clients/cli/common/command.h"
 
-/* methods.c: commands that the methods add, `job NAME`: fills up to `most`, and returns how many there are. */
+/* methods.c: commands that the methods add, `job NAME` and `NAME`: fills up to `most`, and returns how many there
+ * are. */
 int cli_method_commands(struct cli_command *out, int most);
+struct sl_method;
+/* The option that writes an array of the method without a server: "output" for the first one of a method without a
+ * layout, else the array's name, or NAME-file if a parameter has that name. Returns out. */
+const char *cli_array_option(const struct sl_method *m, int array, char out[64]);
 /* The names of all arrays that methods give, which are options of `job fetch`; and its options, those of `before`
  * first. Static. */
 int cli_method_outputs(const char *name[], int most);
@@ -44,8 +49,7 @@ int cmd_job_steer(struct cli *cli);
 int cmd_job_submit(struct cli *cli);
 int cmd_job_watch(struct cli *cli);
 int cmd_generate(struct cli *cli);
-int cmd_gmm(struct cli *cli);
-int cmd_kmeans(struct cli *cli);
+int cmd_method(struct cli *cli);
 int cmd_project_add(struct cli *cli);
 int cmd_project_limits(struct cli *cli);
 int cmd_project_list(struct cli *cli);
@@ -54,7 +58,6 @@ int cmd_project_remove(struct cli *cli);
 int cmd_project_share(struct cli *cli);
 int cmd_project_show(struct cli *cli);
 int cmd_quality(struct cli *cli);
-int cmd_sammon(struct cli *cli);
 int cmd_share(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);

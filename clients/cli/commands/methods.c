@@ -1,12 +1,14 @@
 /* methods.c -- what the table of methods (core/method/method.h) adds to the commands: `job NAME` for each method beside
- * the default one, whose command is `job submit`; and the options of `job fetch` for the methods' arrays. Made once;
- * the program keeps them until it ends. */
+ * the default one, whose command is `job submit`; `NAME`, which computes it from a file without a server, for each
+ * beside those on P, whose command is `embed --local`; and the options of `job fetch` for the methods' arrays. Made
+ * once; the program keeps them until it ends. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/commands/options.h"
 #include "clients/cli/common/messages.h"
 #include "core/engine/load.h"
 #include "core/method/method.h"
@@ -37,10 +39,9 @@ static void *room(size_t bytes)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
-static bool takes_input(const struct sl_method *m, enum sl_origin origin)
-{
-	return sl_method_origin(m, origin == SL_OF_EDGES, origin == SL_OF_LAYOUT) == origin;
-}
+static const struct cli_option state = {
+	0, "state", "FILE", "Initial values: an .npy with a row for each node and a column for each value. Default: those "
+	"that the parameters choose."};
 
 /* The names of the method's arrays as options: " --labels or --centroids". */
 static const char *outputs_of(const struct sl_method *m, char *out, size_t size)
@@ -55,8 +56,8 @@ static const char *outputs_of(const struct sl_method *m, char *out, size_t size)
 static const char *description_of(const struct sl_method *m)
 {
 	char outputs[200];
-	bool points = takes_input(m, SL_OF_POINTS), layout = takes_input(m, SL_OF_LAYOUT);
-	bool edges = takes_input(m, SL_OF_EDGES);
+	bool points = sl_method_takes(m, SL_OF_POINTS), layout = sl_method_takes(m, SL_OF_LAYOUT);
+	bool edges = sl_method_takes(m, SL_OF_EDGES);
 	return text("Submit a job of method %s on %s%s, and print the job's id. %s Fetch the result with job fetch%s.",
 		    m->name, points && edges ? "GRAPH" : points ? "the points of GRAPH" : "the graph GRAPH",
 		    layout ? ", or on the layout of a job on it" : "", m->about, outputs_of(m, outputs, sizeof outputs));
@@ -78,7 +79,7 @@ static const struct cli_option *options_of(const struct sl_method *m)
 		{0, "watch", NULL, "Watch the job until it ends."},
 	};
 	struct cli_option *options = room((sizeof all / sizeof *all + 3) * sizeof *options), *to = options;
-	if (takes_input(m, SL_OF_LAYOUT))
+	if (sl_method_takes(m, SL_OF_LAYOUT))
 		*to++ = layout;
 	if (m->value_columns)
 		*to++ = state;
@@ -86,14 +87,77 @@ static const struct cli_option *options_of(const struct sl_method *m)
 	return options;
 }
 
+/* ---- commands without a server ----------------------------------------------------------- */
+
+static const char *local_description_of(const struct sl_method *m)
+{
+	char table[200] = "";
+	const char *doing = m->doing[0] ? m->doing[0] : "compute";
+	bool points = sl_method_takes(m, SL_OF_POINTS);
+	for (const struct sl_method_column *c = m->table ? m->columns : NULL; c && c->name; c++)
+		snprintf(table + strlen(table), sizeof table - strlen(table), "%s%s%s%s", c == m->columns ? ", " : "",
+			 c == m->columns ? m->table : "", c == m->columns ? " (" : ", ", c->name);
+	return text("%s FILE holds %s. No server is needed. With --json, standard output has one object with %s, %s%s"
+		    "iterations, %s, stop%s%s, seconds (read and %s), and notes: what was left out, guessed or changed.",
+		    m->about, !points ? "a graph" : sl_method_takes(m, SL_OF_EDGES) ? "points, a layout or a graph" :
+		    "points, a table or a layout", m->layout || !points ? "nodes" : "points",
+		    m->layout ? "dims, layout, picture, " : points ? "columns, " : "",
+		    m->parts ? text("%s, ", m->parts) : "", m->measure, table, *table ? ")" : "", doing);
+}
+
+const char *cli_array_option(const struct sl_method *m, int array, char out[64])
+{
+	const char *name = array || m->layout ? m->results[array].name : "output";
+	snprintf(out, 64, "%s%s", name, sl_param_find(m->params, name) ? "-file" : "");
+	return out;
+}
+
+static struct cli_option array_option(const struct sl_method *m, int array)
+{
+	char name[64];
+	bool first = !strcmp(cli_array_option(m, array, name), "output");
+	return (struct cli_option){first ? 'o' : 0, text("%s", name), "FILE", text("Write %s to this file: .npy%s.",
+				   m->results[array].doc, array ? "" : ", or .txt, a line for each row")};
+}
+
+static const struct cli_option *local_options_of(const struct sl_method *m)
+{
+	static const struct cli_option result[] = {RESULT_OPTIONS, LABELS_OPTIONS};
+	static const struct cli_option threads = {0, "threads", "N", "Threads to compute with. Default: one for each "
+						  "processor."};
+	struct cli_option *options = room(OPTIONS_MOST * sizeof *options), *to = options;
+	if (m->layout) {
+		memcpy(to, result, sizeof result);
+		to += sizeof result / sizeof *result;
+	}
+	for (int i = 0; m->results[i].name && to < options + OPTIONS_MOST - 5; i++)
+		*to++ = array_option(m, i);
+	if (m->start)
+		*to++ = (struct cli_option){0, "start", "FILE", text("Start from %s.", m->start_doc)};
+	if (m->value_columns)
+		*to++ = state;
+	if (m->operation)
+		*to++ = (struct cli_option){
+			0, "engine", "NAME", text(SL_ENGINES_TEXT "; auto: a GPU if there is one. %s%sDefault: cpu.",
+						  m->devices ? m->devices : "", m->devices ? " " : "")};
+	*to++ = threads;
+	return options;
+}
+
 int cli_method_commands(struct cli_command *out, int most)
 {
 	int count = 0;
-	for (int i = 1; sl_methods[i] && count < most; i++) {
+	for (int i = 0; sl_methods[i] && count + 1 < most; i++) {
 		const struct sl_method *m = sl_methods[i];
-		out[count++] = (struct cli_command){
-			text("job %s", m->name), "GRAPH", 1, 1, m->summary, description_of(m),
-			options_of(m), CLI_METHOD_PARAMS, true, cmd_job_method};
+		unsigned input = sl_method_takes(m, SL_OF_EDGES) ? CLI_FILE_PARAMS : CLI_POINTS_PARAMS;
+		if (i)
+			out[count++] = (struct cli_command){
+				text("job %s", m->name), "GRAPH", 1, 1, m->summary, description_of(m),
+				options_of(m), CLI_METHOD_PARAMS, true, cmd_job_method};
+		if (!sl_method_takes(m, SL_OF_AFFINITIES))
+			out[count++] = (struct cli_command){
+				m->name, "FILE", 1, 1, m->summary, local_description_of(m),
+				local_options_of(m), CLI_METHOD_PARAMS | input, false, cmd_method};
 	}
 	return count;
 }

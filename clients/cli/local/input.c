@@ -76,7 +76,7 @@ static int read_labels(struct local *l, const struct sl_read_options *options, c
 	return code ? local_failed(l, path) : CLI_OK;
 }
 
-static void view_nodes(struct local *l)
+void local_view_nodes(struct local *l)
 {
 	const struct sl_graph *g = l->input.graph;
 	const struct sl_points *p = l->input.points;
@@ -168,13 +168,13 @@ static int check_params(struct local *l)
 	return sl_params_check_input(&l->params, points, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
 
-int local_read(struct local *l)
+int local_read(struct local *l, enum sl_input_kind kind)
 {
 	const char *labels = cli_option(l->cli, "labels");
 	struct sl_input_options options;
 	struct sl_source *source = NULL;
 	struct progress progress;
-	int status = local_options(l, SL_INPUT_AUTO, &options);
+	int status = local_options(l, kind, &options);
 	if (status)
 		return status;
 	progress_init(&progress, l->cli, l->cli->command->name);
@@ -187,11 +187,11 @@ int local_read(struct local *l)
 	if (code)
 		return local_failed(l, l->path);
 	status = check_params(l);
-	view_nodes(l);
+	local_view_nodes(l);
 	if (!status && labels) {
 		status = read_labels(l, &options.read, labels);
 		if (!status && !l->input.neighbours)
-			view_nodes(l);
+			local_view_nodes(l);
 	}
 	if (!status)
 		status = read_init(l);
@@ -228,7 +228,7 @@ static int project(struct local *l, uint32_t to)
 	l->input.points->more_count = 0;
 	sl_points_destroy(l->input.points);
 	l->input.points = projected;
-	view_nodes(l);
+	local_view_nodes(l);
 	return CLI_OK;
 }
 

@@ -39,8 +39,11 @@ int local_failed(const struct local *l, const char *path);
 
 /* The options for reading that the command was given; kind: what it reads, or AUTO. Fills l->given and l->search. */
 int local_options(struct local *l, enum sl_input_kind kind, struct sl_input_options *options);
-/* Reads the file, its labels and the initial layout; prints warnings about them. Needs cli, path and params. */
-int local_read(struct local *l);
+/* Reads the file as `kind`, its labels and the initial layout; prints warnings about them. Needs cli, path and
+ * params. */
+int local_read(struct local *l, enum sl_input_kind kind);
+/* Fills l->nodes from the input, which it borrows. */
+void local_view_nodes(struct local *l);
 /* Draws y [nodes.n * params.dims] to this file. If there are no affinities, from the graph or points alone. */
 int local_write_picture(struct local *l, const char *path);
 /* Everything from the input to an embedding: local_open(), local_put(), and creating the embedding. */
@@ -66,10 +69,8 @@ int local_read_points(struct local *l, const char *path, const struct sl_points 
 /* Projects points on their principal axes if --pca says so and the reader has not done it. */
 int local_project(struct local *l, const char *path, struct sl_points **points);
 void local_tell_axes(const struct cli *cli, const char *path, uint32_t axes, uint32_t columns, double kept);
-/* Opens the device of --engine and lends it to the run by `attach`, unless the processor computes: without --engine,
+/* Opens the device of --engine and lends it to the method's run, unless the processor computes: without --engine,
  * with an engine that does not help the method and, for --engine auto, without a usable GPU. Returns a code. */
-int local_lend(struct local *l, const struct sl_method *method, const void *params,
-	       int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err),
-	       void *run);
+int local_lend(struct local *l, const struct sl_method *method, void *run);
 
 #endif

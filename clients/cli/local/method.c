@@ -1,4 +1,4 @@
-/* method.c -- what the commands of k-means, Gaussian mixtures and Sammon's mapping share. */
+/* method.c -- what the commands of methods other than t-SNE share: threads, notes, points, devices. */
 #include <omp.h>
 #include <string.h>
 
@@ -53,6 +53,8 @@ int local_project(struct local *l, const char *path, struct sl_points **points)
 	p->more_count = 0;
 	sl_points_destroy(p);
 	*points = projected;
+	if (points == &l->input.points)
+		local_view_nodes(l);
 	return CLI_OK;
 }
 
@@ -90,23 +92,21 @@ int local_read_points(struct local *l, const char *path, const struct sl_points 
 	return old ? CLI_OK : local_project(l, path, out);
 }
 
-int local_lend(struct local *l, const struct sl_method *method, const void *params,
-	       int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err),
-	       void *run)
+int local_lend(struct local *l, const struct sl_method *method, void *run)
 {
-	const char *name = cli_option(l->cli, "engine");
+	const char *name = method->operation ? cli_option(l->cli, "engine") : NULL;
 	bool edges = l->input.graph != NULL;
 	if (!name || !strcmp(name, "cpu"))
 		return 0;
 	bool automatic = !strcmp(name, SL_ENGINE_AUTO);
 	int code = sl_engine_open(name, &l->engine, &l->err);
-	if (!code && method->device_supports(l->engine, params, edges))
+	if (!code && sl_engine_supports(l->engine, method, edges))
 		code = l->engine->open(&l->device, NULL, &l->err);
-	else if (!code && edges && !automatic)
-		return sl_error_set(&l->err, SL_BADPARAM, "Distances along edges are computed by the processor: leave "
-				    "--engine %s out.", name);
+	else if (!code && !automatic && !sl_method_operates(method, edges))
+		return sl_error_set(&l->err, SL_BADPARAM, "The processor computes %s of %s: leave --engine %s out.",
+				    method->name, edges ? "a graph" : "points", name);
 	if (!code && l->device)
-		code = attach(run, l->engine, l->device, &l->err);
+		code = method->attach(run, l->engine, l->device, &l->err);
 	if (!code || !automatic)
 		return code;
 	cli_tell(l->cli, NULL, "computing on the CPU: %s", l->err.detail);

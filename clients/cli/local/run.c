@@ -88,7 +88,7 @@ int cli_embed_local(struct cli *cli, const char *path)
 	if (!status && !layout && !picture && !cli->json)
 		status = cli_fail(CLI_USAGE, "embed --local has nothing to write: give -o, --picture or --json");
 	if (!status)
-		status = local_read(&l);
+		status = local_read(&l, SL_INPUT_AUTO);
 	l.read_s = cli_now() - start;
 	if (!status)
 		status = local_prepare(&l);

@@ -16,14 +16,14 @@ static json_t *words_json(const char *const *words)
 static json_t *origins_json(const struct sl_method *m)
 {
 	json_t *list = json_array();
-	bool any = sl_method_origin(m, true, false) == SL_OF_AFFINITIES;
-	if (any || sl_method_origin(m, true, false) == SL_OF_EDGES)
+	bool any = sl_method_takes(m, SL_OF_AFFINITIES);
+	if (any || sl_method_takes(m, SL_OF_EDGES))
 		json_array_append_new(list, json_string("graph"));
-	if (any || sl_method_origin(m, false, false) == SL_OF_POINTS)
+	if (any || sl_method_takes(m, SL_OF_POINTS))
 		json_array_append_new(list, json_string("points"));
 	if (any)
 		json_array_append_new(list, json_string("neighbours"));
-	if (sl_method_origin(m, false, true) == SL_OF_LAYOUT)
+	if (sl_method_takes(m, SL_OF_LAYOUT))
 		json_array_append_new(list, json_string("layout"));
 	return list;
 }

@@ -145,8 +145,7 @@ int sl__work_initial_dims(const struct sl_work *w)
 
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine)
 {
-	return w->method->device_supports && engine->functions &&
-	       w->method->device_supports(engine->functions, &w->params, w->origin == SL_OF_EDGES);
+	return engine->functions && sl_engine_supports(engine->functions, w->method, w->origin == SL_OF_EDGES);
 }
 
 /* Host memory of a run by the method's own forecast. */

@@ -25,8 +25,7 @@ struct sl_work {
 	uint32_t rows, columns;          /* of points or a layout, or of the initial state of a run on edges */
 	bool centered;                   /* the points have a center in their own columns */
 	uint32_t degree;                 /* on edges: entries of a node, rounded up; else 0 */
-	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* kind of the file `start`; NONE: the method
-	                                  * chooses */
+	enum sl_start start;             /* kind of the file `start` */
 	uint32_t parts;                  /* number of parts of the start */
 };
 

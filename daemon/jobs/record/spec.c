@@ -82,7 +82,7 @@ static int engine_that_helps(struct sl_jobs *j, const struct sl_work *w, const c
 		return 0;
 	if (automatic)
 		*name = "cpu";
-	if (!strcmp(*name, "cpu") || (w->method->device_supports && !e->functions))
+	if (!strcmp(*name, "cpu") || (w->method->operation && !e->functions))
 		return 0;  /* sl_engines_choose() sets the error */
 	return sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute this job of method %s. Use "
 			      "cpu.", *name, w->method->name);

@@ -121,8 +121,7 @@ static int make_run(struct loading *l)
 	int code = l->has_initial && !edges ? make_table(l) : 0;
 	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
 	in.start = l->start;
-	in.start_rows = w->parts;
-	in.start_labels = w->start == SL_START_LABELS;
+	in.start_kind = l->start ? w->start : SL_START_NONE;
 	if (edges) {
 		in.edges = l->points->graph;
 		in.init = l->init;
