@@ -273,6 +273,8 @@ static void on_hangup(uv_async_t *handle)
 	sl_config_finish(&fresh);
 	if (p->d.jobs)
 		sl_jobs_look_at_retention(p->d.jobs);
+	if (p->d.collect)
+		sl_collect_look(p->d.collect);
 	sl_log_set_level((enum sl_log_level)sl_log_level_parse(p->d.config.log_level));
 	sl_log_info("main", "configuration read again");
 }

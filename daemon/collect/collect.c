@@ -17,22 +17,39 @@
 #include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
 #include "daemon/store/uses.h"
+#include "daemon/upkeep/settings.h"
 #include "daemon/users/links.h"
 #include "daemon/users/users.h"
 #include "daemon/json/json.h"
 #include "daemon/util/log.h"
+#include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 
 #define FIRST_MS 1000
 #define EVERY_MS 30000
+#define MEASURE_TICKS 10   /* without a limit the folder is measured only so often */
 #define TARGET 0.9
+#define SETTING "collection"
 
 /* The bytes of the files of one graph or job. */
 struct sizes {
 	char id[SL_ULID_BYTES];
 	uint64_t bytes;
+};
+
+/* The options max_state_bytes and collect_after_s. */
+struct rule {
+	double bytes;             /* 0: no limit */
+	double after_s;
+};
+
+enum purpose {
+	BY_ITSELF,                /* keeps the folder within the limit in force */
+	REQUESTED,                /* for a client */
+	ASKED,                    /* what would the options that are not in force yet remove? */
+	MEASURED,                 /* there is no limit: only the size is wanted */
 };
 
 /* A measurement of the folder, and the removals after it. */
@@ -44,7 +61,9 @@ struct walk {
 	uint64_t total;
 	bool failed;              /* out of memory */
 	struct sl_request *r;     /* the request, or NULL */
-	bool requested, dry_run;
+	enum purpose purpose;
+	bool dry_run;
+	double after_s;           /* what was used later than so many seconds ago stays */
 	double bytes_max;              /* most bytes that may remain */
 };
 
@@ -76,6 +95,12 @@ struct sl_collect {
 	struct sl_daemon *d;
 	uv_timer_t timer;
 	int busy;                 /* walks */
+	struct rule rule, asked;  /* in force; those of the configuration, if they are to be confirmed */
+	size_t pending;           /* things that the latter would remove in addition; 0: nothing is to be confirmed */
+	double pending_bytes;
+	uint64_t since_ms;        /* since 1970: when this was noticed */
+	unsigned ticks;
+	struct sl_metric *metric_bytes;
 	bool warned;              /* has logged that nothing more can be removed */
 	bool closing;
 	void (*closed)(void *arg);
@@ -175,7 +200,7 @@ static void add(struct candidates *all, const char *kind, const char *id, uint64
 	const struct sl_daemon *d = all->w->c->d;
 	uint64_t now_ms = sl_seen_now_ms();
 	struct candidate new = {.kind = kind, .used_ms = last_use(d, id, made_ms, now_ms), .bytes = size_of(all->w, id)};
-	double kept_ms = d->config.collect_after_s * 1e3;
+	double kept_ms = all->w->after_s * 1e3;
 	if (!new.bytes || (double)new.used_ms + kept_ms > (double)now_ms)
 		return;
 	if (all->count == all->room) {
@@ -322,7 +347,7 @@ static json_t *collect(struct walk *w)
 		if (all.count)
 			qsort(all.at, all.count, sizeof *all.at, by_use);
 	}
-	double goal = w->requested ? w->bytes_max : TARGET * w->bytes_max;
+	double goal = w->purpose == REQUESTED ? w->bytes_max : TARGET * w->bytes_max;
 	bool fair = holders_make(&holders, w, goal);
 	for (size_t i = 0; fair && i < all.count && left > goal; i++) {
 		struct holder *holder = holder_of(&holders, c->d->users, all.at[i].id);
@@ -334,16 +359,115 @@ static json_t *collect(struct walk *w)
 		left -= (double)all.at[i].bytes;
 		json_array_append_new(items, item(&all.at[i]));
 	}
-	if (!w->requested && left > w->bytes_max && !c->warned)
+	bool over = w->purpose == BY_ITSELF && left > w->bytes_max;
+	if (over && !c->warned)
 		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing in it "
 			       "may be removed: those who have more than their fair part have it in use, pinned, linked or "
 			       "used it recently (collect_after_s)", left / 1e6);
-	c->warned = !w->requested ? left > w->bytes_max : c->warned;
+	c->warned = w->purpose == BY_ITSELF ? over : c->warned;
 	free(all.at);
 	free(holders.at);
 	return json_pack("{s:b, s:I, s:I, s:I, s:o}", "dry_run", w->dry_run, "bytes", (json_int_t)w->total, "most",
 			 (json_int_t)w->bytes_max, "left", (json_int_t)(left > 0 ? left : 0), "items", items);
 }
+
+/* ---- changed options ----------------------------------------------------------------------------- */
+
+static struct rule wanted(const struct sl_collect *c)
+{
+	return (struct rule){(double)c->d->config.max_state_bytes, c->d->config.collect_after_s};
+}
+
+static bool same(const struct rule *a, const struct rule *b)
+{
+	return a->bytes == b->bytes && a->after_s == b->after_s;
+}
+
+/* True if the first may remove what the second keeps. */
+static bool tighter(const struct rule *a, const struct rule *b)
+{
+	return a->bytes > 0 && (b->bytes <= 0 || a->bytes < b->bytes || a->after_s < b->after_s);
+}
+
+static json_t *rule_json(const struct rule *rule)
+{
+	return json_pack("{s:I, s:f}", "max_state_bytes", (json_int_t)rule->bytes, "collect_after_s", rule->after_s);
+}
+
+/* Puts the rule into force. done (or NULL) runs when it is recorded; not if this returns an error. */
+static int adopt(struct sl_collect *c, const struct rule *rule, sl_db_done_fn done, void *arg)
+{
+	json_t *o = rule_json(rule);
+	int rc = o ? sl_settings_put(c->d->settings, SETTING, o, done, arg) : SL_NOMEM;
+	json_decref(o);
+	if (rc)
+		return rc;
+	c->rule = *rule;
+	c->pending = 0;
+	return 0;
+}
+
+/* What the walk for the asked options has found. */
+static void asked(struct sl_collect *c, const struct walk *w, const json_t *found)
+{
+	struct rule want = wanted(c), was = {w->bytes_max, w->after_s};
+	size_t count = json_array_size(json_object_get(found, "items"));
+	if (!same(&want, &was))
+		return;  /* the options have changed again */
+	if (!count) {
+		adopt(c, &want, NULL, NULL);
+		return;
+	}
+	if (!c->pending || !same(&want, &c->asked)) {
+		c->since_ms = sl_time_now_ms();
+		sl_log_warning("collect", "max_state_bytes = %.0f, collect_after_s = %.10g would delete %zu results and graphs "
+			       "now; %.0f and %.10g stay in force. spaceland admin gc --dry-run lists them. Confirm by: spaceland "
+			       "admin retention --confirm", want.bytes, want.after_s, count, c->rule.bytes, c->rule.after_s);
+	}
+	c->asked = want;
+	c->pending = count;
+	c->pending_bytes = json_number_value(json_object_get(found, "bytes")) -
+			   json_number_value(json_object_get(found, "left"));
+}
+
+json_t *sl_collect_retention_json(const struct sl_collect *c)
+{
+	json_t *o = rule_json(&c->rule), *pending = c->pending ? rule_json(&c->asked) : json_null();
+	if (c->pending) {
+		json_object_set_new(pending, "items", json_integer((json_int_t)c->pending));
+		json_object_set_new(pending, "bytes", json_integer((json_int_t)c->pending_bytes));
+		json_object_set_new(pending, "since", sl_json_time(c->since_ms));
+	}
+	json_object_set_new(o, "pending", pending);
+	return o;
+}
+
+int sl_collect_confirm(struct sl_collect *c, const json_t *body, const char *who, sl_db_done_fn done, void *arg,
+		       struct sl_error *err)
+{
+	static const char *const known[] = {"max_state_bytes", "collect_after_s", NULL};
+	const json_t *bytes = json_object_get(body, "max_state_bytes"), *after = json_object_get(body, "collect_after_s");
+	struct rule said = {json_number_value(bytes), json_number_value(after)}, want = wanted(c);
+	int rc = sl_json_known(body, known, err);
+	if (!rc && (!json_is_integer(bytes) || !json_is_number(after)))
+		rc = sl_error_field(err, SL_BADPARAM, json_is_integer(bytes) ? "/collect_after_s" : "/max_state_bytes",
+				    "max_state_bytes and collect_after_s must be the pending numbers, as GET /v1/retention has "
+				    "them");
+	if (!rc && !c->pending)
+		rc = sl_error_set(err, SL_CONFLICT, "Nothing is to be confirmed: the options in force are those of the "
+				  "configuration.");
+	if (!rc && !same(&said, &want))
+		rc = sl_error_set(err, SL_CONFLICT, "The configuration now has max_state_bytes = %.0f and collect_after_s = "
+				  "%.10g, not what you confirm; look again at what they would delete.", want.bytes, want.after_s);
+	if (!rc && (rc = adopt(c, &said, done, arg)))
+		sl_error_set(err, rc, "the confirmation cannot be recorded");
+	if (!rc)
+		sl_log_info("collect", "%s has confirmed: max_state_bytes = %.0f, collect_after_s = %.10g", who, said.bytes,
+			    said.after_s);
+	return rc;
+}
+
+/* ---- walks --------------------------------------------------------------------------------------- */
 
 static void end(struct sl_collect *c);
 
@@ -351,7 +475,12 @@ static void walked(void *arg)
 {
 	struct walk *w = arg;
 	struct sl_collect *c = w->c;
-	json_t *reply = c->closing || (w->requested && !w->r) ? NULL : collect(w);
+	bool wanted = !c->closing && w->purpose != MEASURED && (w->purpose != REQUESTED || w->r);
+	json_t *reply = wanted ? collect(w) : NULL;
+	if (!c->closing)
+		sl_metric_set(c->metric_bytes, (double)w->total);
+	if (reply && w->purpose == ASKED)
+		asked(c, w, reply);
 	if (w->r && !reply)
 		sl_reply_status(w->r, 503, "The server is shutting down.");
 	else if (w->r)
@@ -363,15 +492,39 @@ static void walked(void *arg)
 	end(c);
 }
 
-static struct walk *begin(struct sl_collect *c, double bytes_max)
+static struct walk *begin(struct sl_collect *c, enum purpose purpose, double bytes_max, double after_s)
 {
 	struct walk *w = calloc(1, sizeof *w);
 	if (!w)
 		return NULL;
 	w->c = c;
+	w->purpose = purpose;
 	w->bytes_max = bytes_max;
+	w->after_s = after_s;
 	c->busy++;
 	return w;
+}
+
+static void walk(struct sl_collect *c, enum purpose purpose, double bytes_max, double after_s)
+{
+	struct walk *w = begin(c, purpose, bytes_max, after_s);
+	if (!w)
+		return;
+	w->dry_run = purpose == ASKED;
+	sl_pool_run_in(&w->work, c->d->loop, walk_work, walked, w);
+}
+
+void sl_collect_look(struct sl_collect *c)
+{
+	struct rule want = wanted(c);
+	if (sl_db_is_read_only(c->d->db) || c->busy)
+		return;
+	if (same(&want, &c->rule))
+		c->pending = 0;
+	else if (!tighter(&want, &c->rule))
+		adopt(c, &want, NULL, NULL);
+	else
+		walk(c, ASKED, want.bytes, want.after_s);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -381,11 +534,13 @@ static void on_timer(uv_timer_t *timer)
 	if (sl_db_is_read_only(d->db))
 		return;
 	sl_uses_save(d->uses, false);
-	if (d->config.max_state_bytes <= 0 || c->busy)
+	sl_collect_look(c);
+	if (c->busy > 1)
 		return;
-	struct walk *w = begin(c, (double)d->config.max_state_bytes);
-	if (w)
-		sl_pool_run_in(&w->work, d->loop, walk_work, walked, w);
+	if (c->rule.bytes > 0)
+		walk(c, BY_ITSELF, c->rule.bytes, c->rule.after_s);
+	else if (!c->busy && c->ticks++ % MEASURE_TICKS == 0)
+		walk(c, MEASURED, 0, 0);
 }
 
 static int read_request(struct sl_collect *c, const json_t *body, bool *dry_run, double *bytes_max,
@@ -411,14 +566,13 @@ void sl_collect_now(struct sl_collect *c, struct sl_request *r, const json_t *bo
 	bool dry_run = false;
 	double bytes_max;
 	int rc = read_request(c, body, &dry_run, &bytes_max, &err);
-	struct walk *w = rc ? NULL : begin(c, bytes_max);
+	struct walk *w = rc ? NULL : begin(c, REQUESTED, bytes_max, c->d->config.collect_after_s);
 	if (!rc && !w)
 		rc = sl_error_memory(&err, "the request");
 	if (rc) {
 		sl_reply_error(r, &err);
 		return;
 	}
-	w->requested = true;
 	w->dry_run = dry_run;
 	w->r = r;
 	sl_park(&w->r, 0);
@@ -433,12 +587,27 @@ static bool exists(void *arg, const char *id)
 	return sl_jobs_have(d->jobs, id) || sl_graphs_find(d->graphs, id);
 }
 
+/* The options in force are those of the last run, until others are confirmed. */
+static void recall(struct sl_collect *c)
+{
+	const json_t *o = sl_settings_get(c->d->settings, SETTING);
+	c->rule = wanted(c);
+	if (o)
+		c->rule = (struct rule){json_number_value(json_object_get(o, "max_state_bytes")),
+					json_number_value(json_object_get(o, "collect_after_s"))};
+	else if (!sl_db_is_read_only(c->d->db))
+		adopt(c, &c->rule, NULL, NULL);
+}
+
 int sl_collect_create(struct sl_collect **out, struct sl_daemon *d, struct sl_error *err)
 {
 	struct sl_collect *c = calloc(1, sizeof *c);
 	if (!c)
 		return sl_error_memory(err, "the collection");
 	c->d = d;
+	c->metric_bytes = sl_metrics_register(d->metrics, SL_GAUGE, "spaceland_state_bytes", NULL,
+					      "Size of the files in the state folder, without uploads in progress.");
+	recall(c);
 	uv_timer_init(d->loop, &c->timer);
 	c->timer.data = c;
 	uv_timer_start(&c->timer, on_timer, FIRST_MS, EVERY_MS);

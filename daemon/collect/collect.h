@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "core/error.h"
+#include "daemon/store/db.h"
 
 struct sl_collect;
 struct sl_daemon;
@@ -21,5 +22,14 @@ int sl_collect_create(struct sl_collect **out, struct sl_daemon *d, struct sl_er
 void sl_collect_close(struct sl_collect *c, void (*closed)(void *arg), void *arg);
 /* Collects now. body: openapi.yaml, CollectionRequest. The reply lists what was removed or, in a dry run, would be. */
 void sl_collect_now(struct sl_collect *c, struct sl_request *r, const json_t *body);
+
+/* Options that would remove more than those in force must be confirmed, as those of jobs (jobs/record/retention.c):
+ * compares them, takes over what removes nothing more, or logs what is to be confirmed. */
+void sl_collect_look(struct sl_collect *c);
+json_t *sl_collect_retention_json(const struct sl_collect *c);  /* openapi.yaml: StateRetention; new reference */
+/* Puts the pending options into force. body: openapi.yaml, StateConfirmation. done runs when that is recorded, unless
+ * the function returns an error. */
+int sl_collect_confirm(struct sl_collect *c, const json_t *body, const char *who, sl_db_done_fn done, void *arg,
+		       struct sl_error *err);
 
 #endif

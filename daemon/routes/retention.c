@@ -1,23 +1,35 @@
-/* /v1/retention: how long ended jobs are kept, and the confirmation of options that delete more of them. */
+/* /v1/retention: how long ended jobs are kept, how large the state folder may be, and the confirmation of options that
+ * delete more. */
+#include "daemon/collect/collect.h"
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/recorded.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/users.h"
 
+static json_t *retention(const struct sl_daemon *d)
+{
+	json_t *o = sl_jobs_retention_json(d->jobs);
+	json_object_set_new(o, "state", sl_collect_retention_json(d->collect));
+	return o;
+}
+
 void sl_route_retention_get(struct sl_request *r)
 {
-	sl_reply_json(r, 200, sl_jobs_retention_json(sl_request_daemon(r)->jobs));
+	sl_reply_json(r, 200, retention(sl_request_daemon(r)));
 }
 
 static int confirm(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	return sl_jobs_confirm_retention(w->d->jobs, body, sl_request_who(w->r)->name, sl__recorded_done, w, err);
+	const char *who = sl_request_who(w->r)->name;
+	return json_object_get(body, "max_state_bytes") ?
+	       sl_collect_confirm(w->d->collect, body, who, sl__recorded_done, w, err) :
+	       sl_jobs_confirm_retention(w->d->jobs, body, who, sl__recorded_done, w, err);
 }
 
 static json_t *record(const struct sl_recorded *w)
 {
-	return sl_jobs_retention_json(w->d->jobs);
+	return retention(w->d);
 }
 
 SL_RECORDED_ROUTE(sl_route_retention_post, 200, "retention", true, confirm, record)

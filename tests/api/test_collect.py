@@ -93,6 +93,14 @@ def test_by_itself(server):
     def there():
         return {graph["id"] for graph in api.get("/v1/graphs").json()["items"]}
 
+    # a lower limit is a dry run first
+    state = wait_until(lambda: (lambda s: s if s["pending"] else None)(api.get("/v1/retention").json()["state"]), 10, "it is told")
+    would = [item["id"] for item in collect(api, dry_run=True, bytes=int(0.9 * bound))["items"]]
+    assert state["max_state_bytes"] == 0 and state["pending"]["items"] == len(would) and len(there()) == 6
+    assert f"would delete {len(would)} results and graphs" in daemon.stderr()
+    api.post("/v1/retention", 409, json={"max_state_bytes": bound + 1, "collect_after_s": 0})
+    now = api.post("/v1/retention", 200, json={"max_state_bytes": bound, "collect_after_s": 0}).json()["state"]
+    assert now == {"max_state_bytes": bound, "collect_after_s": 0, "pending": None}
     wait_until(lambda: len(there()) < 6, 40, "some go", every=0.5)
     told = collect(api, dry_run=True)
     assert told["most"] == bound and told["items"] == []
@@ -101,6 +109,7 @@ def test_by_itself(server):
     assert there() == set(by_use[len(gone):])
     assert [f"removing graph {graph}" in daemon.stderr() for graph in gone] == [True] * len(gone)
     events = [json.loads(line) for line in (daemon.state / "audit.log").read_text().splitlines()]
+    events = [e for e in events if e["path"] not in ("/v1/retention", "/v1/collection")]
     assert [(e["user"], e["method"], e["path"]) for e in events] == [
         ("max_state_bytes", "DELETE", f"/v1/graphs/{graph}") for graph in gone]
 

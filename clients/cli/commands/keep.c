@@ -49,25 +49,45 @@ static void print_rule(const char *title, const json_t *rule)
 	printf("%s: result_retention_s %s, max_finished_jobs %s\n", title, text, number);
 }
 
-static int confirm(struct cli *cli, const json_t *pending)
+/* Confirms two options; names: those of the options. */
+static int confirm_one(struct cli *cli, const json_t *pending, const char *const names[2])
 {
-	json_t *body = json_pack("{s:O, s:O}", "result_retention_s", json_object_get(pending, "result_retention_s"),
-				 "max_finished_jobs", json_object_get(pending, "max_finished_jobs"));
+	if (!json_is_object(pending))
+		return CLI_OK;
+	json_t *body = json_pack("{s:O, s:O}", names[0], json_object_get(pending, names[0]), names[1],
+				 json_object_get(pending, names[1]));
 	int status = http_send(cli, "POST", strdup("/v1/retention"), body, NULL);
 	if (!status)
-		cli_note(cli, "confirmed: the server deletes %.0f results within a day", cli_number(pending, "jobs"));
+		cli_note(cli, "%s and %s are confirmed", names[0], names[1]);
 	return status;
+}
+
+static int confirm(struct cli *cli, const json_t *jobs, const json_t *state)
+{
+	static const char *const of_jobs[] = {"result_retention_s", "max_finished_jobs"};
+	static const char *const of_state[] = {"max_state_bytes", "collect_after_s"};
+	if (!json_is_object(jobs) && !json_is_object(state))
+		cli_note(cli, "nothing is to be confirmed");
+	int status = confirm_one(cli, jobs, of_jobs);
+	return status ? status : confirm_one(cli, state, of_state);
+}
+
+static void print_state(const char *title, const json_t *state)
+{
+	char text[24];
+	double bytes = cli_number(state, "max_state_bytes");
+	printf("%s: max_state_bytes %s, collect_after_s %.10g\n", title,
+	       bytes > 0 ? cli_bytes_text(bytes, text) : "without limit", cli_number(state, "collect_after_s"));
 }
 
 int cmd_admin_retention(struct cli *cli)
 {
 	json_t *reply = NULL;
 	int status = http_get(cli, "/v1/retention", &reply);
-	const json_t *pending = json_object_get(reply, "pending");
+	const json_t *pending = json_object_get(reply, "pending"), *state = json_object_get(reply, "state");
+	const json_t *of_state = json_object_get(state, "pending");
 	if (!status && cli_option(cli, "confirm")) {
-		status = json_is_object(pending) ? confirm(cli, pending) : CLI_OK;
-		if (!json_is_object(pending))
-			cli_note(cli, "nothing is to be confirmed");
+		status = confirm(cli, pending, of_state);
 	} else if (!status && cli->json) {
 		status = cli_print_json(reply);
 	} else if (!status) {
@@ -75,6 +95,12 @@ int cmd_admin_retention(struct cli *cli)
 		printf("expire within a day: %.0f jobs; within a week: %.0f; kept or with a public link: %.0f\n",
 		       cli_number(reply, "expire_in_a_day"), cli_number(reply, "expire_in_a_week"),
 		       cli_number(reply, "protected"));
+		print_state("state folder", state);
+		if (json_is_object(of_state)) {
+			print_state("to be confirmed", of_state);
+			printf("It would delete %.0f results and graphs now; spaceland admin gc --dry-run lists them. Confirm by: "
+			       "spaceland admin retention --confirm\n", cli_number(of_state, "items"));
+		}
 		if (json_is_object(pending)) {
 			print_rule("to be confirmed", pending);
 			printf("It would delete %.0f more results within a day. Confirm by: spaceland admin retention --confirm\n",
