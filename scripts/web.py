@@ -22,7 +22,7 @@ MISSING = """<!doctype html>
 <p>To build it with the dashboard, install Node.js (18 or newer) and npm, then run
 <pre>./dev setup web
 ./dev build</pre>
-<p>The commands <code>spaceland</code> and <code>curl</code> do without it; <a href="/v1/openapi.yaml">the HTTP interface</a>
+<p>The commands <code>spaceland</code> and <code>curl</code> do without it; <a href="v1/openapi.yaml">the HTTP interface</a>
 is described by the server itself.
 </html>
 """

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/engine/load.h"
+#include "daemon/config/base.h"
 #include "daemon/config/proxy.h"
 
 #define FILE_MOST (16 << 20)  /* bytes of a file of tokens or certificates */
@@ -114,6 +115,15 @@ static bool is_origin(const char *text)
 	return is_host(host) && !strchr(host, ':');
 }
 
+static int check_base(const struct sl_config *c, struct sl_error *err)
+{
+	struct sl_base base;
+	if (!c->base_url[0] || (sl_base_read(c->base_url, &base) && is_origin(base.origin)))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, "/base_url", "base_url must be the address of this server in browsers, "
+			      "with scheme and host, for example https://lab.example/spaceland/, not '%.200s'", c->base_url);
+}
+
 static int check_words(const char *list, const char *pointer, bool (*fits)(const char *), const char *right,
 		       struct sl_error *err)
 {
@@ -210,6 +220,8 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	rc = check_secret(c->token_file, "/token_file", err);
 	if (!rc)
 		rc = check_tls(c, err);
+	if (!rc)
+		rc = check_base(c, err);
 	if (!rc)
 		rc = sl_proxy_check(c, err);
 	if (!rc)

@@ -18,6 +18,7 @@ struct sl_config {
 	/* where */
 	char *state_dir;               /* "": chosen from the environment; sl_daemon.state_dir has the result */
 	char *listen;                  /* "127.0.0.1:7070", "[::1]:0"; port 0: any free one */
+	char *base_url;                /* "https://lab.example/spaceland/", config/base.h; "": none */
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *backup_dir;              /* absolute; "": no backups */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */

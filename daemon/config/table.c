@@ -34,6 +34,11 @@ const struct sl_option_info sl_config_table[] = {
 	     "Address and port of the HTTP server; an IPv6 address stands in brackets, [::1]:7070. Port 0 takes any "
 	     "free port and writes it into STATE_DIR/spacelandd.addr. An address other than loopback needs "
 	     "token_file."),
+	TEXT(base_url, "", true,
+	     "Address of this server behind a reverse proxy, as browsers have it: https://lab.example/spaceland/. Then "
+	     "its host belongs to allowed_hosts, its path may precede the path of a request (so a proxy may remove it or "
+	     "not), and cookies, the header Location and public links have it. Empty: no proxy, or one without a path "
+	     "of its own."),
 	TEXT(zmq, "tcp://127.0.0.1:7071", false,
 	     "ZeroMQ endpoint on which layouts are published while they form. Empty: off."),
 	TEXT(token_file, "", true,

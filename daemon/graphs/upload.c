@@ -83,7 +83,7 @@ static void upload_free(struct sl__upload *u)
 static void reply_graph(const struct sl_graphs *s, struct sl_request *r, const struct sl__graph *g,
 			const struct sl__graph *file)
 {
-	sl_reply_header(r, "Location", "/v1/graphs/%s", g->record.id);
+	sl_reply_location(r, "/v1/graphs/%s", g->record.id);
 	sl_reply_json(r, file ? 200 : 201, file ? sl__graph_json_of_file(s, g, file) : sl__graph_json(s, g, true));
 }
 

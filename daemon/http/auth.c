@@ -31,6 +31,7 @@ struct sl__auth {
 	bool any;                 /* bound to all addresses */
 	bool loopback;
 	bool tls;                 /* the default port is 443, and the server's own pages are https */
+	struct sl_base base;      /* base_url */
 	struct words names;       /* further names of the server, with any port */
 	struct words origins;     /* origins of pages that may use the server, "https://lab.example" */
 	char *ancestors;          /* the same, separated by spaces, or 'none' */
@@ -132,45 +133,6 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 	return rc;
 }
 
-int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char *host, uint16_t port,
-		    struct sl_error *err)
-{
-	struct sl__auth *a = calloc(1, sizeof *a);
-	if (!a)
-		return sl_error_memory(err, "the server");
-	snprintf(a->host, sizeof a->host, "%s", host);
-	a->port = port;
-	a->loopback = sl_config_loopback(host);
-	a->any = !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
-	a->tls = c->tls_certificate[0] != '\0';
-	a->tokens_needed = c->token_file[0] != '\0';
-	int rc = read_words(&a->names, c->allowed_hosts);
-	if (!rc)
-		rc = read_words(&a->origins, c->allowed_origins);
-	if (!rc && !(a->ancestors = join_words(&a->origins, "'none'")))
-		rc = SL_NOMEM;
-	if (rc)
-		sl_error_set(err, rc, SL_NO_MEMORY "the names of hosts.");
-	else if (a->tokens_needed)
-		rc = read_tokens(a, c->token_file, err);
-	if (rc)
-		sl__auth_destroy(a);
-	else
-		*out = a;
-	return rc;
-}
-
-void sl__auth_destroy(struct sl__auth *a)
-{
-	if (!a)
-		return;
-	free_words(&a->names);
-	free_words(&a->origins);
-	free(a->ancestors);
-	free(a->tokens);
-	free(a);
-}
-
 /* Splits "name", "name:port" or "[v6]:port"; port -1: none given. */
 static bool split(const char *text, char *name, size_t bytes, long *port)
 {
@@ -198,6 +160,56 @@ static bool split(const char *text, char *name, size_t bytes, long *port)
 	return !*rest && *port <= 65535;
 }
 
+/* The host of base_url is a name of the server, too. */
+static int read_base_name(struct sl__auth *a)
+{
+	char name[256];
+	long port;
+	return split(sl_base_authority(&a->base), name, sizeof name, &port) ? read_words(&a->names, name) : 0;
+}
+
+int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char *host, uint16_t port,
+		    struct sl_error *err)
+{
+	struct sl__auth *a = calloc(1, sizeof *a);
+	if (!a)
+		return sl_error_memory(err, "the server");
+	snprintf(a->host, sizeof a->host, "%s", host);
+	a->port = port;
+	a->loopback = sl_config_loopback(host);
+	a->any = !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
+	a->tls = c->tls_certificate[0] != '\0';
+	a->tokens_needed = c->token_file[0] != '\0';
+	sl_base_read(c->base_url, &a->base);
+	int rc = read_words(&a->names, c->allowed_hosts);
+	if (!rc)
+		rc = read_base_name(a);
+	if (!rc)
+		rc = read_words(&a->origins, c->allowed_origins);
+	if (!rc && !(a->ancestors = join_words(&a->origins, "'none'")))
+		rc = SL_NOMEM;
+	if (rc)
+		sl_error_set(err, rc, SL_NO_MEMORY "the names of hosts.");
+	else if (a->tokens_needed)
+		rc = read_tokens(a, c->token_file, err);
+	if (rc)
+		sl__auth_destroy(a);
+	else
+		*out = a;
+	return rc;
+}
+
+void sl__auth_destroy(struct sl__auth *a)
+{
+	if (!a)
+		return;
+	free_words(&a->names);
+	free_words(&a->origins);
+	free(a->ancestors);
+	free(a->tokens);
+	free(a);
+}
+
 /* True if text is a name of this server. usual: the default port. */
 static bool ours(const struct sl__auth *a, const char *text, long usual, bool *foreign_name)
 {
@@ -218,6 +230,11 @@ static bool ours(const struct sl__auth *a, const char *text, long usual, bool *f
 	/* A server bound to all addresses accepts any literal address, since a literal address needs no name resolution
 	 * that an attacker could control. */
 	return a->any && (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1);
+}
+
+const struct sl_base *sl__auth_base(const struct sl__auth *a)
+{
+	return &a->base;
 }
 
 int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t bytes)

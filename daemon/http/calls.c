@@ -31,6 +31,11 @@ static void begin(struct sl_request *r, const struct sl__head *head)
 		sl_reply_status(r, 400, "a zero byte is not allowed in a path");
 		return;
 	}
+	if (r->at_base) {  /* files of the dashboard are named relative to the folder */
+		sl_reply_location(r, "/");
+		sl_reply_empty(r, 308);
+		return;
+	}
 	if (!sl__route_find(r, method))
 		return;
 	bool beyond = r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE);
@@ -110,6 +115,19 @@ static void mask_tokens(char *path)
 	}
 }
 
+/* Removes the path of base_url from that of the request: a proxy may have left it there. */
+static void remove_base(struct sl_request *r)
+{
+	const char *base = sl__auth_base(r->http->auth)->path;
+	size_t length = strlen(base);
+	if (!length || strncmp(r->encoded, base, length) || (r->encoded[length] && r->encoded[length] != '/'))
+		return;
+	r->based = true;
+	r->at_base = !r->encoded[length];
+	memmove(r->encoded, r->encoded + length, strlen(r->encoded + length) + 1);
+	memmove(r->target, r->target + length, strlen(r->target + length) + 1);
+}
+
 static bool keep_target(struct sl_request *r, const struct sl__head *head)
 {
 	const char *host = NULL, *ignored;
@@ -121,6 +139,8 @@ static bool keep_target(struct sl_request *r, const struct sl__head *head)
 	if (r->target)
 		mask_tokens(r->target);
 	r->encoded = strdup(path_of(head->encoded, &ignored, &unused));
+	if (r->target && r->encoded)
+		remove_base(r);
 	return r->target && r->encoded;
 }
 

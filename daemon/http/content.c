@@ -240,6 +240,7 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 	h->streams++;
 	r->stream = s;
 	r->streamed = true;
+	sl_reply_header(r, "X-Accel-Buffering", "no");  /* nginx passes it on as it comes */
 	sl__reply_finish(r, 200, content_type, response);
 	return s;
 }

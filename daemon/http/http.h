@@ -181,6 +181,10 @@ void sl_reply_header(struct sl_request *r, const char *name, const char *format,
 	__attribute__((format(printf, 3, 4)));
 
 bool sl_reply_has_header(const struct sl_request *r, const char *name);
+/* Adds the header Location, of something new: path begins with a slash and is completed by that of base_url. */
+void sl_reply_location(struct sl_request *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The path of base_url, "/spaceland", which precedes those of links in replies; borrowed. "": none. */
+const char *sl_request_base(const struct sl_request *r);
 
 void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals document; NULL: 503 */
 /* For large documents that no filter of rights applies to: any thread makes the text, then the loop replies with it and

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <uv.h>
 
+#include "daemon/config/base.h"
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/body/multipart.h"
@@ -77,6 +78,8 @@ struct sl_request {
 	bool close;                 /* the reply ends the connection, and further input is not read */
 	char *target;               /* the path, decoded */
 	char *encoded;              /* the path as it was sent */
+	bool based;                 /* the path of base_url preceded the path; it is removed from target and encoded */
+	bool at_base;               /* the path is that of base_url without the slash at its end */
 	char *authority;            /* of a target that is a whole URL, or NULL */
 	struct in6_addr client;     /* of the connection, or as a trusted proxy reports it; IPv4 as mapped */
 	char id[65];                /* X-Request-Id */
@@ -157,6 +160,7 @@ int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char
 void sl__auth_destroy(struct sl__auth *a);
 int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t bytes);
 int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, size_t bytes);
+const struct sl_base *sl__auth_base(const struct sl__auth *a);
 int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes);
 
 bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b);

@@ -41,6 +41,21 @@ bool sl_reply_has_header(const struct sl_request *r, const char *name)
 	return false;
 }
 
+const char *sl_request_base(const struct sl_request *r)
+{
+	return sl__auth_base(r->http->auth)->path;
+}
+
+void sl_reply_location(struct sl_request *r, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	sl_reply_header(r, "Location", "%s%s", sl_request_base(r), text);
+}
+
 void sl__reply_free(struct sl_request *r)
 {
 	for (struct sl__header *header = r->headers, *next; header; header = next) {

@@ -68,6 +68,12 @@ static void preflight(struct sl_request *r)
 	sl_reply_empty(r, 204);
 }
 
+/* Health is the same for every name and tells nothing of users: load balancers ask by address, or without Host. */
+static bool any_host(const struct sl_request *r)
+{
+	return !strncmp(r->encoded, "/v1/health/", 11);
+}
+
 bool sl__sender_check(struct sl_request *r, const char *method, const struct sl__fault *fault)
 {
 	struct sl__auth *a = r->http->auth;
@@ -76,7 +82,7 @@ bool sl__sender_check(struct sl_request *r, const char *method, const struct sl_
 	if (fault->status)
 		return refuse(r, fault);
 	const char *host = sl_request_header(r, "Host");
-	int status = sl__auth_host(a, host && r->authority ? r->authority : host, why, sizeof why);
+	int status = any_host(r) ? 0 : sl__auth_host(a, host && r->authority ? r->authority : host, why, sizeof why);
 	if (status) {
 		sl__reply_status_header(r, status, "Host", why);
 		return false;
@@ -138,6 +144,28 @@ bool sl__sender_token(struct sl_request *r)
 
 /* ---- the cookie of a browser ------------------------------------------------------------ */
 
+/* True if the browser reaches the server at base_url, not directly: then its cookies have the path of it. */
+static bool by_base(const struct sl_request *r)
+{
+	const struct sl_base *base = sl__auth_base(r->http->auth);
+	const char *origin = sl_request_header(r, "Origin"), *host = sl_request_header(r, "Host");
+	if (!base->origin[0])
+		return false;
+	return origin ? !strcasecmp(origin, base->origin) :
+	       r->based || (host && !strcasecmp(host, sl_base_authority(base)));
+}
+
+/* Sets the cookie for the path under which the browser has this server, and for TLS alone if it comes by TLS. */
+static void set_cookie(struct sl_request *r, const char *value, int age_s)
+{
+	const struct sl_base *base = sl__auth_base(r->http->auth);
+	const char *origin = sl_request_header(r, "Origin"), *scheme = sl_request_header(r, "X-Forwarded-Proto");
+	bool secure = r->http->tls || (origin ? !strncmp(origin, "https://", 8) : by_base(r) && base->tls) ||
+		      (scheme && !strcasecmp(scheme, "https"));
+	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=%s; HttpOnly; SameSite=Strict; Path=%s/; Max-Age=%d%s", value,
+			by_base(r) ? base->path : "", age_s, secure ? "; Secure" : "");
+}
+
 void sl_reply_login(struct sl_request *r, const char *token)
 {
 	if (r->foreign) {
@@ -146,8 +174,6 @@ void sl_reply_login(struct sl_request *r, const char *token)
 		return;
 	}
 	char why[256], value[SL__COOKIE_BYTES];
-	const char *origin = sl_request_header(r, "Origin");
-	bool secure = r->http->tls || (origin && !strncmp(origin, "https://", 8));
 	int status = sl__auth_login(r->http->auth, token, value, why, sizeof why);
 	if (status == 401 && sl_users_identify(r->http->d->users, token, &r->who))
 		status = 0;
@@ -156,14 +182,12 @@ void sl_reply_login(struct sl_request *r, const char *token)
 		sl_reply_status(r, status, "%s", why);
 		return;
 	}
-	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%d%s", value,
-			COOKIE_AGE_S, secure ? "; Secure" : "");
+	set_cookie(r, value, COOKIE_AGE_S);
 	sl_reply_empty(r, 204);
 }
 
 void sl_reply_logout(struct sl_request *r)
 {
-	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0%s",
-			r->http->tls ? "; Secure" : "");
+	set_cookie(r, "", 0);
 	sl_reply_empty(r, 204);
 }

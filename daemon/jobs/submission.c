@@ -74,7 +74,7 @@ static bool answer_repetition(struct sl_request *r, const char *key, const char 
 	if (strcmp(job->record.idempotency_hash, hash)) {
 		sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->record.id);
 	} else {
-		sl_reply_header(r, "Location", "/v1/jobs/%s", job->record.id);
+		sl_reply_location(r, "/v1/jobs/%s", job->record.id);
 		sl__job_wait(job, r, stored, 200, 30000);
 	}
 	return true;
@@ -112,7 +112,7 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 	free(s);
 	sl__job_step(job, SL_ON_STORED);
 	if (r) {
-		sl_reply_header(r, "Location", "/v1/jobs/%s", job->record.id);
+		sl_reply_location(r, "/v1/jobs/%s", job->record.id);
 		if (wait_s == 0 || (wait_s > 0 && sl_request_poll(r, false))) {
 			sl_reply_header(r, "Preference-Applied", "wait=%.15g", wait_s);
 			sl__job_wait(job, r, sl__job_ended, 200, (uint64_t)(wait_s * 1e3));

@@ -121,7 +121,7 @@ static void read_done(void *arg)
 	}
 	struct sl_request *r = u->r;
 	u->r = NULL;
-	sl_reply_header(r, "Location", "/v1/layouts/%s", u->record.id);
+	sl_reply_location(r, "/v1/layouts/%s", u->record.id);
 	sl_reply_json(r, 201, sl_layouts_json(s, u->record.id));
 	finish(u);
 }

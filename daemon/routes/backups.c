@@ -20,7 +20,7 @@ void sl_route_backups_post(struct sl_request *r)
 	if (rc) {
 		sl_reply_error(r, &err);
 	} else {
-		sl_reply_header(r, "Location", "/v1/backups/%s", name);
+		sl_reply_location(r, "/v1/backups/%s", name);
 		sl_reply_json(r, 202, sl_backups_json(backups, name));
 	}
 	json_decref(body);

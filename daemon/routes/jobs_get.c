@@ -22,7 +22,8 @@ static void reply_link(struct sl_request *r, int limit, const char *next)
 			used += (size_t)snprintf(text + used, sizeof text - used, "&%s=%s", names[i], value);
 	}
 	if (used < sizeof text && !sl_request_query(r, "name"))
-		sl_reply_header(r, "Link", "</v1/jobs?limit=%d&cursor=%s%s>; rel=\"next\"", limit, next, text);
+		sl_reply_header(r, "Link", "<%s/v1/jobs?limit=%d&cursor=%s%s>; rel=\"next\"", sl_request_base(r), limit,
+				next, text);
 }
 
 void sl_route_jobs_get(struct sl_request *r)

@@ -120,6 +120,7 @@ void sl__page_reply(struct sl_request *r, const char *path, const struct sl_page
 		    const char *next)
 {
 	if (next[0])
-		sl_reply_header(r, "Link", "<%s?limit=%d&cursor=%s>; rel=\"next\"", path, page->limit, next);
+		sl_reply_header(r, "Link", "<%s%s?limit=%d&cursor=%s>; rel=\"next\"", sl_request_base(r), path, page->limit,
+				next);
 	sl_reply_json(r, 200, json_pack("{s:o, s:s?}", "items", items, "next", next[0] ? next : NULL));
 }

@@ -300,6 +300,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	l->expires_ms = ((int64_t)sl_time_now_ms() / 1000 + seconds) * 1000;
 	sl__token_make(u, SL_LINK_PREFIX, l->id, text, l->hash);
 	*reply = link_json(l);
+	const char *base = u->config->base_url;
 	json_t *kept = kept_json(l);
 	rc = *reply && kept ? sl__record(u, SL_DB_LINKS, l->id, NULL, kept, done, arg) : SL_NOMEM;
 	json_decref(kept);
@@ -312,6 +313,9 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	json_object_set_new(*reply, "link", json_string(text));
 	json_object_set_new(*reply, "path", json_sprintf("/?link=%s#/job/%s", text, thing));
 	insert(u, l);
+	if (base[0])
+		json_object_set_new(*reply, "url", json_sprintf("%s%s?link=%s#/job/%s", base,
+								base[strlen(base) - 1] == '/' ? "" : "/", text, thing));
 	sodium_memzero(text, sizeof text);
 	return 0;
 }

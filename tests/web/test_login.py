@@ -1,7 +1,8 @@
-"""A server that needs a token."""
+"""A server that needs a token, behind a proxy that serves it below a path of its own."""
 import pytest
 
-from harness import Api, Daemon
+from front import front
+from harness import Api, Daemon, free_port
 
 TOKEN = "a-token-of-twenty-characters"
 
@@ -11,14 +12,16 @@ def closed(tmp_path, api):
     tokens = tmp_path / "tokens"
     tokens.write_text(TOKEN + "\n")
     tokens.chmod(0o600)
-    d = Daemon(tmp_path / "daemon", token_file=str(tokens)).start()
-    yield d
+    port = free_port()
+    d = Daemon(tmp_path / "daemon", token_file=str(tokens), base_url=f"http://127.0.0.1:{port}/spaceland/").start()
+    with front(d.port, "/spaceland", strip=False, host=f"127.0.0.1:{port}", at=port) as d.front:
+        yield d
     d.stop()
 
 
 def test_login(page, closed, cluster_file, shot):
     page.expected = "401"
-    page.go(closed.url + "/")
+    page.go(closed.front)  # it leads to the address with a slash at its end
     page.see("needs a token")
     shot("login")
     page.find("input[type=password]").send("not-a-token-of-this-server")
@@ -33,6 +36,7 @@ def test_login(page, closed, cluster_file, shot):
     page.drop(cluster_file)
     page.find("canvas.gl", 15)
     page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 20, "a frame came")
+    assert page.run("return location.pathname") == "/spaceland/"
     page.button("Log out").click()
     page.see("needs a token")
     api = Api(closed)
@@ -42,19 +46,19 @@ def test_login(page, closed, cluster_file, shot):
 def test_a_token_that_is_handed_over(page, closed):
     """As with `spaceland view`: nobody types the token, and it does not stay in the address."""
     page.expected = "401"
-    page.go(closed.url + f"/#/?token={TOKEN}")
+    page.go(closed.front + f"/#/?token={TOKEN}")
     page.find(".drop", 15)
     assert TOKEN not in page.run("return location.href")
     page.reload()
     page.find(".drop", 15)
-    page.go(closed.url + "/#/server?token=another-token-that-is-wrong")  # logged in already: it changes nothing
+    page.go(closed.front + "/#/server?token=another-token-that-is-wrong")  # logged in already: it changes nothing
     page.see("Devices", 15)
     assert "another-token" not in page.run("return location.href")
     page.button("Log out").click()
     page.see("needs a token")
     page.reload()
     page.go("about:blank")
-    page.go(closed.url + "/#/?token=another-token-that-is-wrong")
+    page.go(closed.front + "/#/?token=another-token-that-is-wrong")
     page.see("needs a token")
 
 
@@ -66,7 +70,7 @@ def test_administrators_see_users_and_limits(page, closed, shot):
     admin.patch("/v1/users/bob", 200, json={"limits": {"disk_bytes": 20_000_000_000, "device_seconds": 7200, "queued_jobs": 5}})
     token = admin.post("/v1/users/bob/tokens", 201, json={}).json()["token"]
     page.expected = "401"
-    page.go(closed.url + f"/#/server?token={TOKEN}")
+    page.go(closed.front + f"/#/server?token={TOKEN}")
     page.see("In use, and limits", 15)
     table = page.run("return document.querySelector('[aria-label=Users]').innerText")
     assert "ada" in table and "reader" in table and "bob" in table and "disk: 0 B of 20" in table and "queued jobs: 0 of 5" in table, table
@@ -75,7 +79,7 @@ def test_administrators_see_users_and_limits(page, closed, shot):
     page.see("needs a token")
     page.go("about:blank")
     page.expected = "/v1/"  # the streams of the one who logged out end
-    page.go(closed.url + f"/#/server?token={token}")
+    page.go(closed.front + f"/#/server?token={token}")
     page.see("Devices", 15)
     page.wait(lambda: page.maybe(".who") and page.find(".who").text == "bob", 10, "one sees as whom one is logged in")
     assert page.run("return document.querySelectorAll('[aria-label=Users]').length") == 0

@@ -60,6 +60,8 @@ static int make_link(struct cli *cli, const char *job)
 		status = http_server(cli, &server);
 	if (!status && cli->json)
 		status = cli_print_json(reply);
+	else if (!status && json_object_get(reply, "url"))
+		printf("%s\n", cli_text(reply, "url"));
 	else if (!status)
 		printf("%s%s\n", server, cli_text(reply, "path"));
 	json_decref(reply);

@@ -23,6 +23,9 @@ export class ApiError extends Error {
  * only. */
 export const link = new URLSearchParams(location.search).get("link");
 
+/** The path under which this page has the server, "" or "/spaceland": a proxy may have added it. */
+export const base = location.pathname.replace(/\/[^/]*$/, "");
+
 const LOGIN = "/v1/login";
 
 export const locked = new Signal(false);
@@ -49,7 +52,7 @@ export async function request(path: string, init: RequestInit = {}, tried = fals
 	let response: Response;
 	try {
 		const headers = { ...init.headers as Record<string, string> | undefined, ...(link ? { Authorization: `Bearer ${link}` } : {}) };
-		response = await fetch(path, { ...init, headers, credentials: "same-origin" });
+		response = await fetch(base + path, { ...init, headers, credentials: "same-origin" });
 	} catch (error) {
 		if (!init.signal?.aborted)
 			offline.value = true;
@@ -111,7 +114,7 @@ export function upload(file: Blob, name: string, query: Record<string, string>, 
 	signal?: AbortSignal): Promise<Graph> {
 	return new Promise((resolve, reject) => {
 		const x = new XMLHttpRequest();
-		x.open("POST", "/v1/graphs?" + new URLSearchParams({ name, ...query }));
+		x.open("POST", base + "/v1/graphs?" + new URLSearchParams({ name, ...query }));
 		x.setRequestHeader("Content-Type", "application/octet-stream");
 		x.responseType = "json";
 		x.upload.onprogress = e => progress(e.lengthComputable ? e.loaded / e.total : 0);

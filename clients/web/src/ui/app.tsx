@@ -68,7 +68,7 @@ function App() {
 	return <div class={`app page-${page || "runs"}`}>
 		<a class="skip" href="#main" onClick={e => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
 		<header class="top">
-			<a class="brand" href={address("")}><img src="/ui/icon.svg" alt="" width="26" height="26" />spaceland</a>
+			<a class="brand" href={address("")}><img src="ui/icon.svg" alt="" width="26" height="26" />spaceland</a>
 			<nav aria-label="Pages">
 				{!link && PAGES.map(([to, text, icon]) => <a key={to} href={address(to)}
 					aria-current={to === page || (to === "" && page === "job") ? "page" : undefined}><Icon name={icon} /><span>{text}</span></a>)}

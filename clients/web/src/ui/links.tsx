@@ -1,6 +1,6 @@
 /* links.tsx -- public links to a run: what each shows of its labels and names, until when; revoking them. */
 import { useEffect, useState } from "preact/hooks";
-import { getJson, request, sendJson } from "../core/api.ts";
+import { base, getJson, request, sendJson } from "../core/api.ts";
 import { colourOfColumn } from "../core/clusters.ts";
 import { several } from "../core/format.ts";
 import type { Session } from "../core/session.ts";
@@ -15,7 +15,8 @@ interface Link {
 	expires: number;
 	labels: string[];
 	names: boolean;
-	path?: string;      // in the reply that makes it
+	path?: string;      // this and the next are in the reply that makes it
+	url?: string;
 }
 
 const DAY = 86400;
@@ -29,7 +30,7 @@ function addressOf(link: Link, s: Session): string {
 	const column = s.columns.value.find(c => colourOfColumn(c.name) === by), shown = !column || link.labels.includes(column.name);
 	const query = new URLSearchParams(Object.entries({ by: by.startsWith("job:") || !shown ? undefined : by || "none", view, all, palette, size, node, selected })
 		.filter((pair): pair is [string, string] => pair[1] !== undefined));
-	return location.origin + link.path! + (query.size ? `?${query}` : "");
+	return (link.url ?? location.origin + base + link.path!) + (query.size ? `?${query}` : "");
 }
 
 export function PublicLinks({ s, job }: { s: Session; job: Job }) {

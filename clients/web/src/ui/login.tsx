@@ -18,7 +18,7 @@ export function Login() {
 	};
 	return <main class="login">
 		<form class="card" onSubmit={e => { e.preventDefault(); void submit(e.currentTarget); }}>
-			<img src="/ui/icon.svg" alt="" width="44" height="44" />
+			<img src="ui/icon.svg" alt="" width="44" height="44" />
 			<h1>spaceland</h1>
 			<p>This server needs a token. Ask whoever runs it for one.</p>
 			<label class="field"><span class="field-label">Token</span>

@@ -134,7 +134,7 @@ static void take_back(struct sl_batch *b)
 
 static void reply_accepted(struct sl_request *r, const struct sl_batch *b, int status)
 {
-	sl_reply_header(r, "Location", "/v1/batches/%s", b->id);
+	sl_reply_location(r, "/v1/batches/%s", b->id);
 	sl_reply_json(r, status, sl_batch_json(b, r));
 }
 
