@@ -28,6 +28,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/people/people.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/process.h"
 #include "daemon/relay/relay.h"
@@ -52,8 +53,8 @@
 #define POOL "12"
 #define HEAPS 4  /* malloc() arenas of all threads together */
 
-enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
-	    CLOSE_USERS, CLOSED };
+enum step { CLOSE_PEOPLE, CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS,
+	    CLOSE_BACKUPS, CLOSE_DB, CLOSE_USERS, CLOSED };
 
 struct program {
 	struct sl_daemon d;
@@ -135,6 +136,7 @@ static void step_is_done(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
 	switch (p->step++) {
+	case CLOSE_PEOPLE: d->people = NULL; break;
 	case CLOSE_COLLECT: d->collect = NULL; break;
 	case STOP_JOBS: break;
 	case CLOSE_HTTP:
@@ -162,6 +164,7 @@ static bool close_part(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
 	switch (p->step) {
+	case CLOSE_PEOPLE: return d->people && (sl_people_close(d->people, on_closed, p), true);
 	case CLOSE_COLLECT: return d->collect && (sl_collect_close(d->collect, on_closed, p), true);
 	case STOP_JOBS: return d->jobs && (sl_jobs_shutdown(d->jobs, on_closed, p), true);
 	case CLOSE_HTTP: return d->http && (sl_http_close(d->http, on_closed, p), true);
@@ -416,6 +419,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		rc = sl_jobs_create(&d->jobs, d, err);
 	if (!rc)
 		rc = sl_collect_create(&d->collect, d, err);
+	if (!rc)
+		rc = sl_people_create(&d->people, d, err);
 	if (!rc)
 		rc = sl_http_create(&d->http, d, err);
 	if (!rc)

@@ -167,6 +167,21 @@ static const struct cli_option user_add_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option user_delete_options[] = {
+	{0, "data", NULL, "Delete the user's jobs, graphs and layouts, too."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option user_list_options[] = {
+	{0, "deleted", NULL, "Only deleted users who still own something."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option user_transfer_options[] = {
+	{0, "dry-run", NULL, "Change nothing; print how many things would be transferred."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option user_token_options[] = {
 	{0, "name", "NAME", "Name of the token, for people: the machine or the program that uses it."},
 	{0, "days", "N", "Days until it expires. Default: never."},
@@ -354,6 +369,17 @@ static const struct cli_command table[] = {
 	 "Add a user. The server must have a token_file. The commands that change users need a token of that file, or the "
 	 "token of an administrator.",
 	 user_add_options, CLI_NO_PARAMS, true, cmd_user_add},
+	{"user delete", "USER", 1, 1, "delete a user, with or without data",
+	 "Delete a user with all tokens and links. What the user owns stays, and waiting jobs wait, until you transfer it "
+	 "(spaceland user transfer), delete it (the same command with --data), or restore the user. With --data, jobs are "
+	 "cancelled, and all that the user alone owns is deleted as soon as nobody else's job uses it. A user of the same "
+	 "name who is added later is another person.", user_delete_options, CLI_NO_PARAMS, true, cmd_user_delete},
+	{"user disable", "USER", 1, 1, "keep a user out",
+	 "The server refuses the user, also after a login by a proxy, with all tokens and links, and ends the user's "
+	 "streams. Running jobs continue; jobs that have no place on a device wait. Limits, tokens and data stay. "
+	 "spaceland user enable undoes it.", NULL, CLI_NO_PARAMS, true, cmd_user_disable},
+	{"user enable", "USER", 1, 1, "let a disabled user in again",
+	 "Undo spaceland user disable.", NULL, CLI_NO_PARAMS, true, cmd_user_enable},
 	{"user limits", "USER LIMIT=NUMBER...", 2, ANY, "limit what a user may use",
 	 "Set limits of a user: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs, "
 	 "upload_bytes, requests_per_second, streams. Values may have units: 20GB, 512MiB, 2h. 0: no limit; default: the "
@@ -361,16 +387,24 @@ static const struct cli_command table[] = {
 	 "beyond a limit wait.",
 	 NULL, CLI_NO_PARAMS, true, cmd_user_limits},
 	{"user list", "", 0, 0, "list users and their tokens",
-	 "List users, their roles, and their tokens: when they expire and when they were used last.", NULL, CLI_NO_PARAMS,
+	 "List users, their roles, and their tokens: when they expire and when they were used last. With --deleted, the "
+	 "deleted users who still own something, and their ids.", user_list_options, CLI_NO_PARAMS,
 	 true, cmd_user_list},
 	{"user project", "USER PROJECT", 2, 2, "set a user's default project",
 	 "Set the project that a user's jobs and graphs are for, unless the user names another (--project). none: no "
 	 "project.",
 	 NULL, CLI_NO_PARAMS, true, cmd_user_project},
-	{"user revoke", "USER [TOKEN]", 1, 2, "remove a user, or one token",
-	 "Remove one token of a user, by its id; without TOKEN, remove the user with all tokens. The server refuses the "
-	 "next request with a removed token. The user's graphs and jobs stay, for their other owners and for "
-	 "administrators.", NULL,
+	{"user rename", "USER NAME", 2, 2, "give a user another name",
+	 "Things, tokens and limits stay. If a proxy logs users in, it must send the new name from now on.", NULL,
+	 CLI_NO_PARAMS, true, cmd_user_rename},
+	{"user restore", "USER [ID]", 1, 2, "bring a deleted user back",
+	 "The user gets back what the server still has of the user's data, and the limits and the role of before, but no "
+	 "tokens and no projects. ID tells which one, if several deleted users had this name (spaceland user list "
+	 "--deleted).", NULL, CLI_NO_PARAMS, true, cmd_user_restore},
+	{"user revoke", "USER [TOKEN]", 1, 2, "revoke all tokens of a user, or one",
+	 "Revoke one token of a user, by its id; without TOKEN, all of them. The server refuses the next request with a "
+	 "revoked token. The user stays, with limits, data and jobs, which go on; see also spaceland user disable and "
+	 "delete.", NULL,
 	 CLI_NO_PARAMS, true, cmd_user_revoke},
 	{"user role", "USER ROLE", 2, 2, "change a user's role",
 	 "Make a user a reader, a user or an administrator. A reader sees shared graphs and jobs; a user may also upload "
@@ -383,6 +417,10 @@ static const struct cli_command table[] = {
 	 "Make a token and print it. It is shown only once, since the server stores only a hash. The user passes it as "
 	 "--token or in the environment variable SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true,
 	 cmd_user_token},
+	{"user transfer", "USER TO [ID...]", 2, ANY, "give a user's things to another user",
+	 "Give all graphs, jobs, batches, uploaded layouts and links of USER, or those with these ids, to the user TO. "
+	 "They count for the limits of TO from then on. USER may be disabled or deleted; of several deleted users of one "
+	 "name, give the id.", user_transfer_options, CLI_NO_PARAMS, true, cmd_user_transfer},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
 	{"view", "[JOB]", 0, 1, "open the dashboard in the browser, at a job",

@@ -24,6 +24,7 @@ struct sl_daemon {
 	struct sl_settings *settings; /* what is set while it runs; upkeep/settings.h */
 	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */
 	struct sl_collect *collect;  /* keeps state_dir within max_state_bytes; collect/collect.h */
+	struct sl_people *people;    /* things of users who leave; people/people.h */
 	struct sl_backups *backups;  /* files/backup.h */
 	struct sl_users *users;
 	struct sl_bookings *bookings; /* what clients make the server hold; users/bookings.h. Created before users */

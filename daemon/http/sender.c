@@ -134,9 +134,12 @@ bool sl__sender_token(struct sl_request *r)
 		sl_users_administrator(r->http->d->users, &r->who);
 	if (!status || is_user(r, header, link, cookie) || public)
 		return true;
-	r->slow = header || link || cookie;
+	bool disabled = r->who.name[0];
+	r->slow = !disabled && (header || link || cookie);
 	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
-	if (link || (header && !strncasecmp(header, "Bearer " SL_LINK_PREFIX, 11)))
+	if (disabled)
+		snprintf(why, sizeof why, "user %.64s is disabled; ask an administrator", r->who.name);
+	else if (link || (header && !strncasecmp(header, "Bearer " SL_LINK_PREFIX, 11)))
 		snprintf(why, sizeof why, "the link has expired, was revoked, or is not one of this server's");
 	sl__reply_status_header(r, status, header || link || !cookie ? "Authorization" : "Cookie", why);
 	return false;

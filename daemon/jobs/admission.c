@@ -138,7 +138,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	if (sl_queue_holds(&job->jobs->queue, &job->place, &hit)) {
 		sl_limit_text(&hit, text, room);
 		text[0] = (char)toupper(text[0]);
-		return "limit";
+		return hit.limit == SL_LIMIT_OWNER ? "owner" : "limit";
 	}
 	if (!open) {
 		snprintf(text, room, "No device of engine %s is open now.", e->name);

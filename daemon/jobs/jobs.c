@@ -123,6 +123,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 		sl_log_warning("jobs", "the record of job %s cannot be read; it is left alone", id);
 		return SL_DB_PASSED_OVER;
 	}
+	sl__job_take_owner(job);
 	if (!sl__job_ended(job)) {
 		sl__job_take_up_engine(job);
 		take_up(job);

@@ -114,6 +114,11 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 /* Cancels the job; if it has ended, deletes it. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r);
 
+/* The job or batch has another owner (sl_users_transfer()); nothing for other ids. */
+void sl_jobs_owner_changed(struct sl_jobs *j, const char *id);
+/* Cancels the job; false: there is none, or it has ended. */
+bool sl_job_cancel(struct sl_jobs *j, const char *id);
+
 /* ---- batches: several jobs by one request (batch/) ---- */
 
 struct sl_batch;

@@ -229,6 +229,13 @@ static inline void sl__job_changed(const struct sl_job *job)
  * before PLACED, waiting.bytes before the job joins a line, `last` and `result` before its end. */
 bool sl__job_step(struct sl_job *job, enum sl_job_event event);
 
+/* ---- record/owner.c ------------------------------------------------------------ */
+
+void sl__job_take_owner(struct sl_job *job);  /* its owner, from the record of its rights */
+/* The user to whom the job or batch belongs; now: the one of its own record. */
+const char *sl__owner_of(const struct sl_jobs *j, const char *id, const char *now);
+void sl__batch_owner_changed(struct sl_jobs *j, const char *id);  /* results/batch/; nothing for other ids */
+
 /* ---- record/waiters.c: requests that wait for a job to change ------------------------ */
 
 /* Answers the request with the job when met() is true, or after timeout_ms. */

@@ -161,6 +161,13 @@ void sl_layouts_delete(struct sl_layouts *s, const char *id, struct sl_request *
 	drop(s, l);
 }
 
+void sl_layouts_remove(struct sl_layouts *s, const char *id)
+{
+	struct sl__layout *l = find(s, id);
+	if (l && !l->gone)
+		drop(s, l);
+}
+
 void sl_layouts_hold(struct sl_layouts *s, const char *id)
 {
 	struct sl__layout *l = find(s, id);
@@ -191,11 +198,18 @@ const char *sl_layouts_folder(const struct sl_layouts *s)
 	return s->folder;
 }
 
+/* The user in its file is that of its upload; it may have got another owner since. */
+static bool counts_for(const struct sl_layouts *s, const struct sl__layout *l, const char *user)
+{
+	const struct sl_users *u = s->d->users;
+	return sl_users_owners(u, l->record.id) ? sl_users_owns(u, user, l->record.id) : !strcmp(l->record.user, user);
+}
+
 uint64_t sl_layouts_disk_use(struct sl_layouts *s, const char *user)
 {
 	uint64_t bytes = 0;
 	SL_LIST_EACH(const struct sl__layout, l, &s->all, link)
-		bytes += !strcmp(l->record.user, user) ? l->record.bytes : 0;
+		bytes += counts_for(s, l, user) ? l->record.bytes : 0;
 	return bytes;
 }
 

@@ -50,6 +50,8 @@ json_t *sl_layouts_json(struct sl_layouts *s, const char *id);
 json_t *sl_layouts_list(struct sl_layouts *s);
 /* Replies to the request when the removal of the file is safe against a power cut; 404: there is no such layout. */
 void sl_layouts_delete(struct sl_layouts *s, const char *id, struct sl_request *r);
+/* The same without a request. */
+void sl_layouts_remove(struct sl_layouts *s, const char *id);
 void sl_layouts_not_found(struct sl_request *r, const char *id);
 /* Takes the parts of the request and replies to it. */
 void sl_layouts_upload(struct sl_layouts *s, struct sl_request *r);

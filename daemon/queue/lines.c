@@ -122,7 +122,8 @@ static bool account_holds(struct sl_queue *q, const struct sl_place *p, const ch
 
 bool sl_queue_holds(struct sl_queue *q, const struct sl_place *p, struct sl_limit_hit *hit)
 {
-	return account_holds(q, p, p->user, hit) || account_holds(q, p, p->project, hit);
+	return sl_users_owner_is_gone(q->d->users, p->user, hit) ||
+	       account_holds(q, p, p->user, hit) || account_holds(q, p, p->project, hit);
 }
 
 static void hold(struct sl_queue *q, struct sl_backlog *line)

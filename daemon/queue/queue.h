@@ -65,7 +65,7 @@ void sl_queue_activate(struct sl_queue *q, struct sl_place *p, int by);  /* by 1
 void sl_queue_admit(struct sl_queue *q);
 /* Host memory that is free for the next job. */
 uint64_t sl_queue_free_bytes(const struct sl_queue *q, int small);
-/* True if the job must wait because its user or project has reached a limit. */
+/* True if the job must wait because its user or project has reached a limit, or its user is gone. */
 bool sl_queue_holds(struct sl_queue *q, const struct sl_place *p, struct sl_limit_hit *hit);
 
 /* ---- shares.c ---- */

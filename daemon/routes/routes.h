@@ -105,13 +105,15 @@
 	X("POST", "/v1/retention", retention_post, MANAGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/status", status, LOOK, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/stream/keys", stream_keys, LOOK, SL_BODY_NONE, NULL) \
-	X("GET", "/v1/users", users_get, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/users", users_get, MANAGE, SL_BODY_NONE, "state") \
 	X("POST", "/v1/users", users_post, MANAGE, SL_BODY_JSON, NULL) \
-	X("DELETE", "/v1/users/{user}", user_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("DELETE", "/v1/users/{user}", user_delete, MANAGE, SL_BODY_NONE, "data") \
 	X("GET", "/v1/users/{user}", user_get, MANAGE, SL_BODY_NONE, NULL) \
 	X("PATCH", "/v1/users/{user}", user_patch, MANAGE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/users/{user}/tokens", user_tokens_delete, MANAGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/users/{user}/tokens", user_tokens_post, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
-	X("DELETE", "/v1/users/{user}/tokens/{token}", user_token_delete, MANAGE, SL_BODY_NONE, NULL)
+	X("DELETE", "/v1/users/{user}/tokens/{token}", user_token_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/users/{user}/transfer", user_transfer, MANAGE, SL_BODY_JSON, NULL)
 
 #define SL__DECLARE(method, pattern, name, verb, flags, query) void sl_route_##name(struct sl_request *r);
 SL_ROUTES(SL__DECLARE)

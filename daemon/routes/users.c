@@ -3,6 +3,7 @@
 
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/people/people.h"
 #include "daemon/routes/recorded.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/limits.h"
@@ -37,7 +38,14 @@ void sl_route_me(struct sl_request *r)
 
 void sl_route_users_get(struct sl_request *r)
 {
-	sl_reply_json(r, 200, json_pack("{s:o, s:n}", "items", sl_users_list(sl_request_daemon(r)->users), "next"));
+	const char *state = sl_request_query(r, "state");
+	struct sl_error err;
+	if (state && strcmp(state, "deleted")) {
+		sl_error_field(&err, SL_BADPARAM, "?state", "state must be deleted; without it, all other users are listed");
+		sl_reply_error(r, &err);
+		return;
+	}
+	sl_reply_json(r, 200, json_pack("{s:o, s:n}", "items", sl_users_list(sl_request_daemon(r)->users, state), "next"));
 }
 
 void sl_route_user_get(struct sl_request *r)
@@ -59,24 +67,50 @@ static json_t *record(const struct sl_recorded *w)
 
 static int add(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	int rc = sl_users_add(w->d->users, body, sl__recorded_done, w, err);
+	int earlier, rc = sl_users_add(w->d->users, body, &earlier, sl__recorded_done, w, err);
+	if (!rc && earlier)
+		sl_reply_header(w->r, "Spaceland-Note", "\"This is a new person: what a deleted user of this name owns stays "
+				"theirs. To bring that user back, use restore.\"");
+	w->rights = json_object_get(body, "restore");
 	if (!rc)
 		snprintf(w->name, sizeof w->name, "%s", json_string_value(json_object_get(body, "name")));
 	return rc;
 }
 
+/* The path may have the user's id. */
+static void end_streams(struct sl_recorded *w)
+{
+	const char *id = sl_users_id(w->d->users, w->name), *name = id ? sl_users_name(w->d->users, id) : NULL;
+	snprintf(w->ends, sizeof w->ends, "%s", name ? name : "");
+}
+
 static int change(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	w->rights = json_object_get(body, "role");
+	const char *fresh = json_string_value(json_object_get(body, "name"));
+	w->rights = json_object_get(body, "role") || json_object_get(body, "disabled") || fresh;
 	if (w->rights)
-		memcpy(w->ends, w->name, sizeof w->ends);
-	return sl_users_change(w->d->users, w->name, body, sl__recorded_done, w, err);
+		end_streams(w);
+	int rc = sl_users_change(w->d->users, w->name, body, sl__recorded_done, w, err);
+	if (!rc && fresh)
+		snprintf(w->name, sizeof w->name, "%s", fresh);
+	return rc;
 }
 
 static int remove_user(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	memcpy(w->ends, w->name, sizeof w->ends);
-	return sl_users_remove(w->d->users, w->name, sl__recorded_done, w, err);
+	const char *data = sl_request_query(w->r, "data");
+	bool erase = data && !strcmp(data, "delete");
+	if (data && !erase && strcmp(data, "keep"))
+		return sl_error_field(err, SL_BADPARAM, "?data", "data must be keep or delete");
+	end_streams(w);
+	w->rights = true;
+	return sl_users_remove(w->d->users, w->name, erase, sl__recorded_done, w, err);
+}
+
+static int remove_tokens(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	end_streams(w);
+	return sl_users_tokens_remove(w->d->users, w->name, sl__recorded_done, w, err);
 }
 
 static int add_token(struct sl_recorded *w, const json_t *body, struct sl_error *err)
@@ -86,12 +120,24 @@ static int add_token(struct sl_recorded *w, const json_t *body, struct sl_error 
 
 static int remove_token(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	memcpy(w->ends, w->name, sizeof w->ends);
+	end_streams(w);
 	return sl_users_token_remove(w->d->users, w->name, sl_request_path(w->r, "token"), sl__recorded_done, w, err);
 }
 
 SL_RECORDED_ROUTE(sl_route_users_post, 201, "user", true, add, record)
 SL_RECORDED_ROUTE(sl_route_user_patch, 200, "user", true, change, record)
 SL_RECORDED_ROUTE(sl_route_user_delete, 204, "user", false, remove_user, NULL)
+SL_RECORDED_ROUTE(sl_route_user_tokens_delete, 204, "user", false, remove_tokens, NULL)
 SL_RECORDED_ROUTE(sl_route_user_tokens_post, 201, "user", true, add_token, record)
 SL_RECORDED_ROUTE(sl_route_user_token_delete, 204, "user", false, remove_token, NULL)
+
+void sl_route_user_transfer(struct sl_request *r)
+{
+	struct sl_error err;
+	json_t *body = NULL;
+	if (sl_request_json(r, &body, &err))
+		sl_reply_error(r, &err);
+	else
+		sl_people_transfer(sl_request_daemon(r)->people, r, sl_request_path(r, "user"), body);
+	json_decref(body);
+}

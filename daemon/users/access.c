@@ -237,6 +237,26 @@ bool sl_users_owns(const struct sl_users *u, const char *user, const char *id)
 	return a && sl__ids_find(&a->rights.owners, user) >= 0;
 }
 
+int sl__access_owned(const struct sl_users *u, const char *user)
+{
+	int count = 0;
+	for (int i = 0; i < SL__ACCESS_BUCKETS; i++)
+		SL_LIST_EACH(const struct sl__access, a, &u->access[i], link)
+			count += sl__ids_find(&a->rights.owners, user) >= 0;
+	return count;
+}
+
+char (*sl_users_things(const struct sl_users *u, const char *user, size_t *count))[SL_ULID_BYTES]
+{
+	char (*ids)[SL_ULID_BYTES] = calloc((size_t)sl__access_owned(u, user) + 1, sizeof *ids);
+	*count = 0;
+	for (int i = 0; ids && i < SL__ACCESS_BUCKETS; i++)
+		SL_LIST_EACH(const struct sl__access, a, &u->access[i], link)
+			if (sl__ids_find(&a->rights.owners, user) >= 0)
+				memcpy(ids[(*count)++], a->id, sizeof *ids);
+	return ids;
+}
+
 const char *sl_users_owner(const struct sl_users *u, const char *id, int i)
 {
 	return find(u, id)->rights.owners.at[i];
@@ -330,6 +350,44 @@ int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principa
 	return rc;
 }
 
+/* Puts `to` in the place of `from`. */
+static int replace_owner(struct sl__access *a, const char *from, const char *to)
+{
+	const char *project = json_string_value(json_object_get(a->paid, from));
+	char paid[SL_ULID_BYTES] = "";
+	snprintf(paid, sizeof paid, "%s", project ? project : "");
+	int rc = sl__ids_add(&a->rights.owners, to);
+	if (rc)
+		return rc;
+	sl__ids_remove(&a->rights.owners, from);
+	sl__ids_remove(&a->rights.readers, to);
+	set_paid(a, from, "");
+	return set_paid(a, to, paid);
+}
+
+int sl_users_transfer(struct sl_users *u, const char *id, const char *from, const char *to, int *links,
+		      sl_db_done_fn done, void *arg)
+{
+	struct sl__access *a = find(u, id);
+	if (!a || sl__ids_find(&a->rights.owners, from) < 0)
+		return SL_NOTFOUND;
+	json_t *before = document_of(a), *after = NULL;
+	int rc = before ? replace_owner(a, from, to) : SL_NOMEM;
+	if (!rc && !(after = document_of(a)))
+		rc = SL_NOMEM;
+	if (!rc)
+		rc = sl__record(u, SL_DB_ACCESS, id, json_incref(before), after, done, arg);
+	if (rc && before) {
+		destroy(a);
+		sl__access_load(u, id, before);
+	}
+	if (!rc)
+		*links += sl__links_transfer(u, id, from, to);
+	json_decref(before);
+	json_decref(after);
+	return rc;
+}
+
 void sl_users_forget(struct sl_users *u, const char *id)
 {
 	struct sl__access *a = find(u, id);
@@ -366,7 +424,19 @@ static json_t *names_json(const struct sl_users *u, const struct sl__ids *ids,
 static const char *user_name(const struct sl_users *u, const char *id)
 {
 	const struct sl__user *user = sl__user_by_id(u, id);
-	return user ? user->name : NULL;
+	return user && user->state != SL_USER_DELETED ? user->name : NULL;
+}
+
+/* Deleted owners, by name and id. */
+static json_t *gone_json(const struct sl_users *u, const struct sl__ids *ids)
+{
+	json_t *array = json_array();
+	for (int i = 0; i < ids->count; i++) {
+		const struct sl__user *user = sl__user_by_id(u, ids->at[i]);
+		if (!user || user->state == SL_USER_DELETED)
+			json_array_append_new(array, json_pack("{s:s, s:s?}", "id", ids->at[i], "name", user ? user->name : NULL));
+	}
+	return array;
 }
 
 /* Returns the names of the projects to whose limits the resource counts. */
@@ -389,8 +459,8 @@ json_t *sl_users_access_json(const struct sl_users *u, const char *id)
 	const struct sl__access *a = find(u, id);
 	a = a ? a : &nobody;
 	const struct sl_rights *r = &a->rights;
-	return json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", names_json(u, &r->owners, user_name),
-			 "readers", names_json(u, &r->readers, user_name), "projects",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", names_json(u, &r->owners, user_name),
+			 "gone", gone_json(u, &r->owners), "readers", names_json(u, &r->readers, user_name), "projects",
 			 names_json(u, &r->projects, sl_project_name), "everybody", r->everybody, "counts_for",
 			 paid_json(u, a));
 }

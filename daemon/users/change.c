@@ -44,21 +44,117 @@ static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_do
 	return 0;
 }
 
-int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err)
+/* ---- deleted users ------------------------------------------------------------------ */
+
+/* Those of this name; *last: the last one. */
+static int count_deleted(const struct sl_users *u, const char *name, struct sl__user **last)
 {
-	static const char *const known[] = {"name", "role", NULL};
+	int count = 0;
+	SL_LIST_EACH(struct sl__user, user, &u->all, link)
+		if (user->state == SL_USER_DELETED && !strcmp(user->name, name)) {
+			*last = user;
+			count++;
+		}
+	return count;
+}
+
+static int find_deleted(const struct sl_users *u, const char *name, const json_t *which, struct sl__user **out,
+			struct sl_error *err)
+{
+	const char *id = json_string_value(which);
+	int count = count_deleted(u, name, out);
+	if (id)
+		*out = sl_ulid_valid(id) ? sl__user_by_id(u, id) : NULL;
+	if (id && (!*out || (*out)->state != SL_USER_DELETED || strcmp((*out)->name, name)))
+		return sl_error_field(err, SL_NOTFOUND, "/restore", "there is no deleted user %s with the id %.32s", name, id);
+	if (!count)
+		return sl_error_field(err, SL_NOTFOUND, "/restore", "there is no deleted user %s", name);
+	if (!id && count > 1)
+		return sl_error_field(err, SL_CONFLICT, "/restore", "%d deleted users were called %s; give restore the id of "
+				      "one of them (GET /v1/users?state=deleted)", count, name);
+	return 0;
+}
+
+/* Puts a user, whose fields have changed, in the place of its name, and records it. Undoes nothing. */
+static int put_changed(struct sl_users *u, struct sl__user *user, json_t *before, sl_db_done_fn done, void *arg)
+{
+	sl__user_take_out(user);
+	sl__user_insert(u, user);
+	return sl__user_put(u, user, json_incref(before), done, arg);
+}
+
+/* As it was before a change that cannot be recorded. */
+static void restore_fields(struct sl_users *u, struct sl__user *user, const struct sl__user *was)
+{
+	sl__user_take_out(user);
+	memcpy(user->name, was->name, sizeof user->name);
+	memcpy(user->project, was->project, sizeof user->project);
+	memcpy(user->account.limit, was->account.limit, sizeof user->account.limit);
+	user->role = was->role;
+	user->state = was->state;
+	user->since_ms = was->since_ms;
+	user->erase = was->erase;
+	sl__user_insert(u, user);
+}
+
+static int restore(struct sl_users *u, struct sl__user *user, enum sl_role role, sl_db_done_fn done, void *arg,
+		   struct sl_error *err)
+{
+	const struct sl__user was = *user;
+	json_t *before = sl__user_document(user);
+	if (sl__user_by_name(u, user->name)) {
+		json_decref(before);
+		return sl_error_field(err, SL_CONFLICT, "/name", "there already is a user %s; rename that one first, or "
+				      "transfer the things of the deleted one", user->name);
+	}
+	user->state = SL_USER_ACTIVE;
+	user->since_ms = 0;
+	user->erase = false;
+	user->role = role ? role : user->role;
+	int rc = before ? put_changed(u, user, before, done, arg) : SL_NOMEM;
+	json_decref(before);
+	if (!rc)
+		return 0;
+	restore_fields(u, user, &was);
+	return sl_error_set(err, rc, "the user cannot be recorded");
+}
+
+/* Reads "restore": true, or an id; NULL: not wanted. */
+static int read_restore(const json_t *body, const json_t **out, struct sl_error *err)
+{
+	const json_t *value = json_object_get(body, "restore");
+	*out = json_is_true(value) || json_is_string(value) ? value : NULL;
+	if (!value || *out || json_is_false(value))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, "/restore", "restore must be true, false, or the id of a deleted user");
+}
+
+int sl_users_add(struct sl_users *u, const json_t *body, int *earlier, sl_db_done_fn done, void *arg,
+		 struct sl_error *err)
+{
+	static const char *const known[] = {"name", "role", "restore", NULL};
 	const char *name = NULL;
-	enum sl_role role = SL_ROLE_USER;
+	const json_t *which = NULL;
+	struct sl__user *deleted = NULL;
+	enum sl_role role = SL_ROLE_NONE;
 	int rc = sl_json_known(body, known, err);
+	*earlier = 0;
 	if (!rc)
 		rc = sl_json_string(body, "name", &name, err);
 	if (!rc)
 		rc = sl__name_check(name, err);
 	if (!rc)
 		rc = read_role(body, &role, err);
+	if (!rc)
+		rc = read_restore(body, &which, err);
+	if (!rc && which)
+		rc = find_deleted(u, name, which, &deleted, err);
 	if (rc)
 		return rc;
-	return add(u, name, role, done, arg, err);
+	if (which)
+		return restore(u, deleted, role, done, arg, err);
+	*earlier = count_deleted(u, name, &deleted);
+	return add(u, name, role ? role : SL_ROLE_USER, done, arg, err);
 }
 
 /* Reads the user's default project. */
@@ -76,48 +172,131 @@ static int read_project(const struct sl_users *u, struct sl__user *user, const j
 	return 0;
 }
 
+/* The caller puts the user in the place of the new name. */
+static int read_name(const struct sl_users *u, struct sl__user *user, const json_t *body, struct sl_error *err)
+{
+	const char *name = NULL;
+	int rc = sl_json_string(body, "name", &name, err);
+	if (rc || !json_object_get(body, "name"))
+		return rc;
+	const struct sl__user *other = name ? sl__user_by_name(u, name) : NULL;
+	rc = sl__name_check(name, err);
+	if (!rc && other && other != user)
+		rc = sl_error_field(err, SL_CONFLICT, "/name", "there already is a user %s", name);
+	if (!rc && user->state == SL_USER_DELETED)
+		rc = sl_error_field(err, SL_CONFLICT, "/name", "user %s was deleted; restore the user first", user->name);
+	if (!rc)
+		snprintf(user->name, sizeof user->name, "%s", name);
+	return rc;
+}
+
+static int read_disabled(struct sl__user *user, const json_t *body, struct sl_error *err)
+{
+	bool before = user->state == SL_USER_DISABLED, disabled = before;
+	int rc = sl_json_bool(body, "disabled", &disabled, err);
+	if (rc || !json_object_get(body, "disabled"))
+		return rc;
+	if (user->state == SL_USER_DELETED)
+		return sl_error_field(err, SL_CONFLICT, "/disabled", "user %s was deleted; restore the user first", user->name);
+	user->state = disabled ? SL_USER_DISABLED : SL_USER_ACTIVE;
+	if (disabled != before)
+		user->since_ms = disabled ? (int64_t)sl_time_now_ms() : 0;
+	return 0;
+}
+
 int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		    struct sl_error *err)
 {
-	static const char *const known[] = {"role", "limits", "project", NULL};
-	struct sl__user *user = sl__user_by_name(u, name);
+	static const char *const known[] = {"name", "role", "disabled", "limits", "project", NULL};
+	struct sl__user *user = sl__user_of(u, name);
 	if (!user)
 		return sl__user_not_found(name, err);
 	json_t *document = sl__user_document(user);
-	enum sl_role before = user->role;
-	double limits[SL_LIMITS];
-	char project[SL_ULID_BYTES];
-	memcpy(limits, user->account.limit, sizeof limits);
-	memcpy(project, user->project, sizeof project);
+	const struct sl__user was = *user;
 	int rc = document ? sl_json_known(body, known, err) : sl_error_memory(err, "the change");
+	sl__user_take_out(user);
 	if (!rc)
 		rc = read_role(body, &user->role, err);
+	if (!rc)
+		rc = read_disabled(user, body, err);
 	if (!rc && json_object_get(body, "limits"))
 		rc = sl__limits_read(&user->account, json_object_get(body, "limits"), err);
 	if (!rc)
 		rc = read_project(u, user, body, err);
-	if (!rc && (rc = sl__user_put(u, user, json_incref(document), done, arg)))
+	if (!rc)
+		rc = read_name(u, user, body, err);
+	if (!rc && (rc = put_changed(u, user, document, done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
-	if (rc) {
-		user->role = before;
-		memcpy(user->account.limit, limits, sizeof limits);
-		memcpy(user->project, project, sizeof project);
-	}
+	if (rc)
+		restore_fields(u, user, &was);
 	json_decref(document);
 	return rc;
 }
 
-int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err)
+/* Keeps the record of a user who owns things, without tokens. */
+static int set_deleted(struct sl_users *u, struct sl__user *user, bool erase, sl_db_done_fn done, void *arg)
 {
-	struct sl__user *user = sl__user_by_name(u, name);
-	if (!user)
-		return sl__user_not_found(name, err);
+	const struct sl__user was = *user;
+	json_t *before = sl__user_document(user), *after = NULL;
+	if (user->state != SL_USER_DELETED)
+		user->since_ms = (int64_t)sl_time_now_ms();
+	user->state = SL_USER_DELETED;
+	user->erase = erase;
+	if (before && (after = sl__user_document(user)) && !json_object_set_new(after, "tokens", json_array()) &&
+	    !sl__record(u, SL_DB_USERS, user->id, json_incref(before), after, done, arg)) {
+		SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
+			sl__token_destroy(t);
+		sl__user_take_out(user);
+		sl__user_insert(u, user);
+		json_decref(before);
+		json_decref(after);
+		return 0;
+	}
+	user->state = was.state;
+	user->since_ms = was.since_ms;
+	user->erase = was.erase;
+	json_decref(before);
+	json_decref(after);
+	return SL_NOMEM;
+}
+
+static int forget(struct sl_users *u, struct sl__user *user, sl_db_done_fn done, void *arg)
+{
 	json_t *document = sl__user_document(user);
 	int rc = document ? sl__record(u, SL_DB_USERS, user->id, document, NULL, done, arg) : SL_NOMEM;
-	if (rc)
-		return sl_error_set(err, rc, "the change cannot be recorded");
-	sl__user_destroy(user);  /* its tokens become invalid at once */
-	return 0;
+	u->any_gone = true;  /* a job may have been submitted by this user and be owned by another one */
+	if (!rc)
+		sl__user_destroy(user);  /* its tokens become invalid at once */
+	return rc;
+}
+
+int sl_users_remove(struct sl_users *u, const char *name, bool erase, sl_db_done_fn done, void *arg,
+		    struct sl_error *err)
+{
+	struct sl__user *user = sl__user_of(u, name);
+	if (!user)
+		return sl__user_not_found(name, err);
+	int rc = sl__access_owned(u, user->id) ? set_deleted(u, user, erase, done, arg) : forget(u, user, done, arg);
+	return rc ? sl_error_set(err, rc, "the change cannot be recorded") : 0;
+}
+
+void sl_users_each_erased(struct sl_users *u, void (*each)(void *arg, const char *id), void *arg)
+{
+	SL_LIST_EACH(struct sl__user, user, &u->all, link)
+		if (user->erase)
+			each(arg, user->id);
+}
+
+bool sl_users_bury(struct sl_users *u, const char *id)
+{
+	struct sl__user *user = sl__user_by_id(u, id);
+	return user && user->state == SL_USER_DELETED && !sl__access_owned(u, id) && !forget(u, user, NULL, NULL);
+}
+
+void sl_users_bury_all(struct sl_users *u)
+{
+	SL_LIST_EACH(struct sl__user, user, &u->all, link)
+		sl_users_bury(u, user->id);
 }
 
 /* ---- logged in by a proxy --------------------------------------------------------------- */
@@ -140,6 +319,9 @@ int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, co
 				  "add, or lets the server do so by proxy_new_users", name);
 	if (!rc && !user)
 		rc = sl__name_check(name, err);
+	if (!rc && user && user->state == SL_USER_DISABLED)
+		rc = sl_error_set(err, SL_CONFLICT, "user %.64s is disabled; an administrator lets the user in again with "
+				  "spaceland user enable", name);
 	if (rc)
 		return rc;
 	*news = !user ? SL_PROXY_NEW_USER : told && told != user->role ? SL_PROXY_NEW_ROLE : SL_PROXY_NOTHING;

@@ -1,10 +1,12 @@
 /* Finds users and projects by id and by name, and members of projects. Each user is in one list by name and in two
- * tables, by id and by name, from sl__user_insert() until its end. */
+ * tables, by id and by name, from sl__user_insert() until its end. A deleted user has no name there: the next user of
+ * that name is another person. */
 #include <string.h>
 
 #include "daemon/users/users_internal.h"
 
 const char *const sl__role_names[] = {"none", "reader", "user", "administrator", "link", NULL};
+const char *const sl__user_states[] = {"active", "disabled", "deleted"};
 
 /* Requests look for their users, so that is fast also if there are thousands. */
 static struct sl_list *bucket(const struct sl_list *buckets, const char *text)
@@ -22,6 +24,12 @@ struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name)
 	return SL_LIST_FIND(struct sl__user, user, bucket(u->user_names, name), by_name, !strcmp(user->name, name));
 }
 
+struct sl__user *sl__user_of(const struct sl_users *u, const char *text)
+{
+	struct sl__user *user = sl__user_by_name(u, text);
+	return user || !sl_ulid_valid(text) ? user : sl__user_by_id(u, text);
+}
+
 const char *sl__user_id(const struct sl_users *u, const char *name)
 {
 	const struct sl__user *user = sl__user_by_name(u, name);
@@ -35,7 +43,16 @@ void sl__user_insert(struct sl_users *u, struct sl__user *user)
 		after = SL_LIST_NEXT(struct sl__user, after, link);
 	sl_list_insert(&u->all, after ? &after->link : NULL, &user->link);
 	sl_list_append(bucket(u->user_ids, user->id), &user->by_id);
-	sl_list_append(bucket(u->user_names, user->name), &user->by_name);
+	if (user->state != SL_USER_DELETED)
+		sl_list_append(bucket(u->user_names, user->name), &user->by_name);
+	u->any_gone = u->any_gone || user->state;
+}
+
+void sl__user_take_out(struct sl__user *user)
+{
+	sl_list_unlink(&user->link);
+	sl_list_unlink(&user->by_id);
+	sl_list_unlink(&user->by_name);
 }
 
 enum sl_role sl__role_of(const char *text)
@@ -75,4 +92,32 @@ int sl__name_check(const char *name, struct sl_error *err)
 int sl__user_not_found(const char *name, struct sl_error *err)
 {
 	return sl_error_set(err, SL_NOTFOUND, "there is no user %.64s", name);
+}
+
+enum sl_user_state sl_users_state(const struct sl_users *u, const char *id)
+{
+	const struct sl__user *user = id[0] ? sl__user_by_id(u, id) : NULL;
+	return user ? user->state : id[0] ? SL_USER_DELETED : SL_USER_ACTIVE;
+}
+
+void sl_users_expect(struct sl_users *u, const char *id)
+{
+	u->any_gone = u->any_gone || sl_users_state(u, id);
+}
+
+bool sl_users_may_compute(const struct sl_users *u, const char *id)
+{
+	return sl_users_state(u, id) == SL_USER_ACTIVE;
+}
+
+const char *sl_users_id(const struct sl_users *u, const char *text)
+{
+	const struct sl__user *user = sl__user_of(u, text);
+	return user ? user->id : NULL;
+}
+
+const char *sl_users_name(const struct sl_users *u, const char *id)
+{
+	const struct sl__user *user = sl__user_by_id(u, id);
+	return user ? user->name : NULL;
 }

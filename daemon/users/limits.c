@@ -77,6 +77,8 @@ static bool has_limit(const struct sl_users *u, const struct sl__account *a)
 
 bool sl_users_any_limit(const struct sl_users *u)
 {
+	if (u->any_gone)
+		return true;
 	SL_LIST_EACH(struct sl__user, user, &u->all, link)
 		if (has_limit(u, &user->account))
 			return true;
@@ -94,8 +96,19 @@ static int retry_of(enum sl_limit limit)
 static void fill_hit(struct sl_limit_hit *hit, const struct sl__account *a, enum sl_limit limit, double bound,
 		     double used, double more, int retry_s)
 {
-	*hit = (struct sl_limit_hit){limit, bound, used, more, retry_s, ""};
+	*hit = (struct sl_limit_hit){.limit = limit, .bound = bound, .used = used, .more = more, .retry_s = retry_s};
 	snprintf(hit->project, sizeof hit->project, "%s", a->project ? a->project : "");
+}
+
+bool sl_users_owner_is_gone(const struct sl_users *u, const char *id, struct sl_limit_hit *hit)
+{
+	const struct sl__user *user = id[0] ? sl__user_by_id(u, id) : NULL;
+	if (!id[0] || (user && user->state == SL_USER_ACTIVE))
+		return false;
+	*hit = (struct sl_limit_hit){.limit = SL_LIMIT_OWNER};
+	snprintf(hit->owner, sizeof hit->owner, "%s %s", user ? user->name : id, !user ? "is not known any more" :
+		 user->state == SL_USER_DISABLED ? "is disabled" : "was deleted");
+	return true;
 }
 
 bool sl_users_exceeds(const struct sl_users *u, const char *account, enum sl_limit limit, double used, double more,
@@ -117,6 +130,11 @@ int sl_limit_status(enum sl_limit limit)
 
 char *sl_limit_text(const struct sl_limit_hit *hit, char *out, size_t bytes)
 {
+	if (hit->limit == SL_LIMIT_OWNER) {
+		snprintf(out, bytes, "its owner %s; an administrator cancels it, transfers it to somebody, or lets the owner "
+			 "in again", hit->owner);
+		return out;
+	}
 	const char *name = sl_limit_names[hit->limit], *who = hit->project[0] ? "its members" : "you";
 	char whose[160];
 	if (hit->project[0])

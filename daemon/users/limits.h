@@ -24,6 +24,7 @@ enum sl_limit {
 	SL_LIMIT_REQUESTS,         /* a second */
 	SL_LIMIT_STREAMS,          /* open at once */
 	SL_LIMITS,
+	SL_LIMIT_OWNER = SL_LIMITS,  /* no limit: its owner is gone, and somebody must decide */
 };
 
 extern const char *const sl_limit_names[];  /* "device_seconds", ...; NULL-terminated */
@@ -34,6 +35,7 @@ struct sl_limit_hit {
 	double bound, used, more;  /* the limit, the amount in use, and the amount that is needed in addition */
 	int retry_s;               /* seconds until it is worth trying again; 0: unknown */
 	char project[64];          /* the project whose limit it is; "": it is the user's */
+	char owner[100];           /* OWNER: "ann was deleted" */
 };
 
 /* The account's limit; 0: none. account: an id, "" for nobody. */
@@ -41,7 +43,9 @@ double sl_users_limit(const struct sl_users *u, const char *account, enum sl_lim
 /* How many of `most` shared resources one account may take: a quarter, but at least one; administrators, and all
  * clients of a server without tokens: all. So one user always leaves room for others. */
 int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t most);
-/* True if any account has a limit. */
+/* True if the user (an id) is disabled, deleted or not known: then *hit says so. */
+bool sl_users_owner_is_gone(const struct sl_users *u, const char *user, struct sl_limit_hit *hit);
+/* True if any account has a limit, or the owner of a job may be gone. */
 bool sl_users_any_limit(const struct sl_users *u);
 /* True if used + more exceeds the limit; then fills *hit. */
 bool sl_users_exceeds(const struct sl_users *u, const char *account, enum sl_limit limit, double used, double more,

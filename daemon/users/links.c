@@ -77,7 +77,7 @@ static bool is_of_maker(const struct sl_users *u, const struct sl__public_link *
 	const struct sl__user *maker = l->user[0] ? sl__user_by_id(u, l->user) : NULL;
 	if (!l->user[0])
 		return true;
-	return maker && (maker->role == SL_ROLE_ADMINISTRATOR ||
+	return maker && !maker->state && (maker->role == SL_ROLE_ADMINISTRATOR ||
 			 (maker->role == SL_ROLE_USER && sl_users_owns(u, maker->id, l->thing)));
 }
 
@@ -193,6 +193,25 @@ void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *i
 			sl_db_remove(u->db, SL_DB_LINKS, l->id, NULL, NULL);
 			destroy(l);
 		}
+}
+
+int sl__links_transfer(struct sl_users *u, const char *thing, const char *from, const char *to)
+{
+	int count = 0;
+	for (int i = 0; i < SL__LINK_BUCKETS; i++)
+		SL_LIST_EACH(struct sl__public_link, l, &u->links[i], link) {
+			if (strcmp(l->thing, thing) || strcmp(l->user, from))
+				continue;
+			json_t *before = kept_json(l), *after;
+			snprintf(l->user, sizeof l->user, "%s", to);
+			after = kept_json(l);
+			if (before && after)
+				sl__record(u, SL_DB_LINKS, l->id, json_incref(before), after, NULL, NULL);
+			count++;
+			json_decref(before);
+			json_decref(after);
+		}
+	return count;
 }
 
 static bool is_another(void *gone, const char *id)

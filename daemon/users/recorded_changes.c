@@ -52,6 +52,11 @@ static void end_removal(struct change *c)
 		sl_db_remove(c->u->db, SL_DB_USAGE, c->id, NULL, NULL);
 }
 
+static bool is_deleted_user(const struct change *c)
+{
+	return c->table == SL_DB_USERS && sl_users_state(c->u, c->id) == SL_USER_DELETED;
+}
+
 static void destroy(struct change *c)
 {
 	sl_list_unlink(&c->link);
@@ -69,6 +74,8 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 			undo(each);
 	if (!status && c->removed)
 		end_removal(c);
+	else if (!status && is_deleted_user(c))
+		sl__projects_forget_user(c->u, c->id);
 	destroy(c);
 	if (done)
 		done(done_arg, status, err);

@@ -112,6 +112,11 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
 		return false;
 	struct sl__user *user = t->user;
+	if (user->state) {
+		*out = (struct sl_principal){.role = SL_ROLE_NONE};
+		memcpy(out->name, user->name, sizeof out->name);
+		return false;
+	}
 	if (now < t->used_ms || now - t->used_ms > USED_EVERY_MS) {
 		json_t *before = sl__user_document(user);
 		t->used_ms = now;
@@ -143,7 +148,7 @@ bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
 		return sl__link_still(u, p);
 	if (!p->user[0])
 		return p->role == SL_ROLE_ADMINISTRATOR && p->file == u->file;
-	if (!user)
+	if (!user || user->state)
 		return false;
 	p->role = user->role;
 	if (p->proxy)
@@ -161,9 +166,11 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	char text[SL__TOKEN_LENGTH + 1];
 	const char *label = NULL;
 	int64_t days = 0;
-	struct sl__user *user = sl__user_by_name(u, name);
+	struct sl__user *user = sl__user_of(u, name);
 	if (!user)
 		return sl__user_not_found(name, err);
+	if (user->state == SL_USER_DELETED)
+		return sl_error_set(err, SL_CONFLICT, "user %s was deleted; restore the user first", user->name);
 	int rc = sl_json_known(body, known, err);
 	if (!rc && json_object_get(body, "name"))
 		rc = sl_json_name(body, &label, err);
@@ -200,7 +207,7 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 int sl_users_token_remove(struct sl_users *u, const char *name, const char *token, sl_db_done_fn done, void *arg,
 			  struct sl_error *err)
 {
-	struct sl__user *user = sl__user_by_name(u, name);
+	struct sl__user *user = sl__user_of(u, name);
 	if (!user)
 		return sl__user_not_found(name, err);
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link) {
@@ -217,4 +224,20 @@ int sl_users_token_remove(struct sl_users *u, const char *name, const char *toke
 		return 0;
 	}
 	return sl_error_set(err, SL_NOTFOUND, "user %s has no token %.64s", name, token);
+}
+
+int sl_users_tokens_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	struct sl__user *user = sl__user_of(u, name);
+	if (!user)
+		return sl__user_not_found(name, err);
+	json_t *before = sl__user_document(user), *after = before ? json_copy(before) : NULL;
+	int rc = after && !json_object_set_new(after, "tokens", json_array()) ?
+		 sl__record(u, SL_DB_USERS, user->id, json_incref(before), after, done, arg) : SL_NOMEM;
+	if (!rc)
+		SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
+			sl__token_destroy(t);
+	json_decref(before);
+	json_decref(after);
+	return rc ? sl_error_set(err, rc, "the change cannot be recorded") : 0;
 }

@@ -15,6 +15,12 @@ static json_t *user_json(const struct sl__user *user, bool kept)
 	json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "id", user->id, "name", user->name, "role",
 			      sl__role_names[user->role], "created", (json_int_t)(sl_ulid_time_ms(user->id) / 1000), "tokens",
 			      tokens, "limits", sl__limits_json(&user->account));
+	if (o) {
+		json_object_set_new(o, "state", json_string(sl__user_states[user->state]));
+		json_object_set_new(o, "since", user->state ? json_integer(user->since_ms / 1000) : json_null());
+	}
+	if (o && user->state == SL_USER_DELETED)
+		json_object_set_new(o, "erase", json_boolean(user->erase));
 	if (kept && o)
 		json_object_set_new(o, "project", json_string(user->project));
 	return o;
@@ -31,9 +37,7 @@ struct sl_principal sl__user_principal(const struct sl__user *user)
 
 void sl__user_destroy(struct sl__user *user)
 {
-	sl_list_unlink(&user->link);
-	sl_list_unlink(&user->by_id);
-	sl_list_unlink(&user->by_name);
+	sl__user_take_out(user);
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
 		sl__token_destroy(t);
 	free(user);
@@ -63,6 +67,16 @@ void sl__user_drop(struct sl_users *u, const char *id)
 		sl__user_destroy(user);
 }
 
+static void load_state(struct sl__user *user, const json_t *document)
+{
+	const char *state = json_string_value(json_object_get(document, "state"));
+	for (int i = SL_USER_DISABLED; state && i <= SL_USER_DELETED; i++)
+		if (!strcmp(state, sl__user_states[i]))
+			user->state = (enum sl_user_state)i;
+	user->since_ms = json_integer_value(json_object_get(document, "since")) * 1000;
+	user->erase = json_is_true(json_object_get(document, "erase"));
+}
+
 int sl__user_load(void *arg, const char *id, json_t *document)
 {
 	struct sl_users *u = arg;
@@ -80,6 +94,7 @@ int sl__user_load(void *arg, const char *id, json_t *document)
 	snprintf(user->id, sizeof user->id, "%s", id);
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
+	load_state(user, document);
 	sl__account_init(&user->account, user, NULL);
 	sl__limits_read(&user->account, json_object_get(document, "limits"), NULL);  /* ignores unknown limits */
 	snprintf(user->project, sizeof user->project, "%s", project && sl_ulid_valid(project) ? project : "");
@@ -101,16 +116,20 @@ static json_t *told_json(const struct sl_users *u, const struct sl__user *user)
 	return o;
 }
 
-json_t *sl_users_list(const struct sl_users *u)
+json_t *sl_users_list(const struct sl_users *u, bool deleted)
 {
 	json_t *items = json_array();
 	SL_LIST_EACH(struct sl__user, user, &u->all, link)
-		json_array_append_new(items, told_json(u, user));
+		if ((user->state == SL_USER_DELETED) == deleted)
+			json_array_append_new(items, told_json(u, user));
 	return items;
 }
 
 json_t *sl_users_json(const struct sl_users *u, const char *name)
 {
-	struct sl__user *user = sl__user_by_name(u, name);
-	return user ? told_json(u, user) : NULL;
+	struct sl__user *user = sl__user_of(u, name);
+	json_t *o = user ? told_json(u, user) : NULL;
+	if (o)
+		json_object_set_new(o, "things", json_integer(sl__access_owned(u, user->id)));
+	return o;
 }

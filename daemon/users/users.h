@@ -24,6 +24,11 @@
 /* LINK: a client with a public link (links.h). */
 enum sl_role { SL_ROLE_NONE, SL_ROLE_READER, SL_ROLE_USER, SL_ROLE_ADMINISTRATOR, SL_ROLE_LINK };
 
+/* DISABLED: the user stays out, and so do the user's tokens and links. DELETED: the same, without tokens; the record is
+ * kept while the user owns things. Things, limits and used time of both stay, and their jobs that have no place wait
+ * until an administrator decides (queue/queue.h). */
+enum sl_user_state { SL_USER_ACTIVE, SL_USER_DISABLED, SL_USER_DELETED };
+
 struct sl_principal {
 	enum sl_role role;            /* NONE: unknown */
 	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or the server needs no tokens */
@@ -77,7 +82,8 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 /* After the data base is closed: waits until the audit log is on disk, frees, and runs closed. */
 void sl_users_close(struct sl_users *u, void (*closed)(void *arg), void *arg);
 
-/* Finds the user of a token. False: there is no such token, or it has expired. */
+/* Finds the user of a token. False: there is no such token, it has expired, or its user is disabled; then *out has only
+ * the user's name. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
 
 /* Finds the user that a proxy has logged in, by name. role: the role that the proxy reports, or NULL. fresh: the role
@@ -157,16 +163,46 @@ json_t *sl_users_access_json(const struct sl_users *u, const char *id);
 int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db_done_fn done, void *arg,
 		   struct sl_error *err);
 
-/* ---- users and their tokens: for administrators, by name ---- */
+/* ---- owners ---- */
 
-json_t *sl_users_list(const struct sl_users *u);                     /* an array, new reference */
+/* The state of a user (an id): DELETED also if there is no record of it, ACTIVE for nobody, "". */
+enum sl_user_state sl_users_state(const struct sl_users *u, const char *id);
+/* False if jobs of the user must wait for an administrator's decision. */
+bool sl_users_may_compute(const struct sl_users *u, const char *id);
+/* There is a job of this user (an id): if the user is not known, it waits. */
+void sl_users_expect(struct sl_users *u, const char *id);
+/* The id of the user of this name, or with this id; NULL: none. Borrowed. */
+const char *sl_users_id(const struct sl_users *u, const char *text);
+/* The name of a user (an id), also of a deleted one; NULL: none. Borrowed. */
+const char *sl_users_name(const struct sl_users *u, const char *id);
+/* The ids of all things that the user (an id) owns: [*count], which the caller frees. NULL: no memory. */
+char (*sl_users_things(const struct sl_users *u, const char *id, size_t *count))[SL_ULID_BYTES];
+/* The thing's owner `from` is `to` from now on (ids), for the same project; so are the links that `from` has made to
+ * it, whose number is added to *links. done: as in sl_users_share(). SL_NOTFOUND: `from` does not own it. */
+int sl_users_transfer(struct sl_users *u, const char *thing, const char *from, const char *to, int *links,
+		      sl_db_done_fn done, void *arg);
+/* Calls each() with the id of each deleted user whose things are to be deleted; each() may remove this user. */
+void sl_users_each_erased(struct sl_users *u, void (*each)(void *arg, const char *id), void *arg);
+/* Forgets a deleted user who owns nothing any more; nothing otherwise. True: forgotten. */
+bool sl_users_bury(struct sl_users *u, const char *id);
+void sl_users_bury_all(struct sl_users *u);  /* all such users */
+
+/* ---- users and their tokens: for administrators, by name, or by id ---- */
+
+/* deleted: only these; else all others. An array, new reference. */
+json_t *sl_users_list(const struct sl_users *u, bool deleted);
 json_t *sl_users_json(const struct sl_users *u, const char *name);   /* NULL: there is none */
-/* body: {"name", "role"} */
-int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* body: {"role", "limits", "project"}, all optional */
+/* body: {"name", "role", "restore"}. restore: true, or an id: the deleted user of this name comes back, without tokens;
+ * else this is a new one. *before: the number of deleted users of this name who own things, that are not restored. */
+int sl_users_add(struct sl_users *u, const json_t *body, int *before, sl_db_done_fn done, void *arg,
+		 struct sl_error *err);
+/* body: {"name", "role", "disabled", "limits", "project"}, all optional */
 int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		    struct sl_error *err);
-int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
+/* The record goes if the user owns nothing; else it is kept, DELETED. erase: the things are to be deleted, too. */
+int sl_users_remove(struct sl_users *u, const char *name, bool erase, sl_db_done_fn done, void *arg,
+		    struct sl_error *err);
+int sl_users_tokens_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
 /* Makes a token. body: {"name", "days"}, both optional. *reply, new reference: the record with the token itself; the
  * caller sends it after done has run. */
 int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body, json_t **reply, sl_db_done_fn done,

@@ -50,6 +50,9 @@ struct sl__user {
 	char id[SL_ULID_BYTES];
 	char name[64];
 	enum sl_role role;
+	enum sl_user_state state;
+	int64_t since_ms;               /* not ACTIVE: since then */
+	bool erase;                     /* DELETED: its things are deleted, too */
 	struct sl_list tokens;
 	char project[SL_ULID_BYTES];    /* the default project of its jobs and graphs; "": none */
 	struct sl__account account;
@@ -92,6 +95,7 @@ struct sl_users {
 	struct sl_list links[SL__LINK_BUCKETS], linked[SL__LINK_BUCKETS];  /* by their ids, by their jobs */
 	struct sl_list changes;         /* changes that are not recorded yet; recorded_changes.c */
 	unsigned file;                  /* how often token_file was read with changed tokens */
+	bool any_gone;                  /* there may be jobs whose user is not ACTIVE, or is not known */
 	uv_loop_t *loop;
 	char *audit_path;
 	int audit_fd;
@@ -109,6 +113,7 @@ struct sl_users {
 /* find.c */
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
+struct sl__user *sl__user_of(const struct sl_users *u, const char *text);  /* by name, else by id; NULL: none */
 const char *sl__user_id(const struct sl_users *u, const char *name);  /* NULL: none */
 struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id);
 struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name);
@@ -116,6 +121,8 @@ bool sl__is_member(const struct sl_users *u, const char *project, const char *us
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 enum sl_role sl__role_of(const char *text);  /* NONE: of none */
 void sl__user_insert(struct sl_users *u, struct sl__user *user);
+void sl__user_take_out(struct sl__user *user);  /* of all lists: before its name changes */
+extern const char *const sl__user_states[];  /* by enum sl_user_state */
 int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
 int sl__user_not_found(const char *name, struct sl_error *err);
 
@@ -156,10 +163,13 @@ bool sl__link_still(const struct sl_users *u, const struct sl_principal *p);
 bool sl__link_shows(const struct sl_users *u, const struct sl_principal *p, const char *column,
 		    struct sl_principal *maker);
 void sl__links_forget(struct sl_users *u, const char *thing);
+/* Links to the thing that `from` made are those of `to` from now on. Returns their number. */
+int sl__links_transfer(struct sl_users *u, const char *thing, const char *from, const char *to);
 void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
 void sl__links_destroy(struct sl_users *u);
 
 /* access.c */
+int sl__access_owned(const struct sl_users *u, const char *user);  /* the number of things that the user owns */
 int sl__access_load(void *arg, const char *id, json_t *document);
 void sl__access_drop(struct sl_users *u, const char *id);
 void sl__access_destroy(struct sl_users *u);

@@ -251,7 +251,7 @@ def test_command_line(lab):
     assert run(thing, "--everybody").returncode == 0 and lab.ann.get(f"/v1/access/{thing}").json()["everybody"]
     assert run(thing, "--nobody").returncode == 0
     assert lab.ann.get(f"/v1/access/{thing}").json() == {
-        "id": thing, "owners": ["ann"], "readers": [], "projects": [], "everybody": False, "counts_for": []}
+        "id": thing, "owners": ["ann"], "gone": [], "readers": [], "projects": [], "everybody": False, "counts_for": []}
     assert run(lab.job, "--link", "--expires", "soon").returncode == 2
     assert run(lab.job).returncode == 2
     assert run(lab.job, "--link", token=lab.tokens["bob"]).returncode == 4

@@ -28,6 +28,7 @@ LOOK = {"GET /metrics", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", 
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method except GET on one thing
 MANAGE = {"GET /v1/audit", "POST /v1/collection", "POST /v1/retention", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
+          "POST /v1/users/{user}/transfer", "DELETE /v1/users/{user}/tokens",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "POST /v1/projects", "PATCH /v1/projects/{project}", "DELETE /v1/projects/{project}",
           "PUT /v1/projects/{project}/members/{user}", "DELETE /v1/projects/{project}/members/{user}", "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
@@ -502,7 +503,7 @@ def test_sharing(lab):
     thing = lab.ann.upload(graphs.npz(graphs.clusters(seed=9)[0]))["id"]
     assert lab.ron.request("GET", f"/v1/graphs/{thing}").status_code == 404
     access = lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"everybody": True}).json()
-    assert access == {"id": thing, "owners": ["ann"], "readers": [], "projects": [], "everybody": True, "counts_for": []}
+    assert access == {"id": thing, "owners": ["ann"], "gone": [], "readers": [], "projects": [], "everybody": True, "counts_for": []}
     lab.ron.get(f"/v1/graphs/{thing}")
     assert lab.nobody.request("GET", f"/v1/graphs/{thing}").status_code == 401
     lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"everybody": False, "readers": ["ron"]})
@@ -686,6 +687,9 @@ def test_command_line(lab):
     assert cli(lab, "user", "list", token=token).returncode == 4
     assert cli(lab, "user", "revoke", "zoe", token[4:30]).returncode == 0
     assert As(lab.daemon, token).request("GET", "/v1/me").status_code == 401
-    assert cli(lab, "user", "revoke", "zoe").returncode == 0
+    assert cli(lab, "user", "token", "zoe", "--name", "lab").returncode == 0
+    assert cli(lab, "user", "revoke", "zoe").returncode == 0  # all tokens; the user stays
+    assert "zoe" in cli(lab, "user", "list").stdout
+    assert cli(lab, "user", "delete", "zoe").returncode == 0
     assert "zoe" not in cli(lab, "user", "list").stdout
     assert "no user zoe" in cli(lab, "user", "revoke", "zoe").stderr

@@ -16,7 +16,8 @@ COMMANDS = ["admin backup", "admin gc", "batch cancel", "batch list", "batch sho
             "job list", "job pause", "job predict", "job resume", "job rm", "job sammon", "job sample", "job show", "job signal",
             "job steer", "job submit", "job watch", "kmeans", "project add", "project limits", "project list", "project member",
             "project remove", "project share", "project show", "quality", "sammon", "share", "signal", "status", "transform", "user add",
-            "user limits", "user list", "user project", "user revoke", "user role", "user show", "user token", "version", "view"]
+            "user delete", "user disable", "user enable", "user limits", "user list", "user project", "user rename", "user restore",
+            "user revoke", "user role", "user show", "user token", "user transfer", "version", "view"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

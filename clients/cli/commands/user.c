@@ -33,19 +33,43 @@ static void date_text(const json_t *seconds, char *out, size_t bytes)
 		strftime(out, bytes, "%Y-%m-%d %H:%M", &local);
 }
 
+static const char *role_text(const json_t *user, char out[40])
+{
+	bool disabled = !strcmp(cli_text(user, "state"), "disabled");
+	snprintf(out, 40, "%s%s", cli_text(user, "role"), disabled ? ", disabled" : "");
+	return out;
+}
+
 static void list_tokens(struct table *t, const json_t *user)
 {
+	char role[40];
 	json_t *token;
 	size_t i;
 	json_array_foreach(json_object_get(user, "tokens"), i, token) {
 		char expires[32], used[32];
 		date_text(json_object_get(token, "expires"), expires, sizeof expires);
 		date_text(json_object_get(token, "last_used"), used, sizeof used);
-		table_row(t, (const char *[]){cli_text(user, "name"), cli_text(user, "role"), cli_text(token, "id"),
+		table_row(t, (const char *[]){cli_text(user, "name"), role_text(user, role), cli_text(token, "id"),
 					      cli_text(token, "name"), expires, used});
 	}
 	if (!i)
-		table_row(t, (const char *[]){cli_text(user, "name"), cli_text(user, "role"), NULL, NULL, NULL, NULL});
+		table_row(t, (const char *[]){cli_text(user, "name"), role_text(user, role), NULL, NULL, NULL, NULL});
+}
+
+static void list_deleted(const json_t *users)
+{
+	static const char *const titles[] = {"USER", "ID", "DELETED", "DATA"};
+	struct table *t = table_create(4, 0, titles);
+	json_t *user;
+	size_t i;
+	json_array_foreach(users, i, user) {
+		char since[32];
+		date_text(json_object_get(user, "since"), since, sizeof since);
+		table_row(t, (const char *[]){cli_text(user, "name"), cli_text(user, "id"), since,
+					      json_is_true(json_object_get(user, "erase")) ? "being deleted" : "kept"});
+	}
+	table_print(t, stdout);
+	table_destroy(t);
 }
 
 int cmd_user_list(struct cli *cli)
@@ -53,17 +77,90 @@ int cmd_user_list(struct cli *cli)
 	static const char *const titles[] = {"USER", "ROLE", "TOKEN", "NAME", "EXPIRES", "LAST USED"};
 	json_t *reply = NULL, *users, *user;
 	size_t i;
-	int status = http_get(cli, "/v1/users", &reply);
+	bool deleted = cli_option(cli, "deleted");
+	int status = http_get(cli, deleted ? "/v1/users?state=deleted" : "/v1/users", &reply);
 	users = json_object_get(reply, "items");
-	if (!status && cli->json)
+	if (!status && cli->json) {
 		status = cli_print_json(users);
-	else if (!status) {
+	} else if (!status && deleted) {
+		list_deleted(users);
+	} else if (!status) {
 		struct table *t = table_create(6, 0, titles);
 		json_array_foreach(users, i, user)
 			list_tokens(t, user);
 		table_print(t, stdout);
 		table_destroy(t);
 	}
+	json_decref(reply);
+	return status;
+}
+
+int cmd_user_delete(struct cli *cli)
+{
+	char *path = http_path("users", cli->arguments[0], NULL, NULL), *with = NULL;
+	bool data = cli_option(cli, "data");
+	if (path && data && asprintf(&with, "%s?data=delete", path) < 0)
+		with = NULL;
+	if (data)
+		free(path);
+	return http_send(cli, "DELETE", data ? with : path, NULL, NULL);
+}
+
+static int set_disabled(struct cli *cli, bool disabled)
+{
+	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
+			   json_pack("{s:b}", "disabled", disabled));
+}
+
+int cmd_user_disable(struct cli *cli)
+{
+	return set_disabled(cli, true);
+}
+
+int cmd_user_enable(struct cli *cli)
+{
+	return set_disabled(cli, false);
+}
+
+int cmd_user_rename(struct cli *cli)
+{
+	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
+			   json_pack("{s:s}", "name", cli->arguments[1]));
+}
+
+int cmd_user_restore(struct cli *cli)
+{
+	json_t *which = cli->argument_count > 1 ? json_string(cli->arguments[1]) : json_true();
+	return http_change(cli, "POST", strdup("/v1/users"),
+			   json_pack("{s:s, s:o}", "name", cli->arguments[0], "restore", which));
+}
+
+static void tell_transfer(const json_t *reply, const char *verb)
+{
+	static const char *const what[][2] = {{"graphs", "graph"}, {"jobs", "job"}, {"batches", "batch"},
+					      {"layouts", "layout"}, {"links", "link"}};
+	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+		double count = cli_number(reply, what[i][0]);
+		printf("%s%.0f %s", i ? ", " : "", count, what[i][count == 1]);
+	}
+	printf(" %s %s's\n", verb, cli_text(reply, "to"));
+}
+
+int cmd_user_transfer(struct cli *cli)
+{
+	json_t *body = json_pack("{s:s}", "to", cli->arguments[1]), *ids = json_array(), *reply = NULL;
+	for (int i = 2; i < cli->argument_count; i++)
+		json_array_append_new(ids, json_string(cli->arguments[i]));
+	if (json_array_size(ids))
+		json_object_set(body, "things", ids);
+	json_decref(ids);
+	if (cli_option(cli, "dry-run"))
+		json_object_set_new(body, "dry_run", json_true());
+	int status = http_send(cli, "POST", http_path("users", cli->arguments[0], "transfer", NULL), body, &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	else if (!status)
+		tell_transfer(reply, cli_option(cli, "dry-run") ? "would be" : "are now");
 	json_decref(reply);
 	return status;
 }
@@ -77,7 +174,7 @@ int cmd_user_role(struct cli *cli)
 int cmd_user_revoke(struct cli *cli)
 {
 	const char *token = cli->argument_count > 1 ? cli->arguments[1] : NULL;
-	return http_send(cli, "DELETE", http_path("users", cli->arguments[0], token ? "tokens" : NULL, token), NULL, NULL);
+	return http_send(cli, "DELETE", http_path("users", cli->arguments[0], "tokens", token), NULL, NULL);
 }
 
 int cmd_user_token(struct cli *cli)
@@ -122,7 +219,10 @@ int cmd_user_show(struct cli *cli)
 		status = cli_print_json(user);
 	} else if (!status) {
 		const char *name = cli_text(user, "name"), *project = cli_text(user, "project");
-		printf("%s, %s%s%s\n", *name ? name : "no user", cli_text(user, "role"), *project ? ", project " : "", project);
+		const char *state = cli_text(user, "state");
+		bool gone = *state && strcmp(state, "active");
+		printf("%s, %s%s%s%s%s\n", *name ? name : "no user", cli_text(user, "role"),
+		       *project ? ", project " : "", project, gone ? ", " : "", gone ? state : "");
 		if (json_is_object(json_object_get(user, "limits")))
 			cli_print_limits(json_object_get(user, "limits"), json_object_get(user, "use"));
 	}

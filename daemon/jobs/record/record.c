@@ -64,6 +64,11 @@ void sl__record_owner(struct sl_job_record *r, const char *user, const char *pro
 	snprintf(r->batch, sizeof r->batch, "%s", batch);
 }
 
+void sl__record_user(struct sl_job_record *r, const char *user)
+{
+	snprintf(r->user, sizeof r->user, "%s", user);
+}
+
 void sl__record_name_take(struct sl_job_record *r, char *name)
 {
 	free(r->name);

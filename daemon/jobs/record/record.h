@@ -83,6 +83,7 @@ void sl__record_finish(struct sl_job_record *r);
 /* Takes what the spec says; key and hash may be NULL. Returns 0 or SL_NOMEM. */
 int sl__record_request(struct sl_job_record *r, const struct sl_job_spec *spec, const char *key, const char *hash);
 void sl__record_owner(struct sl_job_record *r, const char *user, const char *project, const char *batch);
+void sl__record_user(struct sl_job_record *r, const char *user);  /* it has another owner */
 void sl__record_name_take(struct sl_job_record *r, char *name);  /* malloc'd */
 void sl__record_keep(struct sl_job_record *r, bool keep);
 void sl__record_params(struct sl_job_record *r, const struct sl_method_params *params);

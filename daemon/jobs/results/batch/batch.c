@@ -123,6 +123,19 @@ int sl__batch_load(void *arg, const char *id, json_t *o)
 	return 0;
 }
 
+void sl__batch_owner_changed(struct sl_jobs *j, const char *id)
+{
+	struct sl_batch *b = sl__batch_find(j, id);
+	const char *user = b ? sl__owner_of(j, id, b->user) : NULL;
+	if (!b || !strcmp(b->user, user))
+		return;
+	snprintf(b->user, sizeof b->user, "%s", user);
+	json_t *document = b->recorded ? sl__batch_document(b) : NULL;
+	if (document)
+		sl_db_put(j->d->db, SL_DB_BATCHES, b->id, document, NULL, NULL);
+	json_decref(document);
+}
+
 /* ---- without jobs --------------------------------------------------------------------------- */
 
 static bool has_jobs(const struct sl_batch *b)

@@ -1,0 +1,254 @@
+"""People who leave: disabled, renamed, deleted with or without data, transferred; who comes back; and what becomes of jobs."""
+import concurrent.futures
+import contextlib
+import http.client
+import time
+
+import pytest
+import requests
+
+import graphs
+from harness import wait_until
+from test_users import EXPECTED, NONE, OPERATIONS, PEOPLE, As, Lab, cli, kind, path_of
+
+pytestmark = pytest.mark.sanitized
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """Ann has a running and a waiting job, since she may run one at a time."""
+    made = Lab(tmp_path)
+    made.root.patch("/v1/users/ann", json={"limits": {"running_jobs": 1, "device_seconds": 1000}})
+    made.large = made.ann.upload(graphs.npz(graphs.ring(12000, 2)))["id"]
+    made.running = made.ann.submit(made.large, iterations=1000000)["id"]
+    made.ann.wait(made.running, ["running"])
+    made.waiting = made.ann.submit(made.large, iterations=3)["id"]
+    made.link = made.ann.post(f"/v1/jobs/{made.job}/links", 201, json={}).json()["link"]
+    yield made
+    made.daemon.stop()
+
+
+def state(lab, job):
+    record = lab.root.job(job)
+    return record["state"], (record["waiting"] or {}).get("reason")
+
+
+def linked(lab):
+    return requests.get(f"{lab.daemon.url}/v1/jobs/{lab.job}", params={"link": lab.link}, timeout=30).status_code
+
+
+GONE = {"disabled": lambda lab: lab.root.patch("/v1/users/ann", json={"disabled": True}),
+        "deleted": lambda lab: lab.root.delete("/v1/users/ann", 204)}
+
+
+@pytest.mark.parametrize("how", GONE)
+def test_jobs_of_an_owner_who_is_gone_wait(lab, how):
+    """They used to start without the limits. The running one goes on; also after a restart somebody decides."""
+    GONE[how](lab)
+    lab.ann.get("/v1/me", 401)
+    assert linked(lab) == 401
+    assert state(lab, lab.waiting) == ("queued", "owner")
+    told = lab.root.job(lab.waiting)["waiting"]["detail"]
+    assert "ann" in told and how in told and "administrator" in told, told
+    lab.root.patch(f"/v1/jobs/{lab.running}", json={"cancelled": True})
+    time.sleep(1.2)
+    assert state(lab, lab.waiting) == ("queued", "owner")
+    lab.daemon.kill()
+    lab.daemon.start()
+    time.sleep(1.2)
+    assert state(lab, lab.waiting) == ("queued", "owner")
+    user = lab.root.get("/v1/users?state=deleted").json()["items"][0] if how == "deleted" else lab.root.get("/v1/users/ann").json()
+    assert user["state"] == how and user["limits"]["running_jobs"] == 1 and user["limits"]["device_seconds"] == 1000
+    assert abs(time.time() - user["since"]) < 60
+    assert lab.root.get(f"/v1/users/{user['id']}").json()["things"] == 8
+    if how == "disabled":
+        assert lab.root.patch("/v1/users/ann", json={"disabled": False}).json()["state"] == "active"
+        assert lab.ann.get("/v1/me").json()["name"] == "ann" and linked(lab) == 200
+    else:
+        lab.root.post("/v1/users", 201, json={"name": "ann", "restore": True})
+        lab.ann.get("/v1/me", 401)
+        assert linked(lab) == 200
+    assert lab.root.wait(lab.waiting)["state"] == "done"
+
+
+def test_revoking_all_tokens_lifts_no_limit(lab):
+    lab.root.delete("/v1/users/ann/tokens", 204)
+    lab.ann.get("/v1/me", 401)
+    user = lab.root.get("/v1/users/ann").json()
+    assert user["tokens"] == [] and user["state"] == "active" and user["limits"]["running_jobs"] == 1
+    assert state(lab, lab.waiting) == ("queued", "limit")
+
+
+def test_the_same_name_is_another_person(lab):
+    """Unless the administrator says otherwise."""
+    old = lab.root.get("/v1/users/ann").json()["id"]
+    lab.root.delete("/v1/users/ann", 204)
+    made = lab.root.post("/v1/users", 201, json={"name": "ann"})
+    assert "new person" in made.headers["Spaceland-Note"] and made.json()["id"] != old
+    ann = As(lab.daemon, lab.root.post("/v1/users/ann/tokens", 201).json()["token"])
+    assert ann.get("/v1/jobs").json()["items"] == [] and ann.get("/v1/graphs").json()["items"] == []
+    assert ann.request("GET", f"/v1/graphs/{lab.graph}").status_code == 404
+    access = lab.root.get(f"/v1/access/{lab.graph}").json()
+    assert access["owners"] == [] and access["gone"] == [{"id": old, "name": "ann"}]
+    assert lab.root.post("/v1/users", 409, json={"name": "ann", "restore": True}).json()["pointer"] == "/name"
+    lab.root.delete("/v1/users/ann", 204)  # owns nothing: no record stays
+    assert [u["id"] for u in lab.root.get("/v1/users?state=deleted").json()["items"]] == [old]
+    for restore, status in (("x", 404), (NONE, 404), (5, 400)):
+        assert lab.root.post("/v1/users", status, json={"name": "ann", "restore": restore}).json()["pointer"] == "/restore"
+    lab.root.post("/v1/users", 404, json={"name": "bob-of-old", "restore": True})
+    again = lab.root.post("/v1/users", 201, json={"name": "ann", "restore": old, "role": "reader"}).json()
+    assert again["id"] == old and again["role"] == "reader" and again["tokens"] == [] and "Spaceland-Note" not in again
+
+
+def test_transfer(lab):
+    """Everything, also of a deleted user: rights, limits, links, waiting jobs."""
+    lab.root.patch("/v1/users/cat", json={"limits": {"running_jobs": 2}})
+    old = lab.root.get("/v1/users/ann").json()["id"]
+    lab.root.delete("/v1/users/ann", 204)
+    dry = lab.root.post(f"/v1/users/{old}/transfer", 200, json={"to": "cat", "dry_run": True}).json()
+    assert dry == {"from": "ann", "to": "cat", "dry_run": True, "graphs": 2, "jobs": 4, "batches": 1, "layouts": 1, "links": 0}
+    assert lab.cat.request("GET", f"/v1/jobs/{lab.job}").status_code == 404
+    made = lab.root.post(f"/v1/users/{old}/transfer", 200, json={"to": "cat"}).json()
+    assert made == {**dry, "dry_run": False, "links": 1}
+    for path in (f"/v1/graphs/{lab.graph}", f"/v1/jobs/{lab.job}", f"/v1/batches/{lab.batch}", f"/v1/layouts/{lab.layout}"):
+        lab.cat.get(path)
+    assert lab.cat.wait(lab.waiting)["state"] == "done"  # two may run
+    use = lab.root.get("/v1/users/cat").json()["use"]
+    assert use["running_jobs"] == 1 and use["disk_bytes"] > 0 and use["device_bytes"] > 0
+    assert linked(lab) == 200 and len(lab.cat.get(f"/v1/jobs/{lab.job}/links").json()["items"]) == 1
+    assert lab.root.get("/v1/users?state=deleted").json()["items"][0]["id"] == old
+    lab.daemon.kill()
+    lab.daemon.start()  # the deleted user owns nothing any more
+    assert lab.root.get("/v1/users?state=deleted").json()["items"] == []
+    assert lab.root.get(f"/v1/access/{lab.job}").json()["owners"] == ["cat"] and linked(lab) == 200
+    lab.cat.wait(lab.running, ["running"])
+    assert lab.root.get("/v1/users/cat").json()["use"]["running_jobs"] == 1
+    lab.cat.patch(f"/v1/jobs/{lab.running}", json={"cancelled": True})
+
+
+def test_transfer_of_one(lab):
+    """Readers stay, and it counts for its project as before."""
+    lab.ann.patch(f"/v1/jobs/{lab.running}", json={"cancelled": True})
+    lab.root.post("/v1/projects", 201, json={"name": "genes", "members": ["ann"]})
+    job = lab.ann.run(lab.graph, iterations=2, project="genes")["id"]
+    lab.root.post("/v1/users/ann/transfer", 200, json={"to": "bob", "things": [job, lab.graph]})
+    assert lab.root.get(f"/v1/access/{job}").json()["counts_for"] == ["genes"]
+    access = lab.root.get(f"/v1/access/{lab.graph}").json()
+    assert access["owners"] == ["bob"] and access["readers"] == ["rita"]
+    assert lab.ann.request("GET", f"/v1/graphs/{lab.graph}").status_code == 404
+    lab.ann.get(f"/v1/jobs/{lab.job}")
+    for body, pointer in (({"to": "ann"}, "/to"), ({"to": "nobody"}, "/to"), ({}, "/to"), ({"to": "bob", "things": [NONE]}, "/things/0"),
+                          ({"to": "bob", "things": []}, "/things"), ({"to": "bob", "what": 1}, "/what")):
+        problem = lab.root.request("POST", "/v1/users/ann/transfer", json=body).json()
+        assert problem["status"] in (400, 404) and problem["pointer"] == pointer, problem
+    lab.ann.post("/v1/users/ann/transfer", 403, json={"to": "bob"})
+
+
+def test_deleted_with_data(lab):
+    """What somebody else's job uses goes when that job has ended; what others own stays."""
+    other = lab.bob.upload(graphs.mtx(graphs.ring(50)))["id"]
+    lab.ann.request("PUT", f"/v1/access/{lab.large}", 200, json={"readers": ["bob"]})
+    held = lab.bob.submit(lab.large, iterations=1000000)["id"]
+    lab.bob.wait(held, ["running"])
+    old = lab.root.get("/v1/users/ann").json()["id"]
+    lab.root.delete("/v1/users/ann?data=gone", 400)
+    lab.root.delete("/v1/users/ann?data=delete", 204)
+    assert lab.root.get(f"/v1/users/{old}").json()["erase"] is True
+    wait_until(lambda: [g["id"] for g in lab.root.get("/v1/graphs").json()["items"]] == [other, lab.large], 20)
+    wait_until(lambda: [j["id"] for j in lab.root.get("/v1/jobs").json()["items"]] == [held], 20)
+    lab.daemon.kill()
+    lab.daemon.start()
+    assert lab.root.get(f"/v1/users/{old}").json()["things"] == 1
+    lab.bob.patch(f"/v1/jobs/{held}", json={"cancelled": True})
+    wait_until(lambda: lab.root.request("GET", f"/v1/users/{old}").status_code == 404, 20)
+    assert [g["id"] for g in lab.root.get("/v1/graphs").json()["items"]] == [other]
+    assert lab.root.get("/v1/layouts").json()["items"] == [] and lab.root.get("/v1/batches").json()["items"] == []
+    erased = [e for e in lab.root.get("/v1/audit").json()["items"] if e["user"] == "erasure of ann"]
+    assert {f"/v1/graphs/{lab.graph}", f"/v1/jobs/{lab.job}", f"/v1/layouts/{lab.layout}"} <= {e["path"] for e in erased}
+
+
+def test_rename(lab):
+    stream = lab.ann.session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10)
+    renamed = lab.root.patch("/v1/users/ann", json={"name": "anna"}).json()
+    assert renamed["name"] == "anna" and renamed["limits"]["running_jobs"] == 1
+    with pytest.raises(requests.exceptions.RequestException):
+        for _ in stream.iter_content(None):
+            pass
+    assert lab.ann.get("/v1/me").json()["name"] == "anna" and lab.ann.get(f"/v1/jobs/{lab.job}").json()["may_change"]
+    assert lab.root.get(f"/v1/access/{lab.job}").json()["owners"] == ["anna"]
+    assert lab.root.request("PATCH", "/v1/users/ann", json={"role": "user"}).status_code == 404
+    assert lab.root.request("PATCH", "/v1/users/anna", json={"name": "bob"}).status_code == 409
+    assert lab.root.request("PATCH", "/v1/users/anna", json={"name": "a/b"}).status_code == 400
+    assert lab.root.request("PATCH", "/v1/users/anna", json={"name": "anne", "role": "king"}).status_code == 400
+    assert [u["name"] for u in lab.root.get("/v1/users").json()["items"]] == ["anna", "bob", "boss", "cat", "rita", "ron"]
+    lab.daemon.kill()
+    lab.daemon.start()
+    assert lab.ann.get("/v1/me").json()["name"] == "anna"
+
+
+def test_command_line(lab):
+    assert cli(lab, "user", "disable", "ann").returncode == 0
+    assert "user, disabled" in cli(lab, "user", "list").stdout
+    assert "disabled" in cli(lab, "user", "show", "ann").stdout
+    assert cli(lab, "user", "enable", "ann").returncode == 0
+    assert cli(lab, "user", "rename", "ann", "anna").returncode == 0
+    assert cli(lab, "user", "delete", "anna").returncode == 0
+    listed = cli(lab, "user", "list", "--deleted").stdout
+    assert "anna" in listed and "kept" in listed
+    assert "new person" in cli(lab, "user", "add", "anna").stderr
+    assert cli(lab, "user", "delete", "anna").returncode == 0
+    assert cli(lab, "user", "restore", "anna").returncode == 0
+    told = cli(lab, "user", "transfer", "anna", "cat", lab.job)
+    assert told.stdout == "0 graphs, 1 job, 0 batches, 0 layouts, 1 link are now cat's\n", told
+    assert "would be" in cli(lab, "user", "transfer", "anna", "cat", "--dry-run").stdout
+    assert cli(lab, "user", "delete", "anna", "--data").returncode == 0
+    wait_until(lambda: cli(lab, "user", "list", "--deleted").stdout.count("anna") == 0, 30)
+    assert [j["id"] for j in lab.root.get("/v1/jobs").json()["items"]] == [lab.job]
+
+
+# ---- rights, for each route and role, by the state of the owner, ann ----
+
+# Transferred: her things are cat's.
+STATES = {"disabled": lambda lab: lab.root.patch("/v1/users/ann", json={"disabled": True}),
+          "deleted": lambda lab: lab.root.delete("/v1/users/ann", 204),
+          "transferred": lambda lab: lab.root.post("/v1/users/ann/transfer", 200, json={"to": "cat"})}
+
+
+def status(who, method, path, address):
+    """As in test_users.py, from another address."""
+    headers = {"Content-Type": "application/json"} if method in ("POST", "PUT", "PATCH") else {}
+    connection = http.client.HTTPConnection("127.0.0.1", who.daemon.port, timeout=60, source_address=(address, 0))
+    with contextlib.closing(connection):
+        connection.request(method, path, b"[" if headers else None, {**headers, "Authorization": who.session.headers["Authorization"]})
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_table_by_state_of_the_owner(tmp_path, state):
+    lab = Lab(tmp_path)
+    STATES[state](lab)
+    bad = []
+
+    def check(number, method, template):
+        what, path = kind(method, template), path_of(lab, template)
+        absent = "{column}" in template or "{result}" in template
+        expected = dict(zip(PEOPLE, EXPECTED[what]))
+        del expected["nobody"]
+        if state == "transferred":
+            expected["ann"], expected["cat"] = expected["cat"], expected["ann"]
+        else:
+            expected["ann"] = "in" if what == "open" else 401
+        owner = "cat" if state == "transferred" else None
+        for name, wanted in expected.items():
+            if name == owner and method == "DELETE" and what == "change":
+                continue
+            address = f"127.0.{int(name == 'ann')}.{number + 2}"  # wrong tokens of one address wait ever longer
+            found = status(getattr(lab, name), method, path, address)
+            there = found not in (401, 403) and (found != 404 or absent or what not in ("read", "change"))
+            if not (template == "/v1/login" or (there if wanted == "in" else found == wanted)):
+                bad.append((method, template, name, wanted, found))
+
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        list(pool.map(lambda one: check(one[0], *one[1]), enumerate(OPERATIONS)))
+    lab.daemon.stop()
+    assert not bad, bad
