@@ -6,8 +6,9 @@
 
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"
-#include "daemon/util/buffer.h"
 #include "daemon/json/json.h"
+#include "daemon/util/buffer.h"
+#include "daemon/util/caseless.h"
 #include "daemon/util/pool.h"
 
 /* ---- a query, from request to reply ---------------------------------------------------- */
@@ -166,19 +167,22 @@ static int make_found(struct sl__question *q)
 {
 	json_t *equal = json_array(), *others = json_array();
 	uint64_t limit = q->query.count;
-	for (uint32_t i = 0; i < q->nodes && json_array_size(equal) < limit; i++) {
+	struct sl_caseless text;
+	bool fine = sl_caseless_init(&text, q->text);
+	for (uint32_t i = 0; fine && i < q->nodes && json_array_size(equal) < limit; i++) {
 		char number[16];
-		const char *name = name_of(q, i, number), *at = strcasestr(name, q->text);
-		if (at && at == name && !name[strlen(q->text)])
+		enum sl_match match = sl_caseless_match(&text, name_of(q, i, number));
+		if (match == SL_MATCH_ALL)
 			json_array_append_new(equal, node_json(q, i));
-		else if (at && json_array_size(others) < limit)
+		else if (match == SL_MATCH_PART && json_array_size(others) < limit)
 			json_array_append_new(others, node_json(q, i));
 	}
+	sl_caseless_finish(&text);
 	for (size_t i = 0; i < json_array_size(others) && json_array_size(equal) < limit; i++)
 		json_array_append(equal, json_array_get(others, i));
 	json_decref(others);
 	q->answer = json_pack("{s:o}", "nodes", equal);
-	return 0;
+	return fine ? 0 : sl_error_memory(&q->err, "the search");
 }
 
 void sl_nodes_search(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)

@@ -69,6 +69,17 @@ def test_search(api, people, cloud):
     assert api.get(f"/v1/graphs/{people}/nodes", 400).json()["parameter"] == "search"
 
 
+def test_search_knows_the_upper_and_lower_case_of_all_letters(api):
+    names = ["\u00c9lodie", "\u00e9lodie b", "JOS\u00c9", "\u0393\u03c1\u03ac\u03c6\u03bf\u03c2", "\u023aB", "plain"]
+    g = api.upload("".join(f"{a},{b}\n" for a, b in zip(names, names[1:])).encode())["id"]
+
+    def found(text):
+        return [n["name"] for n in api.get(f"/v1/graphs/{g}/nodes", params={"search": text}).json()["nodes"]]
+    assert found("\u00e9lodie") == names[:2] and found("\u00c9LODIE B") == names[1:2] and found("s\u00e9") == ["JOS\u00c9"]
+    assert found("\u03b3\u03a1\u03ac") == [names[3]] and found("\u2c65b") == ["\u023aB"] and found("PLAIN") == ["plain"]
+    assert found("\u00e8") == []
+
+
 def test_edges(api, people, cloud):
     reply = api.get(f"/v1/graphs/{people}/edges?node=0").json()
     assert reply == {"node": 0, "name": "Ada", "edges": [{"node": 1, "name": "Bob", "weight": 1},

@@ -54,6 +54,14 @@ def test_the_beginning_is_enough(api):
     assert first["cell"] == ["c0", "c1", "c2"] and first["b"] == ["0", "1", "4"] and whole["columns"] == 7
 
 
+def test_examples_are_the_first_rows_although_a_later_one_is_refused(api):
+    """The page shows them beside the error, so they must not begin behind the line of the error."""
+    text = "id;pH;Na\n" + "".join(f"{i};{'NA' if i == 12 else i / 2};{i * i}\n" for i in range(1, 40))
+    found = preview(api, text.encode())
+    assert found["problem"]["line"] == 13
+    assert {c["title"]: c["examples"] for c in found["listed"]} == {"id": ["1", "2", "3"], "pH": ["0.5", "1.0", "1.5"], "Na": ["1", "4", "9"]}
+
+
 def test_wide_tables(api):
     """Columns of numbers after the thousandth are counted, not listed; a line longer than the received part gives no
     information."""

@@ -57,12 +57,13 @@ static int list_columns(struct sl_preview *out, const struct sl__text *f, struct
 	return 0;
 }
 
-/* Adds the fields of the first lines. f: its separator is known. */
+/* Adds the fields of the first lines. f: its separator is known, and its source is the text from the beginning. */
 static void add_examples(struct sl_preview *out, struct sl__text *f)
 {
 	struct sl__line line;
 	int skipped = (f->marker != 0) + (f->titles && !f->comment_titles);
 	f->started = false;
+	f->head.at = f->head.size;   /* what an error left of the head lies behind the first lines */
 	for (int rows = 0; rows < SL_PREVIEW_EXAMPLES && sl__text_next_line(f, &line) > 0;) {
 		struct sl__field *list = NULL;
 		uint32_t count = 0;
