@@ -78,7 +78,7 @@ def test_version(client):
     (["graph"], None),
     (["nonsense"], "spaceland: no command 'nonsense'; see spaceland --help"),
     (["--server", "http://127.0.0.1:7070", "graph", "list"],
-     "spaceland: --server stands before the command; options come after it; see spaceland --help"),
+     "spaceland: write --server after the command: spaceland COMMAND --server ...; see spaceland --help"),
     (["graph", "nonsense"], "spaceland: no command 'graph nonsense'; see spaceland graph --help"),
     (["embed"], "spaceland: embed: FILE is missing; see spaceland embed --help"),
     (["embed", "a", "b"], "spaceland: embed: 'b' is one argument too many; see spaceland embed --help"),

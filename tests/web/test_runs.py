@@ -295,7 +295,7 @@ def test_all_columns_can_be_chosen(page, api, tmp_path):
     wide.write_text("name," + ",".join(f"c{k}" for k in range(30)) + "\n" + "".join(f"p{i}," + ",".join(f"{(i * k) % 17}.5" for k in range(1, 31)) + "\n" for i in range(50)))
     page.drop(wide)
     page.see("Upload and lay out")
-    assert len(page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)")) == 31
+    assert len(page.run("return [...document.querySelectorAll('.pending .table select')].map(s => s.value)")) == 31
     for column in ("c11", "c29"):
         page.run("""const s = document.querySelector(`select[aria-label='Column ${arguments[0]} is taken as']`);
             s.value = "ignored"; s.dispatchEvent(new Event("change", {bubbles: true}));""", column)

@@ -41,9 +41,13 @@ export function ago(time: string, now = Date.now()): string {
 	return s < 5 ? "just now" : `${duration(s < 100 ? Math.round(s) : s).replace(".0 s", " s")} ago`;
 }
 
-/** Adds a capital letter and a full stop, and commas to large numbers (not to those in names). */
+/** The day of a moment, as nobody can misread it: "5 Dec 2026". */
+export const day = (seconds: number): string => new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+/** Adds a capital letter and a full stop, and commas to numbers that count things or bound them; not to values, dates, years,
+ * names and the like, which are shown as they are. */
 export const sentence = (text: string): string => {
-	const plain = text.replace(/(?<![\w./:-])\d{5,}(?![\w/:-]|\.\w)/g, digits => count(Number(digits)));
+	const plain = text.replace(/(?<![\w./:"'$-])\d{5,}(?= (?:more )?[a-z]+s\b)|(?<=\b(?:at most|at least|up to|from \d+ to) )\d{5,}(?![\w/:-]|\.\w)/g, digits => count(Number(digits)));
 	return plain ? (/^[a-z]+[_=]/.test(plain) ? plain[0]! : plain[0]!.toUpperCase()) + plain.slice(1) + (/[.!?…]$/.test(plain) ? "" : ".") : "";
 };
 

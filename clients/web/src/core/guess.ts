@@ -31,6 +31,7 @@ export interface Guess extends Preview {
 	summary: string;
 	numbering: Set<number>;   // columns of numbers that only count the rows
 	choices: boolean;         // true if the user has a choice
+	whole: boolean;           // the server saw all of the file, not its beginning alone
 	warnings: string[];
 }
 
@@ -64,6 +65,6 @@ export async function inspect(file: File, options: Record<string, string> = {}):
 	const preview = await reply.json() as Preview;
 	if (preview.problem)
 		warnings.push((preview.problem.line ? `Line ${preview.problem.line}: ` : "") + preview.problem.detail);
-	return { ...preview, summary: summaryOf(preview, head, warnings), warnings, choices: preview.listed.some(c => c.role !== "coordinate"),
+	return { ...preview, whole: file.size <= HEAD_BYTES, summary: summaryOf(preview, head, warnings), warnings, choices: preview.listed.some(c => c.role !== "coordinate"),
 		numbering: new Set((preview.taken?.listed ?? []).flatMap(c => (c.role === "numbering" ? Array.from({ length: c.last - c.first + 1 }, (_, i) => c.first + i) : []))) };
 }

@@ -10,6 +10,7 @@ const SAMPLE = 12000;
 const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean shift
 const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 const LETTERS = 22;        // of a name
+const SHARE = 0.5;         // of the nodes around a name that belong to its category; a name amid others would mislead
 export const NAME_FONT = "600 12px system-ui, sans-serif", NAME_HALO = 4, ELLIPSE_LINE = 1.5, ELLIPSE_OPACITY = 0.85;
 
 /** A layout with its marks. */
@@ -32,18 +33,19 @@ export interface Peak {
 export const inks = (dark: boolean): { ink: string; halo: string } =>
 	(dark ? { ink: "#f2f5f9", halo: "rgb(12 15 20 / .85)" } : { ink: "#16191f", halo: "rgb(255 255 255 / .9)" });
 
-/** The densest place of each category, in CSS pixels. */
+/** The densest place of each category that has most of the nodes there, in CSS pixels. */
 export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
 	const scene = view?.scene();
 	if (!scene || !codes || categories.length > LABELS || categories.length < 2 || scene.b.dims === 1)
 		return [];
 	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = categories.length;
-	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
+	const cells = new Map<number, [number, number, number]>(), all = new Map<number, number>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
 	project(scene, (i, x, y) => {
 		const code = codes[i * stride]!;
 		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
 			return;
-		const key = (Math.floor(y / cell) * columns + Math.floor(x / cell)) * k + code;
+		const place = Math.floor(y / cell) * columns + Math.floor(x / cell), key = place * k + code;
+		all.set(place, (all.get(place) ?? 0) + 1);
 		const c = cells.get(key);
 		if (c) {
 			c[0]++;
@@ -64,9 +66,9 @@ export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
 		return sums;
 	};
 	for (const [key, [n, x, y]] of cells) {   // of the fullest cells the one with most points around it
-		const code = key % k, all = 2 * n >= best[code]! ? around(code, x / n, y / n, 2)[0] : 0;
-		if (all > most[code]!) {
-			most[code] = all;
+		const code = key % k, near = 2 * n >= best[code]! ? around(code, x / n, y / n, 2)[0] : 0;
+		if (near > most[code]!) {
+			most[code] = near;
 			at[code] = [x / n, y / n];
 		}
 	}
@@ -75,7 +77,15 @@ export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
 			const [n, x, y] = around(code, ...at[code]!, reach);
 			at[code] = [x / n, y / n];
 		}
-	return best.flatMap((n, code) => (n > 2 ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
+	/** The share of a category among the nodes around a place that have one. */
+	const share = (code: number, x: number, y: number): number => {
+		let sum = 0;
+		for (let row = Math.floor(y / cell) - 1; row <= Math.floor(y / cell) + 1; row++)
+			for (let column = Math.max(0, Math.floor(x / cell) - 1); column <= Math.min(columns - 1, Math.floor(x / cell) + 1); column++)
+				sum += all.get(row * columns + column) ?? 0;
+		return around(code, x, y, 1)[0] / sum;
+	};
+	return best.flatMap((n, code) => (n > 2 && share(code, ...at[code]!) >= SHARE ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
 }
 
 /** The names that have room, the ones of the first places first. width: of a text in pixels. */

@@ -13,6 +13,7 @@ export const MIDDLE = 32767;   // of the scale: all values are equal
 export const DEGREE: Column = { name: "degree", kind: "number" };
 
 const FEW_CLASSES = 100;
+const DETAILS = 24, MANY = 10_000;   // columns shown of one node, and categories of each, since a reply lists all of them
 /** The column that colours a layout at first. The server chooses it. */
 export const firstColumn = (columns: Column[]): Column | undefined => columns.find(c => c.auto);
 
@@ -149,10 +150,20 @@ export class Nodes {
 	async search(text: string, limit = 30): Promise<{ node: number; name: string }[]> {
 		const found = !await this.has() ? null : await optional(async () => (await getJson<{ nodes: { node: number; name: string }[] }>(
 			`${this.base}/nodes?search=${encodeURIComponent(text)}&limit=${limit}`)).nodes, null);
-		if (found)
-			return found;
-		const node = Number(text);
-		return Number.isInteger(node) && node >= 0 && node < this.count ? [{ node, name: text }] : [];
+		const node = Number(text), numbered = /^\d+$/.test(text) && node < this.count;
+		if (!found || !numbered)
+			return found ?? (numbered ? [{ node, name: text }] : []);
+		return [{ node, name: await this.name(node) }, ...found.filter(f => f.node !== node)];
+	}
+
+	/** What the columns hold for a node, as text; "": nothing. */
+	async details(node: number): Promise<{ name: string; text: string }[]> {
+		const columns = (await this.columns()).filter(c => c.name !== DEGREE.name && (c.categories ?? 0) <= MANY).slice(0, DETAILS);
+		return Promise.all(columns.map(async ({ name }) => {
+			const { codes, values, categories } = await getJson<{ codes?: (number | null)[]; values?: (number | null)[]; categories?: string[] }>(
+				`${this.base}/labels/${encodeURIComponent(name)}?from=${node}&count=1`), value = values?.[0], code = codes?.[0];
+			return { name, text: value !== null && value !== undefined ? String(Number(value.toPrecision(7))) : code !== null && code !== undefined ? categories?.[code] ?? "" : "" };
+		}));
 	}
 
 	/** Neighbours of a node: for points by distance, for graphs by weight. */
@@ -215,6 +226,13 @@ export class Nodes {
 		this.known.clear();
 		this.listed = null;
 		return renamed;
+	}
+
+	/** Orders the categories, and gives them colours; null: those of the server. */
+	async arrange(column: string, body: { categories?: string[] | null; colors?: string[] | null }): Promise<void> {
+		await sendJson("PATCH", `/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, body);
+		this.known.clear();
+		this.listed = null;
 	}
 
 	async remove(column: string): Promise<void> {

@@ -6,7 +6,8 @@ import { me } from "./projects.ts";
 import { use } from "./signal.ts";
 import type { Job } from "./types.ts";
 
-export const useRights = (): boolean => use(me)?.role !== "reader" && !link;
+export const mayChange = (): boolean => me.value?.role !== "reader" && !link;
+export const useRights = (): boolean => { use(me); return mayChange(); };
 
 /** True for what only administrators may do. */
 export const useManages = (): boolean => use(me)?.role === "administrator" && !link;

@@ -31,7 +31,7 @@ export interface Pending {
 export const pending = new Signal<Pending | null>(null);
 export const queue = new Signal<File[]>([]);
 /** What was taken of the files that were uploaded, until the user has seen it. */
-export const uploads = new Signal<{ graph: string; file: string; taken: Taken }[]>([]);
+export const uploads = new Signal<{ graph: string; file: File; options: Record<string, string>; taken: Taken }[]>([]);
 let several = false;     // several files were given together: the page stays with the list of runs
 export const atOnce = new Signal(localStorage.getItem("spaceland-at-once") !== "no");
 export const options = new Signal<Record<string, Value>>({});
@@ -85,11 +85,19 @@ function next(): void {
 		void begin(file);
 }
 
-/** Reads a file that was uploaded before once more, with an option that a note of its record names. */
-export function beginWith(file: File, remedy: Remedy): void {
+/** Reads a file that was uploaded before once more, with an option that a note of its record names; options: those before. */
+export function beginWith(file: File, remedy: Remedy, options: Record<string, string> = {}): void {
 	queue.value = [];
 	several = false;
-	void begin(file, withOption({}, remedy));
+	void begin(file, withOption(options, remedy));
+}
+
+/** Swaps rows and columns of the present file, or of the next ones. */
+export function swap(on: boolean): void {
+	const p = pending.value;
+	transposed.value = on;
+	if (p)
+		void begin(p.file, { ...p.options, transpose: String(on) });
 }
 
 /** Lays out files, one after the other. */
@@ -147,7 +155,7 @@ export async function send(p: Pending): Promise<void> {
 		putGraph(graph);
 		update(p, { graph, stage: "ready", progress: 1 });
 		if (graph.taken)
-			uploads.value = [...uploads.value.filter(u => u.graph !== graph.id), { graph: graph.id, file: p.file.name, taken: graph.taken }].slice(-20);
+			uploads.value = [...uploads.value.filter(u => u.graph !== graph.id), { graph: graph.id, file: p.file, options: p.options, taken: graph.taken }].slice(-20);
 		if (atOnce.value)
 			await launch(p);
 		else

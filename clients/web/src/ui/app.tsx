@@ -9,7 +9,6 @@ import { jobs, put, putGraph, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { type Me, me } from "../core/projects.ts";
 import { OPTIONS } from "../core/remedy.ts";
-import { useRights } from "../core/rights.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { theme, toggleTheme } from "../core/theme.ts";
@@ -57,7 +56,7 @@ function Banner() {
 }
 
 function App() {
-	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready), may = useRights(), who = use(me);
+	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready), who = use(me);
 	use(jobs);
 	useEffect(() => {
 		const job = jobs.value.get(id), name = page === "job" ? (job ? titleOf(job) : "Run") : PAGES.find(p => p[0] === page)?.[1] ?? "Runs";
@@ -81,7 +80,7 @@ function App() {
 		</header>
 		<Banner />
 		<main id="main" tabIndex={-1}>{known ? <Page /> : <p class="loading" role="status">{away ? "The server cannot be reached. Trying again …" : "One moment …"}</p>}</main>
-		{may && <DropAnywhere />}
+		<DropAnywhere />
 		<Notices />
 	</div>;
 }

@@ -5,21 +5,25 @@ import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
-import { again, apply, atOnce, beginAll, cancel, launch, metric, options, pending, queue, send, setAtOnce, transposed, type Pending } from "../core/start.ts";
+import { again, apply, atOnce, beginAll, cancel, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
+import { link } from "../core/api.ts";
+import { mayChange } from "../core/rights.ts";
 import { warmUp } from "../gl/renderer.ts";
-import { Bar, Button, Icon, Select } from "./parts.tsx";
+import { Bar, Button, Icon, say, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
 import { TakenText } from "./taken.tsx";
 
 const drop = (files: FileList | null | undefined): void => {
 	if (!files?.length)
 		return;
+	if (!mayChange())
+		return say(link ? "A public link only shows its run. Drop files on the dashboard of a server." : "Your role is that of a reader, who cannot upload files. An administrator can change it.", true);
 	if (route.value.page !== "")
 		go("");
 	beginAll([...files]);
 };
 
-/** Files may be dropped on any page. */
+/** Files may be dropped on any page. Those who may not upload are told; otherwise the browser would leave the page. */
 export function DropAnywhere() {
 	const [over, setOver] = useState(false);
 	useEffect(() => {
@@ -41,14 +45,32 @@ export function DropAnywhere() {
 			addEventListener(name, f);
 		return () => { for (const [name, f] of all) removeEventListener(name, f); };
 	}, []);
-	return over ? <div class="drop-over" aria-hidden="true"><div><Icon name="upload" size={40} />Drop to lay it out</div></div> : null;
+	return over ? <div class="drop-over" aria-hidden="true"><div><Icon name="upload" size={40} />{mayChange() ? "Drop to lay it out" : "Files cannot be uploaded here"}</div></div> : null;
+}
+
+/** How new files are read and laid out. */
+function Choices({ p }: { p?: Pending }) {
+	const now = use(atOnce), chosen = use(options), distance = use(metric), swapped = use(transposed);
+	return <>
+		<Select label="Dimensions" value={String(chosen["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
+			onChange={v => { options.value = { ...options.value, dims: Number(v) }; }} />
+		<Select label="Distance" hint="Between points of tables; graphs have none" value={distance} options={[["", "euclidean"], ...METRICS.map(m => [m, m.replace(/_/g, " ")] as const)]} onChange={v => { metric.value = v; }} />
+		<ProjectSelect label="Project" value={String(chosen["project"] ?? "")} all="Default" none="None" onChange={v => {
+			const { project: _, ...rest } = options.value;
+			options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;
+		}} />
+		<label class="check" title="The columns of a table are the points, as of genes by cells"><input type="checkbox" checked={p ? p.options["transpose"] === "true" : swapped} onChange={e => swap(e.currentTarget.checked)} />
+			Swap rows and columns</label>
+		<label class="check" title={p ? "Otherwise the page tells first what it will cost" : "Unless the file leaves something to choose"}><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
+			Start at once</label>
+	</>;
 }
 
 const METRICS = ["cosine", "correlation", "inner_product", "l1", "linf", "hamming", "jaccard"];
 
 export function DropZone({ small }: { small: boolean }) {
 	const input = useRef<HTMLInputElement>(null);
-	const p = use(pending), now = use(atOnce), chosen = use(options), distance = use(metric), swapped = use(transposed);
+	const p = use(pending);
 	useEffect(warmUp, []);
 	if (p)
 		return <PendingCard p={p} />;
@@ -58,21 +80,11 @@ export function DropZone({ small }: { small: boolean }) {
 		<div class="drop-icon"><Icon name="upload" size={small ? 26 : 34} /></div>
 		<div class="drop-text">
 			<h2 id="drop-title">Drop files to lay them out</h2>
-			<p>A table of points (csv, npy, npz), a sparse matrix (mtx, npz) or a list of edges; gzip and zstd are fine.</p>
+			<p>A table of points (csv, npy, npz), a sparse matrix (mtx, npz) or a list of edges; as they are, in gzip, zstd, zip or tar.</p>
 		</div>
 		<div class="drop-choices">
 			<Button kind="primary" onClick={() => input.current?.click()}>Choose a file</Button>
-			<Select label="Dimensions" value={String(chosen["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
-				onChange={v => { options.value = { ...options.value, dims: Number(v) }; }} />
-			<Select label="Distance" hint="Between points of tables; graphs have none" value={distance} options={[["", "euclidean"], ...METRICS.map(m => [m, m.replace(/_/g, " ")] as const)]} onChange={v => { metric.value = v; }} />
-			<ProjectSelect label="Project" value={String(chosen["project"] ?? "")} all="Default" none="None" onChange={v => {
-				const { project: _, ...rest } = options.value;
-				options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;
-			}} />
-			<label class="check" title="The columns of a table are the points, as of genes by cells"><input type="checkbox" checked={swapped} onChange={e => { transposed.value = e.currentTarget.checked; }} />
-				Swap rows and columns</label>
-			<label class="check" title="Unless the file leaves something to choose"><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
-				Start at once</label>
+			<Choices />
 		</div>
 	</section>;
 }
@@ -106,9 +118,9 @@ function PendingCard({ p }: { p: Pending }) {
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
-		{guess && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
+		{guess && !(p.problem && !guess.columns) && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
 		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{several(more, "more column")} of numbers, which are coordinates.</p>}</>}
-		{graph?.taken ? <TakenText taken={graph.taken} /> : guess?.taken && !p.problem && guess.taken.notes.length > 0 && <TakenText taken={guess.taken} beginning />}
+		{graph?.taken ? <TakenText taken={graph.taken} /> : guess?.taken && !p.problem && <TakenText taken={guess.taken} beginning={!guess.whole} />}
 		{!p.problem && [...guess?.warnings ?? [], ...(graph?.warnings ?? []).filter(w => !graph?.taken?.notes.some(n => n.text === w))].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
@@ -116,6 +128,7 @@ function PendingCard({ p }: { p: Pending }) {
 		{remedies.length > 0 && <div class="row wrap remedies" role="group" aria-label="What can be done">{remedies.map(r => <Button key={`${r.name}=${r.value}`} title={`${r.name}=${r.value}`}
 			onClick={() => apply(p, r)}>{r.text}</Button>)}</div>}
 		{waiting.length > 0 && <p class="quiet" role="status">{several(waiting.length, "more file")} {waiting.length === 1 ? "waits" : "wait"}: {waiting.map(f => f.name).join(", ")}</p>}
+		{stage === "choose" && !guess?.problem && <div class="drop-choices left"><Choices p={p} /></div>}
 		<div class="row">
 			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
 				<Button kind="primary" icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}

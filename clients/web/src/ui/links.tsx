@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { base, getJson, request, sendJson } from "../core/api.ts";
 import { colourOfColumn } from "../core/clusters.ts";
-import { several } from "../core/format.ts";
+import { day, several } from "../core/format.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import type { Job } from "../core/types.ts";
@@ -58,7 +58,7 @@ export function PublicLinks({ s, job }: { s: Session; job: Job }) {
 			<Button icon="link" of={job} onClick={make}>Make a public link</Button></div>
 		{made && <p class="made"><input type="text" readOnly aria-label="The public link" value={made} onFocus={e => e.currentTarget.select()} /></p>}
 		{links && links.length > 0 && <ul class="links" aria-label={several(links.length, "public link")}>{links.map(l => <li key={l.id} class="row">
-			<span class="grow">{l.name && <b>{l.name}: </b>}{shownText(l)} <span class="quiet">until {new Date(l.expires * 1000).toLocaleDateString()}</span></span>
+			<span class="grow">{l.name && <b>{l.name}: </b>}{shownText(l)} <span class="quiet">until {day(l.expires)}</span></span>
 			<DeleteButton what="this link" of={job} title="Revoke: it shows nothing any more" onClick={async () => { await request(`${path}/${l.id}`, { method: "DELETE" }); await ask(); }} /></li>)}</ul>}
 	</section>;
 }

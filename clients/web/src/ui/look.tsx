@@ -1,4 +1,5 @@
 /* look.tsx -- the panel for colours, names and the selection. */
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson, link } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
@@ -24,14 +25,16 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 	const addLabels = async (f: File): Promise<void> => {
 		setAdded(null);
 		const name = f.name.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_.-]+/gu, "_").slice(0, 60) || "labels";
-		const { columns: set, taken } = await s.nodes.put(name, f, /\.npy$/i.test(f.name)), first = set.find(c => c.kind === "category" && !c.ids) ?? set[0];
+		const before = new Set(s.columns.value.map(c => c.name));
+		const { columns: set, taken } = await s.nodes.put(name, f, /\.npy$/i.test(f.name)), replaced = set.filter(c => before.has(c.name)).map(c => c.name), first = set.find(c => c.kind === "category" && !c.ids) ?? set[0];
 		keep({ by: first && colourOfColumn(first.name) });
 		await s.loadColumns(first && colourOfColumn(first.name));
 		if (graph)
 			putGraph(await getJson<Graph>(`/v1/graphs/${graph.id}`));
 		if (taken)
 			setAdded({ file: f.name, taken });
-		say(set.length === 1 ? `Coloured by ${first!.name}.` : `${several(set.length, "column")} of labels were set; coloured by ${first?.name ?? "none"}.`);
+		say(`${set.length === 1 ? `${count(job.nodes)} nodes have labels in ${first!.name}${taken ? "" : ", in the order of the nodes"}` : `${several(set.length, "column")} of labels were set`}; coloured by ${first?.name ?? "none"}.${
+			replaced.length ? ` Replaced: ${replaced.join(", ")}.` : ""}`);
 	};
 	return <section aria-label="Colours">
 		<div class="pair">
@@ -45,7 +48,7 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 		<Legend s={s} />
 		<label class="field"><span class="field-label">Size of points</span>
 			<input type="range" min={-1.5} max={1.5} step={0.05} value={Math.log2(size)} onInput={e => s.setSize(2 ** Number(e.currentTarget.value))} /></label>
-		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy"
+		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy,.gz,.zst"
 			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f).catch((error: unknown) => say(error instanceof Error ? ("text" in error ? String(error.text) : error.message) : String(error), true)); }} />
 		{may && data && <Button icon="plus" kind="quiet" {...(graph ? { of: graph } : {})} title="A table with names or numbers of the nodes and columns of labels; one label a line in the order of the nodes; or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
 		{added && <div class="card added" role="status"><TakenText file={added.file} taken={added.taken} /><Button icon="close" kind="quiet" label="Dismiss what was taken" onClick={() => setAdded(null)} /></div>}
@@ -75,9 +78,17 @@ function Search({ s }: { s: Session }) {
 }
 
 function Selection({ s, kind }: { s: Session; kind: string }) {
-	const n = use(s.selectedCount), focus = use(s.focus), v = use(s.values), [name, setName] = useState("");
+	const n = use(s.selectedCount), focus = use(s.focus), v = use(s.values), columns = use(s.columns), [name, setName] = useState(""), [details, setDetails] = useState<{ name: string; text: string }[]>([]);
 	use(s.selected);
-	useEffect(() => { if (focus) void s.nodes.name(focus.node).then(setName); }, [focus?.node, s]);
+	useEffect(() => {
+		let current = true;
+		setDetails([]);
+		if (focus) {
+			void s.nodes.name(focus.node).then(setName);
+			void s.nodes.details(focus.node).then(found => current && setDetails(found), () => undefined);
+		}
+		return () => { current = false; };
+	}, [focus?.node, s, columns]);
 	if (!n && !focus)
 		return null;
 	const [written, setWritten] = useState(-1);
@@ -94,7 +105,8 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 		<div class="row"><h2>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h2><span class="grow" />
 			<Button icon="download" kind="quiet" label="Save the selection as CSV" title="Numbers, names, all columns of labels and coordinates of the selected nodes" onClick={save} /></div>
 		{written > 0 && <p class="quiet" role="status">{count(written)} rows are written …</p>}
-		{focus && <p class="quiet">Node {focus.node}{v && v.column.kind === "category" && v.categories[v.codes[focus.node]!] ? ` · ${v.column.name}: ${v.categories[v.codes[focus.node]!]}` : ""}</p>}
+		{focus && <p class="quiet">Node {focus.node}</p>}
+		{focus && details.length > 0 && <dl class="facts" aria-label="Labels of the node">{details.map(d => <Fragment key={d.name}><dt>{d.name}</dt><dd>{d.text || "–"}</dd></Fragment>)}</dl>}
 		{focus && focus.near.length > 0 && <><h3>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h3>
 			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>
 				{s.colourOf(f.node) && <Swatch colour={s.colourOf(f.node)} />}<span class="grow">{shorten(f.name, 30)}</span><span class="quiet">{number(f.value, 3)}</span></button></li>)}</ul></>}

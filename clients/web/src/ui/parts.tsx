@@ -24,7 +24,7 @@ const PATHS: Record<string, string> = {
 	search: "M10.500 4a6.500 6.500 0 100 13 6.500 6.500 0 000-13zM15.500 15.500L21 21",
 	close: "M6 6l12 12M18 6L6 18", pin: "M9 4h6l-1 6 4 4H6l4-4zM12 14v6", trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
 	link: "M10 14a4 4 0 005.700 0l3-3a4 4 0 00-5.700-5.700L12 6.300M14 10a4 4 0 00-5.700 0l-3 3A4 4 0 0011 18.700l1-1",
-	leave: "M14 4H5v16h9M11 12h10M17 8l4 4-4 4", pen: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3", plus: "M12 5v14M5 12h14", minus: "M5 12h14", undo: "M9 7L4 12l5 5M4 12h10a6 6 0 016 6v1", key: "M15 4a5 5 0 11-4 8l-7 7v-3h3v-3h2",
+	leave: "M14 4H5v16h9M11 12h10M17 8l4 4-4 4", pen: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3", plus: "M12 5v14M5 12h14", minus: "M5 12h14", palette: "M12 3a9 9 0 100 18c1.500 0 2-1 1.500-2s0-2.500 1.500-2.500h2a4 4 0 004-4C21 7 17 3 12 3zM7.500 12h.01M9 7.500h.01M14 7h.01M17 10.500h.01", up: "M6 15l6-6 6 6", down: "M6 9l6 6 6-6", undo: "M9 7L4 12l5 5M4 12h10a6 6 0 016 6v1", key: "M15 4a5 5 0 11-4 8l-7 7v-3h3v-3h2",
 };
 
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {

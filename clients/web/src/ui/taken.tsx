@@ -6,19 +6,39 @@ import { number, several, sentence } from "../core/format.ts";
 import { putGraph } from "../core/live.ts";
 import { type Remedy, remediesOf } from "../core/remedy.ts";
 import { useRights } from "../core/rights.ts";
-import { keep, route } from "../core/route.ts";
+import { go, keep, route } from "../core/route.ts";
 import { beginWith, uploads } from "../core/start.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import type { Column, Graph, Taken } from "../core/types.ts";
+import { Arrange, MOST_ARRANGED } from "./arrange.tsx";
 import { Button, DeleteButton, tell } from "./parts.tsx";
+
+const NOTES = 3;   // shown without a press, if there are more; those about changes are always shown
+
+const Note = ({ note: n }: { note: Taken["notes"][number] }) => <p class={n.changes ? "warning" : "quiet"}>{sentence(n.text)}</p>;
+
+/** The title of a column, by its number from 1; without one its number. */
+const titleIn = (taken: Taken | null | undefined) => (column: number): string => {
+	const title = taken?.listed.find(c => c.first === column)?.title;
+	return title ? `"${title}"` : String(column);
+};
 
 /** One line, and the notes about what was left out, guessed or changed. */
 export function TakenText({ taken, file, beginning }: { taken: Taken; file?: string; beginning?: boolean }) {
+	const notes = [...taken.notes.filter(n => n.changes), ...taken.notes.filter(n => !n.changes)], most = notes.length > NOTES + 1 ? Math.max(NOTES, notes.filter(n => n.changes).length) : notes.length;
+	const first = notes.slice(0, most), rest = notes.slice(most);
 	return <div class="taken">
 		<p>{beginning && "Its beginning: "}{file && <b>{file}: </b>}{taken.text}{taken.sign && <span class="quiet"> · {taken.sign}</span>}</p>
-		{taken.notes.map(n => <p key={n.text} class={n.changes ? "warning" : "quiet"}>{sentence(n.text)}</p>)}
+		{first.map(n => <Note key={n.text} note={n} />)}
+		{rest.length > 0 && <details><summary>{several(rest.length, "more note")}</summary>{rest.map(n => <Note key={n.text} note={n} />)}</details>}
 		{taken.notes_lost > 0 && <p class="quiet">{several(taken.notes_lost, "more note")}.</p>}</div>;
+}
+
+/** Buttons that read the file otherwise, as its notes say. */
+function Remedies({ name, list, title, onClick }: { name: string; list: Remedy[]; title: (r: Remedy) => string; onClick: (r: Remedy) => void }) {
+	return list.length ? <div class="row wrap remedies" role="group" aria-label={`What can be done with ${name}`}>
+		{list.map(r => <Button key={`${r.name}=${r.value}`} title={title(r)} onClick={() => onClick(r)}>{r.text}</Button>)}</div> : null;
 }
 
 /** What was taken of uploaded data, and what the server noticed. What a note names as a way out is done with the file, which the
@@ -26,8 +46,7 @@ export function TakenText({ taken, file, beginning }: { taken: Taken; file?: str
 export function TakenOf({ graph: g }: { graph: Graph }) {
 	const input = useRef<HTMLInputElement>(null), remedy = useRef<Remedy | null>(null), may = useRights();
 	const notes = [...g.taken?.notes ?? [], ...g.labels_taken?.notes ?? []].map(n => n.text), others = g.warnings.filter(w => !notes.includes(w));
-	const titles = (column: number): string => { const title = g.taken?.listed.find(c => c.first === column)?.title; return title ? `"${title}"` : String(column); };
-	const remedies = may ? remediesOf([...g.taken?.notes.map(n => n.text) ?? [], ...g.warnings].join("\n"), titles) : [];
+	const remedies = may ? remediesOf([...g.taken?.notes.map(n => n.text) ?? [], ...g.warnings].join("\n"), titleIn(g.taken)) : [];
 	const merged = g.report?.["merged"] ?? 0, center = g.center;
 	if (!g.taken && !g.labels_taken && !others.length && !center)
 		return null;
@@ -37,27 +56,31 @@ export function TakenOf({ graph: g }: { graph: Graph }) {
 		{others.map(w => <p key={w} class="warning">{sentence(w)}</p>)}
 		{merged > 0 && !g.warnings.some(w => w.includes("precision")) && <p class="warning">{several(merged, "row")} differ by less than single precision holds, and count as equal.</p>}
 		{center && !notes.some(n => n.includes("far from 0")) && <p class="quiet">{several(center.columns, "column")} far from 0 {center.columns === 1 ? "was" : "were"} shifted: {center.first.slice(0, 4).map(c => `column ${c.column} by ${number(c.value)}`).join(", ")}{center.columns > 4 ? ", …" : ""}. Distances stay the same.</p>}
-		{remedies.length > 0 && <div class="row wrap remedies" role="group" aria-label={`What can be done with ${g.name}`}>
-			<input ref={input} type="file" class="hidden-file" tabIndex={-1} aria-label={`File of ${g.name}`} onChange={e => {
+		{remedies.length > 0 && <><input ref={input} type="file" class="hidden-file" tabIndex={-1} aria-label={`File of ${g.name}`} onChange={e => {
 				const file = e.currentTarget.files?.[0];
 				if (file && remedy.current)
 					beginWith(file, remedy.current);
 				e.currentTarget.value = "";
 			}} />
-			{remedies.map(r => <Button key={`${r.name}=${r.value}`} title={`Choose the file again, to read it with ${r.name}=${r.value}`}
-				onClick={() => { remedy.current = r; input.current?.click(); }}>{r.text}</Button>)}</div>}
+			<Remedies name={g.name} list={remedies} title={r => `Choose the file again, to read it with ${r.name}=${r.value}`} onClick={r => { remedy.current = r; input.current?.click(); }} /></>}
 	</details>;
 }
 
 /** What was taken of files that were uploaded in this page, until it is dismissed. graph: only of this one. */
 export function Uploaded({ graph }: { graph?: string }) {
 	const list = use(uploads).filter(u => !graph || u.graph === graph);
-	return <>{list.map(u => <div key={u.graph} class="card added" role="status"><TakenText file={u.file} taken={u.taken} />
-		<Button icon="close" kind="quiet" label={`Dismiss what was taken of ${u.file}`} onClick={() => { uploads.value = uploads.value.filter(x => x !== u); }} /></div>)}</>;
+	const again = (u: (typeof list)[number], remedy: Remedy): void => {
+		go("");
+		beginWith(u.file, remedy, u.options);
+	};
+	return <>{list.map(u => <div key={u.graph} class="card added" role="status"><div class="grow"><TakenText file={u.file.name} taken={u.taken} />
+		<Remedies name={u.file.name} list={remediesOf(u.taken.notes.map(n => n.text).join("\n"), titleIn(u.taken)).filter(r => u.options[r.name] !== r.value)} onClick={r => again(u, r)}
+			title={r => `Reads the file once more, with ${r.name}=${r.value}, as other data`} /></div>
+		<Button icon="close" kind="quiet" label={`Dismiss what was taken of ${u.file.name}`} onClick={() => { uploads.value = uploads.value.filter(x => x !== u); }} /></div>)}</>;
 }
 
 function Row({ s, graph, column }: { s: Session; graph: Graph; column: Column }) {
-	const [name, setName] = useState<string | null>(null), by = use(s.by), shown = by === colourOfColumn(column.name);
+	const [name, setName] = useState<string | null>(null), [arranging, setArranging] = useState(false), by = use(s.by), shown = by === colourOfColumn(column.name);
 	/** Does what gives the column the colour `to` ("": it is deleted). The address has it before, as the event of the change may
 	 * come before the reply. */
 	const change = async (to: string, work: () => Promise<unknown>): Promise<void> => {
@@ -86,9 +109,16 @@ function Row({ s, graph, column }: { s: Session; graph: Graph; column: Column })
 			<input type="text" class="grow" maxLength={200} aria-label={`New name of ${column.name}`} value={name} ref={e => { if (e && !e.dataset["seen"]) { e.dataset["seen"] = "1"; e.focus(); e.select(); } }}
 				onInput={e => setName(e.currentTarget.value)} onKeyDown={e => { if (e.key === "Escape") setName(null); }} />
 			<button type="submit" class="button" disabled={!name.trim()}>Rename</button></form></li>;
-	return <li class="row"><span class="grow">{column.name} <span class="quiet">{column.kind === "category" ? several(column.categories ?? 0, "label") : "numbers"}</span></span>
+	const arrange = async (body: { categories?: string[] | null; colors?: string[] | null }): Promise<void> => {
+		await change(colourOfColumn(column.name), () => s.nodes.arrange(column.name, body));
+		setArranging(false);
+	};
+	return <><li class="row"><span class="grow">{column.name} <span class="quiet">{column.kind === "category" ? several(column.categories ?? 0, "label") : "numbers"}</span></span>
+		{column.kind === "category" && <Button icon="palette" kind="quiet" label={`Order and colours of ${column.name}`} pressed={arranging} of={graph}
+			disabled={(column.categories ?? 0) > MOST_ARRANGED || !column.categories} onClick={() => setArranging(!arranging)} />}
 		<Button icon="pen" kind="quiet" label={`Rename ${column.name}`} of={graph} onClick={() => setName(column.name)} />
-		<DeleteButton what={column.name} of={graph} onClick={() => change("", () => s.nodes.remove(column.name))} /></li>;
+		<DeleteButton what={column.name} of={graph} onClick={() => change("", () => s.nodes.remove(column.name))} /></li>
+		{arranging && <li><Arrange s={s} column={column} done={() => setArranging(false)} save={arrange} /></li>}</>;
 }
 
 /** The columns of labels of the run's data. */

@@ -62,6 +62,6 @@ export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Pr
 			{goOn && <Button icon="undo" kind="quiet" label="Go on from here in a new run" disabled={frame.stride !== 1}
 				title={frame.stride !== 1 ? "This frame holds a sample of the nodes" : "Go on from here in a new run"}
 				onClick={() => goOn(frame)} />}
-			<Button kind="quiet" onClick={() => { setPlaying(false); s.seek(null); }}>Live</Button></>}
+			<Button kind="quiet" onClick={() => { setPlaying(false); s.seek(null); }}>{over ? "End" : "Live"}</Button></>}
 	</div>;
 }
