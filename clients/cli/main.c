@@ -99,7 +99,8 @@ static int no_command(const char *first, const char *second, bool in_group)
 	if (meant)
 		return cli_fail(CLI_USAGE, "no command '%s'; did you mean 'spaceland %s'?", given, meant);
 	if (!in_group && *first == '-')
-		return cli_fail(CLI_USAGE, "write %s after the command: spaceland COMMAND %s ...; see spaceland --help", given, given);
+		return cli_fail(CLI_USAGE, "write %s after the command: spaceland COMMAND %s ...; see spaceland "
+				"--help", given, given);
 	return cli_fail(CLI_USAGE, "no command '%s'; see spaceland %s%s--help", given, in_group ? first : "",
 			in_group ? " " : "");
 }

@@ -1,5 +1,5 @@
-/* caseless.c -- letters become lower case one by one, by the C library's table of the locale C.UTF-8. Texts of ASCII alone,
- * which are most, take strcasestr(). Bytes that are not UTF-8 stay as they are. */
+/* caseless.c -- letters become lower case one by one, by the C library's table of the locale C.UTF-8. Texts of ASCII
+ * alone, which are most, take strcasestr(). Bytes that are not UTF-8 stay as they are. */
 #include "daemon/util/caseless.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* caseless.h -- compares texts in UTF-8 without regard to upper and lower case: "élodie" is in "Élodie23". One is made and
- * used by one thread, since it sets the thread's locale until it is finished. */
+/* caseless.h -- compares texts in UTF-8 without regard to upper and lower case: "élodie" is in "Élodie23". One is made
+ * and used by one thread, since it sets the thread's locale until it is finished. */
 #ifndef SL_CASELESS_H
 #define SL_CASELESS_H
 

@@ -325,7 +325,7 @@ def test_columns(page, api, tmp_path, shot):
     table.write_text("cell,a,b,c,type\n" + "".join(f"cell{i},{i / 50 * 40 + i % 7},{i % 11},{i % 13}.5,t{i // 50}\n" for i in range(150)))
     page.drop(table)
     page.see("Upload and lay out")
-    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "coordinate", "coordinate", "coordinate", "label"]
+    assert page.run("return [...document.querySelectorAll('.pending .table select')].map(s => s.value)") == ["name", "coordinate", "coordinate", "coordinate", "label"]
     shot("columns")
     before = len(api.get("/v1/graphs").json()["items"])
     page.button("Upload and lay out").click()
@@ -341,7 +341,7 @@ def test_several_columns_of_labels(page, api, tmp_path):
     table.write_text("cell,kind,batch,donor,a,b\n" + "".join(f"cell{i},k{i % 3},b{i % 4},d{i % 5},{i / 50 * 40 + i % 7},{i % 11}\n" for i in range(90)))
     page.drop(table)
     page.see("Upload and lay out")
-    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "label", "label", "label", "coordinate", "coordinate"]
+    assert page.run("return [...document.querySelectorAll('.pending .table select')].map(s => s.value)") == ["name", "label", "label", "label", "coordinate", "coordinate"]
     page.run("""const s = document.querySelector("select[aria-label='Column donor is taken as']");
         s.value = "ignored"; s.dispatchEvent(new Event("change", {bubbles: true}));""")
     page.button("Upload and lay out").click()

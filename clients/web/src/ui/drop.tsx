@@ -110,7 +110,7 @@ function Columns({ p }: { p: Pending }) {
 }
 
 function PendingCard({ p }: { p: Pending }) {
-	const { guess, graph, estimate, stage } = p;
+	const { guess, graph, estimate, stage } = p, swapped = p.options["transpose"] === "true";
 	const waiting = use(queue), titles = (column: number): string => { const title = guess?.listed.find(c => c.column === column)?.title; return title ? `"${title}"` : String(column); };
 	const told = [p.problem, ...(!p.problem ? [...guess?.warnings ?? [], ...(guess?.taken ?? graph?.taken)?.notes.map(n => n.text) ?? []] : [])].join("\n");
 	const remedies = graph || stage === "uploading" || stage === "starting" ? [] : remediesOf(told, titles).filter(r => p.options[r.name] !== r.value && !(r.name === "ignore_columns" && p.options[r.name]?.split(",").includes(r.value)));
@@ -120,7 +120,8 @@ function PendingCard({ p }: { p: Pending }) {
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
 		{guess && !(p.problem && !guess.columns) && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
 		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{several(more, "more column")} of numbers, which are coordinates.</p>}</>}
-		{graph?.taken ? <TakenText taken={graph.taken} /> : guess?.taken && !p.problem && <TakenText taken={guess.taken} beginning={!guess.whole} />}
+		{graph?.taken ? <TakenText taken={graph.taken} /> : guess?.taken && !p.problem && !swapped && <TakenText taken={guess.taken} beginning={!guess.whole} />}
+		{!graph && swapped && guess && guess.coordinates > 0 && <p>Rows and columns are swapped: the {several(guess.coordinates, "column")} of numbers are the points, and each row is a coordinate.</p>}
 		{!p.problem && [...guess?.warnings ?? [], ...(graph?.warnings ?? []).filter(w => !graph?.taken?.notes.some(n => n.text === w))].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
