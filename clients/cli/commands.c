@@ -114,6 +114,18 @@ static const struct cli_option transform_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option graph_labels_options[] = {
+	{0, "order", "LIST", "The categories in the order of legends, separated by commas, or @FILE with one a line. Those "
+	 "that are not named follow as they are."},
+	{0, "colors", "LIST", "Their colours, as #rrggbb in the order of legends, or as CATEGORY=#rrggbb for some of them; "
+	 "separated by commas, or @FILE with one a line."},
+	{0, "reset", NULL, "The server's order and colours again: the category of most nodes comes first and has the first "
+	 "colour."},
+	{0, "rename", "NAME", "Another name of the column."},
+	{0, "delete", NULL, "Delete the column."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option graph_list_options[] = {
 	{0, "name", "NAME", "Only graphs of exactly this name."},
 	{0, NULL, NULL, NULL},
@@ -267,6 +279,10 @@ static const struct cli_command table[] = {
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
 	 "for them.\n\nIf the server already has the same graph, under any name, it does not store it again.",
 	 graph_add_options, CLI_INPUT_PARAMS, true, cmd_graph_add},
+	{"graph labels", "GRAPH [COLUMN]", 1, 2, "show, order and colour labels of a graph",
+	 "List the columns of labels of a graph or, of a column, its categories in the order of legends, with their numbers "
+	 "of nodes and their colours. The options change the column for all users, legends and pictures.",
+	 graph_labels_options, CLI_NO_PARAMS, true, cmd_graph_labels},
 	{"graph list", "", 0, 0, "list the graphs on the server",
 	 "List the graphs on the server, newest first.", graph_list_options, CLI_NO_PARAMS, true, cmd_graph_list},
 	{"graph rm", "GRAPH...", 1, ANY, "delete graphs",

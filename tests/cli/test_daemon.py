@@ -47,6 +47,43 @@ def test_local_and_server_write_the_same_text(online, tmp_path, kind):
         assert numpy.allclose(server["layout"], local["layout"], rtol=1e-6)
 
 
+def test_labels_get_an_order_and_colours(online, tmp_path):
+    (tmp_path / "doses.csv").write_text("x,y,dose,age\n" + "".join(
+        f"{i % 7}.5,{i % 11}.25,{'low' if i < 30 else 'high, strong' if i < 50 else 'mid'},{i}.5\n" for i in range(60)).replace("high, strong", '"high, strong"'))
+    g = online("graph", "add", "doses.csv", "--label-column", "dose,age").out.strip()
+
+    def now():
+        shown = online("graph", "labels", g, "dose", "--json").json
+        return [(c["name"], c["nodes"], c["color"]) for c in shown["categories"]], shown["ordered"], shown["colored"]
+    first = now()
+    assert [c[:2] for c in first[0]] == [("low", 30), ("high, strong", 20), ("mid", 10)] and first[1:] == (False, False)
+    assert [r["name"] for r in online("graph", "labels", g, "--json").json] == ["dose", "age"]
+    assert online("graph", "labels", g, "dose", "--order", "low,mid").status == 0
+    colours = {name: colour for name, _, colour in first[0]}
+    assert [c[0] for c in now()[0]] == ["low", "mid", "high, strong"] and now()[1:] == (True, False)
+    (tmp_path / "colours").write_text("high, strong=#aa0011\n")
+    assert online("graph", "labels", g, "dose", "--colors", "@colours").status == 0
+    assert now() == ([("low", 30, colours["low"]), ("mid", 10, colours["high, strong"]), ("high, strong", 20, "#aa0011")], True, True)
+    assert online("graph", "labels", g, "dose", "--order", "mid").status == 0
+    assert now()[0][0] == ("mid", 10, colours["high, strong"]) and now()[0][2] == ("high, strong", 20, "#aa0011"), "colours go along"
+    assert online("graph", "labels", g, "dose", "--colors", "#000001,#000002,#000003").status == 0
+    assert [c[2] for c in now()[0]] == ["#000001", "#000002", "#000003"]
+    lines = online("graph", "labels", g, "dose").out.splitlines()
+    assert lines[1].split() == ["#000001", "10", "mid"] and len(lines) == 4
+    for options, told in ((("--order", "nix"), 'no category "nix"'), (("--order", "low,low"), "twice"), (("--colors", "red"), "#rrggbb"),
+                          (("--colors", "#000001"), "1 colours, but the column has 3"), (("--colors", "nix=#000001"), 'no category "nix"'),
+                          (("--order", "@nowhere"), "nowhere"), (("--delete", "--reset"), "--delete")):
+        result = online("graph", "labels", g, "dose", *options)
+        assert result.status in (2, 5) and told in result.err, result
+    assert online("graph", "labels", g, "age", "--order", "a").status == 2 and "numbers from 0.5 to 59.5" in online("graph", "labels", g, "age").out
+    assert online("graph", "labels", g, "--reset").status == 2
+    assert online("graph", "labels", g, "dose", "--reset").status == 0 and now() == first
+    assert online("graph", "labels", g, "dose", "--rename", "stärke").status == 0
+    assert online("graph", "labels", g, "age", "--delete").status == 0
+    assert [r["name"] for r in online("graph", "labels", g, "--json").json] == ["stärke"]
+    online("graph", "rm", g)
+
+
 def test_graphs(online, ring):
     ring.write_text(ring.read_text() + "0\t20\n")  # a graph that is new to the daemon
     first = online("graph", "add", ring, "--name", "first").out.strip()

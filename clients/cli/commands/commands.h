@@ -30,6 +30,7 @@ int cmd_batch_submit(struct cli *cli);
 int cmd_bench(struct cli *cli);
 int cmd_embed(struct cli *cli);
 int cmd_graph_add(struct cli *cli);
+int cmd_graph_labels(struct cli *cli);
 int cmd_graph_list(struct cli *cli);
 int cmd_graph_rm(struct cli *cli);
 int cmd_graph_show(struct cli *cli);
