@@ -1,45 +1,25 @@
-/* Fair queueing in three levels, as scheduler.h says. Invariants: the virtual time of a job, client or group never
- * falls; one that becomes runnable gets at least the floor of its level, so that it claims little of the time when it
- * had no work; the next is the one with the least, and among equals the one that came first. */
+/* The levels of scheduler.h as classes of util/fair.h: groups, clients, new and old jobs of a client, jobs. */
 #include "daemon/device/scheduler.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* While old jobs wait, each millisecond of a new job adds 1 / BOOST_RATIO ms to debt_ms. From DEBT_MS on, an old job
- * runs next. */
-#define BOOST_RATIO 4
-#define DEBT_MS 10.0
+#define NEW_SHARE 4  /* of a client's new jobs; its others have 1 */
 
 struct sl_scheduler_group {
-	struct sl_link link;
-	struct sl_list clients;  /* struct sl_scheduler_client */
-	char *name;
-	double share;
-	double virtual_ms;    /* the group's virtual time; groups are compared by it */
-	double now_ms;        /* current virtual time among its clients */
-	double least_ms;      /* for one pick: the virtual time that new jobs of its clients are compared with */
-	double elsewhere_ms;  /* most time that it may still be charged for use of other devices */
-	int runnable;
+	struct sl_fair flow;   /* its flows are clients */
+	double elsewhere_ms;   /* most time that it may still be charged for use of other devices */
 };
 
 struct sl_scheduler_client {
-	struct sl_link link;
-	struct sl_scheduler_group *group;
-	char *name;
-	double virtual_ms;    /* the client's virtual time; clients of a group are compared by it */
-	double now_ms;        /* current virtual time among its jobs */
-	double elsewhere_ms;  /* as in struct sl_scheduler_group */
-	int tasks, runnable;
+	struct sl_fair flow;   /* its flows are the next two */
+	struct sl_fair new, old;
+	double elsewhere_ms;
 };
 
 struct sl_scheduler {
-	struct sl_list groups;   /* struct sl_scheduler_group */
-	struct sl_list tasks;    /* struct sl_scheduled */
-	double now_ms;        /* current virtual time among the groups */
-	double debt_ms;       /* time owed to old jobs, those that are not new */
-	uint64_t order;
+	struct sl_fair groups;
 };
 
 int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
@@ -47,95 +27,38 @@ int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
 	*out = calloc(1, sizeof **out);
 	if (!*out)
 		return sl_error_memory(err, "the scheduler");
+	(*out)->groups.credit = SL_CREDIT_MS;
+	(*out)->groups.borrow = SL_BOOST_MS;
 	return 0;
-}
-
-static void forget_client(struct sl_scheduler_client *c)
-{
-	sl_list_unlink(&c->link);
-	free(c->name);
-	free(c);
-}
-
-static void forget_group(struct sl_scheduler_group *g)
-{
-	SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
-		forget_client(c);
-	sl_list_unlink(&g->link);
-	free(g->name);
-	free(g);
 }
 
 void sl_scheduler_destroy(struct sl_scheduler *s)
 {
-	if (!s)
-		return;
-	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
-		forget_group(g);
+	if (s)
+		sl_fair_finish(&s->groups);
 	free(s);
 }
 
-/* The least virtual time of a client, or a group, that becomes runnable again. It limits the credit for unused time. */
-static double client_floor(const struct sl_scheduler_group *g)
+static struct sl_scheduler_group *group_of_client(const struct sl_scheduler_client *c)
 {
-	return g->now_ms - SL_CREDIT_MS;
+	return (struct sl_scheduler_group *)c->flow.parent;
 }
 
-static double group_floor(const struct sl_scheduler *s, const struct sl_scheduler_group *g)
+/* The client, with a reference; NULL: no memory. */
+static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char *group, double share, const char *client)
 {
-	return s->now_ms - SL_CREDIT_MS / g->share;
-}
-
-/* Removes clients and groups without jobs whose virtual time would be the same if they came back as new ones. */
-static void forget_idle(struct sl_scheduler *s)
-{
-	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link) {
-		SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
-			if (c->tasks == 0 && c->virtual_ms <= client_floor(g))
-				forget_client(c);
-		if (!g->clients.count && g->virtual_ms <= group_floor(s, g))
-			forget_group(g);
-	}
-}
-
-static struct sl_scheduler_group *find_group(const struct sl_scheduler *s, const char *name)
-{
-	return SL_LIST_FIND(struct sl_scheduler_group, g, &s->groups, link, !strcmp(g->name, name));
-}
-
-static struct sl_scheduler_client *find_client(const struct sl_scheduler_group *g, const char *name)
-{
-	return SL_LIST_FIND(struct sl_scheduler_client, c, &g->clients, link, !strcmp(c->name, name));
-}
-
-static struct sl_scheduler_group *group_of(struct sl_scheduler *s, const char *name)
-{
-	struct sl_scheduler_group *g = find_group(s, name);
-	if (g)
-		return g;
-	g = calloc(1, sizeof *g);
-	if (!g || !(g->name = strdup(name))) {
-		free(g);
+	struct sl_scheduler_group *g = (void *)sl_fair_named(&s->groups, group, sizeof *g);
+	struct sl_scheduler_client *c = g ? (void *)sl_fair_named(&g->flow, client, sizeof *c) : NULL;
+	if (!g)
 		return NULL;
+	sl_fair_release(&g->flow);  /* its clients hold it */
+	sl_fair_set_share(&g->flow, share);
+	g->flow.credit = SL_CREDIT_MS;
+	g->flow.borrow = SL_BOOST_MS;
+	if (c && !c->old.parent) {
+		sl_fair_join(&c->flow, &c->new, NEW_SHARE);
+		sl_fair_join(&c->flow, &c->old, 1);
 	}
-	g->virtual_ms = s->now_ms;
-	sl_list_prepend(&s->groups, &g->link);
-	return g;
-}
-
-static struct sl_scheduler_client *client_of(struct sl_scheduler_group *g, const char *name)
-{
-	struct sl_scheduler_client *c = find_client(g, name);
-	if (c)
-		return c;
-	c = calloc(1, sizeof *c);
-	if (!c || !(c->name = strdup(name))) {
-		free(c);
-		return NULL;
-	}
-	c->group = g;
-	c->virtual_ms = g->now_ms;
-	sl_list_prepend(&g->clients, &c->link);
 	return c;
 }
 
@@ -144,155 +67,54 @@ static double weight_of(int priority)
 	return ldexp(1, priority - SL_PRIORITY_DEFAULT);
 }
 
-/* Makes a job runnable. Its virtual time becomes at least the current one; its client and group may be behind theirs by
- * the credit of client_floor() and group_floor(). */
-static void wake(struct sl_scheduler *s, struct sl_scheduled *t)
-{
-	struct sl_scheduler_client *c = t->client;
-	struct sl_scheduler_group *g = c->group;
-	if (g->runnable++ == 0)
-		g->virtual_ms = fmax(g->virtual_ms, group_floor(s, g));
-	if (c->runnable++ == 0)
-		c->virtual_ms = fmax(c->virtual_ms, client_floor(g));
-	if (t->virtual_ms < c->now_ms)
-		t->virtual_ms = c->now_ms;
-	t->runnable = true;
-}
-
-int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *group, double share,
-		     const char *client, int priority, double used_ms, struct sl_error *err)
-{
-	forget_idle(s);
-	struct sl_scheduler_group *g = group_of(s, group);
-	struct sl_scheduler_client *c = g ? client_of(g, client) : NULL;
-	if (!c)
-		return sl_error_memory(err, "a client of the scheduler");
-	g->share = share > 0 ? share : 1;
-	c->tasks++;
-	*t = (struct sl_scheduled){
-		.client = c, .used_ms = used_ms,
-		.weight = weight_of(priority), .order = s->order++,
-	};
-	sl_list_prepend(&s->tasks, &t->link);
-	wake(s, t);
-	return 0;
-}
-
-void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t)
-{
-	sl_scheduler_set_runnable(s, t, false);
-	sl_list_unlink(&t->link);
-	t->client->tasks--;
-	t->client = NULL;
-}
-
-void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, bool runnable)
-{
-	if (runnable == t->runnable)
-		return;
-	if (runnable) {
-		wake(s, t);
-	} else {
-		t->runnable = false;
-		t->client->runnable--;
-		t->client->group->runnable--;
-	}
-}
-
-/* Converts the virtual time by which the job is ahead of the others to the new weight, so that it stands for the same
- * device time. Otherwise one slice at the lowest priority would keep a job waiting for hours after its priority was
- * raised to the highest. */
-void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority)
-{
-	double weight = weight_of(priority), now_ms = t->client->now_ms;
-	t->virtual_ms = now_ms + (t->virtual_ms - now_ms) * t->weight / weight;
-	t->weight = weight;
-}
-
 static bool is_new(const struct sl_scheduled *t)
 {
 	return t->used_ms < SL_BOOST_MS;
 }
 
-/* groups_now and clients_now: the smallest virtual time of a group, or of a client of a group, with a runnable job;
- * INFINITY: none. */
-static double groups_now(const struct sl_scheduler *s)
+static void join(struct sl_scheduled *t, double weight)
 {
-	double now = INFINITY;
-	SL_LIST_EACH(const struct sl_scheduler_group, g, &s->groups, link)
-		if (g->runnable && g->virtual_ms < now)
-			now = g->virtual_ms;
-	return now;
+	sl_fair_join(is_new(t) ? &t->client->new : &t->client->old, &t->flow, weight);
+	sl_fair_set_ready(&t->flow, t->runnable, is_new(t));
 }
 
-static double clients_now(const struct sl_scheduler_group *g)
+int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *group, double share,
+		     const char *client, int priority, double used_ms, struct sl_error *err)
 {
-	double now = INFINITY;
-	SL_LIST_EACH(const struct sl_scheduler_client, c, &g->clients, link)
-		if (c->runnable && c->virtual_ms < now)
-			now = c->virtual_ms;
-	return now;
+	sl_fair_forget(&s->groups);
+	*t = (struct sl_scheduled){.client = client_of(s, group, share, client), .used_ms = used_ms, .runnable = true};
+	if (!t->client)
+		return sl_error_memory(err, "a client of the scheduler");
+	join(t, weight_of(priority));
+	return 0;
 }
 
-/* Returns the new job that has used the least time, among groups and clients that are not ahead of the others. */
-static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
+void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t)
 {
-	double now = fmax(groups_now(s), s->now_ms);
-	struct sl_scheduled *best = NULL;
-	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
-		g->least_ms = fmax(clients_now(g), g->now_ms);
-	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
-		const struct sl_scheduler_client *c = t->client;
-		if (!t->runnable || !is_new(t) || c->group->virtual_ms > now + SL_BOOST_MS ||
-		    c->virtual_ms > c->group->least_ms + SL_BOOST_MS)
-			continue;
-		if (!best || t->used_ms < best->used_ms || (t->used_ms == best->used_ms && t->order < best->order))
-			best = t;
-	}
-	return best;
+	sl_fair_leave(&t->flow);
+	sl_fair_release(&t->client->flow);
+	t->client = NULL;
 }
 
-/* Returns by how much virtual time a is ahead of b: that of their groups if these differ, else of their clients, else
- * of the jobs. */
-static double distance(const struct sl_scheduled *a, const struct sl_scheduled *b)
+void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, bool runnable)
 {
-	if (a->client == b->client)
-		return a->virtual_ms - b->virtual_ms;
-	if (a->client->group == b->client->group)
-		return a->client->virtual_ms - b->client->virtual_ms;
-	return a->client->group->virtual_ms - b->client->group->virtual_ms;
+	t->runnable = runnable;
+	sl_fair_set_ready(&t->flow, runnable, is_new(t));
 }
 
-/* Returns the job with the least virtual time of the client with the least in the group with the least. */
-static struct sl_scheduled *pick_fair(const struct sl_scheduler *s, bool old_only)
+void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority)
 {
-	struct sl_scheduled *best = NULL;
-	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
-		if (!t->runnable || (old_only && is_new(t)))
-			continue;
-		double ahead = best ? distance(t, best) : 0;
-		if (!best || ahead < 0 || (ahead == 0 && t->order < best->order))
-			best = t;
-	}
-	return best;
+	sl_fair_set_share(&t->flow, weight_of(priority));
 }
 
 struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s)
 {
-	struct sl_scheduled *t;
-	if (s->debt_ms >= DEBT_MS && (t = pick_fair(s, true)))
-		return t;
-	if ((t = pick_new(s)))
-		return t;
-	return pick_fair(s, false);
+	return (struct sl_scheduled *)sl_fair_next(&s->groups);
 }
 
-static bool old_ones_wait(const struct sl_scheduler *s)
+bool sl_scheduler_before(const struct sl_scheduled *a, const struct sl_scheduled *b)
 {
-	SL_LIST_EACH(const struct sl_scheduled, t, &s->tasks, link)
-		if (t->runnable && !is_new(t))
-			return true;
-	return false;
+	return sl_fair_before(&a->flow, &b->flow);
 }
 
 void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms)
@@ -300,54 +122,50 @@ void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double 
 	sl_scheduler_charge_part(s, t, ms, ms);
 }
 
+static void charge_part(struct sl_fair *flow, double *elsewhere_ms, double ms)
+{
+	sl_fair_charge(flow, ms);
+	*elsewhere_ms = fmin(*elsewhere_ms + SL_ELSEWHERE_RATIO * ms, SL_ELSEWHERE_MS);
+}
+
 void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms)
 {
 	struct sl_scheduler_client *c = t->client;
-	struct sl_scheduler_group *g = c->group;
+	struct sl_scheduler_group *g = group_of_client(c);
 	ms = fmax(ms, 0);
 	part_ms = fmax(part_ms, 0);
-	if (!is_new(t))
-		s->debt_ms = fmax(0, s->debt_ms - part_ms);
-	else if (old_ones_wait(s))
-		s->debt_ms += part_ms / BOOST_RATIO;
-	else
-		s->debt_ms = 0;
-	/* The current virtual time is the least one before the slice; it never decreases. */
-	double now = groups_now(s), clients = clients_now(g);
-	if (isfinite(now) && now > s->now_ms)
-		s->now_ms = now;
-	if (isfinite(clients) && clients > g->now_ms)
-		g->now_ms = clients;
-	double behind = INFINITY;
-	SL_LIST_EACH(const struct sl_scheduled, u, &s->tasks, link)
-		if (u->client == c && u->runnable && u->virtual_ms < behind)
-			behind = u->virtual_ms;
-	if (isfinite(behind) && behind > c->now_ms)
-		c->now_ms = behind;
+	sl_fair_charge(&t->flow, ms);
+	sl_fair_charge(t->flow.parent, part_ms);
+	charge_part(&c->flow, &c->elsewhere_ms, part_ms);
+	charge_part(&g->flow, &g->elsewhere_ms, part_ms);
+	bool was_new = is_new(t);
 	t->used_ms += ms;
-	t->virtual_ms += ms / t->weight;
-	c->virtual_ms += part_ms;
-	g->virtual_ms += part_ms / g->share;
-	c->elsewhere_ms = fmin(c->elsewhere_ms + SL_ELSEWHERE_RATIO * part_ms, SL_ELSEWHERE_MS);
-	g->elsewhere_ms = fmin(g->elsewhere_ms + SL_ELSEWHERE_RATIO * part_ms, SL_ELSEWHERE_MS);
+	if (was_new && !is_new(t)) {
+		sl_fair_leave(&t->flow);
+		join(t, t->flow.share);
+	}
 }
 
-/* Returns the part of ms that may still be charged, and subtracts it from *left_ms. */
-static double take(double *left_ms, double ms)
+/* Charges the part of ms that may still be charged. */
+static void charge_elsewhere(struct sl_fair *flow, double *elsewhere_ms, double ms)
 {
-	double taken = fmin(fmax(ms, 0), *left_ms);
-	*left_ms -= taken;
-	return taken;
+	double taken = fmin(fmax(ms, 0), *elsewhere_ms);
+	if (!flow->ready)
+		return;
+	*elsewhere_ms -= taken;
+	sl_fair_charge(flow, taken);
 }
 
 void sl_scheduler_charge_elsewhere(struct sl_scheduler *s, const char *group, const char *client, double ms)
 {
-	struct sl_scheduler_group *g = find_group(s, group);
-	struct sl_scheduler_client *c = g ? find_client(g, client) : NULL;
-	if (g && g->runnable)
-		g->virtual_ms += take(&g->elsewhere_ms, ms) / g->share;
-	if (c && c->runnable)
-		c->virtual_ms += take(&c->elsewhere_ms, ms);
+	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups.flows, flow.link) {
+		if (strcmp(g->flow.name, group))
+			continue;
+		charge_elsewhere(&g->flow, &g->elsewhere_ms, ms);
+		SL_LIST_EACH(struct sl_scheduler_client, c, &g->flow.flows, flow.link)
+			if (!strcmp(c->flow.name, client))
+				charge_elsewhere(&c->flow, &c->elsewhere_ms, ms);
+	}
 }
 
 /* ---- waiting jobs ------------------------------------------------------- */

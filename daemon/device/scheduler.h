@@ -1,18 +1,14 @@
-/* scheduler.h -- chooses the job that runs next on a device, and the waiting job that is admitted to it.
+/* scheduler.h -- chooses the job that runs next on a device.
  *
- * Pure logic: no clock, no threads, no allocation except one small record for each client.
+ * struct sl_scheduler divides a device's time among its jobs, slice by slice, by start-time fair queueing (util/fair.h)
+ * in four levels: groups by their shares, the clients of a group equally, a client's new jobs before its others, jobs by
+ * their weights. A job's weight is 2^priority, so one step of priority doubles its part of its client's time. A client
+ * or group without runnable jobs keeps a claim to at most SL_CREDIT_MS of the time that it has not used. This covers
+ * the gap between the end of its last job and the start of its next one.
  *
- * struct sl_scheduler divides a device's time among its jobs, slice by slice. It is fair queueing in three levels
- * (Stoica et al., "A proportional share resource allocation algorithm", RTSS 1996, without the deadlines). The virtual
- * time of a group of clients grows by time used / share, that of a client by time used, and that of a job by time used
- * / weight. The group with the least virtual time is next, then its client with the least, then that client's job with
- * the least. A job's weight is 2^priority, so one step of priority doubles its part of its client's time. A client or
- * group without runnable jobs keeps a claim to at most SL_CREDIT_MS of the time that it has not used. This covers the
- * gap between the end of its last job and the start of its next one.
- *
- * A new job runs before others for its first SL_BOOST_MS, because most small jobs end within that time and a person
- * waits for them. Two rules keep this fair: old jobs always get a fifth of the time, and a client or group that is
- * ahead of the others by more than SL_BOOST_MS does not get this preference.
+ * A job is new for its first SL_BOOST_MS, because most small jobs end within that time and a person waits for them. New
+ * jobs get four fifths of their client's time. A client or group with a new job goes before others, unless it is ahead
+ * of them by more than SL_BOOST_MS.
  *
  * If an engine has several devices, shares apply to all of them together: each device's scheduler also gets the time
  * that a client has used on the others (sl_scheduler_charge_elsewhere()), so a client whose jobs fill another device
@@ -20,6 +16,8 @@
  *
  *   sl_scheduler_add(s, &task, group, 1, client, 0, 0, &err);
  *   while ((t = sl_scheduler_pick(s))) sl_scheduler_charge(s, t, run_slice(t));
+ *
+ * Pure logic: no clock, no threads, no allocation except one small record for each client.
  *
  * struct sl_backlog is the waiting line: jobs that wait for a free place (the number of active jobs and their memory
  * are limited), highest priority first, then first come. */
@@ -30,6 +28,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "daemon/util/fair.h"
 #include "daemon/util/list.h"
 
 #define SL_PRIORITY_MIN (-10)
@@ -44,12 +43,9 @@ struct sl_scheduler_client;
 
 /* One job in the scheduler; embed it in the job. The fields belong to the scheduler. */
 struct sl_scheduled {
+	struct sl_fair flow;  /* among the new jobs of its client, or among the others */
 	struct sl_scheduler_client *client;
-	struct sl_link link;
-	double virtual_ms;   /* time used / weight, from the client's origin */
 	double used_ms;
-	double weight;
-	uint64_t order;      /* of arrival */
 	bool runnable;
 };
 
@@ -69,6 +65,9 @@ void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, i
 
 /* The job whose slice is next; NULL: none is runnable. Changes nothing. */
 struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s);
+
+/* True if a is served before b, apart from new jobs of their clients. For jobs that share a slice. */
+bool sl_scheduler_before(const struct sl_scheduled *a, const struct sl_scheduled *b);
 
 /* Records that t has used the device for ms. */
 void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms);

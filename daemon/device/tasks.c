@@ -268,8 +268,7 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 static int further_behind(const void *a, const void *b)
 {
 	const struct sl_task *x = *(struct sl_task *const *)a, *y = *(struct sl_task *const *)b;
-	double left = x->scheduled.virtual_ms, right = y->scheduled.virtual_ms;
-	return left < right ? -1 : left > right;
+	return sl_scheduler_before(&x->scheduled, &y->scheduled) ? -1 : sl_scheduler_before(&y->scheduled, &x->scheduled);
 }
 
 static bool may_join(const struct sl_task *k)
@@ -277,8 +276,8 @@ static bool may_join(const struct sl_task *k)
 	return k->scheduled.runnable && !k->alone && k->embedding && sl_embedding_joins(k->embedding);
 }
 
-/* Stores the picked task and those that may share its slice in t->together; if there are too many, those with the least
- * virtual time. They use capacity that would be idle, so the fair order does not apply to them. */
+/* Stores the picked task and those that may share its slice in t->together; if there are too many, those that
+ * are next. They use capacity that would be idle, so the fair order does not apply to them. */
 static int gather(struct sl_device_thread *t, struct sl_task *picked)
 {
 	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER] = {NULL};

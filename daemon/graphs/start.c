@@ -119,6 +119,7 @@ static void destroy(struct sl_graphs *s)
 		sl_bookings_on_disk_use(s->d->bookings, NULL, NULL);
 	for (int i = 0; i < s->count; i++)
 		sl__graph_free(s->graph[i]);
+	sl_upload_line_finish(&s->line);
 	free(s->graph);
 	free(s->folder);
 	free(s);

@@ -1,8 +1,7 @@
-/* Two waiting lists, small and large, and counts of those that are being read. sl_upload_line_next() decides; nothing
- * waits for what cannot come, since a large upload alone may always start. */
+/* Two waiting lists, small and large, and the users' flows. sl_upload_line_next() decides; nothing waits
+ * for what cannot come, since a large upload alone may always start. */
 #include "daemon/graphs/upload_line.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes of memory per byte of a file. An edge in a text has at least ten bytes, and takes up to 40 while the graph is
@@ -30,40 +29,44 @@ static bool is_large(const struct sl_upload_place *p)
 	return p->bytes >= SL_UPLOAD_LARGE_BYTES;
 }
 
+/* The flow of a user who has no upload that may be read is not ready. */
+static void may(struct sl_upload_user *u)
+{
+	sl_fair_set_ready(&u->flow, u->waiting && (!u->known || u->reading < SL_UPLOADS_MAX - 1), false);
+}
+
+static struct sl_upload_user *user_of(struct sl_upload_line *l, const char *user)
+{
+	struct sl_upload_user *u = user[0] ? (void *)sl_fair_named(&l->users, user, sizeof *u) : NULL;
+	if (u) {
+		u->known = true;
+		return u;
+	}
+	if (!l->others.flow.parent)
+		sl_fair_join(&l->users, &l->others.flow, 1);
+	return &l->others;
+}
+
 void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes, const char *user)
 {
-	*p = (struct sl_upload_place){.bytes = bytes, .where = SL_UPLOAD_WAITING};
-	snprintf(p->user, sizeof p->user, "%s", user);
+	*p = (struct sl_upload_place){.bytes = bytes, .where = SL_UPLOAD_WAITING, .user = user_of(l, user)};
 	sl_list_append(is_large(p) ? &l->large : &l->small, &p->link);
+	p->user->waiting++;
+	may(p->user);
 }
 
-static int reading_of(const struct sl_upload_line *l, const char *user)
-{
-	int count = 0;
-	SL_LIST_EACH(const struct sl_upload_place, p, &l->reading, link)
-		count += !strcmp(p->user, user);
-	return count;
-}
-
-/* The first upload of the user with the fewest that are being read. The last place is for another user than those who
- * have the other places. */
-static struct sl_upload_place *first_of(const struct sl_upload_line *l, const struct sl_list *waiting)
+static struct sl_upload_place *first_of(const struct sl_list *waiting)
 {
 	struct sl_upload_place *first = NULL;
-	int fewest = SL_UPLOADS_MAX + 1;
-	SL_LIST_EACH(struct sl_upload_place, p, waiting, link) {
-		int count = reading_of(l, p->user);
-		if (count < fewest && (!p->user[0] || count < SL_UPLOADS_MAX - 1)) {
+	SL_LIST_EACH(struct sl_upload_place, p, waiting, link)
+		if (p->user->flow.ready && (!first || sl_fair_before(&p->user->flow, &first->user->flow)))
 			first = p;
-			fewest = count;
-		}
-	}
 	return first;
 }
 
 static bool large_may(const struct sl_upload_line *l, uint64_t budget)
 {
-	const struct sl_upload_place *p = first_of(l, &l->large);
+	const struct sl_upload_place *p = first_of(&l->large);
 	if (!p || l->reading_large >= SL_UPLOADS_LARGE)
 		return false;
 	return !l->reading_large || (l->bytes <= budget && p->bytes <= budget - l->bytes);
@@ -73,12 +76,16 @@ struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t b
 {
 	if (l->reading.count >= SL_UPLOADS_MAX)
 		return NULL;
-	struct sl_upload_place *p = first_of(l, large_may(l, budget) ? &l->large : &l->small);
+	struct sl_upload_place *p = first_of(large_may(l, budget) ? &l->large : &l->small);
 	if (!p)
 		return NULL;
 	sl_list_unlink(&p->link);
 	p->where = SL_UPLOAD_READING;
 	sl_list_append(&l->reading, &p->link);
+	sl_fair_charge(&p->user->flow, 1);
+	p->user->waiting--;
+	p->user->reading++;
+	may(p->user);
 	if (is_large(p)) {
 		l->reading_large++;
 		l->bytes += p->bytes;
@@ -88,10 +95,23 @@ struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t b
 
 void sl_upload_line_leave(struct sl_upload_line *l, struct sl_upload_place *p)
 {
+	if (p->where == SL_UPLOAD_OUTSIDE)
+		return;
 	sl_list_unlink(&p->link);
-	if (p->where == SL_UPLOAD_READING && is_large(p)) {
-		l->reading_large--;
-		l->bytes -= p->bytes;
+	if (p->where == SL_UPLOAD_WAITING) {
+		p->user->waiting--;
+	} else {
+		p->user->reading--;
+		l->reading_large -= is_large(p);
+		l->bytes -= is_large(p) ? p->bytes : 0;
 	}
 	p->where = SL_UPLOAD_OUTSIDE;
+	may(p->user);
+	sl_fair_release(&p->user->flow);
+	sl_fair_forget(&l->users);
+}
+
+void sl_upload_line_finish(struct sl_upload_line *l)
+{
+	sl_fair_finish(&l->users);
 }

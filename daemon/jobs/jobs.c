@@ -317,6 +317,7 @@ void sl_jobs_destroy(struct sl_jobs *j)
 		sl__job_unref(job);
 	}
 	sl_shares_finish(&j->queue);
+	sl_fair_finish(&j->fair_queue.users);
 	sl__batches_destroy(j);
 	sl_engines_destroy(j->engines);
 	j->d->engines = NULL;

@@ -1,19 +1,12 @@
-/* One entry has the turn, or none. The next is of the user whose last turn is the oldest, among the entries that fit
- * in memory beside those that have begun. */
+/* One entry has the turn, or none. The next is of the user whose flow is next, among the entries that fit in memory beside
+ * those that have begun. */
 #include "daemon/queue/fair_queue.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define TURN_S 1.0
 
 static void pick(struct sl_fair_queue *r);
-
-static bool same_user(const struct sl_fair_entry *a, const struct sl_fair_entry *b)
-{
-	return a == b || (a->user[0] && !strcmp(a->user, b->user));
-}
 
 static uint64_t bytes_begun(const struct sl_fair_queue *r)
 {
@@ -41,22 +34,35 @@ static struct sl_fair_entry *next(const struct sl_fair_queue *r)
 	struct sl_fair_entry *best = NULL;
 	bool short_of_memory = false;
 	SL_LIST_EACH(struct sl_fair_entry, p, &r->places, link) {
-		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, same_user(o, p));
+		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, o->user == p->user);
 		if (first != p || (p->begun && !p->ready) || (!p->begun && short_of_memory))
 			continue;
 		if (!fits(r, p))
 			short_of_memory = short_of_memory || !p->begun;
-		else if (!best || p->last_turn < best->last_turn)
+		else if (!best || sl_fair_before(p->user, best->user))
 			best = p;
 	}
 	return best;
+}
+
+static void leave(struct sl_fair_entry *p)
+{
+	struct sl_fair_queue *r = p->fair_queue;
+	sl_list_unlink(&p->link);
+	if (p->user == &p->alone) {
+		sl_fair_leave(p->user);
+		return;
+	}
+	sl_fair_set_ready(p->user, SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, o->user == p->user), false);
+	sl_fair_release(p->user);
+	sl_fair_forget(&r->users);
 }
 
 static void ended(void *arg)
 {
 	struct sl_fair_entry *p = arg;
 	struct sl_fair_queue *r = p->fair_queue;
-	sl_list_unlink(&p->link);
+	leave(p);
 	p->done(p->arg);
 	pick(r);
 }
@@ -79,7 +85,8 @@ static void turn_ended(void *arg)
 	r->now = NULL;
 	if (!p->more && p->rest) {
 		p->ready = false;  /* it gets no further turn, but its memory still counts */
-		sl_pool_answer(p->loop, p->user, always, run_rest, ended, p);
+		sl_fair_set_ready(p->user, false, false);
+		sl_pool_answer(p->loop, p->user->name ? p->user->name : "", always, run_rest, ended, p);
 	} else if (!p->more) {
 		ended(p);
 		return;
@@ -96,10 +103,7 @@ static void run_turn(void *arg)
 static void give_turn(struct sl_fair_queue *r, struct sl_fair_entry *p)
 {
 	r->now = p;
-	r->turns++;
-	SL_LIST_EACH(struct sl_fair_entry, other, &r->places, link)
-		if (same_user(other, p))
-			other->last_turn = r->turns;
+	sl_fair_charge(p->user, 1);
 	sl_pool_run_in(&p->pool, p->loop, run_turn, turn_ended, p);
 }
 
@@ -124,16 +128,14 @@ static void pick(struct sl_fair_queue *r)
 
 void sl_fair_queue_join(struct sl_fair_queue *r, struct sl_fair_entry *p, const char *user)
 {
-	uint64_t least = r->now ? r->turns - 1 : r->turns;
 	p->fair_queue = r;
 	p->begun = p->ready = false;
-	snprintf(p->user, sizeof p->user, "%s", user);
-	SL_LIST_EACH(struct sl_fair_entry, other, &r->places, link)
-		least = other->last_turn < least ? other->last_turn : least;
-	p->last_turn = least;  /* a new user does not get a turn before users who wait already */
-	SL_LIST_EACH(struct sl_fair_entry, other, &r->places, link)
-		if (same_user(other, p))
-			p->last_turn = other->last_turn;
+	p->user = user[0] ? sl_fair_named(&r->users, user, sizeof *p->user) : NULL;
+	if (!p->user) {  /* or no memory */
+		p->alone = (struct sl_fair){0};
+		sl_fair_join(&r->users, p->user = &p->alone, 1);
+	}
+	sl_fair_set_ready(p->user, true, false);
 	sl_list_append(&r->places, &p->link);
 	pick(r);
 }
@@ -148,7 +150,7 @@ void sl_fair_queue_leave(struct sl_fair_entry *p)
 {
 	if (!p->link.in)
 		return;
-	sl_list_unlink(&p->link);
+	leave(p);
 	pick(p->fair_queue);
 }
 

@@ -1,21 +1,20 @@
 /* fair_queue.h -- a fair queue of long computations that requests wait for; they run in turns on the thread pool.
  *
- * A turn takes about a second and uses all cores, so only one turn runs at a time. The next turn goes to the user whose
- * last turn was the longest ago; the requests of one user run in their order. If users are not known, each request
- * counts as a user. So a short request waits for at most one turn of each other user, not for the end of a long
- * request. A request holds memory from its first turn on. So its first turn comes only when its bytes fit beside those
+ * A turn takes about a second and uses all cores, so only one turn runs at a time. Users get the same number of turns
+ * (util/fair.h); the requests of one user run in their order. If users are not known, each request counts as a user. So
+ * a short request waits for at most one turn of each other user, not for the end of a long request. A request holds memory from its first turn on. So its first turn comes only when its bytes fit beside those
  * of all requests that have begun, or when none has begun. Loop thread. */
 #ifndef SL_FAIR_QUEUE_H
 #define SL_FAIR_QUEUE_H
 
+#include "daemon/util/fair.h"
 #include "daemon/util/list.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/ulid.h"
 
 struct sl_fair_queue {
 	struct sl_list places;        /* struct sl_fair_entry, in the order of arrival */
+	struct sl_fair users;         /* they share the turns */
 	uint64_t budget;              /* bytes of memory for all that have begun */
-	uint64_t turns;               /* number of turns so far */
 	struct sl_fair_entry *now;    /* the one whose turn runs, or NULL */
 	bool picking;
 };
@@ -32,8 +31,8 @@ struct sl_fair_entry {
 	/* used by the queue: */
 	struct sl_link link;
 	struct sl_fair_queue *fair_queue;
-	char user[SL_ULID_BYTES];
-	uint64_t last_turn;           /* number of the last turn of its user */
+	struct sl_fair *user;         /* in fair_queue->users */
+	struct sl_fair alone;         /* the same for a user who is not known */
 	bool begun, ready, more;
 	struct sl_pool_place pool;
 };

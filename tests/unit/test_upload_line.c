@@ -13,6 +13,7 @@ static struct sl_upload_line line;
 
 static int empty(void **state)
 {
+	sl_upload_line_finish(&line);
 	line = (struct sl_upload_line){0};
 	return 0;
 }
@@ -105,7 +106,7 @@ static void users_take_turns(void **state)
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &two[0]);
 	sl_upload_line_leave(&line, &one);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &many[2]);  /* each of ann and cat has one; hers came first */
-	line = (struct sl_upload_line){0};
+	empty(NULL);
 	for (int i = 0; i < 3; i++)
 		sl_upload_line_add(&line, &large[i], GIB, "ann");
 	assert_ptr_equal(sl_upload_line_next(&line, 9 * GIB), &large[0]);
@@ -128,11 +129,11 @@ static void memory_by_the_first_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(small_ones_in_their_order, empty),
-		cmocka_unit_test_setup(large_ones_leave_a_place, empty),
-		cmocka_unit_test_setup(large_ones_share_a_budget, empty),
-		cmocka_unit_test_setup(small_ones_leave_a_place, empty),
-		cmocka_unit_test_setup(users_take_turns, empty),
+		cmocka_unit_test_setup_teardown(small_ones_in_their_order, empty, empty),
+		cmocka_unit_test_setup_teardown(large_ones_leave_a_place, empty, empty),
+		cmocka_unit_test_setup_teardown(large_ones_share_a_budget, empty, empty),
+		cmocka_unit_test_setup_teardown(small_ones_leave_a_place, empty, empty),
+		cmocka_unit_test_setup_teardown(users_take_turns, empty, empty),
 		cmocka_unit_test(memory_by_the_first_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
