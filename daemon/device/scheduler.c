@@ -45,7 +45,8 @@ static struct sl_scheduler_group *group_of_client(const struct sl_scheduler_clie
 }
 
 /* The client, with a reference; NULL: no memory. */
-static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char *group, double share, const char *client)
+static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char *group, double share,
+					     const char *client)
 {
 	struct sl_scheduler_group *g = (void *)sl_fair_named(&s->groups, group, sizeof *g);
 	struct sl_scheduler_client *c = g ? (void *)sl_fair_named(&g->flow, client, sizeof *c) : NULL;

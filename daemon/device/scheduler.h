@@ -1,10 +1,10 @@
 /* scheduler.h -- chooses the job that runs next on a device.
  *
- * struct sl_scheduler divides a device's time among its jobs, slice by slice, by start-time fair queueing (util/fair.h)
- * in four levels: groups by their shares, the clients of a group equally, a client's new jobs before its others, jobs by
- * their weights. A job's weight is 2^priority, so one step of priority doubles its part of its client's time. A client
- * or group without runnable jobs keeps a claim to at most SL_CREDIT_MS of the time that it has not used. This covers
- * the gap between the end of its last job and the start of its next one.
+ * struct sl_scheduler divides a device's time among its jobs, slice by slice, by start-time fair queueing
+ * (util/fair.h) in four levels: groups by their shares, the clients of a group equally, a client's new jobs before its
+ * others, jobs by their weights. A job's weight is 2^priority, so one step of priority doubles its part of its
+ * client's time. A client or group without runnable jobs keeps a claim to at most SL_CREDIT_MS of the time that it has
+ * not used. This covers the gap between the end of its last job and the start of its next one.
  *
  * A job is new for its first SL_BOOST_MS, because most small jobs end within that time and a person waits for them. New
  * jobs get four fifths of their client's time. A client or group with a new job goes before others, unless it is ahead

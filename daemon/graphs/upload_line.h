@@ -2,11 +2,11 @@
  *
  * Reading a large file occupies a thread of the pool for minutes, and memory in proportion to its size. So at most
  * SL_UPLOADS_MAX uploads are read and stored at the same time, which leaves threads for other work. At most
- * SL_UPLOADS_LARGE of them are large, so that small uploads do not wait for large ones. The large uploads together stay
- * within a budget of memory, unless there is only one. While a large one waits, small ones leave a place free for it.
- * Users get the same number of uploads read (util/fair.h), each in the order of arrival: a user who sends a hundred does
- * not keep others waiting for all of them. One user has at most SL_UPLOADS_MAX - 1 places, so that another's next upload
- * need not wait for any of them.
+ * SL_UPLOADS_LARGE of them are large, so that small uploads do not wait for large ones. The large uploads together
+ * stay within a budget of memory, unless there is only one. While a large one waits, small ones leave a place free for
+ * it. Users get the same number of uploads read (util/fair.h), each in the order of arrival: a user who sends a
+ * hundred does not keep others waiting for all of them. One user has at most SL_UPLOADS_MAX - 1 places, so that
+ * another's next upload need not wait for any of them.
  *
  * Pure logic: no clock, no threads, no allocation except one small record for each user. */
 #ifndef SL_UPLOAD_LINE_H

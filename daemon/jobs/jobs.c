@@ -266,7 +266,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	if (!j)
 		return sl_error_memory(err, "the start");
 	j->d = d;
-	j->queue = (struct sl_queue){.d = d, .start = sl__place_start};
+	j->queue = (struct sl_queue){.d = d, .start = sl__place_start, .lasts = sl__place_lasts,
+				     .may_move = sl__place_may_move, .move = sl__place_move};
 	j->worked = shutdown_step;
 	j->pump = pump;
 	int code = open_parts(j, err);

@@ -452,6 +452,9 @@ void sl__after_ended(struct sl_job *other);    /* the jobs that wait for it cont
 /* ---- run/moves.c: jobs change from a crowded device to a free one of their engine ------- */
 
 void sl__jobs_balance(struct sl_jobs *j);      /* may start a move, at most once a second */
+bool sl__place_lasts(const struct sl_place *p);  /* for queue/moves.c, as queue.h says */
+bool sl__place_may_move(const struct sl_place *p, const struct sl_server_device *to);
+void sl__place_move(struct sl_place *p, struct sl_server_device *to);
 /* The job has left its device with its state, or could not; takes the event's blob. */
 void sl__job_on_left(struct sl_job *job, struct sl_device_event *e);
 void sl__job_arrived(struct sl_job *job);      /* it has started on a device after it left one */

@@ -1,5 +1,5 @@
-/* One entry has the turn, or none. The next is of the user whose flow is next, among the entries that fit in memory beside
- * those that have begun. */
+/* One entry has the turn, or none. The next is of the user whose flow is next, among the entries that fit in memory
+ * beside those that have begun. */
 #include "daemon/queue/fair_queue.h"
 
 #include <math.h>

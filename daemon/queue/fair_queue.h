@@ -1,9 +1,10 @@
 /* fair_queue.h -- a fair queue of long computations that requests wait for; they run in turns on the thread pool.
  *
  * A turn takes about a second and uses all cores, so only one turn runs at a time. Users get the same number of turns
- * (util/fair.h); the requests of one user run in their order. If users are not known, each request counts as a user. So
- * a short request waits for at most one turn of each other user, not for the end of a long request. A request holds memory from its first turn on. So its first turn comes only when its bytes fit beside those
- * of all requests that have begun, or when none has begun. Loop thread. */
+ * (util/fair.h); the requests of one user run in their order. If users are not known, each request counts as a user.
+ * So a short request waits for at most one turn of each other user, not for the end of a long request. A request holds
+ * memory from its first turn on. So its first turn comes only when its bytes fit beside those of all requests that
+ * have begun, or when none has begun. Loop thread. */
 #ifndef SL_FAIR_QUEUE_H
 #define SL_FAIR_QUEUE_H
 

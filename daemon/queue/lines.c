@@ -31,7 +31,6 @@ void sl_queue_set_priority(struct sl_place *p, int priority)
 
 static void count(struct sl_queue *q, struct sl_place *p, int by)
 {
-	q->placed += by;
 	p->device->placed += by;
 	sl_share_take(q, p, by);
 	q->used_bytes += (uint64_t)by * p->bytes;  /* by -1, it wraps around */
@@ -42,11 +41,13 @@ static void count(struct sl_queue *q, struct sl_place *p, int by)
 void sl_queue_take(struct sl_queue *q, struct sl_place *p)
 {
 	p->placed_ns = uv_hrtime();
+	sl_list_prepend(&q->places, &p->placed);
 	count(q, p, 1);
 }
 
 void sl_queue_give(struct sl_queue *q, struct sl_place *p)
 {
+	sl_list_unlink(&p->placed);
 	count(q, p, -1);
 	p->device = NULL;
 }

@@ -5,7 +5,8 @@
  * needs a place of its size, host memory, and room within the limits of its user and project (users/limits.h).
  *
  * Fair shares (shares.c): the next large job is of the project, and in it of the user, who has used the least device
- * time in relation to the share. Loop thread. */
+ * time in relation to the share. Where jobs of an engine with several devices run is decided in moves.c. Loop thread.
+ * */
 #ifndef SL_QUEUE_H
 #define SL_QUEUE_H
 
@@ -16,6 +17,7 @@
 #include "daemon/device/scheduler.h"
 #include "daemon/engines/engines.h"
 #include "daemon/users/limits.h"
+#include "daemon/util/fair.h"
 #include "daemon/util/list.h"
 
 /* A place in a line or on a device. */
@@ -32,6 +34,8 @@ struct sl_place {
 	struct sl_server_device *device;
 	/* set by the queue */
 	uint64_t placed_ns;              /* uv_hrtime() when it got its place */
+	struct sl_link placed;           /* in sl_queue.places, while it has one */
+	struct sl_fair due;              /* moves.c */
 	/* used by the owner: jobs before it in line and their seconds, as of the line's last view */
 	int ahead;
 	double ahead_s;
@@ -40,10 +44,16 @@ struct sl_place {
 struct sl_queue {
 	struct sl_daemon *d;
 	struct sl_engines *engines;
+	/* set by the owner */
 	void (*start)(struct sl_place *p);   /* it has left its line: the owner takes a place for it */
-	struct sl_list shares;               /* shares.c: device time that users and projects have used */
+	bool (*lasts)(const struct sl_place *p);  /* it will run long enough to count for moves */
+	bool (*may_move)(const struct sl_place *p, const struct sl_server_device *to);
+	void (*move)(struct sl_place *p, struct sl_server_device *to);
+	/* set by the queue */
+	struct sl_fair projects, users;      /* shares.c */
+	uint64_t aged_ms;                    /* the same: loop time */
+	struct sl_list places;               /* struct sl_place: those on a device, the newest first */
 	int active;                          /* places of jobs that are not paused */
-	int placed;                          /* places that are taken */
 	uint64_t used_bytes, memory_bytes;   /* host memory booked for places and by the owner; the limit */
 	uint64_t small_bytes;                /* the part of used_bytes booked for small jobs */
 };
@@ -74,16 +84,16 @@ void sl_share_take(struct sl_queue *q, const struct sl_place *p, int by);  /* 1:
 /* "user" or "project" if that one has all the places for jobs of this size that it may have; else NULL. */
 const char *sl_share_is_full(struct sl_queue *q, const struct sl_place *p);
 void sl_share_charge(struct sl_queue *q, const struct sl_place *p, double seconds);  /* of device time */
-/* The parts of an engine's time that are due to jobs: after _begin(), _add() for each of them; then _of() gives the
- * part of each. */
-void sl_share_weights_begin(struct sl_queue *q);
-void sl_share_weights_add(struct sl_queue *q, const struct sl_place *p);
-double sl_share_weight_of(struct sl_queue *q, const struct sl_place *p);
 /* Counts the jobs of a user or project that have a place, and their device memory. */
 void sl_share_running(const struct sl_queue *q, const char *account, int *jobs, uint64_t *device_bytes);
 /* Chooses the next job of a line. False: there are no users, and the line's order decides. *next NULL: none may start
  * now. */
 bool sl_share_next(struct sl_queue *q, struct sl_server_engine *e, int small, struct sl_waiting **next);
 void sl_shares_finish(struct sl_queue *q);
+
+/* ---- moves.c ---- */
+
+/* Asks for at most one move of a job from a crowded device to a free one of its engine. */
+void sl_queue_balance(struct sl_queue *q);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The virtual time is the tag of the flow in service. It is the least of the ready ones when a service begins, and when a
- * flow has nothing more to do: then it is that of the next one. */
+/* The virtual time is the tag of the flow in service. It is the least of the ready ones when a service begins, and
+ * when a flow has nothing more to do: then it is that of the next one. */
 static void advance(struct sl_fair *class)
 {
 	double least = INFINITY;
@@ -29,7 +29,6 @@ void sl_fair_join(struct sl_fair *parent, struct sl_fair *f, double share)
 	f->parent = parent;
 	f->share = share > 0 ? share : 1;
 	f->start = parent->now;
-	f->order = parent->orders++;
 	sl_list_append(&parent->flows, &f->link);
 }
 

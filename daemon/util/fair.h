@@ -5,11 +5,11 @@
  *   multimedia operating systems", OSDI 1996.
  *
  * A flow has a share and a start tag. The ready flow with the least tag is served next, and afterwards its tag grows by
- * what it used / share: so the length of a service need not be known before. The virtual time of a class of flows is the
- * least tag of its ready flows, and never falls. A flow that becomes ready gets at least the virtual time as its tag, so
- * it cannot save up what it did not use. Of two flows that stay ready, the received / share differ by at most the
- * longest service of each / its share (Theorem 1 there; tests/unit/test_fair.c). A flow is also a class: what its own
- * flows use counts for it, and it is ready while one of them is.
+ * what it used / share: so the length of a service need not be known before. The virtual time of a class of flows is
+ * the tag of the one in service. A flow that becomes ready gets at least the virtual time as its tag, so it cannot save
+ * up what it did not use. Of two flows that stay ready, what they received / share differs by at most the longest
+ * service of each / its share (Theorem 1 there; tests/unit/test_fair.c). A flow may be a class, too: what its flows use
+ * counts for it, and it is ready while one of them is.
  *
  * Three additions, all 0 unless a class sets them:
  *   credit   a flow that becomes ready may be behind the virtual time by so much / share: a pause between two pieces of
@@ -30,7 +30,7 @@
 
 #include "daemon/util/list.h"
 
-/* A flow, or a class of flows. Zeroed memory is a class at the top; credit and borrow are set by its owner. Other fields
+/* A flow, or a class of flows. Zeroed memory is a class at the top; its owner sets credit and borrow. Other fields
  * belong to fair.c. */
 struct sl_fair {
 	double credit, borrow;
@@ -40,7 +40,6 @@ struct sl_fair {
 	double share;            /* > 0 */
 	double start;            /* start tag, in the virtual time of its class */
 	double now;              /* of a class: virtual time */
-	uint64_t order, orders;  /* of joining; of a class: the next one */
 	int ready, urgent;       /* 1 or 0; of a class: the number of such flows below it */
 	const char *name;        /* of sl_fair_named(), or NULL */
 	int held;
@@ -59,8 +58,8 @@ struct sl_fair *sl_fair_next(struct sl_fair *top);
  * among some of the flows only. */
 bool sl_fair_before(const struct sl_fair *a, const struct sl_fair *b);
 
-/* Records that the flow has used so much of what is divided. The first charges only the flow itself, the second also the
- * classes above it. Less than 0 counts as 0. */
+/* Records that the flow has used so much of what is divided. The first charges only the flow itself, the second also
+ * the classes above it. Less than 0 counts as 0. */
 void sl_fair_charge(struct sl_fair *flow, double amount);
 void sl_fair_charge_all(struct sl_fair *flow, double amount);
 

@@ -184,7 +184,8 @@ static void parts_add_up(void **state)
 /* A user who goes and comes back is the same flow while ahead of others, and forgotten then. */
 static void names_are_kept_as_long_as_they_matter(void **state)
 {
-	struct sl_fair top = {0}, *ann = sl_fair_named(&top, "ann", sizeof *ann), *bob = sl_fair_named(&top, "bob", sizeof *bob);
+	struct sl_fair top = {0}, *ann = sl_fair_named(&top, "ann", sizeof *ann);
+	struct sl_fair *bob = sl_fair_named(&top, "bob", sizeof *bob);
 	sl_fair_set_ready(ann, true, false);
 	sl_fair_set_ready(bob, true, false);
 	sl_fair_charge(ann, 10);

@@ -1,10 +1,6 @@
-/* Moves running jobs from a crowded device to a free one of the same engine: the device saves the state of the run, as
- * for a checkpoint, and forgets the job; the other one restores it. So a job that has moved ends with the same bytes.
- *
- * Once a second each job that will last has a weight, the part of the engine's time that is due to it (queue/shares.c).
- * The load of a device is the sum of the weights of its jobs. A job moves from the device with the highest load to the
- * one with the lowest if the higher load of the two becomes less by that. With jobs of one user this is: from a device
- * with several jobs to one with at least two fewer. One job moves at a time, and rests after that.
+/* Moves a running job to another device of its engine: the device saves the state of the run, as for a checkpoint, and
+ * forgets the job; the other one restores it. So a job that has moved ends with the same bytes. queue/moves.c decides,
+ * once a second, which job moves; this file tells which ones may. One job moves at a time, and rests after that.
  *
  * Devices must be of the same kind. Requests during a move (cancel, pause, stop, new parameters) are executed on the
  * new device. If that lacks memory, the job returns to the old device and stays there. Loop thread. */
@@ -22,13 +18,18 @@
 #define SETTLED_MS 1000   /* a job stays at least so long after its start on a device */
 #define REST_MS 10000     /* the same after a move */
 #define STAYS_MS 600000   /* time before a job that could not move may move again */
-#define GAIN 0.99         /* a move must reduce the higher load at least to this part */
 #define NOTES 10          /* moves of a job that are noted in its record */
 
-/* ---- choosing the job and the device -------------------------------------------------- */
+/* ---- which job may move --------------------------------------------------------------- */
 
-static bool lasts(const struct sl_job *job)
+static struct sl_job *job_of(const struct sl_place *p)
 {
+	return SL_LIST_ITEM(struct sl_job, (struct sl_link *)&p->placed, place.placed);
+}
+
+bool sl__place_lasts(const struct sl_place *p)
+{
+	const struct sl_job *job = job_of(p);
 	double left_s = job->life.stage == SL_STAGE_RUNNING && job->life.wish == SL_WISH_RUN ? sl__job_remaining_s(job) : 0;
 	return left_s >= LASTING_S && !(left_s < PREPARATIONS * job->record.preparation_s);
 }
@@ -57,68 +58,27 @@ static void stay(struct sl_job *job)
 	job->run.stays_ms = uv_now(job->jobs->d->loop) + STAYS_MS;
 }
 
-static bool is_up(const struct sl_server_device *d)
+bool sl__place_may_move(const struct sl_place *p, const struct sl_server_device *to)
 {
-	return d->stage == SL_DEVICE_OPEN && !d->state.down;
+	return may_leave(job_of(p)) && may_come(job_of(p), to);
 }
 
-static void start_move(struct sl_job *job, struct sl_server_device *to)
+void sl__place_move(struct sl_place *p, struct sl_server_device *to)
 {
+	struct sl_job *job = job_of(p);
 	if (!sl__job_step(job, SL_ON_LEAVE))
 		return;  /* no memory: tries again a second later */
 	job->jobs->mover = job;
 	job->run.bound_for = to;
 }
 
-/* The job whose move from `from` to `to` reduces the higher load most. */
-static struct sl_job *best_job(struct sl_jobs *j, const struct sl_server_device *from, double from_load,
-			       const struct sl_server_device *to, double to_load)
-{
-	struct sl_job *best = NULL;
-	double least = GAIN * from_load;
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device) {
-		if (job->place.device != from || !lasts(job) || !may_leave(job))
-			continue;
-		double weight = sl_share_weight_of(&j->queue, &job->place), higher = fmax(from_load - weight, to_load + weight);
-		if (!(higher < least) || !may_come(job, to))
-			continue;
-		best = job;
-		least = higher;
-	}
-	return best;
-}
-
-static void balance(struct sl_jobs *j, const struct sl_server_engine *e)
-{
-	double load[SL_GPUS_MAX] = {0};
-	int high = -1, low = -1;
-	sl_share_weights_begin(&j->queue);
-	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device)
-		if (job->place.engine == e && lasts(job))
-			sl_share_weights_add(&j->queue, &job->place);
-	SL_LIST_EACH(const struct sl_job, job, &j->on_device, run.on_device)
-		if (job->place.engine == e && lasts(job))
-			load[job->place.device->index] += sl_share_weight_of(&j->queue, &job->place);
-	for (int i = 0; i < e->devices; i++) {
-		if (!is_up(&e->device[i]))
-			continue;
-		high = high < 0 || load[i] > load[high] ? i : high;
-		low = low < 0 || load[i] < load[low] ? i : low;
-	}
-	struct sl_job *job = high == low ? NULL : best_job(j, &e->device[high], load[high], &e->device[low], load[low]);
-	if (job)
-		start_move(job, &e->device[low]);
-}
-
 void sl__jobs_balance(struct sl_jobs *j)
 {
 	uint64_t now = uv_now(j->d->loop);
-	if (now - j->balanced_ms < EVERY_MS)
+	if (now - j->balanced_ms < EVERY_MS || j->mover || j->stopping)
 		return;
 	j->balanced_ms = now;
-	for (int i = 0; i < SL_ENGINES_COUNT && !j->mover && !j->stopping; i++)
-		if (j->engines->engine[i].devices > 1)
-			balance(j, &j->engines->engine[i]);
+	sl_queue_balance(&j->queue);
 }
 
 /* ---- the move ------------------------------------------------------------------------- */
