@@ -1,8 +1,8 @@
-/* Which running job moves to another device of its engine. Each job that will last has a part of the engine's time that
- * is due to it by the shares of projects, users and priorities (util/fair.h). The load of a device is the sum of the parts
- * of its jobs. A job moves from the device with the highest load to the one with the lowest if the higher load of the
- * two becomes less by that. With jobs of one user this is: from a device with several jobs to one with at least two
- * fewer. How a job moves is in jobs/run/moves.c. Loop thread. */
+/* Which running job moves to another device of its engine. Each job that will last has a part of the engine's time
+ * that is due to it by the shares of projects, users and priorities (util/fair.h). The load of a device is the sum of
+ * the parts of its jobs. A job moves from the device with the highest load to the one with the lowest if the higher
+ * load of the two becomes less by that. With jobs of one user this is: from a device with several jobs to one with at
+ * least two fewer. How a job moves is in jobs/run/moves.c. Loop thread. */
 #include <math.h>
 
 #include "daemon/queue/queue.h"

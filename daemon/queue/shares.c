@@ -34,11 +34,12 @@ struct sl_share {
 	uint64_t reported_ms;         /* loop time */
 };
 
-/* NULL: no memory. Shares are never forgotten: they are as many as users and projects. */
+/* NULL: no memory. Shares are never forgotten: they are as many as users and projects. No flow is ever ready, so the
+ * virtual time stays 0, and a tag is what was used / share: also of one who has been away, or comes for the first
+ * time. */
 static struct sl_share *share_of(struct sl_fair *class, const char *name)
 {
 	struct sl_fair *flow = sl_fair_named(class, name, sizeof(struct sl_share));
-	class->credit = INFINITY;  /* who has used less comes first, even after a long pause */
 	if (flow)
 		sl_fair_release(flow);
 	return (struct sl_share *)flow;
@@ -122,8 +123,6 @@ void sl_share_take(struct sl_queue *q, const struct sl_place *p, int by)
 		all[i]->running += by;
 		all[i]->device_bytes += (uint64_t)by * p->device_bytes;  /* by -1, it wraps around */
 	}
-	if (all[1])
-		sl_fair_set_ready(&all[1]->flow, all[1]->running > 0, false);
 }
 
 void sl_share_running(const struct sl_queue *q, const char *account, int *jobs, uint64_t *device_bytes)
