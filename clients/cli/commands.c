@@ -280,8 +280,8 @@ static const struct cli_command table[] = {
 	 "for them.\n\nIf the server already has the same graph, under any name, it does not store it again.",
 	 graph_add_options, CLI_INPUT_PARAMS, true, cmd_graph_add},
 	{"graph labels", "GRAPH [COLUMN]", 1, 2, "show, order and colour labels of a graph",
-	 "List the columns of labels of a graph or, of a column, its categories in the order of legends, with their numbers "
-	 "of nodes and their colours. The options change the column for all users, legends and pictures.",
+	 "List the columns of labels of a graph or, of a column, its categories in the order of legends, with their "
+	 "numbers of nodes and their colours. The options change the column for all users, legends and pictures.",
 	 graph_labels_options, CLI_NO_PARAMS, true, cmd_graph_labels},
 	{"graph list", "", 0, 0, "list the graphs on the server",
 	 "List the graphs on the server, newest first.", graph_list_options, CLI_NO_PARAMS, true, cmd_graph_list},

@@ -48,9 +48,10 @@ def test_local_and_server_write_the_same_text(online, tmp_path, kind):
 
 
 def test_labels_get_an_order_and_colours(online, tmp_path):
-    (tmp_path / "doses.csv").write_text("x,y,dose,age\n" + "".join(
-        f"{i % 7}.5,{i % 11}.25,{'low' if i < 30 else 'high, strong' if i < 50 else 'mid'},{i}.5\n" for i in range(60)).replace("high, strong", '"high, strong"'))
-    g = online("graph", "add", "doses.csv", "--label-column", "dose,age").out.strip()
+    quoted = '"high, strong"'
+    (tmp_path / "doses.csv").write_text("x,y\n" + "".join(f"{i % 7}.5,{i % 11}.25\n" for i in range(60)))
+    (tmp_path / "labels.csv").write_text("dose,age\n" + "".join(f"{'low' if i < 30 else quoted if i < 50 else 'mid'},{i}.5\n" for i in range(60)))
+    g = online("graph", "add", "doses.csv", "--labels", "labels.csv").out.strip()
 
     def now():
         shown = online("graph", "labels", g, "dose", "--json").json

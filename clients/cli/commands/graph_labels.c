@@ -1,5 +1,5 @@
-/* graph_labels.c -- spaceland graph labels: lists the columns of labels of a graph and the categories of a column; gives
- * these an order and colours, and renames or deletes a column. */
+/* graph_labels.c -- spaceland graph labels: lists the columns of labels of a graph and the categories of a column;
+ * gives these an order and colours, and renames or deletes a column. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
