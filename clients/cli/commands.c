@@ -16,6 +16,8 @@
 #define PROJECT_OPTION \
 	{0, "project", "PROJECT", "Project that this counts for; none: no project. Default: your default project."}
 
+#define USER_OPTION {'u', "user", "USER", "Only what this user owns; of deleted users give the id."}
+
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
 	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a finished job on the " \
@@ -76,8 +78,11 @@ static const struct cli_option generate_options[] = {
 static const struct cli_option job_list_options[] = {
 	{0, "state", "STATE", "Only jobs that are queued, running, paused, done, failed or cancelled."},
 	{0, "graph", "GRAPH", "Only jobs on this graph."},
+	USER_OPTION,
 	{0, NULL, NULL, NULL},
 };
+
+static const struct cli_option queue_options[] = {USER_OPTION, {0, NULL, NULL, NULL}};
 
 static const struct cli_option steer_options[] = {
 	{0, "priority", "N", "-10 to 10; each step doubles the job's share of its device."},
@@ -128,6 +133,7 @@ static const struct cli_option graph_labels_options[] = {
 
 static const struct cli_option graph_list_options[] = {
 	{0, "name", "NAME", "Only graphs of exactly this name."},
+	USER_OPTION,
 	{0, NULL, NULL, NULL},
 };
 
@@ -160,6 +166,13 @@ static const struct cli_option admin_retention_options[] = {
 
 static const struct cli_option keep_options[] = {
 	{0, "no", NULL, "No longer keep them."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option admin_top_options[] = {
+	{0, "by", "WHAT", "user or project. Default: user."},
+	{0, "sort", "COLUMN", "device_seconds, device_bytes, disk_bytes, running_jobs, queued_jobs, jobs or graphs. "
+	 "Default: device_seconds."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -241,6 +254,11 @@ static const struct cli_command table[] = {
 	 "expire soon, and changes of these options that are to be confirmed. A change that would delete results within a "
 	 "day takes effect only when an administrator confirms it (--confirm).",
 	 admin_retention_options, CLI_NO_PARAMS, true, cmd_admin_retention},
+	{"admin top", "", 0, 0, "list users or projects by what they use",
+	 "List users, or projects, with the device time that they used in the last 24 hours, the device memory and the "
+	 "disk that they use now, and their jobs and graphs; the largest first. -: what belongs to nobody. For "
+	 "administrators.",
+	 admin_top_options, CLI_NO_PARAMS, true, cmd_admin_top},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},
@@ -368,6 +386,9 @@ static const struct cli_command table[] = {
 	 "the k nearest neighbours that are among the k nearest in the layout), trustworthiness (points only; 1 if points "
 	 "near in the layout are near in the input) and silhouette (with labels; 1 if they are well separated).",
 	 quality_options, CLI_FILE_PARAMS, true, cmd_quality},
+	{"queue", "", 0, 0, "list the jobs that run or wait",
+	 "List the jobs of all users that run, wait or are paused, as far as you may see them, the oldest first: whose "
+	 "they are, where they stand in line and what they wait for.", queue_options, CLI_NO_PARAMS, true, cmd_queue},
 	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
 	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, everybody who "
 	 "has a link sees the job's layout, frames, picture and trace, without a token. The link is printed only once.",

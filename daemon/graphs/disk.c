@@ -1,4 +1,6 @@
 /* What the graphs of an account take on the disk, those that are being uploaded too. */
+#include <stddef.h>
+
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/users/limits.h"
 #include "daemon/users/users.h"
@@ -12,6 +14,11 @@ uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account)
 			bytes += sl__graph_disk_booked(g);
 	}
 	return bytes + sl__uploads_bytes(s, account);
+}
+
+uint64_t sl_graph_booked(const struct sl_graph_record *g)
+{
+	return sl__graph_disk_booked((const struct sl__graph *)((const char *)g - offsetof(struct sl__graph, record)));
 }
 
 bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit)

@@ -132,6 +132,8 @@ bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, s
 void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *account), void *arg);
 
 int sl_graphs_count(const struct sl_graphs *s);
+/* Bytes on disk that count for the graph's owner, with those that a search in progress will need. */
+uint64_t sl_graph_booked(const struct sl_graph_record *g);
 /* Calls each() for all records; each() must not change the collection. */
 void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl_graph_record *g), void *arg);
 

@@ -301,6 +301,7 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 		const char *project = sl_users_project_of(s->d->users, r->id);
 		json_object_set_new(out, "version", json_integer(g->version));
 		json_object_set_new(out, "project", project ? json_string(project) : json_null());
+		sl_users_add_owner(s->d->users, r->id, out);
 		json_object_set_new(out, "may_change", json_true());  /* corrected for each receiver (users.h) */
 		json_object_set_new(out, "label_columns", sl__graph_columns(g));
 		json_object_set_new(out, "holds", json_integer((json_int_t)json_array_size(g->holds)));

@@ -163,7 +163,7 @@ json_t *sl_graphs_list(struct sl_graphs *s, const struct sl_request *r, const ch
 	next[0] = '\0';
 	while (items && --at >= 0) {
 		struct sl__graph *g = s->graph[at];
-		if ((name && strcmp(name, g->record.name)) || !sl_request_sees(r, g->record.id))
+		if ((name && strcmp(name, g->record.name)) || !sl_request_lists(r, g->record.id))
 			continue;
 		if (limit-- == 0) {  /* there are more: the next page begins after the last record of this one */
 			snprintf(next, SL_ULID_BYTES, "%s", last->record.id);

@@ -92,6 +92,10 @@ const struct sl_principal *sl_request_who(const struct sl_request *r);       /* 
 const char *sl_request_whose(const struct sl_request *r);
 /* True if the sender may read this graph or job. For replies about graphs and jobs that the path does not name. */
 bool sl_request_sees(const struct sl_request *r, const char *id);
+/* The same for an item of a list; with ?user= in the query, only if this user, a name or an id, owns it. */
+bool sl_request_lists(const struct sl_request *r, const char *id);
+/* SL_NOTFOUND: ?user= names no user. For lists. */
+int sl_request_check_user(const struct sl_request *r, struct sl_error *err);
 /* Sets the member may_change of a job's or graph's record for the sender; sl_reply_json() does it by itself. */
 void sl_request_tell(const struct sl_request *r, json_t *record);
 

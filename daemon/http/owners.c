@@ -14,6 +14,8 @@ struct owning {
 static void tell_project(const struct sl_users *u, json_t *document)
 {
 	const char *project = sl_users_project_of(u, json_string_value(json_object_get(document, "id")));
+	if (json_object_get(document, "owner"))
+		sl_users_add_owner(u, json_string_value(json_object_get(document, "id")), document);
 	if (json_object_get(document, "project"))
 		json_object_set_new(document, "project", project ? json_string(project) : json_null());
 }

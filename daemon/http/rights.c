@@ -21,6 +21,20 @@ bool sl_request_sees(const struct sl_request *r, const char *id)
 	return !sl_users_may(r->http->d->users, &r->who, SL_VERB_READ, id);
 }
 
+bool sl_request_lists(const struct sl_request *r, const char *id)
+{
+	const struct sl_users *u = r->http->d->users;
+	const char *name = sl_request_query(r, "user"), *user = name ? sl_users_id(u, name) : NULL;
+	return (!name || (user && sl_users_owns(u, user, id))) && sl_request_sees(r, id);
+}
+
+int sl_request_check_user(const struct sl_request *r, struct sl_error *err)
+{
+	const char *name = sl_request_query(r, "user");
+	return !name || sl_users_id(r->http->d->users, name) ? 0 :
+	       sl_error_field(err, SL_NOTFOUND, "?user", "there is no user %.64s", name);
+}
+
 void sl_request_tell(const struct sl_request *r, json_t *record)
 {
 	sl_users_tell(r->http->d->users, &r->who, record);
@@ -72,11 +86,12 @@ bool sl__rights_lost(struct sl_request *r)
 void sl__rights_filter(const struct sl_request *r, json_t *document)
 {
 	json_t *items = json_object_get(document, "items");
-	if (!r->checked || r->route->verb != SL_VERB_LOOK || !sl_users_limited(&r->who) || !json_is_array(items))
+	bool all = !sl_users_limited(&r->who) && !sl_request_query(r, "user");
+	if (!r->checked || r->route->verb != SL_VERB_LOOK || all || !json_is_array(items))
 		return;
 	for (size_t i = json_array_size(items); i-- > 0;) {
 		const char *id = json_string_value(json_object_get(json_array_get(items, i), "id"));
-		if (id && sl_ulid_valid(id) && !sl_request_sees(r, id))
+		if (id && sl_ulid_valid(id) && !sl_request_lists(r, id))
 			json_array_remove(items, i);
 	}
 }

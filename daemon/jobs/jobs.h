@@ -114,6 +114,13 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 /* Cancels the job; if it has ended, deletes it. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r);
 
+/* A job for lists of what users and projects have. */
+struct sl_job_holding {
+	const char *id, *user, *project;  /* ids, or "" */
+	bool queued, running;        /* as the limits of these names count it (users/limits.h) */
+	uint64_t disk_bytes, device_bytes;
+};
+void sl_jobs_each_holding(const struct sl_jobs *j, void (*each)(void *arg, const struct sl_job_holding *h), void *arg);
 /* The job or batch has another owner (sl_users_transfer()); nothing for other ids. */
 void sl_jobs_owner_changed(struct sl_jobs *j, const char *id);
 /* Cancels the job; false: there is none, or it has ended. */

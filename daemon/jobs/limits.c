@@ -6,15 +6,32 @@
 #include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
 
+static uint64_t disk_bytes(const struct sl_job *job)
+{
+	bool has = !sl__job_ended(job) || job->record.has_layout || job->record.has_results;
+	return has ? sl__work_disk_bytes(&job->record.work, job->record.nodes) : 0;
+}
+
 uint64_t sl__limits_disk_bytes(void *arg, const char *account)
 {
 	const struct sl_jobs *j = arg;
 	uint64_t bytes = sl_layouts_disk_use(j->d->layouts, account);
 	SL_LIST_EACH(const struct sl_job, job, &j->all, listed.all)
-		if (sl__job_counts_for(job, account) &&
-		    (!sl__job_ended(job) || job->record.has_layout || job->record.has_results))
-			bytes += sl__work_disk_bytes(&job->record.work, job->record.nodes);
+		if (sl__job_counts_for(job, account))
+			bytes += disk_bytes(job);
 	return bytes;
+}
+
+void sl_jobs_each_holding(const struct sl_jobs *j, void (*each)(void *arg, const struct sl_job_holding *h), void *arg)
+{
+	SL_LIST_EACH(const struct sl_job, job, &j->all, listed.all) {
+		bool placed = job->place.device, queued = !sl__job_ended(job) && job->life.state != SL_JOB_RUNNING;
+		struct sl_job_holding h = {
+			.id = job->record.id, .user = job->record.user, .project = job->record.project, .queued = queued,
+			.running = placed, .disk_bytes = disk_bytes(job), .device_bytes = placed ? job->place.device_bytes : 0,
+		};
+		each(arg, &h);
+	}
 }
 
 static int count_queued(const struct sl_jobs *j, const char *account)

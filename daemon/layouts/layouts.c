@@ -198,6 +198,13 @@ const char *sl_layouts_folder(const struct sl_layouts *s)
 	return s->folder;
 }
 
+void sl_layouts_each(const struct sl_layouts *s, void (*each)(void *arg, const struct sl_layout_record *l), void *arg)
+{
+	SL_LIST_EACH(const struct sl__layout, l, &s->all, link)
+		if (!l->gone)
+			each(arg, &l->record);
+}
+
 /* The user in its file is that of its upload; it may have got another owner since. */
 static bool counts_for(const struct sl_layouts *s, const struct sl__layout *l, const char *user)
 {
@@ -216,9 +223,12 @@ uint64_t sl_layouts_disk_use(struct sl_layouts *s, const char *user)
 static json_t *json_of(const struct sl_layouts *s, const struct sl__layout *l)
 {
 	char created[SL_TIME_BYTES], expires[SL_TIME_BYTES];
-	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s}", "id", l->record.id, "nodes", (json_int_t)l->record.nodes, "dims",
-			 l->record.dims, "bytes", (json_int_t)l->record.bytes, "created",
-			 sl_time_text(l->made_ms, created), "expires", sl_time_text(end_ms(s, l), expires));
+	json_t *o = json_pack("{s:s, s:I, s:i, s:I, s:s, s:s}", "id", l->record.id, "nodes", (json_int_t)l->record.nodes,
+			      "dims", l->record.dims, "bytes", (json_int_t)l->record.bytes, "created",
+			      sl_time_text(l->made_ms, created), "expires", sl_time_text(end_ms(s, l), expires));
+	if (o)
+		sl_users_add_owner(s->d->users, l->record.id, o);
+	return o;
 }
 
 json_t *sl_layouts_json(struct sl_layouts *s, const char *id)

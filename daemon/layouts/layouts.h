@@ -43,6 +43,8 @@ const char *sl_layouts_folder(const struct sl_layouts *s);
 /* Bytes on disk of a user's layouts. */
 uint64_t sl_layouts_disk_use(struct sl_layouts *s, const char *user);
 
+void sl_layouts_each(const struct sl_layouts *s, void (*each)(void *arg, const struct sl_layout_record *l), void *arg);
+
 /* ---- requests of clients -------------------------------------------------------- */
 
 /* New references; json: NULL if there is none. */

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "core/error.h"
+#include "daemon/util/ulid.h"
 
 struct sl_daemon;
 struct sl_people;
@@ -24,5 +25,19 @@ void sl_people_close(struct sl_people *p, void (*closed)(void *arg), void *arg);
 /* Gives things of the user (a name or an id) to another one, and replies when that is on disk. body: {"to", "things",
  * "dry_run"}; openapi.yaml, transferThings. */
 void sl_people_transfer(struct sl_people *p, struct sl_request *r, const char *user, const json_t *body);
+
+/* ---- who has what ---- */
+
+/* What one user has for one project. */
+struct sl_holding {
+	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];  /* ids; "": nobody, none */
+	uint64_t disk_bytes, device_bytes;
+	int graphs, jobs, queued_jobs, running_jobs;
+};
+/* One for each user and project that has anything: [*count], which the caller frees. NULL: no memory. */
+struct sl_holding *sl_people_holdings(struct sl_daemon *d, size_t *count);
+/* The users (by_project false) or projects with what they have and the device time that they have used in 24 hours, the
+ * largest `sort` (a member of openapi.yaml, Top) first: an array, new reference. */
+json_t *sl_people_top(struct sl_daemon *d, bool by_project, const char *sort);
 
 #endif

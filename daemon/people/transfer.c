@@ -73,6 +73,8 @@ static void move(struct transfer *t, const char *id)
 	t->moved[kind]++;
 	if (!t->dry_run)
 		sl_jobs_owner_changed(t->d->jobs, id);
+	if (!t->dry_run && kind == GRAPH)
+		sl_events_changed(t->d->events, SL_EVENTS_GRAPH, id);
 }
 
 static bool step(void *arg)

@@ -21,7 +21,7 @@ static void reply_link(struct sl_request *r, int limit, const char *next)
 		if (value && used < sizeof text)
 			used += (size_t)snprintf(text + used, sizeof text - used, "&%s=%s", names[i], value);
 	}
-	if (used < sizeof text && !sl_request_query(r, "name"))
+	if (used < sizeof text && !sl_request_query(r, "name") && !sl_request_query(r, "user"))
 		sl_reply_header(r, "Link", "<%s/v1/jobs?limit=%d&cursor=%s%s>; rel=\"next\"", sl_request_base(r), limit,
 				next, text);
 }
@@ -43,6 +43,8 @@ void sl_route_jobs_get(struct sl_request *r)
 	int64_t limit = LIMIT;
 	int code = sl_request_query_int(r, "limit", 1, 1000, &limit, &err);
 	query.limit = (int)limit;
+	if (!code)
+		code = sl_request_check_user(r, &err);
 	if (!code && project) {
 		code = sl_project_of(sl_request_daemon(r)->users, sl_request_who(r), project, "?project", project_id, &err);
 		query.project = project_id;

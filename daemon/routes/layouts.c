@@ -5,7 +5,11 @@
 
 void sl_route_layouts_get(struct sl_request *r)
 {
-	sl_reply_json(r, 200, sl_layouts_list(sl_request_daemon(r)->layouts));
+	struct sl_error err;
+	if (sl_request_check_user(r, &err))
+		sl_reply_error(r, &err);
+	else
+		sl_reply_json(r, 200, sl_layouts_list(sl_request_daemon(r)->layouts));
 }
 
 void sl_route_layouts_post(struct sl_request *r)

@@ -108,6 +108,8 @@ bool sl__page_read(struct sl_request *r, struct sl_page *page)
 	int64_t limit = LIMIT;
 	page->cursor = sl_request_query(r, "cursor");
 	int rc = sl_request_query_int(r, "limit", 1, 1000, &limit, &err);
+	if (!rc)
+		rc = sl_request_check_user(r, &err);
 	if (!rc && page->cursor && !sl_ulid_valid(page->cursor))
 		rc = sl_error_field(&err, SL_BADPARAM, "?cursor", "cursor must be the value of next on the previous page");
 	page->limit = (int)limit;
@@ -119,7 +121,7 @@ bool sl__page_read(struct sl_request *r, struct sl_page *page)
 void sl__page_reply(struct sl_request *r, const char *path, const struct sl_page *page, json_t *items,
 		    const char *next)
 {
-	if (next[0])
+	if (next[0] && !sl_request_query(r, "user"))  /* names need quoting: clients add theirs themselves */
 		sl_reply_header(r, "Link", "<%s%s?limit=%d&cursor=%s>; rel=\"next\"", sl_request_base(r), path, page->limit,
 				next);
 	sl_reply_json(r, 200, json_pack("{s:o, s:s?}", "items", items, "next", next[0] ? next : NULL));

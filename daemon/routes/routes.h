@@ -17,14 +17,14 @@
 	X("GET", "/v1/backups", backups_get, MANAGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/backups", backups_post, MANAGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/backups/{name}", backup_get, MANAGE, SL_BODY_NONE, NULL) \
-	X("GET", "/v1/batches", batches_get, LOOK, SL_BODY_NONE, "cursor limit") \
+	X("GET", "/v1/batches", batches_get, LOOK, SL_BODY_NONE, "cursor limit user") \
 	X("POST", "/v1/batches", batches_post, CREATE, SL_BODY_JSON, NULL) \
 	X("DELETE", "/v1/batches/{id}", batch_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/batches/{id}", batch_get, READ, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/collection", collection_post, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
 	X("GET", "/v1/devices", devices_get, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/events", events, LOOK, SL_BODY_NONE, NULL) \
-	X("GET", "/v1/graphs", graphs_get, LOOK, SL_BODY_NONE, "cursor limit name") \
+	X("GET", "/v1/graphs", graphs_get, LOOK, SL_BODY_NONE, "cursor limit name user") \
 	X("POST", "/v1/graphs", graphs_post, CREATE, SL_BODY_UPLOAD, \
 	  "decimal directed drop_not_finite format hold ignore_columns isolated keep_columns kind label_column " \
 	  "labels_column labels_name metric metric_p name name_column neighbours pca project recall source target " \
@@ -51,7 +51,7 @@
 	  "metric_p name name_column neighbours pca recall source target transpose values weight") \
 	X("GET", "/v1/health/live", health_live, OPEN, SL_ROUTE_RESERVE, NULL) \
 	X("GET", "/v1/health/ready", health_ready, OPEN, SL_ROUTE_RESERVE, NULL) \
-	X("GET", "/v1/jobs", jobs_get, LOOK, SL_BODY_NONE, "cursor graph limit name project sort state") \
+	X("GET", "/v1/jobs", jobs_get, LOOK, SL_BODY_NONE, "cursor graph limit name project sort state user") \
 	X("POST", "/v1/jobs", jobs_post, CREATE, SL_BODY_JSON, NULL) \
 	X("DELETE", "/v1/jobs/{id}", job_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/jobs/{id}", job_get, WATCH, SL_BODY_NONE, NULL) \
@@ -83,7 +83,7 @@
 	  "name_column neighbours perplexity start transpose") \
 	X("GET", "/v1/jobs/{id}/values", job_values, WATCH, SL_BODY_NONE, "format") \
 	X("POST", "/v1/jobs/dry-run", jobs_dry_run, LOOK, SL_BODY_JSON, NULL) \
-	X("GET", "/v1/layouts", layouts_get, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/layouts", layouts_get, LOOK, SL_BODY_NONE, "user") \
 	X("POST", "/v1/layouts", layouts_post, CREATE, SL_BODY_UPLOAD, "dims") \
 	X("DELETE", "/v1/layouts/{id}", layout_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/layouts/{id}", layout_get, READ, SL_BODY_NONE, NULL) \
@@ -105,6 +105,7 @@
 	X("POST", "/v1/retention", retention_post, MANAGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/status", status, LOOK, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/stream/keys", stream_keys, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/top", top, MANAGE, SL_BODY_NONE, "by sort") \
 	X("GET", "/v1/users", users_get, MANAGE, SL_BODY_NONE, "state") \
 	X("POST", "/v1/users", users_post, MANAGE, SL_BODY_JSON, NULL) \
 	X("DELETE", "/v1/users/{user}", user_delete, MANAGE, SL_BODY_NONE, "data") \

@@ -167,8 +167,22 @@ int sl_users_quality_text(const struct sl_users *u, const struct sl_principal *p
 	return *out ? 0 : SL_NOMEM;
 }
 
+void sl_users_add_owner(const struct sl_users *u, const char *id, json_t *record)
+{
+	const struct sl__access *a = find(u, id);
+	const char *owner = a && a->rights.owners.count ? a->rights.owners.at[0] : NULL;
+	const char *name = owner ? sl_users_name(u, owner) : NULL;
+	json_object_set_new(record, "owner", name ? json_string(name) : json_null());
+	json_object_set_new(record, "owner_state", owner ? json_string(sl__user_states[sl_users_state(u, owner)]) :
+			    json_null());
+}
+
 void sl_users_tell(const struct sl_users *u, const struct sl_principal *p, json_t *record)
 {
+	if (p->role == SL_ROLE_LINK && json_object_get(record, "owner")) {
+		json_object_set_new(record, "owner", json_null());
+		json_object_set_new(record, "owner_state", json_null());
+	}
 	const char *id = json_string_value(json_object_get(record, "id"));
 	const char *graph = json_string_value(json_object_get(record, "graph"));
 	json_t *quality = json_object_get(record, "quality");
@@ -183,10 +197,14 @@ struct sl_record_text sl_users_tell_text(const struct sl_users *u, const struct 
 					 const char *text, size_t bytes)
 {
 	static const char yes[] = "\"may_change\":true", no[] = "\"may_change\":false";
+	static const char owner[] = "\"owner\":", nobody[] = "\"owner\":null,\"owner_state\":null,\"may_change\":false";
 	const char *at = sl_users_limited(p) ? memmem(text, bytes, yes, sizeof yes - 1) : NULL;
 	if (!at || !sl_users_may(u, p, SL_VERB_CHANGE, id))
 		return (struct sl_record_text){text, "", "", (int)bytes, 0};
 	const char *tail = at + sizeof yes - 1;
+	const char *from = p->role == SL_ROLE_LINK ? memmem(text, (size_t)(at - text), owner, sizeof owner - 1) : NULL;
+	if (from)
+		return (struct sl_record_text){text, nobody, tail, (int)(from - text), (int)(bytes - (size_t)(tail - text))};
 	return (struct sl_record_text){text, no, tail, (int)(at - text), (int)(bytes - (size_t)(tail - text))};
 }
 

@@ -126,6 +126,10 @@ struct sl_record_text {
 struct sl_record_text sl_users_tell_text(const struct sl_users *u, const struct sl_principal *p, const char *id,
 					 const char *text, size_t bytes);
 
+/* Adds the members "owner", the name of the thing's first owner, and "owner_state" to a record: null, if it has none.
+ * In records of jobs, "may_change" must come next: both are hidden from clients with a link. */
+void sl_users_add_owner(const struct sl_users *u, const char *id, json_t *record);
+
 /* A copy of the rights to a thing, for decisions after it was deleted. NULL: only administrators have rights to it, or
  * there is no memory for the copy. The caller frees it. */
 struct sl_rights;

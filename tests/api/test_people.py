@@ -206,6 +206,63 @@ def test_command_line(lab):
     assert [j["id"] for j in lab.root.get("/v1/jobs").json()["items"]] == [lab.job]
 
 
+# ---- whose it is ----
+
+
+def test_owner_in_records_and_lists(lab):
+    """Clients with a link do not learn it. Lists can be limited to a user's things, as far as the sender may see them."""
+    things = {"graphs": lab.graph, "jobs": lab.job, "batches": lab.batch, "layouts": lab.layout}
+    for kind, thing in things.items():
+        for who in (lab.ann, lab.bob, lab.root):
+            record = who.get(f"/v1/{kind}/{thing}").json()
+            assert (record["owner"], record["owner_state"]) == ("ann", "active")
+        seen = {who: [i["id"] for i in getattr(lab, who).get(f"/v1/{kind}?user=ann").json()["items"]] for who in ("ann", "bob", "cat", "root")}
+        assert thing in seen["ann"] and seen["ann"] == seen["root"] and seen["bob"] == [thing] or kind == "jobs", seen
+        assert thing in seen["bob"] and seen["cat"] == [], seen
+        assert lab.root.get(f"/v1/{kind}?user=cat").json()["items"] == []
+        assert lab.root.get(f"/v1/{kind}?user=nobody", 404).json()["parameter"] == "user"
+    made = lab.root.upload(graphs.mtx(graphs.ring(70)))
+    assert (made["owner"], made["owner_state"]) == (None, None)
+    assert lab.bob.upload(graphs.mtx(graphs.ring(70)))["owner"] == "bob"
+    assert lab.bob.submit(lab.graph, iterations=2)["owner"] == "bob"
+    with requests.get(f"{lab.daemon.url}/v1/jobs/{lab.job}/events", params={"link": lab.link}, timeout=30, stream=True) as events:
+        first = next(chunk for chunk in events.iter_content(None) if b'"may_change"' in chunk)
+    linked_record = requests.get(f"{lab.daemon.url}/v1/jobs/{lab.job}", params={"link": lab.link}, timeout=30).json()
+    assert linked_record["owner"] is None and linked_record["owner_state"] is None and not linked_record["may_change"]
+    assert b"ann" not in first and b'"owner":null,"owner_state":null,"may_change":false' in first, first
+    page = lab.root.get("/v1/jobs?user=ann&limit=2").json()
+    rest = lab.root.get("/v1/jobs", params={"user": "ann", "limit": 3, "cursor": page["next"]}).json()
+    assert len(page["items"]) == len(rest["items"]) == 2 and rest["next"] is None
+    old = lab.root.get("/v1/users/ann").json()["id"]
+    lab.root.delete("/v1/users/ann", 204)
+    assert {(j["owner"], j["owner_state"]) for j in lab.root.get(f"/v1/jobs?user={old}").json()["items"]} == {("ann", "deleted")}
+
+
+def test_queue_and_top(lab):
+    table = cli(lab, "queue").stdout
+    assert table.count("ann") == 2 and "running" in table and "limit" in table and lab.job not in table
+    assert cli(lab, "queue", "-u", "cat").stderr == "no jobs run or wait\n"
+    assert lab.waiting in cli(lab, "queue", "--user", "ann").stdout and cli(lab, "queue", "-u", "who").returncode == 4
+    assert lab.job in cli(lab, "job", "list", "-u", "ann").stdout and lab.job not in cli(lab, "job", "list", "-u", "bob").stdout
+    assert lab.graph in cli(lab, "graph", "list", "-u", "ann").stdout and lab.graph not in cli(lab, "graph", "list", "-u", "bob").stdout
+    lab.root.post("/v1/projects", 201, json={"name": "genes", "members": ["bob"]})
+    lab.bob.upload(graphs.mtx(graphs.ring(500)), project="genes")
+    top = lab.root.get("/v1/top?sort=disk_bytes").json()["items"]
+    assert [one["name"] for one in top] == ["ann", "bob"]
+    ann = top[0]
+    assert (ann["running_jobs"], ann["queued_jobs"], ann["jobs"], ann["graphs"], ann["state"]) == (1, 1, 4, 2, "active")
+    use = lab.root.get("/v1/users/ann").json()["use"]
+    assert (ann["disk_bytes"], ann["device_bytes"]) == (use["disk_bytes"], use["device_bytes"]) and ann["device_bytes"] > 0
+    wait_until(lambda: lab.root.get("/v1/top").json()["items"][0]["device_seconds"] > 0, 10)
+    projects = lab.root.get("/v1/top?by=project&sort=graphs").json()["items"]
+    assert [(one["name"], one["graphs"]) for one in projects] == [(None, 2), ("genes", 1)]
+    for query, pointer in (("by=x", "by"), ("sort=x", "sort")):
+        assert lab.root.get(f"/v1/top?{query}", 400).json()["parameter"] == pointer
+    lab.root.patch("/v1/users/bob", json={"disabled": True})
+    assert "bob (disabled)" in cli(lab, "admin", "top").stdout and "genes" in cli(lab, "admin", "top", "--by", "project").stdout
+    assert "ann" in cli(lab, "queue").stdout
+
+
 # ---- rights, for each route and role, by the state of the owner, ann ----
 
 # Transferred: her things are cat's.

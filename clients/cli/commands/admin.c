@@ -114,3 +114,43 @@ int cmd_admin_gc(struct cli *cli)
 	json_decref(reply);
 	return status;
 }
+
+/* ---- who uses what -------------------------------------------------------------------------- */
+
+int cmd_admin_top(struct cli *cli)
+{
+	static const char *const titles[] = {"NAME", "DEVICE TIME", "DEVICE MEMORY", "DISK", "RUNNING", "WAITING", "JOBS",
+					     "GRAPHS"};
+	const char *by = cli_option(cli, "by"), *sort = cli_option(cli, "sort");
+	char *by_text = cli_escape(by ? by : "user"), *sort_text = cli_escape(sort ? sort : "device_seconds"), *path;
+	json_t *reply = NULL, *item;
+	size_t i;
+	if (asprintf(&path, "/v1/top?by=%s&sort=%s", by_text ? by_text : "", sort_text ? sort_text : "") < 0)
+		path = NULL;
+	free(by_text);
+	free(sort_text);
+	int status = http_send(cli, "GET", path, NULL, &reply);
+	if (!status && cli->json) {
+		status = cli_print_json(json_object_get(reply, "items"));
+	} else if (!status) {
+		struct table *t = table_create(8, 0xfe, titles);
+		json_array_foreach(json_object_get(reply, "items"), i, item) {
+			const char *name = cli_text(item, "name"), *id = cli_text(item, "id"), *state = cli_text(item, "state");
+			bool gone = *state && strcmp(state, "active");
+			char who[320], seconds[24], memory[24], disk[24], number[4][24];
+			static const char *const counts[] = {"running_jobs", "queued_jobs", "jobs", "graphs"};
+			snprintf(who, sizeof who, "%s%s%s%s", *name ? name : *id ? id : "-", gone ? " (" : "", gone ? state : "",
+				 gone ? ")" : "");
+			for (int k = 0; k < 4; k++)
+				snprintf(number[k], sizeof number[k], "%.0f", cli_number(item, counts[k]));
+			table_row(t, (const char *[]){who, cli_seconds_text(cli_number(item, "device_seconds"), seconds),
+						      cli_bytes_text(cli_number(item, "device_bytes"), memory),
+						      cli_bytes_text(cli_number(item, "disk_bytes"), disk), number[0], number[1],
+						      number[2], number[3]});
+		}
+		table_print(t, stdout);
+		table_destroy(t);
+	}
+	json_decref(reply);
+	return status;
+}

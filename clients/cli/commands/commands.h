@@ -62,6 +62,8 @@ int cmd_quality(struct cli *cli);
 int cmd_share(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);
+int cmd_queue(struct cli *cli);
+int cmd_admin_top(struct cli *cli);
 int cmd_user_add(struct cli *cli);
 int cmd_user_delete(struct cli *cli);
 int cmd_user_disable(struct cli *cli);

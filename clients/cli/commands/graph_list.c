@@ -55,14 +55,14 @@ static void print(const json_t *graphs)
 
 int cmd_graph_list(struct cli *cli)
 {
-	char path[1024] = "/v1/graphs";
+	char path[1024];
 	json_t *graphs = NULL;
-	const char *name = cli_option(cli, "name");
-	if (name) {
-		char *escaped = cli_escape(name);
-		snprintf(path, sizeof path, "/v1/graphs?name=%s", escaped ? escaped : "");
-		free(escaped);
-	}
+	const char *name = cli_option(cli, "name"), *user = cli_option(cli, "user");
+	char *name_text = cli_escape(name ? name : ""), *user_text = cli_escape(user ? user : "");
+	snprintf(path, sizeof path, "/v1/graphs%s%s%s%s", name ? "?name=" : "", name_text ? name_text : "",
+		 user ? (name ? "&user=" : "?user=") : "", user_text ? user_text : "");
+	free(name_text);
+	free(user_text);
 	int status = http_list(cli, path, &graphs);
 	if (!status && cli->json)
 		status = cli_print_json(graphs);

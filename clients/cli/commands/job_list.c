@@ -1,6 +1,7 @@
-/* job_list.c -- spaceland job list */
+/* job_list.c -- spaceland job list, spaceland queue */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <string.h>
 #include <time.h>
 
@@ -52,26 +53,84 @@ static void tell_expiry(struct cli *cli, const json_t *jobs)
 			 count, count == 1 ? "s" : "");
 }
 
+/* GET of the jobs that the options choose. */
+static int get(struct cli *cli, const char *state, const char *sort, json_t **jobs)
+{
+	static const char *const names[] = {"state", "graph", "user", "sort"};
+	const char *graph = cli_option(cli, "graph"), *user = cli_option(cli, "user");
+	const char *const values[] = {state, graph, user, sort};
+	char path[2048] = "/v1/jobs";
+	size_t used = strlen(path);
+	for (int i = 0; i < 4; i++) {
+		char *text = values[i] ? cli_escape(values[i]) : NULL;
+		if (text && used < sizeof path)
+			used += (size_t)snprintf(path + used, sizeof path - used, "%c%s=%s", strchr(path, '?') ? '&' : '?',
+						 names[i], text);
+		free(text);
+	}
+	return http_list(cli, path, jobs);
+}
+
 int cmd_job_list(struct cli *cli)
 {
-	char path[1024];
 	json_t *jobs = NULL;
-	const char *state = cli_option(cli, "state"), *graph = cli_option(cli, "graph");
-	char *state_text = cli_escape(state ? state : ""), *graph_text = cli_escape(graph ? graph : "");
-	snprintf(path, sizeof path, "/v1/jobs%s%s%s%s%s", state || graph ? "?" : "", state ? "state=" : "",
-		 state && state_text ? state_text : "", graph ? (state ? "&graph=" : "graph=") : "",
-		 graph && graph_text ? graph_text : "");
-	free(state_text);
-	free(graph_text);
-	int status = http_list(cli, path, &jobs);
+	int status = get(cli, cli_option(cli, "state"), NULL, &jobs);
 	if (!status && cli->json)
 		status = cli_print_json(jobs);
 	else if (!status && json_array_size(jobs)) {
 		print(jobs);
 		tell_expiry(cli, jobs);
-	}
-	else if (!status)
+	} else if (!status) {
 		cli_note(cli, "no jobs");
+	}
+	json_decref(jobs);
+	return status;
+}
+
+/* "ann", "ann (deleted)"; "": nobody. */
+static const char *owner_text(const json_t *job, char *out, size_t bytes)
+{
+	const char *state = cli_text(job, "owner_state");
+	bool gone = *state && strcmp(state, "active");
+	snprintf(out, bytes, "%s%s%s%s", cli_text(job, "owner"), gone ? " (" : "", gone ? state : "", gone ? ")" : "");
+	return out;
+}
+
+static void print_queue(const json_t *jobs)
+{
+	static const char *const titles[] = {"USER", "PROJECT", "JOB", "NAME", "STATE", "DEVICE", "POSITION", "WAITS FOR",
+					     "TIME", "LEFT"};
+	struct table *t = table_create(10, 1 << 6 | 1 << 8 | 1 << 9, titles);
+	size_t i;
+	json_t *job;
+	json_array_foreach(jobs, i, job) {
+		const json_t *waiting = json_object_get(job, "waiting");
+		char owner[300], position[24] = "", time[24], left[24] = "";
+		if (json_is_integer(json_object_get(waiting, "position")))
+			snprintf(position, sizeof position, "%.0f", cli_number(waiting, "position"));
+		if (!isnan(cli_number(job, "eta_seconds")))
+			cli_seconds_text(cli_number(job, "eta_seconds"), left);
+		const char *const cells[] = {
+			owner_text(job, owner, sizeof owner), cli_text(job, "project"), cli_text(job, "id"),
+			cli_text(job, "name"), cli_text(job, "state"), cli_text(job, "device"), position,
+			cli_text(waiting, "reason"), cli_seconds_text(cli_number(job, "seconds"), time), left,
+		};
+		table_row(t, cells);
+	}
+	table_print(t, stdout);
+	table_destroy(t);
+}
+
+int cmd_queue(struct cli *cli)
+{
+	json_t *jobs = NULL;
+	int status = get(cli, "queued,running,paused", "created", &jobs);
+	if (!status && cli->json)
+		status = cli_print_json(jobs);
+	else if (!status && json_array_size(jobs))
+		print_queue(jobs);
+	else if (!status)
+		cli_note(cli, "no jobs run or wait");
 	json_decref(jobs);
 	return status;
 }

@@ -104,7 +104,7 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 	return s->states & 1u << job->life.state && (!q->graph || !strcmp(job->record.graph, q->graph)) &&
 	       (!q->name || (job->record.name && strcasestr(job->record.name, q->name))) &&
 	       (!q->project || !strcmp(job->record.project, q->project)) &&
-	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0)) && sl_request_sees(q->r, job->record.id);
+	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0)) && sl_request_lists(q->r, job->record.id);
 }
 
 /* All matching jobs, in the requested order. */

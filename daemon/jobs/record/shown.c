@@ -102,6 +102,7 @@ json_t *sl_job_json(const struct sl_job *job)
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->readers.watch.sequence));
 	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->record.project)));
+	sl_users_add_owner(job->jobs->d->users, job->record.id, object);
 	json_object_set_new(object, "may_change", json_true());  /* corrected for each receiver (users.h) */
 	json_object_set_new(object, "batch", text_json(job->record.batch[0] ? job->record.batch : NULL));
 	json_object_set_new(object, "after", text_json(job->record.after[0] ? job->record.after : NULL));

@@ -54,8 +54,11 @@ static json_t *states_json(const struct sl_batch *b, const struct sl_request *r)
 static json_t *summary(const struct sl_batch *b, const struct sl_request *r)
 {
 	char text[SL_TIME_BYTES];
-	return json_pack("{s:s, s:s?, s:s, s:s, s:o}", "id", b->id, "name", b->name, "graph", b->graph, "created",
-			 sl_time_text(b->created_ms, text), "states", states_json(b, r));
+	json_t *o = json_pack("{s:s, s:s?, s:s, s:s, s:o}", "id", b->id, "name", b->name, "graph", b->graph, "created",
+			      sl_time_text(b->created_ms, text), "states", states_json(b, r));
+	if (o)
+		sl_users_add_owner(b->jobs->d->users, b->id, o);
+	return o;
 }
 
 json_t *sl_batch_json(const struct sl_batch *b, const struct sl_request *r)
@@ -75,7 +78,7 @@ json_t *sl_batches_json(const struct sl_jobs *j, const struct sl_request *r, con
 	json_t *items = json_array();
 	next[0] = '\0';
 	SL_LIST_EACH_BACK(const struct sl_batch, b, &j->batches, link) {
-		if (!b->recorded || (cursor && strcmp(b->id, cursor) >= 0) || !sl_request_sees(r, b->id))
+		if (!b->recorded || (cursor && strcmp(b->id, cursor) >= 0) || !sl_request_lists(r, b->id))
 			continue;
 		if (limit-- == 0) {
 			memcpy(next, last->id, SL_ULID_BYTES);
