@@ -36,6 +36,7 @@
 #include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
+#include "daemon/upkeep/spare.h"
 #include "daemon/upkeep/settings.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
@@ -54,7 +55,7 @@
 #define HEAPS 4  /* malloc() arenas of all threads together */
 
 enum step { CLOSE_PEOPLE, CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS,
-	    CLOSE_BACKUPS, CLOSE_DB, CLOSE_USERS, CLOSED };
+	    CLOSE_BACKUPS, CLOSE_DB, CLOSE_SPARE, CLOSE_USERS, CLOSED };
 
 struct program {
 	struct sl_daemon d;
@@ -149,6 +150,7 @@ static void step_is_done(struct program *p)
 	case CLOSE_EVENTS: d->events = NULL; break;
 	case CLOSE_BACKUPS: d->backups = NULL; break;
 	case CLOSE_DB: d->db = NULL; break;
+	case CLOSE_SPARE: d->spare = NULL; break;
 	case CLOSE_USERS:
 		d->users = NULL;
 		close_handles(p);
@@ -173,6 +175,7 @@ static bool close_part(struct program *p)
 	case CLOSE_EVENTS: return d->events && (sl_events_close(d->events, on_closed, p), true);
 	case CLOSE_BACKUPS: return d->backups && (sl_backups_close(d->backups, on_closed, p), true);
 	case CLOSE_DB: return d->db && (sl_db_close(d->db, on_closed, p), true);
+	case CLOSE_SPARE: return d->spare && (sl_spare_close(d->spare, on_closed, p), true);
 	case CLOSE_USERS: return d->users && (sl_users_close(d->users, on_closed, p), true);
 	case CLOSED: break;
 	}
@@ -404,6 +407,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 	if (!rc)
 		rc = sl_settings_create(&d->settings, d->db, err);
 	if (!rc)
+		rc = sl_spare_create(&d->spare, d->loop, d->db, d->state_dir, err);
+	if (!rc)
 		rc = sl_uses_create(&d->uses, d->db, err);
 	if (!rc)
 		rc = sl_backups_create(&d->backups, d, err);
@@ -499,26 +504,34 @@ static int check(const struct program *p)
 	return 0;
 }
 
-/* Runs --verify-state or --repair-state. Returns 0: no problems; 1: problems; 2: the check failed. */
+#define UNKNOWN "It cannot be known whether lines of audit.log, uploaded layouts or pictures are missing: no record " \
+	"names them."
+
+/* Runs --verify-state or --repair-state. Returns 0: no problems; 1: problems; 2: the check failed; 3: no problems are
+ * left, but users and projects are gone for ever. */
 static int inspect(struct program *p)
 {
 	struct sl_error err;
+	bool gone = false;
 	if (uv_loop_init(&p->loop))
 		return 2;
 	int rc = sl_state_dir_open(p->d.config.state_dir, false, &p->d.state_dir, &p->lock_fd, &err);
 	if (!rc)
-		rc = (p->options.repair ? sl_state_repair : sl_state_verify)(&p->loop, p->d.state_dir, stdout, &err);
+		rc = p->options.repair ? sl_state_repair(&p->loop, p->d.state_dir, stdout, &gone, &err) :
+		     sl_state_verify(&p->loop, p->d.state_dir, stdout, &err);
 	if (rc < 0)
 		say(&p->options, &err);
 	else if (rc)
 		printf("%d problem%s in %s\n", rc, rc == 1 ? "" : "s", p->d.state_dir);
 	else
 		printf("No file and no record in %s is damaged.\n", p->d.state_dir);
+	if (rc >= 0)
+		puts(UNKNOWN);
 	uv_loop_close(&p->loop);
 	free(p->d.state_dir);
 	if (p->lock_fd >= 0)
 		close(p->lock_fd);
-	return rc < 0 ? 2 : rc > 0;
+	return rc < 0 ? 2 : rc ? 1 : gone ? 3 : 0;
 }
 
 int main(int argc, char **argv)

@@ -22,6 +22,7 @@ struct sl_daemon {
 	struct sl_metrics *metrics;
 	struct sl_db *db;
 	struct sl_settings *settings; /* what is set while it runs; upkeep/settings.h */
+	struct sl_spare *spare;      /* a copy of the records of people; upkeep/spare.h */
 	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */
 	struct sl_collect *collect;  /* keeps state_dir within max_state_bytes; collect/collect.h */
 	struct sl_people *people;    /* things of users who leave; people/people.h */

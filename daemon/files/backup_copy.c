@@ -24,7 +24,7 @@
 
 static const char *const folders[] = {"graphs", "jobs"};
 /* Files copied with the data base. The generation file is not: it could be newer than the copy; the start makes it. */
-static const char *const others[] = {"users.key", "audit.log"};
+static const char *const others[] = {"users.key", "people.json", "audit.log"};
 
 enum { PATH = 4096 };
 

@@ -17,6 +17,8 @@
 #include "daemon/files/points_file.h"
 #include "daemon/store/seal.h"
 #include "daemon/store/sweep.h"
+#include "daemon/upkeep/spare.h"
+#include "daemon/util/time_text.h"
 #include "daemon/util/ulid.h"
 
 /* Names of tables, by enum sl_db_table; only the first two have folders. */
@@ -31,6 +33,7 @@ struct state {
 	json_t *records[SL_DB_TABLES];          /* by table: documents by id */
 	json_t *made;                /* ids of restored records, for repair only; else NULL */
 	int problems;
+	bool gone;                   /* repair: something is lost for ever */
 	struct sl_error err;
 };
 
@@ -183,6 +186,7 @@ static void expect_graph(struct state *s, const char *id, const json_t *document
 		expect(s, SL_DB_GRAPHS, id, "sln");
 }
 
+/* The files that the record of a job names. Those of a run are removed after its end. */
 static void expect_job(struct state *s, const char *id, const json_t *document)
 {
 	const char *state = json_string_value(json_object_get(document, "state"));
@@ -191,14 +195,21 @@ static void expect_job(struct state *s, const char *id, const json_t *document)
 	const json_t *results = json_object_get(document, "results");
 	const char *name = json_string_value(json_object_get(document, "method"));
 	const struct sl_method *method = name ? sl_method_find(name) : sl_methods[0];
-	if (done && method && method->layout)
+	bool layout = method && method->layout && (done || json_is_true(json_object_get(document, "layout")));
+	if (ended && layout)
 		expect(s, SL_DB_JOBS, id, "npy");
-	for (size_t i = 0; done && i < json_array_size(results); i++)
+	for (size_t i = 0; ended && i < json_array_size(results); i++)
 		expect(s, SL_DB_JOBS, id, json_string_value(json_array_get(results, i)));
-	if (done)
+	if (done || (ended && (layout || json_array_size(results))))
 		expect(s, SL_DB_JOBS, id, "trace");
 	if (!ended && json_is_integer(json_object_get(document, "checkpoint")))
 		expect(s, SL_DB_JOBS, id, "checkpoint");
+	if (!ended && json_is_true(json_object_get(document, "still")))
+		expect(s, SL_DB_JOBS, id, "still");
+	if (!ended && json_is_true(json_object_get(document, "initial")))
+		expect(s, SL_DB_JOBS, id, "initial");
+	if (!ended && (json_object_get(document, "start_labels") || json_object_get(document, "start_means")))
+		expect(s, SL_DB_JOBS, id, "start");
 }
 
 static void expect_all(struct state *s)
@@ -209,6 +220,36 @@ static void expect_all(struct state *s)
 		expect_graph(s, id, document);
 	json_object_foreach(s->records[SL_DB_JOBS], id, document)
 		expect_job(s, id, document);
+}
+
+/* ---- people ----------------------------------------------------------------------------- */
+
+static size_t count_tokens(const struct state *s)
+{
+	const char *id;
+	json_t *user;
+	size_t count = json_object_size(s->records[SL_DB_LINKS]);
+	json_object_foreach(s->records[SL_DB_USERS], id, user)
+		count += json_array_size(json_object_get(user, "tokens"));
+	return count;
+}
+
+/* The key without which no token and no link is valid, and the copy of the records of people. */
+static void verify_people(struct state *s)
+{
+	char path[4200], text[160];
+	struct sl_error err;
+	json_t *copy = NULL;
+	size_t tokens = count_tokens(s);
+	snprintf(path, sizeof path, "%s/users.key", s->dir);
+	snprintf(text, sizeof text, "The file is missing, so the %zu tokens and links are void. Restore it from a "
+		 "backup.", tokens);
+	if (tokens && access(path, F_OK))
+		problem(s, "", "users.key", text);
+	int rc = sl_spare_read(s->dir, SL_SPARE_FILE, &copy, &err);
+	if (rc && rc != SL_NOTFOUND)
+		problem(s, "", SL_SPARE_FILE, err.detail);
+	json_decref(copy);
 }
 
 /* ---- the data base -------------------------------------------------------------------- */
@@ -336,6 +377,7 @@ int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 		problem(&s, "", "spacelandd.db.generation", "None of its lines is whole, so it does not tell whether "
 			"records are missing. The next start writes it anew.");
 	expect_all(&s);
+	verify_people(&s);
 	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
 		sl_sweep_each(dir, folders[t], kinds_of(t), SL_NAME_WHOLE, verify_file, &s);
 	sl_sweep_each(dir, "layouts", (const char *const[]){"npy", NULL}, SL_NAME_WHOLE, verify_uploaded, &s);
@@ -417,9 +459,89 @@ static void put_back(struct state *s)
 	}
 }
 
-static int repair_db(struct state *s)
+static const char *name_in(const json_t *document)
+{
+	const char *name = json_string_value(json_object_get(document, "name"));
+	return name ? name : "";
+}
+
+/* True if a record of this table has that name: names of users and projects are unique. */
+static bool has_name(const struct state *s, int table, const char *name)
+{
+	const char *id;
+	json_t *document;
+	json_object_foreach(s->records[table], id, document)
+		if (name && !strcmp(name_in(document), name))
+			return true;
+	return false;
+}
+
+/* Puts the records of one table of the copy. newer: they replace those of the data base, and what they lack is
+ * removed. */
+static size_t restore_table(struct state *s, enum sl_db_table t, const json_t *rows, bool newer)
+{
+	size_t count = 0;
+	const char *id;
+	json_t *document;
+	bool named = t == SL_DB_USERS || t == SL_DB_PROJECTS;
+	json_object_foreach(s->records[t], id, document)
+		if (newer && !json_object_get(rows, id))
+			sl_db_remove(s->db, t, id, NULL, NULL);
+	if (newer)
+		json_object_clear(s->records[t]);
+	json_object_foreach((json_t *)rows, id, document) {
+		if (json_object_get(s->records[t], id) || (named && has_name(s, t, name_in(document))))
+			continue;
+		if (json_object_set(s->records[t], id, document) || sl_db_put(s->db, t, id, document, NULL, NULL))
+			problem(s, "", SL_SPARE_FILE, SL_NO_MEMORY "a record.");
+		count++;
+	}
+	return count;
+}
+
+/* Restores the records of people from a copy. newer: the copy is newer than the data base. False: there is none. */
+static bool restore_people(struct state *s, const char *name, bool newer)
+{
+	json_t *copy;
+	char when[SL_TIME_BYTES];
+	struct sl_error err;
+	size_t count = 0;
+	if (sl_spare_read(s->dir, name, &copy, &err)) {
+		if (err.code != SL_NOTFOUND)
+			fprintf(s->out, "%s: %s\n", name, err.detail);
+		return false;
+	}
+	newer = newer && (uint64_t)json_integer_value(json_object_get(copy, "generation")) > sl_db_generation(s->db);
+	for (const enum sl_db_table *t = sl_spare_tables; *t != SL_DB_TABLES; t++)
+		count += restore_table(s, *t, json_object_get(json_object_get(copy, "tables"), sl_db_table_name(*t)), newer);
+	sl_time_text((uint64_t)json_integer_value(json_object_get(copy, "saved")), when);
+	if (count)
+		fprintf(s->out, "%s: %zu users, projects, rights, links, batches and settings are restored as of %s; changes "
+			"after that are gone\n", name, count, when);
+	json_decref(copy);
+	return true;
+}
+
+/* lost: the data base was lost, damaged or is an older copy. newer: what is in the copy counts, not what is in it. */
+static void repair_people(struct state *s, bool lost, bool newer)
+{
+	bool restored = restore_people(s, SL_SPARE_BEFORE, false);
+	if (!lost)
+		return;
+	restored = restore_people(s, SL_SPARE_FILE, newer) || restored;
+	fprintf(s->out, "gone for ever: changes that came after a file was written (names of graphs and jobs, keep), and "
+		"jobs that had no checkpoint yet\n");
+	if (restored)
+		return;
+	fprintf(s->out, "gone for ever: users and their tokens, projects, owners and rights, public links, batches, device "
+		"time used, settings. Graphs and jobs belong to the administrators now.\n");
+	s->gone = true;
+}
+
+static int repair_db(struct state *s, bool *lost)
 {
 	int rc = open_db(s, true);
+	*lost = rc == SL_BADDATA || (!rc && sl_db_is_new(s->db));
 	if (!rc) {
 		load_records(s);
 		s->problems = 0;  /* damaged records are made again from their files */
@@ -437,14 +559,26 @@ static int repair_db(struct state *s)
 	return rc;
 }
 
-int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error *err)
+static bool any_file(const char *dir)
+{
+	return sl_sweep_each(dir, "graphs", sl_graph_file_kinds, SL_NAME_WHOLE, NULL, NULL) ||
+	       sl_sweep_each(dir, "jobs", sl_job_file_kinds(), SL_NAME_WHOLE, NULL, NULL);
+}
+
+int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, bool *gone, struct sl_error *err)
 {
 	struct state s;
+	bool lost = false, damaged, used = any_file(dir);
 	int rc = begin(&s, loop, dir, out);
 	if (!rc && !(s.made = json_object()))
 		rc = sl_error_memory(&s.err, "the records");
 	if (!rc)
-		rc = repair_db(&s);
+		rc = repair_db(&s, &lost);
+	if (!rc) {
+		bool older = sl_db_compare_generation(s.db, &damaged, &s.err) != 0;
+		lost = older || (lost && used);
+		repair_people(&s, lost, older && !sl_db_is_new(s.db));
+	}
 	if (!rc)
 		rc = sl_db_check_generation(s.db, true, &s.err);
 	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS && !rc; t++) {
@@ -452,6 +586,7 @@ int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 		sl_sweep_each(dir, "lost+found", kinds_of(t), SL_NAME_WHOLE, repair_file, &s);
 		sl_sweep_each(dir, "lost+found", kinds_of(t), SL_NAME_WHOLE, bring_back, &s);
 	}
+	*gone = s.gone;
 	rc = end(&s, rc, err);
 	return rc < 0 ? rc : sl_state_verify(loop, dir, out, err);
 }

@@ -85,6 +85,16 @@ void sl_db_end(struct sl_db *db, bool keep);
 int sl_db_copy(struct sl_db *db, const char *to, int (*during)(void *arg, struct sl_error *err), sl_db_done_fn done,
 	       void *arg);
 
+/* written(arg, tables) runs on the loop after each batch of writes; bit 1u << TABLE is set for each table in it. */
+void sl_db_on_write(struct sl_db *db, void (*written)(void *arg, unsigned tables), void *arg);
+/* Reads the tables of the list, which SL_DB_TABLES ends, as of one moment, over a connection of its own: *tables:
+ * {NAME: {ID: DOCUMENT}}, new reference; *number: the data base's generation. Records that are damaged are left out.
+ * Any thread; blocks. */
+int sl_db_dump(const char *path, const enum sl_db_table *list, uint64_t *number, json_t **tables, struct sl_error *err);
+const char *sl_db_table_name(enum sl_db_table table);
+/* The number of the last transaction. Only for the start. */
+uint64_t sl_db_generation(const struct sl_db *db);
+
 /* Does the queued writes, then closes the data base; then runs closed (may be NULL) and frees. */
 void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg);
 

@@ -52,6 +52,11 @@ int sl__db_next_generation(struct sl_db *db, uint64_t number, struct sl_error *e
 	return sl__db_run(db, db->count, err);
 }
 
+uint64_t sl_db_generation(const struct sl_db *db)
+{
+	return db->generation.number;
+}
+
 bool sl_db_is_new(const struct sl_db *db)
 {
 	return db->generation.number == 0;

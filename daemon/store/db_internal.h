@@ -54,6 +54,8 @@ struct sl_db {
 	bool lost_records;
 	int gave_up;            /* atomic; 1: the reserve was given up, and may not have been made again */
 	bool busy, closing;
+	void (*written_fn)(void *arg, unsigned tables);  /* or NULL */
+	void *written_arg;
 	int status;             /* of the batch: set by the pool, read by the loop after it */
 	struct sl_error err;
 	void (*closed)(void *arg);

@@ -56,6 +56,50 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	return rc < 0 ? rc : passed_over;
 }
 
+const char *sl_db_table_name(enum sl_db_table table)
+{
+	return sl__db_tables[table];
+}
+
+static int dump_row(void *arg, const char *id, json_t *document)
+{
+	return json_object_set(arg, id, document) ? SL_NOMEM : 0;
+}
+
+static int dump(struct sl_db *db, const enum sl_db_table *list, uint64_t *number, json_t *tables, struct sl_error *err)
+{
+	bool there;
+	int rc = sl__db_exec(db, "PRAGMA busy_timeout = 5000; BEGIN", err);
+	if (!rc)
+		rc = sl__db_read_generation(db, &there, err);
+	*number = db->generation.number;
+	for (; !rc && *list != SL_DB_TABLES; list++) {
+		json_t *rows = json_object();
+		if (!rows || json_object_set_new(tables, sl__db_tables[*list], rows))
+			return sl_error_memory(err, "the tables");
+		rc = sl_db_load(db, *list, dump_row, rows, err);
+		rc = rc > 0 ? 0 : rc;
+	}
+	return rc;
+}
+
+int sl_db_dump(const char *path, const enum sl_db_table *list, uint64_t *number, json_t **tables, struct sl_error *err)
+{
+	struct sl_db db = {.path = (char *)path};
+	*tables = json_object();
+	int rc = *tables ? 0 : sl_error_memory(err, "the tables");
+	if (!rc && sqlite3_open_v2(path, &db.sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, NULL) != SQLITE_OK)
+		rc = sl__db_fail(&db, err, path);
+	if (!rc)
+		rc = dump(&db, list, number, *tables, err);
+	sqlite3_close(db.sqlite);
+	if (rc) {
+		json_decref(*tables);
+		*tables = NULL;
+	}
+	return rc;
+}
+
 int sl_db_check(struct sl_db *db, struct sl_error *err)
 {
 	sqlite3_stmt *statement;

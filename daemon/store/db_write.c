@@ -99,7 +99,12 @@ static void on_done(void *arg)
 	struct sl_list failed = {0};
 	int rc = db->status;
 	struct sl_error err = db->err;
+	unsigned tables = 0;
+	SL_LIST_EACH(const struct sl__db_write, w, &db->writing, link)
+		tables |= 1u << w->table;
 	sl_list_move(rc ? &failed : &db->written, &db->writing);
+	if (!rc && tables && db->written_fn)
+		db->written_fn(db->written_arg, tables);
 	if (rc)
 		sl_list_move(&failed, &db->waiting);
 	db->busy = false;
@@ -199,6 +204,12 @@ int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const js
 int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg)
 {
 	return queue(db, table, id, NULL, done, arg);
+}
+
+void sl_db_on_write(struct sl_db *db, void (*written)(void *arg, unsigned tables), void *arg)
+{
+	db->written_fn = written;
+	db->written_arg = arg;
 }
 
 static void on_nothing(void *arg)

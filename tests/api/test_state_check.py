@@ -13,7 +13,10 @@ import pytest
 
 import graphs
 import points
-from harness import ENDED, PATIENCE, Api, program
+from harness import ENDED, PATIENCE, Api, Daemon, program
+
+
+UNKNOWN = "It cannot be known whether lines of audit.log, uploaded layouts or pictures are missing: no record names them.\n"
 
 
 def inspect(d, what="--verify-state"):
@@ -44,7 +47,7 @@ def test_an_undamaged_state(fresh):
     d = fresh()
     ids = fill(d)
     assert {p.suffix for p in state_files(d)} == {".slg", ".slp", ".sln", ".npy", ".trace", ".png", ".checkpoint"}
-    assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n")
+    assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n" + UNKNOWN)
     assert np.load(d.state / "jobs" / f"{ids[1]}.npy").shape == (70, 2)
     d.start()
     run = subprocess.run([program("spacelandd"), "--verify-state", "--state-dir", str(d.state)], capture_output=True,
@@ -124,7 +127,7 @@ def test_files_that_changed_places(fresh):
     d.stop()
     exchange(d.state / "graphs", tables, ("slp", "sln", "sll"))
     status, said = inspect(d)
-    named = {line.split(":")[0] for line in said.splitlines()[:-1]}
+    named = {line.split(":")[0] for line in said.splitlines()[:-2]}
     assert status == 1 and named == {*(f"graphs/{table}.{kind}" for table in tables for kind in ("slp", "sln", "sll")),
                                      *(f"jobs/{job}.{kind}" for job in clusters for kind in ("labels", "centroids"))}, said
     d.start()
@@ -172,7 +175,7 @@ def test_a_file_that_is_only_to_be_named(fresh):
         path.unlink()
         assert inspect(d)[0] == 1 and f"{path.relative_to(d.state)}: The file is missing" in inspect(d)[1]
         temporary.write_bytes(whole)
-        assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n")
+        assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n" + UNKNOWN)
         d.start()
         d.stop()
         assert path.read_bytes() == whole and not temporary.exists()
@@ -189,7 +192,7 @@ def test_every_damage_is_named(fresh):
             path.write_bytes(damage(data, rng))
         status, said = inspect(d)
         assert status == 1
-        named = {line.split(":")[0] for line in said.splitlines()[:-1]}
+        named = {line.split(":")[0] for line in said.splitlines()[:-2]}
         assert named == {str(p.relative_to(d.state)) for p in whole}, said
     path = rng.choice(list(whole))
     for p, data in whole.items():
@@ -362,7 +365,7 @@ def test_files_of_before_there_were_seals(fresh):
         content = unsealed(path)
         assert path.suffix == ".png" or len(content) > 100
     status, said = inspect(d)
-    assert status == 1 and {line.split(":")[0].split(".")[-1] for line in said.splitlines()[:-1]} == {"png"}
+    assert status == 1 and {line.split(":")[0].split(".")[-1] for line in said.splitlines()[:-2]} == {"png"}
     d.start()
     assert api.layout_bytes(job) == layout and api.get(f"/v1/jobs/{job}/trace").json() == trace
     assert api.get(f"/v1/graphs/{p}").json()["neighbours"]["state"] == "ready"
@@ -380,7 +383,7 @@ def test_uploaded_layouts(fresh):
     record = Api(d).post("/v1/layouts?dims=2", 201, data=np.ones((40, 2), "f4").tobytes(),
                          headers={"Content-Type": "application/octet-stream"}).json()
     d.stop()
-    assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n")
+    assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n" + UNKNOWN)
     path = d.state / "layouts" / f"{record['id']}.npy"
     whole = path.read_bytes()
     for damaged in (whole[:100] + bytes([whole[100] ^ 4]) + whole[101:], whole[:-1], whole[:200], b""):
@@ -414,3 +417,134 @@ def test_a_folder_that_is_no_state(tmp_path):
                                  timeout=60 * PATIENCE, check=False)
             assert run.returncode == 2 and run.stderr.startswith("spacelandd: --state-dir: ") and why in run.stderr, run
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "other"]
+
+
+def test_every_file_that_a_record_names(fresh):
+    """Not only results of jobs that are done: layouts of cancelled ones, and what a job begins or goes on with."""
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(70)))["id"]
+    long = api.submit(g, iterations=1000000)["id"]
+    api.wait_iteration(long, 20)
+    api.patch(f"/v1/jobs/{long}", json={"cancelled": True})
+    start = np.random.default_rng(1).normal(size=(70, 2)).tolist()
+    begun = api.submit(g, iterations=1000000, initial=start)["id"]
+    api.wait_iteration(begun, 20)
+    api.patch(f"/v1/jobs/{begun}", json={"paused": True})
+    p = api.upload(points.npy(np.random.default_rng(1).normal(size=(60, 4)).astype("float32")))["id"]
+    labels = [i % 3 for i in range(60)]
+    given = api.submit(p, method="kmeans", clusters=3, initial=labels, after=begun)["id"]
+    d.stop()
+    assert inspect(d)[0] == 0, inspect(d)[1]
+    named = [f"{long}.npy", f"{long}.trace", f"{begun}.initial", f"{begun}.checkpoint", f"{begun}.still", f"{given}.start"]
+    for name in named:
+        path = d.state / "jobs" / name
+        path.rename(d.state / "aside")
+        status, said = inspect(d)
+        assert status == 1 and said.splitlines()[0] == f"jobs/{name}: The file is missing.", (name, said)
+        (d.state / "aside").rename(path)
+
+
+@pytest.fixture
+def people(tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("the-administrators-token\n")
+    tokens.chmod(0o600)
+    d = Daemon(tmp_path / "daemon", token_file=str(tokens)).start()
+    root = Api(d)
+    root.session.headers["Authorization"] = "Bearer the-administrators-token"
+    root.post("/v1/users", 201, json={"name": "ann"})
+    root.post("/v1/users", 201, json={"name": "bob"})
+    root.post("/v1/projects", 201, json={"name": "genes", "members": ["ann"]})
+    ann = Api(d)
+    ann.session.headers["Authorization"] = "Bearer " + root.post("/v1/users/ann/tokens", 201, json={}).json()["token"]
+    g = ann.upload(graphs.mtx(graphs.ring(70)))["id"]
+    job = ann.run(g, iterations=5)["id"]
+    ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob"]})
+    yield d, root, ann, job
+    d.stop()
+
+
+def lose(d):
+    for path in d.state.glob("spacelandd.db*"):
+        if not path.name.endswith(".generation"):
+            path.unlink()
+
+
+def check_people(root, ann, job):
+    assert {u["name"] for u in root.get("/v1/users").json()["items"]} == {"ann", "bob"}
+    assert root.get("/v1/projects/genes").json()["members"] == ["ann"]
+    access = ann.get(f"/v1/access/{job}").json()
+    assert (access["owners"], access["readers"]) == (["ann"], ["bob"])
+
+
+def test_people_survive_the_loss_of_the_data_base(people):
+    d, root, ann, job = people
+    d.stop()
+    copy = d.state / "people.json"
+    assert copy.stat().st_mode & 0o777 == 0o600
+    lose(d)
+    status, said = inspect(d, "--repair-state")
+    assert status == 0 and "people.json: " in said and "are restored as of" in said and "gone for ever" in said, said
+    d.start()
+    check_people(root, ann, job)
+
+
+def test_people_that_are_gone_for_ever(people):
+    d, root, ann, job = people
+    d.stop()
+    whole = (d.state / "people.json").read_bytes()
+    (d.state / "people.json").write_bytes(whole[:50] + b"x" + whole[51:])
+    status, said = inspect(d)
+    assert status == 1 and said.startswith("people.json: ")
+    lose(d)
+    status, said = inspect(d, "--repair-state")
+    assert status == 1 and "gone for ever: users and their tokens, projects, owners and rights" in said, "the copy is damaged"
+    lose(d)
+    (d.state / "people.json").unlink()
+    status, said = inspect(d, "--repair-state")
+    assert status == 3 and "gone for ever: users and their tokens" in said
+    d.start()
+    assert root.get("/v1/users").json()["items"] == [] and root.job(job)["state"] == "done"
+
+
+def test_an_older_data_base_does_not_revive_people(people):
+    """The copy is newer than the data base that was put back: whoever was removed since stays removed."""
+    d, root, ann, job = people
+    d.stop()
+    shutil.copy(d.state / "spacelandd.db", d.state.parent / "old.db")
+    d.start()
+    root.post("/v1/users", 201, json={"name": "cat"})
+    root.delete("/v1/users/bob", 204)
+    d.stop()
+    lose(d)
+    shutil.copy(d.state.parent / "old.db", d.state / "spacelandd.db")
+    status, said = inspect(d, "--repair-state")
+    assert status == 0, said
+    d.start()
+    assert {u["name"] for u in root.get("/v1/users").json()["items"]} == {"ann", "cat"}
+
+
+def test_people_after_an_accepted_loss(people):
+    d, root, ann, job = people
+    d.stop()
+    lose(d)
+    d.arguments = ["--accept-lost-records"]
+    d.start()
+    d.arguments = []
+    root.post("/v1/users", 201, json={"name": "bob"})
+    d.stop()
+    status, said = inspect(d, "--repair-state")
+    assert status == 0 and "people.json.before-loss: " in said, said
+    d.start()
+    assert sorted(u["name"] for u in root.get("/v1/users").json()["items"]) == ["ann", "bob"], "one of each name"
+    assert ann.job(job)["state"] == "done"
+
+
+def test_a_lost_key_is_a_problem(people):
+    d, root, ann, job = people
+    d.stop()
+    (d.state / "users.key").unlink()
+    status, said = inspect(d)
+    assert status == 1 and said.startswith("users.key: The file is missing, so the 1 tokens and links are void.")
+    d.start()
