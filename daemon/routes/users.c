@@ -28,6 +28,7 @@ void sl_route_me(struct sl_request *r)
 	json_t *limits = sl_users_limits_json(sl_request_daemon(r)->users, who->user, false);
 	json_t *me = json_pack("{s:s?, s:s, s:o}", "name", who->name[0] ? who->name : NULL, "role", roles[who->role],
 			       "limits", limits ? limits : json_null());
+	json_object_set_new(me, "in_force", sl_users_limits_in_force(sl_request_daemon(r)->users, who->user));
 	sl_users_add_projects(sl_request_daemon(r)->users, who->user, me);
 	if (limits)
 		me = add_use(r, me, who->user);
@@ -52,8 +53,11 @@ void sl_route_user_get(struct sl_request *r)
 {
 	const char *name = sl_request_path(r, "user");
 	json_t *user = sl_users_json(sl_request_daemon(r)->users, name);
-	if (user)
-		sl_reply_json(r, 200, add_use(r, user, json_string_value(json_object_get(user, "id"))));
+	const char *id = json_string_value(json_object_get(user, "id"));
+	if (user) {
+		json_object_set_new(user, "in_force", sl_users_limits_in_force(sl_request_daemon(r)->users, id));
+		sl_reply_json(r, 200, add_use(r, user, id));
+	}
 	else
 		sl_reply_problem(r, SL_NOTFOUND, "there is no user %.64s", name);
 }

@@ -367,6 +367,55 @@ json_t *sl_users_limits_json(const struct sl_users *u, const char *id, bool own)
 	return o;
 }
 
+/* The bound that options of the server set to every user, whatever the user's limits; 0: none. */
+static double server_bound(const struct sl_users *u, const char *id, enum sl_limit limit, const char **option)
+{
+	const struct sl_config *c = u->config;
+	switch (limit) {
+	case SL_LIMIT_UPLOAD_BYTES:
+		*option = "max_upload_bytes";
+		return (double)c->max_upload_bytes;
+	case SL_LIMIT_QUEUED_JOBS:
+		*option = "max_jobs";
+		return (double)sl_users_part(u, id, c->max_jobs);
+	case SL_LIMIT_STREAMS:
+		*option = "max_streams";
+		return (double)sl_users_part(u, id, c->max_streams);
+	default:
+		return 0;
+	}
+}
+
+static json_t *in_force(const struct sl_users *u, const struct sl__user *user, enum sl_limit limit)
+{
+	char usual[64];
+	const char *option = NULL;
+	double value = limit_of(u, &user->account, limit), bound = server_bound(u, user->id, limit, &option);
+	bool own = user->role != SL_ROLE_ADMINISTRATOR && user->account.limit[limit] >= 0;
+	bool server = bound > 0 && (value <= 0 || bound < value);
+	if (server)
+		value = bound;
+	else
+		option = usual;
+	snprintf(usual, sizeof usual, "user_%s", sl_limit_names[limit]);
+	if (value <= 0)
+		return json_pack("{s:n, s:s?, s:n}", "value", "of", own ? "user" : NULL, "option");
+	own = own && !server;
+	return json_pack("{s:o, s:s, s:s?}", "value", number_json(value), "of", own ? "user" : "server", "option",
+			 own ? NULL : option);
+}
+
+json_t *sl_users_limits_in_force(const struct sl_users *u, const char *id)
+{
+	const struct sl__user *user = id[0] ? sl__user_by_id(u, id) : NULL;
+	if (!user)
+		return json_null();
+	json_t *o = json_object();
+	for (int i = 0; i < SL_LIMITS; i++)
+		json_object_set_new(o, sl_limit_names[i], in_force(u, user, (enum sl_limit)i));
+	return o;
+}
+
 /* ---- requests ------------------------------------------------------------------------------- */
 
 bool sl_users_admit(struct sl_users *u, const char *id, struct sl_limit_hit *hit)

@@ -70,5 +70,8 @@ bool sl_users_admit(struct sl_users *u, const char *user, struct sl_limit_hit *h
 /* {"device_seconds": 3600, ..., "streams": null}: the limits that apply, null: no limit. own: only the values of this
  * user, null: the default. New reference; NULL: there is no such user. */
 json_t *sl_users_limits_json(const struct sl_users *u, const char *user, bool own);
+/* {"streams": {"value": 64, "of": "server", "option": "max_streams"}, ...}: those that apply, with the server's own
+ * bounds, and whose they are. New reference; null: there is no such user. */
+json_t *sl_users_limits_in_force(const struct sl_users *u, const char *user);
 
 #endif

@@ -288,6 +288,10 @@ def test_administrators_have_none(lab):
     lab.root.patch("/v1/users/boss", json={"limits": {"streams": 1, "requests_per_second": 1, "queued_jobs": 1}})
     for _ in range(20):
         assert As(lab.daemon, lab.tokens["boss"]).request("GET", "/v1/me").status_code == 200
+    # what is shown is what holds: the values above are not in force
+    shown = lab.root.get("/v1/users/boss").json()["in_force"]
+    assert {name for name, one in shown.items() if one["value"]} == {"upload_bytes", "queued_jobs", "streams"}
+    assert shown["streams"] == {"value": 256, "of": "server", "option": "max_streams"}
 
 
 def test_defaults_of_the_configuration_and_after_kill(tmp_path):
@@ -307,7 +311,11 @@ def test_defaults_of_the_configuration_and_after_kill(tmp_path):
     me = lab.bob.get("/v1/me").json()
     assert me["limits"]["queued_jobs"] == 1 and me["use"]["device_seconds"] == pytest.approx(used, rel=1e-3)
     assert lab.ann.get("/v1/me").json()["limits"]["queued_jobs"] is None
-    assert lab.root.get("/v1/users/ann").json()["limits"]["queued_jobs"] == 0
+    ann = lab.root.get("/v1/users/ann").json()
+    assert ann["limits"]["queued_jobs"] == 0
+    assert ann["in_force"]["queued_jobs"] == {"value": 256, "of": "server", "option": "max_jobs"}
+    assert ann["in_force"]["running_jobs"] == {"value": 1, "of": "server", "option": "user_running_jobs"}
+    assert ann["in_force"]["disk_bytes"] == {"value": None, "of": None, "option": None}
     jobs = [lab.bob.submit(graph, iterations=1000000)["id"]]
     lab.bob.wait(jobs[0], ["running"])
     jobs.append(lab.bob.submit(graph, iterations=1000000)["id"])
@@ -326,7 +334,9 @@ def test_command_line(lab):
     assert (own["disk_bytes"], own["device_seconds"], own["running_jobs"], own["streams"]) == (20e9, 7200, 4, None)
     shown = cli(lab, "user", "show", token=lab.tokens["cat"]).stdout
     assert "cat, user" in shown and "running_jobs" in shown and "20 GB" in shown and "2:00 h" in shown, shown
-    assert "disk_bytes" in cli(lab, "user", "show", "cat").stdout
+    lines = {line.split()[0]: line for line in cli(lab, "user", "show", "cat").stdout.splitlines()}
+    assert "cat's own" in lines["disk_bytes"] and "the server's (max_streams)" in lines["streams"], lines
+    assert lines["requests_per_second"].split() == ["requests_per_second", "-", "-", "-"]
     assert cli(lab, "user", "limits", "cat", "disk_bytes=default", "device_seconds=0").returncode == 0
     own = lab.root.get("/v1/users/cat").json()["limits"]
     assert own["disk_bytes"] is None and own["device_seconds"] == 0

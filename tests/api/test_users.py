@@ -666,7 +666,7 @@ def test_a_lost_key_is_told(tmp_path):
 
 def test_without_tokens(api, graph):
     """On loopback without token_file no token is required."""
-    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "use": None, "project": None, "projects": []}
+    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "in_force": None, "use": None, "project": None, "projects": []}
     api.get(f"/v1/graphs/{graph}")
     api.get("/v1/users")
 

@@ -210,6 +210,22 @@ int cmd_user_limits(struct cli *cli)
 					     json_pack("{s:o}", "limits", limits));
 }
 
+/* Prints those in force; older servers tell only the user's own. */
+static void print_limits(const json_t *user, const char *name)
+{
+	const json_t *in_force = json_object_get(user, "in_force"), *use = json_object_get(user, "use");
+	const json_t *projects = json_object_get(user, "projects");
+	if (json_is_object(in_force))
+		cli_print_in_force(in_force, use, name);
+	else if (json_is_object(json_object_get(user, "limits")))
+		cli_print_limits(json_object_get(user, "limits"), use);
+	if (json_is_object(in_force) && !strcmp(cli_text(user, "role"), "administrator"))
+		printf("Administrators have no limits but those of every request.\n");
+	for (size_t i = 0; i < json_array_size(projects); i++)
+		printf("Work for the project %s counts to its limits, too: spaceland project show %s\n",
+		       json_string_value(json_array_get(projects, i)), json_string_value(json_array_get(projects, i)));
+}
+
 int cmd_user_show(struct cli *cli)
 {
 	json_t *user = NULL;
@@ -223,8 +239,7 @@ int cmd_user_show(struct cli *cli)
 		bool gone = *state && strcmp(state, "active");
 		printf("%s, %s%s%s%s%s\n", *name ? name : "no user", cli_text(user, "role"),
 		       *project ? ", project " : "", project, gone ? ", " : "", gone ? state : "");
-		if (json_is_object(json_object_get(user, "limits")))
-			cli_print_limits(json_object_get(user, "limits"), json_object_get(user, "use"));
+		print_limits(user, name);
 	}
 	json_decref(user);
 	return status;

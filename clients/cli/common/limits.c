@@ -67,6 +67,27 @@ static void value_text(const char *name, const json_t *value, char out[32])
 	snprintf(out, 32, "%s", text);
 }
 
+void cli_print_in_force(const json_t *limits, const json_t *use, const char *user)
+{
+	static const char *const titles[] = {"LIMIT", "MOST", "USED", "WHOSE"};
+	struct table *t = table_create(4, 6, titles);
+	const char *name;
+	json_t *one;
+	json_object_foreach((json_t *)limits, name, one) {
+		char most[32], used[32], whose[160] = "-";
+		const char *of = cli_text(one, "of"), *option = cli_text(one, "option");
+		value_text(name, json_object_get(one, "value"), most);
+		value_text(name, json_object_get(use, name), used);
+		if (!strcmp(of, "user"))
+			snprintf(whose, sizeof whose, "%s's own", user);
+		else if (*of)
+			snprintf(whose, sizeof whose, "the server's (%s)", option);
+		table_row(t, (const char *[]){name, most, used, whose});
+	}
+	table_print(t, stdout);
+	table_destroy(t);
+}
+
 void cli_print_limits(const json_t *limits, const json_t *use)
 {
 	static const char *const titles[] = {"LIMIT", "MOST", "USED"};

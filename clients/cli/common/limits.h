@@ -13,5 +13,7 @@ void cli_project_json(const struct cli *cli, json_t *request);
 /* Reads the arguments from the second on, each LIMIT=NUMBER. *out: new reference. */
 int cli_limits_json(struct cli *cli, json_t **out);
 void cli_print_limits(const json_t *limits, const json_t *use);
+/* The same for those in force (LimitsInForce), with whose they are. */
+void cli_print_in_force(const json_t *limits, const json_t *use, const char *user);
 
 #endif

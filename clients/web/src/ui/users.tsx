@@ -11,6 +11,7 @@ interface User {
 	role: "reader" | "user" | "administrator";
 	tokens: { last_used: number | null }[];
 	limits: Amounts;
+	in_force?: Record<string, { value: number | null; option: string | null }>;
 	use?: Amounts;
 }
 
@@ -24,7 +25,8 @@ const amount = (what: string, value: number): string =>
 function lines(user: User): string[] {
 	const names = new Set([...Object.keys(user.limits), ...Object.keys(user.use ?? {})]), out: string[] = [];
 	for (const what of names) {
-		const limit = user.limits[what], used = user.use?.[what], title = TITLES[what] ?? what.replace(/_/g, " ");
+		const rule = user.in_force?.[what], common = rule?.option && !rule.option.startsWith("user_");   // the same for all requests
+		const limit = rule ? common ? null : rule.value : user.limits[what], used = user.use?.[what], title = TITLES[what] ?? what.replace(/_/g, " ");
 		if (limit)
 			out.push(`${title}: ${typeof used === "number" ? `${amount(what, used)} of ` : ""}${amount(what, limit)}`);
 		else if (typeof used === "number" && used > 0)
@@ -52,7 +54,7 @@ export function Users() {
 		return null;
 	return <><h2>Users</h2>
 		<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
-			<th scope="col">In use, and limits of the user's own</th><th scope="col">Tokens</th><th scope="col">Last used</th></tr></thead>
+			<th scope="col">In use, and limits</th><th scope="col">Tokens</th><th scope="col">Last used</th></tr></thead>
 			<tbody>{users.map(u => <tr key={u.name}><th scope="row">{u.name}</th><td data-label="Role">{u.role}</td>
 				<td data-label="In use"><div>{lines(u).map(l => <div key={l}>{l}</div>)}</div></td><td data-label="Tokens">{u.tokens.length}</td>
 				<td data-label="Last used">{day(Math.max(0, ...u.tokens.map(t => t.last_used ?? 0)))}</td></tr>)}</tbody></table></div></>;
