@@ -196,14 +196,6 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	}
 }
 
-int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value, struct sl_error *err)
-{
-	int code = sl_param_set_number(info, p, value, err);
-	if (!code)
-		sl_param_lead(&sl_tsne_table, info, p);
-	return code;
-}
-
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err)
 {
 	return sl_param_set(&sl_tsne_table, p, name, text, err);

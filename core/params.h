@@ -77,10 +77,9 @@ const struct sl_param_info *sl_params_find(const char *name);
 /* Sets all fields to the values of a preset. */
 void sl_params_preset(struct sl_params *p, enum sl_preset preset);
 
-/* Like sl_param_set() and sl_param_set_number() (core/param_table.h), which serve for all else. Setting "preset" resets
+/* Like sl_param_set() (core/param_table.h), which serves for all else. Setting "preset" resets
  * all other parameters, so set it first. */
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err);
-int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value, struct sl_error *err);
 
 /* Checks the combinations of fields. 0 or SL_BADPARAM. */
 int sl_params_check(const struct sl_params *p, struct sl_error *err);

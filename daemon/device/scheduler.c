@@ -118,18 +118,13 @@ bool sl_scheduler_before(const struct sl_scheduled *a, const struct sl_scheduled
 	return sl_fair_before(&a->flow, &b->flow);
 }
 
-void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms)
-{
-	sl_scheduler_charge_part(s, t, ms, ms);
-}
-
 static void charge_part(struct sl_fair *flow, double *elsewhere_ms, double ms)
 {
 	sl_fair_charge(flow, ms);
 	*elsewhere_ms = fmin(*elsewhere_ms + SL_ELSEWHERE_RATIO * ms, SL_ELSEWHERE_MS);
 }
 
-void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms)
+void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms)
 {
 	struct sl_scheduler_client *c = t->client;
 	struct sl_scheduler_group *g = group_of_client(c);
@@ -167,67 +162,4 @@ void sl_scheduler_charge_elsewhere(struct sl_scheduler *s, const char *group, co
 			if (!strcmp(c->flow.name, client))
 				charge_elsewhere(&c->flow, &c->elsewhere_ms, ms);
 	}
-}
-
-/* ---- waiting jobs ------------------------------------------------------- */
-
-static void insert(struct sl_backlog *b, struct sl_waiting *w)
-{
-	struct sl_link *behind = NULL;  /* most come in at the end */
-	SL_LIST_EACH_BACK(struct sl_waiting, at, &b->waiting, link) {
-		if (at->priority > w->priority || (at->priority == w->priority && at->order < w->order))
-			break;
-		behind = &at->link;
-	}
-	sl_list_insert(&b->waiting, behind, &w->link);
-	b->changes++;
-}
-
-void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes)
-{
-	*w = (struct sl_waiting){.priority = priority, .order = b->order++, .bytes = bytes};
-	insert(b, w);
-}
-
-void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w)
-{
-	if (w->link.in != &b->waiting)
-		return;
-	sl_list_unlink(&w->link);
-	b->changes++;
-}
-
-void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority)
-{
-	sl_backlog_remove(b, w);
-	w->priority = priority;
-	insert(b, w);
-}
-
-void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w)
-{
-	sl_backlog_remove(b, w);
-	sl_list_prepend(&b->waiting, &w->link);
-}
-
-struct sl_waiting *sl_backlog_next(const struct sl_backlog *b)
-{
-	struct sl_waiting *w = sl_backlog_head(b);
-	while (w && w->held)
-		w = SL_LIST_NEXT(struct sl_waiting, w, link);
-	return w;
-}
-
-struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
-{
-	struct sl_waiting *w = sl_backlog_next(b);
-	for (; w && (w->held || (!idle && w->bytes > free_bytes)); w = SL_LIST_NEXT(struct sl_waiting, w, link))
-		if (!w->held && w->bypassed >= SL_BYPASS_MAX)
-			return NULL;
-	if (!w)
-		return NULL;
-	for (struct sl_waiting *v = sl_backlog_head(b); v != w; v = SL_LIST_NEXT(struct sl_waiting, v, link))
-		v->bypassed += !v->held;
-	sl_backlog_remove(b, w);
-	return w;
 }

@@ -17,10 +17,7 @@
  *   sl_scheduler_add(s, &task, group, 1, client, 0, 0, &err);
  *   while ((t = sl_scheduler_pick(s))) sl_scheduler_charge(s, t, run_slice(t));
  *
- * Pure logic: no clock, no threads, no allocation except one small record for each client.
- *
- * struct sl_backlog is the waiting line: jobs that wait for a free place (the number of active jobs and their memory
- * are limited), highest priority first, then first come. */
+ * Pure logic: no clock, no threads, no allocation except one small record for each client. */
 #ifndef SL_SCHEDULER_H
 #define SL_SCHEDULER_H
 
@@ -29,7 +26,6 @@
 
 #include "core/error.h"
 #include "daemon/util/fair.h"
-#include "daemon/util/list.h"
 
 #define SL_PRIORITY_MIN (-10)
 #define SL_PRIORITY_MAX 10
@@ -69,57 +65,15 @@ struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s);
 /* True if a is served before b, apart from new jobs of their clients. For jobs that share a slice. */
 bool sl_scheduler_before(const struct sl_scheduled *a, const struct sl_scheduled *b);
 
-/* Records that t has used the device for ms. */
-void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms);
-/* Records that t has run for ms together with other jobs, and that part_ms is its share of that time. The job is
- * charged ms, as if it had run alone, so that a large job does not wait for the sum of many small ones; client and
+/* Records that t has used the device for ms, of which part_ms is its share if it ran together with other jobs. The job
+ * is charged ms, as if it had run alone, so that a large job does not wait for the sum of many small ones; client and
  * group are charged part_ms. */
-void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms);
+void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms);
 /* Records that the client has used other devices for ms. A client without runnable jobs here is not charged. To prevent
  * starvation, a client is charged at most SL_ELSEWHERE_RATIO ms of this kind for each millisecond that it gets here,
  * and never more than SL_ELSEWHERE_MS at a time. The same holds for groups. */
 #define SL_ELSEWHERE_RATIO 50
 #define SL_ELSEWHERE_MS 5000.0
 void sl_scheduler_charge_elsewhere(struct sl_scheduler *s, const char *group, const char *client, double ms);
-
-/* ---- the waiting line --------------------------------------------------- */
-
-/* One waiting job; embed it. */
-struct sl_waiting {
-	struct sl_link link;
-	int priority;
-	uint64_t order;
-	uint64_t bytes;   /* memory that the job will take */
-	bool held;        /* set by the owner of the line: the job may not start now; others pass it */
-	int bypassed;     /* how often a smaller job has passed it */
-};
-
-struct sl_backlog {
-	struct sl_list waiting;  /* struct sl_waiting */
-	uint64_t order;
-	uint64_t changes;        /* number of changes of the line or its order */
-};
-
-/* The first job of the line; NULL: the line is empty. */
-static inline struct sl_waiting *sl_backlog_head(const struct sl_backlog *b)
-{
-	return SL_LIST_FIRST(struct sl_waiting, &b->waiting, link);
-}
-
-void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes);
-void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w);
-/* Among jobs of the new priority, w is placed by its time of arrival. */
-void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority);
-
-/* The first job that is not held; NULL: none. */
-struct sl_waiting *sl_backlog_next(const struct sl_backlog *b);
-
-/* Moves w, which is in the line, before all others. */
-void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w);
-
-/* Removes and returns the first job that fits into free_bytes; NULL: none. A small job may pass a large one that does
- * not fit, SL_BYPASS_MAX times. `idle`: nothing else runs, so the first job is taken whatever memory it needs. */
-#define SL_BYPASS_MAX 32
-struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle);
 
 #endif

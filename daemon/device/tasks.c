@@ -204,7 +204,7 @@ void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event
 static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms, int count, int code,
 		       const struct sl_error *err)
 {
-	sl_scheduler_charge_part(t->scheduler, &k->scheduled, ms, ms / count);
+	sl_scheduler_charge(t->scheduler, &k->scheduled, ms, ms / count);
 	k->slices++;
 	k->slice_seconds += ms / count * 1e-3;
 	if (code) {

@@ -18,7 +18,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/load.h"
 #include "daemon/device/device.h"
-#include "daemon/device/scheduler.h"
+#include "daemon/engines/backlog.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 

@@ -527,13 +527,6 @@ void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column
 	change(s, id, &wish, false, r);
 }
 
-void sl_nodes_rename_column(struct sl_graphs *s, const char *id, const char *column, const char *name,
-			    struct sl_request *r)
-{
-	const struct sl__column_wish wish = {.name = column, .rename = name};
-	change(s, id, &wish, false, r);
-}
-
 void sl_nodes_arrange_column(struct sl_graphs *s, const char *id, const char *column, const json_t *categories,
 			     const json_t *colors, const char *name, struct sl_request *r)
 {

@@ -41,9 +41,6 @@ void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_
  * columns of the text to take, or NULL. kind: "category", "number", or NULL: by the type of the values. */
 void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *only, const char *kind,
 			 struct sl_request *r);
-/* Gives a column another name (1 to 200 characters). */
-void sl_nodes_rename_column(struct sl_graphs *s, const char *id, const char *column, const char *name,
-			    struct sl_request *r);
 /* Gives its categories an order and colours: JSON arrays, null to undo, NULL to leave; and then perhaps a new name. */
 void sl_nodes_arrange_column(struct sl_graphs *s, const char *id, const char *column, const json_t *categories,
 			     const json_t *colors, const char *name, struct sl_request *r);

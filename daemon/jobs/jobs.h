@@ -3,7 +3,7 @@
  *   queued -> running <-> paused -> done | failed | cancelled
  *
  * A job's record is on disk before its submission is acknowledged, and its result before its
- * state becomes done. A queued job waits for a place on a device (scheduler.h) and for the
+ * state becomes done. A queued job waits for a place on a device (queue.h) and for the
  * affinities of its graph (affinity_cache.h). It runs in slices on the device's thread
  * (device.h). At its end its results are saved (job_files.h). After a crash or a restart, jobs
  * that had not ended continue from their last checkpoint, or start again.

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "daemon/config/daemon.h"
-#include "daemon/device/scheduler.h"
 #include "daemon/engines/engines.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/fair.h"

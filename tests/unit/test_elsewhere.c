@@ -29,7 +29,7 @@ static void add(struct sl_scheduler *s, struct sl_scheduled *t, const char *clie
 static void play(struct sl_scheduler *s, int slices)
 {
 	for (int i = 0; i < slices; i++)
-		sl_scheduler_charge(s, sl_scheduler_pick(s), SLICE);
+		sl_scheduler_charge(s, sl_scheduler_pick(s), SLICE, SLICE);
 }
 
 static void finish(struct sl_scheduler *s, struct sl_scheduled *t, int count)
@@ -67,7 +67,7 @@ static void play_two(struct two *w, int slices)
 		for (int d = 0; d < 2; d++) {
 			struct sl_scheduled *t = sl_scheduler_pick(w->s[d]);
 			size_t k = (size_t)(t - w->t[d]);
-			sl_scheduler_charge(w->s[d], t, SLICE);
+			sl_scheduler_charge(w->s[d], t, SLICE, SLICE);
 			sl_scheduler_charge_elsewhere(w->s[1 - d], w->group[d][k], w->client[d][k], SLICE);
 		}
 }

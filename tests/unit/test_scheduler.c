@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "daemon/device/scheduler.h"
+#include "daemon/engines/backlog.h"
 
 #define SLICE 10.0
 #define OLD 1e6  /* ms of device time that a job has had, so that it is not new */
@@ -34,7 +35,7 @@ static int play(struct sl_scheduler *s, int slices)
 		if (!t)
 			break;
 		assert_true(t->runnable);
-		sl_scheduler_charge(s, t, SLICE);
+		sl_scheduler_charge(s, t, SLICE, SLICE);
 		ran++;
 	}
 	return ran;
@@ -94,14 +95,14 @@ static void beside(double used_ms, double left, double *through_ms, double *larg
 		int together = small;
 		assert_non_null(next);
 		if (next == &t[20]) {
-			sl_scheduler_charge(s, next, SLICE);
+			sl_scheduler_charge(s, next, SLICE, SLICE);
 			*large_ms += SLICE;
 			continue;
 		}
 		for (int i = 0; i < 20; i++) {
 			if (gone[i])
 				continue;
-			sl_scheduler_charge_part(s, &t[i], SLICE, SLICE / together);
+			sl_scheduler_charge(s, &t[i], SLICE, SLICE / together);
 			if (t[i].used_ms - used_ms >= left) {
 				sl_scheduler_remove(s, &t[i]);
 				gone[i] = true;
@@ -146,7 +147,7 @@ static void extremes(void **state)
 	struct sl_scheduled t[2];
 	add(s, &t[0], "a", SL_PRIORITY_MIN, OLD);
 	add(s, &t[1], "a", SL_PRIORITY_MAX, OLD);
-	sl_scheduler_charge(s, &t[0], -1);  /* negative time, after a clock went back, is ignored */
+	sl_scheduler_charge(s, &t[0], -1, -1);  /* negative time, after a clock went back, is ignored */
 	near(t[0].used_ms, OLD, 0);
 	play(s, 1000);
 	assert_true(t[1].used_ms > t[0].used_ms);
@@ -206,7 +207,7 @@ static void a_group_is_remembered_while_it_is_ahead(void **state)
 	assert_int_equal(sl_scheduler_add(s, &t[0], "a", 1, "ann", 0, OLD, NULL), 0);
 	assert_int_equal(sl_scheduler_add(s, &t[1], "b", 1, "ann", 0, OLD, NULL), 0);
 	sl_scheduler_set_runnable(s, &t[1], false);
-	sl_scheduler_charge(s, &t[0], 1000);
+	sl_scheduler_charge(s, &t[0], 1000, 1000);
 	sl_scheduler_remove(s, &t[0]);
 	sl_scheduler_set_runnable(s, &t[1], true);
 	assert_int_equal(sl_scheduler_add(s, &t[2], "a", 1, "bob", 0, OLD, NULL), 0);
