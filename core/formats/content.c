@@ -220,5 +220,8 @@ int sl__content_find(struct sl_source *source, enum sl__content *out, struct sl_
 {
 	const unsigned char *bytes;
 	int64_t size = sl__source_peek_text(source, &bytes, err);
-	return size < 0 ? (int)size : sl__content_of(bytes, size, sl__source_name(source), out, err);
+	int rc = size < 0 ? (int)size : sl__content_of(bytes, size, sl__source_name(source), out, err);
+	if (!rc && *out == SL__TEXT)
+		sl__source_find_bars(source);
+	return rc;
 }

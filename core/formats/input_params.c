@@ -79,6 +79,10 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(weight, TEXT, 0, 0, 0), .graphs = true, .doc =
 	 "Edge lists: the column of the weights; empty: none. Default: recognised by its title, else the third column if "
 	 "it holds numbers. Columns that are none of the three are left out."},
+	{PARAM(bipartite, BOOL, 0, 1, false), .graphs = true, .doc =
+	 "Edge lists: the two columns hold nodes of two kinds, such as users and films, so that equal names in both are two "
+	 "nodes. Default: false, but true if the titles of the columns name different kinds of things, such as userId and "
+	 "movieId."},
 	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
 	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
 	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},
@@ -97,7 +101,7 @@ static const struct sl_param_info params_table[] = {
 
 #define OF_TABLES 6
 #define OF_POINTS (OF_TABLES + 4)
-#define OF_FILES (OF_POINTS + 6)
+#define OF_FILES (OF_POINTS + 7)
 #define FIRST(count_) {.param = params_table, .count = count_, .given = offsetof(struct sl_input_params, given)}
 
 const struct sl_param_table sl_input_params_table = FIRST(sizeof params_table / sizeof *params_table);
@@ -193,6 +197,8 @@ int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_opti
 	options->read.source_column = p->source;
 	options->read.target_column = p->target;
 	options->read.weight_column = p->weight;
+	options->read.bipartite = !sl_param_given(&sl_input_params_table, p, "bipartite") ? SL_SIDES_AUTO
+				: p->bipartite ? SL_SIDES_TWO : SL_SIDES_ONE;
 	options->pca = (uint32_t)p->pca;
 	options->transpose = !sl_param_given(&sl_input_params_table, p, "transpose") ? SL_TRANSPOSE_AUTO
 			   : p->transpose ? SL_TRANSPOSE_YES : SL_TRANSPOSE_NO;

@@ -18,6 +18,7 @@ struct sl_input_params {
 	const char *format;        /* a word of sl_input_format_parse(), or NULL */
 	bool directed;             /* edge lists */
 	const char *source, *target, *weight;  /* columns of edge lists, as in struct sl_read_options */
+	bool bipartite;            /* edge lists; not given: by their titles */
 	bool isolated;             /* a matrix may have many more nodes than its entries reach */
 	int values;                /* enum sl_input_values: of a sparse matrix */
 	int metric;                /* enum sl_distance, or SL_METRIC_PRECOMPUTED */

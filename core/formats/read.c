@@ -7,6 +7,7 @@
 
 #include "core/formats/content.h"
 #include "core/formats/graphs/readers.h"
+#include "core/formats/text/fields.h"
 #include "core/taken/taken.h"
 
 static const char *const format_names[] = {"auto", "mtx", "edges", "npz"};
@@ -28,8 +29,17 @@ int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl
 
 void sl__tell_container(const struct sl_source *source, struct sl_taken *taken)
 {
+	const char *separator = sl__source_separator(source, 0);
+	int64_t first;
+	uint64_t joined = sl__source_joined(source, &first);
 	if (taken && *sl__source_note(source))
 		sl_taken_add_note(taken, false, "%s", sl__source_note(source));
+	if (taken && strcmp(separator, sl__separator_name(0)) != 0)
+		sl_taken_add_note(taken, false, "The fields are separated by %s", separator);
+	if (taken && joined)
+		sl_taken_add_note(taken, false, "%llu line %s inside of quoted fields %s read as %s; the first is in line %lld",
+				  (unsigned long long)joined, joined == 1 ? "break" : "breaks", joined == 1 ? "is" : "are",
+				  joined == 1 ? "a blank" : "blanks", (long long)first);
 }
 
 static int recognise(struct sl_source *source, enum sl_graph_format *format, struct sl_error *err)
@@ -67,6 +77,8 @@ int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, 
 		const unsigned char *bytes;
 		int64_t size = sl__source_peek_text(source, &bytes, err);
 		rc = size < 0 ? (int)size : 0;
+		if (!rc && format == SL_FORMAT_EDGES)
+			sl__source_find_bars(source);
 	}
 	if (rc)
 		return rc;

@@ -70,6 +70,10 @@ const char *sl_graph_format_name(enum sl_graph_format format);
 /* SL_BADPARAM at /format if there is no such format. */
 int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl_error *err);
 
+/* Whether the two columns of an edge list hold nodes of two kinds, so that equal names in both are two nodes. AUTO: yes
+ * if the titles of the columns name different kinds of things (userId, movieId), or KONECT says so. */
+enum sl_sides { SL_SIDES_AUTO, SL_SIDES_ONE, SL_SIDES_TWO };
+
 /* All zero stands for the defaults: the format is recognised, edges are undirected, there are no limits. */
 struct sl_read_options {
 	enum sl_graph_format format;  /* AUTO: by content, then by the source's name */
@@ -77,6 +81,7 @@ struct sl_read_options {
 	/* Columns of edge lists, by title or by number from 1; NULL: recognised: */
 	const char *source_column, *target_column;
 	const char *weight_column;    /* "": none */
+	enum sl_sides bipartite;      /* edge lists only */
 	uint64_t max_bytes;           /* of the decompressed file; 0: no limit */
 	uint64_t max_nodes;           /* 0: only the limit of the index type, 4294967280 */
 	uint64_t max_entries;         /* of the graph before merging, both directions of an edge counted; 0: no limit */

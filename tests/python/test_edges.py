@@ -26,12 +26,16 @@ def test_the_words_are_those_of_the_reader_of_texts():
     for name in ("weights", "strengths", "times", "keys"):
         words = re.search(rf"^static const char \*const {name}\[\] = \{{(.*?)NULL\}};", text, re.S | re.M).group(1)
         assert tuple(re.findall(r'"(\w+)"', words)) == getattr(_edges, name.upper()), name
+    for name, mine in (("nouns", _edges.NOUNS), ("endings", _edges.ENDINGS), ("others", _edges.BESIDES)):
+        words = re.search(rf"\tstatic const char \*const {name}\[\] = \{{(.*?)NULL", text, re.S).group(1)
+        assert tuple(re.findall(r'"(\w*)"', words)) == mine, name
 
 
 @pytest.mark.parametrize("titles", [("source", "target", "weight"), ("from", "to", "w"), ("Source", "Target", "Weight"),
                                     ("node1", "node2", "score"), ("u", "v", "n"), ("height", "mass", "age"), ("x", "y", "z"),
                                     ("gene1", "gene2", "gene3"), ("id", "from", "to"), ("head", "relation", "tail"),
-                                    ("subject", "predicate", "object"), ("start", "b", "end")])
+                                    ("subject", "predicate", "object"), ("start", "b", "end"), ("userId", "movieId", "rating"),
+                                    ("user_id", "item", "price"), ("User Id", "age", "movie")])
 def test_the_same_decision_as_for_a_text(client, titles):
     """A DataFrame of whole numbers and its to_csv() are both a graph or both points."""
     random = np.random.default_rng(len("".join(titles)))
@@ -54,6 +58,20 @@ def test_kind_graph_is_heard(client, tmp_path, titles):
     assert mine.record["entries"] == text.record["entries"] and set(mine.names()) == set(text.names())
     weight = {(node["name"]): node["weight"] for node in text.edges(text.names().index("bob"))}
     assert {node["name"]: node["weight"] for node in mine.edges(mine.names().index("bob"))} == weight
+
+
+def test_things_of_two_kinds(client, tmp_path):
+    """User 1 and film 1 are two nodes, as in the text of the table; bipartite=False makes them one."""
+    data = pandas.DataFrame([(1, 1, 4.0), (1, 3, 4.0), (2, 1, 3.5), (2, 4, 1.0)], columns=["userId", "movieId", "rating"])
+    with pytest.warns(SpacelandWarning, match="nodes of 'userId' are named user ..., those of 'movieId' movie ..."):
+        mine = client.upload(data)
+    assert mine.names() == ["user 1", "movie 1", "movie 3", "user 2", "movie 4"]
+    data.to_csv(tmp_path / "ratings.csv", index=False)
+    assert client.upload(str(tmp_path / "ratings.csv")).names() == mine.names()
+    assert client.upload(data, kind="graph", bipartite=False).names() == ["1", "3", "2", "4"]
+    plain = data.set_axis(["a", "b", "c"], axis=1)
+    assert client.upload(plain, kind="graph").nodes == 4
+    assert client.upload(plain, kind="graph", bipartite=True).names() == ["a 1", "b 1", "b 3", "a 2", "b 4"]
 
 
 def test_titles_say_it_and_it_is_told(client):

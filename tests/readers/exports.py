@@ -84,6 +84,12 @@ EXPORTS = {
     ("STRING", "protein links"): ("links.txt", lines("protein1 protein2 combined_score", "9606.ENSP1 9606.ENSP2 155",
                                                      "9606.ENSP2 9606.ENSP1 155", "9606.ENSP1 9606.ENSP3 900")),
     ("UCSC", "BED"): ("peaks.bed", lines("chr1\t100\t900", "chr1\t950\t990", "chr2\t150\t800")),
+    ("MovieLens", "`ratings.csv`"): ("ratings.csv", lines("userId,movieId,rating,timestamp", "1,1,4.0,964982703", "1,3,4.5,964981247",
+                                                          "2,1,3.5,964982224")),
+    ("MovieLens", "`ratings.dat`"): ("ratings.dat", lines("1::1193::5::978300760", "1::661::3::978302109", "2::1193::4::978298413")),
+    ("data bases", "fields between bars"): ("cells.txt", lines("name|age|size", *[f"{n}|{a}|{x}" for n, a, x, _ in ROWS])),
+    ("pandas, Excel", "remarks over several lines"): ("cells.csv", lines("name,age,size,remark", *[
+        f'{n},{a},{x},"see\nbelow"' for n, a, x, _ in ROWS])),
     ("networkx", "`write_weighted_edgelist()`"): ("graph.edgelist", lines("ann bob 2.5", "bob cid 1", "cid dee 1")),
     ("SuiteSparse, `scipy.io.mmwrite()`", "square MatrixMarket"): ("graph.mtx", lines(
         "%%MatrixMarket matrix coordinate real symmetric", "3 3 2", "2 1 1.5", "3 1 2")),

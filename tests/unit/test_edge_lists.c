@@ -162,6 +162,86 @@ static void konect_and_snap(void **state)
 	sl_graph_destroy(g);
 }
 
+static void nodes_of_two_kinds(void **state)
+{
+	static const char ratings[] = "userId,movieId,rating,timestamp\n1,1,4.0,964982703\n1,3,4.5,964981247\n"
+				      "2,1,3.5,964982224\n";
+	struct sl_read_options one = {.bipartite = SL_SIDES_ONE}, two = {.bipartite = SL_SIDES_TWO};
+	struct sl_graph *g = read_edges(ratings, NULL);
+	assert_true(g->n == 4 && weight(g, "user 1", "movie 1") == 4 && weight(g, "user 2", "movie 1") == 3.5f);
+	assert_true(noted(g, "named user 1, ..., those of column 2 movie 1, ...; bipartite=false"));
+	sl_graph_destroy(g);
+
+	g = read_edges(ratings, &one);
+	assert_true(g->n == 3 && weight(g, "1", "3") == 4.5f && noted(g, "1 edge from a node to itself"));
+	sl_graph_destroy(g);
+
+	/* other titles, or none, do not say so, which is hinted */
+	g = read_edges("a,b\n1,1\n1,3\n2,1\n", NULL);
+	assert_true(g->n == 3 && noted(g, "bipartite=true keeps them apart"));
+	sl_graph_destroy(g);
+	g = read_edges("1::1193::5::978300760\n1::661::3::978302109\n2::1193::4::978298413\n", NULL);
+	assert_true(g->n == 4 && noted(g, "bipartite=true keeps them apart") && noted(g, "separated by double colons"));
+	sl_graph_destroy(g);
+	g = read_edges("1 1\n1 3\n2 1\n", &two);
+	assert_true(g->n == 4 && weight(g, "u1", "v3") == 1);
+	sl_graph_destroy(g);
+	g = read_edges("source,target\n1,2\n2,3\n", NULL);
+	assert_true(g->n == 3 && !noted(g, "bipartite"));
+	sl_graph_destroy(g);
+
+	/* names need no sides unless one is in both columns, however long they are */
+	g = read_edges("author,paper\nann,x\nbob,y\n", NULL);
+	assert_true(g->n == 4 && weight(g, "ann", "x") == 1 && noted(g, "no name is in both columns"));
+	sl_graph_destroy(g);
+	g = read_edges("author,paper\nthe same name of more than thirty bytes,the same name of more than thirty bytes\nann,x\n", NULL);
+	assert_true(g->n == 4 && weight(g, "author ann", "paper x") == 1);
+	sl_graph_destroy(g);
+}
+
+static void bars_separate(void **state)
+{
+	struct sl_graph *g = read_edges("source|target|weight\na|b, c|2\n\"x|y\"|b, c|3\n", NULL);
+	assert_true(g->n == 3 && weight(g, "x|y", "b, c") == 3 && noted(g, "The fields are separated by bars"));
+	sl_graph_destroy(g);
+	g = read_edges("std::a std::b 0.5\nstd::b std::c 1.5\n", NULL);  /* names */
+	assert_true(g->n == 3 && weight(g, "std::b", "std::c") == 1.5f);
+	sl_graph_destroy(g);
+	g = read_edges("sp|P1|A sp|P2|B 0.5\nsp|P2|B sp|P3|C 1.5\n", NULL);
+	assert_true(g->n == 3 && weight(g, "sp|P2|B", "sp|P3|C") == 1.5f);
+	sl_graph_destroy(g);
+	g = read_edges("sp|P1|A,sp|P2|B\nsp|P2|B,sp|P3|C\n", NULL);
+	assert_true(g->n == 3 && weight(g, "sp|P2|B", "sp|P3|C") == 1);
+	sl_graph_destroy(g);
+
+	/* the bars beyond the first bytes, and one "::" that is cut by their end */
+	for (int shift = 0; shift < 2; shift++) {
+		char *text = malloc(700000), *p = text;
+		p += sprintf(p, "%s", shift ? "10::0::5\n" : "1::0::5\n");
+		for (int k = 1; k < 30000; k++)
+			p += sprintf(p, "%d::%d::%d\n", k, k + 1, k % 5 + 1);
+		g = read_edges(text, NULL);
+		assert_true(g->n == 30001 && weight(g, "29998", "29999") == 29998 % 5 + 1);
+		sl_graph_destroy(g);
+		free(text);
+	}
+	struct sl_error err;
+	char lines[60 * 8 + 8] = "";
+	for (int k = 0; k < 60; k++)
+		sprintf(lines + strlen(lines), "a|b%d|1\n", k);
+	strcat(lines, "a|c\n");
+	assert_int_equal(read_memory(&g, NULL, lines, strlen(lines), "a.txt", &err), SL_BADDATA);
+	assert_true(err.line == 61);
+}
+
+static void names_over_several_lines(void **state)
+{
+	struct sl_graph *g = read_edges("source,target,note\na,b,\"one\ntwo\"\nb,c,x\n\"c\r\n d\",a,\n", NULL);
+	assert_true(g->n == 4 && weight(g, "b", "c") == 1 && g->taken->rows == 3 && g->taken->lines == 4);
+	assert_true(noted(g, "2 line breaks inside of quoted fields are read as blanks; the first is in line 2"));
+	sl_graph_destroy(g);
+}
+
 static void options_name_columns(void **state)
 {
 	static const char text[] = "time,user,item,stars\n5,ann,tea,2\n6,bob,tea,4\n7,bob,soup,1\n";
@@ -184,7 +264,7 @@ static void options_name_columns(void **state)
 	} bad[] = {
 		{{.source_column = "from"}, "/source", "no such column"}, {{.target_column = "5"}, "/target", "from 1 to 4"},
 		{{.source_column = "2", .target_column = "user"}, "/target", "same column"},
-		{{.weight_column = "1"}, "/weight", "source, too"},
+		{{.weight_column = "2"}, "/weight", "source, too"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
 		struct sl_error err;
@@ -388,6 +468,9 @@ int main(void)
 		cmocka_unit_test(malformed_networks),
 		cmocka_unit_test(gephi_and_columns_in_other_orders),
 		cmocka_unit_test(konect_and_snap),
+		cmocka_unit_test(nodes_of_two_kinds),
+		cmocka_unit_test(bars_separate),
+		cmocka_unit_test(names_over_several_lines),
 		cmocka_unit_test(options_name_columns),
 		cmocka_unit_test(headers_and_first_edges),
 		cmocka_unit_test(guesses_are_told),

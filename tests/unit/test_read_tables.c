@@ -61,6 +61,15 @@ static void refused(const char *text, const char *part)
 		fail_msg("%s", err.detail);
 }
 
+static void refused_at(const char *text, int64_t line)
+{
+	struct sl_input_options points = {.kind = SL_INPUT_POINTS};
+	struct sl_input in;
+	struct sl_error err;
+	assert_int_equal(read_input(&in, &points, text, strlen(text), "a.csv", &err), SL_BADDATA);
+	assert_int_equal(err.line, line);
+}
+
 /* ---- comments -------------------------------------------------------------------------------- */
 
 static void comments_are_above_the_rows(void **state)
@@ -337,8 +346,22 @@ static void guesses_are_hinted(void **state)
 	refused("axis,x,y\nstat,mean,std\n,,\n0,1.5,2\n1,2.5,3\n", "column 1 has \"axis\" above its numbers");
 	refused("a;b\n12 kg;x\n13 kg;y\n", "has \"12 kg\"");
 	refused("a,b\nTrue,False\nFalse,False\n", "write 1 and 0");
-	refused("a,b\n1.5,\"two\nlines\"\n", "A quoted field does not end on its line; leave out the line breaks");
+	refused("a,b\n1.5,\"two\nlines\n2.5,3\n", "A quoted field is not closed; close it by a quote");
 	refused("a,b\n1.5,2\n2.5,\\N\n", "is \\N; coordinates must be finite");
+}
+
+static void fields_over_several_lines(void **state)
+{
+	struct sl_points *p = taken_of("name,x,y,note\n\"a\n1\",1.5,2,\"one,\r\n \"\"two\"\"\"\nb,2.5,3,x\nc,3.5,4,\"y\n\nz\"\n", NULL,
+				       "3 rows of 4 columns: 2 coordinates, 1 name (\"name\"), 1 label (\"note\")");
+	assert_values(p, 3, 2, (float[]){1.5f, 2, 2.5f, 3, 3.5f, 4});
+	assert_string_equal(p->name_bytes + p->name_at[0], "a 1");
+	assert_true(noted(p, false, "4 line breaks inside of quoted fields are read as blanks; the first is in line 2"));
+	sl_points_destroy(p);
+	/* lines are counted on; a quote that nothing closes joins none */
+	refused_at("x,y,note\n1,2,\"a\nb\"\n2,q,c\n", 4);
+	refused_at("x,y,note\n1,2,c\n2,3,\"b\n3,4,c\n", 3);
+	refused("word\tx\n\"\t1\nb\t2\nc\"\t3\n", "quote");
 }
 
 static void words_of_embeddings(void **state)
@@ -432,6 +455,7 @@ int main(void)
 		cmocka_unit_test(headers),
 		cmocka_unit_test(titles_tell_tables_from_edges),
 		cmocka_unit_test(guesses_are_hinted),
+		cmocka_unit_test(fields_over_several_lines),
 		cmocka_unit_test(words_of_embeddings),
 		cmocka_unit_test(columns_of_the_same_title),
 		cmocka_unit_test(square_matrices),

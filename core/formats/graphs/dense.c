@@ -23,7 +23,7 @@ int sl__text_is_dense(bool *out, const unsigned char *bytes, size_t size, bool a
 		     !c.pair && !c.chosen && !c.konect && !options->weight_column;
 	for (uint32_t k = 1; dense && k < c.count; k++)
 		dense = !(c.seen[k] & (SL__SEEN_WORD | SL__SEEN_DICT | SL__SEEN_TIME));
-	while (dense && all && sl__next_line(&at, end, &line))
+	while (dense && all && sl__next_record(&at, end, &line))
 		rows += line.end > line.at && *line.at != '#' && *line.at != '%';
 	rows -= rows && c.header;
 	bool named = dense && (c.shifted || c.seen[0] & SL__SEEN_WORD || (c.titled && !c.title[0][0]));

@@ -17,6 +17,7 @@
 #define SAMPLE 200          /* rows that are looked at */
 #define TIME_FROM 6e8       /* the year 1989, in seconds */
 #define TIME_TO 4.1e9       /* the year 2099 */
+#define RATING_MOST 10      /* of ratings without titles */
 #define TIME_RATIO 2.0      /* times of one file do not spread further */
 
 /* ---- lines ------------------------------------------------------------------ */
@@ -40,7 +41,7 @@ static bool next_line(struct look *l, struct sl__line *line)
 {
 	const char *at = l->at;
 
-	if (!sl__next_line(&at, l->end, line) || (at == l->end && !l->whole))
+	if (!sl__next_record(&at, l->end, line) || (at == l->end && !l->whole))
 		return false;
 	l->at = at;
 	l->line++;
@@ -262,7 +263,8 @@ static bool titled_one_of(const struct sl__edge_columns *c, int column, const ch
 
 static const char *const weights[] = {"weight", "weights", "w", "wt", "edgeweight", NULL};
 static const char *const strengths[] = {"value", "values", "count", "counts", "score", "combinedscore", "strength",
-					"similarity", "correlation", "confidence", "frequency", "freq", "n", NULL};
+					"similarity", "correlation", "confidence", "frequency", "freq", "n", "rating", "ratings",
+					"stars", "plays", "listens", NULL};
 static const char *const times[] = {"time", "times", "timestamp", "timestamps", "date", "datetime", "unixts",
 				    "unixtime", "ts", "year", "epoch", NULL};
 static const char *const keys[] = {"id", "ids", "edgeid", "eid", "key", "index", "type", "kind", "label", "name",
@@ -307,7 +309,7 @@ static bool is_header(const struct look *l, const struct sl__fields *first, bool
 
 	if (first->count < 2 || is_whole(&first->field[0]))
 		return false;
-	if (sl__edge_titles(first, &source, &target))
+	if (sl__edge_titles(first, &source, &target) || sl__kinds_of_titles(first, &source, &target))
 		return true;
 	if (named_by_option(first, l->options->source_column) || named_by_option(first, l->options->target_column) ||
 	    named_by_option(first, l->options->weight_column))
@@ -372,7 +374,7 @@ static void count_comment_rows(struct look *l, int64_t lines)
 	const char *at = l->begin;
 	struct sl__line line;
 
-	for (int64_t k = 1; k < lines && sl__next_line(&at, l->end, &line); k++) {
+	for (int64_t k = 1; k < lines && sl__next_record(&at, l->end, &line); k++) {
 		const char *p = skip(line.at, line.end);
 		if (line.end - p < 2 || !is_comment(p) || p[1] == ' ' || p[1] == '\t' || is_comment(p + 1) ||
 		    k == c->comment_header || split(l, &line) || (uint32_t)l->fields.count != c->count)
@@ -486,6 +488,19 @@ static void find_weight(struct sl__edge_columns *c)
 		c->weight = (int)third;
 }
 
+/* Decides whether equal names of the source and of the target are two nodes, and what tells them apart. */
+static void find_sides(struct sl__edge_columns *c, const struct sl_read_options *options)
+{
+	const char *title[2] = {c->titled ? c->title[c->source] : "", c->titled ? c->title[c->target] : ""};
+	c->kinds = !c->konect && sl__two_kinds(title[0], title[1], c->side);
+	c->bipartite = options->bipartite == SL_SIDES_TWO ||
+		       (options->bipartite == SL_SIDES_AUTO && (c->bipartite || c->kinds));
+	for (int k = 0; c->bipartite && k < 2 && !c->kinds; k++) {
+		bool named = !c->konect && *title[k] && strlen(title[k]) < 38 && strcmp(title[0], title[1]) != 0;
+		snprintf(c->side[k], sizeof c->side[k], "%.38s%s", named ? title[k] : k ? "v" : "u", named ? " " : "");
+	}
+}
+
 static int find_roles(struct look *l, const char *file, struct sl_error *err)
 {
 	struct sl__edge_columns *c = l->c;
@@ -495,7 +510,8 @@ static int find_roles(struct look *l, const char *file, struct sl_error *err)
 
 	for (uint32_t k = 0; k < c->count; k++)
 		titles.field[k] = (struct sl__field){c->title[k], strlen(c->title[k])};
-	c->pair = c->titled && sl__edge_titles(&titles, &source, &target);
+	c->pair = c->titled && (sl__edge_titles(&titles, &source, &target) || sl__kinds_of_titles(&titles, &source,
+			&target));
 	int rc = use_option(c, "source", l->options->source_column, &c->source, file, err);
 	if (!rc)
 		rc = use_option(c, "target", l->options->target_column, &c->target, file, err);
@@ -515,6 +531,7 @@ static int find_roles(struct look *l, const char *file, struct sl_error *err)
 		c->target = c->source == target ? source : target;
 	if (c->source == c->target)
 		return sl_error_field(err, SL_BADPARAM, "/target", "source and target are the same column of %s.", file);
+	find_sides(c, l->options);
 	rc = use_option(c, "weight", l->options->weight_column, &c->weight, file, err);
 	if (!rc && c->weight >= 0 && (c->weight == c->source || c->weight == c->target))
 		rc = sl_error_field(err, SL_BADPARAM, "/weight", "weight is the column of the %s, too.",
@@ -553,6 +570,8 @@ static int see_rows(struct look *l, const struct sl__line *first)
 			rc = sl__triples_add(&triples, &l->fields);
 	}
 	find_times(l);
+	c->ratings = c->count == 4 && !c->titled && c->seen[3] & SL__SEEN_TIME && l->least[2] >= 0 && l->most[2] <= RATING_MOST &&
+		     l->most[2] > l->least[2] && !((c->seen[0] | c->seen[1]) & SL__SEEN_WORD);
 	l->relation = !rc && may_relate(c) && sl__triples_have_relations(&triples);
 	if (l->relation) {
 		const char *word = triples.words[1].bytes;
@@ -656,7 +675,7 @@ int sl__surely_edges(bool *sure, const unsigned char *bytes, size_t size, bool w
 
 static const char *why_left_out(const struct sl__edge_columns *c, int k)
 {
-	static const char *const signs[] = {"sign", "rating", NULL};
+	static const char *const signs[] = {"sign", NULL};
 
 	if (k == c->type)
 		return "the direction";

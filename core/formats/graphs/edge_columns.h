@@ -43,6 +43,9 @@ struct sl__edge_columns {
 	uint8_t *seen;                     /* [count] bits SL__SEEN... */
 	enum sl__edge_direction direction; /* as comments tell it */
 	bool konect, bipartite;            /* a KONECT file; of two kinds of nodes */
+	bool kinds;                        /* the titles of source and target name two kinds of things */
+	bool ratings;                      /* without titles: small numbers and times stand behind numbers of nodes */
+	char side[2][40];                  /* with bipartite: what precedes names of the source and of the target */
 	bool commented;                    /* there are comments above */
 	struct sl_account *account;        /* books the memory, borrowed; NULL: no limit */
 	int64_t comment_rows;              /* those with as many fields as the edges, which may be edges */
@@ -62,6 +65,11 @@ void sl__plain_title(const struct sl__field *title, char out[40]);
 /* Finds usual titles of source and target; weak ones, such as start and end, only as the first two of at most three
  * columns. False: there are none. */
 bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target);
+
+/* True if both titles name things of different kinds, such as userId and movieId. side: "user ", "movie ". */
+bool sl__two_kinds(const char *source, const char *target, char side[2][40]);
+/* Finds two columns whose titles do so, of a table that has nothing but weights and times besides. */
+bool sl__kinds_of_titles(const struct sl__fields *titles, int *source, int *target);
 
 /* Whether the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason. 0, or
  * the code of a refused reservation or allocation: nothing is known then. */

@@ -75,3 +75,72 @@ bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target)
 	}
 	return false;
 }
+
+/* ---- things of two kinds --------------------------------------------------------- */
+
+/* The noun of a title such as userId, user_ids, "User name" or users; "": no such thing. */
+static const char *noun_of(const char *title)
+{
+	static const char *const nouns[] = {
+		"user", "movie", "film", "item", "product", "customer", "seller", "author", "paper", "article", "book",
+		"reader", "artist", "song", "track", "album", "actor", "gene", "disease", "drug", "compound", "student",
+		"course", "company", "member", "club", "post", "page", "tag", "word", "document", "species", "plant",
+		"pollinator", "host", "parasite", "virus", "recipe", "ingredient", "player", "team", "game", "anime",
+		"restaurant", "business", "repo", "repository", "query", "url", "event", "playlist", "video", "channel",
+		"subreddit", "hashtag", "tweet", "group", "person", "pathway", "cell", "sample", "store", NULL,
+	};
+	static const char *const endings[] = {"", "s", "id", "ids", "name", "names", "key", "code", "no", "number", "idx",
+					      "index", NULL};
+	struct sl__field field = {title, strlen(title)};
+	char plain[40];
+	sl__plain_title(&field, plain);
+	for (size_t k = 0; nouns[k]; k++) {
+		size_t length = strlen(nouns[k]);
+		if (strncmp(plain, nouns[k], length))
+			continue;
+		for (size_t e = 0; endings[e]; e++)
+			if (!strcmp(plain + length, endings[e]))
+				return nouns[k];
+	}
+	return "";
+}
+
+bool sl__two_kinds(const char *source, const char *target, char side[2][40])
+{
+	const char *a = noun_of(source), *b = noun_of(target);
+	if (!*a || !*b || !strcmp(a, b))
+		return false;
+	snprintf(side[0], 40, "%s ", a);
+	snprintf(side[1], 40, "%s ", b);
+	return true;
+}
+
+bool sl__kinds_of_titles(const struct sl__fields *titles, int *source, int *target)
+{
+	static const char *const others[] = {
+		"weight", "weights", "w", "value", "count", "counts", "score", "rating", "ratings", "stars", "n", "plays",
+		"time", "timestamp", "date", "datetime", "ts", "unixtime", "frequency", "freq", "listens", "rank", NULL,
+	};
+	char title[2][64], plain[40], side[2][40];
+	int found = 0, at[2] = {0};
+	for (int c = 0; c < titles->count && c < SL__FIELDS_MAX; c++) {
+		bool other = false;
+		sl__field_title(&titles->field[c], title[found < 2 ? found : 1], sizeof title[0]);
+		if (found < 2 && *noun_of(title[found])) {
+			at[found++] = c;
+			continue;
+		}
+		sl__plain_title(&titles->field[c], plain);
+		for (size_t k = 0; others[k]; k++)
+			other |= !strcmp(plain, others[k]);
+		if (!other && (c || *plain))  /* the first column may hold the rows' numbers */
+			return false;
+	}
+	if (found < 2)
+		return false;
+	for (int k = 0; k < 2; k++)
+		sl__field_title(&titles->field[at[k]], title[k], sizeof title[0]);
+	*source = at[0];
+	*target = at[1];
+	return sl__two_kinds(title[0], title[1], side);
+}

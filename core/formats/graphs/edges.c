@@ -24,6 +24,9 @@ struct edges {
 	bool named;                 /* the builder holds indices into names, not numbers of the file */
 	bool all_numbers;           /* every node so far is a whole number */
 	struct sl__names names;
+	char *side_name;            /* a name behind its side, of a bipartite graph */
+	size_t side_bytes;
+	bool on_both_sides;         /* some name of a bipartite graph is */
 	struct sl_taken *taken;
 	uint64_t late_comments;     /* below the first edge */
 	uint64_t told_directed, told_undirected;  /* edges, by a column */
@@ -77,17 +80,9 @@ static int check_name(struct edges *f, const struct sl__field *field, const char
 	return 0;
 }
 
-/* kind: put before the name; 0: nothing is. */
-static int add_name(struct edges *f, const struct sl__field *field, char kind, uint32_t *out)
+static int add_name(struct edges *f, const char *text, size_t length, uint32_t *out)
 {
-	char text[32];
-	bool whole = kind && field->length < sizeof text - 1;
-
-	if (whole) {
-		text[0] = kind;
-		memcpy(text + 1, field->text, field->length);
-	}
-	int rc = sl__names_add(&f->names, whole ? text : field->text, field->length + whole, out);
+	int rc = sl__names_add(&f->names, text, length, out);
 
 	if (rc)
 		return memory_error(f, rc);
@@ -97,19 +92,80 @@ static int add_name(struct edges *f, const struct sl__field *field, char kind, u
 	return 0;
 }
 
-/* KONECT numbers the nodes of both kinds of a bipartite graph from 1 on. */
+/* Adds the name of a node of one side of a bipartite graph, behind a letter that stands for the side. */
+static int add_side(struct edges *f, const struct sl__field *field, char side, const char *which, uint32_t *out)
+{
+	int rc = check_name(f, field, which);
+
+	if (!rc && f->side_bytes < field->length + 1) {
+		char *grown = realloc(f->side_name, 2 * field->length + 64);
+		if (!grown)
+			return memory_error(f, SL_NOMEM);
+		f->side_name = grown;
+		f->side_bytes = 2 * field->length + 64;
+	}
+	if (rc)
+		return rc;
+	f->side_name[0] = side;
+	memcpy(f->side_name + 1, field->text, field->length);
+	return add_name(f, f->side_name, field->length + 1, out);
+}
+
+/* A name that is on both sides is two nodes. */
 static int bipartite_indices(struct edges *f, const struct sl__field *first, const struct sl__field *second,
 			     uint32_t *a, uint32_t *b)
 {
-	int rc = check_name(f, first, "first");
-
 	f->named = true;
 	f->all_numbers = false;
-	if (!rc)
-		rc = check_name(f, second, "second");
-	if (!rc)
-		rc = add_name(f, first, 'u', a);
-	return rc ? rc : add_name(f, second, 'v', b);
+	int rc = add_side(f, first, 'u', "first", a);
+	return rc ? rc : add_side(f, second, 'v', "second", b);
+}
+
+/* The other side's node of the same name; SL__NO_NAME: there is none. */
+static uint32_t other_side(struct edges *f, char *name)
+{
+	name[0] = name[0] == 'u' ? 'v' : 'u';
+	uint32_t other = sl__names_find(&f->names, name, strlen(name));
+	name[0] = name[0] == 'u' ? 'v' : 'u';
+	return other;
+}
+
+/* Gives the nodes of a bipartite graph their names: those of the file, and if one is on both sides, with the side before
+ * it. */
+static int name_sides(struct edges *f)
+{
+	struct sl__names all, *names = &f->names;
+	size_t room = 0;
+	int rc = 0;
+
+	f->on_both_sides = f->columns.konect;
+	for (uint32_t i = 0; i < names->n && !f->on_both_sides; i++)
+		f->on_both_sides = other_side(f, names->bytes + names->at[i]) != SL__NO_NAME;
+	sl__names_init(&all, sl__source_account(f->source));
+	for (uint32_t i = 0; !rc && i < names->n; i++) {
+		const char *name = names->bytes + names->at[i];
+		const char *before = f->on_both_sides ? f->columns.side[*name == 'v'] : "";
+		size_t length = strlen(name + 1), prefix = strlen(before);
+		if (room < prefix + length) {
+			char *grown = realloc(f->side_name, 2 * (prefix + length) + 64);
+			if (!grown) {
+				rc = SL_NOMEM;
+				break;
+			}
+			f->side_name = grown;
+			f->side_bytes = room = 2 * (prefix + length) + 64;
+		}
+		memcpy(f->side_name, before, prefix);
+		memcpy(f->side_name + prefix, name + 1, length);
+		rc = sl__names_append(&all, f->side_name, prefix + length);
+	}
+	if (rc) {
+		sl__names_finish(&all);
+		return memory_error(f, rc);
+	}
+	sl__names_finish(names);
+	*names = all;
+	return 0;
 }
 
 /* The builder's indices of two nodes. */
@@ -137,8 +193,8 @@ static int node_indices(struct edges *f, const struct sl__field *first, const st
 	if (!rc && !f->named)
 		rc = start_names(f);
 	if (!rc)
-		rc = add_name(f, first, 0, a);
-	return rc ? rc : add_name(f, second, 0, b);
+		rc = add_name(f, first->text, first->length, a);
+	return rc ? rc : add_name(f, second->text, second->length, b);
 }
 
 /* ---- edges ----------------------------------------------------------------- */
@@ -219,7 +275,7 @@ static int count_error(struct edges *f)
 {
 	const struct sl__fields *in = &f->fields;
 	uint32_t count = f->columns.count;
-	const char *separator = sl__separator_name(in->separator);
+	const char *separator = sl__source_separator(f->source, in->separator);
 
 	for (int k = 2; k < in->count; k++)
 		if (in->field[k].length && *in->field[k].text == '{')
@@ -328,8 +384,8 @@ static int split(struct edges *f, const struct sl__line *line)
 	if (rc == SL_NOMEM)
 		return memory_error(f, rc);
 	if (rc)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something "
-				       "other than a separator follows its closing quote; inside quotes a quote is doubled (\"\").");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field is not closed, or something other than a "
+				       "separator follows its closing quote; inside quotes a quote is doubled (\"\").");
 	return 0;
 }
 
@@ -366,6 +422,10 @@ static int read_rest(struct edges *f)
 			return rc;
 		if (rc == 1)
 			continue;
+		rc = sl__source_join(f->source, &line, f->err);
+		if (rc < 0)
+			return rc;
+		rc = 0;
 		enum line_kind kind = kind_of(&line);
 		f->taken->blank_lines += kind == LINE_BLANK;
 		if (kind == LINE_MARKED)
@@ -386,6 +446,8 @@ static int read_above(struct edges *f, int64_t count)
 
 	for (int64_t k = 1; k <= count && rc > 0; k++) {
 		rc = sl__source_line(f->source, &line, f->err);
+		if (rc > 0)
+			rc = sl__source_join(f->source, &line, f->err);
 		if (rc <= 0)
 			return rc;
 		f->taken->lines++;
@@ -544,6 +606,30 @@ static void tell_direction(const struct edges *f)
 		sl_taken_add_note(t, false, "The edges are %s, as the file says", directed ? "directed" : "undirected");
 }
 
+/* Numbers in two columns whose titles name no ends of edges, or beside ratings, may number things of two kinds. */
+static bool may_have_sides(const struct edges *f)
+{
+	const struct sl__edge_columns *c = &f->columns;
+	bool titles = c->titled && !c->pair && *c->title[c->source] && *c->title[c->target];
+	return f->options->bipartite == SL_SIDES_AUTO && f->all_numbers && (titles || (c->ratings && !c->konect));
+}
+
+static void tell_sides(const struct edges *f)
+{
+	const struct sl__edge_columns *c = &f->columns;
+	bool asked = f->options->bipartite == SL_SIDES_TWO;
+
+	if (c->bipartite && f->on_both_sides)
+		sl_taken_add_note(f->taken, !asked && !c->konect, "The graph is bipartite: nodes of column %d are named %s1, ..., "
+				  "those of column %d %s1, ...%s", c->source + 1, c->side[0], c->target + 1, c->side[1],
+				  asked ? "" : "; bipartite=false makes equal names one node");
+	else if (c->bipartite)
+		sl_taken_add_note(f->taken, false, "The graph is bipartite: no name is in both columns of nodes");
+	else if (may_have_sides(f))
+		sl_taken_add_note(f->taken, true, "Equal numbers in columns %d and %d are one node; if the columns number two "
+				  "kinds of things, bipartite=true keeps them apart", c->source + 1, c->target + 1);
+}
+
 static void tell(const struct edges *f)
 {
 	const struct sl__edge_columns *c = &f->columns;
@@ -570,9 +656,7 @@ static void tell(const struct edges *f)
 				  (long long)c->comment_rows, c->comment_rows == 1 ? "line begins" : "lines begin");
 	if (header_is_a_node(f))
 		sl_taken_add_note(t, true, "The first line was taken for a header, but its words are also nodes");
-	if (c->bipartite)
-		sl_taken_add_note(t, false, "The graph is bipartite: nodes of the first column are named u1, u2, ..., those of "
-				  "the second v1, v2, ...");
+	tell_sides(f);
 	if (first_stands_alone(f))
 		sl_taken_add_note(t, true, "The first line was read as the edge \"%.40s\", \"%.40s\", whose nodes are in no "
 				  "other edge. If it is a header, name its columns: source=%.30s, target=%.30s",
@@ -599,7 +683,7 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 	struct edges f = {.source = source, .options = options, .all_numbers = true, .err = err};
 	const unsigned char *bytes;
 	int64_t size = sl__source_peek(source, &bytes, err);
-	bool chosen = options->source_column || options->target_column;
+	bool chosen = options->source_column || options->target_column || options->bipartite == SL_SIDES_TWO;
 	enum sl__network network = size < 0 || chosen ? SL__NO_NETWORK :
 				   sl__network_of(bytes, (size_t)size, size < SL__LINE_BUFFER, sl__source_name(source));
 	int rc;
@@ -616,6 +700,8 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 		rc = start_edges(&f);
 	if (!rc)
 		rc = read_rest(&f);
+	if (!rc && f.columns.bipartite)
+		rc = name_sides(&f);
 	if (!rc) {
 		tell(&f);
 		rc = settle(&f);
@@ -634,6 +720,7 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 	sl_graph_builder_destroy(f.builder);
 	sl__fields_finish(&f.fields);
 	sl__names_finish(&f.names);
+	free(f.side_name);
 	sl__edge_columns_finish(&f.columns);
 	sl_taken_destroy(f.taken);
 	return rc;

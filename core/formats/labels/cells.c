@@ -159,13 +159,9 @@ static void take_lines(struct guess *g, const char *at, const char *end, bool wh
 {
 	int comments = 0;
 	while (at < end && g->lines < LINES_MOST) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		if (!stop && !whole && g->lines)
+		struct sl__line l;
+		if (!sl__next_record(&at, end, &l) || (at == end && !whole && g->lines))
 			break;
-		struct sl__line l = {at, stop ? stop : end};
-		at = stop ? stop + 1 : end;
-		if (l.end > l.at && l.end[-1] == '\r')
-			l.end--;
 		if (is_blank(&l))
 			continue;
 		if (!g->lines && !g->declared && (g->declared = declared_separator(&l)))
@@ -237,7 +233,7 @@ static void measure(const struct guess *g, char separator, struct shape *s)
 	s->quoted = *g->line[0].at == '"';
 }
 
-/* Whether a tab, comma or semicolon separates fields. */
+/* Whether a tab, comma, semicolon or bar separates fields. */
 static bool separates(const struct shape *s, char separator)
 {
 	int lines = s->same + s->others;
@@ -245,8 +241,8 @@ static bool separates(const struct shape *s, char separator)
 		return false;
 	if (4 * s->keyed >= 3 * s->same && 2 * s->same > lines)
 		return true;
-	if (separator != '\t' && s->blanks == lines)
-		return false;  /* prose: "T cell, CD8" */
+	if (separator == '|' || (separator != '\t' && s->blanks == lines))
+		return false;  /* several classes: "Comedy|Drama"; prose: "T cell, CD8" */
 	return (!s->others && s->fits) || (4 * s->same >= 3 * lines && lines > 3);
 }
 
@@ -272,7 +268,7 @@ static void guess_blanks(struct guess *g)
 
 static void guess(struct guess *g)
 {
-	static const char separators[] = "\t,;";
+	static const char separators[] = "\t,;|";
 	struct shape s;
 	g->separator = '\n';
 	g->columns = 1;
@@ -379,8 +375,8 @@ static int add_fields(struct reading *r, const struct sl__line *line)
 	for (enum cut one; !rc && (one = cut(&k)) != CUT_END;) {
 		if (one == CUT_BAD)
 			return sl__source_fail(r->source, SL_BADDATA, r->err,
-					"A quoted field does not end on its line, or "
-					       "something other than a separator follows its closing quote.");
+					"A quoted field is not closed, or something other than a separator follows its "
+					"closing quote.");
 		if (first + k.count > c->columns)
 			return fields_error(r, (uint32_t)count_fields(c->separator, line->at, line->end));
 		rc = add_cell(r, first + k.count - 1, k.text, k.length, k.quoted);
@@ -437,6 +433,9 @@ static int read_lines(struct reading *r)
 	struct sl__line line;
 	int rc;
 	while ((rc = sl__source_line(r->source, &line, r->err)) > 0) {
+		rc = sl__source_join(r->source, &line, r->err);
+		if (rc < 0)
+			return rc;
 		c->lines++;
 		bool none = is_blank(&line);
 		if (!c->rows && r->guess->declared && declared_separator(&line) == r->guess->declared) {

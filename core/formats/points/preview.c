@@ -192,6 +192,7 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 	sl_source_set_account(source, account);
 	sl__source_set_options(source, &options->read);
 	size_t count = sl__source_beginning(source, &head), mark = sl_text_mark(head, count);
+	sl__source_find_bars(source);
 	const char *encoding = sl_text_encoding(head, count), *text = (const char *)(head += mark);
 	enum sl__content content;
 	count -= mark;
@@ -202,6 +203,7 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 		snprintf(out->format, sizeof out->format, "tar");
 	else if (!sl__content_of(head, (int64_t)count, name, &content, &out->problem))
 		rc = look_at(out, options, source, content, text, count, err);
+	sl__tell_container(source, out->taken);
 	sl_source_close(source);
 	return rc;
 }

@@ -39,7 +39,7 @@ static void see_ends(struct ends *out, const struct sl__edge_columns *c, const c
 	struct sl__line line;
 	sl__fields_init(&fields);
 	fields.separator = c->separator;
-	for (int64_t number = 1; number < c->header + LINES && sl__next_line(&at, end, &line); number++) {
+	for (int64_t number = 1; number < c->header + LINES && sl__next_record(&at, end, &line); number++) {
 		if (number <= c->header || number <= c->marker || (at >= end && number > c->first + 1))
 			continue;  /* the last line may be incomplete */
 		if (sl__fields_split(&fields, line.at, line.end))

@@ -46,12 +46,20 @@ struct sl__texts {
 	uint32_t column;
 };
 
+/* A line of the head that was several lines of the text. */
+struct sl__joined {
+	size_t at;                   /* in the head */
+	int64_t breaks;
+};
+
 /* The first lines of the text, each ended by a line feed. */
 struct sl__head {
 	char *bytes;
 	size_t size, room, at;       /* at: the next line */
 	uint64_t lines;
 	int64_t number;              /* of the line before the first one */
+	struct sl__joined *joined;   /* [joins] lines that quoted fields join, in their order */
+	size_t joins;
 	bool whole;                  /* it is the whole text */
 };
 

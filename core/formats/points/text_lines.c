@@ -29,7 +29,7 @@ static inline bool separates(const struct sl__text *f, char c)
 static int quote_error(struct sl__text *f, bool open)
 {
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, open ?
-			       "A quoted field does not end on its line; leave out the line breaks inside of fields." :
+			       "A quoted field is not closed; close it by a quote that a separator or the end of the line follows." :
 			       "Something other than a separator follows the closing quote of a field; inside quotes a quote is "
 			       "doubled (\"\").");
 }
@@ -216,6 +216,34 @@ bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line)
 	return !(count == f->expected || (!f->column && count == f->expected + 1));
 }
 
+static int add_joined(struct sl__text *f, int64_t breaks)
+{
+	struct sl__head *h = &f->head;
+	if (h->joins % 64 == 0) {
+		int rc = sl_account_take(f->t->account, SL_MEMORY, 64 * sizeof *h->joined, f->t->err);
+		struct sl__joined *grown = rc ? NULL : realloc(h->joined, (h->joins + 64) * sizeof *grown);
+		if (!grown)
+			return rc ? rc : sl__table_memory_error(f->t);
+		h->joined = grown;
+	}
+	h->joined[h->joins++] = (struct sl__joined){h->size, breaks};
+	return 0;
+}
+
+/* Line breaks inside the line at this place of the head. */
+static int64_t breaks_at(const struct sl__head *h, size_t at)
+{
+	size_t low = 0, high = h->joins;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (h->joined[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < h->joins && h->joined[low].at == at ? h->joined[low].breaks : 0;
+}
+
 static int add_to_head(struct sl__text *f, const struct sl__line *line)
 {
 	struct sl__head *h = &f->head;
@@ -243,7 +271,13 @@ int sl__text_read_head(struct sl__text *f)
 	int64_t before = sl__source_line_number(f->t->source);
 	int rc;
 	while ((rc = sl__source_line(f->t->source, &line, f->t->err)) > 0) {
-		rc = add_to_head(f, &line);
+		int64_t number = sl__source_line_number(f->t->source);
+		rc = sl__source_join(f->t->source, &line, f->t->err);
+		int64_t breaks = sl__source_line_number(f->t->source) - number;
+		if (rc > 0)
+			rc = breaks ? add_joined(f, breaks) : 0;
+		if (!rc)
+			rc = add_to_head(f, &line);
 		if (rc)
 			return rc;
 		if (h->size >= HEAD_BYTES && h->lines >= HEAD_LINES)
@@ -268,12 +302,15 @@ static int any_line(struct sl__text *f, struct sl__line *line)
 {
 	struct sl__head *h = &f->head;
 	const char *at = h->bytes + h->at;
-	if (h->at == h->size)
-		return f->only_head ? 0 : sl__source_line(f->t->source, line, f->t->err);
+	if (h->at == h->size) {
+		int rc = f->only_head ? 0 : sl__source_line(f->t->source, line, f->t->err);
+		return rc <= 0 ? rc : sl__source_join(f->t->source, line, f->t->err);
+	}
+	int64_t breaks = breaks_at(h, h->at);
 	line->at = at;
 	line->end = memchr(at, '\n', h->size - h->at);
 	h->at = (size_t)(line->end + 1 - h->bytes);
-	sl__source_set_line_number(f->t->source, sl__source_line_number(f->t->source) + 1);
+	sl__source_set_line_number(f->t->source, sl__source_line_number(f->t->source) + 1 + breaks);
 	return 1;
 }
 

@@ -539,7 +539,7 @@ static int take_titles(struct sl__text *f, const struct sl__field *list, uint32_
 	if (count + shift != f->columns && !spare) {
 		if (f->separator != ' ')
 			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The header has %u titles, separated by %s, "
-					       "but the line below has %u fields.", count, sl__separator_name(f->separator),
+					       "but the line below has %u fields.", count, sl__source_separator(f->t->source, f->separator),
 					       f->columns);
 		f->lost_titles = count;
 		return 0;

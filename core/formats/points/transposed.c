@@ -56,7 +56,7 @@ static int add_field(struct turned *x, const struct sl__field *field)
 static int count_error(struct turned *x, uint64_t found)
 {
 	return sl__source_fail(x->f.t->source, SL_BADDATA, x->f.t->err, "The line has %llu fields, separated by %s; the "
-			       "lines above have %llu.", (unsigned long long)found, sl__separator_name(x->f.separator),
+			       "lines above have %llu.", (unsigned long long)found, sl__source_separator(x->f.t->source, x->f.separator),
 			       (unsigned long long)x->columns);
 }
 
@@ -96,6 +96,9 @@ static int read_fields(struct turned *x)
 	int rc;
 
 	while ((rc = sl__source_line(x->f.t->source, &line, x->f.t->err)) > 0) {
+		rc = sl__source_join(x->f.t->source, &line, x->f.t->err);
+		if (rc < 0)
+			return rc;
 		const char *p = line.at;
 		while (p < line.end && sl__is_blank(*p))
 			p++;

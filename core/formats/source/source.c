@@ -166,6 +166,8 @@ int sl__source_fill(struct sl_source *s, struct sl_error *err)
 		return (int)got;
 	s->end += (size_t)got;
 	s->eof = got == 0;
+	if (s->bars && got)
+		sl__source_replace_bars(s, s->end - (size_t)got);
 	return 0;
 }
 
@@ -224,40 +226,6 @@ int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl
 	return (int64_t)done;
 }
 
-#define WINDOW 1024  /* bytes that are searched for one byte after the other */
-
-/* The end of the line of which `at` is a part: a line feed, a carriage return, or both; old Macintosh programs and some
- * instruments end lines by carriage returns alone. *next: where the next line begins. NULL: the line does not end
- * before `end`, or a line feed may follow its carriage return there. whole: nothing follows `end`. */
-static char *line_end(char *at, char *end, bool whole, char **next)
-{
-	for (; at < end; at += WINDOW) {
-		size_t size = end - at < WINDOW ? (size_t)(end - at) : WINDOW;
-		char *feed = memchr(at, '\n', size);
-		char *stop = memchr(at, '\r', feed ? (size_t)(feed - at) : size);
-		if (!stop && !feed)
-			continue;
-		if (!stop)
-			stop = feed;
-		else if (stop + 1 == end && !whole)
-			return NULL;
-		*next = stop + 1 + (*stop == '\r' && stop + 1 < end && stop[1] == '\n');
-		return stop;
-	}
-	return NULL;
-}
-
-bool sl__next_line(const char **at, const char *end, struct sl__line *line)
-{
-	char *next = NULL, *from = (char *)*at;
-	if (from >= end)
-		return false;
-	char *stop = line_end(from, (char *)end, true, &next);
-	*line = (struct sl__line){from, stop ? stop : end};
-	*at = stop ? next : end;
-	return true;
-}
-
 int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error *err)
 {
 	size_t searched = 0;
@@ -265,7 +233,7 @@ int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error 
 	for (;;) {
 		char *at = s->buffer + s->at, *next = NULL;
 		size_t held = s->end - s->at;
-		char *end = line_end(at + searched, at + held, s->eof, &next);
+		char *end = sl__line_end(at + searched, at + held, s->eof, &next);
 
 		if (end) {
 			s->at = (size_t)(next - s->buffer);

@@ -40,6 +40,12 @@ int64_t sl__source_peek_text(struct sl_source *s, const unsigned char **bytes, s
 /* The same for a source that may be cut off: shows the bytes that can be decoded. Returns their number. */
 size_t sl__source_beginning(struct sl_source *s, const unsigned char **bytes);
 
+/* Looks at the bytes that a peek has shown whether "|" or "::" separates the fields of a text. If so, tabs replace it
+ * there and in all lines to come. Only the first call does so. */
+void sl__source_find_bars(struct sl_source *s);
+/* For messages: "bars" or "double colons" if tabs replace them, else "commas" and the like. */
+const char *sl__source_separator(const struct sl_source *s, char separator);
+
 /* Reads up to want bytes. Returns their number, 0 at the end, or a negative code. */
 int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl_error *err);
 
@@ -50,6 +56,14 @@ int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error 
 /* The same for a text in memory: takes the line at *at and moves *at to the next one. The last line may end at `end`
  * instead of a line feed. False: *at is the end. */
 bool sl__next_line(const char **at, const char *end, struct sl__line *line);
+
+/* After sl__source_line(), joins the lines that belong to the same quoted field; blanks replace their breaks. Returns 1
+ * or a negative code. */
+int sl__source_join(struct sl_source *s, struct sl__line *line, struct sl_error *err);
+/* sl__next_line(), which keeps the breaks inside of quoted fields. */
+bool sl__next_record(const char **at, const char *end, struct sl__line *line);
+/* The number of line breaks that were replaced; *first: the line of the first one. */
+uint64_t sl__source_joined(const struct sl_source *s, int64_t *first);
 
 /* SL_TOOBIG if `stored` bytes have unpacked to so many that the file may be an attack; only if the source has an
  * account. */

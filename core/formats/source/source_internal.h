@@ -39,6 +39,12 @@ struct sl_source {
 	bool eof;
 	int64_t line;
 
+	bool looked_for_bars;
+	char bars;                 /* '|', or ':' for "::": replaced by tabs (bars.c); 0: there are none */
+	bool in_quotes, field_begins;
+	uint64_t joined;           /* line breaks inside of quoted fields so far (records.c) */
+	int64_t first_joined;      /* the line of the first one */
+
 	uint64_t max_bytes;
 	struct sl_account *account;
 	const char *temporary_folder;
@@ -62,5 +68,12 @@ static inline bool sl__in_memory(const struct sl_source *s) { return s->fd < 0 &
 int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err);
 /* Fills s->buffer with decoded bytes. */
 int sl__source_fill(struct sl_source *s, struct sl_error *err);
+/* Replaces the separators that s->bars names in the bytes from s->buffer + from on. */
+void sl__source_replace_bars(struct sl_source *s, size_t from);
+
+/* The end of the line of which `at` is a part: a line feed, a carriage return, or both; old Macintosh programs and some
+ * instruments end lines by carriage returns alone. *next: where the next line begins. NULL: the line does not end
+ * before `end`, or a line feed may follow its carriage return there. whole: nothing follows `end`. */
+char *sl__line_end(char *at, char *end, bool whole, char **next);
 
 #endif

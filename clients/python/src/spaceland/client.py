@@ -171,8 +171,8 @@ class Client(Submitting):
         """Uploads x, of any type that embed() accepts. The server stores the same content only once.
 
         `perplexity`: the largest perplexity of future jobs on these points. `query` may have neighbours, recall,
-        directed, source, target, weight, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project
-        (docs/api.md); columns may be lists.
+        directed, source, target, weight, bipartite, format, name_column, label_column, ignore_columns, drop_not_finite,
+        isolated, values and project (docs/api.md); columns may be lists.
         """
         unknown = sorted(set(query) - set(UPLOAD))
         if unknown:

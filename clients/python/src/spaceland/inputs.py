@@ -16,7 +16,7 @@ from . import _neighbours, _sparse
 from ._body import Body, file_body, is_path, names_array, npy, npz
 from ._colours import hex_colours, is_ramp
 from ._columns import row_ids, tell_of_numbers, without_numberings, without_objects
-from ._edges import edge_columns, edge_titles, numbered_edges
+from ._edges import edge_columns, edge_titles, numbered_edges, two_kinds
 from ._files import is_read_here, read_here
 from ._label_tables import beside, columns_of, has_index
 from ._labels import check_count, is_name, label_names, labels_body, row_names
@@ -205,7 +205,8 @@ def _edges_source(nodes: List[Any], row: Array, column: Array, weight: Array, di
     texts = options.names = row_names(nodes)
     body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
                data=weight, **({} if texts is None else {"names": names_array(texts)}))
-    query = {key: value for key, value in options.query.items() if key not in ("directed", "source", "target", "weight")}
+    query = {key: value for key, value in options.query.items() if key not in ("directed", "source", "target", "weight",
+                                                                              "bipartite")}
     return Source(body, len(nodes), "graph", {**query, "kind": "graph"})
 
 
@@ -282,7 +283,13 @@ def edge_table_source(table: Any, options: Options) -> Source:
         found = found._replace(weight=None)
     elif options.weight != "weight":
         found = found._replace(weight=_column_of(titles, options.weight, "weight"))
-    nodes, row, column = numbered_edges(*(_node_names(table.iloc[:, at]) for at in (found.source, found.target)))
+    ends = [str(titles[at]) for at in (found.source, found.target)]
+    kinds, asked = two_kinds(*ends), options.query.get("bipartite")
+    sides = (kinds or (ends[0] + " ", ends[1] + " ")) if asked or (asked is None and kinds) else None
+    nodes, row, column = numbered_edges(*(_node_names(table.iloc[:, at]) for at in (found.source, found.target)), sides)
+    if sides and asked is None and isinstance(nodes[0], str) and nodes[0].startswith(sides[0]):
+        tell(f"the graph is bipartite: nodes of {ends[0]!r} are named {sides[0]}..., those of {ends[1]!r} {sides[1]}...; "
+             "bipartite=False makes equal names one node")
     weight = np.ones(len(table), dtype=np.float32)
     if found.weight is not None:
         for e, value in enumerate(table.iloc[:, found.weight].tolist()):
@@ -337,7 +344,8 @@ def _graph_of_table(table: Any, options: Options) -> Optional[Source]:
     square = table.shape[0] == table.shape[1] and len(table) > 2
     same = square and set(table.index) == set(table.columns)
     asked = options.kind == "graph"
-    if asked and (same or (square and not edge_titles(list(table.columns)))):
+    listed = any(options.query.get(name) for name in ("source", "target", "bipartite"))
+    if asked and not listed and (same or (square and not edge_titles(list(table.columns)))):
         return adjacency_source(table, options)
     if asked:
         return edge_table_source(table, options)

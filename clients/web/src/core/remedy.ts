@@ -22,16 +22,17 @@ const TEXTS: Record<string, (value: string, column: string) => string> = {
 	name_column: (_, column) => `Take column ${column} as names`,
 	label_column: (_, column) => `Take column ${column} as labels`,
 	decimal: v => `Take the ${v === "comma" || v === "," ? "comma" : v === "point" || v === "." ? "point" : v} as the decimal sign`,
+	bipartite: v => (v === "true" ? "Keep nodes of the two columns apart" : "Equal names are one node"),
 	source: (_, column) => `Edges begin at column ${column}`,
 	target: (_, column) => `Edges end at column ${column}`,
 	weight: (_, column) => `Weights are in column ${column}`,
 	metric: v => `Use ${v} distances`,
 };
 export const OPTIONS = Object.keys(TEXTS);
-const FLAGS = ["drop_not_finite", "isolated", "transpose", "directed"];      // named without a value, they are wanted
+const FLAGS = ["drop_not_finite", "isolated", "transpose", "directed", "bipartite"];      // named without a value, they are wanted
 const LISTS = ["ignore_columns", "keep_columns", "label_column"];
 /** Options that change how columns are read, so that the file is looked at again. */
-const READ = ["kind", "format", "values", "transpose", "decimal", "source", "target", "weight", "directed"];
+const READ = ["kind", "format", "values", "transpose", "decimal", "source", "target", "weight", "directed", "bipartite"];
 
 export const readsAnew = (name: string): boolean => READ.includes(name);
 
