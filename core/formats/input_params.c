@@ -80,9 +80,9 @@ static const struct sl_param_info params_table[] = {
 	 "Edge lists: the column of the weights; empty: none. Default: recognised by its title, else the third column if "
 	 "it holds numbers. Columns that are none of the three are left out."},
 	{PARAM(bipartite, BOOL, 0, 1, false), .graphs = true, .doc =
-	 "Edge lists: the two columns hold nodes of two kinds, such as users and films, so that equal names in both are two "
-	 "nodes. Default: false, but true if the titles of the columns name different kinds of things, such as userId and "
-	 "movieId."},
+	 "Edge lists: the two columns hold nodes of two kinds, such as users and films, so that equal names in both are "
+	 "two nodes. Default: false, but true if the titles of the columns name different kinds of things, such as userId "
+	 "and movieId."},
 	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
 	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
 	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},

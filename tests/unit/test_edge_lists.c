@@ -194,7 +194,8 @@ static void nodes_of_two_kinds(void **state)
 	g = read_edges("author,paper\nann,x\nbob,y\n", NULL);
 	assert_true(g->n == 4 && weight(g, "ann", "x") == 1 && noted(g, "no name is in both columns"));
 	sl_graph_destroy(g);
-	g = read_edges("author,paper\nthe same name of more than thirty bytes,the same name of more than thirty bytes\nann,x\n", NULL);
+	g = read_edges("author,paper\nthe same name of more than thirty bytes,the same name of more than thirty bytes\n"
+		       "ann,x\n", NULL);
 	assert_true(g->n == 4 && weight(g, "author ann", "paper x") == 1);
 	sl_graph_destroy(g);
 }

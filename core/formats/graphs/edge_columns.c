@@ -488,19 +488,6 @@ static void find_weight(struct sl__edge_columns *c)
 		c->weight = (int)third;
 }
 
-/* Decides whether equal names of the source and of the target are two nodes, and what tells them apart. */
-static void find_sides(struct sl__edge_columns *c, const struct sl_read_options *options)
-{
-	const char *title[2] = {c->titled ? c->title[c->source] : "", c->titled ? c->title[c->target] : ""};
-	c->kinds = !c->konect && sl__two_kinds(title[0], title[1], c->side);
-	c->bipartite = options->bipartite == SL_SIDES_TWO ||
-		       (options->bipartite == SL_SIDES_AUTO && (c->bipartite || c->kinds));
-	for (int k = 0; c->bipartite && k < 2 && !c->kinds; k++) {
-		bool named = !c->konect && *title[k] && strlen(title[k]) < 38 && strcmp(title[0], title[1]) != 0;
-		snprintf(c->side[k], sizeof c->side[k], "%.38s%s", named ? title[k] : k ? "v" : "u", named ? " " : "");
-	}
-}
-
 static int find_roles(struct look *l, const char *file, struct sl_error *err)
 {
 	struct sl__edge_columns *c = l->c;
@@ -531,7 +518,7 @@ static int find_roles(struct look *l, const char *file, struct sl_error *err)
 		c->target = c->source == target ? source : target;
 	if (c->source == c->target)
 		return sl_error_field(err, SL_BADPARAM, "/target", "source and target are the same column of %s.", file);
-	find_sides(c, l->options);
+	sl__edge_sides(c, l->options);
 	rc = use_option(c, "weight", l->options->weight_column, &c->weight, file, err);
 	if (!rc && c->weight >= 0 && (c->weight == c->source || c->weight == c->target))
 		rc = sl_error_field(err, SL_BADPARAM, "/weight", "weight is the column of the %s, too.",
@@ -570,8 +557,9 @@ static int see_rows(struct look *l, const struct sl__line *first)
 			rc = sl__triples_add(&triples, &l->fields);
 	}
 	find_times(l);
-	c->ratings = c->count == 4 && !c->titled && c->seen[3] & SL__SEEN_TIME && l->least[2] >= 0 && l->most[2] <= RATING_MOST &&
-		     l->most[2] > l->least[2] && !((c->seen[0] | c->seen[1]) & SL__SEEN_WORD);
+	c->ratings = c->count == 4 && !c->titled && c->seen[3] & SL__SEEN_TIME && l->least[2] >= 0 &&
+		     l->most[2] <= RATING_MOST && l->most[2] > l->least[2] &&
+		     !((c->seen[0] | c->seen[1]) & SL__SEEN_WORD);
 	l->relation = !rc && may_relate(c) && sl__triples_have_relations(&triples);
 	if (l->relation) {
 		const char *word = triples.words[1].bytes;
@@ -649,26 +637,6 @@ void sl__edge_columns_finish(struct sl__edge_columns *c)
 	free(c->seen);
 	c->title = NULL;
 	c->seen = NULL;
-}
-
-int sl__surely_edges(bool *sure, const unsigned char *bytes, size_t size, bool whole, struct sl_account *account,
-		     char sign[160])
-{
-	static const struct sl_read_options none;
-	struct sl__edge_columns c;
-	const char *reason = "";
-	int rc = sl__edge_columns_find(&c, bytes, size, whole, &none, "", account, NULL);
-
-	if (!rc && c.count > 1) {
-		bool numbers = !((c.seen[0] | c.seen[1]) & (SL__SEEN_WORD | SL__SEEN_COMMA));
-		reason = c.pair ? "the titles of its columns" : c.konect ? "KONECT's first line" :
-			 c.count > 2 && c.seen[2] & SL__SEEN_DICT ? "networkx's dictionaries" :
-			 c.count == 4 && !c.titled && numbers && c.seen[3] & SL__SEEN_TIME ? "times in the fourth column" : "";
-	}
-	*sure = *reason;
-	snprintf(sign, 160, "%s", reason);
-	sl__edge_columns_finish(&c);
-	return rc;
 }
 
 /* ---- telling ---------------------------------------------------------------- */

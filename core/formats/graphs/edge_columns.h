@@ -71,10 +71,11 @@ bool sl__two_kinds(const char *source, const char *target, char side[2][40]);
 /* Finds two columns whose titles do so, of a table that has nothing but weights and times besides. */
 bool sl__kinds_of_titles(const struct sl__fields *titles, int *source, int *target);
 
-/* Whether the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason. 0, or
- * the code of a refused reservation or allocation: nothing is known then. */
-int sl__surely_edges(bool *sure, const unsigned char *bytes, size_t size, bool whole, struct sl_account *account,
-		     char sign[160]);
+/* Decides whether equal names of the source and of the target are two nodes, and what tells them apart. */
+void sl__edge_sides(struct sl__edge_columns *c, const struct sl_read_options *options);
+/* names: each behind a letter, u for the source's side, v for the target's. Gives them back without it, and if one is
+ * on both sides, or `always`, with what precedes names of its side. *both: it does so. 0, SL_NOMEM or SL_TOOBIG. */
+int sl__sides_name(struct sl__names *names, char side[2][40], bool always, bool *both);
 
 /* The words of the rows of three columns, to find relations in the second. */
 struct sl__triples {

@@ -121,53 +121,6 @@ static int bipartite_indices(struct edges *f, const struct sl__field *first, con
 	return rc ? rc : add_side(f, second, 'v', "second", b);
 }
 
-/* The other side's node of the same name; SL__NO_NAME: there is none. */
-static uint32_t other_side(struct edges *f, char *name)
-{
-	name[0] = name[0] == 'u' ? 'v' : 'u';
-	uint32_t other = sl__names_find(&f->names, name, strlen(name));
-	name[0] = name[0] == 'u' ? 'v' : 'u';
-	return other;
-}
-
-/* Gives the nodes of a bipartite graph their names: those of the file, and if one is on both sides, with the side before
- * it. */
-static int name_sides(struct edges *f)
-{
-	struct sl__names all, *names = &f->names;
-	size_t room = 0;
-	int rc = 0;
-
-	f->on_both_sides = f->columns.konect;
-	for (uint32_t i = 0; i < names->n && !f->on_both_sides; i++)
-		f->on_both_sides = other_side(f, names->bytes + names->at[i]) != SL__NO_NAME;
-	sl__names_init(&all, sl__source_account(f->source));
-	for (uint32_t i = 0; !rc && i < names->n; i++) {
-		const char *name = names->bytes + names->at[i];
-		const char *before = f->on_both_sides ? f->columns.side[*name == 'v'] : "";
-		size_t length = strlen(name + 1), prefix = strlen(before);
-		if (room < prefix + length) {
-			char *grown = realloc(f->side_name, 2 * (prefix + length) + 64);
-			if (!grown) {
-				rc = SL_NOMEM;
-				break;
-			}
-			f->side_name = grown;
-			f->side_bytes = room = 2 * (prefix + length) + 64;
-		}
-		memcpy(f->side_name, before, prefix);
-		memcpy(f->side_name + prefix, name + 1, length);
-		rc = sl__names_append(&all, f->side_name, prefix + length);
-	}
-	if (rc) {
-		sl__names_finish(&all);
-		return memory_error(f, rc);
-	}
-	sl__names_finish(names);
-	*names = all;
-	return 0;
-}
-
 /* The builder's indices of two nodes. */
 static int node_indices(struct edges *f, const struct sl__field *first, const struct sl__field *second,
 			uint32_t *a, uint32_t *b)
@@ -620,8 +573,8 @@ static void tell_sides(const struct edges *f)
 	bool asked = f->options->bipartite == SL_SIDES_TWO;
 
 	if (c->bipartite && f->on_both_sides)
-		sl_taken_add_note(f->taken, !asked && !c->konect, "The graph is bipartite: nodes of column %d are named %s1, ..., "
-				  "those of column %d %s1, ...%s", c->source + 1, c->side[0], c->target + 1, c->side[1],
+		sl_taken_add_note(f->taken, !asked && !c->konect, "The graph is bipartite: nodes of column %d are named %s1, "
+				  "..., those of column %d %s1, ...%s", c->source + 1, c->side[0], c->target + 1, c->side[1],
 				  asked ? "" : "; bipartite=false makes equal names one node");
 	else if (c->bipartite)
 		sl_taken_add_note(f->taken, false, "The graph is bipartite: no name is in both columns of nodes");
@@ -700,8 +653,9 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 		rc = start_edges(&f);
 	if (!rc)
 		rc = read_rest(&f);
-	if (!rc && f.columns.bipartite)
-		rc = name_sides(&f);
+	if (!rc && f.columns.bipartite &&
+	    (rc = sl__sides_name(&f.names, f.columns.side, f.columns.konect, &f.on_both_sides)))
+		rc = memory_error(&f, rc);
 	if (!rc) {
 		tell(&f);
 		rc = settle(&f);

@@ -103,6 +103,28 @@ static bool decide(const struct sl__edge_columns *c, const struct ends *ends, ch
 	return points;
 }
 
+/* Whether the beginning of a text shows that it is an edge list, however many columns it has. sign: the reason. 0, or
+ * the code of a refused reservation or allocation: nothing is known then. */
+static int surely_edges(bool *sure, const unsigned char *bytes, size_t size, bool whole, struct sl_account *account,
+			char sign[160])
+{
+	static const struct sl_read_options none;
+	struct sl__edge_columns c;
+	const char *reason = "";
+	int rc = sl__edge_columns_find(&c, bytes, size, whole, &none, "", account, NULL);
+
+	if (!rc && c.count > 1) {
+		bool numbers = !((c.seen[0] | c.seen[1]) & (SL__SEEN_WORD | SL__SEEN_COMMA));
+		reason = c.pair ? "the titles of its columns" : c.konect ? "KONECT's first line" :
+			 c.count > 2 && c.seen[2] & SL__SEEN_DICT ? "networkx's dictionaries" :
+			 c.count == 4 && !c.titled && numbers && c.seen[3] & SL__SEEN_TIME ? "times in the fourth column" : "";
+	}
+	*sure = *reason;
+	snprintf(sign, 160, "%s", reason);
+	sl__edge_columns_finish(&c);
+	return rc;
+}
+
 /* True for word2vec's "40 4", and GCT's below "#1.2". */
 static bool has_sizes(const char *at, const char *end)
 {
@@ -134,7 +156,7 @@ int sl__looks_like_points(bool *points, const unsigned char *bytes, int64_t size
 		snprintf(sign, 160, "the format of %s", sl__network_name(network));
 		return 0;
 	}
-	if (sl__surely_edges(&edges, bytes, (size_t)size, whole, account, sign))
+	if (surely_edges(&edges, bytes, (size_t)size, whole, account, sign))
 		return sl_error_memory_at(err, name, "its columns");
 	if (edges)
 		return 0;

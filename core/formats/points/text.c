@@ -97,9 +97,9 @@ static int check_count(struct sl__text *f, uint32_t c, const struct sl__field *f
 static int count_error(struct sl__text *f, uint32_t found)
 {
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The line has %u %s, separated by %s; the lines "
-			       "above have %u.%s", found, found == 1 ? "field" : "fields", sl__source_separator(f->t->source, f->separator),
-			       f->columns, f->t->n < 2 ? " The first lines decide the columns; leave out titles and remarks "
-			       "above the header." : "");
+			       "above have %u.%s", found, found == 1 ? "field" : "fields",
+			       sl__source_separator(f->t->source, f->separator), f->columns, f->t->n < 2 ?
+			       " The first lines decide the columns; leave out titles and remarks above the header." : "");
 }
 
 static int add_row(struct sl__text *f, const struct sl__line *line)

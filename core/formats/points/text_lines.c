@@ -29,7 +29,8 @@ static inline bool separates(const struct sl__text *f, char c)
 static int quote_error(struct sl__text *f, bool open)
 {
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, open ?
-			       "A quoted field is not closed; close it by a quote that a separator or the end of the line follows." :
+			       "A quoted field is not closed; close it by a quote that a separator or the end of the line "
+			       "follows." :
 			       "Something other than a separator follows the closing quote of a field; inside quotes a quote is "
 			       "doubled (\"\").");
 }

@@ -89,8 +89,8 @@ static void tell_lines(const struct sl__text *f)
 	if (f->guessed_row && !f->titles)
 		sl_taken_add_note(t, false, "The first line is taken for a row, though its numbers may be titles");
 	if (f->begin)
-		sl_taken_add_note(t, true, "Line %lld begins with # or %% and has the fields of a row, so it is taken for a row",
-				  (long long)f->begin);
+		sl_taken_add_note(t, true, "Line %lld begins with # or %% and has the fields of a row, so it is taken for a "
+				  "row", (long long)f->begin);
 	if (f->sizes && f->told[0] != f->t->n)
 		sl_taken_add_note(t, true, "The first line says that the file has %llu rows; it has %llu",
 				  (unsigned long long)f->told[0], (unsigned long long)f->t->n);

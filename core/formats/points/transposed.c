@@ -56,8 +56,8 @@ static int add_field(struct turned *x, const struct sl__field *field)
 static int count_error(struct turned *x, uint64_t found)
 {
 	return sl__source_fail(x->f.t->source, SL_BADDATA, x->f.t->err, "The line has %llu fields, separated by %s; the "
-			       "lines above have %llu.", (unsigned long long)found, sl__source_separator(x->f.t->source, x->f.separator),
-			       (unsigned long long)x->columns);
+			       "lines above have %llu.", (unsigned long long)found,
+			       sl__source_separator(x->f.t->source, x->f.separator), (unsigned long long)x->columns);
 }
 
 /* Adds the fields of a line; below the first row a line that begins with # or % and has other fields is a comment. */

@@ -5,8 +5,8 @@
  *
  * The separator must occur in all lines equally often, and neither tabs nor commas nor semicolons may do so. Names with
  * bars, such as "sp|P02769|ALBU", may also stand in lines that blanks separate; then numbers decide: those that stand
- * between bars are counted, and those that stand between blanks. "::" is also in names of C++ ("std::sort"), so the first
- * fields must be whole numbers, except in a header. */
+ * between bars are counted, and those that stand between blanks. "::" is also in names of C++ ("std::sort"), so the
+ * first fields must be whole numbers, except in a header. */
 #include <stdlib.h>
 #include <string.h>
 

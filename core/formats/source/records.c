@@ -1,8 +1,8 @@
 /* records.c -- quoted fields that hold line breaks, as spreadsheets and pandas write remarks and addresses.
  *
  * A quote opens a field at the beginning of a line or behind a separator, unless a separator follows it: in files of
- * words a quote may be a word. The lines that follow belong to the field if a quote closes it within RECORD_LINES lines,
- * with a separator or the end of a line behind it. Otherwise the line stays alone, and its reader refuses it. */
+ * words a quote may be a word. The lines that follow belong to the field if a quote closes it within RECORD_LINES
+ * lines, with a separator or the end of a line behind it. Otherwise the line stays alone, and its reader refuses it. */
 #include <string.h>
 
 #include "core/formats/source/source_internal.h"
@@ -32,8 +32,8 @@ static const char *closing(const char *p, const char *end)
 	return end;
 }
 
-/* The end of the line at `at`, or of the lines that a quoted field joins; `end`: it does not end before. NULL: it cannot
- * be joined. *breaks: line breaks inside. */
+/* The end of the line at `at`, or of the lines that a quoted field joins; `end`: it does not end before. NULL: it
+ * cannot be joined. *breaks: line breaks inside. */
 static const char *record_end(const char *at, const char *end, int *breaks)
 {
 	bool begins = true;  /* a field may begin here */
