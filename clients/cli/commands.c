@@ -169,6 +169,15 @@ static const struct cli_option keep_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option admin_audit_options[] = {
+	{'u', "user", "USER", "Only what this user did, by the name at that time."},
+	{0, "object", "ID", "Only what was done to the graph, job, batch, layout or user of this id, or to a project."},
+	{0, "since", "TIME", "From this time on: a date, 2026-11-28, or a time in UTC, 2026-11-28T10:30:00Z."},
+	{0, "until", "TIME", "Before this time, likewise."},
+	{0, "limit", "N", "At most so many, the last ones. Default: 100."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option admin_top_options[] = {
 	{0, "by", "WHAT", "user or project. Default: user."},
 	{0, "sort", "COLUMN", "device_seconds, device_bytes, disk_bytes, running_jobs, queued_jobs, jobs or graphs. "
@@ -238,6 +247,9 @@ static const struct cli_option share_options[] = {
 };
 
 static const struct cli_command table[] = {
+	{"admin audit", "", 0, 0, "show who changed what",
+	 "Show changes and refusals from the server's audit log, oldest first, also from rotated files: the last 100, or "
+	 "those that the options choose. For administrators.", admin_audit_options, CLI_NO_PARAMS, true, cmd_admin_audit},
 	{"admin backup", "[NAME]", 0, 1, "make a backup of a server while it runs",
 	 "Copy all data of the server, as of one moment after the request, to the folder NAME in the server's backup_dir; "
 	 "wait until the copy is complete, and print its path on the server. Without NAME, the folder is named after the "

@@ -242,7 +242,7 @@ static void tell(struct sl_collect *c, const struct candidate *x)
 	struct sl_principal who = {.role = SL_ROLE_ADMINISTRATOR, .name = "max_state_bytes"};
 	char path[64], used[SL_TIME_BYTES];
 	snprintf(path, sizeof path, "/v1/%ss/%s", x->kind, x->id);
-	struct sl_event event = {&who, "", "DELETE", path, 204};
+	struct sl_event event = {.who = &who, .address = "", .method = "DELETE", .path = path, .status = 204};
 	sl_users_audit(c->d->users, &event);
 	sl_log_info("collect", "removing %s %s, %.1f MB, last used %s", x->kind, x->id, (double)x->bytes / 1e6,
 		    sl_time_text(x->used_ms, used));

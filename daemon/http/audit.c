@@ -10,13 +10,6 @@ struct audited {
 	struct sl_request *r;  /* NULL: the client is gone, or has been answered */
 };
 
-/* True for changes and refusals, if the server requires tokens. */
-static bool is_event(const struct sl_request *r)
-{
-	bool change = r->checked && r->route->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
-	return sl__auth_needed(r->http->auth) && (change || r->status == 401 || r->status == 403);
-}
-
 static void audited_gone(void *arg)
 {
 	((struct audited *)arg)->r = NULL;
@@ -56,13 +49,16 @@ static bool wait_for_disk(struct sl_request *r)
 void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status)
 {
 	char address[INET6_ADDRSTRLEN] = "";
-	struct sl_event event = {&r->who, sl__address_text(&r->client, address), method, path, status};
+	bool own = status == r->status;
+	struct sl_event event = {.who = &r->who, .address = sl__address_text(&r->client, address), .method = method,
+				 .path = path, .status = status, .request = r->id, .object = own ? r->object : NULL,
+				 .changes = own && status < 400 ? r->changes : NULL};
 	sl_users_audit(r->http->d->users, &event);
 }
 
 bool sl__rights_audit(struct sl_request *r)
 {
-	if (r->audited || !is_event(r))
+	if (r->audited || !sl__rights_is_event(r))
 		return false;
 	sl__rights_tell(r, r->route ? r->route->method : "?", r->target, r->status);
 	r->audited = true;

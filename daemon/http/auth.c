@@ -35,7 +35,10 @@ struct sl__auth {
 	struct words names;       /* further names of the server, with any port */
 	struct words origins;     /* origins of pages that may use the server, "https://lab.example" */
 	char *ancestors;          /* the same, separated by spaces, or 'none' */
-	unsigned char (*tokens)[DIGEST_BYTES];
+	struct token {
+		unsigned char digest[DIGEST_BYTES];
+		char name[64];        /* what follows it in its line, or "line 3 of token_file" */
+	} *tokens;
 	int token_count;
 	bool tokens_needed;
 };
@@ -109,20 +112,29 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 					 "ASCII or UTF-8");
 			break;
 		}
-		token[strcspn(token, " \t\r\n")] = '\0';
-		if (!token[0] || token[0] == '#')
+		size_t end = strcspn(token, " \t\r\n");
+		const char *name = token + end + strspn(token + end, " \t");
+		char label[64];
+		if (!end || token[0] == '#')
 			continue;
+		snprintf(label, sizeof label, "%.*s", (int)strcspn(name, "\r\n"), name);
+		for (size_t last = strlen(label); last && strchr(" \t", label[last - 1]);)
+			label[--last] = '\0';
+		if (!label[0])
+			snprintf(label, sizeof label, "line %lld of token_file", (long long)number);
+		token[end] = '\0';
 		if (strlen(token) < TOKEN_MIN) {
 			rc = sl_error_at(err, SL_BADPARAM, path, number, "a token needs at least %d characters", TOKEN_MIN);
 			break;
 		}
-		void *tokens = realloc(a->tokens, (size_t)(a->token_count + 1) * DIGEST_BYTES);
+		void *tokens = realloc(a->tokens, (size_t)(a->token_count + 1) * sizeof *a->tokens);
 		if (!tokens) {
 			rc = sl_error_memory(err, "the tokens");
 			break;
 		}
 		a->tokens = tokens;
-		digest(a->tokens[a->token_count++], token);
+		memcpy(a->tokens[a->token_count].name, label, sizeof label);
+		digest(a->tokens[a->token_count++].digest, token);
 	}
 	if (line)
 		sodium_memzero(line, room);
@@ -292,11 +304,26 @@ static int check_token(const struct sl__auth *a, const char *token, char *why, s
 	digest(given, token);
 	int found = 0;
 	for (int i = 0; i < a->token_count; i++)
-		found |= !sodium_memcmp(given, a->tokens[i], DIGEST_BYTES);
+		found |= !sodium_memcmp(given, a->tokens[i].digest, DIGEST_BYTES);
 	if (found)
 		return 0;
 	snprintf(why, bytes, "the token is not one of this server's");
 	return 401;
+}
+
+const char *sl__auth_name(const struct sl__auth *a, const char *authorization, const char *cookie)
+{
+	unsigned char given[DIGEST_BYTES];
+	char token[SL__COOKIE_BYTES];
+	const char *name = "";
+	if (!a->tokens_needed || !sl__auth_text(authorization, cookie, token))
+		return name;
+	digest(given, token);
+	sodium_memzero(token, sizeof token);
+	for (int i = 0; i < a->token_count; i++)
+		if (!sodium_memcmp(given, a->tokens[i].digest, DIGEST_BYTES))
+			name = a->tokens[i].name;
+	return name;
 }
 
 int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes)

@@ -148,6 +148,7 @@ static void free_request(struct sl_request *r)
 {
 	for (int i = 0; i < r->paths; i++)
 		free(r->path[i].value);
+	json_decref(r->changes);
 	free(r->target);
 	free(r->encoded);
 	free(r->authority);

@@ -83,6 +83,8 @@ struct sl_request {
 	char *authority;            /* of a target that is a whole URL, or NULL */
 	struct in6_addr client;     /* of the connection, or as a trusted proxy reports it; IPv4 as mapped */
 	char id[65];                /* X-Request-Id */
+	char object[64];            /* for the audit log: the id of what it changes, or its name; "": none */
+	json_t *changes;            /* the same: its JSON body, shortened; or NULL */
 	char method[8];             /* as sent, or its beginning */
 	uint64_t since_ns;          /* uv_hrtime() at its header */
 	uint64_t sent;              /* bytes of the reply's body; of a stream, those so far */
@@ -161,6 +163,8 @@ void sl__auth_destroy(struct sl__auth *a);
 int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t bytes);
 int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, size_t bytes);
 const struct sl_base *sl__auth_base(const struct sl__auth *a);
+/* The name in token_file of a valid token; "": none. Borrowed. */
+const char *sl__auth_name(const struct sl__auth *a, const char *authorization, const char *cookie);
 int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes);
 
 bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b);
@@ -214,6 +218,9 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document);
 
 /* audit.c */
 /* Adds a line to the audit log about a change that is a side effect of the request. */
+bool sl__rights_is_event(const struct sl_request *r);  /* it is recorded in the audit log */
+/* For the audit log: what the reply says that the request has made. */
+void sl__rights_note_reply(struct sl_request *r, int status, const json_t *document);
 void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status);
 bool sl__rights_audit(struct sl_request *r);        /* true: the reply is sent later, when the log is on disk */
 void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; without a filter */

@@ -5,6 +5,10 @@
 #include "daemon/http/http_internal.h"
 #include "daemon/util/ulid.h"
 
+#define BODY_MOST (64 << 10)  /* longer bodies are not in the log */
+#define MEMBER_BYTES 200      /* longer members of bodies are replaced by their length */
+#define MEMBERS_MOST 100
+
 /* True for an id, or the beginning of one, in upper or lower case. Present ids begin with 0. */
 static bool looks_like_id(const char *text)
 {
@@ -56,9 +60,52 @@ static bool leave(struct sl_request *r)
 	return true;
 }
 
+/* ---- for the audit log ---- */
+
+/* The members of the body; a long one is replaced by its length. */
+static json_t *shortened(const json_t *body)
+{
+	json_t *o = json_object(), *value;
+	const char *key;
+	json_object_foreach((json_t *)body, key, value) {
+		size_t bytes = json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+		if (json_object_size(o) < MEMBERS_MOST)
+			json_object_set_new(o, key, bytes > MEMBER_BYTES ? json_sprintf("(%zu bytes)", bytes) :
+					    json_deep_copy(value));
+	}
+	return o;
+}
+
+/* The id of the user in the path, who may have another name afterwards. */
+static const char *user_of(const struct sl_request *r, const char *name)
+{
+	const char *id = sl_users_id(r->http->d->users, name);
+	return id ? id : name;
+}
+
+static void note_change(struct sl_request *r)
+{
+	const char *pattern = r->route->pattern, *object = sl__rights_thing(r);
+	json_t *body = NULL;
+	if (!sl__rights_is_event(r))
+		return;
+	if (!object && strstr(pattern, "/users/{user}") == pattern + 3)
+		object = user_of(r, sl_request_path(r, "user"));
+	else if (!object && strstr(pattern, "{project}"))
+		object = sl_request_path(r, "project");
+	snprintf(r->object, sizeof r->object, "%s", object ? object : "");
+	if (r->route->flags & SL_BODY_JSON && r->body_bytes && r->body_bytes <= BODY_MOST)
+		sl__document(r, &body, NULL);
+	if (json_is_object(body) && !r->changes)
+		r->changes = shortened(body);
+}
+
 bool sl__rights_check_body(struct sl_request *r)
 {
-	if (right_lost(r) || leave(r))
+	if (right_lost(r))
+		return false;
+	note_change(r);
+	if (leave(r))
 		return false;
 	if (!(r->route->flags & SL_BODY_JSON) || !sl_users_limited(&r->who) || !r->body_bytes)
 		return true;

@@ -176,6 +176,7 @@ void sl__reply_document(struct sl_request *r, int status, json_t *document)
 	size_t i;
 	if (document && status >= 400)
 		json_object_set_new(document, "request_id", json_string(r->id));
+	sl__rights_note_reply(r, status, document);
 	sl_request_tell(r, document);
 	json_array_foreach(json_object_get(document, "items"), i, one)
 		sl_request_tell(r, one);

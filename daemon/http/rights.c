@@ -95,3 +95,24 @@ void sl__rights_filter(const struct sl_request *r, json_t *document)
 			json_array_remove(items, i);
 	}
 }
+
+/* ---- for the audit log ---- */
+
+/* True for changes and refusals, if the server requires tokens. */
+bool sl__rights_is_event(const struct sl_request *r)
+{
+	bool change = r->checked && r->route->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
+	return sl__auth_needed(r->http->auth) && (change || r->status == 401 || r->status == 403);
+}
+
+void sl__rights_note_reply(struct sl_request *r, int status, const json_t *document)
+{
+	const char *id = json_string_value(json_object_get(document, "id"));
+	const char *name = json_string_value(json_object_get(document, "name"));
+	if (status >= 300 || sl_ulid_valid(r->object) || !r->checked || !sl__rights_is_event(r))
+		return;
+	if (id && sl_ulid_valid(id))
+		snprintf(r->object, sizeof r->object, "%s", id);
+	else if (name && !r->object[0])
+		snprintf(r->object, sizeof r->object, "%s", name);
+}

@@ -130,8 +130,10 @@ bool sl__sender_token(struct sl_request *r)
 	int status = link ? sl__auth_token(r->http->auth, NULL, why, sizeof why) :
 		     !header && cookie ? sl__auth_cookie(r->http->auth, cookie, why, sizeof why) :
 		     sl__auth_token(r->http->auth, header, why, sizeof why);
-	if (!status)
+	if (!status) {
 		sl_users_administrator(r->http->d->users, &r->who);
+		snprintf(r->who.token_name, sizeof r->who.token_name, "%s", sl__auth_name(r->http->auth, header, cookie));
+	}
 	if (!status || is_user(r, header, link, cookie) || public)
 		return true;
 	bool disabled = r->who.name[0];

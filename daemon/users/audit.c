@@ -16,7 +16,6 @@
 #include "daemon/util/log.h"
 #include "daemon/util/time_text.h"
 
-#define TAIL_BYTES (1 << 20)
 #define REFUSALS 1000
 #define REFUSALS_A_SECOND 1
 #define PATH_BYTES 256       /* of the path of a refusal */
@@ -78,15 +77,30 @@ static const char *plain(char out[PATH_BYTES + 1], const char *path)
 	return out;
 }
 
+static const char *text_or_null(const char *text)
+{
+	return text[0] ? text : NULL;
+}
+
+static const char *object_of(const struct sl_event *e)
+{
+	const char *last = strrchr(e->path, '/');
+	return e->object && e->object[0] ? e->object : last && sl_ulid_valid(last + 1) ? last + 1 : NULL;
+}
+
 void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 {
 	char path[PATH_BYTES + 1];
 	bool refusal = e->status >= 400;
 	if (refusal && !admit_refusal(u))
 		return;
-	json_t *o = json_pack("{s:f, s:s, s:s, s:s, s:s, s:s, s:i}", "time", (double)sl_time_now_ms() / 1000, "user",
-			      e->who->name, "role", sl__role_names[e->who->role], "address", e->address, "method", e->method,
-			      "path", refusal ? plain(path, e->path) : e->path, "status", e->status);
+	json_t *o = json_pack("{s:f, s:s?, s:s, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s?, s:i}", "time",
+			      (double)sl_time_now_ms() / 1000, "request", e->request, "user", e->who->name, "role",
+			      sl__role_names[e->who->role], "token", text_or_null(e->who->token), "token_name",
+			      text_or_null(e->who->token_name), "address", e->address, "method", e->method, "path",
+			      refusal ? plain(path, e->path) : e->path, "object", object_of(e), "status", e->status);
+	if (o && e->changes)
+		json_object_set(o, "changes", (json_t *)e->changes);
 	if (o && refusal && u->omitted)
 		json_object_set_new(o, "omitted", json_integer(u->omitted));
 	u->omitted = refusal ? 0 : u->omitted;
@@ -154,39 +168,4 @@ int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg)
 	sl_list_append(&u->audit_waiting, &w->link);
 	start_sync(u);
 	return 0;
-}
-
-static char *read_tail(const char *path)
-{
-	struct stat st;
-	int fd = sl_file_open(path);
-	char *text = fd < 0 || fstat(fd, &st) ? NULL : malloc(TAIL_BYTES + 1);
-	if (text) {
-		off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;
-		ssize_t n = pread(fd, text, TAIL_BYTES, from);
-		text[n < 0 ? 0 : n] = '\0';
-		char *line = from ? strchr(text, '\n') : NULL;  /* the first line is incomplete */
-		if (line)
-			memmove(text, line + 1, strlen(line + 1) + 1);
-	}
-	if (fd >= 0)
-		close(fd);
-	return text;
-}
-
-json_t *sl_users_audit_list(const struct sl_users *u, int limit)
-{
-	json_t *items = json_array();
-	char *text = u->audit_path ? read_tail(u->audit_path) : NULL;
-	size_t length = text ? strlen(text) : 0;
-	while (items && length && (int)json_array_size(items) < limit) {
-		text[--length] = '\0';  /* the line's end */
-		while (length && text[length - 1] != '\n')
-			length--;
-		json_t *event = json_loads(text + length, 0, NULL);
-		if (event)
-			json_array_insert_new(items, 0, event);
-	}
-	free(text);
-	return items;
 }

@@ -125,6 +125,7 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	}
 	*out = sl__user_principal(user);
 	memcpy(out->token, t->id, sizeof out->token);
+	snprintf(out->token_name, sizeof out->token_name, "%s", t->name ? t->name : "");
 	out->until_ms = t->expires_ms;
 	return true;
 }

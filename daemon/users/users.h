@@ -39,6 +39,7 @@ struct sl_principal {
 	char thing[SL_ULID_BYTES];    /* LINK: the job that the link opens */
 	int64_t until_ms;             /* when token or link expires, since 1970; 0: never */
 	unsigned file;                /* for a token of token_file: number of the reading of that file */
+	char token_name[64];          /* the name of its token, for the audit log; "": it has none */
 	bool proxy;                   /* a proxy has named the user */
 };
 
@@ -220,11 +221,23 @@ struct sl_event {
 	const struct sl_principal *who;
 	const char *address, *method, *path;
 	int status;
+	const char *request;        /* its id, or NULL: it was no request */
+	const char *object;         /* the id of what was changed; NULL: the last part of the path, if that is an id */
+	const json_t *changes;      /* what was changed to what, or NULL */
 };
 void sl_users_audit(struct sl_users *u, const struct sl_event *event);
 /* Runs done(arg) on the loop when all lines so far are on disk, or writing them has failed. */
 int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg);
-/* The last `limit` lines, oldest first: an array, new reference. Reads at most the last MiB of the file. */
-json_t *sl_users_audit_list(const struct sl_users *u, int limit);
+/* Which lines are wanted; NULL, 0: all. */
+struct sl_audit_filter {
+	const char *user, *object;
+	double since, until;        /* seconds since 1970; the second one is excluded */
+	int limit;                  /* the last so many */
+};
+/* Reads the lines that fit from the log and its rotated files, audit.log.* and audit.log-*, also those of gzip, the
+ * newest first until there are enough, on the pool. done: with the lines, oldest first: an array, which it takes; NULL:
+ * no memory. */
+int sl_users_audit_find(const struct sl_users *u, const struct sl_audit_filter *filter,
+			void (*done)(void *arg, json_t *items), void *arg);
 
 #endif

@@ -1,6 +1,9 @@
 """The audit log: what it holds, that it is on the disk in time, and that refusals do not fill the disk."""
+import gzip
 import json
+import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -8,8 +11,8 @@ import time
 import pytest
 
 import graphs
-from harness import connection
-from test_users import Lab
+from harness import connection, wait_until
+from test_users import As, Lab, cli
 
 
 @pytest.fixture(scope="module")
@@ -96,4 +99,65 @@ def test_a_rotated_log(tmp_path, how):
     lab.root.post("/v1/users", 201, json={"name": "newer"})
     assert [event["status"] for event in lab.root.get("/v1/audit").json()["items"]] == [201, 201]
     assert len(path.read_text().splitlines()) == 2 and path.stat().st_mode & 0o777 == 0o600
+    lab.daemon.stop()
+
+
+def test_what_a_line_says(tmp_path):
+    """Which object, what changed, by which token, in which request; also of administrators with a token of token_file."""
+    lab = Lab(tmp_path)
+    log = lambda: [json.loads(line) for line in (lab.daemon.state / "audit.log").read_text().splitlines()]  # noqa: E731
+    user = lab.root.get("/v1/users/bob").json()["id"]
+    made = lab.root.post("/v1/users/ann/tokens", 201, json={"name": "laptop"}).json()
+    laptop = As(lab.daemon, made["token"])
+    cases = ((lab.root, "PATCH", "/v1/users/bob", {"role": "administrator"}, user), (lab.root, "PATCH", "/v1/users/bob", {"name": "bo"}, user),
+             (lab.root, "POST", "/v1/projects", {"name": "genes"}, "genes"), (lab.root, "PATCH", "/v1/projects/genes", {"share": 2}, "genes"),
+             (laptop, "PATCH", f"/v1/graphs/{lab.graph}", {"name": "x" * 198}, lab.graph), (laptop, "PUT", f"/v1/access/{lab.job}", {"everybody": True}, lab.job),
+             (lab.root, "DELETE", "/v1/users/bo", None, user))
+    for who, method, path, body, thing in cases:
+        reply = who.request(method, path, json=body, headers={"X-Request-Id": f"try-{len(log())}"})
+        assert reply.status_code in (200, 201, 204), reply.text
+        event = log()[-1]
+        assert (event["object"], event["request"]) == (thing, reply.headers["X-Request-Id"]), event
+        assert event.get("changes") == body, event
+        assert (event["token"], event["token_name"]) == ((made["id"], "laptop") if who is laptop else (None, "line 1 of token_file")), event
+    for path, body in (("/v1/jobs", {"graph": lab.graph, "iterations": 2, "name": "y" * 200}), ("/v1/users", {"name": "zoe"})):
+        reply = lab.root.post(path, json=body).json()
+        event = log()[-1]
+        assert event["object"] == reply["id"] and set(event["changes"]) == set(body)
+    assert log()[-2]["changes"]["name"] == "(202 bytes)"
+    (tmp_path / "tokens").write_text("the-administrators-token  eve's desk \n")
+    lab.daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: lab.root.delete("/v1/users/zoe").status_code in (204, 404) and log()[-1]["token_name"] == "eve's desk", 10)
+    lab.daemon.stop()
+
+
+def test_filters_and_rotated_files(tmp_path):
+    """Rotated files are read, too: as logrotate names and compresses them."""
+    lab = Lab(tmp_path)
+    log = lab.daemon.state / "audit.log"
+    event = {"request": "r", "role": "user", "token": None, "token_name": None, "address": "", "method": "PATCH", "path": "/v1/x", "status": 200}
+
+    def file(name, time, *users):
+        path = log.with_name(name)
+        text = "".join(json.dumps({**event, "time": time + i, "user": user, "object": "thing" if i else None}) + "\n" for i, user in enumerate(users))
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+        os.utime(path, (time + 10, time + 10))
+
+    file("audit.log-20200101.gz", 1577836800, "old", "mia")
+    file("audit.log.1", 1577923200, "mia", "mia", "older")
+    file("audit.log-notes", 1577000000)
+    find = lambda query: [(e["user"], e["time"]) for e in lab.root.get(f"/v1/audit?{query}").json()["items"]]  # noqa: E731
+    assert find("user=mia") == [("mia", 1577836801), ("mia", 1577923200), ("mia", 1577923201)]
+    assert find("user=mia&limit=2") == [("mia", 1577923200), ("mia", 1577923201)]
+    assert find("user=mia&since=2020-01-02") == find("user=mia&limit=2") and find("user=mia&until=2020-01-02") == [("mia", 1577836801)]
+    assert find("object=thing&since=2020-01-02T00:00:02Z") == [("older", 1577923202)]
+    assert find("user=mi") == [] and len(find("limit=1000")) == 5 + len(log.read_text().splitlines())
+    assert find("limit=1000") == sorted(find("limit=1000"), key=lambda one: one[1])
+    thing = lab.root.get(f"/v1/audit?object={lab.job}").json()["items"]
+    assert [(e["method"], e["user"]) for e in thing] == [("POST", "ann"), ("PUT", "ann")]
+    for query in ("since=yesterday", "until=2020-01-02T", "limit=0"):
+        assert lab.root.get(f"/v1/audit?{query}", 400).json()["parameter"] == query.split("=")[0]
+    told = cli(lab, "admin", "audit", "--user", "mia", "--since", "2020-01-01").stdout
+    assert told.count("mia") == 3 and "/v1/x" in told and "thing" in told
+    assert "readers" in cli(lab, "admin", "audit", "--object", lab.job).stdout
     lab.daemon.stop()

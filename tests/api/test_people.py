@@ -158,7 +158,7 @@ def test_deleted_with_data(lab):
     wait_until(lambda: [j["id"] for j in lab.root.get("/v1/jobs").json()["items"]] == [held], 20)
     lab.daemon.kill()
     lab.daemon.start()
-    assert lab.root.get(f"/v1/users/{old}").json()["things"] == 1
+    wait_until(lambda: lab.root.get(f"/v1/users/{old}").json()["things"] == 1, 20)
     lab.bob.patch(f"/v1/jobs/{held}", json={"cancelled": True})
     wait_until(lambda: lab.root.request("GET", f"/v1/users/{old}").status_code == 404, 20)
     assert [g["id"] for g in lab.root.get("/v1/graphs").json()["items"]] == [other]

@@ -115,21 +115,77 @@ int cmd_admin_gc(struct cli *cli)
 	return status;
 }
 
+/* ---- who changed what ----------------------------------------------------------------------- */
+
+/* Adds ?NAME=VALUE for each of these options that is given. */
+static char *with_query(struct cli *cli, const char *path, const char *const *names)
+{
+	char *text = strdup(path);
+	for (int i = 0; text && names[i]; i++) {
+		const char *value = cli_option(cli, names[i]);
+		char *escaped = value ? cli_escape(value) : NULL, *more = NULL;
+		if (escaped && asprintf(&more, "%s%c%s=%s", text, strchr(text, '?') ? '&' : '?', names[i], escaped) < 0)
+			more = NULL;
+		if (escaped) {
+			free(text);
+			text = more;
+		}
+		free(escaped);
+	}
+	return text;
+}
+
+static void print_events(const json_t *events)
+{
+	static const char *const titles[] = {"TIME", "USER", "TOKEN", "ADDRESS", "METHOD", "PATH", "STATUS", "OBJECT",
+					     "CHANGES"};
+	struct table *t = table_create(9, 1 << 6, titles);
+	json_t *event;
+	size_t i;
+	json_array_foreach(events, i, event) {
+		char when[32], status[16];
+		time_t time = (time_t)cli_number(event, "time");
+		struct tm local;
+		json_t *changes = json_object_get(event, "changes");
+		char *text = changes ? json_dumps(changes, JSON_COMPACT) : NULL;
+		const char *user = cli_text(event, "user");
+		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", localtime_r(&time, &local));
+		snprintf(status, sizeof status, "%.0f", cli_number(event, "status"));
+		table_row(t, (const char *[]){when, *user ? user : "-", cli_text(event, "token_name"),
+					      cli_text(event, "address"), cli_text(event, "method"), cli_text(event, "path"),
+					      status, cli_text(event, "object"), text ? text : ""});
+		free(text);
+	}
+	if (i)
+		table_print(t, stdout);
+	table_destroy(t);
+}
+
+int cmd_admin_audit(struct cli *cli)
+{
+	static const char *const names[] = {"user", "object", "since", "until", "limit", NULL};
+	json_t *reply = NULL;
+	int status = http_send(cli, "GET", with_query(cli, "/v1/audit", names), NULL, &reply);
+	if (!status && cli->json)
+		status = cli_print_json(json_object_get(reply, "items"));
+	else if (!status && !json_array_size(json_object_get(reply, "items")))
+		cli_note(cli, "no events");
+	else if (!status)
+		print_events(json_object_get(reply, "items"));
+	json_decref(reply);
+	return status;
+}
+
 /* ---- who uses what -------------------------------------------------------------------------- */
 
 int cmd_admin_top(struct cli *cli)
 {
 	static const char *const titles[] = {"NAME", "DEVICE TIME", "DEVICE MEMORY", "DISK", "RUNNING", "WAITING", "JOBS",
 					     "GRAPHS"};
-	const char *by = cli_option(cli, "by"), *sort = cli_option(cli, "sort");
-	char *by_text = cli_escape(by ? by : "user"), *sort_text = cli_escape(sort ? sort : "device_seconds"), *path;
+	static const char *const names[] = {"by", "sort", NULL};
 	json_t *reply = NULL, *item;
 	size_t i;
-	if (asprintf(&path, "/v1/top?by=%s&sort=%s", by_text ? by_text : "", sort_text ? sort_text : "") < 0)
-		path = NULL;
-	free(by_text);
-	free(sort_text);
-	int status = http_send(cli, "GET", path, NULL, &reply);
+	int status = http_send(cli, "GET", with_query(cli, "/v1/top", names), NULL, &reply);
 	if (!status && cli->json) {
 		status = cli_print_json(json_object_get(reply, "items"));
 	} else if (!status) {

@@ -84,7 +84,7 @@ static void remove_job(struct sl_job *job, const char *option)
 		return;  /* another job starts after it, or it is being read: the next time */
 	snprintf(who.name, sizeof who.name, "%s", option);
 	snprintf(path, sizeof path, "/v1/jobs/%s", job->record.id);
-	struct sl_event event = {&who, "", "DELETE", path, 204};
+	struct sl_event event = {.who = &who, .address = "", .method = "DELETE", .path = path, .status = 204};
 	sl_users_audit(j->d->users, &event);
 	sl_log_info("jobs", "removing job %s, which ended %s (%s)", job->record.id,
 		    sl_time_text(job->record.finished_ms, ended), option);
