@@ -385,6 +385,25 @@ static json_t *changed_json(const struct column_change *c)
 	return out;
 }
 
+static void noted(void *arg, int status, const struct sl_error *err)
+{
+	if (status)
+		sl_log_warning("graphs", "what was taken of a file of labels is not in its graph's record: %s", err->detail);
+}
+
+/* Keeps what was taken of a file of labels in the graph's record, where all its users find it. */
+static void note_taken(struct sl_graphs *s, struct sl__graph *g, json_t *taken)
+{
+	struct sl_error err;
+	json_decref(g->labels_taken);
+	g->labels_taken = json_incref(taken);
+	int rc = sl__graph_put(s, g, noted, NULL);
+	if (rc) {
+		sl_error_memory(&err, "the record");
+		noted(NULL, rc, &err);
+	}
+}
+
 static void change_done(void *arg)
 {
 	struct column_change *c = arg;
@@ -398,6 +417,8 @@ static void change_done(void *arg)
 		json_decref(g->columns);
 		g->columns = json_incref(c->all);
 		g->column_bytes = c->bytes;
+		if (c->taken && !c->column)
+			note_taken(s, g, c->taken);
 		sl__graph_changed(s, c->id);
 	}
 	if (c->r && c->status)

@@ -4,6 +4,8 @@ import io
 import numpy as np
 import pytest
 
+from harness import Api, Daemon
+
 N = 120
 KINDS = ["cat", "dog", "eel"]
 WANT = [KINDS[i % 3] for i in range(N)]
@@ -105,6 +107,23 @@ def test_several_columns(api, ring):
     assert '"word", "species", "count"' in problem["detail"] and "PUT /v1/graphs/ID/labels" in problem["detail"]
     assert "no column" in put(api, ring, METADATA, column="z", status=400, query="?column=size")["detail"]
     assert len(put(api, ring, METADATA, column=None, query="?column=2,count")["columns"]) == 2
+
+
+def test_how_labels_were_joined_stays_in_the_record(tmp_path):
+    """For whoever sees the data later, also after a restart."""
+    daemon = Daemon(tmp_path).start()
+    try:
+        api = Api(daemon)
+        g = api.upload(RING)["id"]
+        assert "labels_taken" not in api.get(f"/v1/graphs/{g}").json()
+        taken = put(api, g, METADATA, column=None)["taken"]
+        assert api.get(f"/v1/graphs/{g}").json()["labels_taken"] == taken
+        put(api, g, "a\n" * N)   # one column is no file of labels
+        daemon.stop()
+        daemon.start()
+        assert Api(daemon).get(f"/v1/graphs/{g}").json()["labels_taken"] == taken
+    finally:
+        daemon.stop()
 
 
 def test_several_columns_with_an_upload(api):

@@ -39,6 +39,23 @@ def test_before_the_upload(page, api, tmp_path):
     assert job["name"] == "expression" and job["nodes"] == 30 and job["parameters"]["dims"] == 1
 
 
+def test_texts_that_are_not_utf8(page, api, tmp_path):
+    """The page converts them, since the person has a browser and no iconv."""
+    rows = table((f"Köln {i};{i * 7 % 13},25;{i % 5},5" for i in range(60)), "Ort;Größe;y")
+    for name, encoding, button in (("western", "latin-1", "Its letters are Western European"), ("sixteen", "utf-16", "Convert it from UTF-16")):
+        (tmp_path / f"{name}.csv").write_bytes(rows.encode(encoding))
+        page.drop(tmp_path / f"{name}.csv")
+        page.button(button).click()
+        page.see("Köln 0, Köln 1, Köln 2")
+        page.button("Upload and lay out").click()
+        page.wait(lambda: api.get("/v1/jobs").json()["items"][0]["name"] == name, 15, "it runs")
+        g = next(g for g in api.get("/v1/graphs").json()["items"] if g["name"] == "western")   # the same data
+        assert api.get(f"/v1/graphs/{g['id']}/names?count=1").json()["names"] == ["Köln 0"] and g["columns"] == 2
+        page.expected = "400"   # the upload that was refused
+    page.see("The server has these data already, as western.")
+    assert "Größe" in str(g["taken"]["listed"])
+
+
 def test_a_note_is_a_button_beside_the_layout(page, api, tmp_path):
     """Classes in the last column without a title: the run's page offers to read them as labels. Values in messages stay as they
     are; more than a few notes are folded."""
@@ -46,7 +63,8 @@ def test_a_note_is_a_button_beside_the_layout(page, api, tmp_path):
     file = tmp_path / "twoclass.txt"
     np.savetxt(file, np.c_[rng.normal(size=(80, 3)), np.arange(80) % 2], fmt="%.3f %.3f %.3f %d")
     page.drop(file)
-    page.find("//button[normalize-space()='Take column 4 as labels']", 15).click()
+    page.find("canvas.gl", 15)
+    page.button("Take column 4 as labels").click()
     page.wait(lambda: [g["columns"] for g in api.get("/v1/graphs").json()["items"] if g["name"] == "twoclass"] == [3, 4] or
               (page.maybe("//button[normalize-space()='Upload and lay out']") or page.find("body")).click(), 15, "it is read once more")
     np.save(tmp_path / "far.npy", rng.normal(size=(60, 7)) + 20240131)

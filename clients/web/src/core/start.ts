@@ -3,6 +3,7 @@
 import { ApiError, sendJson, submit, upload } from "./api.ts";
 import { type Guess, inspect, type Role } from "./guess.ts";
 import { put, putGraph } from "./live.ts";
+import { recode } from "./recode.ts";
 import { readsAnew, type Remedy, withOption } from "./remedy.ts";
 import { go } from "./route.ts";
 import { Signal } from "./signal.ts";
@@ -31,7 +32,7 @@ export interface Pending {
 export const pending = new Signal<Pending | null>(null);
 export const queue = new Signal<File[]>([]);
 /** What was taken of the files that were uploaded, until the user has seen it. */
-export const uploads = new Signal<{ graph: string; file: File; options: Record<string, string>; taken: Taken }[]>([]);
+export const uploads = new Signal<{ graph: string; file: File; options: Record<string, string>; taken: Taken; known: string }[]>([]);   // known: their name, if the server had them before under another one
 let several = false;     // several files were given together: the page stays with the list of runs
 export const atOnce = new Signal(localStorage.getItem("spaceland-at-once") !== "no");
 export const options = new Signal<Record<string, Value>>({});
@@ -124,6 +125,15 @@ async function begin(file: File, options: Record<string, string> = transposed.va
 	}
 }
 
+/** Reads the present file as a text of this encoding. */
+export async function decode(p: Pending, encoding: string): Promise<void> {
+	try {
+		await begin(await recode(p.file, encoding), p.options);
+	} catch (error) {
+		fail(p, error);
+	}
+}
+
 /** After a failure: does again what has failed. */
 export async function again(p: Pending): Promise<void> {
 	await (p.graph ? launch(p) : p.guess ? send(p) : begin(p.file, p.options));
@@ -151,11 +161,11 @@ export async function apply(p: Pending, remedy: Remedy): Promise<void> {
 export async function send(p: Pending): Promise<void> {
 	update(p, { stage: "uploading", problem: "", progress: 0 });
 	try {
-		const graph = await upload(p.file, stem(p.file.name), { ...Object.entries(p.options).reduce((query, [name, value]) => withOption(query, { name, value }), columnQuery(p)), ...projectQuery(p) }, share => update(p, { progress: share }), p.abort.signal);
+		const name = stem(p.file.name), graph = await upload(p.file, name, { ...Object.entries(p.options).reduce((query, [name, value]) => withOption(query, { name, value }), columnQuery(p)), ...projectQuery(p) }, share => update(p, { progress: share }), p.abort.signal);
 		putGraph(graph);
 		update(p, { graph, stage: "ready", progress: 1 });
 		if (graph.taken)
-			uploads.value = [...uploads.value.filter(u => u.graph !== graph.id), { graph: graph.id, file: p.file, options: p.options, taken: graph.taken }].slice(-20);
+			uploads.value = [...uploads.value.filter(u => u.graph !== graph.id), { graph: graph.id, file: p.file, options: p.options, taken: graph.taken, known: graph.name === name ? "" : graph.name }].slice(-20);
 		if (atOnce.value)
 			await launch(p);
 		else
@@ -170,7 +180,7 @@ export async function launch(p: Pending): Promise<void> {
 		return;
 	update(p, { stage: "starting", problem: "" });
 	try {
-		const job = await submit({ ...options.value, graph: p.graph.id, name: p.graph.name.slice(0, 200) });
+		const job = await submit({ ...options.value, graph: p.graph.id, name: stem(p.file.name).slice(0, 200) });
 		put(job);
 		if (pending.value === p)
 			pending.value = null;

@@ -3,9 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, count, duration, sentence, several } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
+import { encodingsFor } from "../core/recode.ts";
 import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
-import { again, apply, atOnce, beginAll, cancel, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
+import { again, apply, atOnce, beginAll, cancel, decode, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
 import { link } from "../core/api.ts";
 import { mayChange } from "../core/rights.ts";
 import { warmUp } from "../gl/renderer.ts";
@@ -114,6 +115,7 @@ function PendingCard({ p }: { p: Pending }) {
 	const waiting = use(queue), titles = (column: number): string => { const title = guess?.listed.find(c => c.column === column)?.title; return title ? `"${title}"` : String(column); };
 	const told = [p.problem, ...(!p.problem ? [...guess?.warnings ?? [], ...(guess?.taken ?? graph?.taken)?.notes.map(n => n.text) ?? []] : [])].join("\n");
 	const remedies = graph || stage === "uploading" || stage === "starting" ? [] : remediesOf(told, titles).filter(r => p.options[r.name] !== r.value && !(r.name === "ignore_columns" && p.options[r.name]?.split(",").includes(r.value)));
+	const encodings = graph || !(stage === "failed" || (stage === "choose" && guess?.choices)) ? [] : encodingsFor(told, p.file);
 	const more = guess ? guess.columns - guess.listed.length : 0, left = guess?.listed.filter((c, i) => c.role === "coordinate" && p.roles[i] !== "coordinate").length ?? 0;
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
@@ -128,6 +130,8 @@ function PendingCard({ p }: { p: Pending }) {
 		{p.problem && <p class="problem" role="alert">{p.problem}</p>}
 		{remedies.length > 0 && <div class="row wrap remedies" role="group" aria-label="What can be done">{remedies.map(r => <Button key={`${r.name}=${r.value}`} title={`${r.name}=${r.value}`}
 			onClick={() => apply(p, r)}>{r.text}</Button>)}</div>}
+		{encodings.length > 0 && <div class="row wrap remedies" role="group" aria-label="Encodings">{encodings.map(([name, text]) => <Button key={name} title={`Converts it from ${name} in this page`}
+			onClick={() => decode(p, name)}>{encodings.length > 1 ? `Its letters are ${text}` : `Convert it from ${text}`}</Button>)}</div>}
 		{waiting.length > 0 && <p class="quiet" role="status">{several(waiting.length, "more file")} {waiting.length === 1 ? "waits" : "wait"}: {waiting.map(f => f.name).join(", ")}</p>}
 		{stage === "choose" && !guess?.problem && <div class="drop-choices left"><Choices p={p} /></div>}
 		<div class="row">

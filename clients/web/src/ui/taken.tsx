@@ -74,6 +74,7 @@ export function Uploaded({ graph }: { graph?: string }) {
 		beginWith(u.file, remedy, u.options);
 	};
 	return <>{list.map(u => <div key={u.graph} class="card added" role="status"><div class="grow"><TakenText file={u.file.name} taken={u.taken} />
+		{u.known && <p class="quiet">The server has these data already, as {u.known}.</p>}
 		<Remedies name={u.file.name} list={remediesOf(u.taken.notes.map(n => n.text).join("\n"), titleIn(u.taken)).filter(r => u.options[r.name] !== r.value)} onClick={r => again(u, r)}
 			title={r => `Reads the file once more, with ${r.name}=${r.value}, as other data`} /></div>
 		<Button icon="close" kind="quiet" label={`Dismiss what was taken of ${u.file.name}`} onClick={() => { uploads.value = uploads.value.filter(x => x !== u); }} /></div>)}</>;
