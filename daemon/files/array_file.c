@@ -15,7 +15,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
 
-#define FILE_VERSION 2  /* version 1 has no seal */
+#define FILE_VERSION 2
 
 /* ---- digests -------------------------------------------------------------------- */
 
@@ -88,16 +88,13 @@ int sl__names_split(char **name, uint32_t count, const char *joined, uint64_t by
 	return 0;
 }
 
-const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed)
+/* Checks that the file has the length that its header declares, and an undamaged seal. NULL, or what is wrong. */
+static const char *check_length(int fd, const char *path, uint64_t content_bytes)
 {
 	struct sl_seal seal;
-	struct stat st;
-	int has = sealed ? sl_seal_read(fd, path, &seal, NULL, NULL) : 0;
-	if (has < 0)
-		return "its seal is damaged, or it was written as the file of another graph";
-	bool fits = sealed ? has && seal.content_bytes == content_bytes
-			   : !fstat(fd, &st) && (uint64_t)st.st_size == content_bytes;
-	return fits ? NULL : "it is longer or shorter than it should be";
+	if (sl_seal_read(fd, path, &seal, NULL, NULL))
+		return "its seal is missing or damaged, or it was written as the file of another graph";
+	return seal.content_bytes == content_bytes ? NULL : "it is longer or shorter than it should be";
 }
 
 /* Returns the length of the content by the header; 0: the header is wrong. */
@@ -126,10 +123,10 @@ int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struc
 		how = "it has no header";
 	else if (checksum(h, sum), memcmp(sum, h->checksum, sizeof sum))
 		how = "its header does not match the checksum";
-	else if (h->version < 1 || h->version > FILE_VERSION)
+	else if (h->version != FILE_VERSION)
 		how = "it is of another version";
 	else
-		how = sl__sealed_length(fd, path, content_bytes(h), h->version > 1);
+		how = check_length(fd, path, content_bytes(h));
 	if (!how)
 		return fd;
 	close(fd);

@@ -2,8 +2,7 @@
  *
  *   header, 256 bytes: magic, version, sizes of the arrays, a digest of the content, 128 bytes
  *   that the kind of file defines (points_file.c, neighbours_file.c), and a checksum of the
- *   header itself; then the arrays one after the other, little-endian, as they are in memory; then the seal (seal.h),
- *   which files of version 1 do not have
+ *   header itself; then the arrays one after the other, little-endian, as they are in memory; then the seal (seal.h)
  *
  * The digest is BLAKE2b-256 of the 128 bytes and, for each array, of its length and the digests of its pieces of 4 MiB;
  * the pieces let all cores compute the digest of a large array. Reading compares the digest, and so detects damage.
@@ -57,8 +56,6 @@ int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, co
 
 /* ---- also used for other files ---- */
 
-/* Checks that the file has the length that its header declares, and an undamaged seal. NULL, or what is wrong. */
-const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed);
 /* _join: all names, each zero-terminated, in one malloc'd block of *bytes; NULL: no memory. _split: fills name[count]
  * with copies, which the caller frees, also after an error; SL_BADDATA, SL_NOMEM. */
 char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes);

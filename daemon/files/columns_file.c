@@ -145,8 +145,8 @@ static int read_file(const char *path, uint32_t n, const char *only, bool check,
 		rc = errno == ENOENT ? 0 : sl_atomic_error(path, "read", errno, err);
 	} else {
 		rc = sl_seal_read(fd, path, &seal, NULL, err);
-		rc = rc == 1 ? check ? sl_seal_check(fd, path, &seal, err) : 0
-			     : rc ? rc : sl_seal_damaged(path, "it has no seal", err);
+		if (!rc && check)
+			rc = sl_seal_check(fd, path, &seal, err);
 		if (!rc)
 			rc = read_description(fd, path, c, &seal, &at, err);
 		if (!rc)

@@ -1,6 +1,5 @@
 /* A graph is written once and never changed. Reading checks, before it allocates: the header's checksum, that the
- * sizes of arrays match each other and the file's length; and after it: the digest. Old versions are translated into
- * today's header (open_old()), so that the rest knows one format. */
+ * sizes of arrays match each other and the file's length; and after it: the digest. */
 #include "daemon/files/graph_file.h"
 
 #include <errno.h>
@@ -99,62 +98,6 @@ int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsign
 	return rc;
 }
 
-/* ---- files of versions 1 and 2, with another header ------------------------------------- */
-
-struct old_header {
-	char magic[8];
-	uint32_t version, flags;
-	uint64_t n, m, name_bytes, label_bytes;
-	uint32_t labels, padding;
-	struct sl_graph_report report;
-	unsigned char digest[SL_GRAPH_DIGEST_BYTES];
-	unsigned char reserved[104];
-	unsigned char checksum[16];  /* of all before it */
-};
-_Static_assert(sizeof(struct old_header) == sizeof(struct sl_array_header), "the arrays begin at the same place");
-
-static const char old_magic[8] = "SLGRAPH\n";
-
-/* Opens an old file and reads its header. *out: the header that a new file would have. SL_BADDATA: it is not such a
- * file. */
-static int open_old(const char *path, struct sl_array_header *out, struct info *info, struct sl_error *err)
-{
-	struct old_header h;
-	unsigned char sum[16];
-	int fd = sl_file_open(path);
-	if (fd < 0)
-		return sl_array_file_damaged(path, &kind, strerror(errno), err);
-	const char *how = NULL;
-	if (sl__read_all(fd, &h, sizeof h))
-		how = "it has no header";
-	else if (crypto_generichash(sum, 16, (const unsigned char *)&h, offsetof(struct old_header, checksum), NULL, 0),
-		 memcmp(sum, h.checksum, sizeof sum))
-		how = "its header does not match the checksum";
-	else if (h.version < 1 || h.version > 2)
-		how = "it is of another version";
-	else if (h.n > UINT32_MAX || h.m > (uint64_t)1 << 48 || h.name_bytes > (uint64_t)1 << 48 ||
-		 h.label_bytes > (uint64_t)1 << 48)
-		how = "its sizes are out of range";
-	if (!how) {
-		bool weights = h.flags & HAS_WEIGHTS, names = h.flags & HAS_NAMES, labels = h.flags & HAS_LABELS;
-		*info = (struct info){.n = h.n, .m = h.m, .flags = h.flags, .labels = h.labels, .report = h.report};
-		memcpy(info->digest, h.digest, sizeof info->digest);
-		*out = (struct sl_array_header){.arrays = ARRAYS, .bytes = {
-			(h.n + 1) * sizeof(uint64_t), h.m * sizeof(uint32_t), weights ? h.m * sizeof(float) : 0,
-			names ? (h.n + 1) * sizeof(uint64_t) : 0, names ? h.name_bytes : 0, labels ? h.n * sizeof(uint32_t) : 0,
-			labels ? h.label_bytes : 0,
-		}};
-		uint64_t content = sizeof h;
-		for (int i = 0; i < ARRAYS; i++)
-			content += out->bytes[i];
-		how = sl__sealed_length(fd, path, content, h.version > 1);
-	}
-	if (!how)
-		return fd;
-	close(fd);
-	return sl_array_file_damaged(path, &kind, how, err);
-}
-
 /* ---- reading ---------------------------------------------------------------------------- */
 
 /* Returns true if the arrays' sizes agree with the counts. */
@@ -169,19 +112,13 @@ static bool consistent(const struct sl_array_header *h, const struct info *i)
 	       h->bytes[LABEL] == (i->flags & HAS_LABELS ? n * sizeof(uint32_t) : 0);
 }
 
-/* Opens a file of any version and checks its header. */
-static int open_checked(const char *path, struct sl_array_header *h, struct info *info, bool *old, struct sl_error *err)
+/* Opens a file and checks its header. */
+static int open_checked(const char *path, struct sl_array_header *h, struct info *info, struct sl_error *err)
 {
-	char magic[sizeof old_magic] = "";
-	int fd = sl_file_open(path);
-	*old = fd >= 0 && !sl__read_all(fd, magic, sizeof magic) && !memcmp(magic, old_magic, sizeof magic);
-	if (fd >= 0)
-		close(fd);
-	fd = *old ? open_old(path, h, info, err) : sl_array_file_open(path, &kind, h, err);
+	int fd = sl_array_file_open(path, &kind, h, err);
 	if (fd < 0)
 		return fd;
-	if (!*old)
-		memcpy(info, h->info, sizeof *info);
+	memcpy(info, h->info, sizeof *info);
 	if (consistent(h, info))
 		return fd;
 	close(fd);
@@ -192,8 +129,7 @@ int sl_graph_file_check(const char *path, const unsigned char digest[SL_GRAPH_DI
 {
 	struct sl_array_header h;
 	struct info info;
-	bool old;
-	int fd = open_checked(path, &h, &info, &old, err);
+	int fd = open_checked(path, &h, &info, err);
 	if (fd < 0)
 		return fd;
 	close(fd);
@@ -224,30 +160,12 @@ static int allocate(struct sl_graph *g, const struct sl_array_header *h, const s
 	return ok ? 0 : SL_NOMEM;
 }
 
-/* Reads the arrays of an old file; its digest is the graph's digest. */
-static int read_old(int fd, const char *path, const struct sl_array a[ARRAYS], struct sl_error *err)
-{
-	for (int i = 0; i < ARRAYS; i++)
-		if (sl__read_all(fd, a[i].data, a[i].bytes))
-			return sl_array_file_damaged(path, &kind, "it cannot be read to its end", err);
-	return 0;
-}
-
-static int check_old(const char *path, const struct sl_graph *g, const struct info *info, struct sl_error *err)
-{
-	unsigned char digest[SL_GRAPH_DIGEST_BYTES];
-	sl_graph_digest(g, digest);
-	return memcmp(digest, info->digest, sizeof digest) ?
-	       sl_array_file_damaged(path, &kind, "its content does not match the digest", err) : 0;
-}
-
 int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error *err)
 {
 	struct sl_array_header h;
 	struct info info;
 	struct sl_array a[ARRAYS];
-	bool old;
-	int rc = 0, fd = open_checked(path, &h, &info, &old, err);
+	int rc = 0, fd = open_checked(path, &h, &info, err);
 	if (fd < 0)
 		return fd;
 	struct sl_graph *g = calloc(1, sizeof *g);
@@ -259,19 +177,15 @@ int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error 
 	void *into[ARRAYS] = {g->start, g->node, g->weight, g->name_at, g->name_bytes, g->label, names};
 	for (int i = 0; i < ARRAYS; i++)
 		a[i] = (struct sl_array){into[i], h.bytes[i]};
-	rc = old ? read_old(fd, path, a, err) : sl_array_file_read(fd, path, &kind, &h, a, err);
+	rc = sl_array_file_read(fd, path, &kind, &h, a, err);
 	if (!rc && g->name_at && g->name_at[g->n] != h.bytes[NAME_BYTES])
 		rc = sl_array_file_damaged(path, &kind, "its names end too early or too late", err);
 	if (!rc && (rc = sl__names_split(g->label_name, g->labels, names, h.bytes[LABEL_NAMES])))
 		rc = rc == SL_NOMEM ? sl_error_set(err, rc, SL_NO_MEMORY "the graph.")
 				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);
-	if (!rc && old)
-		rc = check_old(path, g, &info, err);
 out:
 	close(fd);
 	free(names);
-	if (!rc && g->labels > 1)  /* earlier versions stored the empty label */
-		sl_labels_settle(&g->label, g->n, &g->label_name, &g->labels);
 	if (rc)
 		sl_graph_destroy(g);
 	else

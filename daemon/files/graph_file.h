@@ -5,8 +5,7 @@
  * the graph's digest.
  *
  * The graph's digest, BLAKE2b-256, covers the content in the order above, so it does not depend on the format of the
- * upload. Files of versions 1 and 2, which had a different header, are still read. Functions block: for pool
- * threads. */
+ * upload. Functions block: for pool threads. */
 #ifndef SL_GRAPH_FILE_H
 #define SL_GRAPH_FILE_H
 

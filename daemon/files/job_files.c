@@ -22,7 +22,6 @@ struct header {
 	uint64_t magic;
 	uint64_t bytes;              /* that follow */
 	uint64_t item_bytes;         /* size of one trace point, so that another version's is recognised */
-	unsigned char digest[32];    /* BLAKE2b of what follows, in a file without a seal; else 0 */
 };
 
 static const char *const own_kinds[] = {"npy", "trace", "initial", "start", "checkpoint", "still", "png"};
@@ -84,7 +83,6 @@ int sl_job_file_write(const char *folder, const char *id, const char *kind, cons
 	return rc;
 }
 
-/* Returns a header without digest; the digest is in the seal. */
 static struct header header_of(uint64_t magic, uint64_t item_bytes, size_t bytes)
 {
 	return (struct header){.magic = magic, .bytes = bytes, .item_bytes = item_bytes};
@@ -139,27 +137,21 @@ int sl_job_file_write_checkpoint(const char *folder, const char *id, const void 
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-/* Reads a file without its seal, [*bytes + 1], malloc'd. *sealed: it has a seal, and the content matches it. */
-static int read_file(const char *path, unsigned char **out, size_t *bytes, bool *sealed, struct sl_error *err)
+/* Reads a file without its seal, [*bytes + 1], malloc'd. */
+static int read_file(const char *path, unsigned char **out, size_t *bytes, struct sl_error *err)
 {
-	struct stat st;
 	struct sl_seal seal;
 	unsigned char *data = NULL, digest[SL_DIGEST_BYTES];
-	int code = 0, fd = sl_file_open(path);
-	if (fd < 0 || fstat(fd, &st)) {
-		code = sl_atomic_error(path, "read", errno, err);
+	int fd = sl_file_open(path);
+	int code = fd < 0 ? sl_atomic_error(path, "read", errno, err) : sl_seal_read(fd, path, &seal, NULL, err);
+	if (code)
 		goto out;
-	}
-	if ((code = sl_seal_read(fd, path, &seal, NULL, err)) < 0)
-		goto out;
-	*sealed = code > 0;
-	size_t size = *sealed ? (size_t)seal.content_bytes : (size_t)st.st_size;
-	code = 0;
+	size_t size = (size_t)seal.content_bytes;
 	if (!(data = malloc(size + 1)))
 		code = sl_error_memory(err, "%s", path);
 	else if (sl__read_at(fd, data, size, 0))
 		code = sl_seal_damaged(path, "it cannot be read to its end", err);
-	if (!code && *sealed) {
+	if (!code) {
 		sl_digest_arrays(&(struct sl_array){data, size}, 1, digest);
 		if (memcmp(digest, seal.content, sizeof digest))
 			code = sl_seal_damaged(path, "its content does not match the digest", err);
@@ -181,14 +173,9 @@ int sl_job_file_read(const char *folder, const char *id, const char *kind, void 
 {
 	char *path = sl_job_file_path(folder, id, kind);
 	unsigned char *data = NULL;
-	bool sealed;
-	int code = path ? read_file(path, &data, bytes, &sealed, err) : no_path(err);
-	if (!code && !sealed) {
-		free(data);
-		code = sl_seal_damaged(path, "it has no seal", err);
-	} else if (!code) {
+	int code = path ? read_file(path, &data, bytes, err) : no_path(err);
+	if (!code)
 		*out = data;
-	}
 	free(path);
 	return code;
 }
@@ -213,9 +200,9 @@ int sl_job_file_open(const char *folder, const char *id, const char *kind, int *
 	*fd = path ? sl_file_open(path) : -1;
 	if (!code && *fd < 0)
 		code = sl_atomic_error(path, "read", errno, err);
-	if (!code && !(code = sl_seal_read(*fd, path, &seal, NULL, err)))
-		code = sl_seal_damaged(path, "it has no seal", err);
-	else if (code > 0)
+	if (!code)
+		code = sl_seal_read(*fd, path, &seal, NULL, err);
+	if (!code)
 		code = sl_seal_check(*fd, path, &seal, err);
 	if (!code)
 		*bytes = seal.content_bytes;
@@ -248,10 +235,9 @@ int sl_job_file_read_layout(const char *folder, const char *id, const char *kind
 	char *path = sl_job_file_path(folder, id, kind);
 	unsigned char *data = NULL;
 	size_t bytes, due = (size_t)n * (size_t)dims * sizeof **y;
-	bool sealed;
 	if (!path)
 		return no_path(err);
-	int code = read_file(path, &data, &bytes, &sealed, err);
+	int code = read_file(path, &data, &bytes, err);
 	if (!code && (bytes != SL_NPY_HEADER_BYTES + due || !layout_header(data, n, dims))) {
 		code = not_the_layout(path, n, dims, err);
 		free(data);
@@ -269,27 +255,12 @@ int sl_job_file_check_layout(int fd, const char *path, uint32_t n, int dims, str
 	uint64_t due = SL_NPY_HEADER_BYTES + (uint64_t)n * (uint64_t)dims * sizeof(float);
 	char head[SL_NPY_HEADER_BYTES];
 	struct sl_seal seal;
-	struct stat st;
-	int sealed = sl_seal_read(fd, path, &seal, NULL, err);
-	if (sealed < 0)
-		return sealed;
-	if (fstat(fd, &st) || (sealed ? seal.content_bytes : (uint64_t)st.st_size) != due ||
-	    sl__read_at(fd, head, sizeof head, 0) || !layout_header(head, n, dims))
+	int rc = sl_seal_read(fd, path, &seal, NULL, err);
+	if (rc)
+		return rc;
+	if (seal.content_bytes != due || sl__read_at(fd, head, sizeof head, 0) || !layout_header(head, n, dims))
 		return not_the_layout(path, n, dims, err);
-	return sealed ? sl_seal_check(fd, path, &seal, err) : 0;
-}
-
-/* Checks a header. Files from before seals were introduced have the digest in the header. */
-static bool header_fits(const struct header *h, uint64_t magic, uint64_t item_bytes, const void *body, size_t bytes,
-			bool sealed)
-{
-	unsigned char digest[sizeof h->digest];
-	if (h->magic != magic || h->item_bytes != item_bytes || h->bytes != bytes)
-		return false;
-	if (sealed)
-		return true;
-	crypto_generichash(digest, sizeof digest, body, bytes, NULL, 0);
-	return !memcmp(digest, h->digest, sizeof digest);
+	return sl_seal_check(fd, path, &seal, err);
 }
 
 /* Reads and checks a file with a header; moves the content after the header to the start. */
@@ -299,17 +270,16 @@ static int read_checked(const char *folder, const char *id, const char *kind, ui
 	char *path = sl_job_file_path(folder, id, kind);
 	struct header h;
 	unsigned char *data = NULL;
-	bool sealed;
 	if (!path)
 		return no_path(err);
-	int code = read_file(path, &data, bytes, &sealed, err);
+	int code = read_file(path, &data, bytes, err);
 	if (code)
 		goto out;
 	bool fine = *bytes >= sizeof h;
 	if (fine) {
 		memcpy(&h, data, sizeof h);
 		*bytes -= sizeof h;
-		fine = header_fits(&h, magic, item_bytes, data + sizeof h, *bytes, sealed);
+		fine = h.magic == magic && h.item_bytes == item_bytes && h.bytes == *bytes;
 	}
 	if (fine) {
 		memmove(data, data + sizeof h, *bytes);
@@ -366,16 +336,11 @@ int sl_job_file_read_start(const char *folder, const char *id, uint32_t n, int d
 	int code = sl_job_file_read(folder, id, "start", &file, &bytes, err);
 	if (code)
 		return code;
-	const char *body = (const char *)file + SL_NPY_HEADER_BYTES;
-	bool fine = bytes >= SL_NPY_HEADER_BYTES && sl_npy_header_read(file, type, shape), wide = !strcmp(type, "<f8");
-	fine = fine && bytes - SL_NPY_HEADER_BYTES == values * (wide ? sizeof(double) : sizeof(float));
+	bool fine = bytes == SL_NPY_HEADER_BYTES + values * sizeof **value && sl_npy_header_read(file, type, shape) &&
+		    !strcmp(type, "<f8");
 	*value = fine ? malloc((values + 1) * sizeof **value) : NULL;
-	for (size_t i = 0; *value && i < values; i++) {
-		float narrow = 0;
-		memcpy(wide ? (void *)(*value + i) : &narrow, body + i * (wide ? sizeof(double) : sizeof narrow),
-		       wide ? sizeof(double) : sizeof narrow);
-		(*value)[i] = wide ? (*value)[i] : (double)narrow;
-	}
+	if (*value)
+		memcpy(*value, (const char *)file + SL_NPY_HEADER_BYTES, values * sizeof **value);
 	free(file);
 	if (!fine)
 		return sl_error_set(err, SL_IO, "The start of job %s does not have %u rows of %d numbers.", id, n, d);

@@ -10,9 +10,8 @@
  *   ID.png         the picture in its default form, made at the first request for it
  *
  * Each file ends with a seal (seal.h). The seals of ID.npy, of a method's first array and of ID.checkpoint contain the
- * job's record. Files are written by sl_atomic_replace(). Files of earlier versions, which have no seal, are read as
- * well. A damaged file is SL_IO, and err names it. Functions block: for pool threads and the start. folder:
- * STATE_DIR/jobs. */
+ * job's record. Files are written by sl_atomic_replace(). A damaged file is SL_IO, and err names it. Functions block:
+ * for pool threads and the start. folder: STATE_DIR/jobs. */
 #ifndef SL_JOB_FILES_H
 #define SL_JOB_FILES_H
 
@@ -38,7 +37,7 @@ int sl_job_file_write_layout(const char *folder, const char *id, const char *kin
 /* Reads y [n * dims], which the caller frees with free(). */
 int sl_job_file_read_layout(const char *folder, const char *id, const char *kind, uint32_t n, int dims, float **y,
 			    struct sl_error *err);
-/* The given start of a method on points, float64 [n][d]; files of earlier versions have float32. */
+/* The given start of a method on points, float64 [n][d]. */
 int sl_job_file_write_start(const char *folder, const char *id, const double *value, uint32_t n, int d,
 			    struct sl_error *err);
 int sl_job_file_read_start(const char *folder, const char *id, uint32_t n, int d, double **value, struct sl_error *err);
@@ -52,7 +51,7 @@ int sl_job_file_read_checkpoint(const char *folder, const char *id, void **blob,
 /* Writes any bytes, head and body; `safe`: with fsync. record may be NULL. */
 int sl_job_file_write(const char *folder, const char *id, const char *kind, const void *head, size_t head_bytes,
 		      const void *body, size_t body_bytes, const char *record, bool safe, struct sl_error *err);
-/* Reads these bytes; *out is malloc'd. A file without a seal counts as damaged. */
+/* Reads these bytes; *out is malloc'd. */
 int sl_job_file_read(const char *folder, const char *id, const char *kind, void **out, size_t *bytes,
 		     struct sl_error *err);
 /* The length of the file with its seal, which is as much as sl_job_file_read() allocates, or a little more. */

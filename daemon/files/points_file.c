@@ -17,9 +17,9 @@ _Static_assert(ARRAYS <= SL_ARRAYS_MAX, "the header has room for all arrays");
 struct info {
 	uint32_t n, d, n_user, type, labels, has_labels;
 	struct sl_points_report report;
-	uint32_t pca_from;  /* columns before the projection; 0: none, or its axes were not kept */
+	uint32_t pca_from;  /* columns before the projection; 0: none */
 	uint32_t pca_kept;  /* of these, columns with weights, whose numbers follow the means; 0: all have weights */
-	uint32_t center_columns;  /* numbers of the center; 0: none, as in files of earlier versions */
+	uint32_t center_columns;  /* numbers of the center; 0: none */
 	uint32_t merged;
 	unsigned char reserved[SL_ARRAY_INFO_BYTES - 40 - sizeof(struct sl_points_report)];
 };
@@ -250,8 +250,6 @@ out:
 	close(fd);
 	free(names);
 	free(means);
-	if (!rc && p->labels > 1)  /* earlier versions stored the empty label */
-		sl_labels_settle(&p->label, p->n_user, &p->label_name, &p->labels);
 	if (rc)
 		sl_points_destroy(p);
 	else

@@ -2,9 +2,8 @@
  *
  *   value [n][d] float32 or uint8, user [n] u32, name_at [n_user + 1] u64, name bytes, label [n_user] u32,
  *   label names (each zero-terminated); missing arrays are left out. For points that were projected on their
- *   principal axes then mean [from] and axis [from][d] in double; files of earlier versions, which lack
- *   these two, are read as well. The center of the columns, if there is one, in double: [center_columns], after the
- *   means and their columns, or in their place
+ *   principal axes then mean [from] and axis [from][d] in double. The center of the columns, if there is one, in
+ *   double: [center_columns], after the means and their columns, or in their place
  *
  * If the user gave neighbours instead of points, there are no values (d = 0), but names and labels. */
 #ifndef SL_POINTS_FILE_H

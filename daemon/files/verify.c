@@ -51,60 +51,8 @@ static char *path_of(const struct state *s, const char *folder, const char *name
 
 /* ---- one file ------------------------------------------------------------------------- */
 
-static int dims_of(const json_t *job)
-{
-	return (int)json_integer_value(json_object_get(json_object_get(job, "parameters"), "dims"));
-}
-
-static int check_layout(int fd, const char *path, const json_t *job, struct sl_error *err)
-{
-	if (!job)
-		return sl_error_set(err, SL_IO, "It has neither a seal nor a record, so it cannot be checked.");
-	uint32_t nodes = (uint32_t)json_integer_value(json_object_get(job, "nodes"));
-	return sl_job_file_check_layout(fd, path, nodes, dims_of(job), err);
-}
-
-/* Checks a file from before seals were introduced, by the rules of its kind. */
-static int check_unsealed(struct state *s, int fd, const char *path, const char *folder, const char *name,
-			  const char *id)
-{
-	const char *kind = name + SL_ULID_BYTES;
-	char *where = path_of(s, folder, "");
-	struct sl_graph *graph = NULL;
-	struct sl_points *points = NULL;
-	struct sl_neighbours *neighbours = NULL;
-	struct sl_trace_point *trace = NULL;
-	void *blob = NULL;
-	uint64_t bytes;
-	int rc, count;
-	if (!where)
-		return sl_error_memory(&s->err, "a path");
-	if (!strcmp(kind, "slg"))
-		rc = sl_graph_file_read(path, &graph, &s->err);
-	else if (!strcmp(kind, "slp"))
-		rc = sl_points_file_read(path, &points, &s->err);
-	else if (!strcmp(kind, "sln"))
-		rc = sl_neighbours_file_read(path, &neighbours, &s->err);
-	else if (!strcmp(kind, "trace"))
-		rc = sl_job_file_read_trace(where, id, &trace, &count, &s->err);
-	else if (!strcmp(kind, "checkpoint"))
-		rc = sl_job_file_read_checkpoint(where, id, &blob, &bytes, &s->err);
-	else if (!strcmp(kind, "png"))
-		rc = sl_error_set(&s->err, SL_IO, "The picture has no seal; it is made again when somebody asks for it.");
-	else
-		rc = check_layout(fd, path, json_object_get(s->records[SL_DB_JOBS], id), &s->err);
-	sl_graph_destroy(graph);
-	sl_points_destroy(points);
-	sl_neighbours_destroy(neighbours);
-	free(trace);
-	free(blob);
-	free(where);
-	return rc;
-}
-
 /* Checks a file. On failure, s->err says what is wrong. *record: from its seal, malloc'd, or NULL. *bytes: its size. */
-static int check_file(struct state *s, const char *folder, const char *name, const char *id, char **record,
-		      uint64_t *bytes)
+static int check_file(struct state *s, const char *folder, const char *name, char **record, uint64_t *bytes)
 {
 	char *path = path_of(s, folder, name);
 	struct sl_seal seal;
@@ -116,10 +64,8 @@ static int check_file(struct state *s, const char *folder, const char *name, con
 	} else {
 		rc = sl_seal_read(fd, path, &seal, record, &s->err);
 		*bytes = (uint64_t)st.st_size;
-		if (rc == 1)
+		if (!rc)
 			rc = sl_seal_check(fd, path, &seal, &s->err);
-		else if (!rc)
-			rc = check_unsealed(s, fd, path, folder, name, id);
 	}
 	if (rc) {
 		free(*record);
@@ -156,7 +102,7 @@ static bool only_to_be_named(struct state *s, const char *folder, const char *na
 	char temporary[72], *record;
 	uint64_t bytes;
 	snprintf(temporary, sizeof temporary, "%s.tmp", name);
-	bool whole = !check_file(s, folder, temporary, id, &record, &bytes);
+	bool whole = !check_file(s, folder, temporary, &record, &bytes);
 	free(record);
 	return whole;
 }
@@ -338,7 +284,7 @@ static void verify_file(void *arg, const char *folder, const char *name, const c
 	char *record;
 	uint64_t bytes;
 	bool recorded = json_object_get(s->records[!strcmp(folder, folders[SL_DB_JOBS])], id);
-	if (check_file(s, folder, name, id, &record, &bytes))
+	if (check_file(s, folder, name, &record, &bytes))
 		problem(s, folder, name, s->err.detail);
 	else if (!recorded && needs_record(name))
 		problem(s, folder, name, "No record names the file.");
@@ -351,10 +297,10 @@ static void verify_uploaded(void *arg, const char *folder, const char *name, con
 	struct state *s = arg;
 	char *record = NULL;
 	uint64_t bytes;
-	if (check_file(s, folder, name, id, &record, &bytes))
+	if (check_file(s, folder, name, &record, &bytes))
 		problem(s, folder, name, s->err.detail);
 	else if (!record)
-		problem(s, folder, name, "It has no seal, so the server does not serve it.");
+		problem(s, folder, name, "Its seal has no record, so the server does not serve it.");
 	free(record);
 }
 
@@ -423,7 +369,7 @@ static void repair_file(void *arg, const char *folder, const char *name, const c
 	struct state *s = arg;
 	char *record;
 	uint64_t bytes;
-	if (!check_file(s, folder, name, id, &record, &bytes) && record && wanted(s, table_of(name), id, name))
+	if (!check_file(s, folder, name, &record, &bytes) && record && wanted(s, table_of(name), id, name))
 		make_record(s, folder, name, id, record, bytes);
 	free(record);
 }

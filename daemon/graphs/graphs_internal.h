@@ -70,7 +70,7 @@ struct sl__graph {
 	uint64_t found_bytes;        /* size of the neighbours' file; 0: not stored */
 	struct sl__finder *search;   /* a search that is queued, running or being stored; or NULL */
 	struct sl_error problem;     /* of the last search, code 0: none */
-	struct sl_taken *taken;      /* what was taken of the file; NULL: of no file, or uploaded to an early version */
+	struct sl_taken *taken;      /* what was taken of the file; NULL: of no file */
 };
 
 struct sl__upload;

@@ -206,8 +206,6 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	g->merged = (uint32_t)json_integer_value(json_object_get(json_object_get(document, "report"), "merged"));
 	json_t *center = json_object_get(document, "center");
 	g->center = json_is_object(center) ? json_incref(center) : NULL;
-	if (g->center && !json_object_get(center, "coarse"))  /* of an earlier version */
-		json_object_set_new(center, "coarse", json_null());
 	r->centered = g->center && !g->pca;
 	r->coarse = json_string_value(json_object_get(g->center, "coarse"));
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));
@@ -315,18 +313,16 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	return out;
 }
 
-/* Records of early versions, which had no points, have no kind. */
 static int read_kind(const json_t *document, enum sl_kind *kind)
 {
 	const char *text = json_string_value(json_object_get(document, "kind"));
-	*kind = SL_KIND_GRAPH;
 	for (int i = SL_KIND_GRAPH; text && i <= SL_KIND_NEIGHBOURS; i++) {
 		if (!strcmp(text, sl__kind_name((enum sl_kind)i))) {
 			*kind = (enum sl_kind)i;
 			return 0;
 		}
 	}
-	return text ? SL_BADDATA : 0;
+	return SL_BADDATA;
 }
 
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
@@ -362,7 +358,7 @@ struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
 	r->pinned = json_is_true(json_object_get(document, "pinned"));
 	g->taken = sl_taken_read(json_object_get(document, "taken"));
 	g->labels_taken = json_incref(json_object_get(document, "labels_taken"));
-	g->kept = !json_is_false(json_object_get(document, "kept"));  /* records of earlier versions have none */
+	g->kept = json_is_true(json_object_get(document, "kept"));
 	g->holds = json_deep_copy(json_object_get(document, "holds"));
 	if (r->kind == SL_KIND_GRAPH) {
 		report_read(json_object_get(document, "report"), &g->report);

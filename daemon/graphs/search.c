@@ -368,8 +368,7 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
 	if (!rc && (found.n != g->record.points || found.n_user != g->record.nodes))
 		rc = sl_error_set(&err, SL_BADDATA, "the stored neighbours are those of another table");
 	if (!rc && !axes && g->record.kind == SL_KIND_POINTS)
-		rc = sl_error_set(&err, SL_BADDATA, "an earlier version stored the neighbours without the "
-				  "points' principal axes; they are searched again");
+		rc = sl_error_set(&err, SL_BADDATA, "the stored neighbours lack the points' principal axes");
 	if (rc && there)
 		sl_log_error("graphs", "%s: %s", g->record.id, err.detail);
 	free(path);

@@ -255,7 +255,7 @@ static bool read_record(const char *path, struct sl_layout_record *record)
 	struct stat st;
 	char *text = NULL;
 	int fd = sl_file_open(path);
-	bool fine = fd >= 0 && !fstat(fd, &st) && sl_seal_read(fd, path, &seal, &text, NULL) == 1 && text;
+	bool fine = fd >= 0 && !fstat(fd, &st) && !sl_seal_read(fd, path, &seal, &text, NULL) && text;
 	json_t *o = fine ? json_loads(text, 0, NULL) : NULL;
 	const char *user = json_string_value(json_object_get(o, "user"));
 	json_int_t nodes = json_integer_value(json_object_get(o, "nodes"));

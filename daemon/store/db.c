@@ -115,19 +115,16 @@ static int open_read_only(struct sl_db *db, struct sl_error *err)
 	if (!(uri = uri_of(db->path, logged ? "?mode=ro&vfs=unix-none" : "?mode=ro&immutable=1")))
 		return sl_error_memory(err, "the data base");
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX;
-	bool there = false, current = false;
+	bool empty = false;
 	int rc = sqlite3_open_v2(uri, &db->sqlite, flags, NULL) == SQLITE_OK ? 0 : sl__db_fail(db, err, db->path);
 	free(uri);
 	if (!rc)
 		rc = sl__db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", err);
 	if (!rc)
-		rc = sl__db_is_current(db, &current, err);
-	if (!rc && current && sl__db_has(db, "generation", "number"))
-		rc = sl__db_read_generation(db, &there, err);
-	if (!rc && !there)
-		rc = sl_error_at(err, SL_READONLY, db->path, 0, "it was written by another version of spacelandd and cannot be "
-				 "brought up to date, since the disk is read-only");
-	return rc;
+		rc = sl__db_check_version(db, &empty, err);
+	if (!rc && empty)
+		rc = sl_error_at(err, SL_READONLY, db->path, 0, "it has no tables, and the disk is read-only");
+	return rc ? rc : sl__db_read_generation(db, err);
 }
 
 static int open_sqlite(struct sl_db *db, struct sl_error *err)
@@ -137,19 +134,20 @@ static int open_sqlite(struct sl_db *db, struct sl_error *err)
 		return open_read_only(db, err);
 	mode_t mask = umask(0077);  /* SQLite makes its other files with the mode of the first */
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, rc = 0;
+	bool empty = false;
 	if (sqlite3_open_v2(db->path, &db->sqlite, flags, NULL) != SQLITE_OK)
 		rc = sl__db_fail(db, err, db->path);
 	if (!rc && db->exclusive)
 		rc = sl__db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", err);
+	if (!rc)
+		rc = sl__db_check_version(db, &empty, err);
 	if (!rc)
 		rc = sl__db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000", err);
 	umask(mask);
 	if (!rc && chmod(db->path, 0600))
 		sl_log_warning("db", "%s can be read by others: %s", db->path, strerror(errno));
 	if (!rc)
-		rc = sl__db_upgrade(db, err);
-	if (!rc)
-		rc = sl__db_make_generation(db, err);
+		rc = empty ? sl__db_make_tables(db, err) : sl__db_read_generation(db, err);
 	return rc ? rc : sl__db_prepare(db, err);
 }
 
@@ -164,7 +162,7 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 	db->path = strdup(path);
 	db->folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
 	int rc = db->path && db->folder ? open_sqlite(db, err) : sl_error_memory(err, "the data base");
-	bool full = rc && rc != SL_BADDATA && rc != SL_NOMEM && sl_reserve_is_needed(db->folder);
+	bool full = rc && rc != SL_BADDATA && rc != SL_BADFORMAT && rc != SL_NOMEM && sl_reserve_is_needed(db->folder);
 	for (int i = 0; full && rc && i < 2; i++) {  /* first with the room of the reserve, then without -shm */
 		db->exclusive = !sl_reserve_give_up(db->folder);
 		close_sqlite(db);

@@ -22,7 +22,8 @@ enum sl_db_table { SL_DB_GRAPHS, SL_DB_JOBS, SL_DB_USERS, SL_DB_ACCESS, SL_DB_US
 /* status: 0 or a negative code; err has the details. */
 typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err);
 
-/* Opens or makes the file; checks or migrates its schema. SL_BADDATA: it is damaged. Blocks: only for the start. */
+/* Opens or makes the file; checks its schema. SL_BADFORMAT: another version wrote it, and nothing
+ * was changed; SL_BADDATA: it is damaged. Blocks: only for the start. */
 int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err);
 
 /* Compares the data base with PATH.generation (generation.h). SL_CONFLICT: the data base lacks acknowledged records;

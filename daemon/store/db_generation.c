@@ -7,20 +7,17 @@
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 
-/* A new data base begins at 0; one from before generations were introduced has records and begins at 1. */
-static const char first_generation[] =
-	"INSERT INTO generation (id, number) SELECT ?, EXISTS (SELECT 1 FROM graphs) OR EXISTS (SELECT 1 FROM jobs)";
-
-int sl__db_read_generation(struct sl_db *db, bool *there, struct sl_error *err)
+int sl__db_read_generation(struct sl_db *db, struct sl_error *err)
 {
 	sqlite3_stmt *statement;
 	if (sqlite3_prepare_v2(db->sqlite, "SELECT id, number FROM generation", -1, &statement, NULL) != SQLITE_OK)
 		return sl__db_fail(db, err, "data base");
 	int step = sqlite3_step(statement), rc = 0;
 	const char *id = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-	*there = step == SQLITE_ROW;
 	if (step != SQLITE_ROW && step != SQLITE_DONE)
 		rc = sl__db_fail(db, err, "data base");
+	else if (!id)
+		rc = sl_error_at(err, SL_BADDATA, db->path, 0, "the data base has no generation");
 	if (id) {
 		snprintf(db->generation.id, sizeof db->generation.id, "%s", id);
 		db->generation.number = (uint64_t)sqlite3_column_int64(statement, 1);
@@ -33,16 +30,13 @@ int sl__db_make_generation(struct sl_db *db, struct sl_error *err)
 {
 	sqlite3_stmt *statement;
 	char id[SL_ULID_BYTES];
-	bool there;
-	int rc = sl__db_read_generation(db, &there, err);
-	if (rc || there)
-		return rc;
-	if (sqlite3_prepare_v2(db->sqlite, first_generation, -1, &statement, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db->sqlite, "INSERT INTO generation (id, number) VALUES (?, 0)", -1, &statement, NULL) !=
+	    SQLITE_OK)
 		return sl__db_fail(db, err, "data base");
 	sqlite3_bind_text(statement, 1, sl_ulid_make(id), -1, SQLITE_STATIC);
-	rc = sl__db_run(db, statement, err);
+	int rc = sl__db_run(db, statement, err);
 	sqlite3_finalize(statement);
-	return rc ? rc : sl__db_read_generation(db, &there, err);
+	return rc ? rc : sl__db_read_generation(db, err);
 }
 
 /* Records the next number. Call within a transaction. */

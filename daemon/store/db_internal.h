@@ -75,20 +75,18 @@ void sl__db_destroy(struct sl_db *db);
 
 extern const char *const sl__db_tables[SL_DB_TABLES];  /* their names */
 
-/* Migrates the tables to this version's schema. */
-int sl__db_upgrade(struct sl_db *db, struct sl_error *err);
-/* *current: the data base can be read without migration; tables and columns of later versions may be missing. For a
- * read-only disk. */
-int sl__db_is_current(struct sl_db *db, bool *current, struct sl_error *err);
-bool sl__db_has(struct sl_db *db, const char *table, const char *column);
+/* SL_BADFORMAT: the data base has another schema. *empty: it has no tables yet. Changes nothing. */
+int sl__db_check_version(struct sl_db *db, bool *empty, struct sl_error *err);
+/* Makes the tables and the first generation, in one transaction. */
+int sl__db_make_tables(struct sl_db *db, struct sl_error *err);
 /* Prepares the statements that write. */
 int sl__db_prepare(struct sl_db *db, struct sl_error *err);
 void sl__db_finalize(struct sl_db *db);
 
 /* ---- db_generation.c ---------------------------------------------------------- */
 
-/* Reads db->generation; *there: the data base has one. */
-int sl__db_read_generation(struct sl_db *db, bool *there, struct sl_error *err);
+/* Reads db->generation. */
+int sl__db_read_generation(struct sl_db *db, struct sl_error *err);
 /* The same; a data base without a generation gets its first. */
 int sl__db_make_generation(struct sl_db *db, struct sl_error *err);
 /* Records the number, within a transaction. */

@@ -26,18 +26,14 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	char sql[96];
 	const char *name = sl__db_tables[table];
 	sqlite3_stmt *statement;
-	if (db->read_only && !sl__db_has(db, name, "id"))  /* an older version; a read-only disk allows no upgrade */
-		return 0;
-	const char *sum = sl__db_has(db, name, "sum") ? "sum" : "NULL";
-	snprintf(sql, sizeof sql, "SELECT id, document, %s FROM %s ORDER BY id", sum, name);
+	snprintf(sql, sizeof sql, "SELECT id, document, sum FROM %s ORDER BY id", name);
 	if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
 		return sl__db_fail(db, err, "data base");
 	int rc = 0, step = SQLITE_ROW, passed_over = 0;
 	while (rc >= 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) {
 		const char *id = (const char *)sqlite3_column_text(statement, 0);
 		const char *text = (const char *)sqlite3_column_text(statement, 1);
-		bool sums = id && text && (sqlite3_column_type(statement, 2) == SQLITE_NULL ||
-					   sqlite3_column_int64(statement, 2) == sl__db_sum(id, text));
+		bool sums = id && text && sqlite3_column_int64(statement, 2) == sl__db_sum(id, text);
 		json_t *document = sums ? json_loads(text, 0, NULL) : NULL;
 		if (!document) {
 			sl_log_warning("db", "%s: record %s is damaged and is ignored", sl__db_tables[table], id ? id : "?");
@@ -68,10 +64,9 @@ static int dump_row(void *arg, const char *id, json_t *document)
 
 static int dump(struct sl_db *db, const enum sl_db_table *list, uint64_t *number, json_t *tables, struct sl_error *err)
 {
-	bool there;
 	int rc = sl__db_exec(db, "PRAGMA busy_timeout = 5000; BEGIN", err);
 	if (!rc)
-		rc = sl__db_read_generation(db, &there, err);
+		rc = sl__db_read_generation(db, err);
 	*number = db->generation.number;
 	for (; !rc && *list != SL_DB_TABLES; list++) {
 		json_t *rows = json_object();

@@ -23,14 +23,14 @@ static void format(char line[LINE_BYTES + 1], const struct sl_generation *g)
 	snprintf(line + UNCHECKED_BYTES, LINE_BYTES + 1 - UNCHECKED_BYTES, " %08lx\n", crc);
 }
 
-/* Parses a line. Returns false if its checksum is wrong or, for a line without checksum, its form. */
-static bool parse(const char *text, bool checked, struct sl_generation *out)
+/* Parses a line. Returns false if its checksum or form is wrong. */
+static bool parse(const char *text, struct sl_generation *out)
 {
 	char again[LINE_BYTES + 1];
 	if (sscanf(text, "%26s %20" SCNu64, out->id, &out->number) != 2 || !sl_ulid_valid(out->id))
 		return false;
 	format(again, out);
-	return !memcmp(text, again, checked ? LINE_BYTES : UNCHECKED_BYTES);
+	return !memcmp(text, again, LINE_BYTES);
 }
 
 enum sl_generation_found sl_generation_read(const char *path, struct sl_generation *out)
@@ -46,10 +46,8 @@ enum sl_generation_found sl_generation_read(const char *path, struct sl_generati
 		close(fd);
 	if (bytes < 0)
 		return SL_GENERATION_NONE;
-	if (bytes == UNCHECKED_BYTES + 1 && text[UNCHECKED_BYTES] == '\n')
-		return parse(text, false, out) ? SL_GENERATION_READ : SL_GENERATION_DAMAGED;
 	for (int i = 0; i < LINES; i++)
-		if (parse(text + i * LINE_BYTES, true, &line) && (!found || line.number > out->number)) {
+		if (parse(text + i * LINE_BYTES, &line) && (!found || line.number > out->number)) {
 			*out = line;
 			found = true;
 		}

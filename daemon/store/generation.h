@@ -7,8 +7,7 @@
  * The file has two lines, "ID NUMBER CRC\n", where ID is that of the data base and CRC is the CRC-32 of the text before
  * it. Numbers are written to the two lines alternately. The file is not synchronised: a power cut may leave an older
  * number, which is harmless, or interrupt the write of one line. That line then fails its checksum, and the other line
- * counts. Earlier versions, without checksums, wrote a single line "ID NUMBER\n", which is still read. One thread at a
- * time. */
+ * counts. One thread at a time. */
 #ifndef SL_GENERATION_H
 #define SL_GENERATION_H
 

@@ -118,11 +118,9 @@ static void digest_name(const char *path, unsigned char out[16])
 
 static bool is_of_another(const struct sl_seal *seal, const char *path)
 {
-	static const unsigned char any[sizeof seal->name];
 	unsigned char name[sizeof seal->name];
 	digest_name(path, name);
-	return memcmp(seal->name, any, sizeof any) && memcmp(name, any, sizeof any) &&
-	       memcmp(seal->name, name, sizeof name);
+	return memcmp(seal->name, name, sizeof name);
 }
 
 static void checksum(const struct sl_seal *seal, unsigned char out[16])
@@ -182,11 +180,11 @@ int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, 
 		return sl_seal_damaged(path, "it cannot be read", err);
 	uint64_t size = (uint64_t)st.st_size;
 	if (size < sizeof *seal)
-		return 0;
+		return sl_seal_damaged(path, "it has no seal", err);
 	if (sl__read_at(fd, seal, sizeof *seal, size - sizeof *seal))
 		return sl_seal_damaged(path, "it cannot be read", err);
 	if (memcmp(seal->magic, magic, sizeof magic))
-		return 0;
+		return sl_seal_damaged(path, "it has no seal", err);
 	checksum(seal, sum);
 	if (memcmp(sum, seal->checksum, sizeof sum))
 		return sl_seal_damaged(path, "its seal does not match the checksum", err);
@@ -195,8 +193,7 @@ int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, 
 	uint64_t left = size - sizeof *seal;
 	if (seal->content_bytes > left || seal->record_bytes != left - seal->content_bytes)
 		return sl_seal_damaged(path, "it is longer or shorter than it should be", err);
-	int rc = read_record(fd, path, seal, record, err);
-	return rc ? rc : 1;
+	return read_record(fd, path, seal, record, err);
 }
 
 int sl_seal_check(int fd, const char *path, const struct sl_seal *seal, struct sl_error *err)

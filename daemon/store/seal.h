@@ -5,10 +5,10 @@
  *   seal, 128 bytes      lengths and digests of both, and a checksum of the seal
  *
  * The seal also holds a digest of the file's name, "ID.kind" without further endings. So a file in the place of another
- * one, of another graph, job or kind, counts as damaged. Seals of earlier versions have zeros there.
+ * one, of another graph, job or kind, counts as damaged.
  *
  * The digest of the content is BLAKE2b-256 of the length and the digests of pieces of 4 MiB, so that all cores work on
- * a large file. Files of earlier versions have no seal. Functions block: for pool threads and the start. */
+ * a large file. Functions block: for pool threads and the start. */
 #ifndef SL_SEAL_H
 #define SL_SEAL_H
 
@@ -24,7 +24,7 @@ struct sl_seal {
 	char magic[8];
 	uint64_t content_bytes, record_bytes;
 	unsigned char content[SL_DIGEST_BYTES], record[SL_DIGEST_BYTES];
-	unsigned char name[16];      /* zeros: any */
+	unsigned char name[16];      /* zeros: it does not begin with an id */
 	unsigned char reserved[8];
 	unsigned char checksum[16];  /* of all before it */
 };
@@ -40,7 +40,7 @@ void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char ou
 /* Hashes the length and the digests of the pieces of one array into state. */
 void sl_digest_add(crypto_generichash_state *state, const struct sl_array *array);
 
-/* Reads the seal at the end of a file. Returns 1; 0: there is none; SL_IO: it is damaged. *record: malloc'd,
+/* Reads the seal at the end of a file. SL_IO: there is none, or it is damaged. *record: malloc'd,
  * zero-terminated, NULL if there is none; record may be NULL. */
 int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, struct sl_error *err);
 /* Compares the content of a sealed file with its digest; 0 or SL_IO. */

@@ -13,8 +13,8 @@
 #include "daemon/store/atomic.h"
 #include "daemon/store/sweep.h"
 
-/* Prefixes of the daemon's files in tmp/. Versions before 0.1 made graphs and neighbours there, too. */
-static const char *const temporary[] = {"upload", "graph", "neighbours", NULL};
+/* Prefixes of the daemon's files in tmp/. */
+static const char *const temporary[] = {"upload", NULL};
 
 static int format_default(char **out)
 {

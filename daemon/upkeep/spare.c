@@ -166,7 +166,7 @@ int sl_spare_create(struct sl_spare **out, uv_loop_t *loop, struct sl_db *db, co
 	if (sl_db_has_lost_records(db))
 		set_aside(p, state_dir);
 	sl_db_on_write(db, on_written, p);
-	p->dirty = access(p->path, F_OK) != 0;  /* of an earlier version, or lost */
+	p->dirty = access(p->path, F_OK) != 0;  /* a new state, or it was lost */
 	if (p->dirty)
 		schedule(p);
 	return 0;
@@ -194,8 +194,6 @@ int sl_spare_read(const char *state_dir, const char *name, json_t **out, struct 
 		       sl_atomic_error(path, "read", errno, err);
 	int rc = sl_seal_read(fd, path, &seal, NULL, err);
 	if (!rc)
-		rc = sl_seal_damaged(path, "it has no seal", err);
-	else if (rc == 1)
 		rc = seal.content_bytes > MOST_BYTES ? sl_seal_damaged(path, "it is too long", err) :
 		     sl_seal_check(fd, path, &seal, err);
 	char *text = rc ? NULL : malloc(seal.content_bytes + 1);

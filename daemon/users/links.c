@@ -170,7 +170,7 @@ int sl__link_load(void *arg, const char *id, json_t *o)
 	snprintf(l->user, sizeof l->user, "%s", user);
 	l->expires_ms = json_integer_value(json_object_get(o, "expires")) * 1000;
 	l->name = name ? strdup(name) : NULL;
-	const json_t *labels = json_object_get(o, "labels");   /* links of early versions show none */
+	const json_t *labels = json_object_get(o, "labels");
 	l->labels = json_is_array(labels) ? json_deep_copy(labels) : json_array();
 	l->names = json_is_true(json_object_get(o, "names"));
 	if ((int64_t)sl_time_now_ms() >= l->expires_ms) {

@@ -12,7 +12,7 @@
 #include "daemon/users/users_internal.h"
 #include "daemon/util/log.h"
 
-/* The file users.key: the key and, except in files of older versions, its checksum. */
+/* The file users.key: the key and its checksum. */
 struct key_file {
 	unsigned char key[sizeof ((struct sl_users *)0)->key];
 	unsigned char sum[16];
@@ -39,8 +39,7 @@ static bool is_whole(const struct key_file *file, ssize_t bytes)
 {
 	struct key_file right = *file;
 	add_sum(&right);
-	bool whole = bytes == (ssize_t)sizeof file->key ? !sodium_is_zero(file->key, sizeof file->key) :
-		     bytes == (ssize_t)sizeof *file && !sodium_memcmp(right.sum, file->sum, sizeof right.sum);
+	bool whole = bytes == (ssize_t)sizeof *file && !sodium_memcmp(right.sum, file->sum, sizeof right.sum);
 	sodium_memzero(&right, sizeof right);
 	return whole;
 }

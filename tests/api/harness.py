@@ -1,5 +1,6 @@
 """A real daemon for a test, and a client that checks every reply against the contract."""
 import contextlib
+import hashlib
 import os
 import pathlib
 import re
@@ -36,6 +37,12 @@ def sanitized():
 # Factor on the time limits of waits, relative to an idle machine. A long limit costs nothing if the event happens.
 # Limits that a test verifies do not use it.
 PATIENCE = 5 if sanitized() else 2
+
+
+def record_sum(key, document):
+    """The checksum of a record that a test writes to the data base (the text `document`, named `key`)."""
+    digest = hashlib.blake2b(f"{key}\0{document}".encode(), digest_size=16).digest()
+    return int.from_bytes(digest[:8], "little", signed=True)
 
 
 def in_time(seconds):

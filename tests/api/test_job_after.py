@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 import graphs
-from harness import Api, wait_until
+from harness import Api, record_sum, wait_until
 
 pytestmark = pytest.mark.sanitized
 LONG = 1000000
@@ -93,7 +93,8 @@ def test_paused_when_the_server_ends(fresh):
     with contextlib.closing(sqlite3.connect(daemon.state / "spacelandd.db")) as db:
         document = json.loads(db.execute("SELECT document FROM jobs WHERE id = ?", (first,)).fetchone()[0])
         document["state"] = "cancelled"
-        db.execute("UPDATE jobs SET document = ?, sum = NULL WHERE id = ?", (json.dumps(document), first))
+        text = json.dumps(document)
+        db.execute("UPDATE jobs SET document = ?, sum = ? WHERE id = ?", (text, record_sum(first, text), first))
         db.commit()
     daemon.start()
     job = api.wait(second)

@@ -225,21 +225,6 @@ def test_a_torn_generation_counts_by_its_other_line(fresh, tmp_path):
     assert "an older copy" in refused(d) and "an older copy" in verified(d)[1]
 
 
-def test_a_generation_without_checksums_is_read(fresh):
-    """The file of earlier versions."""
-    d = fresh()
-    fill(d)
-    d.stop()
-    path = d.state / "spacelandd.db.generation"
-    identity, number = max(generation(d), key=lambda line: line[1])
-    path.write_text(f"{identity} {number + 1:020}\n")
-    assert "an older copy" in refused(d)
-    path.write_text(f"{identity} {number:020}\n")
-    d.start()
-    d.stop()
-    assert "damaged" not in d.stderr() and max(generation(d))[1] >= number
-
-
 def test_records_are_not_for_everybody(fresh):
     d = fresh(start=False)
     old = os.umask(0o022)
@@ -250,19 +235,6 @@ def test_records_are_not_for_everybody(fresh):
         os.umask(old)
     for path in d.state.glob("spacelandd.db*"):
         assert path.stat().st_mode & 0o777 == 0o600, path
-
-
-def test_a_data_base_of_before_there_were_generations(fresh):
-    d = fresh()
-    g, job = fill(d)
-    d.stop()
-    with sqlite3.connect(d.state / "spacelandd.db") as db:
-        db.execute("drop table generation")
-        db.execute("drop table removed")
-    db.close()
-    (d.state / "spacelandd.db.generation").unlink()
-    d.start()
-    assert Api(d).job(job)["state"] == "done" and Api(d).get(f"/v1/graphs/{g}").json()["state"] == "ready"
 
 
 @pytest.mark.parametrize("how", ["moved", "replaced", "removed"])

@@ -282,7 +282,7 @@ def test_a_user_that_goes_is_no_member(lab, project):
 
 def test_after_kill(tmp_path):
     """Projects, members, limits, used device time and the projects of jobs and graphs survive a crash right after the
-    reply, and so do removals; data bases of older versions have no projects."""
+    reply, and so do removals."""
     lab = Lab(tmp_path)
     lab.root.post("/v1/projects", 201, json={"name": "genes", "share": 3, "members": ["ann"], "limits": {"running_jobs": 1}})
     lab.root.post("/v1/projects", 201, json={"name": "gone", "members": ["ann"]})

@@ -1,4 +1,4 @@
-"""Data bases of other versions: older ones are upgraded, newer ones are refused and stay unchanged."""
+"""State folders of other versions, older or newer ones: they are refused, say what to do, and stay unchanged."""
 import contextlib
 import hashlib
 import sqlite3
@@ -9,12 +9,7 @@ import pytest
 import graphs
 from harness import PATIENCE, Api
 
-# The first version 1 of the schema; later tables and columns are additions that it ignores.
-FIRST = """
-CREATE TABLE graphs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = 1;
-"""
+SCHEMA = 2
 
 
 @pytest.fixture
@@ -51,51 +46,22 @@ def check(stopped):
     assert not (d.state / "lost+found").exists()
 
 
-def as_first_version(d):
-    """The data base as the first version would have written it."""
-    with records(d) as db:
-        rows = {table: db.execute(f"select id, document from {table}").fetchall() for table in ("graphs", "jobs")}
-    (d.state / "spacelandd.db").unlink()
-    (d.state / "spacelandd.db.generation").unlink()
-    with records(d) as db:
-        db.executescript(FIRST)
-        for table, all_rows in rows.items():
-            db.executemany(f"insert into {table} values (?, ?)", all_rows)
-
-
-def test_the_first_version(stopped):
-    d = stopped[0]
-    as_first_version(d)
-    d.start()
-    check(stopped)
-    d.stop()
-    with records(d) as db:
-        assert db.execute("select number from generation").fetchone()[0] > 0
-        assert db.execute("pragma user_version").fetchone() == (1,)
-
-
-def test_an_older_version_that_was_killed(stopped):
-    """Two starts: the upgrades of the first do not disturb the second."""
-    d = stopped[0]
-    as_first_version(d)
-    d.start()
-    d.kill()
-    d.start()
-    check(stopped)
-
-
-def test_a_newer_one_is_refused(stopped):
+@pytest.mark.parametrize("written", [1, SCHEMA + 1, 0])
+def test_another_version_is_refused(stopped, written):
+    """1: before a version was released, tables had other columns; 0: tables without a version, of another program."""
     d = stopped[0]
     with records(d) as db:
-        db.execute("pragma user_version = 7")
+        db.execute(f"pragma user_version = {written}")
     before = digests(d)
     for more in ([], ["--accept-lost-records"], ["--verify-state"], ["--repair-state"]):
         run = subprocess.run([*d.command(), *more], capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
-        assert run.returncode in (1, 2), run
-        assert "newer version of spacelandd (schema 7, this one knows 1)" in run.stderr + run.stdout, run
+        assert run.returncode == 2, run
+        said = run.stderr + run.stdout
+        assert f"its schema is {written}, that of this version {SCHEMA}" in said, run
+        assert "Use the version that wrote it, or an empty state folder. Nothing was changed." in said, run
     assert digests(d) == before
     with records(d) as db:
-        db.execute("pragma user_version = 1")
+        db.execute(f"pragma user_version = {SCHEMA}")
     d.start()
     check(stopped)
 

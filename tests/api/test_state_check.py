@@ -78,11 +78,11 @@ def test_root_leaves_files_that_the_daemon_can_write(fresh):
         assert (state / "tmp").exists() and {p.stat().st_uid for p in state.rglob("*")} == {65534}
 
 
-def unnamed(path):
-    """Makes the seal as versions before its name wrote it: 24 zeros in its place."""
+def seal_renamed(path):
+    """Gives the seal of a copy the digest of its present name."""
     data = bytearray(path.read_bytes())
     assert data[-128:-120] == b"SLSEAL1\n" and any(data[-40:-24])
-    data[-40:-16] = bytes(24)
+    data[-40:-24] = hashlib.blake2b(path.name.encode(), digest_size=16).digest()
     data[-16:] = hashlib.blake2b(data[-128:-16], digest_size=16).digest()
     path.write_bytes(data)
 
@@ -132,27 +132,6 @@ def test_files_that_changed_places(fresh):
                                      *(f"jobs/{job}.{kind}" for job in clusters for kind in ("labels", "centroids"))}, said
     d.start()
     assert [graph["state"] for graph in api.get("/v1/graphs").json()["items"]] == ["damaged"] * 2
-
-
-def test_files_of_versions_without_names(fresh):
-    """They are served as before, and checked by their digests."""
-    d = fresh()
-    api = Api(d)
-    tables, jobs, clusters = twins(api)
-    layout, labels = (api.get(f"/v1/jobs/{path}").content for path in (f"{jobs[0]}/layout", f"{clusters[0]}/results/labels"))
-    d.stop()
-    for path in state_files(d):
-        unnamed(path)
-    assert inspect(d)[0] == 0
-    d.start()
-    assert api.get(f"/v1/jobs/{jobs[0]}/layout").content == layout
-    assert api.get(f"/v1/jobs/{clusters[0]}/results/labels").content == labels
-    assert len(api.get(f"/v1/jobs/{jobs[1]}/trace").json()["points"]) > 0
-    assert len(api.get(f"/v1/graphs/{tables[0]}/labels/c").json()["values"]) == 60
-    api.run(tables[0], iterations=5, perplexity=5)
-    path = d.state / "jobs" / f"{jobs[1]}.npy"
-    path.write_bytes(path.read_bytes()[:200] + b"x" + path.read_bytes()[201:])
-    api.get(f"/v1/jobs/{jobs[1]}/layout", 500)
 
 
 def damage(data, rng):
@@ -337,46 +316,6 @@ def test_records_are_made_anew(fresh, how):
     assert inspect(d)[0] == 0
 
 
-def unsealed(path):
-    """The file of versions without seals."""
-    data = path.read_bytes()
-    content = data[:int.from_bytes(data[-120:-112], "little")]
-    if path.suffix == ".trace":
-        digest = hashlib.blake2b(content[56:], digest_size=32).digest()
-        content = content[:24] + digest + content[56:]
-    elif path.suffix == ".checkpoint":
-        content = content[:24] + hashlib.blake2b(content[56:], digest_size=32).digest() + content[56:]
-    elif path.suffix in (".slg", ".slp", ".sln"):
-        head = content[:8] + (1).to_bytes(4, "little") + content[12:240]
-        content = head + hashlib.blake2b(head, digest_size=16).digest() + content[256:]
-    path.write_bytes(content)
-    return content
-
-
-def test_files_of_before_there_were_seals(fresh):
-    d = fresh()
-    g, job, p, paused = fill(d)
-    d.start()
-    api = Api(d)
-    layout, trace = api.layout_bytes(job), api.get(f"/v1/jobs/{job}/trace").json()
-    again = api.run(p, iterations=5, perplexity=5)
-    d.stop()
-    for path in state_files(d):
-        content = unsealed(path)
-        assert path.suffix == ".png" or len(content) > 100
-    status, said = inspect(d)
-    assert status == 1 and {line.split(":")[0].split(".")[-1] for line in said.splitlines()[:-2]} == {"png"}
-    d.start()
-    assert api.layout_bytes(job) == layout and api.get(f"/v1/jobs/{job}/trace").json() == trace
-    assert api.get(f"/v1/graphs/{p}").json()["neighbours"]["state"] == "ready"
-    other = api.run(p, iterations=5, perplexity=5)
-    assert api.layout_bytes(other["id"]) == api.layout_bytes(again["id"])
-    assert api.run(g, iterations=20)["state"] == "done" and not api.job(paused)["notes"]
-    path = d.state / "jobs" / f"{job}.npy"
-    path.write_bytes(path.read_bytes()[:-4])
-    assert api.get(f"/v1/jobs/{job}/layout", 500).json()["file"] == path.name
-
-
 def test_uploaded_layouts(fresh):
     """--verify-state looks into layouts/, too, where no record is expected."""
     d = fresh()
@@ -400,7 +339,7 @@ def test_an_initial_layout_without_its_job(fresh):
     left = d.state / "jobs" / "01ARZ3NDEKTSV4RRFFQ69G5FAV.initial"
     done = next((d.state / "jobs").glob("*.npy"))
     left.write_bytes(done.read_bytes())
-    unnamed(left)
+    seal_renamed(left)
     assert inspect(d)[0] == 0
     left.write_bytes(done.read_bytes()[:-40])
     assert left.name in inspect(d)[1]

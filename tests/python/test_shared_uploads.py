@@ -182,19 +182,3 @@ def test_a_process_that_is_killed_leaves_its_graph(client, tmp_path):
     del model
     gc.collect()
     assert there(client, graph)
-
-
-def test_an_older_server_without_holds(monkeypatch, client):
-    """Nothing is deleted there."""
-    real = client.http.request
-
-    def old(method, path, **arguments):
-        if "hold" in (arguments.get("query") or {}) or "/holds/" in path:
-            raise spaceland.BadInput({"title": "Bad parameter", "status": 400, "parameter": "hold", "detail": "unknown"})
-        return real(method, path, **arguments)
-    monkeypatch.setattr(client.http, "request", old)
-    model = TSNE(random_state=0, client=client, **FEW).fit(table(71))
-    graph = model._job.graph.id
-    del model
-    gc.collect()
-    assert there(client, graph) and isinstance(client, Client)

@@ -138,53 +138,6 @@ static void points_come_back(void **state)
 	}
 }
 
-/* Tables without axes have the format from before axes were stored: six arrays, and zeros in place of the columns
- * before the projection. So old files can be read and have the same digests. */
-static void tables_without_axes_are_stored_as_ever(void **state)
-{
-	static const struct sl_array_kind kind = {"SLPOINTS", "the stored points"};
-	static const unsigned char zeros[SL_ARRAY_INFO_BYTES];
-	char path[64];
-	unsigned char digest[SL_DIGEST_BYTES];
-	struct sl_array_header h;
-	struct sl_error err;
-	struct sl_points *p = make_points(true, SL_POINTS_F32);
-	size_t known = 6 * sizeof(uint32_t) + sizeof p->report;
-	uint64_t bytes;
-	assert_int_equal(sl_points_digest(p, digest), 0);
-	assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
-	int fd = sl_array_file_open(path, &kind, &h, &err);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(h.version, 2);
-	assert_int_equal(h.arrays, 6);
-	assert_memory_not_equal(h.info, zeros, known);
-	assert_memory_equal(h.info + known, zeros, sizeof h.info - known);
-	sl_points_destroy(p);
-	unlink(path);
-}
-
-/* Earlier versions stored the label of points without one as an empty word. */
-static void an_empty_label_is_none(void **state)
-{
-	char path[64];
-	unsigned char digest[SL_DIGEST_BYTES];
-	struct sl_error err;
-	struct sl_points *p = make_points(true, SL_POINTS_F32), *back;
-	uint64_t bytes;
-	p->label_name[1][0] = '\0';
-	assert_int_equal(sl_points_digest(p, digest), 0);
-	assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
-	assert_int_equal(sl_points_file_read(path, &back, &err), 0);
-	assert_int_equal(back->labels, 2);
-	assert_string_equal(back->label_name[1], "third");
-	for (uint32_t i = 0; i < N_USER; i++)
-		assert_int_equal(back->label[i], i % 4 == 0 ? 0 : i % 4 == 2 ? 1 : SL_UNLABELLED);
-	sl_points_destroy(p);
-	sl_points_destroy(back);
-	unlink(path);
-}
-
 /* Axes whose sizes do not match the points. */
 static void axes_that_do_not_fit_are_noticed(void **state)
 {
@@ -340,8 +293,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(points_come_back), cmocka_unit_test(axes_that_do_not_fit_are_noticed),
-		cmocka_unit_test(tables_without_axes_are_stored_as_ever),
-		cmocka_unit_test(an_empty_label_is_none),
 		cmocka_unit_test(neighbours_come_back),
 		cmocka_unit_test(indices_are_checked), cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(digests_of_large_arrays),

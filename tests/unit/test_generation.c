@@ -178,21 +178,12 @@ static void of_two_data_bases_the_greater_number_counts(void **state)
 	assert_number(7);
 }
 
-static void a_file_without_checksums_is_read(void **state)
+static void a_file_without_checksums_is_damaged(void **state)
 {
 	put_text(ID " 00000000000000000123\n");
-	assert_number(123);
-	put_text(ID " 0000000000000000012x\n");
-	assert_found(SL_GENERATION_DAMAGED);
-	put_text(ID " 00000000000000000123 \n");
-	assert_found(SL_GENERATION_DAMAGED);
-	put_text("01J0000000000000000000000! 00000000000000000123\n");
 	assert_found(SL_GENERATION_DAMAGED);
 	put_text("");
 	assert_found(SL_GENERATION_DAMAGED);
-	put_text(ID " 00000000000000000123\n");
-	written(123, 124);
-	assert_number(124);
 }
 
 int main(void)
@@ -206,7 +197,7 @@ int main(void)
 		cmocka_unit_test(lost_writes_leave_an_older_number),
 		cmocka_unit_test(a_damaged_line_is_passed_over),
 		cmocka_unit_test(of_two_data_bases_the_greater_number_counts),
-		cmocka_unit_test(a_file_without_checksums_is_read),
+		cmocka_unit_test(a_file_without_checksums_is_damaged),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(path);

@@ -136,42 +136,6 @@ static void every_damage_is_noticed(void **state)
 	sl_graph_destroy(g);
 }
 
-/* Files of earlier versions: version 2 from its folder, and version 1, the same without a seal. */
-static void old_files_are_read(void **state)
-{
-	struct sl_graph *g = read_text(edges, "x\ny\nx\nz\n"), *back;
-	const char *root = getenv("SPACELAND_ROOT");
-	char path[64], old[4096];
-	unsigned char digest[SL_GRAPH_DIGEST_BYTES], data[4096];
-	struct sl_error err;
-	struct sl_seal seal;
-	snprintf(old, sizeof old, "%s/tests/unit/files/graph-version-2.slg", root ? root : ".");
-	sl_graph_digest(g, digest);
-	if (sl_graph_file_check(old, digest, &err) ||
-	    sl_graph_file_read(old, &back, &err))
-		fail_msg("%s", err.detail);
-	assert_same(g, back);
-	sl_graph_destroy(back);
-
-	FILE *file = fopen(old, "rb");
-	size_t bytes = fread(data, 1, sizeof data, file);
-	fclose(file);
-	memcpy(&seal, data + bytes - sizeof seal, sizeof seal);
-	data[8] = 1;  /* the version */
-	crypto_generichash(data + 240, 16, data, 240, NULL, 0);
-	file = fopen(path_of(path), "w+b");
-	assert_int_equal(fwrite(data, 1, seal.content_bytes, file), seal.content_bytes);
-	fflush(file);
-	if (sl_graph_file_check(path, digest, &err) || sl_graph_file_read(path, &back, &err))
-		fail_msg("%s", err.detail);
-	assert_same(g, back);
-	sl_graph_destroy(back);
-	each_change_is_noticed(file, path, data, seal.content_bytes);
-	fclose(file);
-	unlink(path);
-	sl_graph_destroy(g);
-}
-
 int main(void)
 {
 	if (sodium_init() < 0)
@@ -179,7 +143,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_comes_back),
 		cmocka_unit_test(every_damage_is_noticed),
-		cmocka_unit_test(old_files_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

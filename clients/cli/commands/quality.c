@@ -31,7 +31,7 @@ static void line(const json_t *q, const char *title, const char *key, const char
 		printf("%-18s %.4f\n", title, value);
 }
 
-/* True if a measure used fewer neighbours than k. Records of earlier servers do not say. */
+/* True if a measure used fewer neighbours than k; 0: it was not measured. */
 static bool smaller(const json_t *q, const char *key)
 {
 	return cli_number(q, key) > 0 && cli_number(q, key) < cli_number(q, "k");

@@ -138,7 +138,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const char *graph = json_string_value(json_object_get(o, "graph"));
 	const char *state = json_string_value(json_object_get(o, "state"));
 	const char *name = json_string_value(json_object_get(o, "method"));
-	const struct sl_method *method = name ? sl_method_find(name) : sl_methods[0];
+	const struct sl_method *method = name ? sl_method_find(name) : NULL;
 	if (!graph || !sl_ulid_valid(graph) || !state || parse_state(state) < 0 || !method)
 		return SL_BADDATA;
 	struct sl_job *job = sl__job_create(j, id);

@@ -31,13 +31,6 @@ class Lease:
         """The parameters of an upload for this lease."""
         return {"hold": self._hold} if self._hold else {}
 
-    def refused(self, error: BadInput) -> bool:
-        """True if this server, of an older version, has no holds: then graphs stay until the server ends."""
-        if error.parameter != "hold" or not self._hold:
-            return False
-        self._hold = ""
-        return True
-
     def uploaded(self, graph: str) -> None:
         """A graph was uploaded with query()."""
         if self._hold:
@@ -50,7 +43,7 @@ class Lease:
         try:
             self.client.http.request("PUT", f"/v1/graphs/{graph}/holds/{self._hold}")
         except SpacelandError:
-            return  # a server without holds, or the graph was deleted, which the job's reply says better
+            return  # the graph was deleted, which the job's reply says better
         self._graphs.add(graph)
 
     def add_job(self, path: str) -> None:

@@ -188,15 +188,8 @@ class Client(Submitting):
         body: Body = source.body
         if source.labels is not None:
             body = multipart({"file": (source.file_name or name or "upload", body), "labels": ("labels", source.labels)})
-        def send(more: Dict[str, Any]) -> requests.Response:
-            return self.http.request("POST", "/v1/graphs", query={**query, **more}, body=lambda: body,
-                                     headers={"Content-Type": body.content_type})
-        try:
-            reply = send(lease.query() if lease else {})
-        except BadInput as error:
-            if lease is None or not lease.refused(error):
-                raise
-            reply = send({})
+        reply = self.http.request("POST", "/v1/graphs", query={**query, **(lease.query() if lease else {})}, body=lambda: body,
+                                  headers={"Content-Type": body.content_type})
         graph = Graph(self, document_of(reply), source, reply.status_code == 201)
         if lease is not None:
             lease.uploaded(graph.id)

@@ -461,13 +461,7 @@ class Job:
 
     def stop(self) -> "Job":
         """Ends the job now and keeps its present layout."""
-        try:
-            return self._change(stop=True)
-        except BadInput as error:
-            if "stop" not in error.detail and error.pointer != "/stop":
-                raise
-        # an older server: limits the iterations to those already done
-        return self._change(iterations=max(1, self.refresh().iteration))
+        return self._change(stop=True)
 
     def keep(self, keep: bool = True) -> "Job":
         """Keeps the job and its result: the server does not delete them because of their age or to make room. keep(False):
