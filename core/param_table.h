@@ -57,6 +57,11 @@ struct sl_param_info {
 	const char *doc;           /* one sentence, with the unit */
 };
 
+/* The beginning of a line of a table of a record: its field, name, type, range and default. Each table has its own:
+ *   #define PARAM(...) SL_PARAM(struct sl_kmeans_params, __VA_ARGS__) */
+#define SL_PARAM(record, field, type_, min_, max_, normal_) .name = #field, .type = SL_TYPE_##type_, \
+	.offset = offsetof(record, field), .min = min_, .max = max_, .normal = normal_
+
 struct sl_param_table {
 	const struct sl_param_info *param;
 	int count;

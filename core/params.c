@@ -18,8 +18,7 @@ static const char *const restart_words[] = {"nothing", "velocities", "all", NULL
 static const char *const rule_words[] = {"phase", "early", NULL};
 
 /* The field has the parameter's name; the automatic value is 0. */
-#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
-	.offset = offsetof(struct sl_params, name_), .min = min_, .max = max_, .normal = normal_
+#define PARAM(...) SL_PARAM(struct sl_params, __VA_ARGS__)
 #define AUTO .automatic = "auto"
 #define OFF .automatic = "off"
 #define AUTO_MINUS .automatic = "auto", .automatic_value = -1  /* 0 is a value */

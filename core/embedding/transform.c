@@ -17,8 +17,7 @@
 
 static const char *const start_words[] = {"median", "mean", NULL};
 
-#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
-	.offset = offsetof(struct sl_transform_params, name_), .min = min_, .max = max_, .normal = normal_
+#define PARAM(...) SL_PARAM(struct sl_transform_params, __VA_ARGS__)
 
 static const struct sl_param_info params_table[] = {
 	{PARAM(perplexity, DOUBLE, 1, 100, 5), .doc = "Effective number of old points that attract a new one."},

@@ -29,8 +29,7 @@ static int parse_kind(const char *text, int *out, struct sl_error *err)
 	return code;
 }
 
-#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
-	.offset = offsetof(struct sl_input_params, name_), .min = min_, .max = max_, .normal = normal_
+#define PARAM(...) SL_PARAM(struct sl_input_params, __VA_ARGS__)
 #define POINTS .points = true
 
 static const struct sl_param_info params_table[] = {

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/gmm/gmm_internal.h"
 #include "core/kmeans/kmeans.h"
+#include "core/method/pace.h"
 #include "core/points/points.h"
 #include "core/variants.h"
 
@@ -21,8 +21,7 @@ SL_PICK_VARIANT(struct sl__gmm_kernels, sl__gmm_kernels, sl__gmm);
 
 /* ---- parameters ------------------------------------------------------------------------- */
 
-#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
-	.offset = offsetof(struct sl_gmm_params, name_), .min = min_, .max = max_, .normal = normal_
+#define PARAM(...) SL_PARAM(struct sl_gmm_params, __VA_ARGS__)
 
 static const struct sl_param_info params_table[] = {
 	{PARAM(components, LIST, 1, SL_GMM_COMPONENTS_MOST, 1), .whole = true, .doc =
@@ -250,26 +249,19 @@ static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_
 
 int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_status *status, struct sl_error *err)
 {
-	double began = sl_clock_ms(), before = began, now = began;
 	int code = 0;
 	*ended = m->status.done;
-	while (!code && !*ended && now - began < ms) {
+	for (struct sl_pace pace = sl_pace_begin(ms); !code && !*ended && sl_pace_left(&pace) > 0;) {
 		enum sl__gmm_part part = SL__GMM_ROWS_OF_FACTORS;
 		bool clusters = m->phase == SL__GMM_KMEANS;
 		if (clusters)
-			code = go_on_with_clusters(m, ms - (now - began), err);
+			code = go_on_with_clusters(m, sl_pace_left(&pace), err);
 		else if (m->phase == SL__GMM_UPDATE || m->phase == SL__GMM_FACTOR)
 			go_on_with_rows(m, ended);
 		else
 			code = go_on_with_pass(m, &part, err);
 		*ended = *ended || m->status.done;
-		now = sl_clock_ms();
-		uint32_t *chunk = &m->chunk[part];
-		if (!clusters && now - before < ms / 16 && *chunk < 1u << 30)
-			*chunk *= 2;
-		else if (!clusters && now - before > ms / 4 && *chunk > 1)
-			*chunk /= 2;
-		before = now;
+		sl_pace_adapt(&pace, clusters ? NULL : &m->chunk[part], 1u << 30, SL_PACE_PARTS);
 	}
 	*status = m->status;
 	return code;

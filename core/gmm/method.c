@@ -12,11 +12,9 @@
 #include "core/method/sliced.h"
 #include "core/points/points.h"
 
-_Static_assert(sizeof(struct sl_gmm_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
-
 struct run {
 	struct sl_sliced slices;         /* iterations of all restarts */
-	struct sl_gmm *gmm;
+	struct sl_gmm *of;
 	const struct sl_points *points;  /* borrowed */
 	struct sl_gmm_params params;
 	struct sl_gmm_status status;
@@ -172,19 +170,13 @@ static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 	return sl_gmm_device_bytes(params, n, d);
 }
 
-static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
-{
-	struct run *r = run;
-	return sl_gmm_attach(r->gmm, engine, device, err);
-}
-
 /* ---- slices ----------------------------------------------------------------------------- */
 
 static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
 	struct run *r = run;
 	bool whole;
-	int code = sl_gmm_advance(r->gmm, ms, &whole, &r->status, err);
+	int code = sl_gmm_advance(r->of, ms, &whole, &r->status, err);
 	*ended = !code && ms > 0 && whole && !r->status.done;
 	r->slices.progress.iteration += *ended;
 	r->slices.done = r->status.done;
@@ -200,7 +192,7 @@ static int note(void *run, bool due, struct sl_error *err)
 static const struct sl_gmm_fit *best_fit(const struct run *r)
 {
 	int count, best = 0;
-	const struct sl_gmm_fit *fit = sl_gmm_fits(r->gmm, &count);
+	const struct sl_gmm_fit *fit = sl_gmm_fits(r->of, &count);
 	for (int i = 1; i < count; i++)
 		best = fit[i].bic < fit[best].bic ? i : best;
 	return count ? &fit[best] : NULL;
@@ -217,31 +209,10 @@ static void tell(const void *run, struct sl_status *status)
 		status->stop = best->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }
 
-static void stop(void *run)
-{
-	struct run *r = run;
-	sl_gmm_stop(r->gmm, &r->status);
-	r->slices.done = r->status.done;
-}
-
-static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
-{
-	return sl_gmm_save(((const struct run *)run)->gmm, out, bytes, err);
-}
-
-static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
-{
-	return sl_gmm_load(((struct run *)run)->gmm, state, bytes, err);
-}
-
-static void finish(void *run)
-{
-	sl_gmm_destroy(((struct run *)run)->gmm);
-}
+SL_SLICED_OF(gmm);
 
 static const struct sl_sliced_ops ops = {
-	.magic = "slmg 1\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
-	.load = load, .finish = finish,
+	.magic = "slmg 1\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, SL_SLICED_OPS,
 };
 
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
@@ -255,13 +226,9 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->status.log_likelihood = NAN;
 	int code = in->start_kind ? shares_of_start(in, most_components(&r->params), &share, err) : 0;
 	if (!code)
-		code = sl_gmm_create(&r->gmm, in->points, &r->params, share, err);
+		code = sl_gmm_create(&r->of, in->points, &r->params, share, err);
 	free(share);
-	if (code)
-		sl_sliced_destroy(r);
-	else
-		*out = r;
-	return code;
+	return sl_sliced_made(r, code, out);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -329,11 +296,11 @@ const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 {
 	const struct run *r = run;
-	const struct sl_gmm_mixture *g = sl_gmm_best(r->gmm);
+	const struct sl_gmm_mixture *g = sl_gmm_best(r->of);
 	const struct sl_points *p = r->points;
 	const int32_t *label;
 	const float *share;
-	int code = sl_gmm_result(r->gmm, &label, &share, err);
+	int code = sl_gmm_result(r->of, &label, &share, err);
 	if (code)
 		return code;
 	size_t shares = g->k * sizeof *share;
@@ -345,7 +312,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 		{"weights", SL_ARRAY_FLOAT64, {g->k}, copy_of(g->weight, g->k * sizeof *g->weight)},
 	}};
 	sl_gmm_note(p, g->k, out->note, sizeof out->note);
-	const struct sl_gmm_fit *fit = sl_gmm_fits(r->gmm, &out->rows);
+	const struct sl_gmm_fit *fit = sl_gmm_fits(r->of, &out->rows);
 	out->table = table_of(fit, out->rows);
 	bool complete = out->table != NULL;
 	for (int i = 0; i < out->count; i++)

@@ -4,45 +4,16 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
 
-#ifdef __AVX512F__
-#define WIDTH 8
-#define VECTORS 4
-#define TALL 8
-#elif defined __AVX2__
-#define WIDTH 4
-#define VECTORS 2
-#define TALL 4
-#else
-#define WIDTH 2
-#define VECTORS 2
-#define TALL 4
-#endif
+#define DOUBLES
+#include "core/method/lanes.h"
+
+#define VECTORS BY_SET(4, 2, 2)
+#define TALL BY_SET(8, 4, 4)
 #define LANES SL__GMM_LANES
 #define ROWS SL__GMM_ROWS
 #define LEAST (-1e290)  /* least logarithm, so that a point far from all components still has responsibilities */
 #define NEGLIGIBLE (-110)  /* e to this is 0 in float32, and changes neither a sum of shares nor one weighted by them */
-#define INLINE static inline __attribute__((always_inline))
-
-typedef double vec __attribute__((vector_size(8 * WIDTH)));
-typedef int64_t whole __attribute__((vector_size(8 * WIDTH)));
-typedef uint64_t unsigned_whole __attribute__((vector_size(8 * WIDTH)));
-
-INLINE vec load(const double *from)
-{
-	vec v;
-	memcpy(&v, from, sizeof v);
-	return v;
-}
-
-INLINE void store(double *to, vec v)
-{
-	memcpy(to, &v, sizeof v);
-}
 
 /* ---- densities -------------------------------------------------------------------------- */
 
@@ -50,8 +21,7 @@ INLINE void store(double *to, vec v)
 INLINE vec logit_of(double constant, vec square)
 {
 	vec now = constant - square / 2, least = LEAST - (vec){0};
-	whole more = now > least;
-	return (vec)(((whole)now & more) | ((whole)least & ~more));
+	return choose(now > least, now, least);
 }
 
 INLINE void solve_some(uint32_t d, const double *x, const double *mean, const double *factor, double constant,
@@ -125,15 +95,14 @@ INLINE vec exponential(vec x)
 	static const double term[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
 				      1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 1};
 	const double magic = 0x1.8p52;
-	whole in = x > -700;
+	bits in = x > -700;
 	vec scaled_up = x * 1.4426950408889634 + magic, n = scaled_up - magic;
 	vec r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
 	vec e = term[0] - (vec){0};
 #pragma GCC unroll 13
 	for (int i = 1; i < 14; i++)
 		e = e * r + term[i];
-	unsigned_whole bits = (unsigned_whole)e + ((unsigned_whole)scaled_up << 52);
-	return (vec)(bits & (unsigned_whole)in);
+	return (vec)(((unsigned_bits)e + ((unsigned_bits)scaled_up << 52)) & (unsigned_bits)in);
 }
 
 /* Whether any number is greater. */
@@ -145,7 +114,7 @@ INLINE bool any_above(vec a, vec b, double least)
 #elif defined __AVX2__
 	return _mm256_movemask_pd((__m256d)((a > least) | (b > least)));
 #else
-	whole above = (a > least) | (b > least);
+	bits above = (a > least) | (b > least);
 	return above[0] | above[1];
 #endif
 }
@@ -154,12 +123,12 @@ static void share(uint32_t k, double *logit, double *log_sum, int32_t *label)
 {
 	for (int lane = 0; lane < LANES; lane += 2 * WIDTH) {
 		vec most[2] = {load(logit + lane), load(logit + lane + WIDTH)}, sum[2] = {{0}, {0}}, part[2];
-		whole best[2] = {{0}, {0}};
+		bits best[2] = {{0}, {0}};
 		for (uint32_t j = 1; j < k; j++)
 			for (int v = 0; v < 2; v++) {
 				vec now = load(logit + (size_t)j * LANES + lane + v * WIDTH);
-				whole more = now > most[v];
-				most[v] = (vec)(((whole)now & more) | ((whole)most[v] & ~more));
+				bits more = now > most[v];
+				most[v] = choose(more, now, most[v]);
 				best[v] = (more & (int64_t)j) | (best[v] & ~more);
 			}
 		for (int i = 0; i < 2 * WIDTH; i++)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/kmeans/kmeans_internal.h"
+#include "core/method/pace.h"
 #include "core/points/points.h"
 #include "core/variants.h"
 
@@ -215,18 +215,12 @@ static uint32_t *chunk_of(struct sl_kmeans *m)
 int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *ended, struct sl_kmeans_status *status,
 		      struct sl_error *err)
 {
-	double began = sl_clock_ms(), before = began, now = began;
 	int code = 0;
 	*ended = m->status.done;
-	while (!code && !*ended && now - began < ms) {
+	for (struct sl_pace pace = sl_pace_begin(ms); !code && !*ended && sl_pace_left(&pace) > 0;) {
 		uint32_t *chunk = chunk_of(m);
 		code = work(m, *chunk, ended, err);
-		now = sl_clock_ms();
-		if (now - before < ms / 16 && *chunk < m->blocks)
-			*chunk *= 2;
-		else if (now - before > ms / 4 && *chunk > 1)
-			*chunk /= 2;
-		before = now;
+		sl_pace_adapt(&pace, chunk, m->blocks, SL_PACE_PARTS);
 	}
 	*status = m->status;
 	return code == SL_NOMEM ? sl_error_set(err, code, SL_NO_MEMORY "k-means.") : code;
@@ -253,8 +247,7 @@ void sl_kmeans_stop(struct sl_kmeans *m, struct sl_kmeans_status *status)
 static const char *const metric_words[] = {"euclidean", "cosine", NULL};
 static const char *const seeding_words[] = {"plusplus", "parallel", NULL};
 
-#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
-	.offset = offsetof(struct sl_kmeans_params, name_), .min = min_, .max = max_, .normal = normal_
+#define PARAM(...) SL_PARAM(struct sl_kmeans_params, __VA_ARGS__)
 
 static const struct sl_param_info params_table[] = {
 	{PARAM(clusters, INT, 1, 1000000, 8), .doc = "Number of clusters."},

@@ -12,11 +12,9 @@
 #include "core/method/sliced.h"
 #include "core/points/points.h"
 
-_Static_assert(sizeof(struct sl_kmeans_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
-
 struct run {
 	struct sl_sliced slices;         /* iterations of all restarts */
-	struct sl_kmeans *kmeans;
+	struct sl_kmeans *of;
 	const struct sl_points *points;  /* borrowed */
 	struct sl_kmeans_params params;
 	struct sl_kmeans_status status;
@@ -162,12 +160,6 @@ static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 	return sl_kmeans_device_bytes((uint32_t)((const struct sl_kmeans_params *)params)->clusters, n, d);
 }
 
-static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
-{
-	struct run *r = run;
-	return sl_kmeans_attach(r->kmeans, engine, device, err);
-}
-
 /* ---- slices ----------------------------------------------------------------------------- */
 
 static int compute(void *run, double ms, bool *ended, struct sl_error *err)
@@ -175,7 +167,7 @@ static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 	struct run *r = run;
 	int restart = r->status.restart, iteration = r->status.iteration;
 	bool step_ended;
-	int code = sl_kmeans_advance(r->kmeans, ms, &step_ended, &r->status, err);
+	int code = sl_kmeans_advance(r->of, ms, &step_ended, &r->status, err);
 	*ended = !code && r->status.restart == restart && r->status.iteration > iteration;
 	r->slices.progress.iteration += *ended && ms > 0;
 	r->slices.done = r->status.done;
@@ -199,31 +191,10 @@ static void tell(const void *run, struct sl_status *status)
 		status->stop = s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }
 
-static void stop(void *run)
-{
-	struct run *r = run;
-	sl_kmeans_stop(r->kmeans, &r->status);
-	r->slices.done = r->status.done;
-}
-
-static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
-{
-	return sl_kmeans_save(((const struct run *)run)->kmeans, out, bytes, err);
-}
-
-static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
-{
-	return sl_kmeans_load(((struct run *)run)->kmeans, state, bytes, err);
-}
-
-static void finish(void *run)
-{
-	sl_kmeans_destroy(((struct run *)run)->kmeans);
-}
+SL_SLICED_OF(kmeans);
 
 static const struct sl_sliced_ops ops = {
-	.magic = "slmk 1\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
-	.load = load, .finish = finish,
+	.magic = "slmk 1\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, SL_SLICED_OPS,
 };
 
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
@@ -244,13 +215,9 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	else if (in->start_kind == SL_START_MEANS)
 		code = sl_kmeans_start(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
 	if (!code)
-		code = sl_kmeans_create(&r->kmeans, in->points, &r->params, centroid, err);
+		code = sl_kmeans_create(&r->of, in->points, &r->params, centroid, err);
 	free(centroid);
-	if (code)
-		sl_sliced_destroy(r);
-	else
-		*out = r;
-	return code;
+	return sl_sliced_made(r, code, out);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -298,7 +265,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	uint32_t k = (uint32_t)r->params.clusters, rows = r->points->n_user;
 	uint32_t *label = malloc(rows * sizeof *label);
 	float *centroid = malloc((size_t)k * r->d * sizeof *centroid);
-	int code = label && centroid ? sl_kmeans_result(r->kmeans, label, centroid, NULL, err) :
+	int code = label && centroid ? sl_kmeans_result(r->of, label, centroid, NULL, err) :
 				       sl_error_memory(err, "%u labels", rows);
 	*out = (struct sl_method_result){.count = 2, .parts = k, .array = {{"labels", SL_ARRAY_INT32, {rows}, label},
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};

@@ -4,23 +4,12 @@
 #include "core/kmeans/tile.h"
 
 #include <stddef.h>
-#include <string.h>
 
-#ifdef __AVX512F__
-#define WIDTH 16
-#define ROWS 8
-#elif defined __AVX2__
-#define WIDTH 8
-#define ROWS 3
-#else
-#define WIDTH 4
-#define ROWS 1
-#endif
+#include "core/method/lanes.h"
+
+#define ROWS BY_SET(8, 3, 1)
 #define VECTORS (SL__KMEANS_LANES / WIDTH)
-#define INLINE static inline __attribute__((always_inline))
 
-typedef float vec __attribute__((vector_size(4 * WIDTH)));
-typedef int lanes __attribute__((vector_size(4 * WIDTH)));
 typedef double wide __attribute__((vector_size(64)));
 /* Vectors as stored in tables. Do not copy them with memcpy(): it goes through the stack each time, which took four
  * times as long with AVX2. */
@@ -30,12 +19,11 @@ typedef double stored_wide __attribute__((vector_size(64), aligned(8), may_alias
 
 INLINE vec least_of(vec a, vec b)
 {
-	lanes less = a < b;
-	return (vec)((less & (lanes)a) | (~less & (lanes)b));
+	return choose(a < b, a, b);
 }
 
 /* Rotations of the lanes by half their number, a quarter, and so on. */
-static const lanes turns[] = {
+static const bits turns[] = {
 #if WIDTH == 16
 	{8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7},
 	{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3},

@@ -17,6 +17,15 @@ void *sl_sliced_create(const struct sl_sliced_ops *ops, size_t bytes, const char
 	return s;
 }
 
+int sl_sliced_made(void *run, int code, void **out)
+{
+	if (code)
+		sl_sliced_destroy(run);
+	else
+		*out = run;
+	return code;
+}
+
 void sl_sliced_destroy(void *run)
 {
 	struct sl_sliced *s = run;

@@ -45,12 +45,44 @@ struct sl_sliced_ops {
 	void (*finish)(void *run);  /* frees what the run owns, but not the run itself; also of a run that is half made */
 };
 
+/* Defines stop, save, load, finish and attach of a struct run with the members `slices`, `of`, a struct sl_NAME of its
+ * own, and `status`, a struct sl_NAME_status, by the functions sl_NAME_stop(), sl_NAME_save() and so on. */
+#define SL_SLICED_OF(name) \
+	static void stop(void *run) \
+	{ \
+		struct run *r = run; \
+		sl_##name##_stop(r->of, &r->status); \
+		r->slices.done = r->status.done; \
+	} \
+	static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err) \
+	{ \
+		return sl_##name##_save(((const struct run *)run)->of, out, bytes, err); \
+	} \
+	static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err) \
+	{ \
+		return sl_##name##_load(((struct run *)run)->of, state, bytes, err); \
+	} \
+	static void finish(void *run) \
+	{ \
+		sl_##name##_destroy(((struct run *)run)->of); \
+	} \
+	static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err) \
+	{ \
+		return sl_##name##_attach(((struct run *)run)->of, engine, device, err); \
+	} \
+	_Static_assert(sizeof(struct sl_##name##_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room")
+
+/* The members of struct sl_sliced_ops that are these. */
+#define SL_SLICED_OPS .stop = stop, .save = save, .load = load, .finish = finish
+
 /* The members of struct sl_method that are the functions below. */
 #define SL_SLICED .destroy = sl_sliced_destroy, .advance = sl_sliced_advance, .stop = sl_sliced_stop, \
 	.trace = sl_sliced_trace, .save = sl_sliced_save, .load = sl_sliced_load
 
 /* A zeroed run of so many bytes; what: "k-means", for the error. NULL: SL_NOMEM. */
 void *sl_sliced_create(const struct sl_sliced_ops *ops, size_t bytes, const char *what, struct sl_error *err);
+/* The end of create(): hands the run out or, after an error, destroys it. Returns code. */
+int sl_sliced_made(void *run, int code, void **out);
 void sl_sliced_destroy(void *run);  /* NULL is fine */
 int sl_sliced_advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err);
 int sl_sliced_stop(void *run, struct sl_status *status, struct sl_error *err);

@@ -3,54 +3,31 @@
  * the panel's points and of each query. */
 #include "core/neighbours/tile.h"
 
-#include <string.h>
+#include "core/method/lanes.h"
 
-#ifdef __AVX512F__
-#include <immintrin.h>
-#define WIDTH 16
-#define ROWS 12
-#elif defined __AVX2__
-#include <immintrin.h>
-#define WIDTH 8
-#define ROWS 3
-#else
-#define WIDTH 4
-#define ROWS 1
-#endif
+#define ROWS BY_SET(12, 3, 1)
 #define VECTORS (SL__LANES / WIDTH)
-#define INLINE static inline __attribute__((always_inline))
 
-typedef float vec __attribute__((vector_size(4 * WIDTH)));
-typedef int32_t ivec __attribute__((vector_size(4 * WIDTH)));
-typedef uint32_t uvec __attribute__((vector_size(4 * WIDTH)));  /* bits: may overflow */
-
-INLINE vec load(const float *p)
-{
-	vec x;
-	memcpy(&x, p, sizeof x);
-	return x;
-}
-
-INLINE vec absolute(vec x) { return (vec)((ivec)x & 0x7fffffff); }
+INLINE vec absolute(vec x) { return (vec)((bits)x & 0x7fffffff); }
 
 /* |x|^power for |x| < 2^20; relative error below 1e-5 for powers up to 16. log2 by its series in
  * (m - 1) / (m + 1), 2^f by its Taylor series. */
 INLINE vec power_of(vec x, float power)
 {
 	x = absolute(x);
-	ivec none = x < 1e-30f, exponent = ((ivec)x - 0x3f3504f3) >> 23;
-	vec m = (vec)((uvec)x - ((uvec)exponent << 23));
+	bits none = x < 1e-30f, exponent = ((bits)x - 0x3f3504f3) >> 23;
+	vec m = (vec)((unsigned_bits)x - ((unsigned_bits)exponent << 23));
 	vec s = (m - 1) / (m + 1), q = s * s;
 	vec l = s * (2.885390082f + q * (0.961796694f + q * (0.577078016f + q * (0.412198583f + q * 0.320598898f))));
 	vec whole = __builtin_convertvector(exponent, vec) * power, e = whole + l * power;
-	ivec low = e < -125.0f;
-	e = (vec)(((ivec)e & ~low) | (low & (ivec)(e * 0 - 125.0f)));
-	ivec n = __builtin_convertvector(e + 1024.5f, ivec) - 1024;
+	bits low = e < -125.0f;
+	e = choose(low, e * 0 - 125.0f, e);
+	bits n = __builtin_convertvector(e + 1024.5f, bits) - 1024;
 	vec f = ((whole - __builtin_convertvector(n, vec)) + l * power) * 0.693147181f;
-	f = (vec)((ivec)f & ~low);
+	f = (vec)((bits)f & ~low);
 	vec t = 1 + f * (1 + f * (0.5f + f * (0.166666667f + f * (0.0416666667f + f * (0.00833333333f + f *
 			0.00138888889f)))));
-	return (vec)(((uvec)t + ((uvec)n << 23)) & (uvec)~none);
+	return (vec)(((unsigned_bits)t + ((unsigned_bits)n << 23)) & (unsigned_bits)~none);
 }
 
 INLINE vec add(int metric, float power, vec sum, vec y, float q)
@@ -64,9 +41,9 @@ INLINE vec add(int metric, float power, vec sum, vec y, float q)
 	case SL_LINF:
 		t = absolute(y - q);
 		/* in this order NaN stays NaN */
-		return (vec)(((sum >= t) & (ivec)sum) | (~(sum >= t) & (ivec)t));
+		return choose(sum >= t, sum, t);
 	case SL_HAMMING:
-		t = (vec)((y != q) & (ivec)(y * 0 + 1));
+		t = (vec)((y != q) & (bits)(y * 0 + 1));
 		return sum + t + y * 0;
 	case SL_LP:
 		t = y - q;
@@ -152,7 +129,7 @@ INLINE void scan_sets(uint32_t d, const float *query, const float *panel, const 
 	}
 #pragma GCC unroll 8
 	for (int v = 0; v < VECTORS; v++)  /* two empty sets are equal */
-		one[v] /= either[v] + (vec)((either[v] == 0) & (ivec)(either[v] * 0 + 1));
+		one[v] /= either[v] + (vec)((either[v] == 0) & (bits)(either[v] * 0 + 1));
 	collect(one, number, list);
 }
 

@@ -11,11 +11,9 @@
 #include "core/sammon/passes.h"
 #include "core/sammon/sammon.h"
 
-_Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
-
 struct run {
 	struct sl_sliced slices;
-	struct sl_sammon *sammon;
+	struct sl_sammon *of;
 	const struct sl_points *points;  /* borrowed; NULL: the run is of a graph and borrows nothing */
 	uint32_t nodes;                  /* of the graph */
 	struct sl_sammon_params params;
@@ -67,18 +65,12 @@ static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 	return sl_sammon_device_bytes(params, n, d);
 }
 
-static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
-{
-	struct run *r = run;
-	return sl_sammon_attach(r->sammon, engine, device, err);
-}
-
 /* ---- slices ----------------------------------------------------------------------------- */
 
 static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
 	struct run *r = run;
-	int code = sl_sammon_advance(r->sammon, ms, ended, &r->status, err);
+	int code = sl_sammon_advance(r->of, ms, ended, &r->status, err);
 	r->slices.progress.iteration = r->status.iteration;
 	r->slices.done = r->status.done;
 	return code;
@@ -107,39 +99,18 @@ static void tell(const void *run, struct sl_status *status)
 		status->stop = s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
 }
 
-static void stop(void *run)
-{
-	struct run *r = run;
-	sl_sammon_stop(r->sammon, &r->status);
-	r->slices.done = r->status.done;
-}
-
 static int steer(void *run, const void *params, struct sl_error *err)
 {
 	struct run *r = run;
 	r->params.step = ((const struct sl_sammon_params *)params)->step;
-	sl_sammon_set_step(r->sammon, r->params.step);
+	sl_sammon_set_step(r->of, r->params.step);
 	return 0;
 }
 
-static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
-{
-	return sl_sammon_save(((const struct run *)run)->sammon, out, bytes, err);
-}
-
-static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
-{
-	return sl_sammon_load(((struct run *)run)->sammon, state, bytes, err);
-}
-
-static void finish(void *run)
-{
-	sl_sammon_destroy(((struct run *)run)->sammon);
-}
+SL_SLICED_OF(sammon);
 
 static const struct sl_sliced_ops ops = {
-	.magic = "slsm 2\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
-	.load = load, .finish = finish,
+	.magic = "slsm 2\n", .dense = 1000, .compute = compute, .note = note, .tell = tell, SL_SLICED_OPS,
 };
 
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
@@ -151,13 +122,9 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->points = in->points;
 	r->status.stress = r->status.gradient_norm = NAN;
 	r->nodes = in->edges ? in->edges->n : 0;
-	int code = in->edges ? sl_sammon_create_graph(&r->sammon, in->edges, &r->params, err) :
-			       sl_sammon_create(&r->sammon, in->points, &r->params, NULL, err);
-	if (code)
-		sl_sliced_destroy(r);
-	else
-		*out = r;
-	return code;
+	int code = in->edges ? sl_sammon_create_graph(&r->of, in->edges, &r->params, err) :
+			       sl_sammon_create(&r->of, in->points, &r->params, NULL, err);
+	return sl_sliced_made(r, code, out);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -166,7 +133,7 @@ static int layout_of_graph(const struct run *r, struct sl_method_array *out, str
 {
 	uint32_t columns = (uint32_t)r->params.dims;
 	float *y = malloc(sizeof *y * r->nodes * columns);
-	int code = y ? sl_sammon_graph_layout(r->sammon, y, err) :
+	int code = y ? sl_sammon_graph_layout(r->of, y, err) :
 		       sl_error_memory(err, "a layout of %u nodes", r->nodes);
 	if (code)
 		free(y);
@@ -188,7 +155,7 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 		free(all_rows);
 		return sl_error_memory(err, "a layout of %u points", p->n_user);
 	}
-	sl_sammon_layout(r->sammon, y);
+	sl_sammon_layout(r->of, y);
 	if (all_rows) {  /* places dropped rows like isolated nodes */
 		struct sl_affinities rows = {.n = p->n, .n_user = p->n_user, .user = p->user};
 		sl_affinities_expand(&rows, r->params.dims, y, all_rows);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/graph/graph.h"
+#include "core/method/pace.h"
 #include "core/param_table.h"
 #include "core/points/points.h"
 #include "core/sammon/sammon_internal.h"
@@ -21,8 +21,7 @@ static const char *const optimiser_words[] = {"auto", "newton", "gradient", "sma
 static const char *const start_words[] = {"auto", "pca", "random", "classical", NULL};
 static const char *const lengths_words[] = {"unit", "weights", "inverse", NULL};
 
-#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
-	.offset = offsetof(struct sl_sammon_params, name_), .min = min_, .max = max_, .normal = normal_
+#define PARAM(...) SL_PARAM(struct sl_sammon_params, __VA_ARGS__)
 
 static const struct sl_param_info params_table[] = {
 	{PARAM(stress, ENUM, 0, 3, SL_SAMMON_STRESS_AUTO), .words = stress_words, .doc =
@@ -157,20 +156,14 @@ double sl_sammon_graph_seconds(const struct sl_sammon_params *params, uint32_t n
 int sl_sammon_advance(struct sl_sammon *m, double ms, bool *ended, struct sl_sammon_status *status,
 		      struct sl_error *err)
 {
-	double began = sl_clock_ms(), before = began, now = began;
 	int code = 0;
 	*ended = m->status.done;
-	while (!code && !*ended && now - began < ms) {
+	for (struct sl_pace pace = sl_pace_begin(ms); !code && !*ended && sl_pace_left(&pace) > 0;) {
 		*ended = sl__sammon_pass(m, m->chunk, &code);
 		if (!code && *ended)
 			sl__sammon_judge(m);
-		now = sl_clock_ms();
-		double low = ms / (m->passes.arg ? 4 : 16);  /* larger chunks use a device better */
-		if (now - before < low && m->chunk < 1u << 24)
-			m->chunk *= 2;
-		else if (now - before > 4 * low && m->chunk > 1)
-			m->chunk /= 2;
-		before = now;
+		/* larger chunks use a device better */
+		sl_pace_adapt(&pace, &m->chunk, 1u << 24, m->passes.arg ? SL_PACE_PARTS / 4 : SL_PACE_PARTS);
 	}
 	*status = m->status;
 	if (code && m->passes.arg) {

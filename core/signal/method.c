@@ -218,11 +218,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 		if (code)
 			sl_coupling_destroy(coupling);
 	}
-	if (code)
-		sl_sliced_destroy(r);
-	else
-		*out = r;
-	return code;
+	return sl_sliced_made(r, code, out);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */

@@ -9,44 +9,20 @@
 #include "core/sammon/kernels/tile.h"
 
 #include <math.h>
-#include <string.h>
 
-#ifdef __AVX512F__
-#define WIDTH 16
-#define ROWS 8
-#elif defined __AVX2__
-#define WIDTH 8
-#define ROWS 2
-#else
-#define WIDTH 4
-#define ROWS 1
-#endif
+#include "core/method/lanes.h"
+
+#define ROWS BY_SET(8, 2, 1)
 #define LANES SL__SAMMON_LANES
 #define VECTORS (LANES / WIDTH)
 #define GROUP 2
 #define STRIP 32
 #define MOST SL__SAMMON_MOST
-#define INLINE static inline __attribute__((always_inline))
 
 /* Squared distances below this, relative to the sum of the squared lengths, are computed from differences. */
 #define CANCELS 0x1p-6f
 /* Smaller squared distances in the layout, in units of its width, count as 0. */
 #define NEAREST 1e-24f
-
-typedef float vec __attribute__((vector_size(4 * WIDTH)));
-typedef int32_t bits __attribute__((vector_size(4 * WIDTH)));
-
-INLINE vec load(const float *from)
-{
-	vec v;
-	memcpy(&v, from, sizeof v);
-	return v;
-}
-
-INLINE void store(float *to, vec v)
-{
-	memcpy(to, &v, sizeof v);
-}
 
 INLINE vec root(vec x)
 {
@@ -54,11 +30,6 @@ INLINE vec root(vec x)
 	for (int lane = 0; lane < WIDTH; lane++)
 		r[lane] = sqrtf(x[lane]);
 	return r;
-}
-
-INLINE vec where(bits condition, vec x)
-{
-	return (vec)(condition & (bits)x);
 }
 
 INLINE double total(vec x)
