@@ -43,6 +43,52 @@ int main(void) { struct sl_params p; sl_params_preset(&p, SL_PRESET_DEFAULT); pr
 """
 
 
+# Subscribes to all frames, and says when one has come.
+SUBSCRIBER = """
+import time, zmq
+s = zmq.Context().socket(zmq.SUB)
+s.connect("tcp://127.0.0.1:7071")
+s.subscribe(b"")
+s.recv_multipart()
+print("a frame has come", flush=True)
+time.sleep(600)
+"""
+# Uses the server through a proxy at lab.example, with a token in SPACELAND_TOKEN.
+THROUGH = """
+import http.client, json, os, re, ssl, subprocess, threading, time, urllib.error, urllib.request
+root, trust = "https://lab.example/spaceland", ssl.create_default_context(cafile="/etc/ssl/lab.pem")
+bearer = {"Authorization": "Bearer " + os.environ["SPACELAND_TOKEN"]}
+def ask(path, body=None, **headers):
+    request = urllib.request.Request(root + path, body, {**bearer, **headers}, method="POST" if body else "GET")
+    return urllib.request.urlopen(request, context=trust, timeout=30)
+assert b"<title>spaceland</title>" in ask("").read(), "/spaceland does not lead to the dashboard"
+files = re.findall('(?:href|src)="([^"]+)"', ask("/").read().decode())
+assert files and all(ask("/" + file).status == 200 for file in files), files
+said = ask("/v1/login", json.dumps({"token": os.environ["SPACELAND_TOKEN"]}).encode(), Origin="https://lab.example",
+           **{"Content-Type": "application/json"})
+cookie = said.headers["Set-Cookie"]
+assert "; Path=/spaceland/;" in cookie and "; Secure" in cookie, cookie
+try:
+    ask("/v1/users/no%2Fbody")
+except urllib.error.HTTPError as error:
+    assert error.code == 404 and "problem+json" in error.headers["Content-Type"], (error.code, error.headers)
+connection = http.client.HTTPSConnection("lab.example", context=trust, timeout=20)
+connection.request("GET", "/spaceland/v1/events", headers=bearer)
+stream = connection.getresponse()
+assert stream.status == 200
+stream.readline()  # it has begun
+begun = time.monotonic()
+subprocess.run(["spaceland", "embed", "/packages/path.mtx", "--server", root, "--ca-file", "/etc/ssl/lab.pem", "--iterations", "10",
+                "-o", "/packages/through.npy"], check=True, timeout=60)
+while b'"done"' not in stream.readline():
+    pass
+assert time.monotonic() - begun < 15, "events are late"
+big = b"%%MatrixMarket matrix coordinate pattern symmetric\\n300000 300000 299999\\n" + b"".join(b"%d %d\\n" % (i, i - 1) for i in range(2, 300001))
+location = ask("/v1/graphs", big, **{"Content-Type": "application/octet-stream"}).headers["Location"]
+assert location.startswith("/spaceland/v1/graphs/"), location
+"""
+
+
 class Wrong(Exception):
     pass
 
@@ -160,6 +206,86 @@ class System:
         must(code == 0, f"spacelandd ended with {code}:\n{log.read_text()}")
 
 
+BOOT = """
+set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+mount -t proc proc "$1/proc"
+mount -t sysfs sysfs "$1/sys"
+mount -t tmpfs tmpfs "$1/run"
+mount --bind /dev "$1/dev"
+mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup" 2>/dev/null || {
+    mount -t tmpfs -o mode=755 tmpfs "$1/sys/fs/cgroup"
+    mkdir "$1/sys/fs/cgroup/systemd"
+    mount -t cgroup -o none,name=systemd cgroup "$1/sys/fs/cgroup/systemd"
+}
+exec chroot "$1" env -i container=lxc /lib/systemd/systemd --system --unit=multi-user.target
+"""
+
+
+class Booted:
+    """The system with systemd as its first process, and a network of its own."""
+
+    def __init__(self, system, pid):
+        self.system, self.pid = system, pid
+
+    def command(self, *command):
+        return ["nsenter", "-t", str(self.pid), "-m", "-p", "-n", "-u", "-i", "chroot", str(self.system.root), "env", "-i",
+                "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
+                f"SPACELAND_TOKEN={TOKEN}", *command]
+
+    def run(self, *command):
+        return self.system.host(*self.command(*command))
+
+    def fails(self, *command):
+        """Runs a command that must fail; returns what it says."""
+        done = subprocess.run(self.command(*command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        must(done.returncode, f"{' '.join(command)} succeeds:\n{done.stdout}")
+        return done.stdout
+
+    def shown(self, *names):
+        """Properties of the service."""
+        return [self.run("systemctl", "show", "--value", "-p", name, "spacelandd").strip() for name in names]
+
+    def journal(self):
+        """The last lines of the service."""
+        self.run("journalctl", "--sync")
+        return self.run("journalctl", "-u", "spacelandd", "--no-pager", "-n", "12", "-o", "cat")
+
+    def processes(self):
+        """Ids of the service's processes by the end of their command line: the daemon and, if there is one, the relay."""
+        lines = self.run("ps", "-eo", "pid=,user:32=,args=").splitlines()
+        return {line.split()[-1]: line.split()[0] for line in lines if line.split()[1] == "spaceland"}
+
+
+TOKEN = "the-token-of-the-administrator"
+
+
+def children(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@contextlib.contextmanager
+def boot(system):
+    """Yields the running system, or None where it cannot be started."""
+    process = subprocess.Popen(["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "sh", "-c", BOOT, "sh",
+                                str(system.root)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        state = ""
+        for _ in range(300):
+            pids = children(process.pid) if process.poll() is None else []
+            if pids:
+                done = subprocess.run(Booted(system, pids[0]).command("systemctl", "is-system-running"), capture_output=True, text=True)
+                state = done.stdout.strip()
+            if state in ("running", "degraded") or process.poll() is not None:
+                break
+            time.sleep(0.2)
+        yield Booted(system, pids[0]) if state in ("running", "degraded") else None
+    finally:
+        process.kill()
+        process.wait()
+
+
 def get(url):
     with urllib.request.urlopen(url, timeout=30) as reply:
         return reply.read()
@@ -245,13 +371,158 @@ def upgrade(system, layout, job):
         must(get(f"{url}/v1/jobs/{job}/layout?format=npy") == layout, "the layout of before the upgrade is another now")
 
 
+def service(b):
+    step("under systemd: two processes in one sandbox; kills, a stop, a start that cannot succeed, a refused reload")
+    system = b.system
+    extra = system.root / "etc/spaceland/spacelandd.conf.d/50-test.conf"
+    b.run("systemctl", "restart", "spacelandd")
+    subscriber = subprocess.Popen(b.command("python3", "-c", SUBSCRIBER), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        time.sleep(1)
+        b.run("spaceland", "embed", "/packages/path.mtx", "--iterations", "2000", "-o", "/packages/layout.npy")
+        must("a frame has come" in subscriber.stdout.readline(), "no frame has come to a subscriber")
+        relay = b.processes()["--relay"]
+        for pid in (relay, b.shown("MainPID")[0]):
+            status = b.run("cat", f"/proc/{pid}/status")
+            for line in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"):
+                must(line in status, f"process {pid} of the service lacks {line!r}:\n{status}")
+        exposed = float(re.search(r"exposure level for spacelandd.service: (\S+)", b.run("systemd-analyze", "security", "spacelandd"))[1])
+        must(exposed <= 2, f"systemd-analyze security: {exposed}, more than 2")
+        b.run("kill", "-9", relay)
+        wait(lambda: b.processes().get("--relay", relay) != relay, "the relay does not come back")
+        must(b.shown("ActiveState", "NRestarts") == ["active", "0"], "the end of the relay has ended the service")
+        b.run("kill", "-9", b.shown("MainPID")[0])
+        wait(lambda: b.shown("ActiveState", "NRestarts") == ["active", "1"], "the service does not start again after kill -9")
+        b.run("systemctl", "stop", "spacelandd")
+        must(b.shown("Result", "ExecMainStatus") == ["success", "0"] and not b.processes(), "the stop is not clean")
+    finally:
+        subscriber.kill()
+    extra.write_text("max_jobs = none\n")
+    b.fails("systemctl", "start", "spacelandd")
+    must(b.shown("ActiveState", "ExecMainStatus", "NRestarts") == ["failed", "2", "0"], "a wrong configuration does not end as failed")
+    extra.unlink()
+    b.run("systemctl", "start", "spacelandd")
+    extra.write_text("max_jobs = none\n")
+    b.fails("systemctl", "reload", "spacelandd")
+    must("50-test.conf:1: max_jobs" in b.journal(), f"the journal does not say why:\n{b.journal()}")
+    extra.write_text("max_jobs = 77\n")
+    b.run("systemctl", "reload", "spacelandd")
+    step("under systemd: backups need a line in the unit")
+    extra.write_text("backup_dir = /mnt\n")
+    system.run("chown", "spaceland:", "/mnt")
+    b.run("systemctl", "reset-failed", "spacelandd")  # so many starts a few seconds apart are refused
+    b.fails("systemctl", "restart", "spacelandd")
+    must("ReadWritePaths=" in b.journal(), f"the journal does not name ReadWritePaths=:\n{b.journal()}")
+    drop_in = system.root / "etc/systemd/system/spacelandd.service.d"
+    drop_in.mkdir()
+    (drop_in / "backup.conf").write_text("[Service]\nReadWritePaths=/mnt\n")
+    b.run("systemctl", "daemon-reload")
+    b.run("systemctl", "reset-failed", "spacelandd")
+    b.run("systemctl", "restart", "spacelandd")
+    b.run("spaceland", "admin", "backup", "first")
+    must((system.root / "mnt/first").is_dir(), "the backup is not there")
+    shutil.rmtree(drop_in)
+    shutil.rmtree(system.root / "mnt/first")
+    extra.unlink()
+    b.run("systemctl", "daemon-reload")
+
+
+def wait(condition, text):
+    for _ in range(100):
+        if condition():
+            return
+        time.sleep(0.2)
+    raise Wrong(text)
+
+
+def proxies(b):
+    """The examples of docs/operations.md, as they are."""
+    system, folder = b.system, b.system.root / "etc/spaceland"
+    text = (ROOT / "docs/operations.md").read_text().partition("### Behind a reverse proxy")[2]
+    base = re.search(r"^base_url = .*$", text, re.M)[0]
+    (folder / "tokens").write_text(TOKEN + "\n")
+    system.run("chown", "spaceland:", "/etc/spaceland/tokens")
+    (folder / "tokens").chmod(0o600)
+    (folder / "spacelandd.conf.d/50-test.conf").write_text(base + "\ntoken_file = /etc/spaceland/tokens\n")
+    b.run("systemctl", "restart", "spacelandd")
+    for name, language, place in (("nginx", "nginx", "etc/nginx/conf.d/lab.conf"), ("caddy", "caddy", "etc/caddy/Caddyfile"),
+                                  ("apache2", "apache", "etc/apache2/sites-enabled/lab.conf")):
+        step(f"behind {name}")
+        system.write(place, re.search(rf"^```{language}\n(.*?)^```", text, re.S | re.M)[1])
+        b.run("systemctl", "start", name)
+        wait(lambda: "LISTEN" in b.run("ss", "-Hltn", "sport = :443"), f"{name} does not listen")
+        b.run("python3", "-c", THROUGH)
+        b.run("systemctl", "stop", name)
+    (folder / "tokens").unlink()
+    (folder / "spacelandd.conf.d/50-test.conf").unlink()
+    b.run("systemctl", "stop", "spacelandd")
+
+
+def booted(system):
+    system.apt("install", "systemd", "systemd-sysv", "dbus", "procps", "iproute2", "python3-zmq", "nginx-light", "caddy", "apache2")
+    for name in ("nginx", "caddy", "apache2"):
+        system.run("systemctl", "disable", "-q", name)
+    (system.root / "etc/nginx/sites-enabled/default").unlink(missing_ok=True)
+    (system.root / "etc/apache2/sites-enabled/000-default.conf").unlink(missing_ok=True)
+    system.run("a2enmod", "-q", "ssl", "headers", "proxy_http")
+    system.write("etc/hosts", "127.0.0.1 localhost lab.example\n")
+    (system.root / "etc/ssl").mkdir(exist_ok=True)
+    system.host("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj",
+                "/CN=lab.example", "-addext", "subjectAltName=DNS:lab.example", "-keyout", str(system.root / "etc/ssl/lab.key"),
+                "-out", str(system.root / "etc/ssl/lab.pem"))
+    (system.root / "etc/ssl/lab.key").chmod(0o644)
+    with boot(system) as b:
+        if b:
+            service(b)
+            proxies(b)
+        else:
+            step("skipped: systemd cannot run in a folder here, so neither the running unit nor the proxies are tested")
+
+
+def answer(system, text):
+    system.write("packages/answer", f"spaceland-server spaceland-server/purge-state boolean {text}\n")
+    system.run("debconf-set-selections", "/packages/answer")
+
+
+def gone(system, name):
+    done = subprocess.run(["chroot", str(system.root), "dpkg-query", "-W", "-f", "${db:Status-Status}", name], capture_output=True, text=True)
+    return done.stdout.strip() in ("", "not-installed")
+
+
 def purge(system):
-    step("removal keeps the state, purging leaves nothing")
+    step("removal keeps the state; purging asks, and keeps it without an answer")
+    state = system.root / "var/lib/spaceland"
     system.apt("remove", "spaceland", "spaceland-server")
-    must(any((system.root / "var/lib/spaceland").glob("*.db")), "removal has taken the state away")
+    must(any(state.glob("*.db")), "removal has taken the state away")
     must((system.root / "etc/spaceland/spacelandd.conf").exists(), "removal has taken the configuration away")
-    system.apt("purge", "spaceland", "spaceland-server")
-    must(not system.traces(), "left after purging: " + " ".join(system.traces()))
+    said = system.apt("purge", "spaceland", "spaceland-server")
+    must(any(state.glob("*.db")) and "/var/lib/spaceland stays, since nobody said yes" in said, f"purged without an answer:\n{said}")
+    step("purging spares a state folder that is mounted, has a mount in it, or is a link")
+
+    def again():
+        system.apt("install", f"/packages/{package('spaceland-server').name}")
+        answer(system, "true")
+    for place in ("", "jobs"):
+        again()
+        system.host("mount", "-t", "tmpfs", "tmpfs", str(state / place))
+        (state / place / "kept").touch()
+        said = system.apt("purge", "spaceland-server")
+        must(gone(system, "spaceland-server") and (state / place / "kept").exists() and "a file system is mounted" in said,
+             f"a purge with a mount at {place or 'the folder'}:\n{said}")
+        system.host("umount", str(state / place))
+    again()
+    (system.root / "srv/state").mkdir()
+    state.rename(system.root / "srv/state/own")
+    state.symlink_to("/srv/state/own")
+    said = system.apt("purge", "spaceland-server")
+    must(gone(system, "spaceland-server") and any((system.root / "srv/state/own").glob("*.db")) and "symbolic link" in said,
+         f"a purge with a link:\n{said}")
+    state.unlink()
+    (system.root / "srv/state/own").rename(state)
+    step("purging with a yes leaves nothing")
+    again()
+    system.apt("purge", "spaceland-server")
+    must(gone(system, "spaceland-server") and not system.traces(), "left after purging: " + " ".join(system.traces()))
 
 
 def container(system):
@@ -314,6 +585,7 @@ def inside(root, cache):
     upgrade(system, layout, job)
     python(system)
     library(system)
+    booted(system)
     purge(system)
     container(system)
     step("all well")
@@ -344,7 +616,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="spaceland-deb.", dir="/var/tmp") as root:
         os.chmod(root, 0o755)
-        child = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", sys.executable, __file__, "--inside", root,
+        child = subprocess.Popen(["unshare", "--mount-proc", "--pid", "--fork", "--kill-child", sys.executable, __file__, "--inside", root,
                                   "--cache", str(options.cache)])
         try:
             return child.wait()
