@@ -169,6 +169,16 @@ static const struct cli_option keep_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option admin_accounting_options[] = {
+	{0, "from", "DAY", "First day, in UTC: 2026-11-28."},
+	{0, "to", "DAY", "Last day, included. Default: today."},
+	{0, "by", "WHAT", "One or several of day, user and project, with commas between them. Default: user."},
+	{'u', "user", "USER", "Only this user."},
+	{0, "project", "PROJECT", "Only this project."},
+	{0, "csv", NULL, "Print CSV."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option admin_audit_options[] = {
 	{'u', "user", "USER", "Only what this user did, by the name at that time."},
 	{0, "object", "ID", "Only what was done to the graph, job, batch, layout or user of this id, or to a project."},
@@ -247,6 +257,10 @@ static const struct cli_option share_options[] = {
 };
 
 static const struct cli_command table[] = {
+	{"admin accounting", "", 0, 0, "show what users and projects have used",
+	 "Show device time, ended jobs and disk by user and project, since 400 days ago or --from. Disk is in days: 1 GB "
+	 "that was held for ten days is 10 GB. Others than administrators see their own.", admin_accounting_options,
+	 CLI_NO_PARAMS, true, cmd_admin_accounting},
 	{"admin audit", "", 0, 0, "show who changed what",
 	 "Show changes and refusals from the server's audit log, oldest first, also from rotated files: the last 100, or "
 	 "those that the options choose. For administrators.", admin_audit_options, CLI_NO_PARAMS, true, cmd_admin_audit},

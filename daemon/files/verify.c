@@ -23,7 +23,7 @@
 
 /* Names of tables, by enum sl_db_table; only the first two have folders. */
 static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
-							  "projects", "uses", "settings"};
+							  "projects", "uses", "settings", "accounting"};
 
 struct state {
 	uv_loop_t *loop;

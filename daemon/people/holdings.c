@@ -7,6 +7,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/people/people.h"
+#include "daemon/users/accounting.h"
 #include "daemon/users/limits.h"
 #include "daemon/users/projects.h"
 #include "daemon/users/users.h"
@@ -107,6 +108,15 @@ struct sl_holding *sl_people_holdings(struct sl_daemon *d, size_t *count)
 		return p.at;
 	free(p.at);
 	return NULL;
+}
+
+void sl_people_look(struct sl_daemon *d)
+{
+	size_t count;
+	struct sl_holding *all = sl_people_holdings(d, &count);
+	for (size_t i = 0; all && i < count; i++)
+		sl_accounting_disk(d->users, all[i].user, all[i].project, (double)all[i].disk_bytes);
+	free(all);
 }
 
 /* ---- the top list ----------------------------------------------------------------------------- */

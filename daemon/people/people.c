@@ -14,6 +14,7 @@
 #include "daemon/util/log.h"
 
 #define EVERY_MS 1000
+#define LOOK_EVERY 600  /* ticks between two looks at the disk that is held, for the accounting */
 #define AT_ONCE 200   /* things that are removed in one turn of the loop */
 
 static void tell(struct sl_people *p, const char *kind, const char *id, const char *user)
@@ -67,8 +68,11 @@ static void erase_user(void *arg, const char *user)
 static void on_timer(uv_timer_t *timer)
 {
 	struct sl_people *p = timer->data;
-	if (!p->d->stopping && !sl_db_is_read_only(p->d->db))
-		sl_users_each_erased(p->d->users, erase_user, p);
+	if (p->d->stopping || sl_db_is_read_only(p->d->db))
+		return;
+	sl_users_each_erased(p->d->users, erase_user, p);
+	if (p->ticks++ % LOOK_EVERY == 0)
+		sl_people_look(p->d);
 }
 
 int sl_people_create(struct sl_people **out, struct sl_daemon *d, struct sl_error *err)

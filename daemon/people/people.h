@@ -36,6 +36,8 @@ struct sl_holding {
 };
 /* One for each user and project that has anything: [*count], which the caller frees. NULL: no memory. */
 struct sl_holding *sl_people_holdings(struct sl_daemon *d, size_t *count);
+/* Tells the accounting (users/accounting.h) what disk they hold. */
+void sl_people_look(struct sl_daemon *d);
 /* The users (by_project false) or projects with what they have and the device time that they have used in 24 hours, the
  * largest `sort` (a member of openapi.yaml, Top) first: an array, new reference. */
 json_t *sl_people_top(struct sl_daemon *d, bool by_project, const char *sort);

@@ -7,6 +7,7 @@
 struct sl_people {
 	struct sl_daemon *d;
 	uv_timer_t timer;
+	unsigned ticks;           /* of the timer */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "daemon/queue/queue.h"
+#include "daemon/users/accounting.h"
 #include "daemon/users/projects.h"
 #include "daemon/users/users.h"
 #include "daemon/util/ulid.h"
@@ -100,6 +101,7 @@ void sl_share_charge(struct sl_queue *q, const struct sl_place *p, double second
 	struct sl_share *member = member_of(q, p);
 	sl_users_charge(q->d->users, p->user, seconds);
 	sl_users_charge(q->d->users, p->project, seconds);
+	sl_accounting_time(q->d->users, p->user, p->project, seconds);
 	if (!member)
 		return;
 	age(q);

@@ -13,6 +13,7 @@
 	X("GET", "/ui/{file}", ui_file, OPEN, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/access/{id}", access_get, READ, SL_BODY_NONE, NULL) \
 	X("PUT", "/v1/access/{id}", access_put, CHANGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/accounting", accounting, LOOK, SL_BODY_NONE, "by format from project to user") \
 	X("GET", "/v1/audit", audit, MANAGE, SL_BODY_NONE, "limit object since until user") \
 	X("GET", "/v1/backups", backups_get, MANAGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/backups", backups_post, MANAGE, SL_BODY_JSON, NULL) \

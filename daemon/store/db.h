@@ -17,7 +17,7 @@
 struct sl_db;
 
 enum sl_db_table { SL_DB_GRAPHS, SL_DB_JOBS, SL_DB_USERS, SL_DB_ACCESS, SL_DB_USAGE, SL_DB_LINKS, SL_DB_BATCHES,
-		   SL_DB_PROJECTS, SL_DB_USES, SL_DB_SETTINGS, SL_DB_TABLES };
+		   SL_DB_PROJECTS, SL_DB_USES, SL_DB_SETTINGS, SL_DB_ACCOUNTING, SL_DB_TABLES };
 
 /* status: 0 or a negative code; err has the details. */
 typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err);

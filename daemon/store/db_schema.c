@@ -5,10 +5,10 @@
 
 /* Raise it with every change that makes this version misread the records or files of the one before. Until a version
  * has been released, the start then refuses older state folders; afterwards it must convert those of the release. */
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 
 const char *const sl__db_tables[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
-						 "projects", "uses", "settings"};
+						 "projects", "uses", "settings", "accounting"};
 
 /* Beside the tables of records. removed: ids of the records removed last. */
 static const char others[] = "CREATE TABLE generation (id TEXT NOT NULL, number INTEGER NOT NULL);"

@@ -1,5 +1,5 @@
-/* Finds lines of the audit log, on the pool. The files are read from the newest to the oldest, each from its beginning, and
- * the last lines that fit are kept, until there are enough. Programs that rotate logs name the files audit.log.1,
+/* Finds lines of the audit log, on the pool. The files are read from the newest to the oldest, each from its beginning,
+ * and the last lines that fit are kept, until there are enough. Programs that rotate logs name the files audit.log.1,
  * audit.log.2.gz, audit.log-20261128 and so on. */
 #include <dirent.h>
 #include <stdlib.h>

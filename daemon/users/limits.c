@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "daemon/users/accounting.h"
 #include "daemon/users/users_internal.h"
 #include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
@@ -251,6 +252,7 @@ static void save_usage(struct sl_users *u, struct sl__account *a, const char *id
 
 void sl_users_save_usage(struct sl_users *u, bool now)
 {
+	sl_accounting_save(u, now);
 	SL_LIST_EACH(struct sl__user, user, &u->all, link)
 		save_usage(u, &user->account, user->id, now);
 	SL_LIST_EACH(struct sl__project, project, &u->projects, link)

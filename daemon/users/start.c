@@ -92,6 +92,7 @@ static void destroy(struct sl_users *u)
 	sl__projects_destroy(u);
 	sl__access_destroy(u);
 	sl__links_destroy(u);
+	sl__accounting_destroy(u);
 	sodium_memzero(u->key, sizeof u->key);
 	if (u->audit_fd >= 0)
 		close(u->audit_fd);
@@ -121,6 +122,8 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 		rc = sl_db_load(db, SL_DB_LINKS, sl__link_load, u, err);
 	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_USAGE, sl__usage_load, u, err);
+	if (rc >= 0)
+		rc = sl_db_load(db, SL_DB_ACCOUNTING, sl__accounting_load, u, err);
 	if (rc < 0) {
 		destroy(u);
 		return rc;

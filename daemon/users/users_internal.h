@@ -13,6 +13,7 @@
 #define SL__USER_BUCKETS 1024
 #define SL__HOURS 24
 #define SL__LINK_BUCKETS 1024
+#define SL__NAMED_BUCKETS 256
 #define SL__TOKEN_LENGTH (4 + 26 + 1 + 43)  /* "spt_", an id, "_", random characters */
 
 struct sl__user;
@@ -93,6 +94,8 @@ struct sl_users {
 	struct sl_list user_ids[SL__USER_BUCKETS], user_names[SL__USER_BUCKETS], tokens[SL__USER_BUCKETS];
 	struct sl_list access[SL__ACCESS_BUCKETS];
 	struct sl_list links[SL__LINK_BUCKETS], linked[SL__LINK_BUCKETS];  /* by their ids, by their jobs */
+	struct sl_list days;            /* accounting.c: struct sl__day, the oldest first */
+	struct sl_list named[SL__NAMED_BUCKETS];  /* accounting.c: names of users and projects, also of gone ones */
 	struct sl_list changes;         /* changes that are not recorded yet; recorded_changes.c */
 	unsigned file;                  /* how often token_file was read with changed tokens */
 	bool any_gone;                  /* there may be jobs whose user is not ACTIVE, or is not known */
@@ -200,6 +203,10 @@ void sl__account_take_usage(struct sl__account *a, const struct sl__account *fro
 int sl__limits_read(struct sl__account *a, const json_t *body, struct sl_error *err);
 json_t *sl__limits_json(const struct sl__account *a);
 int sl__usage_load(void *arg, const char *id, json_t *document);
+
+/* accounting.c */
+int sl__accounting_load(void *arg, const char *id, json_t *document);
+void sl__accounting_destroy(struct sl_users *u);
 
 /* audit.c */
 void sl__audit_open(struct sl_users *u, const char *state_dir);

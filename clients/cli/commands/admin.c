@@ -210,3 +210,44 @@ int cmd_admin_top(struct cli *cli)
 	json_decref(reply);
 	return status;
 }
+
+static bool print_piece(void *arg, const char *bytes, size_t count)
+{
+	fwrite(bytes, 1, count, stdout);
+	return true;
+}
+
+static void print_accounting(const json_t *rows)
+{
+	static const char *const titles[] = {"DAY", "USER", "PROJECT", "DEVICE TIME", "JOBS", "DISK, DAYS"};
+	struct table *t = table_create(6, 0x38, titles);
+	json_t *row;
+	size_t i;
+	json_array_foreach(rows, i, row) {
+		char seconds[24], jobs[24], disk[24];
+		const char *day = cli_text(row, "day"), *user = cli_text(row, "user"), *project = cli_text(row, "project");
+		snprintf(jobs, sizeof jobs, "%.0f", cli_number(row, "jobs"));
+		table_row(t, (const char *[]){*day ? day : "-", *user ? user : "-", *project ? project : "-",
+					      cli_seconds_text(cli_number(row, "device_seconds"), seconds), jobs,
+					      cli_bytes_text(cli_number(row, "disk_byte_days"), disk)});
+	}
+	table_print(t, stdout);
+	table_destroy(t);
+}
+
+int cmd_admin_accounting(struct cli *cli)
+{
+	static const char *const names[] = {"from", "to", "by", "user", "project", NULL};
+	bool csv = cli_option(cli, "csv");
+	char *path = with_query(cli, csv ? "/v1/accounting?format=csv" : "/v1/accounting", names);
+	const struct http_request q = {.path = path, .sink = csv ? print_piece : NULL, .accept = csv ? "text/csv" : NULL};
+	json_t *reply = NULL;
+	int status = path ? http_do(cli, &q, csv ? NULL : &reply) : cli_fail(CLI_USAGE, "out of memory");
+	if (!status && !csv && cli->json)
+		status = cli_print_json(json_object_get(reply, "items"));
+	else if (!status && !csv)
+		print_accounting(json_object_get(reply, "items"));
+	free(path);
+	json_decref(reply);
+	return status;
+}

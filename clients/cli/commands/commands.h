@@ -63,6 +63,7 @@ int cmd_share(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);
 int cmd_queue(struct cli *cli);
+int cmd_admin_accounting(struct cli *cli);
 int cmd_admin_audit(struct cli *cli);
 int cmd_admin_top(struct cli *cli);
 int cmd_user_add(struct cli *cli);

@@ -1,6 +1,7 @@
 /* Tells clients about changes: requests that wait, batches, and the event streams of records and progress. Loop
  * thread. */
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/users/accounting.h"
 
 #define PROGRESS_MS 200
 
@@ -69,6 +70,7 @@ void sl__job_show(struct sl_job *job)
 		sl_list_unlink(&job->listed.dependants);
 		sl_graphs_unuse(j->d->graphs, job->record.graph);
 		sl_metric_add(j->metric_ended[job->life.state - SL_JOB_DONE], 1);
+		sl_accounting_job(j->d->users, job->record.user, job->record.project);
 	}
 	sl__job_notify(job);
 }
