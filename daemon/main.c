@@ -37,6 +37,7 @@
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
 #include "daemon/upkeep/spare.h"
+#include "daemon/upkeep/maintenance.h"
 #include "daemon/upkeep/settings.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
@@ -52,6 +53,7 @@
 /* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each occupy a thread
  * for long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need further ones. */
 #define POOL "12"
+#define STOP_S 60  /* a stop takes no longer, in the eyes of systemd */
 #define HEAPS 4  /* malloc() arenas of all threads together */
 
 enum step { CLOSE_PEOPLE, CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS,
@@ -63,7 +65,7 @@ struct program {
 	uv_loop_t loop;
 	uv_signal_t term, interrupt;
 	uv_async_t hangup;
-	uv_timer_t watchdog;
+	uv_timer_t watchdog, grace;
 	double patience_s; /* the watchdog's time limit */
 	bool silent;       /* a device has exceeded patience_s without progress */
 	bool handles;      /* term, interrupt, hangup and watchdog are open */
@@ -120,6 +122,8 @@ static void close_handles(struct program *p)
 {
 	sl_uses_destroy(p->d.uses);
 	p->d.uses = NULL;
+	sl_maintenance_destroy(p->d.maintenance);
+	p->d.maintenance = NULL;
 	sl_settings_destroy(p->d.settings);
 	p->d.settings = NULL;
 	if (!p->handles)
@@ -130,6 +134,7 @@ static void close_handles(struct program *p)
 	signal(SIGHUP, SIG_IGN);  /* also in a new process, until it has its own handler */
 	uv_close((uv_handle_t *)&p->hangup, NULL);
 	uv_close((uv_handle_t *)&p->watchdog, NULL);
+	uv_close((uv_handle_t *)&p->grace, NULL);
 }
 
 /* Called when the part of the current step is closed, or was never open. */
@@ -197,11 +202,18 @@ static void on_closed(void *arg)
 
 static void stop(struct program *p)
 {
+	p->d.ending = true;
 	p->d.stopping = true;
 	p->d.ready = false;
 	if (p->d.http)
 		sl_http_quiesce(p->d.http);
 	close_parts(p);
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+	sl_log_info("main", "saving running jobs and stopping");
+	stop(timer->data);
 }
 
 static void on_stop_signal(uv_signal_t *handle, int number)
@@ -211,8 +223,18 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 		sl_log_warning("main", "a second signal: exiting at once");
 		_exit(1);
 	}
+	double grace_s = p->d.ending || !p->d.ready ? 0 : p->d.config.shutdown_grace_s;
+	if (!p->d.ending)
+		sd_notify(0, "STOPPING=1");
+	p->d.ending = true;
+	if (grace_s > 0) {
+		sl_log_info("main", "signal %d: not ready any more; saving running jobs and stopping in %.10g s", number,
+			    grace_s);
+		sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%.0f", (grace_s + STOP_S) * 1e6);
+		uv_timer_start(&p->grace, on_grace_over, (uint64_t)(grace_s * 1e3), 0);
+		return;
+	}
 	sl_log_info("main", "signal %d: saving running jobs and stopping", number);
-	sd_notify(0, "STOPPING=1");
 	stop(p);
 }
 
@@ -323,6 +345,8 @@ static void open_handles(struct program *p)
 	uv_signal_init(&p->loop, &p->interrupt);
 	uv_async_init(&p->loop, &p->hangup, on_hangup);
 	uv_timer_init(&p->loop, &p->watchdog);
+	uv_timer_init(&p->loop, &p->grace);
+	p->grace.data = p;
 	p->handles = true;
 	p->term.data = p->interrupt.data = p->hangup.data = p;
 	uv_signal_start(&p->term, on_stop_signal, SIGTERM);
@@ -406,6 +430,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		rc = check_records(p, err);
 	if (!rc)
 		rc = sl_settings_create(&d->settings, d->db, err);
+	if (!rc)
+		rc = sl_maintenance_create(&d->maintenance, d->loop, d->settings, d->metrics, err);
 	if (!rc)
 		rc = sl_spare_create(&d->spare, d->loop, d->db, d->state_dir, err);
 	if (!rc)

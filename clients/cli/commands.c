@@ -164,6 +164,18 @@ static const struct cli_option admin_retention_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option admin_banner_options[] = {
+	{0, "until", "TIME", "When it ends: for example 12h, or 2026-12-24T18:00:00Z. Default: when it is removed."},
+	{0, "remove", NULL, "Remove the banner."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option admin_drain_options[] = {
+	{0, "by", "TIME", "When jobs that still run are saved: for example 2h, 0s (now), or 2026-12-24T18:00:00Z. Default: "
+	 "they finish."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option keep_options[] = {
 	{0, "no", NULL, "No longer keep them."},
 	{0, NULL, NULL, NULL},
@@ -269,6 +281,13 @@ static const struct cli_command table[] = {
 	 "wait until the copy is complete, and print its path on the server. Without NAME, the folder is named after the "
 	 "time. For administrators. To restore, start spacelandd with a copy of that folder as its state folder.",
 	 NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
+	{"admin banner", "[TEXT]", 0, 1, "show a text to everybody",
+	 "Set a text that the dashboard, this program and Python show to all users of the server. Without TEXT, show the "
+	 "banner, and whether the server is drained.", admin_banner_options, CLI_NO_PARAMS, true, cmd_admin_banner},
+	{"admin drain", "[REASON]", 0, 1, "take no new jobs, before maintenance",
+	 "Drain the server: it takes no new jobs, starts no waiting ones, and is not ready for load balancers. Running "
+	 "jobs finish, or are saved at the time of --by, and go on from there later. This lasts until spaceland admin "
+	 "undrain, also over restarts. Users see REASON.", admin_drain_options, CLI_NO_PARAMS, true, cmd_admin_drain},
 	{"admin gc", "", 0, 0, "remove the least recently used results and graphs",
 	 "Remove graphs, and results of jobs that have ended, the least recently used first, until the server's state "
 	 "folder has at most max_state_bytes, or --bytes. The server does so by itself when the folder exceeds "
@@ -285,6 +304,8 @@ static const struct cli_command table[] = {
 	 "disk that they use now, and their jobs and graphs; the largest first. -: what belongs to nobody. For "
 	 "administrators.",
 	 admin_top_options, CLI_NO_PARAMS, true, cmd_admin_top},
+	{"admin undrain", "", 0, 0, "take jobs again, after maintenance", "End what spaceland admin drain has begun.", NULL,
+	 CLI_NO_PARAMS, true, cmd_admin_undrain},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},

@@ -65,6 +65,7 @@ struct sl_config {
 	int64_t upload_memory_bytes;   /* for all uploads being read; 0: half of the host's memory */
 	int64_t request_memory_bytes;  /* for the bodies of all requests; 0: an eighth of the host's memory */
 	int64_t reply_memory_bytes;    /* for all long replies being made or sent; 0: a quarter of the host's memory */
+	double shutdown_grace_s;       /* between SIGTERM and the closing of the port */
 	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
 	/* limits of each user (users/limits.h); 0: none */
 	double user_device_seconds;    /* in 24 hours */

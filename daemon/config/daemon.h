@@ -22,6 +22,7 @@ struct sl_daemon {
 	struct sl_metrics *metrics;
 	struct sl_db *db;
 	struct sl_settings *settings; /* what is set while it runs; upkeep/settings.h */
+	struct sl_maintenance *maintenance;  /* drain and banner; upkeep/maintenance.h */
 	struct sl_spare *spare;      /* a copy of the records of people; upkeep/spare.h */
 	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */
 	struct sl_collect *collect;  /* keeps state_dir within max_state_bytes; collect/collect.h */
@@ -39,7 +40,8 @@ struct sl_daemon {
 	struct sl_http *http;
 	uint64_t started_ms;         /* uv_now() at the start */
 	bool ready;                  /* for /v1/health/ready */
-	bool stopping;               /* SIGTERM was seen: no new jobs */
+	bool ending;                 /* SIGTERM was seen: not ready, no new jobs; it still serves for shutdown_grace_s */
+	bool stopping;               /* the parts are being closed */
 	void (*restart)(struct sl_daemon *d);  /* stops as SIGTERM does, then starts again in the same process id */
 };
 

@@ -54,8 +54,8 @@ static const char help[] =
 	"  --help                 print this and exit\n\n"
 	"Exit status: 0 after a stop; 2 if another start would fail in the same way, since the\n"
 	"configuration or the state folder is not usable; 1 for other errors.\n\n"
-	"Signals: TERM and INT save running jobs and exit, a second one exits at once; HUP reads the\n"
-	"configuration files again.\n";
+	"Signals: TERM and INT save running jobs and exit (after shutdown_grace_s), a further one exits\n"
+	"at once; HUP reads the configuration files again.\n";
 
 const char *sl_options_spelling(const char *option)
 {

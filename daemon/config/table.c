@@ -157,6 +157,11 @@ const struct sl_option_info sl_config_table[] = {
 	       "How long a connection may be idle, a request may take to arrive (a long body may take longer, at 4 KiB "
 	       "or more a second), and a request may wait for its reply."),
 
+	NUMBER(shutdown_grace_s, 0, 3600, "0", "s", true,
+	       "How long the server goes on serving after SIGTERM, while /v1/health/ready answers 503 and new jobs are "
+	       "refused, so that load balancers and proxies send nothing more when the port closes. A second signal ends "
+	       "this time."),
+
 	NUMBER(user_device_seconds, 0, 1e9, "0", "s", true,
 	       "Device time that a user may use in 24 hours. Beyond it, new jobs are refused, and jobs that have no "
 	       "place on a device yet wait. This and the following limits apply to users with their own tokens, but "

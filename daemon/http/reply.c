@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/upkeep/maintenance.h"
 #include "daemon/util/buffer.h"
 #include "daemon/json/json.h"
 #include "daemon/util/log.h"
@@ -108,6 +109,14 @@ const char *sl_request_ancestors(const struct sl_request *r)
 }
 
 /* Takes response; NULL: no memory, and the connection is closed. */
+/* The banner is for people who have a token: not for strangers and links, nor for what needs no token. */
+static const char *notice_for(const struct sl_request *r)
+{
+	bool people = r->route && r->route->verb != SL_VERB_OPEN && r->who.role != SL_ROLE_NONE &&
+		      r->who.role != SL_ROLE_LINK;
+	return people ? sl_maintenance_notice(r->http->d->maintenance) : NULL;
+}
+
 void sl__reply_finish(struct sl_request *r, int status, const char *content_type, struct sl__response *response)
 {
 	SL_ON_LOOP(r->http->d);
@@ -130,6 +139,9 @@ void sl__reply_finish(struct sl_request *r, int status, const char *content_type
 		add_sites(r, response);
 		sl__response_header(response, "X-Request-Id", r->id);
 	}
+	const char *notice = notice_for(r);
+	if (response && notice)
+		sl__response_header(response, "Spaceland-Banner", notice);
 	if (response && (status == 429 || status == 503) && !has_header(r, "Retry-After"))
 		sl__response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	for (struct sl__header *header = r->headers; response && header; header = header->next)

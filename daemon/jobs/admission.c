@@ -7,6 +7,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"
+#include "daemon/upkeep/maintenance.h"
 
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
 
@@ -130,6 +131,10 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	const struct sl_server_engine *e = job->place.engine;
 	int small = sl__job_small(job), open = 0, places = 0;
 	struct sl_limit_hit hit;
+	if (sl_maintenance_drains(job->jobs->d->maintenance)) {
+		snprintf(text, room, "It starts after the maintenance of the server.");
+		return "maintenance";
+	}
 	for (int i = 0; i < e->devices; i++) {
 		const struct sl_server_device *d = &e->device[i];
 		open += d->stage == SL_DEVICE_OPEN && !d->state.down;
@@ -186,6 +191,12 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	case SL_STAGE_SEARCHING:
 		reason = "search";
 		snprintf(text, sizeof text, "The neighbours of its points are being searched.");
+		break;
+	case SL_STAGE_PARKED:
+		if (!sl_maintenance_drains(job->jobs->d->maintenance))
+			return json_null();
+		reason = "maintenance";
+		snprintf(text, sizeof text, "It is saved, and goes on after the maintenance of the server.");
 		break;
 	case SL_STAGE_WAITING:
 		reason = why_in_line(job, text, sizeof text);

@@ -14,6 +14,7 @@
 #include "daemon/store/db.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/sweep.h"
+#include "daemon/upkeep/maintenance.h"
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
@@ -30,7 +31,7 @@ static void pump(struct sl_jobs *j)
 {
 	if (!j->stopping)
 		sl__measurements_pump(j);
-	if (!j->stopping)
+	if (!j->stopping && !sl_maintenance_drains(j->d->maintenance))
 		sl_queue_admit(&j->queue);
 }
 
@@ -47,6 +48,42 @@ static void checkpoint_some(struct sl_jobs *j)
 			sl__job_checkpoint(job, SL_CHECKPOINT_ON_DUE);
 }
 
+/* When a drain is due, running jobs leave their devices with the state of their runs, and wait for its end. */
+static void save_for_maintenance(struct sl_jobs *j)
+{
+	if (!sl_maintenance_is_due(j->d->maintenance))
+		return;
+	j->saved = true;
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
+		if (job->life.stage == SL_STAGE_RUNNING && job->life.wish == SL_WISH_RUN && j->mover != job &&
+		    uv_now(j->d->loop) >= job->run.stays_ms)
+			sl__job_step(job, SL_ON_LEAVE);
+}
+
+/* The drain is over, or is due later: they wait in line again, as soon as their checkpoints are on the disk. */
+static void resume_saved(struct sl_jobs *j)
+{
+	if (!j->saved || j->stopping || sl_maintenance_is_due(j->d->maintenance))
+		return;
+	j->saved = false;
+	SL_LIST_EACH(struct sl_job, job, &j->unfinished, listed.unfinished) {
+		if (job->life.stage == SL_STAGE_LEAVING || (job->life.stage == SL_STAGE_PARKED &&
+							    job->run.checkpointing != SL_CHECKPOINT_IDLE))
+			j->saved = true;  /* the next time */
+		else if (job->life.stage == SL_STAGE_PARKED)
+			sl__job_step(job, SL_ON_TAKE_UP);
+	}
+}
+
+void sl_jobs_drain_changed(struct sl_jobs *j)
+{
+	save_for_maintenance(j);
+	resume_saved(j);
+	SL_LIST_EACH(struct sl_job, job, &j->unfinished, listed.unfinished)
+		sl__job_changed(job);  /* `waiting` of its record */
+	pump(j);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct sl_jobs *j = timer->data;
@@ -57,6 +94,8 @@ static void on_tick(uv_timer_t *timer)
 	checkpoint_some(j);
 	sl__jobs_save_again(j);
 	sl_users_save_usage(j->d->users, false);
+	save_for_maintenance(j);
+	resume_saved(j);
 	pump(j);  /* a device may be due for another attempt, or memory may have become free */
 	sl__jobs_balance(j);
 	if (j->ticks % NEIGHBOURS_S == 0)

@@ -87,6 +87,8 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, char
 void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg);
 /* True if there is a job on this graph, finished or not. */
 bool sl_jobs_on_graph(const struct sl_jobs *j, const char *graph);
+/* A drain (upkeep/maintenance.h) has begun, has another time, or has ended. */
+void sl_jobs_drain_changed(struct sl_jobs *j);
 /* How long ended jobs are kept (openapi.yaml: Retention); new reference. */
 json_t *sl_jobs_retention_json(struct sl_jobs *j);
 /* Compares the options with those in force: takes over what deletes nothing more; else logs what is to be confirmed. */

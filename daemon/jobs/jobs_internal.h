@@ -142,6 +142,7 @@ struct sl_jobs {
 	struct sl_list rows;                 /* results/rows.c: placements of new points, predictions, samples */
 	struct sl_fair_queue fair_queue;     /* the order in which they compute */
 	struct sl__retention retention;
+	bool saved;                          /* jobs may be PARKED because a drain was due (upkeep/maintenance.h) */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* set by jobs.c, for its parts: */

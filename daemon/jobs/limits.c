@@ -5,6 +5,9 @@
 
 #include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
+#include "daemon/upkeep/maintenance.h"
+
+#define DRAIN_RETRY_S 300
 
 static uint64_t disk_bytes(const struct sl_job *job)
 {
@@ -95,12 +98,28 @@ static const char *with_more(int more, char *text, size_t bytes)
 	return more > 1 ? text : "";
 }
 
+/* Clients that wait for the end of a maintenance need not ask often. */
+static bool refuse_work(struct sl_jobs *j, struct sl_request *r)
+{
+	if (j->d->ending) {
+		sl_reply_status(r, 503, "The server is being stopped; submit the job again when it is back.");
+		return true;
+	}
+	if (!sl_maintenance_drains(j->d->maintenance))
+		return false;
+	sl_reply_header(r, "Retry-After", "%d", DRAIN_RETRY_S);
+	sl_reply_status(r, 503, "%s", sl_maintenance_why(j->d->maintenance));
+	return true;
+}
+
 bool sl__limits_refuse_number(struct sl_jobs *j, struct sl_request *r, int more)
 {
 	const struct sl_principal *who = sl_request_who(r);
 	int64_t most = j->d->config.max_jobs, of_user = sl_users_part(j->d->users, who->account, most);
 	int64_t all = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
 	char batch[64];
+	if (refuse_work(j, r))
+		return true;
 	if (of_user < most) {
 		int own = count_unfinished(j, who->account);
 		if (own + more > of_user) {

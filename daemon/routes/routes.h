@@ -90,6 +90,11 @@
 	X("GET", "/v1/layouts/{id}", layout_get, READ, SL_BODY_NONE, NULL) \
 	X("DELETE", "/v1/login", logout, OPEN, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/login", login, OPEN, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/maintenance", maintenance_get, LOOK, SL_BODY_NONE, NULL) \
+	X("DELETE", "/v1/maintenance/banner", banner_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("PUT", "/v1/maintenance/banner", banner_put, MANAGE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/maintenance/drain", drain_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("PUT", "/v1/maintenance/drain", drain_put, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
 	X("GET", "/v1/me", me, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/methods", methods, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/openapi.yaml", openapi, OPEN, SL_BODY_NONE, NULL) \

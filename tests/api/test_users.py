@@ -23,11 +23,12 @@ OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready"
         "GET /v1/openapi.yaml"}
 LOOK = {"GET /metrics", "GET /v1/accounting", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me", "GET /v1/methods",
         "GET /v1/plans",
-        "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/retention", "GET /v1/status", "POST /v1/stream/keys",
+        "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/maintenance", "GET /v1/retention", "GET /v1/status", "POST /v1/stream/keys",
         "POST /v1/graphs/dry-run", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method except GET on one thing
-MANAGE = {"GET /v1/audit", "GET /v1/top", "POST /v1/collection", "POST /v1/retention", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
+MANAGE = {"GET /v1/audit", "GET /v1/top", "POST /v1/collection", "POST /v1/retention", "PUT /v1/maintenance/drain", "DELETE /v1/maintenance/drain", "PUT /v1/maintenance/banner",
+          "DELETE /v1/maintenance/banner", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
           "POST /v1/users/{user}/transfer", "DELETE /v1/users/{user}/tokens",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "POST /v1/projects", "PATCH /v1/projects/{project}", "DELETE /v1/projects/{project}",

@@ -19,7 +19,10 @@ int cli_method_outputs(const char *name[], int most);
 const struct cli_option *cli_fetch_options(const struct cli_option *before);
 
 int cmd_admin_backup(struct cli *cli);
+int cmd_admin_banner(struct cli *cli);
+int cmd_admin_drain(struct cli *cli);
 int cmd_admin_gc(struct cli *cli);
+int cmd_admin_undrain(struct cli *cli);
 int cmd_admin_retention(struct cli *cli);
 int cmd_job_keep(struct cli *cli);
 int cmd_project_keep(struct cli *cli);

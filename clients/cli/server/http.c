@@ -18,6 +18,7 @@ struct http {
 	const char *ca_file; /* PEM; NULL: the system's authorities */
 	char *base;          /* "http://127.0.0.1:7070", without a slash at the end */
 	char *authorization; /* header line, or NULL */
+	bool told_banner;
 };
 
 /* One request in progress. */
@@ -167,18 +168,39 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	return count;
 }
 
-/* What was guessed or changed in the points that were sent. */
+/* The text of a header line of this name, whose value is JSON; new reference. NULL: it is another one. */
+static json_t *text_of_header(const char *bytes, size_t count, const char *name)
+{
+	size_t length = strlen(name);
+	if (count <= length || strncasecmp(bytes, name, length) != 0)
+		return NULL;
+	return json_loadb(bytes + length, count - length, JSON_DECODE_ANY, NULL);
+}
+
+/* Once for each command. */
+static void tell_banner(const struct cli *cli, const json_t *banner)
+{
+	char *text = json_is_string(banner) ? strdup(json_string_value(banner)) : NULL;
+	if (text && !cli->http->told_banner) {
+		cli->http->told_banner = true;
+		cli_plain(text);
+		cli_note(cli, "spaceland: %s", text);
+	}
+	free(text);
+}
+
+/* What was guessed or changed in the points that were sent, and what administrators tell everybody. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
-	static const char name[] = "Spaceland-Note:";
 	struct transfer *t = arg;
 	count *= size;
-	if (count < sizeof name || strncasecmp(bytes, name, sizeof name - 1) != 0)
-		return count;
-	json_t *note = json_loadb(bytes + sizeof name - 1, count - sizeof name + 1, JSON_DECODE_ANY, NULL);
+	json_t *note = text_of_header(bytes, count, "Spaceland-Note:");
+	json_t *banner = note ? NULL : text_of_header(bytes, count, "Spaceland-Banner:");
 	if (json_string_value(note))
 		cli_tell(t->cli, t->request->input, "%s", json_string_value(note));
+	tell_banner(t->cli, banner);
 	json_decref(note);
+	json_decref(banner);
 	return count;
 }
 

@@ -10,6 +10,7 @@
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/upkeep/maintenance.h"
 #include "daemon/util/log.h"
 
 #define EVERY_MS 1000
@@ -100,7 +101,8 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 	job->run.carried_bytes = e->bytes;
 	job->run.carried_status = e->status;
 	e->blob = NULL;
-	if (j->stopping) {
+	if (j->stopping || sl_maintenance_is_due(j->d->maintenance)) {
+		sl__move_over(job);
 		sl__job_step(job, SL_ON_STOPS);
 		sl__job_keep_carried(job);
 		return;

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Set, Union
 
 import numpy as np
 import requests
@@ -69,6 +69,7 @@ class Http:
         self.timeout = timeout   # seconds without data; longer than the server's request_timeout_s
         self.hint = ""           # after the message of an error: who named this server
         self._token = token
+        self._told: Set[str] = set()  # banners
         self._ca_file = ca_file
         self._local = threading.local()
 
@@ -145,9 +146,10 @@ class Http:
             finally:
                 if hasattr(data, "close"):
                     data.close()
+            self._tell_banner(reply)
             if reply.status_code < 300 or (reply.status_code == 404 and missing_is_done and attempt):
                 return reply
-            if reply.status_code in _BUSY and "Retry-After" in reply.headers and not last:
+            if reply.status_code in _BUSY and _is_soon(reply.headers.get("Retry-After")) and not last:
                 self.pause(_seconds(reply.headers["Retry-After"]))
                 continue
             if "Location" in reply.headers and reply.status_code < 400:
@@ -155,6 +157,13 @@ class Http:
                                      "there, name that address")
             raise problem_error(reply.status_code, _document(reply), f"{method} {path}")
         raise AssertionError("not reached")
+
+    def _tell_banner(self, reply: requests.Response) -> None:
+        """Warns of what the server's administrators tell everybody, once for each text."""
+        for text in json.loads(f"[{reply.headers.get('Spaceland-Banner', '')}]"):
+            if text not in self._told:
+                self._told.add(text)
+                tell(f"{self.url}: {text}")
 
     def json(self, method: str, path: str, **arguments: Any) -> Any:
         """The decoded JSON of a reply."""
@@ -193,6 +202,14 @@ def _document(reply: requests.Response) -> Any:
         return reply.json()
     except (ValueError, RecursionError, requests.RequestException):
         return None
+
+
+def _is_soon(retry_after: Optional[str]) -> bool:
+    """True if the server asks to repeat the request within a minute; during maintenance it asks for more."""
+    try:
+        return retry_after is not None and float(retry_after) <= 60
+    except ValueError:
+        return True
 
 
 def _seconds(text: str) -> float:
