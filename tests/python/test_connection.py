@@ -87,7 +87,7 @@ def test_waiting_survives_a_restart_of_the_server(points, tmp_path):
             spaceland.Client(address).job(job.id).stop()
         restarter = threading.Timer(1, restart)
         restarter.start()
-        assert job.wait().state == "done"
+        assert job.wait(100).state == "done"  # at once, unless the restart fails
         restarter.join()
         watcher.join(60)
         assert seen[-1] is True and not watcher.is_alive()
