@@ -1,4 +1,5 @@
-/* GET /v1/accounting: what users and projects have used, by day; JSON or CSV. Administrators see all, others their own. */
+/* GET /v1/accounting: what users and projects have used, by day; JSON or CSV. Administrators see all, others their
+ * own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -85,7 +85,8 @@ static void remember(struct sl_users *u, const char *id, const char *name)
 static const char *name_of(const struct sl_users *u, const char *id)
 {
 	const char *name = id[0] ? present_name(u, id) : NULL;
-	const struct sl__named *n = name ? NULL : SL_LIST_FIND(struct sl__named, n, bucket(u, id), link, !strcmp(n->id, id));
+	const struct sl__named *n = name ? NULL :
+				    SL_LIST_FIND(struct sl__named, n, bucket(u, id), link, !strcmp(n->id, id));
 	return name ? name : n ? n->name : NULL;
 }
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import graphs
-from harness import wait_until
+from harness import record_sum, wait_until
 from test_users import NONE, Lab, cli
 
 pytestmark = pytest.mark.sanitized
@@ -67,7 +67,8 @@ def test_accounting(tmp_path):
     with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db")) as db:
         for days in (399, 401):
             day = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=days)).strftime("%Y-%m-%d")
-            db.execute("INSERT INTO accounting (id, document) VALUES (?, ?)", (day, json.dumps({"rows": [[NONE, "old, one", "", None, 5.5, days, 7]]})))
+            text = json.dumps({"rows": [[NONE, "old, one", "", None, 5.5, days, 7]]})
+            db.execute("INSERT INTO accounting (id, document, sum) VALUES (?, ?, ?)", (day, text, record_sum(day, text)))
         db.commit()
     lab.daemon.start()
     time.sleep(1.5)

@@ -9,7 +9,7 @@ import pytest
 import graphs
 from harness import PATIENCE, Api
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @pytest.fixture
