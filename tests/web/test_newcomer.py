@@ -118,13 +118,21 @@ def test_nodes_are_found_and_told(page, api):
 
 def test_labels_that_replace_others(page, api, tmp_path):
     g = api.upload(points.npy(np.random.default_rng(1).normal(size=(90, 4)).astype("f4")), name="plain")["id"]
-    job = api.run(g, iterations=50, perplexity=5)["id"]
+    job = api.run(g, iterations=50, perplexity=5, name="plain")["id"]
     page.go(f"{api.daemon.url}/#/job/{job}")
     page.see("Add labels from a file", 15)
     for rows, told in (((f"{i},{'ab'[i % 2]}" for i in range(90)), "have labels in kind"), ((f"{i},{'xyz'[i % 3]}" for i in range(90)), "Replaced: kind.")):
         (tmp_path / "meta.csv").write_text(table(rows, "id,kind"))
         page.find("input[aria-label='File of labels']").send(str(tmp_path / "meta.csv"))
         page.see(told)
+    (tmp_path / "orte.csv").write_bytes(table((f"{i},{['Köln', 'Ulm'][i % 2]}" for i in range(90)), "id,Ort").encode("latin-1"))
+    page.drop(tmp_path / "orte.csv")   # on the page of a run a file may be one of labels
+    page.button("Add it as labels to plain").click()
+    page.button("Its letters are Western European").click()   # beside the reason why it was refused
+    page.see("Labels joined by the nodes' numbers")
+    page.wait(lambda: sorted(page.run("return [...document.querySelectorAll('.legend-name')].map(e => e.innerText)")) == ["Köln", "Ulm"], 10, "it colours")
+    assert [j["name"] for j in api.get("/v1/jobs").json()["items"]][0] != "orte"
+    page.expected = "400"
 
 
 def test_order_and_colours_of_categories(page, api, shot):

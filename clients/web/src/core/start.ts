@@ -25,6 +25,7 @@ export interface Pending {
 	again: boolean;             // after a failure: another attempt may succeed
 	graph: Graph | null;
 	estimate: Estimate | null;
+	run: string;                // the run on whose page it was dropped, so that it may be a file of labels; "": none
 	options: Record<string, string>;   // of the upload, that the user chose because an error or a note names them
 	abort: AbortController;
 }
@@ -33,6 +34,9 @@ export const pending = new Signal<Pending | null>(null);
 export const queue = new Signal<File[]>([]);
 /** What was taken of the files that were uploaded, until the user has seen it. */
 export const uploads = new Signal<{ graph: string; file: File; options: Record<string, string>; taken: Taken; known: string }[]>([]);   // known: their name, if the server had them before under another one
+/** A file of labels that was dropped on a run's page, until that page takes it. */
+export const labelsFor = new Signal<{ job: string; file: File } | null>(null);
+let from = "";           // the run on whose page the next file was dropped
 let several = false;     // several files were given together: the page stays with the list of runs
 export const atOnce = new Signal(localStorage.getItem("spaceland-at-once") !== "no");
 export const options = new Signal<Record<string, Value>>({});
@@ -83,7 +87,8 @@ function next(): void {
 	const [file, ...rest] = queue.value;
 	queue.value = rest;
 	if (file)
-		void begin(file);
+		void begin(file, undefined, from);
+	from = "";
 }
 
 /** Reads a file that was uploaded before once more, with an option that a note of its record names; options: those before. */
@@ -98,27 +103,28 @@ export function swap(on: boolean): void {
 	const p = pending.value;
 	transposed.value = on;
 	if (p)
-		void begin(p.file, { ...p.options, transpose: String(on) });
+		void begin(p.file, { ...p.options, transpose: String(on) }, p.run);
 }
 
 /** Lays out files, one after the other. */
-export function beginAll(files: File[]): void {
+export function beginAll(files: File[], run = ""): void {
 	const p = pending.value, busy = !!p && p.stage !== "failed" && !(p.stage === "choose" && p.guess?.problem);
 	several = busy || files.length > 1;
+	from = several ? "" : run;
 	queue.value = [...queue.value, ...files];
 	if (!busy)
 		cancel();
 }
 
-async function begin(file: File, options: Record<string, string> = transposed.value ? { transpose: "true" } : {}): Promise<void> {
+async function begin(file: File, options: Record<string, string> = transposed.value ? { transpose: "true" } : {}, run = ""): Promise<void> {
 	pending.value?.abort.abort();
 	const p: Pending = { file, guess: null, roles: [], progress: 0, stage: "reading", problem: "", again: false, graph: null,
-		estimate: null, options, abort: new AbortController() };
+		estimate: null, run, options, abort: new AbortController() };
 	pending.value = p;
 	try {
 		const guess = await inspect(file, options);
 		update(p, { guess, roles: guess.listed.map(c => c.role), stage: "choose" });
-		if (!guess.choices)
+		if (!guess.choices && !run)
 			await send(p);
 	} catch (error) {
 		fail(p, error);
@@ -128,7 +134,7 @@ async function begin(file: File, options: Record<string, string> = transposed.va
 /** Reads the present file as a text of this encoding. */
 export async function decode(p: Pending, encoding: string): Promise<void> {
 	try {
-		await begin(await recode(p.file, encoding), p.options);
+		await begin(await recode(p.file, encoding), p.options, p.run);
 	} catch (error) {
 		fail(p, error);
 	}

@@ -1,17 +1,21 @@
 /* drop.tsx -- the drop zone for files, and the detected content of a file. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, count, duration, sentence, several } from "../core/format.ts";
+import { isLayout } from "../core/clusters.ts";
+import { jobs } from "../core/live.ts";
 import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { encodingsFor } from "../core/recode.ts";
 import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
-import { again, apply, atOnce, beginAll, cancel, decode, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
+import type { Job } from "../core/types.ts";
+import { again, apply, atOnce, beginAll, cancel, decode, labelsFor, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
 import { link } from "../core/api.ts";
 import { mayChange } from "../core/rights.ts";
 import { warmUp } from "../gl/renderer.ts";
 import { Bar, Button, Icon, say, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
+import { titleOf } from "./runs.tsx";
 import { TakenText } from "./taken.tsx";
 
 const drop = (files: FileList | null | undefined): void => {
@@ -19,9 +23,10 @@ const drop = (files: FileList | null | undefined): void => {
 		return;
 	if (!mayChange())
 		return say(link ? "A public link only shows its run. Drop files on the dashboard of a server." : "Your role is that of a reader, who cannot upload files. An administrator can change it.", true);
-	if (route.value.page !== "")
+	const { page, id } = route.value;
+	if (page !== "")
 		go("");
-	beginAll([...files]);
+	beginAll([...files], page === "job" ? id : "");
 };
 
 /** Files may be dropped on any page. Those who may not upload are told; otherwise the browser would leave the page. */
@@ -110,12 +115,25 @@ function Columns({ p }: { p: Pending }) {
 	</table></div>;
 }
 
+/** Buttons that read a text that is not UTF-8. */
+export function Encodings({ file, complaint, choose }: { file: File; complaint: string; choose: (encoding: string) => Promise<unknown> }) {
+	const all = encodingsFor(complaint, file);
+	return all.length ? <div class="row wrap remedies" role="group" aria-label={`Encodings of ${file.name}`}>{all.map(([name, text]) => <Button key={name} title={`Converts it from ${name} in this page`}
+		onClick={() => choose(name)}>{all.length > 1 ? `Its letters are ${text}` : `Convert it from ${text}`}</Button>)}</div> : null;
+}
+
 function PendingCard({ p }: { p: Pending }) {
 	const { guess, graph, estimate, stage } = p, swapped = p.options["transpose"] === "true";
+	const of = use(jobs).get(p.run), run = of && isLayout(of) && of.may_change ? of : null;
+	/** Back on the page of the run, as if its button had been used. */
+	const addTo = (job: Job): void => {
+		labelsFor.value = { job: job.id, file: p.file };
+		cancel();
+		go("job", job.id);
+	};
 	const waiting = use(queue), titles = (column: number): string => { const title = guess?.listed.find(c => c.column === column)?.title; return title ? `"${title}"` : String(column); };
 	const told = [p.problem, ...(!p.problem ? [...guess?.warnings ?? [], ...(guess?.taken ?? graph?.taken)?.notes.map(n => n.text) ?? []] : [])].join("\n");
 	const remedies = graph || stage === "uploading" || stage === "starting" ? [] : remediesOf(told, titles).filter(r => p.options[r.name] !== r.value && !(r.name === "ignore_columns" && p.options[r.name]?.split(",").includes(r.value)));
-	const encodings = graph || !(stage === "failed" || (stage === "choose" && guess?.choices)) ? [] : encodingsFor(told, p.file);
 	const more = guess ? guess.columns - guess.listed.length : 0, left = guess?.listed.filter((c, i) => c.role === "coordinate" && p.roles[i] !== "coordinate").length ?? 0;
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
@@ -130,13 +148,13 @@ function PendingCard({ p }: { p: Pending }) {
 		{p.problem && <p class="problem" role="alert">{p.problem}</p>}
 		{remedies.length > 0 && <div class="row wrap remedies" role="group" aria-label="What can be done">{remedies.map(r => <Button key={`${r.name}=${r.value}`} title={`${r.name}=${r.value}`}
 			onClick={() => apply(p, r)}>{r.text}</Button>)}</div>}
-		{encodings.length > 0 && <div class="row wrap remedies" role="group" aria-label="Encodings">{encodings.map(([name, text]) => <Button key={name} title={`Converts it from ${name} in this page`}
-			onClick={() => decode(p, name)}>{encodings.length > 1 ? `Its letters are ${text}` : `Convert it from ${text}`}</Button>)}</div>}
+		{!graph && (stage === "failed" || (stage === "choose" && (guess?.choices || p.run))) && <Encodings file={p.file} complaint={told} choose={name => decode(p, name)} />}
 		{waiting.length > 0 && <p class="quiet" role="status">{several(waiting.length, "more file")} {waiting.length === 1 ? "waits" : "wait"}: {waiting.map(f => f.name).join(", ")}</p>}
 		{stage === "choose" && !guess?.problem && <div class="drop-choices left"><Choices p={p} /></div>}
 		<div class="row">
+			{stage === "choose" && run && <Button kind="primary" icon="plus" title="The columns of the file become labels of the run's data" onClick={() => addTo(run)}>{`Add it as labels to ${titleOf(run)}`}</Button>}
 			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
-				<Button kind="primary" icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}
+				<Button kind={run ? undefined : "primary"} icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}
 			{(stage === "ready" || stage === "starting") && <Button kind="primary" icon="play" disabled={stage === "starting"} onClick={() => launch(p)}>Lay out</Button>}
 			{stage === "failed" && <>{(graph || p.again) && <Button kind="primary" onClick={() => again(p)}>Try again</Button>}
 				{!graph && <Button onClick={cancel}>Choose another file</Button>}</>}

@@ -1,29 +1,40 @@
 /* look.tsx -- the panel for colours, names and the selection. */
 import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { getJson, link } from "../core/api.ts";
+import { ApiError, getJson, link } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, sentence, several, shorten, STOPS } from "../core/format.ts";
 import { jobs, putGraph, putPart } from "../core/live.ts";
+import { recode } from "../core/recode.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
+import { labelsFor } from "../core/start.ts";
 import type { Graph, Job, Quality, Taken } from "../core/types.ts";
 import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Legend } from "./stage.tsx";
+import { Encodings } from "./drop.tsx";
 import { ColumnList, TakenText, Uploaded } from "./taken.tsx";
 
 function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const found = colourings(job, use(jobs).values()).filter(j => j.state === "done");
 	const columns = use(s.columns), by = use(s.by), palette = use(s.palette), size = use(s.size), may = useRights(), data = useData(job);
 	const file = useRef<HTMLInputElement>(null);
-	const [added, setAdded] = useState<{ file: string; taken: Taken } | null>(null);
+	const [added, setAdded] = useState<{ file: string; taken: Taken } | null>(null), [refused, setRefused] = useState<{ file: File; text: string } | null>(null);
 	const addLabels = async (f: File): Promise<void> => {
 		setAdded(null);
+		setRefused(null);
+		try {
+			await readLabels(f);
+		} catch (error) {
+			setRefused({ file: f, text: error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error) });
+		}
+	};
+	const readLabels = async (f: File): Promise<void> => {
 		const name = f.name.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_.-]+/gu, "_").slice(0, 60) || "labels";
 		const before = new Set(s.columns.value.map(c => c.name));
 		const { columns: set, taken } = await s.nodes.put(name, f, /\.npy$/i.test(f.name)), replaced = set.filter(c => before.has(c.name)).map(c => c.name), first = set.find(c => c.kind === "category" && !c.ids) ?? set[0];
@@ -36,6 +47,13 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 		say(`${set.length === 1 ? `${count(job.nodes)} nodes have labels in ${first!.name}${taken ? "" : ", in the order of the nodes"}` : `${several(set.length, "column")} of labels were set`}; coloured by ${first?.name ?? "none"}.${
 			replaced.length ? ` Replaced: ${replaced.join(", ")}.` : ""}`);
 	};
+	const dropped = use(labelsFor);
+	useEffect(() => {
+		if (dropped?.job !== job.id)
+			return;
+		labelsFor.value = null;
+		void s.loadColumns(s.by.value || undefined).then(() => addLabels(dropped.file), tell);   // the names of the present columns
+	}, [dropped, job.id]);
 	return <section aria-label="Colours">
 		<div class="pair">
 			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ...(link && !columns.some(c => c.name === "degree") ? [] : [["degree", "Degree"] as const]),
@@ -49,8 +67,11 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 		<label class="field"><span class="field-label">Size of points</span>
 			<input type="range" min={-1.5} max={1.5} step={0.05} value={Math.log2(size)} onInput={e => s.setSize(2 ** Number(e.currentTarget.value))} /></label>
 		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy,.gz,.zst"
-			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f).catch((error: unknown) => say(error instanceof Error ? ("text" in error ? String(error.text) : error.message) : String(error), true)); }} />
+			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f); }} />
 		{may && data && <Button icon="plus" kind="quiet" {...(graph ? { of: graph } : {})} title="A table with names or numbers of the nodes and columns of labels; one label a line in the order of the nodes; or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>}
+		{refused && <div class="card added"><div class="grow"><p class="problem" role="alert"><b>{refused.file.name}: </b>{refused.text}</p>
+			<Encodings file={refused.file} complaint={refused.text} choose={async name => addLabels(await recode(refused.file, name))} /></div>
+			<Button icon="close" kind="quiet" label="Dismiss why the labels were refused" onClick={() => setRefused(null)} /></div>}
 		{added && <div class="card added" role="status"><TakenText file={added.file} taken={added.taken} /><Button icon="close" kind="quiet" label="Dismiss what was taken" onClick={() => setAdded(null)} /></div>}
 		{may && data && graph && <ColumnList s={s} graph={graph} />}
 	</section>;

@@ -29,7 +29,7 @@ export function TakenText({ taken, file, beginning }: { taken: Taken; file?: str
 	const notes = [...taken.notes.filter(n => n.changes), ...taken.notes.filter(n => !n.changes)], most = notes.length > NOTES + 1 ? Math.max(NOTES, notes.filter(n => n.changes).length) : notes.length;
 	const first = notes.slice(0, most), rest = notes.slice(most);
 	return <div class="taken">
-		<p>{beginning && "Its beginning: "}{file && <b>{file}: </b>}{taken.text}{taken.sign && <span class="quiet"> · {taken.sign}</span>}</p>
+		<p>{beginning && "Its beginning: "}{file && <b>{file}: </b>}{taken.text}{taken.sign && <span class="quiet"> · recognised by {taken.sign}</span>}</p>
 		{first.map(n => <Note key={n.text} note={n} />)}
 		{rest.length > 0 && <details><summary>{several(rest.length, "more note")}</summary>{rest.map(n => <Note key={n.text} note={n} />)}</details>}
 		{taken.notes_lost > 0 && <p class="quiet">{several(taken.notes_lost, "more note")}.</p>}</div>;

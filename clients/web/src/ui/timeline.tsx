@@ -21,7 +21,7 @@ export interface Replayed {
 }
 
 export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Promise<void> }) {
-	const over = ended(use(jobs).get(s.job.id) ?? s.job), length = use(s.recording.length), place = use(s.replay), [playing, setPlaying] = useState(false);
+	const job = use(jobs).get(s.job.id) ?? s.job, over = ended(job), paused = job.state === "paused", length = use(s.recording.length), place = use(s.replay), [playing, setPlaying] = useState(false);
 	const going = useRef(0);
 	useEffect(() => {
 		if (!playing)
@@ -57,11 +57,11 @@ export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Pr
 		<input type="range" class="grow" min={0} max={length - 1} step="any" value={at} aria-label="Recorded frame"
 			aria-valuetext={moment(frame)}
 			onInput={e => { setPlaying(false); s.seek(Number(e.currentTarget.value)); }} />
-		<span class="timeline-at">{place === null ? (frame.final ? "final" : over ? "last" : "live") : moment(frame)}</span>
+		<span class="timeline-at">{place === null ? (frame.final ? "final" : over ? "last" : paused ? "paused" : "live") : moment(frame)}</span>
 		{place !== null && <>
 			{goOn && <Button icon="undo" kind="quiet" label="Go on from here in a new run" disabled={frame.stride !== 1}
 				title={frame.stride !== 1 ? "This frame holds a sample of the nodes" : "Go on from here in a new run"}
-				onClick={() => goOn(frame)} />}
+				onClick={() => goOn(frame)}><span class="wide-only">Go on from here</span></Button>}
 			<Button kind="quiet" onClick={() => { setPlaying(false); s.seek(null); }}>{over ? "End" : "Live"}</Button></>}
 	</div>;
 }
