@@ -138,7 +138,7 @@ def test_a_batch_of_another_method(page, api, daemon, layout):
     page.find("input[name=clusters]")
     write(page, "clusters", "3; 5")
     write(page, "seed", "1; 2")
-    page.find("//section[h2='Another run']//button[normalize-space()='Start']").click()
+    page.find("//section[h2='Another run']//button[normalize-space()='Start 4 runs']").click()
     page.see("4 runs were submitted")
     made = page.wait(lambda: [j for j in api.get("/v1/jobs?limit=200").json()["items"] if j["id"] not in known] or None, 10, "they start")
     assert {(j["method"], j["parameters"]["clusters"], j["parameters"]["seed"]) for j in made} == {("kmeans", c, s) for c in (3, 5) for s in (1, 2)}
@@ -148,7 +148,7 @@ def test_a_batch_of_another_method(page, api, daemon, layout):
     page.go(f"{daemon.url}/#/job/{made[0]['id']}")
     page.find("//section[h2='Parameters, and the next run']//input[@name='restarts']")
     write(page, "restarts", "2; 3")
-    page.button("Start with these").click()
+    page.button("Start 2 runs").click()
     page.see("2 runs were submitted")
     page.wait(lambda: len([j for j in api.get("/v1/jobs?limit=200").json()["items"] if j["id"] not in known]) == 2, 10, "two more")
 

@@ -2,6 +2,7 @@
  * values, and changes those that may change while the job runs. And the form that starts another method on a layout. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, change, sendJson, submit } from "../core/api.ts";
+import { count } from "../core/format.ts";
 import { graphs, put } from "../core/live.ts";
 import { again, CHOICES, CHOICES_TSNE, chosenOf, MAIN_TSNE, matters, parse, parseAll, STEERABLE_OF, write } from "../core/parameters.ts";
 import { go } from "../core/route.ts";
@@ -38,9 +39,14 @@ async function start(body: Record<string, unknown>): Promise<void> {
 	go("job", next.id);
 }
 
+/** The fields that have several values, with semicolons between them, and these values. */
+const manyOf = (params: Record<string, Value>): [string, Value[]][] => Object.entries(params).map(([name, v]): [string, Value[]] => [name, typeof v === "string" && !CHOICES[name] ? parseAll(v) : [v]]).filter(([, v]) => v.length > 1);
+/** On the button that starts them. */
+const startText = (params: Record<string, Value>, one: string): string => { const n = manyOf(params).reduce((all, [, v]) => all * v.length, 1); return n > 1 ? `Start ${count(n)} runs` : one; };
+
 /** Starts a run, or a batch of one method: a run of each combination of fields that have several values, with semicolons. */
 async function startAll(body: Record<string, unknown>, params: Record<string, Value>): Promise<void> {
-	const many = Object.entries(params).map(([name, v]) => [name, typeof v === "string" && !CHOICES[name] ? parseAll(v) : [v]] as const).filter(([, v]) => v.length > 1);
+	const many = manyOf(params);
 	if (!many.length)
 		return start({ ...body, params });
 	const rest = Object.fromEntries(Object.entries(params).filter(([name]) => !many.some(([other]) => other === name)));
@@ -62,7 +68,7 @@ export function NextRun({ job }: { job: Job }) {
 	return <section class="next" aria-labelledby="next-title">
 		<h2 id="next-title">Parameters, and the next run</h2>
 		{fields}
-		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={() => startAll(again(job, {}), chosen(names, all))}>{Object.keys(changed).length ? "Start with these" : "Run again"}</Button>
+		<div class="row wrap"><Button icon="play" title={`A new run of method ${job.method}`} onClick={() => startAll(again(job, {}), chosen(names, all))}>{startText(chosen(names, all), Object.keys(changed).length ? "Start with these" : "Run again")}</Button>
 			{!ended(job) && steerable.length > 0 && <Button of={job} onClick={steer}>Change this run</Button>}</div>
 	</section>;
 }
@@ -91,7 +97,8 @@ function TsneForm({ job }: { job: Job }) {
 			<Field key={`${name} ${preset}`} label={label}><input type="text" name={name} value={value} placeholder={write(base[name]!)} aria-label={label} onInput={e => set(name, e.currentTarget.value)} /></Field>;
 	};
 	const values = Object.entries(changed).map(([name, text]) => [name, parseAll(text)] as const).filter(([, v]) => v.length > 0);
-	const many = values.filter(([, v]) => v.length > 1), count = many.reduce((n, [, v]) => n * v.length, 1);
+	const many = values.filter(([, v]) => v.length > 1), runs = many.reduce((n, [, v]) => n * v.length, 1);
+	const together = values.flatMap(([name, v]) => v.filter(x => Array.isArray(x)).map(x => `${name.replace(/_/g, " ")} ${(x as number[]).join(" and ")}`));
 	const submitAll = async (): Promise<void> => {
 		const common = { graph: job.graph, ...(preset === "default" ? {} : { preset }), ...(job.project === undefined ? {} : { project: job.project }),
 			...Object.fromEntries(values.filter(([, v]) => v.length === 1).map(([name, v]) => [name, v[0]!])) };
@@ -101,14 +108,15 @@ function TsneForm({ job }: { job: Job }) {
 			return;
 		}
 		await sendJson("POST", "/v1/batches", { ...common, ...(title ? { name: title } : {}), parameters: Object.fromEntries(many) });
-		say(`${count} runs were submitted.`);
+		say(`${count(runs)} runs were submitted.`);
 		go("", "", { search: title || undefined });
 	};
 	return <>{SEVERAL}
 		<div class="parameters"><Select label="preset" value={preset} options={CHOICES_TSNE["preset"]!.map(c => [c, c.replace(/_/g, " ")] as const)} onChange={setPreset} />
 			{MAIN_TSNE.filter(name => names.includes(name)).map(field)}</div>
 		<details><summary>All parameters</summary><div class="parameters">{names.filter(name => !MAIN_TSNE.includes(name)).map(field)}</div></details>
-		<Button icon="play" onClick={submitAll}>{count > 1 ? `Start ${count} runs` : "Start"}</Button></>;
+		{together.length > 0 && <p class="quiet" role="status">In one run: {together.join("; ")}. The decimal sign is a point.</p>}
+		<Button icon="play" onClick={submitAll}>{runs > 1 ? `Start ${count(runs)} runs` : "Start"}</Button></>;
 }
 
 const METHODS: readonly (readonly [string, string, "layout" | "data"])[] = [   // the input that each begins with
@@ -131,7 +139,7 @@ function MethodForm({ job, body, nodes }: { job: Job; body: Record<string, unkno
 function FormOf({ job, body, defaults }: { job: Job; body: Record<string, unknown>; defaults: Record<string, Value> }) {
 	const { names, all, fields } = useChanges(defaults);
 	return <>{SEVERAL}{fields}<Button icon="play" onClick={() => startAll({ ...body, ...(job.name ? { name: job.name } : {}),
-		...(job.project === undefined ? {} : { project: job.project }) }, chosen(names, all))}>Start</Button></>;
+		...(job.project === undefined ? {} : { project: job.project }) }, chosen(names, all))}>{startText(chosen(names, all), "Start")}</Button></>;
 }
 
 /** Another method on the same data, or on this layout. nodes: where a signal may start. */

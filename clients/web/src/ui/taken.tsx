@@ -7,7 +7,7 @@ import { putGraph } from "../core/live.ts";
 import { type Remedy, remediesOf } from "../core/remedy.ts";
 import { useRights } from "../core/rights.ts";
 import { go, keep, route } from "../core/route.ts";
-import { beginWith, uploads } from "../core/start.ts";
+import { beginWith, pending, uploads } from "../core/start.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import type { Column, Graph, Taken } from "../core/types.ts";
@@ -68,7 +68,7 @@ export function TakenOf({ graph: g }: { graph: Graph }) {
 
 /** What was taken of files that were uploaded in this page, until it is dismissed. graph: only of this one. */
 export function Uploaded({ graph }: { graph?: string }) {
-	const list = use(uploads).filter(u => !graph || u.graph === graph);
+	const p = use(pending), list = use(uploads).filter(u => (!graph || u.graph === graph) && u.graph !== p?.graph?.id);   // the card of a file shows it itself
 	const again = (u: (typeof list)[number], remedy: Remedy): void => {
 		go("");
 		beginWith(u.file, remedy, u.options);
