@@ -49,6 +49,7 @@
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
+#include "daemon/worker/worker.h"
 
 /* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each occupy a thread
  * for long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need further ones. */
@@ -564,6 +565,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], SL_RELAY_ARGUMENT))
 		return sl_relay_main();
+	if (argc == 2 && !strcmp(argv[1], SL_WORKER_ARGUMENT)) {
+		give_memory_back();
+		return sl_worker_main();
+	}
 	sl_threads_wait_briefly(argv);
 	give_memory_back();
 	prctl(PR_SET_NAME, "spacelandd");  /* after a restart the name would be "exe" */

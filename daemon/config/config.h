@@ -35,6 +35,7 @@ struct sl_config {
 	/* compute */
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */
 	char *engines;                 /* further engines that jobs may select: "all", or a list */
+	char *workers;                 /* gpus, all, off: which devices are processes */
 	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
 	int64_t threads;               /* of the CPU and hybrid engines; 0: one per core */
 	double slice_ms;               /* length of one slice of a job */

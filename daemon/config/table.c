@@ -4,6 +4,7 @@
 
 static const char *const request_logs[] = {"off", "problems", "all", NULL};
 static const char *const new_users[] = {"refuse", "reader", "user", NULL};
+static const char *const workers[] = {"gpus", "all", "off", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 #define AT(field) offsetof(struct sl_config, field)
@@ -88,6 +89,10 @@ const struct sl_option_info sl_config_table[] = {
 	TEXT(engines, "all", false,
 	     "Further engines that a job may name: all, or a list separated by commas; empty: none. Their devices are "
 	     "opened when the first job needs them."),
+	WORD(workers, workers, "gpus", false,
+	     "Which devices are processes of their own: gpus, all (the CPU engine, too) or off. If such a process ends, by "
+	     "a fault of its GPU or otherwise, the server and other devices go on; it is started again, and its jobs go on "
+	     "from their checkpoints. With off, a fault that makes a GPU unusable for the process restarts the server."),
 	TEXT(plugin_dir, "", false,
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
 	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and of the hybrid engines. 0: one for each "

@@ -88,9 +88,24 @@ struct sl_device_event {
 };
 void sl_device_event_destroy(struct sl_device_event *e);  /* NULL is fine */
 
+/* From which files a worker makes P, or the run: it shares no memory with the daemon. */
+struct sl_device_source {
+	enum sl_origin origin;
+	bool graph;                        /* data is a graph; else points */
+	bool on_device;                    /* the device makes P from the neighbours; else the worker's processor */
+	char *data;                        /* the stored graph or points; malloc'd, or NULL: not needed */
+	char *neighbours;                  /* the stored neighbours; malloc'd, or NULL: not needed */
+	const struct sl_neighbours *unstored;  /* or, if they have no file yet: borrowed until sl_device_add() returns */
+	uint32_t rows, columns;            /* of init, if its origin is a layout or edges */
+	double *start;                     /* as in struct sl_method_input: malloc'd, or NULL */
+	uint64_t start_bytes;
+	enum sl_start start_kind;
+};
+
 /* A job for the device. The strings and params are copied; init, checkpoint and run are taken if sl_device_add()
  * returns 0. A job of t-SNE has a graph and parameters. A job of a method on points has a run, which was created and
- * has loaded its checkpoint already; all that the run borrows must stay until the job's last event, or STOPPED. */
+ * has loaded its checkpoint already; all that the run borrows must stay until the job's last event, or STOPPED.
+ * A worker makes all of these itself, from `source`. */
 struct sl_device_job {
 	uint64_t job;                      /* any number that is never used again */
 	const struct sl_method *method;
@@ -107,6 +122,7 @@ struct sl_device_job {
 	struct sl_affinities_params affinities_params;
 	struct sl_method_params params;
 	float *init;                       /* [n_user * dims] malloc'd, or NULL */
+	uint64_t init_bytes;               /* its bytes, for a worker */
 	void *checkpoint;                  /* from sl_embedding_save(), malloc'd, or NULL */
 	uint64_t checkpoint_bytes;
 	int iteration;                     /* iterations and compute time of the checkpoint */
@@ -118,6 +134,7 @@ struct sl_device_job {
 	bool alone;                        /* never runs beside others */
 	bool pinned;                       /* its graph stays on the device */
 	char id[SL_ULID_BYTES];            /* for the record of crashes */
+	struct sl_device_source source;    /* of a job for a worker; taken like init */
 };
 
 /* A job with slices that are too long fails, so that other jobs can run: if two slices in a row exceed all of three

@@ -108,8 +108,6 @@ struct sl_device_thread {
 /* ---- events.c ----------------------------------------------------------- */
 
 double sl__now_ms(void);
-/* Allocates an event with all memory that its kind needs. NULL: out of memory. Loop or thread. */
-struct sl_device_event *sl__event_create(enum sl_event_kind kind);
 /* Takes the owed event and sets its kind. */
 struct sl_device_event *sl__event_owed(struct sl_device_event **owed, enum sl_event_kind kind, uint64_t job);
 void sl__tell(struct sl_device_thread *t, struct sl_device_event *e);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void job_destroy(struct sl_device_job *job)
+void sl__device_job_destroy(struct sl_device_job *job)
 {
 	if (!job)
 		return;
@@ -12,6 +12,9 @@ static void job_destroy(struct sl_device_job *job)
 		job->method->destroy(job->run);
 	free(job->init);
 	free(job->checkpoint);
+	free(job->source.data);
+	free(job->source.neighbours);
+	free(job->source.start);
 	free(job);
 }
 
@@ -19,7 +22,7 @@ void sl__command_destroy(struct sl_command *c)
 {
 	if (!c)
 		return;
-	job_destroy(c->add);
+	sl__device_job_destroy(c->add);
 	sl_device_event_destroy(c->owed.answer);
 	sl_device_event_destroy(c->owed.ended);
 	sl_device_event_destroy(c->owed.dropped);

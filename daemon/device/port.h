@@ -32,9 +32,12 @@ struct sl_command {
 	struct sl_owed owed;
 };
 
+/* Allocates an event with all memory that its kind needs. NULL: out of memory. Loop or thread. */
+struct sl_device_event *sl__event_create(enum sl_event_kind kind);
 /* True if each command of this kind gets an answer. */
 bool sl__command_answered(enum sl_command_kind kind);
-/* Frees the command and all that it owns. NULL is fine. */
+/* Frees the job or command and all that it owns. NULL is fine. */
+void sl__device_job_destroy(struct sl_device_job *job);
 void sl__command_destroy(struct sl_command *c);
 
 struct sl_port_functions {

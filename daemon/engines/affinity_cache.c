@@ -42,6 +42,7 @@ struct sl_affinity {
 	int references;
 	bool forget;
 	/* used while a pool thread makes the affinities */
+	char *file;                         /* forms of workers: what they are made from; NULL: it has no file yet */
 	char job[SL_ULID_BYTES];            /* the job that wanted them first */
 	struct sl_content *source;          /* a reference */
 	struct sl_affinities *result;       /* owned by the pool thread until it has finished, then moved to affinities */
@@ -90,7 +91,13 @@ static void entry_destroy(struct sl_affinity *e)
 	sl_list_unlink(&e->link);
 	sl_affinities_destroy(e->affinities);
 	sl_graphs_release(e->cache->d->graphs, e->neighbours);
+	free(e->file);
 	free(e);
+}
+
+static bool in_workers(enum sl_affinity_form form)
+{
+	return form == SL_AFFINITY_WORKER || form == SL_AFFINITY_WORKER_DEVICE;
 }
 
 void sl_affinity_cache_destroy(struct sl_affinity_cache *c)
@@ -135,13 +142,14 @@ static struct sl_affinity *too_many(const struct sl_affinity_cache *c, enum sl_a
 		if (e->ready && !e->references && (!oldest || e->used < oldest->used))
 			oldest = e;
 	}
-	bool fits = form == SL_AFFINITY_HOST ? bytes <= c->budget_bytes : count <= DEVICE_ENTRIES_MAX;
+	bool counted = form == SL_AFFINITY_DEVICE || form == SL_AFFINITY_WORKER_DEVICE;
+	bool fits = counted ? count <= DEVICE_ENTRIES_MAX : bytes <= c->budget_bytes;
 	return fits ? NULL : oldest;
 }
 
 static void trim(struct sl_affinity_cache *c)
 {
-	for (int form = SL_AFFINITY_HOST; form <= SL_AFFINITY_DEVICE; form++) {
+	for (int form = SL_AFFINITY_HOST; form <= SL_AFFINITY_WORKER_DEVICE; form++) {
 		struct sl_affinity *oldest;
 		while ((oldest = too_many(c, (enum sl_affinity_form)form))) {
 			bool was_on_device = lent(oldest);
@@ -242,7 +250,7 @@ static void drop_older(struct sl_affinity *e)
 {
 	struct sl_affinity_cache *c = e->cache;
 	SL_LIST_EACH(struct sl_affinity, o, &c->entries, link) {
-		if (o->form != SL_AFFINITY_DEVICE || strcmp(o->graph, e->graph) || !o->neighbours_key ||
+		if (o->form == SL_AFFINITY_HOST || strcmp(o->graph, e->graph) || !o->neighbours_key ||
 		    o->neighbours_key == e->neighbours_key)
 			continue;
 		drop_neighbours(c, o->neighbours_key);
@@ -253,11 +261,11 @@ static void drop_older(struct sl_affinity *e)
 static void loaded(void *arg, struct sl_content *content, const struct sl_error *err)
 {
 	struct sl_affinity *e = arg;
-	if (!content || e->form == SL_AFFINITY_DEVICE) {
+	if (!content || e->form != SL_AFFINITY_HOST) {
 		e->cache->busy--;
 		e->neighbours = content;
 		e->ready = content != NULL;
-		if (content) {
+		if (content && content->neighbours) {
 			e->neighbours_key = neighbours_key(e->graph, content->neighbours->k);
 			drop_older(e);
 		}
@@ -266,6 +274,26 @@ static void loaded(void *arg, struct sl_content *content, const struct sl_error 
 	}
 	e->source = content;
 	sl_pool_run(e->cache->d->loop, make, made, e);
+}
+
+/* Finds the file that workers read. Without one the neighbours are in memory, and go to the worker with the job. */
+static int find_file(struct sl_affinity *e, struct sl_error *err)
+{
+	struct sl_graphs *graphs = e->cache->d->graphs;
+	const struct sl_graph_record *record = sl_graphs_find(graphs, e->graph);
+	free(e->file);
+	int code = sl_graphs_file(graphs, e->graph, SL_PART_NEIGHBOURS, &e->file, err);
+	if (code || !e->file)
+		return code;
+	sl_graphs_release(graphs, e->neighbours);
+	e->neighbours = NULL;
+	e->bytes = record->entries * (e->points ? 4 : 1) * (sizeof(uint32_t) + sizeof(float)) + record->nodes * 20ull;
+	if (e->points && neighbours_key(e->graph, record->k) != e->neighbours_key) {
+		e->neighbours_key = neighbours_key(e->graph, record->k);
+		drop_older(e);
+	}
+	e->ready = true;
+	return 0;
 }
 
 static int entry_create(struct sl_affinity_cache *c, const char *graph, const char *job,
@@ -283,12 +311,15 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const ch
 	e->params = *params;
 	e->form = form;
 	e->points = record && record->kind != SL_KIND_GRAPH;
-	int code = sl_graphs_acquire(c->d->graphs, graph, SL_PART_NEIGHBOURS, loaded, e, err);
+	int code = in_workers(form) ? find_file(e, err) : 0;
+	if (!code && !e->ready)
+		code = sl_graphs_acquire(c->d->graphs, graph, SL_PART_NEIGHBOURS, loaded, e, err);
 	if (code) {
+		free(e->file);
 		free(e);
 		return code;
 	}
-	c->busy++;
+	c->busy += !e->ready;
 	sl_list_prepend(&c->entries, &e->link);
 	*out = e;
 	return 0;
@@ -297,9 +328,12 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const ch
 /* Loads the neighbours of an entry of form DEVICE again, if they were released while it had no references. */
 static int renew(struct sl_affinity *e, struct sl_error *err)
 {
-	if (!e->ready || e->form == SL_AFFINITY_HOST || e->neighbours)
+	if (!e->ready || e->form == SL_AFFINITY_HOST)
 		return 0;
-	int code = sl_graphs_acquire(e->cache->d->graphs, e->graph, SL_PART_NEIGHBOURS, loaded, e, err);
+	int code = in_workers(e->form) ? find_file(e, err) : 0;
+	if (code || e->file || e->neighbours)
+		return code;
+	code = sl_graphs_acquire(e->cache->d->graphs, e->graph, SL_PART_NEIGHBOURS, loaded, e, err);
 	if (code)
 		return code;
 	e->ready = false;
@@ -356,6 +390,16 @@ const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *e)
 	return e->neighbours ? e->neighbours->neighbours : NULL;
 }
 
+const char *sl_affinity_file(const struct sl_affinity *e)
+{
+	return e->file;
+}
+
+bool sl_affinity_of_points(const struct sl_affinity *e)
+{
+	return e->points;
+}
+
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *e)
 {
 	return e->neighbours_key;
@@ -380,6 +424,7 @@ bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph,
 		       const struct sl_affinities_params *wanted)
 {
 	const struct sl_affinity *e = find(c, graph, wanted, SL_AFFINITY_HOST);
+	e = e ? e : find(c, graph, wanted, SL_AFFINITY_WORKER);
 	return e && e->ready;
 }
 

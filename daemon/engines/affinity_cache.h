@@ -1,10 +1,12 @@
 /* affinity_cache.h -- the cache of affinities, which jobs with the same graph and parameters share.
  *
- * There is an entry for each (graph, lambda, drop_leaf_edges) and each (points, perplexities), in one of two forms:
+ * There is an entry for each (graph, lambda, drop_leaf_edges) and each (points, perplexities), in one of these forms:
  *
  *   HOST     made on the thread pool from the graph or the neighbours, lent to devices
  *   DEVICE   made by each device from neighbours, to which the entry holds a reference while jobs use it; the
  *            affinities are not in host memory
+ *   WORKER, WORKER_DEVICE
+ *            the same, made in workers, of stored files. The entry has no content; its bytes are estimated
  *
  * The jobs that use an entry are counted. Unused entries stay until the cache exceeds its budget of bytes; then the
  * least recently used are dropped, after devices have given them back. A device is named by its number, 0 to
@@ -33,7 +35,7 @@ void sl_affinity_cache_destroy(struct sl_affinity_cache *c);
 /* The number of entries that are being made. */
 int sl_affinity_cache_busy(const struct sl_affinity_cache *c);
 
-enum sl_affinity_form { SL_AFFINITY_HOST, SL_AFFINITY_DEVICE };
+enum sl_affinity_form { SL_AFFINITY_HOST, SL_AFFINITY_DEVICE, SL_AFFINITY_WORKER, SL_AFFINITY_WORKER_DEVICE };
 
 /* Takes a reference to the entry of (graph, wanted), and makes the entry if it does not exist. done runs with the
  * entry, or with err and no reference; it runs before this function returns if the entry is ready. If this function
@@ -45,11 +47,14 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const ch
 			sl_affinity_done_fn done, void *arg, struct sl_error *err);
 void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);  /* NULL is fine */
 
-/* The content of an entry that is ready, borrowed while the caller has a reference. _get() is NULL in form DEVICE,
- * _neighbours() in form HOST. */
+/* The content of an entry that is ready, borrowed while the caller has a reference. _get() is NULL unless in form HOST.
+ * _neighbours(): in form DEVICE, and in the forms of workers if the neighbours have no file yet; else NULL. */
 const struct sl_affinities *sl_affinity_get(const struct sl_affinity *entry);
 const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *entry);
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *entry);
+/* In the forms of workers: the file that they read; NULL: there is none yet, but _neighbours(). */
+const char *sl_affinity_file(const struct sl_affinity *entry);
+bool sl_affinity_of_points(const struct sl_affinity *entry);  /* false: of a graph */
 const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *entry);
 
 /* The key by which devices name the entry. */

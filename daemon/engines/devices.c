@@ -79,7 +79,7 @@ const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, d
 	*seconds = 0;
 	for (int i = 0; i < all->devices; i++) {
 		const struct sl_server_device *d = &all->device[i];
-		double silent = d->port && d->stage == SL_DEVICE_OPEN ? sl_device_silent_s(d->port) : 0;
+		double silent = d->port && !d->worker && d->stage == SL_DEVICE_OPEN ? sl_device_silent_s(d->port) : 0;
 		if (silent <= *seconds)
 			continue;
 		*seconds = silent;

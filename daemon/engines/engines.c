@@ -3,12 +3,16 @@
 #include <string.h>
 #include <time.h>
 
+#include <systemd/sd-daemon.h>
+
 #include "core/engine/fault.h"
 #include "daemon/engines/engines_internal.h"
 #include "daemon/stream/events.h"
 #include "daemon/util/log.h"
+#include "daemon/worker/worker.h"
 
 #define RESTART_EVERY_S 60  /* shortest time between two restarts of the server */
+#define PATIENCE_S 1200     /* time limit of a slice in a worker without systemd's watchdog */
 #define AGAIN_MS 10000      /* least time between two attempts to open a device */
 
 _Static_assert((SL_ENGINES_COUNT - 1) * SL_GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
@@ -16,6 +20,13 @@ _Static_assert((SL_ENGINES_COUNT - 1) * SL_GPUS_MAX + 1 <= SL_DEVICES_MAX, "ever
 static void on_event(void *arg, struct sl_device_event *event);
 
 /* ---- opening ------------------------------------------------------------------------- */
+
+/* The time limit of a slice in a worker: half of systemd's watchdog, which would end the whole server. */
+static double patience_s(void)
+{
+	uint64_t usec = 0;
+	return sd_watchdog_enabled(0, &usec) > 0 ? (double)usec * 0.5e-6 : PATIENCE_S;
+}
 
 static int device_start(struct sl_server_device *d, bool patient, struct sl_error *err)
 {
@@ -27,7 +38,13 @@ static int device_start(struct sl_server_device *d, bool patient, struct sl_erro
 			    .memory_bytes = (uint64_t)c->device_memory_bytes},
 	};
 	d->tried_ms = uv_now(all->d->loop);
-	int code = sl_device_thread_start(&d->port, all->d->loop, &config, on_event, d, err);
+	const struct sl_worker_options options = {.id = d->id, .state_dir = all->d->state_dir,
+						  .input_bytes = (uint64_t)c->graph_memory_bytes,
+						  .patience_s = patience_s()};
+	d->worker = !strcmp(c->workers, "all") || (!strcmp(c->workers, "gpus") && strcmp(d->engine->name, "cpu") != 0);
+	int code = d->worker ?
+		   sl_worker_start(&d->port, all->d->loop, &config, &options, on_event, d, err) :
+		   sl_device_thread_start(&d->port, all->d->loop, &config, on_event, d, err);
 	if (code)
 		d->port = NULL;
 	else

@@ -50,6 +50,7 @@ struct sl_server_device {
 	int64_t version;                  /* of its record; rises with each change (util/ulid.h) */
 	enum sl_device_stage stage;
 	struct sl_device_port *port;    /* NULL: idle */
+	bool worker;                      /* it is a process of its own */
 	bool stop_sent;
 	struct sl_device_state state;     /* as last reported */
 	struct sl_error problem;          /* IDLE: why it did not open; code 0: nobody has tried */
@@ -119,7 +120,8 @@ int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *ar
 /* After sl_engines_close(), or if the start of the server has failed. NULL is fine. */
 void sl_engines_destroy(struct sl_engines *all);
 
-/* For the watchdog: the device whose present slice is the longest, and for how long it runs; NULL, 0: all sleep. */
+/* For the watchdog: the device whose present slice is the longest, and for how long it runs; NULL, 0: all sleep.
+ * Workers have limits of their own. */
 const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, double *seconds);
 
 /* ---- choosing ---- */

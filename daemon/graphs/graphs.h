@@ -100,6 +100,14 @@ int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part 
 		      struct sl_error *err);
 void sl_graphs_release(struct sl_graphs *s, struct sl_content *c);  /* NULL is fine */
 
+/* The file of a part, malloc'd, for workers, which read it themselves. *path NULL: it has no file yet, so it must be
+ * acquired. Returns the same errors. */
+int sl_graphs_file(struct sl_graphs *s, const char *id, enum sl_content_part part, char **path, struct sl_error *err);
+
+/* A worker has found that the file of a part is damaged: neighbours are searched again, other graphs are marked as
+ * damaged. */
+void sl_graphs_damaged(struct sl_graphs *s, const char *id, enum sl_content_part part, const struct sl_error *err);
+
 /* Counts the unfinished jobs that use the graph; while there are any, the graph cannot be deleted. */
 void sl_graphs_use(struct sl_graphs *s, const char *id);
 void sl_graphs_unuse(struct sl_graphs *s, const char *id);

@@ -106,17 +106,32 @@ static void load_work(void *arg)
 		l->status = sl_points_file_read(l->path, &l->points, &l->err);
 }
 
+static void is_damaged(struct sl_graphs *s, struct sl__graph *graph, enum sl_content_part part)
+{
+	if (part == SL_PART_NEIGHBOURS && graph->record.kind == SL_KIND_POINTS)
+		sl__finder_lost(s, graph);
+	else
+		graph->record.state = SL_GRAPH_DAMAGED;
+}
+
 static void load_failed(struct load *l)
 {
-	struct sl__graph *graph = l->graph;
-	sl_log_error("graphs", "%s: %s", graph->record.id, l->err.detail);
+	sl_log_error("graphs", "%s: %s", l->graph->record.id, l->err.detail);
 	if (l->status != SL_BADDATA)
 		return;
 	l->err.code = SL_IO;  /* a fault of the server, not of the request */
-	if (l->part == SL_PART_NEIGHBOURS && l->kind == SL_KIND_POINTS)
-		sl__finder_lost(l->s, graph);
-	else
-		graph->record.state = SL_GRAPH_DAMAGED;
+	is_damaged(l->s, l->graph, l->part);
+}
+
+void sl_graphs_damaged(struct sl_graphs *s, const char *id, enum sl_content_part part, const struct sl_error *err)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g = sl__graphs_find(s, id);
+	bool searched = g && part == SL_PART_NEIGHBOURS && g->record.search == SL_SEARCH_RUNNING;
+	if (!g || searched || g->record.state == SL_GRAPH_DAMAGED)
+		return;  /* another job has told it */
+	sl_log_error("graphs", "%s: %s", id, err->detail);
+	is_damaged(s, g, part);
 }
 
 static void load_done(void *arg)
@@ -174,22 +189,48 @@ static int start_load(struct sl_graphs *s, struct sl__graph *graph, enum sl_cont
 	return 0;
 }
 
-int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part part, sl_graphs_done_fn done, void *arg,
-		      struct sl_error *err)
+/* Finds the graph, and the part in which kind graph has all that it has. */
+static int find_part(struct sl_graphs *s, const char *id, enum sl_content_part *which, struct sl__graph **out,
+		     struct sl_error *err)
 {
-	SL_ON_LOOP(s->d);
-	struct sl__graph *g = sl__graphs_find(s, id);
+	struct sl__graph *g = *out = sl__graphs_find(s, id);
 	if (!g)
 		return sl__graphs_not_found(id, err);
 	if (g->record.state == SL_GRAPH_DAMAGED)
 		return sl_error_set(err, SL_CONFLICT, "the stored file of graph %s is damaged; upload it again", id);
 	if (g->record.kind == SL_KIND_GRAPH)
-		part = SL_PART_DATA;
-	if (part == SL_PART_NEIGHBOURS && !g->record.k)
+		*which = SL_PART_DATA;
+	if (*which == SL_PART_NEIGHBOURS && !g->record.k)
 		return g->record.search == SL_SEARCH_NONE ?
 		       sl_error_set(err, SL_CONFLICT, "graph %s was uploaded with neighbours=0, and none are known; "
 				    "a job tsne on it, or uploading it again with another number, has them searched", id) :
 		       sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s have not been found yet", id);
+	return 0;
+}
+
+int sl_graphs_file(struct sl_graphs *s, const char *id, enum sl_content_part part, char **path, struct sl_error *err)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g;
+	int code = find_part(s, id, &part, &g, err);
+	*path = NULL;
+	if (code || (part == SL_PART_NEIGHBOURS && g->record.kind == SL_KIND_POINTS && !g->found_bytes))
+		return code;
+	if (!(*path = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, part))))
+		return sl_error_memory(err, "the graph");
+	g->used = ++s->tick;
+	sl_uses_mark(s->d->uses, id);
+	return 0;
+}
+
+int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part part, sl_graphs_done_fn done, void *arg,
+		      struct sl_error *err)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g;
+	int code = find_part(s, id, &part, &g, err);
+	if (code)
+		return code;
 	struct sl__loaded *p = &g->part[part];
 	struct sl__waiter *w = calloc(1, sizeof *w);
 	if (!w || (!p->content && !p->loading && start_load(s, g, part))) {

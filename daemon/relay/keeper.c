@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "daemon/relay/relay.h"
 #include "daemon/util/log.h"
+#include "daemon/processes/spawn.h"
 #include "daemon/util/ulid.h"
 
 #define TICK_MS 1000
@@ -26,8 +26,6 @@
 #define DESCRIPTORS 6         /* of a subscriber in the relay: its connection, both ends of the local one, its XPUB
 				 socket; and two of the monitor during the handshake */
 #define OTHER_DESCRIPTORS 64
-
-extern char **environ;
 
 struct sl_keeper {
 	uv_loop_t *loop;
@@ -166,29 +164,6 @@ static void on_message(void *arg, const struct sl_relay_message *m, int fd)
 
 /* ---- the start of the relay --------------------------------------------------------------------- */
 
-/* posix_spawn() does not copy the page tables of the daemon, which may have many gigabytes. */
-static int spawn(struct sl_keeper *k, int channel)
-{
-	char *const argv[] = {"spacelandd", SL_RELAY_ARGUMENT, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none;
-	sigemptyset(&none);
-	if (posix_spawn_file_actions_init(&files))
-		return ENOMEM;
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	int code = posix_spawn_file_actions_adddup2(&files, channel, SL_RELAY_FD);
-	if (!code)
-		code = posix_spawn(&k->pid, "/proc/self/exe", &files, &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&files);
-	if (code)
-		k->pid = 0;
-	return code;
-}
-
 static int start(struct sl_keeper *k)
 {
 	static const struct sl_channel_ops ops = {.message = on_message, .ended = on_ended};
@@ -196,7 +171,7 @@ static int start(struct sl_keeper *k)
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
 		return errno;
-	int code = spawn(k, ends[1]);
+	int code = sl_spawn_self(SL_RELAY_ARGUMENT, ends[1], SL_RELAY_FD, &k->pid);
 	close(ends[1]);
 	if (code) {
 		close(ends[0]);

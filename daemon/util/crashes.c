@@ -230,6 +230,17 @@ void sl_crashes_open(const char *state_dir)
 	free(text);
 }
 
+void sl_crashes_look_again(void)
+{
+	int fd = atomic_load(&file);
+	char *text = fd >= 0 ? calloc(1, LARGEST + 1) : NULL;
+	if (text && pread(fd, text, LARGEST, 0) >= 0) {
+		crashed_count = 0;
+		parse(text);
+	}
+	free(text);
+}
+
 int sl_crashes_of(const char *job, int *number)
 {
 	const struct crashed *c = find(job);
@@ -242,6 +253,9 @@ void sl_crashes_forget(const char *job)
 {
 	struct crashed *c = find(job);
 	if (!c)
+		return;
+	sl_crashes_look_again();  /* save() would lose what a worker has added */
+	if (!(c = find(job)))
 		return;
 	*c = crashed[--crashed_count];
 	save();

@@ -41,6 +41,11 @@ void sl_log_set_level(enum sl_log_level level)
 	atomic_store(&threshold, (int)level);
 }
 
+enum sl_log_level sl_log_level(void)
+{
+	return (enum sl_log_level)atomic_load(&threshold);
+}
+
 int sl_log_level_parse(const char *text)
 {
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)

@@ -12,6 +12,7 @@ enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG };
 /* Call once, before threads are created. */
 void sl_log_init(enum sl_log_level level);
 void sl_log_set_level(enum sl_log_level level);  /* any thread, at any time */
+enum sl_log_level sl_log_level(void);
 
 /* "error", "warning", "info", "debug"; -1 for any other text. */
 int sl_log_level_parse(const char *text);

@@ -19,6 +19,8 @@ SANITIZER = re.compile(r"runtime error:|(ERROR|WARNING): (Address|Leak|Thread|Me
 CONTRACT = Contract()
 LIGHT = bool(os.environ.get("SPACELAND_TEST_LIGHT"))  # smaller tests in short runs
 ENGINE = {"engine": os.environ["SPACELAND_ENGINE"]} if os.environ.get("SPACELAND_ENGINE") else {}
+# SPACELAND_WORKERS=all: every device is a process of its own.
+WORKERS = {"workers": os.environ["SPACELAND_WORKERS"]} if os.environ.get("SPACELAND_WORKERS") else {}
 
 
 def program(name):
@@ -86,7 +88,7 @@ class Daemon:
         self.state = self.folder / "state"
         self.log = self.folder / "stderr"
         self.arguments = list(arguments)
-        self.options = {"zmq": "tcp://127.0.0.1:*", "log_level": "info", **ENGINE, **options}
+        self.options = {"zmq": "tcp://127.0.0.1:*", "log_level": "info", **ENGINE, **WORKERS, **options}
         self.port = free_port()
         self.process = None
 

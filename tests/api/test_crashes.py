@@ -22,7 +22,7 @@ def server(fresh, monkeypatch):
     """A daemon whose jobs with the learning rate RATE crash it, in the given run of iterations of each process."""
     def make(when, **options):
         monkeypatch.setenv("SPACELAND_TEST_CRASH", f"{RATE},{when}")
-        return fresh(**{"engine": "cuda", "plugin_dir": str(PLUGIN), "slice_ms": 2, **options})
+        return fresh(**{"engine": "cuda", "workers": "off", "plugin_dir": str(PLUGIN), "slice_ms": 2, **options})
     return make
 
 

@@ -100,7 +100,7 @@ def test_paused_and_cancelled_while_it_is_away(failing):
 
 def test_a_device_that_only_a_new_process_can_open(failing):
     """The server executes itself again: same address, same process id, jobs continue."""
-    api = failing("lost=40,stuck")
+    api = failing("lost=40,stuck", workers="off")
     pid, graph = api.daemon.process.pid, upload(api)
     jobs = [api.submit(graph, iterations=few(2000), seed=i)["id"] for i in range(3)]
 

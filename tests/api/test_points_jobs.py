@@ -198,7 +198,7 @@ def test_progress(api):
 @pytest.mark.longest
 def test_memory(fresh):
     """Points and neighbours are dropped when memory is short, and loaded again."""
-    api = Api(fresh(graph_memory_bytes=1 << 20))
+    api = Api(fresh(graph_memory_bytes=1 << 20, workers="off"))
     x = [points.clusters(n=3000, d=40, seed=s)[0] for s in range(4)]
     ids = [points.found(api, api.upload(points.npy(y))["id"])["id"] for y in x]
     api.patch(f"/v1/graphs/{ids[0]}", json={"pinned": True})

@@ -62,6 +62,25 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	j->worked(j);
 }
 
+/* A worker has found that the stored file from which it computes is damaged. Damaged neighbours are searched again, and
+ * the job waits for them: then returns true. */
+static bool wait_for_search(struct sl_job *job, struct sl_device_event *e)
+{
+	struct sl_graphs *graphs = job->jobs->d->graphs;
+	const struct sl_graph_record *g = sl_graphs_find(graphs, job->record.graph);
+	if (!g || !job->place.device->worker || e->err.code != SL_BADDATA || !e->err.file[0])
+		return false;
+	bool neighbours = job->record.work.origin == SL_OF_AFFINITIES && g->kind == SL_KIND_POINTS;
+	sl_graphs_damaged(graphs, job->record.graph, neighbours ? SL_PART_NEIGHBOURS : SL_PART_DATA, &e->err);
+	e->err.code = SL_IO;  /* a fault of the server, not of the request */
+	if (!neighbours || g->search != SL_SEARCH_RUNNING)
+		return false;
+	sl__move_over(job);
+	job->place.waiting.bytes = job->place.bytes;
+	sl__job_step(job, SL_ON_LOST);
+	return true;
+}
+
 static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_event event)
 {
 	take_status(job, e);
@@ -127,7 +146,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		on_lost(job, e);
 		break;
 	case SL_EVENT_FAILED:
-		if (!sl__job_go_back(job, &e->err) && !wait_for_memory(job, e))
+		if (!wait_for_search(job, e) && !sl__job_go_back(job, &e->err) && !wait_for_memory(job, e))
 			sl__job_fail(job, &e->err);
 		break;
 	default:

@@ -1,10 +1,10 @@
 /* Starts a job that has a place: makes its affinities, reads its initial layout or checkpoint, gives it to the
  * device. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/points/points.h"
+#include "daemon/device/make_run.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
@@ -15,7 +15,9 @@
 
 struct loading {
 	struct sl_job *job;  /* a reference */
-	struct sl_content *points;  /* a reference, if the initial layout is made from them; else NULL */
+	bool worker;         /* its device is a worker, which makes the run itself */
+	struct sl_content *points;  /* a reference, if the run is made from them here; else NULL */
+	char *file;                 /* the stored points or graph, if a worker makes the run; else NULL */
 	bool has_initial, has_checkpoint;  /* copies of the job's fields, which may change while its files are read */
 	const void *carried;        /* borrowed from the job: the state to load, instead of a checkpoint */
 	uint64_t carried_bytes;
@@ -39,9 +41,37 @@ static bool give_up(struct sl_job *job)
 	return !sl_stage_has_place(job->life.stage);
 }
 
-/* Adds P, or the neighbours from which the device makes P. */
+static enum sl_initial initial_of(const struct sl_job *job)
+{
+	const struct sl_method_data data = sl__job_data(job);
+	return job->record.work.method->initial(&job->record.work.params, &data);
+}
+
+/* True if the device makes the affinities from neighbours; false if they are also needed in host memory. */
+static bool device_makes(const struct sl_job *job)
+{
+	const struct sl_engine *engine = job->place.engine->functions;
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
+	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
+		return false;
+	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
+}
+
+static char *copy_of(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+/* Adds P, or the neighbours from which the device makes P; for a worker, the file from which it makes either. */
 static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 {
+	const char *file = sl_affinity_file(job->run.affinity);
+	bool points = sl_affinity_of_points(job->run.affinity);
+	add->source.graph = !points;
+	add->source.on_device = device_makes(job);
+	*(points ? &add->source.neighbours : &add->source.data) = copy_of(file);
+	if (job->place.device->worker && !file)
+		add->source.unstored = sl_affinity_neighbours(job->run.affinity);
 	add->graph = sl_affinity_key(job->run.affinity);
 	add->affinities = sl_affinity_get(job->run.affinity);
 	add->neighbours = sl_affinity_neighbours(job->run.affinity);
@@ -49,17 +79,31 @@ static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 	add->affinities_params = *sl_affinity_params(job->run.affinity);
 }
 
-/* Takes init and checkpoint, or run. */
-static void send_to_device(struct sl_job *job, float *init, void *checkpoint, uint64_t bytes, void *run)
+/* Frees what was prepared for a device and not sent. */
+static void discard(const struct sl_job *job, struct sl_device_job *prepared)
+{
+	free(prepared->init);
+	free(prepared->checkpoint);
+	free(prepared->source.data);
+	free(prepared->source.neighbours);
+	free(prepared->source.start);
+	if (prepared->run)
+		job->record.work.method->destroy(prepared->run);
+}
+
+/* Takes what was prepared: init, checkpoint and source, or run. */
+static void send_to_device(struct sl_job *job, const struct sl_device_job *prepared)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->record.graph);
 	const struct sl_method *method = job->record.work.method;
 	struct sl_device_job add = {
-		.job = ++j->key, .method = method, .params = job->record.work.params,
-		.run = run, .restored = job->record.has_checkpoint || job->run.carried, .init = init, .checkpoint = checkpoint,
-		.attach = run && sl__work_helped(&job->record.work, job->place.engine), .moved = job->run.came_from != NULL,
-		.checkpoint_bytes = bytes, .nodes = job->record.nodes,
+		.job = ++j->key, .method = job->record.work.method, .params = job->record.work.params,
+		.run = prepared->run, .restored = job->record.has_checkpoint || job->run.carried, .init = prepared->init,
+		.init_bytes = prepared->init_bytes, .checkpoint = prepared->checkpoint,
+		.checkpoint_bytes = prepared->checkpoint_bytes, .source = prepared->source,
+		.attach = job->record.work.origin != SL_OF_AFFINITIES && sl__work_helped(&job->record.work, job->place.engine),
+		.moved = job->run.came_from != NULL, .nodes = job->record.nodes,
 		.columns = method->values ? method->value_columns(&job->record.work.params) : 0,
 		.iteration = job->run.carried ? job->run.carried_status.iteration : job->record.checkpoint_iteration,
 		.seconds = job->run.carried ? job->run.carried_status.seconds : job->record.checkpoint_seconds,
@@ -71,15 +115,13 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	memcpy(add.id, job->record.id, sizeof add.id);
 	snprintf(add.group, sizeof add.group, "%s", job->record.project);
 	snprintf(add.client, sizeof add.client, "%s", job->record.user);
+	add.source.origin = job->record.work.origin;
 	if (job->run.affinity)
 		add_affinities(job, &add);
 	if (sl_device_add(job->place.device->port, &add)) {
 		struct sl_error err;
 		sl_error_memory(&err, "starting the job");
-		free(init);
-		free(checkpoint);
-		if (run)
-			job->record.work.method->destroy(run);
+		discard(job, &add);
 		sl__job_fail(job, &err);
 		return;
 	}
@@ -96,63 +138,41 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl__job_step(job, SL_ON_SENT);
 }
 
-/* Makes a table of points from the layout, which it takes. */
-static int make_table(struct loading *l)
-{
-	const struct sl_work *w = &l->job->record.work;
-	size_t values = (size_t)w->rows * w->columns;
-	for (size_t at = 0; at < values; at++)
-		if (!isfinite(l->init[at]))
-			return sl_error_set(&l->init_err, SL_BADDATA, "Row %zu of the layout has a coordinate that is not a "
-					    "finite number.", at / w->columns + 1);
-	if (!(l->table = calloc(1, sizeof *l->table)))
-		return sl_error_memory(&l->init_err, "starting the job");
-	*l->table = (struct sl_points){.n = w->rows, .n_user = w->rows, .d = w->columns, .type = SL_POINTS_F32,
-				       .value = l->init};
-	l->init = NULL;
-	return 0;
-}
-
 /* Makes the run, and loads its saved state if that can be read. */
 static int make_run(struct loading *l)
 {
 	const struct sl_work *w = &l->job->record.work;
-	bool edges = w->origin == SL_OF_EDGES;
-	int code = l->has_initial && !edges ? make_table(l) : 0;
-	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
-	in.start = l->start;
-	in.start_kind = l->start ? w->start : SL_START_NONE;
-	if (edges) {
-		in.edges = l->points->graph;
-		in.init = l->init;
-		in.columns = l->init ? w->columns : 0;
-	}
-	if (!code)
-		code = w->method->create(&l->run, &in, &w->params, &l->init_err);
-	if (code || !l->checkpoint)
-		return code;
-	l->checkpoint_code = w->method->load(l->run, l->checkpoint, l->bytes, &l->checkpoint_err);
+	struct sl_run_input in = {
+		.method = w->method, .params = &w->params, .origin = w->origin,
+		.points = l->points ? l->points->points : NULL, .graph = l->points ? l->points->graph : NULL,
+		.init = l->has_initial ? l->init : NULL, .rows = w->rows, .columns = w->columns,
+		.start = l->start, .start_kind = w->start,
+		.checkpoint = l->checkpoint, .checkpoint_bytes = l->bytes,
+	};
+	struct sl_made_run made;
+	int code = sl_run_make(&in, &made, &l->init_err);
+	l->init = l->has_initial ? in.init : l->init;
+	l->run = made.run;
+	l->table = made.table;
+	l->checkpoint_code = made.checkpoint_err.code;
+	l->checkpoint_err = made.checkpoint_err;
 	free(l->checkpoint);
 	l->checkpoint = NULL;
-	if (!l->checkpoint_code)
-		return 0;
-	w->method->destroy(l->run);
-	l->run = NULL;
-	return w->method->create(&l->run, &in, &w->params, &l->init_err);
+	return code;
 }
 
 static void load_files(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	const struct sl_job_record *r = &job->record;
 	const char *folder = job->jobs->folder;
-	bool makes_run = r->work.origin != SL_OF_AFFINITIES;  /* else the device's thread makes it, of P */
-	sl_crashes_computes(r->id);
+	const struct sl_job_record *r = &job->record;
+	bool makes_run = r->work.origin != SL_OF_AFFINITIES && !l->worker;  /* else the device's thread makes it, of P */
+	sl_crashes_computes(job->record.id);
 	if (l->has_initial)
-		l->init_code = sl_job_file_read_layout(folder, r->id, "initial", r->nodes, sl__work_initial_dims(&r->work),
-						       &l->init, &l->init_err);
-	if (!l->init_code && r->work.start)
+		l->init_code = sl_job_file_read_layout(folder, job->record.id, "initial", job->record.nodes,
+						       sl__work_initial_dims(&job->record.work), &l->init, &l->init_err);
+	if (!l->init_code && job->record.work.start)
 		l->init_code = sl_job_file_read_start(folder, r->id, sl__work_start_rows(&r->work, r->nodes),
 						      sl__work_start_columns(&r->work), &l->start, &l->init_err);
 	if (l->carried && (l->checkpoint = malloc(l->carried_bytes))) {
@@ -176,6 +196,7 @@ static void loading_free(struct loading *l)
 		l->job->record.work.method->destroy(l->run);
 	free(l->init);
 	free(l->start);
+	free(l->file);
 	free(l->checkpoint);
 	sl_points_destroy(l->table);
 	sl_graphs_release(j->d->graphs, l->points);
@@ -193,11 +214,34 @@ static void keep_input(struct loading *l)
 	l->table = NULL;
 }
 
+static void send_loaded(struct loading *l)
+{
+	const struct sl_job *job = l->job;
+	const struct sl_work *w = &job->record.work;
+	struct sl_device_job prepared = {
+		.init = l->init, .run = l->run, .checkpoint = l->checkpoint, .checkpoint_bytes = l->bytes,
+		.init_bytes = l->init ? (uint64_t)job->record.nodes * sl__work_initial_dims(w) * sizeof *l->init : 0,
+	};
+	l->init = NULL;
+	l->run = l->checkpoint = NULL;
+	if (l->worker) {
+		prepared.source = (struct sl_device_source){
+			.graph = w->origin == SL_OF_EDGES, .data = l->file, .rows = w->rows, .columns = w->columns,
+			.start = l->start, .start_kind = w->start,
+			.start_bytes = (uint64_t)sl__work_start_rows(w, job->record.nodes) * sl__work_start_columns(w) *
+				       sizeof *l->start,
+		};
+		l->file = NULL;
+		l->start = NULL;
+	}
+	send_to_device(l->job, &prepared);
+}
+
 static void files_loaded(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	bool edges = job->record.work.origin == SL_OF_EDGES;  /* its run no longer borrows anything */
+	bool edges = l->run && job->record.work.origin == SL_OF_EDGES;  /* its run no longer borrows anything */
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	if (!give_up(job) && l->init_code) {
@@ -205,27 +249,31 @@ static void files_loaded(void *arg)
 	} else if (sl_stage_has_place(job->life.stage)) {
 		if (l->run && !edges)
 			keep_input(l);
-		send_to_device(job, edges ? NULL : l->init, l->checkpoint, l->bytes, l->run);
-		if (!edges)
+		if (edges) {
+			free(l->init);
 			l->init = NULL;
-		l->checkpoint = l->run = NULL;
+		}
+		send_loaded(l);
 	}
 	loading_free(l);
 }
 
-/* Takes points (may be NULL). */
-static void load(struct sl_job *job, struct sl_content *points)
+/* Takes points and file (either may be NULL). */
+static void load(struct sl_job *job, struct sl_content *points, char *file)
 {
 	struct loading *l = calloc(1, sizeof *l);
 	struct sl_error err;
 	if (!l) {
 		sl_graphs_release(job->jobs->d->graphs, points);
+		free(file);
 		sl_error_memory(&err, "starting the job");
 		sl__job_fail(job, &err);
 		return;
 	}
 	l->job = sl__job_ref(job);
 	l->points = points;
+	l->file = file;
+	l->worker = job->place.device->worker;
 	l->has_initial = job->record.has_initial;
 	l->has_checkpoint = job->record.has_checkpoint;
 	l->carried = job->run.carried;
@@ -255,16 +303,10 @@ static void points_ready(void *arg, struct sl_content *points, const struct sl_e
 	} else if (!points) {
 		sl__job_fail(job, err);
 	} else {
-		load(job, points);
+		load(job, points, NULL);
 	}
 	sl__job_unref(job);
 	sl__works_done(j);
-}
-
-static enum sl_initial initial_of(const struct sl_job *job)
-{
-	const struct sl_method_data data = sl__job_data(job);
-	return job->record.work.method->initial(&job->record.work.params, &data);
 }
 
 /* Gets the job's initial layout or points, then sends the job to its device. */
@@ -272,7 +314,14 @@ static void start(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
-	if (job->record.work.origin != SL_OF_AFFINITIES && job->record.work.origin != SL_OF_LAYOUT) {
+	bool stored = job->record.work.origin == SL_OF_POINTS || job->record.work.origin == SL_OF_EDGES;
+	char *file = NULL;
+	if (stored && job->place.device->worker) {
+		if (sl_graphs_file(j->d->graphs, job->record.graph, SL_PART_DATA, &file, &err))
+			sl__job_fail(job, &err);
+		else
+			load(job, NULL, file);
+	} else if (stored) {
 		sl__job_ref(job);
 		j->works++;
 		if (sl_graphs_acquire(j->d->graphs, job->record.graph, SL_PART_DATA, points_ready, job, &err)) {
@@ -281,9 +330,9 @@ static void start(struct sl_job *job)
 			j->works--;
 		}
 	} else if (job->record.has_initial || job->record.has_checkpoint || job->run.carried) {
-		load(job, NULL);
+		load(job, NULL, NULL);
 	} else {
-		send_to_device(job, NULL, NULL, 0, NULL);
+		send_to_device(job, &(struct sl_device_job){0});
 	}
 }
 
@@ -299,16 +348,6 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 	}
 	job->jobs->worked(job->jobs);
 	sl__job_unref(job);
-}
-
-/* True if the device makes the affinities from neighbours; false if they are also needed in host memory. */
-static bool device_makes(const struct sl_job *job)
-{
-	const struct sl_engine *engine = job->place.engine->functions;
-	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
-	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
-		return false;
-	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
 }
 
 void sl__job_give_place(struct sl_job *job)
@@ -330,9 +369,11 @@ void sl__job_prepare(struct sl_job *job)
 		start(job);
 		return;
 	}
-	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
-	sl__job_ref(job);
+	bool worker = job->place.device->worker;
+	enum sl_affinity_form form = device_makes(job) ? (worker ? SL_AFFINITY_WORKER_DEVICE : SL_AFFINITY_DEVICE) :
+							 (worker ? SL_AFFINITY_WORKER : SL_AFFINITY_HOST);
 	const struct sl_job_record *r = &job->record;
+	sl__job_ref(job);
 	if (sl_affinity_acquire(j->engines->affinities, r->graph, r->id, &wanted, form, affinities_ready, job, &err)) {
 		sl__job_fail(job, &err);
 		sl__job_unref(job);
