@@ -30,7 +30,8 @@ FUNCTION = re.compile(r"^(?!static\b)[a-z][\w *]*?\b(\w+)\([^;{}]*\)\s*\n\{", re
 CALL = re.compile(r"\b([a-z_]\w+)\s?\(")
 WRITES = re.compile(r"(?:->|\.|\blife\.)(?:stage|state|wish|end) = (?!SL_WATCH_|job->|end_of)")
 RECORDS = re.compile(r"(?:->|\.)record\.[\w.]+(?:\[[^]]*\])? (?:[-+|&]?=) |(?:->|\.)record\.[\w.]+(?:\+\+|--)|"
-                     r"(?:memcpy|memset|snprintf|free|json_decref)\(&?\w+(?:->\w+)*->record\.")
+                     r"(?:memcpy|memset|snprintf|free|json_decref)\(&?\w+(?:->\w+)*->record\.|"
+                     r"(?<!const )struct sl_job_record \*\w+ = ")
 METHOD_TESTS = r"\bsl__on_points\(|\bsl__on_edges\(|\bsl__needs_edges\(|\bSL_TAKES_"
 INCLUDES = re.compile(r'^\s*#\s*include\s*[<"]microhttpd\.h[>"]', re.M)
 
