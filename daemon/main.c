@@ -49,6 +49,7 @@
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
+#include "daemon/watching.h"
 #include "daemon/worker/worker.h"
 
 /* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each occupy a thread
@@ -423,6 +424,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	    asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
 		return sl_error_memory(err, "the start");
 	sl_process_metrics(d->metrics);
+	sl_watching_metrics(d);
 	if (sl_bookings_create(&d->bookings, d, err))
 		return SL_NOMEM;
 	rc = sl_db_open(&d->db, d->loop, path, err);

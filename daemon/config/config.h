@@ -21,6 +21,8 @@ struct sl_config {
 	char *base_url;                /* "https://lab.example/spaceland/", config/base.h; "": none */
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *backup_dir;              /* absolute; "": no backups */
+	double backup_interval_s;      /* between scheduled backups; 0: none */
+	int64_t backup_keep;           /* of scheduled ones; 0: all */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
 	char *trusted_proxies;         /* addresses and networks; "": none */
 	char *proxy_user_header;       /* request header in which a proxy names the user; "": none */
@@ -83,6 +85,7 @@ struct sl_config {
 	double result_retention_s;     /* age at which finished jobs are removed; 0: never */
 	int64_t max_state_bytes;       /* limit of the state folder; 0: no limit */
 	double collect_after_s;        /* results and graphs used more recently are not removed */
+	int64_t low_disk_bytes;        /* below it, the server is not ready */
 	int64_t max_finished_jobs;     /* the oldest are removed beyond it; 0: no limit */
 };
 

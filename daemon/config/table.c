@@ -31,6 +31,12 @@ const struct sl_option_info sl_config_table[] = {
 	TEXT(backup_dir, "", false,
 	     "Absolute path of the folder for backups (POST /v1/backups, by administrators), each in a folder of its "
 	     "own. It should be on another disk than state_dir. Empty: no backups."),
+	NUMBER(backup_interval_s, 0, 31536000, "0", "s", true,
+	       "Time between scheduled backups into backup_dir, 86400 for one a day; their names begin with auto-. 0: "
+	       "none."),
+	INT(backup_keep, 0, 10000, "7", "", true,
+	    "Number of scheduled backups that are kept; older ones are removed, but not if they have more than twice as "
+	    "many files as the newest. Backups with names of your own always stay. 0: all are kept."),
 	TEXT(listen, "127.0.0.1:7070", false,
 	     "Address and port of the HTTP server; an IPv6 address stands in brackets, [::1]:7070. Port 0 takes any "
 	     "free port and writes it into STATE_DIR/spacelandd.addr. An address other than loopback needs "
@@ -202,6 +208,9 @@ const struct sl_option_info sl_config_table[] = {
 	      "recently used first, until the folder is at nine tenths of this size. Pinned graphs, graphs of "
 	      "unfinished jobs, and jobs that are kept or have a public link stay, with their graphs. Uploads that are "
 	      "being received or unpacked may take a quarter of this size in addition. 0: no limit."),
+	BYTES(low_disk_bytes, 0, 1024 * TIB, "1 GiB", true,
+	      "Free space on the disk of the state folder below which /v1/health/ready answers 507, so that somebody is "
+	      "told before uploads are refused. On small disks a twentieth of their size counts, if it is less. 0: off."),
 	NUMBER(collect_after_s, 0, 1e10, "3600", "s", true,
 	       "Graphs and results used within this time are not removed for max_state_bytes."),
 };

@@ -12,15 +12,21 @@
 
 #include "daemon/config/daemon.h"
 #include "daemon/files/backup_copy.h"
+#include "daemon/files/backup_rotation.h"
 #include "daemon/store/db.h"
 #include "daemon/json/json.h"
+#include "daemon/upkeep/settings.h"
 #include "daemon/util/log.h"
+#include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 #include "daemon/json/problem.h"
 #include "daemon/util/time_text.h"
 
 #define REMEMBERED 16
 #define NAME_MOST 64
+#define LOOK_MS 1000
+#define HOUR_MS 3600e3
+#define SETTING "backup"
 
 enum state { RUNNING, DONE, FAILED };
 
@@ -30,6 +36,7 @@ struct backup {
 	char name[NAME_MOST + 1];
 	char *folder;
 	enum state state;
+	int keep;                 /* of scheduled ones; 0: all */
 	uint64_t started_ms, finished_ms;
 	struct sl_backup_copy copy;
 	int code;
@@ -40,14 +47,18 @@ struct sl_backups {
 	struct sl_daemon *d;
 	struct backup *made[REMEMBERED];  /* newest first */
 	int count;
+	uv_timer_t timer;                 /* looks whether a scheduled one is due */
+	uint64_t tried_ms;                /* loop time of the last scheduled one; 0: none yet */
+	struct sl_metric *metric_last, *metric_failed;
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
 
 /* ---- start and end ---------------------------------------------------------------------------- */
 
-static void destroy(struct sl_backups *b)
+static void timer_closed(uv_handle_t *handle)
 {
+	struct sl_backups *b = handle->data;
 	void (*closed)(void *) = b->closed;
 	void *arg = b->closed_arg;
 	for (int i = 0; i < b->count; i++) {
@@ -56,6 +67,11 @@ static void destroy(struct sl_backups *b)
 	}
 	free(b);
 	closed(arg);
+}
+
+static void destroy(struct sl_backups *b)
+{
+	uv_close((uv_handle_t *)&b->timer, timer_closed);
 }
 
 static bool is_below(const char *path, const char *folder)
@@ -89,6 +105,33 @@ int sl_backups_check(const char *dir, const char *state, struct sl_error *err)
 	return 0;
 }
 
+static void on_timer(uv_timer_t *timer);
+
+static uint64_t last_ms(const struct sl_backups *b)
+{
+	const json_t *last = sl_settings_get(b->d->settings, SETTING);
+	return (uint64_t)json_integer_value(json_object_get(last, "finished"));
+}
+
+static void collect(void *arg)
+{
+	struct sl_backups *b = arg;
+	sl_metric_set(b->metric_last, (double)(last_ms(b) / 1000));
+	sl_metric_set(b->metric_failed, b->count && b->made[0]->state == FAILED);
+}
+
+static void start_schedule(struct sl_backups *b)
+{
+	b->metric_last = sl_metrics_register(b->d->metrics, SL_GAUGE, "spaceland_last_backup_timestamp_seconds", NULL,
+					     "When the last complete backup was made; 0: none is known.");
+	b->metric_failed = sl_metrics_register(b->d->metrics, SL_GAUGE, "spaceland_backup_failed", NULL,
+					       "1: the last backup since the start has failed.");
+	sl_metrics_on_collect(b->d->metrics, collect, b);
+	uv_timer_init(b->d->loop, &b->timer);
+	b->timer.data = b;
+	uv_timer_start(&b->timer, on_timer, LOOK_MS, LOOK_MS);
+}
+
 int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err)
 {
 	int rc = sl_backups_check(d->config.backup_dir, d->state_dir, err);
@@ -99,6 +142,7 @@ int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_er
 		return sl_error_memory(err, "backups");
 	b->d = d;
 	sl_backup_clean(d->state_dir);
+	start_schedule(b);
 	*out = b;
 	return 0;
 }
@@ -112,6 +156,7 @@ void sl_backups_close(struct sl_backups *b, void (*closed)(void *arg), void *arg
 {
 	b->closed = closed;
 	b->closed_arg = arg;
+	uv_timer_stop(&b->timer);
 	if (running(b))
 		__atomic_store_n(&running(b)->copy.cancel, 1, __ATOMIC_RELAXED);
 	else
@@ -119,6 +164,16 @@ void sl_backups_close(struct sl_backups *b, void (*closed)(void *arg), void *arg
 }
 
 /* ---- one backup ----------------------------------------------------------------------------- */
+
+/* The next start knows when the last one was made. */
+static void remember(const struct backup *k)
+{
+	json_t *o = json_pack("{s:s, s:I, s:I}", "name", k->name, "finished", (json_int_t)k->finished_ms, "files",
+			      (json_int_t)k->copy.files);
+	if (o && sl_settings_put(k->of->d->settings, SETTING, o, NULL, NULL))
+		sl_log_warning("backup", "the time of this backup is not recorded, for lack of memory");
+	json_decref(o);
+}
 
 static void ended(struct backup *k)
 {
@@ -129,6 +184,8 @@ static void ended(struct backup *k)
 	else
 		sl_log_info("backup", "%s has %llu files, %llu bytes", k->folder, (unsigned long long)k->copy.files,
 			    (unsigned long long)k->copy.bytes);
+	if (!k->code && !k->of->closed)
+		remember(k);
 	if (k->of->closed)
 		destroy(k->of);
 }
@@ -142,6 +199,8 @@ static void finish_on_pool(void *arg)
 		k->code = sl_backup_finish(&k->copy, &k->err);
 	if (k->code)
 		sl_backup_abandon(&k->copy);
+	else if (!strncmp(k->name, SL_BACKUP_AUTO, strlen(SL_BACKUP_AUTO)) && k->keep > 0)
+		sl_backup_rotate(k->of->d->config.backup_dir, k->keep, k->copy.files);
 }
 
 static void finished(void *arg)
@@ -212,6 +271,7 @@ static struct backup *create(struct sl_backups *b, const char *name)
 	}
 	k->of = b;
 	snprintf(k->name, sizeof k->name, "%s", name);
+	k->keep = (int)b->d->config.backup_keep;
 	k->copy.state_dir = b->d->state_dir;
 	k->copy.folder = k->folder;
 	k->started_ms = sl_time_now_ms();
@@ -222,6 +282,27 @@ static struct backup *create(struct sl_backups *b, const char *name)
 	memmove(b->made + 1, b->made, (size_t)b->count++ * sizeof *b->made);
 	b->made[0] = k;
 	return k;
+}
+
+/* Once a second. After a failure it tries again in an hour, or after the interval if that is less. */
+static void on_timer(uv_timer_t *timer)
+{
+	struct sl_backups *b = timer->data;
+	double every_ms = b->d->config.backup_interval_s * 1e3, again_ms = every_ms < HOUR_MS ? every_ms : HOUR_MS;
+	uint64_t now_ms = sl_time_now_ms(), last = last_ms(b);
+	bool due = last > now_ms || (double)(now_ms - last) >= every_ms;  /* a time to come is that of a wrong clock */
+	bool soon = b->tried_ms && (double)(uv_now(timer->loop) - b->tried_ms) < again_ms;
+	char name[NAME_MOST];
+	time_t now = (time_t)(now_ms / 1000);
+	struct tm tm;
+	if (every_ms <= 0 || !b->d->config.backup_dir[0] || !due || soon || running(b) || b->d->ending ||
+	    sl_db_is_read_only(b->d->db))
+		return;
+	b->tried_ms = uv_now(timer->loop);
+	strftime(name, sizeof name, SL_BACKUP_AUTO "%Y-%m-%dT%H%M%SZ", gmtime_r(&now, &tm));
+	struct backup *k = create(b, name);
+	if (k)
+		sl_pool_run_in(&k->place, b->d->loop, begin_on_pool, begun, k);
 }
 
 int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name, struct sl_error *err)

@@ -68,6 +68,23 @@ void sl_backup_clean(const char *state_dir)
 	rmdir(stage);
 }
 
+/* The data base goes first: what is left after a crash is no backup any more. */
+void sl_backup_remove(const char *folder)
+{
+	char path[PATH];
+	join(path, folder, "spacelandd.db", NULL);
+	unlink(path);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		join(path, folder, others[i], NULL);
+		unlink(path);
+	}
+	for (int i = 0; i < 2; i++) {
+		join(path, folder, folders[i], NULL);
+		remove_folder(path);
+	}
+	rmdir(folder);
+}
+
 void sl_backup_abandon(struct sl_backup_copy *b)
 {
 	char path[PATH];

@@ -32,6 +32,8 @@ int sl_backup_prune(struct sl_backup_copy *b, struct sl_error *err);
 int sl_backup_finish(struct sl_backup_copy *b, struct sl_error *err);
 void sl_backup_abandon(struct sl_backup_copy *b);
 
+/* Removes a finished backup: the files that it has, then its folders. Others stay, with their folder. */
+void sl_backup_remove(const char *folder);
 /* Removes files that a crash has left in STATE_DIR/backup.tmp/. */
 void sl_backup_clean(const char *state_dir);
 

@@ -30,6 +30,16 @@ struct sl__user *sl__user_of(const struct sl_users *u, const char *text)
 	return user || !sl_ulid_valid(text) ? user : sl__user_by_id(u, text);
 }
 
+size_t sl_users_number(const struct sl_users *u)
+{
+	return u->all.count;
+}
+
+size_t sl_projects_number(const struct sl_users *u)
+{
+	return u->projects.count;
+}
+
 const char *sl__user_id(const struct sl_users *u, const char *name)
 {
 	const struct sl__user *user = sl__user_by_name(u, name);

@@ -34,6 +34,7 @@ int sl_project_of(const struct sl_users *u, const struct sl_principal *p, const 
 		  char out[SL_ULID_BYTES], struct sl_error *err);
 /* Of the project with this id: name, share, and whether its jobs are kept. If it was removed: NULL, 1, false. */
 const char *sl_project_name(const struct sl_users *u, const char *id);
+size_t sl_projects_number(const struct sl_users *u);
 bool sl_project_keeps(const struct sl_users *u, const char *id);
 double sl_project_share(const struct sl_users *u, const char *id);
 const char *sl_project_id(const struct sl_users *u, const char *name);  /* NULL: none */

@@ -225,6 +225,7 @@ struct sl_event {
 	const char *object;         /* the id of what was changed; NULL: the last part of the path, if that is an id */
 	const json_t *changes;      /* what was changed to what, or NULL */
 };
+size_t sl_users_number(const struct sl_users *u);  /* of users on record */
 void sl_users_audit(struct sl_users *u, const struct sl_event *event);
 /* Runs done(arg) on the loop when all lines so far are on disk, or writing them has failed. */
 int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg);
