@@ -19,11 +19,25 @@ def pending(page):
 def test_before_the_upload(page, api, tmp_path):
     """The list of columns shows the first rows although a later one is refused; how the file is read and laid out can still be
     chosen; the line says what the whole file holds."""
+    page.expected = "400"   # files that are refused
     lab = tmp_path / "lab results.csv"
     lab.write_text(table((f"{i};{'NA' if i == 11 else i / 4};{i * 7 % 5}" for i in range(1, 60)), "id;pH;Na"))
     page.drop(lab)
     page.see("Leave out rows with missing values")
     assert page.run("return [...document.querySelectorAll('.pending td.examples')].map(e => e.innerText)")[1] == "0.25, 0.5, 0.75"
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text(table((f"{i / 4},{i * 3 % 7},{'unknown' if i == 50 else i % 5}" for i in range(60)), "a,b,c"))
+    page.drop(mixed)
+    page.see("it must be a number")
+    assert not page.maybe("//button[normalize-space()='Upload and lay out']")
+    page.run("""const s = document.querySelector("select[aria-label='Column c is taken as']");
+        s.value = "label"; s.dispatchEvent(new Event("change", {bubbles: true}));""")
+    page.button("Upload and lay out").click()   # the column that was refused is labels now
+    page.wait(lambda: [(g["columns"], [c["name"] for c in g["label_columns"]]) for g in api.get("/v1/graphs").json()["items"] if g["name"] == "mixed"] == [(2, ["c"])], 15, "it is uploaded")
+    page.find("canvas.gl", 15)
+    page.go("about:blank")
+    page.go(api.daemon.url + "/")
+    page.find(".drop")
     genes = tmp_path / "expression.tsv"
     genes.write_text(table((f"GENE{g}\t" + "\t".join(str(2 + (g * c * c) % 7) for c in range(1, 31)) for g in range(6)),
                            "gene\t" + "\t".join(f"CELL{c}" for c in range(1, 31))))
@@ -74,7 +88,11 @@ def test_a_note_is_a_button_beside_the_layout(page, api, tmp_path):
     page.drop(tmp_path / "far.npy")
     page.see("lies far from 0", 15)
     notes = page.run("return [...document.querySelectorAll('.added .taken > p, .added .taken > details > summary')].map(e => e.innerText)")
-    assert len(notes) == 5 and notes[-1] == "2 more notes" and "20,240" not in "".join(notes) and "2024013" in notes[1], notes
+    assert len(notes) == 5 and notes[-1] == "2 more notes", notes
+    (tmp_path / "days.csv").write_text(table((f"{20240101 + i % 28},{i % 17}" for i in range(60)), "day,value"))
+    page.drop(tmp_path / "days.csv")
+    page.button("Upload and lay out", 15).click()   # it was dropped on a run's page, so the page asks
+    page.see("dates such as 20240101 as whole numbers", 15)
 
 
 def test_a_reader_who_drops_a_file(page, closed, tmp_path):  # noqa: F811

@@ -44,10 +44,13 @@ export function ago(time: string, now = Date.now()): string {
 /** The day of a moment, as nobody can misread it: "5 Dec 2026". */
 export const day = (seconds: number): string => new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
+const COUNTED = "rows|columns|nodes|points|entries|edges|neighbours|values|lines|fields|iterations|bytes|labels|categories|dimensions|runs|jobs";
+const COUNTS = new RegExp(`(?<![\\w./:"'$-])\\d{5,}(?= (?:[a-z]+ )?(?:${COUNTED})\\b)|(?<=\\b(?:at most|at least|up to|from \\d+ to) )\\d{5,}(?![\\w/:-]|\\.\\w)`, "g");
+
 /** Adds a capital letter and a full stop, and commas to numbers that count things or bound them; not to values, dates, years,
  * names and the like, which are shown as they are. */
 export const sentence = (text: string): string => {
-	const plain = text.replace(/(?<![\w./:"'$-])\d{5,}(?= (?:more )?[a-z]+s\b)|(?<=\b(?:at most|at least|up to|from \d+ to) )\d{5,}(?![\w/:-]|\.\w)/g, digits => count(Number(digits)));
+	const plain = text.replace(COUNTS, digits => count(Number(digits)));
 	return plain ? (/^[a-z]+[_=]/.test(plain) ? plain[0]! : plain[0]!.toUpperCase()) + plain.slice(1) + (/[.!?…]$/.test(plain) ? "" : ".") : "";
 };
 

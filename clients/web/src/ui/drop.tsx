@@ -9,7 +9,7 @@ import { encodingsFor } from "../core/recode.ts";
 import { remediesOf } from "../core/remedy.ts";
 import { use } from "../core/signal.ts";
 import type { Job } from "../core/types.ts";
-import { again, apply, atOnce, beginAll, cancel, decode, labelsFor, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
+import { again as retry, apply, atOnce, beginAll, cancel, decode, labelsFor, launch, metric, options, pending, queue, send, setAtOnce, swap, transposed, type Pending } from "../core/start.ts";
 import { link } from "../core/api.ts";
 import { mayChange } from "../core/rights.ts";
 import { warmUp } from "../gl/renderer.ts";
@@ -100,6 +100,7 @@ const ROLES: [Role, string][] = [["coordinate", "numbers"], ["name", "names"], [
 function Columns({ p }: { p: Pending }) {
 	const set = (i: number, role: Role): void => {   // one column has the names; several may have labels
 		p.roles = p.roles.map((r, k) => (k === i ? role : r === "name" && role === "name" ? "ignored" : r));
+		p.guess!.choices = true;
 		pending.notify();
 	};
 	return <div class="columns-scroll" tabIndex={0} role="region" aria-label="Columns of the file"><table class="table">
@@ -134,6 +135,7 @@ function PendingCard({ p }: { p: Pending }) {
 	const waiting = use(queue), titles = (column: number): string => { const title = guess?.listed.find(c => c.column === column)?.title; return title ? `"${title}"` : String(column); };
 	const told = [p.problem, ...(!p.problem ? [...guess?.warnings ?? [], ...(guess?.taken ?? graph?.taken)?.notes.map(n => n.text) ?? []] : [])].join("\n");
 	const remedies = graph || stage === "uploading" || stage === "starting" ? [] : remediesOf(told, titles).filter(r => p.options[r.name] !== r.value && !(r.name === "ignore_columns" && p.options[r.name]?.split(",").includes(r.value)));
+	const altered = guess?.listed.some((c, i) => c.role !== p.roles[i]), again = stage === "failed" && !graph && altered;   // the column that was refused may be taken otherwise
 	const more = guess ? guess.columns - guess.listed.length : 0, left = guess?.listed.filter((c, i) => c.role === "coordinate" && p.roles[i] !== "coordinate").length ?? 0;
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
@@ -153,10 +155,10 @@ function PendingCard({ p }: { p: Pending }) {
 		{stage === "choose" && !guess?.problem && <div class="drop-choices left"><Choices p={p} /></div>}
 		<div class="row">
 			{stage === "choose" && run && <Button kind="primary" icon="plus" title="The columns of the file become labels of the run's data" onClick={() => addTo(run)}>{`Add it as labels to ${titleOf(run)}`}</Button>}
-			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
+			{(stage === "choose" || again) && (guess?.problem && !altered ? <Button onClick={cancel}>Choose another file</Button> :
 				<Button kind={run ? undefined : "primary"} icon="play" disabled={guess !== null && guess.coordinates > 0 && left >= guess.coordinates} onClick={() => send(p)}>Upload and lay out</Button>)}
 			{(stage === "ready" || stage === "starting") && <Button kind="primary" icon="play" disabled={stage === "starting"} onClick={() => launch(p)}>Lay out</Button>}
-			{stage === "failed" && <>{(graph || p.again) && <Button kind="primary" onClick={() => again(p)}>Try again</Button>}
+			{stage === "failed" && <>{(graph || p.again) && <Button kind="primary" onClick={() => retry(p)}>Try again</Button>}
 				{!graph && <Button onClick={cancel}>Choose another file</Button>}</>}
 		</div>
 	</section>;
