@@ -115,11 +115,6 @@ void sl_users_expect(struct sl_users *u, const char *id)
 	u->any_gone = u->any_gone || sl_users_state(u, id);
 }
 
-bool sl_users_may_compute(const struct sl_users *u, const char *id)
-{
-	return sl_users_state(u, id) == SL_USER_ACTIVE;
-}
-
 const char *sl_users_id(const struct sl_users *u, const char *text)
 {
 	const struct sl__user *user = sl__user_of(u, text);

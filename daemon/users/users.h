@@ -172,8 +172,6 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 
 /* The state of a user (an id): DELETED also if there is no record of it, ACTIVE for nobody, "". */
 enum sl_user_state sl_users_state(const struct sl_users *u, const char *id);
-/* False if jobs of the user must wait for an administrator's decision. */
-bool sl_users_may_compute(const struct sl_users *u, const char *id);
 /* There is a job of this user (an id): if the user is not known, it waits. */
 void sl_users_expect(struct sl_users *u, const char *id);
 /* The id of the user of this name, or with this id; NULL: none. Borrowed. */
