@@ -201,7 +201,8 @@ static const struct sl_method_output no_results[] = {{NULL, NULL}};
 
 extern const struct sl_method sl_method_tsne;
 const struct sl_method sl_method_tsne = {
-	.name = "tsne", .doc = "A layout in which what is connected, or similar, lies together (SG-t-SNE, t-SNE).",
+	.name = "tsne", .title = "t-SNE",
+	.doc = "A layout in which what is connected, or similar, lies together (SG-t-SNE, t-SNE).",
 	.summary = "lay out a graph or points by their neighbours",
 	.about = "Nodes that are connected, and points that are similar, lie together (SG-t-SNE, t-SNE).",
 	.measure = "kl", .measure_title = "KL divergence", .traces_layout = true,

@@ -496,7 +496,7 @@ static const struct sl_method_column columns[] = {
 
 extern const struct sl_method sl_method_gmm;
 const struct sl_method sl_method_gmm = {
-	.name = "gmm",
+	.name = "gmm", .title = "Gaussian mixture",
 	.doc = "A mixture of Gaussians that points or a layout are likely under, by expectation maximisation.",
 	.summary = "fit a mixture of Gaussians to points",
 	.about = "A mixture of Gaussians is fitted by expectation maximisation from clusters of k-means. Of several "

@@ -296,7 +296,7 @@ static int check_data(const void *params, const struct sl_method_data *data, str
 
 extern const struct sl_method sl_method_kmeans;
 const struct sl_method sl_method_kmeans = {
-	.name = "kmeans",
+	.name = "kmeans", .title = "k-means",
 	.doc = "Clusters of points or of a layout, such that points lie near the means of theirs (k-means).",
 	.summary = "put points into clusters",
 	.about = "Points are put into clusters such that the sum of squared distances from points to the centroid of their "

@@ -162,6 +162,7 @@ struct sl_method_params {
 
 struct sl_method {
 	const char *name;               /* "kmeans": the `method` of a job */
+	const char *title;              /* "k-means": the name for people; NULL: `name` */
 	const char *doc;                /* one sentence */
 	const char *summary;            /* what it does to its input: "put points into clusters" */
 	const char *about;              /* a paragraph for users: what it computes, by which algorithm */

@@ -170,7 +170,7 @@ static const struct sl_method_output no_results[] = {{NULL, NULL}};
 
 extern const struct sl_method sl_method_sammon;
 const struct sl_method sl_method_sammon = {
-	.name = "sammon",
+	.name = "sammon", .title = "Sammon's mapping",
 	.doc = "A layout whose distances are those of the points, or along a graph's edges (Sammon, metric scaling, Kamada "
 	       "and Kawai).",
 	.summary = "lay out points or a graph by distances",

@@ -288,7 +288,7 @@ static const struct sl_method_output results[] = {
 
 extern const struct sl_method sl_method_signal;
 const struct sl_method sl_method_signal = {
-	.name = "signal",
+	.name = "signal", .title = "Signals",
 	.doc = "Values at the nodes that change by those of their neighbours: heat, excitable media, epidemics, PageRank.",
 	.summary = "simulate heat, pulses, epidemics or PageRank on a graph",
 	.about = "The value of each node changes with those of its neighbours: heat, excitable media, epidemics or "

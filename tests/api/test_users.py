@@ -20,8 +20,8 @@ ROOT_TOKEN = "the-administrators-token"
 NONE = "00000000000000000000000000"
 # Operations by the rights that they need. A missing operation fails the test: decide on its rule, then add it.
 OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
-        "GET /v1/openapi.yaml"}
-LOOK = {"GET /metrics", "GET /v1/accounting", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me", "GET /v1/methods",
+        "GET /v1/openapi.yaml", "GET /v1/methods"}
+LOOK = {"GET /metrics", "GET /v1/accounting", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me",
         "GET /v1/plans",
         "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/maintenance", "GET /v1/retention", "GET /v1/status", "POST /v1/stream/keys",
         "POST /v1/graphs/dry-run", "POST /v1/jobs/dry-run"}

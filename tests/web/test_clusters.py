@@ -127,7 +127,7 @@ def test_another_method(page, api, daemon, layout, cells, shot):
     page.find("input[name=lengths], input[name=partners]")
     write(page, "iterations", "20")
     page.find("//section[h2='Another run']//button[normalize-space()='Start']").click()
-    page.see("Sammon · 2-D", 15)
+    page.see("Sammon's mapping · 2-D", 15)
 
 
 def test_a_batch_of_another_method(page, api, daemon, layout):

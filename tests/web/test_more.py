@@ -1,12 +1,9 @@
 """Runs started from other runs, comparison, samples of large layouts, 1-D and 3-D, the server's page."""
-import re
 import time
 
 import numpy as np
 import pytest
-import yaml
 
-from conftest import ROOT
 import graphs
 import points
 
@@ -133,10 +130,6 @@ def test_a_form_for_tsne(page, api, daemon, shot):
     assert {(j["parameters"]["seed"], str(j["parameters"]["perplexity"])) for j in runs} == {(s, p) for s in (1, 2) for p in ("5.0", "8.0", "[5.0, 10.0]")} or \
         {j["parameters"]["seed"] for j in runs} == {1, 2}
     page.wait(lambda: page.run("return document.querySelectorAll('.run').length") == 6, 10, "they are listed")
-    # the choices are the contract's
-    contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]["Parameters"]["properties"]
-    source = (ROOT / "clients" / "web" / "src" / "core" / "parameters.ts").read_text().split("CHOICES_TSNE")[1].split("};")[0]
-    assert {m[1]: re.findall(r'"(\w+)"', m[2]) for m in re.finditer(r"\t(\w+): \[([^\]]*)\]", source)} == {n: p["enum"] for n, p in contract.items() if "enum" in p}
 
 
 def test_a_run_is_renamed(page, api, daemon, graph):

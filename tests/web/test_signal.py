@@ -1,11 +1,9 @@
 """Signals in the dashboard: changing values on a layout, replay; and new runs of each method."""
 import json
-import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import yaml
 
 from conftest import ROOT
 import graphs
@@ -13,7 +11,6 @@ import points
 from test_look import SESSION, open_done
 
 VALUES = "window.spacelandValues"
-CONTRACT = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]
 
 
 def grid(side):
@@ -201,15 +198,6 @@ def test_change_a_signal(page, api, daemon, waves):
     page.button("Change this run").click()
     page.wait(lambda: api.job(waves)["parameters"]["diffusion"] == 0.25, 10, "the run has the new value")
     assert api.job(waves)["state"] == "running"
-
-
-def test_forms_are_the_contracts():
-    source = (ROOT / "clients" / "web" / "src" / "core" / "parameters.ts").read_text()
-    choices, steerable = ({m[1]: re.findall(r'"(\w+)"', m[2]) for m in re.finditer(r"\t(\w+): \[([^\]]*)\]", source.split(f"export const {name}")[1].split("};")[0])}
-                          for name in ("CHOICES", "STEERABLE_OF"))
-    schemas = {m: CONTRACT[f"{m.capitalize()}Parameters"]["properties"] for m in ("kmeans", "gmm", "sammon", "signal")}
-    assert choices == {name: p["enum"] for s in schemas.values() for name, p in s.items() if "enum" in p}
-    assert steerable == {m: [n for n, p in s.items() if p.get("x-steerable")] for m, s in schemas.items() if any(p.get("x-steerable") for p in s.values())}
 
 
 @pytest.mark.longest

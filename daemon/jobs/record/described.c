@@ -68,7 +68,8 @@ json_t *sl_methods_json(void)
 	for (int i = 0; sl_methods[i]; i++) {
 		const struct sl_method *m = sl_methods[i];
 		json_array_append_new(list, json_pack(
-			"{s:s, s:s, s:s, s:o, s:b, s:b, s:{s:s, s:s}, s:o, s:o, s:b, s:o}", "name", m->name, "summary",
+			"{s:s, s:s, s:s, s:s, s:o, s:b, s:b, s:{s:s, s:s}, s:o, s:o, s:b, s:o}", "name", m->name, "title",
+			m->title ? m->title : m->name, "summary",
 			m->summary, "description", m->about, "input", origins_json(m), "layout", m->layout, "values",
 			m->value_columns != NULL, "measure", "name", m->measure, "title", m->measure_title, "results",
 			outputs_json(m), "predicts", words_json(m->predicts), "transform", m->transform != NULL,

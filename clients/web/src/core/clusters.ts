@@ -1,8 +1,9 @@
 /* clusters.ts -- jobs of methods other than t-SNE. Their clusters or signals colour layouts of the same data; clusters
  * can be saved as labels. */
 import { getJson, request, submit } from "./api.ts";
-import { number } from "./format.ts";
+import { number, sentence } from "./format.ts";
 import { jobs, put } from "./live.ts";
+import { gives, isDefault, methodOf, titleOfMethod } from "./methods.ts";
 import { firstColumn, fromCodes, numbers, type Values } from "./nodes.ts";
 import { npyHeader } from "./npy.ts";
 import { type Column, ended, type Job } from "./types.ts";
@@ -24,24 +25,23 @@ export function colourOfFirst(columns: Column[]): string {
 	return column ? colourOfColumn(column.name) : "";
 }
 
-const FOUND = ["kmeans", "gmm", "signal"];   // methods without a layout
-export const isLayout = (job: Job): boolean => !FOUND.includes(job.method ?? "tsne");
-const finds = (job: Job): boolean => job.method === "kmeans" || job.method === "gmm";
+export const isLayout = (job: Job): boolean => methodOf(job)?.layout ?? true;
+const finds = (job: Job): boolean => !isLayout(job) && gives(job, "labels");
+const hasValues = (job: Job): boolean => methodOf(job)?.values ?? false;
 
-/** The measure of each method's progress: its member in records and traces. */
-export const MEASURES: Record<string, { key: string; label: string; short: string }> = {
-	kmeans: { key: "inertia", label: "Inertia, of each restart in turn", short: "inertia" },
-	gmm: { key: "log_likelihood", label: "Log-likelihood", short: "log-likelihood" },
-	signal: { key: "level", label: "Level: the mean of the first value", short: "level" },
-	sammon: { key: "stress", label: "Stress", short: "stress" },
-};
+/** The measure of a job's progress: its member in records and traces, and its name; undefined: the KL divergence of the
+ * default method, which has charts of its own. */
+export function measureOf(job: Job): { key: string; label: string; short: string } | undefined {
+	const m = methodOf(job);
+	return m && !isDefault(m.name) ? { key: m.measure.name, label: sentence(m.measure.title).replace(/\.$/, ""), short: m.measure.title } : undefined;
+}
 
 const LEVELS: Record<string, string> = { sir: "Share of infected", sir_chance: "Share of infected", pagerank: "Change of the newest iteration" };
 /** Title of the chart of a job's progress. */
-export const measureLabel = (job: Job): string => (job.method === "signal" && LEVELS[String(job.parameters["model"])]) || MEASURES[job.method ?? ""]?.label || "";
+export const measureLabel = (job: Job): string => (hasValues(job) && LEVELS[String(job.parameters["model"])]) || measureOf(job)?.label || "";
 
 export function measureText(job: Job): string {
-	const m = MEASURES[job.method ?? ""], value = m && (job as unknown as Record<string, unknown>)[m.key];
+	const m = measureOf(job), value = m && (job as unknown as Record<string, unknown>)[m.key];
 	return m ? `${m.short} ${number(typeof value === "number" ? value : null)}` : `KL ${number(job.kl)}`;
 }
 
@@ -59,7 +59,7 @@ export function colourings(layout: Job, all: Iterable<Job>): Job[] {
 
 /** The layout that was clustered, else the newest layout of the same data; null: none yet. */
 export function layoutOf(clusters: Job, all: ReadonlyMap<string, Job>): Job | null {
-	const own = clusters.method === "signal" ? undefined : all.get(clusters.input?.job ?? "");
+	const own = hasValues(clusters) ? undefined : all.get(clusters.input?.job ?? "");
 	return own ?? layoutsOf(clusters, all)[0] ?? null;
 }
 
@@ -79,29 +79,34 @@ const MODELS: Record<string, string> = { heat: "Heat", fitzhugh_nagumo: "FitzHug
 export function describe(clusters: Job, layout?: Job): string {
 	const own = !layout ? "a layout" : clusters.input?.job === layout.id ? "this layout" : "another layout";
 	const of = clusters.input?.job ? own : clusters.input ? "an uploaded layout" : "the data";
-	if (clusters.method === "signal")
-		return `${MODELS[String(clusters.parameters["model"])] ?? "Signal"} on the graph`;
+	if (hasValues(clusters))
+		return `${MODELS[String(clusters.parameters["model"])] ?? titleOfMethod(clusters)} on the graph`;
 	const parts = keptModel(clusters)?.components ?? clusters.parameters["clusters"] ?? clusters.parameters["components"];
-	return clusters.method === "gmm" ? `mixture of ${Array.isArray(parts) ? parts.join(", ") : String(parts)} Gaussians of ${of}` : `${String(parts)} clusters of ${of}`;
+	if (parts === undefined)
+		return `${titleOfMethod(clusters)} of ${of}`;
+	return gives(clusters, "means") ? `mixture of ${Array.isArray(parts) ? parts.join(", ") : String(parts)} Gaussians of ${of}` : `${String(parts)} clusters of ${of}`;
 }
 
-async function arrayOf(id: string, name: string, dtype: string): Promise<{ bytes: ArrayBuffer; shape: number[] }> {
+async function arrayOf(id: string, name: string): Promise<{ bytes: ArrayBuffer; dtype: string; shape: number[] }> {
 	const bytes = await (await request(`/v1/jobs/${id}/results/${name}`)).arrayBuffer(), head = npyHeader(new Uint8Array(bytes));
-	if (!head || head.dtype !== dtype)
+	if (!head || !["<i4", "<f4", "<f8"].includes(head.dtype))
 		throw new Error("The result came in a form that this page does not know; load the page anew.");
-	return { bytes: bytes.slice(head.offset), shape: head.shape };
+	return { bytes: bytes.slice(head.offset), dtype: head.dtype, shape: head.shape };
 }
 
 /** Clusters as categories; dropped nodes have none. */
-async function clustersOf(id: string): Promise<Values> {
-	const labels = new Int32Array((await arrayOf(id, "labels", "<i4")).bytes), count = labels.reduce((most, c) => Math.max(most, c + 1), 0);
+function clustersOf(bytes: ArrayBuffer): Values {
+	const labels = new Int32Array(bytes), count = labels.reduce((most, c) => Math.max(most, c + 1), 0);
 	return fromCodes({ name: "cluster", kind: "category", categories: count }, new Uint32Array(labels.buffer), Array.from({ length: count }, (_, k) => String(k)));
 }
 
-/** The first value of each node. */
-async function signalOf(id: string): Promise<Values> {
-	const { bytes, shape } = await arrayOf(id, "signal", "<f4"), all = new Float32Array(bytes), [n = 0, values = 1] = shape;
-	return numbers({ name: "signal", kind: "number" }, Float32Array.from({ length: n }, (_, i) => all[i * values]!));
+/** The first array of the result, which has an entry for each node: whole numbers are categories; of values the first. */
+async function firstOf(job: Job): Promise<Values> {
+	const name = methodOf(job)?.results[0]?.name ?? "labels", { bytes, dtype, shape } = await arrayOf(job.id, name);
+	if (dtype === "<i4")
+		return clustersOf(bytes);
+	const all = dtype === "<f8" ? new Float64Array(bytes) : new Float32Array(bytes), [n = 0, values = 1] = shape;
+	return numbers({ name, kind: "number" }, Float32Array.from({ length: n }, (_, i) => all[i * values]!));
 }
 
 /** A Gaussian of a mixture in 2-D, as the ellipse at one standard deviation from its mean. */
@@ -117,9 +122,9 @@ const MOST_ELLIPSES = 500;
 /** The Gaussians of a mixture that was fitted to this 2-D layout; none of other jobs. */
 export async function ellipsesOf(id: string, layout: Job): Promise<Ellipse[]> {
 	const job = jobs.value.get(id);
-	if (job?.method !== "gmm" || job.state !== "done" || job.input?.job !== layout.id)
+	if (!job || !gives(job, "means") || !gives(job, "covariances") || job.state !== "done" || job.input?.job !== layout.id)
 		return [];
-	const [means, covariances] = await Promise.all(["means", "covariances"].map(name => arrayOf(id, name, "<f8"))), [k = 0, d = 0] = means!.shape;
+	const [means, covariances] = await Promise.all(["means", "covariances"].map(name => arrayOf(id, name))), [k = 0, d = 0] = means!.shape;
 	if (d !== 2 || k > MOST_ELLIPSES)
 		return [];
 	const mean = new Float64Array(means!.bytes), c = new Float64Array(covariances!.bytes);
@@ -140,7 +145,7 @@ export function foundBy(id: string): Promise<Values> {
 	let found = known.get(id);
 	if (!found) {
 		const record = jobs.value.get(id);
-		found = Promise.resolve(record ?? getJson<Job>(`/v1/jobs/${id}`)).then(job => (job.method === "signal" ? signalOf(id) : clustersOf(id)));
+		found = Promise.resolve(record ?? getJson<Job>(`/v1/jobs/${id}`)).then(firstOf);
 		found.catch(() => known.delete(id));
 		known.set(id, found);
 		if (known.size > 20)

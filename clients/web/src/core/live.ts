@@ -3,6 +3,7 @@
  * some. */
 import { ApiError, getJson, link, list, locked, offline, part } from "./api.ts";
 import { followEvents, type ServerEvent } from "./follow.ts";
+import { askMethods } from "./methods.ts";
 import { route } from "./route.ts";
 import { Signal } from "./signal.ts";
 import { type Device, ended, type Graph, type Job } from "./types.ts";
@@ -173,6 +174,7 @@ const place = { last: "" };
 
 /** A public link shows one job; its page reports an invalid link. */
 async function runLinked(signal: AbortSignal): Promise<void> {
+	await askMethods().catch(() => undefined);
 	ready.value = true;
 	const job = `/v1/jobs/${route.value.id}`;
 	await getJson<Job>(job, signal).then(put);
@@ -184,6 +186,7 @@ async function run(signal: AbortSignal): Promise<void> {
 	if (link)
 		return runLinked(signal).catch(() => undefined);
 	try {
+		await askMethods();
 		if (!place.last)
 			await askAll();
 		if (streams)

@@ -1,33 +1,7 @@
-/* parameters.ts -- the parameters of methods other than t-SNE, for forms: their choices, which of them a signal's model
- * uses, and which may change while a job runs. tests/web compares the lists with proto/openapi.yaml. */
+/* parameters.ts -- the parameters of methods, for forms: those that t-SNE's shows first, and which of them a signal's
+ * model uses. Their names, words and defaults are the server's (methods.ts). */
 import type { Job, Value } from "./types.ts";
 
-export const CHOICES: Record<string, readonly string[]> = {
-	metric: ["euclidean", "cosine"],
-	seeding: ["plusplus", "parallel"],
-	covariance: ["full", "tied", "diag", "spherical"],
-	stress: ["sammon", "metric", "kamada_kawai", "auto"],
-	optimiser: ["auto", "newton", "gradient", "smacof"],
-	start: ["auto", "pca", "random", "classical"],
-	lengths: ["unit", "weights", "inverse"],
-	model: ["heat", "fitzhugh_nagumo", "nagumo", "sir", "sir_chance", "pagerank"],
-	direction: ["rows", "columns", "both"],
-	laplacian: ["combinatorial", "random_walk"],
-	edges: ["weights", "affinities"],
-	integrator: ["euler", "runge_kutta", "bogacki_shampine", "dormand_prince", "crank_nicolson"],
-};
-
-/** The same of t-SNE. */
-export const CHOICES_TSNE: Record<string, readonly string[]> = {
-	preset: ["default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda", "sklearn_barnes_hut", "tsnecuda1"],
-	optimizer: ["momentum", "adam"],
-	learning_rate_rule: ["phase", "early"],
-	gains: ["node", "coordinate"],
-	restart: ["nothing", "velocities", "all"],
-	accuracy: ["draft", "normal", "fine", "auto"],
-	repulsion: ["auto", "grid", "exact", "barnes_hut"],
-	init: ["random", "given", "pca", "spectral", "auto"],
-};
 /** Those of t-SNE that its form shows at first. */
 export const MAIN_TSNE = ["preset", "dims", "perplexity", "lambda", "iterations", "seed", "init", "exaggeration", "late_exaggeration", "learning_rate"];
 const OF_WARM = ["init_std", "exaggeration_iterations", "kl_tolerance"];
@@ -42,11 +16,6 @@ export function chosenOf(job: Job, defaults: Record<string, Value>): Record<stri
 const SEPARATOR = ";";   // between the values of a batch; commas are within one value
 /** The values in a field: several make a batch. */
 export const parseAll = (text: string): Value[] => text.split(SEPARATOR).map(t => t.trim()).filter(Boolean).map(parse);
-
-export const STEERABLE_OF: Record<string, readonly string[]> = {
-	sammon: ["step"],
-	signal: ["step", "diffusion", "a", "b", "epsilon", "current", "infection", "recovery", "stimulus_amplitude", "stimulus_start", "stimulus_duration"],
-};
 
 const MEDIA = ["fitzhugh_nagumo", "nagumo"], EPIDEMICS = ["sir", "sir_chance"], FLOWS = ["heat", ...MEDIA];
 const ONLY: Record<string, readonly string[]> = {   // models that use a parameter; unlisted ones: all except pagerank

@@ -4,8 +4,9 @@ import "./language.ts";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { getJson } from "../core/api.ts";
-import { measureLabel, MEASURES } from "../core/clusters.ts";
+import { measureLabel, measureOf } from "../core/clusters.ts";
 import { number } from "../core/format.ts";
+import { methodOf } from "../core/methods.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
 import { ended, type Job, type TracePoint } from "../core/types.ts";
@@ -103,7 +104,7 @@ export function Charts({ job }: { job: Job }) {
 	const points = useTrace<TracePoint>(job);
 	if (!points.length)
 		return <p class="quiet">The charts begin with the first point of the trace, after {String(job.parameters["trace_interval"])} iterations.</p>;
-	const m = MEASURES[job.method ?? ""], series = seriesOf(points, m?.key);
+	const m = measureOf(job), series = seriesOf(points, m?.key);
 	return <div class="charts">{KINDS.filter(kind => series[kind.key]!.some(v => !Number.isNaN(v))).map(kind => <Chart key={kind.key} kind={m && kind.key === "kl" ? { ...kind, label: m.label } : kind} series={series} />)}
 		<p class="quiet chart-axis">iteration</p></div>;
 }
@@ -111,13 +112,13 @@ export function Charts({ job }: { job: Job }) {
 /** Chart of the measure of a job of another method. seen: iterations and values from frames, which fill the gaps
  * between points of the trace. */
 export function MeasureChart({ job, seen = [] }: { job: Job; seen?: [number, number][] }) {
-	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
+	const points = useTrace<Record<string, number>>(job), m = measureOf(job), now = m && (job as unknown as Record<string, unknown>)[m.key];
 	if (!m || !points.length)
 		return <p class="quiet">{!m ? "This method has no chart." : ended(job) ? "It ended before its first iteration." : "The chart begins after the first iteration."}</p>;
-	const rank = job.method === "signal" && job.parameters["model"] === "pagerank";
+	const values = methodOf(job)?.values ?? false, rank = values && job.parameters["model"] === "pagerank";
 	const kind: Kind = { key: m.key, label: measureLabel(job), colour: ["#56b4e9", "#0072b2"], log: rank }, last = points.at(-1)!["iteration"]!;
 	const all = [...points.filter(p => !seen.length || p["iteration"]! < seen[0]![0]), ...seen.map(([iteration, value]) => ({ iteration, [m.key]: value })),
-		...(job.method === "signal" && typeof now === "number" && job.iteration > Math.max(last, seen.at(-1)?.[0] ?? 0) ? [{ iteration: job.iteration, [m.key]: now }] : [])];
+		...(values && typeof now === "number" && job.iteration > Math.max(last, seen.at(-1)?.[0] ?? 0) ? [{ iteration: job.iteration, [m.key]: now }] : [])];
 	return <div class="charts"><Chart kind={kind} series={{ iteration: all.map(p => p["iteration"]!), [m.key]: all.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} />
-		<p class="quiet chart-axis">{job.method === "signal" && !rank ? "step" : "iteration"}</p></div>;
+		<p class="quiet chart-axis">{values && !rank ? "step" : "iteration"}</p></div>;
 }

@@ -9,6 +9,7 @@ import { oneFrame } from "../core/follow.ts";
 import { jobs, newest, put, putPart } from "../core/live.ts";
 import { HOME } from "../gl/camera.ts";
 import { windowOf } from "../gl/window.ts";
+import { methodOf, titleOfMethod } from "../core/methods.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { keep, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
@@ -20,7 +21,6 @@ import { Legend, Stage } from "./stage.tsx";
 
 const SAMPLE = 200_000;
 const SMALLEST = 0.5;    // zoom at which the first is still to be seen
-const METHODS: Record<string, string> = { sammon: "Sammon" };
 const ROUNDING = 1e-9;   // a smaller fraction of the variance is rounding error
 const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 
@@ -82,7 +82,7 @@ function roomOf(a: Frame, b: Frame, align: Float32Array): number {
 function Differences({ a, b }: { a: Job; b: Job }) {
 	const pa = { ...a.parameters, ...a.resolved }, pb = { ...b.parameters, ...b.resolved };
 	const text = (v: Value | undefined): string => (Array.isArray(v) ? v.map(x => number(Number(x))).join(", ") : typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : String(v));
-	const same = (a.method ?? "tsne") === (b.method ?? "tsne");   // of different methods only what both have can be compared
+	const same = methodOf(a) === methodOf(b);   // of different methods only what both have can be compared
 	const rows = Object.keys({ ...pa, ...pb }).filter(k => text(pa[k]) !== text(pb[k]) && (same || k in pa && k in pb));
 	const [qa, qb] = [a.quality, b.quality];
 	const measure = async (): Promise<void> => {
@@ -98,7 +98,7 @@ function Differences({ a, b }: { a: Job; b: Job }) {
 			{(a.kl ?? b.kl ?? qa?.kl ?? qb?.kl) != null && <tr><th scope="row">KL divergence</th><td class="right">{number(qa?.kl ?? a.kl)}</td><td class="right">{number(qb?.kl ?? b.kl)}</td></tr>}
 			{(a.stress ?? b.stress) != null && <tr><th scope="row">Stress</th><td class="right">{number(a.stress)}</td><td class="right">{number(b.stress)}</td></tr>}
 			{quality("Recall", "recall")}{quality("Trustworthiness", "trustworthiness")}{quality(`Silhouette of ${qa?.silhouette_column ?? qb?.silhouette_column ?? "labels"}`, "silhouette")}
-			{!same && <tr><th scope="row">Method</th><td class="right">{METHODS[a.method ?? ""] ?? "t-SNE"}</td><td class="right">{METHODS[b.method ?? ""] ?? "t-SNE"}</td></tr>}
+			{!same && <tr><th scope="row">Method</th><td class="right">{titleOfMethod(a)}</td><td class="right">{titleOfMethod(b)}</td></tr>}
 			<tr><th scope="row">Seconds</th><td class="right">{number(a.seconds, 3)}</td><td class="right">{number(b.seconds, 3)}</td></tr>
 			{rows.map(k => <tr key={k}><th scope="row">{k.replace(/_/g, " ")}</th><td class="right">{text(pa[k])}</td><td class="right">{text(pb[k])}</td></tr>)}
 		</tbody></table>

@@ -1,10 +1,11 @@
 /* job.tsx -- the page of one run: its moving picture, and panels for colours, steering and export. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, change, getJson, link } from "../core/api.ts";
-import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
+import { isLayout, measureOf, measureText } from "../core/clusters.ts";
 import { count, duration, number, sentence } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
 import { graphs, jobs, put, putGraph, setUnread, unread } from "../core/live.ts";
+import { hasDefault } from "../core/methods.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { address, keep, route } from "../core/route.ts";
 import { frameAt } from "../core/record.ts";
@@ -31,7 +32,7 @@ function Hud({ s, job }: { s: Session; job: Job }) {
 	const kl = shown && !Number.isNaN(shown.kl) ? shown.kl : job.kl;
 	return <div class="hud">
 		<span><b>{count(Math.max(shown?.iteration ?? 0, place === null ? job.iteration : 0))}</b> of {count(job.iterations)}</span>
-		{MEASURES[job.method ?? ""] ? <span>{measureText(job)}</span> : <span>KL <b>{number(kl)}</b></span>}
+		{measureOf(job) ? <span>{measureText(job)}</span> : <span>KL <b>{number(kl)}</b></span>}
 		{job.state === "running" && job.iterations_per_second !== null && <span><b>{number(job.iterations_per_second, 3)}</b> it/s</span>}
 		{!over && job.eta_seconds !== null && <span><b>{duration(job.eta_seconds)}</b> left</span>}
 		{frame && frame.stride > 1 && <span title="Zoom in to see all">every {frame.stride}. node</span>}
@@ -76,7 +77,7 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && may && <Button of={job} kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{job.state === "done" && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
-		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && data && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} showSelection={showSelection} foot={<Timeline s={s} {...(may && data && hasDefault(job) ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
 			<Hud s={s} job={job} />
 			<Waiting job={job} graph={graph} s={s} />
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}

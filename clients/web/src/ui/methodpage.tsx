@@ -5,6 +5,7 @@ import { change, link, request, submit } from "../core/api.ts";
 import { colourOfJob, describe, keptModel, foundBy, layoutOf, measureText } from "../core/clusters.ts";
 import { count, duration, number, sentence, STOPS } from "../core/format.ts";
 import { graphs, jobs, put } from "../core/live.ts";
+import { methodOf } from "../core/methods.ts";
 import type { Values } from "../core/nodes.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { address, go, route } from "../core/route.ts";
@@ -86,7 +87,7 @@ function NoPicture({ job }: { job: Job }) {
 }
 
 export function MethodPage({ job }: { job: Job }) {
-	const signal = job.method === "signal", may = useRights(), data = useData(job);
+	const signal = methodOf(job)?.values ?? false, may = useRights(), data = useData(job);
 	use(route);
 	const all = use(jobs), layout = (signal && chosenLayout(job, all)) || layoutOf(job, all), over = ended(job), [values, setValues] = useState<Values | null>(null);
 	use(graphs);

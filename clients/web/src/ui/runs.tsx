@@ -4,6 +4,7 @@ import { change, link, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
 import { ago, count, duration, number, sentence, several } from "../core/format.ts";
 import { askOlder, drop, graphs, jobs, newest, older, put } from "../core/live.ts";
+import { hasDefault, titleOfMethod } from "../core/methods.ts";
 import { useRights } from "../core/rights.ts";
 import { address, go, keep, route } from "../core/route.ts";
 import { Signal, use } from "../core/signal.ts";
@@ -26,7 +27,7 @@ export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.gr
 export function gist(job: Job): string {
 	if (!isLayout(job))
 		return `${describe(job)} · ${count(job.nodes)} nodes`;
-	const p = { ...job.parameters, ...job.resolved }, parts = [...(job.method === "sammon" ? ["Sammon"] : []), `${p["dims"]}-D`, `${count(job.nodes)} nodes`];
+	const p = { ...job.parameters, ...job.resolved }, parts = [...(hasDefault(job) ? [] : [titleOfMethod(job)]), ...("dims" in p ? [`${String(p["dims"])}-D`] : []), `${count(job.nodes)} nodes`];
 	const scale = p["perplexity"] ?? "auto", lambda = p["lambda"] ?? "auto";
 	if (scale !== "auto" && scale !== null)
 		parts.push(`perplexity ${Array.isArray(scale) ? scale.map(x => number(Number(x))).join(" + ") : number(Number(scale))}`);

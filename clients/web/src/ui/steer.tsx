@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { change } from "../core/api.ts";
 import { number } from "../core/format.ts";
 import { put } from "../core/live.ts";
+import { hasDefault } from "../core/methods.ts";
 import { useData } from "../core/rights.ts";
 import type { Session } from "../core/session.ts";
 import { fromSlider, STEERABLE, type Steerable, toSlider } from "../core/steer.ts";
@@ -58,11 +59,11 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 
 export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const data = useData(job);
-	const other = <OtherMethod key={`other ${job.id}`} job={job} points={graph?.kind === "points"} nodes={() => s.selectedNodes()} />;
+	const other = <OtherMethod key={`other ${job.id}`} job={job} kind={graph?.kind ?? "graph"} nodes={() => s.selectedNodes()} />;
 	const none = <p class="quiet">A new run needs the data, which are deleted or not shared with you.</p>;
 	if (!data && ended(job))
 		return <div class="steer"><Charts job={job} />{none}</div>;
-	if ((job.method ?? "tsne") !== "tsne")
+	if (!hasDefault(job))
 		return <div class="steer"><Charts job={job} /><NextRun key={job.id} job={job} />{other}</div>;
 	return <div class="steer">
 		<Charts job={job} />
