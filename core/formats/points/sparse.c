@@ -388,7 +388,7 @@ static void tell_centers(struct sl_taken *taken, const double *center, uint64_t 
 	uint32_t told = 0;
 	for (uint64_t k = 0; center && k < d; k++)
 		if (center[k] != 0 && told++ < CENTERS_TOLD)
-			sl_taken_add_note(taken, false, "Column %" PRIu64 " lies far from 0: %.17g was subtracted from it in "
+			sl_taken_add_note(taken, false, "Column %" PRIu64 " lies far from 0: %.15g was subtracted from it in "
 					  "double precision", k + 1, center[k]);
 	if (told > CENTERS_TOLD)
 		sl_taken_add_note(taken, false, "Far from 0, too, and treated so: %u more columns", told - CENTERS_TOLD);

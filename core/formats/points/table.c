@@ -278,13 +278,13 @@ static void tell_centre(struct sl_points *p, const struct sl__centre *c)
 		}
 		told++;
 		uint32_t number = sl__coordinate_column(p, k, &title);
-		sl_taken_add_note(p->taken, false, "Column %u%s%.64s%s lies far from 0: %.17g was subtracted from it in double "
+		sl_taken_add_note(p->taken, false, "Column %u%s%.64s%s lies far from 0: %.15g was subtracted from it in double "
 				  "precision, and is added again to centroids, means and samples", number,
 				  *title ? " (\"" : "", title, *title ? "\")" : "", c->center[k]);
 	}
 	if (more)
-		sl_taken_add_note(p->taken, false, "%u more column%s far from 0 and got such a center", more,
-				  more > 1 ? "s lie" : " lies");
+		sl_taken_add_note(p->taken, false, "%u more column%s far from 0 and %s shifted so, too", more,
+				  more > 1 ? "s lie" : " lies", more > 1 ? "were" : "was");
 }
 
 /* Counts unusual rows and columns of the file, and subtracts the center from values that were floats in it. */
