@@ -5,6 +5,7 @@ import pickle
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -12,8 +13,11 @@ import numpy as np
 import pytest
 
 import spaceland
-from conftest import clusters
+from conftest import ROOT, clusters
 from spaceland import server
+
+sys.path.insert(0, str(ROOT / "tests" / "api"))
+from harness import free_port  # noqa: E402
 
 
 @contextlib.contextmanager
@@ -55,8 +59,7 @@ def test_interrupt_of_waiting_leaves_the_job(client, points, timeout):
 @pytest.mark.limit(180)
 def test_waiting_survives_a_restart_of_the_server(points, tmp_path):
     """Longer than the repetitions of a request, by kill; for wait() and for frames()."""
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        address = "127.0.0.1:%d" % s.getsockname()[1]
+    address = f"127.0.0.1:{free_port()}"
 
     def start():
         return subprocess.Popen([os.environ["SPACELANDD"], "--state-dir", tmp_path / "state", "--listen", address, "--set", "zmq=",
@@ -99,8 +102,7 @@ def test_waiting_survives_a_restart_of_the_server(points, tmp_path):
 @pytest.mark.limit(120)
 def test_events_survive_a_restart_of_the_server(points, tmp_path):
     """One of longer than the repetitions of a request. Without a server they end after `patience`."""
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        address = "127.0.0.1:%d" % s.getsockname()[1]
+    address = f"127.0.0.1:{free_port()}"
 
     def start():
         return subprocess.Popen([os.environ["SPACELANDD"], "--state-dir", tmp_path / "state", "--listen", address, "--set", "zmq="],
