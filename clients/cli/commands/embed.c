@@ -101,6 +101,8 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 	if (!strcmp(cli_text(json_object_get(graph, "neighbours"), "state"), "searching"))
 		cli->searched = cli_text(graph, "id");
 	if (!status)
+		cli_note(cli, "job %s", id);  /* with it, the result can be fetched if this program ends early */
+	if (!status)
 		status = cli_job_follow(cli, id, true, &job);
 	bool done = !status;
 	if (!status)

@@ -13,6 +13,8 @@
 #define DEFAULT_SERVER "http://127.0.0.1:7070"
 #define MAX_REPLY (1u << 30)  /* bytes accepted in a JSON reply */
 
+#define PATIENCE_S 600  /* as long as a restart with an upgrade may take */
+
 struct http {
 	CURL *curl;
 	const char *ca_file; /* PEM; NULL: the system's authorities */
@@ -426,6 +428,8 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 	long code = 0;
 	json_error_t error;
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
+	if (q->code)
+		*q->code = code;
 	if (t->too_big)
 		return cli_fail(CLI_FAILED, "%s%s: out of memory for the reply", cli->http->base, q->path);
 	/* a server may refuse, reply and close before it has the whole upload */
@@ -433,8 +437,6 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 		return refused(cli, q, code, t->body, t->bytes);
 	if (result && !t->stopped)
 		return not_answered(cli, t, result, why);
-	if (q->code)
-		*q->code = code;
 	if (!reply || !t->body)
 		return CLI_OK;
 	*reply = json_loadb(t->body, t->bytes, 0, &error);
@@ -489,6 +491,33 @@ int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 	sending_finish(&sending);
 	free(t.body);
 	return status;
+}
+
+int http_do_patiently(struct cli *cli, const struct http_request *request, const char *id, json_t **reply)
+{
+	double until = cli_now() + PATIENCE_S, pause_s = 0.25;
+	struct http_request q = *request;
+	bool told = false;
+	long code;
+	q.code = &code;
+	for (;;) {
+		code = 0;
+		q.quiet = true;  /* what would be told now may be over soon */
+		int status = http_do(cli, &q, reply);
+		bool soon = status == CLI_UNREACHABLE || code == 429 || code == 503;
+		if (!status || cli_interrupted)
+			return status;
+		if (!soon || cli_now() > until)
+			break;
+		if (!told)
+			cli_note(cli, "spaceland: the server %s; waiting. Job %s goes on; ^C ends the waiting",
+				 status == CLI_UNREACHABLE ? "does not answer" : "has too much to do, or is being restarted", id);
+		told = true;
+		usleep((useconds_t)(pause_s * 1e6));
+		pause_s = pause_s < 2.5 ? 2 * pause_s : 5;
+	}
+	q.quiet = request->quiet;
+	return http_do(cli, &q, reply);
 }
 
 int http_get(struct cli *cli, const char *path, json_t **reply)

@@ -25,11 +25,17 @@ struct http_request {
 	void *arg;                    /* for progress and sink */
 	const char *accept;           /* NULL: application/json */
 	bool quiet;                   /* failures are not printed */
-	long *code;                   /* receives the HTTP status of a success; or NULL */
+	const char *job;              /* the id of the job whose result it is, for http_fetch(); or NULL */
+	long *code;                   /* receives the HTTP status; 0: there was no reply. Or NULL */
 };
 
 /* Sends a request. *reply: new reference, NULL if the reply has no JSON body. reply may be NULL. */
 int http_do(struct cli *cli, const struct http_request *request, json_t **reply);
+
+/* The same for requests that may be repeated, about a job that goes on without this program: while the server does not
+ * answer (it restarts) or has too many requests (429, 503), waits and tries again, for ten minutes. id: of the job,
+ * which is told at the first pause. */
+int http_do_patiently(struct cli *cli, const struct http_request *request, const char *id, json_t **reply);
 
 /* GET of a path that replies with JSON. */
 int http_get(struct cli *cli, const char *path, json_t **reply);

@@ -21,6 +21,7 @@
 #include "clients/cli/server/jobs.h"
 #include "core/method/method.h"
 
+#define FETCHES 6               /* attempts to download a result */
 #define MAX_EVENT (1u << 20)  /* bytes accepted in one event */
 
 static const char *job_path(const char *id, const char *tail, char out[256])
@@ -319,7 +320,8 @@ int cli_job_follow(struct cli *cli, const char *id, bool cancel, json_t **record
 		if (ended(f.state) || cli_interrupted)
 			break;
 		json_t *now = NULL;
-		status = http_get(cli, path, &now);
+		const struct http_request record_of = {.path = path};
+		status = http_do_patiently(cli, &record_of, id, &now);
 		if (!status)
 			take_record(&f, now);
 		if (!status && !ended(f.state))
@@ -351,6 +353,30 @@ static bool on_bytes(void *arg, const char *bytes, size_t count)
 	return !d->failed;
 }
 
+/* Downloads the result of a job into a regular file; if the server restarts meanwhile, begins again when it is back. */
+static int fetch_patiently(struct cli *cli, const struct http_request *request, FILE *file)
+{
+	char path[256];
+	const struct http_request record = {.path = job_path(request->job, "", path), .quiet = true};
+	long code;
+	for (int left = FETCHES; ; left--) {
+		struct http_request q = *request;
+		json_t *job = NULL;
+		code = 0;
+		q.code = &code;
+		q.quiet = left > 1;
+		int status = http_do(cli, &q, NULL);
+		bool soon = status == CLI_UNREACHABLE || code == 429 || code == 503;
+		if (!status || left == 1 || cli_interrupted)
+			return status;
+		if (!soon || http_do_patiently(cli, &record, request->job, &job))
+			left = 2;  /* once more, to print the error */
+		json_decref(job);
+		if (fflush(file) || fseek(file, 0, SEEK_SET) || ftruncate(fileno(file), 0))
+			return cli_fail(CLI_FAILED, "the file cannot be written: %s", strerror(errno));
+	}
+}
+
 /* Writes to FILE.part and renames it when complete, so that FILE is never half a result. */
 int http_fetch(struct cli *cli, const struct http_request *request, const char *file)
 {
@@ -373,7 +399,7 @@ int http_fetch(struct cli *cli, const struct http_request *request, const char *
 	struct http_request q = *request;
 	q.sink = on_bytes;
 	q.arg = &d;
-	int status = http_do(cli, &q, NULL);
+	int status = request->job && part ? fetch_patiently(cli, &q, d.file) : http_do(cli, &q, NULL);
 	d.failed = (d.file == stdout ? fflush(stdout) : fclose(d.file)) || d.failed;
 	if (!status && (d.failed || (part && rename(part, file))))
 		status = cli_fail(CLI_FAILED, "%s: %s", file, strerror(errno));
@@ -383,9 +409,10 @@ int http_fetch(struct cli *cli, const struct http_request *request, const char *
 	return status;
 }
 
-static int fetch(struct cli *cli, const char *path, const char *accept, const char *file)
+/* id: of the job, or NULL. */
+static int fetch(struct cli *cli, const char *path, const char *id, const char *accept, const char *file)
 {
-	const struct http_request q = {.path = path, .accept = accept};
+	const struct http_request q = {.path = path, .accept = accept, .job = id};
 	return http_fetch(cli, &q, file);
 }
 
@@ -397,7 +424,7 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 	int status = cli_picture(cli, &form);
 	if (!status && layout && !(status = cli_layout_format(layout, &format))) {
 		snprintf(tail, sizeof tail, "/layout?format=%s", format);
-		status = fetch(cli, job_path(id, tail, path), "*/*", layout);
+		status = fetch(cli, job_path(id, tail, path), id, "*/*", layout);
 	}
 	if (!status && picture) {
 		char *colour = cli_escape(form.colour), *where = NULL;
@@ -409,13 +436,13 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 		if (!colour || asprintf(&where, "%s%s", job_path(id, tail, path), colour) < 0)
 			status = cli_fail(CLI_FAILED, "out of memory");
 		else
-			status = fetch(cli, where, form.svg ? "image/svg+xml" : "image/png", picture);
+			status = fetch(cli, where, id, form.svg ? "image/svg+xml" : "image/png", picture);
 		free(where);
 		free(colour);
 	}
 	const char *trace = cli_option(cli, "trace");
 	if (!status && trace)
-		status = fetch(cli, job_path(id, "/trace", path), "application/json", trace);
+		status = fetch(cli, job_path(id, "/trace", path), id, "application/json", trace);
 	return status;
 }
 
@@ -427,5 +454,5 @@ int cli_job_fetch_array(struct cli *cli, const char *id, const char *name, const
 	if (status)
 		return status;
 	snprintf(tail, sizeof tail, "/results/%s?format=%s", name, format);
-	return fetch(cli, job_path(id, tail, path), "*/*", file);
+	return fetch(cli, job_path(id, tail, path), id, "*/*", file);
 }

@@ -16,7 +16,7 @@ import requests
 from ._body import Body
 from ._events import server_sent
 from ._http import Patience, array_of, document_of
-from .errors import BadInput, BadValue, Conflict, ConnectionLost, JobCancelled, JobFailed, own_errors_of, SpacelandError, TimedOut
+from .errors import BadInput, BadValue, Conflict, ConnectionLost, JobCancelled, JobFailed, LimitReached, own_errors_of, SpacelandError, TimedOut, Unavailable
 from .frames import Frame, decode
 from .listing import cells, moment
 from .progress import Progress, make_progress
@@ -180,11 +180,14 @@ class Job:
                 self._patiently(self.refresh)
 
     def _patiently(self, request: Callable[[], Answer]) -> Answer:
-        """Repeats a request while the server does not answer, which may restart: jobs go on afterwards."""
+        """Repeats a request while the server does not answer, which may restart, or has too many requests: jobs go on."""
         waiting = Patience(PATIENCE_SECONDS)
         while True:
             try:
                 return request()
+            except (LimitReached, Unavailable):  # too many requests at once, or it is being stopped or started
+                if not waiting.pause(self.client.http.left()):
+                    raise
             except ConnectionLost as error:
                 own = self.client.server
                 if (own is not None and not own.alive()) or not waiting.pause(self.client.http.left()):
@@ -265,7 +268,7 @@ class Job:
         """Waits, and fetches the layout: float32 [nodes, dims], rows in the order of the input."""
         with self._within(timeout):
             self.wait()
-            reply = self.client.http.request("GET", self.path + "/layout")
+            reply = self._patiently(lambda: self.client.http.request("GET", self.path + "/layout"))
         found: npt.NDArray[np.float32] = array_of(reply)
         return found
 
@@ -290,7 +293,7 @@ class Job:
         """Waits, and fetches one of the arrays that record["results"] names."""
         with self._within(timeout):
             self.wait()
-            reply = self.client.http.request("GET", f"{self.path}/results/{name}")
+            reply = self._patiently(lambda: self.client.http.request("GET", f"{self.path}/results/{name}"))
         return array_of(reply)
 
     def labels(self, timeout: Optional[float] = None) -> npt.NDArray[np.int32]:

@@ -5,6 +5,12 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 export const count = (n: number): string => whole.format(n);
 export const several = (n: number, thing: string): string => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
 
+/** The time until a moment: "in 3 days"; the empty string: it is further away than `most` days. */
+export function until(moment: string, most = Infinity): string {
+	const hours = (Date.parse(moment) - Date.now()) / 3_600_000;
+	return hours > 24 * most ? "" : hours < 1 ? "within an hour" : hours < 48 ? `in ${Math.round(hours)} hours` : `in ${count(hours / 24)} days`;
+}
+
 export function number(x: number | null | undefined, digits = 4): string {
 	if (x === null || x === undefined || Number.isNaN(x))
 		return "–";

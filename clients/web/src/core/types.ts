@@ -40,6 +40,8 @@ export interface Job {
 	created: string;
 	started: string | null;
 	finished: string | null;
+	keep?: boolean;
+	expires?: string | null;     // when the server deletes it; servers of before have neither
 	nodes: number;
 	iteration: number;
 	iterations: number;

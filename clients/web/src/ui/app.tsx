@@ -40,7 +40,7 @@ const READY_MS = 10_000;
 
 /** Shows problems of the server on every page: it cannot be reached, its disk is full. */
 function Banner() {
-	const away = use(offline), known = use(ready), [trouble, setTrouble] = useState("");
+	const away = use(offline), known = use(ready), [trouble, setTrouble] = useState(""), [notice, setNotice] = useState("");
 	useInterval(async () => {
 		if (link)
 			return;
@@ -48,11 +48,12 @@ function Banner() {
 			if (error instanceof ApiError && error.status >= 500)
 				setTrouble(error.text);
 		});
+		await getJson<{ banner: { text: string } | null }>("/v1/maintenance").then(now => setNotice(now.banner?.text ?? ""), () => undefined);
 		if (!me.value)
 			me.value = await getJson<Me>("/v1/me");
 	}, READY_MS);
 	return away ? <p class="banner" role="alert"><b>No connection to the server.</b> {known && "What you see is the last that came. "}Trying again …</p>
-		: trouble ? <p class="banner" role="alert">{trouble}</p> : null;
+		: <>{notice && <p class="banner" role="status">{notice}</p>}{trouble && <p class="banner" role="alert">{trouble}</p>}</>;
 }
 
 function App() {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { change, link, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
-import { ago, count, duration, number, sentence, several } from "../core/format.ts";
+import { ago, count, duration, number, sentence, several, until } from "../core/format.ts";
 import { askOlder, drop, graphs, jobs, newest, older, put } from "../core/live.ts";
 import { hasDefault, titleOfMethod } from "../core/methods.ts";
 import { useRights } from "../core/rights.ts";
@@ -52,7 +52,7 @@ function Card({ job }: { job: Job }) {
 		<div class="run-body">
 			<div class="row"><h3><a href={address("job", job.id)}>{title}</a></h3><span class="grow" /><StateBadge state={job.state} /></div>
 			<p class="quiet">{gist(job)}</p>
-			{over ? <p class="quiet">{measureText(job)} · {duration(job.seconds)} · {ago(job.created)}</p> : <>
+			{over ? <p class="quiet">{measureText(job)} · {duration(job.seconds)} · {ago(job.created)}{job.expires && until(job.expires, 7) && <b class="expires"> · expires {until(job.expires, 7)}</b>}</p> : <>
 				<Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} />
 				<p class="quiet">{count(job.iteration)} of {count(job.iterations)}{job.eta_seconds !== null && ` · ${duration(job.eta_seconds)} left`}</p></>}
 			{job.problem && <p class="problem">{sentence(job.problem.detail)}</p>}
