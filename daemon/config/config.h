@@ -27,6 +27,9 @@ struct sl_config {
 	char *trusted_proxies;         /* addresses and networks; "": none */
 	char *proxy_user_header;       /* request header in which a proxy names the user; "": none */
 	char *proxy_role_header;       /* request header with the user's role; "": none */
+	char *proxy_groups_header;     /* request header with the user's groups; "": none */
+	char *proxy_group_roles;       /* "GROUP=ROLE, ..." */
+	char *proxy_group_projects;    /* "GROUP=PROJECT, ..." */
 	char *proxy_new_users;         /* unknown users named by a proxy: refuse, or add as reader or user */
 	char *tls_certificate;         /* PEM, with the chain; "": plain HTTP */
 	char *tls_key;                 /* PEM, without a passphrase */

@@ -110,6 +110,19 @@ static int check_header(const char *name, const char *pointer, struct sl_error *
 			      "proxy sets, for example X-Forwarded-User", pointer + 1, name);
 }
 
+static int check_groups(const struct sl_config *c, struct sl_error *err)
+{
+	const char *header = c->proxy_groups_header, *user = c->proxy_user_header;
+	if (header[0] && (!user[0] || !strcasecmp(header, user) || !strcasecmp(header, c->proxy_role_header)))
+		return sl_error_field(err, SL_BADPARAM, "/proxy_groups_header", "proxy_groups_header needs proxy_user_header, "
+				      "and must be another header");
+	if (!header[0] && (c->proxy_group_roles[0] || c->proxy_group_projects[0]))
+		return sl_error_field(err, SL_BADPARAM, c->proxy_group_roles[0] ? "/proxy_group_roles" :
+				      "/proxy_group_projects", "%s needs proxy_groups_header, the header in which the proxy "
+				      "sends the groups", c->proxy_group_roles[0] ? "proxy_group_roles" : "proxy_group_projects");
+	return header[0] ? check_header(header, "/proxy_groups_header", err) : 0;
+}
+
 int sl_proxy_check(const struct sl_config *c, struct sl_error *err)
 {
 	bool user = c->proxy_user_header[0], proxies = c->trusted_proxies[strspn(c->trusted_proxies, ", \t")];
@@ -130,5 +143,7 @@ int sl_proxy_check(const struct sl_config *c, struct sl_error *err)
 	int rc = check_networks(c, err);
 	if (!rc && user)
 		rc = check_header(c->proxy_user_header, "/proxy_user_header", err);
-	return rc || !c->proxy_role_header[0] ? rc : check_header(c->proxy_role_header, "/proxy_role_header", err);
+	if (!rc && c->proxy_role_header[0])
+		rc = check_header(c->proxy_role_header, "/proxy_role_header", err);
+	return rc ? rc : check_groups(c, err);
 }

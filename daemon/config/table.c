@@ -63,6 +63,15 @@ const struct sl_option_info sl_config_table[] = {
 	TEXT(proxy_role_header, "", false,
 	     "Header in which these proxies send the user's role (reader, user, administrator), which the server "
 	     "stores. Empty: roles are set with spaceland user role."),
+	TEXT(proxy_groups_header, "", false,
+	     "Header in which these proxies send the user's groups, separated by commas or semicolons, for example "
+	     "X-Forwarded-Groups. Empty: groups are not used."),
+	TEXT(proxy_group_roles, "", false,
+	     "Roles of these groups: staff=administrator, students=user. A user has the highest role of the groups, at "
+	     "each login; one without such a group is treated by proxy_new_users. Empty: groups give no role."),
+	TEXT(proxy_group_projects, "", false,
+	     "Projects of these groups: genes-lab=genes, all=common. At each login a user becomes a member of these "
+	     "projects, and leaves those of them that no group gives. Empty: groups give no projects."),
 	WORD(proxy_new_users, new_users, "refuse", false,
 	     "What happens to a user named by the proxy whom the server does not know: refuse, or add with the role "
 	     "reader or user (unless proxy_role_header has the role)."),

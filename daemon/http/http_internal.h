@@ -83,7 +83,7 @@ struct sl_request {
 	char *authority;            /* of a target that is a whole URL, or NULL */
 	struct in6_addr client;     /* of the connection, or as a trusted proxy reports it; IPv4 as mapped */
 	char id[65];                /* X-Request-Id */
-	char object[64];            /* for the audit log: the id of what it changes, or its name; "": none */
+	char object[SL_USER_NAME_BYTES];  /* for the audit log: the id of what it changes, or its name; "": none */
 	json_t *changes;            /* the same: its JSON body, shortened; or NULL */
 	char method[8];             /* as sent, or its beginning */
 	uint64_t since_ns;          /* uv_hrtime() at its header */

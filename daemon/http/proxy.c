@@ -58,11 +58,12 @@ static int refuse(struct sl_request *r, int status, const char *header, const ch
 static void tell(struct sl_request *r, enum sl_proxy_news news)
 {
 	bool added = news == SL_PROXY_NEW_USER;
-	char path[96];
+	char path[SL_USER_NAME_BYTES + 16];
 	snprintf(path, sizeof path, "/v1/users/%s", r->who.name);
 	sl__rights_tell(r, added ? "POST" : "PATCH", path, added ? 201 : 200);
 	sl_log_info("users", "%s %s", r->who.name, added ? "was added, since the proxy has named this user" :
-		    "has a new role, since the proxy has sent it");
+		    news == SL_PROXY_NEW_ROLE ? "has a new role, since the proxy has sent it" :
+		    "has other projects, since the proxy has sent other groups");
 }
 
 static int identify(struct sl_request *r, const char *name, const char *role)
@@ -72,11 +73,14 @@ static int identify(struct sl_request *r, const char *name, const char *role)
 	struct sl_error err;
 	enum sl_proxy_news news = SL_PROXY_NOTHING;
 	const char *fresh = !strcmp(c->proxy_new_users, "refuse") ? NULL : c->proxy_new_users;
-	if (sl_users_by_proxy(u, name, role, fresh, &r->who, &news, &err))
+	const char *groups = c->proxy_groups_header[0] ? sl_request_header(r, c->proxy_groups_header) : NULL;
+	const struct sl_proxy_login login = {name, role, groups || !c->proxy_groups_header[0] ? groups : "",
+					     c->proxy_group_roles, c->proxy_group_projects, fresh};
+	if (sl_users_by_proxy(u, &login, &r->who, &news, &err))
 		return refuse(r, 403, !strcmp(err.pointer, "/role") ? c->proxy_role_header : c->proxy_user_header, err.detail);
 	if (news)
 		tell(r, news);
-	if (news == SL_PROXY_NEW_ROLE)
+	if (news == SL_PROXY_NEW_ROLE || news == SL_PROXY_NEW_PROJECTS)
 		sl_http_end_user(r->http, r->who.name);
 	return 1;
 }
@@ -95,7 +99,9 @@ int sl__sender_proxy(struct sl_request *r)
 			      "through the proxy");
 	if (!name)
 		return refuse(r, 403, c->proxy_role_header, "the proxy names a role, but no user");
-	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1))
+	bool groups = c->proxy_groups_header[0];
+	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1) ||
+	    (groups && sl__count_headers(r, c->proxy_groups_header) > 1))
 		return refuse(r, 400, c->proxy_user_header, "the header was sent twice: the proxy must remove the one that "
 			      "clients send");
 	if (r->foreign)

@@ -4,6 +4,7 @@
 
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
+#include "daemon/users/users.h"
 
 struct sl_recorded;
 
@@ -23,10 +24,10 @@ struct sl_recorded {
 	const struct sl_recorded_kind *kind;
 	struct sl_request *r;   /* NULL: the client is gone */
 	struct sl_daemon *d;
-	char name[64];          /* of the user, project or link */
+	char name[SL_USER_NAME_BYTES];  /* of the user, project or link */
 	json_t *reply;          /* or NULL. Owned */
 	/* Users whose streams are closed when the change is recorded, since they may have fewer rights then. */
-	char ends[64];          /* a user's name, or "" */
+	char ends[SL_USER_NAME_BYTES];  /* a user's name, or "" */
 	json_t *members;        /* more names, or NULL. Owned */
 	bool rights;            /* the change gives or takes rights to read: streams of events start again */
 };

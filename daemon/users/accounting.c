@@ -140,9 +140,15 @@ static struct row *row_in(struct sl__day *d, const char *user, const char *proje
 static struct row *row_of(struct sl_users *u, const char *user, const char *project)
 {
 	struct sl__day *d = day_of(u, sl_accounting_today());
+	size_t before = d ? d->count : 0;
 	struct row *r = d ? row_in(d, user, project) : NULL;
-	if (r)
-		d->unsaved = true;
+	if (!r)
+		return NULL;
+	if (d->count > before) {
+		remember(u, user, present_name(u, user));
+		remember(u, project, present_name(u, project));
+	}
+	d->unsaved = true;
 	return r;
 }
 

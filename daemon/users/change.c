@@ -24,6 +24,10 @@ static int read_role(const json_t *body, enum sl_role *role, struct sl_error *er
 static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_done_fn done, void *arg,
 	       struct sl_error *err)
 {
+	char normal[SL_USER_NAME_BYTES];
+	int rc = sl__name_read(name, normal, err);
+	if (rc)
+		return rc;
 	if (sl__user_by_name(u, name))
 		return sl_error_field(err, SL_CONFLICT, "/name", "there already is a user %s", name);
 	if (u->all.count >= MOST_USERS)
@@ -32,10 +36,10 @@ static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_do
 	if (!user)
 		return sl_error_memory(err, "a user");
 	sl_ulid_make(user->id);
-	snprintf(user->name, sizeof user->name, "%s", name);
+	snprintf(user->name, sizeof user->name, "%s", normal);
 	user->role = role;
 	sl__account_init(&user->account, user, NULL);
-	int rc = sl__user_put(u, user, NULL, done, arg);
+	rc = sl__user_put(u, user, NULL, done, arg);
 	if (rc) {
 		sl__user_destroy(user);
 		return sl_error_set(err, rc, "the user cannot be recorded");
@@ -49,12 +53,18 @@ static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_do
 /* Those of this name; *last: the last one. */
 static int count_deleted(const struct sl_users *u, const char *name, struct sl__user **last)
 {
+	char wanted[SL_USER_NAME_BYTES], own[SL_USER_NAME_BYTES];
 	int count = 0;
-	SL_LIST_EACH(struct sl__user, user, &u->all, link)
-		if (user->state == SL_USER_DELETED && !strcmp(user->name, name)) {
+	sl__name_fold(name, wanted);
+	SL_LIST_EACH(struct sl__user, user, &u->all, link) {
+		if (user->state != SL_USER_DELETED)
+			continue;
+		sl__name_fold(user->name, own);
+		if (!strcmp(own, wanted)) {
 			*last = user;
 			count++;
 		}
+	}
 	return count;
 }
 
@@ -65,7 +75,7 @@ static int find_deleted(const struct sl_users *u, const char *name, const json_t
 	int count = count_deleted(u, name, out);
 	if (id)
 		*out = sl_ulid_valid(id) ? sl__user_by_id(u, id) : NULL;
-	if (id && (!*out || (*out)->state != SL_USER_DELETED || strcmp((*out)->name, name)))
+	if (id && (!*out || (*out)->state != SL_USER_DELETED))
 		return sl_error_field(err, SL_NOTFOUND, "/restore", "there is no deleted user %s with the id %.32s", name, id);
 	if (!count)
 		return sl_error_field(err, SL_NOTFOUND, "/restore", "there is no deleted user %s", name);
@@ -136,13 +146,14 @@ int sl_users_add(struct sl_users *u, const json_t *body, int *earlier, sl_db_don
 	const char *name = NULL;
 	const json_t *which = NULL;
 	struct sl__user *deleted = NULL;
+	char normal[SL_USER_NAME_BYTES];
 	enum sl_role role = SL_ROLE_NONE;
 	int rc = sl_json_known(body, known, err);
 	*earlier = 0;
 	if (!rc)
 		rc = sl_json_string(body, "name", &name, err);
 	if (!rc)
-		rc = sl__name_check(name, err);
+		rc = sl__name_read(name, normal, err);
 	if (!rc)
 		rc = read_role(body, &role, err);
 	if (!rc)
@@ -180,13 +191,14 @@ static int read_name(const struct sl_users *u, struct sl__user *user, const json
 	if (rc || !json_object_get(body, "name"))
 		return rc;
 	const struct sl__user *other = name ? sl__user_by_name(u, name) : NULL;
-	rc = sl__name_check(name, err);
+	char normal[SL_USER_NAME_BYTES];
+	rc = sl__name_read(name, normal, err);
 	if (!rc && other && other != user)
 		rc = sl_error_field(err, SL_CONFLICT, "/name", "there already is a user %s", name);
 	if (!rc && user->state == SL_USER_DELETED)
 		rc = sl_error_field(err, SL_CONFLICT, "/name", "user %s was deleted; restore the user first", user->name);
 	if (!rc)
-		snprintf(user->name, sizeof user->name, "%s", name);
+		snprintf(user->name, sizeof user->name, "%s", normal);
 	return rc;
 }
 
@@ -308,32 +320,57 @@ static int check_role(const char *text, enum sl_role *role, struct sl_error *err
 						   "must be reader, user or administrator", text);
 }
 
-int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, const char *fresh,
-		      struct sl_principal *out, enum sl_proxy_news *news, struct sl_error *err)
+/* The role of the user's groups, or of new users; NONE: the user is refused. */
+static enum sl_role role_of(const struct sl_proxy_login *l, enum sl_role told)
 {
-	struct sl__user *user = sl__user_by_name(u, name);
-	enum sl_role told;
-	int rc = check_role(role, &told, err);
-	if (!rc && !user && !fresh)
-		rc = sl_error_set(err, SL_NOTFOUND, "there is no user %.64s; an administrator adds one with spaceland user "
-				  "add, or lets the server do so by proxy_new_users", name);
+	enum sl_role given = l->groups && l->group_roles[0] ? sl__groups_role(l->groups, l->group_roles) : SL_ROLE_NONE;
+	if (told || !l->groups || !l->group_roles[0])
+		return told;
+	return given ? given : l->fresh ? sl__role_of(l->fresh) : SL_ROLE_NONE;
+}
+
+static int may_enter(const struct sl__user *user, const struct sl_proxy_login *l, enum sl_role role,
+		     struct sl_error *err)
+{
+	bool by_groups = l->groups && l->group_roles[0];
+	if (user && user->state == SL_USER_DISABLED)
+		return sl_error_set(err, SL_CONFLICT, "user %.64s is disabled; an administrator lets the user in again with "
+				    "spaceland user enable", user->name);
+	if (by_groups && !role)
+		return sl_error_set(err, SL_NOTFOUND, "none of the groups of %.64s has a role here (proxy_group_roles)",
+				    l->name);
+	if (!user && !l->fresh && !by_groups)
+		return sl_error_set(err, SL_NOTFOUND, "there is no user %.64s; an administrator adds one with spaceland user "
+				    "add, or lets the server do so by proxy_new_users", l->name);
+	return 0;
+}
+
+int sl_users_by_proxy(struct sl_users *u, const struct sl_proxy_login *l, struct sl_principal *out,
+		      enum sl_proxy_news *news, struct sl_error *err)
+{
+	struct sl__user *user = sl__user_by_name(u, l->name);
+	char normal[SL_USER_NAME_BYTES];
+	enum sl_role role;
+	int rc = check_role(l->role, &role, err);
 	if (!rc && !user)
-		rc = sl__name_check(name, err);
-	if (!rc && user && user->state == SL_USER_DISABLED)
-		rc = sl_error_set(err, SL_CONFLICT, "user %.64s is disabled; an administrator lets the user in again with "
-				  "spaceland user enable", name);
+		rc = sl__name_read(l->name, normal, err);
+	role = rc ? SL_ROLE_NONE : role_of(l, role);
+	if (!rc)
+		rc = may_enter(user, l, role, err);
 	if (rc)
 		return rc;
-	*news = !user ? SL_PROXY_NEW_USER : told && told != user->role ? SL_PROXY_NEW_ROLE : SL_PROXY_NOTHING;
-	if (!user && (rc = add(u, name, told ? told : sl__role_of(fresh), NULL, NULL, err)))
+	*news = !user ? SL_PROXY_NEW_USER : role && role != user->role ? SL_PROXY_NEW_ROLE : SL_PROXY_NOTHING;
+	if (!user && (rc = add(u, l->name, role ? role : sl__role_of(l->fresh), NULL, NULL, err)))
 		return rc;
-	user = sl__user_by_name(u, name);
+	user = sl__user_by_name(u, l->name);
 	if (*news == SL_PROXY_NEW_ROLE) {
 		json_t *before = sl__user_document(user);
-		user->role = told;
+		user->role = role;
 		if (before)
 			sl__user_put(u, user, before, NULL, NULL);
 	}
+	if (l->groups && sl__groups_join(u, user, l->groups, l->group_projects) && *news == SL_PROXY_NOTHING)
+		*news = SL_PROXY_NEW_PROJECTS;
 	*out = sl__user_principal(user);
 	out->until_ms = (int64_t)sl_time_now_ms() + PROXY_MS;
 	out->proxy = true;

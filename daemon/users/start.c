@@ -100,6 +100,17 @@ static void destroy(struct sl_users *u)
 	free(u);
 }
 
+static int check_groups(const struct sl_config *c, struct sl_error *err)
+{
+	int rc = sl_groups_check(c->proxy_group_roles, true, err);
+	bool roles = rc;
+	if (!rc)
+		rc = sl_groups_check(c->proxy_group_projects, false, err);
+	if (rc)
+		snprintf(err->pointer, sizeof err->pointer, "/%s", roles ? "proxy_group_roles" : "proxy_group_projects");
+	return rc;
+}
+
 int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, const struct sl_config *config,
 		    const char *state_dir, struct sl_error *err)
 {
@@ -111,7 +122,9 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	u->config = config;
 	u->audit_fd = -1;
 	bool made = false;
-	int rc = read_key(u, state_dir, &made, err);
+	int rc = check_groups(config, err);
+	if (!rc)
+		rc = read_key(u, state_dir, &made, err);
 	if (!rc)
 		rc = sl_db_load(db, SL_DB_USERS, sl__user_load, u, err);
 	if (rc >= 0)

@@ -21,6 +21,8 @@
 #define SL_TOKEN_PREFIX "spt_"  /* beginning of tokens; four characters */
 #define SL_LINK_PREFIX "spl_"   /* beginning of public links */
 
+#define SL_USER_NAME_BYTES 256  /* longest name of a user, with its end */
+
 /* LINK: a client with a public link (links.h). */
 enum sl_role { SL_ROLE_NONE, SL_ROLE_READER, SL_ROLE_USER, SL_ROLE_ADMINISTRATOR, SL_ROLE_LINK };
 
@@ -32,7 +34,7 @@ enum sl_user_state { SL_USER_ACTIVE, SL_USER_DISABLED, SL_USER_DELETED };
 struct sl_principal {
 	enum sl_role role;            /* NONE: unknown */
 	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or the server needs no tokens */
-	char name[64];                /* for the audit log; "" as above */
+	char name[SL_USER_NAME_BYTES];  /* for the audit log; "" as above */
 	char project[SL_ULID_BYTES];  /* the project for which the request creates a graph or job (projects.h); "": none */
 	char account[SL_ULID_BYTES];  /* the user whose limits count (limits.h); "": none */
 	char token[SL_ULID_BYTES];    /* id of its token or link; "": a token of token_file */
@@ -87,12 +89,22 @@ void sl_users_close(struct sl_users *u, void (*closed)(void *arg), void *arg);
  * the user's name. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
 
-/* Finds the user that a proxy has logged in, by name. role: the role that the proxy reports, or NULL. fresh: the role
- * of new users; NULL: unknown users are refused. A new user or role is recorded. An error about the role has the
- * pointer "/role". */
-enum sl_proxy_news { SL_PROXY_NOTHING, SL_PROXY_NEW_USER, SL_PROXY_NEW_ROLE };
-int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, const char *fresh,
-		      struct sl_principal *out, enum sl_proxy_news *news, struct sl_error *err);
+/* What a proxy says of a user that it has logged in. */
+struct sl_proxy_login {
+	const char *name;
+	const char *role;           /* or NULL */
+	const char *groups;         /* a list, separated by commas or semicolons; NULL: groups are not used */
+	const char *group_roles, *group_projects;  /* what groups give: "GROUP=ROLE, ...", "GROUP=PROJECT, ..." */
+	const char *fresh;          /* the role of new users; NULL: unknown users are refused */
+};
+/* Finds the user, by name. If roles are given to groups, the highest one of the user's groups holds; without one, it is
+ * `fresh`, or the user is refused. Projects that are given to groups have the user as a member exactly if a group gives
+ * them. A new user, role or project is recorded. An error about the role has the pointer "/role". */
+enum sl_proxy_news { SL_PROXY_NOTHING, SL_PROXY_NEW_USER, SL_PROXY_NEW_ROLE, SL_PROXY_NEW_PROJECTS };
+int sl_users_by_proxy(struct sl_users *u, const struct sl_proxy_login *login, struct sl_principal *out,
+		      enum sl_proxy_news *news, struct sl_error *err);
+/* Checks such a list of pairs. */
+int sl_groups_check(const char *map, bool roles, struct sl_error *err);
 
 /* For streams, which outlast their request: false if the principal's token was revoked or has expired. Sets the role in
  * *p to the present one. */

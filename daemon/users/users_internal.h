@@ -49,7 +49,7 @@ struct sl__user {
 	struct sl_link link;            /* in users->all, by name */
 	struct sl_link by_id, by_name;  /* in its buckets */
 	char id[SL_ULID_BYTES];
-	char name[64];
+	char name[SL_USER_NAME_BYTES];
 	enum sl_role role;
 	enum sl_user_state state;
 	int64_t since_ms;               /* not ACTIVE: since then */
@@ -98,6 +98,7 @@ struct sl_users {
 	struct sl_list named[SL__NAMED_BUCKETS];  /* accounting.c: names of users and projects, also of gone ones */
 	struct sl_list changes;         /* changes that are not recorded yet; recorded_changes.c */
 	unsigned file;                  /* how often token_file was read with changed tokens */
+	bool told_projects;             /* has logged that groups give a project that does not exist */
 	bool any_gone;                  /* there may be jobs whose user is not ACTIVE, or is not known */
 	uv_loop_t *loop;
 	char *audit_path;
@@ -114,6 +115,10 @@ struct sl_users {
 };
 
 /* find.c */
+/* Checks the name of a user, and writes it in its normal form. */
+int sl__name_read(const char *name, char out[SL_USER_NAME_BYTES], struct sl_error *err);
+/* Names are the same if these are; "": it is no name. */
+void sl__name_fold(const char *name, char out[SL_USER_NAME_BYTES]);
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 struct sl__user *sl__user_of(const struct sl_users *u, const char *text);  /* by name, else by id; NULL: none */
@@ -126,8 +131,13 @@ enum sl_role sl__role_of(const char *text);  /* NONE: of none */
 void sl__user_insert(struct sl_users *u, struct sl__user *user);
 void sl__user_take_out(struct sl__user *user);  /* of all lists: before its name changes */
 extern const char *const sl__user_states[];  /* by enum sl_user_state */
-int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
+int sl__name_check(const char *name, struct sl_error *err);  /* of a project */
 int sl__user_not_found(const char *name, struct sl_error *err);
+
+/* groups.c */
+enum sl_role sl__groups_role(const char *groups, const char *map);  /* the highest; NONE: none */
+/* Makes the user a member of the projects of its groups. Returns the number of changes. */
+int sl__groups_join(struct sl_users *u, const struct sl__user *user, const char *groups, const char *map);
 
 /* start.c */
 void sl__users_end_if_closing(struct sl_users *u);  /* may free u; call it after work on the pool */

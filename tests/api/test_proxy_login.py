@@ -2,8 +2,10 @@
 sites."""
 import json
 import subprocess
+import unicodedata
 
 import pytest
+import requests
 
 import graphs
 from harness import Daemon, raw, wait_until
@@ -170,7 +172,7 @@ def test_new_users(fresh_lab, role):
         assert root.get(f"/v1/access/{thing}").json()["owners"] == ["eve@lab.example"]
     added = [e for e in root.get("/v1/audit").json()["items"] if e["path"] == "/v1/users/eve@lab.example"]
     assert [(e["method"], e["user"], e["status"]) for e in added] == [("POST", "eve@lab.example", 201)]
-    for name in ("a b", "x" * 64, "ä", "a/b"):
+    for name in ("a  b", "x" * 256, "a,b", "a/b"):
         assert As(daemon, None).request("GET", "/v1/me", headers={USER: name.encode()}).status_code == 403, name
     assert len(root.get("/v1/users").json()["items"]) == 2
     assert json.loads((daemon.state / "audit.log").read_text().splitlines()[-1])["status"] in (200, 201, 403)
@@ -230,3 +232,101 @@ def test_the_address_from_elsewhere(fresh_lab):
     root.session.headers["X-Forwarded-For"] = "203.0.113.9"
     root.post("/v1/users", 201, json={"name": "ben"})
     assert root.get("/v1/audit?limit=1").json()["items"][0]["address"] == "127.0.0.1"
+
+
+def test_names_as_they_come(fresh_lab):
+    """Addresses with a plus sign, letters of any script, in any case and in both of Unicode's forms; nobody becomes two people."""
+    daemon, root = fresh_lab(trusted_proxies="127.0.0.0/8", proxy_new_users="user")
+
+    def login(name):
+        headers = {USER: name.encode().decode("latin-1")}
+        api = As(daemon, None)
+        api.session.headers.update(headers)
+        return api
+
+    made = {}
+    for name in ("ann.b+x@lab.example", "Jürgen Müßig", "ÉMILIE@école.example", "Владимир", "o'brien", "x" * 255):
+        me = login(name).get("/v1/me").json()
+        assert me["name"] == name, me
+        made[name] = root.get(f"/v1/users/{requests.utils.quote(name, safe='')}").json()["id"]
+    for name, first in (("Ann.B+X@Lab.Example", "ann.b+x@lab.example"), ("JÜRGEN MÜßIG", "Jürgen Müßig"), ("émilie@École.example", "ÉMILIE@école.example"),
+                        (unicodedata.normalize("NFD", "Jürgen Müßig"), "Jürgen Müßig"), ("владимир", "Владимир")):
+        assert login(name).get("/v1/me").json()["name"] == first
+    assert len(root.get("/v1/users").json()["items"]) == 1 + len(made)
+    assert login("ANN").get("/v1/me").json()["name"] == "ann"
+    jürgen = login("Jürgen Müßig")
+    thing = jürgen.upload(graphs.mtx(graphs.ring(50)))["id"]
+    assert root.get(f"/v1/access/{thing}").json()["owners"] == ["Jürgen Müßig"]
+    root.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["émilie@école.EXAMPLE"]})
+    assert login("ÉMILIE@école.example").get(f"/v1/graphs/{thing}").json()["owner"] == "Jürgen Müßig"
+    assert [g["id"] for g in root.get("/v1/graphs", params={"user": "jürgen müßig"}).json()["items"]] == [thing]
+    assert "Jürgen Müßig" in (daemon.state / "audit.log").read_text() or "J\\u00fcrgen" in (daemon.state / "audit.log").read_text()
+    for bad in ("a/b", "a,b", "x" * 256, "a\u0007b"):
+        assert login(bad).request("GET", "/v1/me").status_code in (400, 403), bad
+    latin = As(daemon, None)
+    latin.session.headers[USER] = "Jürgen"  # requests sends ISO 8859-1, which is no UTF-8
+    assert "UTF-8" in latin.request("GET", "/v1/me").json()["detail"]
+    daemon.kill()
+    daemon.start()
+    assert login("jürgen müßig").get("/v1/graphs").json()["items"][0]["id"] == thing
+
+
+def test_a_disabled_user_stays_out(fresh_lab):
+    daemon, root = fresh_lab(trusted_proxies="127.0.0.0/8", proxy_new_users="user")
+    eve = As(daemon, None)
+    eve.session.headers[USER] = "eve"
+    eve.get("/v1/me")
+    root.patch("/v1/users/eve", json={"disabled": True})
+    for name in ("eve", "EVE"):
+        eve.session.headers[USER] = name
+        refused = eve.request("GET", "/v1/me")
+        assert refused.status_code == 403 and "disabled" in refused.json()["detail"]
+    assert len(root.get("/v1/users").json()["items"]) == 2
+    root.patch("/v1/users/eve", json={"disabled": False})
+    eve.get("/v1/me")
+
+
+GROUPS = "X-Groups"
+
+
+def test_groups_give_roles_and_projects(fresh_lab):
+    """The highest role of the groups; the projects that a group gives, and no others of these."""
+    daemon, root = fresh_lab(trusted_proxies="127.0.0.0/8", proxy_new_users="refuse", proxy_groups_header=GROUPS,
+                             proxy_group_roles="staff = administrator, /lab/students=user, all=reader", proxy_group_projects="genes-lab=genes, all=common")
+    for name in ("genes", "common", "other"):
+        root.post("/v1/projects", 201, json={"name": name})
+
+    def login(name, groups):
+        api = As(daemon, None)
+        api.session.headers[USER] = name
+        if groups is not None:
+            api.session.headers[GROUPS] = groups
+        return api
+
+    def me(name, groups):
+        told = login(name, groups).get("/v1/me").json()
+        return told["role"], told["projects"]
+
+    assert me("mia", "all, /lab/students; genes-lab") == ("user", ["common", "genes"])
+    root.request("PUT", "/v1/projects/other/members/mia", 200)
+    assert me("mia", "ALL") == ("reader", ["common", "other"])
+    assert me("mia", "staff,all") == ("administrator", ["common", "other"])
+    assert me("mia", "all,students") == ("reader", ["common", "other"])
+    for groups in ("nobody", "", None):
+        refused = login("mia", groups).request("GET", "/v1/me")
+        assert refused.status_code == 403 and "groups" in refused.json()["detail"], refused.text
+    assert login("new", "nothing").request("GET", "/v1/me").status_code == 403
+    assert [u["name"] for u in root.get("/v1/users").json()["items"]] == ["ann", "mia"]
+    events = [(e["method"], e["path"]) for e in root.get("/v1/audit").json()["items"]]
+    assert ("POST", "/v1/users/mia") in events and ("PATCH", "/v1/users/mia") in events
+
+
+@pytest.mark.parametrize("options,name", [
+    ({"proxy_groups_header": USER}, "proxy_groups_header"), ({"proxy_group_roles": "a=user"}, "proxy_group_roles"),
+    ({"proxy_groups_header": GROUPS, "proxy_group_roles": "a=king"}, "proxy_group_roles"),
+    ({"proxy_groups_header": GROUPS, "proxy_group_projects": "a"}, "proxy_group_projects")])
+def test_groups_are_checked_at_the_start(tmp_path, options, name):
+    (tmp_path / "tokens").write_text(ROOT_TOKEN + "\n")
+    daemon = Daemon(tmp_path, token_file=str(tmp_path / "tokens"), trusted_proxies="127.0.0.1", proxy_user_header=USER, **options)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode > 0 and name in done.stderr, done.stderr
