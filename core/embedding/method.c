@@ -94,7 +94,7 @@ static void add_affinities(const struct sl_params *p, const struct sl_method_dat
 	struct sl_resolved *perplexity = &out[(*count)++];
 	*perplexity = (struct sl_resolved){.name = "perplexity", .type = points ? SL_RESOLVED_LIST : SL_RESOLVED_UNKNOWN};
 	perplexity->list.count = wanted.perplexities ? wanted.perplexities : 1;
-	perplexity->list.value[0] = data->neighbours / 3.0;
+	perplexity->list.value[0] = sl_perplexity_auto(data->neighbours);
 	for (int i = 0; i < wanted.perplexities; i++)
 		perplexity->list.value[i] = wanted.perplexity[i];
 }

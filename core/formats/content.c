@@ -2,7 +2,9 @@
 #include "core/formats/content.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -115,6 +117,73 @@ static bool is_idx(const unsigned char *bytes, int64_t size)
 	       size >= 4 + 4 * bytes[3];
 }
 
+/* The numbers of a line behind its first word; -1: they are none. */
+static int numbers_behind(const struct sl__line *line)
+{
+	const char *p = line->at;
+	int count = -1;
+	while (p < line->end) {
+		char *stop, text[40];
+		size_t length = 0;
+		while (p < line->end && (*p == ' ' || *p == '\t'))
+			p++;
+		for (; p < line->end && *p != ' ' && *p != '\t'; p++)
+			if (length < sizeof text - 1)
+				text[length++] = *p;
+		text[length] = 0;
+		if (!length)
+			break;
+		strtod(text, &stop);
+		if ((count >= 0) != !*stop)
+			return -1;
+		count++;
+	}
+	return count;
+}
+
+/* "5", and below it five names, each with five distances, or with those to the names above it. */
+static bool is_phylip(const unsigned char *bytes, int64_t size)
+{
+	const char *at = (const char *)bytes, *end = at + size;
+	struct sl__line line, first, second;
+	char *stop, text[24];
+	if (!sl__next_line(&at, end, &line) || line.end - line.at >= (ptrdiff_t)sizeof text)
+		return false;
+	snprintf(text, sizeof text, "%.*s", (int)(line.end - line.at), line.at);
+	long n = strtol(text, &stop, 10);
+	while (*stop == ' ' || *stop == '\t')
+		stop++;
+	if (n < 3 || *stop || !sl__next_line(&at, end, &first) || !sl__next_line(&at, end, &second))
+		return false;
+	int a = numbers_behind(&first), b = numbers_behind(&second);
+	return (a == n && b == n) || (a == 0 && b == 1);
+}
+
+/* A text that begins with { or [. */
+static const char *json(const unsigned char *bytes, int64_t size)
+{
+	const char *text = (const char *)bytes, *end = memchr(text, '\n', (size_t)size);
+	bool nodes = memmem(text, (size_t)size, "\"nodes\"", 7);
+	while (size && strchr(" \t\r\n", *text))
+		text++, size--;
+	const char *inside = text + 1;
+	while (inside < text + size && strchr(" \t\r\n", *inside))
+		inside++;
+	if (*text == '{' && (nodes || memmem(text, (size_t)size, "\"links\"", 7)))
+		return "This is JSON of nodes and links; in Python, "
+		       "spaceland.submit(networkx.node_link_graph(json.load(open(file)))), or write its links as an edge list.";
+	if (*text == '{' && end && end + 1 < text + size && end[1] == '{')
+		return "This is JSON, a record in each line; in Python, pandas.read_json(file, "
+		       "lines=True).to_csv(\"table.csv\", index=False).";
+	if (*text == '[' && inside < text + size && *inside == '{')
+		return "This is JSON, a list of records; in Python, pandas.read_json(file).to_csv(\"table.csv\", "
+		       "index=False).";
+	if (*text == '[' && inside < text + size && *inside == '[')
+		return "This is JSON, a list of lists; in Python, numpy.save(\"table.npy\", json.load(open(file))).";
+	return "This looks like JSON; write points as .csv with one point a line or as .npy, and a graph as an edge list "
+	       "(one \"a,b\" or \"a,b,weight\" a line) or MatrixMarket.";
+}
+
 static const char *structured(const unsigned char *bytes, int64_t size)
 {
 	if (is_idx(bytes, size))
@@ -128,6 +197,10 @@ static const char *structured(const unsigned char *bytes, int64_t size)
 		       "pandas.DataFrame(scipy.io.arff.loadarff(file)[0]).to_csv.";
 	if (is_fasta(bytes, size))
 		return "This is a FASTA file of sequences; write features of them as a table, or their neighbours.";
+	if (is_phylip(bytes, size))
+		return "This is a PHYLIP matrix of distances; in Python, x = numpy.loadtxt(file, skiprows=1, "
+		       "usecols=range(1, n + 1)), then spaceland.embed(x, metric=\"precomputed\"), which takes the nearest of "
+		       "each row.";
 	return NULL;
 }
 
@@ -186,8 +259,7 @@ static const char *foreign(const unsigned char *bytes, int64_t size)
 	while (at < size && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r' || bytes[at] == '\n'))
 		at++;
 	if (at < size && (bytes[at] == '{' || bytes[at] == '['))
-		return "This looks like JSON; write points as .csv with one point a line or as .npy, and a graph as an edge "
-		       "list (one \"a,b\" or \"a,b,weight\" a line) or MatrixMarket.";
+		return json(bytes, size);
 	return structured(bytes, size);
 }
 

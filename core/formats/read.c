@@ -2,6 +2,7 @@
  * of other programs gets an error that names it and says what to do. */
 #include "core/formats/read.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -59,6 +60,17 @@ static int recognise(struct sl_source *source, enum sl_graph_format *format, str
 	return 0;
 }
 
+/* Options of edge lists would do nothing. */
+static int check_columns(const struct sl_read_options *options, enum sl_graph_format format, struct sl_error *err)
+{
+	const char *name = options->source_column ? "source" : options->target_column ? "target" :
+			   options->weight_column ? "weight" : options->bipartite == SL_SIDES_TWO ? "bipartite" : NULL;
+	char pointer[16];
+	snprintf(pointer, sizeof pointer, "/%s", name ? name : "");
+	return !name ? 0 : sl_error_field(err, SL_BADPARAM, pointer, "%s is for edge lists, but the file is a matrix (%s).",
+					  name, format_names[format]);
+}
+
 int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, struct sl_source *source,
 		  struct sl_error *err)
 {
@@ -80,6 +92,10 @@ int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, 
 		if (!rc && format == SL_FORMAT_EDGES)
 			sl__source_find_bars(source);
 	}
+	if (rc)
+		return rc;
+	if (format != SL_FORMAT_EDGES)
+		rc = check_columns(options, format, err);
 	if (rc)
 		return rc;
 	sl__source_set_format(source, format);

@@ -272,12 +272,28 @@ static int check_format(enum sl__content content, const struct sl_input_options 
 			   sl__content_name(wanted), are[content], are[wanted]);
 }
 
+/* A matrix with entries on one side of the diagonal alone may be half of a symmetric one. */
+static void tell_half(const struct sl_graph *g)
+{
+	bool above = false, below = false;
+	for (uint32_t j = 0; j < g->n && !(above && below) && !g->symmetric; j++)
+		for (uint64_t k = g->start[j]; k < g->start[j + 1]; k++) {
+			above |= g->node[k] < j;
+			below |= g->node[k] > j;
+		}
+	if (g->taken && above != below)
+		sl_taken_add_note(g->taken, false, "All entries are %s the diagonal, so each edge has one direction; if they "
+				  "are half of a symmetric matrix, add its transpose", above ? "above" : "below");
+}
+
 static int read_graph(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
 		      const char *sign, struct sl_error *err)
 {
 	int rc = sl_graph_read(&out->graph, &options->read, source, err);
 	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
 		rc = sl__check_similarities(out->graph, source, err);
+	if (!rc && sl_source_format(source) != SL_FORMAT_EDGES)
+		tell_half(out->graph);
 	if (rc) {
 		tell_guess(options, source, sign, err);
 		sl_graph_destroy(out->graph);
@@ -306,7 +322,7 @@ static int is_dense(bool *dense, struct sl_source *source, const struct sl_input
 	if (*content != SL__TEXT || size <= 0)
 		return 0;
 	if (sl__text_is_dense(dense, bytes, (size_t)size, size < SL__LINE_BUFFER, &options->read,
-			      sl__source_account(source)))
+			      sl__source_name(source), sl__source_account(source)))
 		return sl_error_memory_at(err, sl__source_name(source), "its columns");
 	return 0;
 }

@@ -73,6 +73,8 @@ int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_ne
 				  const struct sl_affinities_params *params, struct sl_error *err);
 /* Takes the parameters from those of a job, and replaces "auto" by a number unless it depends on the input. */
 void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl_params *p);
+/* The perplexity that stands for "auto" if each point has k neighbours. */
+double sl_perplexity_auto(uint32_t k);
 /* The number k of neighbours of each of n points that these perplexities need. */
 uint32_t sl_affinities_neighbours_needed(const struct sl_affinities_params *params, uint32_t n);
 

@@ -53,7 +53,7 @@ static void settle(const struct sl_neighbours *nb, const struct sl_affinities_pa
 		return;
 	*count = 1;
 	/* with so few neighbours all get the same probability */
-	perplexity[0] = nb->k < 6 ? nb->k : fmin(SL_PERPLEXITY_DEFAULT, nb->k / 3.0);
+	perplexity[0] = sl_perplexity_auto(nb->k);
 }
 
 uint32_t sl__perplexity_needs(double perplexity) { return needed(perplexity); }
@@ -187,6 +187,11 @@ void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl
 	};
 	_Static_assert(sizeof out->perplexity == sizeof p->perplexity.value, "SL_PERPLEXITIES_MAX is SL_PARAM_LIST_MAX");
 	memcpy(out->perplexity, p->perplexity.value, sizeof out->perplexity);
+}
+
+double sl_perplexity_auto(uint32_t k)
+{
+	return k < 6 ? k : fmin(SL_PERPLEXITY_DEFAULT, k / 3.0);
 }
 
 uint32_t sl_affinities_neighbours_needed(const struct sl_affinities_params *params, uint32_t n)

@@ -27,6 +27,18 @@ def test_npy(client, ring, dims):
     assert y.std() > 0
 
 
+def test_what_auto_stood_for(client, ring, tmp_path):
+    """Of few points the perplexity is less than usual; --json has all values that stood for auto."""
+    (tmp_path / "few.csv").write_text("x,y\n" + "".join(f"{i * 0.37 % 1:.3f},{i * i * 0.11 % 1:.3f}\n" for i in range(31)))
+    result = client("embed", "few.csv", "--local", "--json", "--iterations", "10")
+    assert result.json["resolved"]["perplexity"] == [10] and result.json["resolved"]["init"] == "pca", result
+    assert any("the perplexity is 10, not 30, since each point has 30 neighbours" in note for note in result.json["notes"]), result
+    result = client("embed", "few.csv", "--local", "--json", "--iterations", "10", "--perplexity", "5")
+    assert result.json["resolved"]["perplexity"] == [5] and not any("perplexity" in note for note in result.json["notes"])
+    result = client("embed", ring, "--local", "--json", "--iterations", "10")
+    assert result.json["resolved"]["lambda"] > 0 and result.json["resolved"]["perplexity"] is None
+
+
 def test_csv_and_json_agree_with_npy(client, tmp_path):
     (tmp_path / "g.csv").write_text('"a,b",c\nc,d\nd,"a,b"\n"say ""x""",c\n')
     (tmp_path / "labels.txt").write_text("one\ntwo\ntwo\none\n")

@@ -23,7 +23,7 @@ PAIRS = [("source", "target"), ("Source", "Target"), ("from", "to"), ("src", "ds
          ("source_id", "target_id"), ("protein1", "protein2"), ("sender", "recipient"), ("Interactor A", "Interactor B")]
 WORDS = ["ann", "bob", "größe", "T cell", "O'Neill", "a,b", "x;y", 'the "fig"', "#art", "%share", "日本", "-", "NA", "e.g.", "1.5", "007",
          "12 kg", "source", "a\tb", "+1", "nan", "0x1f"]
-SURE = {"pair", "konect", "snap", "gephi"}
+SURE = {"pair", "konect", "snap", "gephi", "format", "sif", "kinds", "dense"}
 
 
 class File:
@@ -31,6 +31,8 @@ class File:
 
     def __init__(self, data, edges, sort, query=(), name="edges.txt", directed=False, n=None):
         self.data, self.edges, self.sort, self.query, self.name, self.directed, self.n = data, edges, sort, dict(query), name, directed, n
+        self.nodes, self.names = 0, None  # all nodes, if some may have no edge: their number, or their names
+        self.arcs = True                  # the edges have a direction, if they are read so
 
 
 # ---- graphs ---------------------------------------------------------------------------------------------------------
@@ -192,7 +194,150 @@ def by_programs(rng):
     return File(("\n".join(head + rows) + "\n").encode(), edges, kind)
 
 
+# ---- the formats of other programs, by their descriptions ----------------------------------------------------------------
+
+
+def simple_of(rng, weighted):
+    """A graph without loops and double edges, numbered from 1: its size and {(a, b): weight}, a < b."""
+    n = rng.randrange(3, 12)
+    pairs = [(a, b) for a in range(1, n + 1) for b in range(a + 1, n + 1)]
+    chosen = rng.sample(pairs, rng.randrange(1, min(len(pairs), 20) + 1))
+    return n, {pair: str(rng.randrange(1, 50)) if weighted else None for pair in sorted(chosen)}
+
+
+def listed(edges):
+    return [(str(a), str(b), w) for (a, b), w in edges.items()]
+
+
+def by_metis(rng):
+    """The manual of METIS, 4.1.1: n, m, and a code; then a line for each node."""
+    weighted, sized, constraints = rng.random() < 0.4, rng.random() < 0.2, rng.choice([0, 0, 1, 2])
+    n, edges = simple_of(rng, weighted)
+    code = f"{int(sized)}{int(constraints > 0)}{int(weighted)}"
+    lines = [f"{n} {len(edges)}" + (f" {code}" if code != "000" or rng.random() < 0.2 else "") + (f" {constraints}" if constraints > 1 else "")]
+    for node in range(1, n + 1):
+        near = [(b if a == node else a, w) for (a, b), w in edges.items() if node in (a, b)]
+        rng.shuffle(near)
+        words = ["3"] * sized + ["2"] * constraints + [word for other, w in near for word in ([str(other), w] if weighted else [str(other)])]
+        lines.append(" ".join(words))
+    if rng.random() < 0.3:
+        lines.insert(rng.randrange(len(lines)), "% a comment")
+    file = File(("\n".join(lines) + "\n").encode(), listed(edges), "format", name=rng.choice(["g.graph", "g.metis", "g.txt"]))
+    file.nodes, file.arcs = n, False
+    return file
+
+
+def by_dimacs(rng):
+    """The 9th challenge's "p sp" with arcs, or colouring's "p edge" with edges."""
+    roads = rng.random() < 0.5
+    n, edges = simple_of(rng, True)
+    lines = ["c made by hand"] * rng.randrange(3) + [f"p {'sp' if roads else rng.choice(['edge', 'col'])} {n} {len(edges) * (2 if roads else 1)}"]
+    lines += [f"a {x} {y} {w}" for (a, b), w in edges.items() for x, y in ((a, b), (b, a))] if roads else [f"e {a} {b}" for a, b in edges]
+    file = File(("\n".join(lines) + "\n").encode(), [(a, b, None) for a, b, _ in listed(edges)], "format", name="g.gr" if roads else "g.col")
+    file.nodes, file.arcs = n, False
+    return file
+
+
+def by_pajek(rng):
+    """networkx.write_pajek(), which quotes labels with blanks only."""
+    edges = [(*(v.replace('"', "'").replace("\t", "_") for v in (a, b)), w) for a, b, w in edges_of(rng, plain=rng.random() < 0.5) if w is None or float(w) > 0]
+    graph = rng.choice([nx.MultiGraph, nx.MultiDiGraph])()
+    for a, b, w in edges:
+        graph.add_edge(a, b, weight=float(w or 1))
+    out = io.BytesIO()
+    nx.write_pajek(graph, out)
+    data = out.getvalue()
+    if graph.is_directed() and rng.random() < 0.3:
+        data = data.replace(b"*arcs", b"*Arcs")
+    file = File(data, [(a, b, repr(d["weight"])) for a, b, d in graph.edges(data=True)], "format", name="g.net")
+    file.may_refuse, file.arcs = not edges, graph.is_directed()
+    return file
+
+
+def by_tgf(rng):
+    n, edges = simple_of(rng, rng.random() < 0.5)
+    labels = rng.random() < 0.5
+    lines = [f"{k} node {k}" if labels else str(k) for k in range(1, n + 1)] + ["#"]
+    lines += [f"{a} {b}" + (f" {w}" if w else "") for (a, b), w in edges.items()]
+    name = (lambda k: f"node {k}") if labels else str
+    file = File(("\n".join(lines) + "\n").encode(), [(name(a), name(b), w) for (a, b), w in edges.items()], "format", name="g.tgf")
+    file.nodes, file.names = n, [name(k) for k in range(1, n + 1)]
+    return file
+
+
+def by_sif(rng):
+    """Cytoscape's SIF with one target in a line: the relation stands between the nodes."""
+    nodes = [f"{rng.choice(['gene', 'n'])}{k}" for k in range(rng.randrange(5, 12))]
+    edges = [(rng.choice(nodes), rng.choice(nodes), None) for _ in range(rng.randrange(12, 25))]
+    lines = [f"{a}\t{rng.choice(['pp', 'pd'])}\t{b}" for a, b, _ in edges]
+    return File(("\n".join(lines) + "\n").encode(), edges, "sif", name=rng.choice(["g.sif", "g.txt"]))
+
+
+def by_adjacency(rng):
+    """networkx.write_adjlist() and write_multiline_adjlist(), and "a: b c"."""
+    kind = rng.choice(["adjlist", "multiline", "colon"])
+    graph = nx.Graph()
+    graph.add_nodes_from(nodes := [w if w.isalnum() and w.isascii() else f"n{k}" for k, w in enumerate(nodes_of(rng, rng.randrange(2, 12)))])
+    for _ in range(rng.randrange(3, 20)):
+        graph.add_edge(rng.choice(nodes), rng.choice(nodes), **({"weight": round(rng.uniform(0.1, 9), 3)} if kind == "multiline" and rng.random() < 0.7 else {}))
+    out = io.BytesIO()
+    if kind == "colon":
+        mark = rng.choice([", ", " ", ","])
+        out.write("".join(f"{node}: {mark.join(sorted(graph[node]))}\n" for node in graph).encode())
+    else:
+        write = nx.write_adjlist if kind == "adjlist" else nx.write_multiline_adjlist
+        write(graph, out, delimiter=rng.choice([" ", " ", "\t", ","]))
+    weights = nx.get_edge_attributes(graph, "weight") if kind == "multiline" else {}
+    file = File(out.getvalue(), [(a, b, str(weights.get((a, b), 1)) if weights else None) for a, b in graph.edges], "format",
+                name=rng.choice(["g.adjlist", "g.txt"]) if kind == "adjlist" else "g.txt")
+    file.names = nodes
+    file.may_refuse = kind == "colon"  # few lines do not show that the words behind the colons are nodes
+    file.arcs = kind != "colon"
+    return file
+
+
+def by_kinds(rng):
+    """Lists such as userId,movieId,rating; MovieLens' ratings.dat with bipartite=true; fields between bars."""
+    sort = rng.choice(["csv", "dat", "bars"])
+    titles = rng.choice([("userId", "movieId"), ("user_id", "item_id"), ("author", "paper"), ("gene", "disease"), ("customer", "product")])
+    before = [title.replace("_id", "").replace("Id", "") + " " for title in titles] if sort != "dat" else ["u", "v"]
+    rows = list(dict.fromkeys((rng.randrange(1, 9), rng.randrange(1, 9)) for _ in range(rng.randrange(4, 25))))
+    ratings = [rng.choice("12345") for _ in rows]
+    both = {a for a, _ in rows} & {b for _, b in rows}
+    side = (lambda k, v: before[k] + str(v)) if both else (lambda k, v: str(v))
+    edges = [(side(0, a), side(1, b), r) for (a, b), r in zip(rows, ratings)]
+    mark = {"csv": rng.choice(",\t;"), "dat": "::", "bars": "|"}[sort]
+    lines = [] if sort == "dat" else [mark.join([*titles, "rating", "timestamp"])]
+    lines += [mark.join([str(a), str(b), r, str(978300000 + rng.randrange(10 ** 6))]) for (a, b), r in zip(rows, ratings)]
+    return File(("\n".join(lines) + "\n").encode(), edges, "kinds", {"bipartite": "true"} if sort == "dat" else {}, name="ratings.csv")
+
+
+def by_dense(rng):
+    """A matrix of weights by pandas or numpy: whole, or one half of it."""
+    n = rng.randrange(4, 10)
+    a = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 4, (n, n)) * rng.choice([1, 0.25])
+    np.fill_diagonal(a, 0)
+    half = rng.random() < 0.5
+    a = np.triu(a) if half else a + a.T
+    if half and rng.random() < 0.5:
+        a = a.T
+    out = io.BytesIO()
+    names = [f"n{k}" for k in range(n)] if rng.random() < 0.5 else None
+    if names:
+        pd.DataFrame(a, index=names, columns=names).to_csv(out)
+    elif rng.random() < 0.5:
+        np.savetxt(out, a, delimiter=",", fmt="%g")
+    else:
+        np.save(out, a)
+    label = names or [str(k) for k in range(n)]
+    edges = [(label[i], label[j], repr(float(a[i, j]))) for i in range(n) for j in range(n) if a[i, j] and (half or i < j)]
+    file = File(out.getvalue(), edges, "dense", {"kind": "graph", "values": "similarities"}, name="m.csv" if not out.getvalue().startswith(b"\x93") else "m.npy")
+    file.names, file.may_refuse = label, not edges
+    return file
+
+
 WRITERS = [by_csv, by_csv, by_csv, by_pandas, by_networkx, by_scipy, by_programs]
+FORMATS = [by_metis, by_dimacs, by_pajek, by_tgf, by_sif, by_adjacency, by_kinds, by_dense]
 
 
 # ---- comparing ------------------------------------------------------------------------------------------------------
@@ -201,12 +346,14 @@ WRITERS = [by_csv, by_csv, by_csv, by_pandas, by_networkx, by_scipy, by_programs
 def expected(file, directed):
     """Entries {(row, column): weight} and the set of nodes."""
     entries, nodes = {}, set() if file.n is None else {str(k) for k in range(file.n)}
+    nodes |= {str(k + 1) for k in range(file.nodes)} if not file.names else set(file.names)
     for a, b, w in file.edges:
         nodes |= {a, b}
         value = 1.0 if w is None else float(np.float32(float(w)))
         if a == b or value == 0:
             continue
-        for pair in ((a, b),) if directed else ((a, b), (b, a)):
+        one_way = directed and file.arcs
+        for pair in ((a, b),) if one_way else ((a, b), (b, a)):
             entries[pair] = value + entries.get(pair, 0) if w is not None else 1.0
     return entries, nodes
 
@@ -233,8 +380,9 @@ def compare(file, reply, directed):
     found = {(names[i], names[j]): w for i, j, w in reply["entries"]}
     same = set(names) == nodes and found.keys() == entries.keys() and all(abs(found[k] - w) <= 1e-5 * w for k, w in entries.items())
     assert not negative or told(reply), "negative weights were read"
-    if same and (file.sort == "matrix" or taken["rows"] == len(file.edges)):
+    if same and (file.sort in ("matrix", "format", "dense") or taken["rows"] == len(file.edges)):
         return None
+    assert file.sort not in ("format", "kinds", "dense"), f"nodes {sorted(names)} instead of {sorted(nodes)}, or entries {found} instead of {entries}"
     unsure = [t for t in told(reply) if not t.startswith("The file says that its edges are")]
     assert unsure, f"{taken['rows']} rows" if same else f"nodes {sorted(names)} instead of {sorted(nodes)}, or entries {found} instead of {entries}"
     return "told: " + unsure[0]
@@ -243,8 +391,8 @@ def compare(file, reply, directed):
 def run(seed, reader):
     """Makes and reads one file. Returns its bytes, what came of it, and the error."""
     rng = random.Random(seed)
-    file = rng.choice(WRITERS)(rng)
-    directed = file.directed or rng.random() < 0.3
+    file = rng.choice(FORMATS if seed % 3 == 0 else WRITERS)(rng)
+    directed = file.directed or (rng.random() < 0.3 and file.sort != "dense")
     query = dict(file.query)
     if directed and not file.directed:
         query["directed"] = "true"

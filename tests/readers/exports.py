@@ -90,6 +90,14 @@ EXPORTS = {
     ("data bases", "fields between bars"): ("cells.txt", lines("name|age|size", *[f"{n}|{a}|{x}" for n, a, x, _ in ROWS])),
     ("pandas, Excel", "remarks over several lines"): ("cells.csv", lines("name,age,size,remark", *[
         f'{n},{a},{x},"see\nbelow"' for n, a, x, _ in ROWS])),
+    ("networkx", "`write_adjlist()`"): ("graph.adjlist", lines("#graph.py", "# GMT Fri Nov 28 11:37:08 2026", "# ", "ann bob cid", "bob cid", "cid")),
+    ("networkx", "`write_multiline_adjlist()`"): ("graph.txt", lines("#graph.py", "# GMT Fri Nov 28 11:37:08 2026", "# ", "ann 2", "bob {'weight': 2.5}",
+                                                                    "cid {}", "bob 0", "cid 0")),
+    ("any", "lists of neighbours behind colons"): ("graph.txt", lines("ann: bob cid", "bob: ann", "cid: ann")),
+    ("networkx, D3", "JSON of nodes and links"): ("graph.json", b'{"directed": false, "nodes": [{"id": 0}], "links": []}'),
+    ("pandas", "`to_json(orient=\"records\")`"): ("cells.json", b'[{"age": 31, "size": 1.5}, {"age": 45, "size": 2.25}]'),
+    ("pandas", "`to_json(lines=True)`"): ("cells.jsonl", lines('{"age": 31, "size": 1.5}', '{"age": 45, "size": 2.25}')),
+    ("PHYLIP", "matrix of distances"): ("distances.phy", lines("    3", "ann 0 1 2", "bob 1 0 2", "cid 2 2 0")),
     ("networkx", "`write_weighted_edgelist()`"): ("graph.edgelist", lines("ann bob 2.5", "bob cid 1", "cid dee 1")),
     ("SuiteSparse, `scipy.io.mmwrite()`", "square MatrixMarket"): ("graph.mtx", lines(
         "%%MatrixMarket matrix coordinate real symmetric", "3 3 2", "2 1 1.5", "3 1 2")),

@@ -186,6 +186,9 @@ static void nodes_of_two_kinds(void **state)
 	g = read_edges("1 1\n1 3\n2 1\n", &two);
 	assert_true(g->n == 4 && weight(g, "u1", "v3") == 1);
 	sl_graph_destroy(g);
+	g = read_edges("a,b\n1,1\n1,3\n2,1\n", &two);
+	assert_true(g->n == 4 && weight(g, "a 1", "b 3") == 1);
+	sl_graph_destroy(g);
 	g = read_edges("source,target\n1,2\n2,3\n", NULL);
 	assert_true(g->n == 3 && !noted(g, "bipartite"));
 	sl_graph_destroy(g);
@@ -233,6 +236,27 @@ static void bars_separate(void **state)
 	strcat(lines, "a|c\n");
 	assert_int_equal(read_memory(&g, NULL, lines, strlen(lines), "a.txt", &err), SL_BADDATA);
 	assert_true(err.line == 61);
+}
+
+/* As random files had it: columns of whole numbers may be METIS by their count, but neighbours are mutual. */
+static void edges_that_count_as_metis(void **state)
+{
+	struct sl_graph *g = read_edges("% asym unweighted\n% 3 2 2\n2\t2 \n1\t2\n1\t1\n", NULL);
+	assert_true(g->taken->rows == 3 && g->n == 2);
+	sl_graph_destroy(g);
+	g = read_edges("4 4\n3 2\n2 3\n1 3\n4 1\n", NULL);
+	assert_true(g->taken->rows == 5 && weight(g, "1", "4") == 1);
+	sl_graph_destroy(g);
+	g = read_edges("gene1 pp gene2\ngene3 pd gene1\ngene2 pp gene4\ngene5 pp gene1\n", NULL);
+	assert_true(noted(g, "taken for a header, but its words are also nodes"));
+	sl_graph_destroy(g);
+	struct sl_error err;
+	assert_int_equal(read_memory(&g, NULL, "source,target,gr\xf6\xdf" "e\na,b,1\n", 25, "a.csv", &err), SL_BADDATA);
+	assert_true(err.line == 1 && strstr(err.detail, "The title of column 3 is not valid UTF-8"));
+	struct sl_read_options columns = {.source_column = "1"};
+	const char *matrix = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n";
+	assert_int_equal(read_memory(&g, &columns, matrix, strlen(matrix), "a.mtx", &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/source");
 }
 
 static void names_over_several_lines(void **state)
@@ -379,7 +403,7 @@ static void networks_of_other_programs(void **state)
 		const char *told;
 	} files[] = {
 		{"% a comment\n4 2\n2\n1 3\n2\n\n", 4, 4, "METIS", {"2", "3"}, 1, NULL},  /* node 4 is alone */
-		{"3 3\n2 3\n1 3\n1 2\n", 3, 6, "METIS", {"1", "3"}, 1, NULL},
+		{"3 3\n2 3\n1 3\n1 2\n", 3, 6, "METIS", {"1", "3"}, 1, "source=1 reads them so"},
 		{"3 2 001\n2 5\n1 5 3 7\n2 7\n", 3, 4, "METIS", {"2", "3"}, 7, NULL},
 		{"3 2 111 2\n1 0 9 2 5\n4 1 9 1 5 3 7\n1 1 9 2 7\n", 3, 4, "METIS", {"1", "2"}, 5, NULL},
 		{"c roads\np sp 4 3\na 1 2 10\na 2 1 10\na 3 4 5\n", 4, 4, "DIMACS", {"1", "2"}, 1, "lengths of the arcs"},
@@ -390,6 +414,11 @@ static void networks_of_other_programs(void **state)
 		{"*vertices 3\r\n*edgeslist\r\n1 2 3\r\n*partition a\r\n1\r\n", 3, 4, "Pajek", {"1", "3"}, 1,
 		 "which are left out"},
 		{"a first\nb\nc third one\n#\na b 2\nb c 4\n", 3, 4, "TGF", {"b", "third one"}, 4, NULL},
+		{"a: b c\nb: a\nc:\nd:\n", 4, 4, "list of neighbours", {"a", "c"}, 1, NULL},
+		{"a : b, c\nb : a\nc : a\n", 3, 4, "list of neighbours", {"a", "c"}, 1, NULL},
+		{"#x.py\n# GMT Fri Nov 28 11:37:08 2026\n# \n0 1 2 3\n1 2\n2\n3\n", 4, 8, "networkx", {"0", "3"}, 1, NULL},
+		{"#x.py\n# GMT Fri Nov 28 11:37:08 2026\n# \na 2\nb {}\nc {'weight': 2.5}\nb 0\nc 0\n", 3, 4, "networkx",
+		 {"a", "c"}, 2.5f, NULL},
 		{"1 one\n2 two\n#\n2 1 is near\n", 2, 2, "TGF", {"one", "two"}, 1, NULL},
 	};
 	for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
@@ -471,6 +500,7 @@ int main(void)
 		cmocka_unit_test(konect_and_snap),
 		cmocka_unit_test(nodes_of_two_kinds),
 		cmocka_unit_test(bars_separate),
+		cmocka_unit_test(edges_that_count_as_metis),
 		cmocka_unit_test(names_over_several_lines),
 		cmocka_unit_test(options_name_columns),
 		cmocka_unit_test(headers_and_first_edges),

@@ -345,6 +345,7 @@ static void guesses_are_hinted(void **state)
 	}
 	refused("axis,x,y\nstat,mean,std\n,,\n0,1.5,2\n1,2.5,3\n", "column 1 has \"axis\" above its numbers");
 	refused("a;b\n12 kg;x\n13 kg;y\n", "has \"12 kg\"");
+	refused("a,gr\xf6\xdf" "e\n1,2\n2,4\n", "The title of column 2 is not valid UTF-8");
 	refused("a,b\nTrue,False\nFalse,False\n", "write 1 and 0");
 	refused("a,b\n1.5,\"two\nlines\n2.5,3\n", "A quoted field is not closed; close it by a quote");
 	refused("a,b\n1.5,2\n2.5,\\N\n", "is \\N; coordinates must be finite");
@@ -424,6 +425,16 @@ static void square_matrices(void **state)
 	assert_int_equal(read_input(&in, &graph, named, strlen(named), "a.csv", &err), 0);
 	assert_true(in.graph->n == 5 && in.graph->m == 10 && in.graph->weight);
 	assert_string_equal(sl_graph_name(in.graph, 4), "e");
+	sl_input_finish(&in);
+	/* one half of a matrix */
+	static const char half[] = "0,1,2,1\n0,0,3,1\n0,0,0,1\n0,0,0,0\n";
+	assert_int_equal(read_input(&in, &graph, half, strlen(half), "a.csv", &err), 0);
+	assert_true(in.graph->m == 12 && in.graph->symmetric);
+	assert_non_null(strstr(in.graph->taken->note[0].text, "All values are above the diagonal"));
+	sl_input_finish(&in);
+	struct sl_input_options directed = {.kind = SL_INPUT_GRAPH, .read.directed = true};
+	assert_int_equal(read_input(&in, &directed, half, strlen(half), "a.csv", &err), 0);
+	assert_true(in.graph->m == 6 && !in.graph->symmetric);
 	sl_input_finish(&in);
 	assert_int_equal(read_input(&in, &graph, negative, strlen(negative), "a.csv", &err), SL_BADGRAPH);
 	assert_non_null(strstr(err.detail, "Row 2, column 3 of the matrix is -2"));

@@ -64,6 +64,7 @@ static int print_object(const json_t *graph, const json_t *job, double read_s, d
 		"embed", json_object_get(job, "seconds"), "total", total_s, "layout", layout, "picture", picture);
 	if (!object)
 		return cli_fail(CLI_REFUSED, "the server's records of graph and job are not complete");
+	json_object_set(object, "resolved", json_object_get(job, "resolved"));
 	return cli_print_result(object);
 }
 

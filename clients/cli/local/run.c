@@ -53,6 +53,48 @@ static int iterate(struct local *l)
 	return sl_embedding_layout(l->embedding, l->y, &l->err) ? local_failed(l, l->path) : CLI_OK;
 }
 
+/* ---- values that stand for "auto" -------------------------------------------- */
+
+static struct sl_method_data data_of(const struct local *l)
+{
+	const struct sl_input *in = &l->input;
+	uint32_t k = in->kind == SL_INPUT_GRAPH ? 0 : in->neighbours ? in->neighbours->k : l->search.k;
+	uint32_t most = l->nodes.n ? l->nodes.n - 1 : 0;
+	struct sl_method_data data = {
+		.known = true, .graph = in->kind == SL_INPUT_GRAPH, .coordinates = in->points != NULL, .n = l->nodes.n,
+		.symmetric = in->graph && in->graph->symmetric, .neighbours = k < most ? k : most,
+	};
+	return data;
+}
+
+/* Of few points the perplexity is less than the usual one. */
+static void tell_perplexity(const struct local *l)
+{
+	const struct sl_method_data data = data_of(l);
+	double perplexity = sl_perplexity_auto(data.neighbours);
+	if (!data.graph && !l->params.perplexity.count && perplexity < SL_PERPLEXITY_DEFAULT)
+		cli_tell(l->cli, l->path, "the perplexity is %.4g, not %g, since each point has %u neighbours", perplexity,
+			 SL_PERPLEXITY_DEFAULT, data.neighbours);
+}
+
+static json_t *resolved_json(const struct local *l)
+{
+	const struct sl_method *method = sl_methods[0];
+	const struct sl_method_data data = data_of(l);
+	struct sl_resolved value[SL_RESOLVED_MOST];
+	int count = method->resolved ? method->resolved(&l->params, &data, l->status.iteration, NULL, value) : 0;
+	json_t *o = json_object();
+	for (int i = 0; i < count; i++) {
+		json_t *list = value[i].type == SL_RESOLVED_LIST ? json_array() : NULL;
+		for (int k = 0; list && k < value[i].list.count; k++)
+			json_array_append_new(list, json_real(value[i].list.value[k]));
+		json_object_set_new(o, value[i].name, list ? list :
+				    value[i].type == SL_RESOLVED_NUMBER ? json_real(value[i].number) :
+				    value[i].type == SL_RESOLVED_WORD ? json_string(value[i].word) : json_null());
+	}
+	return o;
+}
+
 /* ---- writing ---------------------------------------------------------------- */
 
 static int report(const struct local *l, double total_s, const char *layout, const char *picture)
@@ -66,6 +108,8 @@ static int report(const struct local *l, double total_s, const char *layout, con
 			"iterations", s->iteration, "kl", kl, "stop", sl_stop_name(s->stop), "seconds", "read", l->read_s,
 			"search", l->search_s, "prepare", l->prepare_s - l->search_s, "embed", s->seconds, "total", total_s,
 			"layout", layout, "picture", picture);
+		if (object)
+			json_object_set_new(object, "resolved", resolved_json(l));
 		return cli_print_result(object);
 	}
 	if (l->search_s > 0)
@@ -93,8 +137,10 @@ int cli_embed_local(struct cli *cli, const char *path)
 	if (!status)
 		status = local_prepare(&l);
 	l.prepare_s = cli_now() - start - l.read_s;
-	if (!status)
+	if (!status) {
+		tell_perplexity(&l);
 		status = iterate(&l);
+	}
 	if (!status && layout)
 		status = cli_layout_write(layout, &l.nodes, l.params.dims, l.y);
 	if (!status && picture)

@@ -2,8 +2,10 @@
  * sparse matrix. */
 #include <stdio.h>
 
+#include "core/formats/graphs/adjacency.h"
 #include "core/formats/graphs/dense.h"
 #include "core/formats/graphs/edge_columns.h"
+#include "core/formats/graphs/network.h"
 #include "core/formats/source/source.h"
 #include "core/points/points.h"
 #include "core/taken/taken.h"
@@ -12,14 +14,15 @@
 #define COLUMNS_MANY 20    /* a list of edges has fewer */
 
 int sl__text_is_dense(bool *out, const unsigned char *bytes, size_t size, bool all,
-		      const struct sl_read_options *options, struct sl_account *account)
+		      const struct sl_read_options *options, const char *file, struct sl_account *account)
 {
 	const char *at = (const char *)bytes, *end = at + size;
 	struct sl__edge_columns c;
 	struct sl__line line;
 	uint64_t rows = 0;
 	int rc = sl__edge_columns_find(&c, bytes, size, all, options, "", account, NULL);
-	bool dense = !rc && c.count >= COLUMNS_LEAST &&
+	bool dense = !rc && c.count >= COLUMNS_LEAST && sl__adjacency_of(bytes, size, all, file) == SL__NO_ADJACENCY &&
+		     sl__network_of(bytes, size, all, file) == SL__NO_NETWORK &&
 		     !c.pair && !c.chosen && !c.konect && !options->weight_column;
 	for (uint32_t k = 1; dense && k < c.count; k++)
 		dense = !(c.seen[k] & (SL__SEEN_WORD | SL__SEEN_DICT | SL__SEEN_TIME));
@@ -47,7 +50,7 @@ int sl__graph_of_dense(struct sl_graph **out, struct sl_points *p, const struct 
 		return sl_error_at(err, SL_BADGRAPH, file, 0, "The table has %u rows and %u columns of numbers; a matrix of "
 				   "edges must be square. For a list of edges, name its columns: source=1, target=2.", p->n_user, p->d);
 	bool weighted = false;
-	uint64_t entries = 0;
+	uint64_t entries = 0, above = 0, below = 0;  /* the diagonal */
 	for (size_t k = 0; k < (size_t)p->n * p->d; k++) {
 		double w = value_of(p, k) + (p->center ? p->center[k % p->d] : 0);
 		if (w < 0)
@@ -55,11 +58,15 @@ int sl__graph_of_dense(struct sl_graph **out, struct sl_points *p, const struct 
 					   "be negative.", k / p->d + 1, k % p->d + 1, w);
 		weighted |= w != 0 && w != 1;
 		entries += w != 0;
+		above += w != 0 && k / p->d < k % p->d;
+		below += w != 0 && k / p->d > k % p->d;
 	}
+	bool half = !options->directed && (above > 0) != (below > 0);
 	if (options->max_entries && entries > options->max_entries)
 		return sl_error_at(err, SL_TOOBIG, file, 0, "The matrix has %llu entries; the limit (max_entries) is %llu.",
 				   (unsigned long long)entries, (unsigned long long)options->max_entries);
-	int rc = sl__graph_builder_create(&b, SL_GENERAL, weighted, entries, sl__source_account(source), err);
+	int rc = sl__graph_builder_create(&b, half ? SL_SYMMETRIC : SL_GENERAL, weighted, entries,
+					  sl__source_account(source), err);
 	for (size_t k = 0; !rc && k < (size_t)p->n * p->d; k++) {
 		double w = value_of(p, k) + (p->center ? p->center[k % p->d] : 0);
 		if (w != 0 && (rc = sl_graph_builder_add(b, (uint32_t)(k / p->d), (uint32_t)(k % p->d), (float)w)))
@@ -84,6 +91,9 @@ int sl__graph_of_dense(struct sl_graph **out, struct sl_points *p, const struct 
 	g->taken->rows_left_out = g->report.self_loops;
 	g->taken->rows_used = entries - g->report.self_loops;
 	g->taken->directed = !g->symmetric;
+	if (half)
+		sl_taken_add_note(g->taken, true, "All values are %s the diagonal, so each is an edge in both directions; "
+				  "directed=true makes it one from its row to its column", above ? "above" : "below");
 	sl_taken_add_columns(g->taken, 1, 1, SL_TAKEN_SOURCE, "row", NULL);
 	sl_taken_add_columns(g->taken, 2, 1, SL_TAKEN_TARGET, "column", NULL);
 	if (weighted)

@@ -338,7 +338,8 @@ static int make_columns(struct sl__edge_columns *c, uint32_t count)
 static void take_titles(struct sl__edge_columns *c, const struct sl__fields *titles)
 {
 	for (int k = 0; k < titles->count && (uint32_t)k + c->shifted < c->count; k++)
-		sl__field_title(&titles->field[k], c->title[k + c->shifted], sizeof *c->title);
+		if (!*sl__field_title(&titles->field[k], c->title[k + c->shifted], sizeof *c->title) && titles->field[k].length)
+			c->bad_title = k + 1;
 	c->titled = true;
 }
 

@@ -38,6 +38,7 @@ struct sl__edge_columns {
 	int64_t marker, header, first;     /* lines from 1 on: "sep=;", titles, the first edge; 0: none */
 	int64_t lines;                     /* complete lines, if count is 0 */
 	int64_t comment_header;            /* the comment that holds the titles; 0: none */
+	int bad_title;                     /* the number of a title that is no UTF-8; 0: none */
 	bool titled;                       /* title[] was read */
 	char (*title)[64];                 /* [count] */
 	uint8_t *seen;                     /* [count] bits SL__SEEN... */

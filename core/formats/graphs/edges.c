@@ -3,6 +3,7 @@
  * As long as all nodes are whole numbers below 2^32, the builder gets these numbers, which costs nothing per line; at
  * the end a bitmap maps them to nodes. At the first name (or larger number) the reader changes to a hash table of names
  * for the rest of the file. */
+#include "core/formats/graphs/adjacency.h"
 #include "core/formats/graphs/edge_columns.h"
 #include "core/formats/graphs/network.h"
 #include "core/formats/graphs/readers.h"
@@ -454,6 +455,9 @@ static int read_start(struct edges *f)
 			return rc;
 		if (c->count) {
 			rc = read_above(f, c->first ? c->first - 1 : c->header);
+			if (!rc && c->bad_title)
+				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), c->header, "The title of column %d "
+						   "is not valid UTF-8; convert the file (iconv -t UTF-8).", c->bad_title);
 			return rc || c->first || !whole ? rc : no_edge(f);
 		}
 		/* comments alone: their lines are passed, except one that may be cut */
@@ -533,8 +537,8 @@ static bool header_is_a_node(const struct edges *f)
 	const struct sl__edge_columns *c = &f->columns;
 	const char *a = c->title[c->source], *b = c->title[c->target];
 
-	return c->header && !c->pair && !c->chosen && (sl__names_find(&f->names, a, strlen(a)) != SL__NO_NAME ||
-						       sl__names_find(&f->names, b, strlen(b)) != SL__NO_NAME);
+	return c->header && !c->chosen && (sl__names_find(&f->names, a, strlen(a)) != SL__NO_NAME ||
+					   sl__names_find(&f->names, b, strlen(b)) != SL__NO_NAME);
 }
 
 static void tell_direction(const struct edges *f)
@@ -643,6 +647,10 @@ int sl__read_edges(struct sl_graph **out, const struct sl_read_options *options,
 
 	if (size < 0 || network != SL__NO_NETWORK)
 		return size < 0 ? (int)size : sl__read_network(out, network, options, source, err);
+	enum sl__adjacency adjacency = chosen ? SL__NO_ADJACENCY :
+		sl__adjacency_of(bytes, (size_t)size, size < SL__LINE_BUFFER, sl__source_name(source));
+	if (adjacency != SL__NO_ADJACENCY)
+		return sl__read_adjacency(out, adjacency, options, source, err);
 	f.taken = sl_taken_create();
 	if (!f.taken)
 		return sl_error_memory(err, "reading %s", sl__source_name(source));

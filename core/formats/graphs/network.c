@@ -141,12 +141,19 @@ static bool metis_header(const struct sl__line *line, struct metis *out)
 	return line_ends(p, line->end);
 }
 
-/* True if the file has as many lines as nodes, with two numbers for each edge. */
+static uint64_t mixed(uint64_t a, uint64_t b)
+{
+	uint64_t h = (a * 0x9e3779b97f4a7c15u) ^ (b + 0x7f4a7c159e3779b9u) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ h >> 29) * 0x94d049bb133111ebu;
+	return h ^ h >> 32;
+}
+
+/* True if the file has as many lines as nodes, with two numbers for each edge, one at each end. */
 static bool is_metis(const char *at, const char *end)
 {
 	struct sl__line line;
 	struct metis m;
-	uint64_t lines = 0, words = 0;
+	uint64_t lines = 0, words = 0, balance = 0;  /* balance: 0 if each entry has its counterpart */
 	if (!first_line(&at, end, "%", true, &line) || !metis_header(&line, &m) || !m.m)
 		return false;
 	while (sl__next_line(&at, end, &line)) {
@@ -157,13 +164,16 @@ static bool is_metis(const char *at, const char *end)
 			continue;
 		if (p == line.end && lines >= m.n)
 			continue;
-		for (uint64_t k = 0; take(&p, line.end, &w); k++, words++)
-			if (k >= m.sizes + m.constraints && !(m.weighted && (k - m.sizes - m.constraints) % 2) &&
-			    (!whole(&w, &number) || number < 1 || number > m.n))
-				return false;
 		lines++;
+		for (uint64_t k = 0; take(&p, line.end, &w); k++, words++) {
+			if (k < m.sizes + m.constraints || (m.weighted && (k - m.sizes - m.constraints) % 2))
+				continue;
+			if (!whole(&w, &number) || number < 1 || number > m.n || number == lines)
+				return false;
+			balance += mixed(lines, number) - mixed(number, lines);
+		}
 	}
-	return lines == m.n && words == 2 * m.m * (1u + m.weighted) + m.n * (m.sizes + m.constraints);
+	return lines == m.n && words == 2 * m.m * (1u + m.weighted) + m.n * (m.sizes + m.constraints) && !balance;
 }
 
 /* True if a line "#" stands alone, and the two ends of the first edge below it begin lines above. */
@@ -196,6 +206,11 @@ static bool is_tgf(const char *at, const char *end, bool all)
 	return found == 3;
 }
 
+static bool named_metis(const char *name)
+{
+	return sl__name_ends_in(name, ".graph") || sl__name_ends_in(name, ".metis");
+}
+
 enum sl__network sl__network_of(const unsigned char *bytes, size_t size, bool all, const char *name)
 {
 	const char *at = (const char *)bytes, *end = at + size;
@@ -210,8 +225,8 @@ enum sl__network sl__network_of(const unsigned char *bytes, size_t size, bool al
 	if (sl__name_ends_in(name, ".tgf") || is_tgf(at, end, all))
 		return SL__TGF;
 	const char *p = at;
-	bool named = sl__name_ends_in(name, ".graph") || sl__name_ends_in(name, ".metis");
-	return named && first_line(&p, end, "%", all, &line) && metis_header(&line, &m) ? SL__METIS : SL__NO_NETWORK;
+	return named_metis(name) && first_line(&p, end, "%", all, &line) && metis_header(&line, &m) ? SL__METIS
+	     : SL__NO_NETWORK;
 }
 
 const char *sl__network_name(enum sl__network kind)
@@ -573,6 +588,9 @@ static void tell(struct network *f, const struct sl_graph *g)
 	if (f->arcs && !f->options->directed && f->kind != SL__TGF)
 		sl_taken_add_note(t, true, "The file's arcs are directed; they were read as undirected. directed=true changes "
 				  "that");
+	if (f->kind == SL__METIS && f->n == f->taken->rows && !f->weighted)
+		sl_taken_add_note(t, !named_metis(sl__source_name(f->source)), "If its lines are edges, and no neighbours of "
+				  "nodes, source=1 reads them so");
 	if (f->passed)
 		sl_taken_add_note(t, true, "The file has %s, which are left out", f->passed);
 }

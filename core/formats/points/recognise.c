@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/formats/graphs/adjacency.h"
 #include "core/formats/graphs/edge_columns.h"
 #include "core/formats/graphs/network.h"
 #include "core/formats/points/text_internal.h"
@@ -154,6 +155,10 @@ int sl__looks_like_points(bool *points, const unsigned char *bytes, int64_t size
 	enum sl__network network = sl__network_of(bytes, (size_t)size, whole, name);
 	if (network != SL__NO_NETWORK) {
 		snprintf(sign, 160, "the format of %s", sl__network_name(network));
+		return 0;
+	}
+	if (sl__adjacency_of(bytes, (size_t)size, whole, name) != SL__NO_ADJACENCY) {
+		snprintf(sign, 160, "the format of lists of neighbours");
 		return 0;
 	}
 	if (surely_edges(&edges, bytes, (size_t)size, whole, account, sign))

@@ -545,7 +545,9 @@ static int take_titles(struct sl__text *f, const struct sl__field *list, uint32_
 		return 0;
 	}
 	for (uint32_t c = 0; c < count && c + shift < f->columns; c++)
-		sl__field_title(&list[c], f->column[c + shift].title, sizeof f->column[c].title);
+		if (!*sl__field_title(&list[c], f->column[c + shift].title, sizeof f->column[c].title) && list[c].length)
+			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The title of column %u is not valid UTF-8; "
+					       "convert the file (iconv -t UTF-8).", c + shift + 1);
 	return 0;
 }
 

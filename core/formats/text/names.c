@@ -176,7 +176,7 @@ void sl__names_give(struct sl__names *names, char **bytes, uint64_t **at)
 
 uint32_t sl__names_find(const struct sl__names *names, const char *text, size_t length)
 {
-	if (names->n == 0)
+	if (names->n == 0 || !names->slot)  /* sl__names_append() hashes none */
 		return SL__NO_NAME;
 	uint32_t slot = names->slot[find_slot(names, text, length, hash_of(names, text, length))];
 	return slot ? slot - 1 : SL__NO_NAME;
