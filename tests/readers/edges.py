@@ -287,8 +287,9 @@ def by_adjacency(rng):
     else:
         write = nx.write_adjlist if kind == "adjlist" else nx.write_multiline_adjlist
         write(graph, out, delimiter=rng.choice([" ", " ", "\t", ","]))
+    data = b"\n".join([b"# edges.py", b"# GMT Fri Nov 28 11:37:08 2026", *out.getvalue().split(b"\n")[2:]]) if kind != "colon" else out.getvalue()
     weights = nx.get_edge_attributes(graph, "weight") if kind == "multiline" else {}
-    file = File(out.getvalue(), [(a, b, str(weights.get((a, b), 1)) if weights else None) for a, b in graph.edges], "format",
+    file = File(data, [(a, b, str(weights.get((a, b), 1)) if weights else None) for a, b in graph.edges], "format",
                 name=rng.choice(["g.adjlist", "g.txt"]) if kind == "adjlist" else "g.txt")
     file.names = nodes
     file.may_refuse = kind == "colon"  # few lines do not show that the words behind the colons are nodes

@@ -368,6 +368,12 @@ static void fields_over_several_lines(void **state)
 
 static void words_of_embeddings(void **state)
 {
+	struct sl_input in;
+	struct sl_error err;
+	static const char metis[] = "5 2\n% a comment\n2\n1\n4\n3\n\n";  /* "%", "a", "comment" are no vector */
+	assert_int_equal(read_input(&in, NULL, metis, strlen(metis), "a.txt", &err), 0);
+	assert_true(in.graph && in.graph->n == 5 && in.graph->m == 4);
+	sl_input_finish(&in);
 	struct sl_points *p = taken_of("5 2\n, 0.5 1\n# 1.5 2\n\" 2.5 3\nnan 3.5 4\n1990 4.5 9\n", NULL,
 				       "5 rows of 3 columns: 2 coordinates, 1 name (column 1)");
 	assert_values(p, 5, 2, (float[]){0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4.5f, 9});

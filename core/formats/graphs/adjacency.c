@@ -1,8 +1,8 @@
 /* adjacency.c -- lists of neighbours: "a: b c", and the two forms of networkx.
  *
- * Blanks or tabs separate the nodes, or commas if a line has them and no blank. networkx writes an edge at one of its ends
- * only, other programs at both; since there are no weights, an edge that is listed twice is one edge. In networkx's blocks a
- * dictionary behind the neighbour may have a weight. */
+ * Blanks or tabs separate the nodes, or commas if a line has them and no blank. networkx writes an edge at one of its
+ * ends only, others at both; since there are no weights, an edge that is listed twice is one edge. In blocks, a dictionary
+ * behind the neighbour may have a weight. */
 #include "core/formats/graphs/adjacency.h"
 
 #include <string.h>
@@ -207,8 +207,8 @@ static int weight_of(struct adjacency *f, const char *p, const char *end, float 
 		return 0;
 	at += sizeof key - 1;
 	if (!sl__parse_float(&at, out) || !(*out >= 0 && *out <= SL__MAX_WEIGHT))
-		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight must be a finite number that is not negative; "
-				       "weight= with no column leaves weights out.");
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight must be a finite number that is not "
+				       "negative; weight= with no column leaves weights out.");
 	f->weighted = true;
 	return 0;
 }

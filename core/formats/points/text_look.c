@@ -608,49 +608,6 @@ static int look(struct sl__text *f, const struct sl__line *first, int64_t number
 	return rc;
 }
 
-/* Whole numbers of a line of two. */
-static bool two_numbers(const struct sl__line *line, uint64_t out[2])
-{
-	const char *p = line->at;
-	for (int k = 0; k < 2; k++) {
-		struct sl__field field;
-		while (p < line->end && sl__is_blank(*p))
-			p++;
-		field.text = p;
-		while (p < line->end && !sl__is_blank(*p))
-			p++;
-		field.length = (size_t)(p - field.text);
-		if (!is_whole(&field, &out[k]))
-			return false;
-	}
-	while (p < line->end && sl__is_blank(*p))
-		p++;
-	return p == line->end;
-}
-
-bool sl__text_sizes(const char *at, const char *end, uint64_t told[2])
-{
-	struct sl__line line, second;
-	if (!sl__next_line(&at, end, &line) || !two_numbers(&line, told) || !told[0] || !told[1] ||
-	    !sl__next_line(&at, end, &second) || second.at == second.end)
-		return false;
-	bool tabs = memchr(second.at, '\t', (size_t)(second.end - second.at)) != NULL;
-	const char *p = second.at, *stop = second.end;
-	uint64_t fields = 0;
-	double value;
-	struct sl__field first = {p, 0};
-	for (; p < stop; fields++) {
-		while (p < stop && !(tabs ? *p == '\t' : sl__is_blank(*p)))
-			p++;
-		if (!fields)
-			first.length = (size_t)(p - second.at);
-		while (p < stop && sl__is_blank(*p) && !(tabs && p[-1] == '\t'))
-			p++;
-	}
-	bool word = first.length && !sl__field_double(&first, &value);
-	return word && (fields == told[1] + 1 || (tabs && fields == told[1] + 2));
-}
-
 /* Moves the head behind the line of sizes. */
 static void read_sizes(struct sl__text *f, struct sl__line *first)
 {
