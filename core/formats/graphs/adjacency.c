@@ -1,7 +1,7 @@
 /* adjacency.c -- lists of neighbours: "a: b c", and the two forms of networkx.
  *
  * Blanks or tabs separate the nodes, or commas if a line has them and no blank. networkx writes an edge at one of its
- * ends only, others at both; since there are no weights, an edge that is listed twice is one edge. In blocks, a dictionary
+ * ends only, others at both; since there are no weights, an edge that is listed twice is one. In blocks, a dictionary
  * behind the neighbour may have a weight. */
 #include "core/formats/graphs/adjacency.h"
 
