@@ -77,7 +77,7 @@ def test_a_note_is_a_button_beside_the_layout(page, api, tmp_path):
     file = tmp_path / "twoclass.txt"
     np.savetxt(file, np.c_[rng.normal(size=(80, 3)), np.arange(80) % 2], fmt="%.3f %.3f %.3f %d")
     page.drop(file)
-    page.find("canvas.gl", 15)
+    page.find(".job .added", 15)
     page.button("Take column 4 as labels").click()
     page.wait(lambda: [g["columns"] for g in api.get("/v1/graphs").json()["items"] if g["name"] == "twoclass"] == [3, 4] or
               (page.maybe("//button[normalize-space()='Upload and lay out']") or page.find("body")).click(), 15, "it is read once more")
@@ -86,7 +86,7 @@ def test_a_note_is_a_button_beside_the_layout(page, api, tmp_path):
     page.go(api.daemon.url + "/")
     page.find(".drop")
     page.drop(tmp_path / "far.npy")
-    page.see("lies far from 0", 15)
+    page.find(".job .added", 15)
     notes = page.run("return [...document.querySelectorAll('.added .taken > p, .added .taken > details > summary')].map(e => e.innerText)")
     assert len(notes) == 5 and notes[-1] == "2 more notes", notes
     (tmp_path / "days.csv").write_text(table((f"{20240101 + i % 28},{i % 17}" for i in range(60)), "day,value"))
