@@ -87,7 +87,10 @@ def test_waiting_survives_a_restart_of_the_server(points, tmp_path):
             time.sleep(4)
             running = start()
             ready()
-            spaceland.Client(address).job(job.id).stop()
+            again = spaceland.Client(address).job(job.id)
+            while again.refresh().state != "running":  # one without a checkpoint has no layout to keep before
+                time.sleep(0.05)
+            again.stop()
         restarter = threading.Timer(1, restart)
         restarter.start()
         assert job.wait(100).state == "done"  # at once, unless the restart fails

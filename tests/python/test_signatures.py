@@ -1,5 +1,6 @@
 """embed() and submit() name their parameters: for editors, for help(), and for mypy."""
 import inspect
+import re
 import shutil
 import subprocess
 import sys
@@ -30,22 +31,30 @@ def test_help_lists_all():
     assert all(f"\n    {name}" in text for name in inspect.signature(spaceland.embed).parameters if name not in ("x", "unknown"))
 
 
-@pytest.mark.parametrize("line,error", [
-    ("spaceland.embed(x, perplexity=30, iterations='auto', seed=1, dof=0.5)", None),
-    ("spaceland.embed(x, perplexty=30)", 'embed'),
-    ("spaceland.submit(x, perplexity='much')", 'perplexity'),
-    ("spaceland.Client().submit(x, optimizer='best')", 'optimizer'),
-    ("spaceland.Client().embed(x, iterations=3).no_such_method()", "no_such_method"),
-    ("spaceland.embed(x).mean().real", None),
-    ("spaceland.submit(x).layout().shape", None)])
-def test_mypy_finds(tmp_path, line, error):
+# A line of a program, and what mypy's complaint about it names; None: it has none.
+LINES = {
+    "spaceland.embed(x, perplexity=30, iterations='auto', seed=1, dof=0.5)": None,
+    "spaceland.embed(x, perplexty=30)": "embed",
+    "spaceland.submit(x, perplexity='much')": "perplexity",
+    "spaceland.Client().submit(x, optimizer='best')": "optimizer",
+    "spaceland.Client().embed(x, iterations=3).no_such_method()": "no_such_method",
+    "spaceland.embed(x).mean().real": None,
+    "spaceland.submit(x).layout().shape": None}
+
+
+def test_mypy_finds(tmp_path):
     if not shutil.which("mypy"):
         pytest.skip("mypy is not installed")
-    (tmp_path / "use.py").write_text(f"import numpy as np\nimport spaceland\nx = np.zeros((5, 2))\n{line}\n")
+    head = ["import numpy as np", "import spaceland", "x = np.zeros((5, 2))"]
+    (tmp_path / "use.py").write_text("\n".join([*head, *LINES]) + "\n")
     done = subprocess.run(["mypy", "--strict", f"--cache-dir={BUILD / 'mypy-cache-use'}", "--ignore-missing-imports", tmp_path / "use.py"],
                           capture_output=True, text=True, env={"MYPYPATH": str(PACKAGE / "src"), "PATH": "/usr/bin:/bin"})
-    found = [text for text in done.stdout.splitlines() if text.startswith(str(tmp_path)) or "use.py" in text]
-    assert bool(found) == bool(error) and (not error or error in found[0]), done.stdout + done.stderr
+    found = [re.match(r".*use\.py:(\d+): error: (.*)", text) for text in done.stdout.splitlines()]
+    said = {}
+    for one in filter(None, found):
+        said.setdefault(int(one[1]), one[2])
+    for number, (line, error) in enumerate(LINES.items(), 1 + len(head)):
+        assert (number in said) == bool(error) and (error or "") in said.get(number, ""), (line, done.stdout + done.stderr)
 
 
 def test_a_wrong_name_is_refused_with_a_hint(client, points):
