@@ -35,6 +35,7 @@ from harness import Api, Daemon, sanitized  # noqa: E402
 THREADS = 4
 REPLY_S = 30
 GROWTH = 64 << 20
+LEFT_OUT = {("put", "/v1/maintenance/drain")}  # afterwards nothing is computed
 ALLOWED = (501, 503, 507)  # 501: an unknown Transfer-Encoding
 JUNK = ["", "x", "-1", "0", "1e309", "nan", "null", "true", "é", "a" * 300, "../../etc/passwd", "%00", "\u0000", "9" * 40,
         "01J00000000000000000000000", "[]", "{}", "'", "\"", "\r\n", " "]
@@ -47,7 +48,7 @@ class Maker:
         self.contract, self.rng, self.known = contract, random.Random(seed), known
         self.operations = [(path, method.upper(), operation, item.get("parameters", []) + operation.get("parameters", []))
                            for path, item in contract.document["paths"].items() for method, operation in item.items()
-                           if method in ("get", "post", "put", "patch", "delete")]
+                           if method in ("get", "post", "put", "patch", "delete") and (method, path) not in LEFT_OUT]
 
     def value(self, schema, depth=0):
         """Makes a value that mostly fits the schema."""
