@@ -84,6 +84,20 @@ bool sl_param_same(const struct sl_param_info *info, const void *a, const void *
 	return x == y;
 }
 
+void sl_param_copy_all(const struct sl_param_table *table, void *to, const void *from)
+{
+	for (int i = 0; i < table->count; i++)
+		sl_param_copy(&table->param[i], to, from);
+}
+
+bool sl_param_same_run(const struct sl_param_table *table, const void *a, const void *b)
+{
+	for (int i = 0; i < table->count; i++)
+		if (!table->param[i].steerable && !sl_param_same(&table->param[i], a, b))
+			return false;
+	return true;
+}
+
 void sl_param_lead(const struct sl_param_table *table, const struct sl_param_info *info, void *record)
 {
 	if (table->leader && !strcmp(info->name, table->leader))

@@ -109,6 +109,11 @@ int sl_param_set_list(const struct sl_param_info *info, void *record, const doub
 void sl_param_copy(const struct sl_param_info *info, void *to, const void *from);
 /* True if both records have the same value of the parameter. */
 bool sl_param_same(const struct sl_param_info *info, const void *a, const void *b);
+/* The same for all parameters of the table; bytes between them stay as they are. */
+void sl_param_copy_all(const struct sl_param_table *table, void *to, const void *from);
+/* True if both records have the same values, except of steerable parameters: a state that a run with one of them saved
+ * continues in a run with the other. */
+bool sl_param_same_run(const struct sl_param_table *table, const void *a, const void *b);
 /* If `info` is the table's leader, and was just set in the record, resets all other parameters. */
 void sl_param_lead(const struct sl_param_table *table, const struct sl_param_info *info, void *record);
 /* Copies the steerable values of `from` that differ. SL_CONFLICT: another value differs; err names the first, and the

@@ -13,9 +13,8 @@
 
 struct header {
 	char magic[8];
-	uint32_t n, d, components, covariance, restarts, iterations;
-	uint64_t seed;
-	double tolerance, reg_covar, component[SL_PARAM_LIST_MAX];
+	uint32_t n, d;
+	struct sl_gmm_params params;
 	uint32_t fits, restart, iteration, phase, then, stop, batch, added;
 	uint32_t best, winner;            /* components of each; 0: there is none */
 	double log_likelihood, sum, before, lower;
@@ -23,7 +22,7 @@ struct header {
 	uint64_t kmeans_bytes;
 	uint64_t unused;
 };
-static const char magic[8] = "slgm 1\n";
+static const char magic[8] = "slgm 2\n";
 
 static void mixture(struct sl_stream *s, struct sl_gmm_mixture *g, uint32_t k)
 {
@@ -66,18 +65,10 @@ static void arrays(struct sl_gmm *m, struct sl_stream *s, const struct header *h
 
 static void fill_header(const struct sl_gmm *m, struct header *h)
 {
-	const struct sl_gmm_params *p = &m->params;
 	memcpy(h->magic, magic, sizeof magic);
 	h->n = m->n;
 	h->d = m->d;
-	h->components = (uint32_t)p->components.count;
-	h->covariance = (uint32_t)p->covariance;
-	h->restarts = (uint32_t)p->restarts;
-	h->iterations = (uint32_t)p->iterations;
-	h->seed = p->seed;
-	h->tolerance = p->tolerance;
-	h->reg_covar = p->reg_covar;
-	memcpy(h->component, p->components.value, sizeof h->component);
+	sl_param_copy_all(&sl_gmm_table, &h->params, &m->params);  /* padding stays zero */
 	h->fits = (uint32_t)m->status.fits;
 	h->restart = (uint32_t)m->status.restart;
 	h->iteration = (uint32_t)m->status.iteration;
@@ -126,12 +117,8 @@ int sl_gmm_save(const struct sl_gmm *run, void **out, uint64_t *bytes, struct sl
 
 static bool same_run(const struct sl_gmm *m, const struct header *h)
 {
-	const struct sl_gmm_params *p = &m->params;
 	return !memcmp(h->magic, magic, sizeof magic) && h->n == m->n && h->d == m->d &&
-	       h->components == (uint32_t)p->components.count && h->covariance == (uint32_t)p->covariance &&
-	       h->restarts == (uint32_t)p->restarts && h->iterations == (uint32_t)p->iterations && h->seed == p->seed &&
-	       h->tolerance == p->tolerance && h->reg_covar == p->reg_covar &&
-	       !memcmp(h->component, p->components.value, sizeof h->component);
+	       sl_param_same_run(&sl_gmm_table, &h->params, &m->params);
 }
 
 static bool one_of(const struct sl_gmm *m, uint32_t k)
@@ -144,11 +131,14 @@ static bool one_of(const struct sl_gmm *m, uint32_t k)
 
 static bool possible(const struct sl_gmm *m, const struct header *h)
 {
+	const struct sl_gmm_params *p = &m->params;
+	uint32_t components = (uint32_t)p->components.count;
 	bool best = !isnan(h->fit.log_likelihood), after = h->phase == SL__GMM_DONE ||
 		(h->phase >= SL__GMM_FACTOR && h->then == SL__GMM_FINAL);
 	return h->phase < SL__GMM_PHASES && (h->then == SL__GMM_SCORE || h->then == SL__GMM_FINAL || h->then == 0) &&
-	       h->fits <= h->components && (h->fits < h->components || after) && h->restart <= h->restarts &&
-	       h->iteration <= h->iterations && one_of(m, h->best) && one_of(m, h->winner) && best == (h->best > 0) &&
+	       h->fits <= components && (h->fits < components || after) && h->restart <= (uint32_t)p->restarts &&
+	       h->iteration <= (uint32_t)p->iterations && one_of(m, h->best) && one_of(m, h->winner) &&
+	       best == (h->best > 0) &&
 	       (h->fits > 0) == (h->winner > 0) && (h->phase != SL__GMM_DONE || h->winner) &&
 	       (h->phase != SL__GMM_KMEANS || m->label) && (h->phase != SL__GMM_FACTOR || h->then) &&
 	       (h->phase != SL__GMM_SCORE || h->best) && (h->phase != SL__GMM_FINAL || h->winner) &&

@@ -132,14 +132,7 @@ static void fill_header(const struct sl_kmeans *m, struct header *h)
 	h->fill = m->fill;
 	h->assigned = m->assigned;
 	/* field by field: padding stays zero */
-	h->params.clusters = m->params.clusters;
-	h->params.metric = m->params.metric;
-	h->params.restarts = m->params.restarts;
-	h->params.seeding = m->params.seeding;
-	h->params.batch = m->params.batch;
-	h->params.iterations = m->params.iterations;
-	h->params.tolerance = m->params.tolerance;
-	h->params.seed = m->params.seed;
+	sl_param_copy_all(&sl_kmeans_table, &h->params, &m->params);
 	h->status.restart = m->status.restart;
 	/* candidates are not saved, so seeding starts again */
 	bool anew = m->phase == SL__KMEANS_SEED && m->params.seeding == SL_KMEANS_PARALLEL;
@@ -183,15 +176,13 @@ static bool labels_fit(const struct sl_kmeans *m, const char *labels, uint32_t f
 
 static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 {
-	const struct sl_kmeans_params *a = &h->params, *b = &m->params;
+	const struct sl_kmeans_params *b = &m->params;
 	const struct sl_kmeans_status *s = &h->status;
 	bool seeded = s->seeds == (int)m->k;
 	return !memcmp(h->magic, magic, sizeof magic) && h->n == m->n && h->d == m->d && h->k == m->k &&
 	       h->phase < SL__KMEANS_PHASES && seeded == (h->phase != SL__KMEANS_SEED) && h->at < m->blocks &&
 	       h->fill <= m->k && h->moved <= m->n &&
-	       a->clusters == b->clusters && a->metric == b->metric && a->restarts == b->restarts &&
-	       a->seeding == b->seeding && a->batch == b->batch && a->iterations == b->iterations &&
-	       a->tolerance == b->tolerance && a->seed == b->seed && s->restart >= 0 && s->restart <= b->restarts &&
+	       sl_param_same_run(&sl_kmeans_table, &h->params, b) && s->restart >= 0 && s->restart <= b->restarts &&
 	       s->seeds >= 0 && s->seeds <= (int)m->k && s->rounds >= 0 && s->iteration >= 0 &&
 	       s->iteration <= b->iterations;
 }

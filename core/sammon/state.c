@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/method/stream.h"
+#include "core/param_table.h"
 #include "core/sammon/sammon_internal.h"
 
 struct header {
@@ -66,17 +67,7 @@ static void fill_header(const struct sl_sammon *m, struct header *h)
 	h->tile = m->tile;
 	h->refused = m->refused;
 	/* field by field: padding stays zero */
-	h->params.stress = m->params.stress;
-	h->params.dims = m->params.dims;
-	h->params.optimiser = m->params.optimiser;
-	h->params.start = m->params.start;
-	h->params.partners = m->params.partners;
-	h->params.lengths = m->params.lengths;
-	h->params.pivots = m->params.pivots;
-	h->params.iterations = m->params.iterations;
-	h->params.step = m->params.step;
-	h->params.tolerance = m->params.tolerance;
-	h->params.seed = m->params.seed;
+	sl_param_copy_all(&sl_sammon_table, &h->params, &m->params);
 	h->status.iteration = m->status.iteration;
 	h->status.stress = m->status.stress;
 	h->status.gradient_norm = m->status.gradient_norm;
@@ -111,10 +102,8 @@ static bool header_fits(const struct sl_sammon *m, const struct header *h)
 	const struct sl_sammon_params *a = &h->params, *b = &m->params;
 	return !memcmp(h->magic, magic, sizeof magic) && h->rows == m->rows && h->d == m->d && h->n == m->n &&
 	       h->side == m->side && h->rounds == m->rounds && h->round <= m->rounds && (h->tile < m->blocks || m->terms) &&
-	       a->stress == b->stress && a->dims == b->dims && a->optimiser == b->optimiser && a->start == b->start &&
-	       a->partners == b->partners && a->lengths == b->lengths && a->pivots == b->pivots &&
-	       a->iterations == b->iterations && a->tolerance == b->tolerance &&
-	       a->seed == b->seed && h->status.iteration >= 0 && h->status.iteration <= b->iterations &&
+	       sl_param_same_run(&sl_sammon_table, a, b) && h->status.iteration >= 0 &&
+	       h->status.iteration <= b->iterations &&
 	       isfinite(h->sum) && isfinite(h->total) && isfinite(h->step) && a->step >= 0 && h->refused >= 0 &&
 	       (m->terms ? h->phase >= SL__TERMS_START && h->phase <= SL__TERMS_SOLVE : !h->phase);
 }
