@@ -223,6 +223,12 @@ static const struct cli_option user_add_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option token_rotate_options[] = {
+	{0, "days", "N", "Days until the new one expires. Default: the life of the old one, which is also the most."},
+	{0, "overlap", "SECONDS", "Time for which the old one stays valid, for example 1h. Default: 1h."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option user_delete_options[] = {
 	{0, "data", NULL, "Delete the user's jobs, graphs and layouts, too."},
 	{0, NULL, NULL, NULL},
@@ -449,6 +455,16 @@ static const struct cli_command table[] = {
 	 "ones. If the old points were projected on principal axes, new points are projected, too, unless they have as "
 	 "many columns as there are axes.",
 	 transform_options, CLI_TRANSFORM_PARAMS | CLI_POINTS_PARAMS, true, cmd_transform},
+	{"token add", "", 0, 0, "make another token for yourself",
+	 "Make a token for yourself and print it. It is shown only once. It lasts at most as long as the one that you use.",
+	 user_token_options, CLI_NO_PARAMS, true, cmd_token_add},
+	{"token list", "", 0, 0, "list your tokens", "List your tokens: when they expire and when they were used last.",
+	 NULL, CLI_NO_PARAMS, true, cmd_token_list},
+	{"token revoke", "TOKEN", 1, 1, "revoke a token of yours", "Revoke one of your tokens, by its id.", NULL,
+	 CLI_NO_PARAMS, true, cmd_token_revoke},
+	{"token rotate", "[TOKEN]", 0, 1, "replace a token of yours by a new one",
+	 "Make a new token with the name and the life of the one that you use, or of the one with this id, and print it. "
+	 "The old one stays valid for an hour, or --overlap.", token_rotate_options, CLI_NO_PARAMS, true, cmd_token_rotate},
 	{"user add", "USER", 1, 1, "add a user to the server",
 	 "Add a user. The server must have a token_file. The commands that change users need a token of that file, or the "
 	 "token of an administrator.",

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "daemon/http/http_internal.h"
+#include "daemon/util/time_text.h"
 
 /* CORS headers for pages of allowed_origins, which must send a token; cookies are not allowed for them. */
 #define CORS_METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"
@@ -12,9 +13,10 @@
 	"Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id"
 #define CORS_EXPOSED \
 	"Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Retry-After, Spaceland-Note, " \
-	"Spaceland-Projected, X-Request-Id"
+	"Spaceland-Projected, Spaceland-Token-Expires, X-Request-Id"
 #define CORS_MAX_AGE_S 600
 #define COOKIE_AGE_S (30 * 86400)
+#define TOKEN_TOLD_MS (7 * 86400 * (int64_t)1000)  /* the end of a token is told so long before */
 
 struct count {
 	const char *name;
@@ -117,6 +119,15 @@ static bool is_user(struct sl_request *r, const char *authorization, const char 
 	return found;
 }
 
+/* A user's token that ends soon says so in each reply. */
+static void tell_expiry(struct sl_request *r)
+{
+	char text[SL_TIME_BYTES];
+	int64_t left_ms = r->who.until_ms - (int64_t)sl_time_now_ms();
+	if (r->who.user[0] && r->who.until_ms && left_ms < TOKEN_TOLD_MS)
+		sl_reply_header(r, "Spaceland-Token-Expires", "%s", sl_time_text((uint64_t)r->who.until_ms, text));
+}
+
 bool sl__sender_token(struct sl_request *r)
 {
 	char why[256];
@@ -134,8 +145,10 @@ bool sl__sender_token(struct sl_request *r)
 		sl_users_administrator(r->http->d->users, &r->who);
 		snprintf(r->who.token_name, sizeof r->who.token_name, "%s", sl__auth_name(r->http->auth, header, cookie));
 	}
-	if (!status || is_user(r, header, link, cookie) || public)
+	if (!status || is_user(r, header, link, cookie) || public) {
+		tell_expiry(r);
 		return true;
+	}
 	bool disabled = r->who.name[0];
 	r->slow = !disabled && (header || link || cookie);
 	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");

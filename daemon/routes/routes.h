@@ -96,6 +96,9 @@
 	X("DELETE", "/v1/maintenance/drain", drain_delete, MANAGE, SL_BODY_NONE, NULL) \
 	X("PUT", "/v1/maintenance/drain", drain_put, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
 	X("GET", "/v1/me", me, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/me/tokens", me_tokens_get, LOOK, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/me/tokens", me_tokens_post, LOOK, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
+	X("DELETE", "/v1/me/tokens/{token}", me_token_delete, LOOK, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/methods", methods, OPEN, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/openapi.yaml", openapi, OPEN, SL_BODY_NONE, NULL) \
 	X("DELETE", "/v1/plans", plans_delete, MANAGE, SL_BODY_NONE, NULL) \

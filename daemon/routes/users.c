@@ -30,6 +30,7 @@ void sl_route_me(struct sl_request *r)
 			       "limits", limits ? limits : json_null());
 	json_object_set_new(me, "in_force", sl_users_limits_in_force(sl_request_daemon(r)->users, who->user));
 	sl_users_add_projects(sl_request_daemon(r)->users, who->user, me);
+	json_object_set_new(me, "token", sl_users_token_used(sl_request_daemon(r)->users, who));
 	if (limits)
 		me = add_use(r, me, who->user);
 	else
@@ -145,3 +146,29 @@ void sl_route_user_transfer(struct sl_request *r)
 		sl_people_transfer(sl_request_daemon(r)->people, r, sl_request_path(r, "user"), body);
 	json_decref(body);
 }
+
+/* ---- the sender's own tokens ------------------------------------------------------------ */
+
+void sl_route_me_tokens_get(struct sl_request *r)
+{
+	struct sl_error err;
+	json_t *items = sl_users_own_tokens(sl_request_daemon(r)->users, sl_request_who(r), &err);
+	if (items)
+		sl_reply_json(r, 200, json_pack("{s:o}", "tokens", items));
+	else
+		sl_reply_error(r, &err);
+}
+
+static int add_own(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	return sl_users_own_token_add(w->d->users, sl_request_who(w->r), body, &w->reply, sl__recorded_done, w, err);
+}
+
+static int remove_own(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	snprintf(w->ends, sizeof w->ends, "%s", sl_request_who(w->r)->name);
+	return sl_users_own_token_remove(w->d->users, sl_request_who(w->r), w->name, sl__recorded_done, w, err);
+}
+
+SL_RECORDED_ROUTE(sl_route_me_tokens_post, 201, "token", true, add_own, NULL)
+SL_RECORDED_ROUTE(sl_route_me_token_delete, 204, "token", false, remove_own, NULL)

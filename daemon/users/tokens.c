@@ -160,42 +160,38 @@ bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
 
 /* ---- changes ---------------------------------------------------------------------------- */
 
-int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body, json_t **reply, sl_db_done_fn done,
-		       void *arg, struct sl_error *err)
+/* Reads {"name", "days", ...}; *days 0: not given. *label: borrowed from the body, or NULL. */
+static int read_token(const json_t *body, const char *const *known, const char **label, int64_t *days,
+		      struct sl_error *err)
 {
-	static const char *const known[] = {"name", "days", NULL};
-	char text[SL__TOKEN_LENGTH + 1];
-	const char *label = NULL;
-	int64_t days = 0;
-	struct sl__user *user = sl__user_of(u, name);
-	if (!user)
-		return sl__user_not_found(name, err);
-	if (user->state == SL_USER_DELETED)
-		return sl_error_set(err, SL_CONFLICT, "user %s was deleted; restore the user first", user->name);
 	int rc = sl_json_known(body, known, err);
 	if (!rc && json_object_get(body, "name"))
-		rc = sl_json_name(body, &label, err);
+		rc = sl_json_name(body, label, err);
 	if (!rc)
-		rc = sl_json_int(body, "days", 1, 36500, &days, err);
-	if (rc)
-		return rc;
-	if (user->tokens.count >= MOST_TOKENS)
-		return sl_error_set(err, SL_TOOBIG, "a user can have at most %d tokens; revoke one", MOST_TOKENS);
+		rc = sl_json_int(body, "days", 1, 36500, days, err);
+	return rc;
+}
+
+/* Records a new token. before (taken): the user's document before the change, of which this is a part. */
+static int make(struct sl_users *u, struct sl__user *user, json_t *before, const char *label, int64_t expires_ms,
+		json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	char text[SL__TOKEN_LENGTH + 1];
 	struct sl__token *t = calloc(1, sizeof *t);
-	if (!t || (label && !(t->name = strdup(label)))) {
+	if (!t || !before || (label && !(t->name = strdup(label)))) {
 		free(t);
+		json_decref(before);
 		return sl_error_memory(err, "a token");
 	}
 	sl_ulid_make(t->id);
-	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;
+	t->expires_ms = expires_ms;
 	sl__token_make(u, SL_TOKEN_PREFIX, t->id, text, t->hash);
-	json_t *before = sl__user_document(user);
 	give(u, user, t);
-	*reply = !before ? NULL : sl__token_json(t, false);
+	*reply = sl__token_json(t, false);
 	if (*reply)
 		json_object_set_new(*reply, "token", json_string(text));
 	sodium_memzero(text, sizeof text);
-	rc = *reply ? sl__user_put(u, user, json_incref(before), done, arg) : SL_NOMEM;
+	int rc = *reply ? sl__user_put(u, user, json_incref(before), done, arg) : SL_NOMEM;
 	json_decref(before);
 	if (!rc)
 		return 0;
@@ -203,6 +199,128 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	*reply = NULL;
 	sl__token_destroy(t);
 	return sl_error_set(err, rc, "the token cannot be recorded");
+}
+
+static int refuse_more(const struct sl__user *user, struct sl_error *err)
+{
+	if (user->tokens.count < MOST_TOKENS)
+		return 0;
+	return sl_error_set(err, SL_TOOBIG, "a user can have at most %d tokens; revoke one", MOST_TOKENS);
+}
+
+int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body, json_t **reply, sl_db_done_fn done,
+		       void *arg, struct sl_error *err)
+{
+	static const char *const known[] = {"name", "days", NULL};
+	const char *label = NULL;
+	int64_t days = 0;
+	struct sl__user *user = sl__user_of(u, name);
+	if (!user)
+		return sl__user_not_found(name, err);
+	if (user->state == SL_USER_DELETED)
+		return sl_error_set(err, SL_CONFLICT, "user %s was deleted; restore the user first", user->name);
+	int rc = read_token(body, known, &label, &days, err);
+	if (!rc)
+		rc = refuse_more(user, err);
+	if (rc)
+		return rc;
+	return make(u, user, sl__user_document(user), label, days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0, reply,
+		    done, arg, err);
+}
+
+/* ---- a user's own tokens ------------------------------------------------------------------ */
+
+static struct sl__user *own_user(const struct sl_users *u, const struct sl_principal *who, struct sl_error *err)
+{
+	struct sl__user *user = who->user[0] ? sl__user_by_id(u, who->user) : NULL;
+	if (!user)
+		sl_error_set(err, SL_NOTFOUND, "your token belongs to no user, so you have no tokens here; an administrator "
+			     "makes tokens for users with spaceland user token");
+	return user;
+}
+
+static struct sl__token *own_token(const struct sl_users *u, const struct sl__user *user, const char *id)
+{
+	struct sl__token *t = sl_ulid_valid(id) ? find_token(u, id) : NULL;
+	return t && t->user == user ? t : NULL;
+}
+
+/* The life that a new token gets: the one of the token that makes or is replaced, unless fewer days are wanted. */
+static int read_life(const struct sl__token *maker, int64_t days, int64_t *expires_ms, struct sl_error *err)
+{
+	int64_t now = (int64_t)sl_time_now_ms();
+	int64_t most = maker && maker->expires_ms ? maker->expires_ms - (int64_t)sl_ulid_time_ms(maker->id) : 0;
+	if (most && days * DAY_MS > most + DAY_MS)
+		return sl_error_field(err, SL_BADPARAM, "/days", "days must be at most %lld, the life of the token that you "
+				      "use; an administrator makes others", (long long)((most + DAY_MS / 2) / DAY_MS));
+	*expires_ms = days ? now + days * DAY_MS : most ? now + most : 0;
+	return 0;
+}
+
+json_t *sl_users_own_tokens(const struct sl_users *u, const struct sl_principal *who, struct sl_error *err)
+{
+	const struct sl__user *user = own_user(u, who, err);
+	json_t *items = user ? json_array() : NULL;
+	if (!user)
+		return NULL;
+	SL_LIST_EACH(const struct sl__token, t, &user->tokens, link)
+		json_array_append_new(items, sl__token_json(t, false));
+	return items;
+}
+
+json_t *sl_users_token_used(const struct sl_users *u, const struct sl_principal *who)
+{
+	const struct sl__user *user = who->user[0] && !who->proxy ? sl__user_by_id(u, who->user) : NULL;
+	const struct sl__token *t = user ? own_token(u, user, who->token) : NULL;
+	return t ? sl__token_json(t, false) : json_null();
+}
+
+int sl_users_own_token_add(struct sl_users *u, const struct sl_principal *who, const json_t *body, json_t **reply,
+			   sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	static const char *const known[] = {"name", "days", "replaces", "overlap_seconds", NULL};
+	const char *label = NULL, *replaced = NULL;
+	int64_t days = 0, overlap = 3600, expires_ms = 0, before_ms = 0;
+	struct sl__user *user = own_user(u, who, err);
+	struct sl__token *old = NULL;
+	if (!user)
+		return SL_NOTFOUND;
+	const struct sl__token *maker = own_token(u, user, who->token);
+	int rc = read_token(body, known, &label, &days, err);
+	if (!rc && json_object_get(body, "replaces"))
+		rc = sl_json_string(body, "replaces", &replaced, err);
+	if (!rc)
+		rc = sl_json_int(body, "overlap_seconds", 0, 30 * 86400, &overlap, err);
+	if (!rc && replaced && !(old = own_token(u, user, strcmp(replaced, "this") ? replaced : who->token)))
+		rc = sl_error_field(err, SL_NOTFOUND, "/replaces", "replaces must be the id of a token of yours, or this: "
+				    "the one that you use");
+	if (!rc)
+		rc = refuse_more(user, err);
+	if (!rc)
+		rc = read_life(maker ? maker : old, days, &expires_ms, err);
+	if (rc)
+		return rc;
+	json_t *before = sl__user_document(user);
+	int64_t end_ms = (int64_t)sl_time_now_ms() + overlap * 1000;
+	if (old && (!old->expires_ms || old->expires_ms > end_ms)) {
+		before_ms = old->expires_ms;
+		old->expires_ms = end_ms;
+	} else {
+		old = NULL;  /* it ends before */
+	}
+	const char *id = replaced && strcmp(replaced, "this") ? replaced : who->token;
+	const struct sl__token *named = replaced ? own_token(u, user, id) : NULL;
+	rc = make(u, user, before, label ? label : named ? named->name : NULL, expires_ms, reply, done, arg, err);
+	if (rc && old)
+		old->expires_ms = before_ms;
+	return rc;
+}
+
+int sl_users_own_token_remove(struct sl_users *u, const struct sl_principal *who, const char *token,
+			      sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	const struct sl__user *user = own_user(u, who, err);
+	return user ? sl_users_token_remove(u, user->id, token, done, arg, err) : SL_NOTFOUND;
 }
 
 int sl_users_token_remove(struct sl_users *u, const char *name, const char *token, sl_db_done_fn done, void *arg,

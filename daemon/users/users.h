@@ -225,6 +225,20 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 int sl_users_token_remove(struct sl_users *u, const char *name, const char *token, sl_db_done_fn done, void *arg,
 			  struct sl_error *err);
 
+/* ---- the tokens of the sender ---- */
+
+/* An array, new reference; NULL: the sender is no user. */
+json_t *sl_users_own_tokens(const struct sl_users *u, const struct sl_principal *who, struct sl_error *err);
+/* The token that the sender uses, new reference; null: none of a user. */
+json_t *sl_users_token_used(const struct sl_users *u, const struct sl_principal *who);
+/* body: {"name", "days", "replaces", "overlap_seconds"}, all optional. The life of the new token is that of the token
+ * with which it is made, at most. replaces: an id or "this": that token ends overlap_seconds from now. reply: as
+ * above. */
+int sl_users_own_token_add(struct sl_users *u, const struct sl_principal *who, const json_t *body, json_t **reply,
+			   sl_db_done_fn done, void *arg, struct sl_error *err);
+int sl_users_own_token_remove(struct sl_users *u, const struct sl_principal *who, const char *token,
+			      sl_db_done_fn done, void *arg, struct sl_error *err);
+
 /* ---- the audit log: STATE_DIR/audit.log, one JSON object a line; lines are only appended ---- */
 
 struct sl_event {

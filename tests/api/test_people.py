@@ -206,6 +206,44 @@ def test_command_line(lab):
     assert [j["id"] for j in lab.root.get("/v1/jobs").json()["items"]] == [lab.job]
 
 
+# ---- tokens of one's own ----
+
+
+def test_own_tokens(lab):
+    """Made, replaced and revoked without an administrator; none lasts longer than the token that made it."""
+    made = lab.root.post("/v1/users/ron/tokens", 201, json={"name": "laptop", "days": 5}).json()
+    ron = As(lab.daemon, made["token"])
+    reply = ron.get("/v1/me")
+    assert abs(reply.json()["token"]["expires"] - time.time() - 5 * 86400) < 60 and reply.json()["token"]["id"] == made["id"]
+    assert reply.headers["Spaceland-Token-Expires"].startswith(time.strftime("%Y-%m-%dT", time.gmtime(made["expires"])))
+    assert "Spaceland-Token-Expires" not in lab.ron.get("/v1/me").headers and lab.root.get("/v1/me").json()["token"] is None
+    fresh = ron.post("/v1/me/tokens", 201, json={"replaces": "this", "overlap_seconds": 1}).json()
+    assert fresh["name"] == "laptop" and abs(fresh["expires"] - time.time() - 5 * 86400) < 60
+    ron.get("/v1/me")
+    wait_until(lambda: ron.request("GET", "/v1/me").status_code == 401, 10)
+    ron = As(lab.daemon, fresh["token"])
+    assert ron.post("/v1/me/tokens", 400, json={"days": 7}).json()["pointer"] == "/days"
+    short = ron.post("/v1/me/tokens", 201, json={"days": 1, "name": "run"}).json()
+    listed = {t["id"]: t for t in ron.get("/v1/me/tokens").json()["tokens"]}
+    assert {made["id"], fresh["id"], short["id"]} <= set(listed) and not any("token" in t or "hash" in t for t in listed.values())
+    other = lab.root.get("/v1/users/ann").json()["tokens"][0]["id"]
+    for body in ({"replaces": other}, {"replaces": NONE}, {"replaces": 5}, {"overlap_seconds": -1}, {"x": 1}):
+        assert ron.request("POST", "/v1/me/tokens", json=body).status_code in (400, 404)
+    ron.delete(f"/v1/me/tokens/{other}", 404)
+    ron.delete(f"/v1/me/tokens/{short['id']}", 204)
+    assert As(lab.daemon, short["token"]).request("GET", "/v1/me").status_code == 401
+    lab.root.get("/v1/me/tokens", 404)
+    assert requests.get(f"{lab.daemon.url}/v1/me/tokens", params={"link": lab.link}, timeout=30).status_code == 403
+    lab.daemon.kill()
+    lab.daemon.start()
+    assert ron.get("/v1/me").json()["name"] == "ron" and As(lab.daemon, made["token"]).request("GET", "/v1/me").status_code == 401
+    told = cli(lab, "token", "rotate", "--overlap", "1h", token=fresh["token"])
+    assert told.stdout.startswith("spt_") and "your token expires on" in told.stderr and "token rotate" in told.stderr
+    assert "laptop" in cli(lab, "token", "list", token=told.stdout.strip()).stdout
+    again = cli(lab, "token", "add", "--name", "desk", "--days", "2", token=told.stdout.strip()).stdout.strip()
+    assert cli(lab, "token", "revoke", again[4:30], token=told.stdout.strip()).returncode == 0
+
+
 # ---- whose it is ----
 
 

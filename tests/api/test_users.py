@@ -21,7 +21,7 @@ NONE = "00000000000000000000000000"
 # Operations by the rights that they need. A missing operation fails the test: decide on its rule, then add it.
 OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
         "GET /v1/openapi.yaml", "GET /v1/methods"}
-LOOK = {"GET /metrics", "GET /v1/accounting", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me",
+LOOK = {"GET /metrics", "GET /v1/me/tokens", "POST /v1/me/tokens", "DELETE /v1/me/tokens/{token}", "GET /v1/accounting", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me",
         "GET /v1/plans",
         "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/maintenance", "GET /v1/retention", "GET /v1/status", "POST /v1/stream/keys",
         "POST /v1/graphs/dry-run", "POST /v1/jobs/dry-run"}
@@ -667,7 +667,7 @@ def test_a_lost_key_is_told(tmp_path):
 
 def test_without_tokens(api, graph):
     """On loopback without token_file no token is required."""
-    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "in_force": None, "use": None, "project": None, "projects": []}
+    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "in_force": None, "use": None, "project": None, "projects": [], "token": None}
     api.get(f"/v1/graphs/{graph}")
     api.get("/v1/users")
 

@@ -15,7 +15,7 @@ COMMANDS = ["admin accounting", "admin audit", "admin backup", "admin gc", "admi
             "gmm", "graph add", "graph labels", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans",
             "job list", "job pause", "job predict", "job resume", "job rm", "job sammon", "job sample", "job show", "job signal",
             "job steer", "job submit", "job watch", "kmeans", "project add", "project limits", "project list", "project member",
-            "project remove", "project share", "project show", "quality", "queue", "sammon", "share", "signal", "status", "transform", "user add",
+            "project remove", "project share", "project show", "quality", "queue", "sammon", "share", "signal", "status", "token add", "token list", "token revoke", "token rotate", "transform", "user add",
             "user delete", "user disable", "user enable", "user limits", "user list", "user project", "user rename", "user restore",
             "user revoke", "user role", "user show", "user token", "user transfer", "version", "view"]
 

@@ -251,3 +251,85 @@ int cmd_user_project(struct cli *cli)
 	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
 			   json_pack("{s:s?}", "project", project));
 }
+
+/* ---- one's own tokens ----------------------------------------------------------------------- */
+
+static int print_token(struct cli *cli, json_t *body)
+{
+	json_t *reply = NULL;
+	int status = http_send(cli, "POST", strdup("/v1/me/tokens"), body, &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	else if (!status)
+		puts(cli_text(reply, "token"));
+	json_decref(reply);
+	return status;
+}
+
+static int token_body(struct cli *cli, json_t **body)
+{
+	const char *name = cli_option(cli, "name");
+	long days = 0;
+	int status = cli_option_int(cli, "days", 1, 36500, &days);
+	*body = status ? NULL : json_object();
+	if (!status && name)
+		json_object_set_new(*body, "name", json_string(name));
+	if (!status && days)
+		json_object_set_new(*body, "days", json_integer(days));
+	return status;
+}
+
+int cmd_token_add(struct cli *cli)
+{
+	json_t *body;
+	int status = token_body(cli, &body);
+	return status ? status : print_token(cli, body);
+}
+
+int cmd_token_rotate(struct cli *cli)
+{
+	const char *overlap = cli_option(cli, "overlap");
+	json_t *body = NULL, *seconds = overlap ? cli_limit_value(overlap) : NULL;
+	int status = overlap && !json_is_integer(seconds) ?
+		     cli_fail(CLI_USAGE, "--overlap must be a time, for example 1h, not '%s'", overlap) :
+		     token_body(cli, &body);
+	if (!status && seconds)
+		json_object_set(body, "overlap_seconds", seconds);
+	json_decref(seconds);
+	if (status)
+		return status;
+	json_object_set_new(body, "replaces", json_string(cli->argument_count ? cli->arguments[0] : "this"));
+	return print_token(cli, body);
+}
+
+int cmd_token_list(struct cli *cli)
+{
+	static const char *const titles[] = {"TOKEN", "NAME", "EXPIRES", "LAST USED"};
+	json_t *reply = NULL, *token;
+	size_t i;
+	int status = http_get(cli, "/v1/me/tokens", &reply);
+	if (!status && cli->json) {
+		status = cli_print_json(json_object_get(reply, "tokens"));
+	} else if (!status) {
+		struct table *t = table_create(4, 0, titles);
+		json_array_foreach(json_object_get(reply, "tokens"), i, token) {
+			char expires[32], used[32];
+			date_text(json_object_get(token, "expires"), expires, sizeof expires);
+			date_text(json_object_get(token, "last_used"), used, sizeof used);
+			table_row(t, (const char *[]){cli_text(token, "id"), cli_text(token, "name"), expires, used});
+		}
+		table_print(t, stdout);
+		table_destroy(t);
+	}
+	json_decref(reply);
+	return status;
+}
+
+int cmd_token_revoke(struct cli *cli)
+{
+	char *path = NULL, *id = cli_escape(cli->arguments[0]);
+	if (id && asprintf(&path, "/v1/me/tokens/%s", id) < 0)
+		path = NULL;
+	free(id);
+	return http_send(cli, "DELETE", path, NULL, NULL);
+}

@@ -191,11 +191,24 @@ static void tell_banner(const struct cli *cli, const json_t *banner)
 	free(text);
 }
 
+/* The token ends within a week; said once. */
+static void tell_expiry(const struct cli *cli, const char *bytes, size_t count)
+{
+	static const char name[] = "Spaceland-Token-Expires: ";
+	static bool told;
+	if (told || count < sizeof name + 10 || strncasecmp(bytes, name, sizeof name - 1) != 0)
+		return;
+	told = true;
+	cli_note(cli, "spaceland: your token expires on %.10s; spaceland token rotate makes another",
+		 bytes + sizeof name - 1);
+}
+
 /* What was guessed or changed in the points that were sent, and what administrators tell everybody. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
 	struct transfer *t = arg;
 	count *= size;
+	tell_expiry(t->cli, bytes, count);
 	json_t *note = text_of_header(bytes, count, "Spaceland-Note:");
 	json_t *banner = note ? NULL : text_of_header(bytes, count, "Spaceland-Banner:");
 	if (json_string_value(note))

@@ -9,6 +9,7 @@ type Amounts = Record<string, number | null>;
 interface User {
 	name: string;
 	role: "reader" | "user" | "administrator";
+	state: "active" | "disabled" | "deleted";
 	tokens: { last_used: number | null }[];
 	limits: Amounts;
 	in_force?: Record<string, { value: number | null; option: string | null }>;
@@ -55,7 +56,7 @@ export function Users() {
 	return <><h2>Users</h2>
 		<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
 			<th scope="col">In use, and limits</th><th scope="col">Tokens</th><th scope="col">Last used</th></tr></thead>
-			<tbody>{users.map(u => <tr key={u.name}><th scope="row">{u.name}</th><td data-label="Role">{u.role}</td>
+			<tbody>{users.map(u => <tr key={u.name}><th scope="row">{u.name}</th><td data-label="Role">{u.role}{u.state !== "active" && `, ${u.state}`}</td>
 				<td data-label="In use"><div>{lines(u).map(l => <div key={l}>{l}</div>)}</div></td><td data-label="Tokens">{u.tokens.length}</td>
 				<td data-label="Last used">{day(Math.max(0, ...u.tokens.map(t => t.last_used ?? 0)))}</td></tr>)}</tbody></table></div></>;
 }
