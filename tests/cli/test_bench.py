@@ -81,6 +81,14 @@ def test_without_phases(client, ring):
     assert got["phases"] == [] and got["copy_bytes_per_second"] is None and got["start"]["next_job"] is None
 
 
+def test_a_gradual_end_of_exaggeration(client):
+    """Many short stretches."""
+    got = client("bench", "--nodes", 300, "--neighbours", 5, "--engine", "cpu", "--threads", 1, "--iterations", 700,
+                 "--exaggeration-iterations", 20, "--exaggeration-decay", 660, "--repeat", 2, "--no-phases", "--json").json
+    assert got["job"]["iterations"] == 700
+    check_spread(got["iteration"]["late"])
+
+
 @pytest.mark.parametrize("arguments, status, message", [
     ((), 2, "bench needs a graph: FILE, or --nodes for a synthetic one"),
     (("ring.tsv", "--nodes", 100), 2, "bench measures one graph: FILE or --nodes, not both"),

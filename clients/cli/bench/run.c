@@ -1,7 +1,8 @@
 /* run.c -- runs the job and measures, from outside the engine, the time that a user waits.
  *
  * The engine runs stretches of BENCH_WINDOW iterations, with the exaggeration, learning rate and momentum of a job. A
- * stretch also ends where early exaggeration ends. The layout does not depend on the division into stretches. */
+ * stretch also ends where a job's step changes: as early exaggeration ends, every few iterations. The layout does not
+ * depend on the division into stretches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static int run_all(struct bench *b, struct sl_device_embedding *e, struct bench_
 {
 	const struct sl_params *p = &b->l.params;
 	bool every = cli_option(b->l.cli, "stretches") != NULL;
-	int windows = p->iterations / BENCH_WINDOW + 4, early = 0, late = 0, status = CLI_OK;
+	int windows = p->iterations + 1, early = 0, late = 0, status = CLI_OK;  /* stretches may be as short as one iteration */
 	double *window = malloc(sizeof *window * 2 * (size_t)windows), took = 0;
 	if (!window)
 		return cli_fail(CLI_FAILED, "out of memory");
