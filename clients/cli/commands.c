@@ -406,6 +406,9 @@ static const struct cli_command table[] = {
 	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
+	{"project job-time", "PROJECT TIME", 2, 2, "limit how long a job of a project may run",
+	 "Set how long one job of a project may be running, for example 2h; then it ends, and its present layout is its "
+	 "result. 0: no limit.", NULL, CLI_NO_PARAMS, true, cmd_project_job_time},
 	{"project keep", "PROJECT", 1, 1, "keep all jobs of a project",
 	 "Keep the jobs of a project, as spaceland job keep does for one.", keep_options, CLI_NO_PARAMS, true,
 	 cmd_project_keep},

@@ -67,6 +67,7 @@ struct sl_config {
 	int64_t max_layouts;           /* layouts that clients uploaded as initial layouts */
 	double layout_lifetime_s;
 	int64_t max_jobs;              /* not finished yet: queued, running and paused */
+	double max_job_seconds;        /* a job may be running; 0: no limit */
 	int64_t max_streams;           /* open event and frame streams */
 	int64_t upload_memory_bytes;   /* for all uploads being read; 0: half of the host's memory */
 	int64_t request_memory_bytes;  /* for the bodies of all requests; 0: an eighth of the host's memory */

@@ -167,6 +167,10 @@ const struct sl_option_info sl_config_table[] = {
 	    "Maximum number of stored graphs. One user may have a quarter of them."),
 	INT(max_jobs, 1, 1e6, "1024", "", true,
 	    "Maximum number of unfinished jobs: queued, running or paused. One user may have a quarter of them."),
+	NUMBER(max_job_seconds, 0, 1e9, "0", "s", true,
+	       "How long a job may be running, by the clock; pauses and waiting do not count. Then it ends, and its "
+	       "present layout is its result. A project may have a shorter limit (job_seconds), and so may a job "
+	       "(time_limit). 0: no limit."),
 	INT(max_layouts, 1, 1e6, "256", "", true,
 	    "Maximum number of uploaded layouts, from which jobs can start. One user may have a quarter of them."),
 	NUMBER(layout_lifetime_s, 1, 31536000, "3600", "s", true,

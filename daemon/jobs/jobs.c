@@ -84,6 +84,26 @@ void sl_jobs_drain_changed(struct sl_jobs *j)
 	pump(j);
 }
 
+/* Counts the time of running jobs, and ends those that have reached their limit, with their present layouts. */
+static void limit_times(struct sl_jobs *j)
+{
+	uint64_t now = uv_now(j->d->loop), since = j->ticked_ms ? now - j->ticked_ms : 0;
+	j->ticked_ms = now;
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device) {
+		const char *whose = "";
+		if (job->life.state != SL_JOB_RUNNING)
+			continue;
+		sl__record_ran(&job->record, (double)since / 1e3);
+		double limit_s = sl__job_time_limit(job, &whose);
+		if (limit_s <= 0 || job->record.ran_s < limit_s || job->record.timed_out || !sl__job_step(job, SL_ON_FINISH))
+			continue;
+		sl__record_timed_out(&job->record);
+		sl__record_note(&job->record, "It ended after running for %.10g s, the limit (%s); its present state is "
+				"its result.", limit_s, whose);
+		sl_log_info("jobs", "%s ends after running for %.10g s (%s)", job->record.id, limit_s, whose);
+	}
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct sl_jobs *j = timer->data;
@@ -94,6 +114,7 @@ static void on_tick(uv_timer_t *timer)
 	checkpoint_some(j);
 	sl__jobs_save_again(j);
 	sl_users_save_usage(j->d->users, false);
+	limit_times(j);
 	save_for_maintenance(j);
 	resume_saved(j);
 	pump(j);  /* a device may be due for another attempt, or memory may have become free */

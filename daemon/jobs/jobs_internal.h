@@ -143,6 +143,7 @@ struct sl_jobs {
 	struct sl_fair_queue fair_queue;     /* the order in which they compute */
 	struct sl__retention retention;
 	bool saved;                          /* jobs may be PARKED because a drain was due (upkeep/maintenance.h) */
+	uint64_t ticked_ms;                  /* loop time of the last tick */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* set by jobs.c, for its parts: */
@@ -401,6 +402,9 @@ void sl__retention_start(struct sl_jobs *j);               /* before any job may
 /* record/expiry.c: since 1970, when the job is deleted by age; 0: not known, or never. The same by another rule. */
 uint64_t sl__job_expires_ms(const struct sl_job *job);
 double sl__job_expires_by(const struct sl_job *job, const struct sl__retention_rule *rule);
+/* The seconds that it may be running: the least of the limits of the job, its project and the server; 0: none. *whose
+ * (or NULL): which one it is. */
+double sl__job_time_limit(const struct sl_job *job, const char **whose);
 bool sl__job_is_kept(const struct sl_job *job);       /* by its owner or its project */
 bool sl__job_is_protected(const struct sl_job *job);  /* the same, or it has a valid link: it is not deleted now */
 /* SL_CONFLICT: the user keeps as many jobs as allowed. */

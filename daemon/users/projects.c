@@ -17,6 +17,12 @@ const char *sl_project_name(const struct sl_users *u, const char *id)
 	return p ? p->name : NULL;
 }
 
+double sl_project_job_seconds(const struct sl_users *u, const char *id)
+{
+	const struct sl__project *p = id[0] ? sl__project_by_id(u, id) : NULL;
+	return p ? p->job_seconds : 0;
+}
+
 bool sl_project_keeps(const struct sl_users *u, const char *id)
 {
 	const struct sl__project *p = id[0] ? sl__project_by_id(u, id) : NULL;
@@ -69,14 +75,15 @@ static json_t *names_of(const struct sl_users *u, const struct sl__ids *members)
 
 static json_t *told_json(const struct sl_users *u, const struct sl__project *p)
 {
-	return json_pack("{s:s, s:I, s:f, s:b, s:o, s:o}", "name", p->name, "created",
-			 (json_int_t)(sl_ulid_time_ms(p->id) / 1000), "share", p->share, "keep", p->keep, "members",
-			 names_of(u, &p->members), "limits", sl__limits_json(&p->account));
+	return json_pack("{s:s, s:I, s:f, s:b, s:f, s:o, s:o}", "name", p->name, "created",
+			 (json_int_t)(sl_ulid_time_ms(p->id) / 1000), "share", p->share, "keep", p->keep, "job_seconds",
+			 p->job_seconds, "members", names_of(u, &p->members), "limits", sl__limits_json(&p->account));
 }
 
 static json_t *document_of(const struct sl__project *p)
 {
-	return json_pack("{s:s, s:f, s:b, s:o, s:o}", "name", p->name, "share", p->share, "keep", p->keep, "members",
+	return json_pack("{s:s, s:f, s:b, s:f, s:o, s:o}", "name", p->name, "share", p->share, "keep", p->keep,
+			 "job_seconds", p->job_seconds, "members",
 			 sl__ids_json(&p->members), "limits", sl__limits_json(&p->account));
 }
 
@@ -144,6 +151,7 @@ int sl__project_load(void *arg, const char *id, json_t *document)
 	snprintf(p->id, sizeof p->id, "%s", id);
 	p->share = share >= SHARE_LEAST && share <= SHARE_MOST ? share : 1;
 	p->keep = json_is_true(json_object_get(document, "keep"));
+	p->job_seconds = json_number_value(json_object_get(document, "job_seconds"));
 	sl__limits_read(&p->account, json_object_get(document, "limits"), NULL);  /* ignores unknown limits */
 	int rc = sl__ids_load(&p->members, json_object_get(document, "members"));
 	insert(arg, p);
@@ -205,6 +213,16 @@ static int read_share(const json_t *body, double *share, struct sl_error *err)
 	return 0;
 }
 
+static int read_job_seconds(const json_t *body, double *seconds, struct sl_error *err)
+{
+	const json_t *value = json_object_get(body, "job_seconds");
+	double number = json_number_value(value);
+	if (value && (!json_is_number(value) || !(number >= 0 && number <= 1e9)))
+		return sl_error_field(err, SL_BADPARAM, "/job_seconds", "job_seconds must be a number of seconds; 0: no limit");
+	*seconds = value ? number : *seconds;
+	return 0;
+}
+
 static int read_name(const struct sl_users *u, const json_t *body, const char **name, struct sl_error *err)
 {
 	int rc = sl_json_string(body, "name", name, err);
@@ -219,7 +237,8 @@ static int read_name(const struct sl_users *u, const json_t *body, const char **
 
 int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
-	static const char *const known[] = {"name", "share", "keep", "limits", "members", NULL};
+	static const char *const known[] = {"name", "share", "keep", "job_seconds", "limits", "members",
+					    NULL};
 	const char *name = NULL;
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
@@ -233,6 +252,8 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 	rc = read_share(body, &p->share, err);
 	if (!rc)
 		rc = sl_json_bool(body, "keep", &p->keep, err);
+	if (!rc)
+		rc = read_job_seconds(body, &p->job_seconds, err);
 	if (!rc)
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
 	if (!rc)
@@ -249,13 +270,14 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 int sl_project_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		      struct sl_error *err)
 {
-	static const char *const known[] = {"share", "keep", "limits", NULL};
+	static const char *const known[] = {"share", "keep", "job_seconds", "limits", NULL};
 	struct sl__project *p = sl__project_by_name(u, name);
 	if (!p)
 		return not_found(name, err);
 	json_t *before = document_of(p);
 	double share = p->share, limits[SL_LIMITS];
 	bool keep = p->keep;
+	double job_seconds = p->job_seconds;
 	memcpy(limits, p->account.limit, sizeof limits);
 	int rc = before ? sl_json_known(body, known, err) : sl_error_memory(err, "the change");
 	if (!rc)
@@ -263,12 +285,15 @@ int sl_project_change(struct sl_users *u, const char *name, const json_t *body, 
 	if (!rc)
 		rc = sl_json_bool(body, "keep", &p->keep, err);
 	if (!rc)
+		rc = read_job_seconds(body, &p->job_seconds, err);
+	if (!rc)
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
 	if (!rc && (rc = put(u, p, json_incref(before), done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc) {
 		p->share = share;
 		p->keep = keep;
+		p->job_seconds = job_seconds;
 		memcpy(p->account.limit, limits, sizeof limits);
 	}
 	json_decref(before);

@@ -18,9 +18,9 @@
 json_t *sl_projects_list(const struct sl_users *u, const struct sl_principal *p);
 /* NULL: there is none, or the principal may not see it. */
 json_t *sl_project_json(const struct sl_users *u, const struct sl_principal *p, const char *name);
-/* body: {"name", "share", "keep", "limits", "members"} */
+/* body: {"name", "share", "keep", "job_seconds", "limits", "members"} */
 int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* body: {"share", "keep", "limits"}, all optional */
+/* body: {"share", "keep", "job_seconds", "limits"}, all optional */
 int sl_project_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		      struct sl_error *err);
 int sl_project_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
@@ -35,6 +35,7 @@ int sl_project_of(const struct sl_users *u, const struct sl_principal *p, const 
 /* Of the project with this id: name, share, and whether its jobs are kept. If it was removed: NULL, 1, false. */
 const char *sl_project_name(const struct sl_users *u, const char *id);
 size_t sl_projects_number(const struct sl_users *u);
+double sl_project_job_seconds(const struct sl_users *u, const char *id);  /* 0: no limit */
 bool sl_project_keeps(const struct sl_users *u, const char *id);
 double sl_project_share(const struct sl_users *u, const char *id);
 const char *sl_project_id(const struct sl_users *u, const char *name);  /* NULL: none */

@@ -67,6 +67,7 @@ struct sl__project {
 	char name[64];
 	double share;
 	bool keep;                      /* its jobs are kept (jobs.h) */
+	double job_seconds;             /* one job may be running; 0: no limit */
 	struct sl__ids members;
 	struct sl__account account;
 };

@@ -25,6 +25,7 @@ int cmd_admin_gc(struct cli *cli);
 int cmd_admin_undrain(struct cli *cli);
 int cmd_admin_retention(struct cli *cli);
 int cmd_job_keep(struct cli *cli);
+int cmd_project_job_time(struct cli *cli);
 int cmd_project_keep(struct cli *cli);
 int cmd_batch_cancel(struct cli *cli);
 int cmd_batch_list(struct cli *cli);

@@ -72,7 +72,7 @@ static void table(const struct sl_method *method, const json_t *rows)
 static void print(const json_t *job)
 {
 	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started",
-					   "finished", "expires", "nodes", "method", "iterations_per_second", "stop"};
+					   "finished", "time_limit", "expires", "nodes", "method", "iterations_per_second", "stop"};
 	const struct sl_method *method = sl_method_find(cli_text(job, "method"));
 	char text[64], time[24];
 	const char *key;

@@ -1,7 +1,9 @@
-/* keep.c -- what the server deletes by itself, and what not: spaceland job keep, project keep, admin retention. */
+/* keep.c -- what the server deletes by itself, and what not: spaceland job keep, project keep, admin retention;
+ * and how long jobs of a project may run. */
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/common/limits.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
@@ -35,6 +37,17 @@ int cmd_job_keep(struct cli *cli)
 int cmd_project_keep(struct cli *cli)
 {
 	json_t *body = json_pack("{s:b}", "keep", !cli_option(cli, "no"));
+	return http_change(cli, "PATCH", http_path("projects", cli->arguments[0], NULL, NULL), body);
+}
+
+int cmd_project_job_time(struct cli *cli)
+{
+	json_t *seconds = cli_limit_value(cli->arguments[1]);
+	if (!json_is_number(seconds)) {
+		json_decref(seconds);
+		return cli_fail(CLI_USAGE, "the time must be like 2h or 90min, or 0 for no limit, not '%s'", cli->arguments[1]);
+	}
+	json_t *body = json_pack("{s:o}", "job_seconds", seconds);
 	return http_change(cli, "PATCH", http_path("projects", cli->arguments[0], NULL, NULL), body);
 }
 

@@ -43,6 +43,11 @@ json_t *sl__job_document(const struct sl_job *job)
 		json_object_set_new(o, "user", json_string(r->user));
 	if (r->project[0])
 		json_object_set_new(o, "project", json_string(r->project));
+	if (r->time_limit > 0)
+		json_object_set_new(o, "time_limit", json_real(r->time_limit));
+	json_object_set_new(o, "ran", json_real(r->ran_s));
+	if (r->timed_out)
+		json_object_set_new(o, "timed_out", json_true());
 	if (r->keep)
 		json_object_set_new(o, "keep", json_true());
 	json_object_set_new(o, "priority", json_integer(job->place.priority));
@@ -152,6 +157,9 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	if (user)
 		snprintf(r->user, sizeof r->user, "%s", user);
 	copy_id(r->project, o, "project");
+	r->time_limit = json_number_value(json_object_get(o, "time_limit"));
+	r->ran_s = json_number_value(json_object_get(o, "ran"));
+	r->timed_out = json_is_true(json_object_get(o, "timed_out"));
 	r->keep = json_is_true(json_object_get(o, "keep"));
 	copy_id(r->batch, o, "batch");
 	copy_id(r->after, o, "after");

@@ -1,6 +1,23 @@
-/* When a job that has ended is deleted because of its age, and what spares it. Loop thread. */
+/* How long a job may be running; when one that has ended is deleted because of its age, and what spares it. Loop
+ * thread. */
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/users/links.h"
+
+double sl__job_time_limit(const struct sl_job *job, const char **whose)
+{
+	const double limits[] = {job->record.time_limit, sl_project_job_seconds(job->jobs->d->users, job->record.project),
+				 job->jobs->d->config.max_job_seconds};
+	static const char *const names[] = {"time_limit of the job", "job_seconds of its project",
+					    "max_job_seconds of the server"};
+	double least = 0;
+	for (int i = 0; i < 3; i++)
+		if (limits[i] > 0 && (least <= 0 || limits[i] < least)) {
+			least = limits[i];
+			if (whose)
+				*whose = names[i];
+		}
+	return least;
+}
 
 bool sl__job_is_kept(const struct sl_job *job)
 {

@@ -45,6 +45,7 @@ int sl__record_request(struct sl_job_record *r, const struct sl_job_spec *spec, 
 	r->input = spec->input ? json_incref((json_t *)spec->input) : NULL;
 	r->nodes = spec->graph->nodes;
 	r->created_ms = sl_time_now_ms();
+	r->time_limit = spec->time_limit;
 	r->has_initial = spec->rows || (spec->source && !late) || spec->layout;
 	if (spec->after)
 		memcpy(r->after, spec->after->record.id, sizeof r->after);
@@ -73,6 +74,16 @@ void sl__record_name_take(struct sl_job_record *r, char *name)
 {
 	free(r->name);
 	r->name = name;
+}
+
+void sl__record_ran(struct sl_job_record *r, double seconds)
+{
+	r->ran_s += seconds;
+}
+
+void sl__record_timed_out(struct sl_job_record *r)
+{
+	r->timed_out = true;
 }
 
 void sl__record_keep(struct sl_job_record *r, bool keep)

@@ -39,6 +39,9 @@ struct sl_job_record {
 	char project[SL_ULID_BYTES]; /* its project, or "" */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
 	char batch[SL_ULID_BYTES];   /* its batch, or "" */
+	double time_limit;           /* seconds that it may be running; 0: none of its own */
+	double ran_s;                /* that it was running, by the clock */
+	bool timed_out;              /* a limit of this time ended it */
 	bool keep;                   /* it is not deleted by age, number or to make room */
 	struct sl_work work;
 	json_t *input;               /* the request's `input`: a layout to compute from; NULL: the graph */
@@ -85,6 +88,8 @@ int sl__record_request(struct sl_job_record *r, const struct sl_job_spec *spec, 
 void sl__record_owner(struct sl_job_record *r, const char *user, const char *project, const char *batch);
 void sl__record_user(struct sl_job_record *r, const char *user);  /* it has another owner */
 void sl__record_name_take(struct sl_job_record *r, char *name);  /* malloc'd */
+void sl__record_ran(struct sl_job_record *r, double seconds);  /* so much longer */
+void sl__record_timed_out(struct sl_job_record *r);
 void sl__record_keep(struct sl_job_record *r, bool keep);
 void sl__record_params(struct sl_job_record *r, const struct sl_method_params *params);
 void sl__record_data(struct sl_job_record *r, enum sl_kind kind, uint32_t neighbours);

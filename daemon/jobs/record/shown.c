@@ -92,13 +92,16 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "created", sl_json_time(job->record.created_ms));
 	json_object_set_new(object, "started", sl_json_time(job->record.started_ms));
 	json_object_set_new(object, "finished", sl_json_time(job->record.finished_ms));
+	json_object_set_new(object, "time_limit", sl_json_number(sl__job_time_limit(job, NULL) > 0 ?
+			    sl__job_time_limit(job, NULL) : NAN));
+	json_object_set_new(object, "running_seconds", json_real(job->record.ran_s));
 	json_object_set_new(object, "keep", json_boolean(job->record.keep));
 	json_object_set_new(object, "expires", sl_json_time(sl__job_expires_ms(job)));
 	json_object_set_new(object, "nodes", json_integer(job->record.nodes));
 	json_object_set_new(object, "measure", json_string(job->record.work.method->measure));
 	add_progress(job, object);
 	json_object_set_new(object, "stop", job->life.state == SL_JOB_DONE ?
-			    json_string(sl_stop_name(job->record.status.stop))
+			    json_string(job->record.timed_out ? "time" : sl_stop_name(job->record.status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->readers.watch.sequence));
 	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->record.project)));

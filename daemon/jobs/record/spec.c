@@ -9,8 +9,8 @@
 #include "daemon/json/json.h"
 #include "daemon/json/param_json.h"
 
-static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", "project",
-				     "method", "input", "params", NULL};
+static const char *const members[] = {"graph", "name", "priority", "time_limit", "engine", "initial", "after",
+				     "dry_run", "project", "method", "input", "params", NULL};
 
 static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
@@ -45,6 +45,17 @@ static bool is_member(const char *name)
 bool sl__job_spec_knows(const struct sl_method *method, const char *member)
 {
 	return is_member(member) || sl_param_find(method->params, member);
+}
+
+static int read_time_limit(const json_t *body, double *seconds, struct sl_error *err)
+{
+	const json_t *value = json_object_get(body, "time_limit");
+	double number = json_number_value(value);
+	if (value && !json_is_null(value) && (!json_is_number(value) || !(number > 0 && number <= 1e9)))
+		return sl_error_field(err, SL_BADPARAM, "/time_limit", "time_limit must be a number of seconds above 0, or "
+				      "null");
+	*seconds = number;
+	return 0;
 }
 
 int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct sl_error *err)
@@ -387,6 +398,8 @@ static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *
 		code = sl_json_name(body, &spec->name, err);
 	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &spec->priority, err);
+	if (!code)
+		code = read_time_limit(body, &spec->time_limit, err);
 	if (!code)
 		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
 	if (!code) {

@@ -14,6 +14,7 @@ struct sl_job_spec {
 	const char *requested;        /* the requested engine, one of sl_engine_words */
 	struct sl_server_engine *engine;
 	int64_t priority;
+	double time_limit;              /* seconds that it may be running; 0: none */
 	bool dry_run;
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
 	const json_t *start;      /* given initial labels or means, borrowed, or NULL */

@@ -50,10 +50,10 @@ class Project:
         return self.refresh()
 
     def change(self, *, share: Optional[float] = None, limits: Optional[Dict[str, Any]] = None,
-               keep: Optional[bool] = None) -> "Project":
+               keep: Optional[bool] = None, job_seconds: Optional[float] = None) -> "Project":
         """Sets the share of the devices, or limits: {"running_jobs": 8}; None: no limit. keep: the server does not delete
-        the project's jobs because of their age or to make room."""
-        given = {"share": share, "limits": limits, "keep": keep}
+        the project's jobs because of their age or to make room. job_seconds: that one job may be running; 0: no limit."""
+        given = {"share": share, "limits": limits, "keep": keep, "job_seconds": job_seconds}
         self.record = self.client.http.json("PATCH", self.path, json={k: v for k, v in given.items() if v is not None})
         return self
 
