@@ -132,12 +132,12 @@ int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out
 	int rc = sl__quality_check(in->n_user, NULL, in->dims, in->y, err);
 	if (!rc && (out->k < 1 || out->k > SL_QUALITY_MOST))
 		rc = sl_error_field(err, SL_BADPARAM, "/k", "k must be from 1 to %d, not %d.", SL_QUALITY_MOST, out->k);
-	if (!rc && in->a)
-		rc = belongs(in, "graph", in->a->n_user, err);
-	if (!rc && in->neighbours)
-		rc = belongs(in, "neighbours", in->neighbours->n_user, err);
 	if (!rc && in->points)
 		rc = belongs(in, "points", in->points->n_user, err);
+	if (!rc && in->neighbours)
+		rc = belongs(in, "neighbours", in->neighbours->n_user, err);
+	if (!rc && in->a)
+		rc = belongs(in, "graph", in->a->n_user, err);
 	const struct {
 		const char *name;
 		bool wanted;

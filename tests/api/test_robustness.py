@@ -257,6 +257,28 @@ def test_what_the_library_refuses(daemon, others, status, start):
         assert other.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize("pieces", [
+    [b"4\r\n0 1\n\r\n0\n\r\n"], [b"4\r\n0 1\n\r\n0\r\nX: y\n\r\n"], [b"4\r\n0 1\n\r\n0\r\n\n"],
+    [b"4\n", b"0 1\n", b"\n", b"0\n", b"\n"], [b"4\r\n0 1\n\r\n0\r\nX: y", b"\n", b"\r\n"],
+], ids=["last chunk", "trailer", "end", "packets", "trailer in packets"])
+def test_lines_that_end_otherwise_hide_no_request(daemon, pieces):
+    """The library accepts a lone LF where nobody else sees it; what follows such a body is no request."""
+    hidden = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as s:
+        s.sendall(b"POST /v1/graphs/dry-run HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: text/plain\r\n"
+                  b"Transfer-Encoding: chunked\r\n\r\n" % daemon.port)
+        reply = b""
+        try:
+            for piece in [*pieces[:-1], pieces[-1] + hidden]:
+                time.sleep(0.05)
+                s.sendall(piece)
+            while got := s.recv(65536):
+                reply += got
+        except ConnectionError:
+            pass  # refused and closed before all was sent
+    assert reply.count(b"HTTP/1.1 ") == 1 and not reply.startswith(b"HTTP/1.1 5"), reply[:400]
+
+
 def test_absolute_targets(daemon, api, graph):
     """RFC 9112, 3.2.2: servers accept them; their host counts, not that of the header."""
     def get(target):

@@ -84,7 +84,7 @@ def test_of_a_graph(client, ring):
     (["y.npy", "--points", "x.npy", "--perplexity", "0"], "--perplexity"),
     (["y.npy", "--points", "x.npy", "--dof", "0"], "--dof"),
     (["missing.npy", "--points", "x.npy"], "missing.npy"),
-    (["short.npy", "--points", "x.npy"], "both must have the same number"),
+    (["short.npy", "--points", "x.npy"], "rows and the points 300; both must have the same number"),
     (["nan.npy", "--points", "x.npy"], "nan.npy"),
 ])
 def test_bad_input(client, cells, arguments, message):

@@ -236,6 +236,66 @@ def by_r(rng):
     return Table(seen, n, header, text, comments)
 
 
+def vectors(rng, n, d):
+    """Rows of numbers as texts and as columns of values."""
+    form = rng.choice(["{:.6g}", "{:.4f}", "{!r}"])
+    texts = [[form.format(rng.gauss(0, 3)) for _ in range(d)] for _ in range(n)]
+    return texts, [[float(row[k]) for row in texts] for k in range(d)]
+
+
+def by_words(rng):
+    """word2vec's and fastText's text form: the numbers of rows and columns above, or without them, as GloVe's."""
+    n, d = rng.randint(3, 30), rng.randint(2, 7)
+    words = rng.sample(["the", ",", "of", "größe", "日本", "'s", "1990", "nan", "a-b", "co.", ")", "x"], min(n, 12))
+    words += [f"word{k}" for k in range(n - len(words))]
+    rng.shuffle(words)
+    texts, values = vectors(rng, n, d)
+    sized = rng.random() < 0.7
+    if not sized:
+        words = [f"{w}w" for w in words]  # a number or a mark alone would be one of many things
+    head = f"{n} {d}\n" if sized else ""
+    end = rng.choice(["\n", " \n"]) if sized else "\n"
+    text = head + "".join(f"{w} {' '.join(row)}{end}" for w, row in zip(words, texts))
+    columns = [Column("", words, None)] + [Column("", None, column, "plain") for column in values]
+    return Table(columns, n, False, text, kind=rng.choice(["points", "auto"]))
+
+
+def by_genes(rng):
+    """GenePattern's GCT, and GEO's series matrices."""
+    n, d, gct = rng.randint(3, 30), rng.randint(2, 7), rng.random() < 0.5
+    texts, values = vectors(rng, n, d)
+    names, samples = [f"g{k}_at" for k in range(n)], [f"s{k}" for k in range(d)]
+    about = [rng.choice(["na", "a gene", "kinase"]) for _ in names]
+    if gct:
+        lines = ["#1.2", f"{n}\t{d}", "\t".join(["NAME", "Description", *samples])]
+        lines += ["\t".join([name, what, *row]) for name, what, row in zip(names, about, texts)]
+        columns = [Column("NAME", names, None), Column("Description", about, None)]
+    else:
+        lines = ['!Series_title\t"A study, with words"', '!Sample_characteristics\t"a"\t"b"', "!series_matrix_table_begin"][rng.randrange(3):]
+        lines += ["\t".join(f'"{t}"' for t in ["ID_REF", *samples])]
+        lines += ["\t".join([f'"{name}"', *row]) for name, row in zip(names, texts)] + ["!series_matrix_table_end"]
+        columns = [Column("ID_REF", names, None)]
+    columns += [Column(title, None, column, "plain") for title, column in zip(samples, values)]
+    table = Table(columns, n, True, "\n".join(lines) + "\n", comments=0, kind=rng.choice(["points", "auto"]))
+    table.comments = 1 if gct else sum(line.startswith("!") for line in lines)
+    return table
+
+
+def by_bars(rng):
+    """Fields between bars, and remarks over several lines, by Python's csv."""
+    n, d, bars = rng.randint(3, 30), rng.randint(2, 6), rng.random() < 0.5
+    texts, values = vectors(rng, n, d)
+    notes = [rng.choice(["see below", "a|b", "x, y", "", "größe"]) + (rng.choice(["", "\nnext", "\n\nlast, line"]) if not bars else "") for _ in range(n)]
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="|" if bars else rng.choice(",;\t"), lineterminator=rng.choice(["\n", "\r\n"]))
+    writer.writerow(["name", *[f"v{k}" for k in range(d)], "note"])
+    writer.writerows([f"p{k}", *row, note] for k, (row, note) in enumerate(zip(texts, notes)))
+    columns = [Column("name", [f"p{k}" for k in range(n)], None), *[Column(f"v{k}", None, column, "plain") for k, column in enumerate(values)]]
+    columns.append(Column("note", [note.replace("\n", " ") for note in notes], None))
+    return Table(columns, n, True, out.getvalue(), kind=rng.choice(["points", "auto"]))
+
+
+OTHERS = [by_words, by_genes, by_bars]
 WRITERS = [by_csv, by_pandas, by_numpy, by_r] if pd else [by_csv, by_numpy, by_r]
 
 
@@ -338,7 +398,7 @@ def check_words(table, reply, roles, told):
 def run(seed, reader):
     """Makes and reads one file. Returns its bytes, what came of it, and the error."""
     rng = random.Random(seed)
-    table = rng.choice(WRITERS)(rng)
+    table = rng.choice(OTHERS if seed % 4 == 0 else WRITERS)(rng)
     missing = any(v != v for c in table.columns for v in c.numbers or [])
     query = "drop=true" if missing and rng.random() < 0.7 else f"kind={table.kind}"
     try:

@@ -354,7 +354,7 @@ static void guesses_are_hinted(void **state)
 static void fields_over_several_lines(void **state)
 {
 	struct sl_points *p = taken_of("name,x,y,note\n\"a\n1\",1.5,2,\"one,\r\n \"\"two\"\"\"\nb,2.5,3,x\n"
-				       "c,3.5,4,\"y\n\nz\"\n", NULL,
+				       "c,3.5,4,\"\n\nz\"\n", NULL,
 				       "3 rows of 4 columns: 2 coordinates, 1 name (\"name\"), 1 label (\"note\")");
 	assert_values(p, 3, 2, (float[]){1.5f, 2, 2.5f, 3, 3.5f, 4});
 	assert_string_equal(p->name_bytes + p->name_at[0], "a 1");

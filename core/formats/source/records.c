@@ -41,7 +41,7 @@ static const char *record_end(const char *at, const char *end, int *breaks)
 	for (const char *p = at; p < end; p++) {
 		if (*p == '\n' || *p == '\r')
 			return p;
-		if (*p == '"' && begins && p + 1 < end && !separates(p[1])) {
+		if (*p == '"' && begins && (p + 1 == end || !separates(p[1]))) {
 			const char *close = closing(p + 1, end), *inside = p;
 			while ((inside = memchr(inside, '\n', (size_t)(close - inside)))) {
 				++*breaks;
