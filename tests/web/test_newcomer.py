@@ -117,8 +117,8 @@ def test_nodes_are_found_and_told(page, api):
     """A node's number finds it although others have names with the digits, and its details have all columns. Names are written
     on the map only where their nodes are the most."""
     rng = np.random.default_rng(5)
-    rows = (f"{'Élodie' if i == 30 else 'cell'}{i + 100},{x:.3f},{y:.3f},{'abc'[i % 3]},{i / 8}" for i, (x, y) in enumerate(
-        rng.normal(size=(240, 2)) + 9 * np.c_[np.arange(240) % 2, np.arange(240) // 120]))
+    rows = (f"{'Élodie' if i == 30 else 'cell'}{i + 100},{x:.3f},{y:.3f},{'abcdef'[i % 6]},{i / 8}" for i, (x, y) in enumerate(
+        rng.normal(size=(480, 2)) + 9 * np.c_[np.arange(480) % 2, np.arange(480) // 240]))
     g = api.upload(table(rows, "name,x,y,kind,age").encode(), name="people", label_column="kind,age")["id"]
     job = api.run(g, iterations=60, perplexity=8)["id"]
     page.go(f"{api.daemon.url}/#/job/{job}")

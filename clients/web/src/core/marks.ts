@@ -11,6 +11,7 @@ const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean 
 const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 const LETTERS = 22;        // of a name
 const SHARE = 0.5;         // of the nodes around a name that belong to its category; a name amid others would mislead
+const CROWD = 24;          // nodes among which that is decided, if there are so many
 export const NAME_FONT = "600 12px system-ui, sans-serif", NAME_HALO = 4, ELLIPSE_LINE = 1.5, ELLIPSE_OPACITY = 0.85;
 
 /** A layout with its marks. */
@@ -39,13 +40,14 @@ export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
 	if (!scene || !codes || categories.length > LABELS || categories.length < 2 || scene.b.dims === 1)
 		return [];
 	const cell = Math.min(CELL, Math.min(scene.width, scene.height) / 26), columns = Math.ceil(scene.width / cell) + 1, k = categories.length;
-	const cells = new Map<number, [number, number, number]>(), all = new Map<number, number>(), best = new Array<number>(k).fill(0), most = best.slice(), at = new Array<[number, number]>(k);
+	const cells = new Map<number, [number, number, number]>(), all = new Map<number, number>(), best = new Array<number>(k).fill(0), most = best.slice(), sizes = best.slice(), at = new Array<[number, number]>(k);
 	project(scene, (i, x, y) => {
 		const code = codes[i * stride]!;
 		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
 			return;
 		const place = Math.floor(y / cell) * columns + Math.floor(x / cell), key = place * k + code;
 		all.set(place, (all.get(place) ?? 0) + 1);
+		sizes[code]!++;
 		const c = cells.get(key);
 		if (c) {
 			c[0]++;
@@ -77,15 +79,21 @@ export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
 			const [n, x, y] = around(code, ...at[code]!, reach);
 			at[code] = [x / n, y / n];
 		}
-	/** The share of a category among the nodes around a place that have one. */
-	const share = (code: number, x: number, y: number): number => {
+	/** The number of nodes around a place that have a category. */
+	const crowd = (x: number, y: number, reach: number): number => {
 		let sum = 0;
-		for (let row = Math.floor(y / cell) - 1; row <= Math.floor(y / cell) + 1; row++)
-			for (let column = Math.max(0, Math.floor(x / cell) - 1); column <= Math.min(columns - 1, Math.floor(x / cell) + 1); column++)
+		for (let row = Math.floor(y / cell) - reach; row <= Math.floor(y / cell) + reach; row++)
+			for (let column = Math.max(0, Math.floor(x / cell) - reach); column <= Math.min(columns - 1, Math.floor(x / cell) + reach); column++)
 				sum += all.get(row * columns + column) ?? 0;
-		return around(code, x, y, 1)[0] / sum;
+		return sum;
 	};
-	return best.flatMap((n, code) => (n > 2 && share(code, ...at[code]!) >= SHARE ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
+	/** True if a category has most of the nodes around a place: of enough of them, or of few if most of its own are there. */
+	const prevails = (code: number, x: number, y: number): boolean => {
+		const holds = (reach: number): boolean => around(code, x, y, reach)[0] >= SHARE * crowd(x, y, reach);
+		const reach = [1, 2, 3, 4].find(r => crowd(x, y, r) >= CROWD) ?? 4;
+		return holds(reach) || (holds(1) && around(code, x, y, 1)[0] >= 0.5 * sizes[code]!);
+	};
+	return best.flatMap((n, code) => (n > 2 && prevails(code, ...at[code]!) ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
 }
 
 /** The names that have room, the ones of the first places first. width: of a text in pixels. */
