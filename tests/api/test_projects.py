@@ -315,7 +315,7 @@ def test_after_kill(tmp_path):
     assert lab.ann.job(jobs[1])["waiting"]["reason"] == "limit"
     lab.daemon.stop()
     with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db")) as db:
-        db.execute("DROP TABLE projects")
+        db.execute("DELETE FROM projects")
         db.commit()
     lab.daemon.start()
     assert lab.root.get("/v1/projects").json()["items"] == [] and lab.ann.job(jobs[0])["project"] is None
