@@ -73,7 +73,8 @@ static int run_all(struct bench *b, struct sl_device_embedding *e, struct bench_
 {
 	const struct sl_params *p = &b->l.params;
 	bool every = cli_option(b->l.cli, "stretches") != NULL;
-	int windows = p->iterations + 1, early = 0, late = 0, status = CLI_OK;  /* stretches may be as short as one iteration */
+	int windows = p->iterations + 1;  /* stretches may be as short as one iteration */
+	int early = 0, late = 0, status = CLI_OK;
 	double *window = malloc(sizeof *window * 2 * (size_t)windows), took = 0;
 	if (!window)
 		return cli_fail(CLI_FAILED, "out of memory");
