@@ -120,23 +120,34 @@ static float centre(const struct sl_params *p, uint32_t n, float *y, float *room
 	return largest;
 }
 
-int sl_init_pca(const struct sl_params *p, const struct sl_affinities *a, float *y, struct sl_error *err)
+/* Limits the coordinates, in deviations: without that a far outlier would leave all others in one place. */
+static int limit(const struct sl_params *p, uint32_t n, float *y)
 {
-	size_t d = (size_t)p->dims, values = a->n * d;
-	if (!a->axes)
-		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points, but this graph was not made "
-				      "from points; choose spectral or random.");
-	float *room = malloc(sizeof *room * a->n);
+	size_t values = n * (size_t)p->dims;
+	float *room = malloc(sizeof *room * n);
 	if (!room)
-		return sl_error_memory(err, "a layout of %u nodes", a->n);
-	for (size_t i = 0; i < a->n; i++)
-		memcpy(y + i * d, a->axes + (size_t)a->user[i] * SL_AXES, d * sizeof *y);
-	float deviation = centre(p, a->n, y, room);
+		return SL_NOMEM;
+	float deviation = centre(p, n, y, room);
 	free(room);
 	for (size_t i = 0; i < values; i++) {
 		float x = deviation > 0 ? y[i] / deviation : 0;
 		y[i] = (float)p->init_std * fminf(fmaxf(x, -FARTHEST), FARTHEST);
 	}
+	return 0;
+}
+
+int sl_init_pca(const struct sl_params *p, const struct sl_affinities *a, float *y, struct sl_error *err)
+{
+	size_t d = (size_t)p->dims;
+	if (!a->axes)
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points, but this graph was not made "
+				      "from points; choose spectral or random.");
+	for (size_t i = 0; i < a->n; i++)
+		memcpy(y + i * d, a->axes + (size_t)a->user[i] * SL_AXES, d * sizeof *y);
+	if (p->preset == SL_PRESET_DEFAULT && limit(p, a->n, y))
+		return sl_error_memory(err, "a layout of %u nodes", a->n);
+	if (p->preset != SL_PRESET_DEFAULT)  /* other programs have no limit */
+		rescale(p, a->n, y);
 	add_noise(p, a, y);
 	return 0;
 }

@@ -35,7 +35,8 @@ enum sl_init sl_init_settled(const struct sl_params *params, bool axes);
  * finite; err says what is missing. */
 int sl_init_given(const struct sl_params *params, const struct sl_affinities *a, const float *init, float *y,
 		  struct sl_error *err);
-/* Makes y [a->n * dims] from a->axes. SL_BADPARAM: there are none. */
+/* Makes y [a->n * dims] from a->axes, with the preset default limited to some deviations. SL_BADPARAM: there are
+ * none. */
 int sl_init_pca(const struct sl_params *params, const struct sl_affinities *a, float *y, struct sl_error *err);
 
 /* Starts a spectral layout. Uses the engine's products with P if it has them, else P on the host. Borrows graph and a

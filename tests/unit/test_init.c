@@ -377,6 +377,10 @@ static void principal_axes_are_cut_off_far_from_the_middle(void **state)
 		axes[SL_AXES * i] = i == at ? 1 : 0;  /* all but one are equal: only noise is left */
 	assert_int_equal(sl_init_pca(&p, b.a, y, &err), 0);
 	assert_true(rms(y, n, 2) > 0.003 && rms(y, n, 2) < 0.0045);
+	p.preset = SL_PRESET_OPENTSNE;  /* as other programs: the far one is as far as it is */
+	assert_int_equal(sl_init_pca(&p, b.a, y, &err), 0);
+	assert_true(fabs(rms(y, n, 2) - p.init_std) < 0.01 * p.init_std);
+	assert_true(fabsf(y[2 * (n / 3)]) > 20 * (float)p.init_std);
 	free(y);
 	bench_close(&b);
 }
