@@ -14,6 +14,7 @@
 #include "core/formats/source/container.h"
 #include "core/formats/source/source_internal.h"
 #include "core/formats/text/encoding.h"
+#include "core/formats/text/fields.h"
 
 struct sl_account *sl__source_account(const struct sl_source *s) { return s->account; }
 const char *sl__source_name(const struct sl_source *s) { return s->name; }
@@ -145,7 +146,9 @@ int sl__source_fail(const struct sl_source *s, int code, struct sl_error *err, c
 	va_start(args, format);
 	vsnprintf(detail, sizeof detail, format, args);
 	va_end(args);
-	return sl_error_at(err, code, s->name, s->line, "%s", detail);
+	struct sl__field said = {detail, strlen(detail)};
+	char shown[sizeof detail];  /* words of the file may be no UTF-8 */
+	return sl_error_at(err, code, s->name, s->line, "%s", sl__field_show(&said, shown, sizeof shown));
 }
 
 /* ---- peeks, blocks, lines ------------------------------------------------- */
