@@ -103,18 +103,6 @@ static const char *path_of(const char *url, const char **host, size_t *length)
 	return (*host)[*length] ? *host + *length : "/";
 }
 
-/* Masks tokens in a path. A client that puts one there has made a mistake; it must not get into logs or replies. */
-static void mask_tokens(char *path)
-{
-	for (char *at = path; (at = strstr(at, "sp")); at++) {
-		if (strncmp(at, SL_TOKEN_PREFIX, 4) && strncmp(at, SL_LINK_PREFIX, 4))
-			continue;
-		for (at += 4; *at && *at != '/'; at++)
-			*at = '*';
-		at--;
-	}
-}
-
 /* Removes the path of base_url from that of the request: a proxy may have left it there. */
 static void remove_base(struct sl_request *r)
 {
@@ -137,7 +125,7 @@ static bool keep_target(struct sl_request *r, const struct sl__head *head)
 		return false;
 	r->target = strdup(path);
 	if (r->target)
-		mask_tokens(r->target);
+		sl_users_mask_tokens(r->target);
 	r->encoded = strdup(path_of(head->encoded, &ignored, &unused));
 	if (r->target && r->encoded)
 		remove_base(r);

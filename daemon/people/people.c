@@ -61,8 +61,10 @@ static void erase_user(void *arg, const char *user)
 	for (size_t i = 0; things && i < count && i < AT_ONCE; i++)
 		erase(p, things[i], user);
 	free(things);
+	char id[SL_ULID_BYTES];
+	snprintf(id, sizeof id, "%s", user);  /* sl_users_bury() frees the user's */
 	if (!count && sl_users_bury(p->d->users, user))
-		sl_log_info("people", "all data of the deleted user %s are gone", user);
+		sl_log_info("people", "all data of the deleted user %s are gone", id);
 }
 
 static void on_timer(uv_timer_t *timer)

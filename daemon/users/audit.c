@@ -4,6 +4,7 @@
  * Changes are always recorded. Of refusals, which cost a stranger nothing, at most REFUSALS at once and one a second
  * are; the next line about one has the number of those that were left out. Otherwise a client without a token could
  * fill the disk. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -88,6 +89,17 @@ static const char *object_of(const struct sl_event *e)
 	return e->object && e->object[0] ? e->object : last && sl_ulid_valid(last + 1) ? last + 1 : NULL;
 }
 
+void sl_users_mask_tokens(char *text)
+{
+	for (char *at = text; (at = strstr(at, "sp")); at++) {
+		if (strncmp(at, SL_TOKEN_PREFIX, 4) && strncmp(at, SL_LINK_PREFIX, 4))
+			continue;
+		for (at += 4; isalnum((unsigned char)*at) || *at == '_' || *at == '-'; at++)
+			*at = '*';
+		at--;
+	}
+}
+
 void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 {
 	char path[PATH_BYTES + 1];
@@ -107,8 +119,10 @@ void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 	char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14)) : NULL;
 	json_decref(o);
 	size_t length = line ? strlen(line) : 0;
-	if (line)
+	if (line) {
+		sl_users_mask_tokens(line);
 		line[length] = '\n';  /* overwrites the terminating 0 */
+	}
 	follow_rotation(u);
 	bool written = line && u->audit_fd >= 0 && write(u->audit_fd, line, length + 1) == (ssize_t)length + 1;
 	if (!written && !u->audit_failed)

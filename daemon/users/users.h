@@ -20,6 +20,9 @@
 
 #define SL_TOKEN_PREFIX "spt_"  /* beginning of tokens; four characters */
 #define SL_LINK_PREFIX "spl_"   /* beginning of public links */
+/* Replaces tokens and links in a text by asterisks. A client that puts one into a path or a name has made a mistake; it
+ * must not get into logs or replies. */
+void sl_users_mask_tokens(char *text);
 
 #define SL_USER_NAME_BYTES 256  /* longest name of a user, with its end */
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import graphs
-from harness import Api, wait_until
+from harness import Api, record_sum, wait_until
 from test_users import Lab, cli
 
 LONG = 1000000
@@ -170,7 +170,8 @@ def test_uses_are_kept(server):
     with contextlib.closing(sqlite3.connect(daemon.state / "spacelandd.db")) as db:
         day = int(time.time() * 1000) - 86400000
         for thing in (graph, other, "0" * 25 + "1"):
-            db.execute("INSERT OR REPLACE INTO uses (id, document) VALUES (?, ?)", (thing, json.dumps({"used": day})))
+            text = json.dumps({"used": day})
+            db.execute("INSERT OR REPLACE INTO uses (id, document, sum) VALUES (?, ?, ?)", (thing, text, record_sum(thing, text)))
         db.commit()
     daemon.start()
     assert set(ids(collect(api, dry_run=True, bytes=1))) == {graph, other}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphs
-from harness import BUILD, Api, sanitized, wait_until
+from harness import BUILD, Api, record_sum, sanitized, wait_until
 from test_backup import backup
 from test_job_end import locked
 from test_users import As, Lab
@@ -162,16 +162,15 @@ def test_no_room_for_records(disk, fresh):
 
 @pytest.mark.limit(90)
 def test_a_co_owner_who_leaves(tmp_path):
-    """In earlier versions, two uploads of one file gave one graph with two owners. If one deletes it, the reply comes
-    when the change is recorded."""
+    """A graph may have two owners. If one deletes it, the reply comes when the change is recorded."""
     lab = Lab(tmp_path)
     lab.daemon.stop()
     with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db", isolation_level=None)) as db:
         owners = [user for user, document in db.execute("SELECT id, document FROM users")
                   if json.loads(document)["name"] in ("ann", "bob")]
         db.execute("DELETE FROM access WHERE id = ?", (lab.graph,))
-        db.execute("INSERT INTO access (id, document) VALUES (?, ?)",
-                   (lab.graph, json.dumps({"owners": owners, "readers": [], "projects": [], "everybody": False})))
+        text = json.dumps({"owners": owners, "readers": [], "projects": [], "everybody": False})
+        db.execute("INSERT INTO access (id, document, sum) VALUES (?, ?, ?)", (lab.graph, text, record_sum(lab.graph, text)))
     lab.daemon.start()
     path = f"/v1/graphs/{lab.graph}"
 

@@ -91,18 +91,20 @@ static const struct cli_option *options_of(const struct sl_method *m)
 
 static const char *local_description_of(const struct sl_method *m)
 {
-	char table[200] = "";
+	char table[200] = "", parts[80] = "";
 	const char *doing = m->doing[0] ? m->doing[0] : "compute";
 	bool points = sl_method_takes(m, SL_OF_POINTS);
 	for (const struct sl_method_column *c = m->table ? m->columns : NULL; c && c->name; c++)
 		snprintf(table + strlen(table), sizeof table - strlen(table), "%s%s%s%s", c == m->columns ? ", " : "",
 			 c == m->columns ? m->table : "", c == m->columns ? " (" : ", ", c->name);
+	if (m->parts)
+		snprintf(parts, sizeof parts, "%s, ", m->parts);
 	return text("%s FILE holds %s. No server is needed. With --json, standard output has one object with %s, %s%s"
 		    "iterations, %s, stop%s%s, seconds (read and %s), and notes: what was left out, guessed or changed.",
 		    m->about, !points ? "a graph" : sl_method_takes(m, SL_OF_EDGES) ? "points, a layout or a graph" :
 		    "points, a table or a layout", m->layout || !points ? "nodes" : "points",
 		    m->layout ? "dims, layout, picture, " : points ? "columns, " : "",
-		    m->parts ? text("%s, ", m->parts) : "", m->measure, table, *table ? ")" : "", doing);
+		    parts, m->measure, table, *table ? ")" : "", doing);
 }
 
 const char *cli_array_option(const struct sl_method *m, int array, char out[64])

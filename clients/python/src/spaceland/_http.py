@@ -207,7 +207,7 @@ def _document(reply: requests.Response) -> Any:
 def _is_soon(retry_after: Optional[str]) -> bool:
     """True if the server asks to repeat the request within a minute; during maintenance it asks for more."""
     try:
-        return retry_after is not None and float(retry_after) <= 60
+        return retry_after is not None and not 60 < float(retry_after) < math.inf
     except ValueError:
         return True
 

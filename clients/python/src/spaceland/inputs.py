@@ -286,7 +286,8 @@ def edge_table_source(table: Any, options: Options) -> Source:
     ends = [str(titles[at]) for at in (found.source, found.target)]
     kinds, asked = two_kinds(*ends), options.query.get("bipartite")
     sides = (kinds or (ends[0] + " ", ends[1] + " ")) if asked or (asked is None and kinds) else None
-    nodes, row, column = numbered_edges(*(_node_names(table.iloc[:, at]) for at in (found.source, found.target)), sides)
+    names = [_node_names(table.iloc[:, at]) for at in (found.source, found.target)]
+    nodes, row, column = numbered_edges(names[0], names[1], sides)
     if sides and asked is None and isinstance(nodes[0], str) and nodes[0].startswith(sides[0]):
         tell(f"the graph is bipartite: nodes of {ends[0]!r} are named {sides[0]}..., those of {ends[1]!r} {sides[1]}...; "
              "bipartite=False makes equal names one node")

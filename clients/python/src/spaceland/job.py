@@ -264,11 +264,17 @@ class Job:
 
     # ---- results ----------------------------------------------------------------------------
 
+    def _fetch(self, path: str) -> requests.Response:
+        def ask() -> requests.Response:
+            reply: requests.Response = self.client.http.request("GET", path)
+            return reply
+        return self._patiently(ask)
+
     def layout(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
         """Waits, and fetches the layout: float32 [nodes, dims], rows in the order of the input."""
         with self._within(timeout):
             self.wait()
-            reply = self._patiently(lambda: self.client.http.request("GET", self.path + "/layout"))
+            reply = self._fetch(self.path + "/layout")
         found: npt.NDArray[np.float32] = array_of(reply)
         return found
 
@@ -293,7 +299,7 @@ class Job:
         """Waits, and fetches one of the arrays that record["results"] names."""
         with self._within(timeout):
             self.wait()
-            reply = self._patiently(lambda: self.client.http.request("GET", f"{self.path}/results/{name}"))
+            reply = self._fetch(f"{self.path}/results/{name}")
         return array_of(reply)
 
     def labels(self, timeout: Optional[float] = None) -> npt.NDArray[np.int32]:
