@@ -226,7 +226,7 @@ static void lose_all(struct worker_port *p)
 static void back_off(struct worker_port *p)
 {
 	uint64_t now = uv_now(p->loop);
-	bool again = p->losses > 1 && now - p->lost_ms < BACKOFF_MAX_MS;
+	bool again = p->lost_ms && now - p->lost_ms < BACKOFF_MAX_MS;
 	p->backoff_ms = again ? fmin(2.0 * (double)p->backoff_ms, BACKOFF_MAX_MS) : BACKOFF_MS;
 	p->retry_ms = now + (again ? p->backoff_ms : 0);
 	p->lost_ms = now;
@@ -235,16 +235,16 @@ static void back_off(struct worker_port *p)
 static void has_exited(struct worker_port *p, int status)
 {
 	char why[200];
-	bool was_lost = p->state.restart;
+	p->pid = 0;
 	while (p->wire && sl_wire_wait(p->wire, 0))  /* its last words */
 		;
+	bool was_lost = p->state.restart;
 	if (p->why[0])
 		snprintf(why, sizeof why, "%s", p->why);
 	else if (WIFSIGNALED(status))
 		snprintf(why, sizeof why, "it was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
 		snprintf(why, sizeof why, "it ended with status %d", WEXITSTATUS(status));
-	p->pid = 0;
 	p->why[0] = 0;
 	sl_wire_close(p->wire);
 	p->wire = NULL;
@@ -313,6 +313,12 @@ static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 	struct given *g = e->kind == SL_EVENT_GRAPH_DROPPED ? given_find(p, e->graph) : NULL;
 	if (e->kind == SL_EVENT_STATE) {
 		on_state(p, e);
+		return;
+	}
+	if (e->kind == SL_EVENT_STOPPED && p->open && !p->stopping) {  /* it cannot open the device again; it ends */
+		p->state.problem = e->err;
+		p->state.restart = true;
+		sl_device_event_destroy(e);
 		return;
 	}
 	if (e->kind == SL_EVENT_STOPPED) {

@@ -2,6 +2,7 @@
 time since their checkpoints and nobody else anything."""
 import os
 import pathlib
+import shutil
 import signal
 import time
 
@@ -122,6 +123,27 @@ def test_other_devices_do_not_notice(server):
     assert api.wait(here)["state"] == "done"
     assert f"{here} lost its device" not in d.stderr()
     assert api.run(graph, iterations=10)["state"] == "done"
+
+
+def test_a_worker_that_cannot_load_its_engine_any_more(server, tmp_path):
+    """The device is away, and comes back with the plug-in."""
+    if not (PLUGIN / "spaceland-cuda.so").exists():
+        pytest.skip("skipped: the test plug-in is not built")
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    shutil.copy(PLUGIN / "spaceland-cuda.so", folder)
+    d = server(engine="cuda", workers="gpus", plugin_dir=str(folder))
+    api = Api(d)
+    graph = upload(api, n=300)
+    job = api.submit(graph, iterations=30000, trace_interval=0)["id"]
+    api.wait_iteration(job, 1)
+    (folder / "spaceland-cuda.so").rename(folder / "away")
+    os.kill(workers(d)[0], signal.SIGKILL)
+    wait_until(lambda: "is not installed" in (device(api)["problem"] or ""), 20, "the reason is told")
+    assert device(api)["state"] == "down" and api.job(job)["state"] == "queued"
+    (folder / "away").rename(folder / "spaceland-cuda.so")
+    wait_until(lambda: device(api)["state"] == "up", 30, "the device is back")
+    assert api.wait(job)["state"] == "done"
 
 
 def test_jobs_wait_while_a_worker_is_prepared(server):

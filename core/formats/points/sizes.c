@@ -65,7 +65,9 @@ bool sl__text_sizes(const char *at, const char *end, uint64_t told[2])
 		if (!fields)
 			first.length = (size_t)(p - second.at);
 		numbers = is_plain_number(from, p) ? numbers + 1 : 0;
-		while (p < stop && sl__is_blank(*p) && !(tabs && p[-1] == '\t'))
+		if (tabs)
+			p += p < stop;  /* one tab: fields may be empty */
+		while (!tabs && p < stop && sl__is_blank(*p))
 			p++;
 	}
 	bool word = first.length && !sl__field_double(&first, &value);
