@@ -319,8 +319,10 @@ int sl_users_own_token_add(struct sl_users *u, const struct sl_principal *who, c
 int sl_users_own_token_remove(struct sl_users *u, const struct sl_principal *who, const char *token,
 			      sl_db_done_fn done, void *arg, struct sl_error *err)
 {
-	const struct sl__user *user = own_user(u, who, err);
-	return user ? sl_users_token_remove(u, user->id, token, done, arg, err) : SL_NOTFOUND;
+	const struct sl__user *user = own_user(u, who, NULL);
+	if (!user)
+		return sl_error_set(err, SL_NOTFOUND, "you have no token %.64s; your token belongs to no user", token);
+	return sl_users_token_remove(u, user->id, token, done, arg, err);
 }
 
 int sl_users_token_remove(struct sl_users *u, const char *name, const char *token, sl_db_done_fn done, void *arg,
