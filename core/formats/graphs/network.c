@@ -268,6 +268,9 @@ static int too_many(struct network *f, uint64_t n)
 /* Adds the edge of two nodes, counted from 1. */
 static int add(struct network *f, uint64_t a, uint64_t b, float w)
 {
+	if (!f->n && f->kind != SL__TGF)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The edge stands above the number of nodes, which a %s "
+				       "file has first.", sl__network_name(f->kind));
 	if (a < 1 || b < 1 || (f->n && (a > f->n || b > f->n)))
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The edge joins nodes %llu and %llu; nodes have numbers "
 				       "from 1 to %llu.", (unsigned long long)a, (unsigned long long)b, (unsigned long long)f->n);
@@ -403,6 +406,9 @@ static int read_metis(struct network *f)
 static int dimacs_problem(struct network *f, const char *p, const char *end)
 {
 	struct word kind;
+	if (f->n)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The file has a second line \"p\"; it must have one, with "
+				       "the number of nodes.");
 	if (!take(&p, end, &kind) || !take_whole(&p, end, &f->n) || !take_whole(&p, end, &f->m))
 		return bad(f, "\"p\", the problem, and the numbers of nodes and of edges");
 	f->lengths = is(&kind, "sp");
@@ -445,7 +451,7 @@ static int pajek_section(struct network *f, const char *p, const char *end, enum
 	if (is(&w, "*matrix"))
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A *Matrix of Pajek is not read; save the network with "
 				       "*Arcs or *Edges.");
-	bool second = is(&w, "*vertices") && f->names.n;
+	bool second = is(&w, "*vertices") && f->n;
 	*section = PASSED;
 	for (size_t k = 0; !second && k < sizeof sections / sizeof *sections; k++)
 		if (is(&w, sections[k].title))
