@@ -407,8 +407,8 @@ static int dimacs_problem(struct network *f, const char *p, const char *end)
 {
 	struct word kind;
 	if (f->n)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The file has a second line \"p\"; it must have one, with "
-				       "the number of nodes.");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The file has a second line \"p\"; it must have "
+				       "one, with the number of nodes.");
 	if (!take(&p, end, &kind) || !take_whole(&p, end, &f->n) || !take_whole(&p, end, &f->m))
 		return bad(f, "\"p\", the problem, and the numbers of nodes and of edges");
 	f->lengths = is(&kind, "sp");
