@@ -2,6 +2,7 @@
 #include "daemon/worker/codec_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 json_t *sl_wire_real(double x)
@@ -15,14 +16,26 @@ double sl_wire_real_value(const json_t *value)
 	return text ? (*text == '-' ? -INFINITY : INFINITY) : json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+json_t *sl_wire_text(const char *text)
+{
+	json_t *value = json_string(text);
+	char *ascii = value ? NULL : strdup(text);
+	if (!ascii)
+		return value;
+	for (char *c = ascii; *c; c++)
+		*c = (unsigned char)*c < 0x80 ? *c : '?';
+	value = json_string(ascii);
+	free(ascii);
+	return value;
+}
+
 json_t *sl_wire_error(const struct sl_error *err)
 {
 	if (!err->code)
 		return json_null();
-	return json_pack("{s:i, s:s%, s:I, s:s%, s:s%}", "code", err->code,
-			 "file", err->file, strnlen(err->file, sizeof err->file), "line", (json_int_t)err->line,
-			 "pointer", err->pointer, strnlen(err->pointer, sizeof err->pointer),
-			 "detail", err->detail, strnlen(err->detail, sizeof err->detail));
+	return json_pack("{s:i, s:o, s:I, s:o, s:o}", "code", err->code, "file", sl_wire_text(err->file),
+			 "line", (json_int_t)err->line, "pointer", sl_wire_text(err->pointer),
+			 "detail", sl_wire_text(err->detail));
 }
 
 const char *sl__text_at(const json_t *object, const char *key)

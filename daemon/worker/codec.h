@@ -8,6 +8,8 @@
 /* A number of any size in JSON: null stands for NaN, "inf" and "-inf" for infinite numbers. */
 json_t *sl_wire_real(double x);
 double sl_wire_real_value(const json_t *value);
+/* A text; if it is no UTF-8, perhaps since it was cut, each byte that is not ASCII becomes "?". NULL: no memory. */
+json_t *sl_wire_text(const char *text);
 json_t *sl_wire_error(const struct sl_error *err);
 void sl_wire_error_value(const json_t *value, struct sl_error *err);
 

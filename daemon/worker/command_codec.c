@@ -101,7 +101,7 @@ static int take_unstored(struct sl_wire_message *m, struct sl_neighbours **out, 
 
 static json_t *optional(const char *text)
 {
-	return text ? json_string(text) : json_null();
+	return text ? sl_wire_text(text) : json_null();
 }
 
 static void put_source(struct sl_wire_message *m, struct sl_device_source *s, bool *good)
@@ -123,10 +123,10 @@ static bool put_job(struct sl_wire_message *m, struct sl_device_job *j)
 		"method", j->method->name, "params", sl_param_json(j->method->params, &j->params), "restored", j->restored,
 		"attach", j->attach, "moved", j->moved, "nodes", (json_int_t)j->nodes, "columns", j->columns,
 		"graph", (json_int_t)j->graph, "neighbours_key", (json_int_t)j->neighbours_key));
-	json_object_update_new(m->head, json_pack("{s:o, s:i, s:o, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:s}",
+	json_object_update_new(m->head, json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:s}",
 		"affinities_params", affinities_json(&j->affinities_params), "iteration", j->iteration,
-		"seconds", sl_wire_real(j->seconds), "group", j->group, "client", j->client, "share", sl_wire_real(j->share),
-		"priority", j->priority, "paused", j->paused, "finish", j->finish, "cancel", j->cancel, "alone", j->alone,
+		"seconds", sl_wire_real(j->seconds), "group", sl_wire_text(j->group),
+		"client", sl_wire_text(j->client), "share", sl_wire_real(j->share), "priority", j->priority, "paused", j->paused, "finish", j->finish, "cancel", j->cancel, "alone", j->alone,
 		"pinned", j->pinned, "id", j->id));
 	put_source(m, &j->source, &good);
 	sl_wire_put(m, "init", j->init, j->init_bytes);
@@ -165,7 +165,8 @@ struct sl_wire_message *sl_command_message(const struct sl_command *c, const str
 		good = !json_object_set_new(m->head, "pinned", json_boolean(c->pinned));
 		break;
 	case SL__CHARGE:
-		good = !json_object_update_new(m->head, json_pack("{s:s, s:s, s:o}", "group", c->group, "client", c->client,
+		good = !json_object_update_new(m->head, json_pack("{s:o, s:o, s:o}", "group", sl_wire_text(c->group),
+								  "client", sl_wire_text(c->client),
 								  "ms", sl_wire_real(c->ms)));
 		break;
 	default:

@@ -140,8 +140,8 @@ static void put_result(struct sl_wire_message *m, struct sl_method_result *r, in
 		sl_wire_put(m, result_parts[i], a->data, sl_method_array_bytes(a));
 		a->data = NULL;
 	}
-	json_object_set_new(m->head, "result", json_pack("{s:o, s:i, s:i, s:s}", "arrays", arrays, "rows", r->rows,
-							 "columns", columns, "note", r->note));
+	json_object_set_new(m->head, "result", json_pack("{s:o, s:i, s:i, s:o}", "arrays", arrays, "rows", r->rows,
+							 "columns", columns, "note", sl_wire_text(r->note)));
 	if (r->table)
 		sl_wire_put(m, "table", r->table, (uint64_t)r->rows * (uint64_t)columns * sizeof *r->table);
 	r->table = NULL;
@@ -212,8 +212,8 @@ static json_t *plans_json(const struct sl_device_state *s)
 static json_t *state_json(const struct sl_device_state *s)
 {
 	const struct sl_device_info *i = &s->info;
-	json_t *info = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"name", i->name, "kind", i->kind, "pci", i->pci, "memory_total", (json_int_t)i->memory_total,
+	json_t *info = json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"name", sl_wire_text(i->name), "kind", i->kind, "pci", i->pci, "memory_total", (json_int_t)i->memory_total,
 		"memory_used", (json_int_t)i->memory_used, "memory_budget", (json_int_t)i->memory_budget,
 		"graph_bytes", (json_int_t)i->graph_bytes, "embedding_bytes", (json_int_t)i->embedding_bytes,
 		"plan_bytes", (json_int_t)i->plan_bytes, "plan_budget", (json_int_t)i->plan_budget,

@@ -213,7 +213,7 @@ static void a_job_arrives_with_all_that_it_has(void **state)
 	*j = (struct sl_device_job){
 		.job = 9, .method = sl_method_find("tsne"), .attach = true, .nodes = 60, .columns = 3, .graph = 1ull << 60,
 		.neighbours_key = 0xfedcba9876543210u, .iteration = 77, .seconds = INFINITY, .group = "a \"group\"",
-		.client = "größe", .share = 0.1, .priority = -4, .paused = true, .alone = true, .pinned = true,
+		.client = "gr\xf6\xdf" "e", .share = 0.1, .priority = -4, .paused = true, .alone = true, .pinned = true,
 		.id = "01HZY4N5D5T8X2W3V4B6C7D8E9", .init = filled(480), .init_bytes = 480, .checkpoint = filled(33),
 		.checkpoint_bytes = 33, .affinities_params = {.lambda = 7.5, .perplexity = {5, 30}, .perplexities = 2},
 		.source = {.origin = SL_OF_EDGES, .on_device = true, .data = strdup("/a/b"), .rows = 60, .columns = 2,
@@ -230,7 +230,7 @@ static void a_job_arrives_with_all_that_it_has(void **state)
 	assert_true(isinf(g->seconds) && g->share == 0.1 && g->iteration == 77 && g->priority == -4);
 	assert_true(g->attach && g->paused && g->alone && g->pinned && !g->cancel && !g->finish && !g->moved);
 	assert_string_equal(g->group, j->group);
-	assert_string_equal(g->client, j->client);
+	assert_string_equal(g->client, "gr??e");
 	assert_string_equal(g->id, j->id);
 	assert_int_equal(g->affinities_params.perplexities, 2);
 	assert_true(g->affinities_params.perplexity[1] == 30 && g->affinities_params.lambda == 7.5);
@@ -330,9 +330,11 @@ static void states_and_errors_arrive(void **state)
 	sl_error_field(&e->state->problem, SL_DEVLOST, "/x", "It is \"away\".");
 	e->asked = true;
 	sl_error_at(&e->err, SL_BADDATA, "a.slg", 7, "It is damaged.");
+	sl_error_set(&e->unaided, SL_DEVMEM, "cut within gr\xc3");  /* no UTF-8 */
 	struct sl_device_event *got = event_through(e, NULL);
 	assert_true(got->asked && got->err.code == SL_BADDATA && got->err.line == 7);
 	assert_string_equal(got->err.file, "a.slg");
+	assert_string_equal(got->unaided.detail, "cut within gr?");
 	assert_string_equal(got->state->info.name, "NVIDIA \"X\"");
 	assert_true(got->state->info.memory_total == 1ull << 37 && got->state->down && got->state->losses == 4);
 	assert_string_equal(got->state->problem.pointer, "/x");
