@@ -125,9 +125,9 @@ static bool put_job(struct sl_wire_message *m, struct sl_device_job *j)
 		"graph", (json_int_t)j->graph, "neighbours_key", (json_int_t)j->neighbours_key));
 	json_object_update_new(m->head, json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:s}",
 		"affinities_params", affinities_json(&j->affinities_params), "iteration", j->iteration,
-		"seconds", sl_wire_real(j->seconds), "group", sl_wire_text(j->group),
-		"client", sl_wire_text(j->client), "share", sl_wire_real(j->share), "priority", j->priority, "paused", j->paused, "finish", j->finish, "cancel", j->cancel, "alone", j->alone,
-		"pinned", j->pinned, "id", j->id));
+		"seconds", sl_wire_real(j->seconds), "group", sl_wire_text(j->group), "client", sl_wire_text(j->client),
+		"share", sl_wire_real(j->share), "priority", j->priority, "paused", j->paused, "finish", j->finish,
+		"cancel", j->cancel, "alone", j->alone, "pinned", j->pinned, "id", j->id));
 	put_source(m, &j->source, &good);
 	sl_wire_put(m, "init", j->init, j->init_bytes);
 	sl_wire_put(m, "checkpoint", j->checkpoint, j->checkpoint_bytes);
