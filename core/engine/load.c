@@ -17,9 +17,19 @@
 #define SL_PLUGIN_DIR "/usr/lib/spaceland"
 #endif
 
-#define WORD(name) name,
+#define WORD(name, place, function) name,
 
 const char *const sl_engine_words[] = {SL_ENGINE_AUTO, SL_ENGINES(WORD, WORD) NULL};
+
+#define HERE(function) .here = function
+#define IN_PLUGIN(function) .symbol = #function
+#define SOURCE(name, place, function) {place(function)},
+
+/* Where the engines of sl_engine_words + 1 come from. */
+static const struct source {
+	const struct sl_engine *(*here)(void);
+	const char *symbol;  /* of the same function in the plug-in */
+} sources[] = {SL_ENGINES(SOURCE, SOURCE)};
 
 const char *sl_engine_word(const char *text)
 {
@@ -89,46 +99,61 @@ static int load_plugin(struct search *search, void **plugin, struct sl_error *re
 	return 0;
 }
 
-/* name: cuda, hybrid or hybrid-double; now: requires a usable device now */
-static int open_plugin(const char *name, bool now, const struct sl_engine **out, struct sl_error *reason)
+/* A plug-in of another version lacks the function of an engine. */
+static bool is_complete(void *plugin)
+{
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (sources[i].symbol && !dlsym(plugin, sources[i].symbol))
+			return false;
+	return true;
+}
+
+/* now: requires a usable device now */
+static int open_plugin(const char *symbol, bool now, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct search search;
 	void *plugin;
 	const struct sl_engine *(*engine)(void);
-	const struct sl_engine *(*hybrid)(int doubles);
 	int (*check)(struct sl_error *err);
 	int code = load_plugin(&search, &plugin, reason);
 	if (code)
 		return code;
-	*(void **)&engine = dlsym(plugin, "sl_engine_cuda");
-	*(void **)&hybrid = dlsym(plugin, "sl_engine_hybrid");
+	*(void **)&engine = dlsym(plugin, symbol);
 	*(void **)&check = dlsym(plugin, "sl_engine_cuda_check");
-	if (!engine || !hybrid || !check) {
+	if (!engine || !check || !is_complete(plugin)) {
 		dlclose(plugin);
 		return sl_error_set(reason, SL_NODEVICE, "%.400s is not a plug-in of this program.", search.found);
 	}
 	code = now ? check(reason) : 0;
-	if (code)
-		return code;
-	*out = strcmp(name, "cuda") ? hybrid(!strcmp(name, "hybrid-double")) : engine();
-	return 0;
+	if (!code)
+		*out = engine();
+	return code;
+}
+
+/* NULL: there is no such engine; "auto" is that of a GPU. */
+static const struct source *source_of(const char *name)
+{
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (!strcmp(sl_engine_words[i + 1], strcmp(name, SL_ENGINE_AUTO) ? name : "cuda"))
+			return &sources[i];
+	return NULL;
 }
 
 static int open_by_name(const char *name, bool now, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct sl_error mine;
 	struct sl_error *err = reason ? reason : &mine;
+	const struct source *source = source_of(name);
 	memset(err, 0, sizeof *err);
-	if (!strcmp(name, "cpu")) {
-		*out = sl_engine_cpu();
-		return 0;
-	}
-	bool automatic = !strcmp(name, SL_ENGINE_AUTO);
-	if (!sl_engine_word(name))
+	if (!source)
 		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; it must be "
 				      SL_ENGINES_TEXT ".", name);
-	int code = open_plugin(automatic ? "cuda" : name, now, out, err);
-	if (!code || !automatic)
+	int code = 0;
+	if (source->here)
+		*out = source->here();
+	else
+		code = open_plugin(source->symbol, now, out, err);
+	if (!code || strcmp(name, SL_ENGINE_AUTO))
 		return code;
 	*out = sl_engine_cpu();
 	return 0;
@@ -153,7 +178,8 @@ int sl_engine_devices(const char *name)
 	struct sl_error ignored;
 	void *plugin;
 	int (*count)(void);
-	if (!strcmp(name, "cpu"))
+	const struct source *source = source_of(name);
+	if (source && source->here)
 		return 1;
 	if (load_plugin(&search, &plugin, &ignored))
 		return 0;

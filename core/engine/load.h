@@ -13,14 +13,18 @@
 extern "C" {
 #endif
 
-/* The engines, as users name them, the preferred ones first. Configuration, client, server and their messages read this
- * list; load.c defines what each name stands for. */
-#define SL_ENGINES(X, LAST) X("cuda") X("hybrid") X("hybrid-double") LAST("cpu")
+/* The engines, a line for each, the preferred ones first: the name that users know, and the function that returns it,
+ * HERE in this program or IN_PLUGIN. Configuration, client, server and their messages read this list. */
+#define SL_ENGINES(X, LAST) \
+	X("cuda", IN_PLUGIN, sl_engine_cuda) \
+	X("hybrid", IN_PLUGIN, sl_engine_hybrid) \
+	X("hybrid-double", IN_PLUGIN, sl_engine_hybrid_double) \
+	LAST("cpu", HERE, sl_engine_cpu)
 
-#define SL__ENGINE_ONE(name) 1 +
-#define SL__ENGINE_LAST_ONE(name) 1
-#define SL__ENGINE_COMMA(name) ", " name
-#define SL__ENGINE_OR(name) " or " name
+#define SL__ENGINE_ONE(name, place, function) 1 +
+#define SL__ENGINE_LAST_ONE(name, place, function) 1
+#define SL__ENGINE_COMMA(name, place, function) ", " name
+#define SL__ENGINE_OR(name, place, function) " or " name
 
 #define SL_ENGINE_AUTO "auto"
 #define SL_ENGINES_COUNT (SL_ENGINES(SL__ENGINE_ONE, SL__ENGINE_LAST_ONE))

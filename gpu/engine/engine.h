@@ -4,9 +4,11 @@
 
 #include "core/engine/engine.h"
 
-__attribute__((visibility("default"))) const struct sl_engine *sl_engine_cuda(void);
-/* doubles: attraction in double precision. */
-__attribute__((visibility("default"))) const struct sl_engine *sl_engine_hybrid(int doubles);
+#define SL_PLUGIN_EXPORT __attribute__((visibility("default")))
+
+SL_PLUGIN_EXPORT const struct sl_engine *sl_engine_cuda(void);
+SL_PLUGIN_EXPORT const struct sl_engine *sl_engine_hybrid(void);
+SL_PLUGIN_EXPORT const struct sl_engine *sl_engine_hybrid_double(void);  /* attraction in double precision */
 
 /* The operations of all of them (operations.c). */
 extern const struct sl_operation sl__operations[];

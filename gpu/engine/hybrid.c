@@ -120,4 +120,5 @@ __attribute__((constructor)) static void make_engines(void)
 	make_engine(&engine[1], "hybrid-double", hybrid_open_doubles);
 }
 
-const struct sl_engine *sl_engine_hybrid(int doubles) { return &engine[doubles != 0]; }
+const struct sl_engine *sl_engine_hybrid(void) { return &engine[0]; }
+const struct sl_engine *sl_engine_hybrid_double(void) { return &engine[1]; }
