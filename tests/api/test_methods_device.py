@@ -106,6 +106,21 @@ def test_goes_on_where_its_engine_is_gone(server, monkeypatch):
     assert results(api, job) == results(api, again["id"])
 
 
+def test_its_engine_no_longer_computes_it(server, monkeypatch):
+    """The plug-in is another one after a restart: the CPU computes the jobs, on its own device."""
+    api, table = server(trouble="slow")
+    jobs = {engine: api.submit(table, method="kmeans", params=SHORT, engine=engine)["id"] for engine in ("cuda", "auto")}
+    api.daemon.kill()
+    monkeypatch.setenv("SPACELAND_TEST_LACKS", "kmeans.passes")
+    api.daemon.start()
+    ended = {engine: api.wait(job) for engine, job in jobs.items()}
+    assert [(job["state"], job["device"]) for job in ended.values()] == [("done", "cpu0")] * 2
+    assert ended["auto"]["notes"] == []
+    assert ended["cuda"]["notes"] == ["Engine cuda, which was asked for, does not compute this job any more; cpu does."]
+    wrong = api.post("/v1/jobs", 400, json={"graph": table, "method": "kmeans", "engine": "cuda"}).json()
+    assert wrong["pointer"] == "/engine" and "Use cpu" in wrong["detail"]
+
+
 def test_moves_to_a_free_device(server):
     api, table = server(gpus=2, trouble="slow")
     jobs = [api.submit(table, method="kmeans", params=dict(LONG, clusters=600, seed=i))["id"] for i in range(3)]

@@ -46,6 +46,19 @@ def test_engines_give_the_same_bytes(client, points):
     assert "computing on the CPU" in told[3].err and "0 are free" in told[3].err and "0 are free" in told[4].err
 
 
+def test_an_engine_without_the_method(client, points):
+    """An engine that was asked for computes the method or is an error; `auto` says why the CPU does."""
+    plugin = BUILD / "tests" / "plugin"
+    if not (plugin / "spaceland-cuda.so").exists():
+        pytest.skip("skipped: the test plug-in is not built")
+    told = {engine: client("kmeans", "x.npy", "--clusters", "3", "--json", "--engine", engine,
+                           environment={"SPACELAND_PLUGINS": str(plugin), "SPACELAND_TEST_LACKS": "kmeans.passes"})
+            for engine in ("cuda", "auto", "cpu")}
+    assert told["cuda"].status == 2 and "Engine cuda does not compute kmeans of points. Use --engine cpu." in told["cuda"].err
+    assert told["auto"].json["notes"] == ["computing on the CPU: Engine cuda does not compute kmeans of points."]
+    assert told["cpu"].json["notes"] == []
+
+
 def test_labels_colour_a_layout(client, points):
     numpy.save(client.folder / "y.npy", points[:, :2])
     assert client("kmeans", "y.npy", "--clusters", "5", "-o", "l.npy").status == 0

@@ -69,8 +69,9 @@ int local_read_points(struct local *l, const char *path, const struct sl_points 
 /* Projects points on their principal axes if --pca says so and the reader has not done it. */
 int local_project(struct local *l, const char *path, struct sl_points **points);
 void local_tell_axes(const struct cli *cli, const char *path, uint32_t axes, uint32_t columns, double kept);
-/* Opens the device of --engine and lends it to the method's run, unless the processor computes: without --engine,
- * with an engine that does not help the method and, for --engine auto, without a usable GPU. Returns a code. */
+/* Opens the device of --engine and lends it to the method's run. The processor computes without --engine and, with
+ * --engine auto, if no GPU is usable, or if that GPU's engine does not compute the method, which is told. Otherwise an
+ * engine that does not compute it is an error. Returns a code. */
 int local_lend(struct local *l, const struct sl_method *method, void *run);
 
 #endif

@@ -102,9 +102,9 @@ int local_lend(struct local *l, const struct sl_method *method, void *run)
 	int code = sl_engine_open(name, &l->engine, &l->err);
 	if (!code && sl_engine_supports(l->engine, method, edges))
 		code = l->engine->open(&l->device, NULL, &l->err);
-	else if (!code && !automatic && !sl_method_operates(method, edges))
-		return sl_error_set(&l->err, SL_BADPARAM, "The processor computes %s of %s: leave --engine %s out.",
-				    method->name, edges ? "a graph" : "points", name);
+	else if (!code && strcmp(l->engine->name, "cpu") && (!automatic || sl_method_operates(method, edges)))
+		code = sl_error_set(&l->err, SL_BADPARAM, "Engine %s does not compute %s of %s.%s", l->engine->name,
+				    method->name, edges ? "a graph" : "points", automatic ? "" : " Use --engine cpu.");
 	if (!code && l->device)
 		code = method->attach(run, l->engine, l->device, &l->err);
 	if (!code || !automatic)

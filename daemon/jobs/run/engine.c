@@ -23,10 +23,18 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 	sl__job_remove_files(job, kinds);
 }
 
+/* This engine, or that of the CPU if this one does not compute the job. */
+static struct sl_server_engine *that_computes(const struct sl_job *job, struct sl_server_engine *e)
+{
+	const struct sl_work *w = &job->record.work;
+	bool computes = !e->functions || w->origin == SL_OF_AFFINITIES || sl__work_helped(w, e);
+	return computes ? e : sl_engines_find(job->jobs->engines, "cpu");
+}
+
 /* Moves the job to the default engine. */
 static void move(struct sl_job *job, const struct sl_server_engine *from, const char *why)
 {
-	struct sl_server_engine *to = job->jobs->engines->preferred;
+	struct sl_server_engine *to = that_computes(job, job->jobs->engines->preferred);
 	char text[400];
 	sl__job_set_engine(job, job->record.requested, to);
 	if (job->record.has_checkpoint && job->record.work.method->settings) {  /* its state is the engine's own */
@@ -43,18 +51,21 @@ void sl__job_take_up_engine(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_job_record *r = &job->record;
-	struct sl_server_engine *e = sl_engines_find(j->engines, r->requested);
+	struct sl_server_engine *asked = sl_engines_find(j->engines, r->requested), *e = that_computes(job, asked);
 	struct sl_server_engine *ran = r->has_checkpoint ? sl_engines_of_device(j->engines, r->device_id) : NULL;
 	if (ran && !strcmp(r->requested, SL_ENGINE_AUTO))
-		e = ran;  /* there it can continue */
+		e = that_computes(job, ran);  /* there it can continue */
 	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
 	job->place.engine = e;
 	if (!e->offered)
 		move(job, e, "the server's configuration does not offer it");
 	else if (problem)
 		move(job, e, problem->detail);
-	else if (!r->has_checkpoint)
+	else if (!r->has_checkpoint || e != ran)
 		sl__job_set_engine(job, r->requested, e);
+	if (e != asked && !strcmp(r->requested, asked->name))
+		sl__record_note(&job->record, "Engine %s, which was asked for, does not compute this job any more; %s does.",
+				asked->name, job->place.engine->name);
 }
 
 /* Gives the job another engine if it has been computed before; otherwise fails it. */
