@@ -176,11 +176,12 @@ static void take_up(struct sl_job *job)
 static int load_row(void *arg, const char *id, json_t *document)
 {
 	struct sl_job *job;
-	int code = sl__job_from_document(arg, id, document, &job);
+	struct sl_error err;
+	int code = sl__job_from_document(arg, id, document, &job, &err);
 	if (code == SL_NOMEM)
 		return code;
 	if (code) {
-		sl_log_warning("jobs", "the record of job %s cannot be read; it is left alone", id);
+		sl_log_warning("jobs", "the record of job %s is not one of this version, and is left alone: %s", id, err.detail);
 		return SL_DB_PASSED_OVER;
 	}
 	sl__job_take_owner(job);

@@ -308,8 +308,6 @@ extern const char *const sl__layout_type[];  /* media types, by enum sl_layout_f
 
 int sl__work_dims(const struct sl_work *w);              /* of its layout; 1: it gives none */
 json_t *sl__work_params_json(const struct sl_work *w);
-/* Reads the parameters among the members of a request into those of w, which are the defaults. */
-int sl__work_read_params(struct sl_work *w, const json_t *body, struct sl_error *err);
 /* The data of the graph, or those of the job's graph, of which a part is known after its deletion. */
 struct sl_method_data sl__data_of(const struct sl_graph_record *g);
 struct sl_method_data sl__job_data(const struct sl_job *job);
@@ -322,7 +320,8 @@ uint64_t sl__work_entries(const struct sl_work *w, const struct sl_graph_record 
 uint32_t sl__work_neighbours(const struct sl_work *w, const struct sl_graph_record *g);
 /* Host memory of making P with so many entries. */
 uint64_t sl__work_affinities_bytes(const struct sl_work *w, uint32_t nodes, uint64_t entries);
-void sl__work_read(struct sl_work *w, const json_t *document);  /* from a job's record; w->method is set */
+/* Reads a job's record; w->method is set. An error names a parameter, or a value, that this version does not have. */
+int sl__work_read(struct sl_work *w, const json_t *document, struct sl_error *err);
 int sl__work_iterations(const struct sl_work *w);       /* as far as known before the run */
 int sl__work_initial_dims(const struct sl_work *w);     /* columns of the file `initial` */
 uint32_t sl__work_start_rows(const struct sl_work *w, uint32_t nodes);  /* the shape of the file `start` */
@@ -488,7 +487,8 @@ json_t *sl__job_document(const struct sl_job *job);  /* for the data base */
 /* The same as text, for the seal of a file; malloc'd. checkpoint: the progress that the file holds, or NULL. Returns
  * NULL without memory. */
 char *sl__job_record(const struct sl_job *job, const struct sl_status *checkpoint);
-int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
+/* SL_BADDATA, SL_BADPARAM: the record has something that this version does not know. */
+int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out, struct sl_error *err);
 json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count);
 
 /* ---- run/watched.c -------------------------------------------------------------- */

@@ -116,3 +116,31 @@ int sl_param_unknown(const struct sl_param_table *table, const char *key, const 
 				      key, sl_meant_word(&meant));
 	return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\".", key);
 }
+
+/* True if the list, which may be NULL, has the word. */
+static bool has(const char *const *list, const char *word)
+{
+	for (; list && *list; list++)
+		if (!strcmp(*list, word))
+			return true;
+	return false;
+}
+
+int sl_params_from_json(const struct sl_param_table *table, void *record, const json_t *object,
+			const char *const *also_known, struct sl_error *err)
+{
+	static const char *const none[] = {NULL};
+	const struct sl_param_info *leader = table->leader ? sl_param_find(table, table->leader) : NULL;
+	const json_t *first = leader ? json_object_get(object, leader->name) : NULL;
+	int code = first ? sl_param_from_json(table, record, leader, first, err) : 0;
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)object, key, value) {
+		const struct sl_param_info *info = sl_param_find(table, key);
+		if (!code && info && value != first)
+			code = sl_param_from_json(table, record, info, value, err);
+		else if (!code && !info && !has(also_known, key))
+			code = sl_param_unknown(table, key, also_known ? also_known : none, err);
+	}
+	return code;
+}

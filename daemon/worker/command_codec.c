@@ -39,24 +39,11 @@ static void affinities_value(const json_t *object, struct sl_affinities_params *
 		p->perplexity[i] = sl_wire_real_value(json_array_get(list, (size_t)i));
 }
 
-/* The parameter that chooses the defaults of the others comes first. */
 static int params_value(const json_t *object, const struct sl_method *method, struct sl_method_params *out,
 			struct sl_error *err)
 {
-	const struct sl_param_table *table = method->params;
-	sl_param_defaults(table, out);
-	for (int leaders = 1; leaders >= 0; leaders--)
-		for (int i = 0; i < table->count; i++) {
-			const struct sl_param_info *info = &table->param[i];
-			const json_t *value = json_object_get(object, info->name);
-			bool leader = table->leader && !strcmp(table->leader, info->name);
-			if (!value || leader != (bool)leaders)
-				continue;
-			int code = sl_param_from_json(table, out, info, value, err);
-			if (code)
-				return code;
-		}
-	return 0;
+	sl_param_defaults(method->params, out);
+	return sl_params_from_json(method->params, out, object, NULL, err);
 }
 
 /* ---- commands ----------------------------------------------------------------------------------- */

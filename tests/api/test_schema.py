@@ -1,13 +1,14 @@
 """State folders of other versions, older or newer ones: they are refused, say what to do, and stay unchanged."""
 import contextlib
 import hashlib
+import json
 import sqlite3
 import subprocess
 
 import pytest
 
 import graphs
-from harness import PATIENCE, Api
+from harness import PATIENCE, Api, record_sum
 
 SCHEMA = 3
 
@@ -78,3 +79,35 @@ def test_additions_of_a_newer_one_stay(stopped):
     d.stop()
     with records(d) as db:
         assert db.execute("select x from later").fetchall() == [(5,)]
+
+
+@pytest.mark.parametrize("change, told", [
+    ({"parameters": {"warp": 3}}, 'There is no member "warp"'),
+    ({"parameters": {"dims": 7}}, "dims"),
+    ({"engine": "abacus"}, 'no engine "abacus"'),
+], ids=lambda value: str(value) if isinstance(value, dict) else "")
+def test_a_job_of_a_newer_one_is_left_alone(stopped, change, told):
+    """What this version does not know of a job is not ignored: it would be computed, or shown, as another one."""
+    d, _, done, long, _ = stopped
+
+    def put(id, text):
+        with records(d) as db:
+            db.execute("update jobs set document = ?, sum = ? where id = ?", (text, record_sum(id, text), id))
+    with records(d) as db:
+        before = dict(db.execute("select id, document from jobs"))
+    for id in (done, long):
+        document = json.loads(before[id])
+        for name, value in change.items():
+            document[name] = {**document[name], **value} if isinstance(value, dict) else value
+        put(id, json.dumps(document))
+    d.start()
+    assert Api(d).get("/v1/jobs").json()["items"] == []
+    said = [line for line in d.stderr().splitlines() if "not one of this version" in line]
+    assert len(said) == 2 and done in said[0] and all(told in line for line in said), said
+    d.stop()
+    with records(d) as db:
+        assert set(dict(db.execute("select id, document from jobs"))) == {done, long}
+    for id in (done, long):
+        put(id, before[id])
+    d.start()
+    check(stopped)

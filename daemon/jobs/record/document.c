@@ -138,19 +138,38 @@ static void copy_id(char out[SL_ULID_BYTES], const json_t *o, const char *key)
 		memcpy(out, text, SL_ULID_BYTES);
 }
 
-int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct sl_job **out)
+/* Checks what this version must know to read the record, and reads the job's work. */
+static int read_work(const json_t *o, struct sl_work *work, struct sl_error *err)
 {
-	const char *graph = json_string_value(json_object_get(o, "graph"));
+	static const char *const needed[] = {"graph", "state", "method", "engine", NULL};
+	const char *text[4];
+	for (int i = 0; needed[i]; i++)
+		if (!(text[i] = json_string_value(json_object_get(o, needed[i]))))
+			return sl_error_set(err, SL_BADDATA, "It has no %s.", needed[i]);
+	if (!sl_ulid_valid(text[0]) || parse_state(text[1]) < 0)
+		return sl_error_set(err, SL_BADDATA, "There is no graph \"%.40s\" or no state \"%.40s\".", text[0], text[1]);
+	work->method = sl_method_find(text[2]);
+	if (!work->method)
+		return sl_error_set(err, SL_BADDATA, "This version has no method \"%.40s\".", text[2]);
+	if (!sl_engine_word(text[3]))
+		return sl_error_set(err, SL_BADDATA, "This version has no engine \"%.40s\".", text[3]);
+	return sl__work_read(work, o, err);
+}
+
+int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct sl_job **out, struct sl_error *err)
+{
+	struct sl_work work = {0};
+	int code = read_work(o, &work, err);
+	if (code)
+		return code;
+	const char *requested = sl_engine_word(json_string_value(json_object_get(o, "engine")));
 	const char *state = json_string_value(json_object_get(o, "state"));
-	const char *name = json_string_value(json_object_get(o, "method"));
-	const struct sl_method *method = name ? sl_method_find(name) : NULL;
-	if (!graph || !sl_ulid_valid(graph) || !state || parse_state(state) < 0 || !method)
-		return SL_BADDATA;
 	struct sl_job *job = sl__job_create(j, id);
 	if (!job)
 		return SL_NOMEM;
 	struct sl_job_record *r = &job->record;
-	memcpy(r->graph, graph, sizeof r->graph);
+	r->work = work;
+	copy_id(r->graph, o, "graph");
 	job->life = sl_machine_loaded((enum sl_job_state)parse_state(state));
 	r->name = copy_of(o, "name");
 	const char *user = json_string_value(json_object_get(o, "user"));
@@ -171,14 +190,10 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const json_t *data = json_object_get(o, "data");
 	if (data && int_of(data, "kind") >= SL_KIND_GRAPH && int_of(data, "kind") <= SL_KIND_NEIGHBOURS)
 		sl__record_data(r, (enum sl_kind)int_of(data, "kind"), (uint32_t)int_of(data, "neighbours"));
-	const char *requested = sl_engine_word(json_string_value(json_object_get(o, "engine")));
 	const char *device = json_string_value(json_object_get(o, "device"));
-	sl__job_set_engine(job, requested ? requested : SL_ENGINE_AUTO,
-			    sl_engines_find(j->engines, requested ? requested : SL_ENGINE_AUTO));
+	sl__job_set_engine(job, requested, sl_engines_find(j->engines, requested));
 	if (device)
 		sl__record_device(r, device);
-	r->work.method = method;
-	sl__work_read(&r->work, o);
 	r->input = json_incref(json_object_get(o, "input"));
 	r->created_ms = (uint64_t)int_of(o, "created");
 	r->started_ms = (uint64_t)int_of(o, "started");
@@ -195,7 +210,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const json_t *labels = json_object_get(o, "start_labels"), *means = json_object_get(o, "start_means");
 	r->work.start = labels ? SL_START_LABELS : means ? SL_START_MEANS : SL_START_NONE;
 	r->work.parts = (uint32_t)json_integer_value(labels ? labels : means);
-	r->has_layout = method->layout &&
+	r->has_layout = work.method->layout &&
 			(job->life.state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout")));
 	r->has_results = json_array_size(json_object_get(o, "results")) > 0;
 	r->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));

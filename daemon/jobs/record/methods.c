@@ -19,51 +19,18 @@ json_t *sl__work_params_json(const struct sl_work *w)
 	return sl_param_json(w->method->params, &w->params);
 }
 
-/* The parameter that chooses the defaults of the others comes first. */
-int sl__work_read_params(struct sl_work *w, const json_t *body, struct sl_error *err)
-{
-	const struct sl_param_table *table = w->method->params;
-	const struct sl_param_info *leader = table->leader ? sl_param_find(table, table->leader) : NULL;
-	const json_t *first = leader ? json_object_get(body, leader->name) : NULL;
-	int code = first ? sl_param_from_json(table, &w->params, leader, first, err) : 0;
-	const char *key;
-	json_t *value;
-	json_object_foreach((json_t *)body, key, value) {
-		const struct sl_param_info *info = sl_param_find(table, key);
-		if (code)
-			break;
-		if (info && info != leader)
-			code = sl_param_from_json(table, &w->params, info, value, err);
-	}
-	return code;
-}
-
-/* Ignores parameters of other versions that this version does not know or does not allow. */
-static void read_saved(struct sl_work *w, const json_t *parameters)
-{
-	const char *key;
-	json_t *value;
-	struct sl_error ignored;
-	json_t *one = w->method->params->leader ? json_object_get(parameters, w->method->params->leader) : NULL;
-	if (one)
-		sl_param_from_json(w->method->params, &w->params,
-				     sl_param_find(w->method->params, w->method->params->leader), one, &ignored);
-	json_object_foreach((json_t *)parameters, key, value) {
-		const struct sl_param_info *info = sl_param_find(w->method->params, key);
-		if (info && value != one)
-			sl_param_from_json(w->method->params, &w->params, info, value, &ignored);
-	}
-}
-
-void sl__work_read(struct sl_work *w, const json_t *o)
+int sl__work_read(struct sl_work *w, const json_t *o, struct sl_error *err)
 {
 	sl_param_defaults(w->method->params, &w->params);
-	read_saved(w, json_object_get(o, "parameters"));
+	int code = sl_params_from_json(w->method->params, &w->params, json_object_get(o, "parameters"), NULL, err);
+	if (code)
+		return code;
 	w->rows = (uint32_t)json_integer_value(json_object_get(o, "rows"));
 	w->columns = (uint32_t)json_integer_value(json_object_get(o, "columns"));
 	w->centered = json_is_true(json_object_get(o, "centered"));
 	w->degree = (uint32_t)json_integer_value(json_object_get(o, "degree"));
 	w->origin = sl_method_origin(w->method, w->degree > 0, json_object_get(o, "input") != NULL);
+	return 0;
 }
 
 /* ---- data ------------------------------------------------------------------------------------- */

@@ -73,15 +73,8 @@ int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct
 
 static int read_params(const json_t *body, struct sl_work *w, struct sl_error *err)
 {
-	const char *key;
-	json_t *value;
 	sl_param_defaults(w->method->params, &w->params);
-	int code = sl__work_read_params(w, body, err);
-	json_object_foreach((json_t *)body, key, value) {
-		if (!code && !sl_param_find(w->method->params, key) && !is_member(key))
-			code = sl_param_unknown(w->method->params, key, members, err);
-	}
-	return code;
+	return sl_params_from_json(w->method->params, &w->params, body, members, err);
 }
 
 /* For a run that a worker makes: chooses an engine whose devices compute it, or the CPU engine. */
