@@ -181,7 +181,8 @@ static int load_row(void *arg, const char *id, json_t *document)
 	if (code == SL_NOMEM)
 		return code;
 	if (code) {
-		sl_log_warning("jobs", "the record of job %s is not one of this version, and is left alone: %s", id, err.detail);
+		sl_log_warning("jobs", "the record of job %s is not one of this version, and is left alone: %s", id,
+			       err.detail);
 		return SL_DB_PASSED_OVER;
 	}
 	sl__job_take_owner(job);

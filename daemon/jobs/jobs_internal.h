@@ -488,7 +488,8 @@ json_t *sl__job_document(const struct sl_job *job);  /* for the data base */
  * NULL without memory. */
 char *sl__job_record(const struct sl_job *job, const struct sl_status *checkpoint);
 /* SL_BADDATA, SL_BADPARAM: the record has something that this version does not know. */
-int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out, struct sl_error *err);
+int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out,
+			  struct sl_error *err);
 json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count);
 
 /* ---- run/watched.c -------------------------------------------------------------- */

@@ -12,8 +12,8 @@ json_t *sl_param_json(const struct sl_param_table *table, const void *record);
 /* Reads one member of an object into a record of the table; err->pointer names the member. */
 int sl_param_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
 		       const json_t *value, struct sl_error *err);
-/* Reads all members of an object, the table's leader first. also_known: members that are no parameters, NULL-terminated;
- * NULL: there are none. Another member is an error. */
+/* Reads all members of an object, the table's leader first. also_known: members that are no parameters,
+ * NULL-terminated; NULL: there are none. Another member is an error. */
 int sl_params_from_json(const struct sl_param_table *table, void *record, const json_t *object,
 			const char *const *also_known, struct sl_error *err);
 /* The error for an unknown member: names it and the most similar known one. */
