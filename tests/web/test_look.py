@@ -3,12 +3,12 @@ import csv
 import io
 import json
 import re
+import subprocess
 import urllib.parse
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-import yaml
 
 from conftest import ROOT
 import graphs
@@ -528,19 +528,25 @@ def test_single_file(page, daemon, done, chromium, shot, by, legend):
     assert page.run("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_steerable_is_the_contracts():
-    """There is a slider for each parameter with x-steerable in the contract, within its range."""
-    contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]["Parameters"]["properties"]
-    wanted = {name for name, p in contract.items() if p.get("x-steerable")}
-    source = (ROOT / "clients" / "web" / "src" / "core" / "steer.ts").read_text()
-    rows = {m[1]: m[0] for m in re.finditer(r'\{ name: "(\w+)".*?\}', source)}
-    assert set(rows) == wanted
-    for name, row in rows.items():
-        schema = contract[name]
-        number = next((s for s in schema.get("oneOf", [schema]) if "minimum" in s or "maximum" in s))
-        low, high = (float(re.search(rf"\b{k}: ([\d.e-]+)", row)[1]) for k in ("min", "max"))
-        assert number.get("minimum", low) <= low < high <= number.get("maximum", high), name
-        assert re.search(r'automatic: "(\w+)"', row)[1] == schema["x-automatic"] if "x-automatic" in schema else "automatic" not in row, name
+def test_each_steerable_parameter_has_a_slider(api):
+    """Within its range; one that the dashboard does not know has one, too."""
+    method = api.get("/v1/methods").json()["methods"][0]["parameters"]
+    made_up = [{**method[0], "name": f"warp_{i}", "type": kind, "steerable": True, "minimum": low, "maximum": high, "default": usual, "automatic": word, "description": "How much."}
+               for i, (kind, low, high, usual, word) in enumerate([("number", 0, 1e9, 5, None), ("integer", 0, 1000000, "off", "off"), ("number", -100, 100, 0, None), ("number", 0.1, 1, 0.5, "auto")])]
+    wanted = {p["name"]: p for p in [*made_up, *method] if p["steerable"]}
+    web = ROOT / "clients" / "web"
+    done = subprocess.run(["node", ROOT / "tests" / "web" / "steer.mjs", web / "src" / "core" / "steer.ts"], input=json.dumps(made_up + method), capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    sliders = json.loads(done.stdout)
+    assert {s["name"] for s in sliders} == set(wanted) and len(sliders) == len(wanted) > 15
+    for s in sliders:
+        p = wanted[s["name"]]
+        assert p["minimum"] <= s["min"] < s["max"] <= p["maximum"] and s["ends"] == pytest.approx([s["min"], s["max"]], rel=0.01), s
+        assert s["automatic"] == p["automatic"] and s["whole"] == (p["type"] == "integer") and s["middle"] == pytest.approx(0.5, abs=0.1), s
+    last = sliders[-len(made_up):]
+    assert [(s["label"], s["hint"], s["group"]) for s in last] == [(f"Warp {i}", "How much.", "more") for i in range(len(made_up))]
+    assert [(s["min"], s["max"], s["log"]) for s in last] == [(0.005, 5000, True), (1, 1000, True), (-100, 100, False), (0.1, 1, False)]
 
 
 @pytest.mark.parametrize("theme", ["dark", pytest.param("light", marks=pytest.mark.longest)])

@@ -10,7 +10,10 @@ export interface Parameter {
 	description: string;
 	default: Value;
 	steerable: boolean;
+	automatic: string | null;
 	words: string[];
+	minimum: number | null;   // of numbers
+	maximum: number | null;
 }
 
 export interface Method {

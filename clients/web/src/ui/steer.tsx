@@ -3,10 +3,10 @@ import { useState } from "preact/hooks";
 import { change } from "../core/api.ts";
 import { number } from "../core/format.ts";
 import { put } from "../core/live.ts";
-import { hasDefault } from "../core/methods.ts";
+import { hasDefault, methodOf } from "../core/methods.ts";
 import { useData } from "../core/rights.ts";
 import type { Session } from "../core/session.ts";
-import { fromSlider, STEERABLE, type Steerable, toSlider } from "../core/steer.ts";
+import { fromSlider, type Steerable, steerables, toSlider } from "../core/steer.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
 import { startWarm } from "../core/warm.ts";
 import { Charts } from "./charts.tsx";
@@ -37,14 +37,14 @@ function Slider({ job, s }: { job: Job; s: Steerable }) {
 	</div>;
 }
 
-const GROUPS = [["forces", "Forces"], ["step", "Steps"], ["stop", "When it ends"]] as const;
+const GROUPS = [["forces", "Forces"], ["step", "Steps"], ["stop", "When it ends"], ["more", "More"]] as const;
 
 function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const points = graph ? graph.kind !== "graph" : job.resolved["perplexity"] != null;
 	const name = points ? "perplexity" : "lambda";
 	const inForce = job.resolved[name] ?? job.parameters[name], known = Array.isArray(inForce) ? inForce[0] : inForce;
 	const [value, setValue] = useState(typeof known === "number" ? known : points ? 30 : 10);
-	const scale: Steerable = { name, label: "", hint: "", group: "forces", log: true, min: points ? 2 : 1, max: points ? Math.max(50, Math.min(300, Math.floor(job.nodes / 4))) : 200 };
+	const scale: Steerable = { name, label: "", hint: "", group: "forces", log: true, whole: false, automatic: null, min: points ? 2 : 1, max: points ? Math.max(50, Math.min(300, Math.floor(job.nodes / 4))) : 200 };
 	return <section class="next" aria-labelledby="next-title">
 		<h2 id="next-title">Next run, from this layout</h2>
 		<p class="quiet">{points ? "The perplexity belongs to the data" : "λ belongs to the graph"}, so a new value is a new run; it starts where this layout is.</p>
@@ -58,7 +58,7 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 }
 
 export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
-	const data = useData(job);
+	const data = useData(job), sliders = steerables(methodOf(job)?.parameters ?? []);
 	const other = <OtherMethod key={`other ${job.id}`} job={job} kind={graph?.kind ?? "graph"} nodes={() => s.selectedNodes()} />;
 	const none = <p class="quiet">A new run needs the data, which are deleted or not shared with you.</p>;
 	if (!data && ended(job))
@@ -69,9 +69,8 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 		<Charts job={job} />
 		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}
 		{!ended(job) && !job.may_change && <p class="quiet">This run is of another user: only its owner or an administrator may steer it.</p>}
-		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
-			<h2>{title}</h2>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
-		</section>)}
+		{!ended(job) && GROUPS.map(([id, title]) => [title, sliders.filter(p => p.group === id)] as const).filter(([, some]) => some.length).map(([title, some]) =>
+			<section key={title} aria-label={title}><h2>{title}</h2>{some.map(p => <Slider key={p.name} job={job} s={p} />)}</section>)}
 		{data ? <><Next key={job.id} s={s} job={job} graph={graph} />{other}</> : none}
 	</div>;
 }
