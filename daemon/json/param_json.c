@@ -47,6 +47,56 @@ json_t *sl_param_json(const struct sl_param_table *table, const void *record)
 	return object;
 }
 
+/* ---- as a schema -------------------------------------------------------------------------------- */
+
+static json_t *number_schema(const struct sl_param_info *info)
+{
+	bool whole = info->type == SL_TYPE_INT || info->type == SL_TYPE_UINT64 || info->whole;
+	return json_pack("{s:s, s:o, s:o}", "type", whole ? "integer" : "number", "minimum",
+			 whole ? json_integer((json_int_t)info->min) : json_real(info->min), "maximum",
+			 whole ? json_integer((json_int_t)info->max) : json_real(info->max));
+}
+
+static json_t *value_schema(const struct sl_param_info *info)
+{
+	if (info->type == SL_TYPE_BOOL || info->type == SL_TYPE_TEXT)
+		return json_pack("{s:s}", "type", info->type == SL_TYPE_BOOL ? "boolean" : "string");
+	if (!info->words)
+		return number_schema(info);
+	json_t *words = json_array();
+	for (const char *const *w = info->words; *w; w++)
+		json_array_append_new(words, json_string(*w));
+	return json_pack("{s:s, s:o}", "type", "string", "enum", words);
+}
+
+/* A value, or the automatic word, or a list of values. */
+static json_t *values_schema(const struct sl_param_info *info)
+{
+	if (!info->automatic && info->type != SL_TYPE_LIST)
+		return value_schema(info);
+	json_t *one_of = json_pack("[o]", value_schema(info));
+	if (info->automatic)
+		json_array_append_new(one_of, json_pack("{s:s}", "const", info->automatic));
+	if (info->type == SL_TYPE_LIST)
+		json_array_append_new(one_of, json_pack("{s:s, s:i, s:i, s:o}", "type", "array", "minItems", 1, "maxItems",
+							SL_PARAM_LIST_MAX, "items", number_schema(info)));
+	return json_pack("{s:o}", "oneOf", one_of);
+}
+
+json_t *sl_param_schema_json(const struct sl_param_info *info, json_t *normal)
+{
+	json_t *schema = values_schema(info);
+	json_object_set(schema, "x-default", normal);
+	if (info->automatic)
+		json_object_set_new(schema, "x-automatic", json_string(info->automatic));
+	if (info->steerable)
+		json_object_set_new(schema, "x-steerable", json_true());
+	json_object_set_new(schema, "description", json_string(info->doc));
+	return schema;
+}
+
+/* ---- from JSON ------------------------------------------------------------------------------------ */
+
 static int list_from_json(void *record, const struct sl_param_info *info, const json_t *array, struct sl_error *err)
 {
 	double values[SL_PARAM_LIST_MAX + 1];

@@ -9,6 +9,9 @@
 
 /* All values of a record; new reference. */
 json_t *sl_param_json(const struct sl_param_table *table, const void *record);
+/* The JSON schema of a parameter, as proto/openapi.yaml has it: type, range or words, default, and whether it can be
+ * steered. normal: the default as JSON, borrowed. New reference. */
+json_t *sl_param_schema_json(const struct sl_param_info *info, json_t *normal);
 /* Reads one member of an object into a record of the table; err->pointer names the member. */
 int sl_param_from_json(const struct sl_param_table *table, void *record, const struct sl_param_info *info,
 		       const json_t *value, struct sl_error *err);

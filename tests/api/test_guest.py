@@ -11,7 +11,8 @@ import requests
 
 import frames
 import graphs
-from harness import Api, BUILD, Daemon, ROOT, wait_until
+from contract import Contract
+from harness import Api, BUILD, CONTRACT, Daemon, ROOT, wait_until
 
 GRAPH = graphs.ring(n=50, k=2)
 PLACES = np.c_[np.full(50, 4), np.arange(50)]   # of every node at the end
@@ -71,6 +72,28 @@ def test_the_api_runs_it(host):
     assert wrong["pointer"] == "/rounds" and "1" in wrong["detail"]
     other = requests.post(host.url + "/v1/jobs", json={"graph": host.graph, "method": "grade"}, timeout=60).json()
     assert "degree" in other["detail"]
+
+
+def test_the_contract_describes_it(host, tmp_path):
+    """That which the server serves: with its parameters in requests and records, and its measure."""
+    (tmp_path / "openapi.yaml").write_text(host.ask("/v1/openapi.yaml").text)
+    served, plain = Contract(tmp_path / "openapi.yaml"), CONTRACT
+    schemas = served.document["components"]["schemas"]
+    assert schemas["Method"]["enum"] == [*plain.document["components"]["schemas"]["Method"]["enum"], "degree"]
+    rounds = {"type": "integer", "minimum": 1, "maximum": 1000000, "x-default": 20, "description": "Rounds, of a millisecond each."}
+    assert schemas["DegreeParameters"]["properties"] == {"rounds": rounds}
+    job = host.wait(host.submit(host.graph, rounds=30)["id"])
+    for contract, fits in ((served, True), (plain, False)):
+        for schema, value in (("Job", job), ("JobRequest", {"graph": host.graph, "method": "degree", "rounds": 3}),
+                              ("Trace", host.ask(f"/v1/jobs/{job['id']}/trace").json())):
+            assert contract.validator(f"#/components/schemas/{schema}").is_valid(value) == fits, schema
+    assert not served.validator("#/components/schemas/JobRequest").is_valid({"graph": host.graph, "method": "degree", "rounds": 0})
+    schemas["Method"]["enum"].remove("degree")
+    assert schemas["Job"]["properties"].pop("rest") and schemas["Progress"]["properties"].pop("rest") and schemas.pop("DegreeParameters")
+    assert schemas["MethodParameters"]["oneOf"].pop() == {"$ref": "#/components/schemas/DegreeParameters"}
+    assert schemas["Trace"]["properties"]["points"]["items"]["oneOf"].pop()["required"] == ["iteration", "seconds", "rest"]
+    assert schemas["JobRequest"]["allOf"][1]["properties"].pop("rounds") == rounds
+    assert served.document == plain.document
 
 
 def test_a_reader_watches_it(host):
