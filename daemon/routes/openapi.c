@@ -165,8 +165,9 @@ static void put_table(const struct place *p, const struct sl_method *m)
 	json_t *columns = json_object();
 	for (const struct sl_method_column *c = m->columns; c->name; c++)
 		json_object_set_new(columns, c->name, json_pack("{s: [s, s]}", "type", types[c->type], "null"));
-	put(p, m->table, json_pack("{s: s, s: s++, s: {s: s, s: o, s: b}}", "type", "array", "description", "Method ", m->name,
-		"; empty before the end.", "items", "type", "object", "properties", columns, "additionalProperties", 0));
+	json_t *row = json_pack("{s: s, s: o, s: b}", "type", "object", "properties", columns, "additionalProperties", 0);
+	put(p, m->table, json_pack("{s: s, s: s++, s: o}", "type", "array", "description", "Method ", m->name,
+				   "; empty before the end.", "items", row));
 }
 
 static void put_point(const struct place *p, const struct sl_method *m)
