@@ -191,6 +191,20 @@ static int check_secret(const char *path, const char *pointer, struct sl_error *
 	return rc;
 }
 
+static int check_workers(const struct sl_config *c, struct sl_error *err)
+{
+	char host[64];
+	uint16_t port;
+	if (c->worker_listen[0] && sl_config_address(c->worker_listen, host, sizeof host, &port, NULL))
+		return sl_error_field(err, SL_BADPARAM, "/worker_listen", "worker_listen must be ADDRESS:PORT, 0.0.0.0:7072 or "
+				      "[::]:7072, not '%.64s'", c->worker_listen);
+	if (!c->worker_tls_certificate[0] != !c->worker_tls_key[0])
+		return sl_error_field(err, SL_BADPARAM, "/worker_tls_certificate", "worker_tls_certificate and worker_tls_key "
+				      "need each other. Set both, or none.");
+	int rc = check_file(c->worker_tls_certificate, "/worker_tls_certificate", err);
+	return rc ? rc : check_secret(c->worker_tls_key, "/worker_tls_key", err);
+}
+
 static int check_tls(const struct sl_config *c, struct sl_error *err)
 {
 	if (c->tls_certificate[0] && !c->tls_key[0])
@@ -220,6 +234,8 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	rc = check_secret(c->token_file, "/token_file", err);
 	if (!rc)
 		rc = check_tls(c, err);
+	if (!rc)
+		rc = check_workers(c, err);
 	if (!rc)
 		rc = check_base(c, err);
 	if (!rc)

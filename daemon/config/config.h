@@ -41,6 +41,11 @@ struct sl_config {
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */
 	char *engines;                 /* further engines that jobs may select: "all", or a list */
 	char *workers;                 /* gpus, all, off: which devices are processes */
+	char *worker_listen;           /* where workers of other machines connect, ADDRESS:PORT; "": nowhere */
+	char *worker_host;             /* this machine's name for them; "": the address, or the machine's own name */
+	char *worker_tls_certificate;  /* PEM; "": the server's, or one of its own */
+	char *worker_tls_key;
+	double worker_grace_s;         /* how long such a worker may be unheard */
 	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
 	int64_t threads;               /* of the CPU and hybrid engines; 0: one per core */
 	double slice_ms;               /* length of one slice of a job */

@@ -108,6 +108,20 @@ const struct sl_option_info sl_config_table[] = {
 	     "Which devices are processes of their own: gpus, all (the CPU engine, too) or off. If such a process ends, by "
 	     "a fault of its GPU or otherwise, the server and other devices go on; it is started again, and its jobs go on "
 	     "from their checkpoints. With off, a fault that makes a GPU unusable for the process restarts the server."),
+	TEXT(worker_listen, "", false,
+	     "Address and port on which workers of other machines connect (spacelandd --worker --connect), over TLS and "
+	     "with a token that spaceland admin worker-token makes: 0.0.0.0:7072. Their devices compute jobs like those "
+	     "of this machine. Port 0 takes any free port. Empty: no such workers."),
+	TEXT(worker_host, "", false,
+	     "Name by which they reach this machine, for scripts that the server writes. Empty: the address of "
+	     "worker_listen, or this machine's host name if that is 0.0.0.0 or [::]."),
+	TEXT(worker_tls_certificate, "", false,
+	     "File of the certificate (PEM) of that port. Empty: the one in tls_certificate; without it, one that the "
+	     "server makes and keeps in STATE_DIR/worker.pem, which workers recognise by its pin."),
+	TEXT(worker_tls_key, "", false, "File of that certificate's private key (PEM, without a passphrase)."),
+	NUMBER(worker_grace_s, 5, 86400, "60", "s", true,
+	       "How long a worker of another machine may be unheard, for example since the network is down. It computes "
+	       "on, and goes on if it comes back in time; then its jobs go on elsewhere, from their checkpoints."),
 	TEXT(plugin_dir, "", false,
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
 	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and of the hybrid engines. 0: one for each "

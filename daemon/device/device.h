@@ -33,7 +33,7 @@ struct sl_neighbours;
 struct sl_device_port;
 
 #define SL_PLANS_LISTED 64
-#define SL_DEVICES_MAX 64  /* the most devices of a server, of all engines */
+#define SL_DEVICES_MAX 512  /* the most devices of a server, of all engines */
 
 /* The state of a device, as its thread reports it. */
 struct sl_device_state {

@@ -52,7 +52,8 @@ struct sl_affinity {
 
 struct sl_affinity_cache {
 	struct sl_daemon *d;
-	struct sl_device_port *device[SL_DEVICES_MAX];  /* NULL: does not run */
+	struct sl_device_port *device[SL_DEVICES_MAX];  /* [devices]; NULL: does not run */
+	int devices;
 	struct sl_list entries;
 	uint64_t key, clock, budget_bytes;
 	int busy;
@@ -76,12 +77,13 @@ int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d
 void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_port *device)
 {
 	c->device[number] = device;
+	c->devices = number < c->devices ? c->devices : number + 1;
 }
 
 static bool lent(const struct sl_affinity *e)
 {
 	uint64_t any = 0;
-	for (int i = 0; i < SL_DEVICES_MAX; i++)
+	for (int i = 0; i < e->cache->devices; i++)
 		any |= e->lent[i];
 	return any;
 }
@@ -122,7 +124,7 @@ static void entry_evict(struct sl_affinity *e)
 		entry_destroy(e);
 		return;
 	}
-	for (int i = 0; i < SL_DEVICES_MAX && !e->forget; i++)
+	for (int i = 0; i < e->cache->devices && !e->forget; i++)
 		if (e->lent[i])
 			asked = e->cache->device[i] && !sl_device_drop_graph(e->cache->device[i], e->key) && asked;
 	e->forget = e->forget || asked;
@@ -240,7 +242,7 @@ static uint64_t neighbours_key(const char *graph, uint32_t k)
 
 static void drop_neighbours(struct sl_affinity_cache *c, uint64_t key)
 {
-	for (int i = 0; i < SL_DEVICES_MAX; i++)
+	for (int i = 0; i < c->devices; i++)
 		if (c->device[i])
 			sl_device_drop_neighbours(c->device[i], key);
 }
@@ -464,7 +466,7 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned)
 {
 	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
-		for (int i = 0; i < SL_DEVICES_MAX && !strcmp(e->graph, graph); i++)
+		for (int i = 0; i < c->devices && !strcmp(e->graph, graph); i++)
 			if (c->device[i] && e->lent[i])
 				sl_device_pin_graph(c->device[i], e->key, pinned);  /* if it fails, the next job sends it */
 }

@@ -12,11 +12,15 @@ struct waiter {
 	struct sl_link link;                       /* in sl_engines.waiters */
 	struct sl_engines *engines;
 	struct sl_request *request;
-	uint64_t pending;                            /* bit k: device k has not answered yet */
+	uint64_t pending[SL_DEVICES_MAX / 64];       /* a bit for each device by its number: it has not answered yet */
+	int count;                                 /* of these bits */
 	json_t *(*make_reply)(const struct sl_engines *all);  /* makes the reply; NULL: the reply is 204 */
 };
 
-_Static_assert(SL_DEVICES_MAX <= 64, "a bit for each device");
+static bool is_listed(const struct sl_server_device *d)
+{
+	return d->engine->offered || d->remote;
+}
 
 static json_t *page(json_t *items)
 {
@@ -77,8 +81,7 @@ const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, d
 {
 	const struct sl_server_device *found = NULL;
 	*seconds = 0;
-	for (int i = 0; i < all->devices; i++) {
-		const struct sl_server_device *d = &all->device[i];
+	SL_EACH_DEVICE(all, d) {
 		double silent = d->port && !d->worker && d->stage == SL_DEVICE_OPEN ? sl_device_silent_s(d->port) : 0;
 		if (silent <= *seconds)
 			continue;
@@ -93,26 +96,26 @@ const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, d
 static json_t *event_record(void *arg, const char *id)
 {
 	const struct sl_engines *all = arg;
-	for (int i = 0; i < all->devices; i++)
-		if (!strcmp(all->device[i].id, id))
-			return all->device[i].engine->offered ? device_json(&all->device[i]) : NULL;
+	SL_EACH_DEVICE(all, d)
+		if (!strcmp(d->id, id))
+			return is_listed(d) ? device_json(d) : NULL;
 	return NULL;
 }
 
 static void event_each(void *arg, void (*add)(void *to, const char *id), void *to)
 {
 	const struct sl_engines *all = arg;
-	for (int i = 0; i < all->devices; i++)
-		if (all->device[i].engine->offered)
-			add(to, all->device[i].id);
+	SL_EACH_DEVICE(all, d)
+		if (is_listed(d))
+			add(to, d->id);
 }
 
 static void event_stamp(void *arg, const char *id, int64_t version)
 {
 	struct sl_engines *all = arg;
-	for (int i = 0; i < all->devices; i++)
-		if (!strcmp(all->device[i].id, id))
-			all->device[i].version = version;
+	SL_EACH_DEVICE(all, d)
+		if (!strcmp(d->id, id))
+			d->version = version;
 }
 
 static const struct sl_event_source event_source = {
@@ -121,15 +124,16 @@ static const struct sl_event_source event_source = {
 
 void sl__devices_be_followed(struct sl_engines *all)
 {
-	for (int i = 0; i < all->devices; i++)
-		all->device[i].version = sl_version_next();
+	SL_EACH_DEVICE(all, d)
+		d->version = sl_version_next();
 	sl_events_source(all->d->events, SL_EVENTS_DEVICE, &event_source, all);
 }
 
 static void add_devices(json_t *items, const struct sl_server_engine *e)
 {
-	for (int i = 0; e->offered && i < e->devices; i++)
-		json_array_append_new(items, device_json(&e->device[i]));
+	for (int i = 0; i < e->devices; i++)
+		if (e->device[i].stage != SL_DEVICE_GONE && is_listed(&e->device[i]))
+			json_array_append_new(items, device_json(&e->device[i]));
 }
 
 /* Lists first the devices that jobs get if they do not choose an engine. */
@@ -146,10 +150,10 @@ static json_t *devices_json(const struct sl_engines *all)
 static json_t *plans_json(const struct sl_engines *all)
 {
 	json_t *items = json_array();
-	for (int k = 0; k < all->devices; k++)
-		for (int i = 0; i < all->device[k].state.plan_count; i++) {
-			const struct sl_plan_info *p = &all->device[k].state.plan[i];
-			json_array_append_new(items, json_pack("{s:s, s:i, s:i, s:f, s:i, s:I, s:I}", "device", all->device[k].id,
+	SL_EACH_DEVICE(all, d)
+		for (int i = 0; i < d->state.plan_count; i++) {
+			const struct sl_plan_info *p = &d->state.plan[i];
+			json_array_append_new(items, json_pack("{s:s, s:i, s:i, s:f, s:i, s:I, s:I}", "device", d->id,
 							       "dims", p->dims, "side", p->side, "h", p->h, "window", p->window,
 							       "bytes", (json_int_t)p->bytes, "uses", (json_int_t)p->uses));
 		}
@@ -182,8 +186,10 @@ static void answer(struct waiter *w)
 void sl__device_answered(struct sl_server_device *d)
 {
 	SL_LIST_EACH(struct waiter, w, &d->engines->waiters, link) {
-		w->pending &= ~(1ull << d->number);
-		if (!w->pending)
+		uint64_t *word = &w->pending[d->number / 64], bit = 1ull << d->number % 64;
+		w->count -= (*word & bit) != 0;
+		*word &= ~bit;
+		if (!w->count)
 			answer(w);
 	}
 }
@@ -192,16 +198,19 @@ static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(st
 		json_t *(*make_reply)(const struct sl_engines *all))
 {
 	struct waiter *w = calloc(1, sizeof *w);
-	uint64_t pending = 0;
-	for (int i = 0; w && i < all->devices; i++)
-		if (all->device[i].stage == SL_DEVICE_OPEN && !question(all->device[i].port))
-			pending |= 1ull << i;
-	if (!w || !pending) {
+	for (struct sl_server_device *d = w ? sl_engines_next(all, NULL) : NULL; d; d = sl_engines_next(all, d))
+		if (d->stage == SL_DEVICE_OPEN && !question(d->port)) {
+			w->pending[d->number / 64] |= 1ull << d->number % 64;
+			w->count++;
+		}
+	if (!w || !w->count) {
 		free(w);
 		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a question to the device.");
 		return;
 	}
-	*w = (struct waiter){.engines = all, .request = r, .pending = pending, .make_reply = make_reply};
+	w->engines = all;
+	w->request = r;
+	w->make_reply = make_reply;
 	sl_list_append(&all->waiters, &w->link);
 	sl_request_park(r, gone, w);
 }
@@ -280,8 +289,9 @@ static void collect(struct sl_server_device *d)
 void sl__devices_collect(void *engines)
 {
 	struct sl_engines *all = engines;
-	for (int i = 0; i < all->devices; i++)
-		if (all->device[i].counted)
-			collect(&all->device[i]);
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		for (int k = 0; k < all->engine[i].devices; k++)
+			if (all->engine[i].device[k].counted)
+				collect(&all->engine[i].device[k]);
 	sl__gpus_collect(all->gpus);
 }

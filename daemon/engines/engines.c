@@ -15,7 +15,7 @@
 #define PATIENCE_S 1200     /* time limit of a slice in a worker without systemd's watchdog */
 #define AGAIN_MS 10000      /* least time between two attempts to open a device */
 
-_Static_assert((SL_ENGINES_COUNT - 1) * SL_GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
+_Static_assert(SL_ENGINES_COUNT * SL_ENGINE_DEVICES_MAX <= SL_DEVICES_MAX, "every device has a number");
 
 static void on_event(void *arg, struct sl_device_event *event);
 
@@ -96,15 +96,41 @@ static int open_all(struct sl_server_engine *e, bool patient, struct sl_error *e
 	return open ? 0 : code;
 }
 
+static struct sl_server_device *block_of(struct sl_engines *all, const struct sl_server_engine *e)
+{
+	return all->device + (e - all->engine) * SL_ENGINE_DEVICES_MAX;
+}
+
+struct sl_server_device *sl_engines_next(const struct sl_engines *all, const struct sl_server_device *d)
+{
+	int at = d ? (int)(d - all->device) + 1 : 0;
+	for (; at < SL_ENGINES_COUNT * SL_ENGINE_DEVICES_MAX; at++) {
+		const struct sl_server_engine *e = &all->engine[at / SL_ENGINE_DEVICES_MAX];
+		if (at % SL_ENGINE_DEVICES_MAX >= e->devices)
+			at += SL_ENGINE_DEVICES_MAX - 1 - at % SL_ENGINE_DEVICES_MAX;
+		else if (all->device[at].stage != SL_DEVICE_GONE)
+			return (struct sl_server_device *)&all->device[at];
+	}
+	return NULL;
+}
+
+int sl_server_engine_width(const struct sl_server_engine *e)
+{
+	int count = 0;
+	for (int i = 0; i < e->devices; i++)
+		count += e->device[i].stage != SL_DEVICE_GONE;
+	return count ? count : 1;
+}
+
 /* Makes a record for each GPU of a loaded engine; one record for an engine that did not load, to report why. */
 static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 {
 	int count = e->functions ? sl_engine_devices(e->name) : 1;
 	e->devices = count < 1 ? 1 : count < SL_GPUS_MAX ? count : SL_GPUS_MAX;
-	e->device = all->device + all->devices;
+	e->device = block_of(all, e);
 	for (int i = 0; i < e->devices; i++) {
 		struct sl_server_device *d = &e->device[i];
-		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->devices++, .index = i,
+		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->numbers++, .index = i,
 						.gpu = -1};
 		snprintf(d->id, sizeof d->id, "%s%d", e->name, i);
 	}
@@ -223,7 +249,8 @@ const struct sl_error *sl_server_engine_problem(const struct sl_server_engine *e
 	if (!e->functions)
 		return &e->reason;
 	for (int i = 0; i < e->devices; i++)
-		if (e->device[i].stage != SL_DEVICE_IDLE || openable(&e->device[i]))
+		if ((e->device[i].stage != SL_DEVICE_IDLE && e->device[i].stage != SL_DEVICE_GONE) ||
+		    openable(&e->device[i]))
 			return NULL;
 	return &e->device[0].problem;
 }
@@ -275,7 +302,7 @@ static void turn_away(struct sl_server_engine *e, const struct sl_error *why)
 {
 	struct sl_engines *all = e->device->engines;
 	for (int i = 0; i < e->devices; i++)
-		if (e->device[i].stage != SL_DEVICE_IDLE)
+		if (e->device[i].stage != SL_DEVICE_IDLE && e->device[i].stage != SL_DEVICE_GONE)
 			return;
 	all->listener.gone(all->arg, e, why);
 }
@@ -290,7 +317,7 @@ struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e)
 
 bool sl_server_device_has_room(const struct sl_server_device *d, int small)
 {
-	return d->stage == SL_DEVICE_OPEN && !d->state.down &&
+	return d->stage == SL_DEVICE_OPEN && !d->state.down && !d->leaving &&
 	       d->active[small] < (small ? SL_PLACES_SMALL : SL_PLACES_LARGE);
 }
 
@@ -350,7 +377,7 @@ static void told_state(struct sl_server_device *d, const struct sl_device_state 
 	struct sl_engines *all = d->engines;
 	bool was_down = d->state.down;
 	d->state = *state;
-	if (d->gpu < 0)
+	if (d->gpu < 0 && !d->remote)
 		sl__gpu_watch(all->gpus, d);
 	sl_events_changed(all->d->events, SL_EVENTS_DEVICE, d->id);
 	if (d->stage == SL_DEVICE_OPENING) {
@@ -372,6 +399,10 @@ static void told_stopped(struct sl_server_device *d, const struct sl_error *err)
 	if (d->stage == SL_DEVICE_OPENING && !all->d->stopping) {
 		device_failed(d, err);
 		turn_away(d->engine, err);
+		return;
+	}
+	if (d->remote && !all->d->stopping) {
+		sl__device_gone(d);
 		return;
 	}
 	d->stage = SL_DEVICE_STOPPED;
@@ -396,6 +427,47 @@ static void on_event(void *arg, struct sl_device_event *event)
 		told_stopped(d, &event->err);
 	}
 	sl_device_event_destroy(event);
+}
+
+/* ---- devices of workers that dial in --------------------------------------------------------- */
+
+struct sl_server_device *sl__device_add(struct sl_server_engine *e, struct sl_engines *all)
+{
+	int i = 0;
+	while (i < e->devices && (e->device[i].stage != SL_DEVICE_GONE || e->device[i].port))
+		i++;
+	if (i == SL_ENGINE_DEVICES_MAX)
+		return NULL;
+	struct sl_server_device *d = &block_of(all, e)[i];
+	bool is_new = i == e->devices;
+	struct sl_server_device before = *d;
+	*d = (struct sl_server_device){.engines = all, .engine = e, .index = i, .gpu = -1, .worker = true,
+				       .number = is_new ? all->numbers++ : before.number, .version = sl_version_next(),
+				       .counted = before.counted, .stage = SL_DEVICE_OPENING};
+	memcpy(d->metric, before.metric, sizeof d->metric);
+	snprintf(d->id, sizeof d->id, "%s%d", e->name, i);
+	e->device = block_of(all, e);
+	e->devices += is_new;
+	return d;
+}
+
+sl_device_event_fn sl__device_event_fn(void)
+{
+	return on_event;
+}
+
+void sl__device_gone(struct sl_server_device *d)
+{
+	struct sl_engines *all = d->engines;
+	sl_affinity_cache_set_device(all->affinities, d->number, NULL);
+	if (d->port)
+		sl_device_destroy(d->port, NULL, NULL);
+	d->port = NULL;
+	d->stage = SL_DEVICE_GONE;
+	d->leaving = false;
+	sl__remote_gone(d);
+	sl_events_changed(all->d->events, SL_EVENTS_DEVICE, d->id);
+	all->listener.room(all->arg);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -428,17 +500,15 @@ int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct
 
 void sl_engines_stop(struct sl_engines *all)
 {
-	for (int i = 0; i < all->devices; i++) {
-		struct sl_server_device *d = &all->device[i];
+	SL_EACH_DEVICE(all, d)
 		if (d->port && !d->stop_sent)
 			d->stop_sent = !sl_device_stop(d->port);  /* its last event is STOPPED */
-	}
 }
 
 bool sl_engines_stopped(const struct sl_engines *all)
 {
-	for (int i = 0; i < all->devices; i++)
-		if (all->device[i].port && all->device[i].stage != SL_DEVICE_STOPPED)
+	SL_EACH_DEVICE(all, d)
+		if (d->port && d->stage != SL_DEVICE_STOPPED)
 			return false;
 	return true;
 }
@@ -446,9 +516,8 @@ bool sl_engines_stopped(const struct sl_engines *all)
 int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *arg)
 {
 	int count = 0;
-	for (int i = 0; i < all->devices; i++) {
-		struct sl_server_device *d = &all->device[i];
-		sl_affinity_cache_set_device(all->affinities, i, NULL);
+	SL_EACH_DEVICE(all, d) {
+		sl_affinity_cache_set_device(all->affinities, d->number, NULL);
 		if (!d->port)
 			continue;
 		sl_device_destroy(d->port, closed, arg);
@@ -464,9 +533,9 @@ void sl_engines_destroy(struct sl_engines *all)
 	if (!all)
 		return;
 	sl_engines_stop(all);
-	for (int i = 0; i < all->devices; i++)
-		if (all->device[i].port)
-			sl_device_destroy(all->device[i].port, NULL, NULL);
+	SL_EACH_DEVICE(all, d)
+		if (d->port)
+			sl_device_destroy(d->port, NULL, NULL);
 	sl_affinity_cache_destroy(all->affinities);
 	sl__gpus_destroy(all->gpus);
 	free(all->fallback);

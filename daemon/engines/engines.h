@@ -7,6 +7,9 @@
  *   idle -> opening -> open (up or down, as its thread reports) -> stopped
  *     ^________|  if it does not open, its jobs get the error; a later job makes the server try again
  *
+ * A worker on another machine (remote.h) makes a device when it dials in, opening -> open -> gone; another one may take
+ * its slot later.
+ *
  * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one. (Later,
  * jobs/run/moves.c may move a job to another device of the engine.) Engines report events of jobs through the
  * callbacks passed at creation. Loop thread. */
@@ -26,7 +29,8 @@
 #define SL_METHODS_MOST 16
 /* Jobs of at most so many nodes are small. Small jobs have separate places, so that large jobs do not delay them. */
 #define SL_SMALL_NODES 10000
-#define SL_GPUS_MAX 16  /* the most GPUs that are used: devices of an engine */
+#define SL_GPUS_MAX 16  /* the most GPUs of this machine that are used */
+#define SL_ENGINE_DEVICES_MAX 64  /* the most devices of an engine, those of workers that dial in included */
 /* The number of places of a device: of jobs that it may have at a time. */
 #define SL_PLACES_LARGE 32
 #define SL_PLACES_SMALL 512
@@ -35,22 +39,26 @@ struct sl_affinity_cache;
 struct sl_daemon;
 struct sl_engines;
 struct sl_gpus;
+struct sl_remote;
+struct sl_remotes;
 struct sl_request;
 struct sl_server_engine;
 
-enum sl_device_stage { SL_DEVICE_IDLE, SL_DEVICE_OPENING, SL_DEVICE_OPEN, SL_DEVICE_STOPPED };
+enum sl_device_stage { SL_DEVICE_IDLE, SL_DEVICE_OPENING, SL_DEVICE_OPEN, SL_DEVICE_STOPPED, SL_DEVICE_GONE };
 
 /* One device, as the loop knows it. */
 struct sl_server_device {
 	struct sl_engines *engines;
 	struct sl_server_engine *engine;
 	int number;                       /* among all, for the cache of affinities */
-	int index;                        /* which GPU; CPU: 0 */
+	int index;                        /* of engine->device; of devices of this machine: which GPU; CPU: 0 */
 	char id[24];                      /* "cuda0" */
 	int64_t version;                  /* of its record; rises with each change (util/ulid.h) */
 	enum sl_device_stage stage;
 	struct sl_device_port *port;    /* NULL: idle */
 	bool worker;                      /* it is a process of its own */
+	struct sl_remote *remote;         /* the worker that has dialled in; NULL: it is a device of this machine */
+	bool leaving;                     /* it gets no further jobs, and its jobs leave it */
 	bool stop_sent;
 	struct sl_device_state state;     /* as last reported */
 	struct sl_error problem;          /* IDLE: why it did not open; code 0: nobody has tried */
@@ -69,7 +77,7 @@ struct sl_server_engine {
 	bool offered;                       /* the configuration allows it */
 	const struct sl_engine *functions;  /* NULL: not usable */
 	struct sl_error reason;             /* why it is not usable */
-	struct sl_server_device *device;    /* [devices], within sl_engines.device */
+	struct sl_server_device *device;    /* [devices], within sl_engines.device; some may be gone */
 	int devices;                        /* at least one if it is offered, for listing */
 	double pace[4];                     /* by dims: measured seconds of iterations / forecast; 0: none measured */
 	double method_pace[SL_METHODS_MOST];  /* the same for methods that its devices help, by their index in sl_methods */
@@ -99,11 +107,12 @@ struct sl_engines {
 	void *arg;                                /* of the listener */
 	struct sl_server_engine engine[SL_ENGINES_COUNT];
 	struct sl_server_engine *preferred;       /* for jobs that name no engine */
-	struct sl_server_device device[SL_DEVICES_MAX];
-	int devices;
+	struct sl_server_device device[SL_ENGINES_COUNT * SL_ENGINE_DEVICES_MAX];  /* so many for each engine */
+	int numbers;                              /* of devices so far */
 	char *fallback;                           /* with "auto": why the preferred engine uses no GPU; or NULL */
 	struct sl_affinity_cache *affinities;
 	struct sl_gpus *gpus;                     /* gpus.c */
+	struct sl_remotes *remotes;               /* workers that dial in; remote.c */
 	struct sl_list waiters;                   /* devices.c: requests that wait for the devices' state */
 };
 
@@ -119,6 +128,11 @@ bool sl_engines_stopped(const struct sl_engines *all);
 int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *arg);
 /* After sl_engines_close(), or if the start of the server has failed. NULL is fine. */
 void sl_engines_destroy(struct sl_engines *all);
+
+/* The devices one after the other, except those that are gone; NULL: the first one, or there are no more. */
+struct sl_server_device *sl_engines_next(const struct sl_engines *all, const struct sl_server_device *d);
+#define SL_EACH_DEVICE(all, d) \
+	for (struct sl_server_device *d = sl_engines_next(all, NULL); d; d = sl_engines_next(all, d))
 
 /* For the watchdog: the device whose present slice is the longest, and for how long it runs; NULL, 0: all sleep.
  * Workers have limits of their own. */
@@ -136,6 +150,8 @@ int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server
 struct sl_server_engine *sl_engines_of_device(struct sl_engines *all, const char *id);
 /* The names of engines that jobs may request now (["cuda", "cpu"]); new reference. */
 json_t *sl_engines_usable(const struct sl_engines *all);
+/* The number of devices of the engine, those that are gone excluded; at least 1. */
+int sl_server_engine_width(const struct sl_server_engine *e);
 /* The first open device; if none is open, the first device. */
 struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e);
 /* True if the device is open and has a free place. small: 1 for small jobs, here and below. */

@@ -5,6 +5,7 @@
 #include "daemon/config/daemon.h"
 #include "daemon/engines/affinity_cache.h"
 #include "daemon/engines/engines.h"
+#include "daemon/engines/remote.h"
 
 /* devices.c: the device has answered a request for its state, or will not. */
 void sl__device_answered(struct sl_server_device *d);
@@ -13,6 +14,16 @@ void sl__device_register_metrics(struct sl_server_device *d);
 void sl__devices_collect(void *engines);
 /* devices.c: registers the source of device events with the event streams. */
 void sl__devices_be_followed(struct sl_engines *all);
+
+/* engines.c: a device for a worker that has dialled in, OPENING, without a port; its port tells its events to
+ * sl__device_event_fn() with the device. NULL: the engine has as many as it can. */
+struct sl_server_device *sl__device_add(struct sl_server_engine *e, struct sl_engines *all);
+sl_device_event_fn sl__device_event_fn(void);
+/* Its worker has gone: all its jobs and graphs were given back before. */
+void sl__device_gone(struct sl_server_device *d);
+
+/* remote.c: the worker of the device is forgotten; d->remote becomes NULL. */
+void sl__remote_gone(struct sl_server_device *d);
 
 /* gpus.c: readings of NVIDIA's driver. NULL: no memory. */
 struct sl_gpus *sl__gpus_create(struct sl_metrics *metrics);

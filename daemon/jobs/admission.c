@@ -107,7 +107,7 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 static double until_place(const struct sl_job *job)
 {
 	const struct sl__line_view *v = view_line(job);
-	int devices = job->place.engine->devices > 0 ? job->place.engine->devices : 1;
+	int devices = sl_server_engine_width(job->place.engine);
 	int places = (sl__job_small(job) ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
 	int to_end = v->running + job->place.ahead - places + 1;
 	double sum = 0;

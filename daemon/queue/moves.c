@@ -45,13 +45,13 @@ static struct sl_place *best_of(struct sl_queue *q, const struct sl_server_devic
 
 static bool is_up(const struct sl_server_device *d)
 {
-	return d->stage == SL_DEVICE_OPEN && !d->state.down;
+	return d->stage == SL_DEVICE_OPEN && !d->state.down && !d->leaving;
 }
 
 /* Returns true if a job moves. */
 static bool balance(struct sl_queue *q, struct sl_server_engine *e)
 {
-	double load[SL_GPUS_MAX] = {0};
+	double load[SL_ENGINE_DEVICES_MAX] = {0};
 	struct sl_fair top = {0};
 	int high = -1, low = -1;
 	divide(q, e, &top);

@@ -31,7 +31,7 @@ struct sl_share {
 	uint64_t device_bytes;    /* device memory of these jobs */
 	/* a user in a project, if the engine has several devices: time used on each and not yet reported to the others */
 	const struct sl_server_engine *engine;
-	double unreported_ms[SL_GPUS_MAX];
+	double unreported_ms[SL_ENGINE_DEVICES_MAX];
 	uint64_t reported_ms;         /* loop time */
 };
 
@@ -144,7 +144,7 @@ void sl_share_running(const struct sl_queue *q, const char *account, int *jobs, 
 
 static bool has_all_places(const struct sl_place *p, const struct sl_share *s)
 {
-	int all = (p->small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * p->engine->devices;
+	int all = (p->small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * sl_server_engine_width(p->engine);
 	return s && s->flow.name[0] && s->places[p->small] >= all * 3 / 4;
 }
 

@@ -92,7 +92,8 @@ static const char *object_of(const struct sl_event *e)
 void sl_users_mask_tokens(char *text)
 {
 	for (char *at = text; (at = strstr(at, "sp")); at++) {
-		if (strncmp(at, SL_TOKEN_PREFIX, 4) && strncmp(at, SL_LINK_PREFIX, 4))
+		if (strncmp(at, SL_TOKEN_PREFIX, 4) && strncmp(at, SL_LINK_PREFIX, 4) &&
+		    strncmp(at, SL_WORKER_TOKEN_PREFIX, 4))
 			continue;
 		for (at += 4; isalnum((unsigned char)*at) || *at == '_' || *at == '-'; at++)
 			*at = '*';

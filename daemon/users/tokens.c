@@ -92,6 +92,19 @@ void sl__token_make(const struct sl_users *u, const char *prefix, const char *id
 	sodium_memzero(secret, sizeof secret);
 }
 
+_Static_assert(SL_SECRET_BYTES > SL__TOKEN_LENGTH && SL_SECRET_HASH_BYTES == SL__TOKEN_HASH, "a token fits");
+
+void sl_users_secret_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL_SECRET_BYTES],
+			  unsigned char hash[SL_SECRET_HASH_BYTES])
+{
+	sl__token_make(u, prefix, id, text, hash);
+}
+
+void sl_users_secret_hash(const struct sl_users *u, const char *text, unsigned char hash[SL_SECRET_HASH_BYTES])
+{
+	sl__token_hash(u, text, hash);
+}
+
 static struct sl__token *find_token(const struct sl_users *u, const char *id)
 {
 	return SL_LIST_FIND(struct sl__token, t, bucket(u, id), by_id, !memcmp(t->id, id, SL_ULID_BYTES - 1));

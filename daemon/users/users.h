@@ -20,6 +20,9 @@
 
 #define SL_TOKEN_PREFIX "spt_"  /* beginning of tokens; four characters */
 #define SL_LINK_PREFIX "spl_"   /* beginning of public links */
+#define SL_WORKER_TOKEN_PREFIX "spw_"  /* beginning of tokens of workers (worker/tokens.h) */
+#define SL_SECRET_BYTES 80      /* of the text of a token, with the 0 */
+#define SL_SECRET_HASH_BYTES 32
 /* Replaces tokens and links in a text by asterisks. A client that puts one into a path or a name has made a mistake; it
  * must not get into logs or replies. */
 void sl_users_mask_tokens(char *text);
@@ -91,6 +94,11 @@ void sl_users_close(struct sl_users *u, void (*closed)(void *arg), void *arg);
 /* Finds the user of a token. False: there is no such token, it has expired, or its user is disabled; then *out has only
  * the user's name. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
+
+/* Makes the text of a token with this beginning and id, and its keyed hash; and the hash of any text. */
+void sl_users_secret_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL_SECRET_BYTES],
+			  unsigned char hash[SL_SECRET_HASH_BYTES]);
+void sl_users_secret_hash(const struct sl_users *u, const char *text, unsigned char hash[SL_SECRET_HASH_BYTES]);
 
 /* What a proxy says of a user that it has logged in. */
 struct sl_proxy_login {
