@@ -1,12 +1,15 @@
 /* exponentials.h -- exp and log in double precision, for loops that the compiler vectorises; the C library computes one
- * at a time. The relative error is below 1e-11. */
+ * at a time. The relative error is below 1e-11. Kernels of gpu/ compile them for the device: they define SL_EXPONENTIAL
+ * before they include this. */
 #ifndef SL_EXPONENTIALS_H
 #define SL_EXPONENTIALS_H
 
 #include <stdint.h>
 #include <string.h>
 
+#ifndef SL_EXPONENTIAL
 #define SL_EXPONENTIAL static inline __attribute__((always_inline))
+#endif
 
 SL_EXPONENTIAL uint64_t sl__bits_of(double x)
 {

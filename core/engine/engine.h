@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+struct sl_graph;                 /* core/graph/graph.h */
 struct sl_affinities;            /* core/graph/affinities.h */
 struct sl_affinities_params;
 struct sl_neighbours;            /* core/neighbours/neighbours.h */
@@ -155,6 +156,12 @@ struct sl_engine {
 	int (*graph_put)(struct sl_device *device, const struct sl_affinities *a,
 			 struct sl_device_graph **out, struct sl_error *err);
 	void (*graph_drop)(struct sl_device_graph *graph);
+	/* Makes P of a graph on the device, as sl_affinities_create() and graph_put() do, and *summary for the host: a struct
+	 * sl_affinities whose start, node and p are NULL, the caller's to destroy. The numbering is the host's; an entry may
+	 * differ from the host's by one unit in the last place. *out does not depend on g afterwards. SL_DEVMEM, SL_TOOBIG,
+	 * SL_BADPARAM: the host makes P, or tells what is wrong. NULL: the engine leaves it to the host. */
+	int (*graph_make)(struct sl_device *device, const struct sl_graph *g, const struct sl_affinities_params *params,
+			  struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
 
 	/* Bytes of device memory that an embedding of n nodes takes, without grids, which all embeddings of a device share.
 	 * Any thread. */
@@ -255,6 +262,10 @@ struct sl_engine {
 
 /* Plug-ins use the program's CPU engine: FFTW has one planner in a process, so only one engine may guard it. */
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(void);
+
+/* True if a graph of so many entries gets its P by graph_make(): there is one, and the graph is so large that this saves
+ * time. Smaller graphs keep the bytes of the host's P, which all devices share. */
+bool sl_engine_makes_graph(const struct sl_engine *engine, uint64_t entries);
 
 /* The engine's operation of this name; NULL: the engine leaves it to the method's own code on the processor. */
 sl_operation_function sl_engine_operation(const struct sl_engine *engine, const char *name);

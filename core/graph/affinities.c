@@ -219,15 +219,22 @@ static int sum_entropy(struct sl_affinities *a)
 	return 0;
 }
 
-int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
-			 const struct sl_affinities_params *params, struct sl_error *err)
+int sl_affinities_params_check(const struct sl_affinities_params *params, struct sl_error *err)
 {
 	if (!(params->lambda >= 1) || !isfinite(params->lambda))
 		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda must be a finite number, 1 or more, not %g.",
 				      params->lambda);
 	if ((unsigned)params->order > SL_ORDER_BFS)
 		return sl_error_set(err, SL_BADPARAM, "Node order %d does not exist.", (int)params->order);
+	return 0;
+}
 
+int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
+			 const struct sl_affinities_params *params, struct sl_error *err)
+{
+	int bad = sl_affinities_params_check(params, err);
+	if (bad)
+		return bad;
 	struct making w = {.columns = {g->n, g->start, g->node, g->weight}};
 	struct sl_affinities *a = calloc(1, sizeof *a);
 	int rc = SL_NOMEM;

@@ -61,6 +61,8 @@ struct sl_affinities {
 	uint32_t dropped;    /* nodes isolated by drop_leaf_edges */
 };
 
+/* SL_BADPARAM if lambda or order is out of range. */
+int sl_affinities_params_check(const struct sl_affinities_params *params, struct sl_error *err);
 /* Makes P from a graph; the caller destroys *out. Uses OpenMP; the result does not depend on the number of threads. */
 int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 			 const struct sl_affinities_params *params, struct sl_error *err);

@@ -126,6 +126,7 @@ static uint32_t number(struct search *s, uint32_t root, uint8_t *done, struct ke
 	return tail;
 }
 
+/* Breadth-first; rcm: as Cuthill and McKee, not reversed. */
 static int breadth_first(uint32_t n, const uint64_t *start, const uint32_t *node, bool rcm, uint32_t *old)
 {
 	struct search s = {.n = n, .start = start, .node = node};
@@ -141,11 +142,6 @@ static int breadth_first(uint32_t n, const uint64_t *start, const uint32_t *node
 			uint32_t root = rcm ? find_rim(&s, i, old + count) : i;
 			count += number(&s, root, done, list, old + count);
 		}
-	for (uint32_t i = 0; rcm && i < n / 2; i++) {
-		uint32_t t = old[i];
-		old[i] = old[n - 1 - i];
-		old[n - 1 - i] = t;
-	}
 	rc = 0;
 out:
 	free(done);
@@ -162,13 +158,24 @@ enum sl_order sl__order_choose(uint32_t n)
 	return n < PAYS_FROM ? SL_ORDER_NONE : SL_ORDER_RCM;
 }
 
-int sl__order(enum sl_order order, uint32_t n, const uint64_t *start, const uint32_t *node, uint32_t *old)
+int sl__order_forward(enum sl_order order, uint32_t n, const uint64_t *start, const uint32_t *node, uint32_t *old)
 {
-	if (order == SL_ORDER_AUTO)
-		order = sl__order_choose(n);
 	if (order != SL_ORDER_NONE)
 		return breadth_first(n, start, node, order == SL_ORDER_RCM, old);
 	for (uint32_t i = 0; i < n; i++)
 		old[i] = i;
 	return 0;
+}
+
+int sl__order(enum sl_order order, uint32_t n, const uint64_t *start, const uint32_t *node, uint32_t *old)
+{
+	if (order == SL_ORDER_AUTO)
+		order = sl__order_choose(n);
+	int rc = sl__order_forward(order, n, start, node, old);
+	for (uint32_t i = 0; !rc && order == SL_ORDER_RCM && i < n / 2; i++) {
+		uint32_t t = old[i];
+		old[i] = old[n - 1 - i];
+		old[n - 1 - i] = t;
+	}
+	return rc;
 }

@@ -15,6 +15,10 @@
  * Returns 0 or SL_NOMEM. */
 int sl__order(enum sl_order order, uint32_t n, const uint64_t *start, const uint32_t *node, uint32_t *old);
 
+/* The same before reverse Cuthill-McKee reverses its sequence; order: not AUTO. The component of the lowest node comes
+ * first, and so on: gpu/affinities/ numbers the first ones, and calls this for the others. */
+int sl__order_forward(enum sl_order order, uint32_t n, const uint64_t *start, const uint32_t *node, uint32_t *old);
+
 /* The order that SL_ORDER_AUTO stands for with n nodes. */
 enum sl_order sl__order_choose(uint32_t n);
 

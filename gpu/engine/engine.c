@@ -7,6 +7,7 @@
 
 #include "core/graph/affinities.h"
 #include "core/params.h"
+#include "gpu/affinities/affinities.h"
 #include "gpu/embedding/embedding.h"
 #include "gpu/embedding/snapshot.h"
 #include "gpu/graph/walk.h"
@@ -131,7 +132,7 @@ const struct sl_engine *sl_engine_cuda(void)
 	static const struct sl_engine engine = {
 		.name = "cuda", .open = cuda_open, .close = cuda_close, .info = cuda_info,
 		.plans = cuda_plans, .plans_clear = cuda_plans_clear, .graph_put = cuda_graph_put,
-		.graph_drop = cuda_graph_drop, .embedding_bytes = sl__embedding_bytes,
+		.graph_drop = cuda_graph_drop, .graph_make = sl__graph_make, .embedding_bytes = sl__embedding_bytes,
 		.iteration_seconds = cuda_iteration_seconds,
 		.embedding_create = sl__embedding_create, .embedding_destroy = sl__embedding_destroy,
 		.run = sl__run, .measure = sl__embedding_measure, .snapshot = sl__embedding_snapshot,

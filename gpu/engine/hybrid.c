@@ -105,6 +105,7 @@ static void make_engine(struct sl_engine *e, const char *name,
 	e->joins = NULL;
 	e->run_many = NULL;
 	/* functions that need P on the device, or put it there */
+	e->graph_make = NULL;
 	e->neighbours_put = NULL;
 	e->neighbours_drop = NULL;
 	e->neighbours_graph = NULL;
