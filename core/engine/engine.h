@@ -162,6 +162,8 @@ struct sl_engine {
 	 * SL_BADPARAM: the host makes P, or tells what is wrong. NULL: the engine leaves it to the host. */
 	int (*graph_make)(struct sl_device *device, const struct sl_graph *g, const struct sl_affinities_params *params,
 			  struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
+	/* From how many entries of a graph on graph_make saves time. Smaller graphs keep the host's P, which devices share. */
+	uint64_t graph_make_least;
 
 	/* Bytes of device memory that an embedding of n nodes takes, without grids, which all embeddings of a device share.
 	 * Any thread. */
@@ -263,8 +265,7 @@ struct sl_engine {
 /* Plug-ins use the program's CPU engine: FFTW has one planner in a process, so only one engine may guard it. */
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(void);
 
-/* True if a graph of so many entries gets its P by graph_make(): there is one, and the graph is so large that this saves
- * time. Smaller graphs keep the bytes of the host's P, which all devices share. */
+/* True if a graph of so many entries gets its P by graph_make(). */
 bool sl_engine_makes_graph(const struct sl_engine *engine, uint64_t entries);
 
 /* The engine's operation of this name; NULL: the engine leaves it to the method's own code on the processor. */

@@ -19,10 +19,7 @@ bool sl_engine_supports(const struct sl_engine *engine, const struct sl_method *
 	return sl_method_operates(method, edges) && sl_engine_operation(engine, method->operation);
 }
 
-/* The host makes P of so many entries in a quarter of a second. */
-#define GRAPH_LEAST 5000000
-
 bool sl_engine_makes_graph(const struct sl_engine *engine, uint64_t entries)
 {
-	return engine->graph_make && entries >= GRAPH_LEAST;
+	return engine->graph_make && entries >= engine->graph_make_least;
 }

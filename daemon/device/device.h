@@ -8,8 +8,8 @@
  * daemon/device/scheduler.h. It owns the device and everything on it. There is a mailbox in each direction: the loop
  * sends commands, which the thread executes between two slices, and the thread sends events. The receiver owns the
  * memory that a message points to, except affinities, which are immutable: the loop lends them with a job and gets
- * them back with SL_EVENT_GRAPH_DROPPED. If the device makes P itself (struct sl_engine, neighbours_graph), the loop
- * lends the neighbours until the job has started or failed; the thread owns its copies on the device.
+ * them back with SL_EVENT_GRAPH_DROPPED. If the device makes P itself (struct sl_engine, neighbours_graph and graph_make), the
+ * loop lends the neighbours or the graph until the job has started or failed; the thread owns its copies on the device.
  *
  * Events of a job: after sl_device_add() any number of SL_EVENT_PROGRESS, then exactly one of DONE, FAILED, CANCELLED,
  * LOST, and LEFT with a blob. After that the thread has forgotten the job. Commands for a job that has ended are
@@ -29,6 +29,7 @@
 #include "daemon/device/mailbox.h"
 #include "daemon/util/ulid.h"
 
+struct sl_graph;
 struct sl_neighbours;
 struct sl_device_port;
 
@@ -92,7 +93,7 @@ void sl_device_event_destroy(struct sl_device_event *e);  /* NULL is fine */
 struct sl_device_source {
 	enum sl_origin origin;
 	bool graph;                        /* data is a graph; else points */
-	bool on_device;                    /* the device makes P from the neighbours; else the worker's processor */
+	bool on_device;                    /* the device makes P; else the worker's processor */
 	char *data;                        /* the stored graph or points; malloc'd, or NULL: not needed */
 	char *neighbours;                  /* the stored neighbours; malloc'd, or NULL: not needed */
 	const struct sl_neighbours *unstored;  /* or, if they have no file yet: borrowed until sl_device_add() returns */
@@ -116,8 +117,9 @@ struct sl_device_job {
 	uint32_t nodes;                    /* with run: nodes of the graph */
 	int columns;                       /* with run: values of each node; 0: the method has none */
 	uint64_t graph;                    /* key of the affinities */
-	const struct sl_affinities *affinities;  /* lent until SL_EVENT_GRAPH_DROPPED; NULL: made from neighbours */
-	const struct sl_neighbours *neighbours;  /* lent until STARTED or FAILED; NULL with affinities */
+	const struct sl_affinities *affinities;  /* lent until SL_EVENT_GRAPH_DROPPED; NULL: made by the device */
+	const struct sl_neighbours *neighbours;  /* from these, lent until STARTED or FAILED; else NULL */
+	const struct sl_graph *edges;            /* or from these, likewise */
 	uint64_t neighbours_key;           /* key of the neighbours */
 	struct sl_affinities_params affinities_params;
 	struct sl_method_params params;

@@ -97,20 +97,44 @@ static int neighbours_use(struct sl_device_thread *t, const struct sl_device_job
 	return 0;
 }
 
-/* Puts P on the device: the loop's affinities, or affinities that the device computes from neighbours. */
+/* Puts P on the device: the loop's affinities, or affinities that the device computes from neighbours or a graph. */
 static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const struct sl_device_job *job,
 			struct sl_error *err)
 {
 	struct sl_resident_neighbours *b = NULL;
-	if (!job->neighbours)
+	if (!job->neighbours && !job->edges)
 		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
-	int code = neighbours_use(t, job, &b, err);
+	int code = job->neighbours ? neighbours_use(t, job, &b, err) : 0;
 	sl_affinities_destroy(r->summary);  /* left from a graph that a failing device has lost */
 	r->summary = NULL;
-	if (!code)
+	if (!code && job->edges)
+		code = t->config.engine->graph_make(t->device, job->edges, &job->affinities_params, &r->summary, &r->graph, err);
+	else if (!code)
 		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
 	r->affinities = r->summary;
 	return code;
+}
+
+/* The processor makes P of a graph, since the device cannot; P takes less memory than making it. */
+static int resident_put_made(struct sl_device_thread *t, struct sl_resident *r, const struct sl_device_job *job,
+			     struct sl_error *err)
+{
+	sl_log_warning("device", "the processor makes the affinities of job %s: %s", job->id, err->detail);
+	int code = sl_affinities_create(&r->summary, job->edges, &job->affinities_params, err);
+	if (!code)
+		code = t->config.engine->graph_put(t->device, r->summary, &r->graph, err);
+	if (code) {
+		sl_affinities_destroy(r->summary);
+		r->summary = NULL;
+		r->graph = NULL;
+	}
+	r->affinities = r->summary;
+	return code;
+}
+
+static bool for_the_processor(int code)
+{
+	return code == SL_DEVMEM || code == SL_TOOBIG || code == SL_BADPARAM;
 }
 
 /* Adds the number of pinned graphs to an error, since the user can unpin them. */
@@ -161,6 +185,8 @@ int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job
 		if (code != SL_DEVMEM || !sl__drop_something(t, job->neighbours_key))
 			break;
 	}
+	if (job->edges && for_the_processor(code))
+		code = sl__note(t, err, resident_put_made(t, r, job, err));
 	if (code == SL_DEVMEM)
 		name_the_pinned(t, err);
 	return code;
@@ -182,7 +208,7 @@ void sl__graphs_leave(struct sl_device_thread *t)
 		if (r->graph)
 			t->config.engine->graph_drop(r->graph);
 		r->graph = NULL;
-		r->drop = r->drop || r->summary;  /* computed from neighbours; the next job brings these again */
+		r->drop = r->drop || r->summary;  /* computed from what the next job brings these again */
 		if (!r->jobs && r->drop)
 			sl__resident_drop(t, r);
 	}

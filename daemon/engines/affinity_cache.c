@@ -33,7 +33,8 @@ struct sl_affinity {
 	bool points;                        /* made from neighbours: lambda does not matter */
 	bool ready;
 	struct sl_affinities *affinities;   /* form HOST, when it is ready; else NULL */
-	struct sl_content *neighbours;      /* form DEVICE: a reference to the graph store's, while `references` > 0 */
+	struct sl_content *neighbours;      /* form DEVICE: a reference to the graph store's, while `references` > 0; of a
+					     * graph, its edges */
 	uint64_t neighbours_key;            /* the key of the neighbours on the device: a hash of graph and k */
 	struct sl_list waiters;             /* in order of arrival */
 	uint64_t bytes;
@@ -400,6 +401,11 @@ const char *sl_affinity_file(const struct sl_affinity *e)
 bool sl_affinity_of_points(const struct sl_affinity *e)
 {
 	return e->points;
+}
+
+const struct sl_graph *sl_affinity_edges(const struct sl_affinity *e)
+{
+	return e->neighbours ? e->neighbours->graph : NULL;
 }
 
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *e)

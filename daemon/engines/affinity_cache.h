@@ -3,8 +3,8 @@
  * There is an entry for each (graph, lambda, drop_leaf_edges) and each (points, perplexities), in one of these forms:
  *
  *   HOST     made on the thread pool from the graph or the neighbours, lent to devices
- *   DEVICE   made by each device from neighbours, to which the entry holds a reference while jobs use it; the
- *            affinities are not in host memory
+ *   DEVICE   made by each device from neighbours or a graph, to which the entry holds a reference while jobs use it;
+ *            the affinities are not in host memory
  *   WORKER, WORKER_DEVICE
  *            the same, made in workers, of stored files. The entry has no content; its bytes are estimated
  *
@@ -20,6 +20,7 @@
 #include "core/graph/affinities.h"
 #include "core/params.h"
 
+struct sl_graph;
 struct sl_neighbours;
 struct sl_affinity_cache;
 struct sl_affinity;
@@ -39,7 +40,7 @@ enum sl_affinity_form { SL_AFFINITY_HOST, SL_AFFINITY_DEVICE, SL_AFFINITY_WORKER
 
 /* Takes a reference to the entry of (graph, wanted), and makes the entry if it does not exist. done runs with the
  * entry, or with err and no reference; it runs before this function returns if the entry is ready. If this function
- * returns an error, done never runs. Form DEVICE is only for points and given neighbours. `job` is the one to blame if
+ * returns an error, done never runs. `job` is the one to blame if
  * making the entry crashes the server (util/crashes.h). */
 typedef void (*sl_affinity_done_fn)(void *arg, struct sl_affinity *entry, const struct sl_error *err);
 int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const char *job,
@@ -48,9 +49,10 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const ch
 void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);  /* NULL is fine */
 
 /* The content of an entry that is ready, borrowed while the caller has a reference. _get() is NULL unless in form HOST.
- * _neighbours(): in form DEVICE, and in the forms of workers if the neighbours have no file yet; else NULL. */
+ * _neighbours() or _edges(), of a graph: in form DEVICE, and in the forms of workers if it has no file yet; else NULL. */
 const struct sl_affinities *sl_affinity_get(const struct sl_affinity *entry);
 const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *entry);
+const struct sl_graph *sl_affinity_edges(const struct sl_affinity *entry);
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *entry);
 /* In the forms of workers: the file that they read; NULL: there is none yet, but _neighbours(). */
 const char *sl_affinity_file(const struct sl_affinity *entry);

@@ -176,6 +176,18 @@ static void neighbours_ready(void *arg, struct sl_worker_input *input, const str
 	hand_over(job);
 }
 
+static void edges_ready(void *arg, struct sl_worker_input *input, const struct sl_error *err)
+{
+	struct job *job = arg;
+	if (!input) {
+		fail(job, err);
+		return;
+	}
+	job->neighbours = input;
+	job->add->add->edges = input->graph;
+	hand_over(job);
+}
+
 static void make_run(void *arg)
 {
 	struct job *job = arg;
@@ -225,7 +237,7 @@ static void data_ready(void *arg, struct sl_worker_input *input, const struct sl
 	sl_pool_run_in(&job->work, &job->worker->loop, make_run, run_made, job);
 }
 
-/* Gets the affinities of a job, or the neighbours from which the device makes them. unstored: they came with it. */
+/* Gets the affinities of a job, or the neighbours or edges from which the device makes them. unstored: they came with it. */
 static void get_affinities(struct job *job, struct sl_neighbours *unstored)
 {
 	struct sl_inputs *inputs = job->worker->inputs;
@@ -240,6 +252,10 @@ static void get_affinities(struct job *job, struct sl_neighbours *unstored)
 	if (unstored && !given) {
 		sl_error_memory(&err, "neighbours");
 		fail(job, &err);
+	} else if (s->on_device && s->graph) {
+		name.kind = SL_INPUT_GRAPH;
+		name.key = 0;
+		sl_inputs_get(inputs, &name, edges_ready, job);
 	} else if (s->on_device && given) {
 		neighbours_ready(job, given, NULL);
 	} else if (s->on_device) {

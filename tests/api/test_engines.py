@@ -357,3 +357,25 @@ def test_memory_that_one_engine_takes_again_and_again(server):
     for t in threads:
         t.join()
     assert ended["state"] == "done" and not failed
+
+
+@pytest.mark.parametrize("workers, makes", [("off", "100"), ("gpus", "100"), ("gpus", "100, full")])
+def test_a_device_makes_the_affinities_of_a_graph(server, workers, makes):
+    api = server(environment={"SPACELAND_TEST_MAKES": makes}, workers=workers)
+    graph = upload(api, n=400)
+    host = api.run(graph, iterations=30, engine="cpu")
+    made = metric(api, 'spaceland_phase_seconds_count{phase="affinities"}')
+    layouts = {api.get(f"/v1/jobs/{host['id']}/layout").content}
+    for _ in range(2):
+        job = api.run(graph, iterations=30, engine="cuda")
+        assert job["device"] == "cuda0"
+        layouts.add(api.get(f"/v1/jobs/{job['id']}/layout").content)
+    assert len(layouts) == 1
+    assert metric(api, 'spaceland_phase_seconds_count{phase="affinities"}') == made
+    assert devices(api)["cuda0"]["graphs_resident"] == 1
+    told = "the processor makes the affinities of job" in api.daemon.stderr()
+    assert told == ("full" in makes)
+    for job in api.get("/v1/jobs").json()["items"]:
+        api.delete(f"/v1/jobs/{job['id']}", 204)
+    api.delete(f"/v1/graphs/{graph}", 204)
+    wait_until(lambda: devices(api)["cuda0"]["graphs_resident"] == 0)

@@ -2,6 +2,8 @@
 import numpy
 import pytest
 
+from harness import BUILD
+
 SHORT = ("--engine", "cpu", "--iterations", "120", "--exaggeration-iterations", "60", "--threads", "2")
 GRID = ["spread", "convolve", "read back", "attraction", "step"]
 
@@ -107,3 +109,16 @@ def test_what_is_wrong(client, ring, arguments, status, message):
     assert result.status == status and result.out == "", result
     assert result.err.splitlines()[-1].startswith("spaceland: " + message), result  # after what was taken of the file
     assert "Traceback" not in result.err and result.err.count("\n") <= 3, result
+
+
+@pytest.mark.parametrize("makes, told", [("0", ""), ("0, full", "the processor makes the affinities: no room for making P")])
+def test_a_device_makes_the_affinities(client, ring, tmp_path, makes, told):
+    plugin = BUILD / "tests" / "plugin"
+    if not (plugin / "spaceland-cuda.so").exists():
+        pytest.skip("skipped: the test plug-in is not built")
+    device, host = tmp_path / "device.npy", tmp_path / "host.npy"
+    result = client("embed", "--local", ring, "--engine", "cuda", "--iterations", 30, "-o", device,
+                    environment={"SPACELAND_PLUGINS": str(plugin), "SPACELAND_TEST_MAKES": makes})
+    assert result.status == 0 and told in result.err and ("processor" in result.err) == bool(told), result
+    assert client("embed", "--local", ring, "--engine", "cpu", "--iterations", 30, "-o", host).status == 0
+    assert device.read_bytes() == host.read_bytes()

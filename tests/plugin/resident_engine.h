@@ -1,4 +1,5 @@
-/* resident_engine.h -- the CPU engine with copies of neighbours as "resident" ones, and with P made "on the device":
+/* resident_engine.h -- the CPU engine with copies of neighbours as "resident" ones, and with P made "on the device", of
+ * graphs, too, if SPACELAND_TEST_MAKES=LEAST is set (from LEAST entries on; "full" after it: never enough memory):
  * stands for a device in tests of the code above. */
 #ifndef RESIDENT_ENGINE_H
 #define RESIDENT_ENGINE_H
@@ -68,15 +69,12 @@ static void resident_drop(struct sl_device_neighbours *d)
 	free(d);
 }
 
-static int resident_graph(struct sl_device_neighbours *d, const struct sl_affinities_params *params,
-			  struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
+/* Takes a. */
+static int resident_keep(struct sl_device *device, struct sl_affinities *a, struct sl_affinities **summary,
+			 struct sl_device_graph **out, struct sl_error *err)
 {
-	struct sl_affinities *a;
 	resident.graphs++;
-	int code = sl_affinities_from_neighbours(&a, d->nb, params, err);
-	if (code)
-		return code;
-	code = sl_engine_cpu()->graph_put(d->device, a, out, err);
+	int code = sl_engine_cpu()->graph_put(device, a, out, err);
 	if (code) {
 		sl_affinities_destroy(a);
 		return code;
@@ -96,6 +94,24 @@ static int resident_graph(struct sl_device_neighbours *d, const struct sl_affini
 		memcpy(s->axes, a->axes, (size_t)a->n_user * SL_AXES * sizeof *s->axes);
 	*summary = s;
 	return 0;
+}
+
+static int resident_graph(struct sl_device_neighbours *d, const struct sl_affinities_params *params,
+			  struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
+{
+	struct sl_affinities *a;
+	int code = sl_affinities_from_neighbours(&a, d->nb, params, err);
+	return code ? code : resident_keep(d->device, a, summary, out, err);
+}
+
+static int resident_make(struct sl_device *device, const struct sl_graph *g, const struct sl_affinities_params *params,
+			 struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
+{
+	struct sl_affinities *a;
+	if (strstr(getenv("SPACELAND_TEST_MAKES"), "full"))
+		return sl_error_set(err, SL_DEVMEM, "no room for making P");
+	int code = sl_affinities_create(&a, g, params, err);
+	return code ? code : resident_keep(device, a, summary, out, err);
 }
 
 static void resident_graph_drop(struct sl_device_graph *graph)
@@ -118,6 +134,9 @@ static struct sl_engine resident_engine(void)
 	engine.neighbours_drop = resident_drop;
 	engine.neighbours_graph = resident_graph;
 	engine.graph_drop = resident_graph_drop;
+	const char *makes = getenv("SPACELAND_TEST_MAKES");
+	engine.graph_make = makes ? resident_make : NULL;
+	engine.graph_make_least = makes ? strtoull(makes, NULL, 10) : 0;
 	return engine;
 }
 

@@ -286,8 +286,19 @@ static int graph_put(struct local *l)
 	return code;
 }
 
+static bool for_the_host(int code) { return code == SL_DEVMEM || code == SL_TOOBIG || code == SL_BADPARAM; }
+
 static int affinities_of_graph(struct local *l, const struct sl_affinities_params *ap)
 {
+	if (sl_engine_makes_graph(l->engine, l->input.graph->m)) {
+		double start = cli_now();
+		int made = l->engine->graph_make(l->device, l->input.graph, ap, &l->affinities, &l->device_graph, &l->err);
+		l->put_s = cli_now() - start;
+		if (!for_the_host(made))
+			return made;
+		if (made != SL_BADPARAM)
+			cli_tell(l->cli, l->path, "the processor makes the affinities: %s", l->err.detail);
+	}
 	int code = sl_affinities_create(&l->affinities, l->input.graph, ap, &l->err);
 	return code ? code : graph_put(l);
 }

@@ -47,12 +47,13 @@ static enum sl_initial initial_of(const struct sl_job *job)
 	return job->record.work.method->initial(&job->record.work.params, &data);
 }
 
-/* True if the device makes the affinities from neighbours; false if they are also needed in host memory. */
+/* True if the device makes the affinities; false if the host does, or needs them in its memory. */
 static bool device_makes(const struct sl_job *job)
 {
 	const struct sl_engine *engine = job->place.engine->functions;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
-	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
+	bool graph = g && g->kind == SL_KIND_GRAPH;
+	if (!g || (graph ? !sl_engine_makes_graph(engine, g->entries) : !engine->neighbours_put || !engine->neighbours_graph))
 		return false;
 	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
 }
@@ -62,7 +63,7 @@ static char *copy_of(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-/* Adds P, or the neighbours from which the device makes P; for a worker, the file from which it makes either. */
+/* Adds P, or the neighbours or edges from which the device makes P; for a worker, the file from which it makes either. */
 static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 {
 	const char *file = sl_affinity_file(job->run.affinity);
@@ -75,6 +76,7 @@ static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 	add->graph = sl_affinity_key(job->run.affinity);
 	add->affinities = sl_affinity_get(job->run.affinity);
 	add->neighbours = sl_affinity_neighbours(job->run.affinity);
+	add->edges = sl_affinity_edges(job->run.affinity);
 	add->neighbours_key = sl_affinity_neighbours_key(job->run.affinity);
 	add->affinities_params = *sl_affinity_params(job->run.affinity);
 }
