@@ -16,6 +16,17 @@ static bool looks_like_id(const char *text)
 	return text[0] == '0' && length >= 6 && length < SL_ULID_BYTES && !text[length];
 }
 
+/* Members that hold names of people, projects, tokens, columns or categories, or texts, which may look like ids: 012345 is a
+ * postcode, or a student. */
+static bool is_no_thing(const char *key)
+{
+	static const char *const members[] = {"name", "project", "projects", "readers", "replaces", "labels", "categories", NULL};
+	for (int i = 0; members[i]; i++)
+		if (!strcmp(key, members[i]))
+			return true;
+	return false;
+}
+
 /* True if the sender may read every id in the document. */
 static bool all_readable(const struct sl_request *r, const json_t *document)
 {
@@ -30,7 +41,7 @@ static bool all_readable(const struct sl_request *r, const json_t *document)
 				return false;
 	if (json_is_object(document))
 		json_object_foreach((json_t *)document, key, value)
-			if (strcmp(key, "name") && strcmp(key, "project") && !all_readable(r, value))
+			if (!is_no_thing(key) && !all_readable(r, value))
 				return false;
 	return true;
 }

@@ -230,7 +230,9 @@ def test_own_tokens(lab):
     for body in ({"replaces": other}, {"replaces": NONE}, {"replaces": 5}, {"overlap_seconds": -1}, {"x": 1}):
         assert ron.request("POST", "/v1/me/tokens", json=body).status_code in (400, 404)
     ron.delete(f"/v1/me/tokens/{other}", 404)
-    ron.delete(f"/v1/me/tokens/{short['id']}", 204)
+    long = ron.post("/v1/me/tokens", 201, json={"replaces": short["id"], "overlap_seconds": 0}).json()
+    assert long["name"] == "run" and As(lab.daemon, short["token"]).request("GET", "/v1/me").status_code == 401, "by its id"
+    ron.delete(f"/v1/me/tokens/{long['id']}", 204)
     assert As(lab.daemon, short["token"]).request("GET", "/v1/me").status_code == 401
     lab.root.get("/v1/me/tokens", 404)
     assert requests.get(f"{lab.daemon.url}/v1/me/tokens", params={"link": lab.link}, timeout=30).status_code == 403
@@ -242,6 +244,17 @@ def test_own_tokens(lab):
     assert "laptop" in cli(lab, "token", "list", token=told.stdout.strip()).stdout
     again = cli(lab, "token", "add", "--name", "desk", "--days", "2", token=told.stdout.strip()).stdout.strip()
     assert cli(lab, "token", "revoke", again[4:30], token=told.stdout.strip()).returncode == 0
+
+
+def test_names_that_look_like_ids(lab):
+    """A category 012345 in an order, a column of links and a student of this number are no graphs of others."""
+    lab.root.post("/v1/users", 201, json={"name": "012345"})
+    path = f"/v1/graphs/{lab.graph}"
+    count = lab.ann.get(path).json()["nodes"]
+    lab.ann.request("PUT", f"{path}/labels/0999999", 200, json={"values": ["012345", "067890"] * (count // 2) + [None] * (count % 2)})
+    lab.ann.patch(f"{path}/labels/0999999", 200, json={"categories": ["067890", "012345"]})
+    lab.ann.post(f"/v1/jobs/{lab.job}/links", 201, json={"labels": ["0999999"]})
+    lab.ann.request("PUT", f"/v1/access/{lab.graph}", 200, json={"readers": ["012345"]})
 
 
 # ---- whose it is ----

@@ -62,7 +62,7 @@ def test_a_token_that_is_handed_over(page, closed):
     page.see("needs a token")
 
 
-def test_administrators_see_users_and_limits(page, closed, shot):
+def test_users_do_not_see_the_users(page, closed, shot):
     admin = Api(closed)
     admin.session.headers["Authorization"] = f"Bearer {TOKEN}"
     admin.post("/v1/users", 201, json={"name": "ada", "role": "reader"})
@@ -70,7 +70,7 @@ def test_administrators_see_users_and_limits(page, closed, shot):
     admin.patch("/v1/users/bob", 200, json={"limits": {"disk_bytes": 20_000_000_000, "device_seconds": 7200, "queued_jobs": 5}})
     token = admin.post("/v1/users/bob/tokens", 201, json={}).json()["token"]
     page.expected = "401"
-    page.go(closed.front + f"/#/server?token={TOKEN}")
+    page.go(closed.front + f"/#/admin?token={TOKEN}")
     page.see("In use, and limits", 15)
     table = page.run("return document.querySelector('[aria-label=Users]').innerText")
     assert "ada" in table and "reader" in table and "bob" in table and "disk: 0 B of 20" in table and "queued jobs: 0 of 5" in table, table

@@ -559,7 +559,7 @@ def test_accessible(page, api, daemon, done, theme, shot):
     found = {}
     for name, width, height in (("wide", 1280, 800), ("phone", 390, 780)):
         page.size(width, height, 1, name == "phone")
-        for address in ("", f"job/{done}", f"job/{done}?tab=steer", f"job/{done}?tab=take", "data", "server", "compare"):
+        for address in ("", f"job/{done}", f"job/{done}?tab=steer", f"job/{done}?tab=take", "data", "server", "compare", "admin/maintenance"):
             page.go(f"{daemon.url}/#/{address}")
             page.find("h1")
             page.wait(lambda: page.run("return !document.querySelector('.loading')"), 10, "it is loaded")

@@ -32,7 +32,7 @@ def enter(page, lab, token, address=""):
     page.expected = "/v1/"
     page.command("DELETE", "/cookie")   # of the one who was logged in
     page.go("about:blank")
-    page.go(f"{lab.url}/#/{address}?token={token}")
+    page.go(f"{lab.url}/#/{address}{'&' if '?' in address else '?'}token={token}")
     page.wait(lambda: page.run("return !!document.querySelector('main h1, .drop')"), 15, "the page is there")
 
 

@@ -1,5 +1,6 @@
 /* projects.ts -- the logged-in user and the user's projects, fetched on first use. */
 import { getJson, link, locked, sendJson } from "./api.ts";
+import type { Token } from "./people.ts";
 import { Signal } from "./signal.ts";
 
 export interface Me {
@@ -7,6 +8,7 @@ export interface Me {
 	role: "reader" | "user" | "administrator";
 	project: string | null;   // the default project of jobs and graphs
 	projects: string[];
+	token: Token | null;      // of this login; null: it is none of a user
 }
 
 export interface Project {

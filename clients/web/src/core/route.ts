@@ -2,7 +2,7 @@
 import { Signal } from "./signal.ts";
 
 export interface Route {
-	page: string;                     // "", "job", "compare", "data", "server"
+	page: string;                     // "", "job", "compare", "data", "server", "account", "admin"
 	id: string;
 	query: Record<string, string>;
 }

@@ -65,6 +65,9 @@ export interface Job {
 	problem: Problem | null;
 	quality: Quality | null;
 	project?: string | null;
+	owner: string | null;         // null: nobody, or not known any more
+	owner_state: "active" | "disabled" | "deleted" | null;
+	time_limit?: number | null;   // seconds that it may be running
 	may_change: boolean;          // by the user of this page
 }
 
@@ -102,6 +105,8 @@ export interface Graph {
 	bytes: { disk: number; memory: number };
 	state: "ready" | "damaged";
 	pinned: boolean;
+	owner: string | null;
+	owner_state: "active" | "disabled" | "deleted" | null;
 	may_change: boolean;
 	resident: boolean;
 	columns?: number;

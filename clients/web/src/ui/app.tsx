@@ -7,12 +7,15 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, getJson, link, locked, logout, offline, request } from "../core/api.ts";
 import { jobs, put, putGraph, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
+import { askMaintenance, maintenance } from "../core/people.ts";
 import { type Me, me } from "../core/projects.ts";
 import { OPTIONS } from "../core/remedy.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { theme, toggleTheme } from "../core/theme.ts";
 import { categoryColours } from "../gl/palettes.ts";
+import { AccountPage } from "./account.tsx";
+import { AdminPage } from "./admin/page.tsx";
 import { ComparePage } from "./compare.tsx";
 import { DataPage } from "./data.tsx";
 import { DropAnywhere } from "./drop.tsx";
@@ -21,8 +24,9 @@ import { Login } from "./login.tsx";
 import { Button, Icon, Missing, Notices, useInterval } from "./parts.tsx";
 import { RunsPage, titleOf } from "./runs.tsx";
 import { ServerPage } from "./server.tsx";
+import { expiryText } from "./tokens.tsx";
 
-const PAGES = [["", "Runs", "runs"], ["data", "Data", "data"], ["compare", "Compare", "compare"], ["server", "Server", "server"]] as const;
+const PAGES = [["", "Runs", "runs"], ["data", "Data", "data"], ["compare", "Compare", "compare"], ["server", "Server", "server"], ["admin", "Admin", "people"]] as const;
 
 function Page() {
 	const { page, id } = use(route);
@@ -31,6 +35,8 @@ function Page() {
 	case "data": return <DataPage />;
 	case "compare": return <ComparePage />;
 	case "server": return <ServerPage />;
+	case "account": return <AccountPage />;
+	case "admin": return <AdminPage />;
 	case "": return <RunsPage />;
 	default: return <Missing title="There is no such page" text={`The address ends in ${location.hash}, which is none of this dashboard.`} />;
 	}
@@ -40,7 +46,7 @@ const READY_MS = 10_000;
 
 /** Shows problems of the server on every page: it cannot be reached, its disk is full. */
 function Banner() {
-	const away = use(offline), known = use(ready), [trouble, setTrouble] = useState(""), [notice, setNotice] = useState("");
+	const away = use(offline), known = use(ready), [trouble, setTrouble] = useState(""), state = use(maintenance), expiry = expiryText(use(me)?.token);
 	useInterval(async () => {
 		if (link)
 			return;
@@ -48,19 +54,19 @@ function Banner() {
 			if (error instanceof ApiError && error.status >= 500)
 				setTrouble(error.text);
 		});
-		await getJson<{ banner: { text: string } | null }>("/v1/maintenance").then(now => setNotice(now.banner?.text ?? ""), () => undefined);
+		await askMaintenance().catch(() => undefined);
 		if (!me.value)
 			me.value = await getJson<Me>("/v1/me");
 	}, READY_MS);
 	return away ? <p class="banner" role="alert"><b>No connection to the server.</b> {known && "What you see is the last that came. "}Trying again …</p>
-		: <>{notice && <p class="banner" role="status">{notice}</p>}{trouble && <p class="banner" role="alert">{trouble}</p>}</>;
+		: <>{state?.banner && <p class="banner" role="status">{state.banner.text}</p>}{expiry && <p class="banner" role="status">{expiry} <a href={address("account")}>Replace it</a></p>}{trouble && <p class="banner" role="alert">{trouble}</p>}</>;
 }
 
 function App() {
 	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready), who = use(me);
 	use(jobs);
 	useEffect(() => {
-		const job = jobs.value.get(id), name = page === "job" ? (job ? titleOf(job) : "Run") : PAGES.find(p => p[0] === page)?.[1] ?? "Runs";
+		const job = jobs.value.get(id), name = page === "job" ? (job ? titleOf(job) : "Run") : page === "account" ? "Account" : PAGES.find(p => p[0] === page)?.[1] ?? "Runs";
 		document.title = `${name} · spaceland`;
 	}, [page, id, known]);
 	if (closed)
@@ -70,11 +76,11 @@ function App() {
 		<header class="top">
 			<a class="brand" href={address("")}><img src="ui/icon.svg" alt="" width="26" height="26" />spaceland</a>
 			<nav aria-label="Pages">
-				{!link && PAGES.map(([to, text, icon]) => <a key={to} href={address(to)}
+				{!link && PAGES.filter(p => p[0] !== "admin" || who?.role === "administrator").map(([to, text, icon]) => <a key={to} href={address(to)}
 					aria-current={to === page || (to === "" && page === "job") ? "page" : undefined}><Icon name={icon} /><span>{text}</span></a>)}
 			</nav>
 			<span class="top-end">
-				{who?.name && <span class="who quiet" title={`You are logged in as ${who.name}, ${who.role}`}>{who.name}</span>}
+				{who?.name && <a class="who quiet" href={address("account")} title={`You are logged in as ${who.name}, ${who.role}`} aria-current={page === "account" ? "page" : undefined}>{who.name}</a>}
 				{!link && sessionStorage.getItem("spaceland-in") && <Button icon="leave" kind="quiet" label="Log out" onClick={logout} />}
 				<Button icon={shade === "dark" ? "sun" : "moon"} kind="quiet" label={shade === "dark" ? "Light colours" : "Dark colours"} onClick={toggleTheme} />
 			</span>

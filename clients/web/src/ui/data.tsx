@@ -3,11 +3,12 @@ import { request, sendJson, submit } from "../core/api.ts";
 import { ago, bytes, count, several } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put, putGraph } from "../core/live.ts";
 import { useRights } from "../core/rights.ts";
-import { go } from "../core/route.ts";
+import { go, keep, route } from "../core/route.ts";
 import { options } from "../core/start.ts";
 import { use } from "../core/signal.ts";
 import type { Graph } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
+import { OwnerSelect, OwnerText, ofOwner } from "./owner.tsx";
 import { Bar, Button, DeleteButton } from "./parts.tsx";
 import { TakenOf } from "./taken.tsx";
 
@@ -18,7 +19,7 @@ function labelText(g: Graph): string {
 	return [...shown, ...(g.named ? ["names"] : [])].join(", ") || "–";
 }
 
-function Row({ g, runs }: { g: Graph; runs: number }) {
+function Row({ g, runs, owned }: { g: Graph; runs: number; owned: boolean }) {
 	const may = useRights();
 	const patch = async (body: Record<string, unknown>): Promise<void> => putGraph(await sendJson<Graph>("PATCH", `/v1/graphs/${g.id}`, body));
 	const start = async (): Promise<void> => {
@@ -28,6 +29,7 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 	};
 	return <tr>
 		<th scope="row">{g.name}<div class="quiet">{g.kind} · {g.format} · {ago(g.created)}</div><TakenOf graph={g} /></th>
+		{owned && <td data-label="Owner"><OwnerText of={g} /></td>}
 		<td class="right" data-label="Nodes">{count(g.nodes)}</td>
 		<td class="right" data-label="Columns">{g.kind === "points" && g.columns ? count(g.columns) : "–"}</td>
 		<td data-label="Edges">{g.neighbours?.state === "searching" ? <Bar share={g.neighbours.progress} label={`Search of neighbours of ${g.name}`} /> :
@@ -45,14 +47,15 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 }
 
 export function DataPage() {
-	const may = useRights(), all = newest(use(graphs)), runs = [...use(jobs).values()];
+	const may = useRights(), all = newest(use(graphs)), { query } = use(route), owner = query["user"] ?? "", shown = all.filter(g => ofOwner(g, owner)), owned = !!owner || all.some(g => g.owner), runs = [...use(jobs).values()];
 	return <div class="page">
 		<h1>Data</h1>
 		{may && <DropZone small />}
+		{owned && <div class="row wall-head"><OwnerSelect of={all} value={owner} onChange={v => { keep({ user: v || undefined }); route.notify(); }} /></div>}
 		{all.length === 0 ? <p class="quiet empty">{may ? "Nothing has been uploaded yet." : "No data are shared with you yet."}</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Graphs and points"><table class="table wide">
-				<thead><tr><th scope="col">Name</th><th scope="col" class="right">Nodes</th><th scope="col" class="right">Columns</th><th scope="col">Edges</th>
+				<thead><tr><th scope="col">Name</th>{owned && <th scope="col">Owner</th>}<th scope="col" class="right">Nodes</th><th scope="col" class="right">Columns</th><th scope="col">Edges</th>
 					<th scope="col">Labels</th><th scope="col" class="right">Disk</th><th scope="col">Where</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
-				<tbody>{all.map(g => <Row key={g.id} g={g} runs={runs.filter(j => j.graph === g.id).length} />)}</tbody></table></div>}
+				<tbody>{shown.map(g => <Row key={g.id} g={g} owned={owned} runs={runs.filter(j => j.graph === g.id).length} />)}</tbody></table></div>}
 	</div>;
 }

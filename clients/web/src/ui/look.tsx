@@ -14,6 +14,7 @@ import { labelsFor } from "../core/start.ts";
 import type { Graph, Job, Quality, Taken } from "../core/types.ts";
 import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
+import { OwnerFacts } from "./owner.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Legend } from "./stage.tsx";
@@ -173,6 +174,7 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 		<Search s={s} />
 		{(job.quality || !link) && <section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>}
 		<section aria-label="About this run"><h2>About</h2><dl class="facts">
+			<OwnerFacts job={job} />
 			<dt>Nodes</dt><dd>{count(job.nodes)}</dd>
 			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{graph.entries ? count(graph.entries) : "–"}</dd>
 				<dt>On disk</dt><dd>{bytes(graph.bytes.disk)}</dd></>}

@@ -18,6 +18,7 @@ import { ValueStream } from "../core/values.ts";
 import { MeasureChart } from "./charts.tsx";
 import { NextRun } from "./parameters.tsx";
 import { chosenLayout, SignalPanel, SignalStage } from "./signalpage.tsx";
+import { OwnerFacts } from "./owner.tsx";
 import { Bar, Button, StateBadge, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
@@ -119,7 +120,7 @@ export function MethodPage({ job }: { job: Job }) {
 			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} {...(stream ? { seen: stream.levels() } : {})} /></section>
 			{job.state === "done" && <TakeResults job={job} />}
 			<section aria-label="About this job"><h2>About</h2><dl class="facts">
-				<dt>What</dt><dd>{describe(job)}</dd><dt>Nodes</dt><dd>{count(job.nodes)}</dd><dt>Result</dt><dd>{measureText(job)}</dd>
+				<OwnerFacts job={job} /><dt>What</dt><dd>{describe(job)}</dd><dt>Nodes</dt><dd>{count(job.nodes)}</dd><dt>Result</dt><dd>{measureText(job)}</dd>
 				<dt>Iterations</dt><dd>{count(job.iteration)}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
 				{job.stop && <><dt>Ended</dt><dd>{STOPS[job.stop] ?? job.stop}</dd></>}
 				<dt>Id</dt><dd class="mono">{job.id}</dd></dl>

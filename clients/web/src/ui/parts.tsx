@@ -24,7 +24,7 @@ const PATHS: Record<string, string> = {
 	search: "M10.500 4a6.500 6.500 0 100 13 6.500 6.500 0 000-13zM15.500 15.500L21 21",
 	close: "M6 6l12 12M18 6L6 18", pin: "M9 4h6l-1 6 4 4H6l4-4zM12 14v6", trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
 	link: "M10 14a4 4 0 005.700 0l3-3a4 4 0 00-5.700-5.700L12 6.300M14 10a4 4 0 00-5.700 0l-3 3A4 4 0 0011 18.700l1-1",
-	leave: "M14 4H5v16h9M11 12h10M17 8l4 4-4 4", pen: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3", plus: "M12 5v14M5 12h14", minus: "M5 12h14", palette: "M12 3a9 9 0 100 18c1.500 0 2-1 1.500-2s0-2.500 1.500-2.500h2a4 4 0 004-4C21 7 17 3 12 3zM7.500 12h.01M9 7.500h.01M14 7h.01M17 10.500h.01", up: "M6 15l6-6 6 6", down: "M6 9l6 6 6-6", undo: "M9 7L4 12l5 5M4 12h10a6 6 0 016 6v1", key: "M15 4a5 5 0 11-4 8l-7 7v-3h3v-3h2",
+	leave: "M14 4H5v16h9M11 12h10M17 8l4 4-4 4", pen: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3", plus: "M12 5v14M5 12h14", minus: "M5 12h14", palette: "M12 3a9 9 0 100 18c1.500 0 2-1 1.500-2s0-2.500 1.500-2.500h2a4 4 0 004-4C21 7 17 3 12 3zM7.500 12h.01M9 7.500h.01M14 7h.01M17 10.500h.01", up: "M6 15l6-6 6 6", down: "M6 9l6 6 6-6", undo: "M9 7L4 12l5 5M4 12h10a6 6 0 016 6v1", gauge: "M4 18a9 9 0 1116 0M12 15l4-5", give: "M4 12h13M12 7l5 5-5 5M20 4v16", people: "M9 5a3.500 3.500 0 100 7 3.500 3.500 0 000-7zM3 20c0-3.500 2.500-5.500 6-5.500s6 2 6 5.500M16 5.500a3.500 3.500 0 010 6.500M17.500 14.800c2.200.6 3.500 2.400 3.500 5.200", key: "M15 4a5 5 0 11-4 8l-7 7v-3h3v-3h2",
 };
 
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {
@@ -99,6 +99,12 @@ export function Field({ label, hint, children }: { label: string; hint?: string;
 	return <label class="field"><span class="field-label" title={hint}>{label}</span>{children}</label>;
 }
 
+/** A field of a filter, which counts when it is left or Enter is pressed. put: gets undefined if it is empty. */
+export function Filter({ label, kind, value, put }: { label: string; kind?: "date" | "datetime-local"; value: string | undefined; put: (value: string | undefined) => void }) {
+	const change = (e: { currentTarget: HTMLInputElement }): void => put(e.currentTarget.value.trim() || undefined);
+	return <Field label={label}>{kind ? <input type={kind} value={value ?? ""} onChange={change} /> : <input type="text" value={value ?? ""} onChange={change} />}</Field>;
+}
+
 export function Select({ label, value, options, onChange, hint }: { label: string; value: string; hint?: string;
 	options: (readonly [string, string])[]; onChange: (value: string) => void }) {
 	const select = useRef<HTMLSelectElement>(null);
@@ -164,8 +170,8 @@ export function Notices() {
 	</div>)}</div>;
 }
 
-/** Calls `work` repeatedly while the component is mounted. */
-export function useInterval(work: () => void | Promise<void>, ms: number, on = true): void {
+/** Calls `work` repeatedly while the component is mounted, and at once when `again` changes. */
+export function useInterval(work: () => void | Promise<void>, ms: number, on = true, again = ""): void {
 	const latest = useRef(work);
 	latest.current = work;
 	useEffect(() => {
@@ -180,5 +186,5 @@ export function useInterval(work: () => void | Promise<void>, ms: number, on = t
 		};
 		void next();
 		return () => { gone = true; clearTimeout(timer); };
-	}, [ms, on]);
+	}, [ms, on, again]);
 }

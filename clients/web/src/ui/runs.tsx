@@ -10,6 +10,7 @@ import { address, go, keep, route } from "../core/route.ts";
 import { Signal, use } from "../core/signal.ts";
 import { ended, type Job } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
+import { isOthers, OwnerSelect, OwnerText, ofOwner } from "./owner.tsx";
 import { Bar, Button, DeleteButton, StateBadge } from "./parts.tsx";
 import { ofProject, ProjectSelect } from "./projects.tsx";
 import { Uploaded } from "./taken.tsx";
@@ -51,7 +52,7 @@ function Card({ job }: { job: Job }) {
 		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}${none && `, ${none}`}`}>{!isLayout(job) ? <FoundThumb job={job} /> : none ? <div class="thumb none">{none}</div> : <Thumb job={job} />}</a>
 		<div class="run-body">
 			<div class="row"><h3><a href={address("job", job.id)}>{title}</a></h3><span class="grow" /><StateBadge state={job.state} /></div>
-			<p class="quiet">{gist(job)}</p>
+			<p class="quiet">{gist(job)}{isOthers(job) && <> · <OwnerText of={job} /></>}</p>
 			{over ? <p class="quiet">{measureText(job)} · {duration(job.seconds)} · {ago(job.created)}{job.expires && until(job.expires, 7) && <b class="expires"> · expires {until(job.expires, 7)}</b>}</p> : <>
 				<Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} />
 				<p class="quiet">{count(job.iteration)} of {count(job.iterations)}{job.eta_seconds !== null && ` · ${duration(job.eta_seconds)} left`}</p></>}
@@ -76,8 +77,8 @@ export function RunsPage() {
 	const rest = use(older), all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen), may = useRights();
 	use(graphs);
 	const wanted = (query["search"] ?? "").toLowerCase();
-	const project = query["project"] ?? "";
-	const shown = all.filter(job => passes(job, filter) && ofProject(job, project) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
+	const project = query["project"] ?? "", owner = query["user"] ?? "";
+	const shown = all.filter(job => passes(job, filter) && ofProject(job, project) && ofOwner(job, owner) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
 	return <div class="page">
 		<h1 class="hidden">Runs</h1>
 		{may ? <DropZone small={all.length > 0} /> : all.length === 0 && <p class="quiet empty">{link ? "A public link shows one run. Open the link again to see it." : "No run is shared with you yet."}{!link && " Your role is that of a reader: you see what others share."}</p>}
@@ -88,6 +89,7 @@ export function RunsPage() {
 			<input class="find" type="search" aria-label="Find runs by name" placeholder="Find by name" value={query["search"] ?? ""}
 				onInput={e => { keep({ search: e.currentTarget.value }); route.notify(); }} />
 			<ProjectSelect label="Project" value={project} all="All" none="None" onChange={v => { keep({ project: v || undefined }); route.notify(); }} />
+			<OwnerSelect of={all} value={owner} onChange={v => { keep({ user: v || undefined }); route.notify(); }} />
 			<span class="grow" />
 			<span class="quiet" role="status">{several(shown.length, "run")}</span>
 			{two.length === 1 && all.length > 1 && <span class="quiet">Choose a second run to compare.</span>}

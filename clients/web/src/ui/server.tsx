@@ -9,8 +9,8 @@ import { use } from "../core/signal.ts";
 import { type Device, ended, type Job, type Plan, type Status } from "../core/types.ts";
 import { Bar, Button, StateBadge, useInterval } from "./parts.tsx";
 import { Projects } from "./projects.tsx";
+import { OwnerText } from "./owner.tsx";
 import { titleOf } from "./runs.tsx";
-import { Users } from "./users.tsx";
 
 function DeviceCard({ d }: { d: Device }) {
 	const budget = d.memory_budget || d.memory_total || 1, other = Math.max(0, d.memory_used - d.graph_bytes - d.embedding_bytes - d.plan_bytes);
@@ -27,11 +27,12 @@ function DeviceCard({ d }: { d: Device }) {
 	</li>;
 }
 
-function QueueRow({ job }: { job: Job }) {
+function QueueRow({ job, owned }: { job: Job; owned: boolean }) {
 	const set = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
 	const title = titleOf(job), may = useRights();
 	return <tr>
 		<th scope="row"><a href={address("job", job.id)}>{title}</a></th>
+		{owned && <td data-label="Owner"><OwnerText of={job} /></td>}
 		<td data-label="State"><StateBadge state={job.state} /></td>
 		<td data-label="Device">{job.device}</td>
 		<td class="wide-cell" data-label="Progress"><Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} /></td>
@@ -64,7 +65,7 @@ function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
 }
 
 export function ServerPage() {
-	const list = use(devices), queue = newest(use(jobs)).filter(j => !ended(j)).reverse();
+	const list = use(devices), queue = newest(use(jobs)).filter(j => !ended(j)).reverse(), owned = queue.some(j => j.owner);
 	const [status, setStatus] = useState<Status | null>(null), [plans, setPlans] = useState<Plan[]>([]);
 	useInterval(async () => {
 		const [now, cached] = await Promise.all([getJson<Status>("/v1/status"), getJson<{ items: Plan[] }>("/v1/plans"), askDevices()]);
@@ -82,11 +83,10 @@ export function ServerPage() {
 			<dl class="unusable">{unusable.map(d => <><dt>{d.id}</dt><dd>{d.problem}</dd></>)}</dl></details>}
 		<h2>Queue</h2>
 		{queue.length === 0 ? <p class="quiet empty">{status && ["running", "queued", "paused"].some(state => status.jobs[state]) ? "Only runs that are not shared with you run or wait." : "Nothing runs or waits."}</p> :
-			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Queue"><table class="table wide"><thead><tr><th scope="col">Run</th><th scope="col">State</th><th scope="col">Device</th>
+			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Queue"><table class="table wide"><thead><tr><th scope="col">Run</th>{owned && <th scope="col">Owner</th>}<th scope="col">State</th><th scope="col">Device</th>
 				<th scope="col">Progress</th><th scope="col" class="right">Left</th><th scope="col">Priority</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
-				<tbody>{queue.map(j => <QueueRow key={j.id} job={j} />)}</tbody></table></div>}
+				<tbody>{queue.map(j => <QueueRow key={j.id} job={j} owned={owned} />)}</tbody></table></div>}
 		<Projects />
-		<Users />
 		{status && <><h2>Limits</h2><dl class="facts limits card">{Object.entries(status.limits).map(([k, v]) => <><dt>{k.replace(/_/g, " ")}</dt><dd>{limitText(k, v)}</dd></>)}</dl></>}
 		<Plans plans={plans} dropped={() => setPlans([])} />
 	</div>;
