@@ -16,11 +16,12 @@ static bool looks_like_id(const char *text)
 	return text[0] == '0' && length >= 6 && length < SL_ULID_BYTES && !text[length];
 }
 
-/* Members that hold names of people, projects, tokens, columns or categories, or texts, which may look like ids: 012345 is a
+/* Members that hold names of people, projects, tokens, columns or categories, which may look like ids: 012345 is a
  * postcode, or a student. */
 static bool is_no_thing(const char *key)
 {
-	static const char *const members[] = {"name", "project", "projects", "readers", "replaces", "labels", "categories", NULL};
+	static const char *const members[] = {"name", "project", "projects", "readers", "replaces", "labels", "categories",
+					      NULL};
 	for (int i = 0; members[i]; i++)
 		if (!strcmp(key, members[i]))
 			return true;

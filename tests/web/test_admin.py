@@ -38,7 +38,7 @@ def lab(tmp_path_factory, api):
 
 
 def rows(page, label):
-    return page.run("return [...document.querySelectorAll(`[aria-label='${arguments[0]}'] tbody tr`)].map(r => r.innerText.replace(/\\s+/g, ' '))", label)
+    return page.run("return [...document.querySelectorAll(`[aria-label='${arguments[0]}'] tbody tr`)].map(r => r.innerText.replace(/\\s+/g, ' ').trim()).filter(t => t)", label)
 
 
 def press(page, text):
