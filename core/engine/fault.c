@@ -3,6 +3,7 @@
 #include "core/engine/fault.h"
 #include "core/graph/affinities.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +11,9 @@
 /* The state of one device; tests have no more. Only its thread changes it. */
 static struct {
 	const struct sl_engine *engine;  /* the real engine, the first one that was opened in this process */
-	long lost_at, hang_at, opens_failing, graphs_max;
+	long lost_at, lost_again, hang_at, opens_failing, graphs_max;
 	bool stuck;
+	char file[256];
 	long graphs;
 	bool lost;
 } fault;
@@ -30,11 +32,15 @@ static int lost(struct sl_error *err)
 /* Called before iterations. */
 static int due(struct sl_error *err)
 {
+	if (fault.file[0] && unlink(fault.file) == 0)
+		fault.lost = true;
 	if (fault.hang_at > 0 && --fault.hang_at == 0)
 		for (;;)
 			pause();
-	if (fault.lost_at > 0 && --fault.lost_at == 0)
+	if (fault.lost_at > 0 && --fault.lost_at == 0) {
 		fault.lost = true;
+		fault.lost_at = fault.lost_again;
+	}
 	return lost(err);
 }
 
@@ -118,20 +124,24 @@ static int fault_state_load(struct sl_device_embedding *e, const void *state, ui
 	return code ? code : fault.engine->state_load(e, state, bytes, err);
 }
 
-const struct sl_engine *sl__engine_with_faults(const struct sl_engine *engine)
+const struct sl_engine *sl__engine_with_faults(const struct sl_engine *engine, bool again)
 {
 	static struct sl_engine failing;
 	const char *text = getenv("SPACELAND_FAULT");
-	if (!text || !*text || getenv(SL_RESTARTED) || (fault.engine && fault.engine != engine))
+	again = again || getenv(SL_RESTARTED);
+	if (!text || !*text || (again && !strstr(text, "file=")) || (fault.engine && fault.engine != engine))
 		return engine;
 	if (fault.engine)
 		return &failing;
 	fault.engine = engine;
 	fault.lost_at = number(text, "lost=");
+	fault.lost_again = number(text, "again=");
 	fault.hang_at = number(text, "hang=");
 	fault.opens_failing = number(text, "open=");
 	fault.graphs_max = number(text, "graphs=");
 	fault.stuck = strstr(text, "stuck") != NULL;
+	const char *file = strstr(text, "file=");
+	snprintf(fault.file, sizeof fault.file, "%.*s", file ? (int)strcspn(file + 5, ",") : 0, file ? file + 5 : "");
 	fault.lost = false;
 	fault.graphs = 0;
 	failing = *engine;

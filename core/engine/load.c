@@ -163,13 +163,16 @@ int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_err
 {
 	int code = open_by_name(name, true, out, reason);
 	if (!code)
-		*out = sl__engine_with_faults(*out);
+		*out = sl__engine_with_faults(*out, false);
 	return code;
 }
 
 int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason)
 {
-	return open_by_name(name, false, out, reason);
+	int code = open_by_name(name, false, out, reason);
+	if (!code)
+		*out = sl__engine_with_faults(*out, true);
+	return code;
 }
 
 int sl_engine_devices(const char *name)

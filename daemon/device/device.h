@@ -83,7 +83,7 @@ struct sl_device_event {
 	struct sl_error unaided;           /* STARTED: why the processor computes the job; code 0: the device does */
 	struct sl_device_state *state;
 	bool asked;                        /* STATE: it answers a request */
-	bool suspect;                      /* LOST: it ran beside others when the device failed: add it again as `alone` */
+	bool suspect;                      /* LOST: it was computed when the device failed: add it again as `alone` */
 	uint64_t slices;                   /* number and duration of the slices since the previous event */
 	double slice_seconds;
 };
@@ -133,7 +133,7 @@ struct sl_device_job {
 	double share;                      /* of the group */
 	int priority;
 	bool paused, finish, cancel;       /* what its owner has asked for meanwhile: as if the command followed */
-	bool alone;                        /* never runs beside others */
+	bool alone;                        /* suspected: until it makes progress, it runs alone, and fails if the device does */
 	bool pinned;                       /* its graph stays on the device */
 	char id[SL_ULID_BYTES];            /* for the record of crashes */
 	struct sl_device_source source;    /* of a job for a worker; taken like init */

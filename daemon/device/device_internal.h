@@ -54,7 +54,8 @@ struct sl_task {
 	bool restored;                  /* from a checkpoint */
 	struct sl_error checkpoint_error;        /* why not, though there was one */
 	struct sl_error unaided;        /* why the device does not compute it, though it could */
-	bool alone;                     /* never runs beside others: see sl_device_job */
+	int began;                      /* the iteration with which it was added */
+	bool alone;                     /* suspected: never runs beside others, and fails if the device does */
 	bool suspect;                   /* ran when the device was lost */
 	struct sl_embedding_snapshot *snapshot;  /* in progress, or NULL */
 	struct sl__expansion *expansion;         /* the layout made from it; NULL without a snapshot */
@@ -100,6 +101,8 @@ struct sl_device_thread {
 	struct sl_expander *expander;   /* snapshots.c */
 	/* After a failure `device` is NULL until it can be opened again. */
 	bool lost;                      /* the failure was noticed, but not handled yet */
+	bool stuck;                     /* this process cannot open it again */
+	bool progressed;                /* a job has, since the last failure */
 	struct sl_error problem;        /* the failure, or why it does not open; code 0: none */
 	double lost_ms;                 /* time of the last failure */
 	double retry_ms, backoff_ms;    /* time of the next attempt; interval to the one after it */
@@ -133,6 +136,9 @@ int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct s
 void sl__task_move_off(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
 /* Ends the task with DONE or CANCELLED and its present layout. */
 void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
+/* Ends the task with the error. If that is the device's (SL_DEVLOST), the job was perhaps not its cause: for the first
+ * time it is only marked, and goes back to the loop with the others; added again it is `alone`. */
+void sl__task_fail(struct sl_device_thread *t, struct sl_task *k, const struct sl_error *err);
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
 /* Runs one slice of the picked task, and of the tasks that may run beside it. */
 void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked);

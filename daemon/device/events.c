@@ -80,7 +80,7 @@ static void tell_state(struct sl_device_thread *t, struct sl_device_event *e)
 	int count = t->device ? engine->plans(t->device, state->plan, SL_PLANS_LISTED) : 0;
 	state->plan_count = count < SL_PLANS_LISTED ? count : SL_PLANS_LISTED;
 	state->down = !t->device;
-	state->restart = !t->device && t->problem.code == SL_DEVLOST;
+	state->restart = t->stuck;
 	state->problem = t->problem;
 	state->evictions = t->evictions;
 	state->losses = t->losses;

@@ -156,6 +156,7 @@ int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct s
 	}
 	if (job->paused)
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
+	k->began = k->status.iteration;
 	k->ended = owed->ended;
 	owed->ended = NULL;
 	sl_list_prepend(&t->tasks, &k->link);
@@ -188,14 +189,25 @@ void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event
 	if (!err.code && k->method->result && k->method->result(k->run, &result, &err))
 		result.count = 0;
 	if (err.code && kind == SL_EVENT_DONE) {
-		sl__tell_error(t, &k->ended, k->key, &err);
-	} else {
-		struct sl_device_event *e = sl__event_owed(&k->ended, kind, k->key);
-		sl__add_status(k, e, 0);
-		e->layout = layout;
-		e->result = result;
-		sl__tell(t, e);
+		sl__task_fail(t, k, &err);
+		return;
 	}
+	t->progressed = t->progressed || kind == SL_EVENT_DONE;
+	struct sl_device_event *e = sl__event_owed(&k->ended, kind, k->key);
+	sl__add_status(k, e, 0);
+	e->layout = layout;
+	e->result = result;
+	sl__tell(t, e);
+	sl__task_end(t, k);
+}
+
+void sl__task_fail(struct sl_device_thread *t, struct sl_task *k, const struct sl_error *err)
+{
+	if (err->code == SL_DEVLOST && !k->alone) {
+		k->suspect = true;
+		return;
+	}
+	sl__tell_error(t, &k->ended, k->key, err);
 	sl__task_end(t, k);
 }
 
@@ -208,8 +220,7 @@ static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms,
 	k->slices++;
 	k->slice_seconds += ms / count * 1e-3;
 	if (code) {
-		sl__tell_error(t, &k->ended, k->key, err);
-		sl__task_end(t, k);
+		sl__task_fail(t, k, err);
 	} else if (k->status.done) {
 		sl__task_leave(t, k, SL_EVENT_DONE);
 	} else if (k->status.held) {

@@ -54,7 +54,9 @@ static void not_yet(struct sl_device_thread *t, const struct sl_error *why)
 static void reopen(struct sl_device_thread *t)
 {
 	struct sl_error err = {0};
-	if (t->config.engine->open(&t->device, &t->config.options, &err)) {
+	int code = t->config.engine->open(&t->device, &t->config.options, &err);
+	t->stuck = code == SL_DEVLOST;
+	if (code) {
 		t->device = NULL;
 		not_yet(t, &err);
 	} else {
@@ -66,12 +68,13 @@ static void reopen(struct sl_device_thread *t)
 }
 
 /* Gives all jobs back to the loop, which sends them again with their last checkpoints. Then opens the device again, at
- * once if it has run well for a while. */
+ * once if it has run well for a while or a job has made progress. */
 static void lose(struct sl_device_thread *t)
 {
 	double now = sl__now_ms();
-	bool again = t->losses && now - t->lost_ms < BACKOFF_MAX_MS;
+	bool again = t->losses && !t->progressed && now - t->lost_ms < BACKOFF_MAX_MS;
 	t->lost_ms = now;
+	t->progressed = false;
 	t->losses++;
 	if (!again)
 		t->backoff_ms = BACKOFF_MS;
@@ -98,6 +101,13 @@ static void lose(struct sl_device_thread *t)
 
 /* ---- commands ---------------------------------------------------------------- */
 
+/* A later failure is not the same one again. */
+static void made_progress(struct sl_device_thread *t, struct sl_task *k)
+{
+	k->alone = false;
+	t->progressed = true;
+}
+
 static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct sl_command *c)
 {
 	struct sl_device_event *e = sl__event_owed(&c->owed.answer, SL_EVENT_CHECKPOINT, c->key);
@@ -109,6 +119,8 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct 
 		if (e->blob && !k->scheduled.runnable)
 			e->layout = sl__picture_of(k);
 		sl_crashes_computes(NULL);
+		if (e->blob && k->status.iteration > k->began)
+			made_progress(t, k);
 	}
 	sl__tell(t, e);
 }
@@ -117,8 +129,7 @@ static void finish(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err;
 	if (sl__note(t, &err, k->method->stop(k->run, &k->status, &err))) {
-		sl__tell_error(t, &k->ended, k->key, &err);
-		sl__task_end(t, k);
+		sl__task_fail(t, k, &err);
 	} else if (k->status.done) {
 		sl__task_leave(t, k, SL_EVENT_DONE);
 	} else {  /* after some more slices, even if it is paused */
@@ -159,13 +170,24 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 	}
 }
 
+static void give_back(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed, bool suspect)
+{
+	struct sl_device_event *e = sl__event_owed(&owed->ended, SL_EVENT_LOST, job->job);
+	e->err = t->problem;
+	e->suspect = suspect;
+	sl__tell(t, e);
+}
+
 /* Adds a job. While the device is lost, the job goes back to the loop, which keeps it until a device is usable. */
 static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct sl_owed *owed)
 {
 	struct sl_error err = {0};
 	if (t->device && !t->lost) {
 		sl_crashes_computes(job->id);
-		if (sl__task_add(t, job, owed, &err))
+		int code = sl__task_add(t, job, owed, &err);
+		if (code == SL_DEVLOST && !job->alone)
+			give_back(t, job, owed, true);
+		else if (code)
 			sl__tell_error(t, &owed->ended, job->job, &err);
 		else if (job->cancel)
 			sl__task_leave(t, sl__task_find(t, job->job), SL_EVENT_CANCELLED);
@@ -174,9 +196,7 @@ static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct
 		sl_crashes_computes(NULL);
 		return;
 	}
-	struct sl_device_event *e = sl__event_owed(&owed->ended, SL_EVENT_LOST, job->job);
-	e->err = t->problem;
-	sl__tell(t, e);
+	give_back(t, job, owed, false);
 	if (job->affinities)  /* give them back, though they were not used */
 		sl__tell_dropped(t, &owed->dropped, job->graph, 1);
 }

@@ -43,7 +43,7 @@ struct sl_job_run {
 	uint64_t settled_ms;             /* loop time when it was sent to its device */
 	/* device_events.c */
 	unsigned holds;                  /* pauses of its own that its device has reported under this key */
-	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
+	bool alone;                      /* it was computed when the device failed, and has made no progress since */
 	uint64_t recorded_iteration;     /* iterations already counted in the metrics */
 	/* checkpoint.c */
 	enum sl_checkpoint_stage checkpointing;

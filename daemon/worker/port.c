@@ -64,6 +64,7 @@ struct worker_port {
 	struct sl_device_state state;  /* as last told */
 	bool state_owed;               /* there was no memory to tell it */
 	uint64_t losses;               /* of earlier workers; those of the present one are in state */
+	bool progressed;               /* a job has been saved or has ended since the last worker ended */
 	uint64_t lost_ms, retry_ms, backoff_ms, beat_ms;
 	double silent_s;
 	void (*closed)(void *arg);
@@ -226,10 +227,11 @@ static void lose_all(struct worker_port *p)
 static void back_off(struct worker_port *p)
 {
 	uint64_t now = uv_now(p->loop);
-	bool again = p->lost_ms && now - p->lost_ms < BACKOFF_MAX_MS;
+	bool again = p->lost_ms && !p->progressed && now - p->lost_ms < BACKOFF_MAX_MS;
 	p->backoff_ms = again ? fmin(2.0 * (double)p->backoff_ms, BACKOFF_MAX_MS) : BACKOFF_MS;
 	p->retry_ms = now + (again ? p->backoff_ms : 0);
 	p->lost_ms = now;
+	p->progressed = false;
 }
 
 static void has_exited(struct worker_port *p, int status)
@@ -263,8 +265,8 @@ static void has_exited(struct worker_port *p, int status)
 	p->state.down = true;
 	p->state.graphs_resident = p->state.graphs_pinned = p->state.neighbours_resident = p->state.plan_count = 0;
 	sl_log_error("device", "the worker of %s has ended: %s", p->options.id, why);
+	tell_state(p);  /* first: jobs that come back do not start there again at once */
 	lose_all(p);
-	tell_state(p);
 }
 
 static void end_worker(struct worker_port *p, const char *why)
@@ -310,6 +312,7 @@ static bool ends(const struct sl_device_event *e)
 static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 {
 	struct job *job = e->job ? job_find(p, e->job) : NULL;
+	p->progressed = p->progressed || e->kind == SL_EVENT_DONE || (e->kind == SL_EVENT_CHECKPOINT && e->blob);
 	struct given *g = e->kind == SL_EVENT_GRAPH_DROPPED ? given_find(p, e->graph) : NULL;
 	if (e->kind == SL_EVENT_STATE) {
 		on_state(p, e);

@@ -217,7 +217,7 @@ def test_a_device_that_only_a_new_process_can_open(server, monkeypatch):
     api = Api(d)
     graph = upload(api, n=1000)
     jobs = [api.submit(graph, iterations=500, seed=i, trace_interval=0)["id"] for i in range(3)]
-    assert sorted(api.wait(job)["state"] for job in jobs) == ["done", "done", "failed"]
+    assert [api.wait(job)["state"] for job in jobs] == ["done"] * 3
     assert "restarts itself" not in d.stderr() and device(api)["state"] == "up" and device(api)["losses"] == 1
 
 

@@ -224,7 +224,7 @@ def test_small_jobs_beside_a_large_one(start):
 
 
 def test_a_gpu_that_fails(start, monkeypatch):
-    """A kernel writes where it may not. The job fails, the server comes back by itself, the other jobs end."""
+    """A kernel writes where it may not. The server opens the GPU anew by itself, and all jobs end."""
     monkeypatch.setenv("SPACELAND_CUDA_FAULT", "40")
     api = start(checkpoint_interval_s=0.1)
     pid = api.daemon.process.pid
@@ -239,11 +239,8 @@ def test_a_gpu_that_fails(start, monkeypatch):
             return False
     wait_until(ended, 50, "jobs end")
     print(f"all ended after {time.perf_counter() - began:.1f} s")
-    states = [api.job(j) for j in jobs]
-    assert sorted(j["state"] for j in states) == ["done", "done", "failed"], api.daemon.stderr()
-    (failed,) = [j for j in states if j["state"] == "failed"]
-    print(failed["problem"]["detail"])
-    assert failed["problem"]["type"].endswith("device-lost") and "illegal memory access" in failed["problem"]["detail"]
+    assert [api.job(j)["state"] for j in jobs] == ["done"] * 3, api.daemon.stderr()
+    assert "illegal memory access" in api.daemon.stderr()
     assert api.daemon.alive() and api.daemon.process.pid == pid
     told = device(api)
     assert told["kind"] == "cuda" and told["state"] == "up"
@@ -263,4 +260,4 @@ def test_small_jobs_on_a_gpu_that_fails(start, monkeypatch):
             return False
     wait_until(ended, 50, "jobs end")
     states = [api.job(j)["state"] for j in jobs]
-    assert states.count("failed") <= 1 and states.count("done") >= 7, api.daemon.stderr()
+    assert states == ["done"] * 8, api.daemon.stderr()

@@ -82,8 +82,10 @@ static void checkpoint_written(void *arg)
 		if (!j->stopping)
 			sl__job_remove_files(job, sl_job_file_transient);
 	} else {
-		if (c->status.iteration > job->record.checkpoint_iteration)
+		if (c->status.iteration > job->record.checkpoint_iteration) {
 			sl_crashes_forget(job->record.id);
+			job->run.alone = false;
+		}
 		sl__record_checkpoint(&job->record, &c->status, c->still);
 		sl__job_save(job, NULL);
 	}
