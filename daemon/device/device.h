@@ -133,7 +133,7 @@ struct sl_device_job {
 	double share;                      /* of the group */
 	int priority;
 	bool paused, finish, cancel;       /* what its owner has asked for meanwhile: as if the command followed */
-	bool alone;                        /* suspected: until it makes progress, it runs alone, and fails if the device does */
+	bool alone;                        /* suspected: it runs alone, and fails if the device does */
 	bool pinned;                       /* its graph stays on the device */
 	char id[SL_ULID_BYTES];            /* for the record of crashes */
 	struct sl_device_source source;    /* of a job for a worker; taken like init */
