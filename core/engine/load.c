@@ -23,12 +23,14 @@ const char *const sl_engine_words[] = {SL_ENGINE_AUTO, SL_ENGINES(WORD, WORD) NU
 
 #define HERE(function) .here = function
 #define IN_PLUGIN(function) .symbol = #function
+#define ON_SERVERS(function) .on_servers = true
 #define SOURCE(name, place, function) {place(function)},
 
 /* Where the engines of sl_engine_words + 1 come from. */
 static const struct source {
 	const struct sl_engine *(*here)(void);
 	const char *symbol;  /* of the same function in the plug-in */
+	bool on_servers;     /* it has no functions of its own */
 } sources[] = {SL_ENGINES(SOURCE, SOURCE)};
 
 const char *sl_engine_word(const char *text)
@@ -148,6 +150,9 @@ static int open_by_name(const char *name, bool now, const struct sl_engine **out
 	if (!source)
 		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; it must be "
 				      SL_ENGINES_TEXT ".", name);
+	if (source->on_servers)
+		return sl_error_field(err, SL_NODEVICE, "/engine", "Engine %s computes on a cluster, and only a server has it. "
+				      "Submit the job to a server that offers it, or use another engine.", name);
 	int code = 0;
 	if (source->here)
 		*out = source->here();
@@ -184,6 +189,8 @@ int sl_engine_devices(const char *name)
 	const struct source *source = source_of(name);
 	if (source && source->here)
 		return 1;
+	if (source && source->on_servers)
+		return 0;
 	if (load_plugin(&search, &plugin, &ignored))
 		return 0;
 	*(void **)&count = dlsym(plugin, "sl_engine_cuda_count");

@@ -38,7 +38,7 @@ struct sl_config {
 	char *request_log;             /* off, problems, all */
 	char *log_level;               /* error, warning, info, debug */
 	/* compute */
-	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */
+	char *engine;                  /* auto, cuda, hybrid, hybrid-double, slurm, cpu */
 	char *engines;                 /* further engines that jobs may select: "all", or a list */
 	char *workers;                 /* gpus, all, off: which devices are processes */
 	char *worker_listen;           /* where workers of other machines connect, ADDRESS:PORT; "": nowhere */
@@ -52,6 +52,24 @@ struct sl_config {
 	int64_t plan_cache_bytes;      /* per device */
 	int64_t device_memory_bytes;   /* per device; 0: the device's own default */
 	double checkpoint_interval_s;  /* 0: only at shutdown */
+	/* allocations of Slurm (daemon/slurm/) */
+	int64_t slurm_max_workers;     /* at the same time; 0: engine slurm is not offered */
+	char *slurm_engine;            /* with which workers compute: cuda, hybrid, hybrid-double, cpu */
+	char *slurm_partition;         /* this and the next: as options of sbatch; "": none */
+	char *slurm_qos;
+	char *slurm_account;           /* "PROJECT=ACCOUNT, ...", one without project for all others */
+	char *slurm_gres;
+	int64_t slurm_cpus;            /* for each worker; 0: Slurm's default */
+	double slurm_time_s;           /* time limit of an allocation; 0: the partition's */
+	int64_t slurm_memory_bytes;    /* 0: from the forecast of the jobs that wait */
+	char *slurm_arguments;         /* further ones of sbatch, separated by blanks */
+	char *slurm_prologue;          /* lines of the batch script before the worker */
+	char *slurm_program;           /* path of spacelandd on the nodes; "": as here */
+	char *slurm_output;            /* pattern of the file for what workers print; "": none */
+	char *slurm_bin_dir;           /* of sbatch, squeue and scancel; "": PATH */
+	double slurm_idle_s;           /* a worker without jobs ends after this time */
+	double slurm_interval_s;       /* shortest time between two listings of the queue */
+	int64_t slurm_max_losses;      /* a job that loses its worker so often without getting further fails */
 	/* streams */
 	double frame_rate;             /* frames a second of one job, at most */
 	int64_t frame_max_points;      /* points of one frame, at most; 0: all */

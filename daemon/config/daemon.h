@@ -34,6 +34,7 @@ struct sl_daemon {
 	struct sl_graphs *graphs;
 	struct sl_layouts *layouts;  /* layouts that clients upload; layouts/layouts.h */
 	struct sl_engines *engines;  /* engines.h; jobs own it, and make and end it with themselves */
+	struct sl_slurm *slurm;      /* allocations of a cluster, slurm/slurm.h; jobs own it, too. NULL: none */
 	struct sl_jobs *jobs;        /* jobs.h: sl_jobs_create(&d->jobs, d, &err) at the start; at the end
 	                              * sl_jobs_shutdown(d->jobs, done, arg) checkpoints, stops its threads and
 	                              * closes its handles, then runs done on the loop; then sl_jobs_destroy() */

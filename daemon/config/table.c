@@ -5,6 +5,7 @@
 static const char *const request_logs[] = {"off", "problems", "all", NULL};
 static const char *const new_users[] = {"refuse", "reader", "user", NULL};
 static const char *const workers[] = {"gpus", "all", "off", NULL};
+static const char *const slurm_engines[] = {"cuda", "hybrid", "hybrid-double", "cpu", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 #define AT(field) offsetof(struct sl_config, field)
@@ -99,8 +100,8 @@ const struct sl_option_info sl_config_table[] = {
 	WORD(engine, sl_engine_words, SL_ENGINE_AUTO, false,
 	     "Engine for jobs that do not name one: cuda (NVIDIA GPUs, with the plug-in spaceland-cuda.so); hybrid "
 	     "(attraction on the CPU while a GPU does the rest; graphs stay in host memory, so they may exceed the "
-	     "GPU's memory); hybrid-double (the same, with attraction in double precision); cpu; or auto: GPUs if "
-	     "there are any, else the CPU."),
+	     "GPU's memory); hybrid-double (the same, with attraction in double precision); slurm (workers in "
+	     "allocations of a cluster, see slurm_max_workers); cpu; or auto: GPUs if there are any, else the CPU."),
 	TEXT(engines, "all", false,
 	     "Further engines that a job may name: all, or a list separated by commas; empty: none. Their devices are "
 	     "opened when the first job needs them."),
@@ -137,6 +138,48 @@ const struct sl_option_info sl_config_table[] = {
 	NUMBER(checkpoint_interval_s, 0, 86400, "30", "s", true,
 	       "Time between two checkpoints of a running job, from which it continues after a crash. 0: only when the "
 	       "daemon is stopped."),
+
+	INT(slurm_max_workers, 0, 64, "0", "", true,
+	    "Maximum number of allocations that the server may have in Slurm at the same time, waiting ones "
+	    "included. Each runs a worker, for jobs whose engine is slurm (docs/cluster.md). 0: none; at the "
+	    "start, this means that the engine is not offered."),
+	WORD(slurm_engine, slurm_engines, "cuda", false,
+	     "Engine with which the workers compute. This machine needs its plug-in, for forecasts, but no GPU."),
+	TEXT(slurm_partition, "", true,
+	     "Partition for allocations. Empty: Slurm's default."),
+	TEXT(slurm_qos, "", true,
+	     "Quality of service (QOS) of allocations. Empty: the account's default."),
+	TEXT(slurm_account, "", true,
+	     "Accounts of projects, and one for all other jobs: lab, genes=g123, cells=c7. An allocation is "
+	     "charged to the account of the job for which it is requested. Empty: the default account of the user "
+	     "that runs the server."),
+	TEXT(slurm_gres, "", true,
+	     "Generic resources of an allocation, as in sbatch --gres: gpu:1, gpu:a100:1. Empty: none."),
+	INT(slurm_cpus, 0, 4096, "0", "", true,
+	    "Processors of an allocation (sbatch --cpus-per-task). 0: Slurm's default."),
+	NUMBER(slurm_time_s, 0, 31536000, "0", "s", true,
+	       "Time limit of an allocation; jobs that are not done by then go on in another one. 0: the "
+	       "partition's."),
+	BYTES(slurm_memory_bytes, 0, 1024 * TIB, "0", true,
+	      "Memory of an allocation. 0: as the largest of the waiting jobs will need, and 1 GiB at least."),
+	TEXT(slurm_arguments, "", true,
+	     "Further arguments of sbatch, separated by blanks: --constraint=a100 --exclusive."),
+	TEXT(slurm_prologue, "", true,
+	     "Commands of the batch script before the worker starts: module load cuda/12. Empty: none."),
+	TEXT(slurm_program, "", true,
+	     "Path of spacelandd on the nodes. Empty: that of this server's program."),
+	TEXT(slurm_output, "", true,
+	     "File for what workers print, as in sbatch --output: /shared/spaceland/slurm-%j.log. Empty: it is "
+	     "not kept."),
+	TEXT(slurm_bin_dir, "", true,
+	     "Folder of sbatch, squeue and scancel. Empty: those that the PATH of the server has."),
+	NUMBER(slurm_idle_s, 0, 1e6, "120", "s", true,
+	       "How long a worker stays without any job before its allocation ends."),
+	NUMBER(slurm_interval_s, 1, 3600, "10", "s", true,
+	       "Shortest time between two listings of Slurm's queue. One listing is for all jobs; while Slurm "
+	       "does not answer, the time grows."),
+	INT(slurm_max_losses, 1, 1000, "5", "", true,
+	    "A job fails when it has lost its worker so often without getting further meanwhile."),
 
 	NUMBER(frame_rate, 0.1, 240, "10", "1/s", true, "Maximum number of frames per second of a running job."),
 	INT(frame_max_points, 0, 4294967295.0, "0", "", true,

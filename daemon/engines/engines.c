@@ -136,9 +136,25 @@ static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 	}
 }
 
+/* Engine slurm has the functions of the engine with which its workers compute, and no devices before they come. What
+ * stands at the place of its first device names it to jobs that wait. */
+static int slurm_load(struct sl_engines *all, struct sl_server_engine *e)
+{
+	e->elsewhere = true;
+	e->device = block_of(all, e);
+	*e->device = (struct sl_server_device){.engines = all, .engine = e, .stage = SL_DEVICE_GONE, .gpu = -1,
+					       .id = "slurm0"};
+	int code = sl_engine_load(all->d->config.slurm_engine, &e->functions, &e->reason);
+	if (code)
+		e->functions = NULL;
+	return code;
+}
+
 /* Loads the engine's functions and makes its devices; opens none of them. */
 static int engine_load(struct sl_engines *all, struct sl_server_engine *e)
 {
+	if (!strcmp(e->name, SL_ENGINE_SLURM))
+		return slurm_load(all, e);
 	bool again = getenv(SL_RESTARTED) && !strcmp(all->d->config.engine, e->name);
 	int code = again ? sl_engine_load(e->name, &e->functions, &e->reason) :
 			   sl_engine_open(e->name, &e->functions, &e->reason);
@@ -180,6 +196,8 @@ static int open_preferred(struct sl_engines *all, struct sl_error *err)
 		*err = e->reason;
 		return err->code;
 	}
+	if (e->elsewhere)
+		return 0;
 	/* A server that restarted because of a lost GPU starts even if the GPU does not open. */
 	return open_all(e, getenv(SL_RESTARTED) != NULL, err);
 }
@@ -202,12 +220,13 @@ static int open_engines(struct sl_engines *all, struct sl_error *err)
 		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* safe, since no other thread runs yet */
 	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
 		all->engine[i].name = sl_engine_words[i + 1];
-		all->engine[i].offered = sl_config_lists(c->engines, all->engine[i].name);
+		all->engine[i].offered = sl_config_lists(c->engines, all->engine[i].name) &&
+					 (c->slurm_max_workers || strcmp(all->engine[i].name, SL_ENGINE_SLURM));
 	}
 	int code = open_preferred(all, err);
 	for (int i = 0; i < SL_ENGINES_COUNT && !code; i++) {
 		struct sl_server_engine *e = &all->engine[i];
-		if (!e->offered || e->devices)
+		if (!e->offered || e->devices || e->elsewhere)
 			continue;
 		if (engine_load(all, e) && !told(all, e))
 			sl_log_info("device", "engine %s is not usable: %s", e->name, e->reason.detail);
@@ -248,6 +267,8 @@ const struct sl_error *sl_server_engine_problem(const struct sl_server_engine *e
 {
 	if (!e->functions)
 		return &e->reason;
+	if (e->elsewhere)
+		return NULL;
 	for (int i = 0; i < e->devices; i++)
 		if ((e->device[i].stage != SL_DEVICE_IDLE && e->device[i].stage != SL_DEVICE_GONE) ||
 		    openable(&e->device[i]))
@@ -290,7 +311,8 @@ int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server
 	*out = e;
 	if (!e->offered)
 		return sl_error_field(err, SL_CONFLICT, "/engine", "engine is %s, which this server does not offer (its option "
-				      "engines). Usable here: %s.", name, usable);
+				      "%s). Usable here: %s.", name, !strcmp(name, SL_ENGINE_SLURM) ?
+				      "slurm_max_workers" : "engines", usable);
 	if (problem)
 		return sl_error_field(err, SL_CONFLICT, "/engine", "engine is %s, which is not usable here: %.500s Usable: %s.",
 				      name, problem->detail, usable);

@@ -75,6 +75,7 @@ struct sl_server_device {
 struct sl_server_engine {
 	const char *name;
 	bool offered;                       /* the configuration allows it */
+	bool elsewhere;                     /* its devices are workers that are asked for when jobs wait (slurm/slurm.h) */
 	const struct sl_engine *functions;  /* NULL: not usable */
 	struct sl_error reason;             /* why it is not usable */
 	struct sl_server_device *device;    /* [devices], within sl_engines.device; some may be gone */

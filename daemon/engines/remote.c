@@ -2,6 +2,7 @@
  * each that has come, which outlives neither. Loop thread. */
 #include "daemon/engines/remote.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,19 @@ struct sl_server_device *sl_remote_device(const struct sl_remote *w)
 bool sl_remote_is_away(const struct sl_remote *w)
 {
 	return w->away;
+}
+
+void sl_remote_retire(struct sl_remote *w, double seconds, const char *why)
+{
+	w->retiring = true;
+	w->device->leaving = true;
+	snprintf(w->why, sizeof w->why, "%s", why);
+}
+
+int sl_remote_place(const struct sl_engines *all, char place[SL_REMOTE_PLACE_BYTES], char pin[SL_REMOTE_PIN_BYTES],
+		    struct sl_error *err)
+{
+	return sl_error_set(err, SL_CONFLICT, "Workers cannot connect to this server. Set worker_listen.");
 }
 
 /* ---- life ------------------------------------------------------------------------------------------- */

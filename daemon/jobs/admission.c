@@ -3,10 +3,12 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"
+#include "daemon/slurm/slurm.h"
 #include "daemon/upkeep/maintenance.h"
 
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are added; the others are assumed to take as long on average */
@@ -126,7 +128,8 @@ static double expected_wait(const struct sl_job *job)
 	return job->life.stage != SL_STAGE_WAITING || job->place.waiting.held ? NAN : until_place(job);
 }
 
-static const char *why_in_line(const struct sl_job *job, char *text, size_t room)
+/* *expected_s: changed if it is known better. */
+static const char *why_in_line(const struct sl_job *job, char *text, size_t room, double *expected_s)
 {
 	const struct sl_server_engine *e = job->place.engine;
 	int small = sl__job_small(job), open = 0, places = 0;
@@ -144,6 +147,10 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 		sl_limit_text(&hit, text, room);
 		text[0] = (char)toupper(text[0]);
 		return hit.limit == SL_LIMIT_OWNER ? "owner" : "limit";
+	}
+	if (!open && job->jobs->d->slurm && !strcmp(e->name, SL_ENGINE_SLURM)) {
+		sl_slurm_why(job->jobs->d->slurm, job->record.id, text, room, expected_s);
+		return "slurm";
 	}
 	if (!open) {
 		snprintf(text, room, "No device of engine %s is open now.", e->name);
@@ -171,7 +178,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 
 json_t *sl__job_waiting_json(const struct sl_job *job)
 {
-	char text[280] = "";
+	char text[600] = "";
 	const char *reason;
 	json_t *at = json_null();
 	double wait_s = expected_wait(job);
@@ -199,7 +206,7 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 		snprintf(text, sizeof text, "It is saved, and goes on after the maintenance of the server.");
 		break;
 	case SL_STAGE_WAITING:
-		reason = why_in_line(job, text, sizeof text);
+		reason = why_in_line(job, text, sizeof text, &wait_s);
 		view_line(job);
 		at = json_integer(job->place.ahead + 1);
 		break;

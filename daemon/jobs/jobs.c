@@ -11,6 +11,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/layouts/layouts.h"
+#include "daemon/slurm/slurm.h"
 #include "daemon/store/db.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/sweep.h"
@@ -33,6 +34,7 @@ static void pump(struct sl_jobs *j)
 		sl__measurements_pump(j);
 	if (!j->stopping && !sl_maintenance_drains(j->d->maintenance))
 		sl_queue_admit(&j->queue);
+	sl_slurm_look(j->d->slurm);
 }
 
 /* ---- once a second ------------------------------------------------------------------ */
@@ -89,6 +91,7 @@ static void limit_times(struct sl_jobs *j)
 {
 	uint64_t now = uv_now(j->d->loop), since = j->ticked_ms ? now - j->ticked_ms : 0;
 	j->ticked_ms = now;
+	sl__allocated_account(j, (double)since / 1e3);
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device) {
 		const char *whose = "";
 		if (job->life.state != SL_JOB_RUNNING)
@@ -333,6 +336,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	j->worked = shutdown_step;
 	j->pump = pump;
 	int code = open_parts(j, err);
+	if (!code)
+		code = sl__allocated_create(j, err);
 	if (code) {
 		sl_watches_close(j->watches, NULL, NULL);
 		sl_jobs_destroy(j);
@@ -343,7 +348,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_disk_use(d->graphs, sl__limits_disk_bytes, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
-	sl_graphs_search_on(d->graphs, j->engines->preferred->functions,
+	sl_graphs_search_on(d->graphs, j->engines->preferred->elsewhere ? sl_engine_cpu() :
+								    j->engines->preferred->functions,
 			    sl_server_engine_first(j->engines->preferred)->index,
 			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
@@ -384,6 +390,8 @@ void sl_jobs_destroy(struct sl_jobs *j)
 	sl__batches_destroy(j);
 	sl_engines_destroy(j->engines);
 	j->d->engines = NULL;
+	sl_slurm_destroy(j->d->slurm);
+	j->d->slurm = NULL;
 	sl_watches_destroy(j->watches);
 	free(j->folder);
 	free(j);
@@ -410,7 +418,9 @@ static void timer_closed(uv_handle_t *handle)
 static void close_all(struct sl_jobs *j)
 {
 	sl_users_save_usage(j->d->users, true);
-	j->closing = 2;
+	j->closing = 2 + (j->d->slurm != NULL);
+	if (j->d->slurm)
+		sl_slurm_stop(j->d->slurm, part_closed_arg, j);
 	uv_close((uv_handle_t *)&j->tick, timer_closed);
 	j->closing += sl_engines_close(j->engines, part_closed_arg, j);
 	sl_watches_close(j->watches, part_closed_arg, j);

@@ -48,6 +48,8 @@ struct sl_job_run {
 	/* checkpoint.c */
 	enum sl_checkpoint_stage checkpointing;
 	uint64_t checkpointed_ms;        /* loop time of the last checkpoint */
+	/* allocated.c */
+	uint64_t left_slurm;             /* the allocation of Slurm that it has left, until it starts again; or 0 */
 	/* moves.c: moving to another device of its engine */
 	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
 	struct sl_server_device *came_from;  /* the device that it has left, until it starts on another; or NULL */
@@ -362,6 +364,15 @@ void sl__job_take_up_engine(struct sl_job *job);
 void sl__job_from_the_beginning(struct sl_job *job, const char *why);
 /* An engine is gone: the jobs in its line get another engine, or fail. arg: the struct sl_jobs, as in all listeners. */
 void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why);
+
+/* ---- run/allocated.c: engine slurm ---------------------------------------------- */
+
+int sl__allocated_create(struct sl_jobs *j, struct sl_error *err);  /* d->slurm, if the configuration has it */
+void sl__allocated_started(struct sl_job *job);           /* it is on a device: notes in which allocation */
+void sl__allocated_left(struct sl_job *job);              /* it has lost the device, or left it with its state */
+/* Its device is lost: notes why. True: that has happened too often, and it has failed. */
+bool sl__allocated_lost(struct sl_job *job, const struct sl_error *why);
+void sl__allocated_account(struct sl_jobs *j, double seconds);  /* time that has passed */
 
 /* ---- admission.c; run/: device_events.c, ending.c, checkpoint.c ---- */
 

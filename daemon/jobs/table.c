@@ -94,7 +94,7 @@ void sl__job_set_engine(struct sl_job *job, const char *requested, struct sl_ser
 {
 	sl__record_requested(&job->record, requested);
 	job->place.engine = engine;
-	if (engine->devices)
+	if (engine->device)
 		sl__record_device(&job->record, engine->device[0].id);
 }
 

@@ -27,6 +27,7 @@ struct sl_place {
 	int priority;                    /* in a line, use sl_queue_set_priority() */
 	int small;                       /* 1: it uses the line and places of small jobs; else 0 */
 	uint64_t bytes;                  /* host memory that is booked for it while it has a place */
+	uint64_t away_bytes;             /* host memory that it needs where it runs, if that is elsewhere; else 0 */
 	uint64_t device_bytes;           /* device memory, the same */
 	struct sl_waiting waiting;       /* `bytes`: what must be free for it, normally the same as above */
 	/* set by the owner before sl_queue_take(), and by the queue to NULL when it is given back */

@@ -55,6 +55,10 @@ json_t *sl__job_document(const struct sl_job *job)
 	json_object_set_new(o, "device", json_string(r->device_id));
 	if (r->moves)
 		json_object_set_new(o, "moves", json_integer(r->moves));
+	if (r->slurm_job)
+		json_object_set_new(o, "slurm", json_pack("{s:I, s:s, s:i, s:f, s:f, s:i}", "job", (json_int_t)r->slurm_job,
+							  "node", r->slurm_node, "gpus", r->slurm_gpus, "seconds", r->slurm_s,
+							  "gpu_seconds", r->slurm_gpu_s, "losses", r->losses));
 	json_object_set_new(o, "nodes", json_integer(r->nodes));
 	if (r->data_known)
 		json_object_set_new(o, "data", json_pack("{si si}", "kind", (int)r->data_kind, "neighbours",
@@ -138,6 +142,17 @@ static void copy_id(char out[SL_ULID_BYTES], const json_t *o, const char *key)
 		memcpy(out, text, SL_ULID_BYTES);
 }
 
+static void read_slurm(struct sl_job_record *r, const json_t *o)
+{
+	const char *node = json_string_value(json_object_get(o, "node"));
+	r->slurm_job = (uint64_t)int_of(o, "job");
+	snprintf(r->slurm_node, sizeof r->slurm_node, "%s", node ? node : "");
+	r->slurm_gpus = (int)int_of(o, "gpus");
+	r->slurm_s = json_number_value(json_object_get(o, "seconds"));
+	r->slurm_gpu_s = json_number_value(json_object_get(o, "gpu_seconds"));
+	r->losses = (int)int_of(o, "losses");
+}
+
 /* Checks what this version must know to read the record, and reads the job's work. */
 static int read_work(const json_t *o, struct sl_work *work, struct sl_error *err)
 {
@@ -187,6 +202,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->place.priority = (int)int_of(o, "priority");
 	r->nodes = (uint32_t)int_of(o, "nodes");
 	r->moves = (int)int_of(o, "moves");
+	read_slurm(r, json_object_get(o, "slurm"));
 	const json_t *data = json_object_get(o, "data");
 	if (data && int_of(data, "kind") >= SL_KIND_GRAPH && int_of(data, "kind") <= SL_KIND_NEIGHBOURS)
 		sl__record_data(r, (enum sl_kind)int_of(data, "kind"), (uint32_t)int_of(data, "neighbours"));

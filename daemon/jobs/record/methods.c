@@ -145,7 +145,7 @@ uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_eng
 			     uint64_t entries)
 {
 	/* a GPU counts its own memory */
-	bool here = w->method->settings && !strcmp(engine->name, "cpu");
+	bool here = w->method->settings && engine->functions && !strcmp(engine->functions->name, "cpu");
 	return sl__work_prepared_bytes(w, nodes, entries) + (here ? sl__work_device_bytes(w, engine, nodes) : 0);
 }
 

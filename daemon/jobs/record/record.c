@@ -167,6 +167,24 @@ void sl__record_moved(struct sl_job_record *r)
 	r->moves++;
 }
 
+void sl__record_allocation(struct sl_job_record *r, uint64_t job, const char *node, int gpus)
+{
+	r->slurm_job = job;
+	r->slurm_gpus = gpus;
+	snprintf(r->slurm_node, sizeof r->slurm_node, "%s", node);
+}
+
+void sl__record_allocated(struct sl_job_record *r, double seconds)
+{
+	r->slurm_s += seconds;
+	r->slurm_gpu_s += seconds * r->slurm_gpus;
+}
+
+void sl__record_lost_worker(struct sl_job_record *r)
+{
+	r->losses++;
+}
+
 void sl__record_note(struct sl_job_record *r, const char *format, ...)
 {
 	char text[400];
@@ -206,6 +224,8 @@ void sl__record_trace_add(struct sl_job_record *r, const struct sl_trace_point *
 
 void sl__record_checkpoint(struct sl_job_record *r, const struct sl_status *status, bool still)
 {
+	if (status->iteration > r->checkpoint_iteration)
+		r->losses = 0;
 	r->has_checkpoint = true;
 	r->has_still = still;
 	r->checkpoint_iteration = status->iteration;

@@ -62,6 +62,11 @@ struct sl_job_record {
 	uint64_t started_ms, finished_ms;  /* since 1970; 0: not yet */
 	struct sl_status status;
 	int moves;                   /* to another device */
+	uint64_t slurm_job;          /* the last allocation of Slurm in which it ran; 0: none */
+	char slurm_node[64];
+	int slurm_gpus;
+	double slurm_s, slurm_gpu_s; /* its part of the time of its allocations, and of their GPUs */
+	int losses;                  /* of its worker in an allocation, in a row, without getting further */
 	json_t *notes;               /* an array of sentences, or NULL */
 	struct sl_trace_point *trace;  /* in memory until the job ends, then in a file */
 	int trace_count, trace_room;
@@ -111,6 +116,9 @@ void sl__record_status(struct sl_job_record *r, const struct sl_status *status);
 void sl__record_back_to(struct sl_job_record *r, int iteration, double seconds);  /* it continues from there */
 void sl__record_forget_run(struct sl_job_record *r);  /* it begins again, in a server that has just started */
 void sl__record_moved(struct sl_job_record *r);
+void sl__record_allocation(struct sl_job_record *r, uint64_t job, const char *node, int gpus);  /* it runs there now */
+void sl__record_allocated(struct sl_job_record *r, double seconds);  /* its part of the allocation, so much longer */
+void sl__record_lost_worker(struct sl_job_record *r);
 void sl__record_note(struct sl_job_record *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Replaces the trace by an allocated one, which it takes; NULL, 0: there is none in memory. */
 void sl__record_trace_take(struct sl_job_record *r, struct sl_trace_point *trace, int count);

@@ -76,6 +76,16 @@ static json_t *resolved_json(const struct sl_job *job)
 	return o;
 }
 
+/* The allocation of Slurm in which it runs, or ran last. */
+static json_t *allocation_json(const struct sl_job_record *r)
+{
+	if (!r->slurm_job)
+		return json_null();
+	return json_pack("{s:I, s:s, s:i, s:f, s:f, s:i}", "slurm_job", (json_int_t)r->slurm_job, "node", r->slurm_node,
+			 "gpus", r->slurm_gpus, "hours", r->slurm_s / 3600, "gpu_hours", r->slurm_gpu_s / 3600,
+			 "losses", r->losses);
+}
+
 json_t *sl_job_json(const struct sl_job *job)
 {
 	json_t *object = json_object();
@@ -89,6 +99,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "engine", json_string(job->record.requested));
 	json_object_set_new(object, "device", json_string(job->record.device_id));
 	json_object_set_new(object, "moves", json_integer(job->record.moves));
+	json_object_set_new(object, "allocation", allocation_json(&job->record));
 	json_object_set_new(object, "created", sl_json_time(job->record.created_ms));
 	json_object_set_new(object, "started", sl_json_time(job->record.started_ms));
 	json_object_set_new(object, "finished", sl_json_time(job->record.finished_ms));

@@ -38,8 +38,12 @@ void sl__job_check(struct sl_job *job)
 	}
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
-	job->place.bytes = sl__work_host_bytes(&job->record.work, job->place.engine, job->record.nodes,
-					 sl__work_entries(&job->record.work, g));
+	uint64_t bytes = sl__work_host_bytes(&job->record.work, job->place.engine, job->record.nodes,
+					     sl__work_entries(&job->record.work, g));
+	/* a worker elsewhere has memory of its own; its result comes here */
+	job->place.away_bytes = job->place.engine->elsewhere ? bytes : 0;
+	job->place.bytes = !job->place.away_bytes ? bytes :
+			   2 * sl__work_disk_bytes(&job->record.work, job->record.nodes);
 	job->place.waiting.bytes = job->place.bytes;
 	sl__job_step(job, SL_ON_READY);
 }

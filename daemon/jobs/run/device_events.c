@@ -58,7 +58,9 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->record.id,
 		       job->record.status.iteration);
 	job->place.waiting.bytes = job->place.bytes;
-	sl__job_step(job, SL_ON_LOST);
+	sl__allocated_left(job);
+	if (!sl__allocated_lost(job, &e->err))
+		sl__job_step(job, SL_ON_LOST);
 	j->worked(j);
 }
 
@@ -110,6 +112,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		else
 			sl__record_prepared(&job->record, (double)(uv_hrtime() - job->place.placed_ns) * 1e-9);
 		sl__job_drop_carried(job);
+		sl__allocated_started(job);
 		sl__job_changed(job);
 		break;
 	case SL_EVENT_PROGRESS:
@@ -137,6 +140,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		break;
 	case SL_EVENT_LEFT:
 		if (e->blob) {
+			sl__allocated_left(job);
 			take_status(job, e);
 			take_trace(job, e, true);
 		}

@@ -37,7 +37,8 @@ static void move(struct sl_job *job, const struct sl_server_engine *from, const 
 	struct sl_server_engine *to = that_computes(job, job->jobs->engines->preferred);
 	char text[400];
 	sl__job_set_engine(job, job->record.requested, to);
-	if (job->record.has_checkpoint && job->record.work.method->settings) {  /* its state is the engine's own */
+	bool same = from->functions == to->functions;  /* engine slurm with the same one: its state is the engine's own */
+	if (job->record.has_checkpoint && job->record.work.method->settings && !same) {
 		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
 			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);

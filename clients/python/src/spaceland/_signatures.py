@@ -84,7 +84,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
+        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Job:
         """Uploads x, unless it is a Graph, and starts a job on it; does not wait. See embed() for the arguments."""
@@ -134,7 +134,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
+        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> npt.NDArray[np.float32]: ...
 
@@ -182,7 +182,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
+        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Any: ...
 
@@ -229,7 +229,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None,
+        engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Any:
         """Submits, waits, and returns the layout in the form of x. See spaceland.embed."""
@@ -285,8 +285,8 @@ def submit(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
-    **unknown: NoReturn
+    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
+    after: Optional[str] = None, **unknown: NoReturn
 ) -> Job:
     """Starts a job on x and does not wait; see embed() for the arguments. `Job.result()` returns the same as embed()."""
     return _client(client)._submit(x, None, **_given(locals()))
@@ -336,8 +336,8 @@ def embed(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
-    **unknown: NoReturn
+    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
+    after: Optional[str] = None, **unknown: NoReturn
 ) -> npt.NDArray[np.float32]: ...
 
 
@@ -385,8 +385,8 @@ def embed(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
-    **unknown: NoReturn
+    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
+    after: Optional[str] = None, **unknown: NoReturn
 ) -> Any: ...
 
 
@@ -434,8 +434,8 @@ def embed(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
-    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "cpu"]] = None, after: Optional[str] = None,
-    **unknown: NoReturn
+    engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
+    after: Optional[str] = None, **unknown: NoReturn
 ) -> Any:
     """The layout of x, in its form.
 

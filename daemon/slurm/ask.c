@@ -1,0 +1,259 @@
+/* Asks Slurm: sbatch, squeue and scancel as processes, one of each at a time, so that the loop never waits. Their
+ * answers become events of allocations. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "daemon/slurm/slurm_internal.h"
+#include "daemon/util/log.h"
+#include "daemon/util/metrics.h"
+#include "daemon/util/time_text.h"
+
+#define LIMIT_MS 60000                 /* of a process; without slurmctld they give up after 10 s by themselves */
+#define LISTING_MOST (32u << 20)       /* bytes: about 100,000 jobs */
+#define TEXT_MOST 4096
+#define INTERVAL_MOST_S 120.0
+
+/* What Slurm's programs say if slurmctld, or munged, does not answer. Then what they asked for may have happened, or
+ * not. */
+static bool is_no_answer(const struct sl_child_result *r)
+{
+	static const char *const words[] = {
+		"Unable to contact slurm controller", "Socket timed out", "Zero Bytes were transmitted", "connect failure",
+		"Connection refused", "Connection timed out", "Communication connection failure", "in standby mode",
+		"authentication error", "Munge", "Unable to establish", "Unexpected message", "Transport endpoint",
+		"temporarily unable", "temporarily unavailable", "Resource temporarily",
+	};
+	if (r->started)
+		return false;
+	if (r->timed_out || r->signal)
+		return true;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strstr(r->errors, words[i]))
+			return true;
+	return false;
+}
+
+static void note_answer(struct sl_slurm *s)
+{
+	if (s->silent_s)
+		sl_log_info("slurm", "slurmctld answers again");
+	s->silent_s = 0;
+	s->answers = true;
+	s->no_answer[0] = 0;
+	s->interval_s = s->d->config.slurm_interval_s;
+}
+
+static void note_silence(struct sl_slurm *s, const char *program, const struct sl_child_result *r)
+{
+	sl_child_problem(r, program, s->no_answer, sizeof s->no_answer);
+	if (!s->silent_s) {
+		s->silent_s = (int64_t)(sl_time_now_ms() / 1000);
+		sl_log_warning("slurm", "Slurm does not answer; running workers go on, and new allocations wait: %s",
+			       s->no_answer);
+	}
+	s->answers = false;
+	s->interval_s = 2 * s->interval_s < INTERVAL_MOST_S ? 2 * s->interval_s : INTERVAL_MOST_S;
+}
+
+/* ---- sbatch ---------------------------------------------------------------------------------- */
+
+static void on_submitted(void *arg, const struct sl_child_result *r)
+{
+	struct sl_slurm *s = arg;
+	struct sl__allocation *a = s->submitted;
+	s->sbatch = NULL;
+	s->submitted = NULL;
+	a->settled_ms = uv_now(s->d->loop);
+	sodium_memzero(a->token, sizeof a->token);
+	uint64_t id = sl_child_succeeded(r) ? strtoull(r->out, NULL, 10) : 0;
+	if (id) {
+		a->id = id;
+		note_answer(s);
+		sl_log_info("slurm", "%s is job %llu of Slurm, for job %s", a->name, (unsigned long long)id, a->need.job);
+		sl__allocation_event(a, SL_ALLOCATION_ON_SUBMITTED);
+	} else if (is_no_answer(r)) {
+		note_silence(s, "sbatch", r);
+		sl__slurm_back_off(s);
+		sl__allocation_event(a, SL_ALLOCATION_ON_NO_ANSWER);
+	} else {
+		sl_child_problem(r, "sbatch", s->problem, sizeof s->problem);
+		sl_log_warning("slurm", "an allocation for job %s is refused: %s", a->need.job, s->problem);
+		sl_metric_add(s->metric_refused, 1);
+		sl__allocation_event(a, SL_ALLOCATION_ON_REFUSED);
+	}
+}
+
+static bool fail(struct sl_slurm *s, struct sl__allocation *a, const char *why)
+{
+	snprintf(s->problem, sizeof s->problem, "%.250s", why);
+	sl_log_warning("slurm", "no allocation for job %s: %s", a->need.job, why);
+	sl__allocation_event(a, SL_ALLOCATION_ON_REFUSED);
+	return false;
+}
+
+void sl__slurm_submit(struct sl_slurm *s, struct sl__allocation *a)
+{
+	char place[SL_REMOTE_PLACE_BYTES], pin[SL_REMOTE_PIN_BYTES], own[4096], token[SL_SECRET_BYTES + 32];
+	struct sl_error err;
+	struct sl__arguments arguments;
+	ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+	own[length > 0 ? length : 0] = 0;
+	const struct sl__script script = {
+		.config = &s->d->config, .a = a, .place = place, .pin = pin,
+		.program = s->d->config.slurm_program[0] ? s->d->config.slurm_program : own,
+	};
+	if (sl_remote_place(s->d->engines, place, pin, &err)) {
+		fail(s, a, err.detail);
+		return;
+	}
+	if (!sl__script_arguments(&script, &arguments)) {
+		fail(s, a, "sbatch has too many arguments, or there is no memory for them");
+		return;
+	}
+	snprintf(token, sizeof token, "SPACELAND_WORKER_TOKEN=%s", a->token);
+	char *text = sl__script_text(&script);
+	const char *const environment[] = {token, NULL};
+	const struct sl_child_spec spec = {.argv = (const char *const *)arguments.argv, .environment = environment,
+					   .input = text, .most_bytes = TEXT_MOST, .limit_ms = LIMIT_MS};
+	s->submitted = a;
+	s->sbatch = text ? sl_child_run(s->d->loop, &spec, on_submitted, s) : NULL;
+	sodium_memzero(token, sizeof token);
+	free(text);
+	sl__arguments_finish(&arguments);
+	if (s->sbatch) {
+		sl_metric_add(s->metric_requests, 1);
+	} else {
+		s->submitted = NULL;
+		fail(s, a, "there is no memory for sbatch");
+	}
+}
+
+/* ---- squeue ---------------------------------------------------------------------------------- */
+
+static bool is_ours(const struct sl_slurm *s, const char *name)
+{
+	size_t prefix = strlen(SL__PREFIX), server = strlen(s->server);
+	return !strncmp(name, SL__PREFIX, prefix) && !strncmp(name + prefix, s->server, server) &&
+	       name[prefix + server] == '-';
+}
+
+static struct sl__allocation *named(struct sl_slurm *s, const char *name)
+{
+	return SL_LIST_FIND(struct sl__allocation, a, &s->allocations, link, !strcmp(a->name, name));
+}
+
+static void take_line(struct sl__allocation *a, const struct sl_squeue_line *line)
+{
+	bool new_id = !a->id;
+	a->id = line->id;
+	a->state = line->state;
+	a->start_s = line->start_s;
+	memcpy(a->reason, line->reason, sizeof a->reason);
+	if (line->node[0] || line->state == SL_SLURM_WAITS)
+		memcpy(a->node, line->node, sizeof a->node);
+	if (new_id)
+		sl__book_write(a->slurm);
+}
+
+static void read_listing(struct sl_slurm *s, const char *text)
+{
+	struct sl_squeue_line line;
+	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
+		a->state = SL_SLURM_MISSING;
+	while (sl_squeue_next(&text, &line)) {
+		if (!is_ours(s, line.name))
+			continue;
+		struct sl__allocation *a = named(s, line.name);
+		if (a) {
+			take_line(a, &line);
+		} else if (line.state == SL_SLURM_WAITS || line.state == SL_SLURM_RUNS) {
+			sl_log_warning("slurm", "job %llu of Slurm (%s) belongs to no allocation: it is cancelled",
+				       (unsigned long long)line.id, line.name);
+			sl__slurm_cancel(s, line.id);
+		}
+	}
+	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
+		if (a->state != SL_SLURM_MISSING || a->settled_ms < s->begun_ms)
+			sl__allocation_event(a, SL_ALLOCATION_ON_LISTED + (int)a->state);
+}
+
+static void on_listed(void *arg, const struct sl_child_result *r)
+{
+	struct sl_slurm *s = arg;
+	s->squeue = NULL;
+	s->listed_ms = uv_now(s->d->loop);
+	if (sl_child_succeeded(r)) {
+		note_answer(s);
+		read_listing(s, r->out);
+	} else {
+		note_silence(s, "squeue", r);
+	}
+	sl__slurm_cancel_now(s);
+}
+
+void sl__slurm_list(struct sl_slurm *s)
+{
+	char path[4200], user[32];
+	if (s->squeue)
+		return;
+	snprintf(user, sizeof user, "--user=%u", (unsigned)getuid());
+	const char *const argv[] = {sl__script_path(&s->d->config, "squeue", path, sizeof path), "--noheader", user,
+				    "--states=all", "--format=" SL_SQUEUE_FORMAT, NULL};
+	const char *const environment[] = {SL_SQUEUE_TIMES, NULL};
+	const struct sl_child_spec spec = {.argv = argv, .environment = environment, .most_bytes = LISTING_MOST,
+					   .limit_ms = LIMIT_MS};
+	s->begun_ms = s->listed_ms = uv_now(s->d->loop);
+	s->squeue = sl_child_run(s->d->loop, &spec, on_listed, s);
+	sl_metric_add(s->metric_queries, 1);
+}
+
+/* ---- scancel ---------------------------------------------------------------------------------- */
+
+/* If it fails, the next listing has the allocation still, and it is cancelled again. */
+static void on_cancelled(void *arg, const struct sl_child_result *r)
+{
+	struct sl_slurm *s = arg;
+	char why[300];
+	s->scancel = NULL;
+	if (!sl_child_succeeded(r))
+		sl_log_warning("slurm", "scancel: %s", sl_child_problem(r, "scancel", why, sizeof why));
+	sl__slurm_cancel_now(s);
+}
+
+void sl__slurm_cancel(struct sl_slurm *s, uint64_t id)
+{
+	for (int i = 0; i < s->cancels; i++)
+		if (s->cancel[i] == id)
+			return;
+	if (id && s->cancels < (int)(sizeof s->cancel / sizeof *s->cancel))
+		s->cancel[s->cancels++] = id;
+}
+
+void sl__slurm_cancel_now(struct sl_slurm *s)
+{
+	enum { MOST = sizeof s->cancel / sizeof *s->cancel };
+	char path[4200], ids[MOST][24];
+	const char *argv[MOST + 2];
+	if (s->scancel || !s->cancels || s->closing)
+		return;
+	argv[0] = sl__script_path(&s->d->config, "scancel", path, sizeof path);
+	for (int i = 0; i < s->cancels; i++) {
+		snprintf(ids[i], sizeof ids[i], "%llu", (unsigned long long)s->cancel[i]);
+		argv[i + 1] = ids[i];
+	}
+	argv[s->cancels + 1] = NULL;
+	s->cancels = 0;
+	const struct sl_child_spec spec = {.argv = argv, .most_bytes = TEXT_MOST, .limit_ms = LIMIT_MS};
+	s->scancel = sl_child_run(s->d->loop, &spec, on_cancelled, s);
+}
+
+void sl__slurm_ask_no_more(struct sl_slurm *s)
+{
+	sl_child_drop(s->sbatch);
+	sl_child_drop(s->squeue);
+	sl_child_drop(s->scancel);
+	s->sbatch = s->squeue = s->scancel = NULL;
+}

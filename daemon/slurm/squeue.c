@@ -1,0 +1,52 @@
+/* Reads the listing of Slurm's queue. */
+#include "daemon/slurm/squeue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS 6
+
+/* Copies a field of a line, which ends at `end`; the last field may have any characters. */
+static const char *take(const char *at, const char *end, bool last, char *out, size_t bytes)
+{
+	const char *stop = last ? end : memchr(at, '|', (size_t)(end - at));
+	if (!stop)
+		return NULL;
+	size_t length = (size_t)(stop - at) < bytes - 1 ? (size_t)(stop - at) : bytes - 1;
+	memcpy(out, at, length);
+	out[length] = 0;
+	return last ? end : stop + 1;
+}
+
+static bool parse(const char *at, const char *end, struct sl_squeue_line *out)
+{
+	char id[24], state[32], start[32];
+	const struct { char *text; size_t bytes; } fields[FIELDS] = {
+		{id, sizeof id}, {out->name, sizeof out->name}, {state, sizeof state}, {start, sizeof start},
+		{out->node, sizeof out->node}, {out->reason, sizeof out->reason},
+	};
+	for (int i = 0; i < FIELDS; i++)
+		if (!(at = take(at, end, i == FIELDS - 1, fields[i].text, fields[i].bytes)))
+			return false;
+	char *rest;
+	out->id = strtoull(id, &rest, 10);
+	if (!out->id || *rest)
+		return false;
+	out->state = sl_slurm_state(state);
+	out->start_s = strtoll(start, &rest, 10);  /* "N/A": 0 */
+	if (*rest)
+		out->start_s = 0;
+	return true;
+}
+
+bool sl_squeue_next(const char **at, struct sl_squeue_line *out)
+{
+	while (**at) {
+		const char *line = *at, *end = strchr(line, '\n');
+		end = end ? end : line + strlen(line);
+		*at = *end ? end + 1 : end;
+		if (parse(line, end, out))
+			return true;
+	}
+	return false;
+}
