@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "daemon/files/columns_file.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/atomic.h"
@@ -186,8 +187,10 @@ int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 		sl_sweep_each(b->state_dir, folders[i], kinds[i], SL_NAME_LINK, refuse_one, &l);
 		/* A graph's file gets its final name after its record is made. Final names come second, so that a file
 		 * that is renamed meanwhile is found. */
+		sl_columns_lock();
 		sl_sweep_each(b->state_dir, folders[i], kinds[i], SL_NAME_TEMPORARY, link_one, &l);
 		sl_sweep_each(b->state_dir, folders[i], kinds[i], SL_NAME_WHOLE, link_one, &l);
+		sl_columns_unlock();
 	}
 	return l.code;
 }

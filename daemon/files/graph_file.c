@@ -28,7 +28,14 @@ struct info {
 };
 _Static_assert(sizeof(struct info) == SL_ARRAY_INFO_BYTES, "the owner's bytes are all used");
 
-const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", "sll", NULL};
+const char *const sl_graph_file_kinds[] = {
+	"slg", "slp", "sln", "sll",
+	/* values of columns, SL_COLUMNS_PLACES */
+	"c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c09", "c10", "c11", "c12", "c13", "c14", "c15",
+	"c16", "c17", "c18", "c19", "c20", "c21", "c22", "c23", "c24", "c25", "c26", "c27", "c28", "c29", "c30", "c31",
+	"c32", "c33", "c34", "c35", "c36", "c37", "c38", "c39", "c40", "c41", "c42", "c43", "c44", "c45", "c46", "c47",
+	"c48", "c49", "c50", "c51", "c52", "c53", "c54", "c55", "c56", "c57", "c58", "c59", "c60", "c61", "c62", "c63",
+			NULL};
 
 enum { START, NODE, WEIGHT, NAME_AT, NAME_BYTES, LABEL, LABEL_NAMES, ARRAYS };
 _Static_assert(ARRAYS <= SL_ARRAYS_MAX, "the header has room for all arrays");

@@ -11,6 +11,7 @@
 
 #include "daemon/store/atomic.h"
 #include "daemon/store/db.h"
+#include "daemon/files/columns_file.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
 #include "daemon/files/neighbours_file.h"
@@ -123,6 +124,26 @@ static void expect(struct state *s, int table, const char *id, const char *kind)
 	free(path);
 }
 
+/* The values that the graph's columns name; a damaged list of columns is a problem of its own. */
+static void expect_columns(struct state *s, const char *id, const json_t *document)
+{
+	char name[64], kind[16];
+	struct sl_columns *columns = NULL;
+	struct sl_error err;
+	snprintf(name, sizeof name, "%s.sll", id);
+	char *path = path_of(s, folders[SL_DB_GRAPHS], name);
+	uint32_t nodes = (uint32_t)json_integer_value(json_object_get(document, "nodes"));
+	int rc = path ? sl_columns_describe(path, nodes, &columns, &err) : SL_NOMEM;
+	for (int i = 0; !rc && i < columns->count; i++) {
+		int place = sl_column_place(&columns->column[i]);
+		snprintf(kind, sizeof kind, "c%02d", place < SL_COLUMNS_PLACES ? place : 0);
+		if (place >= 0)
+			expect(s, SL_DB_GRAPHS, id, kind);
+	}
+	sl_columns_free(columns);
+	free(path);
+}
+
 static void expect_graph(struct state *s, const char *id, const json_t *document)
 {
 	const char *kind = json_string_value(json_object_get(document, "kind"));
@@ -130,6 +151,7 @@ static void expect_graph(struct state *s, const char *id, const json_t *document
 	expect(s, SL_DB_GRAPHS, id, graph ? "slg" : "slp");
 	if (!graph && !strcmp(kind, "neighbours"))
 		expect(s, SL_DB_GRAPHS, id, "sln");
+	expect_columns(s, id, document);
 }
 
 /* The files that the record of a job names. Those of a run are removed after its end. */

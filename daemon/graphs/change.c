@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/files/columns_file.h"
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/graphs/rows/text_index.h"
 #include "daemon/store/db.h"
 #include "daemon/store/uses.h"
 #include "daemon/users/users.h"
@@ -16,6 +18,7 @@ struct change {
 	struct sl_pool_place work;
 	char *path[SL_PARTS + 1];  /* files to be removed: those of the parts, and of labels */
 	struct sl__graph *graph;  /* their graph, until its record is removed */
+	char removed[SL_ULID_BYTES];  /* its id */
 	char id[SL_ULID_BYTES];  /* graph that gets a name (NULL: unchanged) or is pinned (-1: unchanged) */
 	char *name;
 	int pinned;
@@ -139,6 +142,8 @@ static void delete_work(void *arg)
 	for (int p = 0; p <= SL_PARTS; p++)
 		if (c->path[p] && unlink(c->path[p]) && errno != ENOENT)
 			sl_log_warning("graphs", "%s is left over: %s", c->path[p], strerror(errno));
+	sl_columns_clear_places(c->path[SL_PARTS], &(struct sl_columns){.count = 0});
+	sl__index_remove(c->s, c->removed);
 }
 
 static void delete_done(void *arg)
@@ -201,6 +206,7 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 	}
 	sl__finder_forget(s, g);
 	sl__graphs_take_out(s, g);
+	memcpy(c->removed, g->record.id, sizeof c->removed);
 	c->graph = g;
 	return 0;
 }

@@ -6,9 +6,12 @@
 
 #include <sodium.h>
 
+#include "daemon/graphs/columns/column_kinds.h"
 #include "daemon/graphs/columns/column_values.h"
 #include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
+#include "daemon/graphs/rows/rows.h"
+#include "daemon/graphs/rows/text_index.h"
 #include "daemon/http/http.h"
 #include "daemon/users/bookings.h"
 #include "daemon/users/limits.h"
@@ -28,16 +31,25 @@ static int read_columns(struct sl__question *q, const char *only)
 	return rc;
 }
 
+static void add_index_bytes(const struct sl_graphs *s, struct sl__graph *g)
+{
+	char *path = sl__graphs_path(s, g->record.id, "index");
+	g->column_bytes += path ? sl__index_bytes(path) : 0;
+	free(path);
+}
+
 void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
 {
 	struct sl_columns *columns = NULL;
 	struct sl_error err;
 	char *path = sl__graphs_path(s, g->record.id, "sll");
-	g->column_bytes = path ? sl_columns_file_bytes(path) : 0;
 	if (path && !sl_columns_describe(path, g->record.nodes, &columns, &err))
 		g->columns = sl__columns_summaries(columns);
 	else if (path)
 		sl_log_error("graphs", "labels of %s (%s): %s", g->record.id, g->record.name, err.detail);
+	g->column_bytes = path ? sl_columns_bytes(path, columns) : 0;
+	if (columns && columns->count)
+		add_index_bytes(s, g);
 	sl_columns_free(columns);
 	free(path);
 }
@@ -140,7 +152,7 @@ static int give_column(struct sl__question *q, const struct sl_column *c)
 	bool number = !strcmp(sl_column_kind(c), "number");
 	if (q->query.binary)
 		return give_bytes(q, c);
-	q->answer = json_copy(c->description);
+	q->answer = sl__kinds_shown(c->description, true);
 	json_object_del(q->answer, "main");
 	json_object_set_new(q->answer, "from", json_integer((json_int_t)q->query.from));
 	json_object_set_new(q->answer, "total", json_integer(q->nodes));
@@ -199,6 +211,8 @@ struct column_change {
 	bool remove;
 	char *column, *kind, *only, *path;  /* column NULL: all columns of the file */
 	char *rename;              /* the column's new name; NULL: it keeps its name */
+	bool any;                  /* columns of any kind; `kind` may be a list */
+	char *index_path;          /* of the index of texts */
 	bool keeps;                /* the column keeps its values: it is renamed, or its categories get an order */
 	struct sl__column_order order;   /* of the categories; owned */
 	struct sl_content *content;  /* for the nodes' names; NULL: they have none */
@@ -309,12 +323,26 @@ static int set_column(struct column_change *c, struct sl_columns *columns)
 		nodes.name_bytes = c->content->nodes.name_bytes;
 		nodes.name_at = c->content->nodes.name_at;
 	}
+	if (c->any && c->column)
+		return sl__kinds_column(&c->input, &wish, c->kind, &nodes, c->path, columns, &c->taken, &c->err);
+	if (c->any)
+		return sl__kinds_table(&c->input, &wish, c->kind, &nodes, c->path, columns, &c->set, &c->taken, &c->err);
 	if (!c->column)
 		return sl__columns_parse(&c->input, &wish, &nodes, columns, &c->set, &c->taken, &c->err);
 	int rc = sl__column_parse(&c->input, &wish, &nodes, &description, &value, &c->taken, &c->err);
 	if (rc)
 		return rc;
 	return sl_columns_set(columns, description, value, &c->err);
+}
+
+/* Files of values that were written for a change that failed. */
+static void clear_places(struct column_change *c)
+{
+	struct sl_columns *columns = NULL;
+	struct sl_error err;
+	if (!sl_columns_describe(c->path, c->nodes, &columns, &err))
+		sl_columns_clear_places(c->path, columns);
+	sl_columns_free(columns);
 }
 
 static void change_work(void *arg)
@@ -325,8 +353,13 @@ static void change_work(void *arg)
 	if (!c->status)
 		c->status = c->remove ? remove_column(c, columns) : c->keeps ? keep_column(c, columns) :
 			    set_column(c, columns);
+	if (!c->status && c->index_path)
+		c->status = sl__index_settle(c->index_path, c->path, columns, &c->s->cancel, &c->err);
 	if (!c->status)
 		c->status = sl_columns_write(c->path, columns, &c->bytes, &c->err);
+	else if (c->any)
+		clear_places(c);
+	c->bytes += c->index_path ? sl__index_bytes(c->index_path) : 0;
 	if (!c->status)
 		c->all = sl__columns_summaries(columns);
 	if (c->status && c->account.refusal.code)
@@ -344,6 +377,7 @@ static void change_free(struct column_change *c)
 	free(c->only);
 	free(c->rename);
 	free(c->path);
+	free(c->index_path);
 	json_decref((json_t *)c->order.categories);
 	json_decref((json_t *)c->order.colors);
 	json_decref(c->all);
@@ -363,6 +397,13 @@ static json_t *column_of(const json_t *all, const char *name)
 	return NULL;
 }
 
+static void append_shown(json_t *list, const struct column_change *c, const char *name)
+{
+	json_t *column = column_of(c->all, name);
+	json_array_append_new(list, sl__kinds_shown(column, !c->any));
+	json_decref(column);
+}
+
 /* The reply: the column, or the columns that were set; and what was taken of a text. */
 static json_t *changed_json(const struct column_change *c)
 {
@@ -371,13 +412,13 @@ static json_t *changed_json(const struct column_change *c)
 	json_t *name;
 	if (c->column) {
 		json_t *column = column_of(c->all, c->rename ? c->rename : c->column);
-		out = json_copy(column);
+		out = sl__kinds_shown(column, !c->any);
 		json_object_del(out, "main");
 		json_decref(column);
 	} else {
 		list = json_array();
 		json_array_foreach(c->set, i, name)
-			json_array_append_new(list, column_of(c->all, json_string_value(name)));
+			append_shown(list, c, json_string_value(name));
 		out = json_pack("{s:o}", "columns", list);
 	}
 	if (c->taken)
@@ -404,6 +445,13 @@ static void note_taken(struct sl_graphs *s, struct sl__graph *g, json_t *taken)
 	}
 }
 
+static void remove_files(const struct column_change *c)
+{
+	unlink(c->path);
+	unlink(c->index_path);
+	sl_columns_clear_places(c->path, &(struct sl_columns){.count = 0});
+}
+
 static void change_done(void *arg)
 {
 	struct column_change *c = arg;
@@ -412,12 +460,12 @@ static void change_done(void *arg)
 	if (g)
 		g->changing--;
 	else  /* deleted meanwhile */
-		unlink(c->path);
+		remove_files(c);
 	if (g && !c->status) {
 		json_decref(g->columns);
 		g->columns = json_incref(c->all);
 		g->column_bytes = c->bytes;
-		if (c->taken && !c->column)
+		if (c->taken && !c->column && !c->any)
 			note_taken(s, g, c->taken);
 		sl__graph_changed(s, c->id);
 	}
@@ -454,14 +502,16 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 	c->kind = kind ? strdup(kind) : NULL;
 	c->only = wish->only ? strdup(wish->only) : NULL;
 	c->path = sl__graphs_path(c->s, c->id, "sll");
+	c->index_path = sl__graphs_path(c->s, c->id, "index");
+	c->any = wish->any;
 	c->rename = wish->rename ? strdup(wish->rename) : NULL;
 	c->order.categories = json_incref((json_t *)wish->order.categories);
 	c->order.colors = json_incref((json_t *)wish->order.colors);
 	if ((wish->rename && !c->rename) || (column && !c->column) || (kind && !c->kind) || (wish->only && !c->only) ||
-	    !c->path)
+	    !c->path || !c->index_path)
 		return sl_error_memory(err, "the change");
 	if (part)
-		sl_uploaded_of(r, &c->input, part, "labels");
+		sl_uploaded_of(r, &c->input, part, c->any ? "columns" : "labels");
 	return 0;
 }
 
@@ -545,6 +595,13 @@ void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column
 			 struct sl_request *r)
 {
 	const struct sl__column_wish wish = {.name = column, .only = only, .kind = kind};
+	change(s, id, &wish, false, r);
+}
+
+void sl_rows_put(struct sl_graphs *s, const char *id, const char *column, const char *only, const char *kinds,
+		 struct sl_request *r)
+{
+	const struct sl__column_wish wish = {.name = column, .only = only, .kind = kinds, .any = true};
 	change(s, id, &wish, false, r);
 }
 

@@ -19,6 +19,8 @@ static void question_free(struct sl__question *q)
 		sl_graphs_release(q->s, q->part[p]);
 	sl_buffer_unref(q->bytes);
 	free(q->text);
+	if (q->more_free)
+		q->more_free(q->more);
 	struct sl_graphs *s = q->s;
 	free(q);
 	sl__graphs_work_end(s);
@@ -31,7 +33,8 @@ static void reply(struct sl__question *q)
 		return;
 	}
 	sl_reply_header(q->r, "Vary", "Accept");
-	sl_reply_buffer(q->r, q->etag[0] ? "application/octet-stream" : "application/json", q->etag[0] ? q->etag : NULL,
+	const char *type = q->media_type ? q->media_type : q->etag[0] ? "application/octet-stream" : "application/json";
+	sl_reply_buffer(q->r, type, q->etag[0] ? q->etag : NULL,
 			q->bytes);
 	q->bytes = NULL;
 }
@@ -101,10 +104,19 @@ static void fetch(struct sl__question *q)
 void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,
 		      int (*make_answer)(struct sl__question *q), struct sl_request *r)
 {
+	sl__question_ask_more(s, id, query, parts, make_answer, NULL, NULL, r);
+}
+
+void sl__question_ask_more(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,
+			   int (*make_answer)(struct sl__question *q), void *more, void (*more_free)(void *more),
+			   struct sl_request *r)
+{
 	struct sl__graph *g = sl__graphs_find(s, id);
 	struct sl__question *q = g ? calloc(1, sizeof *q) : NULL;
 	if (!q || (query->text && !(q->text = strdup(query->text)))) {
 		free(q);
+		if (more_free)
+			more_free(more);
 		sl_reply_problem(r, g ? SL_NOMEM : SL_NOTFOUND,
 				 g ? SL_NO_MEMORY "the request." : "there is no graph %.64s", id);
 		return;
@@ -118,6 +130,8 @@ void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes
 	q->nodes = g->record.nodes;
 	memcpy(q->own, g->record.label_title, sizeof q->own);
 	q->make = make_answer;
+	q->more = more;
+	q->more_free = more_free;
 	q->wanted = parts;
 	sl__graphs_work_begin(s);
 	sl_park(&q->r, 0);

@@ -24,6 +24,9 @@ struct sl__question {
 	struct sl_columns *columns;        /* of columns.c */
 	json_t *answer;                    /* the answer, or NULL if `bytes` is the answer */
 	struct sl_buffer *bytes;           /* after make(): the reply */
+	const char *media_type;            /* of bytes; NULL: JSON or, with an etag, octet-stream */
+	void *more;                        /* of rows/, owned */
+	void (*more_free)(void *more);
 	char etag[100];
 	int status;
 	struct sl_error err;
@@ -33,5 +36,9 @@ struct sl__question {
  * bytes (both NULL: no memory), or returns a code with err. */
 void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,
 		      int (*make)(struct sl__question *q), struct sl_request *r);
+/* The same with more of its own, which it takes: more_free(more) runs on the loop in the end. */
+void sl__question_ask_more(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,
+			   int (*make)(struct sl__question *q), void *more, void (*more_free)(void *more),
+			   struct sl_request *r);
 
 #endif

@@ -1,5 +1,6 @@
 /* Opens the store of graphs when the server starts, and closes it when the server stops. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,12 +62,41 @@ static int load_row(void *arg, const char *id, json_t *document)
 	return graph ? 0 : sl__finder_resume(s, g);
 }
 
+/* True for values of columns (cNN) that no column names: a crash came before the file of the columns was written. */
+static bool is_unnamed(const struct sl__graph *g, const char *kind)
+{
+	json_t *one;
+	size_t i;
+	char *end;
+	long place = kind[0] == 'c' ? strtol(kind + 1, &end, 10) : -1;
+	bool damaged = g->column_bytes && !g->columns;
+	json_array_foreach(g->columns, i, one)
+		if (json_is_integer(json_object_get(one, "place")) && json_integer_value(json_object_get(one, "place")) ==
+				place)
+			return false;
+	return place >= 0 && !damaged;
+}
+
 static enum sl_fate fate(void *arg, const char *id, const char *kind)
 {
 	struct sl_graphs *s = arg;
-	if (sl__graphs_find(s, id))
-		return SL_FATE_KEPT;
+	const struct sl__graph *g = sl__graphs_find(s, id);
+	if (g)
+		return is_unnamed(g, kind) ? SL_FATE_DELETED : SL_FATE_KEPT;
 	return sl_db_was_removed(s->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
+}
+
+/* An index of texts without a graph is removed: it can be made again. */
+static enum sl_fate index_fate(void *arg, const char *id, const char *kind)
+{
+	return sl__graphs_find(arg, id) ? SL_FATE_KEPT : SL_FATE_DELETED;
+}
+
+static void sweep(struct sl_graphs *s, const char *state_dir)
+{
+	static const char *const indexes[] = {"index", NULL};
+	sl_sweep(state_dir, "graphs", sl_graph_file_kinds, fate, s);
+	sl_sweep(state_dir, "graphs", indexes, index_fate, s);
 }
 
 static void on_collect(void *arg)
@@ -164,7 +194,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	}
 	s->complete = rc == 0;
 	if (rc == 0)
-		sl_sweep(d->state_dir, "graphs", sl_graph_file_kinds, fate, s);
+		sweep(s, d->state_dir);
 	register_metrics(s);
 	sl_events_source(d->events, SL_EVENTS_GRAPH, &sl__graphs_event_source, s);
 	s->idle = on_idle;

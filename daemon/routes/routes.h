@@ -33,6 +33,14 @@
 	X("DELETE", "/v1/graphs/{graph}", graph_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}", graph_get, READ, SL_BODY_NONE, NULL) \
 	X("PATCH", "/v1/graphs/{graph}", graph_patch, CHANGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/graphs/{graph}/columns", graph_columns, READ, SL_BODY_NONE, NULL) \
+	X("PUT", "/v1/graphs/{graph}/columns", graph_columns_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
+	X("DELETE", "/v1/graphs/{graph}/columns/{column}", graph_values_delete, CHANGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/graphs/{graph}/columns/{column}", graph_values_get, READ, SL_BODY_NONE, "count from") \
+	X("PUT", "/v1/graphs/{graph}/columns/{column}", graph_values_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
+	X("GET", "/v1/graphs/{graph}/columns/{column}/images/{node}", graph_image, READ, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/graphs/{graph}/columns/{column}/sprites", graph_sprites, READ, SL_BODY_NONE, \
+	  "across count from nodes size") \
 	X("GET", "/v1/graphs/{graph}/edges", graph_edges, READ, SL_BODY_NONE, "count node") \
 	X("DELETE", "/v1/graphs/{graph}/holds/{hold}", graph_hold_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("PUT", "/v1/graphs/{graph}/holds/{hold}", graph_hold_put, CHANGE, SL_BODY_NONE, NULL) \
@@ -46,6 +54,8 @@
 	X("GET", "/v1/graphs/{graph}/names", graph_names, READ, SL_BODY_NONE, "count from") \
 	X("GET", "/v1/graphs/{graph}/neighbours", graph_neighbours, READ, SL_BODY_NONE, "count node") \
 	X("GET", "/v1/graphs/{graph}/nodes", graph_nodes, READ, SL_BODY_NONE, "limit search") \
+	X("GET", "/v1/graphs/{graph}/rows", graph_rows, READ, SL_BODY_NONE, \
+	  "category columns cursor cut in limit nodes range search sort") \
 	X("POST", "/v1/graphs/{graph}/unload", graph_unload, CHANGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/graphs/dry-run", graphs_dry_run, LOOK, SL_BODY_UPLOAD, \
 	  "decimal directed drop_not_finite format ignore_columns isolated keep_columns kind label_column metric " \

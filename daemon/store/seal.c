@@ -4,6 +4,7 @@
  * long. */
 #include "daemon/store/seal.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,19 @@ uint64_t sl_seal_parts(struct sl_seal *seal, const char *path, struct sl_array *
 	parts[count] = (struct sl_array){(void *)record, seal->record_bytes};
 	parts[count + 1] = (struct sl_array){seal, sizeof *seal};
 	return seal->content_bytes + seal->record_bytes + sizeof *seal;
+}
+
+int sl_seal_file(struct sl_seal *seal, const char *path, int fd, uint64_t content_bytes, struct sl_error *err)
+{
+	memset(seal, 0, sizeof *seal);
+	memcpy(seal->magic, magic, sizeof magic);
+	if (digest_bytes(&(struct bytes){.fd = fd, .size = content_bytes}, seal->content))
+		return sl_atomic_error(path, "read", errno, err);
+	digest_name(path, seal->name);
+	seal->content_bytes = content_bytes;
+	crypto_generichash(seal->record, sizeof seal->record, NULL, 0, NULL, 0);
+	checksum(seal, seal->checksum);
+	return 0;
 }
 
 int sl_seal_damaged(const char *path, const char *how, struct sl_error *err)

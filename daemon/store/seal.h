@@ -35,6 +35,9 @@ _Static_assert(sizeof(struct sl_seal) == 128, "the seal has no padding");
  * JSON, or NULL. */
 uint64_t sl_seal_parts(struct sl_seal *seal, const char *path, struct sl_array *parts, int count, const char *record);
 
+/* The same for content that is in the file already, from its beginning on; there is no record. */
+int sl_seal_file(struct sl_seal *seal, const char *path, int fd, uint64_t content_bytes, struct sl_error *err);
+
 /* The digest of arrays that follow each other in a file. */
 void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
 /* Hashes the length and the digests of the pieces of one array into state. */

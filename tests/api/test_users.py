@@ -301,7 +301,7 @@ def test_what_is_derived_from_a_hidden_graph(lab, hidden, template):
 
 
 def with_things(hidden, template, job):
-    things = {"graph": hidden["graph"], "job": job, "batch": hidden["batch"], "id": hidden["graph"], "layout": NONE, "link": NONE,
+    things = {"node": "0", "graph": hidden["graph"], "job": job, "batch": hidden["batch"], "id": hidden["graph"], "layout": NONE, "link": NONE,
               "column": "hidden", "hold": "x", "project": "x"}
     return re.sub(r"\{(\w+)\}", lambda m: things[m[1]], template)
 

@@ -21,7 +21,8 @@ static int size_of(struct sl__archive *f, uint64_t *size)
 	return 0;
 }
 
-int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err)
+static int open_archive(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, bool files,
+			struct sl_error *err)
 {
 	*f = (struct sl__archive){.source = source, .max_bytes = max_bytes, .err = err};
 	const char *name = sl__source_name(f->source);
@@ -34,7 +35,7 @@ int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t m
 	if (!rc && f->file)
 		rc = size_of(f, &size);
 	if (!rc)
-		rc = sl__archive_check_directory(name, bytes, f->file, size, sl__source_account(source), f->err);
+		rc = sl__archive_check_directory(name, bytes, f->file, size, files, sl__source_account(source), f->err);
 	if (rc) {
 		if (f->file)
 			fclose(f->file);
@@ -57,6 +58,16 @@ int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t m
 				 "The ZIP archive cannot be opened: %s.", zip_error_strerror(&error));
 	zip_error_fini(&error);
 	return rc;
+}
+
+int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err)
+{
+	return open_archive(f, source, max_bytes, false, err);
+}
+
+int sl__archive_open_files(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err)
+{
+	return open_archive(f, source, max_bytes, true, err);
 }
 
 bool sl__archive_has(const struct sl__archive *f, const char *name)
@@ -100,7 +111,7 @@ void sl__member_close(struct sl__member *m)
 	m->block = NULL;
 }
 
-static int check_stat(struct sl__archive *f, struct sl__member *m, const zip_stat_t *st)
+int sl__member_check(struct sl__archive *f, struct sl__member *m, const zip_stat_t *st)
 {
 	if (!(st->valid & ZIP_STAT_SIZE))
 		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not have the length of the member.");
@@ -130,7 +141,7 @@ int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *nam
 	*found = zip_stat(f->zip, path, 0, &st) == 0;
 	if (!*found)
 		return 0;
-	int rc = check_stat(f, m, &st);
+	int rc = sl__member_check(f, m, &st);
 	if (rc)
 		return rc;
 	m->file = zip_fopen_index(f->zip, st.index, 0);

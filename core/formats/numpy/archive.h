@@ -32,13 +32,20 @@ struct sl__archive {
 
 /* Consumes the source. The caller closes the archive also after an error. */
 int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err);
+/* The same for archives of many files, such as images: up to SL__ARCHIVE_FILES_MOST members. */
+#define SL__ARCHIVE_FILES_MOST 2000000
+int sl__archive_open_files(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err);
 void sl__archive_close(struct sl__archive *f);
 
 /* directory.c: if there is an account (core/account.h), reserves the memory that the list of members takes, and refuses
- * one that no .npz needs: SL_TOOBIG, SL_BADDATA. memory NULL: the archive is in file, which is at its start
- * afterwards. */
-int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size,
+ * one that no .npz needs: SL_TOOBIG, SL_BADDATA. files: it may have SL__ARCHIVE_FILES_MOST members. memory NULL: the
+ * archive is in file, which is at its start afterwards. */
+int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size, bool files,
 				struct sl_account *account, struct sl_error *err);
+
+/* Counts the member's bytes, and refuses what is encrypted, compressed otherwise, or too large. m->name: for messages.
+ * */
+int sl__member_check(struct sl__archive *f, struct sl__member *m, const zip_stat_t *st);
 
 /* Whether there is a member NAME.npy. */
 bool sl__archive_has(const struct sl__archive *f, const char *name);

@@ -15,6 +15,8 @@
 
 #define ENTRIES_MOST 10000
 #define DIRECTORY_MOST (1u << 20)   /* bytes */
+#define FILES_MOST SL__ARCHIVE_FILES_MOST
+#define FILES_DIRECTORY_MOST (256u << 20)
 #define ENDS_MOST 16                /* ends that libzip would try */
 #define END_BYTES 22
 #define LOCATOR_BYTES 20
@@ -28,6 +30,7 @@ struct tail {
 	const unsigned char *memory;    /* the whole archive, or NULL: */
 	FILE *file;
 	uint64_t size;                  /* of the archive */
+	bool files;                     /* of any kind, and many */
 	struct sl_account *account;
 	struct sl_error *err;
 };
@@ -54,12 +57,15 @@ static int read_at(const struct tail *t, uint64_t at, void *out, size_t bytes)
 
 static int check(const struct tail *t, uint64_t entries, uint64_t bytes)
 {
-	if (entries > ENTRIES_MOST)
-		return sl_error_at(t->err, SL_TOOBIG, t->name, 0, "The archive has %" PRIu64 " members; an .npz may have at "
-				   "most %d.", entries, ENTRIES_MOST);
-	if (bytes > DIRECTORY_MOST)
+	const char *what = t->files ? "one of images" : "an .npz";
+	int entries_most = t->files ? FILES_MOST : ENTRIES_MOST;
+	unsigned bytes_most = t->files ? FILES_DIRECTORY_MOST : DIRECTORY_MOST;
+	if (entries > (uint64_t)entries_most)
+		return sl_error_at(t->err, SL_TOOBIG, t->name, 0, "The archive has %" PRIu64 " members; %s may have at "
+				   "most %d.", entries, what, entries_most);
+	if (bytes > bytes_most)
 		return sl_error_at(t->err, SL_TOOBIG, t->name, 0, "The archive's list of members has %" PRIu64 " bytes; that "
-				   "of an .npz may have at most %u.", bytes, DIRECTORY_MOST);
+				   "of %s may have at most %u.", bytes, what, bytes_most);
 	if (entries * ENTRY_BYTES > bytes)
 		return sl_error_at(t->err, SL_BADDATA, t->name, 0, "The ZIP archive cannot be opened: its list of %" PRIu64
 				   " members has only %" PRIu64 " bytes.", entries, bytes);
@@ -98,10 +104,11 @@ static int check_tail(const struct tail *t, const unsigned char *tail, size_t he
 	return rc ? rc : sl_account_take(t->account, SL_MEMORY, bytes * MEMORY_PER_BYTE + TAIL_BYTES, t->err);
 }
 
-int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size,
+int sl__archive_check_directory(const char *name, const void *memory, FILE *file, uint64_t size, bool files,
 				struct sl_account *account, struct sl_error *err)
 {
-	struct tail t = {.name = name, .memory = memory, .file = file, .size = size, .account = account, .err = err};
+	struct tail t = {.name = name, .memory = memory, .file = file, .size = size, .files = files, .account = account,
+			.err = err};
 	size_t held = size < TAIL_BYTES ? (size_t)size : TAIL_BYTES;
 	if (!account)  /* the user's own file */
 		return 0;

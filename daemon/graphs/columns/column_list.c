@@ -3,6 +3,7 @@
 
 #include "core/picture/picture_choice.h"
 #include "daemon/files/columns_file.h"
+#include "daemon/graphs/columns/column_kinds.h"
 #include "daemon/graphs/graphs_internal.h"
 
 /* Describes a column for the choice. A column of the file "main" holds the upload's main labels, in another order. A
@@ -36,6 +37,12 @@ void sl__columns_mark(json_t *list, const char *main_title, uint32_t nodes)
 		json_object_del(json_array_get(list, i), "main");
 }
 
+/* Texts, dates, links and images colour nothing. */
+static bool is_label(const char *kind)
+{
+	return !strcmp(kind, "category") || !strcmp(kind, "number");
+}
+
 /* Makes the list for replies: the upload's column own_name, unless it was replaced or hidden, and the others. labels:
  * number of labels of the upload. */
 json_t *sl__columns_shown(const char *own_name, uint32_t labels, uint32_t nodes, const json_t *all)
@@ -49,8 +56,8 @@ json_t *sl__columns_shown(const char *own_name, uint32_t labels, uint32_t nodes,
 		json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "name", own_name, "kind", "category",
 						      "categories", (json_int_t)labels));
 	json_array_foreach(all, i, one)
-		if (strcmp(json_string_value(json_object_get(one, "kind")), "none") != 0)
-			json_array_append_new(list, json_copy(one));
+		if (is_label(json_string_value(json_object_get(one, "kind"))))
+			json_array_append_new(list, sl__kinds_shown(one, true));
 	sl__columns_mark(list, own ? own_name : "", nodes);
 	return list;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/files/values_file.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/nodes.h"
 
@@ -50,6 +51,34 @@ static const struct sl_column *find_set(struct sl_column_read *out, const struct
 	return rc ? NULL : sl_columns_find(out->all, name);
 }
 
+/* Numbers of float64 as float32, for colours. */
+static int wide_numbers(struct sl_column_read *out, const struct sl_column_source *from, const struct sl_column *set,
+			struct sl_error *err)
+{
+	char path[SL_COLUMNS_PATH];
+	struct sl_values values;
+	double *wide = malloc(((size_t)from->nodes + 1) * sizeof *wide);
+	sl_columns_place_path(from->path, sl_column_place(set), path);
+	int rc = wide ? sl_values_open(&values, path, json_string_value(json_object_get(set->description, "digest")),
+				       from->nodes, err) : sl_error_memory(err, "labels of %u nodes", from->nodes);
+	if (!rc) {
+		rc = sl_values_read(&values, 0, wide, (uint64_t)from->nodes * sizeof *wide, err);
+		sl_values_close(&values);
+	}
+	float *narrow = (float *)(void *)wide;   /* in place, from the left */
+	for (uint32_t i = 0; i < from->nodes && !rc; i++) {
+		float x = (float)wide[i];
+		memcpy(&narrow[i], &x, sizeof x);
+	}
+	if (rc) {
+		free(wide);
+		return rc;
+	}
+	out->value = wide;
+	out->column = (struct sl_column){set->description, wide};
+	return 0;
+}
+
 int sl_column_read(struct sl_column_read *out, const struct sl_column_source *from, const char *name,
 		   struct sl_error *err)
 {
@@ -69,6 +98,8 @@ int sl_column_read(struct sl_column_read *out, const struct sl_column_source *fr
 		out->column = *set;
 		return 0;
 	}
+	if (set && sl_column_place(set) >= 0 && !strcmp(sl_column_kind(set), "number"))
+		return wide_numbers(out, from, set, err);
 	if (!set && own && !strcmp(name, from->own))
 		return own_column(out, from, err);
 	if (!set && !strcmp(name, SL_DEGREE))

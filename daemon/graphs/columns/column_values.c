@@ -3,6 +3,7 @@
  * categories. */
 #include "daemon/graphs/columns/column_values.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "core/account.h"
 #include "core/formats/numpy/npy.h"
 #include "core/formats/source/source.h"
+#include "core/formats/text/date.h"
 #include "core/formats/text/names.h"
 #include "daemon/files/columns_file.h"
 #include "daemon/files/taken_json.h"
@@ -25,6 +27,7 @@ struct values {
 	uint32_t n, count;
 	uint64_t found;          /* values of a JSON body, also those beyond n */
 	bool strings;            /* the body has strings, which become numbers only on request */
+	bool exact;              /* numbers become texts of float64, not of float32 */
 	struct sl__names names;  /* distinct texts */
 	uint32_t *code;          /* [n] */
 	struct sl_account *account;
@@ -60,7 +63,34 @@ static int add(struct values *v, const char *text, size_t length)
 static int add_number(struct values *v, double x)
 {
 	char text[40];
-	return isnan(x) ? add(v, NULL, 0) : add(v, text, (size_t)snprintf(text, sizeof text, "%.9g", x));
+	if (isnan(x))
+		return add(v, NULL, 0);
+	int length = snprintf(text, sizeof text, "%.*g", v->exact ? 15 : 9, x);
+	if (v->exact && strtod(text, NULL) != x)
+		length = snprintf(text, sizeof text, "%.17g", x);
+	return add(v, text, (size_t)length);
+}
+
+/* A whole number with all of its digits. */
+static int add_whole(struct values *v, int64_t x, bool unsign)
+{
+	char text[24];
+	int length = unsign ? snprintf(text, sizeof text, "%" PRIu64, (uint64_t)x) : snprintf(text, sizeof text, "%" PRId64,
+			x);
+	return add(v, text, (size_t)length);
+}
+
+/* Milliseconds since 1970; what is not a date is none. */
+static int add_date(struct values *v, int64_t ms)
+{
+	char text[SL_DATE_BYTES];
+	bool fits = ms >= -62167219200000ll && ms < 253402300800000ll;  /* years 0 to 9999 */
+	if (ms == SL_NO_DATE)
+		return add(v, NULL, 0);
+	if (!fits)
+		return sl_error_at(v->err, SL_BADDATA, v->file, 0, "Value %u is a date beyond the years 0 to 9999.", v->count);
+	sl_date_text(ms, text);
+	return add(v, text, strlen(text));
 }
 
 /* ---- JSON -------------------------------------------------------------------------------- */
@@ -73,6 +103,8 @@ static int add_json(void *arg, const json_t *one)
 	v->strings |= json_is_string(one);
 	if (json_is_string(one))
 		return add(v, json_string_value(one), json_string_length(one));
+	if (v->exact && json_is_integer(one))
+		return add_whole(v, json_integer_value(one), false);
 	if (json_is_number(one))
 		return add_number(v, json_number_value(one));
 	return json_is_boolean(one) ? add_number(v, json_is_true(one)) : add(v, NULL, 0);
@@ -171,6 +203,42 @@ static int add_string(struct values *v, const struct sl__npy *a, const unsigned 
 	return add(v, length ? text : NULL, length);
 }
 
+/* The unit of an array of dates, [ms] of "<M8[ms]": how many of them are `per` milliseconds. False: another unit. */
+static bool date_unit(const struct sl__npy *a, int64_t *times, int64_t *parts)
+{
+	static const struct { const char *name; int64_t times, parts; } units[] = {
+		{"[D]", 86400000, 1}, {"[h]", 3600000, 1}, {"[m]", 60000, 1}, {"[s]", 1000, 1}, {"[ms]", 1, 1}, {"[us]", 1,
+				1000},
+		{"[ns]", 1, 1000000},
+	};
+	const char *unit = strchr(a->descr, '[');
+	for (size_t k = 0; unit && k < sizeof units / sizeof *units; k++)
+		if (!strcmp(unit, units[k].name)) {
+			*times = units[k].times;
+			*parts = units[k].parts;
+			return a->size == 8;
+		}
+	return false;
+}
+
+static int64_t element64(const struct sl__npy *a, const unsigned char *element)
+{
+	uint64_t bits;
+	memcpy(&bits, element, sizeof bits);
+	return (int64_t)(a->swapped ? __builtin_bswap64(bits) : bits);
+}
+
+static int add_date_element(struct values *v, const struct sl__npy *a, const unsigned char *element, int64_t times,
+			    int64_t parts)
+{
+	int64_t value = element64(a, element), ms;
+	if (value == INT64_MIN)   /* NaT */
+		return add(v, NULL, 0);
+	if (__builtin_mul_overflow(value, times, &ms))
+		ms = INT64_MAX;
+	return add_date(v, ms / parts - (ms % parts < 0));
+}
+
 static int read_elements(struct values *v, struct sl_source *source, const struct sl__npy *a)
 {
 	size_t size = (size_t)a->size;
@@ -178,6 +246,9 @@ static int read_elements(struct values *v, struct sl_source *source, const struc
 	unsigned char *bytes = malloc(size * block);
 	char *text = malloc(size + 8);
 	double *number = malloc(block * sizeof *number);
+	int64_t times = 1, parts = 1;
+	bool dates = a->kind == 'M' && date_unit(a, &times, &parts);
+	bool whole = v->exact && a->size == 8 && (a->kind == 'i' || a->kind == 'u');
 	int rc = bytes && text && number ? 0 : memory_error(v);
 	while (!rc && v->count < v->n) {
 		uint32_t count = v->n - v->count < block ? v->n - v->count : block;
@@ -186,10 +257,12 @@ static int read_elements(struct values *v, struct sl_source *source, const struc
 			rc = (int)got;
 		else if ((uint64_t)got < count * size)
 			rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "The file ends within the array.");
-		else if (!v->strings)
+		else if (!v->strings && !dates && !whole)
 			sl__npy_to_double(a, bytes, count, number);
 		for (uint32_t i = 0; i < count && !rc; i++)
-			rc = v->strings ? add_string(v, a, bytes + i * size, text) : add_number(v, number[i]);
+			rc = v->strings ? add_string(v, a, bytes + i * size, text)
+			   : whole ? add_whole(v, element64(a, bytes + i * size), a->kind == 'u')
+			   : dates ? add_date_element(v, a, bytes + i * size, times, parts) : add_number(v, number[i]);
 	}
 	free(bytes);
 	free(text);
@@ -204,7 +277,12 @@ static int read_array(struct values *v, struct sl_source *source)
 	if (rc)
 		return rc;
 	v->strings = (a.kind == 'U' || a.kind == 'S') && a.size > 0 && a.size <= 1 << 20;
-	if (!v->strings && !sl__npy_is_real(&a))
+	int64_t times, parts;
+	if (v->exact && a.kind == 'M' && !date_unit(&a, &times, &parts))
+		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; dates must be of unit D, h, "
+				"m, s, ms, "
+				   "us or ns.", a.descr);
+	if (!v->strings && !sl__npy_is_real(&a) && !(v->exact && a.kind == 'M'))
 		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; labels must be numbers "
 				   "or strings (<U, |S).", a.descr);
 	if (a.count != v->n || a.shape[0] != v->n)
@@ -323,6 +401,53 @@ static void finish(struct values *v)
 	sl__names_finish(&v->names);
 	free(v->code);
 	v->code = NULL;
+}
+
+/* Gives the texts and codes to a column. */
+static int give_texts(struct values *v, struct sl_label_column *out)
+{
+	uint32_t count = v->names.n;
+	uint64_t bytes = v->names.bytes_used + (uint64_t)count * 32;
+	int rc = sl_account_take(v->account, SL_MEMORY, bytes, v->err);
+	out->text = rc ? NULL : sl_account_zeros(v->account, (uint64_t)count + 1, sizeof *out->text);
+	if (!out->text)
+		return rc ? rc : memory_error(v);
+	for (; out->labels < count; out->labels++)
+		if (!(out->text[out->labels] = strdup(text_of(v, out->labels))))
+			return memory_error(v);
+	out->label = v->code;
+	v->code = NULL;
+	return 0;
+}
+
+/* Whole numbers have no more digits than float64 holds, or they are words. */
+int sl__column_texts(const struct sl_uploaded *in, const struct sl__column_wish *wish, const struct sl_label_nodes
+		*nodes,
+		     struct sl_label_column *out, uint64_t *unmatched, json_t **taken, struct sl_error *err)
+{
+	struct values v = {.file = in->name, .nodes = nodes, .n = nodes->n, .exact = true, .account = wish->account, .err =
+			err};
+	struct sl_label_table table = {0};
+	struct sl_source *source = NULL;
+	enum body body = BODY_TEXT;
+	int rc = begin(&v);
+	if (!rc)
+		rc = sl_uploaded_open(in, wish->account, &source, err);
+	if (!rc)
+		rc = recognise(source, &wish->options, &body, err);
+	if (!rc)
+		rc = body == BODY_ARRAY ? read_array(&v, source) : body == BODY_JSON ? read_json(&v, source)
+		   : read_text(&v, source, wish->name, wish->only, &table);
+	if (!rc)
+		rc = give_texts(&v, out);
+	if (!rc && table.taken) {
+		*taken = sl_taken_json(table.taken);
+		*unmatched = table.taken->rows_left_out;
+	}
+	sl_source_close(source);
+	sl_label_table_finish(&table);
+	finish(&v);
+	return rc;
 }
 
 static int describe(const struct sl_label_column *c, const char *name, const char *kind, uint32_t n,
