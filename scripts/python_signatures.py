@@ -110,7 +110,7 @@ def parameters():
         upload[one["name"]] = (kind, one.get("description", ""))
     own = {name: schemas["Parameters"]["properties"][name] for name in schemas["Parameters"]["properties"]}
     request = next(part for part in schemas["JobRequest"]["allOf"] if "properties" in part)["properties"]
-    own.update({name: request[name] for name in ("priority", "engine", "after")})
+    own.update({name: request[name] for name in ("priority", "time_limit", "engine", "after")})
     job = {name: (type_of(schema, schemas), schema.get("description", "")) for name, schema in own.items()}
     drop = lambda found: {name: value for name, value in found.items() if name not in here}  # noqa: E731
     return drop(upload), drop(job)

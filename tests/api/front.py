@@ -7,7 +7,7 @@ import threading
 HOP = ("connection", "transfer-encoding", "keep-alive")
 
 
-def handler(port, path, strip, host):
+def handler(port, path, strip, host, refuse):
     class Front(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.0"  # each reply ends with its connection
 
@@ -16,6 +16,14 @@ def handler(port, path, strip, host):
                 self.send_error(404, "not the daemon's")
                 return
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if refuse["status"]:
+                text = b'{"type":"about:blank","title":"Busy","status":%d,"detail":"later"}' % refuse["status"]
+                self.send_response_only(refuse["status"])
+                for name, value in (("Content-Type", "application/problem+json"), ("Content-Length", str(len(text))), ("Retry-After", refuse.get("after", "1"))):
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text)
+                return
             headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP}
             headers["Host"] = host or f"127.0.0.1:{port}"
             back = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -40,10 +48,10 @@ def handler(port, path, strip, host):
 
 
 @contextlib.contextmanager
-def front(port, path, strip=True, host=None, at=0):
+def front(port, path, strip=True, host=None, at=0, refuse=None):
     """Yields the address of the daemon behind the proxy. strip: the proxy removes the path; host: the Host that it sends
-    (None: the daemon's own); at: its port (0: a free one)."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", at), handler(port, path, strip, host))
+    (None: the daemon's own); at: its port (0: a free one); refuse: a dict whose `status`, if not 0, all new requests get."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", at), handler(port, path, strip, host, refuse or {"status": 0}))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

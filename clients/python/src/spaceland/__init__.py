@@ -23,6 +23,7 @@ from .frames import Frame, decode
 from .graph import Graph
 from .job import Frames, Job
 from .listing import Listing
+from .people import User
 from .progress import Progress
 from .projects import Project
 from .server import LocalServer
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TSNE", "KMeans", "GaussianMixture", "Sammon", "embed", "submit", "kmeans", "gmm", "sammon", "signal", "Client", "Job",
-    "Graph", "Listing", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
+    "Graph", "Listing", "Frame", "Frames", "LocalServer", "Progress", "Project", "User", "decode",
     "SpacelandError", "SpacelandWarning", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable",
     "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "BadValue", "BadType", "FileError", "FileMissing", "IsFolder",
     "TimedOut", "PackageMissing", "__version__",

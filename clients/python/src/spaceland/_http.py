@@ -8,7 +8,7 @@ import math
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, Optional, Set, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 import numpy as np
 import requests
@@ -61,17 +61,21 @@ class Http:
 
     def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0,
                  ca_file: Optional[str] = None):
-        token = token.strip() if token else None  # a token read from a file ends with a line break
-        if token is not None and ("\r" in token or "\n" in token):
-            raise BadValue("the token has a line break, which no token can have")
         self.url = url
         self.attempts = attempts
         self.timeout = timeout   # seconds without data; longer than the server's request_timeout_s
         self.hint = ""           # after the message of an error: who named this server
-        self._token = token
-        self._told: Set[str] = set()  # banners
+        self._told: Set[str] = set()  # banners, and the end of the token
         self._ca_file = ca_file
         self._local = threading.local()
+        self.use_token(token)
+
+    def use_token(self, token: Optional[str]) -> None:
+        """Sends this token from now on; None: none."""
+        token = token.strip() if token else None  # a token read from a file ends with a line break
+        if token is not None and ("\r" in token or "\n" in token):
+            raise BadValue("the token has a line break, which no token can have")
+        self._token = token
 
     def session(self) -> requests.Session:
         found: Optional[requests.Session] = getattr(self._local, "session", None)
@@ -146,7 +150,7 @@ class Http:
             finally:
                 if hasattr(data, "close"):
                     data.close()
-            self._tell_banner(reply)
+            self._tell(reply)
             if reply.status_code < 300 or (reply.status_code == 404 and missing_is_done and attempt):
                 return reply
             if reply.status_code in _BUSY and _is_soon(reply.headers.get("Retry-After")) and not last:
@@ -158,12 +162,20 @@ class Http:
             raise problem_error(reply.status_code, _document(reply), f"{method} {path}")
         raise AssertionError("not reached")
 
-    def _tell_banner(self, reply: requests.Response) -> None:
-        """Warns of what the server's administrators tell everybody, once for each text."""
-        for text in json.loads(f"[{reply.headers.get('Spaceland-Banner', '')}]"):
+    def _tell(self, reply: requests.Response) -> None:
+        """Warns of what the server's administrators tell everybody, and that the token expires soon, once for each text."""
+        texts = json.loads(f"[{reply.headers.get('Spaceland-Banner', '')}]")
+        if expires := reply.headers.get("Spaceland-Token-Expires"):
+            texts.append(f"your token expires on {expires[:16].replace('T', ' ')} UTC; Client.rotate_token() makes a new one")
+        for text in texts:
             if text not in self._told:
                 self._told.add(text)
                 tell(f"{self.url}: {text}")
+
+    def told(self, method: str, path: str, **arguments: Any) -> Tuple[Any, List[str]]:
+        """The decoded JSON of a reply, and what the server has to say about it."""
+        reply = self.request(method, path, **arguments)
+        return document_of(reply), notes_of(reply)
 
     def json(self, method: str, path: str, **arguments: Any) -> Any:
         """The decoded JSON of a reply."""
@@ -186,9 +198,14 @@ def document_of(reply: requests.Response) -> Dict[str, Any]:
     return document
 
 
+def notes_of(reply: requests.Response) -> List[str]:
+    """What the server has to say about a reply."""
+    return [str(note) for note in json.loads(f"[{reply.headers.get('Spaceland-Note', '')}]")]
+
+
 def array_of(reply: requests.Response) -> Any:
     """The array in a reply. Warns of what was guessed or changed in the points that were sent."""
-    for note in json.loads(f"[{reply.headers.get('Spaceland-Note', '')}]"):
+    for note in notes_of(reply):
         tell(note)
     try:
         return np.load(io.BytesIO(reply.content), allow_pickle=False)

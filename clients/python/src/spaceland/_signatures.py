@@ -84,6 +84,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        time_limit: Optional[float] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Job:
@@ -134,6 +135,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        time_limit: Optional[float] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> npt.NDArray[np.float32]: ...
@@ -182,6 +184,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        time_limit: Optional[float] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Any: ...
@@ -229,6 +232,7 @@ class Submitting:
         max_seconds: Optional[Union[float, Literal["off"]]] = None,
         trace_interval: Optional[Union[int, Literal["off"]]] = None,
         pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+        time_limit: Optional[float] = None,
         engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
         after: Optional[str] = None, **unknown: NoReturn
     ) -> Any:
@@ -285,6 +289,7 @@ def submit(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    time_limit: Optional[float] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
     after: Optional[str] = None, **unknown: NoReturn
 ) -> Job:
@@ -336,6 +341,7 @@ def embed(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    time_limit: Optional[float] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
     after: Optional[str] = None, **unknown: NoReturn
 ) -> npt.NDArray[np.float32]: ...
@@ -385,6 +391,7 @@ def embed(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    time_limit: Optional[float] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
     after: Optional[str] = None, **unknown: NoReturn
 ) -> Any: ...
@@ -434,6 +441,7 @@ def embed(
     max_seconds: Optional[Union[float, Literal["off"]]] = None,
     trace_interval: Optional[Union[int, Literal["off"]]] = None,
     pause_at: Optional[Union[int, Literal["off"]]] = None, priority: Optional[int] = None,
+    time_limit: Optional[float] = None,
     engine: Optional[Literal["auto", "cuda", "hybrid", "hybrid-double", "slurm", "cpu"]] = None,
     after: Optional[str] = None, **unknown: NoReturn
 ) -> Any:
@@ -551,6 +559,8 @@ def embed(
     pause_at       The job pauses by itself after exactly this many iterations, with a point in its trace; off:
                    never
     priority
+    time_limit     Seconds that the job may be running, by the clock; then it ends, and its present layout is its
+                   result
     engine         Engine that computes the job; auto: the server's default
     after          The job starts when this one is done, and fails with a reason if this one fails, is cancelled or
                    is deleted

@@ -22,6 +22,7 @@ from .graph import Graph
 from .inputs import Options, Source, source_of
 from .job import Job
 from .listing import Listing
+from .people import People
 from .progress import Progress
 from .projects import Project
 from .server import LocalServer, find_server, normal_url, shared_server
@@ -47,7 +48,7 @@ _QUIET_S = 20
 
 
 @own_errors_of
-class Client(Submitting):
+class Client(Submitting, People):
     """A spacelandd.
 
     Without `url`: the server of $SPACELAND_SERVER, else one that runs on this machine, else a new one on a free port,
@@ -95,9 +96,10 @@ class Client(Submitting):
                 return
             query["cursor"] = page["next"]
 
-    def graphs(self, name: Optional[str] = None) -> Listing[Graph]:
-        """All graphs and tables of points, newest first; or those of this name. The result is used as a list."""
-        pages = self._pages("/v1/graphs", {"name": name})
+    def graphs(self, name: Optional[str] = None, user: Optional[str] = None) -> Listing[Graph]:
+        """All graphs and tables of points, newest first; or those of this name, or of this user. The result is used as a
+        list."""
+        pages = self._pages("/v1/graphs", {"name": name, "user": user})
         return Listing(([Graph(self, record) for record in page] for page in pages), "graphs", Graph._row)
 
     def graph(self, id: str) -> Graph:
@@ -105,15 +107,17 @@ class Client(Submitting):
         return Graph(self, self.http.json("GET", f"/v1/graphs/{id}"))
 
     def jobs(self, state: Union[str, Sequence[str], None] = None, graph: Union[Graph, str, None] = None,
-             name: Optional[str] = None, sort: Optional[str] = None, project: Optional[str] = None) -> Listing[Job]:
+             name: Optional[str] = None, sort: Optional[str] = None, project: Optional[str] = None,
+             user: Optional[str] = None) -> Listing[Job]:
         """All jobs, newest first. The result is used as a list: client.jobs()[0] is the newest job.
 
-        Filters: state (one or several), graph, text in the name, project ("": without a project). sort: created,
-        started or finished; with a leading minus, the latest first.
+        Filters: state (one or several), graph, text in the name, project ("": without a project), user (who owns it).
+        sort: created, started or finished; with a leading minus, the latest first.
         """
         of = graph.id if isinstance(graph, Graph) else graph
         states = state if state is None or isinstance(state, str) else ",".join(state)
-        pages = self._pages("/v1/jobs", {"state": states, "graph": of, "name": name, "sort": sort, "project": project})
+        pages = self._pages("/v1/jobs", {"state": states, "graph": of, "name": name, "sort": sort, "project": project,
+                                          "user": user})
         return Listing(([Job(self, record) for record in page] for page in pages), "jobs", Job._row)
 
     def projects(self) -> List[Project]:

@@ -16,7 +16,7 @@ import requests
 from ._body import Body
 from ._events import server_sent
 from ._http import Patience, array_of, document_of
-from .errors import BadInput, BadValue, Conflict, ConnectionLost, JobCancelled, JobFailed, LimitReached, own_errors_of, SpacelandError, TimedOut, Unavailable
+from .errors import BadInput, BadValue, Conflict, ConnectionLost, JobCancelled, JobFailed, LimitReached, own_errors_of, SpacelandError, TimedOut, Unavailable, tell
 from .frames import Frame, decode
 from .listing import cells, moment
 from .progress import Progress, make_progress
@@ -148,6 +148,18 @@ class Job:
         """The Graph of the job."""
         return self.client.graph(self.record["graph"])
 
+    @property
+    def owner(self) -> Optional[str]:
+        """The name of the user who owns it; None: nobody, or a server without users."""
+        value = self.record["owner"]
+        return None if value is None else str(value)
+
+    @property
+    def expires(self) -> Optional[str]:
+        """When the server deletes it, as a time in UTC; None: it does not by itself."""
+        value = self.record["expires"]
+        return None if value is None else str(value)
+
     def refresh(self) -> "Job":
         self.record = self.client.http.json("GET", self.path)
         return self
@@ -181,16 +193,23 @@ class Job:
 
     def _patiently(self, request: Callable[[], Answer]) -> Answer:
         """Repeats a request while the server does not answer, which may restart, or has too many requests: jobs go on."""
-        waiting = Patience(PATIENCE_SECONDS)
+        waiting, told = Patience(PATIENCE_SECONDS), False
+
+        def go_on(why: str) -> bool:
+            nonlocal told
+            if not told:
+                tell(f"{self.client.url} {why}; waiting. Job {self.id} goes on")
+            told = True
+            return waiting.pause(self.client.http.left())
         while True:
             try:
                 return request()
             except (LimitReached, Unavailable):  # too many requests at once, or it is being stopped or started
-                if not waiting.pause(self.client.http.left()):
+                if not go_on("has too much to do"):
                     raise
             except ConnectionLost as error:
                 own = self.client.server
-                if (own is not None and not own.alive()) or not waiting.pause(self.client.http.left()):
+                if (own is not None and not own.alive()) or not go_on("does not answer"):
                     raise ConnectionLost(f"{error}; if it starts again, job {self.id} goes on: client.job({self.id!r})") from error
 
     @contextlib.contextmanager
