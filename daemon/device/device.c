@@ -124,18 +124,3 @@ int sl_device_thread_start(struct sl_device_port **out, uv_loop_t *loop, const s
 	*out = &t->port;
 	return 0;
 }
-
-int sl_device_thread_create(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
-			    sl_device_event_fn on_event, void *arg, struct sl_error *err)
-{
-	struct sl_device_port *p = NULL;
-	int code = sl_device_thread_start(&p, loop, config, on_event, arg, err);
-	if (code)
-		return code;
-	code = opened(p, err);
-	if (code)
-		destroy(p, NULL, NULL);  /* its event is never sent */
-	else
-		*out = p;
-	return code;
-}

@@ -155,14 +155,12 @@ struct sl_device_config {
 	bool patient;   /* if the device does not open at first, try again, as after a failure */
 };
 
-/* Opens the device on a new thread and waits until it is open. on_event runs on the loop for each event, and owns it.
+/* Opens the device on a new thread. The first event is STATE when it is open, STOPPED when it does not open. on_event
+ * runs on the loop for each event, and owns it.
  *
  * If the device fails later (SL_DEVLOST), the thread closes it and tries to open it again, at growing intervals. Then
  * it puts the graphs that were resident back. Meanwhile the loop keeps the jobs. */
 typedef void (*sl_device_event_fn)(void *arg, struct sl_device_event *event);
-int sl_device_thread_create(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
-			    sl_device_event_fn on_event, void *arg, struct sl_error *err);
-/* The same without waiting: the first event is STATE when it is open, STOPPED when it does not open. */
 int sl_device_thread_start(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
 			   sl_device_event_fn on_event, void *arg, struct sl_error *err);
 /* Waits until the device is open; only before the loop runs. After an error the caller destroys the port. */
@@ -170,6 +168,8 @@ int sl_device_opened(struct sl_device_port *p, struct sl_error *err);
 
 /* The following functions send a command. They return 0, or SL_NOMEM if nothing was sent. */
 int sl_device_add(struct sl_device_port *p, const struct sl_device_job *job);
+/* Frees what a job owns that was not sent. */
+void sl_device_job_finish(struct sl_device_job *job);
 int sl_device_steer(struct sl_device_port *p, uint64_t job, const void *params, size_t bytes);
 int sl_device_set_priority(struct sl_device_port *p, uint64_t job, int priority);
 int sl_device_pause(struct sl_device_port *p, uint64_t job);

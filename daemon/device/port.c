@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sl__device_job_destroy(struct sl_device_job *job)
+void sl_device_job_finish(struct sl_device_job *job)
 {
-	if (!job)
-		return;
 	if (job->run)
 		job->method->destroy(job->run);
 	free(job->init);
@@ -15,6 +13,12 @@ void sl__device_job_destroy(struct sl_device_job *job)
 	free(job->source.data);
 	free(job->source.neighbours);
 	free(job->source.start);
+}
+
+void sl__device_job_destroy(struct sl_device_job *job)
+{
+	if (job)
+		sl_device_job_finish(job);
 	free(job);
 }
 

@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 extern char **environ;
 
-int sl_spawn_self(const char *argument, int fd, int as, pid_t *pid)
+/* Runs it with `fd` as descriptor `as`. */
+static int spawn(const char *argument, int fd, int as, pid_t *pid)
 {
 	char *const argv[] = {(char *)"spacelandd", (char *)argument, NULL};
 	posix_spawn_file_actions_t files;
@@ -28,5 +30,19 @@ int sl_spawn_self(const char *argument, int fd, int as, pid_t *pid)
 	posix_spawn_file_actions_destroy(&files);
 	if (code)
 		*pid = 0;
+	return code;
+}
+
+int sl_spawn_self(const char *argument, int type, int as, int *end, pid_t *pid)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends))
+		return errno;
+	int code = spawn(argument, ends[1], as, pid);
+	close(ends[1]);
+	if (code)
+		close(ends[0]);
+	else
+		*end = ends[0];
 	return code;
 }

@@ -4,8 +4,9 @@
 
 #include <sys/types.h>
 
-/* Runs /proc/self/exe with this argument; the process gets `fd` as descriptor `as`, and no signal is blocked in it.
- * Returns 0 or an errno. Does not copy the page tables of the daemon, which may have many gigabytes. */
-int sl_spawn_self(const char *argument, int fd, int as, pid_t *pid);
+/* Runs /proc/self/exe with this argument, and no signal is blocked in it. It gets one end of a new socket pair of this
+ * type as descriptor `as`; *end: the other one. Returns 0 or an errno. Does not copy the page tables of the daemon,
+ * which may have many gigabytes. */
+int sl_spawn_self(const char *argument, int type, int as, int *end, pid_t *pid);
 
 #endif

@@ -168,16 +168,10 @@ static int start(struct sl_keeper *k)
 {
 	static const struct sl_channel_ops ops = {.message = on_message, .ended = on_ended};
 	struct sl_relay_message m = {.kind = SL_RELAY_LISTEN, .number = (uint32_t)k->options.subscribers};
-	int ends[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
-		return errno;
-	int code = sl_spawn_self(SL_RELAY_ARGUMENT, ends[1], SL_RELAY_FD, &k->pid);
-	close(ends[1]);
-	if (code) {
-		close(ends[0]);
+	int end, code = sl_spawn_self(SL_RELAY_ARGUMENT, SOCK_SEQPACKET | SOCK_NONBLOCK, SL_RELAY_FD, &end, &k->pid);
+	if (code)
 		return code;
-	}
-	if (sl_channel_open(&k->channel, k->loop, ends[0], &ops, k)) {
+	if (sl_channel_open(&k->channel, k->loop, end, &ops, k)) {
 		kill_relay(k, "there is no memory for its channel");
 		return 0;
 	}

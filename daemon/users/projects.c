@@ -235,6 +235,17 @@ static int read_name(const struct sl_users *u, const json_t *body, const char **
 	return rc;
 }
 
+/* Reads what can be changed, as far as the body has it. */
+static int read_settings(const json_t *body, struct sl__project *p, struct sl_error *err)
+{
+	int rc = read_share(body, &p->share, err);
+	if (!rc)
+		rc = sl_json_bool(body, "keep", &p->keep, err);
+	if (!rc)
+		rc = read_job_seconds(body, &p->job_seconds, err);
+	return rc ? rc : sl__limits_read(&p->account, json_object_get(body, "limits"), err);
+}
+
 int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
 	static const char *const known[] = {"name", "share", "keep", "job_seconds", "limits", "members",
@@ -249,13 +260,7 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 	if (!p)
 		return sl_error_memory(err, "a project");
 	sl_ulid_make(p->id);
-	rc = read_share(body, &p->share, err);
-	if (!rc)
-		rc = sl_json_bool(body, "keep", &p->keep, err);
-	if (!rc)
-		rc = read_job_seconds(body, &p->job_seconds, err);
-	if (!rc)
-		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
+	rc = read_settings(body, p, err);
 	if (!rc)
 		rc = sl__ids_read(&p->members, u, body, "members", "user", sl__user_id, err);
 	if (!rc && (rc = put(u, p, NULL, done, arg)))
@@ -281,13 +286,7 @@ int sl_project_change(struct sl_users *u, const char *name, const json_t *body, 
 	memcpy(limits, p->account.limit, sizeof limits);
 	int rc = before ? sl_json_known(body, known, err) : sl_error_memory(err, "the change");
 	if (!rc)
-		rc = read_share(body, &p->share, err);
-	if (!rc)
-		rc = sl_json_bool(body, "keep", &p->keep, err);
-	if (!rc)
-		rc = read_job_seconds(body, &p->job_seconds, err);
-	if (!rc)
-		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
+		rc = read_settings(body, p, err);
 	if (!rc && (rc = put(u, p, json_incref(before), done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc) {

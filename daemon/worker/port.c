@@ -397,16 +397,10 @@ static struct sl_wire_message *hello(const struct worker_port *p)
 static int start(struct worker_port *p)
 {
 	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
-	int ends[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return errno;
-	int code = sl_spawn_self(SL_WORKER_ARGUMENT, ends[1], SL_WORKER_FD, &p->pid);
-	close(ends[1]);
-	if (code) {
-		close(ends[0]);
+	int end, code = sl_spawn_self(SL_WORKER_ARGUMENT, SOCK_STREAM, SL_WORKER_FD, &end, &p->pid);
+	if (code)
 		return code;
-	}
-	if (sl_wire_open(&p->wire, p->loop, ends[0], &ops, p)) {
+	if (sl_wire_open(&p->wire, p->loop, end, &ops, p)) {
 		end_worker(p, "there is no memory for its connection");
 		return 0;
 	}

@@ -69,16 +69,22 @@ static void on_event(void *arg, struct sl_device_event *e)
 	sl_device_event_destroy(e);
 }
 
-static void open_world(struct world *w)
+static void open_device(struct world *w, const struct sl_device_config *config)
 {
 	struct sl_error err;
+	assert_int_equal(sl_device_thread_start(&w->port, &w->loop, config, on_event, w, &err), 0);
+	assert_int_equal(sl_device_opened(w->port, &err), 0);
+}
+
+static void open_world(struct world *w)
+{
 	memset(w, 0, sizeof *w);
 	memset(&resident, 0, sizeof resident);
 	resident.room = 1000;
 	w->engine = resident_engine();
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 10};
-	assert_int_equal(sl_device_thread_create(&w->port, &w->loop, &config, on_event, w, &err), 0);
+	open_device(w, &config);
 }
 
 static void close_world(struct world *w)
@@ -230,7 +236,6 @@ static int slow_run(struct sl_device_embedding *e, const struct sl_step *step, i
 static void run_slowly(struct world *w, int count, int each)
 {
 	struct sl_neighbours *nb = make_neighbours(5);
-	struct sl_error err;
 	memset(w, 0, sizeof *w);
 	memset(&resident, 0, sizeof resident);
 	resident.room = 1000;
@@ -242,7 +247,7 @@ static void run_slowly(struct world *w, int count, int each)
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 0.01,
 						.slow_ms = 50};
-	assert_int_equal(sl_device_thread_create(&w->port, &w->loop, &config, on_event, w, &err), 0);
+	open_device(w, &config);
 	add(w, 1, 1, nb, 1, 5, false);
 	run_until(w, &w->ended, 1);
 	close_world(w);
@@ -281,7 +286,7 @@ static void slices_of_other_methods_end_as_well(void **state)
 	assert_int_equal(uv_loop_init(&w.loop), 0);
 	const struct sl_device_config config = {.engine = &w.engine, .options = {.threads = 1}, .slice_ms = 1e-6,
 						.slow_ms = 1e-4};
-	assert_int_equal(sl_device_thread_create(&w.port, &w.loop, &config, on_event, &w, &err), 0);
+	open_device(&w, &config);
 	assert_int_equal(sl_device_add(w.port, &add), 0);
 	run_until(&w, &w.ended, 1);
 	assert_int_equal(w.failed, 1);
@@ -317,7 +322,6 @@ static void commands_end_the_slice(void **state)
 {
 	struct world w;
 	struct sl_neighbours *nb = make_neighbours(5);
-	struct sl_error err;
 	memset(&w, 0, sizeof w);
 	memset(&resident, 0, sizeof resident);
 	resident.room = 1000;
@@ -327,7 +331,7 @@ static void commands_end_the_slice(void **state)
 	pausing = &w;
 	assert_int_equal(uv_loop_init(&w.loop), 0);
 	const struct sl_device_config config = {.engine = &w.engine, .options = {.threads = 1}, .slice_ms = 100};
-	assert_int_equal(sl_device_thread_create(&w.port, &w.loop, &config, on_event, &w, &err), 0);
+	open_device(&w, &config);
 	add(&w, 1, 1, nb, 1, 5, false);
 	run_until(&w, &w.paused, 1);
 	assert_int_equal(runs, 1);

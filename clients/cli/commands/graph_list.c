@@ -29,8 +29,12 @@ static void labels_of(const json_t *graph, char *out, size_t bytes)
 	}
 }
 
-static void print(const json_t *graphs)
+static void print(struct cli *cli, const json_t *graphs)
 {
+	if (!json_array_size(graphs)) {
+		cli_note(cli, "no graphs");
+		return;
+	}
 	static const char *const titles[] = {"GRAPH", "NAME", "KIND", "NODES", "ENTRIES", "LABELS", "DISK", "IN MEMORY"};
 	struct table *t = table_create(8, 1 << 3 | 1 << 4 | 1 << 6, titles);
 	size_t i;
@@ -64,12 +68,5 @@ int cmd_graph_list(struct cli *cli)
 	free(name_text);
 	free(user_text);
 	int status = http_list(cli, path, &graphs);
-	if (!status && cli->json)
-		status = cli_print_json(graphs);
-	else if (!status && json_array_size(graphs))
-		print(graphs);
-	else if (!status)
-		cli_note(cli, "no graphs");
-	json_decref(graphs);
-	return status;
+	return cli_print_reply(cli, status, graphs, print);
 }

@@ -101,7 +101,7 @@ static void print_columns(const json_t *columns)
 		line("labels", "none");
 }
 
-static void print(const json_t *g)
+static void print(struct cli *cli, const json_t *g)
 {
 	bool points = json_object_get(g, "neighbours");
 	char bytes[24];
@@ -134,10 +134,5 @@ int cmd_graph_show(struct cli *cli)
 {
 	json_t *graph = NULL;
 	int status = http_send(cli, "GET", http_path("graphs", cli->arguments[0], NULL, NULL), NULL, &graph);
-	if (!status && cli->json)
-		status = cli_print_json(graph);
-	else if (!status)
-		print(graph);
-	json_decref(graph);
-	return status;
+	return cli_print_reply(cli, status, graph, print);
 }

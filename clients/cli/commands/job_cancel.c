@@ -2,4 +2,4 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/server/jobs.h"
 
-int cmd_job_cancel(struct cli *cli) { return cli_job_patch_all(cli, "cancelled", true); }
+int cmd_job_cancel(struct cli *cli) { return cli_job_patch_all(cli, "cancelled", true, NULL); }

@@ -96,8 +96,12 @@ static const char *owner_text(const json_t *job, char *out, size_t bytes)
 	return out;
 }
 
-static void print_queue(const json_t *jobs)
+static void print_queue(struct cli *cli, const json_t *jobs)
 {
+	if (!json_array_size(jobs)) {
+		cli_note(cli, "no jobs run or wait");
+		return;
+	}
 	static const char *const titles[] = {"USER", "PROJECT", "JOB", "NAME", "STATE", "DEVICE", "POSITION", "WAITS FOR",
 					     "TIME", "LEFT"};
 	struct table *t = table_create(10, 1 << 6 | 1 << 8 | 1 << 9, titles);
@@ -125,12 +129,5 @@ int cmd_queue(struct cli *cli)
 {
 	json_t *jobs = NULL;
 	int status = get(cli, "queued,running,paused", "created", &jobs);
-	if (!status && cli->json)
-		status = cli_print_json(jobs);
-	else if (!status && json_array_size(jobs))
-		print_queue(jobs);
-	else if (!status)
-		cli_note(cli, "no jobs run or wait");
-	json_decref(jobs);
-	return status;
+	return cli_print_reply(cli, status, jobs, print_queue);
 }

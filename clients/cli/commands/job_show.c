@@ -69,7 +69,7 @@ static void table(const struct sl_method *method, const json_t *rows)
 	}
 }
 
-static void print(const json_t *job)
+static void print(struct cli *cli, const json_t *job)
 {
 	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started",
 					   "finished", "time_limit", "expires", "nodes", "method", "iterations_per_second", "stop"};
@@ -106,10 +106,5 @@ int cmd_job_show(struct cli *cli)
 {
 	json_t *job = NULL;
 	int status = http_send(cli, "GET", http_path("jobs", cli->arguments[0], NULL, NULL), NULL, &job);
-	if (!status && cli->json)
-		status = cli_print_json(job);
-	else if (!status)
-		print(job);
-	json_decref(job);
-	return status;
+	return cli_print_reply(cli, status, job, print);
 }

@@ -9,29 +9,16 @@
 #include "clients/cli/server/http.h"
 #include "clients/cli/server/jobs.h"
 
+static void tell_kept(struct cli *cli, const char *name, const json_t *job)
+{
+	const char *expires = cli_text(job, "expires");
+	cli_note(cli, "%s %s%s%.16s", name, cli_option(cli, "no") ? "is no longer kept" : "is kept",
+		 *expires ? "; it expires " : "", expires);
+}
+
 int cmd_job_keep(struct cli *cli)
 {
-	bool keep = !cli_option(cli, "no");
-	json_t *change = json_pack("{s:b}", "keep", keep), *all = json_array();
-	int status = CLI_OK;
-	for (int i = 0; i < cli->argument_count && !cli_interrupted; i++) {
-		json_t *job = NULL;
-		int one = cli_job_patch(cli, cli->arguments[i], change, &job);
-		const char *expires = cli_text(job, "expires");
-		if (!one)
-			cli_note(cli, "%s %s%s%.16s", cli->arguments[i], keep ? "is kept" : "is no longer kept",
-				 *expires ? "; it expires " : "", expires);
-		if (job)
-			json_array_append_new(all, job);
-		status = status ? status : one;
-	}
-	if (cli->json && json_array_size(all)) {
-		int printed = cli_print_json(cli->argument_count == 1 ? json_array_get(all, 0) : all);
-		status = status ? status : printed;
-	}
-	json_decref(all);
-	json_decref(change);
-	return status;
+	return cli_job_patch_all(cli, "keep", !cli_option(cli, "no"), tell_kept);
 }
 
 int cmd_project_keep(struct cli *cli)

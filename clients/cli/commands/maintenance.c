@@ -51,12 +51,7 @@ static int change(struct cli *cli, const char *method, const char *what, json_t 
 {
 	json_t *reply = NULL;
 	int status = http_send(cli, method, http_path("maintenance", what, NULL, NULL), body, &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	else if (!status)
-		print(cli, reply);
-	json_decref(reply);
-	return status;
+	return cli_print_reply(cli, status, reply, print);
 }
 
 int cmd_admin_drain(struct cli *cli)
@@ -91,10 +86,5 @@ int cmd_admin_banner(struct cli *cli)
 	json_decref(body);
 	if (!status)
 		status = http_get(cli, "/v1/maintenance", &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	else if (!status)
-		print(cli, reply);
-	json_decref(reply);
-	return status;
+	return cli_print_reply(cli, status, reply, print);
 }

@@ -70,21 +70,20 @@ int cmd_project_list(struct cli *cli)
 	return status;
 }
 
+static void print_project(struct cli *cli, const json_t *project)
+{
+	char *members = names_text(json_object_get(project, "members"));
+	printf("%s, share %g\nmembers: %s\n", cli_text(project, "name"), cli_number(project, "share"),
+	       members && *members ? members : "-");
+	free(members);
+	cli_print_limits(json_object_get(project, "limits"), json_object_get(project, "use"));
+}
+
 int cmd_project_show(struct cli *cli)
 {
 	json_t *project = NULL;
 	int status = http_send(cli, "GET", http_path("projects", cli->arguments[0], NULL, NULL), NULL, &project);
-	if (!status && cli->json) {
-		status = cli_print_json(project);
-	} else if (!status) {
-		char *members = names_text(json_object_get(project, "members"));
-		printf("%s, share %g\nmembers: %s\n", cli_text(project, "name"), cli_number(project, "share"),
-		       members && *members ? members : "-");
-		free(members);
-		cli_print_limits(json_object_get(project, "limits"), json_object_get(project, "use"));
-	}
-	json_decref(project);
-	return status;
+	return cli_print_reply(cli, status, project, print_project);
 }
 
 int cmd_project_share(struct cli *cli)

@@ -9,19 +9,19 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
+static void tell_added(struct cli *cli, const json_t *user)
+{
+	cli_note(cli, "%s is a %s now; spaceland user token %s makes a token", cli->arguments[0], cli_text(user, "role"),
+		 cli->arguments[0]);
+}
+
 int cmd_user_add(struct cli *cli)
 {
 	const char *role = cli_option(cli, "role");
 	json_t *reply = NULL;
 	int status = http_send(cli, "POST", strdup("/v1/users"), json_pack("{s:s, s:s}", "name", cli->arguments[0], "role",
 			     role ? role : "user"), &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	else if (!status)
-		cli_note(cli, "%s is a %s now; spaceland user token %s makes a token", cli->arguments[0],
-			 cli_text(reply, "role"), cli->arguments[0]);
-	json_decref(reply);
-	return status;
+	return cli_print_reply(cli, status, reply, tell_added);
 }
 
 static void date_text(const json_t *seconds, char *out, size_t bytes)
@@ -177,27 +177,39 @@ int cmd_user_revoke(struct cli *cli)
 	return http_send(cli, "DELETE", http_path("users", cli->arguments[0], "tokens", token), NULL, NULL);
 }
 
-int cmd_user_token(struct cli *cli)
+/* ---- tokens ------------------------------------------------------------------------------ */
+
+static int token_body(struct cli *cli, json_t **body)
 {
 	const char *name = cli_option(cli, "name");
 	long days = 0;
-	json_t *reply = NULL, *body = json_object();
 	int status = cli_option_int(cli, "days", 1, 36500, &days);
-	if (name)
-		json_object_set_new(body, "name", json_string(name));
-	if (days)
-		json_object_set_new(body, "days", json_integer(days));
-	if (status) {
-		json_decref(body);
-		return status;
-	}
-	status = http_send(cli, "POST", http_path("users", cli->arguments[0], "tokens", NULL), body, &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	else if (!status)
-		puts(cli_text(reply, "token"));
-	json_decref(reply);
+	*body = status ? NULL : json_object();
+	if (!status && name)
+		json_object_set_new(*body, "name", json_string(name));
+	if (!status && days)
+		json_object_set_new(*body, "days", json_integer(days));
 	return status;
+}
+
+static void print_token(struct cli *cli, const json_t *reply)
+{
+	puts(cli_text(reply, "token"));
+}
+
+/* Makes a token. Frees path, releases body. */
+static int make_token(struct cli *cli, char *path, json_t *body)
+{
+	json_t *reply = NULL;
+	int status = http_send(cli, "POST", path, body, &reply);
+	return cli_print_reply(cli, status, reply, print_token);
+}
+
+int cmd_user_token(struct cli *cli)
+{
+	json_t *body;
+	int status = token_body(cli, &body);
+	return status ? status : make_token(cli, http_path("users", cli->arguments[0], "tokens", NULL), body);
 }
 
 /* ---- limits ------------------------------------------------------------------------------- */
@@ -254,36 +266,11 @@ int cmd_user_project(struct cli *cli)
 
 /* ---- one's own tokens ----------------------------------------------------------------------- */
 
-static int print_token(struct cli *cli, json_t *body)
-{
-	json_t *reply = NULL;
-	int status = http_send(cli, "POST", strdup("/v1/me/tokens"), body, &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	else if (!status)
-		puts(cli_text(reply, "token"));
-	json_decref(reply);
-	return status;
-}
-
-static int token_body(struct cli *cli, json_t **body)
-{
-	const char *name = cli_option(cli, "name");
-	long days = 0;
-	int status = cli_option_int(cli, "days", 1, 36500, &days);
-	*body = status ? NULL : json_object();
-	if (!status && name)
-		json_object_set_new(*body, "name", json_string(name));
-	if (!status && days)
-		json_object_set_new(*body, "days", json_integer(days));
-	return status;
-}
-
 int cmd_token_add(struct cli *cli)
 {
 	json_t *body;
 	int status = token_body(cli, &body);
-	return status ? status : print_token(cli, body);
+	return status ? status : make_token(cli, strdup("/v1/me/tokens"), body);
 }
 
 int cmd_token_rotate(struct cli *cli)
@@ -299,7 +286,7 @@ int cmd_token_rotate(struct cli *cli)
 	if (status)
 		return status;
 	json_object_set_new(body, "replaces", json_string(cli->argument_count ? cli->arguments[0] : "this"));
-	return print_token(cli, body);
+	return make_token(cli, strdup("/v1/me/tokens"), body);
 }
 
 int cmd_token_list(struct cli *cli)

@@ -227,6 +227,16 @@ int cli_print_new_json(json_t *object)
 	return status;
 }
 
+int cli_print_reply(struct cli *cli, int status, json_t *reply, void (*show)(struct cli *cli, const json_t *reply))
+{
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	else if (!status)
+		show(cli, reply);
+	json_decref(reply);
+	return status;
+}
+
 const char *cli_text(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));

@@ -134,7 +134,13 @@ int cli_job_patch(struct cli *cli, const char *id, json_t *change, json_t **reco
 	return http_do(cli, &q, record);
 }
 
-int cli_job_patch_all(struct cli *cli, const char *member, bool value)
+static void tell_state(struct cli *cli, const char *name, const json_t *job)
+{
+	cli_note(cli, "%s is %s", name, cli_text(job, "state"));
+}
+
+int cli_job_patch_all(struct cli *cli, const char *member, bool value,
+		      void (*tell)(struct cli *cli, const char *name, const json_t *job))
 {
 	int status = CLI_OK;
 	json_t *change = json_pack("{s:b}", member, value), *all = json_array();
@@ -142,7 +148,7 @@ int cli_job_patch_all(struct cli *cli, const char *member, bool value)
 		json_t *job = NULL;
 		int one = cli_job_patch(cli, cli->arguments[i], change, &job);
 		if (!one)
-			cli_note(cli, "%s is %s", cli->arguments[i], cli_text(job, "state"));
+			(tell ? tell : tell_state)(cli, cli->arguments[i], job);
 		if (job)
 			json_array_append_new(all, job);
 		status = status ? status : one;

@@ -27,7 +27,8 @@ void cli_job_forget_state(struct cli *cli, const char *uploaded);
 int cli_job_submit(struct cli *cli, const char *graph_id, const char *name, json_t **record);
 /* Changes a job. *record: the job after the change, owned by the caller. */
 int cli_job_patch(struct cli *cli, const char *id, json_t *change, json_t **record);
-/* Sends PATCH {member: value} for each job in the arguments; prints their new states. */
-int cli_job_patch_all(struct cli *cli, const char *member, bool value);
+/* Sends PATCH {member: value} for each job in the arguments; notes what tell() says of each; NULL: its new state. */
+int cli_job_patch_all(struct cli *cli, const char *member, bool value,
+		      void (*tell)(struct cli *cli, const char *name, const json_t *job));
 
 #endif

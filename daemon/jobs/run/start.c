@@ -81,18 +81,6 @@ static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 	add->affinities_params = *sl_affinity_params(job->run.affinity);
 }
 
-/* Frees what was prepared for a device and not sent. */
-static void discard(const struct sl_job *job, struct sl_device_job *prepared)
-{
-	free(prepared->init);
-	free(prepared->checkpoint);
-	free(prepared->source.data);
-	free(prepared->source.neighbours);
-	free(prepared->source.start);
-	if (prepared->run)
-		job->record.work.method->destroy(prepared->run);
-}
-
 /* Takes what was prepared: init, checkpoint and source, or run. */
 static void send_to_device(struct sl_job *job, const struct sl_device_job *prepared)
 {
@@ -123,7 +111,7 @@ static void send_to_device(struct sl_job *job, const struct sl_device_job *prepa
 	if (sl_device_add(job->place.device->port, &add)) {
 		struct sl_error err;
 		sl_error_memory(&err, "starting the job");
-		discard(job, &add);
+		sl_device_job_finish(&add);
 		sl__job_fail(job, &err);
 		return;
 	}
