@@ -36,8 +36,8 @@ int cli_print_new_json(json_t *object);
 /* The end of a command: prints the reply as JSON, or has it shown to people; nothing if there was an error before.
  * Releases the reply. Returns the exit status. */
 int cli_print_reply(struct cli *cli, int status, json_t *reply, void (*show)(struct cli *cli, const json_t *reply));
-/* Like cli_print_new_json(), for the result of a command that reads a file: its `notes` become all that was told, a list
- * of texts. */
+/* Like cli_print_new_json(), for the result of a command that reads a file: its `notes` become all that was told, a
+ * list of texts. */
 int cli_print_result(json_t *object);
 /* Notes which files were written; each may be NULL. */
 void cli_note_written(const struct cli *cli, const char *layout, const char *picture);
