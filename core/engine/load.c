@@ -21,6 +21,12 @@
 
 const char *const sl_engine_words[] = {SL_ENGINE_AUTO, SL_ENGINES(WORD, WORD) NULL};
 
+#define DECLARE_HERE(function) const struct sl_engine *function(void);
+#define DECLARE_IN_PLUGIN(function)
+#define DECLARE_ON_SERVERS(function)
+#define DECLARE(name, place, function) DECLARE_##place(function)
+SL_ENGINES(DECLARE, DECLARE)
+
 #define HERE(function) .here = function
 #define IN_PLUGIN(function) .symbol = #function
 #define ON_SERVERS(function) .on_servers = true
