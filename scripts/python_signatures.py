@@ -98,6 +98,13 @@ def type_of(schema, schemas):
     return PLAIN.get(kind, "Any")
 
 
+def text_of(schema, schemas):
+    """The description of a schema, or of the one that it names."""
+    if "description" not in schema and "$ref" in schema:
+        return text_of(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas)
+    return schema.get("description", "")
+
+
 def parameters():
     """(name, type, description) of the parameters that are not in FIRST: of uploads, and of jobs."""
     contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())
@@ -111,7 +118,7 @@ def parameters():
     own = {name: schemas["Parameters"]["properties"][name] for name in schemas["Parameters"]["properties"]}
     request = next(part for part in schemas["JobRequest"]["allOf"] if "properties" in part)["properties"]
     own.update({name: request[name] for name in ("priority", "time_limit", "engine", "after")})
-    job = {name: (type_of(schema, schemas), schema.get("description", "")) for name, schema in own.items()}
+    job = {name: (type_of(schema, schemas), text_of(schema, schemas)) for name, schema in own.items()}
     drop = lambda found: {name: value for name, value in found.items() if name not in here}  # noqa: E731
     return drop(upload), drop(job)
 

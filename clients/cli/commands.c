@@ -18,12 +18,16 @@
 
 #define USER_OPTION {'u', "user", "USER", "Only what this user owns; of deleted users give the id."}
 
+#define TIME_LIMIT_OPTION \
+	{0, "time-limit", "TIME", CLI_TIME_LIMIT_TEXT}
+
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
 	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a finished job on the " \
 	 "same graph."}, \
 	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is " \
-	 "configured for; without a server a GPU if there is one. Default: auto."}
+	 "configured for; without a server a GPU if there is one. Default: auto."}, \
+	TIME_LIMIT_OPTION
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,
@@ -87,6 +91,8 @@ static const struct cli_option queue_options[] = {USER_OPTION, {0, NULL, NULL, N
 static const struct cli_option steer_options[] = {
 	{0, "priority", "N", "-10 to 10; each step doubles the job's share of its device."},
 	{0, "name", "NAME", "Name of the job, for people."},
+	{0, "time-limit", "TIME", "When it has been running for so long, also before now, it ends with its present layout: 2h, "
+	 "90min; none: no limit of its own."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -255,6 +261,7 @@ static const struct cli_option batch_options[] = {
 	{0, "priority", "N", "-10 to 10; each step doubles a job's share of its device. Default: 0."},
 	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT "."},
 	{0, "after", "JOB", "Start when this job is done."},
+	TIME_LIMIT_OPTION,
 	PROJECT_OPTION,
 	{0, NULL, NULL, NULL},
 };

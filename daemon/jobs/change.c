@@ -4,17 +4,19 @@
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/record/spec.h"
 #include "daemon/json/json.h"
 #include "daemon/json/param_json.h"
 
 #define PATIENCE_MS 15000  /* longer than the data base waits for a lock */
 #define CANCEL_PATIENCE_MS 30000
 
-static const char *const members[] = {"paused", "cancelled", "stop", "priority", "name", "keep", NULL};
+static const char *const members[] = {"paused", "cancelled", "stop", "priority", "time_limit", "name", "keep", NULL};
 
 struct change {
 	struct sl_work work;  /* with the new parameters */
 	int64_t priority;
+	double time_limit;    /* seconds; 0: none of its own */
 	bool paused, cancelled, stop, keep;
 	const char *name;  /* borrowed from the body, or NULL */
 };
@@ -83,7 +85,7 @@ static int read_change(const struct sl_job *job, const struct sl_principal *who,
 	json_t *value;
 	int code = json_object_size(body) ? 0 :
 		sl_error_set(err, SL_BADPARAM, "The body changes nothing; it must have paused, cancelled, stop, "
-			     "priority, name, keep or a steerable parameter.");
+			     "priority, time_limit, name, keep or a steerable parameter.");
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_method *method = job->record.work.method;
 		const struct sl_param_info *info = sl_param_find(method->params, key);
@@ -106,6 +108,8 @@ static int read_change(const struct sl_job *job, const struct sl_principal *who,
 		code = read_stop(job, body, &c->stop, err);
 	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
+	if (!code && json_object_get(body, "time_limit"))
+		code = sl__job_spec_time_limit(body, &c->time_limit, err);
 	if (!code)
 		code = sl_json_name(body, &c->name, err);
 	if (!code)
@@ -171,6 +175,7 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 		sl__job_steer(job, &c->work);
 	if (c->priority != job->place.priority)
 		sl__job_set_priority(job, (int)c->priority);
+	sl__record_time_limit(&job->record, c->time_limit);
 	sl__job_step(job, c->paused ? SL_ON_PAUSE : SL_ON_RESUME);
 	sl__job_step(job, SL_ON_CHANGE);
 	sl__job_wait_saved(job, r, c->paused ? stands_still : goes_on, PATIENCE_MS);
@@ -193,6 +198,7 @@ static void change_ended(struct sl_job *job, struct sl_request *r, bool keep, ch
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
 	struct change c = {.work = job->record.work, .priority = job->place.priority,
+			   .time_limit = job->record.time_limit,
 			   .paused = job->life.wish == SL_WISH_PAUSE, .keep = job->record.keep};
 	struct sl_error err;
 	char *name = NULL;

@@ -1,9 +1,15 @@
 """How long a job may be running: the server's limit, its project's, its own; it ends with its present layout."""
+import subprocess
+
 import graphs
-from harness import Api
+from harness import Api, program
 
 RING = graphs.mtx(graphs.ring(60))
 LONG = 1000000
+
+
+def cli(daemon, *words):
+    return subprocess.run([program("spaceland"), *words, "--server", daemon.url], capture_output=True, text=True, timeout=60)
 
 
 def test_limits_of_server_project_and_job(fresh):
@@ -39,3 +45,25 @@ def test_pauses_and_restarts(fresh):
     assert after["state"] == "paused" and after["running_seconds"] == paused >= before
     api.patch(f"/v1/jobs/{job}", json={"paused": False})
     api.watch(job, lambda j: j["running_seconds"] > paused + 1, 30, "it goes on")
+
+
+def test_changed_while_it_runs(fresh):
+    """By PATCH and by the command line, over the least of which it ends; null takes it away."""
+    api = Api(fresh(max_job_seconds=500))
+    (g := api.daemon.folder / "ring.mtx").write_bytes(RING)
+    told = cli(api.daemon, "graph", "add", str(g))
+    first, second = (cli(api.daemon, "job", "submit", told.stdout.strip(), "--iterations", str(LONG), "--time-limit", limit).stdout.strip()
+                     for limit in ("2h", "1.5min"))
+    assert (api.job(first)["time_limit"], api.job(second)["time_limit"]) == (500, 90)
+    assert api.patch(f"/v1/jobs/{second}", json={"time_limit": None}).json()["time_limit"] == 500
+    assert "changed" in cli(api.daemon, "job", "steer", second, "--time-limit", "1s").stderr
+    assert api.wait(second, seconds=30)["stop"] == "time"
+    api.daemon.kill()
+    api.daemon.start()
+    assert api.job(second)["time_limit"] == 1 and api.patch(f"/v1/jobs/{first}", json={"time_limit": 3}).json()["time_limit"] == 3
+    assert api.patch(f"/v1/jobs/{first}", status=400, json={"time_limit": 0}).json()["pointer"] == "/time_limit"
+    assert "of a job that has ended" in api.patch(f"/v1/jobs/{second}", status=409, json={"time_limit": 9}).text
+    batch = cli(api.daemon, "batch", "submit", told.stdout.strip(), "seed=1,2", "--iterations", "5", "--time-limit", "30s").stdout.strip()
+    assert {api.job(j["id"])["time_limit"] for j in api.get(f"/v1/batches/{batch}").json()["jobs"]} == {30}
+    assert "--time-limit must be a time" in cli(api.daemon, "job", "submit", told.stdout.strip(), "--time-limit", "soon").stderr
+    assert "--max-seconds with --local" in cli(api.daemon, "embed", str(g), "--local", "--time-limit", "2h").stderr

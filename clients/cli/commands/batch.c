@@ -108,6 +108,8 @@ int cmd_batch_submit(struct cli *cli)
 	if (!status)
 		cli_project_json(cli, body);
 	if (!status)
+		status = cli_time_limit_json(cli, body);
+	if (!status)
 		status = http_do(cli, &q, &batch);
 	if (!status && cli->json)
 		status = cli_print_json(batch);

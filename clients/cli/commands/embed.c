@@ -151,6 +151,8 @@ int cmd_embed(struct cli *cli)
 	if (pause && strcmp(pause, "off") != 0 && strcmp(pause, "0") != 0)
 		return cli_fail(CLI_USAGE, "--pause-at is for \"job submit\" and \"job steer\"; "
 				"embed waits for the end of its job");
+	if (cli_option(cli, "local") && cli_option(cli, "time-limit"))
+		return cli_fail(CLI_USAGE, "--time-limit is a limit of jobs on a server; use --max-seconds with --local");
 	if (cli_option(cli, "local"))
 		return cli_embed_local(cli, cli->arguments[0]);
 	if (cli_option(cli, "threads"))

@@ -1,5 +1,6 @@
 /* job_steer.c -- spaceland job steer */
 #include "clients/cli/commands/commands.h"
+#include "clients/cli/common/limits.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/jobs.h"
@@ -14,6 +15,8 @@ int cmd_job_steer(struct cli *cli)
 		status = cli_option_int(cli, "priority", -10, 10, &priority);
 		json_object_set_new(change, "priority", json_integer(priority));
 	}
+	if (!status)
+		status = cli_time_limit_json(cli, change);
 	if (name)
 		json_object_set_new(change, "name", json_string(name));
 	if (!status && !json_object_size(change))

@@ -74,6 +74,7 @@ static const struct cli_option *options_of(const struct sl_method *m)
 		 "computes this method; else cpu. Default: auto."},
 		{0, "name", "NAME", "Name of the job, for people."},
 		{0, "after", "JOB", "Start when this job is done."},
+		{0, "time-limit", "TIME", CLI_TIME_LIMIT_TEXT},
 		{0, "project", "PROJECT", "Project that this counts for; none: no project. Default: your default project."},
 		{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
 		{0, "watch", NULL, "Watch the job until it ends."},

@@ -33,6 +33,20 @@ void cli_project_json(const struct cli *cli, json_t *request)
 		json_object_set_new(request, "project", strcmp(project, "none") ? json_string(project) : json_null());
 }
 
+int cli_time_limit_json(const struct cli *cli, json_t *request)
+{
+	const char *text = cli_option(cli, "time-limit");
+	if (!text)
+		return CLI_OK;
+	json_t *seconds = strcmp(text, "none") ? cli_limit_value(text) : json_null();
+	if (json_is_null(seconds) ? strcmp(text, "none") != 0 : !(json_number_value(seconds) > 0)) {
+		json_decref(seconds);
+		return cli_fail(CLI_USAGE, "--time-limit must be a time, for example 2h or 90min, or none, not '%s'", text);
+	}
+	json_object_set_new(request, "time_limit", seconds);
+	return CLI_OK;
+}
+
 int cli_limits_json(struct cli *cli, json_t **out)
 {
 	json_t *limits = json_object();

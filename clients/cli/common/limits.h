@@ -10,6 +10,8 @@
 json_t *cli_limit_value(const char *text);
 /* Adds --project, if given, to the request of a job or batch. */
 void cli_project_json(const struct cli *cli, json_t *request);
+/* Adds --time-limit, if given, to a request; "none": none. */
+int cli_time_limit_json(const struct cli *cli, json_t *request);
 /* Reads the arguments from the second on, each LIMIT=NUMBER. *out: new reference. */
 int cli_limits_json(struct cli *cli, json_t **out);
 void cli_print_limits(const json_t *limits, const json_t *use);

@@ -96,6 +96,9 @@ int cli_job_request(struct cli *cli, json_t *request, json_t **record)
 {
 	const struct http_request q = {.method = "POST", .path = "/v1/jobs", .body = request};
 	cli_project_json(cli, request);
+	int status = cli_time_limit_json(cli, request);
+	if (status)
+		return status;
 	if (cli_option(cli, "dry-run"))
 		json_object_set_new(request, "dry_run", json_true());
 	return http_do(cli, &q, record);

@@ -86,6 +86,11 @@ void sl__record_timed_out(struct sl_job_record *r)
 	r->timed_out = true;
 }
 
+void sl__record_time_limit(struct sl_job_record *r, double seconds)
+{
+	r->time_limit = seconds;
+}
+
 void sl__record_keep(struct sl_job_record *r, bool keep)
 {
 	r->keep = keep;

@@ -95,6 +95,7 @@ void sl__record_user(struct sl_job_record *r, const char *user);  /* it has anot
 void sl__record_name_take(struct sl_job_record *r, char *name);  /* malloc'd */
 void sl__record_ran(struct sl_job_record *r, double seconds);  /* so much longer */
 void sl__record_timed_out(struct sl_job_record *r);
+void sl__record_time_limit(struct sl_job_record *r, double seconds);  /* 0: none of its own */
 void sl__record_keep(struct sl_job_record *r, bool keep);
 void sl__record_params(struct sl_job_record *r, const struct sl_method_params *params);
 void sl__record_data(struct sl_job_record *r, enum sl_kind kind, uint32_t neighbours);

@@ -47,7 +47,7 @@ bool sl__job_spec_knows(const struct sl_method *method, const char *member)
 	return is_member(member) || sl_param_find(method->params, member);
 }
 
-static int read_time_limit(const json_t *body, double *seconds, struct sl_error *err)
+int sl__job_spec_time_limit(const json_t *body, double *seconds, struct sl_error *err)
 {
 	const json_t *value = json_object_get(body, "time_limit");
 	double number = json_number_value(value);
@@ -392,7 +392,7 @@ static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *
 	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &spec->priority, err);
 	if (!code)
-		code = read_time_limit(body, &spec->time_limit, err);
+		code = sl__job_spec_time_limit(body, &spec->time_limit, err);
 	if (!code)
 		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
 	if (!code) {

@@ -24,6 +24,8 @@ struct sl_job_spec {
 };
 /* True if a request for a job of this method may have this member. */
 bool sl__job_spec_knows(const struct sl_method *method, const char *member);
+/* Reads `time_limit`; *seconds = 0: it is null, or absent. */
+int sl__job_spec_time_limit(const json_t *body, double *seconds, struct sl_error *err);
 /* The method that a body requests. */
 int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct sl_error *err);
 /* Reads and checks everything except the rows. who: the sender, who must be able to read the graph and everything else

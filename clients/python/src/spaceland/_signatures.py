@@ -558,7 +558,7 @@ def embed(
                    last one
     pause_at       The job pauses by itself after exactly this many iterations, with a point in its trace; off:
                    never
-    priority
+    priority       Each step doubles the job's share of its device
     time_limit     Seconds that the job may be running, by the clock; then it ends, and its present layout is its
                    result
     engine         Engine that computes the job; auto: the server's default
