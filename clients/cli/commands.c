@@ -91,8 +91,8 @@ static const struct cli_option queue_options[] = {USER_OPTION, {0, NULL, NULL, N
 static const struct cli_option steer_options[] = {
 	{0, "priority", "N", "-10 to 10; each step doubles the job's share of its device."},
 	{0, "name", "NAME", "Name of the job, for people."},
-	{0, "time-limit", "TIME", "When it has been running for so long, also before now, it ends with its present layout: 2h, "
-	 "90min; none: no limit of its own."},
+	{0, "time-limit", "TIME", "When it has been running for so long, also before now, it ends with its present layout: "
+	 "2h, 90min; none: no limit of its own."},
 	{0, NULL, NULL, NULL},
 };
 

@@ -24,7 +24,7 @@
 	 "density, job:ID (the clusters or values of another job), or auto (the column of labels that says most as " \
 	 "colours: classes, else measurements, never ids; else density). Default: auto."}
 
-#define CLI_TIME_LIMIT_TEXT "End the job with its present layout when it has been running for so long: 2h, 90min. Pauses and " \
-	"waiting do not count. Default: the limits of its project and of the server."
+#define CLI_TIME_LIMIT_TEXT "End the job with its present layout when it has been running for so long: 2h, 90min. " \
+	"Pauses and waiting do not count. Default: the limits of its project and of the server."
 
 #endif
