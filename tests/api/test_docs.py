@@ -1,4 +1,4 @@
-"""The commands of docs/api.md work unchanged; its examples match the contract."""
+"""The commands of docs/api.md work unchanged; its examples match the contract, and its table has all routes."""
 import json
 import os
 import re
@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from contract import ROOT
-from harness import CONTRACT
+from harness import CONTRACT, Daemon
 import frames
 import graphs
 import png
@@ -16,14 +16,22 @@ import png
 TEXT = (ROOT / "docs" / "api.md").read_text()
 
 
-def test_commands(daemon, tmp_path):
+BLOCKS = re.findall(r"^(<!-- with users -->\n)?```sh\n(.*?)^```", TEXT, re.S | re.M)
+
+
+def run(blocks, folder, **environment):
     if not shutil.which("curl"):
         pytest.skip("skipped: curl is not installed")
-    script = "\n".join(re.findall(r"^```sh\n(.*?)^```", TEXT, re.S | re.M))
-    assert script.count("curl") > 20
-    done = subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True,
-                          env={**os.environ, "S": daemon.url, "no_proxy": "127.0.0.1"}, timeout=50)
+    done = subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", "\n".join(blocks)], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "no_proxy": "127.0.0.1", **environment}, timeout=50)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    return done
+
+
+def test_commands(daemon, tmp_path):
+    blocks = [block for users, block in BLOCKS if not users]
+    assert "".join(blocks).count("curl") > 20
+    done = run(blocks, tmp_path, S=daemon.url)
     assert graphs.load_npy((tmp_path / "layout.npy").read_bytes()).shape == (100, 2)
     assert len((tmp_path / "layout.csv").read_text().splitlines()) == 101
     assert png.decode((tmp_path / "picture.png").read_bytes()).shape[:2] == (800, 800)
@@ -31,6 +39,24 @@ def test_commands(daemon, tmp_path):
     assert (tmp_path / "head.bin").stat().st_size == 128
     assert json.loads((tmp_path / "trace.json").read_text())["points"]
     assert '"pointer": "/dims"' in done.stdout.replace('":"', '": "') and "bad.mtx" in done.stdout
+
+
+def test_commands_about_people(tmp_path):
+    (tmp_path / "tokens").write_text("a-token-of-twenty-characters\n")
+    (tmp_path / "tokens").chmod(0o600)
+    (tmp_path / "ring.edges").write_bytes(b"a b\nb c\nc a\n")
+    with Daemon(tmp_path / "daemon", token_file=str(tmp_path / "tokens")) as daemon:
+        blocks = [BLOCKS[0][1].split("curl")[0], *(block for users, block in BLOCKS if users)]
+        said = run(blocks, tmp_path, S=daemon.url, A="Authorization: Bearer a-token-of-twenty-characters").stdout
+    assert '"graphs":1' in said.replace(" ", "") and '"state":"deleted"' in said.replace(" ", "")
+
+
+def test_all_routes():
+    """The table of docs/api.md has each path of the contract with its methods."""
+    there = {path: [m.upper() for m in ("get", "put", "post", "patch", "delete") if m in methods] for path, methods in CONTRACT.document["paths"].items()}
+    rows = re.findall(r"^\| (`/.*?`) \| ([A-Z ]+) \|", TEXT[TEXT.index("## All routes"):], re.M)
+    told = {path: methods.split() for paths, methods in rows for path in re.findall(r"`(.*?)`", paths)}
+    assert {path: sorted(methods) for path, methods in told.items()} == {path: sorted(methods) for path, methods in there.items()}
 
 
 @pytest.mark.parametrize("schema,example", re.findall(r"<!-- schema: (\w+) -->\n```json\n(.*?)^```", TEXT, re.S | re.M))
