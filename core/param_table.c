@@ -194,7 +194,8 @@ char *sl_param_normal_text(const struct sl_param_info *info, char out[SL_PARAM_T
 	return value_text(info, info->normal, out);
 }
 
-char *sl_param_range_text(const struct sl_param_info *info, char *out, size_t bytes)
+/* Writes which values are allowed: "one of draft, normal, fine, auto" or "a number from 1 to 3, or auto". */
+static char *range_text(const struct sl_param_info *info, char *out, size_t bytes)
 {
 	static const char *const kinds[] = {
 		[SL_TYPE_INT] = "a whole number", [SL_TYPE_UINT64] = "a whole number", [SL_TYPE_DOUBLE] = "a number",
@@ -225,7 +226,7 @@ static int refuse(const struct sl_param_info *info, const char *given, struct sl
 	char pointer[96], right[256];
 	snprintf(pointer, sizeof pointer, "/%s", info->name);
 	return sl_error_field(err, SL_BADPARAM, pointer, "%s must be %s, not %.64s.", info->name,
-			      sl_param_range_text(info, right, sizeof right), given[0] ? given : "empty");
+			      range_text(info, right, sizeof right), given[0] ? given : "empty");
 }
 
 int sl_param_set_number(const struct sl_param_info *info, void *record, double value, struct sl_error *err)

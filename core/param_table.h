@@ -128,8 +128,6 @@ int sl_param_check(const struct sl_param_table *table, const void *record, struc
 char *sl_param_text(const struct sl_param_info *info, const void *record, char out[SL_PARAM_TEXT_BYTES]);
 /* The same for the default value; "" if there is none. */
 char *sl_param_normal_text(const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES]);
-/* Writes which values are allowed: "one of draft, normal, fine, auto" or "a number from 1 to 3, or auto". */
-char *sl_param_range_text(const struct sl_param_info *info, char *out, size_t bytes);
 
 /* The values of a LIST, or NULL for parameters of other types. */
 const struct sl_param_list *sl_param_list(const struct sl_param_info *info, const void *record);

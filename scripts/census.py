@@ -13,14 +13,19 @@ Counts, with the number that each may have at most (MOST) and the number that it
   knotted      files in these groups
   unopened     .c files that do not begin with a comment: how it is done, and what always holds. In daemon/routes/ the
                handler has it
+  uncalled     functions with external linkage that no other file of the programs names: they should be static, serve
+               tests alone, or nobody. Some are seams for tests, and steps of the library. Names that macros make are
+               not counted
 Fails if a number is above MOST. If it is below, lower MOST to it, so that it can't grow again.
 """
 import os
 import re
 import sys
 
-MOST = {"writers": 1, "recorders": 0, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0}
-GOAL = {"writers": 1, "recorders": 0, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0}
+MOST = {"writers": 1, "recorders": 0, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0,
+        "uncalled": 60}
+GOAL = {"writers": 1, "recorders": 0, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0,
+        "uncalled": 0}
 FILES_MOST = 4
 
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.S)
@@ -33,6 +38,8 @@ RECORDS = re.compile(r"(?:->|\.)record\.[\w.]+(?:\[[^]]*\])? (?:[-+|&]?=) |(?:->
                      r"(?:memcpy|memset|snprintf|free|json_decref)\(&?\w+(?:->\w+)*->record\.|"
                      r"(?<!const )struct sl_job_record \*\w+ = ")
 METHOD_TESTS = r"\bsl__on_points\(|\bsl__on_edges\(|\bsl__needs_edges\(|\bSL_TAKES_"
+WORD = re.compile(r"\b[a-z_]\w+\b")
+SLICED = re.compile(r"^SL_SLICED_OF\((\w+)\)", re.M)
 INCLUDES = re.compile(r'^\s*#\s*include\s*[<"]microhttpd\.h[>"]', re.M)
 
 
@@ -40,7 +47,7 @@ def read(path):
     """The text of a source file without its comments; lines keep their numbers."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    if not path.endswith((".c", ".h")):
+    if not path.endswith((".c", ".h", ".cu", ".cuh")):
         return text
     return COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
 
@@ -145,6 +152,24 @@ def components(edges):
     return out
 
 
+def uncalled():
+    """A header that declares a function does not name it in a body: its line begins in the first column."""
+    texts = {path: read(path) for path in sources("core", "daemon", "clients", "gpu", endings=(".c", ".h", ".cu", ".cuh"))
+             if "node_modules" not in path}
+    named = {}  # word -> files
+    for path, text in texts.items():
+        if path.endswith(".h"):
+            text = "\n".join(line for line in text.split("\n") if line[:1] in ("\t", " ", "#"))
+        for word in set(WORD.findall(text)):
+            named.setdefault(word, set()).add(path)
+    pasted = {"sl_%s_%s" % (name, part) for text in texts.values() for name in SLICED.findall(text)
+              for part in ("stop", "save", "load", "attach")}
+    return ["%s: %s" % (path, name) for path, text in texts.items() if path.endswith((".c", ".cu"))
+            for name in FUNCTION.findall(text)
+            if name.startswith(("sl_", "cli_")) and not name.startswith("sl_route_") and name not in pasted and
+            not named.get(name, set()) - {path}]
+
+
 def main(arguments):
     if arguments not in ([], ["--list"]):
         sys.exit(__doc__)
@@ -159,6 +184,7 @@ def main(arguments):
         "microhttpd": microhttpd(),
         "knots": ["%d files: %s" % (len(group), " ".join(group)) for group in knots],
         "unopened": unopened(),
+        "uncalled": uncalled(),
         "knotted": ["%s -> %s" % (path, " ".join(sorted(edges[path] & set(group)))) for group in knots for path in group],
     }
     counts = {name: len(found) for name, found in where.items()}
@@ -167,7 +193,7 @@ def main(arguments):
                 "branches": "branches on a method outside core/",
                 "microhttpd": "folders that include microhttpd.h", "knots": "groups of files that call each other in "
                 "circles, above %d files" % FILES_MOST, "knotted": "files in these groups",
-                "unopened": "files without an opening comment"}
+                "unopened": "files without an opening comment", "uncalled": "functions that no other file calls"}
     failed = False
     for name, count in counts.items():
         print("%-64s %3d  (at most %d; goal %d)" % (meanings[name], count, MOST[name], GOAL[name]))

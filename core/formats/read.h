@@ -47,8 +47,6 @@ struct sl_account;
 
 /* name is copied. It appears in messages, and its ending suggests the format. NULL: the last part of path. */
 int sl_source_open_path(struct sl_source **out, const char *path, const char *name, struct sl_error *err);
-/* Reads from the descriptor's present position (npz: from its start). Borrows fd. */
-int sl_source_open_fd(struct sl_source **out, int fd, const char *name, struct sl_error *err);
 /* Borrows the memory until the source is closed. */
 int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t size, const char *name,
 			  struct sl_error *err);

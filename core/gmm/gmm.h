@@ -97,9 +97,6 @@ int sl_gmm_advance(struct sl_gmm *m, double ms, bool *ended, struct sl_gmm_statu
 /* Makes the present iteration the last one, and the present restart the last one. The caller advances until done. */
 void sl_gmm_stop(struct sl_gmm *m, struct sl_gmm_status *status);
 
-/* A sentence for the user if k components are more than points that differ; "": they are not. Returns out. */
-const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t size);
-
 /* The finished fits; borrowed until the next advance. */
 const struct sl_gmm_fit *sl_gmm_fits(const struct sl_gmm *m, int *count);
 /* The result, borrowed; NULL before the end. */

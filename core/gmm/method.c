@@ -283,7 +283,8 @@ static struct sl_method_array covariances_of(const struct sl_gmm_mixture *g)
 	return a;
 }
 
-const char *sl_gmm_note(const struct sl_points *p, uint32_t k, char *out, size_t size)
+/* A sentence for the user if k components are more than points that differ; "": they are not. Returns out. */
+static const char *note_of(const struct sl_points *p, uint32_t k, char *out, size_t size)
 {
 	uint32_t different = p->n - p->report.duplicates - p->merged;
 	out[0] = '\0';
@@ -311,7 +312,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 		covariances_of(g),
 		{"weights", SL_ARRAY_FLOAT64, {g->k}, copy_of(g->weight, g->k * sizeof *g->weight)},
 	}};
-	sl_gmm_note(p, g->k, out->note, sizeof out->note);
+	note_of(p, g->k, out->note, sizeof out->note);
 	const struct sl_gmm_fit *fit = sl_gmm_fits(r->of, &out->rows);
 	out->table = table_of(fit, out->rows);
 	bool complete = out->table != NULL;

@@ -89,10 +89,6 @@ struct sl_kmeans_status {
 	bool done;
 };
 
-/* Makes initial centroids [k][d] of `start`, which is in the user's units: points may have a center. The caller frees
- * *out. SL_NOMEM. */
-int sl_kmeans_start(const struct sl_points *points, int metric, const double *start, uint32_t k, float **out,
-		    struct sl_error *err);
 /* Borrows points until sl_kmeans_destroy(). start: initial centroids [clusters][d], relative to the points' center
  * (cosine: in the user's units), copied, or NULL: seeds. With a start there is only one restart. SL_BADPARAM (/clusters
  * and other parameters), SL_BADDATA (a row of zeros, with cosine), SL_NOMEM. */
@@ -127,11 +123,6 @@ double sl_kmeans_measure(struct sl_kmeans *m);
  * label [n], by row of points; centroid [k][d], relative to the points' center (not with cosine); each may be NULL.
  * SL_CONFLICT: there is no result yet. */
 int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia, struct sl_error *err);
-
-/* A sentence on what is not as the parameters ask: clusters that stayed empty, by the labels of the result, or a batch
- * of more rows than there are. "": nothing. Returns out. */
-const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
-			   size_t size);
 
 /* Save and load a state, also within a step. On the same machine, a run that loads the state, with the same points,
  * parameters and start, ends with the same bytes as one that was never interrupted. The caller frees *out with free().

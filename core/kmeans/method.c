@@ -140,8 +140,10 @@ static int centroids_of_labels(const struct sl_method_input *in, uint32_t k, boo
 	return code;
 }
 
-int sl_kmeans_start(const struct sl_points *points, int metric, const double *start, uint32_t k, float **out,
-		    struct sl_error *err)
+/* Makes initial centroids [k][d] of `start`, which is in the user's units: points may have a center. The caller frees
+ * *out. SL_NOMEM. */
+static int centroids_of(const struct sl_points *points, int metric, const double *start, uint32_t k,
+			float **out, struct sl_error *err)
 {
 	const double *center = metric == SL_KMEANS_COSINE ? NULL : sl_points_own_center(points);
 	size_t values = (size_t)k * points->d;
@@ -213,7 +215,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 		code = centroids_of_labels(in, (uint32_t)r->params.clusters, r->params.metric == SL_KMEANS_COSINE, &centroid,
 					   err);
 	else if (in->start_kind == SL_START_MEANS)
-		code = sl_kmeans_start(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
+		code = centroids_of(in->points, r->params.metric, in->start, (uint32_t)r->params.clusters, &centroid, err);
 	if (!code)
 		code = sl_kmeans_create(&r->of, in->points, &r->params, centroid, err);
 	free(centroid);
@@ -222,7 +224,9 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 
 /* ---- results ---------------------------------------------------------------------------- */
 
-const char *sl_kmeans_note(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
+/* A sentence on what is not as the parameters ask: clusters that stayed empty, by the labels of the result, or a batch
+ * of more rows than there are. "": nothing. Returns out. */
+static const char *note_of(const struct sl_kmeans_params *params, uint32_t n, const uint32_t *label, char *out,
 			   size_t size)
 {
 	uint32_t k = (uint32_t)params->clusters, empty = k;
@@ -271,7 +275,7 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 							       {"centroids", SL_ARRAY_FLOAT32, {k, r->d}, centroid}}};
 	code = code ? code : to_users_units(r, &out->array[1], err);
 	if (!code)
-		sl_kmeans_note(&r->params, r->n, label, out->note, sizeof out->note);
+		note_of(&r->params, r->n, label, out->note, sizeof out->note);
 	if (code)
 		sl_method_result_finish(out);
 	else

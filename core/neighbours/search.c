@@ -170,7 +170,8 @@ bool sl__search_prepare(const struct sl__search *s, float *row)
 	return true;
 }
 
-void sl__search_row(const struct sl__search *s, uint32_t i, float *out)
+/* out[d] = the scaled, normalised row of point i of [0, n). */
+static void row_of(const struct sl__search *s, uint32_t i, float *out)
 {
 	sl_points_rows(s->points, s->included ? s->included[i] : i, 1, out);
 	sl__search_prepare(s, out);
@@ -185,7 +186,7 @@ static void pack_panel(const struct sl__search *s, const uint32_t *order, uint32
 		bool empty = i == SL_NO_NEIGHBOUR;
 		s->number[slot] = empty ? i : s->included ? s->included[i] : i;
 		if (!empty)
-			sl__search_row(s, i, row);
+			row_of(s, i, row);
 		for (uint32_t k = 0; k < s->d; k++)
 			to[(size_t)k * SL__LANES + lane] = empty ? NAN : row[k];
 	}

@@ -37,8 +37,6 @@ void sl__search_finish(struct sl__search *s);
 
 /* Scales and normalises row [d] in place. False: it has no direction. */
 bool sl__search_prepare(const struct sl__search *s, float *row);
-/* out[d] = the scaled, normalised row of point i of [0, n). */
-void sl__search_row(const struct sl__search *s, uint32_t i, float *out);
 
 /* Packs points order[slots] (of [0, n), or SL_NO_NEIGHBOUR for an empty lane; order NULL: all, as they come) into
  * panels. slots is a multiple of SL__LANES unless order is NULL. 0 or SL_NOMEM. */

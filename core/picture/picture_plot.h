@@ -35,7 +35,6 @@ struct sl__range {
 /* The range of at[d] over the placed (or the unplaced) nodes, without the outermost 0.05 % on either side unless they
  * widen it only a little. Uses a sample of large layouts. scratch [SL__RANGE_SAMPLE]. No such node: low > high. */
 #define SL__RANGE_SAMPLE 32768
-struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, float *scratch);
 
 /* The range of the placed nodes, or of all nodes if the unplaced ones are close around them, on each axis; view[axes]
  * never has length zero. */

@@ -10,7 +10,7 @@ static int compare_floats(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, float *scratch)
+static struct sl__range range_of(const struct sl__plot *p, int d, bool placed, float *scratch)
 {
 	struct sl__range all = {INFINITY, -INFINITY};
 	uint64_t stride = p->n / SL__RANGE_SAMPLE + 1, k = 0;
@@ -42,8 +42,8 @@ void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, f
 	struct sl__range outer[3];
 	float span = 0, outer_span = 0;
 	for (int d = 0; d < axes; d++) {
-		view[d] = sl__plot_range(p, d, true, scratch);
-		outer[d] = sl__plot_range(p, d, false, scratch);
+		view[d] = range_of(p, d, true, scratch);
+		outer[d] = range_of(p, d, false, scratch);
 		outer[d].low = fminf(outer[d].low, view[d].low);
 		outer[d].high = fmaxf(outer[d].high, view[d].high);
 		span = fmaxf(span, view[d].high - view[d].low);

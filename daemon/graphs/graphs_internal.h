@@ -15,7 +15,6 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 
-
 struct sl_engine;
 
 _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
@@ -111,7 +110,6 @@ struct sl_graphs {
 /* record.c */
 const char *sl__kind_name(enum sl_kind kind);
 json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, bool for_reply);
-uint64_t sl__graph_disk_bytes(const struct sl__graph *g);  /* of all its files */
 /* The same with the neighbours that are being searched or are not stored yet. */
 uint64_t sl__graph_disk_booked(const struct sl__graph *g);
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
@@ -164,8 +162,6 @@ void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 extern const struct sl_event_source sl__graphs_event_source;
 
-/* search.c. True if searches in these points have crashed the server too often: then sets the problem and `search`. */
-bool sl__graph_crashes(struct sl__graph *g);
 /* work.c: count the work items in the pool and the data base; the store is freed after the last one. */
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */

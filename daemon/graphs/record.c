@@ -234,7 +234,8 @@ static void add_memory(const struct sl__graph *g, json_t *out)
 	json_object_set_new(out, "warnings", warnings(g));
 }
 
-uint64_t sl__graph_disk_bytes(const struct sl__graph *g)
+/* Of all its files. */
+static uint64_t disk_bytes(const struct sl__graph *g)
 {
 	/* the file of given neighbours counts as the file of the graph */
 	uint64_t found = g->record.kind == SL_KIND_POINTS ? g->found_bytes : 0;
@@ -267,14 +268,14 @@ bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k)
 uint64_t sl__graph_disk_booked(const struct sl__graph *g)
 {
 	uint64_t expected = neighbours_bytes(&g->record, 0);
-	return sl__graph_disk_bytes(g) + (expected > g->found_bytes ? expected - g->found_bytes : 0);
+	return disk_bytes(g) + (expected > g->found_bytes ? expected - g->found_bytes : 0);
 }
 
 json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, bool for_reply)
 {
 	const struct sl_graph_record *r = &g->record;
 	char created[SL_TIME_BYTES];
-	uint64_t disk = for_reply ? sl__graph_disk_bytes(g) : r->file_bytes;
+	uint64_t disk = for_reply ? disk_bytes(g) : r->file_bytes;
 	json_t *out = json_pack(
 		"{s:s, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:b, s:I, s:b, s:{s:I}}", "id", r->id, "name", r->name,
 				"kind",

@@ -305,9 +305,11 @@ static void pump(struct sl_graphs *s)
 
 /* ---- functions for the store ---------------------------------------------------------- */
 
+static bool has_crashed(struct sl__graph *g);
+
 int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 {
-	if (sl__graph_crashes(g))
+	if (has_crashed(g))
 		return 0;
 	uint32_t most = g->record.points - 1;
 	if (k > most)
@@ -497,7 +499,8 @@ void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, in
 	pump(s);
 }
 
-bool sl__graph_crashes(struct sl__graph *g)
+/* True if searches in these points have crashed the server too often: then sets the problem and `search`. */
+static bool has_crashed(struct sl__graph *g)
 {
 	int number;
 	if (sl_crashes_of(g->record.id, &number) < SL_CRASHES_LIMIT)

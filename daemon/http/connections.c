@@ -239,6 +239,8 @@ static bool make_room(struct sl_http *h, const struct sockaddr *address)
 	return alive(h) < h->limit + RESERVE || evict(h, NULL, true);
 }
 
+static void listen_again(uv_timer_t *timer);
+
 /* Called when no descriptors are left: uses the spare one to reply to the client, then pauses accepting. */
 static void without_descriptors(struct sl_http *h)
 {
@@ -255,7 +257,7 @@ static void without_descriptors(struct sl_http *h)
 		sl__mhd_turn_away(h->mhd, fd);
 	h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	uv_poll_stop(&h->accept);
-	uv_timer_start(&h->pause, sl__connections_listen, PAUSE_MS, 0);
+	uv_timer_start(&h->pause, listen_again, PAUSE_MS, 0);
 }
 
 static bool accept_one(struct sl_http *h)
@@ -289,7 +291,7 @@ static void on_accept(uv_poll_t *poll, int status, int events)
 	h->accepted = 0;
 }
 
-void sl__connections_listen(uv_timer_t *timer)
+static void listen_again(uv_timer_t *timer)
 {
 	struct sl_http *h = timer->data;
 	if (!h->quiet)
@@ -315,6 +317,6 @@ unsigned sl__connections_most(struct sl_http *h)
 
 void sl__connections_start(struct sl_http *h)
 {
-	sl__connections_listen(&h->pause);
+	listen_again(&h->pause);
 	uv_timer_start(&h->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
 }

@@ -191,9 +191,8 @@ void sl_reply_location(struct sl_request *r, const char *format, ...) __attribut
 const char *sl_request_base(const struct sl_request *r);
 
 void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals document; NULL: 503 */
-/* For large documents that no filter of rights applies to: any thread makes the text, then the loop replies with it and
- * status 200. sl_reply_text() takes text; NULL: 503. */
-char *sl_reply_text_of(const json_t *document);  /* any thread */
+/* For large documents that no filter of rights applies to: any thread makes the text, which this function takes; NULL:
+ * 503. */
 void sl_reply_text(struct sl_request *r, char *text);
 void sl_reply_empty(struct sl_request *r, int status);                   /* 204, 304 */
 void sl_reply_error(struct sl_request *r, const struct sl_error *err);   /* the problem document */

@@ -286,7 +286,6 @@ void sl__connections_start(struct sl_http *h);        /* starts to accept, and t
 bool sl__connections_admit(const struct sl_http *h);
 /* Call it before the reply to a wrong token is delayed: if too many are, ends the connection of the oldest. */
 void sl__connections_delay(struct sl_request *r);
-void sl__connections_listen(uv_timer_t *timer);
 void *sl__connection_opened(void *http, struct sl__socket *s, const struct in6_addr *client);
 void sl__connection_closed(void *peer);
 void sl__connection_request(struct sl__connection *c, struct sl_request *r);  /* begins; NULL: ended */

@@ -161,7 +161,7 @@ static void reply_text(struct sl_request *r, int status, const char *content_typ
 	sl__reply_finish(r, status, content_type, sl__response_text(text));
 }
 
-char *sl_reply_text_of(const json_t *document)
+static char *text_of(const json_t *document)
 {
 	size_t length;
 	return sl_json_text(document, &length);
@@ -192,7 +192,7 @@ void sl__reply_document(struct sl_request *r, int status, json_t *document)
 	sl_request_tell(r, document);
 	json_array_foreach(json_object_get(document, "items"), i, one)
 		sl_request_tell(r, one);
-	char *text = sl_reply_text_of(document);
+	char *text = text_of(document);
 	json_decref(document);
 	reply_json_text(r, status, text);
 }

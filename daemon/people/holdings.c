@@ -92,7 +92,8 @@ static void add_job(void *arg, const struct sl_job_holding *j)
 	h->running_jobs += j->running;
 }
 
-struct sl_holding *sl_people_holdings(struct sl_daemon *d, size_t *count)
+/* One for each user and project that has anything: [*count], which the caller frees. NULL: no memory. */
+static struct sl_holding *holdings_of(struct sl_daemon *d, size_t *count)
 {
 	struct pass p = {.d = d};
 	memset(p.first, 0xff, sizeof p.first);
@@ -113,7 +114,7 @@ struct sl_holding *sl_people_holdings(struct sl_daemon *d, size_t *count)
 void sl_people_look(struct sl_daemon *d)
 {
 	size_t count;
-	struct sl_holding *all = sl_people_holdings(d, &count);
+	struct sl_holding *all = holdings_of(d, &count);
 	for (size_t i = 0; all && i < count; i++)
 		sl_accounting_disk(d->users, all[i].user, all[i].project, (double)all[i].disk_bytes);
 	free(all);
@@ -175,7 +176,7 @@ static double amount(const json_t *item, const char *what)
 json_t *sl_people_top(struct sl_daemon *d, bool of_projects, const char *sort)
 {
 	size_t count;
-	struct sl_holding *all = sl_people_holdings(d, &count);
+	struct sl_holding *all = holdings_of(d, &count);
 	json_t *items = all ? json_array() : NULL;
 	count = all ? merge(all, count, of_projects) : 0;
 	for (size_t i = 0; items && i < count; i++) {

@@ -34,8 +34,6 @@ struct sl_holding {
 	uint64_t disk_bytes, device_bytes;
 	int graphs, jobs, queued_jobs, running_jobs;
 };
-/* One for each user and project that has anything: [*count], which the caller frees. NULL: no memory. */
-struct sl_holding *sl_people_holdings(struct sl_daemon *d, size_t *count);
 /* Tells the accounting (users/accounting.h) what disk they hold. */
 void sl_people_look(struct sl_daemon *d);
 /* The users (by_project false) or projects with what they have and the device time that they have used in 24 hours, the

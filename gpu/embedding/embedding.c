@@ -215,7 +215,8 @@ out:
 	return code;
 }
 
-int sl__bound(struct sl_device_embedding *e, struct sl_error *err)
+/* Computes the bounds of the present layout, into the report. */
+static int bound(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_report before = e->report;
 	int code = 0;
@@ -272,7 +273,7 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	}
 	if (s->optimizer == SL_MOMENTUM)
 		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
-	SL_TRY(sl__bound(e, err));
+	SL_TRY(bound(e, err));
 out:
 	if (code)
 		sl__embedding_destroy(e);
@@ -292,7 +293,7 @@ int sl__rescale(struct sl_device_embedding *e, float factor, struct sl_error *er
 	SL_CUDA(sl__scale(e->points.y, factor, floats, d->stream));
 	if (e->settings.optimizer == SL_MOMENTUM)  /* in y's unit; Adam's means are of gradients */
 		SL_CUDA(sl__scale(e->points.velocity, factor, floats, d->stream));
-	code = sl__bound(e, err);
+	code = bound(e, err);
 out:
 	return code;
 }
@@ -402,5 +403,5 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 	e->reach = h.reach;
 	e->shrink = h.shrink;
 	e->report.iteration = h.iteration;
-	return sl__bound(e, err);
+	return bound(e, err);
 }

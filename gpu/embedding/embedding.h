@@ -135,8 +135,6 @@ int sl__points_down(struct sl_device_embedding *e, float *to, const float *from,
 int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err);
 /* Copies the report to the host, after all kernels that are queued. */
 int sl__report_down(struct sl_device_embedding *e, struct sl_error *err);
-/* Computes the bounds of the present layout, into the report. */
-int sl__bound(struct sl_device_embedding *e, struct sl_error *err);
 
 /* ---- measure.c and phases.c; all but the first are those of struct sl_engine ---- */
 

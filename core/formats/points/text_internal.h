@@ -114,9 +114,6 @@ void sl__text_rewind(struct sl__text *f);
 /* Decides what the columns are by the head, and rewinds it. */
 int sl__text_look(struct sl__text *f);
 
-/* True for a line that begins with # or %, above the first row or with another number of fields than the rows; between
- * fields that spaces separate, also for one with a blank after the mark. */
-bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line);
 /* Reads the next line that is neither blank nor a comment. Returns 1, or 0 at the end. */
 int sl__text_next_line(struct sl__text *f, struct sl__line *line);
 int sl__text_start_line(struct sl__text *f, const struct sl__line *line);

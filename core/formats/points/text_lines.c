@@ -202,7 +202,9 @@ static bool marks_comment(const struct sl__text *f, const struct sl__line *line)
 	return sl__marks_comment(line->at, line->end) || (f->bang && line->at < line->end && *line->at == '!');
 }
 
-bool sl__text_is_comment(const struct sl__text *f, const struct sl__line *line)
+/* True for a line that begins with # or %, above the first row or with another number of fields than the rows; between
+ * fields that spaces separate, also for one with a blank after the mark. */
+static bool is_comment(const struct sl__text *f, const struct sl__line *line)
 {
 	if (!marks_comment(f, line))
 		return false;
@@ -325,7 +327,7 @@ int sl__text_next_line(struct sl__text *f, struct sl__line *line)
 		f->blank_lines += p == line->end;
 		if (p == line->end)
 			continue;
-		if (!sl__text_is_comment(f, line))
+		if (!is_comment(f, line))
 			return 1;
 		f->comment_lines++;
 		f->late_comments += f->started;

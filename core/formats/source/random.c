@@ -53,12 +53,11 @@ static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
 			close(fd);
 		return sl_error_at(err, SL_IO, s->name, 0, "The decompressed file cannot be read again.");
 	}
-	if (s->own_fd)
+	if (s->fd >= 0)
 		close(s->fd);
 	sl__container_close(s);
 	s->part = false;
 	s->fd = fd;
-	s->own_fd = true;
 	s->in = s->in_buffer;
 	s->in_at = s->in_end = 0;
 	s->in_eof = s->eof = s->member_open = false;

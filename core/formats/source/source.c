@@ -33,7 +33,8 @@ void sl__source_set_options(struct sl_source *s, const struct sl_read_options *o
 
 /* ---- open and close ----------------------------------------------------- */
 
-static int create(struct sl_source **out, int fd, bool own_fd, const char *name, struct sl_error *err)
+/* Takes fd; -1: none. */
+static int create(struct sl_source **out, int fd, const char *name, struct sl_error *err)
 {
 	struct sl_source *s = calloc(1, sizeof *s);
 
@@ -49,13 +50,12 @@ static int create(struct sl_source **out, int fd, bool own_fd, const char *name,
 			free(s->in_buffer);
 		}
 		free(s);
-		if (own_fd)
+		if (fd >= 0)
 			close(fd);
 		return sl_error_memory(err, "reading %s", name);
 	}
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->fd = fd;
-	s->own_fd = own_fd;
 	s->in = s->in_buffer;
 	*out = s;
 	return 0;
@@ -79,7 +79,7 @@ int sl_source_open_path(struct sl_source **out, const char *path, const char *na
 		close(fd);
 		return sl_error_at(err, SL_IO, path, 0, "This is a folder; name a file.");
 	}
-	return create(out, fd, true, name, err);
+	return create(out, fd, name, err);
 }
 
 void sl_source_set_account(struct sl_source *s, struct sl_account *account)
@@ -92,15 +92,10 @@ void sl_source_set_folder(struct sl_source *s, const char *folder)
 	s->temporary_folder = folder;
 }
 
-int sl_source_open_fd(struct sl_source **out, int fd, const char *name, struct sl_error *err)
-{
-	return create(out, fd, false, name ? name : "(input)", err);
-}
-
 int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t size, const char *name,
 			  struct sl_error *err)
 {
-	int rc = create(out, -1, false, name ? name : "(memory)", err);
+	int rc = create(out, -1, name ? name : "(memory)", err);
 
 	if (rc)
 		return rc;
@@ -131,7 +126,7 @@ void sl_source_close(struct sl_source *s)
 	ZSTD_freeDStream(s->zstd);
 	sl_account_give(s->account, SL_MEMORY, s->window);
 	sl__container_close(s);
-	if (s->own_fd)
+	if (s->fd >= 0)
 		close(s->fd);
 	free(s->in_buffer);
 	free(s->buffer);

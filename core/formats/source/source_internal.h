@@ -15,7 +15,6 @@ enum sl__compression { SL__UNKNOWN, SL__NONE, SL__GZIP, SL__ZSTD };
 struct sl_source {
 	char name[224];
 	int fd;                    /* -1: memory */
-	bool own_fd;
 	const unsigned char *memory;
 	uint64_t memory_size, memory_at;
 

@@ -33,7 +33,7 @@ void *sl__rows_create(struct sl_job *job, struct sl_request *r, const struct sl_
 	return q;
 }
 
-void sl__rows_drop(struct sl__rows *q)
+static void drop(struct sl__rows *q)
 {
 	struct sl_jobs *j = q->job->jobs;
 	sl_list_unlink(&q->link);
@@ -86,7 +86,7 @@ static void finish(void *arg)
 	struct sl__rows *q = arg;
 	if (q->request)
 		answer(q);
-	sl__rows_drop(q);
+	drop(q);
 }
 
 void sl__rows_fail(struct sl__rows *q, const struct sl_error *err)
@@ -106,7 +106,7 @@ static void gone(void *arg)
 	if (q->place.begun)  /* its next turn ends it */
 		return;
 	sl_fair_queue_leave(&q->place);
-	sl__rows_drop(q);
+	drop(q);
 }
 
 void sl__rows_cancel(struct sl_jobs *j)
@@ -234,7 +234,7 @@ bool sl__rows_take(struct sl__rows *q, bool of_points)
 	if (!read_query(q, &err) && !sl_uploaded_take(q->request, &q->file, &err))
 		return true;
 	sl_reply_error(q->request, &err);
-	sl__rows_drop(q);
+	drop(q);
 	return false;
 }
 

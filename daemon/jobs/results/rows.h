@@ -52,7 +52,6 @@ struct sl__rows {
 /* Makes a zeroed struct of so many bytes. NULL: no memory, and the request has been answered. */
 void *sl__rows_create(struct sl_job *job, struct sl_request *r, const struct sl__rows_kind *kind, size_t bytes,
 		      enum sl_layout_form form);
-void sl__rows_drop(struct sl__rows *q);  /* of one that has not joined */
 /* Takes the new points in the body, and reads the query that says how they are laid out. of_points: they are compared
  * with the points of the job's graph, whose file is laid out in the same way unless the query says otherwise. False:
  * there are none, the request has been answered, and q is freed. */
