@@ -2,6 +2,7 @@
 # soak.sh [MINUTES] -- keep a daemon under random load and see that it stays well; called by ./dev soak.
 # soak.sh kill|flips|power [COUNT] -- kills, damaged files, power cuts (scripts/campaigns/).
 # soak.sh faults [COUNT [ENGINE [SECONDS]]] -- faults of the device.
+# soak.sh year [STEPS] -- what a lab's year asks of a server, and a table of promises (scripts/campaigns/year.py).
 # soak.sh steady [MINUTES] -- ten users, without kills: does anything grow?
 # soak.sh shares [MINUTES] -- ten users, one of whom submits 1,000 large jobs.
 # soak.sh jobs [JOBS [NODES [ITERATIONS]]] -- many small jobs: how many a second, and does anything grow?
@@ -15,7 +16,7 @@ if [ "${1:-}" = jobs ]; then
 	exec "$python" scripts/many_jobs.py "$@"
 fi
 case ${1:-} in
-kill | flips | power | shares | faults)
+kill | flips | power | shares | faults | year)
 	campaign=$1
 	shift
 	exec "$python" "scripts/campaigns/$campaign.py" "$@"

@@ -184,6 +184,8 @@ static void ended(struct backup *k)
 	else
 		sl_log_info("backup", "%s has %llu files, %llu bytes", k->folder, (unsigned long long)k->copy.files,
 			    (unsigned long long)k->copy.bytes);
+	if (!k->code)
+		k->of->tried_ms = 0;  /* only a failure delays the next one: uv_now() stands still while the machine sleeps */
 	if (!k->code && !k->of->closed)
 		remember(k);
 	if (k->of->closed)

@@ -33,6 +33,7 @@ struct state {
 	struct sl_db *db;            /* or NULL */
 	json_t *records[SL_DB_TABLES];          /* by table: documents by id */
 	json_t *made;                /* ids of restored records, for repair only; else NULL */
+	json_t *kept;                /* repair: ids of jobs that were kept, or NULL */
 	int problems;
 	bool gone;                   /* repair: something is lost for ever */
 	struct sl_error err;
@@ -484,10 +485,27 @@ static bool restore_people(struct state *s, const char *name, bool newer)
 		count += restore_table(s, *t, json_object_get(json_object_get(copy, "tables"), sl_db_table_name(*t)), newer);
 	sl_time_text((uint64_t)json_integer_value(json_object_get(copy, "saved")), when);
 	if (count)
-		fprintf(s->out, "%s: %zu users, projects, rights, links, batches and settings are restored as of %s; changes "
-			"after that are gone\n", name, count, when);
+		fprintf(s->out, "%s: %zu users, projects, rights, links, batches, settings and days of accounting are "
+			"restored as of %s; changes after that are gone\n", name, count, when);
+	if (!s->kept)
+		s->kept = json_incref(json_object_get(copy, "kept"));
 	json_decref(copy);
 	return true;
+}
+
+/* The records of jobs that were made from their files do not know that they were kept since. */
+static void keep_jobs(struct state *s)
+{
+	size_t i;
+	json_t *id;
+	json_array_foreach(s->kept, i, id) {
+		json_t *job = json_object_get(s->records[SL_DB_JOBS], json_string_value(id));
+		if (!job || json_is_true(json_object_get(job, "keep")))
+			continue;
+		if (json_object_set_new(job, "keep", json_true()) ||
+		    sl_db_put(s->db, SL_DB_JOBS, json_string_value(id), job, NULL, NULL))
+			problem(s, "", SL_SPARE_FILE, SL_NO_MEMORY "a record.");
+	}
 }
 
 /* lost: the data base was lost, damaged or is an older copy. newer: what is in the copy counts, not what is in it. */
@@ -497,12 +515,13 @@ static void repair_people(struct state *s, bool lost, bool newer)
 	if (!lost)
 		return;
 	restored = restore_people(s, SL_SPARE_FILE, newer) || restored;
-	fprintf(s->out, "gone for ever: changes that came after a file was written (names of graphs and jobs, keep), and "
+	fprintf(s->out, "gone for ever: changes that came after a file was written (names of graphs and jobs), and "
 		"jobs that had no checkpoint yet\n");
 	if (restored)
 		return;
 	fprintf(s->out, "gone for ever: users and their tokens, projects, owners and rights, public links, batches, device "
-		"time used, settings. Graphs and jobs belong to the administrators now.\n");
+		"time used, accounting, settings, and which jobs are kept. Graphs and jobs belong to the administrators "
+		"now.\n");
 	s->gone = true;
 }
 
@@ -554,6 +573,9 @@ int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, bool *gone, str
 		sl_sweep_each(dir, "lost+found", kinds_of(t), SL_NAME_WHOLE, repair_file, &s);
 		sl_sweep_each(dir, "lost+found", kinds_of(t), SL_NAME_WHOLE, bring_back, &s);
 	}
+	if (!rc)
+		keep_jobs(&s);
+	json_decref(s.kept);
 	*gone = s.gone;
 	rc = end(&s, rc, err);
 	return rc < 0 ? rc : sl_state_verify(loop, dir, out, err);

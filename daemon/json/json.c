@@ -397,3 +397,13 @@ json_t *sl_json_time(uint64_t ms)
 	char text[SL_TIME_BYTES];
 	return ms ? json_string(sl_time_text(ms, text)) : json_null();
 }
+
+void sl_json_copy_text(char *out, size_t bytes, const char *text)
+{
+	size_t length = strlen(text);
+	if (length >= bytes)
+		for (length = bytes - 1; length && ((unsigned char)text[length] & 0xc0) == 0x80;)
+			length--;
+	memcpy(out, text, length);
+	out[length] = '\0';
+}

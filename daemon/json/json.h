@@ -42,5 +42,8 @@ size_t sl_json_string_bytes(const char *text);  /* an upper bound */
  * checks a name from another source; `pointer` becomes err->pointer. */
 int sl_json_name(const json_t *object, const char **out, struct sl_error *err);  /* borrowed */
 int sl_name_check(const char *name, const char *pointer, struct sl_error *err);
+/* Copies as much of the text as fits into `bytes`, at least 1. A character of which only a part would fit is left out:
+ * JSON takes no such part. */
+void sl_json_copy_text(char *out, size_t bytes, const char *text);
 
 #endif

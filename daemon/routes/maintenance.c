@@ -18,8 +18,8 @@ static json_t *record(const struct sl_recorded *w)
 
 static int change_drain(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	int rc = sl_maintenance_drain(w->d->maintenance, w->kind->body ? body : NULL, sl_request_who(w->r)->name,
-				      sl__recorded_done, w, err);
+	const char *who = sl_principal_called(sl_request_who(w->r));
+	int rc = sl_maintenance_drain(w->d->maintenance, w->kind->body ? body : NULL, who, sl__recorded_done, w, err);
 	if (!rc)
 		sl_jobs_drain_changed(w->d->jobs);
 	return rc;
@@ -27,8 +27,8 @@ static int change_drain(struct sl_recorded *w, const json_t *body, struct sl_err
 
 static int change_banner(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	return sl_maintenance_banner(w->d->maintenance, w->kind->body ? body : NULL, sl_request_who(w->r)->name,
-				     sl__recorded_done, w, err);
+	const char *who = sl_principal_called(sl_request_who(w->r));
+	return sl_maintenance_banner(w->d->maintenance, w->kind->body ? body : NULL, who, sl__recorded_done, w, err);
 }
 
 SL_RECORDED_ROUTE(sl_route_drain_put, 200, "maintenance", true, change_drain, record)

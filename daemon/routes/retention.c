@@ -21,7 +21,7 @@ void sl_route_retention_get(struct sl_request *r)
 
 static int confirm(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
-	const char *who = sl_request_who(w->r)->name;
+	const char *who = sl_principal_called(sl_request_who(w->r));
 	return json_object_get(body, "max_state_bytes") ?
 	       sl_collect_confirm(w->d->collect, body, who, sl__recorded_done, w, err) :
 	       sl_jobs_confirm_retention(w->d->jobs, body, who, sl__recorded_done, w, err);

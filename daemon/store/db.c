@@ -204,6 +204,12 @@ bool sl_db_disk_is_full(const struct sl_db *db)
 	return sl_reserve_is_used(db->folder);
 }
 
+bool sl_db_give_up_reserve(struct sl_db *db)
+{
+	__atomic_store_n(&db->gave_up, 1, __ATOMIC_RELAXED);
+	return sl_reserve_give_up(db->folder);
+}
+
 bool sl_db_uses_reserve(const struct sl_db *db)
 {
 	return __atomic_load_n(&db->gave_up, __ATOMIC_RELAXED) && sl_reserve_is_used(db->folder);

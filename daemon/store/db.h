@@ -36,6 +36,8 @@ int sl_db_compare_generation(const struct sl_db *db, bool *damaged, struct sl_er
 bool sl_db_disk_is_full(const struct sl_db *db);
 /* The same for each upload: it asks the disk only after the reserve has been given up. */
 bool sl_db_uses_reserve(const struct sl_db *db);
+/* Gives the reserve up for a file beside the data base that records changes, too. False: there was none. Any thread. */
+bool sl_db_give_up_reserve(struct sl_db *db);
 
 /* True if the file is no longer at its path: the state folder was moved, replaced or unmounted. What is written then
  * would be lost at the next start, so changes fail with SL_READONLY. */
@@ -89,9 +91,10 @@ int sl_db_copy(struct sl_db *db, const char *to, int (*during)(void *arg, struct
 /* written(arg, tables) runs on the loop after each batch of writes; bit 1u << TABLE is set for each table in it. */
 void sl_db_on_write(struct sl_db *db, void (*written)(void *arg, unsigned tables), void *arg);
 /* Reads the tables of the list, which SL_DB_TABLES ends, as of one moment, over a connection of its own: *tables:
- * {NAME: {ID: DOCUMENT}}, new reference; *number: the data base's generation. Records that are damaged are left out.
- * Any thread; blocks. */
-int sl_db_dump(const char *path, const enum sl_db_table *list, uint64_t *number, json_t **tables, struct sl_error *err);
+ * {NAME: {ID: DOCUMENT}}, and *kept: [ID] of the jobs whose record has "keep"; new references. *number: the data base's
+ * generation. Records that are damaged are left out. Any thread; blocks. */
+int sl_db_dump(const char *path, const enum sl_db_table *list, uint64_t *number, json_t **tables, json_t **kept,
+	       struct sl_error *err);
 const char *sl_db_table_name(enum sl_db_table table);
 /* The number of the last transaction. Only for the start. */
 uint64_t sl_db_generation(const struct sl_db *db);

@@ -62,7 +62,24 @@ static int dump_row(void *arg, const char *id, json_t *document)
 	return json_object_set(arg, id, document) ? SL_NOMEM : 0;
 }
 
-static int dump(struct sl_db *db, const enum sl_db_table *list, uint64_t *number, json_t *tables, struct sl_error *err)
+/* Documents are compact, and quotes in their texts are escaped: no name of a job looks like this member. */
+static int find_kept(struct sl_db *db, json_t *kept, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "SELECT id FROM jobs WHERE instr(document, '\"keep\":true') > 0", -1, &statement,
+			       NULL) != SQLITE_OK)
+		return sl__db_fail(db, err, "data base");
+	int step, rc = 0;
+	while ((step = sqlite3_step(statement)) == SQLITE_ROW)
+		json_array_append_new(kept, json_string((const char *)sqlite3_column_text(statement, 0)));
+	if (step != SQLITE_DONE)
+		rc = sl__db_fail(db, err, "data base");
+	sqlite3_finalize(statement);
+	return rc;
+}
+
+static int dump(struct sl_db *db, const enum sl_db_table *list, uint64_t *number, json_t *tables, json_t *kept,
+		struct sl_error *err)
 {
 	int rc = sl__db_exec(db, "PRAGMA busy_timeout = 5000; BEGIN", err);
 	if (!rc)
@@ -75,22 +92,25 @@ static int dump(struct sl_db *db, const enum sl_db_table *list, uint64_t *number
 		rc = sl_db_load(db, *list, dump_row, rows, err);
 		rc = rc > 0 ? 0 : rc;
 	}
-	return rc;
+	return rc ? rc : find_kept(db, kept, err);
 }
 
-int sl_db_dump(const char *path, const enum sl_db_table *list, uint64_t *number, json_t **tables, struct sl_error *err)
+int sl_db_dump(const char *path, const enum sl_db_table *list, uint64_t *number, json_t **tables, json_t **kept,
+	       struct sl_error *err)
 {
 	struct sl_db db = {.path = (char *)path};
 	*tables = json_object();
-	int rc = *tables ? 0 : sl_error_memory(err, "the tables");
+	*kept = json_array();
+	int rc = *tables && *kept ? 0 : sl_error_memory(err, "the tables");
 	if (!rc && sqlite3_open_v2(path, &db.sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, NULL) != SQLITE_OK)
 		rc = sl__db_fail(&db, err, path);
 	if (!rc)
-		rc = dump(&db, list, number, *tables, err);
+		rc = dump(&db, list, number, *tables, *kept, err);
 	sqlite3_close(db.sqlite);
 	if (rc) {
 		json_decref(*tables);
-		*tables = NULL;
+		json_decref(*kept);
+		*tables = *kept = NULL;
 	}
 	return rc;
 }

@@ -55,11 +55,8 @@ static void on_work(void *arg)
 {
 	struct sl_db *db = arg;
 	int rc = write_batch(db);
-	if (rc == SL_DISKFULL) {
-		__atomic_store_n(&db->gave_up, 1, __ATOMIC_RELAXED);
-		if (sl_reserve_give_up(db->folder))
-			rc = write_batch(db);
-	}
+	if (rc == SL_DISKFULL && sl_db_give_up_reserve(db))
+		rc = write_batch(db);
 	if (!rc) {
 		db->generation.number++;
 		sl_generation_write(db->generation_fd, &db->generation);

@@ -17,7 +17,7 @@
 #define MOST_BYTES (1u << 30)
 
 const enum sl_db_table sl_spare_tables[] = {SL_DB_USERS, SL_DB_ACCESS, SL_DB_LINKS, SL_DB_BATCHES, SL_DB_PROJECTS,
-					     SL_DB_USAGE, SL_DB_SETTINGS, SL_DB_TABLES};
+					     SL_DB_USAGE, SL_DB_ACCOUNTING, SL_DB_SETTINGS, SL_DB_TABLES};
 
 struct sl_spare {
 	struct sl_db *db;
@@ -37,8 +37,8 @@ static unsigned mask_of_tables(void)
 {
 	unsigned mask = 0;
 	for (const enum sl_db_table *t = sl_spare_tables; *t != SL_DB_TABLES; t++)
-		mask |= *t == SL_DB_USAGE ? 0 : 1u << *t;  /* it changes all the time, and comes with the others */
-	return mask;
+		mask |= *t == SL_DB_USAGE || *t == SL_DB_ACCOUNTING ? 0 : 1u << *t;  /* they change all the time */
+	return mask | 1u << SL_DB_JOBS;  /* which are kept; and time that is used belongs to a job */
 }
 
 /* Any thread. */
@@ -46,11 +46,11 @@ static int write_file(const struct sl_spare *p, struct sl_error *err)
 {
 	struct sl_seal seal;
 	struct sl_array parts[3];
-	json_t *tables = NULL;
+	json_t *tables = NULL, *kept = NULL;
 	uint64_t number;
-	int rc = sl_db_dump(p->db_path, sl_spare_tables, &number, &tables, err);
-	json_t *o = rc ? NULL : json_pack("{s:I, s:I, s:o}", "generation", (json_int_t)number, "saved",
-					  (json_int_t)sl_time_now_ms(), "tables", tables);
+	int rc = sl_db_dump(p->db_path, sl_spare_tables, &number, &tables, &kept, err);
+	json_t *o = rc ? NULL : json_pack("{s:I, s:I, s:o, s:o}", "generation", (json_int_t)number, "saved",
+					  (json_int_t)sl_time_now_ms(), "tables", tables, "kept", kept);
 	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);
 	if (rc)

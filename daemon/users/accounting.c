@@ -11,7 +11,6 @@
 #include "daemon/util/time_text.h"
 
 #define DAY_S 86400
-#define NAME_BYTES 64
 
 struct row {
 	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];
@@ -31,7 +30,7 @@ struct sl__day {
 /* A name that a user or project had last. */
 struct sl__named {
 	struct sl_link link;        /* in its bucket */
-	char id[SL_ULID_BYTES], name[NAME_BYTES];
+	char id[SL_ULID_BYTES], name[SL_USER_NAME_BYTES];
 };
 
 int sl_accounting_today(void)
@@ -186,6 +185,18 @@ static json_t *document_of(struct sl_users *u, const struct sl__day *d)
 						      name_of(u, r->project), r->seconds, r->jobs, r->bytes));
 	}
 	return json_pack("{s:o}", "rows", rows);
+}
+
+/* The newest day with a row of the user is written again, so that the name outlives the user over restarts, too. */
+void sl__accounting_renamed(struct sl_users *u, const char *id, const char *name)
+{
+	remember(u, id, name);
+	SL_LIST_EACH_BACK(struct sl__day, d, &u->days, link)
+		for (size_t i = 0; i < d->count; i++)
+			if (!strcmp(d->row[i].user, id)) {
+				d->unsaved = true;
+				return;
+			}
 }
 
 static void destroy(struct sl__day *d)

@@ -1,5 +1,6 @@
 /* The audit log. Each line is appended by one write(), so that it is complete or absent; no line is ever changed or
- * removed. A pool thread calls fsync(), once for the lines of several requests.
+ * removed. A pool thread calls fsync(), once for the lines of several requests. On a full disk, lines of changes use
+ * the room that is reserved for records; one that cannot be written all the same is in the log.
  *
  * Changes are always recorded. Of refusals, which cost a stranger nothing, at most REFUSALS at once and one a second
  * are; the next line about one has the number of those that were left out. Otherwise a client without a token could
@@ -78,9 +79,12 @@ static const char *plain(char out[PATH_BYTES + 1], const char *path)
 	return out;
 }
 
-static const char *text_or_null(const char *text)
+/* Whatever bytes the text has, the line is written: names of tokens in token_file may have another encoding. */
+static json_t *text_or_null(const char *text)
 {
-	return text[0] ? text : NULL;
+	char out[PATH_BYTES + 1];
+	json_t *o = text && text[0] ? json_string(text) : json_null();
+	return o ? o : json_string(plain(out, text));
 }
 
 static const char *object_of(const struct sl_event *e)
@@ -101,17 +105,46 @@ void sl_users_mask_tokens(char *text)
 	}
 }
 
+/* Appends the line, or nothing. */
+static bool append(const struct sl_users *u, const char *line, size_t length)
+{
+	struct stat st;
+	if (u->audit_fd < 0 || fstat(u->audit_fd, &st))
+		return false;
+	ssize_t written = write(u->audit_fd, line, length);
+	if (written == (ssize_t)length)
+		return true;
+	if (written > 0 && ftruncate(u->audit_fd, st.st_size))
+		sl_log_warning("users", "the audit log ends with a part of a line: %s", strerror(errno));
+	if (written >= 0)
+		errno = ENOSPC;
+	return false;
+}
+
+static void write_line(struct sl_users *u, char *line, bool change)
+{
+	size_t length = strlen(line);
+	line[length] = '\n';  /* overwrites the terminating 0 */
+	bool written = append(u, line, length + 1) ||
+		       (change && errno == ENOSPC && sl_db_give_up_reserve(u->db) && append(u, line, length + 1));
+	line[length] = '\0';
+	if (!written && (change || !u->audit_failed))
+		sl_log_warning("users", "the audit log cannot be written: %s: %s", strerror(errno), line);
+	u->audit_failed = !written;
+}
+
 void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 {
-	char path[PATH_BYTES + 1];
 	bool refusal = e->status >= 400;
+	char path[PATH_BYTES + 1];
 	if (refusal && !admit_refusal(u))
 		return;
-	json_t *o = json_pack("{s:f, s:s?, s:s, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s?, s:i}", "time",
-			      (double)sl_time_now_ms() / 1000, "request", e->request, "user", e->who->name, "role",
-			      sl__role_names[e->who->role], "token", text_or_null(e->who->token), "token_name",
+	json_t *o = json_pack("{s:f, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:i}", "time",
+			      (double)sl_time_now_ms() / 1000, "request", text_or_null(e->request), "user", e->who->name,
+			      "role", sl__role_names[e->who->role], "token", text_or_null(e->who->token), "token_name",
 			      text_or_null(e->who->token_name), "address", e->address, "method", e->method, "path",
-			      refusal ? plain(path, e->path) : e->path, "object", object_of(e), "status", e->status);
+			      text_or_null(refusal ? plain(path, e->path) : e->path), "object",
+			      text_or_null(object_of(e)), "status", e->status);
 	if (o && e->changes)
 		json_object_set(o, "changes", (json_t *)e->changes);
 	if (o && refusal && u->omitted)
@@ -119,16 +152,13 @@ void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 	u->omitted = refusal ? 0 : u->omitted;
 	char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14)) : NULL;
 	json_decref(o);
-	size_t length = line ? strlen(line) : 0;
+	follow_rotation(u);
 	if (line) {
 		sl_users_mask_tokens(line);
-		line[length] = '\n';  /* overwrites the terminating 0 */
+		write_line(u, line, !refusal);
+	} else {
+		sl_log_error("users", SL_NO_MEMORY "a line of the audit log: %s %s", e->method, e->path);
 	}
-	follow_rotation(u);
-	bool written = line && u->audit_fd >= 0 && write(u->audit_fd, line, length + 1) == (ssize_t)length + 1;
-	if (!written && !u->audit_failed)
-		sl_log_warning("users", "the audit log cannot be written: %s", strerror(errno));
-	u->audit_failed = !written;
 	free(line);
 }
 

@@ -241,6 +241,8 @@ int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc)
 		restore_fields(u, user, &was);
+	else if (strcmp(was.name, user->name) != 0)
+		sl__accounting_renamed(u, user->id, user->name);
 	json_decref(document);
 	return rc;
 }

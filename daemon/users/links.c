@@ -71,19 +71,25 @@ void sl__links_destroy(struct sl_users *u)
 			destroy(l);
 }
 
-/* Returns true if its maker may still change the thing. */
+/* Returns true if its maker may still change the thing, or might but for being disabled or deleted. */
 static bool is_of_maker(const struct sl_users *u, const struct sl__public_link *l)
 {
 	const struct sl__user *maker = l->user[0] ? sl__user_by_id(u, l->user) : NULL;
 	if (!l->user[0])
 		return true;
-	return maker && !maker->state && (maker->role == SL_ROLE_ADMINISTRATOR ||
+	return maker && (maker->role == SL_ROLE_ADMINISTRATOR ||
 			 (maker->role == SL_ROLE_USER && sl_users_owns(u, maker->id, l->thing)));
+}
+
+static bool is_in(const struct sl_users *u, const struct sl__public_link *l)
+{
+	const struct sl__user *maker = l->user[0] ? sl__user_by_id(u, l->user) : NULL;
+	return !l->user[0] || (maker && !maker->state);
 }
 
 static bool good(const struct sl_users *u, const struct sl__public_link *l)
 {
-	return (int64_t)sl_time_now_ms() < l->expires_ms && is_of_maker(u, l);
+	return (int64_t)sl_time_now_ms() < l->expires_ms && is_of_maker(u, l) && is_in(u, l);
 }
 
 bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_principal *out)
@@ -235,6 +241,8 @@ json_t *sl_users_links_json(const struct sl_users *u, const char *thing)
 	return items;
 }
 
+/* Links of who is disabled or deleted count: they are valid again when their maker comes back, or their new owner has
+ * them, and what they promised until then must be there. */
 int64_t sl_users_linked_until(const struct sl_users *u, const char *thing)
 {
 	int64_t until_ms = 0, now_ms = (int64_t)sl_seen_now_ms();  /* what is deleted does not follow a clock that jumps */

@@ -17,9 +17,10 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 		      json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err);
 /* The valid links of a job: an array, new reference. */
 json_t *sl_users_links_json(const struct sl_users *u, const char *thing);
-/* The time at which the last of its valid links expires, in milliseconds since 1970; 0: it has none. */
+/* The time at which the last of its links expires, in milliseconds since 1970; 0: it has none. Links that are not valid
+ * only while their maker is disabled or deleted count. */
 int64_t sl_users_linked_until(const struct sl_users *u, const char *thing);
-bool sl_users_has_link(const struct sl_users *u, const char *thing);  /* true: it has a valid link */
+bool sl_users_has_link(const struct sl_users *u, const char *thing);  /* true: it has such a link */
 int sl_users_link_remove(struct sl_users *u, const char *thing, const char *link, sl_db_done_fn done, void *arg,
 			 struct sl_error *err);
 

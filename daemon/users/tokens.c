@@ -138,7 +138,7 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	}
 	*out = sl__user_principal(user);
 	memcpy(out->token, t->id, sizeof out->token);
-	snprintf(out->token_name, sizeof out->token_name, "%s", t->name ? t->name : "");
+	sl_json_copy_text(out->token_name, sizeof out->token_name, t->name ? t->name : "");
 	out->until_ms = t->expires_ms;
 	return true;
 }
@@ -172,6 +172,11 @@ bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
 }
 
 /* ---- changes ---------------------------------------------------------------------------- */
+
+const char *sl_principal_called(const struct sl_principal *who)
+{
+	return who->name[0] ? who->name : who->token_name[0] ? who->token_name : "an administrator";
+}
 
 /* Reads {"name", "days", ...}; *days 0: not given. *label: borrowed from the body, or NULL. */
 static int read_token(const json_t *body, const char *const *known, const char **label, int64_t *days,

@@ -51,6 +51,9 @@ struct sl_principal {
 	bool proxy;                   /* a proxy has named the user */
 };
 
+/* What people call it: its name, or that of its token. Borrowed. */
+const char *sl_principal_called(const struct sl_principal *who);
+
 enum sl_verb {
 	SL_VERB_OPEN,     /* allowed for anybody */
 	SL_VERB_LOOK,     /* read the state of the server, and lists of things that the principal may read */

@@ -217,6 +217,7 @@ int sl__usage_load(void *arg, const char *id, json_t *document);
 
 /* accounting.c */
 int sl__accounting_load(void *arg, const char *id, json_t *document);
+void sl__accounting_renamed(struct sl_users *u, const char *id, const char *name);
 void sl__accounting_destroy(struct sl_users *u);
 
 /* audit.c */

@@ -134,7 +134,7 @@ class Daemon:
         def lives():
             assert self.alive(), self.stderr()
             try:
-                return requests.get(self.url + "/v1/health/live", timeout=5).status_code == 200
+                return requests.get(self.url + "/v1/health/live", timeout=5, verify=self.authority).status_code == 200
             except requests.ConnectionError:
                 return False
         wait_until(lives, 20, "the daemon serves")

@@ -16,6 +16,9 @@ from test_users import NONE, Lab, cli
 pytestmark = pytest.mark.sanitized
 
 
+LONG = "bob" + "ö" * 60
+
+
 def rows(who, query=""):
     return who.get(f"/v1/accounting?{query}").json()["items"]
 
@@ -41,6 +44,7 @@ def test_accounting(tmp_path):
     assert [(r["user"], r["project"], r["jobs"]) for r in rows(lab.root, "by=project")] == [(None, None, 3), (None, "genes", 2)]
     assert rows(lab.root, "project=genes&by=user")[0]["jobs"] == 2 and rows(lab.root, "to=2020-01-01") == []
     lab.bob.get("/v1/accounting?user=ann", 404)
+    lab.root.patch("/v1/users/bob", json={"name": LONG})
     lab.nobody.get("/v1/accounting", 401)
     for query, name in (("from=x", "from"), ("by=hour", "by"), ("format=xml", "format"), ("user=who", "user"), ("project=who", "project")):
         assert lab.root.request("GET", f"/v1/accounting?{query}").json()["parameter"] == name
@@ -54,9 +58,9 @@ def test_accounting(tmp_path):
     # who is gone stays in it, also after a stop and a crash
     for job in jobs:
         lab.bob.delete(f"/v1/jobs/{job}", 204)
-    for graph in rows(lab.bob) and lab.root.get("/v1/graphs?user=bob").json()["items"]:
+    for graph in rows(lab.bob) and lab.root.get(f"/v1/graphs?user={LONG}").json()["items"]:
         lab.bob.delete(f"/v1/graphs/{graph['id']}", 204)
-    lab.root.delete("/v1/users/bob", 204)
+    lab.root.delete(f"/v1/users/{LONG}", 204)
     lab.root.delete("/v1/projects/genes", 204)
     gone = rows(lab.root, "by=user,project")
     assert [(r["user"], r["project"]) for r in gone] == [(r["user"] or None, r["project"] or None) for r in table]

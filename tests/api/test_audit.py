@@ -125,6 +125,13 @@ def test_what_a_line_says(tmp_path):
         event = log()[-1]
         assert event["object"] == reply["id"] and set(event["changes"]) == set(body)
     assert log()[-2]["changes"]["name"] == "(202 bytes)"
+    for name in ("x" + "é" * 199, "x" * 63 + "é"):  # once, the beginning of a name ended within a letter, and no line was written
+        token = lab.root.post("/v1/users/cat/tokens", 201, json={"name": name}).json()["token"]
+        mine = As(lab.daemon, token).upload(graphs.mtx(graphs.ring(7 + len(name))))
+        assert log()[-1]["object"] == mine["id"] and name.startswith(log()[-1]["token_name"])
+    (tmp_path / "tokens").write_bytes("the-administrators-token Jürgen\n".encode("latin-1"))
+    lab.daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: lab.root.post("/v1/projects", json={"name": f"p{len(log())}"}) and log()[-1]["token_name"] == "J?rgen", 10)
     (tmp_path / "tokens").write_text("the-administrators-token  eve's desk \n")
     lab.daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: lab.root.delete("/v1/users/zoe").status_code in (204, 404) and log()[-1]["token_name"] == "eve's desk", 10)

@@ -74,6 +74,15 @@ def test_interrupted(tmp_path, script, number):
 
 
 @pytest.mark.limit(300)
+def test_a_year(tmp_path):
+    if sanitized():
+        pytest.skip("skipped: a sanitizer's own library comes first")
+    wrong, figures, table = campaign("year").campaign(tmp_path, 4, 1, quiet)
+    assert not wrong, "\n".join([table, *wrong])
+    assert figures["people"] == 30 and figures["removed by age"] > 10
+
+
+@pytest.mark.limit(300)
 def test_flips(tmp_path):
     wrong, _ = campaign("flips").campaign(tmp_path, 10 if sanitized() or LIGHT else 30, 1, quiet)
     assert not wrong, "\n".join(wrong)

@@ -17,8 +17,8 @@ def clock(tmp_path, monkeypatch):
     """Sets the clock of daemons ahead; see tests/clock/shim.c."""
     path = tmp_path / "clock"
 
-    def ahead(seconds):
-        path.with_suffix(".new").write_text(str(seconds))
+    def ahead(seconds, slept=0):
+        path.with_suffix(".new").write_text(f"{seconds} {slept}")
         path.with_suffix(".new").rename(path)
     monkeypatch.setenv("LD_PRELOAD", str(BUILD / "tests/plugin/clock-shim.so"))
     monkeypatch.setenv("CLOCK", str(path))
@@ -110,3 +110,16 @@ def test_layouts_of_the_future_expire(clock, fresh):
     clock(0)
     daemon.start()
     wait_until(lambda: api.request("GET", f"/v1/layouts/{layout}").status_code == 404, 20, "the end of the layout")
+
+
+def test_a_backup_is_due_after_a_sleep(clock, fresh, tmp_path):
+    """A machine that slept over the time of a backup makes it when it wakes, not an hour later."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    fresh(backup_dir=str(folder), backup_interval_s=86400)
+
+    def made():
+        return [p for p in folder.iterdir() if not p.name.endswith(".part")]
+    wait_until(lambda: len(made()) == 1, 20, "the first backup")
+    clock(2 * 86400, slept=2 * 86400)
+    wait_until(lambda: len(made()) == 2, 20, "the one that is due")

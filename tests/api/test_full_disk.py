@@ -85,6 +85,18 @@ def test_uploads_leave_the_reserve_to_records(small):
     assert api.run(g[0], iterations=5)["state"] == "done"
 
 
+def test_changes_are_in_the_audit_log(small, tmp_path):
+    """Its lines may use the reserve, as records do."""
+    (tmp_path / "tokens").write_text("the-administrators-token\n")
+    small.options["token_file"] = str(tmp_path / "tokens")
+    api = Api(small.start())
+    api.session.headers["Authorization"] = "Bearer the-administrators-token"
+    g = api.upload(graphs.mtx(graphs.ring(100)))["id"]
+    fill(small)
+    changes = [api.patch(f"/v1/graphs/{g}", json={"name": f"ring {i}"}).headers["X-Request-Id"] for i in range(9)]
+    assert [e["request"] for e in api.get("/v1/audit").json()["items"] if e["method"] == "PATCH"] == changes
+
+
 @pytest.mark.limit(120)
 def test_a_layout_is_copied_when_there_is_room(small):
     """A job that starts from the layout of another one waits for the disk, as it would with its own result."""

@@ -23,7 +23,7 @@ def lab(tmp_path):
     made.running = made.ann.submit(made.large, iterations=1000000)["id"]
     made.ann.wait(made.running, ["running"])
     made.waiting = made.ann.submit(made.large, iterations=3)["id"]
-    made.link = made.ann.post(f"/v1/jobs/{made.job}/links", 201, json={}).json()["link"]
+    made.link = made.ann.post(f"/v1/jobs/{made.job}/links", 201, json={"seconds": 90 * 86400}).json()["link"]
     yield made
     made.daemon.stop()
 
@@ -44,9 +44,11 @@ GONE = {"disabled": lambda lab: lab.root.patch("/v1/users/ann", json={"disabled"
 @pytest.mark.parametrize("how", GONE)
 def test_jobs_of_an_owner_who_is_gone_wait(lab, how):
     """They used to start without the limits. The running one goes on; also after a restart somebody decides."""
+    expires = lab.root.job(lab.job)["expires"]
     GONE[how](lab)
     lab.ann.get("/v1/me", 401)
     assert linked(lab) == 401
+    assert lab.root.job(lab.job)["expires"] == expires, "the link may come back: its job is not deleted before"
     assert state(lab, lab.waiting) == ("queued", "owner")
     told = lab.root.job(lab.waiting)["waiting"]["detail"]
     assert "ann" in told and how in told and "administrator" in told, told

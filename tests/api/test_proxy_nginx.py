@@ -1,80 +1,27 @@
 """Runs the nginx configuration of docs/operations.md: logged-in users are identified by name, and nobody can pretend to
 be another."""
-import http.server
-import re
 import shutil
-import socket
-import subprocess
-import threading
 
 import numpy as np
 import pytest
 import requests
 
+import nginx
 import points
-from contract import ROOT
-from harness import Api, Daemon, free_port, wait_until
+from harness import Api, Daemon, wait_until
 from test_users import ROOT_TOKEN
 
 if not shutil.which("nginx"):
     pytest.skip("skipped: nginx is not installed", allow_module_level=True)
-TEXT = (ROOT / "docs" / "operations.md").read_text()
-
-
-class Login(http.server.BaseHTTPRequestHandler):
-    """Replaces oauth2-proxy: the cookie is the name."""
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        cookies = dict(c.strip().partition("=")[::2] for c in self.headers.get("Cookie", "").split(";"))
-        name = cookies.get("_oauth2_proxy", "")
-        check = self.path.startswith("/oauth2/auth")
-        body = b"" if check else b"sign in at the institute"
-        self.send_response((202 if name else 401) if check else 200)
-        if check and name and name != "nameless":
-            self.send_header("X-Auth-Request-Email", name)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
-def options():
-    """The page's configuration, for this daemon."""
-    block = re.search(r"^```\n(token_file = .*?)^```", TEXT, re.S | re.M).group(1)
-    return dict(re.match(r"(\w+) = ([^#]*?)\s*(?:#.*)?$", line).groups() for line in block.strip().splitlines())
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nginx")
     (folder / "tokens").write_text(ROOT_TOKEN + "\n")
-    daemon = Daemon(folder / "daemon", **{**options(), "token_file": str(folder / "tokens")}).start()
-    login = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Login)
-    threading.Thread(target=login.serve_forever, daemon=True).start()
-    front, tokens = free_port(), free_port()
-    text = re.search(r"^```nginx\n(.*?)^```", TEXT, re.S | re.M).group(1)
-    for old, new in (("listen 443 ssl", f"listen 127.0.0.1:{front}"), ("listen 8443 ssl", f"listen 127.0.0.1:{tokens}"),
-                     ("127.0.0.1:4180", f"127.0.0.1:{login.server_port}"), ("127.0.0.1:7070", f"127.0.0.1:{daemon.port}")):
-        assert old in text
-        text = text.replace(old, new)
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (folder / "nginx.conf").write_text(f"user root;\ndaemon off;\npid {folder}/pid;\nerror_log {folder}/errors;\nevents {{}}\n"
-                                       f"http {{\naccess_log off;\n{temporary}{text}}}\n")
-    nginx = subprocess.Popen(["nginx", "-e", f"{folder}/errors", "-c", f"{folder}/nginx.conf"])
-
-    def listens():
-        assert nginx.poll() is None, (folder / "errors").read_text()
-        with socket.socket() as s:
-            return s.connect_ex(("127.0.0.1", front)) == 0
-    wait_until(listens, 10, "nginx listens")
-    daemon.front, daemon.tokens = f"http://127.0.0.1:{front}", f"http://127.0.0.1:{tokens}"
-    yield daemon
-    nginx.terminate()
-    nginx.wait(20)
-    login.shutdown()
+    daemon = Daemon(folder / "daemon", **{**nginx.options(), **nginx.options(1), "token_file": str(folder / "tokens")}).start()
+    with nginx.in_front(folder, daemon.port) as (daemon.front, daemon.tokens):
+        yield daemon
     daemon.stop()
 
 

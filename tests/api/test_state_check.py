@@ -13,7 +13,7 @@ import pytest
 
 import graphs
 import points
-from harness import ENDED, PATIENCE, Api, Daemon, program
+from harness import ENDED, PATIENCE, Api, Daemon, program, wait_until
 
 
 UNKNOWN = "It cannot be known whether lines of audit.log, uploaded layouts or pictures are missing: no record names them.\n"
@@ -418,7 +418,10 @@ def check_people(root, ann, job):
 
 
 def test_people_survive_the_loss_of_the_data_base(people):
+    """So do the marks of kept jobs, which would else be deleted because of their age, and accounting."""
     d, root, ann, job = people
+    assert ann.patch(f"/v1/jobs/{job}", json={"keep": True}).json()["keep"] is True
+    wait_until(lambda: root.get("/v1/accounting").json()["items"], 20, "accounting")
     d.stop()
     copy = d.state / "people.json"
     assert copy.stat().st_mode & 0o777 == 0o600
@@ -427,6 +430,8 @@ def test_people_survive_the_loss_of_the_data_base(people):
     assert status == 0 and "people.json: " in said and "are restored as of" in said and "gone for ever" in said, said
     d.start()
     check_people(root, ann, job)
+    assert ann.job(job)["keep"] is True
+    assert [(r["user"], r["jobs"]) for r in root.get("/v1/accounting").json()["items"]] == [("ann", 1)]
 
 
 def test_people_that_are_gone_for_ever(people):

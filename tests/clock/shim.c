@@ -1,22 +1,23 @@
 /* shim.c -- sets the system clock of one process. Loaded with LD_PRELOAD.
  *
- * $CLOCK names a file with a number of seconds, by which the time of day is ahead; it may be negative. No file: 0. */
+ * $CLOCK names a file with a number of seconds, by which the time of day is ahead; it may be negative. No file: 0.
+ * A second number is that by which CLOCK_BOOTTIME is ahead: if both are equal, the machine seems to have slept. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
 
-static time_t ahead(void)
+static time_t ahead(clockid_t id)
 {
 	const char *name = getenv("CLOCK");
 	FILE *file = name ? fopen(name, "re") : NULL;
-	long long seconds = 0;
-	if (file && fscanf(file, "%lld", &seconds) != 1)
-		seconds = 0;
+	long long day = 0, boot = 0;
+	if (file && fscanf(file, "%lld %lld", &day, &boot) < 1)
+		day = 0;
 	if (file)
 		fclose(file);
-	return (time_t)seconds;
+	return (time_t)(id == CLOCK_BOOTTIME ? boot : day);
 }
 
 #pragma GCC visibility push(default)
@@ -27,8 +28,8 @@ int clock_gettime(clockid_t id, struct timespec *out)
 	if (!real)
 		real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 	int rc = real(id, out);
-	if (!rc && id == CLOCK_REALTIME)
-		out->tv_sec += ahead();
+	if (!rc && (id == CLOCK_REALTIME || id == CLOCK_BOOTTIME))
+		out->tv_sec += ahead(id);
 	return rc;
 }
 

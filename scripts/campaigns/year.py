@@ -1,0 +1,982 @@
+"""A lab's year with one server, and at its end a table: what was promised, and what is there.
+
+usage: year.py [STEPS]    (./dev soak year [STEPS]; default 52: weeks)
+
+Thirty people join, leave and come back; projects change hands; there are limits, public links, backups, three upgrades
+(the present program takes the place of itself, after SIGTERM and after kill -9), two drains, a full disk, a lost data
+base, a renewed certificate, and logins through nginx. The clock of the server runs ahead: between two steps the machine
+seems to have slept (tests/clock/shim.c), so that retention, links, tokens, backups and accounting have their real times.
+
+What the server says is written down: replies, times of expiry, the audit log, accounting. In the end, and after each
+step, all of it is compared with what is there. Exit status: 1 for any difference.
+"""
+import contextlib
+import datetime
+import email.utils
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.parse
+
+from common import folder, seed_of_run
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "api"))
+
+import requests  # noqa: E402
+
+import certificates  # noqa: E402  (tests/api)
+import graphs  # noqa: E402
+import nginx  # noqa: E402
+from harness import BUILD, Api, Daemon, program, wait_until  # noqa: E402
+
+DAY = 86400
+YEAR = 364 * DAY
+ROOT_TOKEN = "the-token-of-the-administrator root"
+BINARY = {"Content-Type": "application/octet-stream"}
+FIRST = ["ann", "bob", "cat", "dan", "eva", "fay", "gus", "hal", "ida", "jon", "kim", "leo", "mia", "ned", "ona", "pia", "quinn", "rob",
+         "sue", "tom"]
+# Names as an institute's login has them.
+BY_LOGIN = ["ulla@lab.example", "Jürgen.Müßig@lab.example", "w.b+x@lab.example", "zoë@lab.example", "Ø" * 100 + "@lab.example",
+            "yan li@lab.example", "vera@lab.example", "xaver@lab.example", "o'hara@lab.example", "ŁUCJA@LAB.EXAMPLE"]
+TWIN = {"iterations": 300, "seed": 3, "name": "twin"}  # runs of it are interrupted, and end with the same bytes
+KEPT_BACKUPS = 5
+
+
+class Clock:
+    """The server's clock."""
+
+    def __init__(self, path):
+        self.path, self.ahead = path, 0
+        self.move(0)
+
+    def move(self, seconds):
+        self.ahead += seconds
+        self.path.with_suffix(".new").write_text(f"{self.ahead} {self.ahead}")
+        self.path.with_suffix(".new").rename(self.path)
+
+    def now(self):
+        return time.time() + self.ahead
+
+    def read(self, text):
+        """A time of the server."""
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+class Table:
+    """What was promised, and what is there."""
+
+    def __init__(self):
+        self.rows = []
+
+    def compare(self, promise, said, found):
+        said, found = (sorted(x, key=str) if isinstance(x, (set, frozenset)) else x for x in (said, found))
+        self.rows.append((promise, said, found, said == found))
+
+    def note(self, promise, text):
+        self.rows.append((promise, text, "", None))
+
+    @staticmethod
+    def brief(value):
+        if isinstance(value, float):
+            return f"{value:.6g}"
+        if isinstance(value, (list, tuple, dict)):
+            return f"{len(value)}" if len(value) > 3 or len(str(value)) > 30 else ", ".join(map(str, value)) or "none"
+        return str(value) if len(str(value)) <= 30 else str(value)[:12] + "..."
+
+    def text(self):
+        lines = [f"{'promise':62} {'said':>12} {'there':>12}"]
+        for promise, said, found, good in self.rows:
+            if good is None:
+                lines.append(f"{promise:62} {said}")
+            else:
+                lines.append(f"{promise:62} {self.brief(said):>12} {self.brief(found):>12}{'' if good else '  DIFFERENT'}")
+        return "\n".join(lines)
+
+    def wrong(self):
+        found = []
+        for promise, said, there, good in self.rows:
+            if good is False and isinstance(said, (list, tuple)) and isinstance(there, (list, tuple)):
+                found.append(f"{promise}: missing {[x for x in said if x not in there][:5]}, not said {[x for x in there if x not in said][:5]}")
+            elif good is False:
+                found.append(f"{promise}: said {said!r}, there is {there!r}")
+        return found
+
+
+class From(requests.adapters.HTTPAdapter):
+    """Requests from an address of loopback: those with tokens that are refused delay nobody else's."""
+
+    def __init__(self, address):
+        self.address = address
+        super().__init__()
+
+    def init_poolmanager(self, *arguments, **options):
+        super().init_poolmanager(*arguments, source_address=(self.address, 0), **options)
+
+
+class Person:
+    def __init__(self, year, name, role="user", by_login=False):
+        self.year, self.name, self.role, self.by_login = year, name, role, by_login
+        self.id, self.state, self.projects, self.limits, self.groups = None, "active", set(), {}, []
+        self.tokens = []  # [secret, id, time of its end, revoked]
+        self.api = Api(year.daemon)
+        number = len(year.people) + 2
+        self.address = f"127.0.{number}.1"
+        self.wrong_address = (f"127.1.{number}.{k}" for k in range(1, 255))
+        if not by_login:
+            self.api.session.mount("https://", From(self.address))
+
+    def token(self):
+        """One that is valid, if there is one."""
+        now = self.year.clock.now()
+        return next((t[0] for t in self.tokens if not t[3] and (t[2] is None or t[2] > now + 60)), None)
+
+    def can(self):
+        return self.state == "active" and (self.by_login or self.token() is not None)
+
+    def ask(self, method, path, status=None, **options):
+        return self.year.ask(self, method, path, status, **options)
+
+
+class Job:
+    def __init__(self, record, owner, project):
+        self.id, self.owner, self.project = record["id"], owner, project
+        self.digest = self.seconds = self.ended = self.expires = None
+        self.state, self.keep, self.gone, self.links = "queued", False, None, []
+        self.unsure, self.payer = False, None  # accounting may lack it; whom it counted for
+
+
+class Year:
+    def __init__(self, below, steps, seed, say):
+        self.below, self.steps, self.say = pathlib.Path(below), steps, say
+        self.below.mkdir(parents=True, exist_ok=True)
+        self.rng, self.table, self.wrong = random.Random(seed), Table(), []
+        self.clock = Clock(self.below / "clock")
+        self.step_s = YEAR // steps
+        (self.below / "tokens").write_text(ROOT_TOKEN + "\n")
+        (self.below / "tokens").chmod(0o600)
+        (self.below / "backups").mkdir()
+        certificate, key = certificates.make(self.below, days=400)
+        self.login = shutil.which("nginx") is not None
+        options = {**nginx.options(0), **nginx.options(1)}
+        options.update(token_file=str(self.below / "tokens"), tls_certificate=certificate, tls_key=key, result_retention_s=120 * DAY,
+                       checkpoint_interval_s=0.05, backup_dir=str(self.below / "backups"), backup_interval_s=DAY,
+                       backup_keep=KEPT_BACKUPS, log_level="info", max_finished_jobs=0, request_log="off",
+                       proxy_group_roles="heads=administrator, staff=user, students=reader", proxy_group_projects="genes-lab=genes",
+                       proxy_new_users="refuse")
+        os.environ["LD_PRELOAD"] = str(BUILD / "tests/plugin/clock-shim.so")
+        os.environ["CLOCK"] = str(self.clock.path)
+        self.daemon = Daemon(self.below / "daemon", **options)
+        self.daemon.state.mkdir(parents=True)
+        self.disk = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m,mode=700", "tmpfs", str(self.daemon.state)],
+                                   capture_output=True, check=False).returncode == 0
+        self.people, self.jobs, self.graphs, self.projects, self.links, self.changes = [], {}, {}, {}, {}, []
+        self.removed, self.joined, self.requests, self.counts = {}, 0, 0, {}
+        self.backups_seen, self.said = set(), {}
+        self.front = None
+
+    @contextlib.contextmanager
+    def true_clock(self):
+        """For other programs than the server."""
+        shim = os.environ.pop("LD_PRELOAD")
+        yield
+        os.environ["LD_PRELOAD"] = shim
+
+    # ---- requests ----
+
+    def ask(self, who, method, path, status=None, **options):
+        """A request of a person, or of the administrator with the token of the file (None). Changes are noted."""
+        self.requests += 1
+        number = f"year-{self.requests}"
+        headers = {"X-Request-Id": number, **options.pop("headers", {})}
+        api, name, check = self.root, "", options.pop("check", True)
+        if who is not None:
+            api, name = who.api, who.name
+            if who.by_login and self.front:
+                cookie = urllib.parse.quote(who.name) + "|" + urllib.parse.quote(", ".join(who.groups))
+                reply = api.session.request(method, self.front + path, timeout=60, headers={
+                    "Host": "lab.example", "Cookie": f"_oauth2_proxy={cookie}", **headers}, **options)
+                return self.noted(number, name, method, path, status, reply)
+            headers.setdefault("Authorization", f"Bearer {who.token()}")
+        else:
+            headers.setdefault("Authorization", f"Bearer {ROOT_TOKEN.split()[0]}")
+        return self.noted(number, name, method, path, status, api.request(method, path, headers=headers, check=check, **options))
+
+    def noted(self, number, name, method, path, status, reply):
+        assert status is None or reply.status_code == status, f"{method} {path}: {reply.status_code}, not {status}: {reply.text[:600]}"
+        if method != "GET" and reply.status_code < 300 and "dry" not in path:
+            self.changes.append((number, name, method, path.partition("?")[0], reply.status_code))
+        return reply
+
+    def listed(self, path):
+        if path in ("/v1/users", "/v1/projects"):
+            return self.ask(None, "GET", path, 200).json()["items"]
+        items, cursor = [], ""
+        while cursor is not None:
+            page = self.ask(None, "GET", f"{path}?limit=200{cursor and '&cursor=' + cursor}", 200).json()
+            items += page["items"]
+            cursor = page.get("next")
+        return items
+
+    # ---- people ----
+
+    def unlimited(self):
+        """Somebody whose jobs start at once."""
+        return self.rng.choice([p for p in self.people if p.can() and p.role == "user" and not p.limits])
+
+    def person(self, *names):
+        """Somebody who can work, or one of these."""
+        for p in self.people:
+            if p.name in names and p.state == "active" and not p.can():
+                self.give_token(p, 100)
+        return self.rng.choice([p for p in self.people if p.can() and p.role != "reader" and (not names or p.name in names)])
+
+    def join(self, name, role="user", by_login=False, groups=()):
+        p = Person(self, name, role, by_login)
+        if by_login:
+            p.groups = list(groups)
+            me = p.ask("GET", "/v1/me", 200).json()  # the first login makes the user
+            p.id, p.role = self.ask(None, "GET", f"/v1/users/{urllib.parse.quote(name)}", 200).json()["id"], me["role"]
+            assert me["name"] == name, (me, name)
+        else:
+            p.id = self.ask(None, "POST", "/v1/users", 201, json={"name": name, "role": role}).json()["id"]
+            self.give_token(p, self.rng.choice([40, 100, 300, None]))
+        self.people.append(p)
+        self.joined += 1
+        return p
+
+    def give_token(self, p, days):
+        body = {"name": f"token {len(p.tokens)}", **({"days": days} if days else {})}
+        made = self.ask(None, "POST", f"/v1/users/{urllib.parse.quote(p.name)}/tokens", 201, json=body).json()
+        p.tokens.append([made["token"], made["id"], made["expires"], False])
+
+    def path_of(self, p):
+        return f"/v1/users/{urllib.parse.quote(p.name)}"
+
+    def out(self, p):
+        """What ends with the login: tokens, links."""
+        for t in p.tokens:
+            t[3] = True
+
+    def newcomers(self, step):
+        """Thirty join over the first three quarters of the year."""
+        wanted = min(30, 12 + (18 * step * 4) // (self.steps * 3) + 1)
+        while self.joined < wanted:
+            k = self.joined
+            if k % 3 == 2 and self.front and k // 3 < len(BY_LOGIN):
+                self.join(BY_LOGIN[k // 3], by_login=True, groups=[["staff"], ["Staff", "genes-lab"], ["students", "staff"]][k // 3 % 3])
+                if "genes-lab" in self.people[-1].groups:
+                    self.projects["genes"]["members"].add(self.people[-1].id)
+            else:
+                self.join(FIRST[k - k // 3] if k - k // 3 < len(FIRST) else f"guest{k}", "reader" if k in (14, 21, 25) else "user")
+            if self.people[-1].role == "user":
+                self.finish_new(self.people[-1])
+
+    # ---- work ----
+
+    def upload(self, p, n=None, **query):
+        body = graphs.npz(graphs.ring(n or self.rng.randrange(40, 4000)))
+        made = p.ask("POST", "/v1/graphs" + ("?" + urllib.parse.urlencode(query) if query else ""), data=body, headers=BINARY)
+        if made.status_code in (200, 201):
+            self.graphs.setdefault(made.json()["id"], {p.id})
+        return made
+
+    def submit(self, p, graph, status=202, **parameters):
+        reply = p.ask("POST", "/v1/jobs", status, json={"graph": graph, **parameters})
+        if reply.status_code != 202:
+            return reply
+        job = Job(reply.json(), p.id, reply.json()["project"])
+        self.jobs[job.id] = job
+        return job
+
+    def record(self, job):
+        return self.ask(None, "GET", f"/v1/jobs/{job.id}", 200, check=False).json()
+
+    def finish(self, job):
+        """Waits for its end, and writes down what the server says then."""
+        def ended():
+            record = self.record(job)
+            return record if record["state"] in ("done", "failed", "cancelled") else None
+        record = wait_until(ended, 60, f"the end of job {job.id}", every=0.004)
+        self.ended(job, record)
+        return record
+
+    def ended(self, job, record):
+        job.state, job.seconds, job.ended = record["state"], record["seconds"], time.time()
+        job.project, job.payer = record["project"], job.owner
+        self.promise(job, record)
+        if job.state == "done":
+            layout = self.ask(None, "GET", f"/v1/jobs/{job.id}/layout", 200, check=False)
+            job.digest = hashlib.sha256(layout.content).hexdigest()
+            sunset = layout.headers.get("Sunset")
+            told = email.utils.parsedate_to_datetime(sunset).timestamp() if sunset else None
+            if (told is None) != (job.expires is None) or (told and abs(told - job.expires) > 1):
+                self.wrong.append(f"job {job.id}: Sunset is {sunset}, its record says {record['expires']}")
+
+    def promise(self, job, record):
+        job.expires = self.clock.read(record["expires"]) if record["expires"] else None
+        job.keep = record["keep"]
+
+    def ordinary(self):
+        """What people do in a step."""
+        for _ in range(self.rng.randrange(2, 5)):
+            p = self.person()
+            made = self.upload(p)
+            if made.status_code not in (200, 201):
+                self.wrong.append(f"upload of {p.name}: {made.status_code} {made.text[:300]}")
+                continue
+            graph = made.json()["id"]
+            project = self.rng.choice([None, *self.member_of(p)])
+            job = self.submit(p, graph, iterations=self.rng.randrange(3, 40), seed=self.rng.randrange(99), project=project)
+            self.finish(job)
+            chance = self.rng.random()
+            if chance < 0.15:
+                self.promise(job, p.ask("PATCH", f"/v1/jobs/{job.id}", 200, json={"keep": True}).json())
+            elif chance < 0.45:
+                self.link(p, job, self.rng.choice([20, 60, 150, 200]) * DAY)
+            elif chance < 0.6:
+                reader = self.person()
+                p.ask("PUT", f"/v1/access/{job.id}", 200, json={"readers": [reader.name]})
+            elif chance < 0.7:
+                p.ask("DELETE", f"/v1/jobs/{job.id}", 204)
+                job.gone = "deleted by its owner"
+        for p in self.people:  # whoever's token ends soon gets or makes a new one
+            if p.state == "active" and not p.by_login and self.rng.random() < 0.3:
+                valid = [t for t in p.tokens if not t[3] and (t[2] is None or t[2] > self.clock.now() + 60)]
+                if valid and valid[0][2]:
+                    made = p.ask("POST", "/v1/me/tokens", 201, json={"replaces": "this", "overlap_seconds": 0}).json()
+                    valid[0][3] = True
+                    p.tokens.append([made["token"], made["id"], made["expires"], False])
+                elif not valid:
+                    self.give_token(p, self.rng.choice([50, 200]))
+
+    def link(self, p, job, seconds):
+        made = p.ask("POST", f"/v1/jobs/{job.id}/links", 201, json={"seconds": seconds}).json()
+        self.links[made["id"]] = [made["link"], job.id, made["expires"], False]
+        job.links.append(made["id"])
+        if not job.gone:
+            self.promise(job, self.record(job))
+
+    def member_of(self, p):
+        return [name for name, project in self.projects.items() if p.id in project["members"]]
+
+    # ---- between the steps ----
+
+    def advance(self):
+        """The machine sleeps. Then it removes what is due, and makes a backup."""
+        before = self.backups()
+        self.backups_seen |= before
+        self.clock.move(self.step_s)
+        due = [j for j in self.jobs.values() if self.due(j)]
+        wait_until(lambda: all(self.is_gone(j) for j in due), 30, "what is due is removed", every=0.05)
+        wait_until(lambda: self.backups() - before, 30, "a scheduled backup", every=0.05)
+        self.backups_seen |= self.backups()
+        self.look()
+
+    def backups(self):
+        """Scheduled ones."""
+        return {b for b in os.listdir(self.below / "backups") if b.startswith("auto-") and not b.endswith(".part")}
+
+    def due(self, job):
+        return job.gone is None and job.expires is not None and job.expires < self.clock.now() and job.state != "queued"
+
+    def is_gone(self, job):
+        return self.ask(None, "GET", f"/v1/jobs/{job.id}", check=False).status_code == 404
+
+    def look(self):
+        """All that was acknowledged is there, unless it said before that it would go."""
+        there = {j["id"]: j for j in self.listed("/v1/jobs")}
+        for job in self.jobs.values():
+            record = there.get(job.id)
+            if record is None and job.gone is None:
+                if job.expires is None or job.expires > self.clock.now():
+                    self.wrong.append(f"job {job.id} is gone, though it was promised until {job.expires} (now {self.clock.now():.0f})")
+                job.gone = "result_retention_s"
+                self.removed[job.id] = "result_retention_s"
+            elif record is not None and job.gone is not None:
+                self.wrong.append(f"job {job.id} is back: {job.gone}")
+            elif record is not None and job.ended is not None:
+                said = self.clock.read(record["expires"]) if record["expires"] else None
+                if said != job.expires:
+                    self.wrong.append(f"job {job.id}: expires was {job.expires}, is {said}")
+
+    # ---- starts and stops ----
+
+    def stop(self, crash):
+        """SIGTERM or kill -9: an upgrade begins so, or a crash."""
+        if crash:
+            for job in self.jobs.values():
+                job.unsure = job.unsure or not job.ended or time.time() - job.ended < 12
+            self.daemon.kill()
+        else:
+            self.daemon.stop()
+
+    def offline(self, *arguments, folder_=None):
+        command = [program("spacelandd"), *arguments, "--state-dir", str(folder_ or self.daemon.state)]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return run.returncode, run.stdout + run.stderr
+
+    def twin(self, p):
+        """A job like the first twin, and a job without an end; both run."""
+        graph = self.upload(p, 6000).json()["id"]
+        made = [self.submit(p, graph, **TWIN), self.submit(p, graph, iterations=1000000, name="endless")]
+        wait_until(lambda: all(self.record(j)["iteration"] >= 1 for j in made), 30, "both run", every=0.01)
+        return made
+
+    def twins_end(self, p, made):
+        record = self.finish(made[0])
+        self.said.setdefault("twins", []).append(made[0].digest)
+        if made[0].state != "done":
+            self.wrong.append(f"an interrupted job: {record['state']} {record['problem']}")
+        p.ask("PATCH", f"/v1/jobs/{made[1].id}", 200, json={"cancelled": True})
+        self.finish(made[1])
+
+    # ---- what happens in the year ----
+
+    def founding(self):
+        """The first people, and three projects."""
+        self.ask(None, "POST", "/v1/projects", 201, json={"name": "genes", "share": 2})
+        self.ask(None, "POST", "/v1/projects", 201, json={"name": "atlas", "keep": True})
+        self.ask(None, "POST", "/v1/projects", 201, json={"name": "old", "limits": {"queued_jobs": 1}})
+        for name in ("genes", "atlas", "old"):
+            self.projects[name] = {"members": set(), "keep": name == "atlas"}
+        self.newcomers(0)
+        users = [p for p in self.people if p.role == "user" and not p.by_login]  # groups decide about the others in genes
+        for k, p in enumerate(users):
+            self.member(self.rng.choice(["genes", "atlas", "old"]) if k > 2 else ["genes", "atlas", "old"][k], p)
+        self.said["twin"] = self.first_twin(users[0])
+
+    def first_twin(self, p):
+        graph = self.upload(p, 6000).json()["id"]
+        job = self.submit(p, graph, **TWIN)
+        self.finish(job)
+        return job.digest
+
+    def member(self, name, p, leaves=False):
+        path = f"/v1/projects/{name}/members/{urllib.parse.quote(p.name)}"
+        self.ask(None, "DELETE" if leaves else "PUT", path, 204 if leaves else 200)
+        (self.projects[name]["members"].discard if leaves else self.projects[name]["members"].add)(p.id)
+
+    def first_drain(self):
+        """It lasts over an upgrade; what runs is saved, and goes on."""
+        p = self.person("ann")
+        twins = self.twin(p)
+        self.ask(None, "PUT", "/v1/maintenance/banner", 200, json={"text": "New disks on Friday.", "until": 3600})
+        self.ask(None, "PUT", "/v1/maintenance/drain", 200, json={"by": 0, "reason": "New disks."})
+        wait_until(lambda: all(self.record(j)["state"] == "queued" for j in twins), 30, "they are saved", every=0.02)
+        refused = p.ask("POST", "/v1/jobs", 503, json={"graph": self.record(twins[0])["graph"]})
+        self.table.compare("drain 1: new jobs are refused, and told when to come back", True,
+                           "New disks." in refused.json()["detail"] and "Retry-After" in refused.headers)
+        self.stop(crash=True)
+        self.daemon.start_unready()
+        state = self.ask(None, "GET", "/v1/maintenance", 200).json()
+        self.table.compare("drain 1 and its banner last over kill -9", ["New disks.", "New disks on Friday."],
+                           [state["drain"]["reason"], state["banner"]["text"]])
+        self.table.compare("drain 1: saved jobs wait after the upgrade", ["queued", "queued"], [self.record(j)["state"] for j in twins])
+        self.ask(None, "DELETE", "/v1/maintenance/drain", 200)
+        self.ask(None, "DELETE", "/v1/maintenance/banner", 200)
+        self.twins_end(p, twins)
+
+    def quotas(self):
+        p = self.person("bob")
+        used = self.ask(None, "GET", self.path_of(p), 200).json()["use"]["disk_bytes"]
+        p.limits = {"disk_bytes": used + 2_000_000, "queued_jobs": 1, "running_jobs": 1}
+        self.ask(None, "PATCH", self.path_of(p), 200, json={"limits": p.limits})
+        shown = self.ask(None, "GET", self.path_of(p), 200).json()
+        self.table.compare("limits in force are those of the user", ["user"] * 3,
+                           [shown["in_force"][name]["of"] for name in ("disk_bytes", "queued_jobs", "running_jobs")])
+        big = self.upload(p, 100000)
+        self.table.compare("a graph beyond disk_bytes is refused", (413, "disk_bytes"), (big.status_code, big.json().get("limit", {}).get("name")))
+        graph = self.upload(p, 8000).json()["id"]
+        made = [self.submit(p, graph, iterations=50000)]
+        wait_until(lambda: self.record(made[0])["state"] == "running", 20, "it runs")
+        made.append(self.submit(p, graph, iterations=2))
+        refused = self.submit(p, graph, None, iterations=2)
+        self.table.compare("a third job is refused by queued_jobs", 429, getattr(refused, "status_code", 202))
+        self.ask(None, "DELETE", self.path_of(p) + "/tokens", 204)  # it lifts no limit
+        self.out(p)
+        self.table.compare("without tokens the limits stay", "limit", (self.record(made[1])["waiting"] or {}).get("reason"))
+        self.give_token(p, None)
+        p.ask("PATCH", f"/v1/jobs/{made[0].id}", 200, json={"cancelled": True})
+        for job in made:
+            self.finish(job)
+
+    def leave(self):
+        """One is disabled, one is deleted and all goes to another, one is deleted with data; a name comes back."""
+        ann, cat, dan, eva = (self.person(name) for name in ("ann", "cat", "dan", "eva"))
+        waiting = {}
+        for p in (ann, cat):
+            self.ask(None, "PATCH", self.path_of(p), 200, json={"limits": {"running_jobs": 1}})
+            p.limits = {"running_jobs": 1}
+            graph = self.upload(p, 9000).json()["id"]
+            waiting[p.name] = [self.submit(p, graph, iterations=1000000)]
+            wait_until(lambda p=p: self.record(waiting[p.name][0])["state"] == "running", 20, "it runs")
+            waiting[p.name].append(self.submit(p, graph, iterations=3))
+        shared = self.finish_new(dan)
+        self.link(dan, shared, 200 * DAY)
+        self.ask(None, "PATCH", self.path_of(ann), 200, json={"disabled": True})
+        ann.state = "disabled"
+        self.ask(None, "DELETE", self.path_of(cat), 204)
+        cat.state = "deleted"
+        self.forget(cat)
+        for p in (ann, cat):
+            self.ask(None, "PATCH", f"/v1/jobs/{waiting[p.name][0].id}", 200, json={"cancelled": True})
+            self.finish(waiting[p.name][0])
+        time.sleep(0.3)
+        self.table.compare("jobs of owners who are gone wait for a decision", ["owner", "owner"],
+                           [(self.record(waiting[p.name][1])["waiting"] or {}).get("reason") for p in (ann, cat)])
+        self.ask(None, "POST", f"/v1/users/{cat.id}/transfer", 200, json={"to": eva.name})
+        for things in (self.jobs.values(),):
+            for job in things:
+                job.owner = eva.id if job.owner == cat.id and job.gone is None else job.owner
+        for graph, owners in self.graphs.items():
+            if cat.id in owners:
+                self.graphs[graph] = owners - {cat.id} | {eva.id}
+        self.finish(waiting["cat"][1])
+        again = self.join("cat")  # somebody else
+        self.table.compare("a name that comes back is another person, who owns nothing", (False, 0),
+                           (again.id == cat.id, len(again.ask("GET", "/v1/jobs", 200).json()["items"])))
+        self.erase(dan)
+        self.said["waits for ann"] = waiting["ann"][1]
+
+    def erase(self, p):
+        """Deletes somebody with all that nobody else owns."""
+        self.ask(None, "DELETE", self.path_of(p) + "?data=delete", 204)
+        p.state = "deleted"
+        self.forget(p)
+        mine = [j for j in self.jobs.values() if j.owner == p.id and j.gone is None]
+        wait_until(lambda: all(self.is_gone(j) for j in mine), 30, "the jobs are removed", every=0.05)
+        for job in mine:
+            job.gone, self.removed[job.id] = "erasure", f"erasure of {p.name}"
+            for one in job.links:
+                self.links[one][3] = True
+        self.graphs = {g: owners - {p.id} for g, owners in self.graphs.items()}
+        self.graphs = {g: owners for g, owners in self.graphs.items() if owners}
+
+    def finish_new(self, p, **parameters):
+        job = self.submit(p, self.upload(p).json()["id"], iterations=9, **parameters)
+        self.finish(job)
+        return job
+
+    def forget(self, p):
+        self.out(p)
+        for project in self.projects.values():
+            project["members"].discard(p.id)
+
+    def return_(self):
+        """Ann is let in again; fay is deleted and restored, gus gets another name."""
+        ann = next(p for p in self.people if p.name == "ann")
+        self.table.compare("a disabled user's job has waited all the time", "owner",
+                           (self.record(self.said["waits for ann"])["waiting"] or {}).get("reason"))
+        self.ask(None, "PATCH", self.path_of(ann), 200, json={"disabled": False, "limits": {"running_jobs": None}})
+        ann.state, ann.limits = "active", {}
+        self.finish(self.said["waits for ann"])
+        fay, gus = self.person("fay"), self.person("gus")
+        job = self.finish_new(fay)
+        self.ask(None, "DELETE", self.path_of(fay), 204)
+        self.forget(fay)
+        self.ask(None, "POST", "/v1/users", 201, json={"name": "fay", "restore": True})
+        self.give_token(fay, None)
+        self.table.compare("a restored user has the same things", (200, True), (
+            fay.ask("GET", f"/v1/jobs/{job.id}").status_code, fay.ask("GET", f"/v1/jobs/{job.id}").json().get("may_change")))
+        self.ask(None, "PATCH", self.path_of(gus), 200, json={"name": "Gustav Öhm"})
+        gus.name = "Gustav Öhm"
+        long = [p for p in self.people if len(p.name) > 100]
+        if long:  # accounting goes on to name who is gone
+            self.erase(long[0])
+        self.table.compare("a renamed user's token goes on", "Gustav Öhm", gus.ask("GET", "/v1/me", 200).json()["name"])
+
+    def hands(self):
+        """A project's members change; another is removed."""
+        genes = self.projects["genes"]
+        for name in ("gus", "hal"):
+            p = self.person(name)
+            if p.id not in genes["members"]:
+                self.member("genes", p)
+        members = [p for p in self.people if p.id in genes["members"] and p.can() and not p.by_login and not p.limits]
+        others = [p for p in self.people if p.can() and p.id not in genes["members"] and not p.by_login and p.role == "user"]
+        job = self.finish_new(members[0], project="genes")
+        members[0].ask("PUT", f"/v1/access/{job.id}", 200, json={"projects": ["genes"]})
+        self.member("genes", others[0])
+        self.member("genes", members[-1], leaves=True)
+        told = [p.ask("GET", f"/v1/jobs/{job.id}").status_code for p in (others[0], members[-1])]
+        self.table.compare("a project's job: its new member reads it, its former one does not",
+                           [200, 404] if members[-1] is not members[0] else [200, 200], told)
+        self.ask(None, "PATCH", "/v1/projects/genes", 200, json={"share": 3})
+        self.ask(None, "DELETE", "/v1/projects/old", 204)
+        del self.projects["old"]
+        for job in self.jobs.values():
+            if job.project == "old":
+                job.project = None
+
+    def retention(self):
+        """A shorter time is a dry run, also over a restart; then somebody confirms."""
+        day = self.clock.now() + DAY
+        old = [j for j in self.jobs.values() if j.gone is None and j.expires is not None and not j.links]
+        doomed = [j for j in old if j.expires - 60 * DAY < day and j.expires > day]
+        self.reload(result_retention_s=60 * DAY)
+        pending = self.ask(None, "GET", "/v1/retention", 200).json()["pending"] or {}
+        linked = [j for j in self.jobs.values() if j.gone is None and j.expires is not None and j.links]
+        if not linked:
+            self.table.compare("retention: the dry run names as many jobs as it would delete", len(doomed), pending.get("jobs"))
+        time.sleep(0.3)
+        self.look()
+        self.stop(crash=False)
+        self.daemon.start()
+        self.look()  # a restart is no confirmation
+        self.ask(None, "POST", "/v1/retention", 200, json={"result_retention_s": 60 * DAY, "max_finished_jobs": 0})
+        # From now on another time is promised.
+        gone = 0
+        there = {j["id"]: j for j in self.listed("/v1/jobs")}
+        for job in self.jobs.values():
+            if job.gone is not None or job.expires is None or job.ended is None:
+                continue
+            record = there.get(job.id)
+            if record is None or record["expires"] and self.clock.read(record["expires"]) < self.clock.now():
+                gone += 1
+                job.expires -= 60 * DAY
+            else:
+                self.promise(job, record)
+        self.table.compare("retention: it said how many results it would delete within a day", True,
+                           gone <= (pending.get("jobs") or 0) and bool(pending))
+        due = [j for j in self.jobs.values() if self.due(j)]
+        wait_until(lambda: all(self.is_gone(j) for j in due), 30, "they are removed", every=0.05)
+        self.look()
+
+    def reload(self, **options):
+        self.daemon.options.update(options)
+        self.daemon.write_config()
+        before = self.daemon.stderr().count("configuration read again")
+        self.daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.daemon.stderr().count("configuration read again") > before, 10, "the configuration is read again")
+
+    def full_disk(self):
+        if not self.disk:
+            self.table.note("a full disk", "skipped: nothing can be mounted here")
+            return
+        p = self.person("hal", "ida", "jon", "leo")
+        job, other = self.finish_new(p), self.finish_new(p)
+        ballast = self.daemon.state / "ballast"
+        with open(ballast, "wb", buffering=0) as f, contextlib.suppress(OSError):
+            while True:
+                f.write(bytes(65536))
+        refused = self.upload(p, 50000)
+        self.table.compare("full disk: uploads are refused with 507", 507, refused.status_code)
+        self.table.compare("full disk: it is not ready, before or after", True,
+                           requests.get(self.daemon.url + "/v1/health/ready", timeout=20, verify=self.daemon.authority).status_code == 507)
+        layout = p.ask("GET", f"/v1/jobs/{job.id}/layout", 200, check=False)
+        self.table.compare("full disk: results are served", job.digest, hashlib.sha256(layout.content).hexdigest())
+        self.promise(job, p.ask("PATCH", f"/v1/jobs/{job.id}", 200, json={"keep": True}).json())
+        p.ask("DELETE", f"/v1/jobs/{other.id}", 204)
+        other.gone = "deleted by its owner"
+        self.stop(crash=True)
+        self.daemon.start_unready()
+        self.table.compare("full disk: what was changed on it outlives kill -9", [True, 404], [
+            self.record(job)["keep"], self.ask(None, "GET", f"/v1/jobs/{other.id}").status_code])
+        ballast.unlink()
+        wait_until(lambda: requests.get(self.daemon.url + "/v1/health/ready", timeout=20, verify=self.daemon.authority).status_code == 200,
+                   20, "it is ready again")
+        self.finish_new(p)
+
+    def upgrade(self):
+        """SIGTERM, while jobs run; a folder of another version is refused, and stays as it is."""
+        p = self.unlimited()
+        twins = self.twin(p)
+        self.stop(crash=False)
+        with contextlib.closing(sqlite3.connect(self.daemon.state / "spacelandd.db")) as db, db:
+            schema = db.execute("pragma user_version").fetchone()[0]
+            db.execute(f"pragma user_version = {schema + 1}")
+        before = self.digests()
+        code, said = self.offline("--config", str(self.daemon.write_config()))
+        self.table.compare("a state folder of another version is refused, unchanged", (2, True, True),
+                           (code, "Nothing was changed" in said, self.digests() == before))
+        with contextlib.closing(sqlite3.connect(self.daemon.state / "spacelandd.db")) as db, db:
+            db.execute(f"pragma user_version = {schema}")
+        self.daemon.start()
+        self.twins_end(p, twins)
+
+    def digests(self):
+        return {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in self.daemon.state.rglob("*") if p.is_file()}
+
+    def certificate(self):
+        """A new one, while a stream is open."""
+        with requests.get(self.daemon.url + "/v1/events", stream=True, timeout=30, verify=self.daemon.authority,
+                          headers={"Authorization": f"Bearer {ROOT_TOKEN.split()[0]}"}) as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            before = (self.below / "server.pem").read_bytes()
+            was = self.metric("spaceland_tls_certificate_expiry_timestamp_seconds")
+            with self.true_clock():
+                certificates.make(self.below, key="rsa", days=800)
+            self.reload()
+            for p in self.people:
+                p.api.session.close()
+            self.root.session.close()
+            self.table.compare("certificate: renewed by a reload, with its new time in /metrics", (True, True), (
+                before != (self.below / "server.pem").read_bytes(),
+                self.metric("spaceland_tls_certificate_expiry_timestamp_seconds") > was + 300 * DAY))
+            p = self.unlimited()
+            job = self.finish_new(p)
+            seen = next(line for line in lines if job.id.encode() in line)
+            self.table.compare("certificate: streams that were open go on", True, bool(seen))
+
+    def metric(self, name):
+        text = self.ask(None, "GET", "/metrics", 200, check=False).text
+        return next(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name + " ") or line.startswith(name + "{"))
+
+    def second_drain(self):
+        """Running jobs finish, others wait; SIGTERM and a start in between."""
+        p = self.unlimited()
+        graph = self.upload(p, 9000).json()["id"]
+        running = self.submit(p, graph, iterations=1000000)
+        wait_until(lambda: self.record(running)["state"] == "running", 20, "it runs")
+        after = self.submit(p, graph, iterations=3, after=running.id)
+        self.ask(None, "PUT", "/v1/maintenance/drain", 200, json={"reason": "The roof."})
+        p.ask("PATCH", f"/v1/jobs/{running.id}", 200, json={"stop": True})
+        self.finish(running)
+        self.table.compare("drain 2: what runs finishes", "done", running.state)
+        self.stop(crash=False)
+        self.daemon.start_unready()
+        self.table.compare("drain 2: what waits goes on waiting", "maintenance", (self.record(after)["waiting"] or {}).get("reason"))
+        self.ask(None, "DELETE", "/v1/maintenance/drain", 200)
+        self.finish(after)
+
+    def lost(self):
+        """The data base is lost, with its log; the records are made from the files and people.json."""
+        time.sleep(2.5)  # the copy of people.json is at most ten seconds old, and comes with the end of the process
+        self.stop(crash=False)
+        for path in self.daemon.state.glob("spacelandd.db*"):
+            if not path.name.endswith(".generation"):
+                path.unlink()
+        code, _ = self.offline("--config", str(self.daemon.write_config()))
+        self.table.compare("a lost data base: the start is refused", True, code not in (0, None))
+        code, said = self.offline("--repair-state")
+        self.table.compare("a lost data base: --repair-state brings the people back", (0, True), (code, "are restored as of" in said))
+        self.daemon.start()
+        there = {j["id"]: j for j in self.listed("/v1/jobs")}
+        for job in self.jobs.values():
+            if job.gone is None and job.id not in there and job.state == "cancelled":
+                job.gone = "told: had no result"
+        self.look()
+
+    def logins(self):
+        """Through nginx: a new group, none, a disabled user, other letters."""
+        if not self.front:
+            return
+        ulla, other = (p for p in self.people if p.name in (BY_LOGIN[0], BY_LOGIN[1]))
+        ulla.groups = ["genes-lab", "heads"]
+        me = ulla.ask("GET", "/v1/me", 200).json()
+        self.table.compare("login: groups give role and project", ("administrator", True), (me["role"], "genes" in me["projects"]))
+        ulla.groups = ["Staff"]
+        me = ulla.ask("GET", "/v1/me", 200).json()
+        self.table.compare("login: they take them again", ("user", False), (me["role"], "genes" in me["projects"]))
+        ulla.groups = ["visitors"]
+        self.table.compare("login: without a group of the list nobody comes in", 403, ulla.ask("GET", "/v1/me").status_code)
+        ulla.groups = ["staff"]
+        stranger = Person(self, other.name.upper().replace("SS", "ß"), by_login=True)
+        stranger.groups = other.groups
+        me = stranger.ask("GET", "/v1/me", 200).json()
+        self.table.compare("login: other letters are the same person", other.name, me["name"])
+        self.ask(None, "PATCH", self.path_of(other), 200, json={"disabled": True})
+        other.state = "disabled"
+        self.table.compare("login: a disabled user stays out", [403, 403], [other.ask("GET", "/v1/me").status_code,
+                                                                           stranger.ask("GET", "/v1/me").status_code])
+
+    def go_back(self):
+        """A backup of the middle of the year, on a machine of its own."""
+        names = sorted(self.backups())
+        copy = self.below / "copy"
+        shutil.copytree(self.below / "backups" / names[-1], copy / "state", symlinks=True)
+        code, said = self.offline("--verify-state", folder_=copy / "state")
+        self.table.compare("the newest backup has no damage", (0, ""), (code, said if code else ""))
+        d = Daemon(copy, **self.daemon.options)
+        d.options["backup_dir"] = ""
+        with d:
+            api = Api(d)
+            api.session.headers["Authorization"] = f"Bearer {ROOT_TOKEN.split()[0]}"
+            api.session.mount("https://", From("127.0.1.1"))
+            users = {u["id"] for u in api.get("/v1/users").json()["items"]}
+        self.table.compare("the newest backup starts, with the people of its time", set(),
+                           {p.name for p in self.people if p.state != "deleted" and p.id not in users and p.id in self.said["people"]})
+
+    # ---- the end of the year ----
+
+    def balance(self):
+        """The table."""
+        t = self.table
+        users = {u["id"]: u for u in self.listed("/v1/users")}
+        active = [p for p in self.people if p.state != "deleted"]
+        t.compare("people: names, roles and states", {(p.name, p.role, p.state) for p in active},
+                  {(u["name"], u["role"], u["state"]) for u in users.values()})
+        t.compare("people: limits of their own", {(p.name, k, v) for p in active for k, v in p.limits.items()},
+                  {(u["name"], k, v) for u in users.values() for k, v in u["limits"].items() if v is not None})
+        t.compare("projects and their members", {(n, id_) for n, p in self.projects.items() for id_ in p["members"]},
+                  {(p["name"], next(u["id"] for u in users.values() if u["name"] == m)) for p in self.listed("/v1/projects") for m in p["members"]})
+        good, bad, found_good, found_bad = [], [], [], []
+        for p in self.people:
+            for secret, id_, ends, revoked in p.tokens:
+                valid = not revoked and p.state == "active" and (ends is None or ends > self.clock.now() + 5)
+                status = self.alone(p.address if valid else next(p.wrong_address), "/v1/me", headers={"Authorization": f"Bearer {secret}"})
+                (good if valid else bad).append(id_)
+                if status == 200:
+                    (found_good if valid else bad).append(id_)
+                elif status == 401:
+                    (found_bad if not valid else found_good).append(id_ if not valid else f"{id_}: 401")
+        t.compare("tokens that are valid", set(good), set(found_good))
+        t.compare("tokens that have ended, were revoked or replaced: refused", set(bad), set(found_bad))
+        there = {j["id"]: j for j in self.listed("/v1/jobs")}
+        alive = {j.id: j for j in self.jobs.values() if j.gone is None}
+        t.compare("jobs that were acknowledged, and not deleted", set(alive), set(there))
+        t.compare("jobs: state and owner", {(j.id, j.state, self.name_of(j.owner)) for j in alive.values()},
+                  {(j["id"], j["state"], j["owner"]) for j in there.values()})
+        t.compare("results, by their digests", {(j.id, j.digest) for j in alive.values() if j.digest}, {
+            (id_, hashlib.sha256(self.ask(None, "GET", f"/v1/jobs/{id_}/layout", check=False).content).hexdigest())
+            for id_, j in there.items() if j["state"] == "done"})
+        t.compare("interrupted runs with the bytes of the first one", [self.said["twin"]] * len(self.said["twins"]), self.said["twins"])
+        t.compare("graphs", set(self.graphs), {g["id"] for g in self.listed("/v1/graphs")})
+        t.compare("kept jobs", {j.id for j in alive.values() if j.keep}, {j["id"] for j in there.values() if j["keep"]})
+        t.compare("expiry of the remaining results as their records and headers said",
+                  {(j.id, j.expires and round(j.expires)) for j in alive.values() if j.ended},
+                  {(id_, j["expires"] and round(self.clock.read(j["expires"]))) for id_, j in there.items() if j["finished"]})
+        self.balance_links()
+        self.balance_audit()
+        self.balance_accounting()
+        t.compare("scheduled backups: the newest are kept", set(sorted(self.backups_seen)[-KEPT_BACKUPS:]), self.backups())
+        t.compare("metrics: users, projects", (float(len(active)), float(len(self.projects))),
+                  (self.metric("spaceland_users"), self.metric("spaceland_projects")))
+        t.compare("metrics: the last backup is younger than two steps", True,
+                  self.clock.now() - self.metric("spaceland_last_backup_timestamp_seconds") < 2 * self.step_s)
+        self.daemon.stop()
+        code, said = self.offline("--verify-state")
+        t.compare("--verify-state finds nothing", (0, ""), (code, said if code else ""))
+
+    def alone(self, address, path, **options):
+        """The status of one request from an address of its own."""
+        with requests.Session() as session:
+            session.trust_env, session.verify = False, self.daemon.authority
+            session.mount("https://", From(address))
+            return session.get(self.daemon.url + path, timeout=30, **options).status_code
+
+    def name_of(self, id_):
+        return next((p.name for p in self.people if p.id == id_), None)
+
+    def balance_links(self):
+        said, found = {}, {}
+        for k, (id_, (secret, job, ends, revoked)) in enumerate(self.links.items()):
+            maker = next(p for p in self.people if p.id == self.jobs[job].owner)
+            valid = not revoked and ends > self.clock.now() + 5 and self.jobs[job].gone is None and maker.state == "active"
+            address = f"127.0.2.{k % 250 + 1}" if valid else f"127.2.{k // 250}.{k % 250 + 1}"
+            status = self.alone(address, f"/v1/jobs/{job}", params={"link": secret})
+            said[id_], found[id_] = valid, status == 200
+        self.table.compare("public links that are valid", {i for i, v in said.items() if v}, {i for i, v in found.items() if v})
+        self.table.compare("no result went before its public links", set(), {
+            j.id for j in self.jobs.values() if j.gone == "result_retention_s"
+            and any(self.links[i][2] > self.clock.now() and not self.links[i][3] for i in j.links)})
+
+    def balance_audit(self):
+        items = self.ask(None, "GET", "/v1/audit?limit=100000", 200).json()["items"]
+        changes = {c[0] for c in self.changes}
+
+        def line(request, user, method, path, status):
+            return request, user, method, urllib.parse.unquote(path), status
+        mine = [line(e["request"], e["user"], e["method"], e["path"], e["status"]) for e in items if e["request"] in changes]
+        self.table.compare("audit: one line for each change, with user, path and status", sorted(line(*c) for c in self.changes), sorted(mine))
+        self.table.compare("audit: a line for each person whom the login has added", {p.name for p in self.people if p.by_login}, {
+            e["user"] for e in items if e["request"] and e["request"] not in changes and (e["method"], e["status"]) == ("POST", 201)})
+        self.table.compare("audit: every result that the server deleted", {(f"/v1/jobs/{j}", why) for j, why in self.removed.items()},
+                           {(e["path"], e["user"]) for e in items if not e["request"] and e["method"] == "DELETE"
+                            and e["path"].startswith("/v1/jobs/")})
+
+    def balance_accounting(self):
+        """After kill -9, what ended in the ten seconds before may be missing; what a crash interrupted was computed twice."""
+        rows = {r["user_id"]: r for r in self.ask(None, "GET", "/v1/accounting?by=user", 200).json()["items"]}
+        ended = [j for j in self.jobs.values() if j.ended]
+        said, there = {}, {}
+        for id_ in {j.payer for j in ended} | set(rows):
+            mine = [j for j in ended if j.payer == id_]
+            row = rows.get(id_, {"user": None, "jobs": 0, "device_seconds": 0})
+            least, most = (sum(f(j) for j in mine) for f in (lambda j: not j.unsure, lambda j: 1))
+            if mine or row["jobs"] or row["device_seconds"]:
+                said[id_] = self.name_of(id_), most, True
+                used, unsure = sum(j.seconds for j in mine), sum(j.seconds for j in mine if j.unsure)
+                there[id_] = (row["user"], most if least <= row["jobs"] <= most else row["jobs"],
+                              abs(row["device_seconds"] - used) <= 2 * unsure + 0.1 * used + 0.01)
+        self.table.compare("accounting: name, jobs, and device time of each user", set(said.values()), set(there.values()))
+        self.table.compare("accounting: all jobs of the year", True, sum(not j.unsure for j in ended) <= sum(
+            r["jobs"] for r in rows.values()) <= len(ended))
+
+    # ---- the whole ----
+
+    def play(self):
+        events = [(0.0, self.founding), (0.1, self.first_drain), (0.18, self.quotas), (0.25, self.leave), (0.32, self.hands), (0.38, self.upgrade),
+                  (0.45, self.retention), (0.5, self.full_disk), (0.55, self.return_), (0.6, self.certificate), (0.66, self.second_drain),
+                  (0.72, self.upgrade), (0.8, self.lost), (0.88, self.logins), (0.93, self.upgrade)]
+        self.daemon.start()
+        self.root = Api(self.daemon)
+        self.root.session.mount("https://", From("127.0.1.1"))
+        with contextlib.ExitStack() as stack:
+            if self.login:
+                (self.below / "nginx").mkdir()
+                self.front, _ = stack.enter_context(nginx.in_front(self.below / "nginx", self.daemon.port, https=True))
+            else:
+                self.table.note("logins through nginx", "skipped: nginx is not installed")
+            for step in range(self.steps):
+                while events and events[0][0] <= step / self.steps:
+                    event = events.pop(0)[1]
+                    begun = time.monotonic()
+                    event()
+                    self.say(f"step {step}: {event.__name__} ({time.monotonic() - begun:.1f} s)", flush=True)
+                self.newcomers(step)
+                self.ordinary()
+                self.said["people"] = {p.id for p in self.people}
+                self.advance()
+            self.go_back()
+            self.balance()
+
+    def end(self):
+        if self.daemon.process:
+            self.daemon.process.kill()
+            self.daemon.process.wait()
+        if self.disk:
+            subprocess.run(["umount", "-l", str(self.daemon.state)], check=True)
+        for name in ("LD_PRELOAD", "CLOCK"):
+            os.environ.pop(name, None)
+
+
+def campaign(below, steps, seed, say=print):
+    """Returns (errors, figures, the table's text)."""
+    year = Year(below, steps, seed, say)
+    try:
+        year.play()
+    except (AssertionError, requests.RequestException) as error:
+        year.wrong.append(f"{type(error).__name__}: {error}\n{year.daemon.stderr()[-2000:]}")
+        if os.environ.get("SOAK_TRACE"):
+            raise
+    finally:
+        year.end()
+    figures = {"people": year.joined, "requests": year.requests, "changes": len(year.changes), "jobs": len(year.jobs),
+               "removed by age": sum(1 for why in year.removed.values() if why == "result_retention_s"), "links": len(year.links)}
+    return year.wrong + year.table.wrong(), figures, year.table.text()
+
+
+def main():
+    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 52
+    seed = seed_of_run()
+    begun = time.monotonic()
+    with folder("year") as below:
+        wrong, figures, text = campaign(below, steps, seed)
+    print(text)
+    print("\n".join(wrong) or "what was promised is there")
+    print(", ".join(f"{k}: {v}" for k, v in figures.items()) + f", {time.monotonic() - begun:.0f} s", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
