@@ -137,6 +137,33 @@ static const struct cli_option graph_labels_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option graph_columns_options[] = {
+	{0, "name", "NAME", "The name of the one column that FILE has: an array, a zip or a folder of images."},
+	{0, "columns", "LIST", "Columns of a text to set, by title or number, separated by commas. Default: all."},
+	{0, "kind", "KIND", "category, number, date, text or link for all columns, or TITLE:KIND for some, separated by "
+			"commas. "
+	 "Default: recognised by all values."},
+	{0, "delete", "NAME", "Delete a column."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option graph_rows_options[] = {
+	{0, "search", "WORDS", "Words that must all be in the texts of a node: 'neural map', '\"neural map\"' for words "
+			"that "
+	 "follow each other, 'neur*' for words that begin so."},
+	{0, "in", "NAME", "The column of texts to search. Default: all."},
+	{0, "range", "RANGES", "Numbers and dates: 'year:1990..2000;day:2020-01-01..', both ends included."},
+	{0, "category", "LIST", "'type:cat;type:dog': nodes of these categories."},
+	{0, "nodes", "LIST", "Only these nodes, in this order: numbers separated by commas."},
+	{0, "sort", "NAME", "A column, -COLUMN for the opposite direction, node or name. Default: node, of a search the "
+			"best "
+	 "first."},
+	{0, "columns", "LIST", "Columns to show, separated by ';'. Default: all."},
+	{0, "limit", "N", "Rows to show. Default: 20."},
+	{'o', "output", "FILE", "Write all rows as CSV; - for standard output."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option graph_list_options[] = {
 	{0, "name", "NAME", "Only graphs of exactly this name."},
 	USER_OPTION,
@@ -357,6 +384,13 @@ static const struct cli_command table[] = {
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
 	 "for them.\n\nIf the server already has the same graph, under any name, it does not store it again.",
 	 graph_add_options, CLI_INPUT_PARAMS, true, cmd_graph_add},
+	{"graph columns", "GRAPH [FILE]", 1, 2, "list or set columns of any kind of a graph",
+	 "List the columns of a graph: categories, numbers, dates, texts, links and images. With FILE, set them: all "
+			"columns of "
+	 "a CSV or TSV file, joined by the nodes' names or numbers; or, with --name, an array (.npy), a zip or a folder "
+			"of images "
+	 "that are called by the nodes' names or numbers, or an array of uint8 images (n x height x width).",
+	 graph_columns_options, CLI_NO_PARAMS, true, cmd_graph_columns},
 	{"graph labels", "GRAPH [COLUMN]", 1, 2, "show, order and colour labels of a graph",
 	 "List the columns of labels of a graph or, of a column, its categories in the order of legends, with their "
 	 "numbers of nodes and their colours. The options change the column for all users, legends and pictures.",
@@ -366,6 +400,9 @@ static const struct cli_command table[] = {
 	{"graph rm", "GRAPH...", 1, ANY, "delete graphs",
 	 "Delete graphs from the server. One with jobs that have not ended is not deleted; results of jobs that have "
 	 "ended stay.", NULL, CLI_NO_PARAMS, true, cmd_graph_rm},
+	{"graph rows", "GRAPH", 1, 1, "find nodes by the values of their columns",
+	 "Show the nodes that meet all conditions, with the values of their columns, or write all of them as CSV.",
+	 graph_rows_options, CLI_NO_PARAMS, true, cmd_graph_rows},
 	{"graph show", "GRAPH", 1, 1, "show a graph",
 	 "Show a graph: its size, the irregularities found while it was read, and how they were "
 	 "treated.", NULL, CLI_NO_PARAMS,

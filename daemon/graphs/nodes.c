@@ -59,7 +59,7 @@ static void make(void *arg)
 	q->status = q->make(q);
 	if (!q->status && !q->bytes) {
 		size_t length = 0;
-		char *text = sl_json_text(q->answer, &length);
+		char *text = q->more ? sl_json_text_exact(q->answer, &length) : sl_json_text(q->answer, &length);
 		q->status = text ? sl_buffer_of(&q->bytes, text, length, &q->err)
 				 : sl_error_memory(&q->err, "the reply");
 	}

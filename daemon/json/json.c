@@ -204,6 +204,7 @@ int sl_name_check(const char *name, const char *pointer, struct sl_error *err)
 struct text {
 	char *bytes;
 	size_t used, room;
+	bool exact;            /* all digits of a number */
 	bool failed;
 };
 
@@ -307,6 +308,8 @@ static void put_real(struct text *t, double value)
 		return;
 	}
 	length = snprintf(digits, sizeof digits, "%.15g", value);
+	if (t->exact && strtod(digits, NULL) != value)
+		length = snprintf(digits, sizeof digits, "%.17g", value);
 	put(t, digits, (size_t)length);
 	if (!strpbrk(digits, ".e"))
 		put(t, ".0", 2);
@@ -370,9 +373,9 @@ static void put_value(struct text *t, const json_t *value)
 	}
 }
 
-char *sl_json_text(const json_t *value, size_t *length)
+static char *text_of(const json_t *value, bool exact, size_t *length)
 {
-	struct text t = {0};
+	struct text t = {.exact = exact};
 	if (!value)
 		return NULL;
 	put_value(&t, value);
@@ -383,6 +386,16 @@ char *sl_json_text(const json_t *value, size_t *length)
 	}
 	*length = t.used - 1;
 	return t.bytes;
+}
+
+char *sl_json_text(const json_t *value, size_t *length)
+{
+	return text_of(value, false, length);
+}
+
+char *sl_json_text_exact(const json_t *value, size_t *length)
+{
+	return text_of(value, true, length);
 }
 
 /* ---- values --------------------------------------------------------------------------- */

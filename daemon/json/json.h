@@ -32,6 +32,8 @@ json_t *sl_json_time(uint64_t ms);     /* RFC 3339; null for 0 */
 /* The text of a value, without blanks, numbers with at most 15 digits: what json_dumps() writes with JSON_COMPACT and
  * JSON_REAL_PRECISION(15), in a third of the time. malloc'd; NULL: no memory, or no value. */
 char *sl_json_text(const json_t *value, size_t *length);
+/* The same with as many digits as float64 needs: values of users. */
+char *sl_json_text_exact(const json_t *value, size_t *length);
 
 /* Writes text as a JSON string, with its quotes, to a place of sl_json_string_bytes() bytes. Returns the end of the
  * string; writes no zero byte. */

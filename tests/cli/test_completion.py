@@ -28,7 +28,7 @@ def bash(client):
 def test_commands(bash):
     assert bash("spaceland", "em") == ["embed"]
     assert bash("spaceland", "gr") == ["graph"]
-    assert bash("spaceland", "graph", "") == ["add", "labels", "list", "rm", "show", "--help"]
+    assert bash("spaceland", "graph", "") == ["add", "columns", "labels", "list", "rm", "rows", "show", "--help"]
     assert bash("spaceland", "job", "st") == ["steer"]
     assert bash("spaceland", "help", "qua") == ["quality"]
     assert bash("spaceland", "nonsense", "x") == [""]

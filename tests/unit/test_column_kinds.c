@@ -78,6 +78,7 @@ static void kinds_are_recognised(void **state)
 	assert_int_equal(GUESS(6, "007", "012").kind, SL_COLUMN_CATEGORY);
 	assert_non_null(strstr(GUESS(6, "007", "012").why, "zeros"));
 	assert_int_equal(GUESS(6, "9007199254740993", "2").kind, SL_COLUMN_CATEGORY);
+	assert_non_null(strstr(GUESS(6, "9007199254740993", "9007199254740995", "1", "2").why, "2^53"));
 	assert_int_equal(GUESS(6, "9007199254740992", "2").kind, SL_COLUMN_NUMBER);
 	assert_int_equal(GUESS(6, "2024-01-31", "2024-02").kind, SL_COLUMN_DATE);
 	assert_int_equal(GUESS(6, "https://a.b", "HTTP://c").kind, SL_COLUMN_LINK);

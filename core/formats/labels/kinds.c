@@ -122,11 +122,11 @@ static void tell_words(const struct sl_label_column *c, const struct seen *s, st
 	uint32_t all = c->labels;
 	if (all && s->numbers == all && s->zeros)
 		snprintf(g->why, sizeof g->why, "numbers with zeros in front, such as postal codes, are words");
-	else if (s->numbers >= 3 && 10 * (uint64_t)s->numbers >= 9 * (uint64_t)all)
+	else if (s->numbers >= 3 && s->numbers < all && 10 * (uint64_t)s->numbers >= 9 * (uint64_t)all)
 		warn(g, "numbers", s->numbers, all, c->text[s->other_number]);
-	else if (s->dates >= 3 && 10 * (uint64_t)s->dates >= 9 * (uint64_t)all)
+	else if (s->dates >= 3 && s->dates < all && 10 * (uint64_t)s->dates >= 9 * (uint64_t)all)
 		warn(g, "dates", s->dates, all, c->text[s->other_date]);
-	else if (s->links >= 3 && 10 * (uint64_t)s->links >= 9 * (uint64_t)all)
+	else if (s->links >= 3 && s->links < all && 10 * (uint64_t)s->links >= 9 * (uint64_t)all)
 		warn(g, "links", s->links, all, c->text[s->other_link]);
 	else if (s->ambiguous && s->ambiguous == all) {
 		snprintf(g->why, sizeof g->why, "\"%.40s\" does not tell day and month apart, so these are words; write dates "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
+from . import _rows
 from ._body import file_body, is_path, npy, texts_body
 from ._colours import Owned, hex_colours
 from ._files import is_read_here, read_here
@@ -252,6 +253,73 @@ class Graph:
         """Deletes a column of labels."""
         self.client.http.request("DELETE", f"{self.path}/labels/{_quoted(column)}", missing_is_done=True)
         return self.refresh()
+
+    # ---- columns of any kind ------------------------------------------------------------------
+
+    def columns(self) -> List[Dict[str, Any]]:
+        """What the server knows of each column: name, kind (category, number, date, text, link, image), read, missing,
+        unmatched, examples, ... Columns of labels are among them."""
+        return list(self.client.http.json("GET", self.path + "/columns")["columns"])
+
+    def set_columns(self, values: Any, *, kinds: Any = None, columns: Optional[Sequence[str]] = None,
+                    ids: Any = None) -> List[Dict[str, Any]]:
+        """Adds or replaces columns of any kind, and returns what the server read of each.
+
+        values: a DataFrame, a table of pyarrow, {name: values}, or the name of a file (.csv, .tsv, .parquet, ...).
+        kinds: "text" for all, or {"abstract": "text"}; by default the types of the columns tell numbers and dates, and the
+        server recognises categories, texts and links. columns: those to set (default: all).
+
+        Row i belongs to node i, unless `ids`, an array or the name of a column, says which node each row is of, by name or
+        number. An index of pandas that names the nodes is used so, too. A file may have such a column of its own.
+        """
+        return _rows.put(self, values, kinds, columns, ids)
+
+    def set_images(self, images: Any, column: str = "image") -> Dict[str, Any]:
+        """Gives each node an image: an array of uint8, (n, height, width) or (n, height, width, 3); a folder or a zip of PNG,
+        JPEG, GIF or WebP files that are called by the nodes' names or numbers; or {name: bytes of a file}."""
+        return _rows.put_images(self, images, column)
+
+    def column(self, name: str) -> Any:
+        """The values of a column, one per node: float (missing: NaN), datetime64[ms] (NaT), else objects (None)."""
+        return _rows.column_values(self, name)
+
+    def image(self, node: int, column: str = "image") -> bytes:
+        """The image of a node, as a file; that of an array as PNG."""
+        return bytes(self.client.http.request("GET", f"{self.path}/columns/{_quoted(column)}/images/{int(node)}").content)
+
+    def delete_column(self, name: str) -> "Graph":
+        self.client.http.request("DELETE", f"{self.path}/columns/{_quoted(name)}", missing_is_done=True)
+        return self.refresh()
+
+    def rows(self, *, search: Optional[str] = None, search_in: Optional[str] = None, ranges: Optional[Dict[str, Any]] = None,
+             categories: Optional[Dict[str, Any]] = None, sort: Optional[str] = None, columns: Optional[Sequence[str]] = None,
+             nodes: Any = None, limit: Optional[int] = None) -> Any:
+        """The nodes that meet all conditions, with the values of their columns: a DataFrame, or without pandas a list of dicts.
+
+        search: words that must all be in the texts of a node, "several words" in quotes, or begin*. search_in: the column of
+        texts to search. ranges: {"year": (1990, 2000), "day": ("2020-01-01", None)}. categories: {"type": ["cat", "dog"]}.
+        sort: a column, "-column", "node", "name"; default: node, of a search the best first. columns: those to fetch.
+        nodes: only these, in this order. limit: the most rows.
+        """
+        conditions = {"search": search, "search_in": search_in, "ranges": ranges, "categories": categories, "sort": sort,
+                      "columns": columns}
+        return _rows.find(self, conditions, nodes, limit)
+
+    def select(self, *, search: Optional[str] = None, search_in: Optional[str] = None, ranges: Optional[Dict[str, Any]] = None,
+               categories: Optional[Dict[str, Any]] = None, sort: Optional[str] = None) -> Any:
+        """The numbers of the nodes that rows() would find, as an array."""
+        return _rows.found(self, {"search": search, "search_in": search_in, "ranges": ranges, "categories": categories,
+                                  "sort": sort})
+
+    def export(self, path: Any, job: Any = None, *, nodes: Any = None, search: Optional[str] = None,
+               search_in: Optional[str] = None, ranges: Optional[Dict[str, Any]] = None,
+               categories: Optional[Dict[str, Any]] = None, sort: Optional[str] = None,
+               columns: Optional[Sequence[str]] = None) -> int:
+        """Writes what rows() finds, all of it, to .csv, .tsv, .parquet, .npz or .npy (a structured array), and returns the number
+        of rows. job: adds the coordinates of its layout, as x, y, z. nodes and the conditions: as in rows()."""
+        conditions = {"search": search, "search_in": search_in, "ranges": ranges, "categories": categories, "sort": sort,
+                      "columns": columns}
+        return _rows.export(self, path, job, conditions, nodes)
 
     def neighbours(self, node: int, count: int = 10) -> List[Dict[str, Any]]:
         """The nearest neighbours of a point: node, name, distance."""
