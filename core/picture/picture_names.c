@@ -1,6 +1,7 @@
 /* Names of labels on the map. Each is to stand where most nodes of its label are: the middle of the densest cells of a
- * coarse grid, since the mean of a cluster in two parts lies in neither. The largest labels come first; a name that
- * would cover another one moves up or down by a line or two, or is left out. */
+ * coarse grid, since the mean of a cluster in two parts lies in neither. A label that is not that of most nodes there
+ * has no name on the map, since it would mislead; the dashboard has the same rule (clients/web/src/core/marks.ts). The
+ * largest labels come first; a name that would cover another one moves up or down by a line or two, or is left out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #define MOST 60             /* names */
 #define SHARE 0.002f        /* of all placed nodes that a label must have */
 #define WIDEST 0.3f         /* of the plot's width */
+#define CROWD 24            /* nodes among which it is decided whether a label prevails, if there are so many */
+#define FARTHEST 4          /* cells on each side in which they are looked for */
 
 /* The cell of a dot, or -1 outside the plot. */
 static int cell_of(const struct sl__plot *p, const struct sl__dot *d)
@@ -19,12 +22,12 @@ static int cell_of(const struct sl__plot *p, const struct sl__dot *d)
 	return x >= 0 && y >= 0 && x < 1 && y < 1 ? (int)(y * CELLS) * CELLS + (int)(x * CELLS) : -1;
 }
 
-/* The number of nodes in the cells around (x, y). */
-static uint32_t around(const uint32_t *grid, int x, int y)
+/* The number of nodes in the cells around (x, y), `reach` on each side. */
+static uint32_t around(const uint32_t *grid, int x, int y, int reach)
 {
 	uint32_t sum = 0;
-	for (int v = y - 1; v <= y + 1; v++)
-		for (int u = x - 1; u <= x + 1; u++)
+	for (int v = y - reach; v <= y + reach; v++)
+		for (int u = x - reach; u <= x + reach; u++)
 			sum += u >= 0 && v >= 0 && u < CELLS && v < CELLS ? grid[v * CELLS + u] : 0;
 	return sum;
 }
@@ -43,7 +46,7 @@ static bool middle_of(const struct sl__plot *p, const uint32_t *dot, uint64_t co
 			grid[cell]++;
 	}
 	for (int cell = 0; cell < CELLS * CELLS; cell++) {
-		uint32_t nodes = grid[cell] ? around(grid, cell % CELLS, cell / CELLS) : 0;
+		uint32_t nodes = grid[cell] ? around(grid, cell % CELLS, cell / CELLS, 1) : 0;
 		if (nodes > most) {
 			most = nodes;
 			best = cell;
@@ -61,6 +64,21 @@ static bool middle_of(const struct sl__plot *p, const uint32_t *dot, uint64_t co
 	at[0] = found ? (float)(sum[0] / found) : 0;
 	at[1] = found ? (float)(sum[1] / found) : 0;
 	return found > 0;
+}
+
+/* True if a label of `count` nodes has most of those around a place: of enough of them, or of few if most of its own
+ * are there. own: the nodes of the label in each cell, and behind them those of all labels. */
+static bool prevails(const struct sl__plot *p, const uint32_t *own, uint64_t count, const float at[2])
+{
+	const uint32_t *all = own + CELLS * CELLS;
+	int cell = cell_of(p, &(struct sl__dot){.at = {at[0], at[1]}}), x = cell % CELLS, y = cell / CELLS, reach = 1;
+	if (cell < 0)
+		return true;
+	while (reach < FARTHEST && around(all, x, y, reach) < CROWD)
+		reach++;
+	uint32_t near = around(own, x, y, 1);
+	return 2 * around(own, x, y, reach) >= around(all, x, y, reach) ||
+		(2 * near >= around(all, x, y, 1) && 2 * (uint64_t)near >= count);
 }
 
 static bool is_free(const struct sl__drawing *w, float left, float top, float width)
@@ -109,6 +127,18 @@ static void sort_dots(const struct sl__plot *p, uint64_t *start, uint32_t *dot)
 	/* start[l + 1] is now where label l begins */
 }
 
+/* Counts the nodes that have a label in each cell. */
+static void count_all(const struct sl__plot *p, uint32_t none, uint32_t *all)
+{
+	memset(all, 0, CELLS * CELLS * sizeof *all);
+	for (uint64_t i = 0; i < p->n; i++) {
+		const struct sl__dot *d = &p->dot[i];
+		int cell = d->label != SL__UNPLACED && d->label != none ? cell_of(p, d) : -1;
+		if (cell >= 0)
+			all[cell]++;
+	}
+}
+
 int sl__names_place(struct sl__drawing *w)
 {
 	const struct sl__plot *p = &w->plot;
@@ -116,17 +146,19 @@ int sl__names_place(struct sl__drawing *w)
 	if (!o->names || !p->labels || o->scale || p->dims == 1 || !p->placed)
 		return 0;
 	uint64_t *start = calloc((size_t)p->labels + 2, sizeof *start);
-	uint32_t *dot = malloc((p->n + 1) * sizeof *dot), *grid = malloc(CELLS * CELLS * sizeof *grid);
+	uint32_t *dot = malloc((p->n + 1) * sizeof *dot), *grid = malloc(2 * CELLS * CELLS * sizeof *grid);
 	w->placed = malloc(MOST * sizeof *w->placed);
 	int rc = start && dot && grid && w->placed ? 0 : SL_NOMEM;
-	if (!rc)
+	uint32_t none = o->none ? p->labels - 1 : SL__UNPLACED;
+	if (!rc) {
 		sort_dots(p, start, dot);
+		count_all(p, none, grid + CELLS * CELLS);
+	}
 	for (uint32_t r = 0; !rc && r < w->used && w->placed_names < MOST; r++) {
 		uint32_t l = w->by_size[r];
 		float at[2];
-		bool none = o->none && l + 1 == p->labels;
-		if (!none && w->count[l] && (float)w->count[l] >= SHARE * (float)p->placed &&
-		    middle_of(p, dot + start[l + 1], w->count[l], grid, at))
+		if (l != none && w->count[l] && (float)w->count[l] >= SHARE * (float)p->placed &&
+		    middle_of(p, dot + start[l + 1], w->count[l], grid, at) && prevails(p, grid, w->count[l], at))
 			place(w, l, at);
 	}
 	free(start);

@@ -404,6 +404,32 @@ static void test_colours_go_by_all_nodes(void **state)
 	free(y);
 }
 
+/* A label whose nodes are nowhere most of those around has no name; a small one has, where most of its nodes are. */
+static void test_no_name_amid_others(void **state)
+{
+	enum { N = 2400, LABELS = 5 };
+	static uint32_t label[N];
+	static float y[2 * N];
+	static const char *const name[LABELS] = {"mixed a", "mixed b", "mixed c", "alone", "few"};
+	uint64_t seed = test_seed(22);
+	for (uint32_t i = 0; i < N; i++) {
+		label[i] = i % 4;
+		y[2 * i] = (label[i] == 3 ? 20 : 0) + 4 * (float)test_uniform(&seed);
+		y[2 * i + 1] = 4 * (float)test_uniform(&seed);
+	}
+	for (uint32_t i = 0; i < 8; i++) {
+		label[4 * i] = 4;  /* five close together and far from the rest, three amid it */
+		y[8 * i] = i < 5 ? 10 + 0.1f * (float)i : y[8 * i];
+	}
+	struct sl_picture_options o = {.names = true, .label_name = name, .width = 900, .height = 700};
+	char *svg = draw_svg(&o, y, N, 2, label, LABELS);
+	assert_non_null(strstr(svg, ">alone</text>"));
+	assert_non_null(strstr(svg, ">few</text>"));
+	assert_null(strstr(svg, ">mixed a</text>"));
+	assert_null(strstr(svg, ">mixed c</text>"));
+	free(svg);
+}
+
 /* Names stand in their clusters, inside the plot, and none covers another. */
 static void test_names_on_the_map(void **state)
 {
@@ -629,6 +655,7 @@ int main(void)
 		cmocka_unit_test(test_scale_has_a_bar),
 		cmocka_unit_test(test_colours_differ_for_all_kinds_of_colour_vision),
 		cmocka_unit_test(test_colours_go_by_all_nodes),
+		cmocka_unit_test(test_no_name_amid_others),
 		cmocka_unit_test(test_names_on_the_map),
 		cmocka_unit_test(test_resolution),
 		cmocka_unit_test(test_svg_has_circles_and_words),
