@@ -96,3 +96,16 @@ def test_encodings(api):
         problem = api.request("PUT", f"/v1/graphs/{graph}/labels/x", 400, data=body.encode("utf-32")).json()
         assert "This is a UTF-32 text" in problem["detail"] and problem["line"] == 1
     api.delete(f"/v1/graphs/{graph}", 204)
+
+
+def test_nodes_that_are_called_by_numbers(api):
+    """A selection that the dashboard saves has a column of numbers from 0 and one of names: 1, 2, 3 ... are in both."""
+    rows = "".join(f"{i + 1},{i % 7}.5,{i // 7}.25,{i % 3}.125\n" for i in range(60))
+    graph = api.upload(f"id,a,b,c\n{rows}".encode(), kind="points", name_column="id")["id"]
+    for titles, first, second in (("node,name", 0, 1), ("name,node", 1, 0)):
+        file = f"{titles},kind\n" + "".join(f"{i + first},{i + second},kind{i}\n" for i in range(10, 30))
+        reply = api.request("PUT", f"/v1/graphs/{graph}/labels?column=kind", 200, data=file, headers={"Content-Type": "text/csv"}).json()
+        assert any('in the column "name"' in note["text"] for note in reply["taken"]["notes"])
+        column = api.get(f"/v1/graphs/{graph}/labels/kind").json()
+        assert [column["categories"][code] if code is not None else None for code in column["codes"]] == \
+            [f"kind{i}" if 10 <= i < 30 else None for i in range(60)]

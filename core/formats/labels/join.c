@@ -1,7 +1,6 @@
 /* join.c -- finds the node of each row of a text of labels.
  *
- * Names win over numbers, and numbers over the order of rows,
-since a name cannot match by chance. Numbers can: a column
+ * Names win over numbers, and numbers over the order of rows, since a name cannot match by chance. Numbers can: a column
  * of clusters holds numbers of nodes, too. So numbers must differ, and all be numbers of nodes. */
 #include <math.h>
 #include <stdlib.h>
@@ -134,6 +133,21 @@ static bool names_are_numbers(const struct sl__keys *keys)
 	return true;
 }
 
+static bool is_name_title(const struct sl__cells *c, uint32_t column)
+{
+	const char *title = sl__cell_text(sl__cell(c, 0, column));
+	return !strcasecmp(title, "name") || !strcasecmp(title, "names");
+}
+
+/* True if a column with these hits is a better key than the present one. If nodes are called 1, 2, 3 ..., a column of
+ * their numbers has as many hits: the title decides. */
+static bool is_better(const struct joiner *r, uint32_t column, const struct hits *h)
+{
+	const struct sl__join *j = r->j;
+	return h->nodes > j->hits || (h->nodes == j->hits && j->how == SL__JOIN_NAMES && is_name_title(r->c, column) &&
+				      !is_name_title(r->c, j->key));
+}
+
 static int try_names(struct joiner *r)
 {
 	const struct sl__cells *c = r->c;
@@ -146,7 +160,7 @@ static int try_names(struct joiner *r)
 		bool many = 2 * h.rows >= rows || 2 * h.nodes >= r->keys->n;
 		/* clusters 1, 2, 3 ... are also names, if nodes are called so */
 		bool clusters = h.again && c->rows - !h.first <= (uint64_t)r->keys->n && names_are_numbers(r->keys);
-		if (h.rows && many && 2 * h.nodes > h.rows && !clusters && h.nodes > r->j->hits)
+		if (h.rows && many && 2 * h.nodes > h.rows && !clusters && is_better(r, k, &h))
 			choose(r, k, SL__JOIN_NAMES, &h);
 	}
 	return 0;
