@@ -175,9 +175,11 @@ def test_order_and_colours_of_categories(page, api, shot):
     assert column() == {"ordered": True}
     page.button("Order and colours of dose").click()
     page.find("input[aria-label='Colour of mid']")
-    page.run("""const e = document.querySelector("input[aria-label='Colour of mid']");
-        Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(e, "#ff00aa");
-        e.dispatchEvent(new Event("input", {bubbles: true}));""")
+    for colour in ("#ffffe0", "#ff00aa"):
+        page.run("""const e = document.querySelector("input[aria-label='Colour of mid']");
+            Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(e, arguments[0]);
+            e.dispatchEvent(new Event("input", {bubbles: true}));""", colour)
+        page.wait(lambda: ("mid is hard to see on light pages" in page.find(".arrange").text) is (colour == "#ffffe0"), 10, "it is told")   # noqa: B023
     shot("arranged")
     page.button("Save").click()
     page.wait(lambda: column().get("colors", ["", ""])[1] == "#ff00aa", 10, "it has its colour")
