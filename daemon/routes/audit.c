@@ -46,6 +46,7 @@ static int read_time(const struct sl_request *r, const char *name, double *out, 
 void sl_route_audit(struct sl_request *r)
 {
 	struct sl_audit_filter filter = {.user = sl_request_query(r, "user"), .object = sl_request_query(r, "object")};
+	const char *named = filter.object ? sl_users_id(sl_request_daemon(r)->users, filter.object) : NULL;
 	int64_t limit = 100;
 	struct sl_error err;
 	int rc = sl_request_query_int(r, "limit", 1, 100000, &limit, &err);
@@ -54,6 +55,7 @@ void sl_route_audit(struct sl_request *r)
 	if (!rc)
 		rc = read_time(r, "until", &filter.until, &err);
 	filter.limit = (int)limit;
+	filter.or_object = named;
 	struct finding *f = rc ? NULL : malloc(sizeof *f);
 	if (!rc && f)
 		f->r = r;

@@ -21,6 +21,7 @@ struct file {
 struct search {
 	struct sl_pool_place work;
 	char *path, *user, *object;   /* path: of the present log */
+	char or_object[SL_ULID_BYTES];
 	double since, until;
 	int limit;
 	json_t *items;                /* or NULL: no memory */
@@ -28,12 +29,24 @@ struct search {
 	void *arg;
 };
 
+static bool is_object(const struct search *s, const char *object)
+{
+	return object && (!strcmp(object, s->object) || (s->or_object[0] && !strcmp(object, s->or_object)));
+}
+
+/* True if the line may be one of those that fit. */
+static bool may_fit(const struct search *s, const char *line)
+{
+	return (!s->user || strstr(line, s->user)) &&
+		(!s->object || strstr(line, s->object) || (s->or_object[0] && strstr(line, s->or_object)));
+}
+
 static bool fits(const struct search *s, const json_t *event)
 {
 	const char *user = json_string_value(json_object_get(event, "user"));
 	const char *object = json_string_value(json_object_get(event, "object"));
 	double time = json_number_value(json_object_get(event, "time"));
-	return (!s->user || (user && !strcmp(user, s->user))) && (!s->object || (object && !strcmp(object, s->object))) &&
+	return (!s->user || (user && !strcmp(user, s->user))) && (!s->object || is_object(s, object)) &&
 	       time >= s->since && (!s->until || time < s->until);
 }
 
@@ -44,7 +57,7 @@ static json_t *read_file(const struct search *s, const char *path, size_t most)
 	char *line = malloc(LINE_BYTES);
 	gzFile file = items && line ? gzopen(path, "rb") : NULL;  /* also reads files that are not compressed */
 	while (file && gzgets(file, line, LINE_BYTES)) {
-		if ((s->user && !strstr(line, s->user)) || (s->object && !strstr(line, s->object)))
+		if (!may_fit(s, line))
 			continue;
 		json_t *event = json_loads(line, 0, NULL);
 		if (event && fits(s, event)) {
@@ -146,6 +159,7 @@ int sl_users_audit_find(const struct sl_users *u, const struct sl_audit_filter *
 		finish(s);
 		return SL_NOMEM;
 	}
+	snprintf(s->or_object, sizeof s->or_object, "%s", filter->or_object ? filter->or_object : "");
 	s->since = filter->since;
 	s->until = filter->until;
 	s->limit = filter->limit;

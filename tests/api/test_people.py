@@ -208,6 +208,32 @@ def test_command_line(lab):
     assert [j["id"] for j in lab.root.get("/v1/jobs").json()["items"]] == [lab.job]
 
 
+def test_commands_say_what_they_did(lab):
+    """Nothing of a user's life changes in silence; owners are in lists, and the log is found by a user's name."""
+    def told(*words):
+        done = cli(lab, *words)
+        assert done.returncode == 0, done
+        return done.stdout + done.stderr
+    for command in ("job", "graph", "batch"):
+        lines = cli(lab, command, "list").stdout.splitlines()
+        assert lines[0].endswith("OWNER") and any(line.endswith(" ann") for line in lines[1:]), lines
+    assert "OWNER" not in cli(lab, "project", "list").stdout
+    assert told("user", "disable", "bob").startswith("bob is kept out") and "bob is let in again" in told("user", "enable", "bob")
+    assert "bob has the role reader" in told("user", "role", "bob", "reader") and "bob is called bo" in told("user", "rename", "bob", "bo")
+    assert "bo has these limits" in told("user", "limits", "bo", "running_jobs=2") and "all tokens of bo" in told("user", "revoke", "bo")
+    assert told("user", "delete", "bo") == "bo is deleted, and owned nothing\n"
+    ann = lab.root.get("/v1/users/ann").json()
+    said = told("user", "delete", "ann")
+    assert f"ann is deleted; {ann['things']} things stay: spaceland user transfer {ann['id']} TO" in said
+    assert "ann is back, without tokens" in told("user", "restore", "ann")
+    log = told("admin", "audit", "--object", "ann")
+    assert ann["id"] in log and "restore" in log and "/v1/users/bob" not in log
+    assert f"{ann['things']} things that ann owned" in told("user", "delete", "ann", "--data")
+    cli(lab, "project", "add", "atlas")
+    cli(lab, "project", "job-time", "atlas", "2h")
+    assert "a job may be running for 2" in told("project", "show", "atlas")
+
+
 # ---- tokens of one's own ----
 
 

@@ -145,21 +145,22 @@ int cmd_batch_cancel(struct cli *cli)
 
 int cmd_batch_list(struct cli *cli)
 {
-	static const char *const titles[] = {"BATCH", "NAME", "QUEUED", "RUNNING", "DONE", "FAILED"};
+	static const char *const titles[] = {"BATCH", "NAME", "QUEUED", "RUNNING", "DONE", "FAILED", "OWNER"};
 	json_t *batches = NULL, *batch;
 	size_t i;
 	int status = http_list(cli, "/v1/batches", &batches);
 	if (!status && cli->json) {
 		status = cli_print_json(batches);
 	} else if (!status) {
-		struct table *t = table_create(6, 4 | 8 | 16 | 32, titles);
+		struct table *t = table_create(cli_owned(batches) ? 7 : 6, 4 | 8 | 16 | 32, titles);
 		json_array_foreach(batches, i, batch) {
 			static const char *const states[] = {"queued", "running", "done", "failed"};
-			char count[4][24];
+			char count[4][24], owner[300];
 			for (int s = 0; s < 4; s++)
 				snprintf(count[s], sizeof count[s], "%.0f", cli_number(json_object_get(batch, "states"), states[s]));
 			table_row(t, (const char *[]){cli_text(batch, "id"), cli_text(batch, "name"),
-						      count[0], count[1], count[2], count[3]});
+						      count[0], count[1], count[2], count[3],
+						      cli_owner_text(batch, owner, sizeof owner)});
 		}
 		table_print(t, stdout);
 		table_destroy(t);

@@ -35,12 +35,13 @@ static void print(struct cli *cli, const json_t *graphs)
 		cli_note(cli, "no graphs");
 		return;
 	}
-	static const char *const titles[] = {"GRAPH", "NAME", "KIND", "NODES", "ENTRIES", "LABELS", "DISK", "IN MEMORY"};
-	struct table *t = table_create(8, 1 << 3 | 1 << 4 | 1 << 6, titles);
+	static const char *const titles[] = {"GRAPH", "NAME", "KIND", "NODES", "ENTRIES", "LABELS", "DISK", "IN MEMORY",
+					     "OWNER"};
+	struct table *t = table_create(cli_owned(graphs) ? 9 : 8, 1 << 3 | 1 << 4 | 1 << 6, titles);
 	size_t i;
 	json_t *graph;
 	json_array_foreach(graphs, i, graph) {
-		char nodes[24], entries[24], labels[512], disk[24];
+		char nodes[24], entries[24], labels[512], disk[24], owner[300];
 		labels_of(graph, labels, sizeof labels);
 		const char *const cells[] = {
 			cli_text(graph, "id"), cli_text(graph, "name"), cli_text(graph, "kind"),
@@ -50,6 +51,7 @@ static void print(struct cli *cli, const json_t *graphs)
 			cli_bytes_text(cli_number(json_object_get(graph, "bytes"), "disk"), disk),
 			json_is_true(json_object_get(graph, "pinned")) ? "pinned" :
 			json_is_true(json_object_get(graph, "resident")) ? "yes" : "no",
+			cli_owner_text(graph, owner, sizeof owner),
 		};
 		table_row(t, cells);
 	}

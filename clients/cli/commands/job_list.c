@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 #include <time.h>
 
 #include "clients/cli/commands/commands.h"
@@ -15,12 +14,12 @@
 static void print(const json_t *jobs)
 {
 	static const char *const titles[] = {"JOB", "GRAPH", "NAME", "METHOD", "STATE", "NODES", "ITERATION", "KL", "TIME",
-					     "CREATED"};
-	struct table *t = table_create(10, 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8, titles);
+					     "CREATED", "OWNER"};
+	struct table *t = table_create(cli_owned(jobs) ? 11 : 10, 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8, titles);
 	size_t i;
 	json_t *job;
 	json_array_foreach(jobs, i, job) {
-		char nodes[24], iteration[48], kl[32] = "", time[24], created[24];
+		char nodes[24], iteration[48], kl[32] = "", time[24], created[24], owner[300];
 		snprintf(iteration, sizeof iteration, "%.0f/%.0f", cli_number(job, "iteration"), cli_number(job, "iterations"));
 		if (!isnan(cli_number(job, "kl")))
 			snprintf(kl, sizeof kl, "%.4f", cli_without_minus(cli_number(job, "kl")));
@@ -30,6 +29,7 @@ static void print(const json_t *jobs)
 			cli_text(job, "state"),
 			cli_count_text(cli_number(job, "nodes"), nodes), iteration, kl,
 			cli_seconds_text(cli_number(job, "seconds"), time), created,
+			cli_owner_text(job, owner, sizeof owner),
 		};
 		table_row(t, cells);
 	}
@@ -87,15 +87,6 @@ int cmd_job_list(struct cli *cli)
 	return status;
 }
 
-/* "ann", "ann (deleted)"; "": nobody. */
-static const char *owner_text(const json_t *job, char *out, size_t bytes)
-{
-	const char *state = cli_text(job, "owner_state");
-	bool gone = *state && strcmp(state, "active");
-	snprintf(out, bytes, "%s%s%s%s", cli_text(job, "owner"), gone ? " (" : "", gone ? state : "", gone ? ")" : "");
-	return out;
-}
-
 static void print_queue(struct cli *cli, const json_t *jobs)
 {
 	if (!json_array_size(jobs)) {
@@ -115,7 +106,7 @@ static void print_queue(struct cli *cli, const json_t *jobs)
 		if (!isnan(cli_number(job, "eta_seconds")))
 			cli_seconds_text(cli_number(job, "eta_seconds"), left);
 		const char *const cells[] = {
-			owner_text(job, owner, sizeof owner), cli_text(job, "project"), cli_text(job, "id"),
+			cli_owner_text(job, owner, sizeof owner), cli_text(job, "project"), cli_text(job, "id"),
 			cli_text(job, "name"), cli_text(job, "state"), cli_text(job, "device"), position,
 			cli_text(waiting, "reason"), cli_seconds_text(cli_number(job, "seconds"), time), left,
 		};

@@ -76,6 +76,11 @@ static void print_project(struct cli *cli, const json_t *project)
 	printf("%s, share %g\nmembers: %s\n", cli_text(project, "name"), cli_number(project, "share"),
 	       members && *members ? members : "-");
 	free(members);
+	char time[24];
+	double seconds = cli_number(project, "job_seconds");
+	printf("jobs: %s; a job may be running %s%s\n", json_is_true(json_object_get(project, "keep")) ?
+	       "kept by the server" : "deleted by the server's rules (spaceland admin retention)",
+	       seconds > 0 ? "for " : "without limit of the project", seconds > 0 ? cli_seconds_text(seconds, time) : "");
 	cli_print_limits(json_object_get(project, "limits"), json_object_get(project, "use"));
 }
 

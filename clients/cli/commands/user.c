@@ -95,44 +95,83 @@ int cmd_user_list(struct cli *cli)
 	return status;
 }
 
+/* What becomes of the things that a deleted user owns. */
+static void tell_deleted(struct cli *cli, const json_t *user, bool data)
+{
+	double things = cli_number(user, "things");
+	const char *name = cli_text(user, "name"), *id = cli_text(user, "id"), *s = things == 1 ? "" : "s";
+	if (!(things > 0))
+		cli_note(cli, "%s is deleted, and owned nothing", name);
+	else if (data)
+		cli_note(cli, "%s is deleted; %.0f thing%s that %s owned: what nobody else owns is deleted when nobody else's job "
+			 "uses it", name, things, s, name);
+	else
+		cli_note(cli, "%s is deleted; %.0f thing%s stay%s: spaceland user transfer %s TO gives them to another user, "
+			 "spaceland user delete %s --data deletes them, spaceland user restore %s brings %s back", name, things, s,
+			 things == 1 ? "s" : "", id, id, name, name);
+}
+
 int cmd_user_delete(struct cli *cli)
 {
 	char *path = http_path("users", cli->arguments[0], NULL, NULL), *with = NULL;
 	bool data = cli_option(cli, "data");
-	if (path && data && asprintf(&with, "%s?data=delete", path) < 0)
+	json_t *user = NULL;
+	int status = path ? http_get(cli, path, &user) : CLI_FAILED;
+	if (!status && asprintf(&with, "%s?data=%s", path, data ? "delete" : "keep") < 0)
 		with = NULL;
-	if (data)
-		free(path);
-	return http_send(cli, "DELETE", data ? with : path, NULL, NULL);
+	free(path);
+	if (!status)
+		status = http_send(cli, "DELETE", with, NULL, NULL);
+	if (!status)
+		tell_deleted(cli, user, data);
+	json_decref(user);
+	return status;
 }
 
-static int set_disabled(struct cli *cli, bool disabled)
+/* Changes the user that the first argument names, and tells it. Releases body; NULL: out of memory. */
+static int change_user(struct cli *cli, json_t *body, const char *told)
 {
-	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
-			   json_pack("{s:b}", "disabled", disabled));
+	const char *name = cli->arguments[0];
+	int status = body ? http_change(cli, "PATCH", http_path("users", name, NULL, NULL), body) :
+			    cli_fail(CLI_USAGE, "the arguments must be text in UTF-8");
+	if (!status)
+		cli_note(cli, "%s %s", name, told);
+	return status;
 }
 
 int cmd_user_disable(struct cli *cli)
 {
-	return set_disabled(cli, true);
+	return change_user(cli, json_pack("{s:b}", "disabled", true), "is kept out, with all tokens and links; running jobs go "
+			   "on, waiting ones wait; spaceland user enable undoes it");
 }
 
 int cmd_user_enable(struct cli *cli)
 {
-	return set_disabled(cli, false);
+	return change_user(cli, json_pack("{s:b}", "disabled", false), "is let in again, with the same tokens");
+}
+
+/* "WHAT ARGUMENT", for change_user(). */
+static const char *with_argument(const struct cli *cli, const char *what, char *out, size_t bytes)
+{
+	snprintf(out, bytes, "%s %s", what, cli->arguments[1]);
+	return out;
 }
 
 int cmd_user_rename(struct cli *cli)
 {
-	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
-			   json_pack("{s:s}", "name", cli->arguments[1]));
+	char told[320];
+	return change_user(cli, json_pack("{s:s}", "name", cli->arguments[1]), with_argument(cli, "is called", told, sizeof told));
 }
 
 int cmd_user_restore(struct cli *cli)
 {
 	json_t *which = cli->argument_count > 1 ? json_string(cli->arguments[1]) : json_true();
-	return http_change(cli, "POST", strdup("/v1/users"),
-			   json_pack("{s:s, s:o}", "name", cli->arguments[0], "restore", which));
+	int status = http_change(cli, "POST", strdup("/v1/users"),
+				 json_pack("{s:s, s:o}", "name", cli->arguments[0], "restore", which));
+	if (!status)
+		cli_note(cli, "%s is back, without tokens and projects; spaceland user token %s makes a token", cli->arguments[0],
+			 cli->arguments[0]);
+	return status;
 }
 
 static void tell_transfer(const json_t *reply, const char *verb)
@@ -167,14 +206,19 @@ int cmd_user_transfer(struct cli *cli)
 
 int cmd_user_role(struct cli *cli)
 {
-	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
-			   json_pack("{s:s}", "role", cli->arguments[1]));
+	char told[320];
+	return change_user(cli, json_pack("{s:s}", "role", cli->arguments[1]), with_argument(cli, "has the role", told, sizeof told));
 }
 
 int cmd_user_revoke(struct cli *cli)
 {
 	const char *token = cli->argument_count > 1 ? cli->arguments[1] : NULL;
-	return http_send(cli, "DELETE", http_path("users", cli->arguments[0], "tokens", token), NULL, NULL);
+	int status = http_send(cli, "DELETE", http_path("users", cli->arguments[0], "tokens", token), NULL, NULL);
+	if (!status && token)
+		cli_note(cli, "the token is revoked");
+	else if (!status)
+		cli_note(cli, "all tokens of %s are revoked; limits, data and jobs stay", cli->arguments[0]);
+	return status;
 }
 
 /* ---- tokens ------------------------------------------------------------------------------ */
@@ -218,8 +262,8 @@ int cmd_user_limits(struct cli *cli)
 {
 	json_t *limits = NULL;
 	int status = cli_limits_json(cli, &limits);
-	return status ? status : http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
-					     json_pack("{s:o}", "limits", limits));
+	return status ? status : change_user(cli, json_pack("{s:o}", "limits", limits),
+					     "has these limits; spaceland user show USER shows all that are in force");
 }
 
 /* Prints those in force; older servers tell only the user's own. */
@@ -260,8 +304,9 @@ int cmd_user_show(struct cli *cli)
 int cmd_user_project(struct cli *cli)
 {
 	const char *project = strcmp(cli->arguments[1], "none") ? cli->arguments[1] : NULL;
-	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
-			   json_pack("{s:s?}", "project", project));
+	char told[320];
+	return change_user(cli, json_pack("{s:s?}", "project", project), with_argument(cli, "has the default project", told,
+											  sizeof told));
 }
 
 /* ---- one's own tokens ----------------------------------------------------------------------- */

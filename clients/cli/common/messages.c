@@ -433,3 +433,21 @@ void table_destroy(struct table *t)
 	free(t->cells);
 	free(t);
 }
+
+const char *cli_owner_text(const json_t *record, char *out, size_t bytes)
+{
+	const char *state = cli_text(record, "owner_state");
+	bool gone = *state && strcmp(state, "active");
+	snprintf(out, bytes, "%s%s%s%s", cli_text(record, "owner"), gone ? " (" : "", gone ? state : "", gone ? ")" : "");
+	return out;
+}
+
+bool cli_owned(const json_t *records)
+{
+	size_t i;
+	json_t *record;
+	json_array_foreach(records, i, record)
+		if (json_is_string(json_object_get(record, "owner")))
+			return true;
+	return false;
+}

@@ -68,4 +68,9 @@ double cli_now(void);  /* seconds, monotonic */
 const char *cli_text(const json_t *object, const char *key);
 double cli_number(const json_t *object, const char *key);
 
+/* Whose a record is: "ann", "ann (deleted)"; "": nobody. Returns out. */
+const char *cli_owner_text(const json_t *record, char *out, size_t bytes);
+/* True if any of these records has an owner: then lists have a column of them, the last one. */
+bool cli_owned(const json_t *records);
+
 #endif

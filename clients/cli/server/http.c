@@ -199,8 +199,9 @@ static void tell_expiry(const struct cli *cli, const char *bytes, size_t count)
 	if (told || count < sizeof name + 10 || strncasecmp(bytes, name, sizeof name - 1) != 0)
 		return;
 	told = true;
-	cli_note(cli, "spaceland: your token expires on %.10s; spaceland token rotate makes another",
-		 bytes + sizeof name - 1);
+	bool whole = count >= sizeof name + 16 && bytes[sizeof name + 9] == 'T';
+	cli_note(cli, "spaceland: your token expires on %.10s%s%.5s%s; spaceland token rotate makes another",
+		 bytes + sizeof name - 1, whole ? " at " : "", whole ? bytes + sizeof name + 10 : "", whole ? " UTC" : "");
 }
 
 /* What was guessed or changed in the points that were sent, and what administrators tell everybody. */
