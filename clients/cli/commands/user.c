@@ -103,12 +103,12 @@ static void tell_deleted(struct cli *cli, const json_t *user, bool data)
 	if (!(things > 0))
 		cli_note(cli, "%s is deleted, and owned nothing", name);
 	else if (data)
-		cli_note(cli, "%s is deleted; %.0f thing%s that %s owned: what nobody else owns is deleted when nobody else's job "
-			 "uses it", name, things, s, name);
+		cli_note(cli, "%s is deleted; %.0f thing%s that %s owned: what nobody else owns is deleted when nobody else's "
+			 "job uses it", name, things, s, name);
 	else
 		cli_note(cli, "%s is deleted; %.0f thing%s stay%s: spaceland user transfer %s TO gives them to another user, "
-			 "spaceland user delete %s --data deletes them, spaceland user restore %s brings %s back", name, things, s,
-			 things == 1 ? "s" : "", id, id, name, name);
+			 "spaceland user delete %s --data deletes them, spaceland user restore %s brings %s back", name, things,
+			 s, things == 1 ? "s" : "", id, id, name, name);
 }
 
 int cmd_user_delete(struct cli *cli)
@@ -141,8 +141,8 @@ static int change_user(struct cli *cli, json_t *body, const char *told)
 
 int cmd_user_disable(struct cli *cli)
 {
-	return change_user(cli, json_pack("{s:b}", "disabled", true), "is kept out, with all tokens and links; running jobs go "
-			   "on, waiting ones wait; spaceland user enable undoes it");
+	return change_user(cli, json_pack("{s:b}", "disabled", true), "is kept out, with all tokens and links; running jobs "
+			   "go on, waiting ones wait; spaceland user enable undoes it");
 }
 
 int cmd_user_enable(struct cli *cli)
@@ -160,7 +160,8 @@ static const char *with_argument(const struct cli *cli, const char *what, char *
 int cmd_user_rename(struct cli *cli)
 {
 	char told[320];
-	return change_user(cli, json_pack("{s:s}", "name", cli->arguments[1]), with_argument(cli, "is called", told, sizeof told));
+	return change_user(cli, json_pack("{s:s}", "name", cli->arguments[1]),
+			   with_argument(cli, "is called", told, sizeof told));
 }
 
 int cmd_user_restore(struct cli *cli)
@@ -169,8 +170,8 @@ int cmd_user_restore(struct cli *cli)
 	int status = http_change(cli, "POST", strdup("/v1/users"),
 				 json_pack("{s:s, s:o}", "name", cli->arguments[0], "restore", which));
 	if (!status)
-		cli_note(cli, "%s is back, without tokens and projects; spaceland user token %s makes a token", cli->arguments[0],
-			 cli->arguments[0]);
+		cli_note(cli, "%s is back, without tokens and projects; spaceland user token %s makes a token",
+			 cli->arguments[0], cli->arguments[0]);
 	return status;
 }
 
@@ -207,7 +208,8 @@ int cmd_user_transfer(struct cli *cli)
 int cmd_user_role(struct cli *cli)
 {
 	char told[320];
-	return change_user(cli, json_pack("{s:s}", "role", cli->arguments[1]), with_argument(cli, "has the role", told, sizeof told));
+	return change_user(cli, json_pack("{s:s}", "role", cli->arguments[1]),
+			   with_argument(cli, "has the role", told, sizeof told));
 }
 
 int cmd_user_revoke(struct cli *cli)
@@ -305,8 +307,8 @@ int cmd_user_project(struct cli *cli)
 {
 	const char *project = strcmp(cli->arguments[1], "none") ? cli->arguments[1] : NULL;
 	char told[320];
-	return change_user(cli, json_pack("{s:s?}", "project", project), with_argument(cli, "has the default project", told,
-											  sizeof told));
+	return change_user(cli, json_pack("{s:s?}", "project", project),
+			   with_argument(cli, "has the default project", told, sizeof told));
 }
 
 /* ---- one's own tokens ----------------------------------------------------------------------- */
