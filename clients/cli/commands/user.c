@@ -141,8 +141,8 @@ static int change_user(struct cli *cli, json_t *body, const char *told)
 
 int cmd_user_disable(struct cli *cli)
 {
-	return change_user(cli, json_pack("{s:b}", "disabled", true), "is kept out, with all tokens and links; running jobs "
-			   "go on, waiting ones wait; spaceland user enable undoes it");
+	return change_user(cli, json_pack("{s:b}", "disabled", true), "is kept out, with all tokens and links; running "
+			   "jobs go on, waiting ones wait; spaceland user enable undoes it");
 }
 
 int cmd_user_enable(struct cli *cli)

@@ -14,6 +14,8 @@ export interface Me {
 export interface Project {
 	name: string;
 	share: number;
+	keep?: boolean;            // its runs are not deleted by the server itself
+	job_seconds?: number;      // that one run may be running; 0: no limit
 	members: string[];
 	limits: Record<string, number | null>;
 	use: Record<string, number>;

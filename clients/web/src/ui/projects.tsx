@@ -1,7 +1,8 @@
 /* projects.tsx -- projects: lists them and their members, and shares runs with them. */
 import { useEffect, useState } from "preact/hooks";
 import { getJson, link } from "../core/api.ts";
-import { bytes, count, duration, number } from "../core/format.ts";
+import { duration, number } from "../core/format.ts";
+import { amount, titleOfAmount } from "../core/people.ts";
 import { type Access, askProjects, me, type Project, projects, setMember, shareWith } from "../core/projects.ts";
 import { use } from "../core/signal.ts";
 import type { Job } from "../core/types.ts";
@@ -21,13 +22,12 @@ export function ProjectSelect({ label, value, all, none, onChange }: { label: st
 
 export const ofProject = (job: Job, name: string): boolean => !name || (name === NONE ? !job.project : job.project === name);
 
-const amount = (what: string, x: number): string => what.endsWith("bytes") ? bytes(x) : what.endsWith("seconds") ? duration(x) : count(x);
-
 function useText(p: Project): string[] {
-	return Object.entries(p.use).flatMap(([what, x]) => {
+	const used = Object.entries(p.use).flatMap(([what, x]) => {
 		const limit = p.limits[what];
-		return x || limit ? [`${what.replace(/_/g, " ")}: ${amount(what, x)}${limit ? ` of ${amount(what, limit)}` : ""}`] : [];
+		return x || limit ? [`${titleOfAmount(what)}: ${amount(what, x)}${limit ? ` of ${amount(what, limit)}` : ""}`] : [];
 	});
+	return [...used, ...(p.job_seconds ? [`a run may be running for ${duration(p.job_seconds)}`] : []), ...(p.keep ? ["runs are kept"] : [])];
 }
 
 function Members({ p, change }: { p: Project; change: boolean }) {
@@ -49,7 +49,7 @@ export function Projects() {
 		return null;
 	return <><h2>Projects</h2>
 		<div class="table-scroll card" tabIndex={0} role="region" aria-label="Projects"><table class="table wide"><thead><tr><th scope="col">Project</th>
-			<th scope="col">Members</th><th scope="col" class="right">Share</th><th scope="col">In use</th></tr></thead>
+			<th scope="col">Members</th><th scope="col" class="right">Share</th><th scope="col">In use, and rules</th></tr></thead>
 			<tbody>{list.map(p => <tr key={p.name}><th scope="row">{p.name}</th><td class="flow" data-label="Members"><Members p={p} change={change} /></td>
 				<td class="right" data-label="Share">{number(p.share)}</td><td data-label="In use"><div>{useText(p).map(t => <div key={t}>{t}</div>)}</div></td></tr>)}</tbody></table></div></>;
 }

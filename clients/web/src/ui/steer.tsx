@@ -1,9 +1,10 @@
 /* steer.tsx -- sliders for the parameters of a running job, and for perplexity or λ of the next run. */
 import { useState } from "preact/hooks";
 import { change } from "../core/api.ts";
-import { number } from "../core/format.ts";
+import { duration, number } from "../core/format.ts";
 import { put } from "../core/live.ts";
 import { hasDefault, methodOf } from "../core/methods.ts";
+import { parseAmount } from "../core/people.ts";
 import { useData } from "../core/rights.ts";
 import type { Session } from "../core/session.ts";
 import { fromSlider, type Steerable, steerables, toSlider } from "../core/steer.ts";
@@ -39,6 +40,17 @@ function Slider({ job, s }: { job: Job; s: Steerable }) {
 
 const GROUPS = [["forces", "Forces"], ["step", "Steps"], ["stop", "When it ends"], ["more", "More"]] as const;
 
+/** How long the run may be running before it ends with the layout that it has then. */
+function TimeLimit({ job }: { job: Job }) {
+	const [text, setText] = useState(""), seconds = parseAmount(text);
+	const set = async (value: number | null): Promise<void> => { put(await change(job.id, { time_limit: value })); setText(""); };
+	return <section aria-label="Time limit"><h2>Time limit</h2><form class="row bottom" onSubmit={e => { e.preventDefault(); if (seconds) set(seconds).catch(tell); }}>
+		<label class="field grow"><span class="field-label">{job.time_limit ? `${duration(job.time_limit)} of running; then the run ends, and keeps its layout` : "None: how long may it be running?"}</span>
+			<input type="text" placeholder="2h, 90min" value={text} disabled={!job.may_change} aria-invalid={text !== "" && !seconds} onInput={e => setText(e.currentTarget.value)} /></label>
+		<button type="submit" class="button" disabled={!seconds || !job.may_change}>Set</button>
+		{job.time_limit && <Button kind="quiet" of={job} title="Only the limits of its project and of the server hold then" onClick={() => set(null)}>Remove</Button>}</form></section>;
+}
+
 function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const points = graph ? graph.kind !== "graph" : job.resolved["perplexity"] != null;
 	const name = points ? "perplexity" : "lambda";
@@ -71,6 +83,7 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 		{!ended(job) && !job.may_change && <p class="quiet">This run is of another user: only its owner or an administrator may steer it.</p>}
 		{!ended(job) && GROUPS.map(([id, title]) => [title, sliders.filter(p => p.group === id)] as const).filter(([, some]) => some.length).map(([title, some]) =>
 			<section key={title} aria-label={title}><h2>{title}</h2>{some.map(p => <Slider key={p.name} job={job} s={p} />)}</section>)}
+		{!ended(job) && <TimeLimit job={job} />}
 		{data ? <><Next key={job.id} s={s} job={job} graph={graph} />{other}</> : none}
 	</div>;
 }

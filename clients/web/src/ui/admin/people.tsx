@@ -65,7 +65,7 @@ export function People() {
 		<NewUser changed={changed} />
 		{all && all.there.length > 10 && <input class="find" type="search" aria-label="Find users by name" placeholder="Find by name" value={find} onInput={e => setFind(e.currentTarget.value)} />}
 		{all && (all.there.length === 0 ? <p class="quiet empty">There are no users. A server without users and tokens lets everybody on this machine do everything.</p> :
-			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
+			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide people"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
 				<th scope="col">In use, and limits</th><th scope="col" class="right">Tokens</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
 				<tbody>{found.map(u => <Row key={u.id} user={u} changed={changed} ask={what => setAsked({ what, user: u })} />)}</tbody></table></div>)}
 		{all && all.gone.length > 0 && <><h2>Deleted, with things left</h2><p class="quiet">Their waiting runs wait until you restore the user, transfer what is left, or delete it.</p>
