@@ -22,7 +22,7 @@ import sys
 TREES = {
     "core": [".", "taken", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "signal", "init", "sammon",
              "embedding", "measure", "picture", "formats/text", "formats"],
-    "gpu": ["device", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
+    "gpu": ["device", "group", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "affinities", "points",
             "kmeans", "signal", "sammon", "gmm", "embedding", "engine"],
     "daemon": ["util", "processes", "json", "config", "store", "upkeep", "files", "users", "http/mhd", "http", "device", "relay", "stream", "graphs", "layouts", "worker", "engines", "slurm", "queue", "jobs", "collect", "people",

@@ -29,10 +29,15 @@
 	 "configured for; without a server a GPU if there is one. Default: auto."}, \
 	TIME_LIMIT_OPTION
 
+#define GPUS_OPTION(only) \
+	{0, "gpus", "N", only "a number of GPUs that compute the layout together, 1 to 16, or auto: as many as save time " \
+	 "or are needed for their memory. The layout is the same. More than one need engine cuda and NCCL. Default: auto."}
+
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,
 	{0, "local", NULL, "Compute in this process, without a server."},
 	{0, "threads", "N", "With --local: number of threads. Default: one for each processor."},
+	GPUS_OPTION("With --local: "),
 	{0, NULL, NULL, NULL},
 };
 
@@ -175,6 +180,7 @@ static const struct cli_option bench_options[] = {
 	{0, "neighbours", "K", "Number of neighbours per node, with --nodes or if FILE has points."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
+	GPUS_OPTION(""),
 	{0, "repeat", "N", "How many times to run the job. Default: 3."},
 	{0, "stretches", NULL, "Report every 50 iterations on standard error."},
 	{0, "no-phases", NULL, "Do not measure phases and copy bandwidth."},

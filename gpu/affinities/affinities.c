@@ -375,7 +375,7 @@ int sl__affinities_make(struct sl_device *d, const struct sl_graph *graph, const
 	SL_TRY(sl_affinities_params_check(params, err));
 	SL_TRY(sl__graph_fits(graph->n, err));
 	SL_TRY(begin(&k, err));
-	SL_TRY(sink->begin(sink->arg, k.kept, k.m, err));
+	SL_TRY(sink->begin(sink->arg, k.kept, k.m, k.filling.start, err));
 	SL_TRY(sl__fill_all(d, &k.filling, k.kept, k.m, sink->rows, sink->arg, &k.entropy, err));
 	code = summarise(&k, summary, err);
 out:
@@ -388,20 +388,62 @@ out:
 struct packing {
 	struct sl_device *device;
 	struct sl_device_graph *graph;
+	uint64_t *start;  /* host, [n + 1], if the graph is divided among the ranks of a group */
 };
 
-static int packing_begin(void *arg, uint32_t n, uint64_t m, struct sl_error *err)
+/* Chooses this rank's share. Every rank makes all rows, and keeps its own. */
+static int choose_share(struct packing *p, const uint64_t *start, struct sl_share *share, uint32_t *parts,
+			struct sl_error *err)
+{
+	uint64_t bytes = (share->n + 1ull) * 8;
+	int code = 0;
+	p->start = malloc(bytes);
+	if (!p->start)
+		return sl_error_memory(err, "%u rows of P", share->n);
+	SL_CUDA(sl__fetch(p->start, start, bytes, p->device->stream));
+	sl__graph_divide(share->n, p->start, p->device->ranks, parts);
+	share->first = parts[p->device->rank];
+	share->rows = parts[p->device->rank + 1] - share->first;
+	share->begin = p->start[share->first];
+	share->end = p->start[share->first + share->rows];
+out:
+	return code;
+}
+
+static int packing_begin(void *arg, uint32_t n, uint64_t m, const uint64_t *start, struct sl_error *err)
 {
 	struct packing *p = arg;
-	return sl__graph_alloc(p->device, n, m, &p->graph, err);
+	struct sl_share share = {n, m, 0, n, 0, m};
+	uint32_t parts[SL_RANKS_MAX + 1] = {0};
+	if (sl__graph_divides(p->device, n))
+		SL_RETURN(choose_share(p, start, &share, parts, err));
+	SL_RETURN(sl__graph_alloc(p->device, &share, &p->graph, err));
+	memcpy(p->graph->parts, parts, sizeof parts);
+	return 0;
+}
+
+/* Those of the rows that are this rank's, numbered from its first row on. */
+static struct sl_rows own_rows(const struct packing *p, const struct sl_rows *rows)
+{
+	const struct sl_share *s = &p->graph->share;
+	uint32_t end = rows->first + rows->n, last = s->first + s->rows;
+	uint32_t from = rows->first > s->first ? rows->first : s->first, to = end < last ? end : last;
+	if (!p->start || from >= to)
+		return p->start ? (struct sl_rows){.first = rows->first} : *rows;
+	uint64_t skipped = p->start[from] - rows->base;
+	return (struct sl_rows){.first = from - s->first, .n = to - from, .base = p->start[from],
+				.start = rows->start + (from - rows->first), .node = rows->node + skipped,
+				.p = rows->p + skipped};
 }
 
 static int packing_rows(void *arg, const struct sl_rows *rows, struct sl_error *err)
 {
 	struct packing *p = arg;
 	const struct sl_rows own = p->graph->rows;
-	p->graph->rows = *rows;
-	int code = sl__graph_pack(p->graph, err);
+	int code = 0;
+	p->graph->rows = own_rows(p, rows);
+	if (p->graph->rows.n)
+		code = sl__graph_pack(p->graph, err);
 	p->graph->rows = own;
 	return code;
 }
@@ -413,6 +455,7 @@ int sl__graph_make(struct sl_device *d, const struct sl_graph *graph, const stru
 	const struct sl_affinity_sink sink = {packing_begin, packing_rows, &p};
 	struct sl_affinities *a = NULL;
 	int code = sl__affinities_make(d, graph, params, &sink, &a, err);
+	free(p.start);
 	if (!code)
 		code = sl__graph_finish(p.graph, err);
 	if (code) {

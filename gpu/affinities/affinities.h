@@ -26,9 +26,9 @@ struct sl_affinities_params;
 
 /* Takes rows that were filled, in the order of their numbers; they are valid until it returns, on the device's stream. */
 typedef int (*sl__rows_fn)(void *arg, const struct sl_rows *rows, struct sl_error *err);
-/* Where P goes: its size, then its rows. */
+/* Where P goes: its size and the first entries of its rows (device memory, [n + 1]), then its rows. */
 struct sl_affinity_sink {
-	int (*begin)(void *arg, uint32_t n, uint64_t m, struct sl_error *err);
+	int (*begin)(void *arg, uint32_t n, uint64_t m, const uint64_t *start, struct sl_error *err);
 	sl__rows_fn rows;
 	void *arg;
 };

@@ -16,6 +16,7 @@
 #include "core/error.h"
 
 struct sl_device_options;
+struct sl_group;
 
 /* ---- errors ---------------------------------------------------------------------- */
 
@@ -66,6 +67,9 @@ struct sl_device {
 	struct sl_copies *copies;     /* embedding/ */
 	int threads;                  /* of the host, for the hybrid engine */
 	bool doubles;                 /* the hybrid engine's attraction in double precision */
+	struct sl_group *group;       /* group/: the GPUs that compute together; NULL: this one is alone */
+	int rank, ranks;              /* of the group */
+	struct sl_device *others;     /* engine/: rank 0 holds the devices of ranks 1, 2, ... by this link */
 };
 
 int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);

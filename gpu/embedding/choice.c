@@ -261,10 +261,18 @@ static int smooth_ns(struct sl_device_embedding *e, int side, double extent, dou
 	fixed += SORT_CELL_NS * (double)sl__cutoff_room(dims, sl__cutoff_side(&e->grid[0]));
 	if (fixed > most)
 		return 0;
-	int code = take_census(e, err);
-	if (!code)
+	int code = take_census(e, err), worst = code == SL_DEVMEM ? 0 : code;
+	uint64_t full = code == SL_DEVMEM, any[SL_RANKS_MAX];
+	if (sl__is_divided(e->graph)) {  /* if one rank lacks memory, none takes this grid */
+		worst = sl__group_tell(e->graph->device, worst, &full, 1, any, err);
+		for (int r = 0; r < e->graph->device->ranks; r++)
+			full |= any[r];
+	}
+	if (worst)
+		return worst;
+	if (!full)
 		*cost = fixed + CANDIDATE_NS * (double)e->report.candidates;
-	return code == SL_DEVMEM ? 0 : code;
+	return 0;
 }
 
 static int place_of_side(const int *sides, int side)
@@ -338,6 +346,9 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 	if (sl__is_tree(&e->settings)) {
 		e->chosen = e->exact = true;
 	} else if (!fits) {
+		code = sl__freshen(e, err);
+		if (code)
+			return code;
 		int before = e->chosen && sl__is_smooth(e) ? e->grid[0].side : 0;
 		bool smallest = choose_grid(e, (double)extent);
 		d->work->owner = NULL;

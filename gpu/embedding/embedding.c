@@ -191,6 +191,9 @@ int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, st
 	o->reach = INFINITY;
 	o->shrink = -1;
 	o->cutoff = cutoff_orders(e);
+	if (sl__is_divided(e->graph))
+		o->box = sl__boxes(e) + 8 * d->rank;
+	memset(d->control->box, 0, sizeof d->control->box);
 	if (!e->exact && e->levels > 0 && e->plan[e->levels - 1]) {  /* a state that was just loaded may lack plans */
 		o->reach = e->reach;
 		o->shrink = e->shrink;
@@ -235,7 +238,7 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 				 struct sl_device_embedding **out, struct sl_error *err)
 {
 	struct sl_device *d = g->device;
-	uint32_t n = g->matrix.n;
+	uint32_t n = g->share.n;
 	char what[64];
 	struct sl_device_embedding *e = calloc(1, sizeof *e);
 	int code = SL_NOMEM;
@@ -255,6 +258,9 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	d->embedding_bytes += e->bytes;
 	lay_out(e, n, s, e->memory);
 	e->points.mass = g->matrix.mass;
+	if (g->host)
+		e->points.rounded = NULL;  /* the host gathers y itself */
+	sl__divided_set_up(e);
 	e->small = (struct sl_small_state){
 		.on = sl__may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .device = d,
 		.graph = &g->small, .entropy = g->entropy, .points = &e->points, .report = &e->report, .nu = e->nu,
@@ -268,7 +274,6 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
 	SL_TRY(scaled_up(e, y0, err));
 	if (g->host) {
-		e->points.rounded = NULL;  /* the host gathers y itself */
 		SL_TRY(sl__hybrid_create(g, s->dims, &e->hybrid, err));
 	}
 	if (s->optimizer == SL_MOMENTUM)
@@ -289,6 +294,7 @@ int sl__rescale(struct sl_device_embedding *e, float factor, struct sl_error *er
 	int code = sl__device_enter(d, err);
 	if (code)
 		return code;
+	SL_RETURN(sl__freshen(e, err));
 	d->work->owner = NULL;  /* no grid holds charges of this layout */
 	SL_CUDA(sl__scale(e->points.y, factor, floats, d->stream));
 	if (e->settings.optimizer == SL_MOMENTUM)  /* in y's unit; Adam's means are of gradients */
@@ -342,9 +348,12 @@ int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *er
 	h.candidates_most = e->candidates_most;
 	h.reach = e->reach;
 	h.shrink = e->shrink;
-	memcpy(out, &h, sizeof h);
+	if (out)
+		memcpy(out, &h, sizeof h);
 	SL_RETURN(sl__device_enter(e->graph->device, err));
-	return copy_state(e, (float *)((char *)out + sizeof h), cudaMemcpyDeviceToHost, err);
+	SL_RETURN(sl__freshen(e, err));
+	SL_RETURN(sl__gather_points(e, e->points.velocity, e->points.gain, err));
+	return out ? copy_state(e, (float *)((char *)out + sizeof h), cudaMemcpyDeviceToHost, err) : 0;
 }
 
 /* Checks the properties of a header that kernels rely on without checking. */
@@ -403,5 +412,6 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 	e->reach = h.reach;
 	e->shrink = h.shrink;
 	e->report.iteration = h.iteration;
+	e->fresh = true;
 	return bound(e, err);
 }

@@ -8,6 +8,7 @@
  *   plans.c      work memory, transforms, spectra
  *   snapshot.c   copies layouts to the host while iterations go on
  *   hybrid.c     attraction on the host
+ *   divided.c    what the ranks of a group exchange
  *
  * The host does not read the layout while iterations run. It picks a grid that has room for the layout to grow, queues
  * a stretch of iterations as CUDA graphs, and reads one small report when all of them are through. At the end of each
@@ -35,7 +36,7 @@
 /* The parts of an iteration, for timing; SL_PART_ALL is the whole iteration. */
 enum sl_part {
 	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP,
-	SL_PART_PAIRS, SL_PART_TREE, SL_PART_TREE_SUMS, SL_PART_ALL,
+	SL_PART_PAIRS, SL_PART_TREE, SL_PART_TREE_SUMS, SL_PART_CHARGES, SL_PART_GATHER, SL_PART_ALL,
 };
 
 struct iteration_graph {
@@ -55,6 +56,9 @@ struct sl_device_embedding {
 	char *memory;               /* device memory that holds all arrays below */
 	uint64_t bytes;
 	struct sl_particles points;
+	struct sl_particles own;    /* the nodes of this rank of a group; all, if the graph is not divided */
+	bool fresh;                 /* points.y is that of all nodes, not only of this rank's; see divided.c */
+	struct sl_device_embedding *of_rank[SL_RANKS_MAX];  /* of rank 0: those of all ranks. [0] NULL: not divided */
 	float *partial;             /* [splits][n * stride], sums over all pairs or over the tree */
 	int splits;
 	double *part;
@@ -149,6 +153,33 @@ int sl__embedding_forces(struct sl_device_embedding *e, float *attraction, float
 int sl__embedding_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err);
 int sl__device_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err);
 
+/* ---- divided.c; for a graph that is not divided, all but the first four do nothing ---- */
+
+/* True if the attraction reads rounded positions. */
+bool sl__reads_rounded(const struct sl_device_embedding *e);
+/* Sets `own` and `fresh`, once `points` is complete. */
+void sl__divided_set_up(struct sl_device_embedding *e);
+/* Where all ranks find the bounds of each rank's nodes, [ranks][8], after the sum of charges; SL_BOX_BYTES bytes, 0
+ * before the step, and each rank writes its own. */
+float *sl__boxes(const struct sl_device_embedding *e);
+/* Where `partial` has the sums of this rank's nodes; NULL if there are none. */
+const float *sl__own_partial(const struct sl_device_embedding *e);
+/* After points are spread: adds the charges of all ranks. After the step: does that, and ends the iteration. Before the
+ * forces: gathers what they need; if gathers_beside(), only the attraction. All three can be captured. */
+int sl__queue_charges(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err);
+int sl__queue_close(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err);
+int sl__queue_gather(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err);
+bool sl__gathers_beside(const struct sl_device_embedding *e);
+/* Gathers points.y, if it is not fresh. */
+int sl__freshen(struct sl_device_embedding *e, struct sl_error *err);
+/* A meeting of the ranks, before they put a layout on its grids: if one of them has lost the charges, all spread anew.
+ * code: as in sl__group_meet(), and returned if the graph is not divided. */
+int sl__meet_owners(struct sl_device_embedding *e, int code, struct sl_error *err);
+/* Gathers two arrays of points [n * stride] from the ranks of their nodes. */
+int sl__gather_points(struct sl_device_embedding *e, float *one, float *other, struct sl_error *err);
+/* Adds the report's divergence and square over all ranks. */
+int sl__add_measures(struct sl_device_embedding *e, struct sl_error *err);
+
 /* ---- choice.c ---- */
 
 /* True if two grids of these sides are ever chosen; _smooth: this smooth grid. A checkpoint must not hold others. */
@@ -159,6 +190,7 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err);
 
 /* ---- iteration.c; the first three are those of struct sl_engine ---- */
 
+size_t sl__charge_bytes(const struct sl_grid_memory *g);
 int sl__run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err);
 bool sl__joins(const struct sl_device_embedding *e);
 int sl__run_many(struct sl_run *run, int count, struct sl_error *err);

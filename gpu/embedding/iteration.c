@@ -23,13 +23,13 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 {
 	const struct sl_report *r = &e->control->report;
 	struct sl_particles points = e->points;
-	if (e->exact || (points.dims == 2 && (e->settle || sl__is_smooth(e))))
-		points.rounded = NULL;  /* 16 bits are too coarse for a layout that converges, or is wide */
+	if (!sl__reads_rounded(e))
+		points.rounded = NULL;
 	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
 			   sl__attract(&e->graph->matrix, &points, &e->control->orders, r, stream);
 }
 
-static size_t charge_bytes(const struct sl_grid_memory *g)
+size_t sl__charge_bytes(const struct sl_grid_memory *g)
 {
 	size_t side = (size_t)g->side, rows = g->dims == 1 ? 1 : g->dims == 2 ? side : side * side;
 	return rows * (size_t)g->pairs * sizeof *g->charges;
@@ -128,7 +128,7 @@ out:
 static cudaError_t queue_read(struct sl_device_embedding *e)
 {
 	struct sl_device *d = e->graph->device;
-	return sl__read(&e->points, d->work->grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e),
+	return sl__read(&e->own, d->work->grid, e->levels, sl__own_partial(e), e->exact ? e->splits : 0, sl__is_smooth(e),
 			&e->control->orders, &e->control->report, d->stream);
 }
 
@@ -137,10 +137,10 @@ static cudaError_t queue_step(struct sl_device_embedding *e, bool split, enum sl
 {
 	struct sl_device *d = e->graph->device;
 	if (split)
-		return sl__move(&e->points, &d->work->grid[0], kind, e->part, &e->control->orders, &e->control->report,
+		return sl__move(&e->own, &d->work->grid[0], kind, e->part, &e->control->orders, &e->control->report,
 				d->stream);
-	return sl__step(&e->points, d->work->grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e), kind,
-			e->part, &e->control->orders, &e->control->report, d->stream);
+	return sl__step(&e->own, d->work->grid, e->levels, sl__own_partial(e), e->exact ? e->splits : 0, sl__is_smooth(e),
+			kind, e->part, &e->control->orders, &e->control->report, d->stream);
 }
 
 static enum sl_step_kind step_kind(const struct sl_device_embedding *e)
@@ -154,8 +154,13 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 	struct sl_device *d = e->graph->device;
 	struct sl_report *r = &e->control->report;
 	int code = 0;
+	bool beside = sl__gathers_beside(e);
+	if (!beside)
+		SL_TRY(sl__queue_gather(e, d->stream, err));
 	SL_CUDA(cudaEventRecord(d->fork, d->stream));
 	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
+	if (beside)
+		SL_TRY(sl__queue_gather(e, d->side, err));
 	SL_CUDA(queue_attraction(e, d->side));
 	SL_CUDA(cudaEventRecord(d->join, d->side));
 	if (sl__is_tree(&e->settings)) {
@@ -172,8 +177,10 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 	if (split || kind == SL_STEP_NONE)
 		SL_CUDA(queue_read(e));
 	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
-	if (kind != SL_STEP_NONE)
+	if (kind != SL_STEP_NONE) {
 		SL_CUDA(queue_step(e, split, kind));
+		SL_TRY(sl__queue_close(e, d->stream, err));
+	}
 out:
 	return code;
 }
@@ -186,13 +193,14 @@ int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
 	if (e->exact || d->work->owner == e)
 		return 0;
 	struct sl_grid_memory *g = &d->work->grid[0];
-	SL_CUDA(cudaMemsetAsync(g->charges, 0, charge_bytes(g), d->stream));
+	SL_CUDA(cudaMemsetAsync(g->charges, 0, sl__charge_bytes(g) + SL_BOX_BYTES, d->stream));
 	if (sl__is_smooth(e))
 		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__cutoff_room(g->dims, g->cells) * sizeof *g->cell_count,
 					d->stream));
-	SL_CUDA(sl__spread(&e->points, g, &e->control->orders, &e->control->report, d->stream));
+	SL_CUDA(sl__spread(&e->own, g, &e->control->orders, &e->control->report, d->stream));
+	SL_TRY(sl__queue_charges(e, d->stream, err));
 	if (e->points.rounded)
-		SL_CUDA(sl__round(&e->points, &e->control->orders, &e->control->report, d->stream));
+		SL_CUDA(sl__round(&e->own, &e->control->orders, &e->control->report, d->stream));
 	d->work->owner = e;
 out:
 	return code;
@@ -300,6 +308,18 @@ out:
 	return code;
 }
 
+/* Makes everything ready for a stretch of iterations. */
+static int ready(struct sl_device_embedding *e, const struct sl_step *step, struct iteration_graph **g,
+		 struct sl_error *err)
+{
+	int code = 0;
+	SL_TRY(sl__prepare(e, err));
+	SL_TRY(find_graphs(e, g, err));
+	SL_TRY(sl__control_up(e, step, err));
+out:
+	return code;
+}
+
 int sl__run(struct sl_device_embedding *e, const struct sl_step *given, int iterations, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -313,16 +333,15 @@ int sl__run(struct sl_device_embedding *e, const struct sl_step *given, int iter
 	if (iterations > 0)
 		SL_TRY(restart(e, step->restart, err));
 	while (iterations > 0) {
-		struct iteration_graph *g;
-		SL_TRY(sl__prepare(e, err));
-		SL_TRY(find_graphs(e, &g, err));
-		SL_TRY(sl__control_up(e, step, err));
+		struct iteration_graph *g = NULL;
+		SL_TRY(sl__meet_owners(e, ready(e, step, &g, err), err));
 		SL_TRY(sl__put_on_grids(e, err));
 		int count = e->stretch < iterations ? e->stretch : iterations;
 		for (int i = 0; i < count / UNROLLED; i++)
 			SL_CUDA(cudaGraphLaunch(g->unrolled, d->stream));
 		for (int i = 0; i < count % UNROLLED; i++)
 			SL_CUDA(cudaGraphLaunch(g->once, d->stream));
+		e->fresh = false;
 		SL_TRY(sl__report_down(e, err));
 		iterations -= (int)e->report.done;
 		e->stretch = e->stretch * 2 < STRETCH_MAX ? e->stretch * 2 : STRETCH_MAX;
@@ -366,6 +385,8 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 	case SL_PART_TREE_SUMS:
 		SL_CUDA(sl__tree_sums(&e->tree, (float)e->nu, e->partial, &e->control->report, stream));
 		break;
+	case SL_PART_CHARGES: SL_TRY(sl__queue_charges(e, stream, err)); break;
+	case SL_PART_GATHER: SL_TRY(sl__queue_gather(e, stream, err)); break;
 	case SL_PART_READ: SL_CUDA(queue_read(e)); break;
 	case SL_PART_STEP: SL_CUDA(queue_step(e, sl__is_split(e), step_kind(e))); break;
 	case SL_PART_ALL: break;

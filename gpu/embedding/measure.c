@@ -12,8 +12,8 @@ int sl__forces_now(struct sl_device_embedding *e, bool settle, struct sl_error *
 {
 	e->settle = settle;
 	SL_RETURN(sl__device_enter(e->graph->device, err));
-	SL_RETURN(sl__prepare(e, err));
-	SL_RETURN(sl__control_up(e, NULL, err));
+	int ready = sl__prepare(e, err);
+	SL_RETURN(sl__meet_owners(e, ready ? ready : sl__control_up(e, NULL, err), err));
 	SL_RETURN(sl__put_on_grids(e, err));
 	int code = sl__queue(e, SL_STEP_NONE, err);
 	e->graph->device->work->owner = NULL;  /* the charges are used up */
@@ -35,9 +35,11 @@ int sl__embedding_measure(struct sl_device_embedding *e, struct sl_measure *out,
 	if (e->small.on)
 		return measure_small(e, out, err);
 	SL_TRY(sl__forces_now(e, true, err));
+	SL_TRY(sl__freshen(e, err));
 	if (!e->hybrid)
 		SL_CUDA(sl__measure(&e->graph->matrix, &e->points, e->part, &e->control->report, stream));
 	SL_TRY(sl__report_down(e, err));
+	SL_TRY(sl__add_measures(e, err));
 	if (e->hybrid)
 		SL_TRY(sl__hybrid_measure(e->hybrid, &e->points, &e->report, stream, err));
 	memset(out, 0, sizeof *out);
@@ -71,13 +73,17 @@ static int points_scaled(struct sl_device_embedding *e, float *to, const float *
 int sl__embedding_snapshot(struct sl_device_embedding *e, float *y, struct sl_error *err)
 {
 	SL_RETURN(sl__device_enter(e->graph->device, err));
-	return points_scaled(e, y, e->points.y, e->scale, err);
+	SL_RETURN(sl__freshen(e, err));
+	return y ? points_scaled(e, y, e->points.y, e->scale, err) : 0;
 }
 
 int sl__embedding_snapshot_start(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
 				 struct sl_error *err)
 {
 	SL_RETURN(sl__device_enter(e->graph->device, err));
+	SL_RETURN(sl__freshen(e, err));
+	if (!out)
+		return 0;
 	return sl__snapshot_start(e->graph->device, &e->points, e->report.low, e->report.high, e->scale, quantise, out,
 				  err);
 }
@@ -86,6 +92,7 @@ int sl__embedding_forces(struct sl_device_embedding *e, float *attraction, float
 			 struct sl_error *err)
 {
 	SL_RETURN(sl__forces_now(e, false, err));
+	SL_RETURN(sl__gather_points(e, e->points.attraction, e->points.repulsion, err));
 	SL_RETURN(sl__report_down(e, err));
 	if (attraction)
 		SL_RETURN(points_scaled(e, attraction, e->points.attraction, e->scale, err));

@@ -55,6 +55,18 @@ out:
 	return code;
 }
 
+/* Ranks of a group must repeat what they exchange equally often: the least of all. */
+static int agree_on(const struct sl_device_embedding *e, int *repeats, struct sl_error *err)
+{
+	uint64_t mine = (uint64_t)*repeats, all[SL_RANKS_MAX];
+	if (!sl__is_divided(e->graph))
+		return 0;
+	int code = sl__group_tell(e->graph->device, 0, &mine, 1, all, err);
+	for (int r = 0; r < e->graph->device->ranks && !code; r++)
+		*repeats = (int)all[r] < *repeats ? (int)all[r] : *repeats;
+	return code;
+}
+
 static int time_part(const struct stopwatch *w, enum sl_part part, struct sl_phase *out, struct sl_error *err)
 {
 	cudaGraphExec_t exec = NULL;
@@ -64,6 +76,7 @@ static int time_part(const struct stopwatch *w, enum sl_part part, struct sl_pha
 	for (int i = 0; i < 2; i++)  /* the first is a warm-up */
 		SL_TRY(round_time(w, part, NULL, &ms, err));
 	int repeats = ms * REPEATS_MAX < ROUND_MS ? REPEATS_MAX : ms < ROUND_MS ? (int)(ROUND_MS / ms) : 1;
+	SL_TRY(agree_on(w->e, &repeats, err));
 	SL_TRY(sl__capture(w->e, part, repeats, &exec, err));
 	for (int i = -1; i < ROUNDS; i++) {
 		SL_TRY(round_time(w, part, exec, &ms, err));
@@ -120,6 +133,8 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 	case SL_PART_TREE_SUMS: return 2 * layout + sizeof(uint32_t) * e->n + tree_bytes(e);
 	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
 		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__cutoff_room(g[0].dims, g[0].cells));
+	case SL_PART_CHARGES: return charges;
+	case SL_PART_GATHER: return 2 * layout;
 	case SL_PART_READ: return 2 * layout + potentials;
 	case SL_PART_STEP:  /* y, velocity, gain, read and written; attraction; mass; repulsion, or its potentials */
 		return 7 * layout + sizeof(float) * e->n + charges +
@@ -140,6 +155,8 @@ static bool has_part(const struct sl_device_embedding *e, enum sl_part part)
 	case SL_PART_TREE:
 	case SL_PART_TREE_SUMS: return sl__is_tree(&e->settings);
 	case SL_PART_READ: return sl__is_split(e);
+	case SL_PART_CHARGES: return !e->exact && sl__is_divided(e->graph);
+	case SL_PART_GATHER: return sl__is_divided(e->graph);
 	default: return true;
 	}
 }
@@ -147,16 +164,18 @@ static bool has_part(const struct sl_device_embedding *e, enum sl_part part)
 /* Returns the number of parts, the first `max` of them in `out`; or an error. */
 static int time_all(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
-	/* The step comes last: it may move the layout out of its grids, and then nothing would run. */
+	/* The step comes last: it may move the layout out of its grids, and then nothing would run. After it only what does
+	 * not look at that: exchanges of a group. Sums come at the end, since each doubles the charges. */
 	static const enum sl_part order[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_PAIRS,
 					     SL_PART_ALL_PAIRS, SL_PART_TREE, SL_PART_TREE_SUMS, SL_PART_READ,
-					     SL_PART_STEP};
+					     SL_PART_STEP, SL_PART_GATHER, SL_PART_CHARGES};
 	static const char *const names[] = {
 		[SL_PART_ATTRACTION] = "attraction", [SL_PART_CONVOLVE] = "convolve",
 		[SL_PART_CONVOLVE_FAR] = "convolve, far grid", [SL_PART_ALL_PAIRS] = "all pairs",
 		[SL_PART_READ] = "read back", [SL_PART_STEP] = "step, spread",
 		[SL_PART_PAIRS] = "pairs within the cut-off", [SL_PART_TREE] = "tree",
 		[SL_PART_TREE_SUMS] = "far cells, near points",
+		[SL_PART_CHARGES] = "charges of all GPUs", [SL_PART_GATHER] = "positions of all GPUs",
 	};
 	struct stopwatch w = {.e = e, .stream = e->graph->device->stream};
 	int count = 0, code = 0;

@@ -145,7 +145,7 @@ static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const
 	};
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
 	uint64_t cells = m->cells ? sl__cutoff_room(g->dims, m->cells) : 0;
-	m->charges = take(&at, g->fed_side ? 0 : rows * (uint64_t)m->pairs * sizeof *m->charges);
+	m->charges = take(&at, g->fed_side ? 0 : rows * (uint64_t)m->pairs * sizeof *m->charges + SL_BOX_BYTES);
 	m->input = take(&at, inputs * sizeof *m->input);
 	m->cell_count = take(&at, cells * sizeof *m->cell_count);
 	*cleared = (uint64_t)(at - memory);

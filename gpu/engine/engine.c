@@ -7,8 +7,7 @@
 
 #include "core/graph/affinities.h"
 #include "core/params.h"
-#include "gpu/affinities/affinities.h"
-#include "gpu/embedding/embedding.h"
+#include "gpu/engine/divided.h"
 #include "gpu/embedding/snapshot.h"
 #include "gpu/graph/walk.h"
 #include "gpu/neighbours/find.h"
@@ -17,10 +16,8 @@
 
 /* ---- devices ------------------------------------------------------------------------------------------------ */
 
-static void cuda_close(struct sl_device *d)
+static void close_one(struct sl_device *d)
 {
-	if (!d)
-		return;
 	sl__device_enter(d, NULL);
 	sl__copies_close(d);
 	sl__small_close(d);
@@ -28,6 +25,17 @@ static void cuda_close(struct sl_device *d)
 	sl__device_drain(d);
 	cudaFreeHost(d->control);
 	sl__device_close(d);
+}
+
+static void cuda_close(struct sl_device *d)
+{
+	if (d)
+		sl__group_close(d->group);
+	while (d) {
+		struct sl_device *next = d->others;
+		close_one(d);
+		d = next;
+	}
 }
 
 static int set_up(struct sl_device *d, uint64_t plan_bytes, struct sl_error *err)
@@ -44,7 +52,7 @@ out:
 	return code;
 }
 
-static int cuda_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+static int open_one(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
 {
 	struct sl_device *d = NULL;
 	int code = sl__device_open(&d, options, err);
@@ -57,17 +65,55 @@ static int cuda_open(struct sl_device **out, const struct sl_device_options *opt
 	return code;
 }
 
+/* Opens GPUs index + 1, index + 2, ... beside the first one, and joins them. */
+static int open_others(struct sl_device *first, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct sl_device_options own = *options;
+	struct sl_device *devices[SL_RANKS_MAX] = {first};
+	struct sl_group *group;
+	if (options->gpus > SL_RANKS_MAX)
+		return sl_error_set(err, SL_BADPARAM, "At most %d GPUs compute together, not %d.", SL_RANKS_MAX, options->gpus);
+	for (int r = 1; r < options->gpus; r++) {
+		own.index = options->index + r;
+		SL_RETURN(open_one(&devices[r], &own, err));
+		devices[r - 1]->others = devices[r];
+		if (strcmp(devices[r]->name, first->name))
+			return sl_error_set(err, SL_NODEVICE, "GPUs that compute together must be of one kind; GPU %d is %.60s, "
+					    "GPU %d %.60s.", first->index, first->name, own.index, devices[r]->name);
+	}
+	SL_RETURN(sl__device_enter(first, err));
+	return sl__group_open(devices, options->gpus, &group, err);
+}
+
+static int cuda_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct sl_device *d = NULL;
+	int code = open_one(&d, options, err);
+	if (!code && options && options->gpus > 1)
+		code = open_others(d, options, err);
+	if (code)
+		cuda_close(d);
+	else
+		*out = d;
+	return code;
+}
+
 static void cuda_info(struct sl_device *d, struct sl_device_info *out)
 {
 	memset(out, 0, sizeof *out);
-	snprintf(out->name, sizeof out->name, "%s", d->name);
+	if (d->group)
+		snprintf(out->name, sizeof out->name, "%d x %.100s", d->ranks, d->name);
+	else
+		snprintf(out->name, sizeof out->name, "%s", d->name);
 	snprintf(out->kind, sizeof out->kind, "cuda");
 	snprintf(out->pci, sizeof out->pci, "%s", d->pci);
-	out->memory_total = d->total;
-	out->memory_used = d->used;
-	out->memory_budget = d->budget;
-	out->graph_bytes = d->graph_bytes;
-	out->embedding_bytes = d->embedding_bytes;
+	for (const struct sl_device *one = d; one; one = one->others) {
+		out->memory_total += one->total;
+		out->memory_used += one->used;
+		out->memory_budget += one->budget;
+		out->graph_bytes += one->graph_bytes;
+		out->embedding_bytes += one->embedding_bytes;
+	}
 	sl_plan_cache_info(&d->plans->cache, out);
 }
 
@@ -78,17 +124,13 @@ static int cuda_plans(struct sl_device *d, struct sl_plan_info *out, int max)
 
 static void cuda_plans_clear(struct sl_device *d)
 {
-	if (sl__device_enter(d, NULL))
-		return;
-	sl__plans_clear(d);
-	sl__copies_trim(d);
-}
-
-static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
-			  struct sl_error *err)
-{
-	int code = sl__device_enter(d, err);
-	return code ? code : sl__graph_put(d, a, out, err);
+	for (struct sl_device *one = d; one; one = one->others) {
+		if (sl__device_enter(one, NULL))
+			return;
+		sl__plans_clear(one);
+		sl__copies_trim(one);
+	}
+	sl__device_enter(d, NULL);
 }
 
 /* May be called from any thread, so it locks the context: a reset must wait. */
@@ -99,13 +141,6 @@ static int cuda_neighbours_find(int index, uint64_t memory_bytes, const struct s
 	int code = sl__neighbours_find(index, memory_bytes, p, params, out, err);
 	sl__context_release();
 	return code;
-}
-
-static void cuda_graph_drop(struct sl_device_graph *g)
-{
-	if (g)
-		sl__device_enter(g->device, NULL);
-	sl__graph_drop(g);
 }
 
 /* The number of near points and far cells that a point interacts with in the Barnes-Hut tree. */
@@ -134,22 +169,22 @@ const struct sl_engine *sl_engine_cuda(void)
 {
 	static const struct sl_engine engine = {
 		.name = "cuda", .open = cuda_open, .close = cuda_close, .info = cuda_info,
-		.plans = cuda_plans, .plans_clear = cuda_plans_clear, .graph_put = cuda_graph_put,
-		.graph_drop = cuda_graph_drop, .graph_make = sl__graph_make,
+		.plans = cuda_plans, .plans_clear = cuda_plans_clear, .graph_put = sl__divided_put,
+		.graph_drop = sl__divided_drop, .graph_make = sl__divided_make,
 		.graph_make_least = GRAPH_MAKE_LEAST, .embedding_bytes = sl__embedding_bytes,
 		.iteration_seconds = cuda_iteration_seconds,
-		.embedding_create = sl__embedding_create, .embedding_destroy = sl__embedding_destroy,
-		.run = sl__run, .measure = sl__embedding_measure, .snapshot = sl__embedding_snapshot,
-		.rescale = sl__rescale, .state_bytes = sl__state_bytes,
-		.state_save = sl__state_save, .state_load = sl__state_load, .forces = sl__embedding_forces,
-		.joins = sl__joins, .run_many = sl__run_many, .snapshot_start = sl__embedding_snapshot_start,
+		.embedding_create = sl__divided_create, .embedding_destroy = sl__divided_destroy,
+		.run = sl__divided_run, .measure = sl__divided_measure, .snapshot = sl__divided_snapshot,
+		.rescale = sl__divided_rescale, .state_bytes = sl__state_bytes,
+		.state_save = sl__divided_state_save, .state_load = sl__divided_state_load, .forces = sl__divided_forces,
+		.joins = sl__joins, .run_many = sl__run_many, .snapshot_start = sl__divided_snapshot_start,
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish,
-		.snapshot_release = sl__snapshot_release, .phases = sl__embedding_phases,
+		.snapshot_release = sl__snapshot_release, .phases = sl__divided_phases,
 		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
 		.points_passes = sl__points_passes,
-		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
-		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
-		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,
+		.neighbours_put = sl__divided_neighbours_put, .neighbours_drop = sl__divided_neighbours_drop,
+		.neighbours_graph = sl__divided_neighbours_graph, .walk_mass = sl__divided_walk_mass,
+		.walk_components = sl__divided_walk_components, .walk_filter = sl__divided_walk_filter,
 		.operations = sl__operations,
 	};
 	return &engine;

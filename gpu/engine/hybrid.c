@@ -13,6 +13,9 @@
 
 static int hybrid_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
 {
+	if (options && options->gpus > 1)
+		return sl_error_set(err, SL_BADPARAM, "Engine hybrid computes on one GPU, not on %d; only engine cuda takes "
+				    "several.", options->gpus);
 	SL_RETURN(sl_engine_cuda()->open(out, options, err));
 	(*out)->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
 	return 0;
@@ -68,6 +71,7 @@ static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, 
 	g->host = a;
 	g->entropy = a->entropy;
 	g->matrix.n = a->n;
+	g->share = (struct sl_share){a->n, a->m, 0, a->n, 0, a->m};
 	g->matrix.m = a->m;
 	g->bytes = sizeof *mass * ((uint64_t)a->n + 1);
 	SL_TRY(sl__device_alloc(d, g->bytes, what, &g->memory, err));

@@ -4,9 +4,9 @@
 
 #define BLOCK 256
 
-static __device__ __forceinline__ uint32_t first_piece(uint64_t start, uint64_t i, uint32_t piece)
+static __device__ __forceinline__ uint32_t first_piece(uint64_t start, uint64_t i, uint32_t piece, uint64_t base)
 {
-	return (uint32_t)((start + (piece - 1) * i) / piece);
+	return (uint32_t)((start + (piece - 1) * i) / piece - base);
 }
 
 /* pack_rows packs rows `from` of P into a.piece, a.start, a.scale and a.mass, and lists long rows. One warp per row,
@@ -19,7 +19,9 @@ pack_rows(struct sl_rows from, struct sl_matrix a, struct sl_rows_report *report
 		return;
 	const uint32_t words = 4, entries = a.bits ? 4 : 2;
 	uint64_t begin = from.start[at], length = from.start[at + 1] - begin;
-	uint32_t first = first_piece(begin, i, entries), next = first_piece(begin + length, i + 1ull, entries);
+	uint32_t own = a.first + i;
+	uint32_t first = first_piece(begin, own, entries, a.base);
+	uint32_t next = first_piece(begin + length, own + 1ull, entries, a.base);
 	begin -= from.base;
 	float sum = 0, largest = 0;
 	for (uint64_t e = lane; e < length; e += 32) {
@@ -32,7 +34,7 @@ pack_rows(struct sl_rows from, struct sl_matrix a, struct sl_rows_report *report
 	uint32_t *out = (uint32_t *)(a.piece + first);
 	float most = (float)((1u << a.bits) - 1), inverse = largest > 0 ? 1 / largest : 0;
 	for (uint64_t e = lane; e < (uint64_t)(next - first) * entries; e += 32) {
-		uint32_t node = e < length ? from.node[begin + e] : i;
+		uint32_t node = e < length ? from.node[begin + e] : own;
 		float p = e < length ? from.p[begin + e] : 0;
 		if (a.bits) {
 			out[e] = node << a.bits | (uint32_t)rintf(most * sqrtf(p * inverse));

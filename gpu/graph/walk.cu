@@ -42,10 +42,11 @@ walk_step(struct sl_matrix m, const float *__restrict__ slope, const float *__re
 	sum += __shfl_xor_sync(~0u, sum, 16);
 	if (group)
 		return;
-	size_t at = (size_t)i * COLUMNS + column;
+	uint32_t node = m.first + i;
+	size_t at = (size_t)node * COLUMNS + column;
 	float a = sum * row_scale<WIDE>(m, i) / m.mass[i];
 	if (!PLAIN)
-		a = slope[i] * a - shift[i] * x[at];
+		a = slope[node] * a - shift[node] * x[at];
 	to[at] = FIRST ? a : 2 * a - to[at];
 }
 
@@ -129,8 +130,8 @@ static __global__ void __launch_bounds__(BLOCK) unite(struct sl_matrix m, uint32
 		struct piece<WIDE> here;
 		open_piece<WIDE>(m.piece[at], m.bits, &here);
 		for (int e = 0; e < piece<WIDE>::ENTRIES; e++)
-			if (here.node[e] < i)
-				join(parent, i, here.node[e]);
+			if (here.node[e] < m.first + i)
+				join(parent, m.first + i, here.node[e]);
 	}
 }
 
@@ -147,15 +148,15 @@ static __global__ void __launch_bounds__(BLOCK) flatten(uint32_t n, uint32_t *pa
 	now[i] = root;
 }
 
-cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t *label, cudaStream_t stream)
+cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t n, uint32_t *label, cudaStream_t stream)
 {
 	if (!a->n)
 		return cudaSuccess;
-	start_alone<<<blocks_for(a->n, BLOCK), BLOCK, 0, stream>>>(a->n, label);
+	start_alone<<<blocks_for(n, BLOCK), BLOCK, 0, stream>>>(n, label);
 	uint32_t blocks = blocks_for((uint64_t)a->n * 32, BLOCK);
 	if (a->bits)
 		unite<false><<<blocks, BLOCK, 0, stream>>>(*a, label);
 	else
 		unite<true><<<blocks, BLOCK, 0, stream>>>(*a, label);
-	return each(a->n, flatten, stream, a->n, label);
+	return each(n, flatten, stream, n, label);
 }

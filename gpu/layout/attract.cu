@@ -153,7 +153,7 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, co
 	bool active = i < a.n && to - from <= pieces_max;
 	float y_i[3] = {0, 0, 0}, sum[3] = {0, 0, 0}, scale = 0;
 	if (active) {
-		load_point<D>(p.y, i, y_i);
+		load_point<D>(p.y, a.first + i, y_i);
 		scale = row_scale<WIDE>(a, i);
 		attract_range<D, WIDE, ROUNDED>(a, y, y_i, from + lane, to, L, sum);
 	}
@@ -161,7 +161,7 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, co
 	for (int k = 0; k < D; k++)
 		sum[k] = sum_lanes(sum[k], L);
 	if (active && lane == 0)
-		store_point<D>(p.attraction, i, sum, scale);
+		store_point<D>(p.attraction, a.first + i, sum, scale);
 }
 
 /* attract_long does the same for the rows a.long_rows [long_count]. One block of 512 threads per row. */
@@ -176,7 +176,7 @@ attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *
 	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, o, r);
 	uint32_t i = a.long_rows[blockIdx.x];
 	float y_i[3], sum[3] = {0, 0, 0};
-	load_point<D>(p.y, i, y_i);
+	load_point<D>(p.y, a.first + i, y_i);
 	attract_range<D, WIDE, ROUNDED>(a, y, y_i, a.start[i] + threadIdx.x, a.start[i + 1], LONG_BLOCK, sum);
 #pragma unroll
 	for (int k = 0; k < D; k++)
@@ -190,7 +190,7 @@ attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *
 	for (int w = 1; w < LONG_BLOCK / 32; w++)
 		for (int k = 0; k < D; k++)
 			sum[k] += part[w][k];
-	store_point<D>(p.attraction, i, sum, row_scale<WIDE>(a, i));
+	store_point<D>(p.attraction, a.first + i, sum, row_scale<WIDE>(a, i));
 }
 
 #define FOR_EACH_KIND(call) \
@@ -269,7 +269,7 @@ measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_repor
 	double divergence = 0, square = 0, inverse_z = 1 / r->z;
 	for (uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; i < a.n; i += warps) {
 		float y_i[3], y_j[3], sum = 0;
-		load_point<D>(p.y, i, y_i);
+		load_point<D>(p.y, a.first + i, y_i);
 		for (uint32_t at = a.start[i] + lane; at < a.start[i + 1]; at += 32) {
 			struct piece<WIDE> here;
 			open_piece<WIDE>(a.piece[at], a.bits, &here);
@@ -284,7 +284,7 @@ measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_repor
 		}
 		divergence += (double)(sum * row_scale<WIDE>(a, i));
 		if (lane < D) {
-			size_t c = (size_t)i * S + lane;
+			size_t c = (size_t)(a.first + i) * S + lane;
 			double gradient = (double)p.attraction[c] - (double)p.repulsion[c] * inverse_z;
 			square += gradient * gradient;
 		}

@@ -112,6 +112,10 @@ cudaError_t sl__read(const struct sl_particles *p, const struct sl_grid_memory *
 		     int splits, bool pairs, const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__move(const struct sl_particles *p, const struct sl_grid_memory *grid, enum sl_step_kind kind,
 		     double *part, const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
+/* On a rank of a group, after the step and the sum of all ranks' boxes [ranks][8] (o->box): ends the iteration, and
+ * clears the boxes. window: of grids[0]; 0: no grids. */
+cudaError_t sl__close_step(int dims, int window, float *boxes, int ranks, const struct sl_orders *orders,
+			   struct sl_report *report, cudaStream_t stream);
 /* Writes the bounds of the layout to the report, without checking that it fits a grid. */
 cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_report *report, cudaStream_t stream);
 

@@ -187,7 +187,7 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 #pragma unroll
 	for (int k = 0; k < D; k++) {
 		if (KIND == SL_STEP_ADAM) {
-			y[k] = adam_moved(o, correct, p->n, gradient[k], y[k], &velocity[k], &gain[k]);
+			y[k] = adam_moved(o, correct, p->all, gradient[k], y[k], &velocity[k], &gain[k]);
 		} else {
 			velocity[k] *= clip;
 			y[k] += velocity[k];
@@ -247,6 +247,8 @@ static void launch_move(const struct sl_particles *p, const struct sl_grid_memor
 			double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t tiles = blocks_for(p->n, BLOCK), rounds = (tiles + BLOCKS_MAX / 2) / BLOCKS_MAX;
+	if (rounds > 3 && blocks_for(tiles, rounds) > BLOCKS_MAX)
+		rounds++;  /* a few blocks more would take as long as BLOCKS_MAX */
 	uint32_t count = (rounds > 1 ? rounds : 1) * BLOCK, blocks = blocks_for(p->n, count);
 	struct field f = field_of(g);
 	if (kind == SL_STEP_MOMENTUM)

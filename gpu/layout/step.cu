@@ -184,7 +184,7 @@ read_back(struct sl_particles p, struct field near, struct field far, const floa
 			repulsion<D, READ, W>(force, &c, lane, &near, &far, place, corner);
 			own = component<D>(force, lane) + (READ == 1 && splits < 0 ? p.repulsion[at] : 0);
 		} else {
-			own = sum_splits(partial, splits, (size_t)p.n * S, at);
+			own = sum_splits(partial, splits, (size_t)p.all * S, at);
 		}
 		if (lane < D && base < p.n)
 			p.repulsion[at] = own;
@@ -232,12 +232,12 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 			repulsion<D, READ, W>(force, &c, lane, &near, &far, place, corner);
 			own = component<D>(force, lane) + (READ == 1 && splits < 0 ? p.repulsion[at] : 0);
 		} else {
-			own = sum_splits(partial, splits, (size_t)p.n * S, at);
+			own = sum_splits(partial, splits, (size_t)p.all * S, at);
 		}
 		float gradient = o->step.exaggeration * attraction - inverse_z * own;
 		float next = component<D>(place, lane);
 		if (KIND == SL_STEP_ADAM) {
-			next = adam_moved(o, correct, p.n, gradient, next, &velocity, &gain);
+			next = adam_moved(o, correct, p.all, gradient, next, &velocity, &gain);
 		} else {
 			velocity = momentum_velocity(o, mass, over_components<D, W>(gradient * velocity), gradient, velocity,
 						     &gain);
@@ -281,6 +281,29 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 			box_add<D>(&b, k, place[k]);
 	}
 	box_close<D>(b, box_parts, NULL, NULL, r, false);
+}
+
+/* close_step ends the iteration of a rank of a group, as box_close() does without a group: boxes [ranks][8] holds the
+ * bounds of each rank's nodes, and is cleared. GRIDS: corner is that of the grids of width W. One thread. */
+template <int D, int W, bool GRIDS>
+static __global__ void close_step(float *boxes, int ranks, const struct sl_orders *o, struct sl_report *r)
+{
+	if (r->state != SL_GO)
+		return;
+	float corner[D];
+	if (GRIDS)
+		corner_of_next<D, W>(o, r, corner);
+	struct box<D> b = box_empty<D>();
+	for (int i = 0; i < ranks; i++) {
+		for (int k = 0; k < D; k++) {
+			b.low[k] = fminf(b.low[k], boxes[8 * i + k]);
+			b.high[k] = fmaxf(b.high[k], boxes[8 * i + 4 + k]);
+		}
+		b.bad |= boxes[8 * i + 3] != 0;
+		for (int k = 0; k < 8; k++)
+			boxes[8 * i + k] = 0;
+	}
+	box_finish<D>(&b, o, GRIDS ? corner : NULL, r, true);
 }
 
 /* Calls X(dims, levels, window) for every kind of grid. */
@@ -346,5 +369,23 @@ cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_rep
 #define LAUNCH(d) bounds<d><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r)
 	BY_DIMS(p->dims, LAUNCH);
 #undef LAUNCH
+	return cudaGetLastError();
+}
+
+cudaError_t sl__close_step(int dims, int window, float *boxes, int ranks, const struct sl_orders *o,
+			   struct sl_report *r, cudaStream_t stream)
+{
+#define CLOSE(d, w, grids) close_step<d, w, grids><<<1, 1, 0, stream>>>(boxes, ranks, o, r)
+#define LAUNCH(d) do { \
+	if (!window) \
+		CLOSE(d, 4, false); \
+	else if (window == 4) \
+		CLOSE(d, 4, true); \
+	else \
+		CLOSE(d, 6, true); \
+} while (0)
+	BY_DIMS(dims, LAUNCH);
+#undef LAUNCH
+#undef CLOSE
 	return cudaGetLastError();
 }

@@ -75,9 +75,37 @@ template <int D> static __device__ __forceinline__ void box_reduce(struct box<D>
 	__syncthreads();
 }
 
-/* All threads of all blocks call it. The last block to arrive combines the boxes, writes the report's bounds and ends
- * the iteration. corner: of the grids that hold the new charges; a layout outside them stops the run. NULL: no grids.
- * parts [blocks][8]. */
+/* One thread calls it, with the box of the whole layout. Writes the report's bounds and ends the iteration. corner:
+ * of the grids that hold the new charges; a layout outside them stops the run. NULL: no grids. */
+template <int D>
+static __device__ __forceinline__ void
+box_finish(const struct box<D> *b, const struct sl_orders *o, const float *corner, struct sl_report *r, bool stepped)
+{
+	float extent = 0;
+	for (int k = 0; k < D; k++) {
+		r->low[k] = b->low[k];
+		r->high[k] = b->high[k];
+		extent = fmaxf(extent, b->high[k] - b->low[k]);
+	}
+	r->finite = !b->bad;
+	if (stepped) {
+		r->done++;
+		r->iteration++;
+	}
+	bool inside = true;
+	for (int k = 0; k < D && corner; k++) {
+		inside = inside && b->low[k] >= corner[k] && b->high[k] <= corner[k] + o->reach;
+		r->corner[k] = corner[k];
+	}
+	if (b->bad)
+		r->state = SL_DIVERGED;
+	else if (corner && (!(inside && extent >= o->shrink) || r->candidates > o->cutoff.candidates_most))
+		r->state = SL_OUTGROWN;
+}
+
+/* All threads of all blocks call it. The last block to arrive combines the boxes and ends the iteration, as
+ * box_finish() does; on a rank of a group it leaves that to sl__close_step(), since it has the boxes of this rank's
+ * nodes only. parts [blocks][8]. */
 template <int D>
 static __device__ __forceinline__ void
 box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float *corner, struct sl_report *r,
@@ -108,26 +136,15 @@ box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float 
 	box_reduce<D>(&b);
 	if (threadIdx.x != 0)
 		return;
-	float extent = 0;
-	for (int k = 0; k < D; k++) {
-		r->low[k] = b.low[k];
-		r->high[k] = b.high[k];
-		extent = fmaxf(extent, b.high[k] - b.low[k]);
+	if (stepped && o->box) {
+		for (int k = 0; k < D; k++) {
+			o->box[k] = b.low[k];
+			o->box[4 + k] = b.high[k];
+		}
+		o->box[3] = b.bad ? 1 : 0;
+	} else {
+		box_finish<D>(&b, o, corner, r, stepped);
 	}
-	r->finite = !b.bad;
-	if (stepped) {
-		r->done++;
-		r->iteration++;
-	}
-	bool inside = true;
-	for (int k = 0; k < D && corner; k++) {
-		inside = inside && b.low[k] >= corner[k] && b.high[k] <= corner[k] + o->reach;
-		r->corner[k] = corner[k];
-	}
-	if (b.bad)
-		r->state = SL_DIVERGED;
-	else if (corner && (!(inside && extent >= o->shrink) || r->candidates > o->cutoff.candidates_most))
-		r->state = SL_OUTGROWN;
 }
 
 /* ---- step ------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@ enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
 /* The repulsion uses one grid or two (core/grid/grid.h). Level 0 is the only or the near grid; level 1 is the far grid,
  * which gets its charges from level 0. */
 #define SL_LEVELS 2
+#define SL_BOXES 16  /* ranks of a group, at most */
+#define SL_BOX_BYTES (SL_BOXES * 8 * sizeof(float))
 
 struct sl_level {
 	float inverse_h, force_scale;  /* 1 / h; 0.5 / (h nu), nu: degrees of freedom */
@@ -45,6 +47,7 @@ struct sl_orders {
 	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
 	struct sl_level level[SL_LEVELS];
 	struct sl_cutoff_orders cutoff;
+	float *box;                    /* where this rank of a group writes the bounds of its nodes; NULL: no group */
 };
 
 struct sl_report {
@@ -64,6 +67,7 @@ struct sl_report {
 struct sl_control {
 	struct sl_orders orders;
 	struct sl_report report;
+	float box[SL_BOXES][8];      /* bounds of each rank's nodes, without grids; else they are behind the charges */
 };
 
 /* The array of partial sums, one for each block of a kernel that adds doubles: SL_PARTS + n / 256 elements. Those of

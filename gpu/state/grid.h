@@ -13,7 +13,8 @@ struct sl_grid_memory {
 	int window;            /* width: 4 or 6 */
 	int length;            /* of the transforms: side or 2 side */
 	int pairs;
-	uint64_t *charges;     /* [side^(dims - 1)][pairs]; before each iteration those of the present layout */
+	uint64_t *charges;     /* [side^(dims - 1)][pairs]; before each iteration those of the present layout; behind them
+				* SL_BOX_BYTES for bounds that ranks of a group exchange */
 	float *half;           /* level 0 of two: charges spread over the coarse grid along x, [side^(dims - 1)][coarse] */
 	float *half2;          /* in 3-D, the same spread along y, too, [side][coarse][coarse] */
 	int coarse;            /* level 0 of two: side of level 1; else 0 */

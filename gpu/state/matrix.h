@@ -22,9 +22,11 @@ struct sl_rows {
  * 0, and an additional piece of such entries may follow. So the places of the pieces follow from the lengths of the
  * rows. */
 struct sl_matrix {
-	uint32_t n;
-	uint64_t m;           /* entries, without filling */
-	uint32_t *start;      /* [n + 1] first piece */
+	uint32_t n;           /* rows here: nodes first .. first + n - 1; all, or those of one rank of a group */
+	uint32_t first;
+	uint64_t base;        /* the first piece here, among those of all rows */
+	uint64_t m;           /* entries here, without filling */
+	uint32_t *start;      /* [n + 1] first piece, from base on */
 	uint4 *piece;         /* [start[n]] */
 	float *scale;         /* [n], bits > 0 */
 	int bits;             /* 0: entries of two words */

@@ -6,6 +6,7 @@
 
 struct sl_particles {
 	uint32_t n;
+	uint32_t all;                   /* nodes of the layout: n, or more if these are the nodes of one rank */
 	int dims;
 	float *y, *velocity, *gain;     /* [n * stride] */
 	float *attraction, *repulsion;  /* [n * stride] */

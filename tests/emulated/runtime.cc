@@ -5,7 +5,8 @@
  * the calls, which is one of the orders that events allow. A thread that captures a graph captures all commands that it
  * queues.
  *
- * SPACELAND_EMULATED_MEMORY: bytes of the GPU's memory (16 GiB).
+ * SPACELAND_EMULATED_MEMORY: bytes of the GPUs' memory (16 GiB).
+ * SPACELAND_EMULATED_GPUS: how many there are (1), up to 16. They share their memory; each thread has a current one.
  * SPACELAND_EMULATED_SHARED: bytes of shared memory that a block may have (227 KiB, as in compute capability 9.0; many
  * cards have 99 KiB).
  * SPACELAND_EMULATED_RECORD: a file that gets a line for each launched kernel: its program or plug-in and its address
@@ -50,6 +51,7 @@ cudaError_t failed;  /* sticky */
 
 thread_local cudaError_t last;
 thread_local struct CUgraph_st *capture;
+thread_local int current;
 
 cudaError_t told(cudaError_t status)
 {
@@ -66,6 +68,12 @@ size_t total(void)
 {
 	const char *text = getenv("SPACELAND_EMULATED_MEMORY");
 	return text ? strtoull(text, NULL, 10) : (size_t)16 << 30;
+}
+
+int gpus(void)
+{
+	const char *text = getenv("SPACELAND_EMULATED_GPUS");
+	return text ? atoi(text) : 1;
 }
 
 int shared_max(void)
@@ -201,7 +209,7 @@ const char *cudaGetErrorString(cudaError_t status)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-	*count = 1;
+	*count = gpus();
 	return cudaSuccess;
 }
 
@@ -213,11 +221,17 @@ cudaError_t cudaDriverGetVersion(int *version)
 
 cudaError_t cudaGetDevice(int *device)
 {
-	*device = 0;
+	*device = current;
 	return told(cudaSuccess);
 }
 
-cudaError_t cudaSetDevice(int device) { return told(device ? cudaErrorInvalidDevice : cudaSuccess); }
+cudaError_t cudaSetDevice(int device)
+{
+	if (device < 0 || device >= gpus())
+		return told(cudaErrorInvalidDevice);
+	current = device;
+	return told(cudaSuccess);
+}
 
 /* Frees all memory, as a reset of the context does. */
 cudaError_t cudaDeviceReset(void)
@@ -235,9 +249,10 @@ cudaError_t cudaDeviceSynchronize(void) { return told(cudaSuccess); }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
-	if (device)
+	if (device < 0 || device >= gpus())
 		return told(cudaErrorInvalidDevice);
 	memset(p, 0, sizeof *p);
+	p->pciBusID = device;
 	strcpy(p->name, "emulated GPU");
 	p->major = 9;
 	p->totalGlobalMem = total();

@@ -19,7 +19,8 @@ programs="tests/gpu/test_neighbours tests/gpu/test_degrees tests/gpu/test_sammon
 	tests/unit/test_embedding tests/unit/test_sammon_device tests/gpu/test_pairs tests/gpu/test_small
 	tests/gpu/test_pca tests/gpu/test_scan tests/gpu/test_rows tests/gpu/test_kmeans tests/unit/test_growth
 	tests/unit/test_signal_device tests/gpu/test_walk tests/unit/test_engine_memory tests/unit/test_barnes_hut
-	tests/gpu/test_signal tests/gpu/test_lost tests/gpu/test_joint tests/gpu/test_affinities tests/gpu/bench_gmm tests/gpu/bench_kmeans
+	tests/gpu/test_signal tests/gpu/test_lost tests/gpu/test_joint tests/gpu/test_affinities tests/gpu/test_group
+	tests/gpu/bench_gmm tests/gpu/bench_kmeans
 	tests/gpu/bench_neighbours tests/gpu/bench_seeding tests/gpu/bench_sammon clients/cli/spaceland"
 
 bundle() {

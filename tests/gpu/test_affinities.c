@@ -48,7 +48,7 @@ struct fetched {
 	float *p;
 };
 
-static int take_size(void *arg, uint32_t n, uint64_t m, struct sl_error *err)
+static int take_size(void *arg, uint32_t n, uint64_t m, const uint64_t *start, struct sl_error *err)
 {
 	struct fetched *f = arg;
 	f->n = n;

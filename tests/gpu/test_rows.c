@@ -436,7 +436,7 @@ static void components_are_found(void **state)
 		rig_init(&r, &given, round % 2 ? 0 : round == 6 ? 24 : SL_BITS_LEAST + 5 * (round / 2));
 		rig_pack(&r, 2, &seed);
 		CUDA(cudaDeviceSynchronize());
-		CUDA(sl__walk_label(&r.a, found, r.stream));
+		CUDA(sl__walk_label(&r.a, r.a.n, found, r.stream));
 		CUDA(cudaStreamSynchronize(r.stream));
 		uint32_t *got = read_back(found, sizeof *got * n);
 		assert_memory_equal(label, got, sizeof *got * n);

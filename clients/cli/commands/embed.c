@@ -155,7 +155,9 @@ int cmd_embed(struct cli *cli)
 		return cli_fail(CLI_USAGE, "--time-limit is a limit of jobs on a server; use --max-seconds with --local");
 	if (cli_option(cli, "local"))
 		return cli_embed_local(cli, cli->arguments[0]);
-	if (cli_option(cli, "threads"))
-		return cli_fail(CLI_USAGE, "--threads needs --local; the server has its own setting");
+	static const char *const local[] = {"threads", "gpus"};
+	for (int i = 0; i < 2; i++)
+		if (cli_option(cli, local[i]))
+			return cli_fail(CLI_USAGE, "--%s needs --local; the server has its own setting", local[i]);
 	return embed_on_server(cli, layout, picture);
 }

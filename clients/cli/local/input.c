@@ -9,6 +9,7 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/local/local.h"
+#include "core/engine/gpus.h"
 #include "core/engine/load.h"
 #include "core/formats/labels/labels.h"
 #include "core/init/init.h"
@@ -335,6 +336,52 @@ static int find_axes(struct local *l)
 	return sl_neighbours_axes(l->input.neighbours, l->input.points, NULL, &l->err);
 }
 
+#define GPUS_MOST 16
+#define GPUS_START_S 1.5  /* opening a second GPU, and joining both */
+
+/* The nodes, and about how many entries P will have. */
+static uint32_t size_of(const struct local *l, uint64_t *entries)
+{
+	const struct sl_neighbours *nb = l->input.neighbours;
+	uint32_t n = l->input.graph ? l->input.graph->n : nb ? nb->n : l->input.points->n;
+	*entries = l->input.graph ? 2 * l->input.graph->m : (uint64_t)n * (nb ? nb->k : 90) * 3 / 2;
+	return n;
+}
+
+/* With --gpus auto: opens more GPUs than the one that is open, if that pays or memory requires it. */
+static int open_more(struct local *l, struct sl_device_options *device)
+{
+	struct sl_device_info info;
+	struct sl_settings settings;
+	struct sl_error err = {0};
+	uint64_t entries;
+	int most = sl_engine_devices("cuda");
+	uint32_t n = size_of(l, &entries);
+	l->engine->info(l->device, &info);
+	sl_embedding_settings(&l->params, n, &settings);
+	device->gpus = sl_engine_gpus(l->engine, &settings, n, entries, sl_params_iterations(&l->params),
+				      most < GPUS_MOST ? most : GPUS_MOST, info.memory_budget, GPUS_START_S);
+	if (device->gpus < 2)
+		return 0;
+	l->engine->close(l->device);
+	l->device = NULL;
+	if (!l->engine->open(&l->device, device, &err))
+		return 0;
+	cli_tell(l->cli, NULL, "one GPU computes, not %d: %s", device->gpus, err.detail);
+	device->gpus = 1;
+	return l->engine->open(&l->device, device, &l->err);
+}
+
+/* --gpus; *gpus 0: auto. */
+static int gpus_option(struct local *l, int *gpus)
+{
+	const char *text = cli_option(l->cli, "gpus");
+	long number = 0;
+	int status = text && strcmp(text, "auto") != 0 ? cli_option_int(l->cli, "gpus", 1, GPUS_MOST, &number) : CLI_OK;
+	*gpus = (int)number;
+	return status;
+}
+
 int local_open(struct local *l)
 {
 	const char *engine = cli_option(l->cli, "engine");
@@ -342,11 +389,21 @@ int local_open(struct local *l)
 	long threads = 0;
 	int status = cli_option_int(l->cli, "threads", 1, 1024, &threads);
 	device.threads = (int)threads;
+	if (!status)
+		status = gpus_option(l, &device.gpus);
 	if (status)
 		return status;
 	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
 		return local_failed(l, engine);
-	return l->engine->open(&l->device, &device, &l->err) ? local_failed(l, l->path) : CLI_OK;
+	bool cuda = !strcmp(l->engine->name, "cuda");
+	if (device.gpus > 1 && !cuda)
+		return cli_fail(CLI_USAGE, "--gpus %d: engine %s computes on one device; use --engine cuda", device.gpus,
+				l->engine->name);
+	bool automatic = !device.gpus && cuda && (l->input.graph || l->input.neighbours || l->input.points);
+	int code = l->engine->open(&l->device, &device, &l->err);
+	if (!code && automatic && sl_engine_devices("cuda") > 1)
+		code = open_more(l, &device);
+	return code ? local_failed(l, l->path) : CLI_OK;
 }
 
 int local_put(struct local *l)

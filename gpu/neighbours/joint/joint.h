@@ -16,6 +16,7 @@
 
 struct sl_device_neighbours {
 	struct sl_device *device;
+	struct sl_device_neighbours *others;  /* of rank 0 of a group: those of ranks 1, 2, ... by this link */
 	float *axes;  /* [n_user][SL_AXES] of struct sl_neighbours, in host memory, or NULL */
 	uint32_t n, k, n_user;
 	uint32_t *user;      /* host, [n]: the user's row of each node, in the device's order */

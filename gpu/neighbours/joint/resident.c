@@ -238,24 +238,66 @@ out:
 	return code;
 }
 
-static int complete(struct making *k, struct sl_device_graph *g, struct sl_error *err)
+/* The starts of P's rows, without empty ones. start [n + 1], on the device. */
+static int number_rows(struct making *k, uint64_t *start, struct sl_error *err)
 {
 	struct sl_device *d = k->nb->device;
 	uint32_t n = k->joint.n;
-	float scale = (float)(0.5 / k->host_report.rows);
 	int code = 0;
 	if (k->host_report.empty) {
 		SL_CUDA(sl__joint_flags(k->length, n, k->flag, d->stream));
 		SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->flag, k->new_of, n, d->stream));
-		SL_CUDA(sl__joint_close_up(k->start, k->length, k->new_of, n, g->rows.start, d->stream));
+		SL_CUDA(sl__joint_close_up(k->start, k->length, k->new_of, n, start, d->stream));
 	} else {
-		SL_CUDA(cudaMemcpyAsync(g->rows.start, k->start, (n + 1) * 8ull, cudaMemcpyDeviceToDevice, d->stream));
+		SL_CUDA(cudaMemcpyAsync(start, k->start, (n + 1) * 8ull, cudaMemcpyDeviceToDevice, d->stream));
 	}
+out:
+	return code;
+}
+
+/* This rank's share of P. Every rank makes all of P, and keeps its rows. */
+static int choose_share(struct making *k, struct sl_share *share, uint32_t *parts, struct sl_error *err)
+{
+	struct sl_device *d = k->nb->device;
+	uint64_t bytes = (k->joint.n + 1ull) * 8, *start = NULL, *host = malloc(bytes);
+	int code = host ? sl__device_alloc(d, bytes, "Rows of P", &start, err) : sl_error_memory(err, "%u rows of P", k->n);
+	SL_TRY(code);
+	SL_TRY(number_rows(k, start, err));
+	SL_CUDA(sl__fetch(host, start, (k->n + 1ull) * 8, d->stream));
+	sl__graph_divide(k->n, host, d->ranks, parts);
+	share->first = parts[d->rank];
+	share->rows = parts[d->rank + 1] - share->first;
+	share->begin = host[share->first];
+	share->end = host[share->first + share->rows];
+out:
+	sl__device_free(d, start, bytes);
+	free(host);
+	return code;
+}
+
+static int pack_share(struct sl_device_graph *g, struct sl_error *err)
+{
+	const struct sl_rows *all = &g->rows;
+	const struct sl_share *s = &g->share;
+	struct sl_rows own = {.n = s->rows, .base = s->begin, .start = all->start + s->first, .node = all->node + s->begin,
+			      .p = all->p + s->begin};
+	int code = 0;
+	SL_CUDA(sl__pack_rows(&own, &g->matrix, g->report, g->device->stream));
+out:
+	return code;
+}
+
+static int complete(struct making *k, struct sl_device_graph *g, struct sl_error *err)
+{
+	struct sl_device *d = k->nb->device;
+	float scale = (float)(0.5 / k->host_report.rows);
+	int code = 0;
+	SL_TRY(number_rows(k, g->rows.start, err));
 	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->host_report.empty ? k->new_of : NULL, scale, g->rows.node, g->rows.p,
 			       k->part, k->entropy, d->stream));
 	SL_CUDA(sl__fetch(&k->sum_p_log_p, k->entropy, 8, d->stream));
 	g->entropy = k->sum_p_log_p;
-	SL_TRY(sl__graph_pack(g, err));
+	SL_TRY(sl__is_divided(g) ? pack_share(g, err) : sl__graph_pack(g, err));
 	SL_TRY(sl__graph_finish(g, err));
 out:
 	return code;
@@ -311,7 +353,12 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 		return code;
 	lay_out(&k, k.memory);
 	SL_TRY(prepare(&k, err));
-	SL_TRY(sl__graph_alloc(d, k.n, k.m, &g, err));
+	struct sl_share share = {k.n, k.m, 0, k.n, 0, k.m};
+	uint32_t parts[SL_RANKS_MAX + 1] = {0};
+	if (sl__graph_divides(d, k.n))
+		SL_TRY(choose_share(&k, &share, parts, err));
+	SL_TRY(sl__graph_alloc(d, &share, &g, err));
+	memcpy(g->parts, parts, sizeof parts);
 	SL_TRY(sl__graph_rows(g, k.n, k.m, err));
 	SL_TRY(complete(&k, g, err));
 	a = calloc(1, sizeof *a);
