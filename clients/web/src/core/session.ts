@@ -6,6 +6,7 @@ import { columnColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
 import { colourOfColumn, colourOfFirst, type Ellipse, ellipsesOf, foundBy, jobOfColour } from "./clusters.ts";
+import { Filter } from "./filter.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
@@ -29,6 +30,7 @@ export class Session {
 	view: View | null = null;
 	readonly nodes: Nodes;
 	readonly recording = new Recording();
+	readonly filter: Filter;
 	readonly frame = new Signal<Frame | null>(null);
 	readonly columns = new Signal<Column[]>([]);
 	readonly by = new Signal("");                      // what colours: a column; "": nothing; "density"; "job:ID": clusters
@@ -54,6 +56,7 @@ export class Session {
 	/** most: largest number of points in streamed frames until the user zooms in. */
 	constructor(readonly job: Job, private readonly kind: string, private readonly most = STREAM_POINTS) {
 		this.nodes = nodesOf(job);
+		this.filter = new Filter(this);
 	}
 
 	attach(canvas: HTMLCanvasElement, drawn: () => void): void {
@@ -286,6 +289,16 @@ export class Session {
 		const out: number[] = [];
 		this.selected.value?.forEach((f, node) => { if (f & 1) out.push(node); });
 		return out;
+	}
+
+	/** Looks at one node; the selection stays, so that the list of it does. */
+	async choose(node: number): Promise<void> {
+		this.focus.value = { node, near: [] };
+		this.view?.invalidate();
+		const near = await this.nodes.near(node, this.kind);
+		if (this.focus.value?.node === node)
+			this.focus.value = { node, near };
+		this.view?.invalidate();
 	}
 
 	/** Selects a node and its neighbours in the graph. */

@@ -2,6 +2,7 @@
 import "./base.css";
 import "./pages.css";
 import "./stage.css";
+import "./columns.css";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, getJson, link, locked, logout, offline, request } from "../core/api.ts";

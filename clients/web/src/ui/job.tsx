@@ -9,11 +9,13 @@ import { hasDefault } from "../core/methods.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { address, keep, route } from "../core/route.ts";
 import { frameAt } from "../core/record.ts";
+import { rowsOf } from "../core/rows.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
 import { follow, restore } from "../core/view.ts";
 import { goOnFrom, stopAndKeep } from "../core/warm.ts";
+import { FilterPanel } from "./filter.tsx";
 import { LookPanel } from "./look.tsx";
 import { MethodPage } from "./methodpage.tsx";
 import { Bar, Button, Missing, say, StateBadge, Tabs, tell } from "./parts.tsx";
@@ -24,7 +26,7 @@ import { TakePanel } from "./take.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Title } from "./title.tsx";
 
-const TABS = [["look", "Look"], ["steer", "Steer"], ["take", "Take away"]] as const;
+const TABS = [["look", "Look"], ["filter", "Filter"], ["steer", "Steer"], ["take", "Take away"]] as const;
 
 function Hud({ s, job }: { s: Session; job: Job }) {
 	const frame = use(s.frame), place = use(s.replay), over = ended(job);
@@ -83,9 +85,9 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}
 		</Stage>
 		<aside class="panel" aria-label="Controls">
-			<Tabs label="Controls" tabs={!may ? TABS.filter(t => t[0] !== "steer") : TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
+			<Tabs label="Controls" tabs={TABS.filter(t => (may || t[0] !== "steer") && (!link || t[0] !== "filter"))} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
 			<div class="panel-body" role="tabpanel" id={`panel-${tab}`} aria-labelledby={`tab-${tab}`} tabIndex={0}>
-				{tab === "steer" ? <SteerPanel s={s} job={job} graph={graph} /> : tab === "take" ? <TakePanel s={s} job={job} /> : <LookPanel s={s} job={job} graph={graph} />}
+				{tab === "filter" ? <FilterPanel s={s} /> : tab === "steer" ? <SteerPanel s={s} job={job} graph={graph} /> : tab === "take" ? <TakePanel s={s} job={job} /> : <LookPanel s={s} job={job} graph={graph} />}
 			</div>
 		</aside>
 	</div>;
@@ -141,6 +143,7 @@ function LayoutPage({ job }: { job: Job }) {
 		Object.assign(window, { spacelandSession: s });   // for tests and the browser's console
 		return () => {
 			unfollow();
+			s.filter.end();
 			removeEventListener("hashchange", arrive);
 			removeEventListener("keydown", shortcut);
 		};
@@ -150,6 +153,7 @@ function LayoutPage({ job }: { job: Job }) {
 		if (columns && known.current && columns !== known.current) {
 			const { by } = route.value.query;
 			s.nodes.changed();
+			rowsOf(job.graph).changed();
 			s.loadColumns(by === "none" ? "" : by).catch(tell);
 		}
 		known.current = columns;

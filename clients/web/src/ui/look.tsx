@@ -18,6 +18,7 @@ import { OwnerFacts } from "./owner.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Legend } from "./stage.tsx";
+import { PointFacts } from "./table.tsx";
 import { Encodings } from "./drop.tsx";
 import { ColumnList, TakenText, Uploaded } from "./taken.tsx";
 
@@ -107,7 +108,8 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 		setDetails([]);
 		if (focus) {
 			void s.nodes.name(focus.node).then(setName);
-			void s.nodes.details(focus.node).then(found => current && setDetails(found), () => undefined);
+			if (link)
+				void s.nodes.details(focus.node).then(found => current && setDetails(found), () => undefined);
 		}
 		return () => { current = false; };
 	}, [focus?.node, s, columns]);
@@ -125,10 +127,11 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 	};
 	return <section aria-label="Selection" class="selection">
 		<div class="row"><h2>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h2><span class="grow" />
-			<Button icon="download" kind="quiet" label="Save the selection as CSV" title="Numbers, names, all columns of labels and coordinates of the selected nodes" onClick={save} /></div>
+			<Button icon="download" kind="quiet" label="Save the selection as CSV" title="Numbers, names, all columns and coordinates of the selected nodes" onClick={save} /></div>
 		{written > 0 && <p class="quiet" role="status">{count(written)} rows are written …</p>}
 		{focus && <p class="quiet">Node {focus.node}</p>}
-		{focus && details.length > 0 && <dl class="facts" aria-label="Labels of the node">{details.map(d => <Fragment key={d.name}><dt>{d.name}</dt><dd>{d.text || "–"}</dd></Fragment>)}</dl>}
+		{focus && !link && <PointFacts s={s} node={focus.node} />}
+		{focus && link && details.length > 0 && <dl class="facts" aria-label="Labels of the node">{details.map(d => <Fragment key={d.name}><dt>{d.name}</dt><dd>{d.text || "–"}</dd></Fragment>)}</dl>}
 		{focus && focus.near.length > 0 && <><h3>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h3>
 			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>
 				{s.colourOf(f.node) && <Swatch colour={s.colourOf(f.node)} />}<span class="grow">{shorten(f.name, 30)}</span><span class="quiet">{number(f.value, 3)}</span></button></li>)}</ul></>}

@@ -9,7 +9,9 @@ import { drawEllipses, drawNames, inks, type Peak, peaks } from "../core/marks.t
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
+import { link } from "../core/api.ts";
 import { Button } from "./parts.tsx";
+import { TablePanel, TipFacts } from "./table.tsx";
 
 const TIP = 14;            // pixels from the pointer to its tooltip
 
@@ -91,6 +93,7 @@ function Tip({ s }: { s: Session }) {
 	return <div class="tip" ref={e => { if (e) placeTip(e, hover.x, hover.y); }}>
 		<b>{name === String(hover.node) || !name ? `Node ${hover.node}` : shorten(name, 48)}</b>
 		{v && label && <span>{v.column.name}: {shorten(label, 40)}</span>}
+		<TipFacts s={s} node={hover.node} without={label ? v!.column.name : ""} />
 	</div>;
 }
 
@@ -141,7 +144,8 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 	useEffect(() => s.restyle(), [shade, s]);
 	useEffect(() => { if (s.view) s.view.lassoMode = lasso; }, [lasso, s]);
 	const outside = use(s.outside);
-	return <div class={`stage ${lasso ? "lasso" : ""}`}><div class="viewport">
+	const [table, setTable] = useState(false);
+	return <div class={`stage ${lasso ? "lasso" : ""} ${table ? "with-table" : ""}`}><div class="viewport">
 		<canvas class="gl" ref={canvas} tabIndex={0} role="application" aria-label={label}
 			aria-description="Arrow keys move, plus and minus zoom, 0 shows all." />
 		<canvas class="over" ref={over} aria-hidden="true" />
@@ -151,13 +155,14 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 			<Button icon="minus" label="Zoom out" onClick={() => s.view?.zoom(1 / 1.5)} />
 			<Button icon="fit" label={outside || s.view?.whole ? "Show most" : "Show all"} onClick={() => s.view?.home()} />
 			<Button icon="lasso" label="Select with a lasso (or drag with Shift)" pressed={lasso} onClick={() => setLasso(!lasso)} />
+			{showSelection && !link && <Button icon="table" label="Table of the selection, or of all nodes" pressed={table} onClick={() => setTable(!table)} />}
 		</div>
 		<div class="chips"><SelectedChip s={s} show={showSelection} />
 			{outside > 0 && <button type="button" class="chip outside" title="Show all" onClick={() => { s.view?.home(); s.view?.setWhole(true); }}>
 				{outside === 1 ? "1 node lies outside" : `${count(outside)} nodes lie outside`}</button>}</div>
 		{problem && <p class="stage-problem" role="alert">{problem}</p>}
 		{children}
-	</div>{foot}</div>;
+	</div>{table && <TablePanel s={s} close={() => setTable(false)} />}{foot}</div>;
 }
 
 export function Legend({ s }: { s: Session }) {
