@@ -87,6 +87,7 @@ struct sl_device_thread {
 	/* belongs to the thread: */
 	struct sl_device *device;
 	struct sl_scheduler *scheduler;
+	double ran_ms, computed_ms;     /* of the last slices: their time, and that of the processor in them */
 	struct sl_list tasks;           /* struct sl_task */
 	struct sl_list residents;       /* struct sl_resident */
 	struct sl_list neighbours;      /* struct sl_resident_neighbours */

@@ -20,6 +20,7 @@ struct sl_scheduler_client {
 
 struct sl_scheduler {
 	struct sl_fair groups;
+	double slowness;
 };
 
 int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
@@ -27,9 +28,22 @@ int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
 	*out = calloc(1, sizeof **out);
 	if (!*out)
 		return sl_error_memory(err, "the scheduler");
-	(*out)->groups.credit = SL_CREDIT_MS;
-	(*out)->groups.borrow = SL_BOOST_MS;
+	sl_scheduler_set_slowness(*out, 1);
 	return 0;
+}
+
+static void set_times(const struct sl_scheduler *s, struct sl_fair *class)
+{
+	class->credit = SL_CREDIT_MS * s->slowness;
+	class->borrow = SL_BOOST_MS * s->slowness;
+}
+
+void sl_scheduler_set_slowness(struct sl_scheduler *s, double factor)
+{
+	s->slowness = fmin(fmax(factor, 1), SL_SLOWNESS_MOST);
+	set_times(s, &s->groups);
+	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups.flows, flow.link)
+		set_times(s, &g->flow);
 }
 
 void sl_scheduler_destroy(struct sl_scheduler *s)
@@ -54,8 +68,7 @@ static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char 
 		return NULL;
 	sl_fair_release(&g->flow);  /* its clients hold it */
 	sl_fair_set_share(&g->flow, share);
-	g->flow.credit = SL_CREDIT_MS;
-	g->flow.borrow = SL_BOOST_MS;
+	set_times(s, &g->flow);
 	if (c && !c->old.parent) {
 		sl_fair_join(&c->flow, &c->new, NEW_SHARE);
 		sl_fair_join(&c->flow, &c->old, 1);
@@ -68,22 +81,18 @@ static double weight_of(int priority)
 	return ldexp(1, priority - SL_PRIORITY_DEFAULT);
 }
 
-static bool is_new(const struct sl_scheduled *t)
-{
-	return t->used_ms < SL_BOOST_MS;
-}
-
 static void join(struct sl_scheduled *t, double weight)
 {
-	sl_fair_join(is_new(t) ? &t->client->new : &t->client->old, &t->flow, weight);
-	sl_fair_set_ready(&t->flow, t->runnable, is_new(t));
+	sl_fair_join(t->is_new ? &t->client->new : &t->client->old, &t->flow, weight);
+	sl_fair_set_ready(&t->flow, t->runnable, t->is_new);
 }
 
 int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *group, double share,
 		     const char *client, int priority, double used_ms, struct sl_error *err)
 {
 	sl_fair_forget(&s->groups);
-	*t = (struct sl_scheduled){.client = client_of(s, group, share, client), .used_ms = used_ms, .runnable = true};
+	*t = (struct sl_scheduled){.client = client_of(s, group, share, client), .used_ms = used_ms, .runnable = true,
+				  .is_new = used_ms < SL_BOOST_MS * s->slowness};
 	if (!t->client)
 		return sl_error_memory(err, "a client of the scheduler");
 	join(t, weight_of(priority));
@@ -100,7 +109,7 @@ void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t)
 void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, bool runnable)
 {
 	t->runnable = runnable;
-	sl_fair_set_ready(&t->flow, runnable, is_new(t));
+	sl_fair_set_ready(&t->flow, runnable, t->is_new);
 }
 
 void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority)
@@ -134,9 +143,9 @@ void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double 
 	sl_fair_charge(t->flow.parent, part_ms);
 	charge_part(&c->flow, &c->elsewhere_ms, part_ms);
 	charge_part(&g->flow, &g->elsewhere_ms, part_ms);
-	bool was_new = is_new(t);
 	t->used_ms += ms;
-	if (was_new && !is_new(t)) {
+	if (t->is_new && t->used_ms >= SL_BOOST_MS * s->slowness) {
+		t->is_new = false;
 		sl_fair_leave(&t->flow);
 		join(t, t->flow.share);
 	}

@@ -10,6 +10,10 @@
  * jobs get four fifths of their client's time. A client or group with a new job goes before others, unless it is ahead
  * of them by more than SL_BOOST_MS.
  *
+ * Both times are those of a machine without other work. Where other programs take the processors from the device's
+ * thread, slices last longer, and both grow by the same factor (sl_scheduler_set_slowness()): otherwise a small job of a
+ * client who has used almost nothing would outlast them, and would wait for seconds.
+ *
  * If an engine has several devices, shares apply to all of them together: each device's scheduler also gets the time
  * that a client has used on the others (sl_scheduler_charge_elsewhere()), so a client whose jobs fill another device
  * gets less here.
@@ -42,7 +46,7 @@ struct sl_scheduled {
 	struct sl_fair flow;  /* among the new jobs of its client, or among the others */
 	struct sl_scheduler_client *client;
 	double used_ms;
-	bool runnable;
+	bool runnable, is_new;
 };
 
 int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err);
@@ -54,6 +58,11 @@ void sl_scheduler_destroy(struct sl_scheduler *s);
 int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *group, double share,
 		     const char *client, int priority, double used_ms, struct sl_error *err);
 void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t);
+
+/* factor: the time that slices take, relative to a machine without other work; 1, the initial value, to
+ * SL_SLOWNESS_MOST. */
+#define SL_SLOWNESS_MOST 10.0
+void sl_scheduler_set_slowness(struct sl_scheduler *s, double factor);
 
 /* Pauses (false) or resumes (true) a job. */
 void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, bool runnable);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/device/device_internal.h"
 #include "daemon/util/crashes.h"
@@ -9,6 +10,7 @@
 
 #define PROGRESS_MS 50.0
 #define STATE_MS 250.0
+#define KEPT 0.9  /* weight of the slice before in note_slowness() */
 #define PARTS 4  /* of a slice; it ends after one of them if a command waits */
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key)
@@ -258,11 +260,28 @@ static int watch(struct sl_device_thread *t, struct sl_task *k, double ms, struc
 			    1e-3 * longest, k->method->relief);
 }
 
+static double processor_ms(void)
+{
+	struct timespec t;
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Tells the scheduler how much longer slices take because other programs use the processors. A GPU has no such
+ * programs, and its thread waits without a processor. */
+static void note_slowness(struct sl_device_thread *t, double ms, double since_processor_ms)
+{
+	if (strcmp(t->info.kind, "cpu") != 0)
+		return;
+	t->ran_ms = KEPT * t->ran_ms + ms;
+	t->computed_ms = KEPT * t->computed_ms + processor_ms() - since_processor_ms;
+	sl_scheduler_set_slowness(t->scheduler, t->computed_ms > 0 ? t->ran_ms / t->computed_ms : 1);
+}
+
 /* Runs a slice in parts, so that a new small job waits for a part of it and not for its end. */
 static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err = {0};
-	double start = sl__now_ms(), ms = 0, part_ms = t->config.slice_ms / PARTS;
+	double start = sl__now_ms(), processor = processor_ms(), ms = 0, part_ms = t->config.slice_ms / PARTS;
 	int code;
 	do {
 		code = sl__note(t, &err, k->method->advance(k->run, fmin(part_ms, t->config.slice_ms - ms), &k->status, &err));
@@ -271,6 +290,7 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 		ms = sl__now_ms() - start;
 	} while (!code && !k->status.done && !k->status.held && ms < t->config.slice_ms &&
 		 !sl_mailbox_filled(&t->commands));
+	note_slowness(t, ms, processor);
 	if (!code)
 		code = watch(t, k, ms, &err);
 	slice_done(t, k, ms, 1, code, &err);

@@ -331,6 +331,37 @@ static void moments_between_jobs_cost_nothing(void **state)
 	finish(s, steady, 1);
 }
 
+/* Slices until a small job of a client who has rested is done, beside four others with large jobs. */
+static int slices_of_a_small_job(double slowness, int slices)
+{
+	static const char *const others[] = {"a", "b", "c", "d"};
+	struct sl_scheduler *s = create();
+	struct sl_scheduled large[4], small;
+	int waited = 0;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(sl_scheduler_add(s, &large[i], others[i], 1, "client", 0, OLD, NULL), 0);
+	assert_int_equal(sl_scheduler_add(s, &small, "rested", 1, "ann", 0, OLD, NULL), 0);
+	sl_scheduler_set_slowness(s, slowness);
+	sl_scheduler_set_runnable(s, &small, false);
+	play(s, 1000);
+	sl_scheduler_remove(s, &small);
+	assert_int_equal(sl_scheduler_add(s, &small, "rested", 1, "ann", 0, 0, NULL), 0);
+	for (; small.used_ms < slices * SLICE; waited++)
+		play(s, 1);
+	sl_scheduler_remove(s, &small);
+	finish(s, large, 4);
+	return waited;
+}
+
+/* The job takes four times as long where other programs have three quarters of the processor, and is still small. */
+static void other_programs_do_not_make_a_job_large(void **state)
+{
+	assert_int_equal(slices_of_a_small_job(1, 20), 20);
+	assert_true(slices_of_a_small_job(1, 80) > 200);
+	assert_true(slices_of_a_small_job(4, 80) <= 81);
+	assert_true(slices_of_a_small_job(1000, 1000) > 2000);  /* the factor has a limit */
+}
+
 static void long_sleep_saves_little(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -461,6 +492,7 @@ int main(void)
 		cmocka_unit_test(a_flood_of_new_jobs_leaves_a_fifth),
 		cmocka_unit_test(a_flood_does_not_beat_another_client),
 		cmocka_unit_test(moments_between_jobs_cost_nothing),
+		cmocka_unit_test(other_programs_do_not_make_a_job_large),
 		cmocka_unit_test(long_sleep_saves_little),
 		cmocka_unit_test(first_come_within_a_priority),
 		cmocka_unit_test(changes_in_the_line),
