@@ -11,8 +11,8 @@
  * of them by more than SL_BOOST_MS.
  *
  * Both times are those of a machine without other work. Where other programs take the processors from the device's
- * thread, slices last longer, and both grow by the same factor (sl_scheduler_set_slowness()): otherwise a small job of a
- * client who has used almost nothing would outlast them, and would wait for seconds.
+ * thread, slices last longer, and both grow by the same factor (sl_scheduler_set_slowness()): otherwise a small job of
+ * a client who has used almost nothing would outlast them, and would wait for seconds.
  *
  * If an engine has several devices, shares apply to all of them together: each device's scheduler also gets the time
  * that a client has used on the others (sl_scheduler_charge_elsewhere()), so a client whose jobs fill another device
