@@ -50,6 +50,7 @@
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
 #include "daemon/watching.h"
+#include "daemon/worker/dial.h"
 #include "daemon/worker/worker.h"
 
 /* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each occupy a thread
@@ -567,6 +568,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], SL_RELAY_ARGUMENT))
 		return sl_relay_main();
+	if (argc > 2 && !strcmp(argv[1], SL_WORKER_ARGUMENT))
+		return sl_dial_main(argc - 1, argv + 1);
 	if (argc == 2 && !strcmp(argv[1], SL_WORKER_ARGUMENT)) {
 		give_memory_back();
 		return sl_worker_main();

@@ -73,6 +73,7 @@ static json_t *device_json(const struct sl_server_device *d)
 		"neighbours_resident", s->neighbours_resident,
 		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
 	json_object_set_new(device, "version", json_integer(d->version));
+	json_object_set_new(device, "worker", d->remote ? sl__remote_json(d->remote) : json_null());
 	json_object_set_new(device, "gpu", sl__gpu_json(d->engines->gpus, d));
 	return device;
 }

@@ -267,7 +267,7 @@ const struct sl_error *sl_server_engine_problem(const struct sl_server_engine *e
 {
 	if (!e->functions)
 		return &e->reason;
-	if (e->elsewhere)
+	if (e->elsewhere || e->awaited)
 		return NULL;
 	for (int i = 0; i < e->devices; i++)
 		if ((e->device[i].stage != SL_DEVICE_IDLE && e->device[i].stage != SL_DEVICE_GONE) ||
@@ -323,6 +323,8 @@ int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server
 static void turn_away(struct sl_server_engine *e, const struct sl_error *why)
 {
 	struct sl_engines *all = e->device->engines;
+	if (e->awaited)
+		return;
 	for (int i = 0; i < e->devices; i++)
 		if (e->device[i].stage != SL_DEVICE_IDLE && e->device[i].stage != SL_DEVICE_GONE)
 			return;
@@ -406,6 +408,8 @@ static void told_state(struct sl_server_device *d, const struct sl_device_state 
 		device_opened(d);
 		sl_log_info("device", "%s is open: %s", d->id, state->info.name);
 		all->listener.room(all->arg);
+		if (d->remote)
+			sl__remote_opened(d);
 	} else if (was_down && !state->down) {
 		sl_log_info("device", "%s is back", d->id);
 		all->listener.room(all->arg);
@@ -418,13 +422,15 @@ static void told_stopped(struct sl_server_device *d, const struct sl_error *err)
 {
 	struct sl_engines *all = d->engines;
 	sl__device_answered(d);
+	if (d->remote && !all->d->stopping) {
+		if (err->code)
+			d->problem = *err;
+		sl__device_gone(d);
+		return;
+	}
 	if (d->stage == SL_DEVICE_OPENING && !all->d->stopping) {
 		device_failed(d, err);
 		turn_away(d->engine, err);
-		return;
-	}
-	if (d->remote && !all->d->stopping) {
-		sl__device_gone(d);
 		return;
 	}
 	d->stage = SL_DEVICE_STOPPED;
@@ -478,6 +484,17 @@ sl_device_event_fn sl__device_event_fn(void)
 	return on_event;
 }
 
+void sl__engine_await(struct sl_server_engine *e, const struct sl_engine *functions)
+{
+	e->awaited = true;
+	if (e->functions)
+		return;
+	e->functions = functions;
+	e->reason.code = 0;
+	for (int i = 0; i < e->devices; i++)  /* the record that told why it was not usable */
+		e->device[i].stage = SL_DEVICE_GONE;
+}
+
 void sl__device_gone(struct sl_server_device *d)
 {
 	struct sl_engines *all = d->engines;
@@ -510,6 +527,8 @@ int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct
 			       sl_affinity_cache_create(&all->affinities, d, (uint64_t)d->config.graph_memory_bytes, err);
 	if (!code)
 		code = open_engines(all, err);
+	if (!code)
+		code = sl__remotes_create(all, err);
 	if (code) {
 		sl_engines_destroy(all);
 		return code;
@@ -546,6 +565,10 @@ int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *ar
 		d->port = NULL;
 		count++;
 	}
+	if (all->remotes) {
+		sl__remotes_close(all, closed, arg);
+		count++;
+	}
 	return count;
 }
 
@@ -558,6 +581,8 @@ void sl_engines_destroy(struct sl_engines *all)
 	SL_EACH_DEVICE(all, d)
 		if (d->port)
 			sl_device_destroy(d->port, NULL, NULL);
+	if (all->remotes)
+		sl__remotes_close(all, NULL, NULL);
 	sl_affinity_cache_destroy(all->affinities);
 	sl__gpus_destroy(all->gpus);
 	free(all->fallback);

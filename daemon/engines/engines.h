@@ -78,6 +78,7 @@ struct sl_server_engine {
 	bool elsewhere;                     /* its devices are workers that are asked for when jobs wait (slurm/slurm.h) */
 	const struct sl_engine *functions;  /* NULL: not usable */
 	struct sl_error reason;             /* why it is not usable */
+	bool awaited;                       /* its devices dial in: jobs wait for them, even if there are none now */
 	struct sl_server_device *device;    /* [devices], within sl_engines.device; some may be gone */
 	int devices;                        /* at least one if it is offered, for listing */
 	double pace[4];                     /* by dims: measured seconds of iterations / forecast; 0: none measured */
@@ -96,6 +97,8 @@ struct sl_engines_listener {
 	void (*room)(void *arg);
 	/* No device of the engine is open or can open: jobs that wait for the engine need another one. */
 	void (*gone)(void *arg, struct sl_server_engine *e, const struct sl_error *why);
+	/* The device retires: its jobs shall leave it. Called once a second until they have. */
+	void (*leave)(void *arg, struct sl_server_device *d);
 	/* A device's thread has ended. */
 	void (*stopped)(void *arg);
 	/* Counts the jobs that run on d, and the jobs that are queued for it or for its engine. */

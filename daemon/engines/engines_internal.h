@@ -22,8 +22,16 @@ sl_device_event_fn sl__device_event_fn(void);
 /* Its worker has gone: all its jobs and graphs were given back before. */
 void sl__device_gone(struct sl_server_device *d);
 
-/* remote.c: the worker of the device is forgotten; d->remote becomes NULL. */
+/* engines.c: from now on the engine has devices of other machines only, or waits for them. */
+void sl__engine_await(struct sl_server_engine *e, const struct sl_engine *functions);
+
+/* remote.c: opens the port for workers, if the configuration has one. _close: `closed` runs when it is closed. */
+int sl__remotes_create(struct sl_engines *all, struct sl_error *err);
+void sl__remotes_close(struct sl_engines *all, void (*closed)(void *arg), void *arg);
+/* The device of a worker is open; the worker of the device is forgotten, and d->remote becomes NULL. */
+void sl__remote_opened(struct sl_server_device *d);
 void sl__remote_gone(struct sl_server_device *d);
+json_t *sl__remote_json(const struct sl_remote *w);
 
 /* gpus.c: readings of NVIDIA's driver. NULL: no memory. */
 struct sl_gpus *sl__gpus_create(struct sl_metrics *metrics);

@@ -1,11 +1,11 @@
 /* remote.h -- workers on other machines: devices that dial in.
  *
- * A worker is started elsewhere (spacelandd --worker --connect HOST:PORT --token-file F), dials out to the daemon's port
- * for workers (option worker_listen), and proves itself by a token. The daemon makes a device of it, in the engine that
- * the worker names, or in the one that the token was made for. From then on it is a device like any other: a port
- * (device.h) whose other end dialled in. A worker whose connection breaks is *away*: it computes on, gets no new jobs, and
- * may come back within worker_grace_s; neither side then notices more than a pause. After that time, or if it ends, it is
- * *gone*: its jobs go on from their checkpoints elsewhere, and what it says later is refused.
+ * A worker is started elsewhere (spacelandd --worker --connect HOST:PORT --token-file F), dials out to the daemon's
+ * port for workers (option worker_listen), and proves itself by a token. The daemon makes a device of it, in the engine
+ * that the worker names, or in the one that the token was made for. From then on it is a device like any other: a port
+ * (device.h) whose other end dialled in. A worker whose connection breaks is *away*: it computes on, gets no new jobs,
+ * and may come back within worker_grace_s; neither side then notices more than a pause. After that time, or if it ends,
+ * it is *gone*: its jobs go on from their checkpoints elsewhere, and what it says later is refused.
  *
  * There are two kinds of tokens. Administrators make lasting ones, which are recorded (worker/tokens.h): any number
  * of workers may use one. A part of the server that starts workers itself, such as an engine that asks a scheduler for
@@ -36,8 +36,8 @@ struct sl_remote_facts {
 	int64_t came_ms;     /* since 1970 */
 };
 
-/* What becomes of an expected worker. Any may be NULL. They run on the loop, never from within a function of this header
- * except sl_remote_unexpect(), and may call all of these functions. */
+/* What becomes of an expected worker. Any may be NULL. They run on the loop, never from within a function of this
+ * header except sl_remote_unexpect(), and may call all of these functions. */
 struct sl_remote_ops {
 	/* It has come; its device is opening. */
 	void (*come)(void *arg, struct sl_remote *w);

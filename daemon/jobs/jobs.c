@@ -224,9 +224,19 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 			*running += sl_stage_is_on_device(job->life.stage) && job->place.device == d;
 }
 
+/* The device retires: running jobs leave it with the state of their runs. */
+static void on_leave(void *arg, struct sl_server_device *d)
+{
+	struct sl_jobs *j = arg;
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
+		if (job->place.device == d && job->life.stage == SL_STAGE_RUNNING && job->life.wish == SL_WISH_RUN &&
+		    j->mover != job)
+			sl__job_step(job, SL_ON_LEAVE);
+}
+
 static const struct sl_engines_listener listener = {
 	.job_event = sl__jobs_on_device_event, .room = on_room, .gone = sl__jobs_on_engine_gone,
-	.stopped = on_engine_stopped, .count = on_count,
+	.leave = on_leave, .stopped = on_engine_stopped, .count = on_count,
 };
 
 static bool is_transient(const char *kind)

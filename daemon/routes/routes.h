@@ -133,7 +133,10 @@
 	X("DELETE", "/v1/users/{user}/tokens", user_tokens_delete, MANAGE, SL_BODY_NONE, NULL) \
 	X("POST", "/v1/users/{user}/tokens", user_tokens_post, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
 	X("DELETE", "/v1/users/{user}/tokens/{token}", user_token_delete, MANAGE, SL_BODY_NONE, NULL) \
-	X("POST", "/v1/users/{user}/transfer", user_transfer, MANAGE, SL_BODY_JSON, NULL)
+	X("POST", "/v1/users/{user}/transfer", user_transfer, MANAGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/workers/tokens", worker_tokens_get, MANAGE, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/workers/tokens", worker_tokens_post, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
+	X("DELETE", "/v1/workers/tokens/{token}", worker_token_delete, MANAGE, SL_BODY_NONE, NULL)
 
 #define SL__DECLARE(method, pattern, name, verb, flags, query) void sl_route_##name(struct sl_request *r);
 SL_ROUTES(SL__DECLARE)

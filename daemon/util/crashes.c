@@ -230,6 +230,13 @@ void sl_crashes_open(const char *state_dir)
 	free(text);
 }
 
+void sl_crashes_add(const char *job, int number)
+{
+	int fd = atomic_load(&file);
+	if (fd >= 0 && number > 0 && number < NSIG && sl_ulid_valid(job))
+		dprintf(fd, "%02d %s\n", number, job);
+}
+
 void sl_crashes_look_again(void)
 {
 	int fd = atomic_load(&file);

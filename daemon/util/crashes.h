@@ -22,6 +22,8 @@
 void sl_crashes_open(const char *state_dir);
 /* Number of recorded crashes of the job; *number: the last one's signal. 0: none. */
 int sl_crashes_of(const char *job, int *number);
+/* Adds a crash of a worker on another machine, where a signal ended it while it computed the job. */
+void sl_crashes_add(const char *job, int number);
 /* Reads the file again, in which a worker may have added a line. */
 void sl_crashes_look_again(void);
 /* Removes the job from the file: it has made progress, or has ended. */

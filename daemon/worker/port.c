@@ -24,6 +24,7 @@
 #define BACKOFF_MS 500
 #define BACKOFF_MAX_MS 60000
 #define SILENT_MS 60000      /* a worker that says nothing for so long is ended */
+#define WAITING_MOST (4ull << 30)  /* bytes that wait to be sent to a worker of another machine */
 #define OPEN_MS 120000       /* and one that does not open its device at the start of the server */
 
 struct job {
@@ -55,6 +56,8 @@ struct worker_port {
 	struct sl_message *events, **events_end;
 	struct sl_list jobs, given;
 	int asked;                     /* requests for the state that have no answer yet */
+	struct sl_worker_channel channel;  /* of a worker of another machine; end NULL: it is a process of this one */
+	bool away, ending;             /* it is not heard; it was asked to end, and nothing it says counts any more */
 	pid_t pid;                     /* 0: there is no process */
 	struct sl_wire *wire;          /* NULL: there is no worker that can be told something */
 	bool open;                     /* a worker's device has been open */
@@ -271,6 +274,11 @@ static void has_exited(struct worker_port *p, int status)
 
 static void end_worker(struct worker_port *p, const char *why)
 {
+	if (p->channel.end && !p->ending) {
+		p->ending = true;
+		snprintf(p->why, sizeof p->why, "%.150s", why);
+		p->channel.end(p->channel.arg, why);
+	}
 	if (!p->pid)
 		return;
 	if (!p->why[0])
@@ -350,6 +358,10 @@ static void on_message(void *arg, struct sl_wire_message *m)
 	struct sl_device_event *e;
 	struct sl_error err;
 	p->beat_ms = uv_now(p->loop);
+	if (p->ending) {
+		sl_wire_message_destroy(m);
+		return;
+	}
 	if (!strcmp(sl_wire_kind(m), "beat")) {
 		p->silent_s = sl_wire_real_value(json_object_get(m->head, "silent_s"));
 	} else {
@@ -368,6 +380,8 @@ static void on_ended(void *arg, const char *why)
 	struct worker_port *p = arg;
 	sl_wire_close(p->wire);
 	p->wire = NULL;
+	if (p->channel.end && strcmp(why, "it has closed the connection"))
+		end_worker(p, why);
 	if (!p->pid)
 		return;
 	if (strcmp(why, "it has closed the connection"))
@@ -386,7 +400,7 @@ static struct sl_wire_message *hello(const struct worker_port *p)
 		json_object_update_new(m->head, json_pack(
 			"{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:b, s:I, s:i}",
 			"protocol", SL_WORKER_PROTOCOL, "version", SL_VERSION, "id", p->options.id,
-			"state_dir", p->options.state_dir, "engine", c->engine->name, "index", c->options.index,
+			"state_dir", p->channel.end ? "" : p->options.state_dir, "engine", c->engine->name, "index", c->options.index,
 			"threads", c->options.threads, "plan_bytes", (json_int_t)c->options.plan_bytes,
 			"memory_bytes", (json_int_t)c->options.memory_bytes, "slice_ms", c->slice_ms, "slow_ms", c->slow_ms,
 			"patient", c->patient || p->open, "input_bytes", (json_int_t)p->options.input_bytes,
@@ -426,10 +440,15 @@ static void on_tick(uv_timer_t *timer)
 	uint64_t now = uv_now(p->loop);
 	if (p->state_owed)
 		tell_state(p);
-	if (p->pid && p->wire && now - p->beat_ms > SILENT_MS)
+	bool there = p->wire && (p->pid || (p->channel.end && !p->away));
+	if (there && now - p->beat_ms > SILENT_MS)
 		end_worker(p, "it has not answered for a minute");
-	if (p->pid && p->wire && p->silent_s > p->options.patience_s)
+	if (there && p->silent_s > p->options.patience_s)
 		end_worker(p, "its device has not ended a slice for too long");
+	if (p->wire && sl_wire_waiting(p->wire) > WAITING_MOST && p->channel.end)
+		end_worker(p, "it takes no messages");
+	if (p->channel.end)
+		return;
 	if (!p->pid && p->stopping)
 		tell_stopped(p, NULL);
 	else if (!p->pid && p->open && now >= p->retry_ms)
@@ -451,7 +470,7 @@ static int post_to_none(struct worker_port *p, const struct sl_command *c)
 		tell_state(p);
 	} else if (c->kind == SL__STOP) {
 		p->stopping = true;
-		if (!p->pid)
+		if (!p->pid && !p->channel.end)
 			tell_stopped(p, NULL);
 	}
 	return 0;
@@ -469,6 +488,10 @@ static int post(struct sl_device_port *port, const struct sl_command *c)
 		return SL_NOMEM;
 	p->asked += c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR;
 	p->stopping = p->stopping || c->kind == SL__STOP;
+	if (p->away && (c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR)) {
+		tell_state(p);
+		return 0;
+	}
 	sl_wire_send(p->wire, sl_command_message(c, job ? job->method : NULL));
 	if (c->kind == SL__ADD)
 		sl__device_job_destroy(c->add);
@@ -535,14 +558,14 @@ static double silent_s(const struct sl_device_port *port)
 	return p->wire ? p->silent_s : 0;
 }
 
-int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
-		    const struct sl_worker_options *options, sl_device_event_fn on_event, void *arg, struct sl_error *err)
+static struct worker_port *create(uv_loop_t *loop, const struct sl_device_config *config,
+				  const struct sl_worker_options *options, sl_device_event_fn on_event, void *arg)
 {
 	static const struct sl_port_functions functions = {.post = post, .opened = opened, .silent_s = silent_s,
 							   .destroy = destroy};
 	struct worker_port *p = calloc(1, sizeof *p);
 	if (!p)
-		return sl_error_memory(err, "a worker");
+		return NULL;
 	*p = (struct worker_port){.port.functions = &functions, .loop = loop, .config = *config, .options = *options,
 				  .on_event = on_event, .arg = arg, .backoff_ms = BACKOFF_MS};
 	p->events_end = &p->events;
@@ -551,8 +574,17 @@ int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct s
 	uv_timer_init(loop, &p->tick);
 	p->wake.data = p->child.data = p->tick.data = p;
 	p->handles = 3;
-	uv_signal_start(&p->child, on_child, SIGCHLD);
 	uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS);
+	return p;
+}
+
+int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
+		    const struct sl_worker_options *options, sl_device_event_fn on_event, void *arg, struct sl_error *err)
+{
+	struct worker_port *p = create(loop, config, options, on_event, arg);
+	if (!p)
+		return sl_error_memory(err, "a worker");
+	uv_signal_start(&p->child, on_child, SIGCHLD);
 	int code = start(p);
 	if (code) {
 		sl_error_set(err, SL_NODEVICE, "The worker of %s cannot be started: %s.", options->id, strerror(code));
@@ -561,4 +593,65 @@ int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct s
 	}
 	*out = &p->port;
 	return 0;
+}
+
+/* ---- a worker of another machine ---------------------------------------------------------------------------------- */
+
+int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
+		   const struct sl_worker_options *options, int fd, const struct sl_worker_channel *channel,
+		   sl_device_event_fn on_event, void *arg, struct sl_error *err)
+{
+	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
+	struct worker_port *p = create(loop, config, options, on_event, arg);
+	if (!p) {
+		close(fd);
+		return sl_error_memory(err, "a worker");
+	}
+	p->channel = *channel;
+	if (sl_wire_open(&p->wire, loop, fd, &ops, p)) {
+		destroy(&p->port, NULL, NULL);
+		return sl_error_memory(err, "a worker");
+	}
+	p->beat_ms = uv_now(loop);
+	sl_wire_send(p->wire, hello(p));
+	*out = &p->port;
+	return 0;
+}
+
+void sl_worker_away(struct sl_device_port *port, bool away, const char *why)
+{
+	struct worker_port *p = (struct worker_port *)port;
+	p->away = away;
+	p->beat_ms = uv_now(p->loop);
+	if (!p->open || p->stopped)
+		return;
+	p->state.down = away;
+	p->state.problem.code = 0;
+	if (away)
+		sl_error_set(&p->state.problem, SL_DEVLOST, "The worker is not heard at present (%s). Its jobs stay there for "
+			     "worker_grace_s.", why);
+	tell_state(p);
+}
+
+void sl_worker_gone(struct sl_device_port *port, const char *why)
+{
+	struct worker_port *p = (struct worker_port *)port;
+	while (p->wire && sl_wire_wait(p->wire, 0))  /* its last words */
+		;
+	sl_wire_close(p->wire);
+	p->wire = NULL;
+	p->ending = true;
+	if (!p->state.problem.code || p->away)
+		sl_error_set(&p->state.problem, SL_DEVLOST, "The worker of %s is gone: %.200s.", p->options.id,
+			     p->why[0] ? p->why : why);
+	lose_all(p);
+	if (!p->open && !p->open_err.code)
+		p->open_err = p->state.problem;
+	tell_stopped(p, p->open ? NULL : &p->open_err);
+}
+
+bool sl_worker_has(const struct sl_device_port *port, const char *id)
+{
+	const struct worker_port *p = (const struct worker_port *)port;
+	return SL_LIST_FIND(struct job, job, &p->jobs, link, !strcmp(job->id, id)) != NULL;
 }

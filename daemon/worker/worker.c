@@ -18,6 +18,7 @@
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/worker/codec.h"
+#include "daemon/worker/dial.h"
 #include "daemon/worker/inputs.h"
 
 #define BEAT_MS 1000
@@ -324,7 +325,7 @@ static void on_hello(struct worker *w, const json_t *h)
 	snprintf(name, sizeof name, "worker-%s", text_at(h, "id"));
 	prctl(PR_SET_NAME, name);
 	sl_log_set_level((enum sl_log_level)json_integer_value(json_object_get(h, "log_level")));
-	sl_crashes_open(text_at(h, "state_dir"));
+	sl_crashes_open(getenv(SL_WORKER_DIR) ? getenv(SL_WORKER_DIR) : text_at(h, "state_dir"));
 	int code = json_integer_value(json_object_get(h, "protocol")) == SL_WORKER_PROTOCOL &&
 		   !strcmp(text_at(h, "version"), SL_VERSION) ? 0 :
 		   sl_error_set(&err, SL_BADPARAM, "The worker is version " SL_VERSION ", the daemon %.40s. Use the same "

@@ -13,7 +13,7 @@
 
 #include "daemon/device/device.h"
 
-#define SL_WORKER_ARGUMENT "--worker"  /* of spacelandd: run as a worker; only the daemon uses it */
+#define SL_WORKER_ARGUMENT "--worker"  /* of spacelandd: run as a worker; with more arguments, see dial.h */
 #define SL_WORKER_FD 3                 /* its end of the connection */
 #define SL_WORKER_PROTOCOL 1
 
@@ -23,6 +23,23 @@ struct sl_worker_options {
 	uint64_t input_bytes;    /* budget of inputs that nobody uses */
 	double patience_s;       /* a worker whose device has not ended a slice for so long is ended */
 };
+
+/* A worker of another machine: it dialled in, and ends when its connection does. */
+struct sl_worker_channel {
+	/* Asks to end it; sl_worker_gone() follows. Never from within a function of this header. */
+	void (*end)(void *arg, const char *why);
+	void *arg;
+};
+/* Takes fd, the socket that leads to it. The first event is STATE or STOPPED; the last one is STOPPED. SL_NOMEM. */
+int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
+		   const struct sl_worker_options *options, int fd, const struct sl_worker_channel *channel,
+		   sl_device_event_fn on_event, void *arg, struct sl_error *err);
+/* It is not heard at present, or is heard again. It keeps its jobs, and gets no new ones meanwhile. */
+void sl_worker_away(struct sl_device_port *p, bool away, const char *why);
+/* True if this job is there. */
+bool sl_worker_has(const struct sl_device_port *p, const char *id);
+/* It is gone: its jobs and graphs are told as lost, then STOPPED. */
+void sl_worker_gone(struct sl_device_port *p, const char *why);
 
 /* Like sl_device_thread_start(). Loop thread. */
 int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,

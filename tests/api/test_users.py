@@ -27,7 +27,7 @@ LOOK = {"GET /metrics", "GET /v1/me/tokens", "POST /v1/me/tokens", "DELETE /v1/m
         "POST /v1/graphs/dry-run", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method except GET on one thing
-MANAGE = {"GET /v1/audit", "GET /v1/top", "POST /v1/collection", "POST /v1/retention", "PUT /v1/maintenance/drain", "DELETE /v1/maintenance/drain", "PUT /v1/maintenance/banner",
+MANAGE = {"GET /v1/workers/tokens", "POST /v1/workers/tokens", "DELETE /v1/workers/tokens/{token}", "GET /v1/audit", "GET /v1/top", "POST /v1/collection", "POST /v1/retention", "PUT /v1/maintenance/drain", "DELETE /v1/maintenance/drain", "PUT /v1/maintenance/banner",
           "DELETE /v1/maintenance/banner", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
           "POST /v1/users/{user}/transfer", "DELETE /v1/users/{user}/tokens",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",

@@ -101,14 +101,16 @@ void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
 	job->run.carried_bytes = e->bytes;
 	job->run.carried_status = e->status;
 	e->blob = NULL;
-	if (j->stopping || sl_maintenance_is_due(j->d->maintenance)) {
+	bool room = to && sl_server_device_has_room(to, sl__job_small(job));
+	if (j->stopping || sl_maintenance_is_due(j->d->maintenance) || (from->leaving && !room)) {
+		j->saved = j->saved || from->leaving;
 		sl__move_over(job);
 		sl__job_step(job, SL_ON_STOPS);
 		sl__job_keep_carried(job);
 		return;
 	}
 	job->run.came_from = from;
-	sl__job_place(job, to && sl_server_device_has_room(to, sl__job_small(job)) ? to : from);
+	sl__job_place(job, room ? to : from);
 	j->pump(j);
 }
 
