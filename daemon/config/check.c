@@ -198,6 +198,9 @@ static int check_workers(const struct sl_config *c, struct sl_error *err)
 	if (c->worker_listen[0] && sl_config_address(c->worker_listen, host, sizeof host, &port, NULL))
 		return sl_error_field(err, SL_BADPARAM, "/worker_listen", "worker_listen must be ADDRESS:PORT, 0.0.0.0:7072 or "
 				      "[::]:7072, not '%.64s'", c->worker_listen);
+	if (!strcmp(c->workers, "remote") && !c->worker_listen[0])
+		return sl_error_field(err, SL_BADPARAM, "/workers", "workers = remote needs worker_listen, where the workers "
+				      "connect.");
 	if (!c->worker_tls_certificate[0] != !c->worker_tls_key[0])
 		return sl_error_field(err, SL_BADPARAM, "/worker_tls_certificate", "worker_tls_certificate and worker_tls_key "
 				      "need each other. Set both, or none.");

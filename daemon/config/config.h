@@ -40,7 +40,7 @@ struct sl_config {
 	/* compute */
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, slurm, cpu */
 	char *engines;                 /* further engines that jobs may select: "all", or a list */
-	char *workers;                 /* gpus, all, off: which devices are processes */
+	char *workers;                 /* gpus, all, off, remote: which devices are processes */
 	char *worker_listen;           /* where workers of other machines connect, ADDRESS:PORT; "": nowhere */
 	char *worker_host;             /* this machine's name for them; "": the address, or the machine's own name */
 	char *worker_tls_certificate;  /* PEM; "": the server's, or one of its own */

@@ -4,7 +4,7 @@
 
 static const char *const request_logs[] = {"off", "problems", "all", NULL};
 static const char *const new_users[] = {"refuse", "reader", "user", NULL};
-static const char *const workers[] = {"gpus", "all", "off", NULL};
+static const char *const workers[] = {"gpus", "all", "off", "remote", NULL};
 static const char *const slurm_engines[] = {"cuda", "hybrid", "hybrid-double", "cpu", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
@@ -106,7 +106,8 @@ const struct sl_option_info sl_config_table[] = {
 	     "Further engines that a job may name: all, or a list separated by commas; empty: none. Their devices are "
 	     "opened when the first job needs them."),
 	WORD(workers, workers, "gpus", false,
-	     "Which devices are processes of their own: gpus, all (the CPU engine, too) or off. If such a process ends, by "
+	     "Which devices are processes of their own: gpus, all (the CPU engine, too), off, or remote: this machine has "
+	     "none, and jobs are computed by workers on others only (worker_listen). If such a process ends, by "
 	     "a fault of its GPU or otherwise, the server and other devices go on; it is started again, and its jobs go on "
 	     "from their checkpoints. With off, a fault that makes a GPU unusable for the process restarts the server."),
 	TEXT(worker_listen, "", false,

@@ -1,5 +1,6 @@
 /* Reports the state of devices, as JSON for requests, which wait for the answers of the devices' threads, and as
  * metrics. Loop thread. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,9 +205,16 @@ static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(st
 			w->pending[d->number / 64] |= 1ull << d->number % 64;
 			w->count++;
 		}
-	if (!w || !w->count) {
-		free(w);
+	if (!w) {
 		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a question to the device.");
+		return;
+	}
+	if (!w->count) {  /* none is open */
+		free(w);
+		if (make_reply)
+			sl_reply_json(r, 200, make_reply(all));
+		else
+			sl_reply_empty(r, 204);
 		return;
 	}
 	w->engines = all;
@@ -284,7 +292,7 @@ static void collect(struct sl_server_device *d)
 			d->slice_seconds,
 	};
 	for (int k = 0; k < SL_DEVICE_METRICS; k++)
-		sl_metric_set(d->metric[k], values[k]);
+		sl_metric_set(d->metric[k], d->stage == SL_DEVICE_GONE ? NAN : values[k]);
 }
 
 void sl__devices_collect(void *engines)

@@ -9,6 +9,7 @@
 #include "daemon/engines/engines_internal.h"
 #include "daemon/stream/events.h"
 #include "daemon/util/log.h"
+#include "daemon/worker/tokens.h"
 #include "daemon/worker/worker.h"
 
 #define RESTART_EVERY_S 60  /* shortest time between two restarts of the server */
@@ -122,10 +123,24 @@ int sl_server_engine_width(const struct sl_server_engine *e)
 	return count ? count : 1;
 }
 
+/* True if this machine has no devices of its own. */
+static bool only_remote(const struct sl_engines *all)
+{
+	return !strcmp(all->d->config.workers, "remote");
+}
+
+/* True if workers of other machines may bring devices of the engine. */
+static bool is_awaited(const struct sl_engines *all, const struct sl_server_engine *e)
+{
+	return all->d->config.worker_listen[0] &&
+	       (only_remote(all) || !strcmp(all->d->config.engine, e->name) ||
+		sl_worker_tokens_know(all->d->settings, e->name));
+}
+
 /* Makes a record for each GPU of a loaded engine; one record for an engine that did not load, to report why. */
 static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 {
-	int count = e->functions ? sl_engine_devices(e->name) : 1;
+	int count = e->functions && !only_remote(all) ? sl_engine_devices(e->name) : 1;
 	e->devices = count < 1 ? 1 : count < SL_GPUS_MAX ? count : SL_GPUS_MAX;
 	e->device = block_of(all, e);
 	for (int i = 0; i < e->devices; i++) {
@@ -133,6 +148,8 @@ static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->numbers++, .index = i,
 						.gpu = -1};
 		snprintf(d->id, sizeof d->id, "%s%d", e->name, i);
+		if (e->awaited)
+			d->stage = SL_DEVICE_GONE;
 	}
 }
 
@@ -158,8 +175,11 @@ static int engine_load(struct sl_engines *all, struct sl_server_engine *e)
 	bool again = getenv(SL_RESTARTED) && !strcmp(all->d->config.engine, e->name);
 	int code = again ? sl_engine_load(e->name, &e->functions, &e->reason) :
 			   sl_engine_open(e->name, &e->functions, &e->reason);
+	if (only_remote(all) || (code && is_awaited(all, e)))
+		code = sl_engine_load(e->name, &e->functions, &e->reason);
 	if (code)
 		e->functions = NULL;
+	e->awaited = !code && is_awaited(all, e) && (only_remote(all) || !sl_engine_devices(e->name));
 	make_devices(all, e);
 	return code;
 }
@@ -173,7 +193,7 @@ static int open_automatic(struct sl_engines *all, struct sl_error *err)
 		all->preferred = cuda;
 		int code = engine_load(all, cuda);
 		reason = cuda->reason;
-		if (!code && !open_all(cuda, false, &reason))
+		if (!code && (only_remote(all) || (!cuda->awaited && !open_all(cuda, false, &reason))))
 			return 0;
 		sl_log_info("device", "The CPU engine computes: %s", reason.detail);
 		all->fallback = strdup(reason.detail);
@@ -181,6 +201,8 @@ static int open_automatic(struct sl_engines *all, struct sl_error *err)
 	all->preferred = cpu;
 	cpu->offered = true;
 	engine_load(all, cpu);
+	if (cpu->awaited)
+		return 0;
 	return open_all(cpu, false, err);
 }
 
@@ -196,7 +218,7 @@ static int open_preferred(struct sl_engines *all, struct sl_error *err)
 		*err = e->reason;
 		return err->code;
 	}
-	if (e->elsewhere)
+	if (e->elsewhere || e->awaited)
 		return 0;
 	/* A server that restarted because of a lost GPU starts even if the GPU does not open. */
 	return open_all(e, getenv(SL_RESTARTED) != NULL, err);
@@ -462,7 +484,7 @@ static void on_event(void *arg, struct sl_device_event *event)
 struct sl_server_device *sl__device_add(struct sl_server_engine *e, struct sl_engines *all)
 {
 	int i = 0;
-	while (i < e->devices && (e->device[i].stage != SL_DEVICE_GONE || e->device[i].port))
+	while (i < e->devices && (e->device[i].stage != SL_DEVICE_GONE || e->device[i].placed))
 		i++;
 	if (i == SL_ENGINE_DEVICES_MAX)
 		return NULL;
@@ -541,9 +563,12 @@ int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct
 
 void sl_engines_stop(struct sl_engines *all)
 {
-	SL_EACH_DEVICE(all, d)
+	SL_EACH_DEVICE(all, d) {
 		if (d->port && !d->stop_sent)
 			d->stop_sent = !sl_device_stop(d->port);  /* its last event is STOPPED */
+		if (d->port && d->remote)
+			sl__remote_stop(d);
+	}
 }
 
 bool sl_engines_stopped(const struct sl_engines *all)

@@ -28,6 +28,8 @@ void sl__engine_await(struct sl_server_engine *e, const struct sl_engine *functi
 /* remote.c: opens the port for workers, if the configuration has one. _close: `closed` runs when it is closed. */
 int sl__remotes_create(struct sl_engines *all, struct sl_error *err);
 void sl__remotes_close(struct sl_engines *all, void (*closed)(void *arg), void *arg);
+/* The daemon stops: a worker that is away is not waited for. */
+void sl__remote_stop(struct sl_server_device *d);
 /* The device of a worker is open; the worker of the device is forgotten, and d->remote becomes NULL. */
 void sl__remote_opened(struct sl_server_device *d);
 void sl__remote_gone(struct sl_server_device *d);

@@ -20,6 +20,7 @@
 #include "daemon/worker/worker.h"
 
 #define TICK_MS 1000
+#define STOP_MS 5000
 #define PATIENCE_S 1200       /* time limit of a slice */
 #define REFUSALS_EVERY_MS 1000
 
@@ -47,6 +48,7 @@ struct sl_remote {
 	bool ended;                    /* its session is over, or was asked to end */
 	bool retiring;
 	uint64_t until_ms;             /* RETIRING: with what is on it, then */
+	uint64_t stop_ms;              /* the daemon stops, and has told it; 0: not yet */
 	char why[200];                 /* it is gone */
 	char retired[200];             /* it retires */
 };
@@ -271,6 +273,10 @@ static void on_away(void *arg, uint64_t session, bool away, const char *why)
 	if (!w || w->away == away)
 		return;
 	w->away = away;
+	if (w->remotes->engines->d->stopping) {
+		sl__remote_stop(w->device);
+		return;
+	}
 	if (away)
 		sl_log_warning("device", "%s: the worker %s on %s is not heard: %s", w->device->id, w->facts.name,
 			       w->facts.host, why);
@@ -431,8 +437,12 @@ json_t *sl__remote_json(const struct sl_remote *w)
 static void look_at(struct sl_remote *w)
 {
 	uint64_t now = uv_now(w->remotes->engines->d->loop);
-	if (w->token[0] && !w->ended && !sl_worker_token_is_valid(w->remotes->engines->d->settings, w->token)) {
-		end_session(w, "Its token was revoked, or has expired.", false);
+	if (w->device->stop_sent) {
+		w->stop_ms = w->stop_ms ? w->stop_ms : now;
+		if (now - w->stop_ms > STOP_MS)
+			lose(w, "it does not stop");
+	} else if (w->token[0] && !w->ended && !sl_worker_token_is_valid(w->remotes->engines->d->settings, w->token)) {
+		end_session(w, "Its token was revoked, or has expired.", true);
 		lose(w, "its token was revoked, or has expired");
 	} else if (w->retiring && !w->ended && (!(w->device->active[0] + w->device->active[1]) || now >= w->until_ms)) {
 		end_session(w, w->retired, false);
@@ -480,6 +490,12 @@ static void collect(void *arg)
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------- */
+
+void sl__remote_stop(struct sl_server_device *d)
+{
+	if (d->remote->away)
+		lose(d->remote, "the daemon stops, and it is not heard");
+}
 
 void sl__remote_opened(struct sl_server_device *d)
 {

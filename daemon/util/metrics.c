@@ -151,6 +151,8 @@ char *sl_metrics_print(struct sl_metrics *m, uint64_t *bytes)
 	static const char *const kinds[] = {"counter", "gauge", "histogram"};
 	const char *family = "";
 	for (struct sl_metric *metric = m->first; metric; metric = metric->next) {
+		if (isnan(atomic_load(&metric->value)))
+			continue;
 		if (strcmp(family, metric->name))
 			fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
 				kinds[metric->kind]);

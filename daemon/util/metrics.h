@@ -30,7 +30,7 @@ struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind 
 void sl_metric_observe(struct sl_metric *metric, double seconds);
 
 void sl_metric_add(struct sl_metric *metric, double value);
-void sl_metric_set(struct sl_metric *metric, double value);
+void sl_metric_set(struct sl_metric *metric, double value);  /* NAN: it is not printed */
 
 /* fn runs before each print, to bring gauges up to date. */
 void sl_metrics_on_collect(struct sl_metrics *m, void (*fn)(void *arg), void *arg);

@@ -25,6 +25,7 @@
 #define BACKOFF_MAX_MS 60000
 #define SILENT_MS 60000      /* a worker that says nothing for so long is ended */
 #define WAITING_MOST (4ull << 30)  /* bytes that wait to be sent to a worker of another machine */
+#define ANSWER_MS 2000       /* then requests for the state are answered with the last one known */
 #define OPEN_MS 120000       /* and one that does not open its device at the start of the server */
 
 struct job {
@@ -56,6 +57,7 @@ struct worker_port {
 	struct sl_message *events, **events_end;
 	struct sl_list jobs, given;
 	int asked;                     /* requests for the state that have no answer yet */
+	uint64_t asked_ms;             /* since when; 0: there is none */
 	struct sl_worker_channel channel;  /* of a worker of another machine; end NULL: it is a process of this one */
 	bool away, ending;             /* it is not heard; it was asked to end, and nothing it says counts any more */
 	pid_t pid;                     /* 0: there is no process */
@@ -438,7 +440,8 @@ static void on_tick(uv_timer_t *timer)
 {
 	struct worker_port *p = timer->data;
 	uint64_t now = uv_now(p->loop);
-	if (p->state_owed)
+	p->asked_ms = !p->asked ? 0 : p->asked_ms ? p->asked_ms : now;
+	if (p->state_owed || (p->asked_ms && now - p->asked_ms > ANSWER_MS))
 		tell_state(p);
 	bool there = p->wire && (p->pid || (p->channel.end && !p->away));
 	if (there && now - p->beat_ms > SILENT_MS)

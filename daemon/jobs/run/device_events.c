@@ -70,7 +70,7 @@ static bool wait_for_search(struct sl_job *job, struct sl_device_event *e)
 {
 	struct sl_graphs *graphs = job->jobs->d->graphs;
 	const struct sl_graph_record *g = sl_graphs_find(graphs, job->record.graph);
-	if (!g || !job->place.device->worker || e->err.code != SL_BADDATA || !e->err.file[0])
+	if (!g || !job->place.device->worker || job->place.device->remote || e->err.code != SL_BADDATA || !e->err.file[0])
 		return false;
 	bool neighbours = job->record.work.origin == SL_OF_AFFINITIES && g->kind == SL_KIND_POINTS;
 	sl_graphs_damaged(graphs, job->record.graph, neighbours ? SL_PART_NEIGHBOURS : SL_PART_DATA, &e->err);

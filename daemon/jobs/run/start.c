@@ -106,6 +106,12 @@ static void send_to_device(struct sl_job *job, const struct sl_device_job *prepa
 	snprintf(add.group, sizeof add.group, "%s", job->record.project);
 	snprintf(add.client, sizeof add.client, "%s", job->record.user);
 	add.source.origin = job->record.work.origin;
+	if (!job->place.device->port) {  /* a worker of another machine, gone meanwhile: the job waits for another one */
+		sl_device_job_finish(&add);
+		sl__move_over(job);
+		sl__job_step(job, SL_ON_UNPLACED);
+		return;
+	}
 	if (job->run.affinity)
 		add_affinities(job, &add);
 	if (sl_device_add(job->place.device->port, &add)) {

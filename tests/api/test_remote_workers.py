@@ -1,0 +1,379 @@
+"""Workers that dial in from other machines: the same bytes as those of a thread; what their ends, the network's failures, and
+strangers on their port cost."""
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+
+import pytest
+import requests
+
+from devices import upload, wait_for_checkpoints
+from harness import Api, free_port, in_time, wait_until
+from test_workers import jobs_of_all_kinds
+from workers import ACK, DATA, NOTE, Network, Place, Stranger, Worker, remote_devices, wait_for_workers
+
+TOKEN = "the-administrators-token"
+
+
+@pytest.fixture
+def lab(fresh, tmp_path):
+    """Makes a daemon without devices of its own, and workers for it, which are ended with the test."""
+    made = []
+
+    class Lab:
+        def daemon(self, **options):
+            self.d = fresh(**{"engine": "cpu", "workers": "remote", "worker_listen": "127.0.0.1:0", "slice_ms": 2,
+                              "checkpoint_interval_s": 0.1, **options})
+            self.place = Place(self.d)
+            return Api(self.d)
+
+        def worker(self, *arguments, **options):
+            w = Worker(self.place, tmp_path / f"worker{len(made)}", *arguments, **options)
+            made.append(w)
+            return w
+
+        def network(self):
+            n = Network(self.place.port)
+            made.append(n)
+            return n
+
+        def stranger(self, **greeting):
+            s = Stranger(self.place, **greeting)
+            made.append(s)
+            return s
+
+    yield Lab()
+    for one in made:
+        one.kill() if isinstance(one, Worker) else one.close()
+
+
+def test_a_remote_worker_computes_the_same_as_a_thread(fresh, lab):
+    api = lab.daemon()
+    lab.worker()
+    wait_for_workers(api)
+    ours = jobs_of_all_kinds(api)
+    theirs = jobs_of_all_kinds(Api(fresh(engine="cpu", workers="off")))
+    for a, b in zip(ours, theirs):
+        for x, y in zip(a[1:], b[1:]):
+            assert x == y, a[0]
+
+
+def test_what_is_told_of_a_worker(lab):
+    api = lab.daemon()
+    assert api.get("/v1/devices").json()["items"][0]["state"] == "unusable" or not remote_devices(api)
+    graph = upload(api, n=300)
+    waits = api.submit(graph, iterations=10)["id"]
+    w = lab.worker("--name", "rack 4", environment={"SLURM_JOB_ID": "4711"})
+    (device,) = wait_for_workers(api)
+    worker = device["worker"]
+    assert (device["engine"], device["id"], worker["name"], worker["slurm_job"]) == ("cpu", "cpu0", "rack 4", "4711")
+    assert worker["pid"] == w.process.pid and worker["state"] == "connected" and worker["token"] == lab.place.id
+    assert worker["address"].startswith("127.0.0.1:")
+    assert api.wait(waits)["state"] == "done"  # it waited for a worker
+    page = api.get("/metrics").text
+    assert 'spaceland_device_up{device="cpu0"} 1' in page and "spaceland_workers_joined_total 1" in page
+    tokens = api.get("/v1/workers/tokens").json()
+    assert tokens["items"][0]["engine"] == "cpu" and "token" not in tokens["items"][0]
+    w.terminate()
+    assert w.ended() == 0 and "has ended the session" in w.stderr()
+    wait_for_workers(api, 0)
+    assert 'spaceland_device_up{device="cpu0"}' not in api.get("/metrics").text
+    assert "has retired" in lab.d.stderr()
+
+
+def running(lab, api, seed=1, iterations=100000, n=500):
+    graph = upload(api, n=n)
+    job = api.submit(graph, iterations=iterations, seed=seed, trace_interval=0)["id"]
+    api.wait_iteration(job, 1)
+    return graph, job
+
+
+def test_a_job_goes_on_while_the_network_is_away(lab):
+    """The worker computes on, and comes back in time: nothing is lost, nothing is computed twice."""
+    api = lab.daemon()
+    net = lab.network()
+    w = lab.worker(port=net.port)
+    wait_for_workers(api)
+    graph, job = running(lab, api, iterations=20000)
+    child = w.child()
+    for _ in range(3):
+        net.cut(0.5)
+        wait_until(lambda: "is not heard" in lab.d.stderr(), 20, "the daemon notices")
+        wait_for_workers(api)
+    assert api.wait(job)["state"] == "done"
+    assert w.child() == child and f"{job} lost its device" not in lab.d.stderr()
+    assert api.layout_bytes(api.run(graph, iterations=20000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
+
+
+def test_silence_is_noticed(lab):
+    """The network holds everything back, and closes nothing."""
+    api = lab.daemon(worker_grace_s=60)
+    net = lab.network()
+    lab.worker(port=net.port)
+    wait_for_workers(api)
+    _, job = running(lab, api)
+    net.flows.clear()
+    wait_for_workers(api, state="down", seconds=30)
+    assert remote_devices(api)[0]["worker"]["state"] == "away"
+    assert api.job(job)["state"] == "running"  # unknown is not dead
+    net.flows.set()
+    wait_for_workers(api, seconds=30)
+    at = api.job(job)["iteration"]
+    api.wait_iteration(job, at + 10)
+    assert "lost its device" not in lab.d.stderr()
+
+
+def test_after_the_grace_jobs_go_on_elsewhere(lab):
+    api = lab.daemon(worker_grace_s=5)
+    net = lab.network()
+    first = lab.worker(port=net.port)
+    wait_for_workers(api)
+    graph, job = running(lab, api, iterations=30000)
+    wait_for_checkpoints(lab.d, 1)
+    net.open = False
+    net.cut()
+    net.open = False
+    lab.worker()
+    wait_until(lambda: "has not come back for 5 s" in lab.d.stderr(), 30, "the grace is over")
+    net.open = True
+    wait_for_workers(api, 2, seconds=30)  # the first one comes anew
+    assert "its jobs are given up" in first.stderr() or "Begin a new one" in first.stderr()
+    assert api.wait(job)["state"] == "done"
+    assert api.layout_bytes(api.run(graph, iterations=30000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
+
+
+@pytest.mark.parametrize("what", ["child", "process"])
+def test_a_killed_worker_costs_a_checkpoint(lab, what):
+    api = lab.daemon(worker_grace_s=5)
+    w = lab.worker()
+    wait_for_workers(api)
+    graph, job = running(lab, api, iterations=15000)
+    wait_for_checkpoints(lab.d, 1)
+    if what == "child":
+        os.kill(w.child(), signal.SIGKILL)
+    else:
+        w.process.kill()
+        w.process.wait()
+        w.start()
+    wait_until(lambda: f"{job} lost its device" in lab.d.stderr(), 90, "the loss is noticed")
+    assert api.wait(job, seconds=90)["state"] == "done"
+    assert api.layout_bytes(api.run(graph, iterations=15000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
+    if what == "child":
+        assert "signal 9" in lab.d.stderr()
+
+
+def test_a_worker_that_is_asked_to_end(lab):
+    """SIGTERM: its jobs leave it with their state, and go on at another one where they were."""
+    api = lab.daemon(checkpoint_interval_s=0)
+    first = lab.worker()
+    wait_for_workers(api)
+    graph, job = running(lab, api, iterations=15000)
+    api.wait_iteration(job, 500)
+    at = api.job(job)["iteration"]
+    first.terminate()
+    assert first.ended() == 0
+    wait_for_workers(api, 0)
+    lab.worker()
+    seen = api.wait_iteration(job, at)
+    assert seen["iteration"] >= at and "lost its device" not in lab.d.stderr()
+    assert api.wait(job)["state"] == "done"
+    assert api.layout_bytes(api.run(graph, iterations=15000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
+
+
+def test_a_daemon_that_starts_again(lab):
+    api = lab.daemon(worker_listen=f"127.0.0.1:{free_port()}")
+    w = lab.worker()
+    wait_for_workers(api)
+    graph, job = running(lab, api, iterations=15000)
+    wait_for_checkpoints(lab.d, 1)
+    lab.d.kill()
+    lab.d.start()
+    wait_for_workers(api, seconds=40)
+    assert w.process.poll() is None
+    assert api.wait(job)["state"] == "done"
+    assert api.layout_bytes(api.run(graph, iterations=15000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
+
+
+# ---- who may come ----------------------------------------------------------------------------------
+
+
+def test_tokens_open_nothing_else(lab, fresh, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text(TOKEN + "\n")
+    d = fresh(engine="cpu", worker_listen="127.0.0.1:0", token_file=str(tokens))
+    api = Api(d)
+    api.session.headers["Authorization"] = f"Bearer {TOKEN}"
+    reply = api.post("/v1/workers/tokens", 201, json={}).json()
+    user = api.post("/v1/users", 201, json={"name": "ann", "role": "administrator"}).json()["name"]
+    of_user = api.post(f"/v1/users/{user}/tokens", 201, json={}).json()["token"]
+    place = Place.__new__(Place)
+    place.token, place.port, place.id = reply["token"], int(reply["connect"].rsplit(":", 1)[1]), reply["id"]
+    for path in ("/v1/jobs", "/v1/workers/tokens", "/v1/me"):
+        r = requests.get(d.url + path, headers={"Authorization": f"Bearer {place.token}"}, timeout=10)
+        assert r.status_code == 401
+    for token in (of_user, TOKEN, "", "spw_" + "0" * 70, place.token[:-1], place.token + "x", 7):
+        s = Stranger(place, token=token)
+        assert s.answer["kind"] == "refused" and "does not admit workers" in s.answer["reason"] and not s.answer["again"]
+        s.close()
+    s = Stranger(place)
+    assert s.answer["kind"] == "welcome"
+    s.open()
+    wait_for_workers(api)
+    api.delete(f"/v1/workers/tokens/{place.id}", 204)
+    assert "revoked" in s.until_end()["reason"]
+    wait_for_workers(api, 0)
+    s.close()
+    assert place.token not in d.stderr() and place.token not in (d.state / "audit.log").read_text()
+
+
+def test_what_a_refused_worker_prints(lab):
+    api = lab.daemon()
+    other = "spw_01M8HBCXD1B8PJY8576WDEE996_" + "x" * 43
+    w = lab.worker(token=other)
+    assert w.ended() == 2 and "does not admit workers" in w.stderr()
+    lab.place.pin = "sha256:" + "0" * 64
+    w = lab.worker()
+    wait_until(lambda: "another key" in w.stderr(), 20, "the key is not believed")
+    assert w.child() is None
+    assert not remote_devices(api)
+
+
+@pytest.mark.parametrize("greeting,reason", [
+    ({"version": "99.1"}, "is version 99.1"), ({"protocol": 7}, "protocol 7"), ({"engine": "abacus"}, "does not offer engine"),
+    ({"engine": "auto"}, "does not offer engine"), ({"engine": "cuda"}, "plug-in")])
+def test_who_does_not_fit_is_told(lab, greeting, reason):
+    lab.daemon()
+    s = lab.stranger(**greeting)
+    assert s.answer["kind"] == "refused" and reason in s.answer["reason"]
+
+
+def test_the_same_process_comes_anew(lab):
+    api = lab.daemon()
+    a = lab.stranger(instance="x" * 32)
+    a.open()
+    wait_for_workers(api)
+    b = lab.stranger(instance="x" * 32)
+    b.open()
+    assert "anew" in a.until_end()["reason"]
+    wait_for_workers(api, 1)
+
+
+# ---- strangers ---------------------------------------------------------------------------------------
+
+
+def slowest(api, seconds):
+    worst, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        assert api.session.get(api.daemon.url + "/v1/health/live", timeout=10).status_code == 200
+        worst = max(worst, time.monotonic() - begun)
+        time.sleep(0.01)
+    return worst
+
+
+def test_strangers_cost_nothing(lab):
+    """Silence, garbage, half handshakes, half greetings and huge lengths, hundreds at a time; a worker still comes in."""
+    api = lab.daemon()
+    before = lab.d.descriptors()
+    port, open_ones, stop = lab.place.port, [], threading.Event()
+    hello = bytes.fromhex("1603010200010001fc0303") + os.urandom(200)
+
+    def plain(data):
+        s = socket.create_connection(("127.0.0.1", port), timeout=5)
+        s.sendall(data)
+        open_ones.append(s)
+
+    def flood():
+        while not stop.is_set():
+            for data in (b"", b"GET / HTTP/1.1\r\n\r\n", hello, os.urandom(3000), b"\x16\x03\x01"):
+                try:
+                    plain(data)
+                except OSError:
+                    pass
+            if len(open_ones) > 300:
+                for s in open_ones[:200]:
+                    s.close()
+                del open_ones[:200]
+
+    threads = [threading.Thread(target=flood) for _ in range(4)]
+    for t in threads:
+        t.start()
+    try:
+        for data in (b"SLW1\xff\xff\xff\xff" + bytes(8), b"SLW1\x05\x00\x00\x00" + bytes(8) + b"[1,2]", b"x" * 16, b"SLW1",
+                     b"SLW1\x02\x00\x00\x00" + bytes(8) + b"{}"):
+            try:
+                s = Stranger(lab.place, greet=False, timeout=30)
+                s.s.sendall(data)
+            except OSError:
+                continue
+        assert slowest(api, 3) < in_time(0.5)
+        lab.worker()
+        wait_for_workers(api, seconds=40)
+    finally:
+        stop.set()
+        for t in threads:
+            t.join()
+        for s in open_ones:
+            s.close()
+    assert api.run(upload(api, n=300), iterations=20)["state"] == "done"
+    wait_until(lambda: lab.d.descriptors() <= before + 12, 30, "their descriptors are given back")
+    assert "spaceland_worker_strangers_total" in api.get("/metrics").text
+
+
+def test_a_slow_stranger_is_dropped(lab):
+    lab.daemon()
+    begun = time.monotonic()
+    s = Stranger(lab.place, greet=False, timeout=40)
+    s.s.sendall(b"SLW1")
+    assert s.s.recv(1) == b""
+    assert 8 < time.monotonic() - begun < in_time(20)
+
+
+# ---- a worker that lies ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", [
+    struct.pack("<IB3x", 0xffffffff, DATA), struct.pack("<IB3x", 8, 9) + bytes(8), struct.pack("<IB3x", 9, ACK) + bytes(9),
+    struct.pack("<IBBH", 1, DATA, 1, 0) + b"x", struct.pack("<IB3x", 8, ACK) + struct.pack("<Q", 1 << 60),
+    struct.pack("<IB3x", 5000, NOTE) + bytes(5000), struct.pack("<IB3x", 0, DATA)])
+def test_what_is_no_frame_ends_the_connection(lab, frame):
+    api = lab.daemon()
+    s = lab.stranger()
+    s.open()
+    wait_for_workers(api)
+    s.s.sendall(frame)
+    s.until_end()
+    wait_for_workers(api, state="down")
+    assert lab.d.alive()
+
+
+def test_an_old_session_is_refused(lab):
+    api = lab.daemon(worker_grace_s=5)
+    s = lab.stranger()
+    session = s.answer["session"]
+    s.open()
+    wait_for_workers(api)
+    s.close()
+    wait_for_workers(api, 0, seconds=30)
+    again = lab.stranger(session=session, received=0)
+    assert again.answer["kind"] == "refused" and again.answer["again"]
+    other = lab.stranger(session="0" * 64, received=0)
+    assert other.answer["kind"] == "refused"
+
+
+def test_a_session_that_does_not_fit_is_ended(lab):
+    api = lab.daemon()
+    s = lab.stranger()
+    s.open()
+    wait_for_workers(api)
+    session = s.answer["session"]
+    s.close()
+    for received in (1 << 40, -1):
+        with_wrong = Stranger(lab.place, greet=False)
+        with_wrong.message({"kind": "join", "session": session, "received": received}, raw=True)
+        with_wrong.until_end()
+        with_wrong.close()
+    assert lab.d.alive() and api.get("/v1/health/live").status_code == 200
