@@ -25,7 +25,7 @@ TREES = {
     "gpu": ["device", "group", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "affinities", "points",
             "kmeans", "signal", "sammon", "gmm", "embedding", "engine"],
-    "daemon": ["util", "processes", "json", "config", "store", "upkeep", "files", "users", "http/mhd", "http", "device", "relay", "stream", "graphs", "layouts", "worker", "engines", "slurm", "queue", "jobs", "collect", "people",
+    "daemon": ["util", "processes", "json", "config", "store", "upkeep", "files", "users", "http/mhd", "http", "device", "relay", "stream", "graphs", "layouts", "network", "worker", "engines", "slurm", "queue", "jobs", "collect", "people",
                "routes", "."],
     "clients/cli": ["common", "server", "local", "bench", "commands", "."],
 }

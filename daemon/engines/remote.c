@@ -14,8 +14,8 @@
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/time_text.h"
-#include "daemon/worker/door.h"
-#include "daemon/worker/tls.h"
+#include "daemon/network/door.h"
+#include "daemon/network/tls.h"
 #include "daemon/worker/tokens.h"
 #include "daemon/worker/worker.h"
 
@@ -139,7 +139,8 @@ static struct sl_remote_expected *expected_with(const struct sl_remotes *r, cons
 }
 
 /* The engine whose devices compute what this one computes, which need not be on this machine. */
-static int usable_engine(struct sl_server_engine *e, const char *name, const struct sl_engine **out, struct sl_error *err)
+static int usable_engine(struct sl_server_engine *e, const char *name, const struct sl_engine **out,
+			 struct sl_error *err)
 {
 	int code = sl_engine_word(name) && strcmp(name, SL_ENGINE_AUTO) ? sl_engine_load(name, out, err) :
 		   sl_error_set(err, SL_BADPARAM, "There is no engine \"%.15s\".", name);
@@ -222,13 +223,14 @@ static void on_greeted(void *arg, uint64_t stranger, const char *address, const 
 	sl_users_secret_hash(d->users, text_at(greeting, "token"), hash);
 	struct sl_remote_expected *x = expected_with(r, hash);
 	if (!x && !sl_worker_token_identify(d->settings, hash, facts.engine, id)) {
-		refuse(r, stranger, address, "This token does not admit workers. Use one of spaceland admin worker-token.", false);
+		refuse(r, stranger, address, "This token does not admit workers. Use one of spaceland admin worker-token.",
+		       false);
 		return;
 	}
 	if (json_integer_value(json_object_get(greeting, "protocol")) != SL_WORKER_PROTOCOL ||
 	    strcmp(text_at(greeting, "version"), SL_VERSION)) {
-		snprintf(why, sizeof why, "The worker is version %.40s (protocol %d), the daemon " SL_VERSION " (protocol %d). Use "
-			 "the same version for both.", text_at(greeting, "version"), whole_at(greeting, "protocol", 1 << 20),
+		snprintf(why, sizeof why, "The worker is version %.40s (protocol %d), the daemon " SL_VERSION " (protocol %d). "
+			 "Use the same version for both.", text_at(greeting, "version"), whole_at(greeting, "protocol", 1 << 20),
 			 SL_WORKER_PROTOCOL);
 		refuse(r, stranger, address, why, false);
 		return;
@@ -426,8 +428,9 @@ int sl_remote_place(const struct sl_engines *all, char place[SL_REMOTE_PLACE_BYT
 json_t *sl__remote_json(const struct sl_remote *w)
 {
 	const struct sl_remote_facts *f = &w->facts;
-	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s?, s:s?, s:o}", "name", f->name, "host", f->host, "address", f->address,
-			 "pid", (json_int_t)f->pid, "state", w->away ? "away" : w->retiring ? "retiring" : "connected",
+	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s?, s:s?, s:o}", "name", f->name, "host", f->host,
+			 "address", f->address, "pid", (json_int_t)f->pid,
+			 "state", w->away ? "away" : w->retiring ? "retiring" : "connected",
 			 "slurm_job", f->slurm_job[0] ? f->slurm_job : NULL, "token", w->token[0] ? w->token : NULL,
 			 "since", json_integer((json_int_t)(f->came_ms / 1000)));
 }
@@ -548,7 +551,8 @@ static int certificate_of(const struct sl_daemon *d, char *certificate, char *ke
 	snprintf(key, bytes, own || servers ? "%s" : "%s/worker.key", own ? c->worker_tls_key : servers ? c->tls_key :
 		 d->state_dir);
 	gethostname(host, sizeof host - 1);
-	return own || servers ? 0 : sl_tls_make_certificate(certificate, key, c->worker_host[0] ? c->worker_host : host, err);
+	return own || servers ? 0 :
+	       sl_tls_make_certificate(certificate, key, c->worker_host[0] ? c->worker_host : host, err);
 }
 
 int sl__remotes_create(struct sl_engines *all, struct sl_error *err)

@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,12 +25,12 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "core/engine/load.h"
 #include "daemon/processes/spawn.h"
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
-#include "daemon/worker/door.h"
-#include "daemon/worker/tunnel.h"
+#include "daemon/worker/dial_internal.h"
+#include "daemon/network/door.h"
+#include "daemon/network/tunnel.h"
 #include "daemon/worker/worker.h"
 
 #define TICK_MS 100
@@ -40,24 +38,16 @@
 #define RETRY_MS 500
 #define RETRY_MAX_MS 30000
 #define LASTED_MS 60000        /* a child that lived so long is followed by the next one at once */
-#define LEAVE_S 50
 #define HEAD_BYTES 16
 #define ANSWER_BYTES 4096
-#define TOKEN_BYTES 256
 #define CRASHES_BYTES 4096
 
 enum phase { WAITING, RESOLVING, CONNECTING, SHAKING, GREETING, RUNNING };
 
 struct dial {
-	/* options */
-	char host[256], port[16];
-	char token[TOKEN_BYTES];
-	const char *name, *engine, *cache, *slurm_job;
-	long index, threads;
-	double leave_s;
-	char folder[PATH_MAX];        /* of this process, within cache */
+	struct sl_dial_options o;
+	const char *slurm_job;
 	char instance[33];
-	struct sl_tls_keys *keys;
 	/* life */
 	uv_loop_t loop;
 	uv_timer_t tick;
@@ -105,9 +95,9 @@ static void exit_with(struct dial *d, int status)
 {
 	char path[PATH_MAX + 16];
 	end_child(d);
-	snprintf(path, sizeof path, "%s/crashes", d->folder);
+	snprintf(path, sizeof path, "%s/crashes", d->o.folder);
 	unlink(path);
-	rmdir(d->folder);
+	rmdir(d->o.folder);
 	exit(status);
 }
 
@@ -137,7 +127,7 @@ static void wait_for_next(struct dial *d, uint64_t ms)
 static void try_later(struct dial *d, const char *why)
 {
 	if (strcmp(d->why, why))
-		sl_log_warning("worker", "the daemon at %s port %s: %s", d->host, d->port, why);
+		sl_log_warning("worker", "the daemon at %s port %s: %s", d->o.host, d->o.port, why);
 	snprintf(d->why, sizeof d->why, "%s", why);
 	wait_for_next(d, d->backoff_ms);
 	d->backoff_ms = 2 * d->backoff_ms < RETRY_MAX_MS ? 2 * d->backoff_ms : RETRY_MAX_MS;
@@ -165,7 +155,7 @@ static json_t *crashed_jobs(const struct dial *d)
 {
 	char path[PATH_MAX + 16], text[CRASHES_BYTES] = "";
 	json_t *jobs = json_array();
-	snprintf(path, sizeof path, "%s/crashes", d->folder);
+	snprintf(path, sizeof path, "%s/crashes", d->o.folder);
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 	if (fd >= 0 && ftruncate(fd, 0))
@@ -248,17 +238,11 @@ static void on_over(void *arg, const char *text)
 static bool start_child(struct dial *d)
 {
 	static const struct sl_tunnel_ops ops = {.note = on_note, .cut = on_cut, .drained = on_drained, .ended = on_over};
-	int ends[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
-		return false;
-	int code = sl_spawn_self(SL_WORKER_ARGUMENT, ends[1], SL_WORKER_FD, &d->pid);
-	close(ends[1]);
+	int end;
 	d->started_ms = uv_now(&d->loop);
-	if (code) {
-		close(ends[0]);
+	if (sl_spawn_self(SL_WORKER_ARGUMENT, SOCK_STREAM, SL_WORKER_FD, &end, &d->pid))
 		return false;
-	}
-	return !sl_tunnel_create(&d->tunnel, &d->loop, ends[0], &ops, d);
+	return !sl_tunnel_create(&d->tunnel, &d->loop, end, &ops, d);
 }
 
 /* ---- the daemon's answer -------------------------------------------------------------------------------------- */
@@ -269,7 +253,7 @@ static void refused(struct dial *d, const json_t *answer)
 	char why[240];
 	snprintf(why, sizeof why, "it refuses this worker: %.200s", reason ? reason : "no reason");
 	if (!json_is_true(json_object_get(answer, "again"))) {
-		sl_log_error("worker", "the daemon at %s port %s refuses this worker: %.300s", d->host, d->port,
+		sl_log_error("worker", "the daemon at %s port %s refuses this worker: %.300s", d->o.host, d->o.port,
 			     reason ? reason : "no reason");
 		exit_with(d, 2);
 	}
@@ -305,7 +289,8 @@ static void welcomed(struct dial *d, const json_t *answer)
 		end_session(d, RETRY_MS);
 		return;
 	}
-	sl_log_info("worker", d->cut_ms ? "connected again to %s port %s" : "connected to %s port %s", d->host, d->port);
+	sl_log_info("worker", d->cut_ms ? "connected again to %s port %s" : "connected to %s port %s", d->o.host,
+		    d->o.port);
 	d->phase = RUNNING;
 	d->cut_ms = 0;
 	d->why[0] = 0;
@@ -330,9 +315,9 @@ static void make_greeting(struct dial *d)
 	char host[256] = "";
 	gethostname(host, sizeof host - 1);
 	json_t *o = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:i, s:s, s:i, s:i, s:s}", "kind", "join", "protocol",
-			      SL_WORKER_PROTOCOL, "version", SL_VERSION, "token", d->token, "name", d->name ? d->name : host,
-			      "host", host, "pid", (int)getpid(), "engine", d->engine, "index", (int)d->index, "threads",
-			      (int)d->threads, "instance", d->instance);
+			      SL_WORKER_PROTOCOL, "version", SL_VERSION, "token", d->o.token, "name", d->o.name ? d->o.name : host,
+			      "host", host, "pid", (int)getpid(), "engine", d->o.engine, "index", (int)d->o.index, "threads",
+			      (int)d->o.threads, "instance", d->instance);
 	if (d->slurm_job)
 		json_object_set_new(o, "slurm_job", json_string(d->slurm_job));
 	if (d->secret[0]) {
@@ -435,7 +420,7 @@ static void connected(struct dial *d)
 	setsockopt(d->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 	d->phase = SHAKING;
 	d->since_ms = uv_now(&d->loop);
-	if (sl_tls_open(&d->tls, &d->loop, d->fd, d->keys, d->host, on_ready, d))
+	if (sl_tls_open(&d->tls, &d->loop, d->fd, d->o.keys, d->o.host, on_ready, d))
 		try_later(d, "there is no memory for the connection");
 	else
 		on_ready(d);
@@ -514,7 +499,7 @@ static void dial(struct dial *d)
 	d->phase = RESOLVING;
 	d->since_ms = uv_now(&d->loop);
 	d->lookup.data = d;
-	int code = uv_getaddrinfo(&d->loop, &d->lookup, on_resolved, d->host, d->port, &hints);
+	int code = uv_getaddrinfo(&d->loop, &d->lookup, on_resolved, d->o.host, d->o.port, &hints);
 	if (code)
 		try_later(d, uv_strerror(code));
 }
@@ -529,10 +514,10 @@ static void on_term(uv_signal_t *handle, int number)
 		sl_log_info("worker", "signal %d: ending at once", number);
 		exit_with(d, 0);
 	}
-	sl_log_info("worker", "signal %d: the jobs leave, within %.10g s", number, d->leave_s);
+	sl_log_info("worker", "signal %d: the jobs leave, within %.10g s", number, d->o.leave_s);
 	d->leaving = true;
-	d->leave_ms = uv_now(&d->loop) + (uint64_t)(d->leave_s * 1e3) + 2000;
-	snprintf(note, sizeof note, "{\"kind\":\"leave\",\"seconds\":%.10g}", d->leave_s);
+	d->leave_ms = uv_now(&d->loop) + (uint64_t)(d->o.leave_s * 1e3) + 2000;
+	snprintf(note, sizeof note, "{\"kind\":\"leave\",\"seconds\":%.10g}", d->o.leave_s);
 	sl_tunnel_note(d->tunnel, note);
 }
 
@@ -559,201 +544,6 @@ static void on_tick(uv_timer_t *timer)
 		sl_tunnel_tick(d->tunnel);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------ */
-
-static const char help[] =
-	"Usage: spacelandd --worker --connect HOST:PORT --token-file FILE [OPTION]...\n"
-	"Computes jobs of the spaceland daemon at HOST:PORT (its option worker_listen) on a device of\n"
-	"this machine. The connection goes out from here, so this machine needs no open port.\n\n"
-	"  --connect HOST:PORT   where the daemon listens for workers\n"
-	"  --token-file FILE     its first line is a token of spaceland admin worker-token\n"
-	"  --pin sha256:...      believe the daemon with this key, as worker-token prints it\n"
-	"  --ca-file FILE        believe certificates of these authorities (PEM; default: the system's)\n"
-	"  --engine NAME         cuda, hybrid, hybrid-double or cpu (default: cuda if it has a GPU, else cpu)\n"
-	"  --device I            which GPU (default 0)\n"
-	"  --threads N           threads of the CPU (default 0: one for each core)\n"
-	"  --name NAME           how the daemon lists it (default: the host's name)\n"
-	"  --cache-dir DIR       where fetched graphs and points stay (default: ~/.cache/spaceland/worker)\n"
-	"  --cache-bytes N       most bytes there; K, M, G and T are powers of 1024 (default 20G)\n"
-	"  --leave-seconds S     at SIGTERM the jobs have so long to leave with their state (default 50)\n"
-	"  --help                print this and exit\n\n"
-	"Exit status: 0 when the daemon has let it go, or after SIGTERM; 2 if another start would fail in\n"
-	"the same way; 1 for other errors. SIGTERM: its jobs leave it, then it ends; a second one ends it\n"
-	"at once, and its jobs go on from their checkpoints.\n";
-
-static int wrong(const char *format, const char *value)
-{
-	fprintf(stderr, "spacelandd --worker: ");
-	fprintf(stderr, format, value);
-	fprintf(stderr, "\n");
-	return 2;
-}
-
-static int read_token(struct dial *d, const char *path)
-{
-	FILE *f = fopen(path, "re");
-	struct stat st;
-	if (!f) {
-		fprintf(stderr, "spacelandd --worker: --token-file: %s: %s\n", path, strerror(errno));
-		return 2;
-	}
-	bool good = fgets(d->token, sizeof d->token, f) && strlen(d->token) < sizeof d->token - 1;
-	if (!fstat(fileno(f), &st) && st.st_mode & (S_IROTH | S_IWOTH))
-		sl_log_warning("worker", "others can read %s: chmod 600 %s", path, path);
-	fclose(f);
-	d->token[strcspn(d->token, " \t\r\n")] = 0;
-	return good && !strncmp(d->token, "spw_", 4) ? 0 :
-	       wrong("the first line of %s must be a token of spaceland admin worker-token, spw_...", path);
-}
-
-static int read_place(struct dial *d, const char *text)
-{
-	const char *colon = strrchr(text, ':');
-	size_t length = colon ? (size_t)(colon - text) : 0;
-	bool six = length > 2 && *text == '[' && text[length - 1] == ']';
-	char *end = NULL;
-	long port = colon ? strtol(colon + 1, &end, 10) : 0;
-	if (!length || length >= sizeof d->host || port < 1 || port > 65535 || *end)
-		return wrong("--connect must be HOST:PORT, not '%s'", text);
-	snprintf(d->host, sizeof d->host, "%.*s", (int)(length - (six ? 2 : 0)), text + six);
-	snprintf(d->port, sizeof d->port, "%ld", port);
-	return 0;
-}
-
-static bool read_number(const char *text, double most, double *out)
-{
-	char *end;
-	*out = strtod(text, &end);
-	return end != text && !*end && *out >= 0 && *out <= most;
-}
-
-static bool read_bytes(const char *text, double *out)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	*out = strtod(text, &end);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-	for (long i = unit ? unit - units + 1 : 0; i > 0; i--)
-		*out *= 1024;
-	return end != text && (!*end || (unit && !end[1])) && *out >= 0 && *out <= 1e16;
-}
-
-static int make_folder(char *path)
-{
-	for (char *at = path + 1;; at++) {
-		char c = *at;
-		if (c && c != '/')
-			continue;
-		*at = 0;
-		int code = mkdir(path, 0700) && errno != EEXIST ? errno : 0;
-		*at = c;
-		if (code || !c)
-			return code;
-	}
-}
-
-static int open_cache(struct dial *d, const char *given, double cache_bytes)
-{
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	static char path[PATH_MAX - 64];
-	char text[32];
-	int length = given ? snprintf(path, sizeof path, "%s", given) : xdg && *xdg ?
-		     snprintf(path, sizeof path, "%s/spaceland/worker", xdg) :
-		     snprintf(path, sizeof path, "%s/.cache/spaceland/worker", home && *home ? home : "/tmp");
-	if (length >= (int)sizeof path)
-		return wrong("--cache-dir is too long: %s", path);
-	int code = make_folder(path);
-	snprintf(d->folder, sizeof d->folder, "%s/run-%ld", path, (long)getpid());
-	if (!code)
-		code = make_folder(d->folder);
-	if (code) {
-		fprintf(stderr, "spacelandd --worker: --cache-dir: %s: %s\n", path, strerror(code));
-		return 2;
-	}
-	snprintf(text, sizeof text, "%.0f", cache_bytes);
-	setenv(SL_WORKER_CACHE, path, 1);
-	setenv(SL_WORKER_CACHE_BYTES, text, 1);
-	setenv(SL_WORKER_DIR, d->folder, 1);
-	d->cache = path;
-	return 0;
-}
-
-static int choose_engine(struct dial *d)
-{
-	const struct sl_engine *engine;
-	struct sl_error err;
-	if (!d->engine)
-		d->engine = SL_ENGINE_AUTO;
-	if (!sl_engine_word(d->engine))
-		return wrong("--engine must be " SL_ENGINES_TEXT ", not '%s'", d->engine);
-	int code = sl_engine_open(d->engine, &engine, &err);
-	if (code) {
-		fprintf(stderr, "spacelandd --worker: --engine %s: %s\n", d->engine, err.detail);
-		return 2;
-	}
-	d->engine = engine->name;
-	return 0;
-}
-
-enum { CONNECT = 256, TOKEN, PIN, CA, ENGINE, DEVICE, THREADS, NAME, CACHE, CACHE_BYTES, LEAVE, HELP };
-
-static const struct option longopts[] = {
-	{"connect", required_argument, NULL, CONNECT}, {"token-file", required_argument, NULL, TOKEN},
-	{"pin", required_argument, NULL, PIN}, {"ca-file", required_argument, NULL, CA},
-	{"engine", required_argument, NULL, ENGINE}, {"device", required_argument, NULL, DEVICE},
-	{"threads", required_argument, NULL, THREADS}, {"name", required_argument, NULL, NAME},
-	{"cache-dir", required_argument, NULL, CACHE}, {"cache-bytes", required_argument, NULL, CACHE_BYTES},
-	{"leave-seconds", required_argument, NULL, LEAVE}, {"help", no_argument, NULL, HELP}, {NULL, 0, NULL, 0},
-};
-
-/* Returns the exit status, or -1: go on. */
-static int read_options(struct dial *d, int argc, char **argv)
-{
-	const char *token = NULL, *pin = NULL, *authorities = NULL, *cache = NULL, *place = NULL;
-	double index = 0, threads = 0, cache_bytes = 20.0 * (1u << 30);
-	struct sl_error err;
-	bool good = true;
-	int c;
-	d->leave_s = LEAVE_S;
-	while (good && (c = getopt_long(argc, argv, "", longopts, NULL)) >= 0) {
-		switch (c) {
-		case CONNECT: place = optarg; break;
-		case TOKEN: token = optarg; break;
-		case PIN: pin = optarg; break;
-		case CA: authorities = optarg; break;
-		case ENGINE: d->engine = optarg; break;
-		case DEVICE: good = read_number(optarg, 255, &index); break;
-		case THREADS: good = read_number(optarg, 4096, &threads); break;
-		case NAME: d->name = optarg; break;
-		case CACHE: cache = optarg; break;
-		case CACHE_BYTES: good = read_bytes(optarg, &cache_bytes); break;
-		case LEAVE: good = read_number(optarg, 86400, &d->leave_s); break;
-		case HELP: fputs(help, stdout); return 0;
-		default: return wrong("%s", "--worker --help lists the options");
-		}
-		if (!good)
-			return wrong("'%s' is no number for this option", optarg);
-	}
-	if (optind < argc)
-		return wrong("'%s' is not an option; --worker --help lists them", argv[optind]);
-	if (!place || !token)
-		return wrong("%s", "--connect HOST:PORT and --token-file FILE are needed; --worker --help lists the options");
-	if (pin && authorities)
-		return wrong("%s", "Use either --pin or --ca-file");
-	d->index = (long)index;
-	d->threads = (long)threads;
-	int rc = read_place(d, place);
-	if (!rc)
-		rc = read_token(d, token);
-	if (!rc)
-		rc = choose_engine(d);
-	if (!rc && sl_tls_keys_client(&d->keys, authorities, pin, &err))
-		rc = wrong("%s", err.detail);
-	if (!rc)
-		rc = open_cache(d, cache, cache_bytes);
-	return rc ? rc : -1;
-}
-
 int sl_dial_main(int argc, char **argv)
 {
 	static struct dial d;
@@ -762,7 +552,7 @@ int sl_dial_main(int argc, char **argv)
 	prctl(PR_SET_NAME, "spaceland-dial");
 	if (sodium_init() < 0)
 		return 1;
-	int status = read_options(&d, argc, argv);
+	int status = sl__dial_options(&d.o, argc, argv);
 	if (status >= 0)
 		return status;
 	signal(SIGPIPE, SIG_IGN);

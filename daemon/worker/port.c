@@ -402,7 +402,8 @@ static struct sl_wire_message *hello(const struct worker_port *p)
 		json_object_update_new(m->head, json_pack(
 			"{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:b, s:I, s:i}",
 			"protocol", SL_WORKER_PROTOCOL, "version", SL_VERSION, "id", p->options.id,
-			"state_dir", p->channel.end ? "" : p->options.state_dir, "engine", c->engine->name, "index", c->options.index,
+			"state_dir", p->channel.end ? "" : p->options.state_dir, "engine", c->engine->name,
+			"index", c->options.index,
 			"threads", c->options.threads, "plan_bytes", (json_int_t)c->options.plan_bytes,
 			"memory_bytes", (json_int_t)c->options.memory_bytes, "slice_ms", c->slice_ms, "slow_ms", c->slow_ms,
 			"patient", c->patient || p->open, "input_bytes", (json_int_t)p->options.input_bytes,
@@ -598,7 +599,7 @@ int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct s
 	return 0;
 }
 
-/* ---- a worker of another machine ---------------------------------------------------------------------------------- */
+/* ---- a worker of another machine --------------------------------------------------------------------------------- */
 
 int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
 		   const struct sl_worker_options *options, int fd, const struct sl_worker_channel *channel,

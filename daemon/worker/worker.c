@@ -238,7 +238,8 @@ static void data_ready(void *arg, struct sl_worker_input *input, const struct sl
 	sl_pool_run_in(&job->work, &job->worker->loop, make_run, run_made, job);
 }
 
-/* Gets the affinities of a job, or the neighbours or edges from which the device makes them. unstored: they came with it. */
+/* Gets the affinities of a job, or the neighbours or edges from which the device makes them. unstored: they came with
+ * it. */
 static void get_affinities(struct job *job, struct sl_neighbours *unstored)
 {
 	struct sl_inputs *inputs = job->worker->inputs;

@@ -108,6 +108,7 @@ def test_a_job_goes_on_while_the_network_is_away(lab):
     assert api.layout_bytes(api.run(graph, iterations=20000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
 
 
+@pytest.mark.longest
 def test_silence_is_noticed(lab):
     """The network holds everything back, and closes nothing."""
     api = lab.daemon(worker_grace_s=60)
@@ -126,6 +127,7 @@ def test_silence_is_noticed(lab):
     assert "lost its device" not in lab.d.stderr()
 
 
+@pytest.mark.longest
 def test_after_the_grace_jobs_go_on_elsewhere(lab):
     api = lab.daemon(worker_grace_s=5)
     net = lab.network()
@@ -145,6 +147,7 @@ def test_after_the_grace_jobs_go_on_elsewhere(lab):
     assert api.layout_bytes(api.run(graph, iterations=30000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
 
 
+@pytest.mark.longest
 @pytest.mark.parametrize("what", ["child", "process"])
 def test_a_killed_worker_costs_a_checkpoint(lab, what):
     api = lab.daemon(worker_grace_s=5)
@@ -183,6 +186,7 @@ def test_a_worker_that_is_asked_to_end(lab):
     assert api.layout_bytes(api.run(graph, iterations=15000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
 
 
+@pytest.mark.longest
 def test_a_daemon_that_starts_again(lab):
     api = lab.daemon(worker_listen=f"127.0.0.1:{free_port()}")
     w = lab.worker()
@@ -250,6 +254,7 @@ def test_who_does_not_fit_is_told(lab, greeting, reason):
     assert s.answer["kind"] == "refused" and reason in s.answer["reason"]
 
 
+@pytest.mark.longest
 def test_the_same_process_comes_anew(lab):
     api = lab.daemon()
     a = lab.stranger(instance="x" * 32)
@@ -323,6 +328,7 @@ def test_strangers_cost_nothing(lab):
     assert "spaceland_worker_strangers_total" in api.get("/metrics").text
 
 
+@pytest.mark.longest
 def test_a_slow_stranger_is_dropped(lab):
     lab.daemon()
     begun = time.monotonic()
@@ -350,6 +356,7 @@ def test_what_is_no_frame_ends_the_connection(lab, frame):
     assert lab.d.alive()
 
 
+@pytest.mark.longest
 def test_an_old_session_is_refused(lab):
     api = lab.daemon(worker_grace_s=5)
     s = lab.stranger()

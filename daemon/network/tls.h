@@ -1,7 +1,7 @@
 /* tls.h -- one connection of TLS over a socket that never blocks, with GnuTLS.
  *
- * The owner calls _shake(), then _read() and _write(), which return at once, when ready() has run: the loop's poll of the
- * socket reports that something may be possible now. Belongs to the thread of its loop. */
+ * The owner calls _shake(), then _read() and _write(), which return at once, when ready() has run: the loop's poll of
+ * the socket reports that something may be possible now. Belongs to the thread of its loop. */
 #ifndef SL_TLS_H
 #define SL_TLS_H
 
@@ -25,8 +25,8 @@ int sl_tls_keys_server(struct sl_tls_keys **out, const char *certificate, const 
 		       struct sl_error *err);
 /* Writes a key and a certificate of its own for this name, if the files are not there. */
 int sl_tls_make_certificate(const char *certificate, const char *key, const char *name, struct sl_error *err);
-/* Of a client: it believes a server with this pin, or one whose certificate an authority in the file `authorities` (NULL:
- * those of the system) has signed for the name. */
+/* Of a client: it believes a server with this pin, or one whose certificate an authority in the file `authorities`
+ * (NULL: those of the system) has signed for the name. */
 int sl_tls_keys_client(struct sl_tls_keys **out, const char *authorities, const char *pin, struct sl_error *err);
 void sl_tls_keys_destroy(struct sl_tls_keys *k);  /* after its connections; NULL is fine */
 

@@ -1,5 +1,5 @@
 /* GnuTLS reads and writes the socket by itself; the owner learns by uv_poll when it may try again. */
-#include "daemon/worker/tls.h"
+#include "daemon/network/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>

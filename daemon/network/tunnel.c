@@ -4,7 +4,7 @@
  *
  * A new connection sets sent to what the other end has received. Of what comes, a frame counts as received when it is
  * whole; the next one is read when it has been written to the local socket. */
-#include "daemon/worker/tunnel.h"
+#include "daemon/network/tunnel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -182,7 +182,8 @@ static bool write_out(struct sl_tunnel *t, const char **why)
 
 static const char *frame_is_wrong(const struct sl_tunnel *t)
 {
-	static const size_t most[] = {[DATA] = BODY_BYTES, [ACK] = 8, [NOTE] = SL_TUNNEL_TEXT - 1, [END] = SL_TUNNEL_TEXT - 1};
+	static const size_t most[] = {[DATA] = BODY_BYTES, [ACK] = 8, [NOTE] = SL_TUNNEL_TEXT - 1,
+				      [END] = SL_TUNNEL_TEXT - 1};
 	unsigned kind = t->head[4];
 	if (kind < DATA || kind > END || t->body_bytes > most[kind] || (kind == ACK && t->body_bytes != 8) ||
 	    (kind == DATA && !t->body_bytes) || get(t->head + 5, 3))

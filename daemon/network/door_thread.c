@@ -1,14 +1,12 @@
-/* Two threads exchange messages by mailboxes. The door's thread owns its loop, strangers and sessions; the daemon's loop
- * decides. A stranger becomes a session when it is admitted, or another connection of one when it knows its secret. */
-#include "daemon/worker/door.h"
+/* The thread of the door owns its loop, strangers and sessions. A stranger becomes a session when the daemon's loop has
+ * admitted it, or another connection of one when it knows its secret. */
+#include "daemon/network/door_internal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,17 +16,12 @@
 
 #include <sodium.h>
 
-#include "daemon/device/mailbox.h"
-#include "daemon/util/list.h"
-#include "daemon/worker/tunnel.h"
-
 #define TICK_MS 1000
 #define STRANGER_MS 10000     /* for the handshake and the greeting */
 #define ANSWER_MS 10000       /* for the daemon's answer, and to send it */
 #define AT_ONCE 16            /* connections accepted in a turn */
 #define SPARE_DESCRIPTORS 24
 #define HEAD_BYTES 16         /* of a message (wire.h) */
-#define SECRET_BYTES 32
 #define UNANSWERED_MS 15000   /* of TCP */
 
 enum phase { SHAKING, GREETING, WAITING, ANSWERING };
@@ -52,85 +45,13 @@ struct session {
 	struct sl_link link;
 	struct sl_door *door;
 	uint64_t id;
-	char secret[2 * SECRET_BYTES + 1];
+	char secret[2 * SL__DOOR_SECRET_BYTES + 1];
 	struct sl_tunnel *tunnel;
 	uint64_t cut_ms;              /* since when it is away; 0: it is not */
 	uint64_t grace_ms;
 	bool ending;
 	char why[240];
 };
-
-enum what { ADMIT, REFUSE, END, STOP, GREETED, AWAY, NOTE, ENDED, STOPPED };
-
-struct message {
-	struct sl_message message;  /* first */
-	enum what what;
-	uint64_t id, session;
-	int fd;
-	double grace_s;
-	bool flag;
-	char address[SL_DOOR_PLACE];
-	char secret[2 * SECRET_BYTES + 1];
-	char why[240];
-	json_t *text;               /* owned; never shared by threads */
-};
-
-struct sl_door {
-	/* the daemon's loop */
-	uv_async_t wake;
-	const struct sl_door_ops *ops;
-	void *arg;
-	uint64_t sessions_made;
-	void (*closed)(void *arg);
-	void *closed_arg;
-	/* both */
-	pthread_t thread;
-	struct sl_mailbox to_thread, to_loop;
-	_Atomic uint64_t connections, gone, crowded;
-	/* the thread */
-	uv_loop_t loop;
-	uv_async_t called;
-	uv_timer_t tick;
-	uv_poll_t listening;
-	int fd;
-	struct sl_tls_keys *keys;
-	struct sl_list strangers, sessions;
-	uint64_t strangers_made;
-	bool stopping, full;
-};
-
-/* ---- messages ------------------------------------------------------------------------------------- */
-
-static struct message *message(enum what what, uint64_t id)
-{
-	struct message *m = calloc(1, sizeof *m);
-	if (!m)
-		abort();  /* some hundred bytes; the malloc of a process that has none ends it elsewhere, too */
-	m->what = what;
-	m->id = id;
-	m->fd = -1;
-	return m;
-}
-
-static void message_free(struct message *m)
-{
-	json_decref(m->text);
-	if (m->fd >= 0)
-		close(m->fd);
-	free(m);
-}
-
-static void tell(struct sl_door *d, struct message *m)
-{
-	sl_mailbox_put(&d->to_loop, &m->message);
-	uv_async_send(&d->wake);
-}
-
-static void call(struct sl_door *d, struct message *m)
-{
-	sl_mailbox_put(&d->to_thread, &m->message);
-	uv_async_send(&d->called);
-}
 
 /* ---- strangers --------------------------------------------------------------------------------------- */
 
@@ -196,8 +117,8 @@ static void attach(struct stranger *s)
 	x->cut_ms = 0;
 	forget(s);
 	if (was_away) {
-		struct message *m = message(AWAY, x->id);
-		tell(x->door, m);
+		struct sl__door_message *m = sl__door_message(AWAY, x->id);
+		sl__door_tell(x->door, m);
 	}
 }
 
@@ -207,7 +128,7 @@ static struct session *session_named(struct sl_door *d, const char *secret)
 {
 	struct session *found = NULL;
 	SL_LIST_EACH(struct session, x, &d->sessions, link)
-		if (strlen(secret) == 2 * SECRET_BYTES && !sodium_memcmp(x->secret, secret, 2 * SECRET_BYTES) && !x->ending)
+		if (strlen(secret) == 2 * SL__DOOR_SECRET_BYTES && !sodium_memcmp(x->secret, secret, 2 * SL__DOOR_SECRET_BYTES) && !x->ending)
 			found = x;
 	return found;
 }
@@ -247,10 +168,10 @@ static void take_greeting(struct stranger *s, size_t bytes)
 			refuse(s, "The session has ended. Begin a new one.", true);
 		return;
 	}
-	struct message *m = message(GREETED, s->id);
+	struct sl__door_message *m = sl__door_message(GREETED, s->id);
 	snprintf(m->address, sizeof m->address, "%s", s->address);
 	m->text = greeting;
-	tell(s->door, m);
+	sl__door_tell(s->door, m);
 }
 
 static size_t length_of(const unsigned char *head)
@@ -448,7 +369,7 @@ static void listen_again(struct sl_door *d)
 
 static void session_over(struct session *x, const char *why, const char *last)
 {
-	struct message *m = message(ENDED, x->id);
+	struct sl__door_message *m = sl__door_message(ENDED, x->id);
 	snprintf(m->why, sizeof m->why, "%s", why);
 	m->text = last && last[0] ? json_loads(last, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	sl_list_unlink(&x->link);
@@ -456,30 +377,30 @@ static void session_over(struct session *x, const char *why, const char *last)
 	SL_LIST_EACH(struct stranger, s, &x->door->strangers, link)
 		if (s->session == x)
 			turn_away(s);
-	tell(x->door, m);
+	sl__door_tell(x->door, m);
 	free(x);
 }
 
 static void on_note(void *arg, const char *text)
 {
 	struct session *x = arg;
-	struct message *m = message(NOTE, x->id);
+	struct sl__door_message *m = sl__door_message(NOTE, x->id);
 	m->text = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(m->text))
-		tell(x->door, m);
+		sl__door_tell(x->door, m);
 	else
-		message_free(m);
+		sl__door_message_free(m);
 }
 
 static void on_cut(void *arg, const char *why)
 {
 	struct session *x = arg;
-	struct message *m = message(AWAY, x->id);
+	struct sl__door_message *m = sl__door_message(AWAY, x->id);
 	x->cut_ms = uv_now(&x->door->loop);
 	snprintf(x->why, sizeof x->why, "%s", why);
 	snprintf(m->why, sizeof m->why, "%s", why);
 	m->flag = true;
-	tell(x->door, m);
+	sl__door_tell(x->door, m);
 }
 
 /* The daemon's port has closed its socket. */
@@ -496,7 +417,7 @@ static void on_ended(void *arg, const char *text)
 	session_over(x, x->ending ? "it was ended" : "", text);
 }
 
-static void admit(struct sl_door *d, struct message *m)
+static void admit(struct sl_door *d, struct sl__door_message *m)
 {
 	static const struct sl_tunnel_ops ops = {.note = on_note, .cut = on_cut, .drained = on_drained, .ended = on_ended};
 	struct stranger *s = SL_LIST_FIND(struct stranger, s, &d->strangers, link, s->id == m->id);
@@ -510,13 +431,13 @@ static void admit(struct sl_door *d, struct message *m)
 	int code = sl_tunnel_create(&x->tunnel, &d->loop, m->fd, &ops, x);
 	m->fd = -1;
 	if (code || !s) {
-		struct message *end = message(ENDED, x->id);
+		struct sl__door_message *end = sl__door_message(ENDED, x->id);
 		snprintf(end->why, sizeof end->why, "%s", code ? "there is no memory for its connection" :
 			 "it has gone before it was admitted");
 		if (!code)
 			sl_tunnel_destroy(x->tunnel);
 		free(x);
-		tell(d, end);
+		sl__door_tell(d, end);
 		return;
 	}
 	sl_list_append(&d->sessions, &x->link);
@@ -525,7 +446,7 @@ static void admit(struct sl_door *d, struct message *m)
 	welcome(s, x);
 }
 
-static void end_session(struct sl_door *d, const struct message *m)
+static void end_session(struct sl_door *d, const struct sl__door_message *m)
 {
 	struct session *x = SL_LIST_FIND(struct session, x, &d->sessions, link, x->id == m->id);
 	if (!x || x->ending)
@@ -577,11 +498,11 @@ static void on_called(uv_async_t *async)
 {
 	struct sl_door *d = async->data;
 	for (struct sl_message *next, *m = sl_mailbox_take(&d->to_thread); m; m = next) {
-		struct message *c = (struct message *)m;
+		struct sl__door_message *c = (struct sl__door_message *)m;
 		struct stranger *s;
 		next = m->next;
 		if (d->stopping) {
-			message_free(c);
+			sl__door_message_free(c);
 			continue;
 		}
 		switch (c->what) {
@@ -595,7 +516,7 @@ static void on_called(uv_async_t *async)
 			break;
 		default: break;
 		}
-		message_free(c);
+		sl__door_message_free(c);
 	}
 }
 
@@ -608,78 +529,11 @@ static void *run(void *arg)
 	prctl(PR_SET_NAME, "door");
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&d->loop);
-	tell(d, message(STOPPED, 0));
+	sl__door_tell(d, sl__door_message(STOPPED, 0));
 	return NULL;
 }
 
-/* ---- the daemon's loop ----------------------------------------------------------------------------------- */
-
-static void on_closed(uv_handle_t *handle)
-{
-	struct sl_door *d = handle->data;
-	void (*closed)(void *) = d->closed;
-	void *arg = d->closed_arg;
-	for (struct sl_message *next, *m = sl_mailbox_take(&d->to_thread); m; m = next) {
-		next = m->next;
-		message_free((struct message *)m);
-	}
-	sl_mailbox_finish(&d->to_thread);
-	sl_mailbox_finish(&d->to_loop);
-	sl_tls_keys_destroy(d->keys);
-	close(d->fd);
-	free(d);
-	if (closed)
-		closed(arg);
-}
-
-static void on_wake(uv_async_t *async)
-{
-	struct sl_door *d = async->data;
-	bool stopped = false;
-	for (struct sl_message *next, *m = sl_mailbox_take(&d->to_loop); m; m = next) {
-		struct message *e = (struct message *)m;
-		next = m->next;
-		switch (e->what) {
-		case GREETED: d->closed ? (void)0 : d->ops->greeted(d->arg, e->id, e->address, e->text); break;
-		case AWAY: d->closed ? (void)0 : d->ops->away(d->arg, e->id, e->flag, e->why); break;
-		case NOTE: d->closed ? (void)0 : d->ops->note(d->arg, e->id, e->text); break;
-		case ENDED: d->closed ? (void)0 : d->ops->ended(d->arg, e->id, e->why, e->text); break;
-		case STOPPED: stopped = true; break;
-		default: break;
-		}
-		message_free(e);
-	}
-	if (!stopped)
-		return;
-	pthread_join(d->thread, NULL);
-	uv_close((uv_handle_t *)&d->wake, on_closed);
-}
-
-static int listen_on(const struct sl_door_options *o, uint16_t *port, int *out, struct sl_error *err)
-{
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(o->port)};
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(o->port)};
-	bool v6 = inet_pton(AF_INET6, o->host, &six.sin6_addr) == 1;
-	if (!v6)
-		inet_pton(AF_INET, o->host, &four.sin_addr);
-	struct sockaddr *address = v6 ? (struct sockaddr *)&six : (struct sockaddr *)&four;
-	socklen_t bytes = v6 ? sizeof six : sizeof four;
-	int one = 1, fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (fd < 0 || bind(fd, address, bytes) || listen(fd, 511) || getsockname(fd, address, &bytes)) {
-		int why = errno;
-		if (fd >= 0)
-			close(fd);
-		return sl_error_field(err, SL_IO, "/worker_listen", "cannot listen on %s port %u: %s.", o->host, o->port,
-				      strerror(why));
-	}
-	*port = ntohs(v6 ? six.sin6_port : four.sin_port);
-	*out = fd;
-	return 0;
-}
-
-static bool open_thread(struct sl_door *d)
+bool sl__door_thread_start(struct sl_door *d)
 {
 	if (uv_loop_init(&d->loop))
 		return false;
@@ -690,81 +544,4 @@ static bool open_thread(struct sl_door *d)
 	uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
 	uv_poll_start(&d->listening, UV_READABLE, on_connection);
 	return !pthread_create(&d->thread, NULL, run, d);
-}
-
-int sl_door_create(struct sl_door **out, uv_loop_t *loop, const struct sl_door_options *options,
-		   const struct sl_door_ops *ops, void *arg, uint16_t *port, char *pin, struct sl_error *err)
-{
-	struct sl_door *d = calloc(1, sizeof *d);
-	if (!d)
-		return sl_error_memory(err, "the port for workers");
-	d->ops = ops;
-	d->arg = arg;
-	int rc = sl_tls_keys_server(&d->keys, options->certificate, options->key, pin, err);
-	if (!rc)
-		rc = listen_on(options, port, &d->fd, err);
-	if (rc) {
-		sl_tls_keys_destroy(d->keys);
-		free(d);
-		return rc;
-	}
-	sl_mailbox_init(&d->to_thread);
-	sl_mailbox_init(&d->to_loop);
-	uv_async_init(loop, &d->wake, on_wake);
-	d->wake.data = d;
-	if (!open_thread(d)) {
-		uv_close((uv_handle_t *)&d->wake, on_closed);
-		return sl_error_set(err, SL_NOMEM, "The thread of the port for workers could not be started.");
-	}
-	*out = d;
-	return 0;
-}
-
-static void nothing(void *arg)
-{
-}
-
-void sl_door_close(struct sl_door *d, void (*closed)(void *arg), void *arg)
-{
-	d->closed = closed ? closed : nothing;
-	d->closed_arg = arg;
-	call(d, message(STOP, 0));
-}
-
-int sl_door_admit(struct sl_door *d, uint64_t stranger, double grace_s, uint64_t *session)
-{
-	unsigned char secret[SECRET_BYTES];
-	int ends[2];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
-		return -1;
-	struct message *m = message(ADMIT, stranger);
-	randombytes_buf(secret, sizeof secret);
-	sodium_bin2hex(m->secret, sizeof m->secret, secret, sizeof secret);
-	m->session = *session = ++d->sessions_made;
-	m->fd = ends[1];
-	m->grace_s = grace_s;
-	call(d, m);
-	return ends[0];
-}
-
-void sl_door_refuse(struct sl_door *d, uint64_t stranger, const char *why, bool again)
-{
-	struct message *m = message(REFUSE, stranger);
-	snprintf(m->why, sizeof m->why, "%s", why);
-	m->flag = again;
-	call(d, m);
-}
-
-void sl_door_end(struct sl_door *d, uint64_t session, const char *why, bool again)
-{
-	struct message *m = message(END, session);
-	snprintf(m->why, sizeof m->why, "%s", why);
-	m->flag = again;
-	call(d, m);
-}
-
-struct sl_door_counts sl_door_counts(const struct sl_door *d)
-{
-	return (struct sl_door_counts){.connections = atomic_load(&d->connections), .strangers = atomic_load(&d->gone),
-				       .crowded = atomic_load(&d->crowded)};
 }

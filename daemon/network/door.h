@@ -31,7 +31,8 @@ struct sl_door_ops {
 	void (*away)(void *arg, uint64_t session, bool away, const char *why);
 	/* A worker's own message to the door: an object, borrowed. */
 	void (*note)(void *arg, uint64_t session, const json_t *note);
-	/* It is over: of itself (last: what it said, an object or NULL), or after sl_door_end(). The local socket is closed. */
+	/* It is over: of itself (last: what it said, an object or NULL), or after sl_door_end(). The local socket is
+	 * closed. */
 	void (*ended)(void *arg, uint64_t session, const char *why, const json_t *last);
 };
 
@@ -47,8 +48,8 @@ int sl_door_create(struct sl_door **out, uv_loop_t *loop, const struct sl_door_o
 /* Ends all sessions. `closed` runs on the loop when the thread has ended and the handle is closed. */
 void sl_door_close(struct sl_door *d, void (*closed)(void *arg), void *arg);
 
-/* Admits a stranger that has greeted. Returns the local socket, the caller's, or -1; *session names it. grace_s: how long
- * it may be away. */
+/* Admits a stranger that has greeted. Returns the local socket, the caller's, or -1; *session names it. grace_s: how
+ * long it may be away. */
 int sl_door_admit(struct sl_door *d, uint64_t stranger, double grace_s, uint64_t *session);
 /* Tells a stranger why not, and closes its connection. again: it may try once more later. */
 void sl_door_refuse(struct sl_door *d, uint64_t stranger, const char *why, bool again);
