@@ -76,6 +76,9 @@ static int add(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 	if (!rc && earlier)
 		sl_reply_header(w->r, "Spaceland-Note", "\"This is a new person: what a deleted user of this name owns stays "
 				"theirs. To bring that user back, use restore.\"");
+	else if (!rc && !w->d->config.token_file[0])
+		sl_reply_header(w->r, "Spaceland-Note", "\"The server needs no tokens: whoever reaches it is an administrator. "
+				"Set token_file in its configuration, so that users have rights and limits of their own.\"");
 	w->rights = json_object_get(body, "restore");
 	if (!rc)
 		snprintf(w->name, sizeof w->name, "%s", json_string_value(json_object_get(body, "name")));

@@ -234,6 +234,13 @@ def test_commands_say_what_they_did(lab):
     assert "a job may be running for 2" in told("project", "show", "atlas")
 
 
+def test_users_without_tokens(api):
+    """A server without token_file knows nobody: who adds a user there is told."""
+    made = api.post("/v1/users", 201, json={"name": "nobody's friend"})
+    assert "whoever reaches it is an administrator" in made.headers["Spaceland-Note"]
+    api.delete("/v1/users/nobody's friend", 204)
+
+
 # ---- tokens of one's own ----
 
 

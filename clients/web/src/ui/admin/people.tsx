@@ -2,7 +2,9 @@
 import { useState } from "preact/hooks";
 import { bytes, day, several } from "../../core/format.ts";
 import { addUser, askUsers, changeUser, type Role, ROLES, type User, useLines } from "../../core/people.ts";
+import { me } from "../../core/projects.ts";
 import { address } from "../../core/route.ts";
+import { use } from "../../core/signal.ts";
 import { Button, Field, say, Select, tell, useInterval } from "../parts.tsx";
 import { Deleting, Disabling, Limits, Renaming, TokensOf, Transferring } from "./persons.tsx";
 
@@ -59,12 +61,14 @@ export function People() {
 	const [all, setAll] = useState<{ there: User[]; gone: User[] } | null>(null), [asked, setAsked] = useState<Asked | null>(null), [find, setFind] = useState("");
 	const changed = async (): Promise<void> => setAll(await askUsers());
 	useInterval(changed, 10000, !asked);
+	const open = use(me)?.name === null && !sessionStorage.getItem("spaceland-in");   // nobody has logged in
 	const close = (): void => setAsked(null), found = (all?.there ?? []).filter(u => u.name.toLowerCase().includes(find.toLowerCase()));
 	const parts = asked && { user: asked.user, others: (all?.there ?? []).filter(u => u.id !== asked.user.id), changed, close };
 	return <section aria-label="People" class="stack">
 		<NewUser changed={changed} />
 		{all && all.there.length > 10 && <input class="find" type="search" aria-label="Find users by name" placeholder="Find by name" value={find} onInput={e => setFind(e.currentTarget.value)} />}
-		{all && (all.there.length === 0 ? <p class="quiet empty">There are no users. A server without users and tokens lets everybody on this machine do everything.</p> :
+		{open && <p class="warning">The server needs no tokens: whoever reaches it is an administrator. Set token_file in its configuration, so that users have rights and limits of their own.</p>}
+		{all && (all.there.length === 0 ? <p class="quiet empty">There are no users.</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide people"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
 				<th scope="col">In use, and limits</th><th scope="col" class="right">Tokens</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
 				<tbody>{found.map(u => <Row key={u.id} user={u} changed={changed} ask={what => setAsked({ what, user: u })} />)}</tbody></table></div>)}
