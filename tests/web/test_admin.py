@@ -22,7 +22,8 @@ def lab(tmp_path_factory, api):
     tokens = folder / "tokens"
     tokens.write_text(TOKEN + "\n")
     tokens.chmod(0o600)
-    d = Daemon(folder / "daemon", token_file=str(tokens), checkpoint_interval_s=0.05).start()
+    (folder / "backups").mkdir()
+    d = Daemon(folder / "daemon", token_file=str(tokens), checkpoint_interval_s=0.05, backup_dir=str(folder / "backups")).start()
     d.admin, d.token = Api(d), {}
     d.admin.session.headers["Authorization"] = f"Bearer {TOKEN}"
     for name, days in (("ann", 300), ("bob", 5), ("cleo", 300)):
@@ -137,6 +138,26 @@ def test_left_and_came_back(page, lab, shot):
     lab.admin.request("PUT", "/v1/projects/genes/members/ann", 200)
 
 
+def test_projects(page, lab, shot):
+    enter(page, lab, TOKEN, "admin/projects")
+    put(page, "Name of a new project", "atlas")
+    page.button("Add a project").click()
+    page.button("Rules of atlas").click()
+    put(page, "Share", "2")
+    put(page, "Longest time", "2h")
+    put(page, "disk", "20GB")
+    page.find("dialog input[type=checkbox]").click()
+    shot("rules")
+    press(page, "Set")
+    page.see("a run may be running for 2.0 h")
+    made = lab.admin.get("/v1/projects/atlas").json()
+    assert (made["share"], made["job_seconds"], made["keep"], made["limits"]["disk_bytes"], made["limits"]["running_jobs"]) == (2, 7200, True, 20e9, None)
+    page.button("Remove atlas").click()
+    page.see("Its runs go on without its limits. It has no members.")
+    press(page, "Remove the project")
+    wait_until(lambda: [p["name"] for p in lab.admin.get("/v1/projects").json()["items"]] == ["genes"], 10, "it is removed")
+
+
 def test_use_and_accounting(page, lab, chromium, shot):
     enter(page, lab, TOKEN, "admin/use")
     page.wait(lambda: rows(page, "Who uses most"), 10, "there are rows")
@@ -198,6 +219,8 @@ def test_drain_and_banner(page, lab, shot):
     page.button("Remove the banner").click()
     page.button("Take runs again").click()
     page.button("Drain the server")
+    page.button("Make a backup").click()
+    page.wait(lambda: f" in {lab.folder.parent}/backups/" in page.find("section[aria-label=Backups]").text, 15, "it is made")
     assert lab.admin.get("/v1/maintenance").json() == {"drain": None, "banner": None, "notice": None}
 
 
@@ -274,7 +297,7 @@ def test_accessible(page, lab, theme, width, shot):
     page.run("localStorage.setItem('spaceland-theme', arguments[0])", theme)
     page.reload()
     found = {}
-    for address in ("admin", "admin/use", "admin/accounting", "admin/audit", "admin/maintenance", "account", "window"):
+    for address in ("admin", "admin/projects", "admin/use", "admin/accounting", "admin/audit", "admin/maintenance", "account", "window"):
         if address == "window":
             page.go(f"{lab.url}/#/admin")
             page.button("Delete ann").click()

@@ -1,4 +1,5 @@
 /* projects.tsx -- projects: lists them and their members, and shares runs with them. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJson, link } from "../core/api.ts";
 import { duration, number } from "../core/format.ts";
@@ -41,17 +42,17 @@ function Members({ p, change }: { p: Project; change: boolean }) {
 			<Button icon="plus" label={`Add a member to ${p.name}`} disabled={!name.trim()} onClick={add} /></div>}</div>;
 }
 
-/** On the server's page: the projects visible to the user. */
-export function Projects() {
+/** The projects visible to the user: on the server's page, and on one of administrators, who have the parts `add` and `actions`. */
+export function Projects({ add, actions }: { add?: ComponentChildren; actions?: (p: Project) => ComponentChildren }) {
 	const list = use(projects), change = use(me)?.role === "administrator";
 	useInterval(askProjects, 10000);
 	if (!list.length)
-		return null;
-	return <><h2>Projects</h2>
+		return <>{add}{add && <p class="quiet empty">There are no projects: groups of users with limits, and a share of the devices, in common.</p>}</>;
+	return <>{add ?? <h2>Projects</h2>}
 		<div class="table-scroll card" tabIndex={0} role="region" aria-label="Projects"><table class="table wide"><thead><tr><th scope="col">Project</th>
-			<th scope="col">Members</th><th scope="col" class="right">Share</th><th scope="col">In use, and rules</th></tr></thead>
+			<th scope="col">Members</th><th scope="col" class="right">Share</th><th scope="col">In use, and rules</th>{actions && <th scope="col"><span class="hidden">Actions</span></th>}</tr></thead>
 			<tbody>{list.map(p => <tr key={p.name}><th scope="row">{p.name}</th><td class="flow" data-label="Members"><Members p={p} change={change} /></td>
-				<td class="right" data-label="Share">{number(p.share)}</td><td data-label="In use"><div>{useText(p).map(t => <div key={t}>{t}</div>)}</div></td></tr>)}</tbody></table></div></>;
+				<td class="right" data-label="Share">{number(p.share)}</td><td data-label="In use"><div>{useText(p).map(t => <div key={t}>{t}</div>)}</div></td>{actions && <td class="actions">{actions(p)}</td>}</tr>)}</tbody></table></div></>;
 }
 
 /** Beside a run: the projects with which it is shared, together with its data, so that members see names and labels. */

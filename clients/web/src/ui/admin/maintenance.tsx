@@ -4,6 +4,7 @@ import { getJson, sendJson } from "../../core/api.ts";
 import { bytes, count, duration, several, until } from "../../core/format.ts";
 import { askMaintenance, maintain, maintenance, type Retention } from "../../core/people.ts";
 import { use } from "../../core/signal.ts";
+import type { Problem } from "../../core/types.ts";
 import { Dialog } from "../dialog.tsx";
 import { Button, Field, Select, tell, useInterval } from "../parts.tsx";
 
@@ -76,7 +77,31 @@ function RetentionPart() {
 	</section>;
 }
 
+interface Backup {
+	name: string;
+	state: "running" | "done" | "failed";
+	folder: string;
+	files: number;
+	files_done: number;
+	bytes: number;
+	bytes_done: number;
+	problem: Problem | null;
+}
+
+function Backups() {
+	const [all, setAll] = useState<Backup[]>([]);
+	const ask = async (): Promise<void> => setAll((await getJson<{ items: Backup[] }>("/v1/backups")).items);
+	useInterval(ask, 3000);
+	const make = async (): Promise<void> => { await sendJson("POST", "/v1/backups", { name: new Date().toISOString().slice(0, 19).replace(/:/g, "") + "Z" }); await ask(); };
+	return <section aria-label="Backups" class="card pad stack"><h2>Backups</h2>
+		<div class="row wrap"><p class="quiet grow">A copy of the state folder, of a single moment, while the server runs. It needs the option backup_dir.</p>
+			<Button disabled={all[0]?.state === "running"} onClick={make}>Make a backup</Button></div>
+		{all.length > 0 && <ul class="lines">{all.map(b => <li key={b.name}>{b.name}: {b.state === "running" ? `${bytes(b.bytes_done)} of ${bytes(b.bytes)}` :
+			b.state === "done" ? `${bytes(b.bytes)} in ${b.folder}` : <span class="problem">{b.problem?.detail ?? "failed"}</span>}</li>)}</ul>}
+	</section>;
+}
+
 export function MaintenancePart() {
 	useInterval(askMaintenance, 5000);
-	return <><Drain /><BannerPart /><RetentionPart /></>;
+	return <><Drain /><BannerPart /><RetentionPart /><Backups /></>;
 }
