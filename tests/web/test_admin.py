@@ -147,6 +147,7 @@ def test_projects(page, lab, shot):
     put(page, "Longest time", "2h")
     put(page, "disk", "20GB")
     page.find("dialog input[type=checkbox]").click()
+    assert page.run("const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth"), "nothing is cut off"
     shot("rules")
     press(page, "Set")
     page.see("a run may be running for 2.0 h")
