@@ -318,7 +318,7 @@ static int set_column(struct column_change *c, struct sl_columns *columns)
 	const struct sl__column_wish wish = {.name = c->column, .only = c->only, .kind = c->kind,
 					    .account = &c->account,
 					    .options = {.max_bytes = c->max_bytes, .cancel = &c->s->cancel}};
-	struct sl_label_nodes nodes = {.n = c->nodes};
+	struct sl_label_nodes nodes = {.n = c->nodes, .ranks = c->any};
 	if (c->content) {
 		nodes.name_bytes = c->content->nodes.name_bytes;
 		nodes.name_at = c->content->nodes.name_at;

@@ -186,6 +186,9 @@ def test_nothing_is_read_wrongly_in_silence(api):
     assert put(api, g, b"a\n" + b"1.5\n" * 200, 400, kind="b:text")["parameter"] == "kind"
     assert put(api, g, b"a\n" + b"1.5\n" * 200, 400, kind="words")["parameter"] == "kind"
     assert listed(api, g) == before
+    # a column that counts the rows may be a rank
+    put(api, g, ("id,rank,unnamed: 0\n" + "".join(f"{i},{i},{i}\n" for i in range(200))).encode())
+    assert "rank" in listed(api, g) and "unnamed: 0" not in listed(api, g)
     # arrays: whole numbers, dates and strings keep all that they say
     put(api, g, npy(np.arange(200) + (1 << 60)), column="big")
     put(api, g, npy(np.array(["2024-03-01T10:00:00.5"] * 199 + ["NaT"], "M8[ns]")), column="stamp")

@@ -129,6 +129,34 @@ def test_histograms_filter_each_other(page, api, daemon, done, shot):
     page.wait(lambda: shown() is None and page.run(f"return {SESSION}.selectedCount.value") == 0, 10, "all nodes are back")
 
 
+def test_columns_from_a_file_and_their_colours(page, api, daemon, tmp_path, shot):
+    """A table that is chosen on the page becomes columns, and says what was read; dates and numbers colour, within a range."""
+    rng = np.random.default_rng(3)
+    g = api.upload(npy(rng.normal(size=(200, 3)).astype("float32")), name="plain", neighbours=20)["id"]
+    job = api.run(g, iterations=50, perplexity=5)["id"]
+    open_done(page, daemon, job)
+    tab(page, "Filter")
+    page.see("no columns to filter by")
+    file = tmp_path / "visits.csv"
+    file.write_text("id,when,cost,zip\n" + "".join(f"{i},2023-{i % 12 + 1:02d}-15,{i},{i % 7:05d}\n" for i in range(190)))
+    page.find("input[aria-label='File of columns']").send(str(file))
+    page.see("when (date, 190 read, 10 missing)")
+    page.see("postal codes")
+    page.wait(lambda: page.run(f"return {SESSION}.filter.counts.value.length") == 3, 15, "histograms are there")
+    tab(page, "Look")
+    page.run(f"return {SESSION}.colourBy('when')")
+    page.wait(lambda: "2023-01-15" in page.find(".scale-numbers").text and "2023-12-15" in page.find(".scale-numbers").text, 10, "the scale has dates")
+    shot("dates")
+    page.run(f"return {SESSION}.colourBy('cost')")
+    page.button("Range of the colours").click()
+    page.run("""const i = document.querySelector(".scale-ends input"); i.value = "100"; i.dispatchEvent(new Event("change", { bubbles: true }));""")
+    page.wait(lambda: page.find(".scale-numbers").text.startswith("100"), 10, "the scale begins at 100")
+    codes = page.run(f"return [...{SESSION}.values.value.codes.slice(98, 103)]")
+    assert codes[:3] == [0, 0, 0] and 0 < codes[3] < codes[4]
+    page.button("Auto").click()
+    page.wait(lambda: page.find(".scale-numbers").text.startswith("0"), 10, "it begins where it did")
+
+
 @pytest.mark.parametrize("width, shade", [(390, "dark"), (1440, "light"), (1024, "dark")])
 def test_pages_with_columns(page, daemon, done, shot, width, shade):
     """axe-core finds nothing, nothing is cut off, nothing comes from elsewhere."""

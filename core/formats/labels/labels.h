@@ -24,6 +24,7 @@ struct sl_label_nodes {
 	uint32_t n;
 	const char *name_bytes;      /* as in struct sl_graph; NULL: numbers */
 	const uint64_t *name_at;
+	bool ranks;                  /* take columns that count the rows, too, if they have a title: they may be ranks */
 };
 
 struct sl_label_column {

@@ -12,6 +12,7 @@ struct making {
 	struct sl_label_table *out;
 	const char *only;
 	struct sl__keys keys;
+	bool ranks;                /* as in struct sl_label_nodes */
 	bool repeated;             /* names of nodes are not unique */
 	struct sl__cells cells;
 	struct sl__join join;
@@ -162,7 +163,8 @@ static int choose(struct making *m, bool *wanted, uint32_t *number, uint32_t *co
 	for (uint32_t k = 0; k < c->columns; k++) {
 		bool key = m->join.how != SL__JOIN_ROWS && k == m->join.key;
 		title_of(m, k, title);
-		bool plain = c->columns == 1 || (!key && !is_empty(m, k) && !counts_rows(m, k));
+		bool rank = m->ranks && *title && strcasecmp(title, "unnamed: 0") != 0;
+		bool plain = c->columns == 1 || (!key && !is_empty(m, k) && (rank || !counts_rows(m, k)));
 		if (only ? wanted[k] : plain) {
 			if (*count == COLUMNS_MOST)
 				return sl_error_at(m->err, SL_TOOBIG, sl__source_name(m->source), 0,
@@ -401,7 +403,7 @@ static int make_columns(struct making *m)
 int sl_label_table_read(struct sl_label_table *out, const struct sl_label_nodes *nodes, const char *only,
 			const struct sl_read_options *options, struct sl_source *source, struct sl_error *err)
 {
-	struct making m = {.out = out, .only = only, .source = source, .err = err};
+	struct making m = {.out = out, .only = only, .ranks = nodes->ranks, .source = source, .err = err};
 	memset(out, 0, sizeof *out);
 	if (options)
 		sl__source_set_options(source, options);

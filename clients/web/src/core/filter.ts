@@ -50,9 +50,13 @@ export class Filter {
 
 	/** Adds the histogram of a column. */
 	async add(column: DataColumn): Promise<void> {
-		if (this.facets.value.some(f => f.column.name === column.name) || this.facets.value.length >= MOST)
+		const era = this.era;
+		if (this.adding.has(column.name) || this.facets.value.length >= MOST)
 			return;
+		this.adding.add(column.name);
 		const { data, categories } = await rowsOf(this.s.job.graph).values(column);
+		if (era !== this.era)
+			return;   // the columns have changed meanwhile
 		if (!this.worker)
 			this.begin();
 		const low = column.min ?? 0, high = column.max ?? 1;
@@ -66,6 +70,8 @@ export class Filter {
 	}
 
 	private list: Uint32Array | null = null;
+	private adding = new Set<string>();   // columns that have, or will have, a histogram
+	private era = 0;                      // how often the columns have changed
 
 	private begin(): void {
 		this.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
@@ -141,8 +147,23 @@ export class Filter {
 		this.send({ do: "nodes", list: null });
 	}
 
+	/** The columns have changed: begins again, without conditions. */
+	reset(): void {
+		if (this.active)
+			this.s.setFlags(null);
+		this.end();
+		this.era++;
+		this.adding.clear();
+		this.list = null;
+		this.found.value = null;
+		this.facets.value = [];
+		this.counts.value = [];
+	}
+
 	end(): void {
 		this.worker?.terminate();
 		this.worker = null;
+		this.busy = false;
+		this.last = null;
 	}
 }

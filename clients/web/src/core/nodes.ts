@@ -4,6 +4,7 @@ import { ApiError, getJson, link, request, sendJson } from "./api.ts";
 import { number } from "./format.ts";
 import { unread } from "./live.ts";
 import { npyHeader } from "./npy.ts";
+import { dateText, rowsOf } from "./rows.ts";
 import type { Column, Job, Taken } from "./types.ts";
 
 const PAGE = 1000;
@@ -93,9 +94,14 @@ export class Nodes {
 		this.listed = null;
 	}
 
-	private async load(column: Column): Promise<Values> {
+	/** within: the ends of the scale of a column of numbers. */
+	async load(column: Column, within?: [number, number]): Promise<Values> {
+		if (column.date) {
+			const { data } = await rowsOf(this.graph).values({ name: column.name, kind: "date", read: null, missing: null });
+			return numbers(column, data as Float64Array, false, within);
+		}
 		const { data, categories } = await this.raw(column);
-		return data instanceof Float32Array ? numbers(column, data, column === DEGREE) : fromCodes(column, data, categories);
+		return data instanceof Float32Array ? numbers(column, data, column === DEGREE, within) : fromCodes(column, data, categories);
 	}
 
 	/** All values of a column, unrounded. */
@@ -267,15 +273,15 @@ export function fromCodes(column: Column, raw: Uint32Array, categories: string[]
 }
 
 /** Maps numbers to 0 to 65534. The outermost hundredths share the ends of the scale, so that outliers do not compress
- * it. steep: logarithmic, for counts that are mostly small. */
-export function numbers(column: Column, raw: Float32Array, steep = false): Values {
+ * it; within: they are these. steep: logarithmic, for counts that are mostly small. */
+export function numbers(column: Column, raw: Float32Array | Float64Array, steep = false, within?: [number, number]): Values {
 	const step = Math.max(1, Math.floor(raw.length / 20000)), sample: number[] = [];
 	const on = steep ? Math.log1p : (x: number): number => x, back = steep ? Math.expm1 : (x: number): number => x;
 	for (let i = 0; i < raw.length; i += step)
 		if (Number.isFinite(raw[i]))
 			sample.push(raw[i]!);
 	sample.sort((a, b) => a - b);
-	const low = sample[Math.floor(sample.length * 0.005)] ?? 0, high = sample[Math.ceil(sample.length * 0.995) - 1] ?? 1;
+	const [low, high] = within ?? [sample[Math.floor(sample.length * 0.005)] ?? 0, sample[Math.ceil(sample.length * 0.995) - 1] ?? 1];
 	const from = on(low), scale = high > low ? 65534 / (on(high) - from) : 0, codes = new Uint16Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
 		codes[i] = Number.isFinite(raw[i]) ? scale ? Math.round(Math.min(65534, Math.max(0, (on(raw[i]!) - from) * scale))) : MIDDLE : MISSING;
@@ -295,9 +301,13 @@ export function legendOrder(v: Values): number[] {
 /** The number of nodes without a category. */
 export const unlabelled = (v: Values): number => v.codes.length - v.counts.reduce((sum, n) => sum + n, 0);
 
+/** A number of a column, as people read it. */
+export const numberText = (column: Column, x: number, digits = 4): string => (column.date ? dateText(x).slice(0, 10) : number(x, digits));
+
 /** Evenly spaced numbers along a scale, from its low to its high end. */
 export const scaleNumbers = (v: Values): string[] =>
-	v.high > v.low ? [0, 0.25, 0.5, 0.75, 1].map(at => number(at === 0 ? v.low : at === 1 ? v.high : v.value(at * 65534), 3)) : [number(v.low, 3)];
+	v.high > v.low ? (v.column.date ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map(at => numberText(v.column, at === 0 ? v.low : at === 1 ? v.high : v.value(at * 65534), 3))
+		: [numberText(v.column, v.low, 3)];
 
 /** The elements of the nodes in a frame with this stride. */
 export function sampled<T extends Uint16Array | Uint8Array>(all: T, stride: number, n: number): T {

@@ -148,6 +148,17 @@ export class Rows {
 		return { data: new Uint32Array(bytes), categories };
 	}
 
+	/** Sets the columns of a file: of a text all, by their titles; of an array or a zip of images one, called `name`. Returns the
+	 * columns, and what was left out or guessed. */
+	async put(name: string, file: Blob, whole: boolean): Promise<{ columns: DataColumn[]; notes: string[] }> {
+		const one = whole ? `/${encodeURIComponent(name)}` : "";
+		const reply = await (await request(`${this.path}/columns${one}`, { method: "PUT", body: file, headers: { "Content-Type": "application/octet-stream" } })).json() as
+			DataColumn & { columns?: DataColumn[]; taken?: { notes: { text: string }[] } };
+		this.changed();
+		const columns = reply.columns ?? [reply];
+		return { columns, notes: [...(reply.taken?.notes ?? []).map(n => n.text), ...columns.flatMap(c => (c.why ? `${c.name}: ${c.why}` : []))] };
+	}
+
 	/** The address of a node's image. */
 	image(column: string, node: number): string {
 		return `${base}${this.path}/columns/${encodeURIComponent(column)}/images/${node}`;

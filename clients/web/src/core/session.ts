@@ -13,6 +13,7 @@ import { keptLayout } from "./kept.ts";
 import type { Marked } from "./marks.ts";
 import { DEGREE, type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
 import { Recording } from "./record.ts";
+import { rowsOf } from "./rows.ts";
 import { Signal } from "./signal.ts";
 import type { Column, Job } from "./types.ts";
 import { theme, tones } from "./theme.ts";
@@ -162,7 +163,8 @@ export class Session {
 	// ---- colours ------------------------------------------------------------------------------
 
 	async loadColumns(preferred?: string): Promise<void> {
-		this.columns.value = await this.nodes.columns();
+		const [labels, all] = await Promise.all([this.nodes.columns(), rowsOf(this.job.graph).columns()]);
+		this.columns.value = [...labels, ...all.filter(c => c.kind === "date" && c.read).map((c): Column => ({ name: c.name, kind: "number", date: true }))];
 		const first = preferred ?? this.by.value ?? "";
 		if (preferred === "" || first === "density" || first === DEGREE.name || jobOfColour(first))
 			await this.colourBy(first);
@@ -184,6 +186,18 @@ export class Session {
 		if (this.by.value !== name)
 			return;   // the user has chosen another column meanwhile
 		this.ellipses = ellipses;
+		this.values.value = values;
+		this.paint();
+	}
+
+	/** The ends of the scale of numbers; null: those that the server's pictures have. */
+	async colourWithin(within: [number, number] | null): Promise<void> {
+		const v = this.values.value, by = this.by.value;
+		if (!v || v.column.kind !== "number")
+			return;
+		const values = await (within ? this.nodes.load(v.column, within) : this.nodes.values(v.column));
+		if (this.by.value !== by)
+			return;
 		this.values.value = values;
 		this.paint();
 	}

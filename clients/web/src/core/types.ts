@@ -180,6 +180,7 @@ export interface Column {
 	auto?: true;               // colours a layout at first
 	ordered?: true;            // the categories have an order, which somebody gave them
 	colors?: string[];         // their colours, which somebody gave them, "#rrggbb"
+	date?: true;               // numbers are milliseconds since 1970
 	ids?: true;                // numbers that are all different and whole
 }
 

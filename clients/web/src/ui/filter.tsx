@@ -2,7 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { BINS } from "../core/crossfilter.ts";
 import type { Facet, Filter } from "../core/filter.ts";
-import { count, number } from "../core/format.ts";
+import { ApiError } from "../core/api.ts";
+import { count, number, sentence } from "../core/format.ts";
+import { useData, useRights } from "../core/rights.ts";
 import { type DataColumn, dateText, rowsOf } from "../core/rows.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -101,8 +103,34 @@ function Texts({ filter }: { filter: Filter }) {
 		{problem ? <p class="problem" role="alert">{problem}</p> : found !== null && <p class="quiet" role="status">{count(found)} nodes have {found === 1 ? "it" : "them"}.</p>}</section>;
 }
 
+/** Sets columns of a file, and tells what the server read. */
+function AddColumns({ s }: { s: Session }) {
+	const input = useRef<HTMLInputElement>(null), [told, setTold] = useState<{ columns: DataColumn[]; notes: string[] } | null>(null), [problem, setProblem] = useState("");
+	const add = async (file: File): Promise<void> => {
+		setTold(null);
+		setProblem("");
+		try {
+			const name = file.name.replace(/\.[^.]*$/, "").slice(0, 60) || "column";
+			setTold(await rowsOf(s.job.graph).put(name, file, /\.(npy|zip)$/i.test(file.name)));
+			s.nodes.changed();
+			s.filter.reset();
+			await s.loadColumns(s.by.value || "");
+		} catch (error) {
+			setProblem(error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error));
+		}
+	};
+	return <section aria-label="Columns from a file">
+		<input ref={input} type="file" class="hidden-file" tabIndex={-1} aria-label="File of columns" accept=".csv,.tsv,.txt,.npy,.zip,.gz,.zst"
+			onChange={e => { const file = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (file) void add(file); }} />
+		<Button icon="plus" kind="quiet" title="A table with names or numbers of the nodes; a .npy; or images, as a zip or an array of uint8" onClick={() => input.current?.click()}>Add columns from a file</Button>
+		{problem && <p class="problem" role="alert">{problem}</p>}
+		{told && <div class="taken" role="status"><p>{told.columns.map(c => `${c.name} (${c.kind}, ${count(c.read ?? 0)} read${c.missing ? `, ${count(c.missing)} missing` : ""})`).join("; ")}</p>
+			{told.notes.map(n => <p key={n} class="quiet">{sentence(n)}</p>)}</div>}</section>;
+}
+
 export function FilterPanel({ s }: { s: Session }) {
 	const filter = s.filter, facets = use(filter.facets), counts = use(filter.counts), total = use(filter.total);
+	const rights = useRights(), data = useData(s.job), may = rights && data;
 	const [choices, setChoices] = useState<DataColumn[] | null>(null), [texts, setTexts] = useState(false), listed = use(s.columns);
 	useEffect(() => {
 		void filter.choices().then(async all => {
@@ -115,7 +143,7 @@ export function FilterPanel({ s }: { s: Session }) {
 	}, [s, listed]);
 	const others = (choices ?? []).filter(c => !facets.some(f => f.column.name === c.name));
 	if (choices?.length === 0 && !texts)
-		return <p class="quiet">This data has no columns to filter by. Set some: spaceland graph columns, or labels from a file.</p>;
+		return <div class="filters"><p class="quiet">This data has no columns to filter by.</p>{may && <AddColumns s={s} />}</div>;
 	return <div class="filters">
 		<div class="row"><b role="status">{filter.active ? `${count(total)} of ${count(s.job.nodes)}` : `${count(s.job.nodes)} nodes`}</b><span class="grow" />
 			<Button kind="quiet" disabled={!filter.active} onClick={() => filter.clear()}>Clear</Button></div>
@@ -129,5 +157,6 @@ export function FilterPanel({ s }: { s: Session }) {
 			if (column)
 				filter.add(column).catch(tell);
 		}}><option value="">Choose …</option>{others.map(c => <option key={c.name} value={c.name}>{c.name}</option>)}</select></Field>}
+		{may && <AddColumns s={s} />}
 	</div>;
 }

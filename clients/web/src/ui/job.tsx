@@ -154,6 +154,7 @@ function LayoutPage({ job }: { job: Job }) {
 			const { by } = route.value.query;
 			s.nodes.changed();
 			rowsOf(job.graph).changed();
+			s.filter.reset();
 			s.loadColumns(by === "none" ? "" : by).catch(tell);
 		}
 		known.current = columns;

@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { css, scaleAt } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { tonesOf } from "../gl/tones.ts";
-import { legendOrder, MISSING, scaleNumbers, unlabelled, type Values } from "../core/nodes.ts";
-import { count, number, shorten } from "../core/format.ts";
+import { legendOrder, MISSING, numberText, scaleNumbers, unlabelled, type Values } from "../core/nodes.ts";
+import { count, shorten } from "../core/format.ts";
 import { drawEllipses, drawNames, inks, type Peak, peaks } from "../core/marks.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
 import { link } from "../core/api.ts";
-import { Button } from "./parts.tsx";
+import { Button, tell } from "./parts.tsx";
 import { TablePanel, TipFacts } from "./table.tsx";
 
 const TIP = 14;            // pixels from the pointer to its tooltip
@@ -89,7 +89,7 @@ function Tip({ s }: { s: Session }) {
 		return null;
 	const code = v?.codes[hover.node];
 	const label = !v || code === undefined || code === 65535 ? "" : v.column.kind === "category" ? v.categories[code]
-		: `≈ ${number(v.value(code))}`;
+		: `≈ ${numberText(v.column, v.value(code))}`;
 	return <div class="tip" ref={e => { if (e) placeTip(e, hover.x, hover.y); }}>
 		<b>{name === String(hover.node) || !name ? `Node ${hover.node}` : shorten(name, 48)}</b>
 		{v && label && <span>{v.column.name}: {shorten(label, 40)}</span>}
@@ -171,7 +171,7 @@ export function Legend({ s }: { s: Session }) {
 	if (!v || !chosen)
 		return null;
 	if (v.column.kind === "number")
-		return <Scale s={s} v={v} />;
+		return <><Scale s={s} v={v} /><ScaleEnds s={s} v={v} /></>;
 	const colours = s.colours(), order = legendOrder(v), none = unlabelled(v), more = order.length - 14;
 	const line = (code: number, name: string, colour: RGB, n: number) => <li key={code}>
 		<button type="button" onClick={() => s.selectCategory(code)} title="Select these">
@@ -181,6 +181,25 @@ export function Legend({ s }: { s: Session }) {
 		{(all ? order : order.slice(0, 14)).map(code => line(code, v.categories[code]!, colours[code]!, v.counts[code]!))}
 		{none > 0 && line(MISSING, "none", tonesOf(shade).muted, none)}</ul>
 		{!all && more > 0 && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(more)} more`}</Button>}</>;
+}
+
+/** Where the colour scale begins and ends. */
+function ScaleEnds({ s, v }: { s: Session; v: Values }) {
+	const [open, setOpen] = useState(false), date = v.column.date === true;
+	const shown = (x: number): string => (date ? numberText(v.column, x) : String(Number(x.toPrecision(6))));
+	const set = (end: 0 | 1) => (e: { currentTarget: HTMLInputElement }): void => {
+		const x = date ? Date.parse(e.currentTarget.value) : Number(e.currentTarget.value), within: [number, number] = [v.low, v.high];
+		within[end] = x;
+		if (e.currentTarget.value.trim() && Number.isFinite(x) && within[0] < within[1])
+			s.colourWithin(within).catch(tell);
+		else
+			e.currentTarget.value = shown(end ? v.high : v.low);
+	};
+	if (!open)
+		return <Button kind="quiet" onClick={() => setOpen(true)}>Range of the colours</Button>;
+	return <div class="scale-ends">{([0, 1] as const).map(end => <label class="field" key={end}><span class="field-label">{end ? "To" : "From"}</span>
+		<input type="text" value={shown(end ? v.high : v.low)} onChange={set(end)} /></label>)}
+		<Button kind="quiet" onClick={() => s.colourWithin(null)}>Auto</Button></div>;
 }
 
 /** The colour scale, with numbers below it. */
