@@ -91,7 +91,7 @@ static void limit_times(struct sl_jobs *j)
 {
 	uint64_t now = uv_now(j->d->loop), since = j->ticked_ms ? now - j->ticked_ms : 0;
 	j->ticked_ms = now;
-	sl__allocated_account(j, (double)since / 1e3);
+	sl__allocated_account(j);
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device) {
 		const char *whose = "";
 		if (job->life.state != SL_JOB_RUNNING)

@@ -49,6 +49,7 @@ struct sl_job_run {
 	enum sl_checkpoint_stage checkpointing;
 	uint64_t checkpointed_ms;        /* loop time of the last checkpoint */
 	/* allocated.c */
+	uint64_t charged_ms;             /* loop time until which its part of an allocation is counted; 0: it has none */
 	uint64_t left_slurm;             /* the allocation of Slurm that it has left, until it starts again; or 0 */
 	/* moves.c: moving to another device of its engine */
 	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
@@ -372,7 +373,8 @@ void sl__allocated_started(struct sl_job *job);           /* it is on a device: 
 void sl__allocated_left(struct sl_job *job);              /* it has lost the device, or left it with its state */
 /* Its device is lost: notes why. True: that has happened too often, and it has failed. */
 bool sl__allocated_lost(struct sl_job *job, const struct sl_error *why);
-void sl__allocated_account(struct sl_jobs *j, double seconds);  /* time that has passed */
+void sl__allocated_gives_place(struct sl_job *job);       /* it leaves its device now */
+void sl__allocated_account(struct sl_jobs *j);            /* counts the time of allocations */
 
 /* ---- admission.c; run/: device_events.c, ending.c, checkpoint.c ---- */
 

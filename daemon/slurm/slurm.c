@@ -38,7 +38,10 @@ static void on_come(void *arg, struct sl_remote *w)
 		return;
 	a->worker = w;
 	a->busy_ms = uv_now(a->slurm->d->loop);
-	snprintf(a->node, sizeof a->node, "%s", f->host);
+	if (!a->node[0])
+		snprintf(a->node, sizeof a->node, "%s", f->host);
+	if (!a->id)  /* sbatch has not said it */
+		a->id = strtoull(f->slurm_job, NULL, 10);
 	sl_log_info("slurm", "the worker of job %llu has come from %s", (unsigned long long)a->id, a->node);
 	sl__allocation_event(a, SL_ALLOCATION_ON_CAME);
 }

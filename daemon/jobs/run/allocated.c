@@ -77,12 +77,25 @@ int sl__allocated_create(struct sl_jobs *j, struct sl_error *err)
 	return engine_of(j)->functions ? sl_slurm_create(&j->d->slurm, j->d, &listener, j, err) : 0;
 }
 
+/* Its part of the time of the allocation since the last call: jobs that have a place there share it evenly. */
+static void charge(struct sl_job *job)
+{
+	uint64_t now = uv_now(job->jobs->d->loop);
+	const struct sl_server_device *d = job->place.device;
+	if (!job->run.charged_ms || !d || !d->placed)
+		return;
+	sl__record_allocated(&job->record, (double)(now - job->run.charged_ms) * 1e-3 / d->placed);
+	job->run.charged_ms = now;
+}
+
 void sl__allocated_started(struct sl_job *job)
 {
 	struct sl_slurm_facts facts;
-	job->run.left_slurm = 0;
-	if (sl_slurm_facts(job->jobs->d->slurm, job->place.device, &facts))
-		sl__record_allocation(&job->record, facts.job, facts.node, facts.gpus);
+	job->run.left_slurm = job->run.charged_ms = 0;
+	if (!sl_slurm_facts(job->jobs->d->slurm, job->place.device, &facts))
+		return;
+	job->run.charged_ms = uv_now(job->jobs->d->loop);
+	sl__record_allocation(&job->record, facts.job, facts.node, facts.gpus);
 }
 
 void sl__allocated_left(struct sl_job *job)
@@ -110,12 +123,14 @@ bool sl__allocated_lost(struct sl_job *job, const struct sl_error *why)
 	return true;
 }
 
-void sl__allocated_account(struct sl_jobs *j, double seconds)
+void sl__allocated_gives_place(struct sl_job *job)
 {
-	const struct sl_server_engine *e = engine_of(j);
-	if (!j->d->slurm)
-		return;
+	charge(job);
+	job->run.charged_ms = 0;
+}
+
+void sl__allocated_account(struct sl_jobs *j)
+{
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
-		if (job->place.engine == e && job->place.device->placed > 0)
-			sl__record_allocated(&job->record, seconds / job->place.device->placed);
+		charge(job);
 }

@@ -348,6 +348,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 
 void sl__job_give_place(struct sl_job *job)
 {
+	sl__allocated_gives_place(job);
 	sl_list_unlink(&job->run.on_device);
 	sl__job_checkpoint(job, SL_CHECKPOINT_ON_GONE);
 	sl_affinity_release(job->jobs->engines->affinities, job->run.affinity);

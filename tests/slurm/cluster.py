@@ -1,0 +1,199 @@
+"""A Slurm cluster of one machine for tests: munged, slurmctld and two slurmd, all in one folder, by the user that runs
+it. Debian: slurm-wlm and munge (./dev setup slurm).
+
+    with Cluster(folder) as cluster:       # or python3 tests/slurm/cluster.py FOLDER: until Ctrl-C
+        cluster.run("sinfo")
+
+Nodes are processes (slurmd -N), so their processors and memory are what slurm.conf says (config_overrides); there are no
+cgroups."""
+import contextlib
+import getpass
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+CONFIG = """\
+ClusterName=test
+SlurmctldHost=localhost(127.0.0.1)
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+SlurmctldPort={control}
+SlurmdParameters=config_overrides
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_interval=2,sched_min_interval=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+ReturnToService=2
+SlurmdTimeout=10
+KillWait=3
+MinJobAge=300
+MessageTimeout=5
+GresTypes=gpu
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
+"""
+
+
+def missing():
+    """The programs that are not installed."""
+    return [name for name in PROGRAMS if not shutil.which(name, path=PATH)]
+
+
+def free_ports(count):
+    """Below those that the system takes for connections."""
+    found, at = [], 13000 + os.getpid() * 7 % 5000
+    while len(found) < count:
+        at += 1
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("127.0.0.1", at))
+            found.append(at)
+    return found
+
+
+class Cluster:
+    def __init__(self, folder, nodes=2, cpus=4, memory_mib=8000):
+        self.folder = pathlib.Path(folder).resolve()
+        self.nodes = [f"n{i + 1}" for i in range(nodes)]
+        self.ports = free_ports(nodes + 1)
+        self.processes = {}
+        self.environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        lines = "\n".join(f"NodeName={n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={p} CPUs={cpus} "
+                          f"RealMemory={memory_mib} Gres=gpu:2" for n, p in zip(self.nodes, self.ports[1:]))
+        self.config = CONFIG.format(user=getpass.getuser(), folder=self.folder, control=self.ports[0], nodes=lines)
+
+    # ---- its processes: "munged", "slurmctld", and the nodes "n1", "n2" ----
+
+    def _arguments(self, name):
+        if name == "munged":
+            m = self.folder / "munge"
+            return ["munged", "--foreground", "--force", "--num-threads=10", f"--key-file={m}/key", f"--socket={m}/socket",
+                    f"--pid-file={m}/pid", f"--log-file={m}/log", f"--seed-file={m}/seed"]
+        if name == "slurmctld":
+            return ["slurmctld", "-D", "-i"]
+        return ["slurmd", "-D", "-N", name]
+
+    def begin(self, name):
+        """Starts one of them, if it does not run."""
+        running = self.processes.get(name)
+        if running and running.poll() is None:
+            return
+        with open(self.folder / f"{name}.out", "ab") as out:
+            self.processes[name] = subprocess.Popen(self._arguments(name), env=self.environment, stdin=subprocess.DEVNULL,
+                                                    stdout=out, stderr=out, start_new_session=True)
+
+    def kill(self, name, number=signal.SIGKILL):
+        """Ends one of them, without what it has started."""
+        process = self.processes[name]
+        process.send_signal(number)
+        process.wait()
+
+    def start(self, seconds=30):
+        for name in ("munge", "state", *(f"spool-{n}" for n in self.nodes)):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.folder / "munge", 0o700)
+        key = self.folder / "munge" / "key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o600)
+        (self.folder / "slurm.conf").write_text(self.config)
+        (self.folder / "gres.conf").write_text("".join(
+            f"NodeName={n} Name=gpu Count=2 File=/dev/null,/dev/zero\n" for n in self.nodes))
+        self.begin("munged")
+        self.until((self.folder / "munge" / "socket").exists, seconds, "munged")
+        for name in ("slurmctld", *self.nodes):
+            self.begin(name)
+        self.until(self.is_idle, seconds, "the nodes")
+        return self
+
+    def stop(self):
+        with contextlib.suppress(Exception):
+            self.run("scancel", f"--user={getpass.getuser()}", timeout=10)
+        self.until_quietly(lambda: not self.jobs("RUNNING,COMPLETING"), 5)
+        for name in reversed(list(self.processes)):
+            process = self.processes[name]
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_):
+        self.stop()
+
+    # ---- commands ----
+
+    def run(self, *arguments, timeout=60, check=True):
+        done = subprocess.run(arguments, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False)
+        if check and done.returncode:
+            raise RuntimeError(f"{' '.join(arguments)}: {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def is_idle(self):
+        states = self.run("sinfo", "--noheader", "--Node", "--format=%T", check=False).split()
+        return len(states) >= len(self.nodes) and set(states) <= {"idle", "mixed"}
+
+    def jobs(self, states="PENDING,RUNNING,COMPLETING"):
+        """[(id, name, state, node)] of the jobs in these states."""
+        lines = self.run("squeue", "--noheader", f"--states={states}", "--format=%A|%j|%T|%N", check=False).splitlines()
+        return [tuple(line.split("|")) for line in lines]
+
+    # ---- waiting ----
+
+    def until(self, condition, seconds, what):
+        end = time.monotonic() + 2 * seconds
+        while not condition():
+            for name, process in self.processes.items():
+                if seconds >= 30 and process.poll():
+                    said = (self.folder / f"{name}.out").read_text(errors="replace")
+                    raise RuntimeError(f"{name} ended with {process.returncode}: {said[-2000:]}")
+            if time.monotonic() > end:
+                raise TimeoutError(f"{what}: not within {2 * seconds} s; see {self.folder}")
+            time.sleep(0.1)
+
+    def until_quietly(self, condition, seconds):
+        with contextlib.suppress(Exception):
+            self.until(condition, seconds, "")
+
+
+if __name__ == "__main__":
+    if missing():
+        sys.exit(f"not installed: {', '.join(missing())}; ./dev setup slurm")
+    with Cluster(sys.argv[1]) as here:
+        print(f"export SLURM_CONF={here.folder}/slurm.conf", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
