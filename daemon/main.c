@@ -32,6 +32,7 @@
 #include "daemon/layouts/layouts.h"
 #include "daemon/process.h"
 #include "daemon/relay/relay.h"
+#include "daemon/slurm/slurm.h"
 #include "daemon/store/db.h"
 #include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
@@ -304,6 +305,7 @@ static void on_hangup(uv_async_t *handle)
 	sl_config_finish(&fresh);
 	if (p->d.jobs)
 		sl_jobs_look_at_retention(p->d.jobs);
+	sl_slurm_reload(p->d.slurm);
 	if (p->d.collect)
 		sl_collect_look(p->d.collect);
 	sl_log_set_level((enum sl_log_level)sl_log_level_parse(p->d.config.log_level));

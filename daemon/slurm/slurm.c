@@ -313,6 +313,17 @@ void sl_slurm_look(struct sl_slurm *s)
 		uv_check_start(&s->look, on_look);
 }
 
+void sl_slurm_reload(struct sl_slurm *s)
+{
+	if (!s)
+		return;
+	s->failures = 0;
+	s->again_ms = 0;
+	s->problem[0] = 0;
+	s->interval_s = s->d->config.slurm_interval_s;
+	sl_slurm_look(s);
+}
+
 /* ---- life ------------------------------------------------------------------------------------------ */
 
 static int expect_all(struct sl_slurm *s, struct sl_error *err)

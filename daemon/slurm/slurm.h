@@ -47,6 +47,9 @@ void sl_slurm_destroy(struct sl_slurm *s);
 /* The jobs that wait have changed: looks at them before this turn of the loop ends. NULL is fine. */
 void sl_slurm_look(struct sl_slurm *s);
 
+/* The options have changed: what Slurm has refused is tried again at once. NULL is fine. */
+void sl_slurm_reload(struct sl_slurm *s);
+
 /* Why a job for engine slurm waits, as far as Slurm is concerned: a sentence. expected_s: seconds until it starts;
  * NAN: not known. */
 void sl_slurm_why(const struct sl_slurm *s, const char *job, char *text, size_t bytes, double *expected_s);

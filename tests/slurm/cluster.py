@@ -81,10 +81,11 @@ class Cluster:
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
         self.ports = free_ports(nodes + 1)
         self.processes = {}
+        self.user = getpass.getuser()
         self.environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
         lines = "\n".join(f"NodeName={n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={p} CPUs={cpus} "
                           f"RealMemory={memory_mib} Gres=gpu:2" for n, p in zip(self.nodes, self.ports[1:]))
-        self.config = CONFIG.format(user=getpass.getuser(), folder=self.folder, control=self.ports[0], nodes=lines)
+        self.config = CONFIG.format(user=self.user, folder=self.folder, control=self.ports[0], nodes=lines)
 
     # ---- its processes: "munged", "slurmctld", and the nodes "n1", "n2" ----
 
@@ -132,7 +133,7 @@ class Cluster:
 
     def stop(self):
         with contextlib.suppress(Exception):
-            self.run("scancel", f"--user={getpass.getuser()}", timeout=10)
+            self.run("scancel", f"--user={self.user}", timeout=10)
         self.until_quietly(lambda: not self.jobs("RUNNING,COMPLETING"), 5)
         for name in reversed(list(self.processes)):
             process = self.processes[name]

@@ -1,0 +1,180 @@
+"""What goes wrong on a cluster costs jobs a checkpoint's time, and not their results."""
+import os
+import random
+import signal
+
+import pytest
+
+from harness import wait_until
+
+LONG = 20000  # iterations: some seconds
+ENDLESS = 1000000
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Layouts of this machine, by graph and iterations."""
+    return {}
+
+
+def result(server, graph, iterations):
+    return server.api.layout_bytes(server.api.run(graph, engine="cpu", iterations=iterations, seconds=120)["id"])
+
+
+def allocation(server, job):
+    return server.api.job(job)["allocation"]["slurm_job"]
+
+
+def worker(cluster, number):
+    """Process ids of the worker in the allocation, and of what it has started."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                mine = f"SLURM_JOB_ID={number}".encode() in f.read().split(b"\0")
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if mine and b"--worker" in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def begin(server, iterations=LONG):
+    graph = server.graph()
+    job = server.api.submit(graph, engine="slurm", iterations=iterations)["id"]
+    server.api.wait_iteration(job, 500)
+    wait_until((server.daemon.state / "jobs" / f"{job}.checkpoint").exists, 20, "a checkpoint")
+    return graph, job
+
+
+def check(server, graph, job, iterations=LONG, seconds=90):
+    ended = server.api.wait(job, seconds=seconds)
+    assert ended["state"] == "done", (ended["problem"], ended["notes"])
+    assert server.api.layout_bytes(job) == result(server, graph, iterations)
+    return ended
+
+
+def test_preempted(serve, cluster):
+    """Another job takes all nodes; Slurm puts the allocation back into its queue, and the job goes on later."""
+    server = serve(slurm_max_workers=1)
+    graph, job = begin(server)
+    number = allocation(server, job)
+    urgent = cluster.run("sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive", "--mem=0",
+                         "--output=/dev/null", "--wrap", "sleep 3").strip()
+    server.waits_for(job, "in the queue", 30)
+    cluster.until(lambda: urgent not in [j[0] for j in cluster.jobs()], 30, "the urgent job ends")
+    cluster.run("scontrol", "release", str(number), check=False)
+    cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now", check=False)
+    check(server, graph, job)
+
+
+def test_time_limit(serve, cluster):
+    """Slurm tells a minute before; the job leaves with its state, and goes on in the next allocation."""
+    server = serve(slurm_max_workers=1, slurm_time_s=3600)
+    graph, job = begin(server)
+    number = allocation(server, job)
+    cluster.run("scontrol", "update", f"JobId={number}", "TimeLimit=1")
+    wait_until(lambda: allocation(server, job) != number, 40, "it goes on in another allocation")
+    ended = check(server, graph, job)
+    assert ended["allocation"]["losses"] == 0
+
+
+def test_silent_slurmctld(serve, cluster):
+    """slurmctld is down: running jobs go on, new ones wait and say why, this machine computes, and a metric tells."""
+    server = serve(slurm_max_workers=2)
+    graph, job = begin(server, ENDLESS)
+    cluster.kill("slurmctld")
+    wait_until(lambda: server.metric("spaceland_slurm_up") == 0, 30, "the metric tells")
+    other = server.api.submit(server.graph(12000), engine="slurm", iterations=50)["id"]
+    before = server.api.job(job)["iteration"]
+    assert server.api.run(graph, engine="cpu", iterations=500)
+    wait_until(lambda: server.api.job(job)["iteration"] > before or server.api.job(job)["state"] == "done", 20, "it runs")
+    assert allocation(server, job)
+    cluster.begin("slurmctld")
+    assert server.api.wait(other, seconds=60)["state"] == "done"
+    wait_until(lambda: server.metric("spaceland_slurm_up") == 1, 60, "the metric tells")
+    server.api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+
+
+def test_waiting_for_slurmctld(serve, cluster):
+    server = serve()
+    graph = server.graph()
+    cluster.kill("slurmctld")
+    job = server.api.submit(graph, engine="slurm", iterations=500)["id"]
+    server.waits_for(job, "slurmctld does not answer", 40)
+    cluster.begin("slurmctld")
+    assert server.api.wait(job, seconds=60)["state"] == "done"
+    cluster.until(lambda: len(cluster.jobs()) <= 1, 20, "no request was repeated")
+
+
+def test_restart(serve, cluster):
+    """The server is killed: the worker waits for the next one, which takes its allocation up; one that nobody knows is
+    cancelled."""
+    server = serve()
+    graph, job = begin(server)
+    number = allocation(server, job)
+    name = [j[1] for j in cluster.jobs() if j[0] == str(number)][0]
+    server.daemon.kill()
+    orphan = cluster.run("sbatch", "--parsable", f"--job-name={name[:-4]}0000", "--output=/dev/null", "--wrap",
+                         "sleep 600").strip()
+    server.daemon.start()
+    ended = check(server, graph, job)
+    assert ended["allocation"]["slurm_job"] == number
+    cluster.until(lambda: orphan not in [j[0] for j in cluster.jobs()], 20, "the orphan is cancelled")
+
+
+def test_it_loses_its_worker_again_and_again(serve, cluster):
+    """A job that takes its worker with it fails with the reasons."""
+    server = serve(slurm_max_losses=2, checkpoint_interval_s=0)
+    graph = server.graph()
+    job = server.api.submit(graph, engine="slurm", iterations=ENDLESS)["id"]
+    for losses in (1, 2):
+        server.api.watch(job, lambda j: j["state"] == "running" and j["iteration"] > 10, 60, "it runs")
+        for pid in worker(cluster, allocation(server, job)):
+            os.kill(pid, signal.SIGKILL)
+        server.api.watch(job, lambda j, n=losses: j["allocation"]["losses"] >= n, 60, f"{losses} losses")
+    ended = server.api.wait(job)
+    assert ended["state"] == "failed" and "lost its worker 2 times" in ended["problem"]["detail"]
+    assert len(ended["notes"]) >= 2, ended["notes"]
+
+
+def faults(server, cluster, job, rounds, seed):
+    """kill -9 of what takes part, in random order; each is started again."""
+    chance = random.Random(seed)
+    done = []
+    while len(done) < rounds:
+        state = server.api.job(job)
+        if state["state"] not in ("queued", "running"):
+            return done
+        what = chance.choice(["daemon", "worker", "slurmctld", "slurmd", "child"])
+        done.append(what)
+        if what == "daemon":
+            server.daemon.kill()
+            server.daemon.start()
+        elif what in ("worker", "child"):
+            found = worker(cluster, state["allocation"]["slurm_job"]) if state["allocation"] else []
+            for pid in found[-1:] if what == "child" else found:
+                os.kill(pid, signal.SIGKILL)
+        else:
+            name = "slurmctld" if what == "slurmctld" else chance.choice(cluster.nodes)
+            cluster.kill(name)
+            cluster.begin(name)
+        try:
+            server.api.watch(job, lambda j, n=state["iteration"]: j["state"] in ("done", "failed") or
+                             (j["state"] == "running" and j["iteration"] > n), 60, f"it goes on after {done}")
+        except AssertionError:
+            print(cluster.jobs("ALL"), server.api.job(job))
+            raise
+    return done
+
+
+@pytest.mark.limit(150)
+def test_kills(serve, cluster):
+    rounds = int(os.environ.get("SLURM_KILLS", "5"))
+    seed = int(os.environ.get("SLURM_SEED", "0"))
+    server = serve(slurm_max_workers=1, slurm_max_losses=50)
+    iterations = LONG * max(1, rounds // 5)
+    graph, job = begin(server, iterations)
+    assert faults(server, cluster, job, rounds, seed)
+    check(server, graph, job, iterations, 300)
