@@ -38,6 +38,7 @@ table() {
 	web       test,ci,all,beside  web  api-tests   the dashboard in Chromium
 	cli       test,ci,all    test  api-tests       the client
 	python    test,ci,all    python  api-tests     the Python package
+	slurm     test,ci,all    slurm   api-tests     engine slurm on a cluster of this machine
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
 	plugin    ci,all         plugin -              the plug-in by nvcc: in ci for one GPU, beside the rest of build/
 	fuzz      ci,all         fuzz  -               every fuzzer for five seconds, in ci for one
@@ -79,6 +80,7 @@ part_cli() {
 	esac
 }
 part_python() { pytests tests/python "$BUILD" python ${without:+-m "$without"}; }
+part_slurm() { pytests tests/slurm "$BUILD" slurm ${without:+-m "$without"}; }
 part_web() { pytests tests/web "$BUILD" web ${without:+-m "$without"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() {

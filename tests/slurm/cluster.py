@@ -173,6 +173,15 @@ class Cluster:
         lines = self.run("squeue", "--noheader", f"--states={states}", "--format=%A|%j|%T|%N", check=False).splitlines()
         return [tuple(line.split("|")) for line in lines]
 
+    def knows_its_jobs(self):
+        """True if the state that slurmctld has written has them all: it writes it some seconds after a change. After a
+        kill before that, it gives their numbers to other jobs, which nodes with the old ones refuse for two minutes."""
+        try:
+            saved = (self.folder / "state" / "job_state").read_bytes()
+        except OSError:
+            return False
+        return all(name.encode() in saved for _, name, *_ in self.jobs())
+
     # ---- waiting ----
 
     def until(self, condition, seconds, what):

@@ -9,6 +9,7 @@ from harness import wait_until
 
 LONG = 20000  # iterations: some seconds
 ENDLESS = 1000000
+KILLS = int(os.environ.get("SLURM_KILLS", "5"))
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +70,12 @@ def test_preempted(serve, cluster):
     check(server, graph, job)
 
 
-def test_time_limit(serve, cluster):
-    """Slurm tells a minute before; the job leaves with its state, and goes on in the next allocation."""
-    server = serve(slurm_max_workers=1, slurm_time_s=3600)
+def test_notice(serve, cluster):
+    """Slurm tells before it ends a worker; the job leaves with its state, and goes on in the next allocation."""
+    server = serve(slurm_max_workers=1)
     graph, job = begin(server)
     number = allocation(server, job)
-    cluster.run("scontrol", "update", f"JobId={number}", "TimeLimit=1")
+    cluster.run("scancel", "--signal=TERM", "--batch", str(number))  # as --signal=B:TERM@60 does a minute before the end
     wait_until(lambda: allocation(server, job) != number, 40, "it goes on in another allocation")
     ended = check(server, graph, job)
     assert ended["allocation"]["losses"] == 0
@@ -84,9 +85,10 @@ def test_silent_slurmctld(serve, cluster):
     """slurmctld is down: running jobs go on, new ones wait and say why, this machine computes, and a metric tells."""
     server = serve(slurm_max_workers=2)
     graph, job = begin(server, ENDLESS)
+    cluster.until(cluster.knows_its_jobs, 20, "slurmctld's state")
     cluster.kill("slurmctld")
-    wait_until(lambda: server.metric("spaceland_slurm_up") == 0, 30, "the metric tells")
     other = server.api.submit(server.graph(12000), engine="slurm", iterations=50)["id"]
+    wait_until(lambda: server.metric("spaceland_slurm_up") == 0, 30, "the metric tells")
     before = server.api.job(job)["iteration"]
     assert server.api.run(graph, engine="cpu", iterations=500)
     wait_until(lambda: server.api.job(job)["iteration"] > before or server.api.job(job)["state"] == "done", 20, "it runs")
@@ -139,9 +141,8 @@ def test_it_loses_its_worker_again_and_again(serve, cluster):
     assert len(ended["notes"]) >= 2, ended["notes"]
 
 
-def faults(server, cluster, job, rounds, seed):
+def faults(server, cluster, job, rounds, chance):
     """kill -9 of what takes part, in random order; each is started again."""
-    chance = random.Random(seed)
     done = []
     while len(done) < rounds:
         state = server.api.job(job)
@@ -158,6 +159,7 @@ def faults(server, cluster, job, rounds, seed):
                 os.kill(pid, signal.SIGKILL)
         else:
             name = "slurmctld" if what == "slurmctld" else chance.choice(cluster.nodes)
+            cluster.until(cluster.knows_its_jobs, 20, "slurmctld's state")
             cluster.kill(name)
             cluster.begin(name)
         try:
@@ -169,12 +171,14 @@ def faults(server, cluster, job, rounds, seed):
     return done
 
 
-@pytest.mark.limit(150)
+@pytest.mark.limit(150 + 30 * KILLS)
 def test_kills(serve, cluster):
-    rounds = int(os.environ.get("SLURM_KILLS", "5"))
-    seed = int(os.environ.get("SLURM_SEED", "0"))
+    """One job after the other until there were as many kills as wanted; each ends with the bytes of this machine."""
     server = serve(slurm_max_workers=1, slurm_max_losses=50)
-    iterations = LONG * max(1, rounds // 5)
-    graph, job = begin(server, iterations)
-    assert faults(server, cluster, job, rounds, seed)
-    check(server, graph, job, iterations, 300)
+    chance, done, jobs = random.Random(int(os.environ.get("SLURM_SEED", "0"))), [], 0
+    while len(done) < KILLS:
+        graph, job = begin(server)
+        jobs += 1
+        done += faults(server, cluster, job, KILLS - len(done), chance)
+        check(server, graph, job, seconds=150)
+    print(f"{len(done)} kills, {jobs} jobs: {sorted((what, done.count(what)) for what in set(done))}")
