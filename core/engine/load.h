@@ -41,8 +41,8 @@ const char *sl_engine_word(const char *text);
 /* Finds an engine that has a usable device. name: "cpu"; "cuda"; "hybrid", which is cuda with the attraction on the CPU
  * and P in host memory; "hybrid-double", the same with the attraction in double precision; or "auto": cuda if the
  * plug-in loads and finds a usable GPU, else cpu. "slurm" is not found: servers alone have it. Returns 0, SL_NODEVICE
- * or SL_BADPARAM. If auto selects cpu, reason says why and its code is SL_NODEVICE; after all other successes its code is
- * SL_OK. */
+ * or SL_BADPARAM. If auto selects cpu, reason says why and its code is SL_NODEVICE; after all other successes its code
+ * is SL_OK. */
 int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason);
 /* Finds an engine even if it has no usable device now, because a lost device may come back. Not for "auto". */
 int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason);

@@ -204,6 +204,9 @@ static int check_workers(const struct sl_config *c, struct sl_error *err)
 	if (!c->worker_tls_certificate[0] != !c->worker_tls_key[0])
 		return sl_error_field(err, SL_BADPARAM, "/worker_tls_certificate", "worker_tls_certificate and worker_tls_key "
 				      "need each other. Set both, or none.");
+	if (c->slurm_max_workers && !c->worker_listen[0])
+		return sl_error_field(err, SL_BADPARAM, "/slurm_max_workers", "slurm_max_workers needs the port on "
+				      "which workers connect. Set worker_listen, for example to 0.0.0.0:7072.");
 	int rc = check_file(c->worker_tls_certificate, "/worker_tls_certificate", err);
 	return rc ? rc : check_secret(c->worker_tls_key, "/worker_tls_key", err);
 }

@@ -65,6 +65,7 @@ struct sl_config {
 	char *slurm_arguments;         /* further ones of sbatch, separated by blanks */
 	char *slurm_prologue;          /* lines of the batch script before the worker */
 	char *slurm_program;           /* path of spacelandd on the nodes; "": as here */
+	char *slurm_cache_dir;         /* on the nodes; "": the worker's default */
 	char *slurm_output;            /* pattern of the file for what workers print; "": none */
 	char *slurm_bin_dir;           /* of sbatch, squeue and scancel; "": PATH */
 	double slurm_idle_s;           /* a worker without jobs ends after this time */

@@ -169,6 +169,9 @@ const struct sl_option_info sl_config_table[] = {
 	     "Commands of the batch script before the worker starts: module load cuda/12. Empty: none."),
 	TEXT(slurm_program, "", true,
 	     "Path of spacelandd on the nodes. Empty: that of this server's program."),
+	TEXT(slurm_cache_dir, "", true,
+	     "Folder on the nodes where workers keep the graphs and points that they have fetched; it may have variables: "
+	     "$TMPDIR/spaceland. Empty: ~/.cache/spaceland/worker."),
 	TEXT(slurm_output, "", true,
 	     "File for what workers print, as in sbatch --output: /shared/spaceland/slurm-%j.log. Empty: it is "
 	     "not kept."),

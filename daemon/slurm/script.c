@@ -166,20 +166,23 @@ static void quote(const char *text, char *out, size_t bytes)
 char *sl__script_text(const struct sl__script *s)
 {
 	char program[4200], place[SL_REMOTE_PLACE_BYTES + 8], *text = NULL;
-	const char *prologue = s->config->slurm_prologue;
+	const struct sl_config *c = s->config;
+	bool cache = c->slurm_cache_dir[0], before = c->slurm_prologue[0];
 	quote(s->program, program, sizeof program);
 	quote(s->place, place, sizeof place);
-	/* a login shell knows `module` */
+	/* a login shell knows `module`; the folder of the cache may have variables */
 	if (asprintf(&text,
 		     "#!/bin/%s\n"
 		     "# A worker of a spaceland server: it connects to the server, and computes jobs until it is idle.\n"
-		     "umask 077\n"
-		     "file=$(mktemp) && printf '%%s\\n' \"$SPACELAND_WORKER_TOKEN\" >\"$file\" || exit 1\n"
+		     "token=$SPACELAND_WORKER_TOKEN\n"
 		     "unset SPACELAND_WORKER_TOKEN\n"
 		     "%s%s"
-		     "exec %s --worker --connect %s --pin %s --token-file \"$file\" --engine %s --name %s\n",
-		     prologue[0] ? "bash -l" : "sh", prologue, prologue[0] ? "\n" : "", program, place, s->pin,
-		     s->config->slurm_engine, s->a->name) < 0)
+		     "exec %s --worker --connect %s --pin %s --token-file /dev/fd/3 --engine %s --name %s \\\n"
+		     "\t${SLURM_CPUS_PER_TASK:+--threads \"$SLURM_CPUS_PER_TASK\"}%s%s%s 3<<END\n"
+		     "$token\n"
+		     "END\n",
+		     before ? "bash -l" : "sh", c->slurm_prologue, before ? "\n" : "", program, place, s->pin, c->slurm_engine,
+		     s->a->name, cache ? " --cache-dir \"" : "", c->slurm_cache_dir, cache ? "\"" : "") < 0)
 		return NULL;
 	return text;
 }

@@ -145,6 +145,7 @@ static void sbatch_gets_what_the_options_say(void **state)
 	assert_int_equal(sl_config_set(&config, "slurm_time_s", "90", &err), 0);
 	assert_int_equal(sl_config_set(&config, "slurm_arguments", "  --exclusive --constraint=a100 ", &err), 0);
 	assert_int_equal(sl_config_set(&config, "slurm_prologue", "module load cuda/12", &err), 0);
+	assert_int_equal(sl_config_set(&config, "slurm_cache_dir", "$TMPDIR/spaceland", &err), 0);
 	assert_int_equal(sl_config_set(&config, "slurm_bin_dir", "/opt/slurm/bin", &err), 0);
 	const struct sl__script script = {.config = &config, .a = &a, .place = "head:7072", .pin = "sha256:00",
 					  .program = "/opt/it's/spacelandd"};
@@ -157,7 +158,8 @@ static void sbatch_gets_what_the_options_say(void **state)
 	char *text = sl__script_text(&script);
 	assert_non_null(strstr(text, "#!/bin/bash -l\n"));
 	assert_non_null(strstr(text, "\nmodule load cuda/12\nexec '/opt/it'\\''s/spacelandd' --worker --connect "
-			       "'head:7072'"));
+			       "'head:7072' --pin sha256:00 --token-file /dev/fd/3 --engine cuda"));
+	assert_non_null(strstr(text, "--cache-dir \"$TMPDIR/spaceland\" 3<<END\n$token\nEND\n"));
 	assert_null(strstr(text, "spw_secret"));
 	for (int i = 0; i < out.count; i++)
 		assert_null(strstr(out.argv[i], "spw_secret"));
