@@ -215,7 +215,7 @@ def test_a_final_frame_waits(api, large):
 def test_the_end_of_a_job_without_a_result(fresh, monkeypatch, how):
     """Over ZeroMQ and HTTP, to followers and to later clients."""
     if how == "failed":
-        monkeypatch.setenv("SPACELAND_FAULT", "lost=100")
+        monkeypatch.setenv("SPACELAND_FAULT", "lost=100,again=1")
     api = Api(fresh(engine="cpu", slice_ms=2))
     graph = api.upload(graphs.npz(graphs.clusters(n=3000)[0]))["id"]
     with zmtp.Peer(endpoint(api)) as peer:
