@@ -217,6 +217,10 @@ def test_images_of_an_array(api):
     assert put(api, g, npy(x.T), 400, column="digit")["status"] == 400
     api.get(f"/v1/graphs/{g}/columns/digit/images/7", 404)
     put(api, g, npy(x[:, 0, 0]), column="plain")
+    flat = put(api, g, npy(x[:, :2, :2].reshape(7, 4)), column="flat", kind="image")   # as MNIST often comes
+    assert flat["images"]["width"] == 2 and "2 x 2" in flat["why"]
+    assert (png.decode(api.get(f"/v1/graphs/{g}/columns/flat/images/3").content)[..., 0] == x[3, :2, :2]).all()
+    assert "no square" in put(api, g, npy(x.reshape(7, 24)), 400, column="flat", kind="image")["detail"]
     assert listed(api, g)["plain"]["kind"] == "number"
 
 

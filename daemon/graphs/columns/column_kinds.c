@@ -410,7 +410,8 @@ int sl__kinds_column(const struct sl_uploaded *in, const struct sl__column_wish 
 	int64_t size = rc ? 0 : sl__source_peek(source, &bytes, err);
 	if (size < 0)
 		rc = (int)size;
-	if (!rc && sl__images_is(bytes, (size_t)size)) {
+	bool asked = kind && !strcmp(kind, "image") && size >= 6 && !memcmp(bytes, "\x93NUMPY", 6);
+	if (!rc && (asked || sl__images_is(bytes, (size_t)size))) {
 		sl__source_set_options(source, &wish->options);
 		if (kind && strcmp(kind, "image") != 0)
 			rc = sl_error_field(err, SL_BADPARAM, "?kind", "the body holds images, not values of kind %.20s", kind);

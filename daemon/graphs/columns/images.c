@@ -1,5 +1,6 @@
 /* Images of an array stay pixels; those of an archive stay the files they are. Nothing is decoded here, so a picture
  * that is damaged behind its first bytes is seen only when it is shown. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,11 +89,22 @@ static int64_t read_source(void *context, void *out, uint64_t want, struct sl_er
 	return sl__source_read(context, out, want, err);
 }
 
-static int check_array(const struct storing *s, const struct sl__npy *a)
+/* The side of a square of so many pixels; 0: it is none. */
+static uint64_t side_of(uint64_t pixels)
+{
+	uint64_t side = (uint64_t)sqrt((double)pixels);
+	return side * side == pixels ? side : (side + 1) * (side + 1) == pixels ? side + 1 : 0;
+}
+
+/* Gives rows of square images their height and width. */
+static int check_array(const struct storing *s, struct sl__npy *a)
 {
 	const char *file = sl__source_name(s->source);
 	uint64_t channels = a->dims == 4 ? a->shape[3] : 1;
-	if (a->kind != 'u' || a->size != 1 || a->dims < 3)
+	if (a->kind == 'u' && a->size == 1 && a->dims == 2 && !side_of(a->shape[1]))
+		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's rows have %llu pixels, which is no square; reshape it "
+				   "to (n, height, width).", (unsigned long long)a->shape[1]);
+	if (a->kind != 'u' || a->size != 1 || a->dims < 2)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's type is '%s' and it has %d dimensions; images "
 				"must be "
 				   "uint8 of shape (n, height, width), (n, height, width, 3) or (n, height, width, 4).", a->descr,
@@ -105,6 +117,8 @@ static int check_array(const struct storing *s, const struct sl__npy *a)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The images have %llu channels; they must have 1 (grey), 3 "
 				"(RGB) or "
 				   "4 (RGBA), last in the shape.", (unsigned long long)channels);
+	if (a->dims == 2)
+		a->shape[1] = a->shape[2] = side_of(a->shape[1]);
 	if (!a->shape[1] || !a->shape[2] || a->shape[1] > SIDE_MOST || a->shape[2] > SIDE_MOST)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The images have %llu x %llu pixels; each side must have 1 "
 				"to %d.",
@@ -145,11 +159,18 @@ static int store_array(struct storing *s)
 	if (rc)
 		return rc;
 	rc = copy_array(s, a.count);
-	return end(s, rc, place, json_pack("{s:s, s:s, s:I, s:I, s:I, s:[], s:{s:s, s:I, s:I, s:I}}", "name", s->name,
+	json_t *description = json_pack("{s:s, s:s, s:I, s:I, s:I, s:[], s:{s:s, s:I, s:I, s:I}}", "name", s->name,
 			"kind",
 					   "image", "read", (json_int_t)s->nodes->n, "missing", (json_int_t)0, "unmatched", (json_int_t)0,
 					   "examples", "images", "encoding", "raw", "width", (json_int_t)a.shape[2], "height",
-					   (json_int_t)a.shape[1], "channels", (json_int_t)(a.dims == 4 ? a.shape[3] : 1)));
+					   (json_int_t)a.shape[1], "channels", (json_int_t)(a.dims == 4 ? a.shape[3] : 1));
+	if (description && a.dims == 2) {
+		char why[80];
+		snprintf(why, sizeof why, "each row is a square image of %u x %u pixels", (unsigned)a.shape[1], (unsigned)a.shape[1]);
+		json_object_set_new(description, "why", json_string(why));
+		json_object_set_new(description, "warns", json_false());
+	}
+	return end(s, rc, place, description);
 }
 
 /* ---- an archive ------------------------------------------------------------------------------- */
@@ -364,5 +385,5 @@ int sl__images_store(struct sl_source *source, const char *name, const struct sl
 	int64_t size = sl__source_peek(source, &bytes, err);
 	if (size < 0)
 		return (int)size;
-	return is_array(bytes, (size_t)size) ? store_array(&s) : store_archive(&s, taken);
+	return size >= 6 && !memcmp(bytes, "\x93NUMPY", 6) ? store_array(&s) : store_archive(&s, taken);
 }

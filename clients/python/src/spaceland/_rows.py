@@ -196,7 +196,7 @@ def _images(images: Any) -> Body:
     if isinstance(images, dict):
         return _packed([(str(name), bytes(data)) for name, data in images.items()])
     a = np.asarray(images)
-    if a.dtype != np.uint8 or a.ndim not in (3, 4):
+    if a.dtype != np.uint8 or a.ndim not in (2, 3, 4):
         raise BadValue(f"images must be uint8 of shape (n, height, width) or (n, height, width, 3), not {a.dtype} of shape {a.shape}; "
                        "numbers from 0 to 1 become (255 * x).astype(numpy.uint8)")
     return npy(a)
