@@ -121,6 +121,13 @@ def test_histograms_filter_each_other(page, api, daemon, done, shot):
     page.wait(lambda: shown() == total(range="born:1950..1969", category="sort:eel", search="neural heav*"), 10, "words filter, too")
     page.see(f"{shown()} of 3,000")
     shot("filter")
+    # other names for the view; those with the same name are one
+    page.button("Rename, combine").click()
+    for word in ("cat", "dog"):
+        page.run("""const i = document.querySelector(`[aria-label="Name of ${arguments[0]}"]`); i.value = "mammal"; i.dispatchEvent(new Event("change", { bubbles: true }));""", word)
+    page.wait(lambda: page.run(f"const v = {SESSION}.values.value; return [v.categories, v.counts]") == [["mammal", "eel"], [2000, 1000]], 10, "two categories are one")
+    page.button("Rename, combine").click()
+    page.see("mammal (dog)")
     # a drag across a histogram
     left, top, width = page.run("const r = document.querySelectorAll('.histogram')[1].getBoundingClientRect(); return [r.left, r.top + 20, r.width]")
     page.mouse(("move", left + width / 4, top), ("down",), ("move", left + width / 2, top), ("up",))

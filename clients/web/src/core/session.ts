@@ -13,6 +13,7 @@ import { keptLayout } from "./kept.ts";
 import type { Marked } from "./marks.ts";
 import { DEGREE, type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
 import { Recording } from "./record.ts";
+import { type Names, regroup } from "./regroup.ts";
 import { rowsOf } from "./rows.ts";
 import { Signal } from "./signal.ts";
 import type { Column, Job } from "./types.ts";
@@ -37,6 +38,7 @@ export class Session {
 	readonly by = new Signal("");                      // what colours: a column; "": nothing; "density"; "job:ID": clusters
 	readonly palette = new Signal("auto");
 	readonly values = new Signal<Values | null>(null);
+	readonly names = new Signal<ReadonlyMap<string, Names>>(new Map());   // by column: other names of categories, for this view
 	readonly size = new Signal(1);
 	ellipses: Ellipse[] = [];                          // the Gaussians whose clusters colour the final layout
 	readonly hover = new Signal<Hover | null>(null);
@@ -186,7 +188,7 @@ export class Session {
 		if (this.by.value !== name)
 			return;   // the user has chosen another column meanwhile
 		this.ellipses = ellipses;
-		this.values.value = values;
+		this.values.value = values && column ? regroup(values, this.names.value.get(column.name)) : values;
 		this.paint();
 	}
 
@@ -200,6 +202,18 @@ export class Session {
 			return;
 		this.values.value = values;
 		this.paint();
+	}
+
+	/** Gives a category another name for this view; "" or its own: its own again. */
+	async rename(column: string, word: string, name: string): Promise<void> {
+		const names = new Map(this.names.value.get(column));
+		if (name && name !== word)
+			names.set(word, name);
+		else
+			names.delete(word);
+		this.names.value = new Map(this.names.value).set(column, names);
+		if (this.columnOf(this.by.value)?.name === column)
+			await this.colourBy(this.by.value);
 	}
 
 	setPalette(name: string): void {

@@ -69,7 +69,7 @@ function Range({ filter, f, counts }: { filter: Filter; f: Facet; counts: Uint32
 
 /** Categories with their numbers; each can be hidden, or shown alone. */
 function Words({ filter, f, counts, s }: { filter: Filter; f: Facet; counts: Uint32Array | undefined; s: Session }) {
-	const [all, setAll] = useState(false), by = use(s.values), size = f.words.length;
+	const [all, setAll] = useState(false), [naming, setNaming] = useState(false), names = use(s.names).get(f.column.name), size = f.words.length;
 	const order = f.words.map((_, k) => k).sort((a, b) => (counts?.[b] ?? 0) - (counts?.[a] ?? 0) || a - b), most = Math.max(1, ...(counts ?? [1]));
 	const shown = all ? order : order.slice(0, FEW);
 	const toggle = (k: number): void => {
@@ -82,13 +82,16 @@ function Words({ filter, f, counts, s }: { filter: Filter; f: Facet; counts: Uin
 		const others = Array.from({ length: size + 1 }, (_, other) => other).filter(other => other !== k), alone = f.hidden.size === size && !f.hidden.has(k);
 		filter.hide(f, new Set(alone ? [] : others));
 	};
+	const shownName = (name: string): string => (names?.has(name) ? `${names.get(name)!} (${name})` : name);
 	const line = (k: number, name: string) => <li key={k} class={f.hidden.has(k) ? "word off" : "word"}>
-		<label class="check"><input type="checkbox" checked={!f.hidden.has(k)} onChange={() => toggle(k)} /><span class="word-name" title={name}>{name}</span></label>
+		{naming && k < size ? <input type="text" aria-label={`Name of ${name}`} value={names?.get(name) ?? name} onChange={e => s.rename(f.column.name, name, e.currentTarget.value.trim()).catch(tell)} />
+			: <label class="check"><input type="checkbox" checked={!f.hidden.has(k)} onChange={() => toggle(k)} /><span class="word-name" title={shownName(name)}>{shownName(name)}</span></label>}
 		<span class="word-bar" aria-hidden="true"><span ref={e => { if (e) e.style.width = `${(counts?.[k] ?? 0) / most * 100}%`; }} /></span>
 		<span class="quiet">{count(counts?.[k] ?? 0)}</span>
 		<Button kind="quiet" title={`Show ${name} alone; again: all`} label={`Only ${name}`} icon="fit" onClick={() => only(k)} /></li>;
-	return <><ul class="words" data-by={by?.column.name}>{shown.map(k => line(k, f.words[k]!))}{(counts?.[size] ?? 0) > 0 || f.hidden.has(size) ? line(size, "none") : null}</ul>
-		{size > FEW && <Button kind="quiet" onClick={() => setAll(!all)}>{all ? "Fewer" : `All ${count(size)}`}</Button>}</>;
+	return <><ul class="words">{shown.map(k => line(k, f.words[k]!))}{(counts?.[size] ?? 0) > 0 || f.hidden.has(size) ? line(size, "none") : null}</ul>
+		<div class="row wrap">{size > FEW && <Button kind="quiet" onClick={() => setAll(!all)}>{all ? "Fewer" : `All ${count(size)}`}</Button>}
+			<Button kind="quiet" pressed={naming} title="Other names on the map and in the legend, for this view; categories with the same name are one" onClick={() => setNaming(!naming)}>Rename, combine</Button></div></>;
 }
 
 function Texts({ filter }: { filter: Filter }) {
