@@ -35,8 +35,8 @@ SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "t
 
 # Modules of these whose use of threads the others cover: continuous integration runs them with the address sanitizer
 # only.
-ADDRESS = {"test_gmm_device", "test_graph_upload", "test_job_after", "test_points_upload", "test_proxy_login", "test_restart",
-           "test_rights_change", "test_robustness", "test_sammon_device", "test_server", "test_signal_device",
+ADDRESS = {"test_graph_upload", "test_job_after", "test_methods_device", "test_points_upload", "test_proxy_login",
+           "test_restart", "test_rights_change", "test_robustness", "test_server", "test_signal_device",
            "test_stream_keys", "test_stream_topics", "test_tls", "test_users"}
 
 # The slowest modules, slowest first. They start first, so that none of them is left for the end.

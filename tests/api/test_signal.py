@@ -243,18 +243,6 @@ def test_snapshots_have_a_bound(api):
     assert told["host_bytes"] > 2 * 4 * 4473 * 60000  # of the run, and of a state that is saved
 
 
-def test_others_get_their_turn(api, ring):
-    long = api.submit(ring, method="signal", params=LONG)["id"]
-    api.wait_iteration(long, 10)
-    assert api.run(ring, iterations=50)["state"] == "done"
-    api.patch(f"/v1/jobs/{long}", json={"paused": True})
-    before = api.job(long)["iteration"]
-    api.patch(f"/v1/jobs/{long}", json={"paused": False})
-    api.wait_iteration(long, before + 5)
-    api.patch(f"/v1/jobs/{long}", json={"cancelled": True})
-    assert api.job(long)["state"] == "cancelled"
-
-
 @pytest.mark.parametrize("integrator", [pytest.param("runge_kutta", marks=pytest.mark.longest), "dormand_prince",
                                         pytest.param("crank_nicolson", marks=pytest.mark.longest)])
 @pytest.mark.long

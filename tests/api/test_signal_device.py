@@ -1,5 +1,5 @@
-"""Signals on an engine's device: the same values as on the CPU within rounding; kill -9, too little memory, a failing
-device.
+"""Runs along edges on an engine's device, after kill -9 and without their engine. What does not depend on the input is in
+test_methods_device.py.
 
 The GPUs of the test plug-in (tests/plugin) compute the steps on the CPU."""
 import io
@@ -17,14 +17,6 @@ if not (PLUGIN / "spaceland-cuda.so").exists():
     pytest.skip("skipped: the test plug-in is not built", allow_module_level=True)
 pytestmark = pytest.mark.sanitized
 N = 400
-MODELS = {
-    "heat": {"integrator": "crank_nicolson", "duration": 20},
-    "fitzhugh_nagumo": {"integrator": "runge_kutta", "duration": 10, "snapshots": 4},
-    "nagumo": {"integrator": "dormand_prince", "duration": 10},
-    "sir": {"integrator": "euler", "duration": 5},
-    "sir_chance": {"duration": 5, "seed": 3},
-    "pagerank": {},
-}
 
 
 def of_devices(job):
@@ -46,43 +38,13 @@ def server(fresh, monkeypatch):
 
 
 def submit(api, graph, model, engine="auto", **more):
-    params = {"model": model, "laplacian": "random_walk", "start_nodes": [35], **MODELS[model], **more}
+    params = {"model": model, "laplacian": "random_walk", "start_nodes": [35], "integrator": "runge_kutta", "duration": 10,
+              "snapshots": 4, **more}
     return api.submit(graph, method="signal", engine=engine, params=params)["id"]
 
 
 def values(api, job, name="signal"):
     return np.load(io.BytesIO(api.get(f"/v1/jobs/{job}/results/{name}").content))
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_device_computes_the_same_within_rounding(server, model):
-    api, graph = server()
-    there, here = (api.wait(submit(api, graph, model, engine)) for engine in ("auto", "cpu"))
-    assert there["state"] == here["state"] == "done" and of_devices(there) == []
-    assert (there["device"], here["device"]) == ("cuda0", "cpu0")
-    assert (there["iteration"], there["stop"]) == (here["iteration"], here["stop"])
-    assert there["level"] == pytest.approx(here["level"], rel=1e-6, abs=1e-9)
-    for name in ("signal", "snapshots", "times"):
-        assert values(api, there["id"], name) == pytest.approx(values(api, here["id"], name), rel=1e-6, abs=1e-6)
-    assert np.ptp(values(api, there["id"])[:, 0]) > 1e-3, "something happens"
-
-
-def test_no_room(server):
-    api, graph = server(trouble="full")
-    job, here = (api.wait(submit(api, graph, "heat", engine)) for engine in ("auto", "cpu"))
-    (note,) = of_devices(job)
-    assert "processor computes the job" in note and job["state"] == "done"
-    assert np.array_equal(values(api, job["id"]), values(api, here["id"]))
-
-
-def test_a_device_that_fails(server):
-    """The job goes on when the device is open again."""
-    api, graph = server(trouble="lost=3")
-    job = api.wait(submit(api, graph, "fitzhugh_nagumo"))
-    assert job["state"] == "done", job["problem"]
-    assert "SPACELAND_TEST_SIGNAL asked for it" in api.daemon.stderr()
-    again = api.wait(submit(api, graph, "fitzhugh_nagumo"))
-    assert np.array_equal(values(api, job["id"]), values(api, again["id"]))
 
 
 def test_killed_on_a_device(server):
