@@ -204,6 +204,9 @@ static int check_workers(const struct sl_config *c, struct sl_error *err)
 	if (!c->worker_tls_certificate[0] != !c->worker_tls_key[0])
 		return sl_error_field(err, SL_BADPARAM, "/worker_tls_certificate", "worker_tls_certificate and worker_tls_key "
 				      "need each other. Set both, or none.");
+	if (c->slurm_time_s > 0 && c->slurm_time_s < 120)
+		return sl_error_field(err, SL_BADPARAM, "/slurm_time_s", "slurm_time_s must be 0, or 120 s at least, "
+				      "since jobs leave a worker a minute before its end");
 	if (c->slurm_max_workers && !c->worker_listen[0])
 		return sl_error_field(err, SL_BADPARAM, "/slurm_max_workers", "slurm_max_workers needs the port on "
 				      "which workers connect. Set worker_listen, for example to 0.0.0.0:7072.");

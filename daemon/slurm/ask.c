@@ -14,7 +14,7 @@
 #define LIMIT_MS 60000                 /* of a process; without slurmctld they give up after 10 s by themselves */
 #define LISTING_MOST (32u << 20)       /* bytes: about 100,000 jobs */
 #define TEXT_MOST 4096
-#define INTERVAL_MOST_S 120.0
+#define INTERVAL_MOST_S 60.0
 
 /* What Slurm's programs say if slurmctld, or munged, does not answer. Then what they asked for may have happened, or
  * not. */

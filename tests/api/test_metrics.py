@@ -104,13 +104,13 @@ def expressions():
 
 
 def test_rules_and_dashboard_name_what_there_is(api, graph):
-    """All metrics of alerts exist, since a renamed metric would silence its alert. (GPU metrics: test_gpus.py)"""
+    """All metrics of alerts exist, since a renamed metric would silence its alert. (GPU metrics: test_gpus.py; Slurm's: tests/slurm)"""
     job = api.run(graph, iterations=20)["id"]
     api.get(f"/v1/jobs/{job}")
     text = api.get("/metrics").text
     families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} | OTHERS | SOMETIMES
     for expression in expressions():
-        unknown = {name for name in names(expression) - families if not name.startswith("spaceland_gpu_")}
+        unknown = {name for name in names(expression) - families if not name.startswith(("spaceland_gpu_", "spaceland_slurm_"))}
         assert names(expression) and not unknown, (expression, unknown)
     routes = set(re.findall(r'route="([^"]*)"', " ".join(expressions())))
     assert routes <= set(re.findall(r'route="([^"]*)"', text))

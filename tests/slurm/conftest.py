@@ -79,7 +79,7 @@ class Server:
         return self
 
     def graph(self, nodes=600):
-        return self.api.upload(graphs.mtx(graphs.clusters(nodes)[0]))["id"]
+        return self.api.upload(graphs.mtx(graphs.clusters(nodes)[0]), None)["id"]  # 200: it is there already
 
     def waits_for(self, job, text, seconds=20):
         """Until the job tells that it waits for this."""

@@ -88,7 +88,8 @@ def test_silent_slurmctld(serve, cluster):
     cluster.until(cluster.knows_its_jobs, 20, "slurmctld's state")
     cluster.kill("slurmctld")
     other = server.api.submit(server.graph(12000), engine="slurm", iterations=50)["id"]
-    wait_until(lambda: server.metric("spaceland_slurm_up") == 0, 30, "the metric tells")
+    server.waits_for(other, "slurmctld does not answer", 40)
+    assert server.metric("spaceland_slurm_up") == 0
     before = server.api.job(job)["iteration"]
     assert server.api.run(graph, engine="cpu", iterations=500)
     wait_until(lambda: server.api.job(job)["iteration"] > before or server.api.job(job)["state"] == "done", 20, "it runs")
@@ -97,17 +98,6 @@ def test_silent_slurmctld(serve, cluster):
     assert server.api.wait(other, seconds=60)["state"] == "done"
     wait_until(lambda: server.metric("spaceland_slurm_up") == 1, 60, "the metric tells")
     server.api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
-
-
-def test_waiting_for_slurmctld(serve, cluster):
-    server = serve()
-    graph = server.graph()
-    cluster.kill("slurmctld")
-    job = server.api.submit(graph, engine="slurm", iterations=500)["id"]
-    server.waits_for(job, "slurmctld does not answer", 40)
-    cluster.begin("slurmctld")
-    assert server.api.wait(job, seconds=60)["state"] == "done"
-    cluster.until(lambda: len(cluster.jobs()) <= 1, 20, "no request was repeated")
 
 
 def test_restart(serve, cluster):
