@@ -41,6 +41,7 @@ struct sl_device_neighbours; /* neighbours resident on a device, from which it c
 struct sl_device_options {
 	int index;             /* which GPU; CPU: 0 */
 	int gpus;              /* so many GPUs, from index on, are one device; 0 stands for 1; more: engine cuda only */
+	uint32_t divide_nodes; /* graphs of fewer nodes are computed by the first of them alone; 0: small ones */
 	int threads;           /* CPU threads, 0: all */
 	uint64_t plan_bytes;   /* budget of the plan and spectra cache, 0: default (256 MiB) */
 	uint64_t memory_bytes; /* budget for graphs and embeddings, 0: default */

@@ -48,6 +48,8 @@ struct sl_config {
 	double worker_grace_s;         /* how long such a worker may be unheard */
 	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
 	int64_t threads;               /* of the CPU and hybrid engines; 0: one per core */
+	int64_t gpus_per_device;       /* GPUs that engine cuda uses as one device */
+	int64_t divide_nodes;          /* from which they divide a graph */
 	double slice_ms;               /* length of one slice of a job */
 	int64_t plan_cache_bytes;      /* per device */
 	int64_t device_memory_bytes;   /* per device; 0: the device's own default */

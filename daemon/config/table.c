@@ -128,14 +128,20 @@ const struct sl_option_info sl_config_table[] = {
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
 	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and of the hybrid engines. 0: one for each "
 	    "core."),
+	INT(gpus_per_device, 1, 16, "1", "", false,
+	    "GPUs that engine cuda uses as one device: they compute large graphs together, by NCCL, with the layouts that "
+	    "one computes. The last device has the GPUs that are left."),
+	INT(divide_nodes, 2, 1000000000, "500000", "", false,
+	    "Nodes from which such a device divides a graph among its GPUs; the first of them computes smaller ones, for "
+	    "which exchanges would take longer than they save."),
 	NUMBER(slice_ms, 1, 10000, "10", "ms", false,
 	       "Length of a slice: the compute time that a job gets before the next job runs. Commands (a new job, "
 	       "pausing, steering, cancelling) act after about a quarter of it."),
 	BYTES(plan_cache_bytes, MIB, TIB, "256 MiB", false,
 	      "Memory for cached FFT plans and kernel spectra, for each device."),
 	BYTES(device_memory_bytes, 0, 1024 * TIB, "0", false,
-	      "Memory for graphs and embeddings, for each device. 0: nine tenths of the free memory of a GPU; for the "
-	      "CPU, half of the host's memory."),
+	      "Memory for graphs and embeddings, on each GPU or for the CPU. 0: nine tenths of the free memory of a GPU; "
+	      "for the CPU, half of the host's memory."),
 	NUMBER(checkpoint_interval_s, 0, 86400, "30", "s", true,
 	       "Time between two checkpoints of a running job, from which it continues after a crash. 0: only when the "
 	       "daemon is stopped."),

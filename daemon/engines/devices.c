@@ -56,7 +56,7 @@ static json_t *device_json(const struct sl_server_device *d)
 	char name[32];
 	int running, queued;
 	d->engines->listener.count(d->engines->arg, d, &running, &queued);
-	snprintf(name, sizeof name, strcmp(engine, "cpu") ? "GPU %d" : "CPU", d->index);
+	snprintf(name, sizeof name, strcmp(engine, "cpu") ? "GPU %d" : "CPU", d->first_gpu);
 	json_t *device = json_pack(
 		"{s:s, s:s, s:s%, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
 		"id", d->id, "engine", engine, "kind", engine, strcspn(engine, "-"), "name", info->name[0] ? info->name : name,

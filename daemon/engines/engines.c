@@ -35,7 +35,8 @@ static int device_start(struct sl_server_device *d, bool patient, struct sl_erro
 	const struct sl_config *c = &all->d->config;
 	struct sl_device_config config = {
 		.engine = d->engine->functions, .slice_ms = c->slice_ms, .patient = patient,
-		.options = {.index = d->index, .threads = (int)c->threads, .plan_bytes = (uint64_t)c->plan_cache_bytes,
+		.options = {.index = d->first_gpu, .gpus = d->gpus, .divide_nodes = (uint32_t)c->divide_nodes,
+			    .threads = (int)c->threads, .plan_bytes = (uint64_t)c->plan_cache_bytes,
 			    .memory_bytes = (uint64_t)c->device_memory_bytes},
 	};
 	d->tried_ms = uv_now(all->d->loop);
@@ -137,16 +138,19 @@ static bool is_awaited(const struct sl_engines *all, const struct sl_server_engi
 		sl_worker_tokens_know(all->d->settings, e->name));
 }
 
-/* Makes a record for each GPU of a loaded engine; one record for an engine that did not load, to report why. */
+/* Makes a record for each GPU of a loaded engine, or for so many together as the configuration says; one record for an
+ * engine that did not load, to report why. */
 static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 {
-	int count = e->functions && !only_remote(all) ? sl_engine_devices(e->name) : 1;
+	int gpus = e->functions && !only_remote(all) ? sl_engine_devices(e->name) : 1;
+	int each = strcmp(e->name, "cuda") ? 1 : (int)all->d->config.gpus_per_device, count = (gpus + each - 1) / each;
 	e->devices = count < 1 ? 1 : count < SL_GPUS_MAX ? count : SL_GPUS_MAX;
 	e->device = block_of(all, e);
 	for (int i = 0; i < e->devices; i++) {
 		struct sl_server_device *d = &e->device[i];
 		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->numbers++, .index = i,
-						.gpu = -1};
+						.first_gpu = i * each,
+						.gpus = gpus - i * each < each ? gpus - i * each : each, .gpu = -1};
 		snprintf(d->id, sizeof d->id, "%s%d", e->name, i);
 		if (e->awaited)
 			d->stage = SL_DEVICE_GONE;

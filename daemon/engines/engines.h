@@ -51,7 +51,8 @@ struct sl_server_device {
 	struct sl_engines *engines;
 	struct sl_server_engine *engine;
 	int number;                       /* among all, for the cache of affinities */
-	int index;                        /* of engine->device; of devices of this machine: which GPU; CPU: 0 */
+	int index;                        /* of engine->device */
+	int first_gpu, gpus;              /* of devices of this machine: its GPUs; CPU: 0, 1 */
 	char id[24];                      /* "cuda0" */
 	int64_t version;                  /* of its record; rises with each change (util/ulid.h) */
 	enum sl_device_stage stage;

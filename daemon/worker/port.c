@@ -400,10 +400,11 @@ static struct sl_wire_message *hello(const struct worker_port *p)
 	struct sl_wire_message *m = sl_wire_message_create("hello");
 	if (m)
 		json_object_update_new(m->head, json_pack(
-			"{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:b, s:I, s:i}",
+			"{s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:I, s:I, s:f, s:f, s:b, s:I, s:i}",
 			"protocol", SL_WORKER_PROTOCOL, "version", SL_VERSION, "id", p->options.id,
 			"state_dir", p->channel.end ? "" : p->options.state_dir, "engine", c->engine->name,
-			"index", c->options.index,
+			"index", c->options.index, "gpus", c->options.gpus,
+			"divide_nodes", (json_int_t)c->options.divide_nodes,
 			"threads", c->options.threads, "plan_bytes", (json_int_t)c->options.plan_bytes,
 			"memory_bytes", (json_int_t)c->options.memory_bytes, "slice_ms", c->slice_ms, "slow_ms", c->slow_ms,
 			"patient", c->patient || p->open, "input_bytes", (json_int_t)p->options.input_bytes,

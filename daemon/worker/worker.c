@@ -316,6 +316,8 @@ static void on_hello(struct worker *w, const json_t *h)
 		.patient = json_is_true(json_object_get(h, "patient")),
 		.options = {
 			.index = (int)json_integer_value(json_object_get(h, "index")),
+			.gpus = (int)json_integer_value(json_object_get(h, "gpus")),
+			.divide_nodes = (uint32_t)json_integer_value(json_object_get(h, "divide_nodes")),
 			.threads = (int)json_integer_value(json_object_get(h, "threads")),
 			.plan_bytes = (uint64_t)json_integer_value(json_object_get(h, "plan_bytes")),
 			.memory_bytes = (uint64_t)json_integer_value(json_object_get(h, "memory_bytes")),

@@ -69,6 +69,7 @@ struct sl_device {
 	bool doubles;                 /* the hybrid engine's attraction in double precision */
 	struct sl_group *group;       /* group/: the GPUs that compute together; NULL: this one is alone */
 	int rank, ranks;              /* of the group */
+	uint32_t divide_nodes;        /* graphs of fewer nodes are not divided */
 	struct sl_device *others;     /* engine/: rank 0 holds the devices of ranks 1, 2, ... by this link */
 };
 

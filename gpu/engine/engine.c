@@ -70,6 +70,7 @@ static int open_others(struct sl_device *first, const struct sl_device_options *
 {
 	struct sl_device_options own = *options;
 	struct sl_device *devices[SL_RANKS_MAX] = {first};
+	first->divide_nodes = options->divide_nodes;
 	struct sl_group *group;
 	if (options->gpus > SL_RANKS_MAX)
 		return sl_error_set(err, SL_BADPARAM, "At most %d GPUs compute together, not %d.", SL_RANKS_MAX, options->gpus);
@@ -77,6 +78,7 @@ static int open_others(struct sl_device *first, const struct sl_device_options *
 		own.index = options->index + r;
 		SL_RETURN(open_one(&devices[r], &own, err));
 		devices[r - 1]->others = devices[r];
+		devices[r]->divide_nodes = options->divide_nodes;
 		if (strcmp(devices[r]->name, first->name))
 			return sl_error_set(err, SL_NODEVICE, "GPUs that compute together must be of one kind; GPU %d is %.60s, "
 					    "GPU %d %.60s.", first->index, first->name, own.index, devices[r]->name);

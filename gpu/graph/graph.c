@@ -181,7 +181,7 @@ void sl__graph_divide(uint32_t n, const uint64_t *start, int ranks, uint32_t *pa
 
 bool sl__graph_divides(const struct sl_device *d, uint32_t n)
 {
-	return d->group && !sl__small_takes(d, n) && n >= NODES_APART * (uint32_t)d->ranks;
+	return d->group && !sl__small_takes(d, n) && n >= NODES_APART * (uint32_t)d->ranks && n >= d->divide_nodes;
 }
 
 /* ---- from the host ------------------------------------------------------------------------- */

@@ -37,8 +37,8 @@ static inline bool sl__is_divided(const struct sl_device_graph *g) { return g->s
 /* Divides the nodes among the ranks, so that the entries of P, and the nodes, take each of them as long as the others.
  * start [n + 1]: of the affinities. parts [ranks + 1] */
 void sl__graph_divide(uint32_t n, const uint64_t *start, int ranks, uint32_t *parts);
-/* True if a graph of n nodes is divided among the ranks of the device's group: unless it is small enough for a
- * kernel that runs many graphs. */
+/* True if a graph of n nodes is divided among the ranks of the device's group: unless it has fewer nodes than
+ * divide_nodes, or is small enough for a kernel that runs many graphs. */
 bool sl__graph_divides(const struct sl_device *d, uint32_t n);
 
 /* The limit on nodes. 32-bit counters exceed n by up to the number of threads, and with more points the fixed-point
