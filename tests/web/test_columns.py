@@ -86,6 +86,13 @@ def test_table_beside_the_map(page, api, daemon, done, shot):
     assert page.run(f"return {SESSION}.selectedCount.value") == 4 and page.run("return document.querySelector('.rows tr.chosen').textContent").startswith("17")
     page.wait(lambda: page.run("return [...document.querySelectorAll('.cell-image')].every(i => i.naturalWidth === 12)"), 10, "images are there")
     shot("table")
+    # a node that is pressed on the map comes into sight, among those that this selects
+    page.run(f"{SESSION}.deselect(); document.querySelector('.table-view').scrollTop = 0")
+    page.run(f"return {SESSION}.click(1500)")
+    inside = """const v = document.querySelector('.table-view').getBoundingClientRect(), r = document.querySelector('.rows tr.chosen')?.getBoundingClientRect();
+        return !!r && r.top >= v.top && r.bottom <= v.bottom;"""
+    page.wait(lambda: page.run(f"return {SESSION}.selectedCount.value") > 1 and page.run(inside), 10, "it is in sight")
+    page.run(f"{SESSION}.deselect(); {SESSION}.select([5, 17, 2900, 44])")
     made = lambda ending: list(page.downloads.glob(f"*selection*.{ending}"))  # noqa: E731
     for name in ("CSV", "npy"):
         page.find(f"//section[@aria-label='Table']//button[normalize-space()='{name}']").click()

@@ -74,7 +74,11 @@ function useWindow(length: number, box: { current: HTMLDivElement | null }): { f
 	}, []);
 	const first = Math.max(0, Math.min(length - 1, Math.floor(place.top * stretch / ROW) - SPARE)), rows = Math.min(length - first, Math.ceil(place.seen / ROW) + 2 * SPARE);
 	const top = stretch === 1 ? first * ROW : Math.max(0, place.top - (Math.floor(place.top * stretch / ROW) - first) * ROW);
-	return { first, rows, height, top, scroll, show: row => { if (box.current) box.current.scrollTop = Math.max(0, row * ROW / stretch - place.seen / 2); } };
+	return { first, rows, height, top, scroll, show: row => {
+		const at = row * ROW / stretch, e = box.current;
+		if (e && (at < e.scrollTop || at > e.scrollTop + e.clientHeight - 3 * ROW))
+			e.scrollTop = Math.max(0, at - e.clientHeight / 2);
+	} };
 }
 
 export function TablePanel({ s, close }: { s: Session; close: () => void }) {
@@ -90,9 +94,9 @@ export function TablePanel({ s, close }: { s: Session; close: () => void }) {
 	}, [list, first, many, columns]);
 	useEffect(() => {   // what was pressed on the map comes into sight
 		const at = chosen === undefined ? -1 : list.indexOf(chosen);
-		if (at >= 0 && (at < first + SPARE || at >= first + many - SPARE))
+		if (at >= 0)
 			show(at);
-	}, [chosen]);
+	}, [chosen, list]);
 	const shown = (columns ?? []).slice(0, 60), named = rows.at(seen[0] ?? -1)?.name !== null;
 	const [written, setWritten] = useState(-1);
 	const save = (format: "csv" | "npy") => async (): Promise<void> => {
