@@ -41,7 +41,12 @@ static const struct cli_option embed_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-static const struct cli_option graph_add_options[] = {UPLOAD_OPTIONS, PROJECT_OPTION, {0, NULL, NULL, NULL}};
+static const struct cli_option graph_add_options[] = {
+	UPLOAD_OPTIONS,
+	{0, "columns", "TABLE", "Set the columns of this CSV or TSV file afterwards, of any kind, as graph columns does."},
+	PROJECT_OPTION,
+	{0, NULL, NULL, NULL},
+};
 
 static const struct cli_option submit_options[] = {
 	JOB_OPTIONS,

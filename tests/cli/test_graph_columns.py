@@ -42,6 +42,13 @@ def test_set_list_find_export_delete(online, graph, tmp_path):
     assert "code" not in online("graph", "columns", graph).out
 
 
+def test_with_the_upload(online, tmp_path):
+    (tmp_path / "five.tsv").write_text("ada\tbob\nbob\tcyd\ncyd\tdan\ndan\teve\neve\tada\n")
+    (tmp_path / "said.csv").write_text("id,day\n" + "".join(f"{name},2024-02-0{i + 1}\n" for i, name in enumerate([*NAMES, "eve"])))
+    g = online("graph", "add", "five.tsv", "--columns", "said.csv").out.strip()
+    assert online("graph", "columns", g).out.splitlines()[1].split() == ["day", "date", "5", "0", "2024-02-01", "to", "2024-02-05", "2024-02-01"]
+
+
 def test_a_folder_of_images(online, graph, tmp_path):
     (tmp_path / "faces" / "more").mkdir(parents=True)
     (tmp_path / "faces" / "ada.png").write_bytes(PNG)

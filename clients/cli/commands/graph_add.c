@@ -19,11 +19,14 @@ static void tell_name(const struct cli *cli, const char *path, const json_t *gra
 int cmd_graph_add(struct cli *cli)
 {
 	json_t *all = json_array();
+	const char *columns = cli_option(cli, "columns");
 	int status = CLI_OK;
 	if (cli->argument_count > 1 && cli_option(cli, "name"))
 		status = cli_fail(CLI_USAGE, "--name takes one file, but several are given");
 	if (!status && cli->argument_count > 1 && cli_option(cli, "labels"))
 		status = cli_fail(CLI_USAGE, "--labels takes one file, but several are given");
+	if (!status && cli->argument_count > 1 && columns)
+		status = cli_fail(CLI_USAGE, "--columns takes one file, but several are given");
 	for (int i = 0; !status && i < cli->argument_count; i++) {
 		json_t *graph = NULL;
 		bool made;
@@ -32,6 +35,11 @@ int cmd_graph_add(struct cli *cli)
 			break;
 		if (!made)
 			tell_name(cli, cli->arguments[i], graph);
+		if (columns) {
+			json_t *reply = NULL;
+			status = cli_columns_set(cli, cli_text(graph, "id"), columns, NULL, NULL, NULL, &reply);
+			json_decref(reply);
+		}
 		if (!cli->json)
 			printf("%s\n", cli_text(graph, "id"));
 		json_array_append_new(all, graph);

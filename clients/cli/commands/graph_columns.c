@@ -176,19 +176,18 @@ static void tell(struct cli *cli, const char *file, const json_t *reply, const j
 			cli_tell(cli, file, "column %s: %s", cli_text(one, "name"), cli_text(one, "why"));
 }
 
-static char *set_path(struct cli *cli, const char *graph, const char *column)
+static char *set_path(const char *graph, const char *column, const char *only, const char *kind)
 {
-	static const char *const options[][2] = {{"columns", "column"}, {"kind", "kind"}};
+	const char *const parameters[][2] = {{only, "column"}, {kind, "kind"}};
 	char *path = http_path("graphs", graph, "columns", column), *out = NULL;
 	size_t bytes;
 	FILE *f = path ? open_memstream(&out, &bytes) : NULL;
 	if (f)
 		fputs(path, f);
 	for (size_t k = 0, given = 0; f && k < 2; k++) {
-		const char *value = cli_option(cli, options[k][0]);
-		char *escaped = value ? cli_escape(value) : NULL;
+		char *escaped = parameters[k][0] ? cli_escape(parameters[k][0]) : NULL;
 		if (escaped)
-			fprintf(f, "%c%s=%s", given++ ? '&' : '?', options[k][1], escaped);
+			fprintf(f, "%c%s=%s", given++ ? '&' : '?', parameters[k][1], escaped);
 		free(escaped);
 	}
 	free(path);
@@ -197,13 +196,13 @@ static char *set_path(struct cli *cli, const char *graph, const char *column)
 	return out;
 }
 
-static int set(struct cli *cli, const char *graph, const char *file)
+int cli_columns_set(struct cli *cli, const char *graph, const char *file, const char *column, const char *only,
+		    const char *kind, json_t **reply)
 {
-	const char *column = cli_option(cli, "name");
-	char *packed = NULL, *path = set_path(cli, graph, column);
+	char *packed = NULL, *path = set_path(graph, column, only, kind);
 	struct progress progress;
 	struct stat st;
-	json_t *reply = NULL, *columns = NULL;
+	json_t *columns = NULL;
 	int status = path ? CLI_OK : CLI_FAILED;
 	bool folder = !stat(file, &st) && S_ISDIR(st.st_mode);
 	if (!status && folder && !column)
@@ -214,18 +213,30 @@ static int set(struct cli *cli, const char *graph, const char *file)
 		progress_init(&progress, cli, "upload");
 		struct http_request q = {.method = "PUT", .path = path, .upload = packed ? packed : file, .input = file,
 					 .progress = progress.terminal ? on_sent : NULL, .arg = &progress};
-		status = http_do(cli, &q, &reply);
+		status = http_do(cli, &q, reply);
 		progress_finish(&progress, true);
 	}
 	if (!status) {
-		columns = column ? json_pack("[O]", reply) : json_incref(json_object_get(reply, "columns"));
-		tell(cli, file, reply, columns);
-		status = cli->json ? cli_print_json(reply) : show(cli, columns);
+		columns = column ? json_pack("[O]", *reply) : json_incref(json_object_get(*reply, "columns"));
+		tell(cli, file, *reply, columns);
+		json_decref(columns);
 	}
 	if (packed)
 		unlink(packed);
 	free(packed);
 	free(path);
+	return status;
+}
+
+static int set(struct cli *cli, const char *graph, const char *file)
+{
+	const char *column = cli_option(cli, "name");
+	json_t *reply = NULL, *columns = NULL;
+	int status = cli_columns_set(cli, graph, file, column, cli_option(cli, "columns"), cli_option(cli, "kind"), &reply);
+	if (!status) {
+		columns = column ? json_pack("[O]", reply) : json_incref(json_object_get(reply, "columns"));
+		status = cli->json ? cli_print_json(reply) : show(cli, columns);
+	}
 	json_decref(columns);
 	json_decref(reply);
 	return status;
