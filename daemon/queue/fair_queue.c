@@ -6,71 +6,71 @@
 
 #define TURN_S 1.0
 
-static void pick(struct sl_fair_queue *r);
+static void pick(struct sl_fair_queue *q);
 
-static uint64_t bytes_begun(const struct sl_fair_queue *r)
+static uint64_t bytes_begun(const struct sl_fair_queue *q)
 {
 	uint64_t sum = 0;
-	SL_LIST_EACH(struct sl_fair_entry, p, &r->places, link)
-		sum += p->begun ? p->bytes : 0;
+	SL_LIST_EACH(struct sl_fair_entry, e, &q->entries, link)
+		sum += e->begun ? e->bytes : 0;
 	return sum;
 }
 
 /* True if the entry may have its next turn within the budget of memory. A single entry always may. If entries that have
  * begun have become larger than estimated, only the oldest of them may. */
-static bool fits(const struct sl_fair_queue *r, const struct sl_fair_entry *p)
+static bool fits(const struct sl_fair_queue *q, const struct sl_fair_entry *e)
 {
-	uint64_t begun = bytes_begun(r);
-	if (!p->begun)
-		return !begun || (begun <= r->budget && p->bytes <= r->budget - begun);
-	const struct sl_fair_entry *oldest = SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, o->begun);
-	return p == oldest || begun <= r->budget;
+	uint64_t begun = bytes_begun(q);
+	if (!e->begun)
+		return !begun || (begun <= q->budget && e->bytes <= q->budget - begun);
+	const struct sl_fair_entry *oldest = SL_LIST_FIND(struct sl_fair_entry, o, &q->entries, link, o->begun);
+	return e == oldest || begun <= q->budget;
 }
 
 /* The entry that gets the next turn; NULL: none can. Only the first entry of each user gets turns: a second one would
  * take memory, and would not end sooner. No later entry begins while an earlier one waits for memory. */
-static struct sl_fair_entry *next(const struct sl_fair_queue *r)
+static struct sl_fair_entry *next(const struct sl_fair_queue *q)
 {
 	struct sl_fair_entry *best = NULL;
 	bool short_of_memory = false;
-	SL_LIST_EACH(struct sl_fair_entry, p, &r->places, link) {
-		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, o->user == p->user);
-		if (first != p || (p->begun && !p->ready) || (!p->begun && short_of_memory))
+	SL_LIST_EACH(struct sl_fair_entry, e, &q->entries, link) {
+		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &q->entries, link, o->user == e->user);
+		if (first != e || (e->begun && !e->ready) || (!e->begun && short_of_memory))
 			continue;
-		if (!fits(r, p))
-			short_of_memory = short_of_memory || !p->begun;
-		else if (!best || sl_fair_before(p->user, best->user))
-			best = p;
+		if (!fits(q, e))
+			short_of_memory = short_of_memory || !e->begun;
+		else if (!best || sl_fair_before(e->user, best->user))
+			best = e;
 	}
 	return best;
 }
 
-static void leave(struct sl_fair_entry *p)
+static void leave(struct sl_fair_entry *e)
 {
-	struct sl_fair_queue *r = p->fair_queue;
-	sl_list_unlink(&p->link);
-	if (p->user == &p->alone) {
-		sl_fair_leave(p->user);
+	struct sl_fair_queue *q = e->fair_queue;
+	sl_list_unlink(&e->link);
+	if (e->user == &e->alone) {
+		sl_fair_leave(e->user);
 		return;
 	}
-	sl_fair_set_ready(p->user, SL_LIST_FIND(struct sl_fair_entry, o, &r->places, link, o->user == p->user), false);
-	sl_fair_release(p->user);
-	sl_fair_forget(&r->users);
+	sl_fair_set_ready(e->user, SL_LIST_FIND(struct sl_fair_entry, o, &q->entries, link, o->user == e->user), false);
+	sl_fair_release(e->user);
+	sl_fair_forget(&q->users);
 }
 
 static void ended(void *arg)
 {
-	struct sl_fair_entry *p = arg;
-	struct sl_fair_queue *r = p->fair_queue;
-	leave(p);
-	p->done(p->arg);
-	pick(r);
+	struct sl_fair_entry *e = arg;
+	struct sl_fair_queue *q = e->fair_queue;
+	leave(e);
+	e->done(e->arg);
+	pick(q);
 }
 
 static void run_rest(void *arg)
 {
-	const struct sl_fair_entry *p = arg;
-	p->rest(p->arg);
+	const struct sl_fair_entry *e = arg;
+	e->rest(e->arg);
 }
 
 static bool always(void *arg)
@@ -80,78 +80,78 @@ static bool always(void *arg)
 
 static void turn_ended(void *arg)
 {
-	struct sl_fair_entry *p = arg;
-	struct sl_fair_queue *r = p->fair_queue;
-	r->now = NULL;
-	if (!p->more && p->rest) {
-		p->ready = false;  /* it gets no further turn, but its memory still counts */
-		sl_fair_set_ready(p->user, false, false);
-		sl_pool_answer(p->loop, p->user->name ? p->user->name : "", always, run_rest, ended, p);
-	} else if (!p->more) {
-		ended(p);
+	struct sl_fair_entry *e = arg;
+	struct sl_fair_queue *q = e->fair_queue;
+	q->now = NULL;
+	if (!e->more && e->rest) {
+		e->ready = false;  /* it gets no further turn, but its memory still counts */
+		sl_fair_set_ready(e->user, false, false);
+		sl_pool_answer(e->loop, e->user->name ? e->user->name : "", always, run_rest, ended, e);
+	} else if (!e->more) {
+		ended(e);
 		return;
 	}
-	pick(r);
+	pick(q);
 }
 
 static void run_turn(void *arg)
 {
-	struct sl_fair_entry *p = arg;
-	p->more = p->turn(p->arg);
+	struct sl_fair_entry *e = arg;
+	e->more = e->turn(e->arg);
 }
 
-static void give_turn(struct sl_fair_queue *r, struct sl_fair_entry *p)
+static void give_turn(struct sl_fair_queue *q, struct sl_fair_entry *e)
 {
-	r->now = p;
-	sl_fair_charge(p->user, 1);
-	sl_pool_run_in(&p->pool, p->loop, run_turn, turn_ended, p);
+	q->now = e;
+	sl_fair_charge(e->user, 1);
+	sl_pool_run_in(&e->pool, e->loop, run_turn, turn_ended, e);
 }
 
 /* begin() may call sl_fair_queue_ready() or _leave(), which call pick() again; `picking` ends that recursion. */
-static void pick(struct sl_fair_queue *r)
+static void pick(struct sl_fair_queue *q)
 {
-	struct sl_fair_entry *p;
-	if (r->picking)
+	struct sl_fair_entry *e;
+	if (q->picking)
 		return;
-	r->picking = true;
-	while (!r->now && (p = next(r))) {
-		p->ready = p->ready || (!p->begun && !p->begin);
-		bool begins = !p->begun && p->begin;
-		p->begun = true;
+	q->picking = true;
+	while (!q->now && (e = next(q))) {
+		e->ready = e->ready || (!e->begun && !e->begin);
+		bool begins = !e->begun && e->begin;
+		e->begun = true;
 		if (begins)
-			p->begin(p->arg);
+			e->begin(e->arg);
 		else
-			give_turn(r, p);
+			give_turn(q, e);
 	}
-	r->picking = false;
+	q->picking = false;
 }
 
-void sl_fair_queue_join(struct sl_fair_queue *r, struct sl_fair_entry *p, const char *user)
+void sl_fair_queue_join(struct sl_fair_queue *q, struct sl_fair_entry *e, const char *user)
 {
-	p->fair_queue = r;
-	p->begun = p->ready = false;
-	p->user = user[0] ? sl_fair_named(&r->users, user, sizeof *p->user) : NULL;
-	if (!p->user) {  /* or no memory */
-		p->alone = (struct sl_fair){0};
-		sl_fair_join(&r->users, p->user = &p->alone, 1);
+	e->fair_queue = q;
+	e->begun = e->ready = false;
+	e->user = user[0] ? sl_fair_named(&q->users, user, sizeof *e->user) : NULL;
+	if (!e->user) {  /* or no memory */
+		e->alone = (struct sl_fair){0};
+		sl_fair_join(&q->users, e->user = &e->alone, 1);
 	}
-	sl_fair_set_ready(p->user, true, false);
-	sl_list_append(&r->places, &p->link);
-	pick(r);
+	sl_fair_set_ready(e->user, true, false);
+	sl_list_append(&q->entries, &e->link);
+	pick(q);
 }
 
-void sl_fair_queue_ready(struct sl_fair_entry *p)
+void sl_fair_queue_ready(struct sl_fair_entry *e)
 {
-	p->ready = true;
-	pick(p->fair_queue);
+	e->ready = true;
+	pick(e->fair_queue);
 }
 
-void sl_fair_queue_leave(struct sl_fair_entry *p)
+void sl_fair_queue_leave(struct sl_fair_entry *e)
 {
-	if (!p->link.in)
+	if (!e->link.in)
 		return;
-	leave(p);
-	pick(p->fair_queue);
+	leave(e);
+	pick(e->fair_queue);
 }
 
 uint32_t sl_fair_pace_amount(struct sl_fair_pace *pace, uint32_t amount, double seconds)

@@ -13,7 +13,7 @@
 #include "daemon/util/pool.h"
 
 struct sl_fair_queue {
-	struct sl_list places;        /* struct sl_fair_entry, in the order of arrival */
+	struct sl_list entries;       /* struct sl_fair_entry, in the order of arrival */
 	struct sl_fair users;         /* they share the turns */
 	uint64_t budget;              /* bytes of memory for all that have begun */
 	struct sl_fair_entry *now;    /* the one whose turn runs, or NULL */
@@ -39,10 +39,10 @@ struct sl_fair_entry {
 };
 
 /* user: an id; "": not known. */
-void sl_fair_queue_join(struct sl_fair_queue *r, struct sl_fair_entry *p, const char *user);
-void sl_fair_queue_ready(struct sl_fair_entry *p);
-/* Leaves the queue without another turn. No turn of p may be running. Does nothing if p has left already. */
-void sl_fair_queue_leave(struct sl_fair_entry *p);
+void sl_fair_queue_join(struct sl_fair_queue *q, struct sl_fair_entry *e, const char *user);
+void sl_fair_queue_ready(struct sl_fair_entry *e);
+/* Leaves the queue without another turn. No turn of it may be running. Does nothing if it has left already. */
+void sl_fair_queue_leave(struct sl_fair_entry *e);
 
 /* The speed of a computation, measured in its turns. */
 struct sl_fair_pace {

@@ -56,7 +56,7 @@ static int empty(void **state)
 
 static int closed(void **state)
 {
-	assert_int_equal(fair_queue.places.count, 0);
+	assert_int_equal(fair_queue.entries.count, 0);
 	sl_fair_finish(&fair_queue.users);
 	return uv_loop_close(&loop);
 }
