@@ -135,7 +135,7 @@ static int take_values(struct sl_sammon *m, const struct sl_points *p, struct sl
 		largest = centre(m, p, mean, row);
 		if (!(largest <= VALUE_MOST))
 			code = sl_error_set(err, SL_BADDATA, "The points have values of up to %.3g; their distances are too large "
-					    "for a layout. Values of up to %.3g are right: multiply them by a smaller unit.", largest,
+					    "for a layout. Divide all values by one number, so that none is above %.3g.", largest,
 					    VALUE_MOST);
 		frexp(largest, &exponent);
 		m->scale = largest > 0 ? ldexp(1, -exponent) : 1;

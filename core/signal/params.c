@@ -174,8 +174,8 @@ int sl_signal_check(const struct sl_signal_params *p, uint32_t n, uint32_t colum
 		return sl_error_field(err, SL_BADPARAM, "/snapshots", "snapshots are moments in time, which pagerank does not "
 				"have.");
 	if ((uint64_t)p->snapshots * n * fields > SNAPSHOT_VALUES)
-		return sl_error_field(err, SL_TOOBIG, "/snapshots", "%d snapshots of %u nodes are too many; at most %llu are "
-				"right, since all values together must be at most 2^28.", p->snapshots, n,
+		return sl_error_field(err, SL_TOOBIG, "/snapshots", "%d snapshots of %u nodes are too many. Use at most %llu, "
+				"since all values together must be at most 2^28.", p->snapshots, n,
 				SNAPSHOT_VALUES / n / fields);
 	return 0;
 }

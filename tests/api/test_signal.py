@@ -238,7 +238,7 @@ def test_snapshots_have_a_bound(api):
     graph = api.upload(graphs.mtx(graphs.ring(30000, 1), "pattern"))["id"]
     job = {"graph": graph, "method": "signal", "model": "nagumo", "snapshots": 4475}
     problem = api.post("/v1/jobs", 413, json=job).json()
-    assert problem["pointer"] == "/snapshots" and "at most 4473 are right" in problem["detail"], problem
+    assert problem["pointer"] == "/snapshots" and "Use at most 4473," in problem["detail"], problem
     told = api.post("/v1/jobs/dry-run", 200, json={**job, "snapshots": 4473}).json()
     assert told["host_bytes"] > 2 * 4 * 4473 * 60000  # of the run, and of a state that is saved
 

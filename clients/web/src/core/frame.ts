@@ -40,7 +40,7 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 	const n = view.getUint32(32, true), size = type % 2 ? 4 : 2, start = view.getUint16(68, true);
 	const least = type > 1 ? LEAST_HEADER + 8 : LEAST_HEADER;
 	if (!stride)
-		throw new Error("the frame has a stride of 0; at least 1 is right");
+		throw new Error("the frame has a stride of 0; it must be at least 1");
 	if (start < least)
 		throw new Error(`the frame says its header has ${start} bytes; at least ${least} are right`);
 	if (start + n * dims * size !== bytes)
