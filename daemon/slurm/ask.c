@@ -158,17 +158,31 @@ static void take_line(struct sl__allocation *a, const struct sl_squeue_line *lin
 		sl__book_write(a->slurm);
 }
 
+/* It is cancelled, and another one requested: the node that could not start it may be drained by now. */
+static void give_up_stuck(struct sl__allocation *a)
+{
+	struct sl_slurm *s = a->slurm;
+	snprintf(s->problem, sizeof s->problem, "Slurm could not start job %llu, and holds it (%s); scontrol show "
+		 "job tells more", (unsigned long long)a->id, a->reason);
+	sl_log_warning("slurm", "%s; another one is requested", s->problem);
+	sl__slurm_back_off(s);
+	sl__allocation_event(a, SL_ALLOCATION_ON_UNWANTED);
+}
+
 static void read_listing(struct sl_slurm *s, const char *text)
 {
 	struct sl_squeue_line line;
-	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
+	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link) {
 		a->state = SL_SLURM_MISSING;
+		a->stuck = false;
+	}
 	while (sl_squeue_next(&text, &line)) {
 		if (!is_ours(s, line.name))
 			continue;
 		struct sl__allocation *a = named(s, line.name);
 		if (a) {
 			take_line(a, &line);
+			a->stuck = sl_squeue_is_stuck(&line);
 		} else if (line.state == SL_SLURM_WAITS || line.state == SL_SLURM_RUNS) {
 			sl_log_warning("slurm", "job %llu of Slurm (%s) belongs to no allocation: it is cancelled",
 				       (unsigned long long)line.id, line.name);
@@ -178,6 +192,9 @@ static void read_listing(struct sl_slurm *s, const char *text)
 	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
 		if (a->state != SL_SLURM_MISSING || a->settled_ms < s->begun_ms)
 			sl__allocation_event(a, SL_ALLOCATION_ON_LISTED + (int)a->state);
+	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
+		if (a->stuck && a->stage == SL_ALLOCATION_QUEUED)
+			give_up_stuck(a);
 }
 
 static void on_listed(void *arg, const struct sl_child_result *r)

@@ -28,6 +28,7 @@ struct sl__allocation {
 	struct sl_remote *worker;         /* NULL: it is not connected */
 	/* as last listed */
 	enum sl_slurm_state state;
+	bool stuck;                       /* Slurm could not start it, and holds it */
 	char node[64], reason[128];
 	int64_t start_s;
 	/* loop time */

@@ -39,6 +39,11 @@ static bool parse(const char *at, const char *end, struct sl_squeue_line *out)
 	return true;
 }
 
+bool sl_squeue_is_stuck(const struct sl_squeue_line *line)
+{
+	return line->state == SL_SLURM_WAITS && strstr(line->reason, "requeued held");
+}
+
 bool sl_squeue_next(const char **at, struct sl_squeue_line *out)
 {
 	while (**at) {

@@ -26,6 +26,10 @@ struct sl_squeue_line {
 	char reason[128];                   /* why it waits: "Resources"; "" or "None": it does not */
 };
 
+/* True if Slurm has put it back into its queue since it could not be started, and holds it there: it will never start
+ * by itself. A hold of a user or of an administrator is not of this kind. */
+bool sl_squeue_is_stuck(const struct sl_squeue_line *line);
+
 /* Reads the next line from *at, which moves on. False: the end. Lines that are no jobs are passed over. */
 bool sl_squeue_next(const char **at, struct sl_squeue_line *out);
 

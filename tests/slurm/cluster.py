@@ -173,6 +173,11 @@ class Cluster:
         lines = self.run("squeue", "--noheader", f"--states={states}", "--format=%A|%j|%T|%N", check=False).splitlines()
         return [tuple(line.split("|")) for line in lines]
 
+    def resume(self):
+        """Takes nodes back that Slurm has drained, as an administrator would."""
+        for node in self.nodes:
+            self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
+
     def knows_its_jobs(self):
         """True if the state that slurmctld has written has them all: it writes it some seconds after a change. After a
         kill before that, it gives their numbers to other jobs, which nodes with the old ones refuse for two minutes."""

@@ -58,8 +58,7 @@ def cluster(slurm):
         slurm.begin(name)
     slurm.until(lambda: slurm.run("sinfo", "-h", check=False), 20, "slurmctld")
     slurm.run("scancel", "--user=" + slurm.user)
-    for node in slurm.nodes:
-        slurm.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
+    slurm.resume()
     slurm.until(lambda: not slurm.jobs() and slurm.is_idle(), 20, "an empty cluster")
     return slurm
 

@@ -1,12 +1,15 @@
 """Engine slurm on a real cluster: jobs get allocations, see what Slurm says, and get the same results as here."""
+import os
 import pathlib
+import re
+import subprocess
 import time
 
 import pytest
 
 import frames
 import graphs
-from harness import Api, in_time, wait_until
+from harness import Api, in_time, program, wait_until
 
 zmq = pytest.importorskip("zmq")
 ROOT = "root-token-of-a-test-that-is-long-enough"
@@ -35,11 +38,11 @@ def test_jobs_of_three_users(serve, cluster, tmp_path):
         token = root.post(f"/v1/users/{name}/tokens", 201).json()["token"]
         people[-1].session.headers["Authorization"] = f"Bearer {token}"
     jobs = [(api, api.submit(graph, engine="slurm", iterations=1000, seed=k % 3)["id"])
-            for k in range(4) for api in people]
+            for k in range(int(os.environ.get("SLURM_JOBS", "12")) // 3) for api in people]
     reader, first = jobs[0]
     seen = list(frames.read_stream(reader.get(f"/v1/jobs/{first}/frames", stream=True)))
     assert len(seen) > 1 and seen[-1].final and seen[-1].iteration == 1000
-    done = [api.wait(job) for api, job in jobs]
+    done = [api.wait(job, seconds=200) for api, job in jobs]
     assert {job["state"] for job in done} == {"done"}, [job["problem"] for job in done]
     layouts = {k: local(server, graph, iterations=1000, seed=k) for k in range(3)}
     for k, (api, job) in enumerate(jobs):
@@ -47,7 +50,7 @@ def test_jobs_of_three_users(serve, cluster, tmp_path):
     assert {job["allocation"]["gpus"] for job in done} == {1}
     assert {job["device"][:5] for job in done} == {"slurm"}
     used = {job["allocation"]["slurm_job"] for job in done}
-    assert len(used) <= 2, "twelve small jobs need one worker"
+    assert len(used) <= 2, "64 small jobs share a worker, and there are two"
     shown = cluster.run("scontrol", "show", "job", str(min(used)))
     assert "Comment=spaceland job" in shown and " of ann" in shown
     # what the jobs say adds up to what Slurm counts, but for the time in which the worker had nothing to do
@@ -85,6 +88,9 @@ def test_why_it_waits(serve, cluster):
     job = server.api.submit(server.graph(), engine="slurm", iterations=LONG)["id"]
     waiting = server.waits_for(job, "is in the queue: ")
     assert waiting["reason"] == "slurm" and "DRAIN" in waiting["detail"].upper()
+    shown = subprocess.run([str(program("spaceland")), "job", "show", job, "--server", server.daemon.url],
+                           capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^waits +Slurm job \d+ is in the queue: ", shown, re.M), shown
     assert cluster.jobs("PENDING")
     server.api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
     assert server.api.wait(job)["state"] == "cancelled"

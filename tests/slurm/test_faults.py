@@ -152,6 +152,7 @@ def faults(server, cluster, job, rounds, chance):
             cluster.until(cluster.knows_its_jobs, 20, "slurmctld's state")
             cluster.kill(name)
             cluster.begin(name)
+        cluster.resume()
         try:
             server.api.watch(job, lambda j, n=state["iteration"]: j["state"] in ("done", "failed") or
                              (j["state"] == "running" and j["iteration"] > n), 60, f"it goes on after {done}")

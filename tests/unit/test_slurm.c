@@ -122,6 +122,16 @@ static void a_listing_is_read(void **state)
 	assert_false(sl_squeue_next(&at, &line));
 }
 
+static void a_hold_of_slurm_is_no_hold_of_people(void **state)
+{
+	const char *at = "12|x|PENDING|N/A||launch failed requeued held\n13|x|PENDING|N/A||JobHeldUser\n";
+	struct sl_squeue_line line;
+	assert_true(sl_squeue_next(&at, &line));
+	assert_true(sl_squeue_is_stuck(&line));
+	assert_true(sl_squeue_next(&at, &line));
+	assert_false(sl_squeue_is_stuck(&line));
+}
+
 /* ---- what sbatch gets ---------------------------------------------------------------------------- */
 
 static bool has(const struct sl__arguments *a, const char *text)
@@ -199,6 +209,7 @@ int main(void)
 		cmocka_unit_test(each_sequence_can_end),
 		cmocka_unit_test(words_of_later_versions_are_not_dead),
 		cmocka_unit_test(a_listing_is_read),
+		cmocka_unit_test(a_hold_of_slurm_is_no_hold_of_people),
 		cmocka_unit_test(sbatch_gets_what_the_options_say),
 		cmocka_unit_test(gpus_of_gres),
 		cmocka_unit_test(accounts_of_projects),

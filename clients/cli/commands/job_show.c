@@ -69,6 +69,17 @@ static void table(const struct sl_method *method, const json_t *rows)
 	}
 }
 
+/* The allocation of a cluster in which it runs, or ran last (engine slurm). */
+static void allocation(const json_t *a)
+{
+	char text[200];
+	if (!json_is_object(a))
+		return;
+	snprintf(text, sizeof text, "job %.0f of Slurm on %.80s; %.3g hours, %.3g GPU hours", cli_number(a, "slurm_job"),
+		 cli_text(a, "node"), cli_number(a, "hours"), cli_number(a, "gpu_hours"));
+	line("allocation", text);
+}
+
 static void print(struct cli *cli, const json_t *job)
 {
 	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started",
@@ -89,6 +100,9 @@ static void print(struct cli *cli, const json_t *job)
 	line("compute time", cli_seconds_text(cli_number(job, "seconds"), time));
 	if (!isnan(cli_number(job, "eta_seconds")))
 		line("time left", cli_seconds_text(cli_number(job, "eta_seconds"), time));
+	allocation(json_object_get(job, "allocation"));
+	if (json_is_object(json_object_get(job, "waiting")))
+		line("waits", cli_text(json_object_get(job, "waiting"), "detail"));
 	if (json_is_object(json_object_get(job, "problem")))
 		line("problem", cli_text(json_object_get(job, "problem"), "detail"));
 	if (method)
