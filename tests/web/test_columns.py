@@ -171,7 +171,41 @@ def test_columns_from_a_file_and_their_colours(page, api, daemon, tmp_path, shot
     page.wait(lambda: page.find(".scale-numbers").text.startswith("0"), 10, "it begins where it did")
 
 
-@pytest.mark.parametrize("width, shade", [(390, "dark"), (1440, "light"), (1024, "dark")])
+def test_what_sets_a_selection_apart(page, daemon, done, shot):
+    """Effect sizes and p-values are those of scipy, against all others and against a selection that was kept."""
+    stats = pytest.importorskip("scipy.stats")
+    born, price, sort = 1900 + np.arange(N) % 120, np.arange(N) / 7, np.arange(N) % 3
+    open_done(page, daemon, done)
+
+    def compare(first, second):
+        page.run(f"{SESSION}.select(arguments[0])", first.tolist())
+        page.button("What sets them apart").click()
+        page.find(".differing li")
+        told = page.run("return [...document.querySelectorAll('.differing li')].map(e => [e.querySelector('b').textContent, e.querySelector('.quiet').textContent, e.querySelector('.quiet').title])")
+        told = {name: (effect, about) for name, effect, about in told}
+        for name, x in (("born", born), ("price", price)):
+            u = stats.mannwhitneyu(x[first], x[second], use_continuity=False, method="asymptotic")
+            assert told[name][0] == f"δ = {2 * u.statistic / (len(first) * len(second)) - 1:.2f}".replace("-0.00", "-0.00")
+            shown = told[name][1].split("p ")[1].split(";")[0]
+            assert shown == "< 0.0001" if u.pvalue < 1e-4 else float(shown[2:]) == pytest.approx(u.pvalue, rel=0.06)
+        table = np.array([np.bincount(sort[first], minlength=3), np.bincount(sort[second], minlength=3)])
+        chi = stats.chi2_contingency(table[:, table.sum(0) > 0], correction=False)
+        assert told["sort"][0] == f"V = {np.sqrt(chi[0] / table.sum()):.2f}"
+        return told
+
+    rng = np.random.default_rng(2)
+    first = np.flatnonzero((sort == 2) & (born > 1950) | (rng.random(N) < 0.02))
+    compare(first, np.setdiff1d(np.arange(N), first))
+    shot("apart")
+    second = np.flatnonzero((price > 300) & (sort != 0))
+    page.run(f"{SESSION}.select(arguments[0])", second.tolist())
+    page.button("Keep to compare with").click()
+    third = np.flatnonzero(price < 200)[::3]
+    told = compare(third, second)
+    assert told["price"][0] == "δ = -1.00"
+
+
+@pytest.mark.parametrize("width, shade", [(390, "dark"), (1440, "light"), pytest.param(1024, "dark", marks=pytest.mark.longest)])
 def test_pages_with_columns(page, daemon, done, shot, width, shade):
     """axe-core finds nothing, nothing is cut off, nothing comes from elsewhere."""
     page.size(width, 844 if width == 390 else 900, 1, width == 390)

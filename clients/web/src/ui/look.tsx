@@ -14,6 +14,7 @@ import { labelsFor } from "../core/start.ts";
 import type { Graph, Job, Quality, Taken } from "../core/types.ts";
 import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
+import { Differences } from "./differences.tsx";
 import { OwnerFacts } from "./owner.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
@@ -136,6 +137,7 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>
 				{s.colourOf(f.node) && <Swatch colour={s.colourOf(f.node)} />}<span class="grow">{shorten(f.name, 30)}</span><span class="quiet">{number(f.value, 3)}</span></button></li>)}</ul></>}
 		{!focus && v && v.column.kind === "category" && <Mix s={s} />}
+		{!focus && !link && <Differences s={s} />}
 	</section>;
 }
 
