@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/json/json.h"
 #include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs.h"
@@ -22,7 +23,9 @@ static void tell(struct sl_people *p, const char *kind, const char *id, const ch
 	const char *name = sl_users_name(p->d->users, user);
 	struct sl_principal who = {.role = SL_ROLE_ADMINISTRATOR};
 	char path[64];
-	snprintf(who.name, sizeof who.name, "erasure of %.40s", name ? name : user);
+	char text[SL_USER_NAME_BYTES + 16];
+	snprintf(text, sizeof text, "erasure of %s", name ? name : user);
+	sl_json_copy_text(who.name, sizeof who.name, text);
 	snprintf(path, sizeof path, "/v1/%ss/%s", kind, id);
 	struct sl_event event = {.who = &who, .address = "", .method = "DELETE", .path = path, .status = 204};
 	sl_users_audit(p->d->users, &event);

@@ -107,7 +107,7 @@ bool sl_users_owner_is_gone(const struct sl_users *u, const char *id, struct sl_
 	if (!id[0] || (user && user->state == SL_USER_ACTIVE))
 		return false;
 	*hit = (struct sl_limit_hit){.limit = SL_LIMIT_OWNER};
-	snprintf(hit->owner, sizeof hit->owner, "%.64s %s", user ? user->name : id, !user ? "is not known any more" :
+	snprintf(hit->owner, sizeof hit->owner, "%s %s", user ? user->name : id, !user ? "is not known any more" :
 		 user->state == SL_USER_DISABLED ? "is disabled" : "was deleted");
 	return true;
 }

@@ -35,7 +35,7 @@ struct sl_limit_hit {
 	double bound, used, more;  /* the limit, the amount in use, and the amount that is needed in addition */
 	int retry_s;               /* seconds until it is worth trying again; 0: unknown */
 	char project[64];          /* the project whose limit it is; "": it is the user's */
-	char owner[100];           /* OWNER: "ann was deleted" */
+	char owner[300];           /* OWNER: "ann was deleted" */
 };
 
 /* The account's limit; 0: none. account: an id, "" for nobody. */

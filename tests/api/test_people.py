@@ -73,6 +73,16 @@ def test_jobs_of_an_owner_who_is_gone_wait(lab, how):
     assert lab.root.wait(lab.waiting)["state"] == "done"
 
 
+def test_long_names_are_told_whole(lab):
+    """A name that was cut within a letter made the reason for the wait disappear."""
+    name = "x" + "é" * 60
+    lab.root.patch("/v1/users/ann", json={"name": name, "disabled": True})
+    assert state(lab, lab.waiting) == ("queued", "owner") and f"{name} is disabled" in lab.root.job(lab.waiting)["waiting"]["detail"]
+    lab.root.delete(f"/v1/users/{name}?data=delete", 204)
+    wait_until(lambda: lab.root.get("/v1/jobs").json()["items"] == [], 20)
+    assert {e["user"] for e in lab.root.get("/v1/audit").json()["items"] if not e["request"]} == {f"erasure of {name}"}
+
+
 def test_revoking_all_tokens_lifts_no_limit(lab):
     lab.root.delete("/v1/users/ann/tokens", 204)
     lab.ann.get("/v1/me", 401)
