@@ -513,6 +513,17 @@ static int run(struct program *p)
 	return p->status;
 }
 
+/* For --check-reload: what a reload cannot change, and would refuse with all the rest. */
+static int check_running(const struct sl_config *c, struct sl_error *err)
+{
+	char address[300];
+	bool tls = c->tls_certificate[0];
+	if (!sl_state_dir_address(c->state_dir, address, sizeof address) || tls == !strncmp(address, "https://", 8))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate can be %s only by a restart, not by a "
+			      "reload", tls ? "added" : "removed");
+}
+
 /* Runs --check-config: all that a start reads but the state folder. */
 static int check(const struct program *p)
 {
@@ -521,6 +532,10 @@ static int check(const struct program *p)
 	char **files = NULL;
 	int count = 0;
 	int rc = sl_http_check(c, &err);
+	if (!rc)
+		rc = sl_users_check(c, &err);
+	if (!rc && p->options.reload)
+		rc = check_running(c, &err);
 	if (!rc)
 		rc = sl_backups_check(c->backup_dir, c->state_dir[0] ? c->state_dir : NULL, &err);
 	if (!rc && p->options.file)

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG = 256, CHECK, DUMP, SET, VERSION, HELP, ACCEPT_LOST, VERIFY, REPAIR, NAMED };
+enum { CONFIG = 256, CHECK, CHECK_RELOAD, DUMP, SET, VERSION, HELP, ACCEPT_LOST, VERIFY, REPAIR, NAMED };
 
 /* Long options for the settings that are used most often; --set reaches all others. */
 static const struct option longopts[] = {
 	{"config", required_argument, NULL, CONFIG},
 	{"check-config", no_argument, NULL, CHECK},
+	{"check-reload", no_argument, NULL, CHECK_RELOAD},
 	{"dump-config", no_argument, NULL, DUMP},
 	{"set", required_argument, NULL, SET},
 	{"version", no_argument, NULL, VERSION},
@@ -49,6 +50,8 @@ static const char help[] =
 	"                         record names go to lost+found/ of the state folder\n"
 	"  --check-config         check the configuration, with the files of tokens and certificates,\n"
 	"                         and exit\n"
+	"  --check-reload         the same before a reload: also whether the server that runs would\n"
+	"                         take it over, or needs a restart\n"
 	"  --dump-config          print the configuration, documented, and exit\n"
 	"  --version              print the version and exit\n"
 	"  --help                 print this and exit\n\n"
@@ -100,6 +103,9 @@ int sl_options_parse(struct sl_options *o, int argc, char **argv)
 			break;
 		case CHECK:
 			o->check = true;
+			break;
+		case CHECK_RELOAD:
+			o->check = o->reload = true;
 			break;
 		case DUMP:
 			o->dump = true;

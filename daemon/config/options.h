@@ -9,6 +9,7 @@
 struct sl_options {
 	const char *file;          /* --config, or NULL */
 	bool check, dump;
+	bool reload;               /* --check-reload: the check, and whether the server that runs would read it again */
 	bool verify, repair;       /* --verify-state, --repair-state: check or repair, then exit */
 	bool accept_lost_records;  /* --accept-lost-records: start with a data base that lacks records */
 	int count;                 /* options set on the command line, in order */

@@ -85,14 +85,18 @@ static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error
 	socklen_t bytes = v6 ? sizeof six : sizeof four;
 	int one = 1, fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return sl_error_set(err, SL_IO, "no socket: %s", strerror(errno));
+		return sl_error_field(err, errno == EAFNOSUPPORT ? SL_BADPARAM : SL_IO, "/listen", "cannot listen on %s: no socket: %s",
+				      host, strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	if (bind(fd, address, bytes) || listen(fd, 511) || getsockname(fd, address, &bytes)) {
 		int why = errno;
 		close(fd);
-		return sl_error_field(err, why == EACCES ? SL_BADPARAM : SL_IO, "/listen", "cannot listen on %s port %u: %s.%s",
-				      host, *port, strerror(why), why == EACCES ? " Ports below 1024 are root's; use a proxy, "
-				      "or AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit." : "");
+		return sl_error_field(err, why == EACCES || why == EADDRNOTAVAIL || why == EAFNOSUPPORT ? SL_BADPARAM : SL_IO,
+				      "/listen", "cannot listen on %s port %u: %s.%s", host, *port, strerror(why),
+				      why == EACCES ? " Ports below 1024 are root's; use a proxy, or "
+				      "AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit." :
+				      why == EADDRNOTAVAIL ? " No network interface of this machine has this address; `ip address` "
+				      "lists them." : "");
 	}
 	*port = ntohs(v6 ? six.sin6_port : four.sin_port);
 	*out = fd;

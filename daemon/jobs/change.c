@@ -34,6 +34,17 @@ static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *
 	return code;
 }
 
+/* True if the job has a layout with which it can end: on a device, or in a checkpoint, from which it goes on for that
+ * when it has a place. */
+static bool has_layout(const struct sl_job *job)
+{
+	enum sl_stage at = job->life.stage;
+	bool waits = at == SL_STAGE_SEARCHING || at == SL_STAGE_WAITING || at == SL_STAGE_HELD || at == SL_STAGE_PREPARING ||
+		     at == SL_STAGE_PARKED;
+	return sl_stage_is_on_device(at) || sl_stage_is_ending(at) || at == SL_STAGE_MOVING ||
+	       (waits && (job->record.has_checkpoint || job->run.carried));
+}
+
 /* Reads "stop". Only a job that has a layout can end with it. */
 static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, struct sl_error *err)
 {
@@ -44,11 +55,9 @@ static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, s
 	if (!code && *stop && json_object_size(body) > 1)
 		code = sl_error_field(err, SL_BADPARAM, "/stop",
 				      "stop must be the only member: nothing else of a job that ends can be changed.");
-	enum sl_stage at = job->life.stage;
-	if (!code && *stop && !sl__job_ended(job) && !sl_stage_is_on_device(at) && !sl_stage_is_ending(at) &&
-	    at != SL_STAGE_MOVING)
+	if (!code && *stop && !sl__job_ended(job) && !has_layout(job))
 		code = sl_error_set(err, SL_CONFLICT,
-				    "Job %s is not on a device yet and has no layout to keep; use cancelled "
+				    "Job %s has not been on a device and has no layout to keep; use cancelled "
 				    "instead.", job->record.id);
 	return code;
 }
@@ -150,12 +159,19 @@ static void cancel(struct sl_job *job, struct sl_request *r)
 	sl__job_unref(job);
 }
 
+/* A job that waits in line may wait for long before it can end with the layout of its checkpoint. */
+static bool ended_or_waits(const struct sl_job *job)
+{
+	return sl__job_ended(job) || job->life.stage == SL_STAGE_WAITING || job->life.stage == SL_STAGE_SEARCHING ||
+	       job->life.stage == SL_STAGE_PARKED;
+}
+
 static void stop(struct sl_job *job, struct sl_request *r)
 {
 	if (!sl__job_step(job, SL_ON_FINISH))
 		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "stopping a job.");
 	else
-		sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
+		sl__job_wait_saved(job, r, ended_or_waits, CANCEL_PATIENCE_MS);
 }
 
 static void set_keep(struct sl_job *job, bool keep)

@@ -179,3 +179,21 @@ int sl_state_dir_announce(const char *dir, const char *address, struct sl_error 
 	free(line);
 	return rc;
 }
+
+bool sl_state_dir_address(const char *configured, char *out, size_t bytes)
+{
+	char *dir = NULL, *path = NULL;
+	if (configured[0])
+		dir = strdup(configured);
+	else if (format_default(&dir))
+		dir = NULL;
+	if (!dir || asprintf(&path, "%s/spacelandd.addr", dir) < 0)
+		path = NULL;
+	FILE *file = path ? fopen(path, "re") : NULL;
+	bool read = file && fgets(out, (int)bytes, file);
+	if (file)
+		fclose(file);
+	free(path);
+	free(dir);
+	return read;
+}

@@ -7,6 +7,7 @@
 #define SL_STATE_DIR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/error.h"
 
@@ -21,5 +22,7 @@ void sl_state_dir_clean(const char *dir);
 /* Publishes the address of the server in the file spacelandd.addr ("127.0.0.1:7070"; with TLS "https://..."), which is
  * replaced atomically. */
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err);
+/* The same, as the server has written it that runs on the folder of the configuration; without a lock. False: none. */
+bool sl_state_dir_address(const char *configured, char *out, size_t bytes);
 
 #endif

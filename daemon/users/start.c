@@ -100,7 +100,7 @@ static void destroy(struct sl_users *u)
 	free(u);
 }
 
-static int check_groups(const struct sl_config *c, struct sl_error *err)
+int sl_users_check(const struct sl_config *c, struct sl_error *err)
 {
 	int rc = sl_groups_check(c->proxy_group_roles, true, err);
 	bool roles = rc;
@@ -122,7 +122,7 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	u->config = config;
 	u->audit_fd = -1;
 	bool made = false;
-	int rc = check_groups(config, err);
+	int rc = sl_users_check(config, err);
 	if (!rc)
 		rc = read_key(u, state_dir, &made, err);
 	if (!rc)

@@ -119,6 +119,8 @@ int sl_users_by_proxy(struct sl_users *u, const struct sl_proxy_login *login, st
 		      enum sl_proxy_news *news, struct sl_error *err);
 /* Checks such a list of pairs. */
 int sl_groups_check(const char *map, bool roles, struct sl_error *err);
+/* Checks the options that sl_users_create() reads. */
+int sl_users_check(const struct sl_config *config, struct sl_error *err);
 
 /* For streams, which outlast their request: false if the principal's token was revoked or has expired. Sets the role in
  * *p to the present one. */

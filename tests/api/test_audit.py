@@ -112,7 +112,14 @@ def test_what_a_line_says(tmp_path):
     cases = ((lab.root, "PATCH", "/v1/users/bob", {"role": "administrator"}, user), (lab.root, "PATCH", "/v1/users/bob", {"name": "bo"}, user),
              (lab.root, "POST", "/v1/projects", {"name": "genes"}, "genes"), (lab.root, "PATCH", "/v1/projects/genes", {"share": 2}, "genes"),
              (laptop, "PATCH", f"/v1/graphs/{lab.graph}", {"name": "x" * 198}, lab.graph), (laptop, "PUT", f"/v1/access/{lab.job}", {"everybody": True}, lab.job),
+             (lab.root, "PUT", "/v1/maintenance/drain", {"reason": "New disks.", "by": 7200}, None),
+             (lab.root, "DELETE", "/v1/maintenance/drain", None, None), (lab.root, "PUT", "/v1/maintenance/banner", {"text": "Friday."}, None),
+             (lab.root, "POST", "/v1/retention", {"result_retention_s": 60, "max_finished_jobs": 9000}, None),
              (lab.root, "DELETE", "/v1/users/bo", None, user))
+    lab.daemon.options.update(result_retention_s=60, max_finished_jobs=9000)
+    lab.daemon.write_config()
+    lab.daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "configuration read again" in lab.daemon.stderr(), 10)
     for who, method, path, body, thing in cases:
         reply = who.request(method, path, json=body, headers={"X-Request-Id": f"try-{len(log())}"})
         assert reply.status_code in (200, 201, 204), reply.text

@@ -60,8 +60,11 @@ def test_the_check_reads_what_the_start_reads(files, tmp_path):
     _, key = certificates.make(tmp_path, "other")
     (tmp_path / "tokens").write_text("short\n")
     (tmp_path / "tokens").chmod(0o600)
+    (tmp_path / "long").write_text("a-token-of-sixteen\n")
     for text, words in ((f"token_file = {tmp_path}/tokens\n", "tokens:1: a token needs at least 16"),
                         (f"tls_certificate = {certificate}\ntls_key = {key}\n", "is not the key of the certificate"),
+                        ("trusted_proxies = 127.0.0.1\nproxy_user_header = X-User\nproxy_groups_header = X-Groups\nproxy_group_roles = staff=king\n"
+                         f"token_file = {tmp_path}/long\n", "a.conf:4: proxy_group_roles has 'staff=king', which must be GROUP=reader, user or administrator"),
                         (f"backup_dir = {tmp_path}/away\n", "Make the folder, or mount its disk")):
         (folder / "a.conf").write_text(text)
         done = check(path)
@@ -84,6 +87,12 @@ def test_a_refused_reload_is_an_error(fresh, tmp_path):
             if code:
                 return code
         return 0
+    certificate, key = certificates.make(tmp_path)
+    d.options.update(tls_certificate=certificate, tls_key=key, state_dir=str(d.state))
+    d.write_config()
+    assert reload() != 0 and "configuration" not in d.stderr(), "it takes a restart, and nothing would be read again"
+    del d.options["tls_certificate"], d.options["tls_key"]
+    d.write_config()
     tokens.write_text("short\n")
     assert reload() != 0 and "configuration" not in d.stderr()
     Api(d).get("/v1/me", headers={"Authorization": "Bearer the-first-of-tokens"})
@@ -104,10 +113,13 @@ def test_systemd_does_not_repeat_a_start_that_cannot_succeed(fresh, tmp_path):
         done = subprocess.run([*d.command(), *more], capture_output=True, text=True, timeout=60)
         return str(done.returncode), done.stderr
     (tmp_path / "file").touch()
+    (tmp_path / "tokens").write_text("a-token-of-sixteen\n")
     for more in (["--set", f"backup_dir={tmp_path}/away"], ["--state-dir", f"{tmp_path}/file/state"], ["--zmq", "tcp://192.0.2.1:1"],
                  ["--set", "max_jobs=none"]):
         code, said = status(*more)
         assert code == lasting, (more, said)
+    code, said = status("--listen", f"192.0.2.1:{d.port}", "--set", f"token_file={tmp_path}/tokens")
+    assert code == lasting and "No network interface of this machine has this address" in said, said
     with socket.create_server(("127.0.0.1", d.port)):
         code, said = status()
         assert code == "1" and "Another program uses that port" in said, said

@@ -69,18 +69,25 @@ def test_running_jobs_are_saved_when_the_drain_is_due(fresh):
 
 
 def test_what_is_saved_can_be_cancelled(fresh):
+    """And stopped: it has the layout of its checkpoint. So has a paused one after a restart."""
     api = Api(fresh())
     g = api.upload(RING)["id"]
-    jobs = [api.submit(g, iterations=LONG)["id"] for _ in range(2)]
+    jobs = [api.submit(g, iterations=LONG)["id"] for _ in range(4)]
     for job in jobs:
         api.wait_iteration(job, 1)
     api.request("PUT", "/v1/maintenance/drain", 200, json={"by": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 5))})
     wait_until(lambda: all(api.job(job)["state"] == "queued" for job in jobs), 30, "they are saved")
     api.patch(f"/v1/jobs/{jobs[0]}", json={"cancelled": True})
     assert api.wait(jobs[0])["state"] == "cancelled"
-    assert api.patch(f"/v1/jobs/{jobs[1]}", json={"paused": True}).json()["state"] == "paused"
+    for job in (jobs[1], jobs[3]):
+        assert api.patch(f"/v1/jobs/{job}", json={"paused": True}).json()["state"] == "paused"
+    assert api.patch(f"/v1/jobs/{jobs[2]}", json={"stop": True}).json()["state"] == "queued"
     api.request("PUT", "/v1/maintenance/drain", 200, json={})  # not due any more: what runs may go on
     api.delete("/v1/maintenance/drain", 200)
+    assert 1 <= api.wait(jobs[2])["iteration"] < LONG and api.job(jobs[2])["state"] == "done"
+    api.daemon.stop()
+    api.daemon.start()
+    assert api.patch(f"/v1/jobs/{jobs[3]}", json={"stop": True}).json()["state"] == "done"
     api.patch(f"/v1/jobs/{jobs[1]}", json={"paused": False})
     api.wait(jobs[1], ["running"])
 
