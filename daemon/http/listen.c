@@ -85,8 +85,8 @@ static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error
 	socklen_t bytes = v6 ? sizeof six : sizeof four;
 	int one = 1, fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return sl_error_field(err, errno == EAFNOSUPPORT ? SL_BADPARAM : SL_IO, "/listen", "cannot listen on %s: no socket: %s",
-				      host, strerror(errno));
+		return sl_error_field(err, errno == EAFNOSUPPORT ? SL_BADPARAM : SL_IO, "/listen", "cannot listen on "
+				      "%s: no socket: %s", host, strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	if (bind(fd, address, bytes) || listen(fd, 511) || getsockname(fd, address, &bytes)) {
 		int why = errno;

@@ -39,8 +39,8 @@ static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *
 static bool has_layout(const struct sl_job *job)
 {
 	enum sl_stage at = job->life.stage;
-	bool waits = at == SL_STAGE_SEARCHING || at == SL_STAGE_WAITING || at == SL_STAGE_HELD || at == SL_STAGE_PREPARING ||
-		     at == SL_STAGE_PARKED;
+	bool waits = at == SL_STAGE_SEARCHING || at == SL_STAGE_WAITING || at == SL_STAGE_HELD ||
+		     at == SL_STAGE_PREPARING || at == SL_STAGE_PARKED;
 	return sl_stage_is_on_device(at) || sl_stage_is_ending(at) || at == SL_STAGE_MOVING ||
 	       (waits && (job->record.has_checkpoint || job->run.carried));
 }
