@@ -153,6 +153,7 @@ static void ended_by_port(void *arg, const char *why)
 {
 	struct sl_remote *w = arg;
 	snprintf(w->why, sizeof w->why, "%s", why);
+	w->device->leaving = true;
 	end_session(w, why, true);
 }
 
@@ -208,6 +209,7 @@ static void lose(struct sl_remote *w, const char *why)
 {
 	if (!w->why[0])
 		snprintf(w->why, sizeof w->why, "%s", why);
+	w->device->leaving = true;  /* no job comes to it between the loss of its jobs and its end */
 	if (w->device->port)
 		sl_worker_gone(w->device->port, w->why);
 }

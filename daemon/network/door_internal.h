@@ -1,5 +1,5 @@
-/* door_internal.h -- the two threads of the door (door.h): door.c is the side of the daemon's loop, door_thread.c has the
- * connections. They exchange messages by mailboxes. */
+/* door_internal.h -- the two threads of the door (door.h): door.c is the side of the daemon's loop, door_thread.c has
+ * the connections. They exchange messages by mailboxes. */
 #ifndef SL_DOOR_INTERNAL_H
 #define SL_DOOR_INTERNAL_H
 

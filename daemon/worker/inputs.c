@@ -15,6 +15,7 @@
 #include "daemon/util/list.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/ulid.h"
+#include "daemon/worker/fetch.h"
 
 struct waiter {
 	struct sl_link link;
@@ -27,6 +28,8 @@ struct entry {
 	struct sl_link link;           /* in sl_inputs.entries */
 	struct sl_inputs *in;
 	char *path;
+	char *local;                   /* the file on this machine, if it is another one */
+	bool again;                    /* it was got anew, since it was damaged */
 	uint64_t key;
 	struct sl_affinities_params params;
 	char job[SL_ULID_BYTES];
@@ -42,16 +45,19 @@ struct entry {
 struct sl_inputs {
 	uv_loop_t *loop;
 	uint64_t budget_bytes, clock;
+	struct sl_fetch *fetch;        /* or NULL */
 	struct sl_list entries;
 };
 
-int sl_inputs_create(struct sl_inputs **out, uv_loop_t *loop, uint64_t budget_bytes, struct sl_error *err)
+int sl_inputs_create(struct sl_inputs **out, uv_loop_t *loop, uint64_t budget_bytes, struct sl_fetch *fetch,
+		     struct sl_error *err)
 {
 	struct sl_inputs *in = calloc(1, sizeof *in);
 	if (!in)
 		return sl_error_memory(err, "a worker");
 	in->loop = loop;
 	in->budget_bytes = budget_bytes;
+	in->fetch = fetch;
 	*out = in;
 	return 0;
 }
@@ -64,6 +70,7 @@ static void destroy(struct entry *e)
 	sl_neighbours_destroy(e->input.neighbours);
 	sl_affinities_destroy(e->input.affinities);
 	free(e->path);
+	free(e->local);
 	free(e);
 }
 
@@ -106,16 +113,17 @@ static void make(void *arg)
 	struct entry *e = arg;
 	struct sl_worker_input *i = &e->input;
 	const struct sl_worker_input *from = e->source ? &e->source->input : NULL;
+	const char *path = e->local ? e->local : e->path;
 	sl_crashes_computes(e->job[0] ? e->job : NULL);
 	switch (i->kind) {
 	case SL_INPUT_GRAPH:
-		e->code = sl_graph_file_read(e->path, &i->graph, &e->err);
+		e->code = sl_graph_file_read(path, &i->graph, &e->err);
 		break;
 	case SL_INPUT_POINTS:
-		e->code = sl_points_file_read(e->path, &i->points, &e->err);
+		e->code = sl_points_file_read(path, &i->points, &e->err);
 		break;
 	case SL_INPUT_NEIGHBOURS:
-		e->code = sl_neighbours_file_read(e->path, &i->neighbours, &e->err);
+		e->code = sl_neighbours_file_read(path, &i->neighbours, &e->err);
 		break;
 	case SL_INPUT_AFFINITIES:
 		e->code = from->graph ? sl_affinities_create(&i->affinities, from->graph, &e->params, &e->err) :
@@ -146,10 +154,17 @@ static void answer(struct entry *e)
 	}
 }
 
+static void begin(struct entry *e);
+
 static void made(void *arg)
 {
 	struct entry *e = arg;
 	struct sl_inputs *in = e->in;
+	if (e->code == SL_BADDATA && e->local && !e->again && sl_fetch_forget(in->fetch, e->local)) {
+		e->again = true;
+		begin(e);
+		return;
+	}
 	if (e->source)
 		release(e->source, 1);
 	e->source = NULL;
@@ -161,8 +176,27 @@ static void made(void *arg)
 	trim(in);
 }
 
+static void fetched(void *arg, const char *local, const struct sl_error *err)
+{
+	struct entry *e = arg;
+	free(e->local);
+	e->local = local ? strdup(local) : NULL;
+	if (e->local) {
+		sl_pool_run_in(&e->work, e->in->loop, make, made, e);
+		return;
+	}
+	e->code = err ? err->code : sl_error_memory(&e->err, "an input");
+	if (err)
+		e->err = *err;
+	answer(e);
+}
+
 static void begin(struct entry *e)
 {
+	if (e->in->fetch && e->path[0] && e->input.kind != SL_INPUT_AFFINITIES) {
+		sl_fetch_get(e->in->fetch, e->path, fetched, e);
+		return;
+	}
 	sl_pool_run_in(&e->work, e->in->loop, make, made, e);
 }
 

@@ -35,7 +35,11 @@ struct sl_input_name {
 	const char *job;      /* the job to blame if making them crashes */
 };
 
-int sl_inputs_create(struct sl_inputs **out, uv_loop_t *loop, uint64_t budget_bytes, struct sl_error *err);
+struct sl_fetch;
+
+/* fetch: gets files of the daemon (fetch.h); NULL: they are on this machine. */
+int sl_inputs_create(struct sl_inputs **out, uv_loop_t *loop, uint64_t budget_bytes, struct sl_fetch *fetch,
+		     struct sl_error *err);
 
 /* fn runs with the input, which belongs to the caller until sl_inputs_release(), or with an error: at once if the input
  * is ready, else later. */

@@ -18,7 +18,9 @@
 #include "daemon/util/list.h"
 #include "daemon/util/log.h"
 #include "daemon/processes/spawn.h"
+#include "daemon/util/pool.h"
 #include "daemon/worker/codec.h"
+#include "daemon/worker/fetch.h"
 
 #define TICK_MS 100
 #define BACKOFF_MS 500
@@ -26,6 +28,7 @@
 #define SILENT_MS 60000      /* a worker that says nothing for so long is ended */
 #define WAITING_MOST (4ull << 30)  /* bytes that wait to be sent to a worker of another machine */
 #define ANSWER_MS 2000       /* then requests for the state are answered with the last one known */
+#define PIECES 64            /* of files, being read at a time for one worker */
 #define OPEN_MS 120000       /* and one that does not open its device at the start of the server */
 
 struct job {
@@ -34,7 +37,17 @@ struct job {
 	const struct sl_method *method;
 	char id[SL_ULID_BYTES];
 	struct sl_status status;
+	char *file[2];                 /* stored files that it is computed from; or NULL. Owned */
 	struct sl_device_event *lost;  /* owned */
+};
+
+/* A piece of a stored file, which a worker of another machine gets. */
+struct piece {
+	struct sl_pool_place work;
+	struct worker_port *port;
+	char *path;
+	uint64_t offset, bytes;
+	struct sl_wire_message *answer;
 };
 
 struct given {
@@ -53,7 +66,8 @@ struct worker_port {
 	uv_async_t wake;
 	uv_signal_t child;
 	uv_timer_t tick;
-	int handles;
+	int handles;                   /* that are open, and pieces that are being read */
+	int pieces;
 	struct sl_message *events, **events_end;
 	struct sl_list jobs, given;
 	int asked;                     /* requests for the state that have no answer yet */
@@ -138,6 +152,8 @@ static void job_free(struct job *job)
 {
 	sl_list_unlink(&job->link);
 	sl_device_event_destroy(job->lost);
+	free(job->file[0]);
+	free(job->file[1]);
 	free(job);
 }
 
@@ -182,6 +198,8 @@ static bool record(struct worker_port *p, const struct sl_device_job *add)
 	job->key = add->job;
 	job->method = add->method;
 	memcpy(job->id, add->id, sizeof job->id);
+	job->file[0] = add->source.data && p->channel.end ? strdup(add->source.data) : NULL;
+	job->file[1] = add->source.neighbours && p->channel.end ? strdup(add->source.neighbours) : NULL;
 	sl_list_append(&p->jobs, &job->link);
 	if (g)
 		g->adds++;
@@ -279,6 +297,8 @@ static void end_worker(struct worker_port *p, const char *why)
 	if (p->channel.end && !p->ending) {
 		p->ending = true;
 		snprintf(p->why, sizeof p->why, "%.150s", why);
+		sl_wire_close(p->wire);  /* so that what is left to say to it is why */
+		p->wire = NULL;
 		p->channel.end(p->channel.arg, why);
 	}
 	if (!p->pid)
@@ -354,6 +374,69 @@ static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 	tell(p, e);
 }
 
+static void release(struct worker_port *p);
+
+static void read_piece(void *arg)
+{
+	struct piece *piece = arg;
+	piece->answer = sl_fetch_answer(piece->path, piece->offset, piece->bytes);
+}
+
+static void piece_read(void *arg)
+{
+	struct piece *piece = arg;
+	struct worker_port *p = piece->port;
+	p->pieces--;
+	if (p->wire)
+		sl_wire_send(p->wire, piece->answer);
+	else
+		sl_wire_message_destroy(piece->answer);
+	free(piece->path);
+	free(piece);
+	release(p);
+}
+
+static bool may_have(const struct worker_port *p, const char *path)
+{
+	SL_LIST_EACH(const struct job, job, &p->jobs, link)
+		for (int i = 0; i < 2; i++)
+			if (job->file[i] && !strcmp(job->file[i], path))
+				return true;
+	return false;
+}
+
+/* The worker wants a piece of a file; it may have those of its jobs. */
+static void on_fetch(struct worker_port *p, const struct sl_wire_message *m)
+{
+	const char *path = json_string_value(json_object_get(m->head, "file"));
+	json_int_t offset = json_integer_value(json_object_get(m->head, "offset"));
+	json_int_t bytes = json_integer_value(json_object_get(m->head, "bytes"));
+	if (!path || offset < 0 || bytes < 0 || p->pieces >= PIECES) {
+		end_worker(p, "it asks for files in a wrong way");
+		return;
+	}
+	if (!may_have(p, path)) {
+		struct sl_wire_message *answer = sl_wire_message_create("file");
+		if (answer)
+			json_object_update_new(answer->head, json_pack("{s:s, s:s}", "file", path, "problem",
+								       "no job of this worker needs it any more"));
+		sl_wire_send(p->wire, answer);
+		return;
+	}
+	struct piece *piece = calloc(1, sizeof *piece);
+	if (!piece || !(piece->path = strdup(path))) {
+		free(piece);
+		end_worker(p, "there is no memory for a file");
+		return;
+	}
+	piece->port = p;
+	piece->offset = (uint64_t)offset;
+	piece->bytes = (uint64_t)bytes;
+	p->pieces++;
+	p->handles++;
+	sl_pool_run_in(&piece->work, p->loop, read_piece, piece_read, piece);
+}
+
 static void on_message(void *arg, struct sl_wire_message *m)
 {
 	struct worker_port *p = arg;
@@ -366,6 +449,8 @@ static void on_message(void *arg, struct sl_wire_message *m)
 	}
 	if (!strcmp(sl_wire_kind(m), "beat")) {
 		p->silent_s = sl_wire_real_value(json_object_get(m->head, "silent_s"));
+	} else if (p->channel.end && !strcmp(sl_wire_kind(m), "fetch")) {
+		on_fetch(p, m);
 	} else {
 		uint64_t key = (uint64_t)json_integer_value(json_object_get(m->head, "job"));
 		const struct job *job = key ? job_find(p, key) : NULL;
@@ -505,9 +590,8 @@ static int post(struct sl_device_port *port, const struct sl_command *c)
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-static void on_closed(uv_handle_t *handle)
+static void release(struct worker_port *p)
 {
-	struct worker_port *p = handle->data;
 	if (--p->handles)
 		return;
 	void (*closed)(void *) = p->closed;
@@ -523,6 +607,11 @@ static void on_closed(uv_handle_t *handle)
 	free(p);
 	if (closed)
 		closed(arg);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	release(handle->data);
 }
 
 static void destroy(struct sl_device_port *port, void (*closed)(void *arg), void *arg)

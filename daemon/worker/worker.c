@@ -19,6 +19,7 @@
 #include "daemon/util/pool.h"
 #include "daemon/worker/codec.h"
 #include "daemon/worker/dial.h"
+#include "daemon/worker/fetch.h"
 #include "daemon/worker/inputs.h"
 
 #define BEAT_MS 1000
@@ -30,6 +31,7 @@ struct worker {
 	struct sl_wire *wire;
 	struct sl_device_port *device;  /* NULL: not told yet which */
 	struct sl_inputs *inputs;
+	struct sl_fetch *fetch;         /* NULL: it is on the daemon's machine */
 	struct sl_list jobs;
 	uv_timer_t beat;
 	int leaving;                    /* exit status + 1, when all is sent; 0: stay */
@@ -333,9 +335,11 @@ static void on_hello(struct worker *w, const json_t *h)
 		   !strcmp(text_at(h, "version"), SL_VERSION) ? 0 :
 		   sl_error_set(&err, SL_BADPARAM, "The worker is version " SL_VERSION ", the daemon %.40s. Use the same "
 				"version for both.", text_at(h, "version"));
+	if (getenv(SL_WORKER_CACHE) && getenv(SL_WORKER_CACHE_BYTES))
+		w->fetch = sl_fetch_create(w->wire, getenv(SL_WORKER_CACHE), strtoull(getenv(SL_WORKER_CACHE_BYTES), NULL, 10));
 	uint64_t input_bytes = (uint64_t)json_integer_value(json_object_get(h, "input_bytes"));
 	if (!code)
-		code = sl_inputs_create(&w->inputs, &w->loop, input_bytes, &err);
+		code = sl_inputs_create(&w->inputs, &w->loop, input_bytes, w->fetch, &err);
 	if (!code)
 		code = (config.patient ? sl_engine_load : sl_engine_open)(text_at(h, "engine"), &config.engine, &err);
 	if (!code)
@@ -369,6 +373,8 @@ static void on_message(void *arg, struct sl_wire_message *m)
 	struct sl_error err;
 	if (!w->device && !strcmp(sl_wire_kind(m), "hello")) {
 		on_hello(w, m->head);
+	} else if (w->fetch && !strcmp(sl_wire_kind(m), "file")) {
+		sl_fetch_arrived(w->fetch, m);
 	} else if (w->device && !sl_command_of_message(m, &c, &unstored, &err)) {
 		on_command(w, c, unstored);
 	} else if (w->device) {

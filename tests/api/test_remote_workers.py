@@ -4,14 +4,17 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 import pytest
 import requests
 
+import points
 from devices import upload, wait_for_checkpoints
 from harness import Api, free_port, in_time, wait_until
+from test_points_restart import damage
 from test_workers import jobs_of_all_kinds
 from workers import ACK, DATA, NOTE, Network, Place, Stranger, Worker, remote_devices, wait_for_workers
 
@@ -199,6 +202,82 @@ def test_a_daemon_that_starts_again(lab):
     assert w.process.poll() is None
     assert api.wait(job)["state"] == "done"
     assert api.layout_bytes(api.run(graph, iterations=15000, seed=1, trace_interval=0)["id"]) == api.layout_bytes(job)
+
+
+# ---- files -----------------------------------------------------------------------------------------
+
+
+def hides():
+    return subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True,
+                          check=False).returncode == 0
+
+
+@pytest.mark.skipif(not hides(), reason="skipped: nothing can be mounted here")
+def test_files_are_fetched_once(lab, fresh):
+    """By a machine that does not have the state folder: into its cache, and anew if they are damaged there."""
+    api = lab.daemon()
+    w = lab.worker(hidden=lab.d.state)
+    wait_for_workers(api)
+    x, _ = points.clusters(n=400, d=10, seed=2)
+    table, graph = points.found(api, api.upload(points.npy(x))["id"])["id"], upload(api, n=2000)
+    requests_of = [{"graph": graph, "iterations": 50}, {"graph": table, "iterations": 50, "perplexity": 20},
+                   {"graph": table, "method": "kmeans", "clusters": 3}]
+
+    def results():
+        jobs = [api.wait(api.post("/v1/jobs", 202, json=r).json()["id"]) for r in requests_of]
+        assert [j["state"] for j in jobs] == ["done"] * 3, [j["problem"] for j in jobs]
+        return [api.layout_bytes(j["id"]) if j["layout"] else api.get(f"/v1/jobs/{j['id']}/results/labels").content
+                for j in jobs]
+
+    first = results()
+    files = {f.name: f for f in (w.folder / "cache" / "files").iterdir()}
+    assert sorted(n.split(".")[1] for n in files) == ["slg", "sln", "slp"]
+    inodes = {n: f.stat().st_ino for n, f in files.items()}
+    w.terminate()
+    w.ended()
+    w.start()
+    wait_for_workers(api)
+    assert results() == first and inodes == {n: f.stat().st_ino for n, f in files.items()}
+    w.terminate()
+    w.ended()
+    for f in files.values():
+        damage(f)
+    w.start()
+    wait_for_workers(api)
+    assert results() == first and "is damaged; it is got anew" in w.stderr()
+    assert "damaged" not in api.get(f"/v1/graphs/{graph}").json()["state"]
+
+
+@pytest.mark.skipif(not hides(), reason="skipped: nothing can be mounted here")
+def test_a_cache_has_a_limit(lab):
+    api = lab.daemon()
+    w = lab.worker("--cache-bytes", "400K", hidden=lab.d.state)
+    wait_for_workers(api)
+    for seed in range(6):
+        graph = upload(api, n=4000, seed=seed)
+        assert api.run(graph, iterations=5)["state"] == "done"
+        assert sum(f.stat().st_size for f in (w.folder / "cache" / "files").iterdir()) < (400 << 10) + (lab.d.state /
+                   "graphs" / f"{graph}.slg").stat().st_size
+
+
+def test_other_files_are_not_given(lab):
+    api = lab.daemon()
+    s = lab.stranger()
+    s.open()
+    wait_for_workers(api)
+    graph = upload(api, n=300)
+    for path in ("/etc/passwd", str(lab.d.state / "spacelandd.db"), str(lab.d.state / "graphs" / f"{graph}.slg"), "", "x" * 9000):
+        s.message({"kind": "fetch", "file": path, "offset": 0, "bytes": 100})
+        answer = s.next_of("file")
+        assert "no job of this worker" in answer["problem"] and not answer["data"]
+    job = api.submit(graph, iterations=10)["id"]
+    add = s.next_of("add")
+    s.message({"kind": "fetch", "file": add["source"]["data"], "offset": 0, "bytes": 1 << 40})
+    answer = s.next_of("file")
+    assert answer["data"]["blob"] == (lab.d.state / "graphs" / f"{graph}.slg").read_bytes()
+    s.message({"kind": "fetch", "file": add["source"]["data"], "offset": -1, "bytes": 1})
+    assert s.until_end() is not None
+    assert api.wait(job, ("queued",))["state"] == "queued"
 
 
 # ---- who may come ----------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Place:
 class Worker:
     """spacelandd --worker --connect"""
 
-    def __init__(self, place, folder, *arguments, engine="cpu", token=None, environment=None, port=None):
+    def __init__(self, place, folder, *arguments, engine="cpu", token=None, environment=None, port=None, hidden=None):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.log = folder, folder / "log"
         path = folder / "token"
@@ -38,6 +38,8 @@ class Worker:
         self.command = [str(program("spacelandd")), "--worker", "--connect", f"127.0.0.1:{port or place.port}",
                         "--token-file", str(path), "--pin", place.pin, "--engine", engine, "--threads", "1",
                         "--cache-dir", str(folder / "cache"), *arguments]
+        if hidden:  # a machine that does not have this folder
+            self.command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none '{hidden}' && exec \"$0\" \"$@\"", *self.command]
         self.environment = {**os.environ, **(environment or {})}
         self.process = None
         self.start()
