@@ -27,7 +27,7 @@
 #define BACKOFF_MAX_MS 60000
 #define SILENT_MS 60000      /* a worker that says nothing for so long is ended */
 #define WAITING_MOST (4ull << 30)  /* bytes that wait to be sent to a worker of another machine */
-#define ANSWER_MS 2000       /* then requests for the state are answered with the last one known */
+#define ANSWER_MS 500        /* then requests for the state are answered with the last one known */
 #define PIECES 64            /* of files, being read at a time for one worker */
 #define OPEN_MS 120000       /* and one that does not open its device at the start of the server */
 
@@ -37,6 +37,12 @@ struct job {
 	const struct sl_method *method;
 	char id[SL_ULID_BYTES];
 	struct sl_status status;
+	/* for answers of a worker that lies: what was asked, and what fits */
+	int asked[SL__PLANS_CLEAR + 1];    /* commands that have no answer yet */
+	bool started;
+	uint32_t nodes;
+	int dims, columns;             /* of its layout, of its values */
+	uint64_t told_ms;
 	char *file[2];                 /* stored files that it is computed from; or NULL. Owned */
 	struct sl_device_event *lost;  /* owned */
 };
@@ -198,6 +204,12 @@ static bool record(struct worker_port *p, const struct sl_device_job *add)
 	job->key = add->job;
 	job->method = add->method;
 	memcpy(job->id, add->id, sizeof job->id);
+	job->nodes = add->nodes;
+	job->dims = add->method->dims ? add->method->dims(&add->params) : 0;
+	job->columns = add->columns;
+	job->asked[SL__PAUSE] = add->paused;
+	job->asked[SL__CANCEL] = add->cancel;
+	job->told_ms = uv_now(p->loop);
 	job->file[0] = add->source.data && p->channel.end ? strdup(add->source.data) : NULL;
 	job->file[1] = add->source.neighbours && p->channel.end ? strdup(add->source.neighbours) : NULL;
 	sl_list_append(&p->jobs, &job->link);
@@ -339,6 +351,41 @@ static bool ends(const struct sl_device_event *e)
 	       e->kind == SL_EVENT_LOST || (e->kind == SL_EVENT_LEFT && e->blob);
 }
 
+static bool fits(const struct job *job, const struct sl_layout *l)
+{
+	bool finite = true;
+	for (uint64_t i = 0; l && l->y && i < (uint64_t)l->n * (uint64_t)l->dims && finite; i++)
+		finite = isfinite(l->y[i]);
+	return !l || (l->n == job->nodes && l->dims == (l->values ? job->columns : job->dims) && (finite || l->values));
+}
+
+/* What is wrong with an event of a job, from a worker that is not ours; NULL: nothing. */
+static const char *wrong_with(struct worker_port *p, struct job *job, struct sl_device_event *e)
+{
+	static const struct { enum sl_event_kind event; enum sl_command_kind command; bool once; } answers[] = {
+		{SL_EVENT_SNAPSHOT, SL__SNAPSHOT, true}, {SL_EVENT_CHECKPOINT, SL__CHECKPOINT, true},
+		{SL_EVENT_LEFT, SL__LEAVE, true}, {SL_EVENT_CANCELLED, SL__CANCEL, false},
+		{SL_EVENT_PAUSED, SL__PAUSE, false}};
+	double most_s = (double)(uv_now(p->loop) - job->told_ms) * 1e-3 + 1;
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		if (e->kind != answers[i].event || (e->kind == SL_EVENT_PAUSED && e->status.held))
+			continue;
+		if (!job->asked[answers[i].command])
+			return "it has sent an answer for which nobody has asked";
+		job->asked[answers[i].command] -= answers[i].once;
+	}
+	if (e->kind == SL_EVENT_STARTED && job->started)
+		return "it has started a job twice";
+	if (e->status.iteration < 0 || (e->kind == SL_EVENT_DONE && e->status.stop == SL_STOP_NOT_YET) || !(e->status.seconds >= 0 && e->status.seconds < 1e12))
+		return "it has sent an impossible status";
+	if (!fits(job, e->layout))
+		return "it has sent a layout that does not fit its job";
+	job->started = job->started || e->kind == SL_EVENT_STARTED;
+	job->told_ms = uv_now(p->loop);
+	e->slice_seconds = e->slice_seconds >= 0 ? fmin(e->slice_seconds, most_s) : 0;
+	return NULL;
+}
+
 static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 {
 	struct job *job = e->job ? job_find(p, e->job) : NULL;
@@ -363,6 +410,12 @@ static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 	}
 	if ((e->job && !job) || (e->kind == SL_EVENT_GRAPH_DROPPED && (!g || e->adds > g->adds))) {
 		sl_device_event_destroy(e);  /* what the daemon has not asked for */
+		return;
+	}
+	const char *wrong = job && p->channel.end ? wrong_with(p, job, e) : NULL;
+	if (wrong) {
+		end_worker(p, wrong);
+		sl_device_event_destroy(e);
 		return;
 	}
 	if (job)
@@ -569,13 +622,15 @@ static int post_to_none(struct worker_port *p, const struct sl_command *c)
 static int post(struct sl_device_port *port, const struct sl_command *c)
 {
 	struct worker_port *p = (struct worker_port *)port;
-	const struct job *job = job_find(p, c->key);
+	struct job *job = job_find(p, c->key);
 	if (!p->wire)
 		return post_to_none(p, c);
 	if (c->kind == SL__STEER && !job)
 		return 0;
 	if (c->kind == SL__ADD && !record(p, c->add))
 		return SL_NOMEM;
+	if (job && c->kind != SL__ADD)
+		job->asked[c->kind]++;
 	p->asked += c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR;
 	p->stopping = p->stopping || c->kind == SL__STOP;
 	if (p->away && (c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR)) {
@@ -707,6 +762,7 @@ int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl
 		return sl_error_memory(err, "a worker");
 	}
 	p->beat_ms = uv_now(loop);
+	sl_wire_set_most(p->wire, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4);
 	sl_wire_send(p->wire, hello(p));
 	*out = &p->port;
 	return 0;

@@ -30,6 +30,7 @@ struct sl_wire {
 	bool told, closed;
 	int handles;
 	uint64_t waiting;
+	uint64_t most;                /* bytes of the parts of a message */
 	/* what is being read */
 	unsigned char header[HEADER_BYTES];
 	char *text;
@@ -173,7 +174,7 @@ static const char *part_name(const char *name)
 }
 
 /* Makes room for the parts that the object lists. Returns what is wrong, or NULL. */
-static const char *make_parts(struct sl_wire_message *m)
+static const char *make_parts(struct sl_wire_message *m, uint64_t most)
 {
 	const json_t *parts = json_object_get(m->head, "parts");
 	size_t i;
@@ -185,6 +186,9 @@ static const char *make_parts(struct sl_wire_message *m)
 		json_int_t bytes = json_integer_value(json_array_get(entry, 1));
 		if (!name || bytes <= 0 || (uint64_t)bytes > SL_WIRE_PART_MOST)
 			return "it has sent a message with a wrong part";
+		if ((uint64_t)bytes > most)
+			return "it has sent a message that is too long";
+		most -= (uint64_t)bytes;
 		void *data = malloc((size_t)bytes);
 		if (!data)
 			return "there is no memory for a message";
@@ -227,7 +231,7 @@ static void text_filled(struct sl_wire *w)
 	if (!wrong && !sl_wire_kind(m))
 		wrong = "it has sent a message without a kind";
 	if (!wrong)
-		wrong = make_parts(m);
+		wrong = make_parts(m, w->most);
 	if (wrong) {
 		sl_wire_message_destroy(m);
 		end(w, wrong);
@@ -360,6 +364,11 @@ void sl_wire_send(struct sl_wire *w, struct sl_wire_message *m)
 		on_written(&s->write, UV_EPIPE);
 }
 
+void sl_wire_set_most(struct sl_wire *w, uint64_t bytes)
+{
+	w->most = bytes;
+}
+
 uint64_t sl_wire_waiting(const struct sl_wire *w)
 {
 	return w->waiting;
@@ -377,6 +386,7 @@ int sl_wire_open(struct sl_wire **out, uv_loop_t *loop, int fd, const struct sl_
 	w->ops = ops;
 	w->arg = arg;
 	w->fd = fd;
+	w->most = UINT64_MAX;
 	uv_pipe_init(loop, &w->pipe, 0);
 	uv_async_init(loop, &w->ending, on_ending);
 	w->pipe.data = w->ending.data = w;

@@ -58,6 +58,8 @@ int sl_wire_open(struct sl_wire **out, uv_loop_t *loop, int fd, const struct sl_
 void sl_wire_close(struct sl_wire *w);
 /* Takes m; NULL stands for a message for which there was no memory, and ends the connection. */
 void sl_wire_send(struct sl_wire *w, struct sl_wire_message *m);
+/* The most bytes of all parts of a message that arrives; without this call, each may have SL_WIRE_PART_MOST. */
+void sl_wire_set_most(struct sl_wire *w, uint64_t bytes);
 /* The number of bytes that wait to be sent. */
 uint64_t sl_wire_waiting(const struct sl_wire *w);
 /* Waits for the next message, at most `ms` milliseconds, and passes it on, without running the loop. False: none came,

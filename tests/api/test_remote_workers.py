@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+import numpy as np
 import pytest
 import requests
 
@@ -420,6 +421,7 @@ def test_a_slow_stranger_is_dropped(lab):
 # ---- a worker that lies ------------------------------------------------------------------------------
 
 
+@pytest.mark.longest
 @pytest.mark.parametrize("frame", [
     struct.pack("<IB3x", 0xffffffff, DATA), struct.pack("<IB3x", 8, 9) + bytes(8), struct.pack("<IB3x", 9, ACK) + bytes(9),
     struct.pack("<IBBH", 1, DATA, 1, 0) + b"x", struct.pack("<IB3x", 8, ACK) + struct.pack("<Q", 1 << 60),
@@ -463,3 +465,77 @@ def test_a_session_that_does_not_fit_is_ended(lab):
         with_wrong.until_end()
         with_wrong.close()
     assert lab.d.alive() and api.get("/v1/health/live").status_code == 200
+
+
+def lied(n, dims, values=None, **more):
+    y = values if values is not None else np.zeros((n, dims), "<f4")
+    return {"layout": {"n": n, "dims": dims, "quantised": False, "values": False, "iteration": 9, "measure": 1.0, "low": [0, 0, 0],
+                       "extent": 1.0, "model_time": 0, "time_us": 1}, **more}, [("layout", y.tobytes())]
+
+
+NOT_FINITE = np.full((300, 2), np.nan, "<f4")
+
+
+@pytest.mark.longest
+@pytest.mark.parametrize("kind,lie", [
+    ("done", lied(299, 2)), ("done", lied(300, 3)), ("done", lied(1 << 31, 2, np.zeros((2, 2), "<f4"))), ("done", lied(300, 2, NOT_FINITE)),
+    ("done", ({"layout": {"n": 300, "dims": 2}}, [])), ("done", ({"status": {"iteration": -5}}, [])),
+    ("snapshot_taken", ({}, [])), ("checkpoint_taken", ({}, [("blob", b"x" * 100)])), ("left", ({}, [("blob", b"x")])),
+    ("cancelled", ({}, [])), ("paused", ({}, [])), ("nonsense", ({}, [])), ("started", ({}, []))])
+def test_a_lie_ends_the_worker(lab, kind, lie):
+    """And only the worker: the job goes on at an honest one."""
+    api = lab.daemon(checkpoint_interval_s=0)
+    s = lab.stranger()
+    s.open()
+    wait_for_workers(api)
+    graph = upload(api, n=300)
+    job = api.submit(graph, iterations=20)["id"]
+    key = s.next_of("add")["key"]
+    status = {"iteration": 9, "seconds": 0.5, "stop": 1}
+    s.message({"kind": "started", "job": key, "status": status})
+    text, parts = lie
+    s.message({"kind": kind, "job": key, "status": status, **text}, parts)
+    assert s.until_end() is not None
+    wait_until(lambda: f"{job} lost its device" in lab.d.stderr(), 20, "the job is taken back")
+    lab.worker()
+    assert api.wait(job)["state"] == "done"
+
+
+def test_what_is_not_its_job_has_no_effect(lab):
+    """Events of jobs that it does not have, and the end of a job told twice."""
+    api = lab.daemon()
+    s = lab.stranger()
+    s.open()
+    wait_for_workers(api)
+    graph = upload(api, n=300)
+    job = api.submit(graph, iterations=20)["id"]
+    key = s.next_of("add")["key"]
+    for kind in ("done", "failed", "lost", "left", "snapshot_taken"):
+        s.message({"kind": kind, "job": key + 1000, "error": {"code": -1, "detail": "no"}})
+    s.message({"kind": "graph_dropped", "graph": 999999, "adds": 7})
+    s.message({"kind": "started", "job": key, "status": {"iteration": 0, "seconds": 0}})
+    text, parts = lied(300, 2, np.ones((300, 2), "<f4"))
+    for _ in range(3):
+        s.message({"kind": "done", "job": key, "status": {"iteration": 20, "seconds": 1.5, "stop": 1}, **text}, parts)
+    assert api.wait(job)["state"] == "done"
+    assert api.get("/v1/health/live").status_code == 200 and len(wait_for_workers(api)) == 1
+
+
+@pytest.mark.longest
+@pytest.mark.parametrize("message", [
+    b"SLW1\xff\xff\xff\xff" + bytes(8), b"SLW1\x02\x00\x00\x00" + bytes(8) + b"{}", b"HTTP/1.1 200 OK\r\n\r\n.....",
+    Stranger.pack({"kind": "done", "job": 1, "parts": [["blob", 1 << 40]]}),
+    Stranger.pack({"kind": "done", "job": 1, "parts": [["blob", 1 << 33]] * 16}),
+    Stranger.pack({"kind": "beat", "parts": [["nonsense", 1]]}), Stranger.pack({"kind": "state", "state": 7, "asked": {}})])
+def test_what_is_no_message_ends_the_worker(lab, message):
+    api = lab.daemon()
+    s = lab.stranger()
+    s.open()
+    wait_for_workers(api)
+    s.frame(DATA, message)
+    if b"state" in message:
+        assert api.get("/v1/devices").json()["items"]
+    else:
+        assert s.until_end() is not None
+        wait_for_workers(api, 0)
+    assert lab.d.memory() < 1 << 30

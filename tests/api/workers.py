@@ -230,6 +230,7 @@ class Stranger:
     def until_end(self):
         """Reads until the daemon ends the session or the connection; returns its last words."""
         with contextlib.suppress(EOFError, OSError):
-            while True:
-                self.read_frame()
+            while self.read_frame() != END:
+                pass
+        self.close()
         return self.ended
