@@ -128,7 +128,8 @@ static struct session *session_named(struct sl_door *d, const char *secret)
 {
 	struct session *found = NULL;
 	SL_LIST_EACH(struct session, x, &d->sessions, link)
-		if (strlen(secret) == 2 * SL__DOOR_SECRET_BYTES && !sodium_memcmp(x->secret, secret, 2 * SL__DOOR_SECRET_BYTES) && !x->ending)
+		if (strlen(secret) == 2 * SL__DOOR_SECRET_BYTES && !x->ending &&
+		    !sodium_memcmp(x->secret, secret, 2 * SL__DOOR_SECRET_BYTES))
 			found = x;
 	return found;
 }

@@ -3,7 +3,8 @@
  * At each end is a local socket; what is written into the one comes out of the other, in both directions, in order and
  * once. In between are connections of TLS, one at a time. When one breaks, the owner attaches another one, and the
  * stream goes on where it was: each end keeps what the other has not acknowledged, at most SL_TUNNEL_KEPT bytes; beyond
- * that, the local socket is not read, so its writer waits. What uses the local sockets notices a pause and nothing else.
+ * that, the local socket is not read, so its writer waits. What uses the local sockets notices a pause and nothing
+ * else.
  *
  * Frames within TLS (proto/worker.md): 4 bytes length, little-endian, 1 byte kind, 3 bytes 0, the content. An end tells
  * once a second what it has received, so that silence means loss. Belongs to the thread of its loop. */

@@ -1,6 +1,6 @@
-/* A file that is wanted goes through these steps: asked (who is it?), then found, or got piece by piece into a file beside
- * its place, which is renamed at the end. One piece of a file is on its way at a time. Several workers may share a
- * cache: each writes to names of its own, and what is renamed is whole. */
+/* A file that is wanted goes through these steps: asked (who is it?), then found, or got piece by piece into a file
+ * beside its place, which is renamed at the end. One piece of a file is on its way at a time. Several workers may share
+ * a cache: each writes to names of its own, and what is renamed is whole. */
 #include "daemon/worker/fetch.h"
 
 #include <dirent.h>
@@ -76,7 +76,8 @@ struct sl_wire_message *sl_fetch_answer(const char *path, uint64_t offset, uint6
 	if (!m)
 		return NULL;
 	if (fd < 0 || identify(fd, &size, digest))
-		sl_error_at(&err, SL_IO, path, 0, "the daemon cannot read it: %s", fd < 0 ? strerror(errno) : "it is too short");
+		sl_error_at(&err, SL_IO, path, 0, "the daemon cannot read it: %s",
+			    fd < 0 ? strerror(errno) : "it is too short");
 	uint64_t left = offset < size ? size - offset : 0;
 	bytes = bytes < SL_FETCH_PIECE ? bytes : SL_FETCH_PIECE;
 	bytes = bytes < left ? bytes : left;

@@ -376,7 +376,8 @@ static const char *wrong_with(struct worker_port *p, struct job *job, struct sl_
 	}
 	if (e->kind == SL_EVENT_STARTED && job->started)
 		return "it has started a job twice";
-	if (e->status.iteration < 0 || (e->kind == SL_EVENT_DONE && e->status.stop == SL_STOP_NOT_YET) || !(e->status.seconds >= 0 && e->status.seconds < 1e12))
+	if (e->status.iteration < 0 || !(e->status.seconds >= 0 && e->status.seconds < 1e12) ||
+	    (e->kind == SL_EVENT_DONE && e->status.stop == SL_STOP_NOT_YET))
 		return "it has sent an impossible status";
 	if (!fits(job, e->layout))
 		return "it has sent a layout that does not fit its job";

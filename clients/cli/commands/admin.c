@@ -251,3 +251,72 @@ int cmd_admin_accounting(struct cli *cli)
 	json_decref(reply);
 	return status;
 }
+
+/* ---- tokens of workers -------------------------------------------------------------------- */
+
+static void tell_place(struct cli *cli, const json_t *reply)
+{
+	const char *place = cli_text(reply, "connect");
+	if (*place)
+		cli_note(cli, "spacelandd --worker --connect %s --token-file FILE --pin %s", place, cli_text(reply, "pin"));
+	else
+		cli_note(cli, "workers cannot connect to this server: its option worker_listen is not set");
+}
+
+static void print_worker_token(struct cli *cli, const json_t *reply)
+{
+	puts(cli_text(reply, "token"));
+	fflush(stdout);
+	tell_place(cli, reply);
+}
+
+static const char *day(const json_t *o, const char *key, char out[16])
+{
+	time_t seconds = (time_t)cli_number(o, key);
+	struct tm tm;
+	if (!json_is_integer(json_object_get(o, key)) || !gmtime_r(&seconds, &tm))
+		return "never";
+	strftime(out, 16, "%Y-%m-%d", &tm);
+	return out;
+}
+
+static void print_worker_tokens(struct cli *cli, const json_t *reply)
+{
+	const json_t *items = json_object_get(reply, "items");
+	char expires[16], used[16];
+	printf("%-26s  %-10s  %-10s  %-8s  %s\n", "id", "expires", "last used", "engine", "name");
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const json_t *o = json_array_get(items, i);
+		printf("%-26s  %-10s  %-10s  %-8s  %s\n", cli_text(o, "id"), day(o, "expires", expires),
+		       day(o, "last_used", used), cli_text(o, "engine"), cli_text(o, "name"));
+	}
+	fflush(stdout);
+	tell_place(cli, reply);
+}
+
+int cmd_admin_worker_token(struct cli *cli)
+{
+	const char *name = cli_option(cli, "name"), *revoke = cli_option(cli, "revoke");
+	json_t *body, *reply = NULL;
+	long days = 0;
+	int status = cli_option_int(cli, "days", 1, 36500, &days);
+	if (status)
+		return status;
+	if (revoke) {
+		status = http_send(cli, "DELETE", http_path("workers", "tokens", revoke, NULL), NULL, NULL);
+		if (!status)
+			cli_note(cli, "the token is revoked; workers that came with it end");
+		return status;
+	}
+	if (cli_option(cli, "list")) {
+		status = http_get(cli, "/v1/workers/tokens", &reply);
+		return cli_print_reply(cli, status, reply, print_worker_tokens);
+	}
+	body = json_object();
+	if (name)
+		json_object_set_new(body, "name", json_string(name));
+	if (days)
+		json_object_set_new(body, "days", json_integer(days));
+	status = http_send(cli, "POST", http_path("workers", "tokens", NULL, NULL), body, &reply);
+	return cli_print_reply(cli, status, reply, print_worker_token);
+}

@@ -23,6 +23,7 @@ int cmd_admin_banner(struct cli *cli);
 int cmd_admin_drain(struct cli *cli);
 int cmd_admin_gc(struct cli *cli);
 int cmd_admin_undrain(struct cli *cli);
+int cmd_admin_worker_token(struct cli *cli);
 int cmd_admin_retention(struct cli *cli);
 int cmd_job_keep(struct cli *cli);
 int cmd_project_job_time(struct cli *cli);
