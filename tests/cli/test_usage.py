@@ -11,7 +11,7 @@ import termios
 
 import pytest
 
-COMMANDS = ["admin accounting", "admin audit", "admin backup", "admin gc", "admin top", "batch cancel", "batch list", "batch show", "batch submit", "bench", "embed", "generate",
+COMMANDS = ["admin accounting", "admin audit", "admin backup", "admin gc", "admin top", "admin worker-token", "batch cancel", "batch list", "batch show", "batch submit", "bench", "embed", "generate",
             "gmm", "graph add", "graph columns", "graph labels", "graph list", "graph rm", "graph rows", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans",
             "job list", "job pause", "job predict", "job resume", "job rm", "job sammon", "job sample", "job show", "job signal",
             "job steer", "job submit", "job watch", "kmeans", "project add", "project limits", "project list", "project member",
