@@ -102,7 +102,8 @@ static int check_array(const struct storing *s, struct sl__npy *a)
 	const char *file = sl__source_name(s->source);
 	uint64_t channels = a->dims == 4 ? a->shape[3] : 1;
 	if (a->kind == 'u' && a->size == 1 && a->dims == 2 && !side_of(a->shape[1]))
-		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's rows have %llu pixels, which is no square; reshape it "
+		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's rows have %llu pixels, which is no square; "
+				"reshape it "
 				   "to (n, height, width).", (unsigned long long)a->shape[1]);
 	if (a->kind != 'u' || a->size != 1 || a->dims < 2)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's type is '%s' and it has %d dimensions; images "
@@ -166,7 +167,8 @@ static int store_array(struct storing *s)
 					   (json_int_t)a.shape[1], "channels", (json_int_t)(a.dims == 4 ? a.shape[3] : 1));
 	if (description && a.dims == 2) {
 		char why[80];
-		snprintf(why, sizeof why, "each row is a square image of %u x %u pixels", (unsigned)a.shape[1], (unsigned)a.shape[1]);
+		snprintf(why, sizeof why, "each row is a square image of %u x %u pixels", (unsigned)a.shape[1],
+				(unsigned)a.shape[1]);
 		json_object_set_new(description, "why", json_string(why));
 		json_object_set_new(description, "warns", json_false());
 	}
