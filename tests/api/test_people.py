@@ -361,9 +361,31 @@ def test_queue_and_top(lab):
 
 # ---- rights, for each route and role, by the state of the owner, ann ----
 
-# Transferred: her things are cat's.
+# What a public link opens, of its job only.
+BY_LINK = {("GET", "/v1/jobs/{job}" + rest) for rest in (
+    "", "/events", "/frame", "/frames", "/labels", "/labels/{column}", "/layout", "/names", "/nodes", "/picture.png", "/picture.svg", "/results/{result}",
+    "/trace", "/values")}
+
+
+def of_link(what, method, template):
+    """What a valid link gets. It shows no names."""
+    if what == "open" or ((method, template) in BY_LINK and not template.endswith("names")):
+        return "in"
+    return 404 if what in ("read", "change") and not template.startswith("/v1/jobs/{job}") or (method, template) in BY_LINK else 403
+
+
+def erase(lab):
+    lab.root.delete("/v1/users/ann?data=delete", 204)
+    wait_until(lambda: not lab.root.get("/v1/graphs").json()["items"] and not lab.root.get("/v1/jobs").json()["items"]
+               and not lab.root.get("/v1/batches").json()["items"] and not lab.root.get("/v1/layouts").json()["items"], 20, "all is gone")
+
+
+# Transferred: her things are cat's. Restored: she has them again. Erased: nobody has them.
 STATES = {"disabled": lambda lab: lab.root.patch("/v1/users/ann", json={"disabled": True}),
           "deleted": lambda lab: lab.root.delete("/v1/users/ann", 204),
+          "restored": lambda lab: (lab.root.delete("/v1/users/ann", 204), lab.root.post("/v1/users", 201, json={"name": "ann", "restore": True}),
+                                   lab.add("ann", lab.root.post("/v1/users/ann/tokens", 201).json()["token"])),
+          "erased": erase,
           "transferred": lambda lab: lab.root.post("/v1/users/ann/transfer", 200, json={"to": "cat"})}
 
 
@@ -379,6 +401,7 @@ def status(who, method, path, address):
 @pytest.mark.parametrize("state", STATES)
 def test_table_by_state_of_the_owner(tmp_path, state):
     lab = Lab(tmp_path)
+    lab.link = As(lab.daemon, lab.ann.post(f"/v1/jobs/{lab.job}/links", 201, json={}).json()["link"])
     STATES[state](lab)
     bad = []
 
@@ -389,13 +412,18 @@ def test_table_by_state_of_the_owner(tmp_path, state):
         del expected["nobody"]
         if state == "transferred":
             expected["ann"], expected["cat"] = expected["cat"], expected["ann"]
-        else:
+        elif state != "restored":
             expected["ann"] = "in" if what == "open" else 401
-        owner = "cat" if state == "transferred" else None
+        expected["link"] = 401 if what != "open" and state in ("disabled", "deleted", "erased") else of_link(what, method, template)
+        if method != "DELETE":
+            expected["root"] = expected["boss"] = "in"
+        if state == "erased" and what in ("read", "change"):
+            expected = {name: wanted if wanted == 401 else 404 for name, wanted in expected.items()}
+        owner = {"transferred": "cat", "restored": "ann"}.get(state)
         for name, wanted in expected.items():
             if name == owner and method == "DELETE" and what == "change":
                 continue
-            address = f"127.0.{int(name == 'ann')}.{number + 2}"  # wrong tokens of one address wait ever longer
+            address = f"127.0.{int(name == 'ann') + 2 * int(name == 'link')}.{number + 2}"  # wrong tokens of one address wait ever longer
             found = status(getattr(lab, name), method, path, address)
             there = found not in (401, 403) and (found != 404 or absent or what not in ("read", "change"))
             if not (template == "/v1/login" or (there if wanted == "in" else found == wanted)):
