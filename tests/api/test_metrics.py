@@ -13,7 +13,8 @@ from contract import ROOT
 
 MONITORING = ROOT / "packaging" / "monitoring"
 OTHERS = {"up"}                                                        # Prometheus' own
-SOMETIMES = {"spaceland_tls_certificate_expiry_timestamp_seconds"}     # with TLS
+SOMETIMES = {"spaceland_tls_certificate_expiry_timestamp_seconds",     # with TLS
+             "spaceland_workers_away"}                                 # with worker_listen
 
 
 def values(api):
@@ -112,5 +113,9 @@ def test_rules_and_dashboard_name_what_there_is(api, graph):
     for expression in expressions():
         unknown = {name for name in names(expression) - families if not name.startswith(("spaceland_gpu_", "spaceland_slurm_"))}
         assert names(expression) and not unknown, (expression, unknown)
+    whole = {name for name in families if re.match("spaceland_(ready|draining|drain_seconds|disk_|read_only|state_bytes|users|projects|last_backup|backup_failed|device_up)", name)}
+    board = json.loads((MONITORING / "grafana.json").read_text())
+    shown = set().union(*(names(t["expr"]) for p in board["panels"] for t in p["targets"]))
+    assert len(whole) >= 11 and whole <= shown, whole - shown
     routes = set(re.findall(r'route="([^"]*)"', " ".join(expressions())))
     assert routes <= set(re.findall(r'route="([^"]*)"', text))
