@@ -34,7 +34,8 @@ static struct sl_fair_entry *next(const struct sl_fair_queue *q)
 	struct sl_fair_entry *best = NULL;
 	bool short_of_memory = false;
 	SL_LIST_EACH(struct sl_fair_entry, e, &q->entries, link) {
-		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &q->entries, link, o->user == e->user);
+		const struct sl_fair_entry *first = SL_LIST_FIND(struct sl_fair_entry, o, &q->entries, link,
+								 o->user == e->user);
 		if (first != e || (e->begun && !e->ready) || (!e->begun && short_of_memory))
 			continue;
 		if (!fits(q, e))

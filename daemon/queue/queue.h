@@ -5,7 +5,8 @@
  * needs a place of its size, host memory, and room within the limits of its user and project (users/limits.h).
  *
  * Fair shares (shares.c): the next large job is of the project, and in it of the user, who has used the least device
- * time in relation to the share. Where jobs of an engine with several devices run is decided in moves.c. Loop thread. */
+ * time in relation to the share. Where jobs of an engine with several devices run is decided in moves.c. Loop
+ * thread. */
 #ifndef SL_QUEUE_H
 #define SL_QUEUE_H
 
