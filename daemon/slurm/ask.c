@@ -169,6 +169,19 @@ static void give_up_stuck(struct sl__allocation *a)
 	sl__allocation_event(a, SL_ALLOCATION_ON_UNWANTED);
 }
 
+/* Its worker is not heard, and Slurm says that it does not run any more: both agree, so its jobs need not wait until
+ * the grace of the worker is over. A missing answer is none. */
+static void agree(struct sl__allocation *a)
+{
+	bool runs = a->state == SL_SLURM_RUNS || a->state == SL_SLURM_MISSING;
+	if (a->stage != SL_ALLOCATION_LIVE || runs || !a->worker || !sl_remote_is_away(a->worker))
+		return;
+	sl_log_info("slurm", "job %llu of Slurm does not run any more (%s), and its worker is not heard",
+		    (unsigned long long)a->id, sl_slurm_state_reason(a->state));
+	sl__allocation_end_worker(a);
+	sl__allocation_event(a, SL_ALLOCATION_ON_LISTED + (int)a->state);
+}
+
 static void read_listing(struct sl_slurm *s, const char *text)
 {
 	struct sl_squeue_line line;
@@ -192,6 +205,8 @@ static void read_listing(struct sl_slurm *s, const char *text)
 	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
 		if (a->state != SL_SLURM_MISSING || a->settled_ms < s->begun_ms)
 			sl__allocation_event(a, SL_ALLOCATION_ON_LISTED + (int)a->state);
+	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
+		agree(a);
 	SL_LIST_EACH(struct sl__allocation, a, &s->allocations, link)
 		if (a->stuck && a->stage == SL_ALLOCATION_QUEUED)
 			give_up_stuck(a);

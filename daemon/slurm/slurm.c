@@ -85,6 +85,15 @@ void sl__allocation_destroy(struct sl__allocation *a)
 	free(a);
 }
 
+void sl__allocation_end_worker(struct sl__allocation *a)
+{
+	struct sl_error err;
+	sl_remote_unexpect(a->expected);  /* on_gone() */
+	a->expected = NULL;
+	if (sl_remote_expect(a->slurm->d->engines, a->hash, "slurm", 0, &remote_ops, a, &a->expected, &err))
+		sl_log_warning("slurm", "job %llu of Slurm cannot come again: %s", (unsigned long long)a->id, err.detail);
+}
+
 void sl__slurm_back_off(struct sl_slurm *s)
 {
 	uint64_t ms = BACK_OFF_MS;
@@ -267,7 +276,8 @@ static void look(struct sl_slurm *s)
 static bool must_list(const struct sl_slurm *s)
 {
 	SL_LIST_EACH(const struct sl__allocation, a, &s->allocations, link)
-		if (a->stage != SL_ALLOCATION_LIVE && a->stage != SL_ALLOCATION_ASKING)
+		if ((a->stage != SL_ALLOCATION_LIVE && a->stage != SL_ALLOCATION_ASKING) ||
+		    (a->worker && sl_remote_is_away(a->worker)))
 			return true;
 	return s->silent_s != 0;
 }

@@ -74,6 +74,8 @@ struct sl_slurm {
 void sl__allocation_event(struct sl__allocation *a, int event);
 struct sl__allocation *sl__allocation_create(struct sl_slurm *s);  /* NULL: no memory. In no list yet */
 void sl__allocation_destroy(struct sl__allocation *a);
+/* Its jobs go on from their checkpoints; the stage is AWAY then. A worker may come again. */
+void sl__allocation_end_worker(struct sl__allocation *a);
 /* A request came to nothing, or slurmctld does not answer: the next one waits. */
 void sl__slurm_back_off(struct sl_slurm *s);
 
