@@ -1,6 +1,7 @@
 """Runs the nginx configuration of docs/operations.md: logged-in users are identified by name, and nobody can pretend to
 be another."""
 import shutil
+import urllib.parse
 
 import numpy as np
 import pytest
@@ -64,6 +65,26 @@ def test_headers_of_clients(lab):
         assert reply.status_code == 400 or reply.json()["role"] == "user"
     assert ask(lab.front + "/v1/users", "ann@lab.example", {"X-Role": "administrator"}).status_code == 403
     assert ask(lab.front + "/v1/me", "ann@lab.example", {"Host": "evil.example"}).status_code == 421
+
+
+def test_groups(lab):
+    """Those that oauth2-proxy knows count, not those that a client sends, to either port."""
+    root = Api(lab)
+    root.session.headers["Authorization"] = f"Bearer {ROOT_TOKEN}"
+    root.post("/v1/projects", 201, json={"name": "genes"})
+    for groups, role, projects in (("", "user", []), ("Lab-Admins, genes-lab", "administrator", ["genes"]), ("students", "reader", [])):
+        me = ask(lab.front + "/v1/me", "eve@lab.example|" + urllib.parse.quote(groups), {"X-Forwarded-Groups": "lab-admins"}).json()
+        assert (me["name"], me["role"], me["projects"]) == ("eve@lab.example", role, projects), (groups, me)
+    headers = {"X-Forwarded-Groups": "lab-admins", "X-Forwarded-User": "eve@lab.example"}
+    assert ask(lab.tokens + "/v1/me", headers=headers).status_code == 401
+
+
+def test_examples_send_no_header_of_clients(lab):
+    """Each header that names a user, role or group is set or removed in each example."""
+    for example in nginx.re.findall(r"^```(?:nginx|apache)\n(.*?)^```", nginx.SECTION, nginx.re.S | nginx.re.M):
+        places = example.count("proxy_pass http://127.0.0.1:7070") or 1
+        for header in ("X-Forwarded-User", "X-Forwarded-Groups", "X-Role"):
+            assert len(nginx.re.findall(rf"(?:proxy_set_header|RequestHeader unset) {header}\b", example)) == places, header
 
 
 def test_programs_with_tokens(lab):
