@@ -539,3 +539,36 @@ def test_what_is_no_message_ends_the_worker(lab, message):
         assert s.until_end() is not None
         wait_for_workers(api, 0)
     assert lab.d.memory() < 1 << 30
+
+
+@pytest.mark.longest
+@pytest.mark.limit(300)
+def test_anything_may_end_at_any_time(lab):
+    """Device, worker, network and daemon are ended in random order: every job ends once, with the bytes of a quiet run."""
+    api = lab.daemon(worker_listen=f"127.0.0.1:{free_port()}", worker_grace_s=5)
+    graph = upload(api, n=400)
+    net = lab.network()
+    all_workers = [lab.worker(port=net.port), lab.worker(port=net.port)]
+    wait_for_workers(api, 2)
+    quiet = {seed: api.layout_bytes(api.run(graph, iterations=8000, seed=seed, trace_interval=0)["id"]) for seed in (1, 2)}
+    rng = np.random.default_rng(4)
+    jobs = {}
+    for number in range(10):
+        jobs[api.submit(graph, iterations=8000, seed=1 + number % 2, trace_interval=0)["id"]] = 1 + number % 2
+        time.sleep(rng.uniform(0, 0.7))
+        w, what = all_workers[number % 2], rng.integers(4)
+        if what == 0 and w.child():
+            os.kill(w.child(), signal.SIGKILL)
+        elif what == 1:
+            w.kill()
+            w.start()
+        elif what == 2:
+            net.cut(rng.uniform(0, 1))
+        else:
+            lab.d.kill()
+            lab.d.start()
+    for job, seed in jobs.items():
+        ended = api.wait(job, seconds=100)
+        assert ended["state"] == "done", ended["problem"]
+        assert api.layout_bytes(job) == quiet[seed]
+    wait_for_workers(api, 2, seconds=40)
