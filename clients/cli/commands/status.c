@@ -33,9 +33,13 @@ static void print_devices(const json_t *devices)
 	size_t i;
 	json_t *d;
 	json_array_foreach(devices, i, d) {
-		char used[24], total[24], running[24], queued[24], graphs[24], plans[24];
+		char used[24], total[24], running[24], queued[24], graphs[24], plans[24], name[320], state[32];
+		const json_t *worker = json_object_get(d, "worker");
+		bool elsewhere = json_is_object(worker), connected = !strcmp(cli_text(worker, "state"), "connected");
+		snprintf(name, sizeof name, "%s%s%s", cli_text(d, "name"), elsewhere ? ", on " : "", cli_text(worker, "name"));
+		snprintf(state, sizeof state, "%s", elsewhere && !connected ? cli_text(worker, "state") : cli_text(d, "state"));
 		const char *const cells[] = {
-			cli_text(d, "id"), cli_text(d, "name"), cli_text(d, "state"),
+			cli_text(d, "id"), name, state,
 			cli_bytes_text(cli_number(d, "memory_used"), used),
 			cli_bytes_text(cli_number(d, "memory_total"), total),
 			cli_count_text(cli_number(d, "jobs_running"), running),

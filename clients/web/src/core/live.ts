@@ -61,6 +61,8 @@ export function drop(id: string, version = Infinity): void {
 	gone.set(id, version);
 	if (jobs.value.delete(id))
 		jobs.notify();
+	if (devices.value.some(d => d.id === id))
+		devices.value = devices.value.filter(d => d.id !== id);
 	if (graphs.value.delete(id)) {
 		setUnread(id);
 		graphs.notify();

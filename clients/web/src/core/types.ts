@@ -126,6 +126,7 @@ export interface Device {
 	state: "up" | "down" | "idle" | "unusable";
 	problem: string | null;
 	fallback: string | null;
+	worker: { name: string; host: string; state: "connected" | "away" | "retiring" } | null;
 	memory_total: number;
 	memory_used: number;
 	memory_budget: number;

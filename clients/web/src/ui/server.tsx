@@ -16,7 +16,7 @@ function DeviceCard({ d }: { d: Device }) {
 	const budget = d.memory_budget || d.memory_total || 1, other = Math.max(0, d.memory_used - d.graph_bytes - d.embedding_bytes - d.plan_bytes);
 	return <li class="card device">
 		<div class="row"><h3>{d.id}</h3><span class="grow" /><span class={`badge ${d.state === "up" ? "running" : d.state === "idle" ? "queued" : "failed"}`}><span class="dot" aria-hidden="true" />{d.state}</span></div>
-		<p class="quiet">{d.name}</p>
+		<p class="quiet">{d.name}{d.worker && `, on ${d.worker.name}`}{d.worker && d.worker.state !== "connected" && ` (${d.worker.state})`}</p>
 		{d.problem && <p class="warning">{d.problem}</p>}
 		<><Bar share={d.memory_used / budget} label={`Memory of ${d.id}`} />
 			<p class="quiet">{bytes(d.memory_used)} of {bytes(budget)}: graphs {bytes(d.graph_bytes)}, layouts {bytes(d.embedding_bytes)}, plans {bytes(d.plan_bytes)}{other > 1e6 ? `, other ${bytes(other)}` : ""}</p>
