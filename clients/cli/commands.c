@@ -366,10 +366,10 @@ static const struct cli_command table[] = {
 	{"admin undrain", "", 0, 0, "take jobs again, after maintenance", "End what spaceland admin drain has begun.", NULL,
 	 CLI_NO_PARAMS, true, cmd_admin_undrain},
 	{"admin worker-token", "", 0, 0, "make, list or revoke tokens of workers on other machines",
-	 "Make a token for workers on other machines and print it, once. A worker is started there by spacelandd "
-	 "--worker --connect HOST:PORT --token-file FILE --pin PIN; this command says which place and pin. Whoever has the token "
-	 "gets the data of all users' jobs, and nothing else. For administrators.", admin_worker_token_options, CLI_NO_PARAMS,
-	 true, cmd_admin_worker_token},
+	 "Make a token for workers on other machines and print it, once. A worker is started there by spacelandd --worker "
+	 "--connect HOST:PORT --token-file FILE --pin PIN; this command says which place and pin. Whoever has the token "
+	 "gets the data of all users' jobs, and nothing else. For administrators.", admin_worker_token_options,
+	 CLI_NO_PARAMS, true, cmd_admin_worker_token},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},
