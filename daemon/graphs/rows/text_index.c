@@ -186,7 +186,7 @@ static void making_finish(struct making *m)
 static int name_it(const char *temporary, const char *path, struct sl_error *err)
 {
 	int fd = sl_file_open(temporary);
-	int rc = fd < 0 || fsync(fd) || rename(temporary, path) ? sl_atomic_error(path, "written", errno, err) : 0;
+	int rc = fd < 0 || fchmod(fd, 0600) || fsync(fd) || rename(temporary, path) ? sl_atomic_error(path, "written", errno, err) : 0;
 	if (fd >= 0)
 		close(fd);
 	return rc;
