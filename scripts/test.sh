@@ -80,7 +80,8 @@ part_cli() {
 	esac
 }
 part_python() { pytests tests/python "$BUILD" python ${without:+-m "$without"}; }
-part_slurm() { pytests tests/slurm "$BUILD" slurm ${without:+-m "$without"}; }
+# Its tests wait most of the time; each process has a cluster of its own.
+part_slurm() { pytests tests/slurm "$BUILD" slurm -n 4 --dist load ${without:+-m "$without"}; }
 part_web() { pytests tests/web "$BUILD" web ${without:+-m "$without"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() {

@@ -19,6 +19,7 @@ LIMIT_SECONDS = 60
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
+    config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
     config.addinivalue_line("markers", "longest: only in ./dev test all")
 
 

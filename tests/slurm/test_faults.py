@@ -80,6 +80,18 @@ def test_notice(serve, cluster):
     assert ended["allocation"]["losses"] == 0
 
 
+@pytest.mark.longest
+@pytest.mark.limit(300)
+def test_time_limit(serve, cluster):
+    """The same by a real time limit, which Slurm enforces about each half minute."""
+    server = serve(slurm_max_workers=1, slurm_time_s=120)
+    _, job = begin(server, ENDLESS)
+    number = allocation(server, job)
+    wait_until(lambda: allocation(server, job) != number, 150, "it goes on in another allocation")
+    assert server.api.job(job)["allocation"]["losses"] == 0
+    server.api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+
+
 def test_silent_slurmctld(serve, cluster):
     """slurmctld is down: running jobs go on, new ones wait and say why, this machine computes, and a metric tells."""
     server = serve(slurm_max_workers=2)
