@@ -3,7 +3,7 @@
  * The port keeps a record of each job on the worker and of each graph that it has been given, each with the event that
  * tells of its loss; so a loss needs no memory. Events wait in a queue until the loop calls, as those of a thread
  * do. */
-#include "daemon/worker/worker.h"
+#include "daemon/worker/port_internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,12 +15,8 @@
 #include <unistd.h>
 
 #include "daemon/util/crashes.h"
-#include "daemon/util/list.h"
 #include "daemon/util/log.h"
 #include "daemon/processes/spawn.h"
-#include "daemon/util/pool.h"
-#include "daemon/worker/codec.h"
-#include "daemon/worker/fetch.h"
 
 #define TICK_MS 100
 #define BACKOFF_MS 500
@@ -28,77 +24,11 @@
 #define SILENT_MS 60000      /* a worker that says nothing for so long is ended */
 #define WAITING_MOST (4ull << 30)  /* bytes that wait to be sent to a worker of another machine */
 #define ANSWER_MS 500        /* then requests for the state are answered with the last one known */
-#define PIECES 64            /* of files, being read at a time for one worker */
 #define OPEN_MS 120000       /* and one that does not open its device at the start of the server */
-
-struct job {
-	struct sl_link link;
-	uint64_t key;
-	const struct sl_method *method;
-	char id[SL_ULID_BYTES];
-	struct sl_status status;
-	/* for answers of a worker that lies: what was asked, and what fits */
-	int asked[SL__PLANS_CLEAR + 1];    /* commands that have no answer yet */
-	bool started;
-	uint32_t nodes;
-	int dims, columns;             /* of its layout, of its values */
-	uint64_t told_ms;
-	char *file[2];                 /* stored files that it is computed from; or NULL. Owned */
-	struct sl_device_event *lost;  /* owned */
-};
-
-/* A piece of a stored file, which a worker of another machine gets. */
-struct piece {
-	struct sl_pool_place work;
-	struct worker_port *port;
-	char *path;
-	uint64_t offset, bytes;
-	struct sl_wire_message *answer;
-};
-
-struct given {
-	struct sl_link link;
-	uint64_t graph, adds;
-	struct sl_device_event *dropped;  /* owned */
-};
-
-struct worker_port {
-	struct sl_device_port port;    /* first */
-	uv_loop_t *loop;
-	struct sl_device_config config;
-	struct sl_worker_options options;
-	sl_device_event_fn on_event;
-	void *arg;
-	uv_async_t wake;
-	uv_signal_t child;
-	uv_timer_t tick;
-	int handles;                   /* that are open, and pieces that are being read */
-	int pieces;
-	struct sl_message *events, **events_end;
-	struct sl_list jobs, given;
-	int asked;                     /* requests for the state that have no answer yet */
-	uint64_t asked_ms;             /* since when; 0: there is none */
-	struct sl_worker_channel channel;  /* of a worker of another machine; end NULL: it is a process of this one */
-	bool away, ending;             /* it is not heard; it was asked to end, and nothing it says counts any more */
-	pid_t pid;                     /* 0: there is no process */
-	struct sl_wire *wire;          /* NULL: there is no worker that can be told something */
-	bool open;                     /* a worker's device has been open */
-	bool stopping, stopped;        /* asked to stop; STOPPED is sent or queued */
-	struct sl_error open_err;
-	char why[160];                 /* why the worker was ended; "": by itself */
-	struct sl_device_state state;  /* as last told */
-	bool state_owed;               /* there was no memory to tell it */
-	uint64_t losses;               /* of earlier workers; those of the present one are in state */
-	bool progressed;               /* a job has been saved or has ended since the last worker ended */
-	uint64_t lost_ms, retry_ms, backoff_ms, beat_ms;
-	double silent_s;
-	void (*closed)(void *arg);
-	void *closed_arg;
-};
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-static void tell(struct worker_port *p, struct sl_device_event *e)
+static void tell(struct sl__port *p, struct sl_device_event *e)
 {
 	e->message.next = NULL;
 	*p->events_end = &e->message;
@@ -108,7 +38,7 @@ static void tell(struct worker_port *p, struct sl_device_event *e)
 
 static void on_wake(uv_async_t *async)
 {
-	struct worker_port *p = async->data;
+	struct sl__port *p = async->data;
 	struct sl_message *m = p->events;
 	p->events = NULL;
 	p->events_end = &p->events;
@@ -120,7 +50,7 @@ static void on_wake(uv_async_t *async)
 }
 
 /* Tells the state, once for each request; without memory the next tick tries again. */
-static void tell_state(struct worker_port *p)
+void sl__port_tell_state(struct sl__port *p)
 {
 	p->state.restart = false;
 	do {
@@ -136,7 +66,7 @@ static void tell_state(struct worker_port *p)
 	} while (p->asked > 0);
 }
 
-static void tell_stopped(struct worker_port *p, const struct sl_error *err)
+void sl__port_tell_stopped(struct sl__port *p, const struct sl_error *err)
 {
 	struct sl_device_event *e = p->stopped ? NULL : sl__event_create(SL_EVENT_STOPPED);
 	if (!e)
@@ -149,12 +79,12 @@ static void tell_stopped(struct worker_port *p, const struct sl_error *err)
 
 /* ---- records ------------------------------------------------------------------------------------- */
 
-static struct job *job_find(const struct worker_port *p, uint64_t key)
+static struct sl__port_job *job_find(const struct sl__port *p, uint64_t key)
 {
-	return SL_LIST_FIND(struct job, job, &p->jobs, link, job->key == key);
+	return SL_LIST_FIND(struct sl__port_job, job, &p->jobs, link, job->key == key);
 }
 
-static void job_free(struct job *job)
+static void job_free(struct sl__port_job *job)
 {
 	sl_list_unlink(&job->link);
 	sl_device_event_destroy(job->lost);
@@ -163,21 +93,21 @@ static void job_free(struct job *job)
 	free(job);
 }
 
-static struct given *given_find(const struct worker_port *p, uint64_t graph)
+static struct sl__port_given *given_find(const struct sl__port *p, uint64_t graph)
 {
-	return SL_LIST_FIND(struct given, g, &p->given, link, g->graph == graph);
+	return SL_LIST_FIND(struct sl__port_given, g, &p->given, link, g->graph == graph);
 }
 
-static void given_free(struct given *g)
+static void given_free(struct sl__port_given *g)
 {
 	sl_list_unlink(&g->link);
 	sl_device_event_destroy(g->dropped);
 	free(g);
 }
 
-static struct given *give(struct worker_port *p, uint64_t graph)
+static struct sl__port_given *give(struct sl__port *p, uint64_t graph)
 {
-	struct given *g = given_find(p, graph);
+	struct sl__port_given *g = given_find(p, graph);
 	if (!g && (g = calloc(1, sizeof *g))) {
 		g->graph = graph;
 		if (!(g->dropped = sl__event_create(SL_EVENT_GRAPH_DROPPED))) {
@@ -190,11 +120,11 @@ static struct given *give(struct worker_port *p, uint64_t graph)
 }
 
 /* Records the job; false: no memory. */
-static bool record(struct worker_port *p, const struct sl_device_job *add)
+static bool record(struct sl__port *p, const struct sl_device_job *add)
 {
 	bool graph = add->source.origin == SL_OF_AFFINITIES;
-	struct given *g = graph ? give(p, add->graph) : NULL;
-	struct job *job = graph && !g ? NULL : calloc(1, sizeof *job);
+	struct sl__port_given *g = graph ? give(p, add->graph) : NULL;
+	struct sl__port_job *job = graph && !g ? NULL : calloc(1, sizeof *job);
 	if (!job || !(job->lost = sl__event_create(SL_EVENT_LOST))) {
 		if (g && !g->adds)
 			given_free(g);
@@ -220,7 +150,7 @@ static bool record(struct worker_port *p, const struct sl_device_job *add)
 
 /* ---- the loss of a worker -------------------------------------------------------------------------- */
 
-static void lose_job(struct job *job, const struct sl_error *problem)
+static void lose_job(struct sl__port_job *job, const struct sl_error *problem)
 {
 	struct sl_device_event *e = job->lost;
 	int number, crashes = sl_crashes_of(job->id, &number);
@@ -237,11 +167,11 @@ static void lose_job(struct job *job, const struct sl_error *problem)
 }
 
 /* Gives all jobs and graphs back to the loop; when the port stops, only the graphs. */
-static void lose_all(struct worker_port *p)
+void sl__port_lose_all(struct sl__port *p)
 {
 	if (p->jobs.count)
 		sl_crashes_look_again();
-	SL_LIST_EACH(struct job, job, &p->jobs, link) {
+	SL_LIST_EACH(struct sl__port_job, job, &p->jobs, link) {
 		struct sl_device_event *e = job->lost;
 		if (!p->stopping) {
 			lose_job(job, &p->state.problem);
@@ -249,7 +179,7 @@ static void lose_all(struct worker_port *p)
 		}
 		job_free(job);
 	}
-	SL_LIST_EACH(struct given, g, &p->given, link) {
+	SL_LIST_EACH(struct sl__port_given, g, &p->given, link) {
 		struct sl_device_event *e = g->dropped;
 		g->dropped = NULL;
 		e->graph = g->graph;
@@ -259,7 +189,7 @@ static void lose_all(struct worker_port *p)
 	}
 }
 
-static void back_off(struct worker_port *p)
+static void back_off(struct sl__port *p)
 {
 	uint64_t now = uv_now(p->loop);
 	bool again = p->lost_ms && !p->progressed && now - p->lost_ms < BACKOFF_MAX_MS;
@@ -269,7 +199,7 @@ static void back_off(struct worker_port *p)
 	p->progressed = false;
 }
 
-static void has_exited(struct worker_port *p, int status)
+static void has_exited(struct sl__port *p, int status)
 {
 	char why[200];
 	p->pid = 0;
@@ -286,10 +216,10 @@ static void has_exited(struct worker_port *p, int status)
 	sl_wire_close(p->wire);
 	p->wire = NULL;
 	if (p->stopping || !p->open) {
-		lose_all(p);
+		sl__port_lose_all(p);
 		if (!p->open && !p->open_err.code)
 			sl_error_set(&p->open_err, SL_NODEVICE, "The worker of %s does not start: %s.", p->options.id, why);
-		tell_stopped(p, p->open ? NULL : &p->open_err);
+		sl__port_tell_stopped(p, p->open ? NULL : &p->open_err);
 		return;
 	}
 	p->losses += p->state.losses + !was_lost;
@@ -300,11 +230,11 @@ static void has_exited(struct worker_port *p, int status)
 	p->state.down = true;
 	p->state.graphs_resident = p->state.graphs_pinned = p->state.neighbours_resident = p->state.plan_count = 0;
 	sl_log_error("device", "the worker of %s has ended: %s", p->options.id, why);
-	tell_state(p);  /* first: jobs that come back do not start there again at once */
-	lose_all(p);
+	sl__port_tell_state(p);  /* first: jobs that come back do not start there again at once */
+	sl__port_lose_all(p);
 }
 
-static void end_worker(struct worker_port *p, const char *why)
+void sl__port_end(struct sl__port *p, const char *why)
 {
 	if (p->channel.end && !p->ending) {
 		p->ending = true;
@@ -320,7 +250,7 @@ static void end_worker(struct worker_port *p, const char *why)
 	kill(p->pid, SIGKILL);
 }
 
-static void reap(struct worker_port *p)
+static void reap(struct sl__port *p)
 {
 	int status;
 	if (p->pid && waitpid(p->pid, &status, WNOHANG) == p->pid)
@@ -334,7 +264,7 @@ static void on_child(uv_signal_t *handle, int number)
 
 /* ---- messages of the worker -------------------------------------------------------------------------- */
 
-static void on_state(struct worker_port *p, struct sl_device_event *e)
+static void on_state(struct sl__port *p, struct sl_device_event *e)
 {
 	p->state = *e->state;
 	p->open = p->open || !e->state->down || p->config.patient;
@@ -351,47 +281,11 @@ static bool ends(const struct sl_device_event *e)
 	       e->kind == SL_EVENT_LOST || (e->kind == SL_EVENT_LEFT && e->blob);
 }
 
-static bool fits(const struct job *job, const struct sl_layout *l)
+static void on_device_event(struct sl__port *p, struct sl_device_event *e)
 {
-	bool finite = true;
-	for (uint64_t i = 0; l && l->y && i < (uint64_t)l->n * (uint64_t)l->dims && finite; i++)
-		finite = isfinite(l->y[i]);
-	return !l || (l->n == job->nodes && l->dims == (l->values ? job->columns : job->dims) && (finite || l->values));
-}
-
-/* What is wrong with an event of a job, from a worker that is not ours; NULL: nothing. */
-static const char *wrong_with(struct worker_port *p, struct job *job, struct sl_device_event *e)
-{
-	static const struct { enum sl_event_kind event; enum sl_command_kind command; bool once; } answers[] = {
-		{SL_EVENT_SNAPSHOT, SL__SNAPSHOT, true}, {SL_EVENT_CHECKPOINT, SL__CHECKPOINT, true},
-		{SL_EVENT_LEFT, SL__LEAVE, true}, {SL_EVENT_CANCELLED, SL__CANCEL, false},
-		{SL_EVENT_PAUSED, SL__PAUSE, false}};
-	double most_s = (double)(uv_now(p->loop) - job->told_ms) * 1e-3 + 1;
-	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-		if (e->kind != answers[i].event || (e->kind == SL_EVENT_PAUSED && e->status.held))
-			continue;
-		if (!job->asked[answers[i].command])
-			return "it has sent an answer for which nobody has asked";
-		job->asked[answers[i].command] -= answers[i].once;
-	}
-	if (e->kind == SL_EVENT_STARTED && job->started)
-		return "it has started a job twice";
-	if (e->status.iteration < 0 || !(e->status.seconds >= 0 && e->status.seconds < 1e12) ||
-	    (e->kind == SL_EVENT_DONE && e->status.stop == SL_STOP_NOT_YET))
-		return "it has sent an impossible status";
-	if (!fits(job, e->layout))
-		return "it has sent a layout that does not fit its job";
-	job->started = job->started || e->kind == SL_EVENT_STARTED;
-	job->told_ms = uv_now(p->loop);
-	e->slice_seconds = e->slice_seconds >= 0 ? fmin(e->slice_seconds, most_s) : 0;
-	return NULL;
-}
-
-static void on_device_event(struct worker_port *p, struct sl_device_event *e)
-{
-	struct job *job = e->job ? job_find(p, e->job) : NULL;
+	struct sl__port_job *job = e->job ? job_find(p, e->job) : NULL;
 	p->progressed = p->progressed || e->kind == SL_EVENT_DONE || (e->kind == SL_EVENT_CHECKPOINT && e->blob);
-	struct given *g = e->kind == SL_EVENT_GRAPH_DROPPED ? given_find(p, e->graph) : NULL;
+	struct sl__port_given *g = e->kind == SL_EVENT_GRAPH_DROPPED ? given_find(p, e->graph) : NULL;
 	if (e->kind == SL_EVENT_STATE) {
 		on_state(p, e);
 		return;
@@ -405,7 +299,7 @@ static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 	if (e->kind == SL_EVENT_STOPPED) {
 		p->open_err = e->err;
 		p->stopped = true;
-		lose_all(p);
+		sl__port_lose_all(p);
 		tell(p, e);
 		return;
 	}
@@ -413,9 +307,9 @@ static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 		sl_device_event_destroy(e);  /* what the daemon has not asked for */
 		return;
 	}
-	const char *wrong = job && p->channel.end ? wrong_with(p, job, e) : NULL;
+	const char *wrong = job && p->channel.end ? sl__port_wrong(p, job, e) : NULL;
 	if (wrong) {
-		end_worker(p, wrong);
+		sl__port_end(p, wrong);
 		sl_device_event_destroy(e);
 		return;
 	}
@@ -428,72 +322,9 @@ static void on_device_event(struct worker_port *p, struct sl_device_event *e)
 	tell(p, e);
 }
 
-static void release(struct worker_port *p);
-
-static void read_piece(void *arg)
-{
-	struct piece *piece = arg;
-	piece->answer = sl_fetch_answer(piece->path, piece->offset, piece->bytes);
-}
-
-static void piece_read(void *arg)
-{
-	struct piece *piece = arg;
-	struct worker_port *p = piece->port;
-	p->pieces--;
-	if (p->wire)
-		sl_wire_send(p->wire, piece->answer);
-	else
-		sl_wire_message_destroy(piece->answer);
-	free(piece->path);
-	free(piece);
-	release(p);
-}
-
-static bool may_have(const struct worker_port *p, const char *path)
-{
-	SL_LIST_EACH(const struct job, job, &p->jobs, link)
-		for (int i = 0; i < 2; i++)
-			if (job->file[i] && !strcmp(job->file[i], path))
-				return true;
-	return false;
-}
-
-/* The worker wants a piece of a file; it may have those of its jobs. */
-static void on_fetch(struct worker_port *p, const struct sl_wire_message *m)
-{
-	const char *path = json_string_value(json_object_get(m->head, "file"));
-	json_int_t offset = json_integer_value(json_object_get(m->head, "offset"));
-	json_int_t bytes = json_integer_value(json_object_get(m->head, "bytes"));
-	if (!path || offset < 0 || bytes < 0 || p->pieces >= PIECES) {
-		end_worker(p, "it asks for files in a wrong way");
-		return;
-	}
-	if (!may_have(p, path)) {
-		struct sl_wire_message *answer = sl_wire_message_create("file");
-		if (answer)
-			json_object_update_new(answer->head, json_pack("{s:s, s:s}", "file", path, "problem",
-								       "no job of this worker needs it any more"));
-		sl_wire_send(p->wire, answer);
-		return;
-	}
-	struct piece *piece = calloc(1, sizeof *piece);
-	if (!piece || !(piece->path = strdup(path))) {
-		free(piece);
-		end_worker(p, "there is no memory for a file");
-		return;
-	}
-	piece->port = p;
-	piece->offset = (uint64_t)offset;
-	piece->bytes = (uint64_t)bytes;
-	p->pieces++;
-	p->handles++;
-	sl_pool_run_in(&piece->work, p->loop, read_piece, piece_read, piece);
-}
-
 static void on_message(void *arg, struct sl_wire_message *m)
 {
-	struct worker_port *p = arg;
+	struct sl__port *p = arg;
 	struct sl_device_event *e;
 	struct sl_error err;
 	p->beat_ms = uv_now(p->loop);
@@ -504,12 +335,12 @@ static void on_message(void *arg, struct sl_wire_message *m)
 	if (!strcmp(sl_wire_kind(m), "beat")) {
 		p->silent_s = sl_wire_real_value(json_object_get(m->head, "silent_s"));
 	} else if (p->channel.end && !strcmp(sl_wire_kind(m), "fetch")) {
-		on_fetch(p, m);
+		sl__port_fetch(p, m);
 	} else {
 		uint64_t key = (uint64_t)json_integer_value(json_object_get(m->head, "job"));
-		const struct job *job = key ? job_find(p, key) : NULL;
+		const struct sl__port_job *job = key ? job_find(p, key) : NULL;
 		if (sl_event_of_message(m, job ? job->method : NULL, &e, &err))
-			end_worker(p, err.detail);
+			sl__port_end(p, err.detail);
 		else
 			on_device_event(p, e);
 	}
@@ -518,22 +349,22 @@ static void on_message(void *arg, struct sl_wire_message *m)
 
 static void on_ended(void *arg, const char *why)
 {
-	struct worker_port *p = arg;
+	struct sl__port *p = arg;
 	sl_wire_close(p->wire);
 	p->wire = NULL;
 	if (p->channel.end && strcmp(why, "it has closed the connection"))
-		end_worker(p, why);
+		sl__port_end(p, why);
 	if (!p->pid)
 		return;
 	if (strcmp(why, "it has closed the connection"))
-		end_worker(p, why);
+		sl__port_end(p, why);
 	kill(p->pid, SIGKILL);  /* if it has not ended by itself; its exit status tells why */
 	reap(p);
 }
 
 /* ---- the start of a worker ------------------------------------------------------------------------------ */
 
-static struct sl_wire_message *hello(const struct worker_port *p)
+static struct sl_wire_message *hello(const struct sl__port *p)
 {
 	const struct sl_device_config *c = &p->config;
 	struct sl_wire_message *m = sl_wire_message_create("hello");
@@ -551,14 +382,14 @@ static struct sl_wire_message *hello(const struct worker_port *p)
 	return m;
 }
 
-static int start(struct worker_port *p)
+static int start(struct sl__port *p)
 {
 	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
 	int end, code = sl_spawn_self(SL_WORKER_ARGUMENT, SOCK_STREAM, SL_WORKER_FD, &end, &p->pid);
 	if (code)
 		return code;
 	if (sl_wire_open(&p->wire, p->loop, end, &ops, p)) {
-		end_worker(p, "there is no memory for its connection");
+		sl__port_end(p, "there is no memory for its connection");
 		return 0;
 	}
 	p->beat_ms = uv_now(p->loop);
@@ -567,7 +398,7 @@ static int start(struct worker_port *p)
 	return 0;
 }
 
-static void start_again(struct worker_port *p)
+static void start_again(struct sl__port *p)
 {
 	int code = start(p);
 	if (!code)
@@ -579,22 +410,22 @@ static void start_again(struct worker_port *p)
 
 static void on_tick(uv_timer_t *timer)
 {
-	struct worker_port *p = timer->data;
+	struct sl__port *p = timer->data;
 	uint64_t now = uv_now(p->loop);
 	p->asked_ms = !p->asked ? 0 : p->asked_ms ? p->asked_ms : now;
 	if (p->state_owed || (p->asked_ms && now - p->asked_ms > ANSWER_MS))
-		tell_state(p);
+		sl__port_tell_state(p);
 	bool there = p->wire && (p->pid || (p->channel.end && !p->away));
 	if (there && now - p->beat_ms > SILENT_MS)
-		end_worker(p, "it has not answered for a minute");
+		sl__port_end(p, "it has not answered for a minute");
 	if (there && p->silent_s > p->options.patience_s)
-		end_worker(p, "its device has not ended a slice for too long");
+		sl__port_end(p, "its device has not ended a slice for too long");
 	if (p->wire && sl_wire_waiting(p->wire) > WAITING_MOST && p->channel.end)
-		end_worker(p, "it takes no messages");
+		sl__port_end(p, "it takes no messages");
 	if (p->channel.end)
 		return;
 	if (!p->pid && p->stopping)
-		tell_stopped(p, NULL);
+		sl__port_tell_stopped(p, NULL);
 	else if (!p->pid && p->open && now >= p->retry_ms)
 		start_again(p);
 }
@@ -602,28 +433,28 @@ static void on_tick(uv_timer_t *timer)
 /* ---- commands ----------------------------------------------------------------------------------------------- */
 
 /* There is no worker: jobs go back to the loop. */
-static int post_to_none(struct worker_port *p, const struct sl_command *c)
+static int post_to_none(struct sl__port *p, const struct sl_command *c)
 {
 	if (c->kind == SL__ADD) {
 		if (!record(p, c->add))
 			return SL_NOMEM;
 		sl__device_job_destroy(c->add);
-		lose_all(p);
+		sl__port_lose_all(p);
 	} else if (c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR) {
 		p->asked++;
-		tell_state(p);
+		sl__port_tell_state(p);
 	} else if (c->kind == SL__STOP) {
 		p->stopping = true;
 		if (!p->pid && !p->channel.end)
-			tell_stopped(p, NULL);
+			sl__port_tell_stopped(p, NULL);
 	}
 	return 0;
 }
 
 static int post(struct sl_device_port *port, const struct sl_command *c)
 {
-	struct worker_port *p = (struct worker_port *)port;
-	struct job *job = job_find(p, c->key);
+	struct sl__port *p = (struct sl__port *)port;
+	struct sl__port_job *job = job_find(p, c->key);
 	if (!p->wire)
 		return post_to_none(p, c);
 	if (c->kind == SL__STEER && !job)
@@ -635,7 +466,7 @@ static int post(struct sl_device_port *port, const struct sl_command *c)
 	p->asked += c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR;
 	p->stopping = p->stopping || c->kind == SL__STOP;
 	if (p->away && (c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR)) {
-		tell_state(p);
+		sl__port_tell_state(p);
 		return 0;
 	}
 	sl_wire_send(p->wire, sl_command_message(c, job ? job->method : NULL));
@@ -646,7 +477,7 @@ static int post(struct sl_device_port *port, const struct sl_command *c)
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-static void release(struct worker_port *p)
+void sl__port_release(struct sl__port *p)
 {
 	if (--p->handles)
 		return;
@@ -656,9 +487,9 @@ static void release(struct worker_port *p)
 		next = m->next;
 		sl_device_event_destroy((struct sl_device_event *)m);
 	}
-	SL_LIST_EACH(struct job, job, &p->jobs, link)
+	SL_LIST_EACH(struct sl__port_job, job, &p->jobs, link)
 		job_free(job);
-	SL_LIST_EACH(struct given, g, &p->given, link)
+	SL_LIST_EACH(struct sl__port_given, g, &p->given, link)
 		given_free(g);
 	free(p);
 	if (closed)
@@ -667,12 +498,12 @@ static void release(struct worker_port *p)
 
 static void on_closed(uv_handle_t *handle)
 {
-	release(handle->data);
+	sl__port_release(handle->data);
 }
 
 static void destroy(struct sl_device_port *port, void (*closed)(void *arg), void *arg)
 {
-	struct worker_port *p = (struct worker_port *)port;
+	struct sl__port *p = (struct sl__port *)port;
 	p->closed = closed;
 	p->closed_arg = arg;
 	sl_wire_close(p->wire);
@@ -690,7 +521,7 @@ static void destroy(struct sl_device_port *port, void (*closed)(void *arg), void
 /* Until the first STATE or STOPPED. The events wait until the loop runs. */
 static int opened(struct sl_device_port *port, struct sl_error *err)
 {
-	struct worker_port *p = (struct worker_port *)port;
+	struct sl__port *p = (struct sl__port *)port;
 	while (!p->open && !p->stopped && p->wire && sl_wire_wait(p->wire, OPEN_MS))
 		;
 	if (p->open)
@@ -704,19 +535,19 @@ static int opened(struct sl_device_port *port, struct sl_error *err)
 
 static double silent_s(const struct sl_device_port *port)
 {
-	const struct worker_port *p = (const struct worker_port *)port;
+	const struct sl__port *p = (const struct sl__port *)port;
 	return p->wire ? p->silent_s : 0;
 }
 
-static struct worker_port *create(uv_loop_t *loop, const struct sl_device_config *config,
+static struct sl__port *create(uv_loop_t *loop, const struct sl_device_config *config,
 				  const struct sl_worker_options *options, sl_device_event_fn on_event, void *arg)
 {
 	static const struct sl_port_functions functions = {.post = post, .opened = opened, .silent_s = silent_s,
 							   .destroy = destroy};
-	struct worker_port *p = calloc(1, sizeof *p);
+	struct sl__port *p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;
-	*p = (struct worker_port){.port.functions = &functions, .loop = loop, .config = *config, .options = *options,
+	*p = (struct sl__port){.port.functions = &functions, .loop = loop, .config = *config, .options = *options,
 				  .on_event = on_event, .arg = arg, .backoff_ms = BACKOFF_MS};
 	p->events_end = &p->events;
 	uv_async_init(loop, &p->wake, on_wake);
@@ -731,7 +562,7 @@ static struct worker_port *create(uv_loop_t *loop, const struct sl_device_config
 int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
 		    const struct sl_worker_options *options, sl_device_event_fn on_event, void *arg, struct sl_error *err)
 {
-	struct worker_port *p = create(loop, config, options, on_event, arg);
+	struct sl__port *p = create(loop, config, options, on_event, arg);
 	if (!p)
 		return sl_error_memory(err, "a worker");
 	uv_signal_start(&p->child, on_child, SIGCHLD);
@@ -745,14 +576,12 @@ int sl_worker_start(struct sl_device_port **out, uv_loop_t *loop, const struct s
 	return 0;
 }
 
-/* ---- a worker of another machine --------------------------------------------------------------------------------- */
-
 int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl_device_config *config,
 		   const struct sl_worker_options *options, int fd, const struct sl_worker_channel *channel,
 		   sl_device_event_fn on_event, void *arg, struct sl_error *err)
 {
 	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
-	struct worker_port *p = create(loop, config, options, on_event, arg);
+	struct sl__port *p = create(loop, config, options, on_event, arg);
 	if (!p) {
 		close(fd);
 		return sl_error_memory(err, "a worker");
@@ -767,42 +596,4 @@ int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl
 	sl_wire_send(p->wire, hello(p));
 	*out = &p->port;
 	return 0;
-}
-
-void sl_worker_away(struct sl_device_port *port, bool away, const char *why)
-{
-	struct worker_port *p = (struct worker_port *)port;
-	p->away = away;
-	p->beat_ms = uv_now(p->loop);
-	if (!p->open || p->stopped)
-		return;
-	p->state.down = away;
-	p->state.problem.code = 0;
-	if (away)
-		sl_error_set(&p->state.problem, SL_DEVLOST, "The worker is not heard at present (%s). Its jobs stay there for "
-			     "worker_grace_s.", why);
-	tell_state(p);
-}
-
-void sl_worker_gone(struct sl_device_port *port, const char *why)
-{
-	struct worker_port *p = (struct worker_port *)port;
-	while (p->wire && sl_wire_wait(p->wire, 0))  /* its last words */
-		;
-	sl_wire_close(p->wire);
-	p->wire = NULL;
-	p->ending = true;
-	if (!p->state.problem.code || p->away)
-		sl_error_set(&p->state.problem, SL_DEVLOST, "The worker of %s is gone: %.200s.", p->options.id,
-			     p->why[0] ? p->why : why);
-	lose_all(p);
-	if (!p->open && !p->open_err.code)
-		p->open_err = p->state.problem;
-	tell_stopped(p, p->open ? NULL : &p->open_err);
-}
-
-bool sl_worker_has(const struct sl_device_port *port, const char *id)
-{
-	const struct worker_port *p = (const struct worker_port *)port;
-	return SL_LIST_FIND(struct job, job, &p->jobs, link, !strcmp(job->id, id)) != NULL;
 }

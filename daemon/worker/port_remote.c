@@ -1,0 +1,144 @@
+/* A worker of another machine: what it says is checked against what was asked, it gets stored files in pieces, and it
+ * may be away for a while. */
+#include "daemon/worker/port_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/worker/fetch.h"
+
+#define PIECES 64            /* of files, being read at a time for one worker */
+
+static bool fits(const struct sl__port_job *job, const struct sl_layout *l)
+{
+	bool finite = true;
+	for (uint64_t i = 0; l && l->y && i < (uint64_t)l->n * (uint64_t)l->dims && finite; i++)
+		finite = isfinite(l->y[i]);
+	return !l || (l->n == job->nodes && l->dims == (l->values ? job->columns : job->dims) && (finite || l->values));
+}
+
+const char *sl__port_wrong(struct sl__port *p, struct sl__port_job *job, struct sl_device_event *e)
+{
+	static const struct { enum sl_event_kind event; enum sl_command_kind command; bool once; } answers[] = {
+		{SL_EVENT_SNAPSHOT, SL__SNAPSHOT, true}, {SL_EVENT_CHECKPOINT, SL__CHECKPOINT, true},
+		{SL_EVENT_LEFT, SL__LEAVE, true}, {SL_EVENT_CANCELLED, SL__CANCEL, false},
+		{SL_EVENT_PAUSED, SL__PAUSE, false}};
+	double most_s = (double)(uv_now(p->loop) - job->told_ms) * 1e-3 + 1;
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		if (e->kind != answers[i].event || (e->kind == SL_EVENT_PAUSED && e->status.held))
+			continue;
+		if (!job->asked[answers[i].command])
+			return "it has sent an answer for which nobody has asked";
+		job->asked[answers[i].command] -= answers[i].once;
+	}
+	if (e->kind == SL_EVENT_STARTED && job->started)
+		return "it has started a job twice";
+	if (e->status.iteration < 0 || !(e->status.seconds >= 0 && e->status.seconds < 1e12) ||
+	    (e->kind == SL_EVENT_DONE && e->status.stop == SL_STOP_NOT_YET))
+		return "it has sent an impossible status";
+	if (!fits(job, e->layout))
+		return "it has sent a layout that does not fit its job";
+	job->started = job->started || e->kind == SL_EVENT_STARTED;
+	job->told_ms = uv_now(p->loop);
+	e->slice_seconds = e->slice_seconds >= 0 ? fmin(e->slice_seconds, most_s) : 0;
+	return NULL;
+}
+
+static void read_piece(void *arg)
+{
+	struct sl__port_piece *piece = arg;
+	piece->answer = sl_fetch_answer(piece->path, piece->offset, piece->bytes);
+}
+
+static void piece_read(void *arg)
+{
+	struct sl__port_piece *piece = arg;
+	struct sl__port *p = piece->port;
+	p->pieces--;
+	if (p->wire)
+		sl_wire_send(p->wire, piece->answer);
+	else
+		sl_wire_message_destroy(piece->answer);
+	free(piece->path);
+	free(piece);
+	sl__port_release(p);
+}
+
+static bool may_have(const struct sl__port *p, const char *path)
+{
+	SL_LIST_EACH(const struct sl__port_job, job, &p->jobs, link)
+		for (int i = 0; i < 2; i++)
+			if (job->file[i] && !strcmp(job->file[i], path))
+				return true;
+	return false;
+}
+
+void sl__port_fetch(struct sl__port *p, const struct sl_wire_message *m)
+{
+	const char *path = json_string_value(json_object_get(m->head, "file"));
+	json_int_t offset = json_integer_value(json_object_get(m->head, "offset"));
+	json_int_t bytes = json_integer_value(json_object_get(m->head, "bytes"));
+	if (!path || offset < 0 || bytes < 0 || p->pieces >= PIECES) {
+		sl__port_end(p, "it asks for files in a wrong way");
+		return;
+	}
+	if (!may_have(p, path)) {
+		struct sl_wire_message *answer = sl_wire_message_create("file");
+		if (answer)
+			json_object_update_new(answer->head, json_pack("{s:s, s:s}", "file", path, "problem",
+								       "no job of this worker needs it any more"));
+		sl_wire_send(p->wire, answer);
+		return;
+	}
+	struct sl__port_piece *piece = calloc(1, sizeof *piece);
+	if (!piece || !(piece->path = strdup(path))) {
+		free(piece);
+		sl__port_end(p, "there is no memory for a file");
+		return;
+	}
+	piece->port = p;
+	piece->offset = (uint64_t)offset;
+	piece->bytes = (uint64_t)bytes;
+	p->pieces++;
+	p->handles++;
+	sl_pool_run_in(&piece->work, p->loop, read_piece, piece_read, piece);
+}
+
+void sl_worker_away(struct sl_device_port *port, bool away, const char *why)
+{
+	struct sl__port *p = (struct sl__port *)port;
+	p->away = away;
+	p->beat_ms = uv_now(p->loop);
+	if (!p->open || p->stopped)
+		return;
+	p->state.down = away;
+	p->state.problem.code = 0;
+	if (away)
+		sl_error_set(&p->state.problem, SL_DEVLOST, "The worker is not heard at present (%s). Its jobs stay there for "
+			     "worker_grace_s.", why);
+	sl__port_tell_state(p);
+}
+
+void sl_worker_gone(struct sl_device_port *port, const char *why)
+{
+	struct sl__port *p = (struct sl__port *)port;
+	while (p->wire && sl_wire_wait(p->wire, 0))  /* its last words */
+		;
+	sl_wire_close(p->wire);
+	p->wire = NULL;
+	p->ending = true;
+	if (!p->state.problem.code || p->away)
+		sl_error_set(&p->state.problem, SL_DEVLOST, "The worker of %s is gone: %.200s.", p->options.id,
+			     p->why[0] ? p->why : why);
+	sl__port_lose_all(p);
+	if (!p->open && !p->open_err.code)
+		p->open_err = p->state.problem;
+	sl__port_tell_stopped(p, p->open ? NULL : &p->open_err);
+}
+
+bool sl_worker_has(const struct sl_device_port *port, const char *id)
+{
+	const struct sl__port *p = (const struct sl__port *)port;
+	return SL_LIST_FIND(struct sl__port_job, job, &p->jobs, link, !strcmp(job->id, id)) != NULL;
+}
