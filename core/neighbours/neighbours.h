@@ -44,6 +44,7 @@ struct sl_neighbours_params {
 	int metric;              /* enum sl_distance */
 	double p;                /* exponent of SL_LP, 1 to 16 */
 	double recall;           /* the recall that the search must reach; 1: exact search */
+	int gpus;                /* so many GPUs of an engine search together, from `index` on; 0: one */
 	const int *cancel;       /* another thread stores 1 here to end the search with SL_CANCELLED; NULL: never */
 	/* reports the share of the work that is done, 0 .. 1, on the searching thread; may be NULL */
 	void (*progress)(void *arg, double share);

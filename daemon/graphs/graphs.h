@@ -130,8 +130,9 @@ const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char 
 void sl_graphs_store_again(struct sl_graphs *s);
 /* fn runs when a search of a graph has ended or failed. At most one listener. */
 void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg);
-/* Lets searches run from now on: on device `index` of this engine if it can search, else on the CPU. */
-void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes);
+/* Lets searches run from now on: on `gpus` GPUs of this engine, from `index` on, if it can search, else on the CPU. */
+void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, int gpus,
+			 uint64_t memory_bytes);
 
 /* Bytes on disk that count for a user or project (an id): files of graphs, and the result of `fn` for other files. */
 uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account);

@@ -98,7 +98,7 @@ struct sl_graphs {
 	/* searches */
 	struct sl_list searches;     /* struct sl__finder, in the order of the requests */
 	const struct sl_engine *engine;
-	int engine_index;
+	int engine_index, engine_gpus;
 	uint64_t engine_bytes;
 	bool searching;              /* sl_graphs_search_on() was called */
 	void (*on_search)(void *arg, const char *id);

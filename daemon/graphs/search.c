@@ -249,6 +249,7 @@ static void find(struct sl__finder *q)
 	q->stage = FINDING;
 	q->engine = engine ? s->engine : NULL;
 	q->engine_index = s->engine_index;
+	q->params.gpus = s->engine_gpus;
 	q->engine_bytes = s->engine_bytes;
 	q->params.cancel = &q->cancel;
 	q->params.progress = on_progress;
@@ -490,10 +491,12 @@ void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *
 	s->on_search_arg = arg;
 }
 
-void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes)
+void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, int gpus,
+			 uint64_t memory_bytes)
 {
 	s->engine = engine;
 	s->engine_index = index;
+	s->engine_gpus = gpus;
 	s->engine_bytes = memory_bytes;
 	s->searching = true;
 	pump(s);

@@ -358,10 +358,10 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_disk_use(d->graphs, sl__limits_disk_bytes, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
-	const struct sl_server_engine *preferred = j->engines->preferred;
+	struct sl_server_engine *preferred = j->engines->preferred;
+	const struct sl_server_device *first = sl_server_engine_first(preferred);
 	sl_graphs_search_on(d->graphs, preferred->elsewhere || preferred->awaited ? sl_engine_cpu() : preferred->functions,
-			    sl_server_engine_first(j->engines->preferred)->index,
-			    (uint64_t)d->config.device_memory_bytes);
+			    first->first_gpu, first->gpus, (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
 	sl_jobs_look_at_retention(j);

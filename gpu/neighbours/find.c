@@ -4,6 +4,10 @@
 #include "gpu/neighbours/codes/coded.h"
 #include "gpu/neighbours/inverted/inverted.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
 #define IVF_LEAST 150000u      /* with fewer points, the exact search is faster than making an inverted file */
 #define LP_MOST 16.0
 #define KEEP_MOST (SL_LIST_MAX / 4)
@@ -70,6 +74,8 @@ static int search(struct sl_search *s, int index, struct sl_error *err)
 	sl__search_size_lists(s, s->points->n);
 	s->capacity = s->lists.capacity;
 	SL_RETURN(sl__search_plan(s, err));
+	if (s->ranks > 1 && s->block < s->points->n)
+		return sl_error_set(err, SL_DEVMEM, "The points do not fit into the memory of a GPU.");
 	if (approximate && s->block < s->points->n) {
 		SL_RETURN(sl__search_coded(s, &given_up, err));
 		if (!given_up)
@@ -83,19 +89,108 @@ static int search(struct sl_search *s, int index, struct sl_error *err)
 	SL_RETURN(sl__search_frame(s, err));
 	if (approximate && s->block >= s->points->n && s->params->metric != SL_INNER_PRODUCT) {
 		struct sl_pages pages;
-		sl__pages_begin(&pages, s->out);
+		if (!s->rank)
+			sl__pages_begin(&pages, s->out);
 		int code = sl__search_ivf(s, &given_up, err);
-		sl__pages_end(&pages);
+		if (!s->rank)
+			sl__pages_end(&pages);
 		SL_RETURN(code);
 	}
 	return given_up ? sl__search_exact(s, index, err) : 0;
+}
+
+/* ---- several GPUs ----------------------------------------------------------------------------- */
+
+#define GPUS_MOST 16
+#define GPU_POINTS 1000u  /* each GPU searches at least so many rows */
+
+/* One GPU's part of a search: all columns, and a share of the rows. Each makes the same choices, since all have the
+ * same budget. */
+struct part {
+	struct sl_search search;
+	struct sl_neighbours view;  /* the arrays of the result; recall and method of its own */
+	struct sl_neighbours_params params;
+	int index, code;
+	uint64_t memory_bytes;
+	struct sl_error err;
+	pthread_t thread;
+	bool started;
+};
+
+static void *search_part(void *arg)
+{
+	struct part *p = arg;
+	p->code = set_up(&p->search, p->index, p->memory_bytes, &p->err);
+	if (!p->code)
+		p->code = search(&p->search, p->index, &p->err);
+	tear_down(&p->search);
+	return NULL;
+}
+
+/* True if all parts searched in the same way. */
+static bool agree(const struct part *part, uint32_t parts)
+{
+	bool same = true;
+	for (uint32_t i = 0; i < parts; i++)
+		same = same && !part[i].code && !strcmp(part[i].view.method, part[0].view.method);
+	return same;
+}
+
+/* *done: all rows have been searched. Otherwise one GPU must do it, for example since the points do not fit. */
+static int search_together(const struct sl_search *s, int index, uint64_t memory_bytes, uint32_t parts, bool *done,
+			   struct sl_error *err)
+{
+	struct part *part = calloc(parts, sizeof *part);
+	int code = 0;
+	if (!part)
+		return sl_error_memory(err, "a search on %u GPUs", parts);
+	for (uint32_t i = 0; i < parts && !code; i++) {
+		uint64_t free_bytes;
+		SL_CUDA(cudaSetDevice(index + (int)i));
+		SL_CUDA(sl__free_bytes(index + (int)i, memory_bytes, &free_bytes));
+		memory_bytes = free_bytes;  /* the least of all */
+	}
+	for (uint32_t i = 0; i < parts; i++) {
+		part[i].search = *s;
+		part[i].view = *s->out;
+		part[i].params = *s->params;
+		part[i].params.progress = i ? NULL : s->params->progress;
+		part[i].search.out = &part[i].view;
+		part[i].search.params = &part[i].params;
+		part[i].search.rank = i;
+		part[i].search.ranks = parts;
+		part[i].index = index + (int)i;
+		part[i].memory_bytes = memory_bytes;
+		part[i].started = i && !pthread_create(&part[i].thread, NULL, search_part, &part[i]);
+	}
+	for (uint32_t i = 0; i < parts; i++)
+		if (!part[i].started)
+			search_part(&part[i]);
+	for (uint32_t i = 0; i < parts; i++)
+		if (part[i].started)
+			pthread_join(part[i].thread, NULL);
+	for (uint32_t i = 0; i < parts && !code; i++)
+		if (part[i].code && part[i].code != SL_DEVMEM) {
+			code = part[i].code;
+			if (err)
+				*err = part[i].err;
+		}
+	*done = !code && agree(part, parts);
+	if (*done) {
+		s->out->recall = part[0].view.recall;
+		memcpy(s->out->method, part[0].view.method, sizeof s->out->method);
+	}
+out:
+	free(part);
+	return code;
 }
 
 int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
 			const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err)
 {
 	struct sl_neighbours_params settled = *params;
-	struct sl_search s = {.points = p, .params = &settled};
+	struct sl_search s = {.points = p, .params = &settled, .ranks = 1};
+	bool done = false;
 	int code = 0;
 	SL_RETURN(check(p, params, err));
 	if (params->metric == SL_LP && params->p == 1)
@@ -110,10 +205,17 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 	code = sl__search_result(&s, err);
 	if (code || !s.k)
 		goto out;
-	code = set_up(&s, index, memory_bytes, err);
-	if (!code)
-		code = search(&s, index, err);
-	tear_down(&s);
+	uint32_t parts = params->gpus > 1 ? (uint32_t)params->gpus : 1;
+	parts = parts < GPUS_MOST ? parts : GPUS_MOST;
+	parts = parts < p->n / GPU_POINTS ? parts : p->n / GPU_POINTS;
+	if (parts > 1)
+		code = search_together(&s, index, memory_bytes, parts, &done, err);
+	if (!code && !done) {
+		code = set_up(&s, index, memory_bytes, err);
+		if (!code)
+			code = search(&s, index, err);
+		tear_down(&s);
+	}
 out:
 	if (s.out) {
 		s.out->metric = params->metric;

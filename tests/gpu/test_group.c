@@ -305,6 +305,30 @@ static struct sl_points *points(uint32_t n, uint32_t d)
 	return p;
 }
 
+/* All pairs; and an inverted file, where GPUs are not emulated. */
+static void neighbours_are_those_of_one_gpu(void **state)
+{
+	NEED_GPUS();
+	for (int round = 0; round < (getenv("SPACELAND_EMULATED_GPUS") ? 1 : 2); round++) {
+		struct sl_points *p = points(round ? 400000 : 2200, 4);
+		struct sl_neighbours_params search = {.k = 6, .recall = round ? 0.95 : 1};
+		struct sl_neighbours *one, *more;
+		DO(cuda->neighbours_find(0, 0, p, &search, &one, err));
+		size_t bytes = 4 * (size_t)p->n * one->k;
+		for (search.gpus = 2; search.gpus <= devices() && search.gpus <= RANKS_MAX; search.gpus *= 2) {
+			DO(cuda->neighbours_find(0, 0, p, &search, &more, err));
+			assert_string_equal(one->method, round ? "ivf" : "exact");
+			assert_string_equal(more->method, one->method);
+			assert_true(more->recall == one->recall);
+			assert_memory_equal(more->index, one->index, bytes);
+			assert_memory_equal(more->distance, one->distance, bytes);
+			sl_neighbours_destroy(more);
+		}
+		sl_neighbours_destroy(one);
+		sl_points_destroy(p);
+	}
+}
+
 /* P from neighbours, by the layouts that it gives. */
 static void affinities_are_those_of_one_gpu(void **state)
 {
@@ -422,6 +446,7 @@ int main(void)
 		cmocka_unit_test(wide_layouts_are_those_of_one_gpu),
 		cmocka_unit_test(layouts_of_many_are_those_of_one_gpu),
 		cmocka_unit_test(walks_are_those_of_one_gpu),
+		cmocka_unit_test(neighbours_are_those_of_one_gpu),
 		cmocka_unit_test(affinities_are_those_of_one_gpu),
 		cmocka_unit_test(made_graphs_are_those_of_one_gpu),
 		cmocka_unit_test(a_rank_that_fails_ends_the_call_of_all),

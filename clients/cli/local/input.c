@@ -268,6 +268,7 @@ static int find_neighbours(struct local *l, const struct sl_affinities_params *a
 			 l->given.neighbours, l->search.k);
 	else if (l->search.k > l->input.points->n - 1)
 		cli_tell(l->cli, l->path, "each point has only %u neighbours, not %u", l->input.points->n - 1, l->search.k);
+	l->search.gpus = l->gpus;
 	l->search.cancel = (const int *)&cli_interrupted;
 	l->search.progress = on_progress;
 	l->search.arg = &progress;
@@ -403,6 +404,7 @@ int local_open(struct local *l)
 	int code = l->engine->open(&l->device, &device, &l->err);
 	if (!code && automatic && sl_engine_devices("cuda") > 1)
 		code = open_more(l, &device);
+	l->gpus = device.gpus;
 	return code ? local_failed(l, l->path) : CLI_OK;
 }
 

@@ -22,6 +22,7 @@ struct local {
 	struct sl_affinities *affinities;
 	const struct sl_engine *engine;
 	struct sl_device *device;
+	int gpus;                  /* of the device; 0: one */
 	struct sl_device_graph *device_graph;
 	struct sl_embedding *embedding;
 	struct sl_status status;

@@ -179,12 +179,12 @@ out:
 int sl__search_exact(struct sl_search *s, int index, struct sl_error *err)
 {
 	struct delivery delivery = {.s = s, .index = index};
-	uint32_t n = s->points->n;
+	uint32_t n = s->points->n, end = sl__search_from(s, n, s->rank + 1);
 	int code = 0, turn = 0;
 	if (s->block >= n)
 		SL_TRY(sl__search_side(s, s->precision, err));
-	for (uint32_t first = 0; first < n; turn ^= 1) {
-		uint32_t count = n - first < s->batch ? n - first : s->batch;
+	for (uint32_t first = sl__search_from(s, n, s->rank); first < end; turn ^= 1) {
+		uint32_t count = end - first < s->batch ? end - first : s->batch;
 		SL_TRY(search_batch(s, first, turn, err));
 		SL_TRY(delivery_begin(&delivery, first, count, turn, err));  /* waits until the next turn's buffer is free */
 		first += count;

@@ -27,6 +27,7 @@ struct sl_search {
 	cudaEvent_t staged[2];
 	char *stage[2];             /* pinned, [SL_STAGE] bytes */
 	uint64_t budget;            /* bytes of device memory */
+	uint32_t rank, ranks;       /* of several GPUs that search together: this one, and how many */
 	uint32_t k, batch, block;   /* batch: rows at a time; block: columns at a time, all if they fit */
 	size_t row_bytes;           /* bytes of a point as uploaded */
 	enum sl_precision precision;
@@ -140,6 +141,13 @@ int sl__search_gather(struct sl_search *s, void *to, const uint32_t *number, uin
 /* Copies row i of from[count][k], in device memory, to row number[i] of `to`; skips SL_NOBODY. Waits for s->stream. */
 int sl__search_scatter(struct sl_search *s, uint32_t *to, const void *from, const uint32_t *number, uint32_t count,
 		       struct sl_error *err);
+
+/* The first of `count` rows that GPU `rank` searches, a multiple of SL_ROWS. */
+static inline uint32_t sl__search_from(const struct sl_search *s, uint32_t count, uint32_t rank)
+{
+	uint64_t blocks = (count + SL_ROWS - 1ull) / SL_ROWS, from = blocks * rank / s->ranks * SL_ROWS;
+	return from < count ? (uint32_t)from : count;
+}
 
 static inline uint32_t sl__round_up(uint64_t x, uint32_t unit) { return (uint32_t)((x + unit - 1) / unit * unit); }
 

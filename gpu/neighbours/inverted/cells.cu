@@ -157,6 +157,25 @@ cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32
 
 cudaError_t sl__cells_init(void) { return allow_shared(SL_CELLS_MAX * sizeof(uint64_t), -1, rank); }
 
+/* to[i][k] = from[which[i]][k]. One thread per number. */
+static __global__ void collect(const uint32_t *which, uint64_t numbers, uint32_t k, const uint32_t *from, uint32_t *to)
+{
+	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < numbers; at += (uint64_t)gridDim.x * BLOCK) {
+		uint32_t row = which[at / k];
+		if (row != SL_NOBODY)
+			to[at] = from[(uint64_t)row * k + at % k];
+	}
+}
+
+cudaError_t sl__cells_collect(const uint32_t *which, uint32_t count, uint32_t k, const void *from, void *to,
+			      cudaStream_t stream)
+{
+	uint64_t numbers = (uint64_t)count * k;
+	collect<<<blocks_for(numbers, 8 * BLOCK), BLOCK, 0, stream>>>(which, numbers, k, (const uint32_t *)from,
+								      (uint32_t *)to);
+	return cudaGetLastError();
+}
+
 /* One warp per row; its lanes search the order for one neighbour after the other. */
 static __global__ void histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
 				 const uint32_t *place, const uint32_t *order, uint32_t ranked, uint32_t *out)

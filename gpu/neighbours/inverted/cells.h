@@ -42,6 +42,9 @@ cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32
 cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
 				const uint32_t *place, const uint32_t *order, uint32_t ranked, uint32_t *histogram,
 				cudaStream_t stream);
+/* to[count][k]: rows which[count] of from[n][k], whose elements have 4 bytes; SL_NOBODY is skipped. */
+cudaError_t sl__cells_collect(const uint32_t *which, uint32_t count, uint32_t k, const void *from, void *to,
+			      cudaStream_t stream);
 cudaError_t sl__cells_init(void);  /* once per device */
 
 #ifdef __cplusplus

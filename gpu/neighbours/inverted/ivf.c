@@ -150,6 +150,29 @@ static int make(struct sl_search *s, struct ivf *v, struct sl_error *err)
 		       {&v->start, (cells + 1) * 4});
 }
 
+/* Copies the results of the rows at positions from .. to - 1 to the host: those of one GPU of several. */
+static int deliver(struct sl_search *s, struct ivf *v, uint32_t from, uint32_t to, struct sl_error *err)
+{
+	uint32_t *member = malloc((to - from) * 4ull + 4);
+	int code = member ? 0 : sl_error_memory(err, "%u rows", to - from);
+	SL_TRY(code);
+	SL_CUDA(sl__fetch(member, v->member + from, (to - from) * 4ull, s->stream));
+	for (uint32_t at = from; at < to; at += s->batch) {
+		uint32_t count = to - at < s->batch ? to - at : s->batch;
+		const struct {
+			const void *from;
+			uint32_t *to;
+		} arrays[] = {{v->index, s->out->index}, {v->distance, (uint32_t *)s->out->distance}};
+		for (int i = 0; i < 2; i++) {
+			SL_CUDA(sl__cells_collect(v->member + at, count, s->k, arrays[i].from, s->index[0], s->stream));
+			SL_TRY(sl__search_scatter(s, arrays[i].to, s->index[0], member + (at - from), count, err));
+		}
+	}
+out:
+	free(member);
+	return code;
+}
+
 int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
 {
 	struct ivf v = {0};
@@ -170,10 +193,15 @@ int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
 	if (*given_up)
 		goto out;
 	SL_TRY(SL_TAKE(s, &v.held, err, {&v.index, n * k * 4}, {&v.distance, n * k * 4}));
-	for (uint32_t at = 0; at < v.side.count; at += s->batch)
-		SL_TRY(search_cells(s, &v, at, v.side.count - at < s->batch ? v.side.count - at : s->batch, err));
-	SL_TRY(sl__search_download(s, s->out->index, v.index, n * k * 4, err));
-	SL_TRY(sl__search_download(s, s->out->distance, v.distance, n * k * 4, err));
+	uint32_t from = sl__search_from(s, v.side.count, s->rank), to = sl__search_from(s, v.side.count, s->rank + 1);
+	for (uint32_t at = from; at < to; at += s->batch)
+		SL_TRY(search_cells(s, &v, at, to - at < s->batch ? to - at : s->batch, err));
+	if (s->ranks > 1) {
+		SL_TRY(deliver(s, &v, from, to, err));
+	} else {
+		SL_TRY(sl__search_download(s, s->out->index, v.index, n * k * 4, err));
+		SL_TRY(sl__search_download(s, s->out->distance, v.distance, n * k * 4, err));
+	}
 	snprintf(s->out->method, sizeof s->out->method, "ivf");
 out:
 	sl__search_free(s, &v.held);
