@@ -1,5 +1,5 @@
-/* port_internal.h -- the daemon's side of a worker (worker.h): port.c is what all workers need, port_remote.c what those
- * of other machines need, too. Loop thread. */
+/* port_internal.h -- the daemon's side of a worker (worker.h): port.c is what all workers need, port_remote.c what
+ * those of other machines need, too. Loop thread. */
 #ifndef SL_WORKER_PORT_INTERNAL_H
 #define SL_WORKER_PORT_INTERNAL_H
 

@@ -36,8 +36,8 @@ int cmd_bench(struct cli *cli);
 int cmd_embed(struct cli *cli);
 int cmd_graph_add(struct cli *cli);
 int cmd_graph_columns(struct cli *cli);
-/* graph_columns.c: sets the columns of a file, or the one called `column`, and tells what was guessed. only, kind: as in
- * PUT /v1/graphs/ID/columns; NULL is fine. *reply: new reference. */
+/* graph_columns.c: sets the columns of a file, or the one called `column`, and tells what was guessed. only, kind: as
+ * in PUT /v1/graphs/ID/columns; NULL is fine. *reply: new reference. */
 int cli_columns_set(struct cli *cli, const char *graph, const char *file, const char *column, const char *only,
 		    const char *kind, json_t **reply);
 int cmd_graph_labels(struct cli *cli);

@@ -186,7 +186,8 @@ static void making_finish(struct making *m)
 static int name_it(const char *temporary, const char *path, struct sl_error *err)
 {
 	int fd = sl_file_open(temporary);
-	int rc = fd < 0 || fchmod(fd, 0600) || fsync(fd) || rename(temporary, path) ? sl_atomic_error(path, "written", errno, err) : 0;
+	bool failed = fd < 0 || fchmod(fd, 0600) || fsync(fd) || rename(temporary, path);
+	int rc = failed ? sl_atomic_error(path, "written", errno, err) : 0;
 	if (fd >= 0)
 		close(fd);
 	return rc;
