@@ -56,7 +56,7 @@ static void on_leaves(void *arg, struct sl_remote *w, double seconds)
 static void on_gone(void *arg, struct sl_remote *w, bool retired, const char *why)
 {
 	struct sl__allocation *a = arg;
-	if (!w || a->slurm->closing)
+	if (!w || a->slurm->closing || a->destroyed)
 		return;
 	a->worker = NULL;
 	sl_log_info("slurm", "the worker of job %llu on %s is gone%s%s", (unsigned long long)a->id, a->node,
@@ -80,7 +80,8 @@ struct sl__allocation *sl__allocation_create(struct sl_slurm *s)
 void sl__allocation_destroy(struct sl__allocation *a)
 {
 	sl_list_unlink(&a->link);
-	sl_remote_unexpect(a->expected);
+	a->destroyed = true;
+	sl_remote_unexpect(a->expected);  /* a worker that is still there ends: on_gone() */
 	sodium_memzero(a->token, sizeof a->token);
 	free(a);
 }
@@ -212,10 +213,16 @@ static void request(struct sl_slurm *s, const struct sl_slurm_need *need)
 static void give_up_surplus(struct sl_slurm *s, int surplus)
 {
 	uint64_t now = uv_now(s->d->loop);
+	if (surplus <= 0)
+		s->surplus_ms = 0;
+	else if (!s->surplus_ms)
+		s->surplus_ms = now;
+	if (surplus <= 0 || now - s->surplus_ms < PATIENCE_MS)
+		return;
 	for (struct sl_link *l = s->allocations.last, *before; l && surplus > 0; l = before) {
 		struct sl__allocation *a = SL_LIST_ITEM(struct sl__allocation, l, link);
 		before = l->previous;
-		if (!waits(a) || now - a->busy_ms < PATIENCE_MS)
+		if (!waits(a))
 			continue;
 		surplus--;
 		sl_log_info("slurm", "job %llu of Slurm is not needed any more", (unsigned long long)a->id);

@@ -26,6 +26,7 @@ struct sl__allocation {
 	int gpus;
 	struct sl_remote_expected *expected;
 	struct sl_remote *worker;         /* NULL: it is not connected */
+	bool destroyed;                   /* it is being freed */
 	/* as last listed */
 	enum sl_slurm_state state;
 	bool stuck;                       /* Slurm could not start it, and holds it */
@@ -55,6 +56,7 @@ struct sl_slurm {
 	int64_t silent_s;                 /* since 1970: since when not; 0: it answers */
 	int failures;                     /* requests in a row that came to nothing */
 	uint64_t again_ms;                /* loop time before which nothing is requested */
+	uint64_t surplus_ms;              /* loop time since when there are more than are wanted; 0: there are not */
 	char problem[300];                /* why the last request came to nothing; "" */
 	char no_answer[300];              /* what squeue or sbatch said when slurmctld did not answer */
 	uint64_t cancel[64];              /* Slurm's ids to cancel */

@@ -92,6 +92,10 @@ def test_why_it_waits(serve, cluster):
                            capture_output=True, text=True, check=True).stdout
     assert re.search(r"^waits +Slurm job \d+ is in the queue: ", shown, re.M), shown
     assert cluster.jobs("PENDING")
+    other = server.api.submit(server.graph(12000), engine="slurm", iterations=50)["id"]
+    cluster.until(lambda: len(cluster.jobs("PENDING")) == 2, 20, "a second allocation, for a large job")
+    server.api.patch(f"/v1/jobs/{other}", json={"cancelled": True})
+    cluster.until(lambda: len(cluster.jobs("PENDING")) == 1, 20, "the second one is given back")
     server.api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
     assert server.api.wait(job)["state"] == "cancelled"
     cluster.until(lambda: not cluster.jobs(), 20, "the allocation is cancelled")
