@@ -254,7 +254,7 @@ static int draw_columns(const struct making *m, struct sl_graph *g)
 	return code;
 }
 
-int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t seed, struct sl_error *err)
+int sl__synthetic_check(uint32_t n, uint32_t k, struct sl_error *err)
 {
 	if (k < 2 || k > 1000)
 		return sl_error_field(err, SL_BADPARAM, "/neighbours", "The number of neighbours must be from 2 to "
@@ -262,6 +262,14 @@ int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t s
 	if (n <= k || n > 0xfffffff0u)
 		return sl_error_field(err, SL_BADPARAM, "/nodes", "There are %u nodes with %u neighbours each; there "
 				      "must be more than %u and at most 4294967280 nodes.", n, k, k);
+	return 0;
+}
+
+int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t seed, struct sl_error *err)
+{
+	int bad = sl__synthetic_check(n, k, err);
+	if (bad)
+		return bad;
 	struct making m = {.n = n, .k = k, .seed = seed};
 	struct sl_graph *g = calloc(1, sizeof *g);
 	int code = SL_NOMEM;

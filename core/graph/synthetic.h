@@ -18,6 +18,15 @@ extern "C" {
  * destroys *out. */
 int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t seed, struct sl_error *err);
 
+/* Other kinds of graphs, all weights 1; synthetic_kinds.c tells what they are. A pure function of its arguments, too. */
+enum sl_synthetic_kind {
+	SL_SYNTHETIC_CLUSTERS, SL_SYNTHETIC_MESH, SL_SYNTHETIC_RANDOM, SL_SYNTHETIC_SMALL_WORLD, SL_SYNTHETIC_ATTACHMENT,
+};
+extern const char *const sl_synthetic_words[];  /* their names, then NULL */
+int sl_synthetic_kind(struct sl_graph **out, enum sl_synthetic_kind kind, uint32_t n, uint32_t k, uint64_t seed,
+		      struct sl_error *err);
+int sl__synthetic_check(uint32_t n, uint32_t k, struct sl_error *err);  /* SL_BADPARAM: out of range */
+
 #ifdef __cplusplus
 }
 #endif

@@ -92,6 +92,40 @@ static void they_resemble_those_of_data(void **state)
 	sl_graph_destroy(g);
 }
 
+static bool ascends(const struct sl_graph *g, uint32_t j)
+{
+	for (uint64_t e = g->start[j]; e < g->start[j + 1]; e++)
+		if (g->node[e] >= g->n || g->node[e] == j || (e > g->start[j] && g->node[e] <= g->node[e - 1]))
+			return false;
+	return true;
+}
+
+/* Full, ascending columns; in a mesh all nodes are alike, a small world has few other edges, attachment has hubs. */
+static void other_kinds_are_what_they_are_called(void **state)
+{
+	uint64_t seed = fresh_seed();
+	uint32_t n = 2000, k = 12, far = 0;
+	for (int kind = SL_SYNTHETIC_MESH; sl_synthetic_words[kind]; kind++) {
+		struct sl_graph *g = NULL;
+		float *degree = calloc(n, sizeof *degree), most = 0;
+		assert_int_equal(sl_synthetic_kind(&g, (enum sl_synthetic_kind)kind, n, k, seed, NULL), 0);
+		for (uint32_t j = 0; j < n; j++)
+			if (g->start[j] != (uint64_t)j * k || !ascends(g, j))
+				fail_msg("%s: column %u, seed %llu", sl_synthetic_words[kind], j, (unsigned long long)seed);
+		for (uint64_t e = 0; e < g->m; e++)
+			most = fmaxf(most, ++degree[g->node[e]]);
+		for (uint64_t e = 0; e < g->m; e++) {
+			uint32_t apart = (g->node[e] - (uint32_t)(e / k) + n) % n;
+			far += kind == SL_SYNTHETIC_SMALL_WORLD && apart > k && apart < n - k;
+		}
+		if ((kind == SL_SYNTHETIC_MESH) != ((double)most == (double)k) || (kind == SL_SYNTHETIC_ATTACHMENT) != (most > 5 * k))
+			fail_msg("%s: a row of %g entries, seed %llu", sl_synthetic_words[kind], (double)most, (unsigned long long)seed);
+		free(degree);
+		sl_graph_destroy(g);
+	}
+	assert_in_range(far, n * k / 30, n * k / 12);
+}
+
 static void what_cannot_be_is_an_error(void **state)
 {
 	static const struct {
@@ -113,6 +147,7 @@ int main(void)
 		cmocka_unit_test(columns_are_sorted_and_full),
 		cmocka_unit_test(threads_make_no_difference_and_seeds_do),
 		cmocka_unit_test(they_resemble_those_of_data),
+		cmocka_unit_test(other_kinds_are_what_they_are_called),
 		cmocka_unit_test(what_cannot_be_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

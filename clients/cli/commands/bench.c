@@ -34,17 +34,30 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	return CLI_OK;
 }
 
-/* Makes a synthetic graph. It sets its own perplexity, and its nodes are already in a good order. */
-static int make_graph(struct bench *b, long nodes, long neighbours)
+/* Finds the kind of graph that --kind names. */
+static int read_kind(const struct cli *cli, long nodes, int *kind)
+{
+	const char *word = cli_option(cli, "kind");
+	for (*kind = 0; word && sl_synthetic_words[*kind] && strcmp(word, sl_synthetic_words[*kind]) != 0; ++*kind)
+		;
+	if (!sl_synthetic_words[*kind])
+		return cli_fail(CLI_USAGE, "--kind: %s is not a kind of graph; use clusters, mesh, random, small_world or "
+				"attachment", word);
+	return word && !nodes ? cli_fail(CLI_USAGE, "--kind: only with --nodes") : CLI_OK;
+}
+
+/* Makes a synthetic graph. It sets its own perplexity, and the nodes of clusters are already in a good order. */
+static int make_graph(struct bench *b, long nodes, long neighbours, int kind)
 {
 	struct local *l = &b->l;
 	double began = cli_now();
 	l->path = "synthetic";
 	l->input.kind = SL_INPUT_GRAPH;
-	l->order = SL_ORDER_NONE;
+	l->order = kind == SL_SYNTHETIC_CLUSTERS ? SL_ORDER_NONE : SL_ORDER_AUTO;
 	if (!cli_option(l->cli, "lambda"))
 		l->params.lambda = 1;
-	int code = sl_synthetic_graph(&l->input.graph, (uint32_t)nodes, (uint32_t)neighbours, l->params.seed, &l->err);
+	int code = sl_synthetic_kind(&l->input.graph, (enum sl_synthetic_kind)kind, (uint32_t)nodes, (uint32_t)neighbours,
+				     l->params.seed, &l->err);
 	l->read_s = cli_now() - began;
 	return code ? local_failed(l, l->path) : CLI_OK;
 }
@@ -89,9 +102,11 @@ int cmd_bench(struct cli *cli)
 {
 	struct bench b = {.l = {.cli = cli}, .repeats = 3};
 	long nodes = 0, neighbours = 90;
-	int status = check_options(&b, &nodes, &neighbours);
+	int kind = 0, status = check_options(&b, &nodes, &neighbours);
 	if (!status)
-		status = nodes ? make_graph(&b, nodes, neighbours) : read_file(&b);
+		status = read_kind(cli, nodes, &kind);
+	if (!status)
+		status = nodes ? make_graph(&b, nodes, neighbours, kind) : read_file(&b);
 	if (!status)
 		status = prepare(&b);
 	if (!status)
