@@ -251,10 +251,19 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 #define SMALL 10000
 #define LONGEST_SMALL 4000
 #define LONGEST 800
+/* Many nodes are far from their scale when the first search begins, and need several more. */
+#define LARGE 3000000
+#define LONGEST_LARGE 2000
+
+/* The phase before the first search has no more than half of these. */
+static int usual_longest(uint32_t n)
+{
+	return n <= SMALL ? LONGEST_SMALL : LONGEST;
+}
 
 static int longest(uint32_t n)
 {
-	return n <= SMALL ? LONGEST_SMALL : LONGEST;
+	return n >= LARGE ? LONGEST_LARGE : usual_longest(n);
 }
 
 /* Fewer iterations have no room for phases: they take a few steps from where a layout is, at its scale. */
@@ -321,7 +330,7 @@ int sl_params_search_latest(const struct sl_params *p, uint32_t n)
 	int most = sl_params_iterations_most(p, n), late = (int)(p->rescale * most);
 	if (p->preset != SL_PRESET_DEFAULT || (p->iterations && !sl_params_budgeted(p)))
 		return late;
-	int half = (most < longest(n) ? most : longest(n)) / 2;
+	int half = (most < usual_longest(n) ? most : usual_longest(n)) / 2;
 	return half < late ? half : late;
 }
 

@@ -30,9 +30,11 @@
 #define SL_SIDES_2D(X) \
 	X(32) X(64) X(128) X(192) X(256) X(384) X(512) X(768) X(1024) X(1536) X(2048) X(3072) X(4096)
 #define SL_SIDES_3D(X) X(32) X(40) X(48) X(64) X(80) X(96) X(128) X(160) X(192) X(256) X(320)
-/* Padded grids for the smooth part of the kernel, where pairs within a cut-off are summed directly. */
+/* Padded grids for the smooth part of the kernel, where pairs within a cut-off are summed directly. Those beyond 2,048
+ * nodes a side are for layouts of millions of nodes (gpu/embedding/choice.c). */
 #define SL_SIDES_SMOOTH_2D(X) \
-	X(128) X(192) X(256) X(320) X(384) X(512) X(640) X(768) X(1024) X(1280) X(1536) X(2048)
+	X(128) X(192) X(256) X(320) X(384) X(512) X(640) X(768) X(1024) X(1280) X(1536) X(2048) \
+	X(3072) X(4096) X(6144) X(8192)
 #define SL_SIDES_SMOOTH_3D(X) X(24) X(32) X(40) X(48) X(64) X(72) X(80) X(96) X(128)
 /* Pairs of grids: the near one, which is not padded, and the far one, which is. 1-D has no pairs, because its
  * transforms cost little. In 2-D, cuFFT computes transforms longer than 4,096. */
@@ -54,13 +56,14 @@
 	SL_SIDES_ASSERT(SL_SIDE_IS_FAST(coarse) && 5 * (coarse) <= 2 * (side), "the far grid is too fine");
 #define SL_SIDE_CHECK_1D(side) SL_SIDE_CHECK(side, 64, 1 << 20)
 #define SL_SIDE_CHECK_2D(side) SL_SIDE_CHECK(side, 24, 4096)
+#define SL_SIDE_CHECK_SMOOTH(side) SL_SIDE_CHECK(side, 24, 8192)
 #define SL_SIDE_CHECK_3D(side) SL_SIDE_CHECK(side, 16, 320)
 #define SL_PAIR_CHECK_2D(side, coarse) SL_PAIR_CHECK(side, coarse, 64, 8192)
 #define SL_PAIR_CHECK_3D(side, coarse) SL_PAIR_CHECK(side, coarse, 32, 512)
 SL_SIDES_1D(SL_SIDE_CHECK_1D)
 SL_SIDES_2D(SL_SIDE_CHECK_2D)
 SL_SIDES_3D(SL_SIDE_CHECK_3D)
-SL_SIDES_SMOOTH_2D(SL_SIDE_CHECK_2D)
+SL_SIDES_SMOOTH_2D(SL_SIDE_CHECK_SMOOTH)
 SL_SIDES_SMOOTH_3D(SL_SIDE_CHECK_3D)
 SL_PAIRS_2D(SL_PAIR_CHECK_2D)
 SL_PAIRS_3D(SL_PAIR_CHECK_3D)

@@ -44,6 +44,7 @@ static const struct cli_option embed_options[] = {
 static const struct cli_option graph_add_options[] = {
 	UPLOAD_OPTIONS,
 	{0, "columns", "TABLE", "Set the columns of this CSV or TSV file afterwards, of any kind, as graph columns does."},
+	{0, "together", NULL, "The files are one table or graph: texts with the same columns, or .npy arrays of the same columns and type."},
 	PROJECT_OPTION,
 	{0, NULL, NULL, NULL},
 };
@@ -394,8 +395,10 @@ static const struct cli_command table[] = {
 	 "first one out. A phase's memory traffic is also given as a share of the speed at which the device copies its own "
 	 "memory, measured at the same time.",
 	 bench_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, false, cmd_bench},
-	{"embed", "FILE", 1, 1, "lay out a graph or a table of points: upload, compute, fetch",
-	 "Lay out the graph, the points or the neighbours in FILE.\n\nThe command uploads the file (the server stores the "
+	{"embed", "FILE...", 1, ANY, "lay out a graph or a table of points: upload, compute, fetch",
+	 "Lay out the graph, the points or the neighbours in FILE. Several files are read as one: texts with the same "
+	 "columns, which their titles show, or .npy arrays of the same columns and type; rows are numbered on from file to "
+	 "file.\n\nThe command uploads the file (the server stores the "
 	 "same graph only once), submits a job, watches it, and writes the results to the files of -o and --picture. "
 	 "Without these options the results stay on the server, for job fetch. An interrupt cancels the job. With --json, "
 	 "the last thing on standard output is one object with nodes, entries, dims, iterations, kl, seconds: read, "

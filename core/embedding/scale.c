@@ -13,11 +13,12 @@
 #include "core/graph/affinities.h"
 
 /* The function that the following iterations minimise, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z with late
- * exaggeration alpha. For alpha = 1 this is the KL divergence up to a constant. */
+ * exaggeration alpha. For alpha = 1 this is the KL divergence up to a constant. A scale at which the engine cannot
+ * compute Z is no candidate: on grids that are too coarse Z only seems to fall, without end. */
 static double objective(const struct sl_embedding *e, const struct sl_measure *m)
 {
 	double value = e->params.late_exaggeration * (m->kl - log(m->z)) + log(m->z);
-	return m->finite && isfinite(value) ? value : INFINITY;
+	return m->finite && !m->coarse && isfinite(value) ? value : INFINITY;
 }
 
 #define OUTWARDS_MOST 10.0   /* 32 times as wide */

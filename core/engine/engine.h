@@ -102,6 +102,7 @@ struct sl_measure {
 	double h;              /* grid spacing, 0 without a grid */
 	int side;              /* grid nodes a side */
 	bool finite;           /* false: a coordinate is NaN or infinite */
+	bool coarse;           /* the layout is too wide for the grids: kl, z and forces may be far off */
 };
 
 /* The duration of one phase of an iteration when it runs alone, on the present layout. */

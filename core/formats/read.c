@@ -8,6 +8,7 @@
 
 #include "core/formats/content.h"
 #include "core/formats/graphs/readers.h"
+#include "core/formats/source/parts.h"
 #include "core/formats/text/fields.h"
 #include "core/taken/taken.h"
 
@@ -33,6 +34,9 @@ void sl__tell_container(const struct sl_source *source, struct sl_taken *taken)
 	const char *separator = sl__source_separator(source, 0);
 	int64_t first;
 	uint64_t joined = sl__source_joined(source, &first);
+	bool changes;
+	for (int k = 0; taken && sl_source_join_note(source, k, &changes); k++)
+		sl_taken_add_note(taken, changes, "%s", sl_source_join_note(source, k, &changes));
 	if (taken && *sl__source_note(source))
 		sl_taken_add_note(taken, false, "%s", sl__source_note(source));
 	if (taken && strcmp(separator, sl__separator_name(0)) != 0)

@@ -34,6 +34,8 @@
 #ifndef SL_READ_H
 #define SL_READ_H
 
+#include <stdio.h>
+
 #include "core/graph/graph.h"
 
 #ifdef __cplusplus
@@ -50,6 +52,13 @@ int sl_source_open_path(struct sl_source **out, const char *path, const char *na
 /* Borrows the memory until the source is closed. */
 int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t size, const char *name,
 			  struct sl_error *err);
+/* Several files as one, in their order: texts of the same columns, or arrays (.npy) of the same columns and type. The
+ * titles decide which columns are the same (core/formats/source/parts.h). Takes the sources, unless it fails. */
+int sl_source_join(struct sl_source **out, struct sl_source **source, int count, struct sl_error *err);
+/* After such a source was read: note number k of what was done, or NULL. *changes: it changes the result. */
+const char *sl_source_join_note(const struct sl_source *source, int k, bool *changes);
+/* Writes all bytes of a source, decompressed, to `out`. */
+int sl_source_copy(struct sl_source *source, FILE *out, struct sl_error *err);
 void sl_source_close(struct sl_source *source);  /* NULL is fine */
 /* The account (core/account.h) in which readers of the source book memory and disk, borrowed until the source is
  * closed; set it before the first byte is read. NULL, as at first: nothing is booked, for users' own files. With an

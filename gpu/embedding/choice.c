@@ -48,6 +48,13 @@ static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 /* The sides of smooth grids. */
 static const int smooth_sides[4][20] = {{0}, {0}, {SL_SIDES_SMOOTH_2D(SIDE) 0}, {SL_SIDES_SMOOTH_3D(SIDE) 0}};
 
+/* The largest smooth grid that n nodes get. With more nodes in a layout of the same density a grid of the same side is
+ * wider spaced, and the pairs of a point grow with n / side^2, while transforms cost more with the side alone. */
+static int smooth_most(uint32_t n, int dims)
+{
+	return dims != 2 || n < 3000000 ? 2048 : n < 30000000 ? 4096 : 8192;
+}
+
 /* The smooth grid for a layout of n nodes. With accuracy draft, few nodes get the cut-off of accuracy normal. */
 static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)
 {
@@ -204,7 +211,8 @@ static bool is_inside(const struct sl_device_embedding *e)
 #define SORT_CELL_NS 0.01
 #define EXACT_NS 1.2e-3
 #define CROWDED 2.5        /* grids are chosen again if the candidates grow by this factor */
-#define RIGHT_FORCES 16    /* pairs may cost this many times as much as grids too coarse for the accuracy */
+#define RIGHT_FORCES 16    /* pairs may cost this many times as much as grids too coarse for the accuracy, */
+#define RIGHT_POINT_NS 1.0 /* and so much a point more: the cost of grids does not grow with the points */
 
 /* The cost of a convolution (charges, transforms, kernel), by the size of the spectrum. */
 static double transform_ns(int dims, double side, double length)
@@ -215,6 +223,18 @@ static double transform_ns(int dims, double side, double length)
 
 static double grid_ns(const struct sl_grid *g) { return transform_ns(g->dims, g->side, sl_grid_length(g)); }
 
+/* True if the chosen grids are too coarse for the accuracy, since even the largest are too small for the layout. */
+static bool is_coarse(const struct sl_device_embedding *e)
+{
+	const struct sl_settings *s = &e->settings;
+	return s->dims == 2 && !e->exact && e->grid[0].h > sl_grid_spacing(2, s->accuracy);
+}
+
+bool sl__is_coarse(const struct sl_device_embedding *e)
+{
+	return e->chosen && !sl__is_smooth(e) && e->levels > 1 && is_coarse(e);
+}
+
 /* The cost of the grids, or of all pairs, that are chosen: pairs beside a smooth grid must not cost more. */
 static double others_ns(const struct sl_device_embedding *e)
 {
@@ -224,7 +244,7 @@ static double others_ns(const struct sl_device_embedding *e)
 		return EXACT_NS * e->n * e->n;
 	if (e->levels > 1)
 		ns += grid_ns(&e->grid[1]) + (s->dims == 3 ? 0.008 * pow(e->grid[0].side, 3) : 0);
-	return s->dims == 2 && e->grid[0].h > sl_grid_spacing(2, s->accuracy) ? RIGHT_FORCES * ns : ns;
+	return is_coarse(e) ? RIGHT_FORCES * ns + RIGHT_POINT_NS * e->n : ns;
 }
 
 /* Counts the candidate pairs beside the smooth grid e->grid[0]. */
@@ -290,7 +310,7 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, int befor
 {
 	const struct sl_grid grid[SL_LEVELS] = {e->grid[0], e->grid[1]};
 	const int *sides = smooth_sides[e->settings.dims];
-	int levels = e->levels, begin = place_of_side(sides, before), code = 0;
+	int levels = e->levels, begin = place_of_side(sides, before), most = smooth_most(e->n, e->settings.dims), code = 0;
 	double others = others_ns(e), least = others;
 	bool exact = e->exact, wider = false;
 	struct sl_grid best = grid[0];
@@ -299,7 +319,7 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, int befor
 	e->levels = 1;
 	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* larger sides; then smaller ones */
 		double last = step > 0 ? INFINITY : least, cost;
-		for (int at = step > 0 ? begin : begin - 1; at >= 0 && sides[at] && !code; at += step) {
+		for (int at = step > 0 ? begin : begin - 1; at >= 0 && sides[at] && sides[at] <= most && !code; at += step) {
 			code = smooth_ns(e, sides[at], extent, least, &cost, err);
 			if (code || cost >= last)
 				break;

@@ -53,6 +53,7 @@ int sl__embedding_measure(struct sl_device_embedding *e, struct sl_measure *out,
 	if (!e->exact) {
 		out->h = e->grid[0].h * e->scale;
 		out->side = e->grid[0].side;
+		out->coarse = sl__is_coarse(e);
 	}
 	out->finite = e->report.finite && isfinite(out->kl);
 out:

@@ -1,9 +1,9 @@
 /* bench_large.c -- a large synthetic graph on a GPU, from its canonical file to a layout that has converged.
  *
- *   bench_large NODES NEIGHBOURS [kind=WORD] [lambda=L] [seed=S] [order=none|auto] [file=PATH] [host=1] [runs=LIST]
+ *   bench_large NODES NEIGHBOURS [kind=WORD] [lambda=L] [seed=S] [order=none|auto] [times=2] [file=PATH] [host=1] [runs=LIST]
  *
  * Makes the graph (core/graph/synthetic.h), writes the canonical file to PATH and reads it, if one is given; makes P on
- * the device twice (the second time its memory pool is warm) and, with host=1, on the host and puts it there. Then it
+ * the device `times` times (later its memory pool is warm) and, with host=1, on the host and puts it there. Then it
  * runs each of LIST (auto,5000: "auto" iterations, and a budget) and prints divergence, width and time in steps of a
  * tenth of a run, and at the end. Times are wall-clock seconds. docs/performance.md has tables. */
 #include <math.h>
@@ -117,7 +117,7 @@ int main(int count, char **words)
 	fflush(stdout);
 	if (path)
 		through_a_file(&g, path);
-	for (int i = 0; i < 2 && engine->graph_make; i++) {
+	for (int i = 0; i < atoi(option(count, words, "times", "2")) && engine->graph_make; i++) {
 		if (graph)
 			engine->graph_drop(graph);
 		sl_affinities_destroy(a);

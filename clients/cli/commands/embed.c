@@ -94,7 +94,7 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 {
 	double start = cli_now();
 	json_t *graph = NULL, *submitted = NULL, *job = NULL;
-	int status = cli_graph_upload(cli, cli->arguments[0], &graph, NULL);
+	int status = cli_files_upload(cli, cli->arguments, cli->argument_count, &graph, NULL);
 	double read_s = cli_now() - start;
 	if (!status)
 		status = cli_job_submit(cli, cli_text(graph, "id"), job_name(cli_text(graph, "name")), &submitted);
@@ -154,7 +154,7 @@ int cmd_embed(struct cli *cli)
 	if (cli_option(cli, "local") && cli_option(cli, "time-limit"))
 		return cli_fail(CLI_USAGE, "--time-limit is a limit of jobs on a server; use --max-seconds with --local");
 	if (cli_option(cli, "local"))
-		return cli_embed_local(cli, cli->arguments[0]);
+		return cli_embed_local(cli);
 	static const char *const local[] = {"threads", "gpus"};
 	for (int i = 0; i < 2; i++)
 		if (cli_option(cli, local[i]))

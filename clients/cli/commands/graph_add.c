@@ -20,20 +20,21 @@ int cmd_graph_add(struct cli *cli)
 {
 	json_t *all = json_array();
 	const char *columns = cli_option(cli, "columns");
-	int status = CLI_OK;
-	if (cli->argument_count > 1 && cli_option(cli, "name"))
+	int status = CLI_OK, files = cli_option(cli, "together") ? 1 : cli->argument_count;
+	if (files > 1 && cli_option(cli, "name"))
 		status = cli_fail(CLI_USAGE, "--name takes one file, but several are given");
-	if (!status && cli->argument_count > 1 && cli_option(cli, "labels"))
+	if (!status && files > 1 && cli_option(cli, "labels"))
 		status = cli_fail(CLI_USAGE, "--labels takes one file, but several are given");
-	if (!status && cli->argument_count > 1 && columns)
+	if (!status && files > 1 && columns)
 		status = cli_fail(CLI_USAGE, "--columns takes one file, but several are given");
-	for (int i = 0; !status && i < cli->argument_count; i++) {
+	for (int i = 0; !status && i < files; i++) {
 		json_t *graph = NULL;
 		bool made;
-		status = cli_graph_upload(cli, cli->arguments[i], &graph, &made);
+		status = files < cli->argument_count ? cli_files_upload(cli, cli->arguments, cli->argument_count, &graph, &made) :
+						       cli_graph_upload(cli, cli->arguments[i], &graph, &made);
 		if (status)
 			break;
-		if (!made)
+		if (!made && files == cli->argument_count)
 			tell_name(cli, cli->arguments[i], graph);
 		if (columns) {
 			json_t *reply = NULL;
@@ -45,7 +46,7 @@ int cmd_graph_add(struct cli *cli)
 		json_array_append_new(all, graph);
 	}
 	if (!status && cli->json)
-		status = cli_print_json(cli->argument_count == 1 ? json_array_get(all, 0) : all);
+		status = cli_print_json(files == 1 ? json_array_get(all, 0) : all);
 	json_decref(all);
 	return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/common/files.h"
 #include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
@@ -169,6 +170,13 @@ static int check_params(struct local *l)
 	return sl_params_check_input(&l->params, points, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
 
+static int open_files(struct local *l, struct sl_source **out)
+{
+	char *one[] = {(char *)l->path};
+	return l->more_count ? cli_files_open(out, l->more - 1, l->more_count + 1, &l->err) :
+			       cli_files_open(out, one, 1, &l->err);
+}
+
 int local_read(struct local *l, enum sl_input_kind kind)
 {
 	const char *labels = cli_option(l->cli, "labels");
@@ -180,7 +188,7 @@ int local_read(struct local *l, enum sl_input_kind kind)
 		return status;
 	progress_init(&progress, l->cli, l->cli->command->name);
 	progress_phase(&progress, "reading");
-	int code = sl_source_open_path(&source, l->path, NULL, &l->err);
+	int code = open_files(l, &source);
 	if (!code)
 		code = sl_input_read(&l->input, &options, source, &l->err);
 	sl_source_close(source);

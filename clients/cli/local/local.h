@@ -13,6 +13,8 @@
 struct local {
 	struct cli *cli;
 	const char *path;
+	char **more;               /* further files that are read as one with it, borrowed; or NULL */
+	int more_count;
 	struct sl_params params;
 	struct sl_input_params given;        /* parameters of the input, from options */
 	struct sl_neighbours_params search;  /* search parameters derived from them */
@@ -32,8 +34,8 @@ struct local {
 	struct sl_error err;
 };
 
-/* `spaceland embed --local` (local/run.c) */
-int cli_embed_local(struct cli *cli, const char *path);
+/* `spaceland embed --local` (local/run.c), of the command's files */
+int cli_embed_local(struct cli *cli);
 
 /* Prints l->err or the interruption; returns an exit status. */
 int local_failed(const struct local *l, const char *path);

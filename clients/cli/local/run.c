@@ -123,10 +123,11 @@ static int report(const struct local *l, double total_s, const char *layout, con
 	return CLI_OK;
 }
 
-int cli_embed_local(struct cli *cli, const char *path)
+int cli_embed_local(struct cli *cli)
 {
 	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture");
-	struct local l = {.cli = cli, .path = path};
+	struct local l = {.cli = cli, .path = cli->arguments[0], .more = cli->arguments + 1,
+			  .more_count = cli->argument_count - 1};
 	double start = cli_now();
 	int status = cli_params(cli, &l.params);
 	if (!status && !layout && !picture && !cli->json)

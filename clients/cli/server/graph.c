@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/common/files.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
@@ -84,7 +85,8 @@ static void tell(const struct cli *cli, const char *path, const json_t *graph)
 	tell_labels(cli, json_object_get(graph, "labels_taken"));
 }
 
-int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made)
+/* Uploads `file`, which is called as `path` is. */
+static int upload(struct cli *cli, const char *file, const char *path, json_t **reply, bool *made)
 {
 	char *url = upload_url(cli, path);
 	struct progress progress;
@@ -95,7 +97,7 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *ma
 		return CLI_FAILED;
 	progress_init(&progress, cli, "upload");
 	const struct http_request q = {
-		.method = "POST", .path = url, .upload = path, .labels = cli_option(cli, "labels"), .input = path,
+		.method = "POST", .path = url, .upload = file, .labels = cli_option(cli, "labels"), .input = path,
 		.progress = on_sent, .arg = &progress, .code = &code,
 	};
 	/* the bar must end before an error message is printed */
@@ -111,5 +113,27 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *ma
 	if (!status)
 		tell(cli, path, *reply);
 	free(url);
+	return status;
+}
+
+int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made)
+{
+	return upload(cli, path, path, reply, made);
+}
+
+int cli_files_upload(struct cli *cli, char **path, int count, json_t **reply, bool *made)
+{
+	const char *slash = strrchr(path[0], '/');
+	char *joined, name[256];
+	*reply = NULL;
+	if (count == 1)
+		return cli_graph_upload(cli, path[0], reply, made);
+	int status = cli_files_join(cli, path, count, &joined);
+	if (status)
+		return status;
+	snprintf(name, sizeof name, "%.200s and %d other%s", slash ? slash + 1 : path[0], count - 1, count > 2 ? "s" : "");
+	status = upload(cli, joined, name, reply, made);
+	remove(joined);
+	free(joined);
 	return status;
 }

@@ -9,6 +9,8 @@
 /* Uploads a file with the options that describe it. *reply: the graph's record, owned by the caller. *made: false if
  * the server had this content already; or NULL. */
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply, bool *made);
+/* The same for several files that are one table or graph; notes how they were joined. */
+int cli_files_upload(struct cli *cli, char **path, int count, json_t **reply, bool *made);
 /* Follows a job until it ends. With `cancel`, an interrupt cancels the job; without, it only
  * stops watching. *record is the job's last record, owned by the caller. */
 int cli_job_follow(struct cli *cli, const char *id, bool cancel, json_t **record);

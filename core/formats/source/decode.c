@@ -5,6 +5,7 @@
 
 #include "core/account.h"
 #include "core/formats/source/container.h"
+#include "core/formats/source/parts.h"
 #include "core/formats/source/source_internal.h"
 
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
@@ -239,13 +240,17 @@ int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct s
 	int rc = sl__source_check(s, err);
 	int64_t got;
 
+	if (s->parts)
+		s->compression = SL__NONE;
 	if (!rc && s->compression == SL__UNKNOWN)
 		rc = recognise_compression(s, err);
 	if (rc)
 		return rc;
 	if (want > 1u << 30)
 		want = 1u << 30;
-	if (s->compression == SL__GZIP)
+	if (s->parts)
+		got = sl__parts_produce(s, out, want, err);
+	else if (s->compression == SL__GZIP)
 		got = produce_gzip(s, out, want, err);
 	else if (s->compression == SL__ZSTD)
 		got = produce_zstd(s, out, want, err);
@@ -258,6 +263,6 @@ int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct s
 		return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file has more than %llu bytes%s, the limit "
 				   "(max_bytes).",
 				   (unsigned long long)s->max_bytes, s->compression == SL__NONE ? "" : " after decompression");
-	rc = check_unfolded(s, err);
+	rc = s->parts ? 0 : check_unfolded(s, err);  /* each part checks its own */
 	return rc ? rc : got;
 }

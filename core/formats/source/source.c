@@ -12,6 +12,7 @@
 
 #include "core/account.h"
 #include "core/formats/source/container.h"
+#include "core/formats/source/parts.h"
 #include "core/formats/source/source_internal.h"
 #include "core/formats/text/encoding.h"
 #include "core/formats/text/fields.h"
@@ -128,6 +129,7 @@ void sl_source_close(struct sl_source *s)
 	sl__container_close(s);
 	if (s->fd >= 0)
 		close(s->fd);
+	sl__parts_destroy(s->parts);
 	free(s->in_buffer);
 	free(s->buffer);
 	free(s);
@@ -143,7 +145,9 @@ int sl__source_fail(const struct sl_source *s, int code, struct sl_error *err, c
 	va_end(args);
 	struct sl__field said = {detail, strlen(detail)};
 	char shown[sizeof detail];  /* words of the file may be no UTF-8 */
-	return sl_error_at(err, code, s->name, s->line, "%s", sl__field_show(&said, shown, sizeof shown));
+	int64_t line = s->line;
+	const char *name = s->parts ? sl__parts_place(s->parts, &line) : s->name;
+	return sl_error_at(err, code, name, line, "%s", sl__field_show(&said, shown, sizeof shown));
 }
 
 /* ---- peeks, blocks, lines ------------------------------------------------- */
@@ -222,6 +226,16 @@ int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl
 		done += (uint64_t)got;
 	}
 	return (int64_t)done;
+}
+
+int sl_source_copy(struct sl_source *s, FILE *out, struct sl_error *err)
+{
+	char block[65536];
+	int64_t got;
+	while ((got = sl__source_read(s, block, sizeof block, err)) > 0)
+		if (fwrite(block, 1, (size_t)got, out) != (size_t)got)
+			return sl_error_at(err, SL_IO, s->name, 0, "Writing a temporary file failed: %s.", strerror(errno));
+	return (int)got;
 }
 
 int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error *err)

@@ -58,10 +58,12 @@ struct sl_source {
 	struct zip_file *zip_member;
 	uint64_t packed;           /* bytes of the member in the archive */
 	char note[224];            /* which member was chosen */
+
+	struct sl__parts *parts;   /* the source is made of others (parts.c); owned */
 };
 
 /* False: stored bytes come from fd or from a member, by way of in_buffer. */
-static inline bool sl__in_memory(const struct sl_source *s) { return s->fd < 0 && !s->zip_member; }
+static inline bool sl__in_memory(const struct sl_source *s) { return s->fd < 0 && !s->zip_member && !s->parts; }
 
 /* Decodes up to `want` bytes. Returns their number, 0 at the end, or a negative code. */
 int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err);
