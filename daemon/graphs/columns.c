@@ -490,6 +490,9 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const struc
 		return rc;
 	if (!c->remove && !c->keeps && !part)
 		return sl_error_set(err, SL_BADPARAM, "the form has no part named 'file'");
+	for (int i = 0; part && i < sl_request_parts(r); i++)
+		if (sl_request_part_at(r, i) != part)
+			return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
 	memcpy(c->id, g->record.id, sizeof c->id);
 	c->nodes = g->record.nodes;
 	c->own = g->record.labels > 0;

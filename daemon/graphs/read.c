@@ -118,12 +118,20 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 		return sl_error_set(err, SL_BADPARAM, "the form has no part named 'file'");
 	for (int i = 0; i < sl_request_parts(r); i++) {
 		struct sl_part *part = sl_request_part_at(r, i);
-		if (part != file && part != labels)
+		if (part != labels && strcmp(part->name, "file") != 0)
 			return sl_error_set(err, SL_BADPARAM,
 					"the form has a part named '%.64s'; known ones: file, labels",
 					    part->name);
 	}
 	sl_uploaded_of(r, &q->file, file, name ? name : "upload");
+	for (int i = 0; i < sl_request_parts(r); i++) {
+		struct sl_part *part = sl_request_part_at(r, i);
+		if (part == file || part == labels)
+			continue;
+		if (q->more_count == SL__FILES_MOST - 1)
+			return sl_error_set(err, SL_BADPARAM, "the form has more than %d files", SL__FILES_MOST);
+		sl_uploaded_of(r, &q->more[q->more_count++], part, "upload");
+	}
 	if (labels) {
 		q->has_labels = true;
 		const char *labels_name = sl_request_query(r, "labels_name");
@@ -157,8 +165,12 @@ static uint64_t input_memory(const struct sl_uploaded *in)
 
 uint64_t sl__reading_memory(const struct sl__reading *q)
 {
-	uint64_t file = input_memory(&q->file), labels = input_memory(&q->labels);
-	return file > UINT64_MAX - labels ? UINT64_MAX : file + labels;
+	uint64_t all = input_memory(&q->labels);
+	for (int i = -1; i < q->more_count; i++) {
+		uint64_t file = input_memory(i < 0 ? &q->file : &q->more[i]);
+		all = file > UINT64_MAX - all ? UINT64_MAX : all + file;
+	}
+	return all;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -338,10 +350,29 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 	return make_digest(q);
 }
 
+/* Opens the file, or several files as one. */
+static int open_files(struct sl__reading *q, struct sl_source **out)
+{
+	struct sl_source *part[SL__FILES_MOST] = {NULL};
+	int code = sl_uploaded_open(&q->file, &q->account, &part[0], &q->err);
+	for (int i = 0; i < q->more_count && !code; i++)
+		code = sl_uploaded_open(&q->more[i], &q->account, &part[i + 1], &q->err);
+	*out = part[0];
+	if (!code && q->more_count)
+		code = sl_source_join(out, part, q->more_count + 1, &q->err);
+	if (!code && q->more_count) {
+		sl_source_set_account(*out, &q->account);
+		sl_source_set_folder(*out, q->file.folder);
+	}
+	for (int i = 0; i <= q->more_count && code; i++)
+		sl_source_close(part[i]);
+	return code;
+}
+
 void sl__reading_run(struct sl__reading *q)
 {
 	struct sl_source *source;
-	q->status = sl_uploaded_open(&q->file, &q->account, &source, &q->err);
+	q->status = open_files(q, &source);
 	if (!q->status) {
 		q->status = read_all(q, source);
 		sl_source_close(source);
@@ -359,6 +390,8 @@ void sl__reading_close(struct sl__reading *q)
 {
 	sl_uploaded_finish(&q->file);
 	sl_uploaded_finish(&q->labels);
+	while (q->more_count)
+		sl_uploaded_finish(&q->more[--q->more_count]);
 }
 
 void sl__reading_finish(struct sl__reading *q)

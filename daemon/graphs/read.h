@@ -9,9 +9,13 @@
 
 struct sl_engine;
 
+#define SL__FILES_MOST 15  /* with the labels, as many parts as a form may have */
+
 struct sl__reading {
 	/* the parameters; filled on the loop */
 	struct sl_uploaded file, labels;
+	struct sl_uploaded more[SL__FILES_MOST - 1];  /* further files, which are one table or graph with `file` */
+	int more_count;
 	bool has_labels;
 	struct sl_input_options options;
 	char *name_column, *label_column, *ignore_columns, *keep_columns, *labels_name, *labels_column;  /* or NULL */

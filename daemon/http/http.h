@@ -123,7 +123,7 @@ int sl_request_json(struct sl_request *r, json_t **out, struct sl_error *err);
 
 /* Parts of a SL_BODY_UPLOAD body. A raw body is one part named "file". */
 struct sl_part {
-	char *name;                /* form field */
+	char *name;                /* form field; several may be called "file", others differ */
 	char *filename;            /* as the client called it, last path segment; or NULL */
 	char *content_type;        /* or NULL */
 	char *path;                /* temporary file in the state dir; NULL: in memory */

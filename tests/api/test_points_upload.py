@@ -379,3 +379,20 @@ def test_fewer_points_than_neighbours_are_told(api):
     notes = api.upload(body, kind="points", neighbours=50)["taken"]["notes"]
     assert notes == [{"changes": False, "text": "neighbours is 50, but each of the 12 points has only 11 others"}]
     assert api.upload(body + b"1,2,3\n", kind="points")["taken"]["notes"] == []  # the default is no wish
+
+
+def test_several_files_are_one_table(api):
+    def form(*files, **other):
+        return [("file", (name, text.encode())) for name, text in files] + list(other.items())
+    one, two = "x,y\n" + "1.5,2\n3,4.5\n" * 10, "y,x\n" + "5.5,6\n" * 5
+    graph = api.post("/v1/graphs", 201, files=form(("one.csv", one), ("two.csv", two))).json()
+    assert graph["nodes"] == 25 and graph["name"] == "one.csv"
+    assert "rows 1 to 20 are of one.csv, rows 21 to 25 are of two.csv" in " ".join(n["text"] for n in graph["taken"]["notes"])
+    wrong = api.post("/v1/graphs", 400, files=form(("one.csv", one), ("two.csv", "x,y\n1,2\n\n3,sun\n"))).json()
+    assert (wrong["file"], wrong["line"]) == ("two.csv", 4), wrong
+    wrong = api.post("/v1/graphs", 400, files=form(("one.csv", one), ("m.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 0\n"))).json()
+    assert wrong["file"] == "m.mtx" and "a MatrixMarket file" in wrong["detail"], wrong
+    api.post("/v1/graphs", 400, files=form(*[("x.csv", one)] * 17))
+    # where one file is asked for, several are refused
+    labels = api.request("PUT", f"/v1/graphs/{graph['id']}/labels/kind", 400, files=form(("l.txt", "a\n" * 25), ("m.txt", "b\n" * 25))).json()
+    assert "one part" in labels["detail"], labels

@@ -275,3 +275,16 @@ def test_a_separator_alone(read):
     for options in ((), ("--kind", "points"), ("--kind", "graph")):
         result = read("sep.csv", "sep=;\n", *options)
         assert result.status != 0 and "first line, which names the separator" in result.err and "blank" not in result.err, result
+
+
+def test_several_files_are_one_table(client, tmp_path):
+    one, two, layout = tmp_path / "one.csv", tmp_path / "two.csv", tmp_path / "layout.csv"
+    one.write_text("name,x,y\n" + "".join(f"a{i},{i}.5,{i * i % 17}\n" for i in range(20)))
+    two.write_text("y,name,x\n" + "".join(f"{i * i % 13},b{i},{i}.25\n" for i in range(10)))
+    result = client("embed", "--local", one, two, "--perplexity", 4, "--iterations", 20, "-o", layout)
+    assert result.status == 0 and "rows 1 to 20 are of one.csv, rows 21 to 30 are of two.csv" in result.err, result
+    assert "The columns of two.csv have another order" in result.err
+    assert [line.split(",")[0] for line in layout.read_text().splitlines()[1:]] == [f"a{i}" for i in range(20)] + [f"b{i}" for i in range(10)]
+    two.write_text("name,x,z\nb,1,2\n")
+    result = client("embed", "--local", one, two, "--perplexity", 4, "-o", layout)
+    assert result.status == 5 and 'two.csv:1: There is no column "y", which one.csv has' in result.err, result

@@ -474,3 +474,26 @@ def test_what_is_of_graphs_and_what_of_points(client, points):
         quick(points[0], kind="table")
     with pytest.raises(spaceland.BadInput, match="iteration"):
         quick(points[0], iteratons=5)
+
+
+def test_several_files_are_one_table(client, tmp_path):
+    table = np.random.default_rng(5).normal(size=(60, 2)).round(3)
+    kinds = ["a", "b"] * 30
+    (tmp_path / "one.csv").write_text("x,y,kind\n" + "".join(f"{x},{y},{k}\n" for (x, y), k in zip(table[:40], kinds)))
+    (tmp_path / "two.csv").write_text("kind,y,x\n" + "".join(f"{k},{y},{x}\n" for (x, y), k in zip(table[40:], kinds[40:])))
+    together = client.upload([tmp_path / "one.csv", str(tmp_path / "two.csv")], neighbours=10)
+    assert together.record["nodes"] == 60 and together.record["labels"] == 2
+    notes = [note["text"] for note in together.record["taken"]["notes"]]
+    assert "The columns of two.csv have another order than those of one.csv; they are found by their titles" in notes
+    assert "2 files are read as one: rows 1 to 40 are of one.csv, rows 41 to 60 are of two.csv" in notes
+    whole = tmp_path / "whole.csv"
+    whole.write_text("x,y,kind\n" + "".join(f"{x},{y},{k}\n" for (x, y), k in zip(table, kinds)))
+    assert client.upload(whole, neighbours=10).id == together.id
+    (tmp_path / "two.csv").write_text("x,z,kind\n1,2,a\n")
+    with pytest.raises(spaceland.BadInput, match='There is no column "y", which one.csv has'):
+        client.upload([tmp_path / "one.csv", tmp_path / "two.csv"])
+    for name, rows in (("a.npy", table[:30]), ("b.npy", table[30:])):
+        np.save(tmp_path / name, rows)
+    assert client.upload([tmp_path / "a.npy", tmp_path / "b.npy"], neighbours=10).record["nodes"] == 60
+    with pytest.raises(spaceland.SpacelandError, match="pandas.concat"):
+        client.upload([tmp_path / "one.csv", tmp_path / "three.parquet"])

@@ -115,6 +115,51 @@ static void slow_inputs_get_longer_runs(void **state)
 	assert_true(exaggerated[0] < exaggerated[1] && s[0].iteration < s[1].iteration && s[1].iteration > 1000);
 }
 
+static int (*engine_measure)(struct sl_device_embedding *, struct sl_measure *, struct sl_error *);
+static double widest, widest_fine;
+
+/* The grids of this engine are too coarse beyond `widest`; there the divergence seems to fall on and on. */
+static int measure_coarsely(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
+{
+	int code = engine_measure(e, out, err);
+	double width = fmax((double)out->high[0] - (double)out->low[0], (double)out->high[1] - (double)out->low[1]);
+	out->coarse = width > widest;
+	if (out->coarse)
+		out->kl -= log(width / widest);
+	else
+		widest_fine = fmax(widest_fine, width);
+	return code;
+}
+
+/* A search for the scale does not go where the engine cannot measure the divergence. */
+static void searches_stay_where_forces_are_right(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_engine narrow = *b.engine;
+	struct sl_params p = short_job(200);
+	struct sl_embedding *e;
+	int count;
+	engine_measure = narrow.measure;
+	narrow.measure = measure_coarsely;
+	narrow.joins = NULL;
+	p.rescale = 0.5;
+	for (widest = 1e9, widest_fine = 0; ; widest = widest_fine / 3) {
+		assert_int_equal(sl_embedding_create(&e, &narrow, b.resident, b.a, &p, NULL, NULL), 0);
+		finish(e, 1e9);
+		const struct sl_trace_point *t = sl_embedding_trace(e, &count);
+		double width = fmax((double)t[count - 1].high[0] - (double)t[count - 1].low[0],
+				    (double)t[count - 1].high[1] - (double)t[count - 1].low[1]);
+		sl_embedding_destroy(e);
+		if (widest < 1e9) {
+			if (width > 1.5 * widest)
+				fail_msg("the layout is %g units wide, and %g are fine", width, widest);
+			break;
+		}
+	}
+	bench_close(&b);
+}
+
 static int (*engine_rescale)(struct sl_device_embedding *, float, struct sl_error *);
 static int rescaled;
 
@@ -166,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slow_inputs_get_longer_runs),
 		cmocka_unit_test(automatic_runs_end_where_a_tenth_more_is_not_worth_it),
+		cmocka_unit_test(searches_stay_where_forces_are_right),
 		cmocka_unit_test(automatic_runs_search_the_scale_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

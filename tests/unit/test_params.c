@@ -122,7 +122,8 @@ static void longer_runs_pay_for_fewer_nodes(void **state)
 		double tolerance;
 	} row[] = {
 		{2, 4000, 2000, 1e-3}, {500, 4000, 2000, 1e-3}, {4000, 4000, 2000, 4e-3}, {10000, 4000, 2000, 7.3681e-3},
-		{10001, 800, 400, 7.3685e-3}, {16000, 800, 400, 1e-2}, {UINT32_MAX, 800, 400, 1e-2},
+		{10001, 800, 400, 7.3685e-3}, {16000, 800, 400, 1e-2}, {2999999, 800, 400, 1e-2},
+		{3000000, 2000, 400, 1e-2}, {UINT32_MAX, 2000, 400, 1e-2},
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		struct sl_params p = fresh();

@@ -5,7 +5,7 @@ import io
 import os
 import pathlib
 import secrets
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -97,11 +97,11 @@ def npz(**arrays: Any) -> Body:
     return Body(file.getbuffer())
 
 
-def multipart(parts: Dict[str, Tuple[Optional[str], Body]]) -> Body:
-    """A multipart form; parts maps names to (file name, body)."""
+def multipart(parts: Sequence[Tuple[str, Optional[str], Body]]) -> Body:
+    """A multipart form of parts (name, file name, body)."""
     boundary = secrets.token_hex(16)
     segments: List[Segment] = []
-    for name, (filename, body) in parts.items():
+    for name, filename, body in parts:
         safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in filename or name)
         segments.append(f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{safe}"\r\n'
                         f"Content-Type: {body.content_type}\r\n\r\n".encode())

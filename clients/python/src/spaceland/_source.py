@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,7 @@ class Source:
     more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
     shown: Optional[str] = None              # the one of them that colours pictures
     file_name: Optional[str] = None
+    files: List[Tuple[str, Body]] = field(default_factory=list)  # several files that are one input; then `body` is the first
     give: Callable[[Array], Any] = _same
     store: Optional[Callable[[Array, str], None]] = None  # stores a layout in the input object, under a name
     convert: Optional[Callable[[Any], Array]] = None

@@ -190,8 +190,9 @@ class Client(Submitting, People):
         if name or source.file_name:
             query["name"] = name or source.file_name
         body: Body = source.body
-        if source.labels is not None:
-            body = multipart({"file": (source.file_name or name or "upload", body), "labels": ("labels", source.labels)})
+        if source.labels is not None or source.files:
+            parts = [("file", *file) for file in source.files or [(source.file_name or name or "upload", body)]]
+            body = multipart(parts + ([("labels", "labels", source.labels)] if source.labels is not None else []))
         reply = self.http.request("POST", "/v1/graphs", query={**query, **(lease.query() if lease else {})}, body=lambda: body,
                                   headers={"Content-Type": body.content_type})
         graph = Graph(self, document_of(reply), source, reply.status_code == 201)

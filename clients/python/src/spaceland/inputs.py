@@ -546,6 +546,24 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
     return Source(Body(path), None, kind, query, file_name=path.name, convert=_dense_points)
 
 
+FILES_MOST = 15   # of one upload
+
+
+def files_source(paths: List[pathlib.Path], options: Options) -> Source:
+    """Several files as one table or graph; the server joins them (docs/formats.md)."""
+    sources = [file_source(path, options) for path in paths if not is_read_here(path)]
+    if len(sources) < len(paths):
+        read_here = next(path for path in paths if is_read_here(path))
+        raise BadValue(f"{read_here} is read by pandas or networkx, and several such files are not joined; pass one object, such as "
+                       "pandas.concat([pandas.read_parquet(path) for path in paths])")
+    if len(paths) > FILES_MOST:
+        raise BadValue(f"these are {len(paths)} files, and one upload joins {FILES_MOST} at most; join some of them first")
+    first = sources[0]
+    if len(sources) > 1:
+        first.files = [(path.name, source.body) for path, source in zip(paths, sources)]
+    return first
+
+
 # ---- all of them -------------------------------------------------------------------------------
 
 
@@ -567,6 +585,8 @@ def _transposed(x: Any, options: Options) -> Any:
 def _dispatch(x: Any, options: Options) -> Source:
     if isinstance(x, (str, os.PathLike)):
         return file_source(pathlib.Path(x), options)
+    if isinstance(x, (list, tuple)) and x and all(is_path(path) for path in x):
+        return files_source([pathlib.Path(path) for path in x], options)
     x = _transposed(x, options)
     if hasattr(x, "obsm") and hasattr(x, "n_obs"):
         return anndata_source(x, options)
