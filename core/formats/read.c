@@ -8,7 +8,6 @@
 
 #include "core/formats/content.h"
 #include "core/formats/graphs/readers.h"
-#include "core/formats/source/parts.h"
 #include "core/formats/text/fields.h"
 #include "core/taken/taken.h"
 

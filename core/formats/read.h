@@ -53,7 +53,7 @@ int sl_source_open_path(struct sl_source **out, const char *path, const char *na
 int sl_source_open_memory(struct sl_source **out, const void *bytes, uint64_t size, const char *name,
 			  struct sl_error *err);
 /* Several files as one, in their order: texts of the same columns, or arrays (.npy) of the same columns and type. The
- * titles decide which columns are the same (core/formats/source/parts.h). Takes the sources, unless it fails. */
+ * titles decide which columns are the same (core/formats/source/parts.c). Takes the sources, unless it fails. */
 int sl_source_join(struct sl_source **out, struct sl_source **source, int count, struct sl_error *err);
 /* After such a source was read: note number k of what was done, or NULL. *changes: it changes the result. */
 const char *sl_source_join_note(const struct sl_source *source, int k, bool *changes);

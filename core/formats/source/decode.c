@@ -5,7 +5,6 @@
 
 #include "core/account.h"
 #include "core/formats/source/container.h"
-#include "core/formats/source/parts.h"
 #include "core/formats/source/source_internal.h"
 
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
@@ -249,7 +248,7 @@ int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct s
 	if (want > 1u << 30)
 		want = 1u << 30;
 	if (s->parts)
-		got = sl__parts_produce(s, out, want, err);
+		got = s->whole->produce(s, out, want, err);
 	else if (s->compression == SL__GZIP)
 		got = produce_gzip(s, out, want, err);
 	else if (s->compression == SL__ZSTD)

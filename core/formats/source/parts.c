@@ -1,8 +1,13 @@
-/* Joins files as they are read. Text passes line by line through `out`; only lines whose fields must be moved or
- * numbered on are split. The first lines of a part decide whether it has titles: a title is a word above a number, or
- * the first line is that of the first part. */
-#include "core/formats/source/parts.h"
-
+/* parts.c -- several files as one: a source that is made of others.
+ *
+ * Texts follow each other line by line. The titles of the first one stand for all: those of the others are compared with
+ * them by name and left out; if they are the same in another order, the fields of each line are put into the first
+ * file's order. A column that counts the rows of each file counts on. Arrays (.npy) of one type and one number of
+ * columns follow each other by rows. Other kinds of files are refused, as are titles that differ. What was done is in
+ * notes; errors of readers name the file and its line.
+ *
+ * Only lines whose fields must be moved or numbered on are split. The first lines of a part decide whether it has
+ * titles: a title is a word above a number, or the first line is that of the first part. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +73,7 @@ const char *sl_source_join_note(const struct sl_source *s, int k, bool *changes)
 	return p->note[k];
 }
 
-const char *sl__parts_place(const struct sl__parts *p, int64_t *line)
+static const char *place(const struct sl__parts *p, int64_t *line)
 {
 	int k = p->count - 1;
 	while (k > 0 && (!p->part[k].first_line || p->part[k].first_line > *line))
@@ -78,7 +83,7 @@ const char *sl__parts_place(const struct sl__parts *p, int64_t *line)
 	return p->part[k].source->name;
 }
 
-void sl__parts_destroy(struct sl__parts *p)
+static void destroy(struct sl__parts *p)
 {
 	if (!p)
 		return;
@@ -91,27 +96,6 @@ void sl__parts_destroy(struct sl__parts *p)
 	free(p->split.list);
 	free(p->from);
 	free(p);
-}
-
-int sl_source_join(struct sl_source **out, struct sl_source **source, int count, struct sl_error *err)
-{
-	struct sl__parts *p = calloc(1, sizeof *p);
-	char name[sizeof (*out)->name];
-	*out = NULL;
-	if (p)
-		p->part = calloc((size_t)count + 1, sizeof *p->part);
-	snprintf(name, sizeof name, "%.160s and %d other%s", source[0]->name, count - 1, count > 2 ? "s" : "");
-	if (!p || !p->part || sl_source_open_memory(out, NULL, 0, name, err)) {
-		if (p)
-			free(p->part);
-		free(p);
-		return sl_error_memory(err, "reading %s", name);
-	}
-	for (int k = 0; k < count; k++)
-		p->part[k].source = source[k];
-	p->count = count;
-	(*out)->parts = p;
-	return 0;
 }
 
 /* ---- lines and fields ---------------------------------------------------------------------- */
@@ -605,7 +589,7 @@ static int begin(struct sl__parts *p, struct sl_source *s, struct sl_error *err)
 	return p->array ? begin_array(p, err) : begin_text(p, err);
 }
 
-int64_t sl__parts_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err)
+static int64_t produce(struct sl_source *s, void *out, size_t want, struct sl_error *err)
 {
 	struct sl__parts *p = s->parts;
 	int rc = 0;
@@ -631,4 +615,28 @@ int64_t sl__parts_produce(struct sl_source *s, void *out, size_t want, struct sl
 		memcpy(out, p->out + p->out_at, got);
 	p->out_at += got;
 	return (int64_t)got;
+}
+
+static const struct sl__whole whole = {produce, place, destroy};
+
+int sl_source_join(struct sl_source **out, struct sl_source **source, int count, struct sl_error *err)
+{
+	struct sl__parts *p = calloc(1, sizeof *p);
+	char name[sizeof (*out)->name];
+	*out = NULL;
+	if (p)
+		p->part = calloc((size_t)count + 1, sizeof *p->part);
+	snprintf(name, sizeof name, "%.160s and %d other%s", source[0]->name, count - 1, count > 2 ? "s" : "");
+	if (!p || !p->part || sl_source_open_memory(out, NULL, 0, name, err)) {
+		if (p)
+			free(p->part);
+		free(p);
+		return sl_error_memory(err, "reading %s", name);
+	}
+	for (int k = 0; k < count; k++)
+		p->part[k].source = source[k];
+	p->count = count;
+	(*out)->parts = p;
+	(*out)->whole = &whole;
+	return 0;
 }

@@ -12,7 +12,6 @@
 
 #include "core/account.h"
 #include "core/formats/source/container.h"
-#include "core/formats/source/parts.h"
 #include "core/formats/source/source_internal.h"
 #include "core/formats/text/encoding.h"
 #include "core/formats/text/fields.h"
@@ -129,7 +128,8 @@ void sl_source_close(struct sl_source *s)
 	sl__container_close(s);
 	if (s->fd >= 0)
 		close(s->fd);
-	sl__parts_destroy(s->parts);
+	if (s->parts)
+		s->whole->destroy(s->parts);
 	free(s->in_buffer);
 	free(s->buffer);
 	free(s);
@@ -146,7 +146,7 @@ int sl__source_fail(const struct sl_source *s, int code, struct sl_error *err, c
 	struct sl__field said = {detail, strlen(detail)};
 	char shown[sizeof detail];  /* words of the file may be no UTF-8 */
 	int64_t line = s->line;
-	const char *name = s->parts ? sl__parts_place(s->parts, &line) : s->name;
+	const char *name = s->parts ? s->whole->place(s->parts, &line) : s->name;
 	return sl_error_at(err, code, name, line, "%s", sl__field_show(&said, shown, sizeof shown));
 }
 

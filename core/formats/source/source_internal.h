@@ -59,7 +59,14 @@ struct sl_source {
 	uint64_t packed;           /* bytes of the member in the archive */
 	char note[224];            /* which member was chosen */
 
-	struct sl__parts *parts;   /* the source is made of others (parts.c); owned */
+	/* parts.c: the source is made of others; else NULL. Owned. Functions, since parts.c itself reads sources. */
+	struct sl__parts *parts;
+	const struct sl__whole {
+		int64_t (*produce)(struct sl_source *s, void *out, size_t want, struct sl_error *err);
+		/* the file and its line that line number `line` of the whole comes from; *line becomes that of the file */
+		const char *(*place)(const struct sl__parts *p, int64_t *line);
+		void (*destroy)(struct sl__parts *p);
+	} *whole;
 };
 
 /* False: stored bytes come from fd or from a member, by way of in_buffer. */
