@@ -44,7 +44,8 @@ static const struct cli_option embed_options[] = {
 static const struct cli_option graph_add_options[] = {
 	UPLOAD_OPTIONS,
 	{0, "columns", "TABLE", "Set the columns of this CSV or TSV file afterwards, of any kind, as graph columns does."},
-	{0, "together", NULL, "The files are one table or graph: texts with the same columns, or .npy arrays of the same columns and type."},
+	{0, "together", NULL, "The files are one table or graph: texts with the same columns, or .npy arrays of the same "
+			"columns and type."},
 	PROJECT_OPTION,
 	{0, NULL, NULL, NULL},
 };

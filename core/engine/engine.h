@@ -159,13 +159,14 @@ struct sl_engine {
 	int (*graph_put)(struct sl_device *device, const struct sl_affinities *a,
 			 struct sl_device_graph **out, struct sl_error *err);
 	void (*graph_drop)(struct sl_device_graph *graph);
-	/* Makes P of a graph on the device, as sl_affinities_create() and graph_put() do, and *summary for the host: a struct
-	 * sl_affinities whose start, node and p are NULL, the caller's to destroy. The numbering is the host's; an entry may
-	 * differ from the host's by one unit in the last place. *out does not depend on g afterwards. SL_DEVMEM, SL_TOOBIG,
-	 * SL_BADPARAM: the host makes P, or tells what is wrong. NULL: the engine leaves it to the host. */
+	/* Makes P of a graph on the device, as sl_affinities_create() and graph_put() do, and *summary for the host: a
+	 * struct sl_affinities whose start, node and p are NULL, the caller's to destroy. The numbering is the host's; an
+	 * entry may differ from the host's by one unit in the last place. *out does not depend on g afterwards. SL_DEVMEM,
+	 * SL_TOOBIG, SL_BADPARAM: the host makes P, or tells what is wrong. NULL: the engine leaves it to the host. */
 	int (*graph_make)(struct sl_device *device, const struct sl_graph *g, const struct sl_affinities_params *params,
 			  struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
-	/* From how many entries of a graph on graph_make saves time. Smaller graphs keep the host's P, which devices share. */
+	/* From how many entries of a graph on graph_make saves time. Smaller graphs keep the host's P, which devices
+	 * share. */
 	uint64_t graph_make_least;
 
 	/* Bytes of device memory that an embedding of n nodes takes, without grids, which all embeddings of a device share.

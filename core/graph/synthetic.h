@@ -18,7 +18,8 @@ extern "C" {
  * destroys *out. */
 int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t seed, struct sl_error *err);
 
-/* Other kinds of graphs, all weights 1; synthetic_kinds.c tells what they are. A pure function of its arguments, too. */
+/* Other kinds of graphs, all weights 1; synthetic_kinds.c tells what they are. A pure function of its arguments,
+ * too. */
 enum sl_synthetic_kind {
 	SL_SYNTHETIC_CLUSTERS, SL_SYNTHETIC_MESH, SL_SYNTHETIC_RANDOM, SL_SYNTHETIC_SMALL_WORLD, SL_SYNTHETIC_ATTACHMENT,
 };

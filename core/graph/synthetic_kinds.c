@@ -137,7 +137,8 @@ int sl_synthetic_kind(struct sl_graph **out, enum sl_synthetic_kind kind, uint32
 		return sl_synthetic_graph(out, n, k, seed, err);
 	int code = sl__synthetic_check(n, k, err);
 	if (!code && kind == SL_SYNTHETIC_MESH && n < 16 * k)
-		code = sl_error_field(err, SL_BADPARAM, "/nodes", "A mesh with %u neighbours a node needs at least %u nodes.", k,
+		code = sl_error_field(err, SL_BADPARAM, "/nodes", "A mesh with %u neighbours a node needs at least %u nodes.",
+				k,
 				      16 * k);
 	if (code)
 		return code;

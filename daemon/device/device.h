@@ -8,8 +8,9 @@
  * daemon/device/scheduler.h. It owns the device and everything on it. There is a mailbox in each direction: the loop
  * sends commands, which the thread executes between two slices, and the thread sends events. The receiver owns the
  * memory that a message points to, except affinities, which are immutable: the loop lends them with a job and gets
- * them back with SL_EVENT_GRAPH_DROPPED. If the device makes P itself (struct sl_engine, neighbours_graph and graph_make), the
- * loop lends the neighbours or the graph until the job has started or failed; the thread owns its copies on the device.
+ * them back with SL_EVENT_GRAPH_DROPPED. If the device makes P itself (struct sl_engine, neighbours_graph and
+ * graph_make), the loop lends the neighbours or the graph until the job has started or failed; the thread owns its
+ * copies on the device.
  *
  * Events of a job: after sl_device_add() any number of SL_EVENT_PROGRESS, then exactly one of DONE, FAILED, CANCELLED,
  * LOST, and LEFT with a blob. After that the thread has forgotten the job. Commands for a job that has ended are

@@ -108,7 +108,8 @@ static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const
 	sl_affinities_destroy(r->summary);  /* left from a graph that a failing device has lost */
 	r->summary = NULL;
 	if (!code && job->edges)
-		code = t->config.engine->graph_make(t->device, job->edges, &job->affinities_params, &r->summary, &r->graph, err);
+		code = t->config.engine->graph_make(t->device, job->edges, &job->affinities_params, &r->summary, &r->graph,
+				err);
 	else if (!code)
 		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
 	r->affinities = r->summary;

@@ -49,7 +49,8 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const ch
 void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);  /* NULL is fine */
 
 /* The content of an entry that is ready, borrowed while the caller has a reference. _get() is NULL unless in form HOST.
- * _neighbours() or _edges(), of a graph: in form DEVICE, and in the forms of workers if it has no file yet; else NULL. */
+ * _neighbours() or _edges(), of a graph: in form DEVICE, and in the forms of workers if it has no file yet; else
+ * NULL. */
 const struct sl_affinities *sl_affinity_get(const struct sl_affinity *entry);
 const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *entry);
 const struct sl_graph *sl_affinity_edges(const struct sl_affinity *entry);

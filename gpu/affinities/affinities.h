@@ -1,6 +1,7 @@
 /* affinities.h -- makes P from a graph on the device, as core/graph/affinities.c does on the host.
  *
- *   rows      uploads the columns; sorts their entries by row, so that each node has a column and the sources of its row
+ *   rows      uploads the columns; sorts their entries by row, so that each node has a column and the sources of its
+ * row
  *             (a symmetric graph is its own transpose)
  *   lengths   the size of the union of a node's column and row: its row of P; leaves are left out if asked for
  *   columns   the exponent and norm of each column (core/graph/rescale.h)
@@ -11,9 +12,9 @@
  * exponentials (core/exponentials.h), and an entry is rounded to a float once. So P has the host's numbering, and its
  * entries are the host's except for few that lie between two floats: those differ by one unit in the last place.
  *
- * Device memory at its highest, for n nodes and m entries of a graph that is not symmetric: 24 bytes an entry while they
- * are sorted; then 12 bytes an entry, 50 a node, and P. SL_DEVMEM if that is too much. Each launcher queues its kernels
- * on a stream and returns the launch's error. */
+ * Device memory at its highest, for n nodes and m entries of a graph that is not symmetric: 24 bytes an entry while
+ * they are sorted; then 12 bytes an entry, 50 a node, and P. SL_DEVMEM if that is too much. Each launcher queues its
+ * kernels on a stream and returns the launch's error. */
 #ifndef SL_GPU_AFFINITIES_H
 #define SL_GPU_AFFINITIES_H
 
@@ -24,7 +25,8 @@ struct sl_graph;
 struct sl_affinities;
 struct sl_affinities_params;
 
-/* Takes rows that were filled, in the order of their numbers; they are valid until it returns, on the device's stream. */
+/* Takes rows that were filled, in the order of their numbers; they are valid until it returns, on the device's
+ * stream. */
 typedef int (*sl__rows_fn)(void *arg, const struct sl_rows *rows, struct sl_error *err);
 /* Where P goes: its size and the first entries of its rows (device memory, [n + 1]), then its rows. */
 struct sl_affinity_sink {
@@ -156,7 +158,8 @@ int sl__fill_all(struct sl_device *d, struct sl_filling *f, uint32_t n, uint64_t
 		 double *entropy, struct sl_error *err);
 
 /* Numbers the `kept` nodes with entries as core/graph/order.c does: old_of[kept], in device memory. order: not AUTO.
- * Components beyond the first SL_SEARCH_PARTS, and searches of more than SL_SEARCH_LEVELS levels, are left to the host. */
+ * Components beyond the first SL_SEARCH_PARTS, and searches of more than SL_SEARCH_LEVELS levels, are left to the
+ * host. */
 int sl__affinities_order(struct sl_device *d, const struct sl_filling *f, int order, const uint32_t *length,
 			 uint32_t kept, uint32_t *old_of, struct sl_error *err);
 #define SL_SEARCH_PARTS 64

@@ -71,8 +71,8 @@ static __device__ __forceinline__ bool has(const uint32_t *list, uint64_t count,
 	return low < count && list[low] == x;
 }
 
-/* Adds a count of the block's warps to a number that all blocks share: one atomic addition a block, since there may be a
- * hundred million warps. All threads of the block call it; `count` counts in lane 0. */
+/* Adds a count of the block's warps to a number that all blocks share: one atomic addition a block, since there may be
+ * a hundred million warps. All threads of the block call it; `count` counts in lane 0. */
 static __device__ __forceinline__ void add_of_block(uint32_t count, uint32_t *to)
 {
 	__shared__ uint32_t sum;
@@ -187,7 +187,8 @@ static __device__ double exponent(const struct logs &l, double count, double slo
 }
 
 /* Computes *out; returns the number of the column's entries. held: [HELD] of the warp. */
-static __device__ __forceinline__ uint32_t rescale_column(const struct sl_sides &s, uint32_t j, double lambda, double *held,
+static __device__ __forceinline__ uint32_t rescale_column(const struct sl_sides &s, uint32_t j, double lambda,
+		double *held,
 							 struct sl_column_form *out)
 {
 	uint32_t used = 0;

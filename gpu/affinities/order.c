@@ -1,5 +1,5 @@
-/* Numbers the nodes of P on the device, exactly as core/graph/order.c: reverse Cuthill and McKee, or breadth-first. Large
- * graphs have few, large levels, and each level takes one sort.
+/* Numbers the nodes of P on the device, exactly as core/graph/order.c: reverse Cuthill and McKee, or breadth-first.
+ * Large graphs have few, large levels, and each level takes one sort.
  *
  * Components come one after the other, so a graph of many takes as many searches. After SL_SEARCH_PARTS components, or
  * SL_SEARCH_LEVELS levels (a long path), the host numbers the nodes that are left: their rows of P are a graph of their
@@ -63,7 +63,8 @@ struct found {
 
 /* Searches breadth-first from `root`, into queue. numbered: this numbers the component. *whole: false if there were too
  * many levels. */
-static int search_from(struct ordering *o, uint32_t root, uint32_t *queue, bool numbered, struct found *out, bool *whole,
+static int search_from(struct ordering *o, uint32_t root, uint32_t *queue, bool numbered, struct found *out,
+		bool *whole,
 		       struct sl_error *err)
 {
 	const struct sl_search *s = &o->search;
@@ -84,7 +85,8 @@ static int search_from(struct ordering *o, uint32_t root, uint32_t *queue, bool 
 			break;
 		out->depth++;
 		SL_CUDA(sl__search_keys(s, by_degree, o->chosen, count, o->key, stream));
-		SL_CUDA(sl__sort_pairs_long(o->room, o->room_bytes, o->key, o->key_sorted, o->chosen, queue + at, count, stream));
+		SL_CUDA(sl__sort_pairs_long(o->room, o->room_bytes, o->key, o->key_sorted, o->chosen, queue + at, count,
+				stream));
 	}
 out:
 	return code;

@@ -36,7 +36,8 @@ static __device__ __forceinline__ void reach(const struct sl_search &s, uint32_t
 
 /* One warp per node. The edges of a node that is left out are not followed: its row of P is empty, so no search reaches
  * it. */
-static __global__ void expand(struct sl_search s, uint32_t search, const uint32_t *queue, uint32_t first, uint32_t count)
+static __global__ void expand(struct sl_search s, uint32_t search, const uint32_t *queue, uint32_t first,
+		uint32_t count)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
 	if (i >= count)

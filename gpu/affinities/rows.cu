@@ -158,7 +158,8 @@ static __device__ __forceinline__ double entropy_term(uint64_t key)
 /* A group of G threads collects a row in key[size], sorts it and writes it; size: a power of two, at least `length`.
  * Returns the thread's part of sum p log p. */
 template <int G>
-static __device__ __forceinline__ double fill_row(const struct sl_filling &f, uint32_t row, uint32_t length, uint32_t size,
+static __device__ __forceinline__ double fill_row(const struct sl_filling &f, uint32_t row, uint32_t length,
+		uint32_t size,
 						  uint64_t *key, uint32_t *scratch)
 {
 	uint32_t node = f.old_of[f.rows.first + row], lane = threadIdx.x % G, done = 0, total;
@@ -238,7 +239,8 @@ static __global__ void __launch_bounds__(BLOCK) fill_wide(struct sl_filling f)
 
 cudaError_t sl__fill_rows(const struct sl_filling *f, cudaStream_t stream)
 {
-	cudaError_t status = cudaMemsetAsync(&f->report->wide, 0, sizeof *f->report - offsetof(struct sl_affinity_report, wide),
+	cudaError_t status = cudaMemsetAsync(&f->report->wide, 0, sizeof *f->report - offsetof(struct sl_affinity_report,
+			wide),
 					     stream);
 	if (status == cudaSuccess)
 		status = each_warp(f->rows.n, fill_narrow, stream, *f);

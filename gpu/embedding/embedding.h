@@ -128,7 +128,8 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 /* True if some iteration may compute all pairs; _smooth: the pairs within a cut-off. */
 bool sl__may_be_exact(uint32_t n, const struct sl_settings *s);
 bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s);
-/* True if the present grids are too coarse for the layout: it is wider than the largest ones, and pairs cost too much. */
+/* True if the present grids are too coarse for the layout: it is wider than the largest ones, and pairs cost too
+ * much. */
 bool sl__is_coarse(const struct sl_device_embedding *e);
 /* The embedding's cells, with the arrays that g holds for them. */
 struct sl_cutoff_cells sl__cutoff_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g);

@@ -81,7 +81,7 @@ def test_version(client):
      "spaceland: write --server after the command: spaceland COMMAND --server ...; see spaceland --help"),
     (["graph", "nonsense"], "spaceland: no command 'graph nonsense'; see spaceland graph --help"),
     (["embed"], "spaceland: embed: FILE... is missing; see spaceland embed --help"),
-    (["embed", "a", "b"], "spaceland: embed: 'b' is one argument too many; see spaceland embed --help"),
+    (["job", "show", "a", "b"], "spaceland: job show: 'b' is one argument too many; see spaceland job show --help"),
     (["status", "x"], "spaceland: status: 'x' is one argument too many; see spaceland status --help"),
     (["embed", "a", "--bogus"], "spaceland: embed: no option '--bogus'; see spaceland embed --help"),
     (["embed", "a", "-z"], "spaceland: embed: no option '-z'; see spaceland embed --help"),

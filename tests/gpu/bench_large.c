@@ -1,6 +1,7 @@
 /* bench_large.c -- a large synthetic graph on a GPU, from its canonical file to a layout that has converged.
  *
- *   bench_large NODES NEIGHBOURS [kind=WORD] [lambda=L] [seed=S] [order=none|auto] [times=2] [file=PATH] [host=1] [runs=LIST]
+ *   bench_large NODES NEIGHBOURS [kind=WORD] [lambda=L] [seed=S] [order=none|auto] [times=2] [file=PATH] [host=1]
+ * [runs=LIST]
  *
  * Makes the graph (core/graph/synthetic.h), writes the canonical file to PATH and reads it, if one is given; makes P on
  * the device `times` times (later its memory pool is warm) and, with host=1, on the host and puts it there. Then it
@@ -110,7 +111,8 @@ int main(int count, char **words)
 	must(engine->open(&device, &(struct sl_device_options){0}, &err), "device");
 	engine->info(device, &info);
 	double began = sl_clock_s();
-	must(sl_synthetic_kind(&g, (enum sl_synthetic_kind)word, (uint32_t)atof(words[1]), (uint32_t)atoi(words[2]), seed, &err),
+	must(sl_synthetic_kind(&g, (enum sl_synthetic_kind)word, (uint32_t)atof(words[1]), (uint32_t)atoi(words[2]), seed,
+			&err),
 	     "graph");
 	printf("%s: %s, %u nodes, %llu entries, made in %.2f s\n", info.name, kind, g->n, (unsigned long long)g->m,
 	       sl_clock_s() - began);

@@ -135,7 +135,8 @@ static void p_is_that_of_the_host(void **state)
 	static const enum sl_order orders[3] = {SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS};
 	uint64_t seed = fresh_seed() & 0xffffffff;
 	for (int kind = 0; kind < 8; kind++) {
-		struct sl_graph *g = test_graph(test_light() ? 150 : 900, 1 + kind % 3, kind & 1, kind & 2, seed + (uint64_t)kind);
+		struct sl_graph *g = test_graph(test_light() ? 150 : 900, 1 + kind % 3, kind & 1, kind & 2,
+				seed + (uint64_t)kind);
 		check(g, kind & 4 ? 1 : 5, kind % 3 == 1, orders[kind % 3]);
 		check(g, 3, kind % 3 != 1, orders[(kind + 1) % 3]);
 		sl_graph_destroy(g);

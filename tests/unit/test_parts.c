@@ -42,13 +42,15 @@ static struct sl_points *table_of(const char *const *text)
 
 static void titles_are_left_out(void **state)
 {
-	struct sl_points *p = table_of((const char *const[]){"# one\nx,y,kind\n1.5,2,a\n3,4,b", "x,\"y\", kind\n5,6,b\n", "# three\n\nx,y,kind\n7,8,c\n",
+	struct sl_points *p = table_of((const char *const[]){"# one\nx,y,kind\n1.5,2,a\n3,4,b", "x,\"y\", kind\n5,6,b\n",
+			"# three\n\nx,y,kind\n7,8,c\n",
 							     NULL});
 	assert_values(p, 4, 2, (float[]){1.5f, 2, 3, 4, 5, 6, 7, 8});
 	assert_int_equal(p->labels, 3);
 	assert_string_equal(p->label_title, "kind");
 	assert_int_equal(p->label[2], p->label[1]);
-	assert_true(noted(p->taken, "3 files are read as one: rows 1 to 2 are of a.csv, rows 3 to 3 are of b.csv, rows 4 to 4 are of c.csv"));
+	assert_true(noted(p->taken, "3 files are read as one: rows 1 to 2 are of a.csv, rows 3 to 3 are of b.csv, rows 4 "
+			"to 4 are of c.csv"));
 	sl_points_destroy(p);
 }
 
@@ -68,7 +70,8 @@ static void files_without_titles(void **state)
 
 static void columns_are_found_by_title(void **state)
 {
-	struct sl_points *p = table_of((const char *const[]){"name,x,y\n\"a, b\",1.5,2\nc,3,4\n", "y,name,x\n6,\"d, e\",5\n", NULL});
+	struct sl_points *p = table_of((const char *const[]){"name,x,y\n\"a, b\",1.5,2\nc,3,4\n",
+			"y,name,x\n6,\"d, e\",5\n", NULL});
 	assert_values(p, 3, 2, (float[]){1.5f, 2, 3, 4, 5, 6});
 	assert_string_equal(p->name_bytes + p->name_at[2], "d, e");
 	assert_true(noted(p->taken, "The columns of b.csv have another order than those of a.csv"));
@@ -78,7 +81,8 @@ static void columns_are_found_by_title(void **state)
 /* As pandas writes them: each file counts from 0. */
 static void numberings_go_on(void **state)
 {
-	struct sl_points *p = table_of((const char *const[]){",x,y\n0,1.5,2\n1,3,4\n2,5,5.5\n", ",x,y\n0,7,8\n1,9,9.5\n", NULL});
+	struct sl_points *p = table_of((const char *const[]){",x,y\n0,1.5,2\n1,3,4\n2,5,5.5\n", ",x,y\n0,7,8\n1,9,9.5\n",
+			NULL});
 	assert_values(p, 5, 2, (float[]){1.5f, 2, 3, 4, 5, 5.5f, 7, 8, 9, 9.5f});
 	assert_true(noted(p->taken, "Column 1 counts the rows of each file; it is numbered on"));
 	assert_string_equal(p->name_bytes + p->name_at[4], "4");
@@ -93,7 +97,8 @@ static void lists_of_edges(void **state)
 {
 	struct sl_input in;
 	struct sl_error err;
-	assert_int_equal(read_texts(&in, SL_INPUT_AUTO, (const char *const[]){"source,target\nann,bob\n", "source,target\nbob,eve\nann,eve\n",
+	assert_int_equal(read_texts(&in, SL_INPUT_AUTO, (const char *const[]){"source,target\nann,bob\n",
+			"source,target\nbob,eve\nann,eve\n",
 								      NULL}, &err), 0);
 	assert_non_null(in.graph);
 	assert_int_equal(in.graph->n, 3);
@@ -113,7 +118,8 @@ static void what_differs_is_an_error(void **state)
 		{{"1.5,2\n3,4\n", "3,4,5\n"}, "b.csv", "The line has 3 fields; those of a.csv have 2", 1},
 		{{"x,y\n1.5,2\n3,4\n", "# remark\nx,y\n5,6\n7,moon\n"}, "b.csv", "\"moon\"", 4},
 		{{"x,y\n1.5,2\n3,sun\n", "x,y\n5,6\n"}, "a.csv", "\"sun\"", 3},
-		{{",x,y\n0,1.5,2\n1,3,4\n", ",x,y\n0,7,8\n5,9,9\n"}, "b.csv", "Column 1 counts the rows above, but has \"5\"", 3},
+		{{",x,y\n0,1.5,2\n1,3,4\n", ",x,y\n0,7,8\n5,9,9\n"}, "b.csv", "Column 1 counts the rows above, but has \"5\"",
+				3},
 		{{"x,y\n1.5,2\n", "\n"}, "b.csv", "The file has no rows", 0},
 		{{"x,y\n1.5,2\n", "%%MatrixMarket matrix coordinate real general\n1 1 0\n"}, "b.csv", "a MatrixMarket file", 0},
 	};

@@ -118,8 +118,10 @@ static void other_kinds_are_what_they_are_called(void **state)
 			uint32_t apart = (g->node[e] - (uint32_t)(e / k) + n) % n;
 			far += kind == SL_SYNTHETIC_SMALL_WORLD && apart > k && apart < n - k;
 		}
-		if ((kind == SL_SYNTHETIC_MESH) != ((double)most == (double)k) || (kind == SL_SYNTHETIC_ATTACHMENT) != (most > 5 * k))
-			fail_msg("%s: a row of %g entries, seed %llu", sl_synthetic_words[kind], (double)most, (unsigned long long)seed);
+		if ((kind == SL_SYNTHETIC_MESH) != ((double)most == (double)k) ||
+				(kind == SL_SYNTHETIC_ATTACHMENT) != (most > 5 * k))
+			fail_msg("%s: a row of %g entries, seed %llu", sl_synthetic_words[kind], (double)most,
+					(unsigned long long)seed);
 		free(degree);
 		sl_graph_destroy(g);
 	}

@@ -30,7 +30,8 @@ int cmd_graph_add(struct cli *cli)
 	for (int i = 0; !status && i < files; i++) {
 		json_t *graph = NULL;
 		bool made;
-		status = files < cli->argument_count ? cli_files_upload(cli, cli->arguments, cli->argument_count, &graph, &made) :
+		status = files < cli->argument_count ? cli_files_upload(cli, cli->arguments, cli->argument_count, &graph,
+				&made) :
 						       cli_graph_upload(cli, cli->arguments[i], &graph, &made);
 		if (status)
 			break;

@@ -1,7 +1,7 @@
 /* parts.c -- several files as one: a source that is made of others.
  *
- * Texts follow each other line by line. The titles of the first one stand for all: those of the others are compared with
- * them by name and left out; if they are the same in another order, the fields of each line are put into the first
+ * Texts follow each other line by line. The titles of the first one stand for all: those of the others are compared
+ * with them by name and left out; if they are the same in another order, the fields of each line are put into the first
  * file's order. A column that counts the rows of each file counts on. Arrays (.npy) of one type and one number of
  * columns follow each other by rows. Other kinds of files are refused, as are titles that differ. What was done is in
  * notes; errors of readers name the file and its line.
@@ -118,7 +118,8 @@ static int put(struct sl__parts *p, const char *bytes, size_t length, struct sl_
 }
 
 /* Splits a line at the separators outside quotes; at most `most` fields, 0: all. */
-static int split(struct sl__parts *p, const char *at, const char *end, uint32_t most, struct fields *f, struct sl_error *err)
+static int split(struct sl__parts *p, const char *at, const char *end, uint32_t most, struct fields *f,
+		struct sl_error *err)
 {
 	f->count = 0;
 	for (;;) {
@@ -280,7 +281,8 @@ static int wrong_titles(struct sl__parts *p, const struct fields *theirs, struct
 		for (uint32_t k = 0; k < theirs->count; k++)
 			found |= same(first->list[c], theirs->list[k]);
 		if (!found)
-			return sl_error_at(err, SL_BADDATA, s->name, 1, "There is no column \"%s\", which %s has; files that are read "
+			return sl_error_at(err, SL_BADDATA, s->name, 1, "There is no column \"%s\", which %s has; files that are "
+					"read "
 					   "as one must have the same columns.", shown(first->list[c], a),
 					   p->part[0].source->name);
 	}
@@ -289,7 +291,8 @@ static int wrong_titles(struct sl__parts *p, const struct fields *theirs, struct
 		for (uint32_t c = 0; c < first->count; c++)
 			times += same(first->list[c], theirs->list[k]);
 		if (times != 1)
-			return sl_error_at(err, SL_BADDATA, s->name, 1, times ? "There are several columns \"%s\" in %s, and the order of "
+			return sl_error_at(err, SL_BADDATA, s->name, 1, times ?
+					"There are several columns \"%s\" in %s, and the order of "
 					   "the columns differs." : "The column \"%s\" is not in %s; files that are read as one must have "
 					   "the same columns.", shown(theirs->list[k], b), p->part[0].source->name);
 	}
@@ -319,7 +322,8 @@ static int match(struct sl__parts *p, const struct fields *theirs, struct sl_err
 		if (times != 1 || twins != 1)
 			return wrong_titles(p, theirs, err);
 	}
-	snprintf(note, sizeof note, "The columns of %.60s have another order than those of %.60s; they are found by their titles",
+	snprintf(note, sizeof note, "The columns of %.60s have another order than those of %.60s; they are found by "
+			"their titles",
 		 p->part[p->at].source->name, p->part[0].source->name);
 	tell(p, false, note);
 	return 0;
@@ -367,7 +371,8 @@ static int begin_text(struct sl__parts *p, struct sl_error *err)
 	bool repeats = equal_lines(&p->titles_of, &one) && (p->titles || has_word(&one));
 	bool titled = repeats || are_titles(&one, &two);
 	if (titled && !repeats && !p->titles) {
-		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1, "The file has titles, but %s has none; files that are "
+		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1,
+				"The file has titles, but %s has none; files that are "
 				 "read as one must have the same columns.", p->part[0].source->name);
 	} else if (titled && !repeats) {
 		rc = match(p, &one, err);
@@ -376,12 +381,14 @@ static int begin_text(struct sl__parts *p, struct sl_error *err)
 			 p->part[0].source->name);
 		tell(p, true, note);
 	} else if (repeats && !p->titles) {
-		snprintf(note, sizeof note, "The first line of %.60s repeats that of %.60s; it is taken for titles", part->source->name,
+		snprintf(note, sizeof note, "The first line of %.60s repeats that of %.60s; it is taken for titles",
+				part->source->name,
 			 p->part[0].source->name);
 		tell(p, false, note);
 	}
 	if (!rc && one.count != p->titles_of.count)
-		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1, "The line has %u fields; those of %s have %u.",
+		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1,
+				"The line has %u fields; those of %s have %u.",
 				 one.count, p->part[0].source->name, p->titles_of.count);
 	for (int64_t k = before + titled; !rc && k > 0; k--, part->skipped++) {
 		int got = sl__source_line(part->source, &gone, err);
@@ -416,7 +423,8 @@ static int count_row(struct sl__parts *p, bool *number, struct sl_error *err)
 		uint64_t due = p->counted_from[c] + (p->numbered[c] ? part->rows : p->rows);
 		if (p->counts[c] && !(whole && x == due)) {
 			if (p->numbered[c])
-				return sl_error_at(err, SL_BADDATA, part->source->name, part->source->line, "Column %u counts the rows above, "
+				return sl_error_at(err, SL_BADDATA, part->source->name, part->source->line,
+						"Column %u counts the rows above, "
 						   "but has \"%s\" here.", at + 1, at < p->split.count ?
 						   shown(p->split.list[at], which) : "");
 			p->counts[c] = false;
@@ -436,7 +444,8 @@ static int put_fields(struct sl__parts *p, struct sl_error *err)
 		char number[24];
 		struct sl__field f = p->split.list[at];
 		if (c < COUNTING_MOST && p->numbered[c]) {
-			f.length = (size_t)snprintf(number, sizeof number, "%llu", (unsigned long long)(p->counted_from[c] + p->rows));
+			f.length = (size_t)snprintf(number, sizeof number, "%llu",
+					(unsigned long long)(p->counted_from[c] + p->rows));
 			f.text = number;
 		}
 		if (c)
@@ -465,7 +474,8 @@ static int pass_line(struct sl__parts *p, struct sl_error *err)
 	if (rc <= 0)
 		return rc;
 	bool row = says_something(&line);
-	bool head = !p->at && row && p->titles && !p->rows && !part->rows && p->head_length == (size_t)(line.end - line.at) &&
+	bool head = !p->at && row && p->titles && !p->rows && !part->rows &&
+			p->head_length == (size_t)(line.end - line.at) &&
 		    !memcmp(p->head, line.at, p->head_length);
 	rc = 0;
 	if (row && head && !p->begun) {
@@ -476,7 +486,8 @@ static int pass_line(struct sl__parts *p, struct sl_error *err)
 		rc = sl__source_join(part->source, &line, err);
 		rc = rc < 0 ? rc : split(p, line.at, line.end, p->from || p->at ? 0 : COUNTING_MOST, &p->split, err);
 		if (!rc && p->from && p->split.count != p->titles_of.count)
-			rc = sl_error_at(err, SL_BADDATA, part->source->name, part->source->line, "The line has %u fields; the titles are "
+			rc = sl_error_at(err, SL_BADDATA, part->source->name, part->source->line,
+					"The line has %u fields; the titles are "
 					 "%u.", p->split.count, p->titles_of.count);
 		if (!rc)
 			rc = count_row(p, &number, err);
@@ -512,7 +523,8 @@ static int begin_array(struct sl__parts *p, struct sl_error *err)
 			*first = a;
 		if (a.dims < 1 || a.dims > 2 || (a.fortran && a.dims > 1) || strcmp(a.descr, first->descr) != 0 ||
 		    a.dims != first->dims || (a.dims > 1 && a.shape[1] != first->shape[1]))
-			return sl_error_at(err, SL_BADDATA, s->name, 0, "The array has %llu columns of type %s%s, that of %s has %llu of type "
+			return sl_error_at(err, SL_BADDATA, s->name, 0, "The array has %llu columns of type %s%s, that of %s has "
+					"%llu of type "
 					   "%s; arrays that are read as one must have the same columns and type, in C order.",
 					   (unsigned long long)(a.dims > 1 ? a.shape[1] : 1), a.descr, a.fortran ? " in Fortran order" : "",
 					   p->part[0].source->name, (unsigned long long)(first->dims > 1 ? first->shape[1] : 1),
@@ -521,9 +533,11 @@ static int begin_array(struct sl__parts *p, struct sl_error *err)
 		rows += a.shape[0];
 	}
 	int used = p->shape.dims > 1 ?
-		snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu, %llu), }", p->shape.descr,
+		snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu, %llu), }",
+				p->shape.descr,
 			 (unsigned long long)rows, (unsigned long long)p->shape.shape[1]) :
-		snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }", p->shape.descr,
+		snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }",
+				p->shape.descr,
 			 (unsigned long long)rows);
 	memcpy(head, "\x93NUMPY\1\0\x76\0", 10);
 	memset(head + 10 + used, ' ', sizeof head - 10 - (size_t)used);
@@ -551,7 +565,8 @@ static void tell_rows(struct sl__parts *p)
 	uint64_t from = 1;
 	for (int k = 0; k < p->count; k++) {
 		char one[160];
-		int length = snprintf(one, sizeof one, "%s rows %llu to %llu are of %.60s", k ? "," : "", (unsigned long long)from,
+		int length = snprintf(one, sizeof one, "%s rows %llu to %llu are of %.60s", k ? "," : "",
+				(unsigned long long)from,
 				      (unsigned long long)(from + p->part[k].rows - 1), p->part[k].source->name);
 		if ((size_t)(used + length) + 6 > room) {
 			snprintf(note + used, room - (size_t)used, ", ...");
@@ -564,7 +579,8 @@ static void tell_rows(struct sl__parts *p)
 	for (int c = 0; c < COUNTING_MOST; c++)
 		if (p->ever_numbered[c] && p->notes < NOTES_MOST) {
 			p->changes[p->notes] = true;
-			snprintf(p->note[p->notes++], sizeof *p->note, "Column %d counts the rows of each file; it is numbered on", c + 1);
+			snprintf(p->note[p->notes++], sizeof *p->note, "Column %d counts the rows of each file; it is numbered on",
+					c + 1);
 		}
 }
 
@@ -582,8 +598,10 @@ static int begin(struct sl__parts *p, struct sl_source *s, struct sl_error *err)
 		if (!k)
 			p->array = content == SL__ARRAY;
 		if ((content != SL__TEXT && content != SL__ARRAY) || p->array != (content == SL__ARRAY))
-			return sl_error_at(err, SL_BADFORMAT, part->name, 0, "Several files are read as one if all are texts, or all are "
-					   "arrays (.npy); this is %s.", content == SL__TEXT ? "a text" : content == SL__ARRAY ? "an array" :
+			return sl_error_at(err, SL_BADFORMAT, part->name, 0,
+					"Several files are read as one if all are texts, or all are "
+					   "arrays (.npy); this is %s.", content == SL__TEXT ? "a text" : content == SL__ARRAY ?
+					   		"an array" :
 					   content == SL__MATRIX ? "a MatrixMarket file" : "an archive");
 	}
 	return p->array ? begin_array(p, err) : begin_text(p, err);
@@ -638,5 +656,6 @@ int sl_source_join(struct sl_source **out, struct sl_source **source, int count,
 	p->count = count;
 	(*out)->parts = p;
 	(*out)->whole = &whole;
+	sl_source_set_account(*out, source[0]->account);
 	return 0;
 }

@@ -53,7 +53,8 @@ static bool device_makes(const struct sl_job *job)
 	const struct sl_engine *engine = job->place.engine->functions;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->record.graph);
 	bool graph = g && g->kind == SL_KIND_GRAPH;
-	if (!g || (graph ? !sl_engine_makes_graph(engine, g->entries) : !engine->neighbours_put || !engine->neighbours_graph))
+	if (!g || (graph ? !sl_engine_makes_graph(engine, g->entries) : !engine->neighbours_put ||
+			!engine->neighbours_graph))
 		return false;
 	return initial_of(job) != SL_INITIAL_WALK || engine->walk_filter;
 }
@@ -63,7 +64,8 @@ static char *copy_of(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-/* Adds P, or the neighbours or edges from which the device makes P; for a worker, the file from which it makes either. */
+/* Adds P, or the neighbours or edges from which the device makes P; for a worker, the file from which it makes
+ * either. */
 static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
 {
 	const char *file = sl_affinity_file(job->run.affinity);

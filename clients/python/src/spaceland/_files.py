@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 from .errors import BadValue, PackageMissing, tell
 
-__all__ = ["is_read_here", "read_here"]
+__all__ = ["check_together", "is_read_here", "read_here"]
+
+FILES_MOST = 15   # of one upload
 
 
 def _pandas(function: str, **options: Any) -> Callable[[pathlib.Path], Any]:
@@ -58,3 +60,13 @@ def read_here(path: pathlib.Path) -> Any:
         raise PackageMissing(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     except Exception as error:   # of many classes
         raise BadValue(f"{path} cannot be read: {error}") from error
+
+
+def check_together(paths: List[pathlib.Path]) -> None:
+    """Several files of one upload: the server reads and joins them."""
+    for path in paths[:len(paths) if len(paths) > 1 else 0]:
+        if is_read_here(path):
+            raise BadValue(f"{path} is read by pandas or networkx, and several such files are not joined; pass one object, such as "
+                           "pandas.concat([pandas.read_parquet(path) for path in paths])")
+    if len(paths) > FILES_MOST:
+        raise BadValue(f"these are {len(paths)} files, and one upload joins {FILES_MOST} at most; join some of them first")

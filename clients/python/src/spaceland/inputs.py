@@ -17,7 +17,7 @@ from ._body import Body, file_body, is_path, names_array, npy, npz
 from ._colours import hex_colours, is_ramp
 from ._columns import row_ids, tell_of_numbers, without_numberings, without_objects
 from ._edges import edge_columns, edge_titles, numbered_edges, two_kinds
-from ._files import is_read_here, read_here
+from ._files import check_together, is_read_here, read_here
 from ._label_tables import beside, columns_of, has_index
 from ._labels import check_count, is_name, label_names, labels_body, row_names
 from ._source import Array, AXES, Options, Source, take_named
@@ -546,22 +546,13 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
     return Source(Body(path), None, kind, query, file_name=path.name, convert=_dense_points)
 
 
-FILES_MOST = 15   # of one upload
-
-
 def files_source(paths: List[pathlib.Path], options: Options) -> Source:
     """Several files as one table or graph; the server joins them (docs/formats.md)."""
-    sources = [file_source(path, options) for path in paths if not is_read_here(path)]
-    if len(sources) < len(paths):
-        read_here = next(path for path in paths if is_read_here(path))
-        raise BadValue(f"{read_here} is read by pandas or networkx, and several such files are not joined; pass one object, such as "
-                       "pandas.concat([pandas.read_parquet(path) for path in paths])")
-    if len(paths) > FILES_MOST:
-        raise BadValue(f"these are {len(paths)} files, and one upload joins {FILES_MOST} at most; join some of them first")
-    first = sources[0]
+    check_together(paths)
+    sources = [file_source(path, options) for path in paths]
     if len(sources) > 1:
-        first.files = [(path.name, source.body) for path, source in zip(paths, sources)]
-    return first
+        sources[0].files = [(path.name, source.body) for path, source in zip(paths, sources)]
+    return sources[0]
 
 
 # ---- all of them -------------------------------------------------------------------------------
