@@ -340,7 +340,7 @@ static void affinities_are_those_of_one_gpu(void **state)
 	struct sl_neighbours *nb;
 	struct rig r = {0};
 	DO(sl_neighbours_find(&nb, p, &search, err));
-	rig_devices(&r, 8);
+	rig_devices(&r, 2);
 	params.perplexity[0] = 3;
 	params.perplexities = 1;
 	for (int i = 0; i < r.count; i++) {
