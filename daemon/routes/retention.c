@@ -16,12 +16,18 @@ static json_t *retention(const struct sl_daemon *d)
 
 void sl_route_retention_get(struct sl_request *r)
 {
-	sl_reply_json(r, 200, retention(sl_request_daemon(r)));
+	struct sl_daemon *d = sl_request_daemon(r);
+	if (d->collect)
+		sl_reply_json(r, 200, retention(d));
+	else  /* it is closed first when the server is stopped, while requests are still answered */
+		sl_reply_status(r, 503, "the server is being stopped");
 }
 
 static int confirm(struct sl_recorded *w, const json_t *body, struct sl_error *err)
 {
 	const char *who = sl_principal_called(sl_request_who(w->r));
+	if (!w->d->collect)
+		return sl_error_set(err, SL_CONFLICT, "The server is being stopped.");
 	return json_object_get(body, "max_state_bytes") ?
 	       sl_collect_confirm(w->d->collect, body, who, sl__recorded_done, w, err) :
 	       sl_jobs_confirm_retention(w->d->jobs, body, who, sl__recorded_done, w, err);
@@ -29,7 +35,7 @@ static int confirm(struct sl_recorded *w, const json_t *body, struct sl_error *e
 
 static json_t *record(const struct sl_recorded *w)
 {
-	return retention(w->d);
+	return w->d->collect ? retention(w->d) : NULL;
 }
 
 SL_RECORDED_ROUTE(sl_route_retention_post, 200, "retention", true, confirm, record)
