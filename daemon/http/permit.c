@@ -116,6 +116,10 @@ bool sl__rights_check_body(struct sl_request *r)
 {
 	if (right_lost(r))
 		return false;
+	if (r->http->d->ending && strcmp(r->route->method, "GET") != 0) {  /* its record might not be written any more */
+		sl_reply_status(r, 503, "the server is being stopped");
+		return false;
+	}
 	note_change(r);
 	if (leave(r))
 		return false;

@@ -236,20 +236,9 @@ static void stop_mhd(struct sl_http *h)
 	h->mhd = NULL;
 }
 
-/* Waits until the replies in progress are sent, or the time for them is over. */
-static void on_grace(uv_timer_t *timer)
+/* Ends streams, and answers what waits: libmicrohttpd must not be stopped while a connection is suspended. */
+static void answer_all(struct sl_http *h)
 {
-	struct sl_http *h = timer->data;
-	if (!h->requests.count || uv_now(h->d->loop) >= h->deadline_ms)
-		stop_mhd(h);
-}
-
-void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg)
-{
-	h->closed = closed;
-	h->closed_arg = arg;
-	h->deadline_ms = uv_now(h->d->loop) + GRACE_MS;
-	sl_http_quiesce(h);
 	SL_LIST_EACH(struct sl_request, r, &h->requests, link) {
 		if (r->stream) {
 			sl__exchange_abort(r->x);
@@ -261,5 +250,23 @@ void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg)
 				sl_reply_status(r, 503, "the server is being stopped");
 		}
 	}
+}
+
+/* Waits until the replies in progress are sent, or the time for them is over. Connections that are open may have sent
+ * further requests meanwhile, which are answered likewise. */
+static void on_grace(uv_timer_t *timer)
+{
+	struct sl_http *h = timer->data;
+	answer_all(h);
+	if (!h->requests.count || uv_now(h->d->loop) >= h->deadline_ms)
+		stop_mhd(h);
+}
+
+void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg)
+{
+	h->closed = closed;
+	h->closed_arg = arg;
+	h->deadline_ms = uv_now(h->d->loop) + GRACE_MS;
+	sl_http_quiesce(h);
 	uv_timer_start(&h->grace, on_grace, 0, 10);
 }

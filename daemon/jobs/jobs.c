@@ -428,6 +428,7 @@ static void timer_closed(uv_handle_t *handle)
 static void close_all(struct sl_jobs *j)
 {
 	sl_users_save_usage(j->d->users, true);
+	j->closes = true;
 	j->closing = 2 + (j->d->slurm != NULL);
 	if (j->d->slurm)
 		sl_slurm_stop(j->d->slurm, part_closed_arg, j);
@@ -438,7 +439,7 @@ static void close_all(struct sl_jobs *j)
 
 static void shutdown_step(struct sl_jobs *j)
 {
-	if (!j->stopping || j->closing)
+	if (!j->stopping || j->closes)
 		return;
 	if (sl_engines_stopped(j->engines)) {
 		SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)

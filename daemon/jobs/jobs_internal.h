@@ -155,6 +155,7 @@ struct sl_jobs {
 	/* stopping the server */
 	bool stopping;
 	int closing;                         /* handles and threads that are being closed */
+	bool closes;         /* its parts are being closed, or are closed; work that ends later changes nothing */
 	uint64_t stop_deadline_ms;
 	void (*done)(void *arg);
 	void *done_arg;

@@ -1,10 +1,7 @@
 """What the server deletes by itself: it says so before and after, and spares what is kept or has a public link."""
-import contextlib
 import email.utils
-import http.client
 import json
 import signal
-import threading
 import time
 
 import pytest
@@ -164,28 +161,3 @@ def test_a_project_keeps_its_jobs(tmp_path):
         wait_until(lambda: gone(ann, job), 10, "a project that keeps no more")
     finally:
         daemon.stop()
-
-
-def test_asked_while_the_server_stops(fresh):
-    """Connections that are open are answered until the jobs are saved; the collection is closed before. It ended in a crash."""
-    api = Api(fresh())
-    job = api.submit(api.upload(graphs.npz(graphs.ring(12000)))["id"], iterations=1000000)["id"]
-    api.wait_iteration(job, 2)
-    seen = []
-
-    def ask():
-        connection = http.client.HTTPConnection("127.0.0.1", api.daemon.port, timeout=20)
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            while True:
-                connection.request("GET", "/v1/retention")
-                reply = connection.getresponse()
-                reply.read()
-                seen.append(reply.status)
-    askers = [threading.Thread(target=ask) for _ in range(3)]
-    for one in askers:
-        one.start()
-    wait_until(lambda: len(seen) > 20, 20)
-    api.daemon.stop()   # checks the status of its end
-    for one in askers:
-        one.join(20)
-    assert set(seen) <= {200, 503} and 200 in seen
