@@ -174,7 +174,7 @@ def campaign(daemon, engine, faults, seconds, rng, trigger):
     client, seen, count = Client(daemon.url), [], dict.fromkeys(("fault", "kill", "crash"), 0)
     graph = client.ask("POST", "/v1/graphs", data=graphs.npz(graphs.clusters(n=NODES, seed=2)[0]),
                        headers={"Content-Type": "application/octet-stream"}).json()["id"]
-    other = client.submit(graph, engine="cpu", iterations=10000000) if engine != "cpu" else None
+    other = client.submit(graph, engine="cpu", iterations=1000000) if engine != "cpu" else None
     jobs = Jobs(Client(daemon.url), graph, engine)
     jobs.start()
     wait(lambda: len(jobs.first) == SEEDS, 600, "all seeds have run once")
