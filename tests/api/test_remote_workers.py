@@ -249,6 +249,7 @@ def test_files_are_fetched_once(lab, fresh):
     assert "damaged" not in api.get(f"/v1/graphs/{graph}").json()["state"]
 
 
+@pytest.mark.longest
 @pytest.mark.skipif(not hides(), reason="skipped: nothing can be mounted here")
 def test_a_cache_has_a_limit(lab):
     api = lab.daemon()
@@ -452,6 +453,7 @@ def test_an_old_session_is_refused(lab):
     assert other.answer["kind"] == "refused"
 
 
+@pytest.mark.longest
 def test_a_session_that_does_not_fit_is_ended(lab):
     api = lab.daemon()
     s = lab.stranger()
