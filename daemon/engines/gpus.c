@@ -76,7 +76,7 @@ json_t *sl__gpu_json(struct sl_gpus *g, const struct sl_server_device *d)
 	return gpu;
 }
 
-/* A value that a GPU has never reported has no metric; a value that is missing now is NaN. */
+/* A value that a GPU has never reported has no metric; a value that is missing now is NaN, which is not printed. */
 static void collect(struct sl_gpus *g, int number)
 {
 	struct sl_gpu_reading r;

@@ -1,6 +1,5 @@
 """Readings of NVIDIA's driver in /v1/devices and /metrics; tests/plugin/nvml replaces the driver's library."""
 import ctypes
-import math
 import pathlib
 import shutil
 import signal
@@ -155,7 +154,7 @@ def test_a_driver_that_hangs(server, driver):
     assert gpu(api)["temperature_celsius"] is None
     values = metrics(api)
     assert values[f'spaceland_gpu_answers{{gpu="{PCI}"}}'] == 0
-    assert math.isnan(values[temperature])
+    assert temperature not in values
     assert time.monotonic() - start < 1 * PATIENCE
     graph = api.upload(b"0 1\n1 2\n2 0\n", format="edges")["id"]
     assert api.run(graph, iterations=10)["state"] == "done"
