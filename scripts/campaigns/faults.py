@@ -187,7 +187,7 @@ def campaign(daemon, engine, faults, seconds, rng, trigger):
             kind = rng.choice(list(count))
             seen.append(one(client, engine, jobs, kind, daemon, trigger))
             count[kind] += 1
-            time.sleep(rng.uniform(0.05, 0.5))
+            time.sleep(rng.uniform(0.4, 0.8))  # time for a checkpoint: a job fails with the second fault without one
 
     try:
         noisy, noisy_ms = measured(daemon.url, lambda: rate(client, other, faulty))
