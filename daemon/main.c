@@ -1,7 +1,9 @@
 /* main.c -- spacelandd: opens the parts in the order of their dependencies, runs the loop, and closes the parts.
  *
- * Closing is a chain of steps (enum step). Each step closes one part; the next step begins when the part is closed. A
- * failed start runs the same chain, which skips parts that were not opened. After it the loop is empty. */
+ * Closing is a chain of steps (enum step). Each step closes one part; the next step begins when the part is closed, and
+ * none of its callbacks is to come from the pool, the data base or a worker. From the first step on no request begins
+ * (sl_daemon.stopping), so that no handler finds a part that is gone. A failed start runs the same chain, which skips
+ * parts that were not opened. After it the loop is empty. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -58,9 +60,10 @@
  * for long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need further ones. */
 #define POOL "12"
 #define STOP_S 60  /* a stop takes no longer, in the eyes of systemd */
+#define IDLE_MS 2  /* while the last work of jobs ends */
 #define HEAPS 4  /* malloc() arenas of all threads together */
 
-enum step { CLOSE_PEOPLE, CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS,
+enum step { CLOSE_PEOPLE, CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_JOBS, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS,
 	    CLOSE_BACKUPS, CLOSE_DB, CLOSE_SPARE, CLOSE_USERS, CLOSED };
 
 struct program {
@@ -149,8 +152,8 @@ static void step_is_done(struct program *p)
 	case CLOSE_PEOPLE: d->people = NULL; break;
 	case CLOSE_COLLECT: d->collect = NULL; break;
 	case STOP_JOBS: break;
-	case CLOSE_HTTP:
-		d->http = NULL;
+	case CLOSE_HTTP: d->http = NULL; break;
+	case CLOSE_JOBS:
 		sl_jobs_destroy(d->jobs);
 		d->jobs = NULL;
 		break;
@@ -170,6 +173,16 @@ static void step_is_done(struct program *p)
 
 static void on_closed(void *arg);
 
+/* Replies of jobs may still be made on the pool, and requests that ended with HTTP may have let jobs write a record. */
+static void on_idle_timer(uv_timer_t *timer)
+{
+	struct program *p = timer->data;
+	if (!sl_jobs_idle(p->d.jobs))
+		return;
+	uv_timer_stop(timer);
+	on_closed(p);
+}
+
 /* Begins the current step. Returns false if its part is not open. */
 static bool close_part(struct program *p)
 {
@@ -179,6 +192,7 @@ static bool close_part(struct program *p)
 	case CLOSE_COLLECT: return d->collect && (sl_collect_close(d->collect, on_closed, p), true);
 	case STOP_JOBS: return d->jobs && (sl_jobs_shutdown(d->jobs, on_closed, p), true);
 	case CLOSE_HTTP: return d->http && (sl_http_close(d->http, on_closed, p), true);
+	case CLOSE_JOBS: return d->jobs && !uv_timer_start(&p->grace, on_idle_timer, 0, IDLE_MS);
 	case CLOSE_LAYOUTS: return d->layouts && (sl_layouts_close(d->layouts, on_closed, p), true);
 	case CLOSE_GRAPHS: return d->graphs && (sl_graphs_close(d->graphs, on_closed, p), true);
 	case CLOSE_EVENTS: return d->events && (sl_events_close(d->events, on_closed, p), true);
@@ -293,6 +307,8 @@ static void on_hangup(uv_async_t *handle)
 	struct sl_config fresh;
 	struct sl_error err;
 	char text[1200];
+	if (p->d.stopping)  /* the parts that would take it over are being closed */
+		return;
 	int rc = sl_options_config(&p->options, &fresh, &err);
 	if (!rc && p->d.http && (rc = sl_http_reload(p->d.http, &fresh, &err)))
 		sl_config_finish(&fresh);

@@ -37,12 +37,13 @@ struct sl_daemon {
 	struct sl_slurm *slurm;      /* allocations of a cluster, slurm/slurm.h; jobs own it, too. NULL: none */
 	struct sl_jobs *jobs;        /* jobs.h: sl_jobs_create(&d->jobs, d, &err) at the start; at the end
 	                              * sl_jobs_shutdown(d->jobs, done, arg) checkpoints, stops its threads and
-	                              * closes its handles, then runs done on the loop; then sl_jobs_destroy() */
+	                              * closes its handles, then runs done on the loop; then, when HTTP is closed
+	                              * and sl_jobs_idle(), sl_jobs_destroy() */
 	struct sl_http *http;
 	uint64_t started_ms;         /* uv_now() at the start */
 	bool ready;                  /* for /v1/health/ready */
 	bool ending;                 /* SIGTERM was seen: not ready, no new jobs; it still serves for shutdown_grace_s */
-	bool stopping;               /* the parts are being closed */
+	bool stopping;               /* the parts are being closed; every request is answered 503 */
 	void (*restart)(struct sl_daemon *d);  /* stops as SIGTERM does, then starts again in the same process id */
 };
 

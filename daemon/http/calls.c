@@ -21,6 +21,11 @@ static void begin(struct sl_request *r, const struct sl__head *head)
 {
 	const char *method = head->method;
 	struct sl_error err;
+	if (r->http->d->stopping) {  /* parts that a handler needs may be gone */
+		sl_reply_header(r, "Connection", "close");
+		sl_reply_status(r, 503, "the server is being stopped");
+		return;
+	}
 	if (strlen(r->target) > SL__TARGET_BYTES) {
 		sl_reply_status(r, 414, "the path is too long; it must have at most %d bytes", SL__TARGET_BYTES);
 		return;

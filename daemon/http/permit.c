@@ -116,8 +116,9 @@ bool sl__rights_check_body(struct sl_request *r)
 {
 	if (right_lost(r))
 		return false;
-	if (r->http->d->ending && strcmp(r->route->method, "GET") != 0) {  /* its record might not be written any more */
-		sl_reply_status(r, 503, "the server is being stopped");
+	const struct sl_daemon *d = r->http->d;
+	if (d->stopping || (d->ending && strcmp(r->route->method, "GET") != 0)) {
+		sl_reply_status(r, 503, "the server is being stopped");  /* parts are gone; no record might be written */
 		return false;
 	}
 	note_change(r);

@@ -437,6 +437,11 @@ static void close_all(struct sl_jobs *j)
 	sl_watches_close(j->watches, part_closed_arg, j);
 }
 
+bool sl_jobs_idle(const struct sl_jobs *j)
+{
+	return !j->works && !sl_affinity_cache_busy(j->engines->affinities);
+}
+
 static void shutdown_step(struct sl_jobs *j)
 {
 	if (!j->stopping || j->closes)
@@ -444,7 +449,7 @@ static void shutdown_step(struct sl_jobs *j)
 	if (sl_engines_stopped(j->engines)) {
 		SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
 			sl__job_release_input(job);
-		if (!j->works && !sl_affinity_cache_busy(j->engines->affinities))
+		if (sl_jobs_idle(j))
 			close_all(j);
 		return;
 	}

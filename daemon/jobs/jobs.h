@@ -33,7 +33,9 @@ struct sl_transform_params;
 int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *err);
 /* Saves checkpoints of running jobs, stops the threads, closes the handles; then runs done. */
 void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg);
-/* After the shutdown, when no request is left. NULL is fine. */
+/* After the shutdown: no callback of the jobs is to come from the pool, the data base or the graphs. */
+bool sl_jobs_idle(const struct sl_jobs *j);
+/* After the shutdown, when no request is left and the jobs are idle. NULL is fine. */
 void sl_jobs_destroy(struct sl_jobs *j);
 
 /* The endpoint at which frames are published, "tcp://127.0.0.1:7071"; NULL: switched off. */
