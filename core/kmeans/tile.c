@@ -39,11 +39,23 @@ static const bits turns[] = {
 #endif
 };
 
+INLINE vec turned(vec v, bits turn)
+{
+#ifdef __clang__  /* for fuzzing; it has no shuffle by a variable */
+	vec out;
+	for (unsigned i = 0; i < sizeof v / sizeof v[0]; i++)
+		out[i] = v[turn[i]];
+	return out;
+#else
+	return __builtin_shuffle(v, turn);
+#endif
+}
+
 INLINE float least_in(vec v)
 {
 #pragma GCC unroll 4
 	for (unsigned turn = 0; turn < sizeof turns / sizeof *turns; turn++)
-		v = least_of(v, __builtin_shuffle(v, turns[turn]));
+		v = least_of(v, turned(v, turns[turn]));
 	return v[0];
 }
 

@@ -148,7 +148,7 @@ static void make_room(const struct sl_fetch *f, uint64_t bytes, const char *but)
 
 bool sl_fetch_forget(struct sl_fetch *f, const char *local)
 {
-	if (strncmp(local, f->folder, strlen(f->folder)))
+	if (!local || strncmp(local, f->folder, strlen(f->folder)))
 		return false;
 	sl_log_warning("worker", "%s is damaged; it is got anew", local);
 	unlink(local);

@@ -34,16 +34,16 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	return CLI_OK;
 }
 
-/* Finds the kind of graph that --kind names. */
+/* Finds the kind of graph that --synthetic names. */
 static int read_kind(const struct cli *cli, long nodes, int *kind)
 {
-	const char *word = cli_option(cli, "kind");
+	const char *word = cli_option(cli, "synthetic");
 	for (*kind = 0; word && sl_synthetic_words[*kind] && strcmp(word, sl_synthetic_words[*kind]) != 0; ++*kind)
 		;
 	if (!sl_synthetic_words[*kind])
-		return cli_fail(CLI_USAGE, "--kind: %s is not a kind of graph; use clusters, mesh, random, small_world or "
+		return cli_fail(CLI_USAGE, "--synthetic: %s is not a kind of graph; use clusters, mesh, random, small_world or "
 				"attachment", word);
-	return word && !nodes ? cli_fail(CLI_USAGE, "--kind: only with --nodes") : CLI_OK;
+	return word && !nodes ? cli_fail(CLI_USAGE, "--synthetic: only with --nodes") : CLI_OK;
 }
 
 /* Makes a synthetic graph. It sets its own perplexity, and the nodes of clusters are already in a good order. */
