@@ -184,7 +184,7 @@ static const struct cli_option graph_list_options[] = {
 
 static const struct cli_option bench_options[] = {
 	{0, "nodes", "N", "Instead of FILE: make a graph of N nodes, from --seed."},
-	{0, "synthetic", "KIND", "Kind of this graph: clusters, mesh, random, small_world or attachment. Default: clusters."},
+	{0, "synthetic", "KIND", "Its kind: clusters, mesh, random, small_world or attachment. Default: clusters."},
 	{0, "neighbours", "K", "Number of neighbours per node, with --nodes or if FILE has points."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
