@@ -77,6 +77,7 @@ int sl__divided_put(struct sl_device *d, const struct sl_affinities *a, struct s
 		    struct sl_error *err)
 {
 	struct putting p = {.affinities = a};
+	SL_RETURN(sl__graph_fits(a->n, err));
 	SL_RETURN(sl__device_enter(d, err));
 	if (!sl__graph_divides(d, a->n))
 		return sl__graph_put(d, a, NULL, out, err);
