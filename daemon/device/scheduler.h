@@ -61,7 +61,7 @@ void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t);
 
 /* factor: the time that slices take, relative to a machine without other work; 1, the initial value, to
  * SL_SLOWNESS_MOST. */
-#define SL_SLOWNESS_MOST 10.0
+#define SL_SLOWNESS_MOST 4.0
 void sl_scheduler_set_slowness(struct sl_scheduler *s, double factor);
 
 /* Pauses (false) or resumes (true) a job. */

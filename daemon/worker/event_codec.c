@@ -2,6 +2,7 @@
  * ask for, and names are those of the job's method. */
 #include "daemon/worker/codec_internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,14 +55,25 @@ static bool put_trace(struct sl_wire_message *m, const struct sl_trace_point *t,
 	return out || !count;
 }
 
+/* A worker may send anything: the iterations of the rows must be numbers of iterations. */
+static bool rows_fit(const double *rows, uint64_t bytes)
+{
+	uint64_t each = TRACE_NUMBERS * sizeof(double);
+	bool fit = bytes % each == 0;
+	for (uint64_t i = 0; fit && i < bytes / each; i++)
+		fit = rows[i * TRACE_NUMBERS] >= 0 && rows[i * TRACE_NUMBERS] <= INT_MAX;
+	return fit;
+}
+
 static int take_trace(struct sl_wire_message *m, struct sl_device_event *e, struct sl_error *err)
 {
 	uint64_t bytes = sl_wire_bytes(m, "trace"), each = TRACE_NUMBERS * sizeof(double);
 	double *rows = sl_wire_take(m, "trace", bytes);
 	if (!rows)
 		return 0;
+	bool fit = rows_fit(rows, bytes);
 	int count = (int)(bytes / each);
-	e->trace = bytes % each ? NULL : malloc((size_t)count * sizeof *e->trace);
+	e->trace = fit ? malloc((size_t)count * sizeof *e->trace) : NULL;
 	for (int i = 0; e->trace && i < count; i++) {
 		const double *r = rows + (size_t)i * TRACE_NUMBERS;
 		e->trace[i] = (struct sl_trace_point){
@@ -72,7 +84,7 @@ static int take_trace(struct sl_wire_message *m, struct sl_device_event *e, stru
 	}
 	free(rows);
 	e->trace_count = e->trace ? count : 0;
-	return e->trace ? 0 : bytes % each ? sl__wrong(err, "a trace of another size") : sl_error_memory(err, "a trace");
+	return e->trace ? 0 : !fit ? sl__wrong(err, "a trace of another form") : sl_error_memory(err, "a trace");
 }
 
 /* The layout is the event's alone in a worker, so its coordinates move into the message. */
