@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 import requests  # noqa: E402
 
 import graphs  # noqa: E402  (tests/api)
+from devices import workers  # noqa: E402
 from harness import Daemon  # noqa: E402
 
 NODES, ITERATIONS, SEEDS, AT_ONCE = 20000, 4000, 4, 3
@@ -114,19 +115,6 @@ def measured(url, body):
         latency.stop = True
         latency.join()
     return value, latency.p99_ms()
-
-
-def workers(daemon):
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            arguments = (path / "cmdline").read_bytes().split(b"\0")
-            parent = int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        if parent == daemon.process.pid and b"--worker" in arguments:
-            found.append(int(path.name))
-    return found
 
 
 def wait(condition, seconds, what):

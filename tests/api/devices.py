@@ -1,6 +1,7 @@
 """Helpers of the tests of devices and engines."""
 import contextlib
 import json
+import pathlib
 import sqlite3
 
 import graphs
@@ -29,3 +30,17 @@ def wait_for_checkpoints(daemon, count):
             jobs = [json.loads(document) for (document,) in db.execute("select document from jobs")]
         return sum(job["checkpoint"] is not None and job["state"] not in ENDED for job in jobs) == count
     wait_until(saved, 20, f"{count} checkpoints", every=0.05)
+
+
+def workers(daemon):
+    """The processes of the daemon's workers."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (path / "cmdline").read_bytes().split(b"\0")
+            parent = int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == daemon.process.pid and b"--worker" in arguments:
+            found.append(int(path.name))
+    return found

@@ -292,7 +292,7 @@ def test_after_kill(tmp_path):
     lab.root.patch("/v1/users/ann", json={"project": "genes"})
     jobs = [lab.ann.submit(graph, iterations=1000000)["id"] for _ in range(2)]
     lab.ann.wait(jobs[0], ["running"])
-    time.sleep(6)  # used device time is recorded every five seconds
+    time.sleep(8)  # used device time is recorded every five seconds
     used = use(lab, "genes")
     lab.root.request("PUT", "/v1/projects/genes/members/bob", 200)
     lab.root.delete("/v1/projects/gone", 204)

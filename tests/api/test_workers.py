@@ -1,7 +1,6 @@
 """Devices that are processes of their own: the same bytes as those of a thread, and a worker that ends costs its jobs the
 time since their checkpoints and nobody else anything."""
 import os
-import pathlib
 import shutil
 import signal
 import time
@@ -11,25 +10,11 @@ import pytest
 
 import graphs
 import points
-from devices import metric, upload, wait_for_checkpoints
+from devices import metric, upload, wait_for_checkpoints, workers
 from harness import BUILD, Api, sanitized, wait_until
 from test_points_restart import damage
 
 PLUGIN = BUILD / "tests" / "plugin"
-
-
-def workers(daemon):
-    """The processes of the daemon's workers."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            arguments = (path / "cmdline").read_bytes().split(b"\0")
-            parent = int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        if parent == daemon.process.pid and b"--worker" in arguments:
-            found.append(int(path.name))
-    return found
 
 
 def end(daemon, how=signal.SIGKILL):
