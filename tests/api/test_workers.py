@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 
-import graphs
 import points
 from devices import metric, upload, wait_for_checkpoints, workers
 from harness import BUILD, Api, sanitized, wait_until
