@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "daemon/config/daemon.h"
-#include "daemon/routes/health.h"
+#include "daemon/routes/server/health.h"
 #include "daemon/store/db.h"
 #include "daemon/users/projects.h"
 #include "daemon/util/metrics.h"

@@ -41,7 +41,7 @@ ADDED = {
          "first centroids are chosen.\"}\n", "            bends: {type: integer, minimum: 1, maximum: 5, x-default: 1}\n"),
     ],
     "an endpoint": [
-        ("daemon/routes/greeting.c", NEW, '''#include "daemon/routes/routes.h"
+        ("daemon/routes/server/greeting.c", NEW, '''#include "daemon/routes/routes.h"
 
 /* GET /v1/greeting */
 void sl_route_greeting(struct sl_request *r)
@@ -49,7 +49,7 @@ void sl_route_greeting(struct sl_request *r)
 	sl_reply_json(r, 200, json_pack("{s:s}", "greeting", "good morning"));
 }
 '''),
-        ("daemon/routes/meson.build", "'graphs_post.c', ", "'greeting.c', "),
+        ("daemon/routes/server/meson.build", "'devices.c', ", "'greeting.c', "),
         ("daemon/routes/routes.h", '	  "metric_p name name_column neighbours pca recall source target transpose values weight") \\\n',
          '	X("GET", "/v1/greeting", greeting, OPEN, SL_BODY_NONE, NULL) \\\n'),
         ("proto/openapi.yaml", "paths:\n", '''  /v1/greeting:

@@ -29,8 +29,6 @@ TREES = {
                "routes", "."],
     "clients/cli": ["common", "server", "local", "bench", "commands", "."],
 }
-# Folders with one file per entry of a table, in which FILES_MOST does not apply.
-TABLES = {"clients/cli/commands", "daemon/routes"}
 FILES_MOST = 24
 # Trees in which includes of headers are counted, even if their rooms are not checked.
 COUNTED = ["core", "gpu", "daemon", "clients"]
@@ -125,7 +123,7 @@ def check_tree(tree, rooms, includes):
     if circle:
         problem("%s/: rooms include each other in a circle: %s" % (tree, " -> ".join(circle)))
     for folder, files in folders.items():
-        if len(files) > FILES_MOST and folder not in TABLES:
+        if len(files) > FILES_MOST:
             problem("%s/ holds %d source files; at most %d: it is more than one room" % (folder, len(files), FILES_MOST))
     print("%s/, %d rooms, bottom first: files, and includes into the rooms below" % (tree, len(rooms)))
     width = max(map(len, rooms))

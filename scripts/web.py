@@ -1,4 +1,4 @@
-"""web.py OUTPUT: the dashboard, bundled and as C arrays for daemon/routes/ui.c.
+"""web.py OUTPUT: the dashboard, bundled and as C arrays for daemon/routes/server/ui.c.
 
 Bundles clients/web with node, without a network, if node is installed and `npm ci` has run there (./dev setup does).
 Otherwise the output has one page that explains how to get the dashboard. Runs in each build; bundles only if a source

@@ -1,4 +1,5 @@
-/* commands.c -- the table of sub-commands: names, arguments, options, texts. commands/methods.c adds the methods'. */
+/* commands.c -- the table of sub-commands: names, arguments, options, texts; commands/files/methods.c adds those of
+ * methods. */
 #include <stdlib.h>
 #include <string.h>
 

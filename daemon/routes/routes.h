@@ -1,4 +1,5 @@
-/* routes.h -- the table of endpoints. Each endpoint, or a few that belong together, has a file in this folder. */
+/* routes.h -- the table of endpoints. Each endpoint, or a few that belong together, has a file in the room of its
+ * subject: graphs/, jobs/, people/ or server/. */
 #ifndef SL_ROUTES_H
 #define SL_ROUTES_H
 
@@ -142,23 +143,23 @@
 SL_ROUTES(SL__DECLARE)
 #undef SL__DECLARE
 
-/* graph_get.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has been
+/* graphs/get.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has been
  * answered with an error. */
 struct sl_graph_record;
 const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 
-/* graph_nodes.c: reads `from` and `count` of the query. */
+/* graphs/nodes.c: reads `from` and `count` of the query. */
 struct sl_nodes_query;
 int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 /* The same for `search` and `limit`. */
 int sl__read_search(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
-/* stream_keys.c: where the sender of a request may subscribe to frames. A publisher that is bound to all addresses is
- * at the name by which the request came. NULL: there is none. */
+/* server/stream_keys.c: where the sender of a request may subscribe to frames. A publisher that is bound to all
+ * addresses is at the name by which the request came. NULL: there is none. */
 #define SL__STREAM_BYTES 512
 const char *sl__stream_endpoint(const struct sl_request *r, char out[SL__STREAM_BYTES]);
 
-/* jobs_post.c: calls act() with the request's body; act() replies. If the server is shutting down, replies with
+/* jobs/post.c: calls act() with the request's body; act() replies. If the server is shutting down, replies with
  * that. */
 void sl__posted(struct sl_request *r, void (*act)(struct sl_daemon *d, struct sl_request *r, const json_t *body));
 

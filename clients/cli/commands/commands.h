@@ -6,7 +6,7 @@
 
 #include "clients/cli/common/command.h"
 
-/* methods.c: commands that the methods add, `job NAME` and `NAME`: fills up to `most`, and returns how many there
+/* files/methods.c: commands that the methods add, `job NAME` and `NAME`: fills up to `most`, and returns how many there
  * are. */
 int cli_method_commands(struct cli_command *out, int most);
 struct sl_method;
@@ -36,7 +36,7 @@ int cmd_bench(struct cli *cli);
 int cmd_embed(struct cli *cli);
 int cmd_graph_add(struct cli *cli);
 int cmd_graph_columns(struct cli *cli);
-/* graph_columns.c: sets the columns of a file, or the one called `column`, and tells what was guessed. only, kind: as
+/* graphs/columns.c: sets the columns of a file, or the one called `column`, and tells what was guessed. only, kind: as
  * in PUT /v1/graphs/ID/columns; NULL is fine. *reply: new reference. */
 int cli_columns_set(struct cli *cli, const char *graph, const char *file, const char *column, const char *only,
 		    const char *kind, json_t **reply);
@@ -51,7 +51,7 @@ int cmd_job_method(struct cli *cli);
 int cmd_job_predict(struct cli *cli);
 int cmd_job_sample(struct cli *cli);
 int cmd_job_list(struct cli *cli);
-/* job_submit.c: reports a submitted job, or the result of a dry run; watches the job if --watch is given. */
+/* jobs/submit.c: reports a submitted job, or the result of a dry run; watches the job if --watch is given. */
 int cli_job_submitted(struct cli *cli, const json_t *job);
 int cmd_job_pause(struct cli *cli);
 int cmd_job_resume(struct cli *cli);

@@ -1,5 +1,5 @@
 /* GET /v1/health/ready, and the same for metrics. */
-#include "daemon/routes/health.h"
+#include "daemon/routes/server/health.h"
 
 #include <sys/statvfs.h>
 

@@ -1,4 +1,4 @@
-/* graph_labels.c -- spaceland graph labels: lists the columns of labels of a graph and the categories of a column;
+/* labels.c -- spaceland graph labels: lists the columns of labels of a graph and the categories of a column;
  * gives these an order and colours, and renames or deletes a column. */
 #include <errno.h>
 #include <inttypes.h>

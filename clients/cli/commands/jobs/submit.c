@@ -1,4 +1,4 @@
-/* job_submit.c -- spaceland job submit */
+/* submit.c -- spaceland job submit */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"

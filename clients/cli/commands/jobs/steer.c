@@ -1,4 +1,4 @@
-/* job_steer.c -- spaceland job steer */
+/* steer.c -- spaceland job steer */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/limits.h"
 #include "clients/cli/common/messages.h"

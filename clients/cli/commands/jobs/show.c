@@ -1,4 +1,4 @@
-/* job_show.c -- spaceland job show */
+/* show.c -- spaceland job show */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* graph_list.c -- spaceland graph list */
+/* list.c -- spaceland graph list */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* job_pause.c -- spaceland job pause */
+/* pause.c -- spaceland job pause */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/server/jobs.h"
 

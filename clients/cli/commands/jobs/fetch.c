@@ -1,4 +1,4 @@
-/* job_fetch.c -- spaceland job fetch */
+/* fetch.c -- spaceland job fetch */
 #include <stdio.h>
 #include <string.h>
 

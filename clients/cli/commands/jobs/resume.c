@@ -1,4 +1,4 @@
-/* job_resume.c -- spaceland job resume */
+/* resume.c -- spaceland job resume */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/server/jobs.h"
 

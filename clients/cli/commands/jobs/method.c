@@ -1,4 +1,4 @@
-/* job_method.c -- spaceland job NAME: a job of the method of this name, on the server. */
+/* method.c -- spaceland job NAME: a job of the method of this name, on the server. */
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"

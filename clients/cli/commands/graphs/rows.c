@@ -1,4 +1,4 @@
-/* graph_rows.c -- spaceland graph rows: finds nodes by the values of their columns, and shows or exports them. */
+/* rows.c -- spaceland graph rows: finds nodes by the values of their columns, and shows or exports them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* graph_add.c -- spaceland graph add */
+/* add.c -- spaceland graph add */
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"

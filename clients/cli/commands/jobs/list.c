@@ -1,4 +1,4 @@
-/* job_list.c -- spaceland job list, spaceland queue */
+/* list.c -- spaceland job list, spaceland queue */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

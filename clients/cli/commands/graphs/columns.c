@@ -1,4 +1,4 @@
-/* graph_columns.c -- spaceland graph columns: lists, sets and deletes columns of any kind; a folder of images is
+/* columns.c -- spaceland graph columns: lists, sets and deletes columns of any kind; a folder of images is
  * packed. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* job_predict.c -- spaceland job predict: new points under the model of a job; spaceland job sample: points drawn from
+/* predict.c -- spaceland job predict: new points under the model of a job; spaceland job sample: points drawn from
  * it. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* graph_show.c -- spaceland graph show */
+/* show.c -- spaceland graph show */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* graph_rm.c -- spaceland graph rm */
+/* rm.c -- spaceland graph rm */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"

@@ -1,4 +1,4 @@
-/* job_watch.c -- spaceland job watch */
+/* watch.c -- spaceland job watch */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/server/jobs.h"

@@ -1,4 +1,4 @@
-/* job_cancel.c -- spaceland job cancel. It uses PATCH, since DELETE would delete a job that has ended meanwhile. */
+/* cancel.c -- spaceland job cancel. It uses PATCH, since DELETE would delete a job that has ended meanwhile. */
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/server/jobs.h"
 
