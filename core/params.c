@@ -2,8 +2,6 @@
 #include "core/params.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/sides.h"
 

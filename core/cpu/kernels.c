@@ -6,7 +6,6 @@
 #include "core/engine/update.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #ifdef __AVX512F__

@@ -6,7 +6,6 @@
  *   ninja -C build core/make_wisdom && build/core/make_wisdom > core/cpu/wisdom.txt */
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/cpu/cpu.h"
 #include "core/params.h"

@@ -2,10 +2,8 @@
  * engine, so the kernel is (1 + r^2)^-dof. */
 #include "core/embedding/transform.h"
 
-#include <float.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

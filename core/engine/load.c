@@ -2,7 +2,6 @@
 #include "core/engine/load.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

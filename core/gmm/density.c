@@ -1,5 +1,4 @@
 /* Densities of a block of points under the components of a mixture, and responsibilities of the components. */
-#include <math.h>
 #include <string.h>
 
 #include "core/gmm/gmm_internal.h"

@@ -1,7 +1,6 @@
 /* A pass over the points, batch by batch: computes the responsibilities of a batch (E), then adds its points to the
  * sums of each component, in the order of rows (M). A thread processes a block of points in E and a component in M, so
  * the sums do not depend on the number of threads. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Measures the points, and allocates the memory of a run. */
 #include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "core/graph/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_SWEEPS 4
 

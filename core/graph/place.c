@@ -14,7 +14,6 @@
 #include "core/graph/affinities.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define RING 1.06        /* inner radius, relative to the layout's */

@@ -11,7 +11,6 @@
  * and Rx the remainder of x: D^2 - E^2 = 2 (|Rx| |Rc| - Rx Rc) grows by at most 4 |Rx| |Rd| when the centroid moves by
  * d. margin[i] is that difference minus 4 |Rx| strayed[j], where strayed[j] is the sum of |Rd| over all movements of
  * centroid j. */
-#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

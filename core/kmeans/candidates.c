@@ -5,8 +5,6 @@
  * a is not nearer to the point. So between[a][g], the least distance from a to the candidates of panel g, excludes
  * whole panels. It is stored in lower[], which seeding does not use otherwise. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/kmeans/kmeans_internal.h"
 

@@ -1,5 +1,4 @@
 /* Recall of neighbours. A k-d tree finds the neighbours in the layout. */
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/measure/quality.h"

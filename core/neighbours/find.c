@@ -1,5 +1,4 @@
 /* Chooses the kind of search, runs it, and makes its result. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

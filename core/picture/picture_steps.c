@@ -3,7 +3,6 @@
 #include "core/picture/picture_steps.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

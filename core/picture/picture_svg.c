@@ -2,7 +2,6 @@
  * label; more nodes, and profiles, become an embedded image. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/picture/picture_ellipse.h"
 #include "core/picture/picture_internal.h"

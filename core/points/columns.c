@@ -4,11 +4,9 @@
 #include "core/points/columns.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "core/points/project.h"
 #include "core/vector.h"
 

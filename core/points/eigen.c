@@ -15,7 +15,6 @@
 static int omp_get_max_threads(void) { return 1; }
 #endif
 
-#include "core/error.h"
 #include "core/points/project.h"
 #include "core/vector.h"
 

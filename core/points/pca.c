@@ -11,7 +11,6 @@
 #include "core/points/columns.h"
 #include "core/points/project.h"
 #include "core/random.h"
-#include "core/vector.h"
 
 #define STRIP SL__STRIP
 #define ROWS SL__ROWS

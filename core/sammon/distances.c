@@ -4,7 +4,6 @@
  * neighbours; then the rows of parts that have a term for each pair. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef _OPENMP
 #include <omp.h>

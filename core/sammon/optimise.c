@@ -1,6 +1,5 @@
 /* After a pass: accepts the trial layout if it is better, else undoes it; then makes the next trial. */
 #include <math.h>
-#include <string.h>
 
 #include "core/sammon/sammon_internal.h"
 

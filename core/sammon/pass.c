@@ -7,7 +7,6 @@
  * random, so that each block is paired with equally many others. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/sammon/sammon_internal.h"
 

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/graph/graph.h"
 #include "core/method/pace.h"

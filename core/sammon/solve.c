@@ -1,7 +1,6 @@
 /* Solves V move = - force, where V is the matrix of smacof's majorising function: sums of w on the diagonal, - w
  * elsewhere. The method is conjugate gradients (Hestenes and Stiefel, 1952), preconditioned by the diagonal, for each
  * part and coordinate separately. It starts at 0, so each step lowers the majorising function, and it may end early. */
-#include <math.h>
 #include <string.h>
 
 #include "core/sammon/sammon_internal.h"

@@ -10,8 +10,6 @@
  * Euler step reads and writes the values once. In both embedded pairs the last slope is that of the new values, and
  * serves as the first of the next step. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/signal/models.h"
 #include "core/vector.h"

@@ -10,7 +10,6 @@
  * Both systems are solved by conjugate gradients (Hestenes and Stiefel 1952) with the diagonal as preconditioner, until
  * the residual is 1e-11 of the right side. An iteration has three passes: q = A p and p q; x, r and r r; p. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/signal/models.h"
 #include "core/vector.h"

@@ -3,7 +3,6 @@
  * Each point of the trace checks all values and ends the run if one is infinite. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"

@@ -2,7 +2,6 @@
  * the sum of x over nodes without edges, by iteration from x = r. Each iteration multiplies the change by at most
  * alpha. A pass computes the next iterate x and also D^-1 x, which the next pass multiplies by W. */
 #include <math.h>
-#include <string.h>
 
 #include "core/signal/signal_internal.h"
 #include "core/vector.h"

@@ -1,7 +1,6 @@
 /* The state before the first step. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/random.h"
 #include "core/signal/signal_internal.h"

@@ -5,7 +5,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CONFIG = 256, CHECK, CHECK_RELOAD, DUMP, SET, VERSION, HELP, ACCEPT_LOST, VERIFY, REPAIR, NAMED };

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* libuv may merge several wake-ups into one call, so this takes all events. */
 static void on_async(uv_async_t *async)

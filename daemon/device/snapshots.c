@@ -5,7 +5,6 @@
  * milliseconds for a million nodes, out of the engine's own memory) and sends it to the loop. Until then the graph
  * counts as used by one more job, because the expander reads its affinities. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>

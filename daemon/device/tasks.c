@@ -6,7 +6,6 @@
 
 #include "daemon/device/device_internal.h"
 #include "daemon/util/crashes.h"
-#include "daemon/util/log.h"
 
 #define PROGRESS_MS 50.0
 #define STATE_MS 250.0

@@ -18,7 +18,6 @@
 #include "daemon/store/atomic.h"
 #include "daemon/store/db_ids.h"
 #include "daemon/store/sweep.h"
-#include "daemon/util/log.h"
 
 #define CHUNK (8u << 20)   /* bytes copied between two tests of `cancel` */
 #define STAGE "backup.tmp"

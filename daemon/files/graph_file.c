@@ -2,7 +2,6 @@
  * sizes of arrays match each other and the file's length; and after it: the digest. */
 #include "daemon/files/graph_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>

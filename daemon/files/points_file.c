@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/graph/graph.h"
-
 static const struct sl_array_kind kind = {"SLPOINTS", "the stored points"};
 
 /* The arrays of the file. Those from MEAN on exist only for points that were projected. */

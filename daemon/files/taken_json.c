@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static json_t *columns_json(const struct sl_taken *t)
 {

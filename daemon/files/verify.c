@@ -14,8 +14,6 @@
 #include "daemon/files/columns_file.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
-#include "daemon/files/neighbours_file.h"
-#include "daemon/files/points_file.h"
 #include "daemon/store/seal.h"
 #include "daemon/store/sweep.h"
 #include "daemon/upkeep/spare.h"

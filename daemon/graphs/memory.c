@@ -1,6 +1,5 @@
 /* The parts of graphs in memory: loads, lends and evicts them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"

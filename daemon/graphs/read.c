@@ -15,7 +15,6 @@
 #include "core/engine/engine.h"
 #include "core/formats/input_params.h"
 #include "core/formats/read_points.h"
-#include "core/formats/source/source.h"
 #include "core/taken/taken.h"
 #include "daemon/files/taken_json.h"
 #include "daemon/graphs/columns/column_values.h"

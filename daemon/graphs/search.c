@@ -12,7 +12,6 @@
  * meanwhile the neighbours stay in memory. A larger search, for a job with a larger perplexity, replaces content and
  * file; holders of references to the old content keep it. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

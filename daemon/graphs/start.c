@@ -10,7 +10,6 @@
 #include "daemon/store/sweep.h"
 #include "daemon/stream/events.h"
 #include "daemon/users/bookings.h"
-#include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 
 /* Finishes an upload that a crash interrupted after the record was written: renames its complete files. */

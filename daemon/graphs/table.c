@@ -10,7 +10,6 @@
 #include "daemon/store/uses.h"
 #include "daemon/users/users.h"
 #include "daemon/stream/events.h"
-#include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 
 /* ---- records ------------------------------------------------------------------------ */

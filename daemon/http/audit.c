@@ -1,6 +1,5 @@
 /* The audit log: changes and refusals. The reply to a change waits until its line is on disk, but not forever. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/http/http_internal.h"
 

@@ -1,6 +1,5 @@
 /* Replies with bytes: a buffer or a file, or the part of it that the request asks for (RFC 9110, 13 and 14), and
  * streams, whose bytes arise over time. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

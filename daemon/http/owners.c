@@ -1,6 +1,5 @@
 /* Makes the sender the owner of what a request has created, before its reply is sent. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/http/http_internal.h"
 

@@ -2,7 +2,6 @@
  * request was resumed. */
 #include "daemon/http/http_internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,10 +10,8 @@
 #include <unistd.h>
 
 #include "daemon/upkeep/maintenance.h"
-#include "daemon/util/buffer.h"
 #include "daemon/json/json.h"
 #include "daemon/util/log.h"
-#include "daemon/util/pool.h"
 #include "daemon/json/problem.h"
 
 void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)

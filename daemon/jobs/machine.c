@@ -4,7 +4,6 @@
  * which a wish that had to wait has its effect. Actions that concern the place and the line are derived from the two
  * stages, so that no rule can forget or repeat them: a place is given back exactly when a stage without a place follows
  * one with a place. */
-#include <stddef.h>
 
 #include "daemon/jobs/machine.h"
 

@@ -14,7 +14,6 @@
 #include "daemon/files/job_files.h"
 #include "daemon/users/users.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/time_text.h"
 
 #define KEY_MOST 200
 #define WAIT_MAX_S 60

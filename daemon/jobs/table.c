@@ -7,9 +7,6 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
 #include "daemon/store/uses.h"
-#include "daemon/files/job_files.h"
-#include "daemon/util/log.h"
-#include "daemon/json/problem.h"
 #include "daemon/util/ulid.h"
 
 #define PREFIX_LEAST 6  /* the fewest characters of an id that may name a job */

@@ -14,7 +14,6 @@
 #include "daemon/store/seal.h"
 #include "daemon/store/sweep.h"
 #include "daemon/users/users.h"
-#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/seen.h"

@@ -2,7 +2,6 @@
 #include "daemon/people/people.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/json/json.h"
 #include "daemon/config/daemon.h"

@@ -2,7 +2,6 @@
  * behind may keep them open. It has a process group of its own, which is killed as a whole. */
 #include "daemon/processes/child.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,14 +9,11 @@
  * server needs no tokens, all jobs are of one user, and this file changes nothing. If an engine has several devices,
  * each device gets the time that a user has used on the others, so shares hold over all of them. Loop thread. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/queue/queue.h"
 #include "daemon/users/accounting.h"
 #include "daemon/users/projects.h"
-#include "daemon/users/users.h"
-#include "daemon/util/ulid.h"
 
 #define PLACES_WANTED 2
 #define AGE_MS 1000

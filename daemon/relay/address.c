@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 void sl__address_of(int fd, char out[SL_RELAY_TEXT_BYTES])

@@ -3,7 +3,6 @@
  * timer asks whether the relay answers. */
 #include "daemon/relay/keeper.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* The file STATE_DIR/slurm.json: the server's name in Slurm, and its allocations with the hashes of their tokens. It
  * is written after each change, on the pool, the newest state last. If the server dies before that, the next one does
  * not know the allocation, and cancels it as an orphan; its worker is refused. So the file needs not to be current. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * failed changes. Callbacks run in the order of the writes; if there are many, in several turns of the loop, since the
  * callbacks of a thousand jobs would block it for too long. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/store/db_internal.h"
 #include "daemon/store/reserve.h"

@@ -7,8 +7,6 @@
 #include "daemon/stream/frames.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/util/time_text.h"

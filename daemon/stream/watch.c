@@ -8,7 +8,6 @@
 #include "daemon/stream/watch.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/stream/publisher.h"
 #include "daemon/stream/watch_internal.h"

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "daemon/users/users_internal.h"
-#include "daemon/store/atomic.h"
 #include "daemon/util/log.h"
 #include "daemon/util/time_text.h"
 

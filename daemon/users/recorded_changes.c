@@ -4,7 +4,6 @@
  * too, since the data base fails all waiting writes together with the failed batch. So the first failure undoes all
  * changes, the newest first. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/users/users_internal.h"
 

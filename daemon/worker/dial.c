@@ -29,7 +29,6 @@
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 #include "daemon/worker/dial_internal.h"
-#include "daemon/network/door.h"
 #include "daemon/network/tunnel.h"
 #include "daemon/worker/worker.h"
 

@@ -3,7 +3,6 @@
 #include "daemon/worker/codec_internal.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

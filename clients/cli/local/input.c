@@ -1,6 +1,5 @@
 /* input.c -- reads a file and prepares embed --local: neighbours, affinities, device. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

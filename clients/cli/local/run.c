@@ -2,7 +2,6 @@
  * server. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clients/cli/common/layout.h"
 #include "clients/cli/common/messages.h"

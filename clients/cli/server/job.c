@@ -4,7 +4,6 @@
  * too many streams), the client requests the job itself and tries the stream again; at worst this is polling at 5
  * requests a second. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

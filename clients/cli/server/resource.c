@@ -1,6 +1,5 @@
 /* resource.c -- requests about one resource of the server: a graph, a job, a user. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "core/formats/text/fields.h"
 #include "core/formats/text/names.h"
 #include "core/taken/taken.h"
 

@@ -9,7 +9,6 @@
 #include "core/formats/graphs/readers.h"
 #include "core/formats/text/numbering.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

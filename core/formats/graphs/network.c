@@ -6,7 +6,6 @@
  *
  * DIMACS' lengths of roads are distances, and weights of a graph are similarities, so lengths are left out unless an
  * option asks for them. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -2,7 +2,6 @@
  *
  * CSR and CSC: indptr is kept in memory (8 bytes a node); indices and data are read in parallel, a block at a time,
  * directly into the builder. COO: row, col and data in parallel. A member names.npy has the names of the nodes. */
-#include <errno.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>

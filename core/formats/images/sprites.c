@@ -3,7 +3,6 @@
 
 #include <png.h>
 #include <stdlib.h>
-#include <string.h>
 
 int sl_png_decode(const void *png, size_t bytes, uint8_t **rgba, uint32_t *width, uint32_t *height, struct sl_error
 		*err)

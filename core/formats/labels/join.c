@@ -2,7 +2,6 @@
  *
  * Names win over numbers, and numbers over the order of rows, since a name cannot match by chance. Numbers can: a
  * column of clusters holds numbers of nodes, too. So numbers must differ, and all be numbers of nodes. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

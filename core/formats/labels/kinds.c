@@ -2,11 +2,9 @@
  * says which one. Nothing is dropped to make a column fit. */
 #include "core/formats/labels/kinds.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/formats/labels/labels_internal.h"
 #include "core/formats/text/date.h"
 #include "core/formats/text/number.h"
 

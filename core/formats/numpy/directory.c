@@ -11,7 +11,6 @@
 
 #include "core/account.h"
 #include "core/formats/numpy/archive.h"
-#include "core/formats/source/source.h"
 
 #define ENTRIES_MOST 10000
 #define DIRECTORY_MOST (1u << 20)   /* bytes */

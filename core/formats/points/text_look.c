@@ -4,7 +4,6 @@
  * The separator gives the first two lines as many fields, and most numbers. For the header see is_header(). A column
  * holds numbers if its first value is one. If some of its values are formatted (12%, 1,234), all must be of one form
  * (core/formats/text/formatted.h), else the column holds words. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

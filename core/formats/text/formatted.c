@@ -3,7 +3,6 @@
 #include "core/formats/text/formatted.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

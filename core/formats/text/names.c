@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "core/account.h"
-#include "core/error.h"
 #include "core/graph/builder.h"
 
 void sl__names_init(struct sl__names *names, struct sl_account *account)

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #define BLOCK SL__TERMS_BLOCK
 #define LANES 16

@@ -9,7 +9,6 @@
 #include "core/account.h"
 #include "core/formats/images/images.h"
 #include "core/formats/text/date.h"
-#include "daemon/graphs/columns/column_kinds.h"
 #include "daemon/graphs/rows/rows_internal.h"
 #include "daemon/json/json.h"
 

@@ -4,14 +4,12 @@
  * waits for that). The caller's time limit for a connection without a request ends it. */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 
 #include "daemon/http/mhd/mhd_internal.h"
-#include "daemon/util/log.h"
 
 #define HANDSHAKE 22   /* first byte of a TLS record that begins one */
 #define RECEIVED 1     /* bits of finished */

@@ -3,7 +3,6 @@
  * buffer is not known (framing.c), is refused.
  *
  * The version counts that runs, not the one whose header was compiled: both have the same soname. */
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/http/mhd/mhd_internal.h"

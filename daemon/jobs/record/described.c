@@ -1,7 +1,6 @@
 /* The methods as JSON, from their table (core/method/method.h): openapi.yaml, MethodDescription. Clients that read it
  * need no list of methods of their own. Loop thread. */
 #include "core/method/method.h"
-#include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/param_json.h"
 
 static json_t *words_json(const char *const *words)

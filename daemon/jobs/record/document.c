@@ -1,7 +1,6 @@
 /* Jobs' records in the data base, written and read. Loop thread. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"

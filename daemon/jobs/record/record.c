@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/meant.h"
 #include "daemon/jobs/record/spec.h"
 #include "daemon/json/problem.h"
 #include "daemon/util/time_text.h"

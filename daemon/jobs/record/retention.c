@@ -7,7 +7,6 @@
  * themselves. Those in force are recorded; others, after a reload or a start, are pending until an administrator
  * confirms them, unless they delete nothing within PROMISE_MS. Each removal has a line in the log and in the audit log.
  * Loop thread. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"

@@ -1,6 +1,5 @@
 /* Writes jobs' records. A write that fails is repeated each second, with what the record says then; requests that wait
  * for it get the error meanwhile. The data base keeps the order of writes. Loop thread. */
-#include <stdlib.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"

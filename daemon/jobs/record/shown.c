@@ -1,7 +1,6 @@
 /* Jobs as clients see them (openapi.yaml: Job, Progress, Trace). Times are milliseconds since 1970 in the program, RFC
  * 3339 in JSON. Loop thread. */
 #include <math.h>
-#include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"

@@ -8,8 +8,6 @@
 #include "daemon/files/job_files.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/results/text.h"
-#include "daemon/util/buffer.h"
-#include "daemon/util/pool.h"
 
 static int read_array(struct sl_result *r)
 {

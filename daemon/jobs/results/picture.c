@@ -11,7 +11,6 @@
 #include "daemon/files/job_files.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/jobs/results/colour.h"
-#include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
 
 /* placed[i] is 1 if node i has an edge in the embedding. */

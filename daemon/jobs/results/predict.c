@@ -7,7 +7,6 @@
 #include "core/formats/numpy/npy.h"
 #include "core/host_memory.h"
 #include "core/points/points.h"
-#include "daemon/files/job_files.h"
 #include "daemon/jobs/results/rows.h"
 #include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"

@@ -3,7 +3,6 @@
  * measurement in progress wait for it. The first measurement in line books the memory for making P on the host, as jobs
  * do, and starts when that memory is free; later jobs wait meanwhile. */
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/measure/quality.h"

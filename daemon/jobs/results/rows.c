@@ -10,7 +10,6 @@
 #include "core/taken/taken.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/users/bookings.h"
-#include "daemon/users/users.h"
 #include "daemon/util/buffer.h"
 
 #define TIMEOUT_MS (3600 * 1000)  /* time limit of the request; it normally ends much earlier */

@@ -1,11 +1,8 @@
 /* What a job waits for before it is in line; its priority and parameters while it runs. Loop thread. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/log.h"
 
 /* True if the neighbours that the job needs are known. Otherwise it waits for them, without a place, or fails. */
 static bool neighbours_ready(struct sl_job *job)

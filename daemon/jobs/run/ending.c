@@ -1,6 +1,5 @@
 /* The end of a job: writes its result, records its end, and then notifies clients. Loop thread. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
@@ -8,9 +7,6 @@
 #include "daemon/util/crashes.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-#include "daemon/json/problem.h"
-#include "daemon/util/seen.h"
-#include "daemon/util/time_text.h"
 
 struct saving {
 	struct sl_job *job;         /* a reference */

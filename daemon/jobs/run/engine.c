@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 
 void sl__job_from_the_beginning(struct sl_job *job, const char *why)

@@ -4,8 +4,6 @@
  *
  * Devices must be of the same kind. Requests during a move (cancel, pause, stop, new parameters) are executed on the
  * new device. If that lacks memory, the job returns to the old device and stays there. Loop thread. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/graphs/graphs.h"

@@ -9,9 +9,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/crashes.h"
-#include "daemon/util/log.h"
 #include "daemon/util/pool.h"
-#include "daemon/util/time_text.h"
 
 struct loading {
 	struct sl_job *job;  /* a reference */

@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"

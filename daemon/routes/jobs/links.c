@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/config/daemon.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/recorded.h"

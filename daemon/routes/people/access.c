@@ -1,5 +1,4 @@
 /* /v1/access/{id}: who owns and who may read a graph, a job, a batch or an uploaded layout. */
-#include <stdlib.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"

@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "daemon/config/daemon.h"
 #include "daemon/people/people.h"
 #include "daemon/routes/routes.h"
 

@@ -1,5 +1,4 @@
 /* /v1/maintenance: drains and undrains the server, sets the banner, and tells both. */
-#include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/recorded.h"
 #include "daemon/routes/routes.h"

@@ -1,5 +1,4 @@
 /* quality.c -- spaceland quality: measures the quality of a layout, of a job or in a file. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

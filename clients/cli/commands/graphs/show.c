@@ -1,6 +1,5 @@
 /* show.c -- spaceland graph show */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"

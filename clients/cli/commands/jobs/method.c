@@ -1,5 +1,4 @@
 /* method.c -- spaceland job NAME: a job of the method of this name, on the server. */
-#include <string.h>
 
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"

@@ -1,6 +1,5 @@
 /* rm.c -- spaceland job rm. DELETE would cancel a job that has not ended, so the command reads the job's state
  * first. A job that ends in between is deleted, as requested. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "clients/cli/commands/commands.h"

@@ -3,7 +3,6 @@
  * The token is in the fragment of the address, behind #: browsers do not send fragments to servers, and the dashboard
  * removes it from the address at once. The process list must not show the token, so the browser opens a file that
  * redirects to the address. Only the user can read the file; it is removed after a while. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
