@@ -1,4 +1,4 @@
-/* Sets options from text, and writes their values as text. */
+/* The table of options; sets them from text, and writes their values as text. */
 #include "daemon/config/config.h"
 
 #include <assert.h>
@@ -8,8 +8,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/load.h"
 #include "core/meant.h"
 #include "core/param_table.h"
+
+static const char *const request_logs[] = {"off", "problems", "all", NULL};
+static const char *const new_users[] = {"refuse", "reader", "user", NULL};
+static const char *const workers[] = {"gpus", "all", "off", "remote", NULL};
+static const char *const slurm_engines[] = {"cuda", "hybrid", "hybrid-double", "cpu", NULL};
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+
+#define KIB 1024.0
+#define MIB (1024.0 * KIB)
+#define GIB (1024.0 * MIB)
+#define TIB (1024.0 * GIB)
+
+const struct sl_option_info sl_config_table[] = {
+#define OPTION(field, type, min, max, words, initial, unit, runtime, doc) \
+	{#field, SL_OPTION_##type, offsetof(struct sl_config, field), min, max, words, initial, unit, runtime, doc},
+#define TEXT(field, initial, runtime, doc) OPTION(field, TEXT, 0, 0, NULL, initial, "", runtime, doc)
+#define WORD(field, words, initial, runtime, doc) OPTION(field, WORD, 0, 0, words, initial, "", runtime, doc)
+#define INT(field, min, max, initial, unit, runtime, doc) \
+	OPTION(field, INT, min, max, NULL, initial, unit, runtime, doc)
+#define BYTES(field, min, max, initial, runtime, doc) \
+	OPTION(field, BYTES, min, max, NULL, initial, "bytes", runtime, doc)
+#define NUMBER(field, min, max, initial, unit, runtime, doc) \
+	OPTION(field, NUMBER, min, max, NULL, initial, unit, runtime, doc)
+#include "daemon/config/list.h"
+};
+const int sl_config_count = sizeof sl_config_table / sizeof *sl_config_table;
 
 static char **text_at(const struct sl_config *c, const struct sl_option_info *o)
 {
