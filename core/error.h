@@ -1,8 +1,8 @@
 /* error.h -- error codes, and where and why an operation failed.
  *
  * Every fallible function returns 0 or one of the negative codes below. It fills the caller's struct sl_error with the
- * file and line, or the field of a request, and with a sentence that says how to correct it. The error may always be
- * NULL. Thread-safe: there is no shared state. */
+ * file and line, or the field of a request, and with a sentence that says how to correct it. A function that succeeds
+ * leaves the error alone. The error may always be NULL. Thread-safe: there is no shared state. */
 #ifndef SL_ERROR_H
 #define SL_ERROR_H
 

@@ -101,6 +101,20 @@ part_tsan_all() { tsan; }
 
 title() { printf '\n== %s (after %s s)\n' "$1" $(($(date +%s) - STARTED)); }
 
+# run_part PART: with its title before, and what it took after. Parts run beside one another, so the processor's seconds say
+# more than the clock's.
+run_part() {
+	title "$1"
+	times >"$RESULTS/$1.times"
+	"part_$(echo "$1" | tr - _)"
+	times >>"$RESULTS/$1.times"
+	awk -v part="$1" -v after=$(($(date +%s) - STARTED)) 'NR % 2 == 0 {
+			split($0, t, /[ms ]+/)
+			spent = t[1] * 60 + t[2] + t[3] * 60 + t[4] - spent
+		}
+		END { printf "== %s: end (after %d s, %.0f s of a processor)\n", part, after, spent }' "$RESULTS/$1.times"
+}
+
 # verdict pass|fail|skip NAME
 verdict() { echo "$*" >>"$RESULTS/steps.txt"; }
 
@@ -245,14 +259,12 @@ fi
 beside=
 trap 'trap - INT; kill 0' INT  # ends background processes, too
 for part in $parts; do
-	function=part_$(echo "$part" | tr - _)
 	case $part in asan*) wait ;; esac
 	if [ "$part" != "$parts" ] && parts_of beside | grep -qx "$part"; then
-		{ title "$part"; "$function"; title "$part: end"; } >"$RESULTS/$part.log" 2>&1 &
+		run_part "$part" >"$RESULTS/$part.log" 2>&1 &
 		beside="$beside $part"
 	else
-		title "$part"
-		"$function"
+		run_part "$part"
 	fi
 done
 wait

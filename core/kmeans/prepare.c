@@ -48,7 +48,7 @@ static int take_points(struct sl_kmeans *m, const struct sl_points *p, struct sl
 		sl_points_rows(whole, 0, m->n, m->copy);
 	sl_points_uncentred_end(whole, p);
 	if (!m->copy)
-		return sl_error_memory(err, "%u points of %u columns", m->n, m->d);
+		return SL_NOMEM;
 	int zero = cosine ? normalise(m, m->copy, m->n) : 0;
 	if (zero)
 		return sl_error_set(err, SL_BADDATA, "Row %d is all zeros and has no direction, which the metric "
@@ -208,7 +208,6 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 	while (m->block > 1 && (uint64_t)m->block * m->k * m->d > SL__KMEANS_WORK)
 		m->block /= 2;
 	m->blocks = (m->n - 1) / m->block + 1;
-	sl_error_memory(err, "%u clusters of %u points", m->k, m->n);
 	int code = take_points(m, points, err);
 	if (!code)
 		code = take_start(m, start, err);
@@ -216,7 +215,11 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 		code = allocate(m);
 	if (!code)
 		code = measure_points(m);
+	if (code == SL_NOMEM)
+		sl_error_memory(err, "%u clusters of %u points", m->k, m->n);
 	sl__kmeans_drop_axes(m);
 	m->search = !m->parent && sl_kmeans_columns(&m->params, m->n, m->d);
-	return code || !m->parent || !m->parent->found ? code : take_axes(m, m->parent->found);
+	if (!code && m->parent && m->parent->found && take_axes(m, m->parent->found))
+		code = sl_error_memory(err, "the axes of %u points", m->n);
+	return code;
 }

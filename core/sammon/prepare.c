@@ -255,7 +255,6 @@ int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *p, const flo
 	m->rows = p->n;
 	m->d = p->d;
 	m->differences = m->d <= DIFFERENCES_MOST;
-	sl_error_memory(err, "the distances of %u points of %u columns", m->rows, m->d);
 	int code = take_order(m, p);
 	if (!code)
 		code = allocate(m);
@@ -263,6 +262,8 @@ int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *p, const flo
 		code = take_values(m, p, err);
 	if (!code)
 		code = take_start(m, p, start, err);
+	if (code == SL_NOMEM)
+		sl_error_memory(err, "the distances of %u points of %u columns", m->rows, m->d);
 	if (!code)
 		sl__sammon_pass_begin(m);
 	return code;

@@ -105,7 +105,7 @@ int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const
 	s->change = NAN;
 	code = make_arrays(s);
 	if (code)
-		sl_error_set(err, code, SL_NO_MEMORY "signals at %u nodes.", s->n);
+		sl_error_memory(err, "signals at %u nodes", s->n);
 	else
 		code = sl__signal_begin(s, initial, err);
 	if (!code)

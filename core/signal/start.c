@@ -156,7 +156,6 @@ static int set_restart(struct sl_signal *s, bool given, struct sl_error *err)
 int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error *err)
 {
 	const struct sl_signal_params *p = &s->params;
-	sl_error_memory(err, "signals at %u nodes", s->n);
 	int code = 0;
 	if (initial)
 		code = copy_initial(s, initial, err);
@@ -164,9 +163,10 @@ int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error 
 		set_rest(s);
 	if (!code && p->start_nodes.count) {
 		uint8_t *marked = mark(s, &p->start_nodes, p->start_hops);
-		if (!marked)
-			return SL_NOMEM;
-		set_start(s, marked);
+		if (marked)
+			set_start(s, marked);
+		else
+			code = sl_error_memory(err, "signals at %u nodes", s->n);
 		free(marked);
 	}
 	if (!code && p->model == SL_SIGNAL_SIR_CHANCE)
@@ -174,7 +174,7 @@ int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error 
 	if (!code && p->model == SL_SIGNAL_PAGERANK)
 		code = set_restart(s, initial, err);
 	else if (!code && p->stimulus_nodes.count && !(s->stimulated = mark(s, &p->stimulus_nodes, p->stimulus_hops)))
-		code = SL_NOMEM;
+		code = sl_error_memory(err, "signals at %u nodes", s->n);
 	return code;
 }
 

@@ -42,7 +42,9 @@ int sl_run_make(struct sl_run_input *in, struct sl_made_run *out, struct sl_erro
 	code = method->create(&out->run, &input, in->params, err);
 	if (!code && in->checkpoint) {
 		out->restored = !method->load(out->run, in->checkpoint, in->checkpoint_bytes, &out->checkpoint_err);
-		if (!out->restored) {
+		if (out->restored) {
+			out->checkpoint_err.code = 0;
+		} else {
 			method->destroy(out->run);
 			code = method->create(&out->run, &input, in->params, err);
 		}

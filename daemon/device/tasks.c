@@ -185,11 +185,12 @@ void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event
 	struct sl_error err = {0};
 	struct sl_method_result result = {0};
 	struct sl_layout *layout = k->method->layout ? sl__layout_of(k, &err) : NULL;
-	if (err.code)
-		sl__note(t, &err, err.code);
-	if (!err.code && k->method->result && k->method->result(k->run, &result, &err))
+	int code = k->method->layout && !layout ? err.code : 0;
+	if (code)
+		sl__note(t, &err, code);
+	if (!code && k->method->result && (code = k->method->result(k->run, &result, &err)))
 		result.count = 0;
-	if (err.code && kind == SL_EVENT_DONE) {
+	if (code && kind == SL_EVENT_DONE) {
 		sl__task_fail(t, k, &err);
 		return;
 	}

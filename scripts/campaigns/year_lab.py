@@ -263,7 +263,8 @@ class Lab:
                 if "genes-lab" in self.people[-1].groups:
                     self.projects["genes"]["members"].add(self.people[-1].id)
             else:
-                self.join(FIRST[k - k // 3] if k - k // 3 < len(FIRST) else f"guest{k}", "reader" if k in (14, 21, 25) else "user")
+                own = k - k // 3 if self.front else k  # of those with tokens
+                self.join(FIRST[own] if own < len(FIRST) else f"guest{k}", "reader" if k in (14, 21, 25) else "user")
             if self.people[-1].role == "user":
                 self.finish_new(self.people[-1])
 

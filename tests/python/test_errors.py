@@ -57,7 +57,7 @@ def own_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-ENDLESS = {"events", "stream", "close", "delete", "widget", "frames", "alive", "drain"}   # or with effects on other tests
+ENDLESS = {"events", "stream", "close", "delete", "widget", "frames", "alive", "drain", "banner"}   # or with effects on other tests
 
 
 def test_functions(client):

@@ -5,6 +5,7 @@ import itertools
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -182,3 +183,21 @@ def test_a_process_that_is_killed_leaves_its_graph(client, tmp_path):
     del model
     gc.collect()
     assert there(client, graph)
+
+
+def test_what_is_freed_warns_nobody(client, monkeypatch):
+    """While all replies carry a banner: who frees an object may be in the middle of anything."""
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spaceland.SpacelandWarning)
+        client.banner("New disks on Friday.")
+        fitted = tsne(table(99))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            del fitted
+            gc.collect()
+    finally:
+        client.banner(None)
+    assert raised == []

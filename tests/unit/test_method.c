@@ -326,6 +326,44 @@ static int second(int x)
 
 typedef int adds(int x);
 
+/* An error belongs to a failure: callers may read it instead of the code. In all methods of points, in each phase. */
+static void what_succeeds_sets_no_error(void **state)
+{
+	struct bunch b;
+	bunch_open(&b);
+	for (int m = 0; sl_methods[m]; m++) {
+		const struct sl_method *method = sl_methods[m];
+		if (!(method->takes & SL_TAKES_POINTS) || method->settings)
+			continue;
+		struct sl_method_params params;
+		sl_param_defaults(method->params, &params);
+		struct sl_error err = {0};
+		struct sl_status s = {0};
+		struct sl_method_result r;
+		void *run, *next, *bytes;
+		uint64_t size;
+		assert_int_equal(method->create(&run, &b.input, &params, &err), 0);
+		assert_int_equal(err.code, 0);
+		for (int slice = 0; slice < 40 && !s.done; slice++) {
+			assert_int_equal(method->advance(run, slice % 4 ? 0.2 : 5, &s, &err), 0);
+			assert_int_equal(err.code, 0);
+			assert_int_equal(method->save(run, &bytes, &size, &err), 0);
+			assert_int_equal(method->create(&next, &b.input, &params, &err), 0);
+			assert_int_equal(method->load(next, bytes, size, &err), 0);
+			assert_int_equal(err.code, 0);
+			free(bytes);
+			method->destroy(run);
+			run = next;
+		}
+		if (method->result && !method->result(run, &r, NULL)) {
+			sl_method_result_finish(&r);
+			assert_int_equal(err.code, 0);
+		}
+		method->destroy(run);
+	}
+	free(b.x);
+}
+
 static void operations_are_found_by_their_whole_name(void **state)
 {
 	const struct sl_operation list[] = {
@@ -341,6 +379,7 @@ static void operations_are_found_by_their_whole_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_succeeds_sets_no_error),
 		cmocka_unit_test(operations_are_found_by_their_whole_name),
 		cmocka_unit_test(the_table_is_complete),
 		cmocka_unit_test(the_next_traced_iteration_is_the_first),

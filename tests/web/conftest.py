@@ -72,9 +72,10 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def page(chromium, api, daemon):
-    """The browser at a new start page; the console must have no errors."""
+    """The browser at a new start page, logged in nowhere; the console must have no errors."""
     chromium.size(1280, 800)
     chromium.go("about:blank")
+    chromium.devtools("Network.clearBrowserCookies")   # they hold for every port of the machine, so for other tests' servers
     chromium.errors()
     chromium.go(daemon.url + "/")
     chromium.find(".drop")

@@ -60,8 +60,10 @@ class Http:
     """
 
     def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0,
-                 ca_file: Optional[str] = None):
+                 ca_file: Optional[str] = None, tells: bool = True):
+        """tells: its replies may warn of a banner or of a token's end."""
         self.url = url
+        self._tells = tells
         self.attempts = attempts
         self.timeout = timeout   # seconds without data; longer than the server's request_timeout_s
         self.hint = ""           # after the message of an error: who named this server
@@ -150,7 +152,8 @@ class Http:
             finally:
                 if hasattr(data, "close"):
                     data.close()
-            self._tell(reply)
+            if self._tells:
+                self._tell(reply)
             if reply.status_code < 300 or (reply.status_code == 404 and missing_is_done and attempt):
                 return reply
             if reply.status_code in _BUSY and _is_soon(reply.headers.get("Retry-After")) and not last:

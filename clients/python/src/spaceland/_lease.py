@@ -54,8 +54,8 @@ class Lease:
         server = self.client.server
         if not self._hold or server is None or not server.alive():
             return
-        # Uses its own connection: garbage collection may call it during a request.
-        http = Http(server.url, attempts=1, timeout=10)
+        # Uses its own connection: garbage collection may call it during a request. A warning there would have no reader.
+        http = Http(server.url, attempts=1, timeout=10, tells=False)
         paths = self._jobs + [f"/v1/graphs/{graph}/holds/{self._hold}" for graph in self._graphs]
         self._jobs, self._graphs = [], set()
         for path in paths:
