@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import re
 import shutil
 import socket
 import struct
@@ -11,13 +12,19 @@ import termios
 
 import pytest
 
-COMMANDS = ["admin accounting", "admin audit", "admin backup", "admin gc", "admin top", "admin worker-token", "batch cancel", "batch list", "batch show", "batch submit", "bench", "embed", "generate",
-            "gmm", "graph add", "graph columns", "graph labels", "graph list", "graph rm", "graph rows", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans",
-            "job list", "job pause", "job predict", "job resume", "job rm", "job sammon", "job sample", "job show", "job signal",
-            "job steer", "job submit", "job watch", "kmeans", "project add", "project limits", "project list", "project member",
-            "project remove", "project share", "project show", "quality", "queue", "sammon", "share", "signal", "status", "token add", "token list", "token revoke", "token rotate", "transform", "user add",
-            "user delete", "user disable", "user enable", "user limits", "user list", "user project", "user rename", "user restore",
-            "user revoke", "user role", "user show", "user token", "user transfer", "version", "view"]
+from conftest import ROOT, find
+
+COMMANDS = ["admin accounting", "admin audit", "admin backup", "admin banner", "admin drain", "admin gc",
+            "admin retention", "admin top", "admin undrain", "admin worker-token", "batch cancel", "batch list",
+            "batch show", "batch submit", "bench", "embed", "generate", "gmm", "graph add", "graph columns",
+            "graph labels", "graph list", "graph rm", "graph rows", "graph show", "job cancel", "job fetch",
+            "job gmm", "job keep", "job kmeans", "job list", "job pause", "job predict", "job resume", "job rm",
+            "job sammon", "job sample", "job show", "job signal", "job steer", "job submit", "job watch", "kmeans",
+            "project add", "project job-time", "project keep", "project limits", "project list", "project member",
+            "project remove", "project share", "project show", "quality", "queue", "sammon", "share", "signal",
+            "status", "token add", "token list", "token revoke", "token rotate", "transform", "user add",
+            "user delete", "user disable", "user enable", "user limits", "user list", "user project", "user rename",
+            "user restore", "user revoke", "user role", "user show", "user token", "user transfer", "version", "view"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -52,6 +59,7 @@ def test_help_lists_every_command(client):
     result = client("--help")
     assert result.status == 0
     lines = result.out.partition("\ncommands:\n")[2].partition("\n\n")[0].splitlines()
+    assert [re.match(r"  (\S+( \S+)?)(  |$)", line)[1] for line in lines if line[2] != " "] == COMMANDS
     assert list(column(lines, COMMANDS)) == COMMANDS
 
 
@@ -159,6 +167,42 @@ def test_manual_page(client, tmp_path):
     assert lint.returncode == 0, lint.stdout + lint.stderr
     shown = subprocess.run(["mandoc", "-T", "ascii", page], capture_output=True, text=True).stdout
     assert "job submit" in shown and "No server could be reached." in shown
+
+
+def options(text, start):
+    """The long options that begin a line of `text` after `start`, a pattern."""
+    return set(re.findall(rf"^{start}--([a-z][a-z0-9-]*)", text, re.M))
+
+
+def sections(page, macro):
+    """Parts of a manual page by their titles."""
+    parts = re.split(rf"^\.{macro} (.*)\n", page, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def test_manual_page_has_every_option(client):
+    """Those that a command's help lists, at the command or among those of all commands."""
+    def named(text):
+        return set(re.findall(r"^\.It (?:Fl \w , )?Fl -(\S+)", text, re.M))
+    page = client("--man").out.replace("\\-", "-")
+    described = {re.match(r"spaceland ([a-z -]*[a-z])", title)[1]: named(text.partition("\n.Sh ")[0])
+                 for title, text in sections(page, "Ss").items() if title.startswith("spaceland ")}
+    assert list(described) == COMMANDS
+    shared = named("".join(sections(page, "Sh")[title] for title in ("OPTIONS", "PARAMETERS")))
+    for command in COMMANDS:
+        listed = options(client(*command.split(), "--help").out, r" +(?:-\w, )?")
+        assert listed and listed <= described[command] | shared, (command, listed - described[command] - shared)
+
+
+def test_manual_page_of_the_server_has_every_option():
+    program, page = find("bin/spacelandd", "daemon/spacelandd"), ROOT / "systemd/spacelandd.8"
+    parts = sections(page.read_text().replace("\\-", "-"), "SH")
+    for title, arguments in (("OPTIONS", ()), ("WORKER", ("--worker",))):
+        listed = options(subprocess.run([program, *arguments, "--help"], capture_output=True, text=True, check=True).stdout, "  ")
+        assert listed and listed == options(parts[title], r"\.BI? "), title
+    if shutil.which("mandoc"):
+        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True)
+        assert lint.returncode == 0, lint.stdout + lint.stderr
 
 
 def test_output_that_cannot_be_written_is_reported(client):
