@@ -1,6 +1,6 @@
 """Tests the packages of dist/ in a fresh Debian system in a folder: installs, runs, upgrades and purges them.
 
-usage: test_deb.py [--cache FOLDER]
+usage: test_deb.py [--cache FOLDER] [logins]    (logins: installs, and tests only logins through Apache and Caddy)
 
 It needs root, debootstrap and unshare(1), and downloads only from apt's Debian mirror. Mounts and processes are in
 separate name spaces, so that none remain after any end of the program. Downloaded packages are kept in the cache
@@ -243,6 +243,11 @@ class Booted:
         must(done.returncode, f"{' '.join(command)} succeeds:\n{done.stdout}")
         return done.stdout
 
+    def start(self):
+        """Starts the service, or says what its log says."""
+        done = subprocess.run(self.command("systemctl", "restart", "spacelandd"), capture_output=True)
+        must(done.returncode == 0, f"spacelandd does not start:\n{self.journal()}" if done.returncode else "")
+
     def shown(self, *names):
         """Properties of the service."""
         return [self.run("systemctl", "show", "--value", "-p", name, "spacelandd").strip() for name in names]
@@ -458,25 +463,68 @@ def proxies(b):
     b.run("systemctl", "stop", "spacelandd")
 
 
-def booted(system):
-    system.apt("install", "systemd", "systemd-sysv", "dbus", "procps", "iproute2", "python3-zmq", "nginx-light", "caddy", "apache2")
+def logins(b):
+    """The examples of docs/operations.md with a provider of accounts, as they are but for the provider's port and secrets."""
+    system, folder = b.system, b.system.root / "etc/spaceland"
+    section = (ROOT / "docs/operations.md").read_text().partition("### Login by a proxy")[2].partition("\n### ")[0]
+    options = "".join(re.findall(r"^```\n(.*?)^```", section, re.S | re.M)[:2])
+    (folder / "tokens").write_text(TOKEN + "\n")
+    system.run("chown", "spaceland:", "/etc/spaceland/tokens")
+    (folder / "tokens").chmod(0o600)
+    (folder / "spacelandd.conf.d/50-test.conf").write_text(re.sub(r"^proxy_new_users = user", "proxy_new_users = refuse", options, flags=re.M))
+    for name in ("provider.py", "people.py"):
+        shutil.copy(ROOT / "scripts/logins" / name, system.root / "packages")
+    accounts = subprocess.Popen(b.command("python3", "/packages/provider.py", "/etc/ssl/id.pem", "/etc/ssl/id.key"), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        for name, language, place in (("caddy", "caddy", "etc/caddy/Caddyfile"), ("apache2", "apache", "etc/apache2/sites-enabled/lab.conf")):
+            step(f"logins through {name}")
+            b.run("systemctl", "stop", "spacelandd")
+            shutil.rmtree(system.root / "var/lib/spaceland")  # the people are new again
+            b.start()
+            text = re.search(rf"^```{language}\n(.*?)^```", section, re.S | re.M)[1].replace("https://id.example/", "https://id.example:9443/")
+            text = text.replace("ClientSecret ...", "ClientSecret the-secret-of-the-client").replace("Passphrase ...", "Passphrase some-words")
+            system.write(place, text)
+            b.run("systemctl", "start", name)
+            for port in (443, 8443, 9443):
+                wait(lambda port=port: "LISTEN" in b.run("ss", "-Hltn", f"sport = :{port}"), f"nobody listens at port {port}")
+            b.run("python3", "/packages/people.py")
+            b.run("systemctl", "stop", name)
+    finally:
+        accounts.kill()
+    (folder / "tokens").unlink()
+    (folder / "spacelandd.conf.d/50-test.conf").unlink()
+    b.run("systemctl", "stop", "spacelandd")
+
+
+def authority(system, name, host, *algorithm):
+    """A certificate that signed itself, and that the system trusts."""
+    system.host("openssl", "req", "-x509", "-newkey", *algorithm, "-nodes", "-days", "30", "-subj", f"/CN={host}", "-addext",
+                f"subjectAltName=DNS:{host}", "-keyout", str(system.root / f"etc/ssl/{name}.key"), "-out", str(system.root / f"etc/ssl/{name}.pem"))
+    (system.root / f"etc/ssl/{name}.key").chmod(0o644)
+    shutil.copy(system.root / f"etc/ssl/{name}.pem", system.root / f"usr/local/share/ca-certificates/{name}.crt")
+
+
+def booted(system, part=None):
+    system.apt("install", "systemd", "systemd-sysv", "dbus", "procps", "iproute2", "python3-zmq", "nginx-light", "caddy", "apache2",
+               "libapache2-mod-auth-openidc", "openssl", "ca-certificates")
     for name in ("nginx", "caddy", "apache2"):
         system.run("systemctl", "disable", "-q", name)
     (system.root / "etc/nginx/sites-enabled/default").unlink(missing_ok=True)
     (system.root / "etc/apache2/sites-enabled/000-default.conf").unlink(missing_ok=True)
-    system.run("a2enmod", "-q", "ssl", "headers", "proxy_http")
-    system.write("etc/hosts", "127.0.0.1 localhost lab.example\n")
-    (system.root / "etc/ssl").mkdir(exist_ok=True)
-    system.host("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj",
-                "/CN=lab.example", "-addext", "subjectAltName=DNS:lab.example", "-keyout", str(system.root / "etc/ssl/lab.key"),
-                "-out", str(system.root / "etc/ssl/lab.pem"))
-    (system.root / "etc/ssl/lab.key").chmod(0o644)
+    system.run("a2enmod", "-q", "ssl", "headers", "proxy_http", "auth_openidc")
+    system.write("etc/hosts", "127.0.0.1 localhost lab.example id.example\n")
+    authority(system, "lab", "lab.example", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+    authority(system, "id", "id.example", "rsa:2048")
+    system.run("update-ca-certificates")
     with boot(system) as b:
         if b:
-            service(b)
-            proxies(b)
+            if part != "logins":
+                service(b)
+                proxies(b)
+            logins(b)
         else:
-            step("skipped: systemd cannot run in a folder here, so neither the running unit nor the proxies are tested")
+            step("skipped: systemd cannot run in a folder here, so the running unit, proxies and logins are not tested")
 
 
 def answer(system, text):
@@ -569,7 +617,7 @@ def inside_container(root, cache, health):
     must(code == 0, f"the first process of the container ended with {code}")
 
 
-def inside(root, cache):
+def inside(root, cache, part):
     system = System(root, cache)
     step("a fresh Debian")
     system.bootstrap()
@@ -577,6 +625,12 @@ def inside(root, cache):
     system.write("packages/path.mtx", GRAPH)
     for name in PACKAGES:
         shutil.copy(package(name), root / "packages")
+    if part == "logins":
+        step("install")
+        system.apt("install", *(f"/packages/{package(name).name}" for name in PACKAGES[:2]))
+        booted(system, part)
+        step("all well")
+        return
     step(f"install, as version {OLD}")
     system.apt("install", *(older(system, name) for name in PACKAGES[:3]))
     installed(system)
@@ -594,6 +648,7 @@ def inside(root, cache):
 def main():
     parser = argparse.ArgumentParser(description="tests the Debian packages of dist/")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path.home() / ".cache/spaceland-debs")
+    parser.add_argument("part", nargs="?", choices=["logins"], help="test only logins through Apache and Caddy")
     parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--container", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--health", help=argparse.SUPPRESS)
@@ -601,7 +656,7 @@ def main():
     if options.inside or options.container:
         try:
             if options.inside:
-                inside(options.inside, options.cache)
+                inside(options.inside, options.cache, options.part)
             else:
                 inside_container(options.container, options.cache, options.health)
         except Wrong as problem:
@@ -617,7 +672,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="spaceland-deb.", dir="/var/tmp") as root:
         os.chmod(root, 0o755)
         child = subprocess.Popen(["unshare", "--mount-proc", "--pid", "--fork", "--kill-child", sys.executable, __file__, "--inside", root,
-                                  "--cache", str(options.cache)])
+                                  "--cache", str(options.cache), *([options.part] if options.part else [])])
         try:
             return child.wait()
         finally:

@@ -80,11 +80,14 @@ def test_groups(lab):
 
 
 def test_examples_send_no_header_of_clients(lab):
-    """Each header that names a user, role or group is set or removed in each example."""
-    for example in nginx.re.findall(r"^```(?:nginx|apache)\n(.*?)^```", nginx.SECTION, nginx.re.S | nginx.re.M):
-        places = example.count("proxy_pass http://127.0.0.1:7070") or 1
+    """Each header that names a user, role or group is set or removed in each server of each example."""
+    examples = nginx.re.findall(r"^```(nginx|caddy|apache)\n(.*?)^```", nginx.SECTION, nginx.re.S | nginx.re.M)
+    assert {kind for kind, _ in examples} == {"nginx", "caddy", "apache"}
+    for kind, example in examples:
+        servers = {"nginx": r"proxy_pass http://127.0.0.1:7070", "caddy": r"reverse_proxy 127.0.0.1:7070", "apache": r"^<VirtualHost"}[kind]
         for header in ("X-Forwarded-User", "X-Forwarded-Groups", "X-Role"):
-            assert len(nginx.re.findall(rf"(?:proxy_set_header|RequestHeader unset) {header}\b", example)) == places, header
+            removed = nginx.re.findall(rf"(?:proxy_set_header |RequestHeader unset |request_header -){header}\b", example)
+            assert len(removed) == len(nginx.re.findall(servers, example, nginx.re.M)) == 2, (kind, header)
 
 
 def test_programs_with_tokens(lab):
