@@ -471,7 +471,8 @@ def logins(b):
     (folder / "tokens").write_text(TOKEN + "\n")
     system.run("chown", "spaceland:", "/etc/spaceland/tokens")
     (folder / "tokens").chmod(0o600)
-    (folder / "spacelandd.conf.d/50-test.conf").write_text(re.sub(r"^proxy_new_users = user", "proxy_new_users = refuse", options, flags=re.M))
+    options = re.sub(r"^proxy_new_users = user", "proxy_new_users = refuse\nproxy_role_header = X-Role", options, flags=re.M)
+    (folder / "spacelandd.conf.d/50-test.conf").write_text(options)
     for name in ("provider.py", "people.py"):
         shutil.copy(ROOT / "scripts/logins" / name, system.root / "packages")
     accounts = subprocess.Popen(b.command("python3", "/packages/provider.py", "/etc/ssl/id.pem", "/etc/ssl/id.key"), stdin=subprocess.DEVNULL,
