@@ -255,7 +255,8 @@
 	NUMBER(result_retention_s, 0, 1e10, "2592000", "s", true,
 	       "How long finished jobs and their results are kept. 0: without limit. Jobs that are kept (spaceland job "
 	       "keep) or whose project is, and jobs with a public link stay. A changed value that would delete results "
-	       "within a day takes effect only when an administrator confirms it (spaceland admin retention).")
+	       "within a day, sooner than the old one, takes effect only when an administrator confirms it (spaceland "
+	       "admin retention).")
 	INT(max_finished_jobs, 0, 1e9, "10000", "", true,
 	    "Maximum number of finished jobs; beyond it, the oldest are removed. Those that stay (result_retention_s) do "
 	    "not count; a user may keep a quarter of this number. 0: no limit. A lower value must be confirmed likewise.")

@@ -187,7 +187,7 @@ class Year(Lab):
         self.reload(result_retention_s=60 * DAY)
         pending = self.ask(None, "GET", "/v1/retention", 200).json()["pending"]
         soon = self.clock.now() + DAY
-        doomed = [j for j in self.jobs.values() if j.gone is None and j.expires is not None and j.expires > soon >= self.expiry(j, 60)]
+        doomed = [j for j in self.jobs.values() if j.gone is None and j.expires is not None and self.expiry(j, 60) <= soon and self.expiry(j, 60) < j.expires]
         self.table.compare("retention: the dry run names as many results as it would delete within a day", len(doomed),
                            pending["jobs"] if pending else 0)
         time.sleep(0.3)

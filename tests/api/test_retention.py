@@ -102,6 +102,23 @@ def test_a_shorter_time_is_a_dry_run_first(quick):
     assert api.post("/v1/retention", 409, json={**wrong, "result_retention_s": 1}).json()["detail"].startswith("Nothing is")
 
 
+def test_what_would_go_today_anyway_may_not_go_sooner(quick):
+    """`expires` of a record has told the hour."""
+    api = quick(result_retention_s=DAY)
+    g = api.upload(RING)["id"]
+    jobs = [api.run(g, iterations=2) for _ in range(2)]
+    reload(api.daemon, result_retention_s=1)
+    state = api.get("/v1/retention").json()
+    assert state["result_retention_s"] == DAY and state["pending"]["jobs"] == 2 and "would delete 2 results" in api.daemon.stderr()
+    time.sleep(2.5)
+    assert [api.job(job["id"])["expires"] for job in jobs] == [job["expires"] for job in jobs]
+    reload(api.daemon, result_retention_s=3600)  # not yet due, but sooner, too
+    assert api.get("/v1/retention").json()["pending"]["jobs"] == 2
+    reload(api.daemon, result_retention_s=2 * DAY)
+    state = api.get("/v1/retention").json()
+    assert (state["result_retention_s"], state["pending"]) == (2 * DAY, None)
+
+
 def test_a_change_that_deletes_nothing_needs_nobody(quick):
     api = quick(result_retention_s=30 * DAY, max_finished_jobs=100)
     g = api.upload(RING)["id"]

@@ -242,7 +242,7 @@ def test_whose_it_is(page, lab):
 def test_a_shorter_retention_waits_for_a_yes(page, lab, shot):
     reload(lab, result_retention_s=1)
     enter(page, lab, TOKEN, "admin/maintenance")
-    page.see("The configuration would delete 4 results more within a day.")
+    page.see("The configuration would delete 4 results within a day, sooner than now.")
     page.button("Confirm …").click()
     page.see("Ended runs are then kept 1.0 s")
     shot("confirm")

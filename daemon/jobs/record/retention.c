@@ -3,10 +3,11 @@
  * Three things are never removed by these rules: jobs that their owner or their project keeps, jobs with a valid public
  * link, and jobs that others wait for or that are being read.
  *
- * Deletion cannot be undone, so options that would delete results which the present ones keep do not take effect by
+ * Deletion cannot be undone, so options that would delete results sooner than the present ones do not take effect by
  * themselves. Those in force are recorded; others, after a reload or a start, are pending until an administrator
  * confirms them, unless they delete nothing within PROMISE_MS. Each removal has a line in the log and in the audit log.
  * Loop thread. */
+#include <math.h>
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
@@ -47,14 +48,20 @@ bool sl_jobs_need_graph(const struct sl_jobs *j, const char *graph)
 
 /* ---- all jobs ----------------------------------------------------------------------------- */
 
+/* How many jobs too many there are. */
+static int64_t excess_of(const struct sl_jobs *j, const struct sl__retention_rule *rule)
+{
+	int64_t ended = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
+	return rule->most > 0 ? ended - j->retention.protected - rule->most : 0;
+}
+
 /* Calls act() for each job that the rule removes until this time, the oldest first; returns their number. spared: a
  * job that is passed over, or NULL; then only the number of jobs counts, so that the end of a job does not go through
  * all of them. act may be NULL. */
 static int64_t each_due(struct sl_jobs *j, const struct sl__retention_rule *rule, double until_ms,
 			const struct sl_job *spared, void (*act)(struct sl_job *job, const char *option))
 {
-	int64_t ended = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED], due = 0;
-	int64_t excess = rule->most > 0 ? ended - j->retention.protected - rule->most : 0;
+	int64_t excess = excess_of(j, rule), due = 0;
 	bool by_age = !spared && rule->seconds > 0;
 	if (excess <= 0 && !by_age)
 		return 0;
@@ -158,14 +165,30 @@ static void count_protected(struct sl_jobs *j)
 		j->retention.protected += sl__job_ended(job) && sl__job_is_protected(job);
 }
 
-/* Jobs that the wanted options remove within PROMISE_MS and those in force do not. */
+/* When the rule removes this job: at once if it is among the `excess` oldest, else by its age, and not before its last
+ * public link ends. until_ms as above. */
+static double removal_ms(const struct sl_job *job, const struct sl__retention_rule *rule, double until_ms,
+			 int64_t *excess)
+{
+	bool by_number = *excess > 0 && !sl__job_is_protected(job);
+	double ms = by_number ? 0 : rule->seconds > 0 ? sl__job_expires_by(job, rule) : INFINITY;
+	*excess -= ms <= until_ms && !sl__job_is_protected(job);
+	return ms;
+}
+
+/* Jobs that the wanted options remove within PROMISE_MS, and sooner than those in force. */
 static int64_t count_more(struct sl_jobs *j, const struct sl__retention_rule *want)
 {
-	double until_ms = (double)sl_seen_now_ms() + PROMISE_MS;
 	const struct sl__retention_rule *now = &j->retention.rule;
-	bool tighter = (want->seconds > 0 && (now->seconds <= 0 || want->seconds < now->seconds)) ||
-		       (want->most > 0 && (now->most <= 0 || want->most < now->most));
-	return tighter ? each_due(j, want, until_ms, NULL, NULL) - each_due(j, now, until_ms, NULL, NULL) : 0;
+	double until_ms = (double)sl_seen_now_ms() + PROMISE_MS;
+	int64_t excess = excess_of(j, want), present = excess_of(j, now), more = 0;
+	SL_LIST_EACH(const struct sl_job, job, &j->all, listed.all) {
+		if (!sl__job_ended(job) || sl_stage_is_deleted(job->life.stage) || sl__job_is_kept(job))
+			continue;
+		double ms = removal_ms(job, want, until_ms, &excess);
+		more += ms <= until_ms && ms < removal_ms(job, now, until_ms, &present);
+	}
+	return more;
 }
 
 void sl_jobs_look_at_retention(struct sl_jobs *j)

@@ -103,8 +103,8 @@ int cmd_admin_retention(struct cli *cli)
 		}
 		if (json_is_object(pending)) {
 			print_rule("to be confirmed", pending);
-			printf("It would delete %.0f more results within a day. Confirm by: spaceland admin retention --confirm\n",
-			       cli_number(pending, "jobs"));
+			printf("It would delete %.0f results within a day, sooner than now. Confirm by: spaceland admin "
+			       "retention --confirm\n", cli_number(pending, "jobs"));
 		}
 	}
 	json_decref(reply);

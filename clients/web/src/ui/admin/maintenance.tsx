@@ -62,14 +62,14 @@ function RetentionPart() {
 			<dt>State folder, at most</dt><dd>{state.max_state_bytes ? bytes(state.max_state_bytes) : "without limit"}</dd>
 			<dt>Expire within a day</dt><dd>{count(now.expire_in_a_day)}</dd><dt>Expire within a week</dt><dd>{count(now.expire_in_a_week)}</dd>
 			<dt>Kept, or with a public link</dt><dd>{count(now.protected)}</dd></dl>
-		{pending && <div class="row wrap pending-change"><p class="grow"><b>The configuration would delete {several(pending.jobs, "result")} more within a day.</b> It has {ageText(pending.result_retention_s)} (result_retention_s)
+		{pending && <div class="row wrap pending-change"><p class="grow"><b>The configuration would delete {several(pending.jobs, "result")} within a day, sooner than now.</b> It has {ageText(pending.result_retention_s)} (result_retention_s)
 			and {countText(pending.max_finished_jobs)} (max_finished_jobs), and is not in force yet.</p><Button kind="danger" onClick={() => setAsked("jobs")}>Confirm …</Button></div>}
 		{room && <div class="row wrap pending-change"><p class="grow"><b>The configuration would delete {several(room.items, "result or graph").replace("result or graphs", "results and graphs")} ({bytes(room.bytes)}) now.</b> It has {bytes(room.max_state_bytes)} (max_state_bytes),
 			and is not in force yet.</p><Button kind="danger" onClick={() => setAsked("state")}>Confirm …</Button></div>}
 		{!pending && !room && <p class="quiet">No change of the configuration waits for a confirmation.</p>}
 		{asked === "jobs" && pending && <Dialog title={`Delete ${several(pending.jobs, "result")}`} verb={`Delete ${several(pending.jobs, "result")}`} danger close={() => setAsked(null)}
 			act={confirm({ result_retention_s: pending.result_retention_s, max_finished_jobs: pending.max_finished_jobs })}>
-			<p>Ended runs are then kept {ageText(pending.result_retention_s)}, and at most {countText(pending.max_finished_jobs)} of them. {several(pending.jobs, "result")} would be deleted within a day. This cannot be undone. Runs that are kept, or
+			<p>Ended runs are then kept {ageText(pending.result_retention_s)}, and at most {countText(pending.max_finished_jobs)} of them. {several(pending.jobs, "result")} would be deleted within a day, sooner than now. This cannot be undone. Runs that are kept, or
 				have a public link, stay.</p></Dialog>}
 		{asked === "state" && room && <Dialog title="Delete results and graphs" verb={`Delete ${bytes(room.bytes)}`} danger close={() => setAsked(null)}
 			act={confirm({ max_state_bytes: room.max_state_bytes, collect_after_s: room.collect_after_s })}>
