@@ -277,6 +277,8 @@ sl_operation_function sl_engine_operation(const struct sl_engine *engine, const 
 /* True if devices of the engine compute runs of the method, of points or, with `edges`, of a graph. */
 bool sl_engine_supports(const struct sl_engine *engine, const struct sl_method *method, bool edges);
 
+/* True if the points are so many that copying them to a device takes less time than it saves. */
+bool sl_engine_pca_pays(const struct sl_points *p);
 /* sl_points_pca() on the engine, if it can and has enough memory (index and memory_bytes as in neighbours_find), else
  * on the processor. engine may be NULL. */
 int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_bytes, struct sl_points **out,

@@ -7,12 +7,17 @@
 
 #define WORTH 2e7  /* fewer multiplications take less time than copying the points to a device */
 
+bool sl_engine_pca_pays(const struct sl_points *p)
+{
+	return (double)p->n * p->d * p->d >= WORTH;
+}
+
 int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_bytes, struct sl_points **out,
 		  const struct sl_points *p, uint32_t to, double *kept, const int *cancel, struct sl_error *err)
 {
 	struct sl_points_passes passes;
 	int code = SL_DEVMEM;
-	if (engine && engine->points_passes && (double)p->n * p->d * p->d >= WORTH) {
+	if (engine && engine->points_passes && sl_engine_pca_pays(p)) {
 		code = engine->points_passes(index, memory_bytes, p, cancel, &passes, NULL);
 		if (!code) {
 			code = sl_points_pca_by(out, p, to, kept, cancel, &passes, err);

@@ -137,6 +137,9 @@ struct sl_device_job {
 	bool alone;                        /* suspected: it runs alone, and fails if the device does */
 	bool pinned;                       /* its graph stays on the device */
 	char id[SL_ULID_BYTES];            /* for the record of crashes */
+	/* By the job's forecast, for what a worker sends that need not be ours: the most bytes of a checkpoint, and of the
+	 * arrays of its result. */
+	uint64_t most_state, most_result;
 	struct sl_device_source source;    /* of a job for a worker; taken like init */
 };
 

@@ -233,7 +233,7 @@ static void made(void *arg)
 }
 
 /* Returns a hash (FNV-1a) of graph and k: a search with another k has other neighbours. */
-static uint64_t neighbours_key(const char *graph, uint32_t k)
+uint64_t sl_affinity_neighbours_name(const char *graph, uint32_t k)
 {
 	uint64_t h = 14695981039346656037u ^ k;
 	for (; *graph; graph++)
@@ -269,7 +269,7 @@ static void loaded(void *arg, struct sl_content *content, const struct sl_error 
 		e->neighbours = content;
 		e->ready = content != NULL;
 		if (content && content->neighbours) {
-			e->neighbours_key = neighbours_key(e->graph, content->neighbours->k);
+			e->neighbours_key = sl_affinity_neighbours_name(e->graph, content->neighbours->k);
 			drop_older(e);
 		}
 		answer(e, err);
@@ -291,8 +291,8 @@ static int find_file(struct sl_affinity *e, struct sl_error *err)
 	sl_graphs_release(graphs, e->neighbours);
 	e->neighbours = NULL;
 	e->bytes = record->entries * (e->points ? 4 : 1) * (sizeof(uint32_t) + sizeof(float)) + record->nodes * 20ull;
-	if (e->points && neighbours_key(e->graph, record->k) != e->neighbours_key) {
-		e->neighbours_key = neighbours_key(e->graph, record->k);
+	if (e->points && sl_affinity_neighbours_name(e->graph, record->k) != e->neighbours_key) {
+		e->neighbours_key = sl_affinity_neighbours_name(e->graph, record->k);
 		drop_older(e);
 	}
 	e->ready = true;

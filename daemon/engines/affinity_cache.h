@@ -55,6 +55,8 @@ const struct sl_affinities *sl_affinity_get(const struct sl_affinity *entry);
 const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *entry);
 const struct sl_graph *sl_affinity_edges(const struct sl_affinity *entry);
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *entry);
+/* The same of so many neighbours of each point of a graph, whether there are any yet or not. */
+uint64_t sl_affinity_neighbours_name(const char *graph, uint32_t k);
 /* In the forms of workers: the file that they read; NULL: there is none yet, but _neighbours(). */
 const char *sl_affinity_file(const struct sl_affinity *entry);
 bool sl_affinity_of_points(const struct sl_affinity *entry);  /* false: of a graph */

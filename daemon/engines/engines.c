@@ -434,11 +434,13 @@ static void told_state(struct sl_server_device *d, const struct sl_device_state 
 		device_opened(d);
 		sl_log_info("device", "%s is open: %s", d->id, state->info.name);
 		all->listener.room(all->arg);
+		sl_engines_look(all);
 		if (d->remote)
 			sl__remote_opened(d);
 	} else if (was_down && !state->down) {
 		sl_log_info("device", "%s is back", d->id);
 		all->listener.room(all->arg);
+		sl_engines_look(all);
 	} else if (state->restart) {
 		start_anew(all);
 	}

@@ -39,6 +39,7 @@ struct sl_affinity_cache;
 struct sl_daemon;
 struct sl_engines;
 struct sl_gpus;
+struct sl_graphs_computers;
 struct sl_remote;
 struct sl_remotes;
 struct sl_request;
@@ -119,6 +120,7 @@ struct sl_engines {
 	struct sl_gpus *gpus;                     /* gpus.c */
 	struct sl_remotes *remotes;               /* workers that dial in; remote.c */
 	struct sl_list waiters;                   /* devices.c: requests that wait for the devices' state */
+	struct sl_list searches;                  /* searches.c: struct sl_device_search */
 };
 
 /* Opens the devices of the preferred engine. */
@@ -190,6 +192,13 @@ uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct s
 /* A graph was pinned or unpinned; a graph was unloaded or deleted: the devices keep or drop it accordingly. */
 void sl_engines_graph_pinned(struct sl_engines *all, const char *graph, bool pinned);
 void sl_engines_graph_forget(struct sl_engines *all, const char *graph);
+
+/* ---- searches.c: what the server has computed by devices beside jobs ---- */
+
+/* For sl_graphs_compute_by(). */
+void sl_engines_computers(struct sl_engines *all, struct sl_graphs_computers *out);
+/* Sends searches that wait for a device; called once a second, and when a device is open again. */
+void sl_engines_look(struct sl_engines *all);
 
 /* ---- devices.c: the state of the devices. Each function takes the request, and replies when all devices have
  * answered. ---- */

@@ -28,8 +28,11 @@
 #include "core/neighbours/neighbours.h"
 #include "daemon/util/ulid.h"
 
+struct sl_device_pass;
+struct sl_device_search;
 struct sl_engine;
 struct sl_points;
+struct sl_search_request;
 
 struct sl_daemon;
 struct sl_graphs;
@@ -130,9 +133,54 @@ const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char 
 void sl_graphs_store_again(struct sl_graphs *s);
 /* fn runs when a search of a graph has ended or failed. At most one listener. */
 void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg);
-/* Lets searches run from now on: on `gpus` GPUs of this engine, from `index` on, if it can search, else on the CPU. */
-void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, int gpus,
-			 uint64_t memory_bytes);
+
+/* Where searches and principal axes are computed, apart from the pool of this process, which computes what this
+ * leaves. */
+struct sl_graphs_computers {
+	/* Within this process, with option workers off: `gpus` GPUs of this engine, from `index` on. engine NULL: none. */
+	const struct sl_engine *engine;
+	int index, gpus;
+	uint64_t memory_bytes;
+	/* In other processes (daemon/engines/searches.c). Loop thread. search NULL: there are none. */
+	void *arg;
+	/* True if a device can search now, or will soon. */
+	bool (*able)(void *arg);
+	/* Begins a search; answered() is called once, later. NULL: no device can. */
+	struct sl_device_search *(*search)(void *arg, const struct sl_search_request *r);
+	/* Ends it: it is not wanted any more, or its neighbours are stored, so that workers need not keep them for jobs.
+	 * answered() is not called after this. */
+	void (*end)(struct sl_device_search *x);
+	/* Begins a step of principal axes; p->done() is called once, later. */
+	void (*pass)(void *arg, struct sl_device_pass *p);
+};
+
+struct sl_search_request {
+	const char *id, *path;            /* of the graph, and of its stored points; borrowed for the call */
+	const struct sl_points *points;   /* the same; borrowed until it is answered or ended */
+	struct sl_neighbours_params params;  /* without cancel and progress */
+	void (*progress)(void *to, double share);
+	/* neighbours: with axes, the receiver's. Or NULL with err: the CPU is to search. */
+	void (*answered)(void *to, struct sl_neighbours *neighbours, double seconds, const struct sl_error *err);
+	void *to;
+};
+
+/* A step: its memory is borrowed until done(). */
+struct sl_device_pass {
+	enum { SL_PASS_OPEN, SL_PASS_MEAN, SL_PASS_COVARIANCE, SL_PASS_APPLY, SL_PASS_PROJECT, SL_PASS_CLOSE } what;
+	const struct sl_points *points;   /* OPEN */
+	void *session;                    /* OPEN: NULL, then malloc'd by the computer, for the following steps. CLOSE frees
+					   * it, here or in whoever has no computer any more */
+	const double *in, *mean;          /* APPLY: v; PROJECT: axes and mean */
+	uint64_t in_bytes, mean_bytes;
+	uint32_t width;                   /* columns of v, or axes */
+	void *out;                        /* of exactly out_bytes */
+	uint64_t out_bytes;
+	double total;                     /* APPLY */
+	void (*done)(struct sl_device_pass *p, const struct sl_error *err);  /* err NULL: out is filled */
+};
+
+/* Lets searches run from now on. NULL: no device computes any more, and searches begin only after the next start. */
+void sl_graphs_compute_by(struct sl_graphs *s, const struct sl_graphs_computers *by);
 
 /* Bytes on disk that count for a user or project (an id): files of graphs, and the result of `fn` for other files. */
 uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account);

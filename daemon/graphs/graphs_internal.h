@@ -36,6 +36,7 @@ struct sl__loaded {
 };
 
 struct sl__finder;
+struct sl__passes;
 
 #define SL__OWN_LABELS "label"   /* name of the labels that came with an upload that does not name them */
 
@@ -97,10 +98,9 @@ struct sl_graphs {
 	void *on_disk_use_arg;
 	/* searches */
 	struct sl_list searches;     /* struct sl__finder, in the order of the requests */
-	const struct sl_engine *engine;
-	int engine_index, engine_gpus;
-	uint64_t engine_bytes;
-	bool searching;              /* sl_graphs_search_on() was called */
+	struct sl_graphs_computers by;
+	bool searching;              /* sl_graphs_compute_by() was called */
+	struct sl__passes *passes;   /* project.c: principal axes on devices of other processes */
 	void (*on_search)(void *arg, const char *id);
 	void *on_search_arg;
 	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
@@ -181,6 +181,13 @@ void sl__content_unref(struct sl_content *c);  /* NULL is fine */
 void sl__uploads_cancel(struct sl_graphs *s);
 /* Bytes of uploads of this account that are being stored and have no record yet. */
 uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account);
+
+/* project.c: sl_points_pca() on a device, if one can, else on the pool's thread that calls it. _open: SL_NOMEM; _close:
+ * `closed` runs when the memory is free. */
+int sl__passes_open(struct sl_graphs *s);
+void sl__passes_close(struct sl__passes *x, void (*closed)(void *arg), void *arg);
+int sl__project(struct sl__passes *x, const struct sl_graphs_computers *by, struct sl_points **out,
+		const struct sl_points *p, uint32_t to, double *kept, const int *cancel, struct sl_error *err);
 
 /* search.c */
 /* At the start: finds the neighbours of a loaded record in their file, or starts a new search. */

@@ -226,8 +226,8 @@ static int project(struct sl__reading *q)
 	uint64_t d = p->d, axes = (uint64_t)q->pca;
 	int rc = sl_account_take(&q->account, SL_MEMORY, p->n * axes * sizeof(float) + d * axes * sizeof(double), &q->err);
 	if (!rc)
-		rc = sl_engine_pca(q->engine, q->engine_index, q->engine_bytes, &projected, p, (uint32_t)q->pca,
-				   &q->pca_kept, q->options.read.cancel, &q->err);
+		rc = sl__project(q->passes, &q->by, &projected, p, (uint32_t)q->pca, &q->pca_kept, q->options.read.cancel,
+				 &q->err);
 	if (rc)
 		return as_query(rc, &q->err);
 	projected->report = p->report;  /* the report about the table before the projection */

@@ -7,8 +7,6 @@
 #include "daemon/graphs/more_labels.h"
 #include "daemon/http/http.h"
 
-struct sl_engine;
-
 #define SL__FILES_MOST 15  /* with the labels, as many parts as a form may have */
 
 struct sl__reading {
@@ -25,9 +23,8 @@ struct sl__reading {
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
 	struct sl_account account;    /* reserved memory and disk, given back by sl__reading_finish() */
-	const struct sl_engine *engine;  /* for principal axes; NULL: none */
-	int engine_index;
-	uint64_t engine_bytes;
+	struct sl__passes *passes;    /* for principal axes */
+	struct sl_graphs_computers by;
 	/* the results; filled on the pool */
 	enum sl_kind found;
 	char format[16];

@@ -2,8 +2,10 @@
  *
  *   loop: the search is queued; at most SEARCHES_MAX run at a time, and only one large one, so that a small table does
  *         not wait for ten million rows
- *   pool: sl_neighbours_find(), or the engine's search if it has one for this metric; then the points' principal axes,
- *         for initial layouts
+ *   worker: if a device in another process can search, it does (struct sl_graphs_computers), as soon as the points have
+ *         a file, which it reads
+ *   pool: else, or if the device could not: sl_neighbours_find(), or with workers off the engine's search; then the
+ *         points' principal axes, for initial layouts
  *   loop: jobs that waited for the neighbours continue
  *   pool: write graphs/ID.sln.tmp, fsync, rename to graphs/ID.sln, fsync the folder
  *
@@ -28,8 +30,9 @@
 #define LARGE 5e10               /* a search is large if all pairs have at least so many differences of coordinates */
 #define LP_COST 20               /* cost of a difference with metric Lp, which needs a power */
 
-/* FOUND: not stored, no record yet; UNSTORED: the file could not be written */
-enum stage { QUEUED, LOADING, FINDING, FOUND, STORING, UNSTORED };
+/* AWAITING: a device will search when the points have a file; FOUND: not stored, no record yet; UNSTORED: the file
+ * could not be written */
+enum stage { QUEUED, AWAITING, LOADING, FINDING, FOUND, STORING, UNSTORED };
 
 struct sl__finder {
 	struct sl_link link;           /* in sl_graphs.searches */
@@ -42,13 +45,12 @@ struct sl__finder {
 	struct sl_content *points;     /* a reference, from LOADING on */
 	struct sl_content *found;      /* a reference, while it is stored */
 	struct sl_neighbours_params params;
+	struct sl_device_search *device;  /* of a worker, until its result is stored; or NULL */
 	int cancel;                    /* read by the pool */
 	int progress;                  /* in millionths; written by the pool */
 	/* used by the pool: */
 	struct sl_pool_place work;
-	const struct sl_engine *engine;
-	int engine_index;
-	uint64_t engine_bytes;
+	struct sl_graphs_computers by;
 	struct sl_neighbours *result;
 	double seconds;
 	char *temporary, *path;
@@ -60,9 +62,17 @@ struct sl__finder {
 
 static void pump(struct sl_graphs *s);
 
+static void let_go(struct sl__finder *q)
+{
+	if (q->device)
+		q->s->by.end(q->device);
+	q->device = NULL;
+}
+
 static void search_free(struct sl__finder *q)
 {
 	sl_list_unlink(&q->link);
+	let_go(q);
 	if (q->graph)
 		q->graph->search = NULL;
 	sl__content_unref(q->points);
@@ -184,10 +194,12 @@ static void find_work(void *arg)
 	const struct sl_points *view, *points = q->points->points;
 	int refused = sl_distance_points(&view, points, q->params.metric, &q->err);
 	q->status = refused ? refused : SL_BADPARAM;
-	if (q->engine && !refused)
-		q->status = q->engine->neighbours_find(q->engine_index, q->engine_bytes, view, &q->params, &q->result, &q->err);
+	bool engine = q->by.engine && q->by.engine->neighbours_find;
+	if (engine && !refused)
+		q->status = q->by.engine->neighbours_find(q->by.index, q->by.memory_bytes, view, &q->params, &q->result,
+							  &q->err);
 	if (q->status && q->status != SL_CANCELLED && !refused) {
-		if (q->engine && q->status != SL_BADPARAM)
+		if (engine && q->status != SL_BADPARAM)
 			sl_log_warning("graphs", "%s: neighbours are searched on the CPU: %s", q->id, q->err.detail);
 		on_progress(q, 0);
 		q->status = sl_neighbours_find(&q->result, view, &q->params, &q->err);
@@ -241,20 +253,69 @@ static void find_done(void *arg)
 	pump(s);
 }
 
-static void find(struct sl__finder *q)
+/* Searches in this process; sl__graphs_work_begin() was called. */
+static void find_here(struct sl__finder *q)
 {
 	struct sl_graphs *s = q->s;
-	bool engine = s->engine && s->engine->neighbours_find;
-	q->stage = FINDING;
-	q->engine = engine ? s->engine : NULL;
-	q->engine_index = s->engine_index;
-	q->params.gpus = s->engine_gpus;
-	q->engine_bytes = s->engine_bytes;
+	q->by = s->by;
+	q->params.gpus = s->by.gpus;
 	q->params.cancel = &q->cancel;
 	q->params.progress = on_progress;
 	q->params.arg = q;
-	sl__graphs_work_begin(s);
 	sl_pool_run_in(&q->work, s->d->loop, find_work, find_done, q);
+}
+
+static void device_answered(void *arg, struct sl_neighbours *neighbours, double seconds, const struct sl_error *err)
+{
+	struct sl__finder *q = arg;
+	if (neighbours) {
+		q->result = neighbours;
+		q->seconds = seconds;
+		q->status = 0;
+		find_done(q);
+		return;
+	}
+	let_go(q);
+	if (err->code != SL_BADPARAM)
+		sl_log_warning("graphs", "%s: neighbours are searched on the CPU: %s", q->id, err->detail);
+	on_progress(q, 0);
+	find_here(q);
+}
+
+/* Lets a device search, if one can. */
+static void find(struct sl__finder *q)
+{
+	struct sl_graphs *s = q->s;
+	struct sl_search_request r = {.id = q->id, .points = q->points->points, .params = q->params, .to = q,
+				      .progress = on_progress, .answered = device_answered};
+	bool able = s->by.search && s->by.able(s->by.arg);
+	if (able && !sl__graphs_find(s, q->id)) {
+		q->stage = AWAITING;
+		return;
+	}
+	q->stage = FINDING;
+	sl__graphs_work_begin(s);
+	char *path = able ? sl__graphs_path(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_DATA)) : NULL;
+	r.path = path;
+	q->device = path ? s->by.search(s->by.arg, &r) : NULL;
+	free(path);
+	if (!q->device)
+		find_here(q);
+}
+
+static void nothing(void *arg)
+{
+}
+
+/* Ends a search that runs, soon: then find_done() runs. */
+static void stop(struct sl__finder *q)
+{
+	__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
+	if (q->stage != FINDING || !q->device)
+		return;
+	let_go(q);
+	q->status = sl_error_set(&q->err, SL_CANCELLED, "The search was cancelled.");
+	sl_pool_run_in(&q->work, q->s->d->loop, nothing, find_done, q);
 }
 
 static void points_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
@@ -274,8 +335,9 @@ static void start(struct sl__finder *q)
 {
 	struct sl_content *points = q->graph->part[SL_PART_DATA].content;
 	q->stage = LOADING;
-	q->points = points ? sl__content_ref(points) : NULL;
-	if (points)
+	if (!q->points && points)
+		q->points = sl__content_ref(points);
+	if (q->points)
 		find(q);
 	else if (sl_graphs_acquire(q->s, q->id, SL_PART_DATA, points_loaded, q, &q->err))
 		search_fail(q);
@@ -320,12 +382,12 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 	if (q && q->stage == UNSTORED)
 		search_free(q);
 	if ((q = g->search)) {
-		if (q->stage == QUEUED)
+		if (q->stage == QUEUED || q->stage == AWAITING)
 			q->params.k = k > q->params.k ? k : q->params.k;
 		else if (k > q->params.k && k > q->again)
 			q->again = k;
 		if (q->stage == FINDING && q->again && __atomic_load_n(&q->progress, __ATOMIC_RELAXED) < YOUNG)
-			__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
+			stop(q);
 		g->record.search = SL_SEARCH_RUNNING;
 		return 0;
 	}
@@ -408,8 +470,8 @@ void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g)
 		return;
 	q->graph = NULL;
 	g->search = NULL;
-	__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
-	if (q->stage == QUEUED || q->stage == UNSTORED) {
+	stop(q);
+	if (q->stage == QUEUED || q->stage == AWAITING || q->stage == UNSTORED) {
 		search_free(q);
 	} else if (q->stage == FOUND) {
 		search_end(q);
@@ -419,8 +481,12 @@ void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g)
 
 void sl__finder_recorded(struct sl_graphs *s, struct sl__graph *g)
 {
-	if (g->search && g->search->stage == FOUND)
+	if (g->search && g->search->stage == FOUND) {
 		store(g->search);
+	} else if (g->search && g->search->stage == AWAITING) {
+		g->search->stage = QUEUED;
+		pump(s);
+	}
 }
 
 double sl__finder_progress(const struct sl__graph *g)
@@ -433,8 +499,8 @@ double sl__finder_progress(const struct sl__graph *g)
 void sl__finders_cancel(struct sl_graphs *s)
 {
 	SL_LIST_EACH(struct sl__finder, q, &s->searches, link) {
-		__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
-		if (q->stage == QUEUED || q->stage == UNSTORED)
+		stop(q);
+		if (q->stage == QUEUED || q->stage == AWAITING || q->stage == UNSTORED)
 			search_free(q);
 	}
 }
@@ -490,14 +556,24 @@ void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *
 	s->on_search_arg = arg;
 }
 
-void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, int gpus,
-			 uint64_t memory_bytes)
+/* The server stops: what a device searches waits for the next start. */
+static void leave_devices(struct sl_graphs *s)
 {
-	s->engine = engine;
-	s->engine_index = index;
-	s->engine_gpus = gpus;
-	s->engine_bytes = memory_bytes;
-	s->searching = true;
+	SL_LIST_EACH(struct sl__finder, q, &s->searches, link) {
+		if (q->stage == FINDING && q->device) {
+			q->stage = QUEUED;
+			sl__graphs_work_end(s);
+		}
+		let_go(q);
+	}
+}
+
+void sl_graphs_compute_by(struct sl_graphs *s, const struct sl_graphs_computers *by)
+{
+	s->searching = by != NULL;
+	if (!by)
+		leave_devices(s);
+	s->by = by ? *by : (struct sl_graphs_computers){.engine = NULL};
 	pump(s);
 }
 

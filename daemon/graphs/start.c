@@ -164,10 +164,16 @@ static void on_async_closed(uv_handle_t *handle)
 		closed(arg);
 }
 
+static void on_passes_closed(void *arg)
+{
+	struct sl_graphs *s = arg;
+	uv_close((uv_handle_t *)&s->deliver, on_async_closed);
+}
+
 /* There is no work left of a store that closes. */
 static void on_idle(struct sl_graphs *s)
 {
-	uv_close((uv_handle_t *)&s->deliver, on_async_closed);
+	sl__passes_close(s->passes, on_passes_closed, s);
 }
 
 static uint64_t disk_use(void *arg, const char *account)
@@ -197,6 +203,11 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	register_metrics(s);
 	sl_events_source(d->events, SL_EVENTS_GRAPH, &sl__graphs_event_source, s);
 	s->idle = on_idle;
+	if (sl__passes_open(s)) {
+		sl__finders_cancel(s);
+		destroy(s);
+		return sl_error_memory(err, "the graphs");
+	}
 	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
 	s->deliver.data = s;
 	if (s->count)

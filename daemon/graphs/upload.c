@@ -450,9 +450,8 @@ static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_er
 {
 	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
 	u->read.account = sl_bookings_account(u->s->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
-	u->read.engine = u->s->engine;
-	u->read.engine_index = u->s->engine_index;
-	u->read.engine_bytes = u->s->engine_bytes;
+	u->read.passes = u->s->passes;
+	u->read.by = u->s->by;
 	const struct sl_part *file = sl_request_part(r, "file");
 	const char *name = sl_request_query(r, "name");
 	if (!rc && !name && file && file->filename && !sl_name_check(file->filename, "", NULL))

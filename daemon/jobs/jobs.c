@@ -121,6 +121,7 @@ static void on_tick(uv_timer_t *timer)
 	save_for_maintenance(j);
 	resume_saved(j);
 	pump(j);  /* a device may be due for another attempt, or memory may have become free */
+	sl_engines_look(j->engines);
 	sl__jobs_balance(j);
 	if (j->ticks % NEIGHBOURS_S == 0)
 		sl_graphs_store_again(j->d->graphs);
@@ -358,10 +359,9 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_disk_use(d->graphs, sl__limits_disk_bytes, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
-	struct sl_server_engine *preferred = j->engines->preferred;
-	const struct sl_server_device *first = sl_server_engine_first(preferred);
-	sl_graphs_search_on(d->graphs, preferred->elsewhere || preferred->awaited ? sl_engine_cpu() : preferred->functions,
-			    first->first_gpu, first->gpus, (uint64_t)d->config.device_memory_bytes);
+	struct sl_graphs_computers by;
+	sl_engines_computers(j->engines, &by);
+	sl_graphs_compute_by(d->graphs, &by);
 	start_timers(j);
 	*out = j;
 	sl_jobs_look_at_retention(j);
@@ -381,6 +381,7 @@ static void leave_graphs(struct sl_graphs *s)
 	sl_graphs_on_delete(s, NULL, NULL);
 	sl_graphs_on_disk_use(s, NULL, NULL);
 	sl_graphs_on_search(s, NULL, NULL);
+	sl_graphs_compute_by(s, NULL);
 }
 
 void sl_jobs_destroy(struct sl_jobs *j)

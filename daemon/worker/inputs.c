@@ -217,9 +217,9 @@ static void source_ready(void *arg, struct sl_worker_input *input, const struct 
 
 static struct entry *find(const struct sl_inputs *in, const struct sl_input_name *n)
 {
-	bool affinities = n->kind == SL_INPUT_AFFINITIES;
+	bool keyed = n->kind == SL_INPUT_AFFINITIES || (n->kind == SL_INPUT_NEIGHBOURS && n->key);
 	return SL_LIST_FIND(struct entry, e, &in->entries, link,
-			    e->input.kind == n->kind && e->key == n->key && (affinities || !strcmp(e->path, n->path)));
+			    e->input.kind == n->kind && e->key == n->key && (keyed || !strcmp(e->path, n->path)));
 }
 
 static struct entry *create(struct sl_inputs *in, enum sl_input_kind kind, const char *path, uint64_t key)
@@ -232,7 +232,7 @@ static struct entry *create(struct sl_inputs *in, enum sl_input_kind kind, const
 	e->in = in;
 	e->input.kind = kind;
 	e->key = key;
-	sl_list_append(&in->entries, &e->link);
+	sl_list_prepend(&in->entries, &e->link);  /* of several with a name, the newest is found */
 	return e;
 }
 
@@ -302,6 +302,12 @@ struct sl_worker_input *sl_inputs_give(struct sl_inputs *in, struct sl_neighbour
 	e->references = 1;
 	e->used = ++in->clock;
 	return &e->input;
+}
+
+struct sl_worker_input *sl_inputs_share(struct sl_inputs *in, struct sl_worker_input *input)
+{
+	((struct entry *)input)->references++;
+	return input;
 }
 
 void sl_inputs_dropped(struct sl_inputs *in, uint64_t key, uint64_t count)

@@ -27,7 +27,7 @@ struct sl_worker_input {
 struct sl_input_name {
 	enum sl_input_kind kind;
 	const char *path;     /* of the file; AFFINITIES: of the graph or neighbours that they are made from */
-	uint64_t key;         /* AFFINITIES: the daemon's key; NEIGHBOURS: changes with the file's content; else 0 */
+	uint64_t key;         /* AFFINITIES: the daemon's key; NEIGHBOURS: of the content, whatever its path; else 0 */
 	/* AFFINITIES: */
 	bool of_graph;        /* the file is a graph; else neighbours */
 	uint64_t source_key;  /* of these neighbours */
@@ -45,11 +45,14 @@ int sl_inputs_create(struct sl_inputs **out, uv_loop_t *loop, uint64_t budget_by
  * is ready, else later. */
 typedef void (*sl_input_fn)(void *arg, struct sl_worker_input *input, const struct sl_error *err);
 void sl_inputs_get(struct sl_inputs *in, const struct sl_input_name *name, sl_input_fn fn, void *arg);
-/* Neighbours that came with a job, which it takes; NULL: no memory. The caller's until it is released. */
+/* Neighbours that came with a job, or that the worker has found; it takes them. NULL: no memory. The caller's until
+ * they are released. */
 struct sl_worker_input *sl_inputs_give(struct sl_inputs *in, struct sl_neighbours *neighbours, uint64_t key);
 /* The same as sl_inputs_get() for affinities of these neighbours. */
 void sl_inputs_get_of(struct sl_inputs *in, const struct sl_input_name *name, struct sl_worker_input *source,
 		      sl_input_fn fn, void *arg);
+/* A further reference to an input; returns it. */
+struct sl_worker_input *sl_inputs_share(struct sl_inputs *in, struct sl_worker_input *input);
 void sl_inputs_release(struct sl_inputs *in, struct sl_worker_input *input);  /* NULL is fine */
 /* Of affinities that are on the device `count` times: releases them so often. */
 void sl_inputs_dropped(struct sl_inputs *in, uint64_t key, uint64_t count);

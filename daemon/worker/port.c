@@ -137,6 +137,7 @@ static bool record(struct sl__port *p, const struct sl_device_job *add)
 	job->nodes = add->nodes;
 	job->dims = add->method->dims ? add->method->dims(&add->params) : 0;
 	job->columns = add->columns;
+	sl__port_limit(job, add);
 	job->asked[SL__PAUSE] = add->paused;
 	job->asked[SL__CANCEL] = add->cancel;
 	job->told_ms = uv_now(p->loop);
@@ -169,7 +170,7 @@ static void lose_job(struct sl__port_job *job, const struct sl_error *problem)
 /* Gives all jobs and graphs back to the loop; when the port stops, only the graphs. */
 void sl__port_lose_all(struct sl__port *p)
 {
-	if (p->jobs.count)
+	if (p->jobs.count || p->calls.count)
 		sl_crashes_look_again();
 	SL_LIST_EACH(struct sl__port_job, job, &p->jobs, link) {
 		struct sl_device_event *e = job->lost;
@@ -187,6 +188,7 @@ void sl__port_lose_all(struct sl__port *p)
 		given_free(g);
 		tell(p, e);
 	}
+	sl__port_lose_calls(p);
 }
 
 static void back_off(struct sl__port *p)
@@ -248,6 +250,11 @@ void sl__port_end(struct sl__port *p, const char *why)
 	if (!p->why[0])
 		snprintf(p->why, sizeof p->why, "%.150s", why);
 	kill(p->pid, SIGKILL);
+}
+
+void sl_worker_end(struct sl_device_port *port, const char *why)
+{
+	sl__port_end((struct sl__port *)port, why);
 }
 
 static void reap(struct sl__port *p)
@@ -336,6 +343,10 @@ static void on_message(void *arg, struct sl_wire_message *m)
 		p->silent_s = sl_wire_real_value(json_object_get(m->head, "silent_s"));
 	} else if (p->channel.end && !strcmp(sl_wire_kind(m), "fetch")) {
 		sl__port_fetch(p, m);
+	} else if (!strcmp(sl_wire_kind(m), "answer")) {
+		const char *wrong = sl__port_answer(p, m);
+		if (wrong)
+			sl__port_end(p, wrong);
 	} else {
 		uint64_t key = (uint64_t)json_integer_value(json_object_get(m->head, "job"));
 		const struct sl__port_job *job = key ? job_find(p, key) : NULL;
@@ -463,12 +474,16 @@ static int post(struct sl_device_port *port, const struct sl_command *c)
 		return SL_NOMEM;
 	if (job && c->kind != SL__ADD)
 		job->asked[c->kind]++;
+	if (c->kind == SL__STEER)
+		sl__port_limit_trace(job, &c->params);
 	p->asked += c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR;
 	p->stopping = p->stopping || c->kind == SL__STOP;
 	if (p->away && (c->kind == SL__ASK_STATE || c->kind == SL__PLANS_CLEAR)) {
 		sl__port_tell_state(p);
 		return 0;
 	}
+	if (c->kind == SL__ADD && sl__port_has_found(p, c->add->neighbours_key))
+		c->add->source.unstored = NULL;  /* it has them */
 	sl_wire_send(p->wire, sl_command_message(c, job ? job->method : NULL));
 	if (c->kind == SL__ADD)
 		sl__device_job_destroy(c->add);
@@ -508,6 +523,7 @@ static void destroy(struct sl_device_port *port, void (*closed)(void *arg), void
 	p->closed_arg = arg;
 	sl_wire_close(p->wire);
 	p->wire = NULL;
+	sl__port_lose_calls(p);
 	if (p->pid) {
 		kill(p->pid, SIGKILL);
 		while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
@@ -580,7 +596,7 @@ int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl
 		   const struct sl_worker_options *options, int fd, const struct sl_worker_channel *channel,
 		   sl_device_event_fn on_event, void *arg, struct sl_error *err)
 {
-	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
+	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended, .most = sl__port_most};
 	struct sl__port *p = create(loop, config, options, on_event, arg);
 	if (!p) {
 		close(fd);
@@ -592,7 +608,6 @@ int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl
 		return sl_error_memory(err, "a worker");
 	}
 	p->beat_ms = uv_now(loop);
-	sl_wire_set_most(p->wire, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4);
 	sl_wire_send(p->wire, hello(p));
 	*out = &p->port;
 	return 0;

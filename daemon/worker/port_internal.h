@@ -21,6 +21,7 @@ struct sl__port_job {
 	bool started;
 	uint32_t nodes;
 	int dims, columns;             /* of its layout, of its values */
+	uint64_t most_state, most_result, most_trace;  /* bytes of a checkpoint, of an array, of a trace */
 	uint64_t told_ms;
 	char *file[2];                 /* stored files that it is computed from; or NULL. Owned */
 	struct sl_device_event *lost;  /* owned */
@@ -54,7 +55,8 @@ struct sl__port {
 	int handles;                   /* that are open, and pieces that are being read */
 	int pieces;
 	struct sl_message *events, **events_end;
-	struct sl_list jobs, given;
+	struct sl_list jobs, given, calls;
+	uint64_t calls_made;
 	int asked;                     /* requests for the state that have no answer yet */
 	uint64_t asked_ms;             /* since when; 0: there is none */
 	struct sl_worker_channel channel;  /* of a worker of another machine; end NULL: it is a process of this one */
@@ -83,8 +85,21 @@ void sl__port_tell_stopped(struct sl__port *p, const struct sl_error *err);
 void sl__port_lose_all(struct sl__port *p);
 void sl__port_release(struct sl__port *p);
 
+/* port_calls.c (calls.h): takes an answer, or tells what is wrong with it; loses all calls; whether the worker has kept
+ * these neighbours, which it has found; whether a call reads this file; the most bytes of a part of an answer. */
+const char *sl__port_answer(struct sl__port *p, struct sl_wire_message *m);
+void sl__port_lose_calls(struct sl__port *p);
+bool sl__port_has_found(const struct sl__port *p, uint64_t key);
+bool sl__port_calls_read(const struct sl__port *p, const char *path);
+uint64_t sl__port_answer_most(const struct sl__port *p, const json_t *head, const char *part);
+
 /* port_remote.c: what is wrong with an event of a job, from a worker that need not be ours; NULL: nothing. */
 const char *sl__port_wrong(struct sl__port *p, struct sl__port_job *job, struct sl_device_event *e);
+/* Notes what its forecast allows the job, and a trace with these parameters. */
+void sl__port_limit(struct sl__port_job *job, const struct sl_device_job *add);
+void sl__port_limit_trace(struct sl__port_job *job, const struct sl_method_params *params);
+/* The most bytes of a part of a message of it (struct sl_wire_ops). */
+uint64_t sl__port_most(void *port, const json_t *head, const char *part);
 /* It wants a piece of a stored file; it may have those of its jobs. */
 void sl__port_fetch(struct sl__port *p, const struct sl_wire_message *m);
 

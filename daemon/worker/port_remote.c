@@ -8,6 +8,9 @@
 
 #include "daemon/worker/fetch.h"
 
+#define TRACE_MORE 1000u     /* points of a trace beyond those that the parameters ask for */
+#define FORECAST 2           /* a checkpoint may have so many times the forecast's bytes */
+#define MORE_BYTES (1ull << 20)
 #define PIECES 64            /* of files, being read at a time for one worker */
 
 static bool fits(const struct sl__port_job *job, const struct sl_layout *l)
@@ -45,6 +48,45 @@ const char *sl__port_wrong(struct sl__port *p, struct sl__port_job *job, struct 
 	return NULL;
 }
 
+/* ---- what may be allocated for a message ------------------------------------------------------------- */
+
+void sl__port_limit_trace(struct sl__port_job *job, const struct sl_method_params *params)
+{
+	const struct sl_method *m = job->method;
+	int points = m->trace_points ? m->trace_points(params) : 0, steps = m->iterations ? m->iterations(params) : 0;
+	uint64_t most = ((uint64_t)(points > steps ? points : steps) + TRACE_MORE) * SL_WIRE_TRACE_BYTES;
+	job->most_trace = most > job->most_trace ? most : job->most_trace;
+}
+
+/* Forecasts are no bounds to the byte; what they are beside is a constant. */
+void sl__port_limit(struct sl__port_job *job, const struct sl_device_job *add)
+{
+	sl__port_limit_trace(job, &add->params);
+	job->most_state = FORECAST * add->most_state + job->most_trace + MORE_BYTES;
+	job->most_result = add->most_result + MORE_BYTES;
+}
+
+uint64_t sl__port_most(void *port, const json_t *head, const char *part)
+{
+	const struct sl__port *p = port;
+	json_int_t key = json_integer_value(json_object_get(head, "job"));
+	const char *kind = json_string_value(json_object_get(head, "kind"));
+	if (kind && !strcmp(kind, "answer"))
+		return sl__port_answer_most(p, head, part);
+	const struct sl__port_job *j = SL_LIST_FIND(struct sl__port_job, j, &p->jobs, link, key && j->key == (uint64_t)key);
+	if (!j)
+		return 0;
+	if (!strcmp("layout", part))
+		return (uint64_t)j->nodes * (uint64_t)(j->dims > j->columns ? j->dims : j->columns) * sizeof(float);
+	if (!strcmp(part, "trace"))
+		return j->most_trace;
+	if (!strcmp(part, "blob"))
+		return j->most_state;
+	return !strncmp(part, "result", 6) ? j->most_result : !strcmp(part, "table") ? MORE_BYTES : 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+
 static void read_piece(void *arg)
 {
 	struct sl__port_piece *piece = arg;
@@ -71,7 +113,7 @@ static bool may_have(const struct sl__port *p, const char *path)
 		for (int i = 0; i < 2; i++)
 			if (job->file[i] && !strcmp(job->file[i], path))
 				return true;
-	return false;
+	return sl__port_calls_read(p, path);
 }
 
 void sl__port_fetch(struct sl__port *p, const struct sl_wire_message *m)

@@ -16,9 +16,9 @@
 
 static const char magic[4] = {'S', 'L', 'W', '1'};
 
-const char *const sl_wire_part_names[] = {"axes", "blob", "checkpoint", "distance", "index", "init", "layout",
+const char *const sl_wire_part_names[] = {"axes", "blob", "checkpoint", "distance", "index", "init", "layout", "mean",
 					  "result0", "result1", "result2", "result3", "result4", "result5", "start",
-					  "table", "trace", "user", NULL};
+					  "table", "trace", "user", "values", NULL};
 
 struct sl_wire {
 	uv_pipe_t pipe;
@@ -30,7 +30,6 @@ struct sl_wire {
 	bool told, closed;
 	int handles;
 	uint64_t waiting;
-	uint64_t most;                /* bytes of the parts of a message */
 	/* what is being read */
 	unsigned char header[HEADER_BYTES];
 	char *text;
@@ -68,7 +67,10 @@ void sl_wire_message_destroy(struct sl_wire_message *m)
 		return;
 	json_decref(m->head);
 	for (int i = 0; i < m->parts; i++)
-		free(m->part[i].data);
+		if (!m->part[i].borrowed)
+			free(m->part[i].data);
+	if (m->released)
+		m->released(m->released_arg);
 	free(m);
 }
 
@@ -86,6 +88,14 @@ void sl_wire_put(struct sl_wire_message *m, const char *name, void *data, uint64
 	m->part[m->parts].name = name;
 	m->part[m->parts].data = data;
 	m->part[m->parts++].bytes = bytes;
+}
+
+void sl_wire_put_borrowed(struct sl_wire_message *m, const char *name, const void *data, uint64_t bytes)
+{
+	if (!data || !bytes)
+		return;
+	sl_wire_put(m, name, (void *)data, bytes);
+	m->part[m->parts - 1].borrowed = true;
 }
 
 bool sl_wire_put_copy(struct sl_wire_message *m, const char *name, const void *data, uint64_t bytes)
@@ -173,8 +183,8 @@ static const char *part_name(const char *name)
 	return NULL;
 }
 
-/* Makes room for the parts that the object lists. Returns what is wrong, or NULL. */
-static const char *make_parts(struct sl_wire_message *m, uint64_t most)
+/* Makes room for the parts that the object lists, each once. Returns what is wrong, or NULL. */
+static const char *make_parts(const struct sl_wire *w, struct sl_wire_message *m)
 {
 	const json_t *parts = json_object_get(m->head, "parts");
 	size_t i;
@@ -184,11 +194,10 @@ static const char *make_parts(struct sl_wire_message *m, uint64_t most)
 	json_array_foreach((json_t *)parts, i, entry) {
 		const char *name = part_name(json_string_value(json_array_get(entry, 0)));
 		json_int_t bytes = json_integer_value(json_array_get(entry, 1));
-		if (!name || bytes <= 0 || (uint64_t)bytes > SL_WIRE_PART_MOST)
+		if (!name || bytes <= 0 || (uint64_t)bytes > SL_WIRE_PART_MOST || sl_wire_bytes(m, name))
 			return "it has sent a message with a wrong part";
-		if ((uint64_t)bytes > most)
+		if (w->ops->most && (uint64_t)bytes > w->ops->most(w->arg, m->head, name))
 			return "it has sent a message that is too long";
-		most -= (uint64_t)bytes;
 		void *data = malloc((size_t)bytes);
 		if (!data)
 			return "there is no memory for a message";
@@ -231,7 +240,7 @@ static void text_filled(struct sl_wire *w)
 	if (!wrong && !sl_wire_kind(m))
 		wrong = "it has sent a message without a kind";
 	if (!wrong)
-		wrong = make_parts(m, w->most);
+		wrong = make_parts(w, m);
 	if (wrong) {
 		sl_wire_message_destroy(m);
 		end(w, wrong);
@@ -364,11 +373,6 @@ void sl_wire_send(struct sl_wire *w, struct sl_wire_message *m)
 		on_written(&s->write, UV_EPIPE);
 }
 
-void sl_wire_set_most(struct sl_wire *w, uint64_t bytes)
-{
-	w->most = bytes;
-}
-
 uint64_t sl_wire_waiting(const struct sl_wire *w)
 {
 	return w->waiting;
@@ -386,7 +390,6 @@ int sl_wire_open(struct sl_wire **out, uv_loop_t *loop, int fd, const struct sl_
 	w->ops = ops;
 	w->arg = arg;
 	w->fd = fd;
-	w->most = UINT64_MAX;
 	uv_pipe_init(loop, &w->pipe, 0);
 	uv_async_init(loop, &w->ending, on_ending);
 	w->pipe.data = w->ending.data = w;

@@ -17,6 +17,7 @@
 #include "daemon/util/list.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
+#include "daemon/worker/calls.h"
 #include "daemon/worker/codec.h"
 #include "daemon/worker/dial.h"
 #include "daemon/worker/fetch.h"
@@ -31,6 +32,7 @@ struct worker {
 	struct sl_wire *wire;
 	struct sl_device_port *device;  /* NULL: not told yet which */
 	struct sl_inputs *inputs;
+	struct sl_calls *calls;
 	struct sl_fetch *fetch;         /* NULL: it is on the daemon's machine */
 	struct sl_list jobs;
 	uv_timer_t beat;
@@ -309,6 +311,12 @@ static void stop_with(struct worker *w, const struct sl_error *err)
 	leave(w, 2);
 }
 
+/* A call has found the device lost, and with it the context of the GPU in this process: the daemon starts another. */
+static void device_lost(void *arg)
+{
+	leave(arg, 3);
+}
+
 /* The first message: opens the device. */
 static void on_hello(struct worker *w, const json_t *h)
 {
@@ -342,6 +350,8 @@ static void on_hello(struct worker *w, const json_t *h)
 		code = sl_inputs_create(&w->inputs, &w->loop, input_bytes, w->fetch, &err);
 	if (!code)
 		code = (config.patient ? sl_engine_load : sl_engine_open)(text_at(h, "engine"), &config.engine, &err);
+	if (!code && !(w->calls = sl_calls_create(&w->loop, w->wire, w->inputs, &config, device_lost, w)))
+		code = sl_error_memory(&err, "a worker");
 	if (!code)
 		code = sl_device_thread_start(&w->device, &w->loop, &config, on_event, w, &err);
 	if (code)
@@ -375,6 +385,8 @@ static void on_message(void *arg, struct sl_wire_message *m)
 		on_hello(w, m->head);
 	} else if (w->fetch && !strcmp(sl_wire_kind(m), "file")) {
 		sl_fetch_arrived(w->fetch, m);
+	} else if (w->device && sl_calls_take(w->calls, m)) {
+		;
 	} else if (w->device && !sl_command_of_message(m, &c, &unstored, &err)) {
 		on_command(w, c, unstored);
 	} else if (w->device) {

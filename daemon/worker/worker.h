@@ -15,7 +15,7 @@
 
 #define SL_WORKER_ARGUMENT "--worker"  /* of spacelandd: run as a worker; with more arguments, see dial.h */
 #define SL_WORKER_FD 3                 /* its end of the connection */
-#define SL_WORKER_PROTOCOL 1
+#define SL_WORKER_PROTOCOL 2
 
 struct sl_worker_options {
 	const char *id;          /* of the device, "cuda0"; borrowed until the port is destroyed */
@@ -38,6 +38,8 @@ int sl_worker_take(struct sl_device_port **out, uv_loop_t *loop, const struct sl
 void sl_worker_away(struct sl_device_port *p, bool away, const char *why);
 /* True if this job is there. */
 bool sl_worker_has(const struct sl_device_port *p, const char *id);
+/* Ends it: it has said what is wrong. */
+void sl_worker_end(struct sl_device_port *p, const char *why);
 /* It is gone: its jobs and graphs are told as lost, then STOPPED. */
 void sl_worker_gone(struct sl_device_port *p, const char *why);
 

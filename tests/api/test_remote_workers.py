@@ -1,6 +1,7 @@
 """Workers that dial in from other machines: the same bytes as those of a thread; what their ends, the network's failures, and
 strangers on their port cost."""
 import os
+import re
 import signal
 import socket
 import struct
@@ -14,7 +15,7 @@ import requests
 
 import points
 from devices import upload, wait_for_checkpoints
-from harness import Api, free_port, in_time, wait_until
+from harness import ROOT, Api, free_port, in_time, wait_until
 from test_points_restart import damage
 from test_workers import jobs_of_all_kinds
 from workers import ACK, DATA, NOTE, Network, Place, Stranger, Worker, remote_devices, wait_for_workers
@@ -417,6 +418,15 @@ def test_a_slow_stranger_is_dropped(lab):
     s.s.sendall(b"SLW1")
     assert s.s.recv(1) == b""
     assert 8 < time.monotonic() - begun < in_time(20)
+
+
+def test_the_vectors_of_the_page():
+    """The messages of proto/worker.md, byte for byte."""
+    page = (ROOT / "proto" / "worker.md").read_text()
+    vectors = re.findall(r"For example, `(\{.*?\})`:\n\n```\n(.*?)```", page, re.S)
+    assert len(vectors) >= 2
+    for text, dump in vectors:
+        assert bytes.fromhex(dump) == b"SLW1" + struct.pack("<I", len(text)) + bytes(8) + text.encode(), text
 
 
 # ---- a worker that lies ------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ class Stranger:
         self.answer = None
         if not greet:
             return
-        self.message({"kind": "join", "protocol": 1, "version": version(), "token": place.token, "name": "ours",
+        self.message({"kind": "join", "protocol": 2, "version": version(), "token": place.token, "name": "ours",
                       "host": "here", "pid": 1, "engine": "cpu", "index": 0, "threads": 1,
                       "instance": os.urandom(16).hex(), **greeting}, raw=True)
         self.answer = self.read_message(self.exactly)

@@ -56,6 +56,11 @@ static void on_message(void *arg, struct sl_wire_message *m)
 	sl_wire_message_destroy(m);
 }
 
+static uint64_t most(void *arg, const json_t *head, const char *part)
+{
+	return MOST;
+}
+
 static void on_ended(void *arg, const char *why)
 {
 	PROMISE(why && why[0]);
@@ -64,14 +69,13 @@ static void on_ended(void *arg, const char *why)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
+	static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended, .most = most};
 	struct sl_wire *w;
 	uv_loop_t loop;
 	int both[2];
 	messages = ends = 0;
 	PROMISE(!uv_loop_init(&loop) && !socketpair(AF_UNIX, SOCK_STREAM, 0, both));
 	PROMISE(!sl_wire_open(&w, &loop, both[0], &ops, NULL));
-	sl_wire_set_most(w, MOST);
 	for (size_t at = 0; at < size && !ends;) {
 		ssize_t n = send(both[1], bytes + at, size - at, MSG_DONTWAIT | MSG_NOSIGNAL);
 		at += n > 0 ? (size_t)n : 0;

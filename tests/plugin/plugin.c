@@ -13,14 +13,20 @@
  *                               with ",team" after it in another thread of the OpenMP team, with ",abort" by abort(),
  *                               with ",stack" by an overflow of the stack;
  *                               with ",together" embeddings run side by side; with ",search" searches in
- *                               K points crash instead */
+ *                               K points crash instead
+ *   SPACELAND_TEST_USES=FILE    a line for each use of a device, "open PID", "search PID" or "axes PID", is appended
+ *   SPACELAND_TEST_SEARCH=HOW   lost,K: the first K searches in FILE find the device lost; slow,S: searches take S
+ *                               seconds more, and tell their progress */
 #include <math.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/points/points.h"
 #include "tests/plugin/gmm_passes.h"
 #include "tests/plugin/kmeans_passes.h"
+#include "tests/plugin/points_passes.h"
 #include "tests/plugin/resident_engine.h"
 #include "tests/plugin/sammon_passes.h"
 #include "tests/plugin/signal_passes.h"
@@ -65,6 +71,50 @@ static void crash_now(void)
 		*nowhere = 1;
 }
 
+/* Appends a line to the file of uses; returns how many lines begin with this word. */
+static int use(const char *word)
+{
+	const char *path = getenv("SPACELAND_TEST_USES");
+	char line[64], text[1 << 16];
+	int count = 0, fd = path ? open(path, O_RDWR | O_APPEND | O_CREAT, 0644) : -1;
+	if (fd < 0)
+		return 0;
+	snprintf(line, sizeof line, "%s %d\n", word, getpid());
+	if (write(fd, line, strlen(line)) < 0)
+		abort();
+	ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
+	close(fd);
+	text[bytes < 0 ? 0 : bytes] = '\0';
+	for (const char *at = text; (at = strstr(at, word)); at++)
+		count++;
+	return count;
+}
+
+static int (*opens)(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
+
+static int recorded_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	use("open");
+	return opens(out, options, err);
+}
+
+static int passes(int index, uint64_t memory_bytes, const struct sl_points *p, const int *cancel,
+		  struct sl_points_passes *out, struct sl_error *err)
+{
+	use("axes");
+	plain_points_open(p, out);
+	return 0;
+}
+
+static void be_slow(const struct sl_neighbours_params *params, double seconds)
+{
+	for (int i = 0; i < 100 && !(params->cancel && __atomic_load_n(params->cancel, __ATOMIC_RELAXED)); i++) {
+		nanosleep(&(struct timespec){.tv_sec = (time_t)(seconds / 100), .tv_nsec = (long)(1e7 * seconds)}, NULL);
+		if (params->progress)
+			params->progress(params->arg, i / 100.0);
+	}
+}
+
 static int find(int index, uint64_t memory_bytes, const struct sl_points *p, const struct sl_neighbours_params *params,
 		struct sl_neighbours **out, struct sl_error *err)
 {
@@ -72,6 +122,12 @@ static int find(int index, uint64_t memory_bytes, const struct sl_points *p, con
 		nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);  /* the upload is answered meanwhile */
 		crash_now();
 	}
+	const char *how = getenv("SPACELAND_TEST_SEARCH");
+	int searches = use("search");
+	if (how && !strncmp(how, "lost,", 5) && searches <= atoi(how + 5))
+		return sl_error_set(err, SL_DEVLOST, "The device failed: SPACELAND_TEST_SEARCH asked for it.");
+	if (how && !strncmp(how, "slow,", 5))
+		be_slow(params, atof(how + 5));
 	if (params->metric != SL_EUCLIDEAN)
 		return sl_error_set(err, SL_BADPARAM, "not this metric");
 	int code = sl_neighbours_find(out, p, params, err);
@@ -193,10 +249,14 @@ __attribute__((constructor)) static void make_engines(void)
 		engines[i].name = names[i];
 		engines[i].info = i ? hybrid_info : info;
 		engines[i].neighbours_find = find;
+		engines[i].points_passes = passes;
 		engines[i].operations = operations;
 		engines[i].iteration_seconds = iteration_seconds;
 		if (i)
 			engines[i].open = hybrid_open;
+		opens = sl_engine_cpu()->open;
+		if (!i)
+			engines[i].open = recorded_open;
 		if (pace() > 0) {
 			engines[i].run = paced_run;
 			engines[i].measure = paced_measure;

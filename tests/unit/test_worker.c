@@ -34,7 +34,12 @@ static void on_ended(void *arg, const char *why)
 	e->why = why;
 }
 
-static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended};
+static uint64_t most(void *arg, const json_t *head, const char *part)
+{
+	return strcmp(sl_wire_kind(&(struct sl_wire_message){.head = (json_t *)head}), "x") ? SL_WIRE_PART_MOST : 1000;
+}
+
+static const struct sl_wire_ops ops = {.message = on_message, .ended = on_ended, .most = most};
 
 static void open_end(struct end *e, uv_loop_t *loop, int fd)
 {
@@ -131,6 +136,8 @@ static void other_bytes_end_the_connection(void **state)
 		{"{\"kind\":\"x\",\"parts\":[7]}", "wrong part"}, {"{\"kind\":\"x\",\"parts\":7}", "wrong list"},
 		{"{\"kind\":\"x\",\"parts\":[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8]}", "wrong list"},
 		{"{\"kind\":\"x\",\"parts\":[[\"blob\",5]]}", "closed the connection"},
+		{"{\"kind\":\"x\",\"parts\":[[\"blob\",5],[\"blob\",5]]}", "wrong part"},
+		{"{\"kind\":\"x\",\"parts\":[[\"blob\",1001]]}", "too long"},
 	};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (!strstr(answer_to_text(texts[i][0]), texts[i][1]))
@@ -153,6 +160,34 @@ static void parts_of_any_size_arrive(void **state)
 		free(data);
 	}
 	sl_wire_message_destroy(got);
+}
+
+static void note_release(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void borrowed_parts_arrive_and_stay(void **state)
+{
+	static const char text[] = "stays";
+	int released = 0;
+	struct sl_wire_message *m = sl_wire_message_create("test");
+	sl_wire_put_borrowed(m, "blob", text, sizeof text);
+	sl_wire_put_borrowed(m, "values", NULL, 0);
+	m->released = note_release;
+	m->released_arg = &released;
+	struct sl_wire_message *got = through(m);
+	assert_int_equal(got->parts, 1);
+	char *data = sl_wire_take(got, "blob", sizeof text);
+	assert_string_equal(data, text);
+	assert_int_equal(released, 1);
+	free(data);
+	sl_wire_message_destroy(got);
+	m = sl_wire_message_create("test");
+	m->released = note_release;
+	m->released_arg = &released;
+	sl_wire_message_destroy(m);
+	assert_int_equal(released, 2);
 }
 
 /* ---- commands ------------------------------------------------------------------------------ */
@@ -369,6 +404,7 @@ int main(void)
 		cmocka_unit_test(the_example_of_the_page),
 		cmocka_unit_test(other_bytes_end_the_connection),
 		cmocka_unit_test(parts_of_any_size_arrive),
+		cmocka_unit_test(borrowed_parts_arrive_and_stay),
 		cmocka_unit_test(parameters_arrive_as_they_are),
 		cmocka_unit_test(a_job_arrives_with_all_that_it_has),
 		cmocka_unit_test(unusable_commands_are_refused),

@@ -102,6 +102,9 @@ static void send_to_device(struct sl_job *job, const struct sl_device_job *prepa
 		.cancel = job->life.wish == SL_WISH_CANCEL,
 		.alone = job->run.alone, .pinned = g && g->pinned,
 	};
+	add.most_state = sl__work_prepared_bytes(&job->record.work, job->record.nodes, 0) +
+			 sl__work_device_bytes(&job->record.work, job->place.engine, job->record.nodes);
+	add.most_result = sl__work_disk_bytes(&job->record.work, job->record.nodes);
 	memcpy(add.id, job->record.id, sizeof add.id);
 	snprintf(add.group, sizeof add.group, "%s", job->record.project);
 	snprintf(add.client, sizeof add.client, "%s", job->record.user);
