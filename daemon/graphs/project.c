@@ -125,7 +125,8 @@ static int project(void *arg, const struct sl_pca *pca, float *out, struct sl_er
 {
 	struct remote *r = arg;
 	struct step step = {.pass = {.what = SL_PASS_PROJECT, .mean = pca->mean,
-				     .mean_bytes = pca->kept * sizeof *pca->mean, .in = pca->axis, .in_bytes = (uint64_t)pca->kept * pca->to * sizeof *pca->axis,
+				     .mean_bytes = pca->kept * sizeof *pca->mean, .in = pca->axis,
+				     .in_bytes = (uint64_t)pca->kept * pca->to * sizeof *pca->axis,
 				     .width = pca->to, .out = out,
 				     .out_bytes = (uint64_t)r->points->n * pca->to * sizeof *out}};
 	return run(r, &step, err);

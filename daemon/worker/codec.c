@@ -1,5 +1,5 @@
 /* What messages of both directions are made of: numbers, errors, names of kinds. */
-#include "daemon/worker/codec_internal.h"
+#include "daemon/worker/codec.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -27,4 +27,17 @@ struct sl_wire_message *sl_event_message(struct sl_device_event *e, const struct
 int sl_event_of_message(struct sl_wire_message *m, const struct sl_method *method, struct sl_device_event **out,
 			struct sl_error *err);
 
+/* ---- what the files of the codec share; missing members read as 0, false or "" ---- */
+
+#define SL__COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+const char *sl__text_at(const json_t *object, const char *key);
+int64_t sl__whole_at(const json_t *object, const char *key);
+double sl__real_at(const json_t *object, const char *key);
+bool sl__is_at(const json_t *object, const char *key);
+/* SL_BADDATA: "The message has WHAT." */
+int sl__wrong(struct sl_error *err, const char *what);
+/* The index of a name; -1: it is none of them. */
+int sl__kind_number(const char *name, const char *const *names, int count);
+
 #endif

@@ -1,6 +1,6 @@
 /* Commands as messages. Numbers go as JSON, arrays as parts. A worker obeys its daemon, but what arrives is checked as
  * far as memory depends on it: a part has exactly the bytes that the sizes in the object ask for. */
-#include "daemon/worker/codec_internal.h"
+#include "daemon/worker/codec.h"
 
 #include <stdlib.h>
 #include <string.h>

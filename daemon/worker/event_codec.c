@@ -1,6 +1,6 @@
 /* Events as messages. The daemon checks what a worker sends: a part has exactly the bytes that the sizes in the object
  * ask for, and names are those of the job's method. */
-#include "daemon/worker/codec_internal.h"
+#include "daemon/worker/codec.h"
 
 #include <limits.h>
 #include <stdlib.h>

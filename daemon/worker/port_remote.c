@@ -76,13 +76,13 @@ uint64_t sl__port_most(void *port, const json_t *head, const char *part)
 	const struct sl__port_job *j = SL_LIST_FIND(struct sl__port_job, j, &p->jobs, link, key && j->key == (uint64_t)key);
 	if (!j)
 		return 0;
-	if (!strcmp("layout", part))
-		return (uint64_t)j->nodes * (uint64_t)(j->dims > j->columns ? j->dims : j->columns) * sizeof(float);
-	if (!strcmp(part, "trace"))
-		return j->most_trace;
-	if (!strcmp(part, "blob"))
-		return j->most_state;
-	return !strncmp(part, "result", 6) ? j->most_result : !strcmp(part, "table") ? MORE_BYTES : 0;
+	const struct { const char *begins; uint64_t bytes; } parts[] = {
+		{"layout", (uint64_t)j->nodes * (uint64_t)(j->dims > j->columns ? j->dims : j->columns) * sizeof(float)},
+		{"trace", j->most_trace}, {"blob", j->most_state}, {"result", j->most_result}, {"table", MORE_BYTES}};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (!strncmp(part, parts[i].begins, strlen(parts[i].begins)))
+			return parts[i].bytes;
+	return 0;
 }
 
 /* ---- files ---------------------------------------------------------------------------------------------- */
