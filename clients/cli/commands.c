@@ -334,8 +334,8 @@ static const struct cli_option share_options[] = {
 static const struct cli_command table[] = {
 	{"admin accounting", "", 0, 0, "show what users and projects have used",
 	 "Show device time, ended jobs and disk by user and project, since 400 days ago or --from. Disk is in days: 1 GB "
-	 "that was held for ten days is 10 GB. Others than administrators see their own.", admin_accounting_options,
-	 CLI_NO_PARAMS, true, cmd_admin_accounting},
+	 "that was held for ten days is 10 GB. GPU HOURS are those of allocations of a cluster. Others than administrators "
+	 "see their own.", admin_accounting_options, CLI_NO_PARAMS, true, cmd_admin_accounting},
 	{"admin audit", "", 0, 0, "show who changed what",
 	 "Show changes and refusals from the server's audit log, oldest first, also from rotated files: the last 100, or "
 	 "those that the options choose. For administrators.", admin_audit_options, CLI_NO_PARAMS, true, cmd_admin_audit},

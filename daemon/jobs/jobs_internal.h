@@ -370,6 +370,7 @@ void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct
 /* ---- run/allocated.c: engine slurm ---------------------------------------------- */
 
 int sl__allocated_create(struct sl_jobs *j, struct sl_error *err);  /* d->slurm, if the configuration has it */
+void sl__allocated_placed(struct sl_job *job);            /* it has a place there: counts its time */
 void sl__allocated_started(struct sl_job *job);           /* it is on a device: notes in which allocation */
 void sl__allocated_left(struct sl_job *job);              /* it has lost the device, or left it with its state */
 /* Its device is lost: notes why. True: that has happened too often, and it has failed. */

@@ -150,7 +150,10 @@ static void take_line(struct sl__allocation *a, const struct sl_squeue_line *lin
 	bool new_id = !a->id;
 	a->id = line->id;
 	a->state = line->state;
+	if (a->start_s != line->start_s && line->state == SL_SLURM_WAITS)
+		sl__allocation_settle(a, a->lost_s);  /* it was put back into the queue */
 	a->start_s = line->start_s;
+	a->end_s = line->end_s;
 	memcpy(a->reason, line->reason, sizeof a->reason);
 	if (line->node[0] || line->state == SL_SLURM_WAITS)
 		memcpy(a->node, line->node, sizeof a->node);

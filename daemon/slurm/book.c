@@ -28,9 +28,10 @@ static json_t *allocation_json(const struct sl__allocation *a)
 {
 	char hex[2 * SL_SECRET_HASH_BYTES + 1];
 	sodium_bin2hex(hex, sizeof hex, a->hash, sizeof a->hash);
-	return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:i, s:b}", "name", a->name, "hash", hex, "slurm_job",
+	return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:i, s:b, s:I, s:f, s:I}", "name", a->name, "hash", hex, "slurm_job",
 			 (json_int_t)a->id, "job", a->need.job, "user", a->need.user, "project", a->need.project,
-			 "bytes", (json_int_t)a->need.bytes, "gpus", a->gpus, "ending", a->stage == SL_ALLOCATION_ENDING);
+			 "bytes", (json_int_t)a->need.bytes, "gpus", a->gpus, "ending", a->stage == SL_ALLOCATION_ENDING,
+			 "start", (json_int_t)a->start_s, "charged", a->charged_s, "lost", (json_int_t)a->lost_s);
 }
 
 static char *text_of(const struct sl_slurm *s)
@@ -114,6 +115,9 @@ static int read_allocation(struct sl_slurm *s, const json_t *o)
 	a->need.bytes = (uint64_t)json_integer_value(json_object_get(o, "bytes"));
 	a->id = (uint64_t)json_integer_value(json_object_get(o, "slurm_job"));
 	a->gpus = (int)json_integer_value(json_object_get(o, "gpus"));
+	a->start_s = json_integer_value(json_object_get(o, "start"));
+	a->charged_s = json_number_value(json_object_get(o, "charged"));
+	a->lost_s = json_integer_value(json_object_get(o, "lost"));
 	a->stage = json_is_true(json_object_get(o, "ending")) ? SL_ALLOCATION_ENDING :
 		   a->id ? SL_ALLOCATION_AWAY : SL_ALLOCATION_UNSURE;
 	if (!hex || sodium_hex2bin(a->hash, sizeof a->hash, hex, strlen(hex), NULL, &bytes, NULL) ||

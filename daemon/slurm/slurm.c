@@ -16,8 +16,10 @@
 #include <sodium.h>
 
 #include "daemon/upkeep/maintenance.h"
+#include "daemon/users/accounting.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
+#include "daemon/util/time_text.h"
 
 #define TICK_MS 1000
 #define SMALL_JOBS 64
@@ -37,6 +39,9 @@ static void on_come(void *arg, struct sl_remote *w)
 	if (a->slurm->closing)
 		return;
 	a->worker = w;
+	a->lost_s = 0;
+	if (a->state == SL_SLURM_WAITS)  /* as last listed; the next listing has the very second */
+		a->start_s = (int64_t)(sl_time_now_ms() / 1000);
 	a->busy_ms = uv_now(a->slurm->d->loop);
 	if (!a->node[0])
 		snprintf(a->node, sizeof a->node, "%s", f->host);
@@ -48,7 +53,8 @@ static void on_come(void *arg, struct sl_remote *w)
 
 static void on_leaves(void *arg, struct sl_remote *w, double seconds)
 {
-	const struct sl__allocation *a = arg;
+	struct sl__allocation *a = arg;
+	a->lost_s = (int64_t)(sl_time_now_ms() / 1000);  /* if Slurm puts it back into its queue, its run ends now */
 	sl_log_info("slurm", "job %llu on %s ends within %.0f s: its jobs leave it", (unsigned long long)a->id, a->node,
 		    seconds);
 }
@@ -59,6 +65,7 @@ static void on_gone(void *arg, struct sl_remote *w, bool retired, const char *wh
 	if (!w || a->slurm->closing || a->destroyed)
 		return;
 	a->worker = NULL;
+	a->lost_s = a->lost_s ? a->lost_s : (int64_t)(sl_time_now_ms() / 1000);
 	sl_log_info("slurm", "the worker of job %llu on %s is gone%s%s", (unsigned long long)a->id, a->node,
 		    retired ? "" : ": ", retired ? "" : why);
 	sl__allocation_event(a, SL_ALLOCATION_ON_LOST);
@@ -116,9 +123,29 @@ static void count_failure(struct sl__allocation *a, int event)
 	sl__slurm_back_off(s);
 }
 
+void sl__allocation_settle(struct sl__allocation *a, int64_t end_s)
+{
+	double rest = (double)(end_s - a->start_s) - a->charged_s;
+	if (a->start_s && end_s > a->start_s)
+		sl_accounting_allocation(a->slurm->d->users, "", "", rest, a->gpus);
+	a->charged_s = 0;
+	a->lost_s = 0;
+}
+
+void sl_slurm_charged(struct sl_slurm *s, const struct sl_server_device *d, double seconds)
+{
+	struct sl__allocation *a =
+		SL_LIST_FIND(struct sl__allocation, item, &s->allocations, link, item->worker == d->remote);
+	if (a)
+		a->charged_s += seconds;
+}
+
 static void ended(struct sl__allocation *a)
 {
 	struct sl_slurm *s = a->slurm;
+	bool ran = a->state != SL_SLURM_WAITS && a->state != SL_SLURM_RUNS;
+	if (a->id && ran)
+		sl__allocation_settle(a, a->state == SL_SLURM_MISSING ? a->lost_s : a->end_s);
 	sl_log_info("slurm", "job %llu of Slurm (%s) has ended: %s", (unsigned long long)a->id, a->name,
 		    a->id ? sl_slurm_state_reason(a->state) : "it was not submitted");
 	if (s->submitted != a) {
@@ -279,12 +306,12 @@ static void look(struct sl_slurm *s)
 
 /* ---- time ------------------------------------------------------------------------------------------ */
 
-/* True if a listing may tell something that the workers do not. */
+/* True if a listing may tell something that the workers do not; also when one has started. */
 static bool must_list(const struct sl_slurm *s)
 {
 	SL_LIST_EACH(const struct sl__allocation, a, &s->allocations, link)
 		if ((a->stage != SL_ALLOCATION_LIVE && a->stage != SL_ALLOCATION_ASKING) ||
-		    (a->worker && sl_remote_is_away(a->worker)))
+		    (a->worker && (sl_remote_is_away(a->worker) || a->state == SL_SLURM_WAITS)))
 			return true;
 	return s->silent_s != 0;
 }
@@ -299,13 +326,19 @@ static void list_if_due(struct sl_slurm *s)
 
 static void account(struct sl_slurm *s)
 {
+	bool live = false;
 	SL_LIST_EACH(const struct sl__allocation, a, &s->allocations, link) {
 		if (!a->worker)
 			continue;
+		live = true;
 		const struct sl_server_device *d = sl_remote_device(a->worker);
 		sl_metric_add(s->metric_s, TICK_MS * 1e-3);
 		if (!d || !d->placed)
 			sl_metric_add(s->metric_idle_s, TICK_MS * 1e-3);
+	}
+	if (live && uv_now(s->d->loop) - s->booked_ms >= SL_ACCOUNTING_SAVE_MS) {
+		s->booked_ms = uv_now(s->d->loop);
+		sl__book_write(s);
 	}
 }
 

@@ -60,6 +60,8 @@ struct sl_slurm_facts {
 	char node[64];
 	int gpus;
 };
+/* So much of the time of its allocation is accounted to somebody. */
+void sl_slurm_charged(struct sl_slurm *s, const struct sl_server_device *d, double seconds);
 bool sl_slurm_facts(const struct sl_slurm *s, const struct sl_server_device *d, struct sl_slurm_facts *out);
 
 #endif

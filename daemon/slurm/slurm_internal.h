@@ -31,7 +31,10 @@ struct sl__allocation {
 	enum sl_slurm_state state;
 	bool stuck;                       /* Slurm could not start it, and holds it */
 	char node[64], reason[128];
-	int64_t start_s;
+	int64_t start_s, end_s;
+	/* its time, as far as it is accounted: of its present run, that is since start_s */
+	double charged_s;
+	int64_t lost_s;                   /* since 1970: when its worker was told to leave, or was lost; 0: it is there */
 	/* loop time */
 	uint64_t settled_ms;              /* when sbatch ended: later listings tell about it */
 	uint64_t since_ms;                /* of the stage */
@@ -63,6 +66,7 @@ struct sl_slurm {
 	int cancels;
 	/* book.c */
 	bool changed, writing;
+	uint64_t booked_ms;               /* loop time of the last writing of what was charged */
 	void (*closed)(void *arg);
 	void *closed_arg;
 	int handles;
@@ -78,6 +82,8 @@ struct sl__allocation *sl__allocation_create(struct sl_slurm *s);  /* NULL: no m
 void sl__allocation_destroy(struct sl__allocation *a);
 /* Its jobs go on from their checkpoints; the stage is AWAY then. A worker may come again. */
 void sl__allocation_end_worker(struct sl__allocation *a);
+/* Its present run is over at this time (since 1970): what no job had of it is accounted to nobody. */
+void sl__allocation_settle(struct sl__allocation *a, int64_t end_s);
 /* A request came to nothing, or slurmctld does not answer: the next one waits. */
 void sl__slurm_back_off(struct sl_slurm *s);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS 6
+#define FIELDS 7
 
 /* Copies a field of a line, which ends at `end`; the last field may have any characters. */
 static const char *take(const char *at, const char *end, bool last, char *out, size_t bytes)
@@ -18,12 +18,20 @@ static const char *take(const char *at, const char *end, bool last, char *out, s
 	return last ? end : stop + 1;
 }
 
+/* "N/A": 0 */
+static int64_t seconds(const char *text)
+{
+	char *rest;
+	int64_t s = strtoll(text, &rest, 10);
+	return *rest ? 0 : s;
+}
+
 static bool parse(const char *at, const char *end, struct sl_squeue_line *out)
 {
-	char id[24], state[32], start[32];
+	char id[24], state[32], start[32], end_time[32];
 	const struct { char *text; size_t bytes; } fields[FIELDS] = {
 		{id, sizeof id}, {out->name, sizeof out->name}, {state, sizeof state}, {start, sizeof start},
-		{out->node, sizeof out->node}, {out->reason, sizeof out->reason},
+		{end_time, sizeof end_time}, {out->node, sizeof out->node}, {out->reason, sizeof out->reason},
 	};
 	for (int i = 0; i < FIELDS; i++)
 		if (!(at = take(at, end, i == FIELDS - 1, fields[i].text, fields[i].bytes)))
@@ -33,9 +41,8 @@ static bool parse(const char *at, const char *end, struct sl_squeue_line *out)
 	if (!out->id || *rest)
 		return false;
 	out->state = sl_slurm_state(state);
-	out->start_s = strtoll(start, &rest, 10);  /* "N/A": 0 */
-	if (*rest)
-		out->start_s = 0;
+	out->start_s = seconds(start);
+	out->end_s = seconds(end_time);
 	return true;
 }
 

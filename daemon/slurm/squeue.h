@@ -14,7 +14,7 @@
 
 /* Of `squeue --noheader --user=USER --states=all --format=SL_SQUEUE_FORMAT`, with SL_SQUEUE_TIMES in the environment.
  */
-#define SL_SQUEUE_FORMAT "%A|%j|%T|%S|%N|%r"
+#define SL_SQUEUE_FORMAT "%A|%j|%T|%S|%e|%N|%r"
 #define SL_SQUEUE_TIMES "SLURM_TIME_FORMAT=%s"
 
 struct sl_squeue_line {
@@ -22,6 +22,7 @@ struct sl_squeue_line {
 	char name[SL_SQUEUE_NAME_BYTES];
 	enum sl_slurm_state state;
 	int64_t start_s;                    /* since 1970: when it started, or is expected to start; 0: not known */
+	int64_t end_s;                      /* when it ended, or has to end; 0: not known */
 	char node[64];                      /* the first of its nodes; "": none yet */
 	char reason[128];                   /* why it waits: "Resources"; "" or "None": it does not */
 };

@@ -1,6 +1,7 @@
 /* Days in the order of their rows' dates, each with an array of rows. */
 #include "daemon/users/accounting.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 struct row {
 	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];
 	double seconds, bytes, jobs;
+	double allocation_s, gpu_s;  /* of a cluster */
 };
 
 struct sl__day {
@@ -158,6 +160,15 @@ void sl_accounting_time(struct sl_users *u, const char *user, const char *projec
 		r->seconds += seconds;
 }
 
+void sl_accounting_allocation(struct sl_users *u, const char *user, const char *project, double seconds, int gpus)
+{
+	struct row *r = seconds != 0 ? row_of(u, user, project) : NULL;
+	if (!r)
+		return;
+	r->allocation_s = fmax(0, r->allocation_s + seconds);
+	r->gpu_s = fmax(0, r->gpu_s + seconds * gpus);
+}
+
 void sl_accounting_job(struct sl_users *u, const char *user, const char *project)
 {
 	struct row *r = row_of(u, user, project);
@@ -181,8 +192,9 @@ static json_t *document_of(struct sl_users *u, const struct sl__day *d)
 		const struct row *r = &d->row[i];
 		remember(u, r->user, present_name(u, r->user));
 		remember(u, r->project, present_name(u, r->project));
-		json_array_append_new(rows, json_pack("[s, s?, s, s?, f, f, f]", r->user, name_of(u, r->user), r->project,
-						      name_of(u, r->project), r->seconds, r->jobs, r->bytes));
+		json_array_append_new(rows, json_pack("[s, s?, s, s?, f, f, f, f, f]", r->user, name_of(u, r->user), r->project,
+						      name_of(u, r->project), r->seconds, r->jobs, r->bytes,
+						      r->allocation_s, r->gpu_s));
 	}
 	return json_pack("{s:o}", "rows", rows);
 }
@@ -257,6 +269,8 @@ int sl__accounting_load(void *arg, const char *id, json_t *document)
 		r->seconds = number_at(row, 4);
 		r->jobs = number_at(row, 5);
 		r->bytes = number_at(row, 6);
+		r->allocation_s = number_at(row, 7);  /* 0 in records of older versions */
+		r->gpu_s = number_at(row, 8);
 	}
 	return 0;
 }
@@ -290,10 +304,10 @@ static json_t *sum_json(const struct sl_users *u, const struct sl_accounting_que
 {
 	char day[16];
 	const struct row *r = &s->row;
-	return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:f, s:I, s:f}", "day", q->by_day ? day_text(s->day, day) : NULL,
+	return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:f, s:f, s:f, s:I, s:f}", "day", q->by_day ? day_text(s->day, day) : NULL,
 			 "user", name_of(u, r->user), "user_id", r->user[0] ? r->user : NULL, "project",
 			 name_of(u, r->project), "project_id", r->project[0] ? r->project : NULL, "device_seconds", r->seconds,
-			 "jobs", (json_int_t)r->jobs, "disk_byte_days", r->bytes);
+			 "allocation_seconds", r->allocation_s, "gpu_seconds", r->gpu_s, "jobs", (json_int_t)r->jobs, "disk_byte_days", r->bytes);
 }
 
 static bool wanted(const struct sl_accounting_query *q, const struct row *r)
@@ -325,6 +339,8 @@ json_t *sl_accounting_rows(const struct sl_users *u, const struct sl_accounting_
 		struct sum s = all[i++];
 		for (; i < count && !compare(&s, &all[i]); i++) {
 			s.row.seconds += all[i].row.seconds;
+			s.row.allocation_s += all[i].row.allocation_s;
+			s.row.gpu_s += all[i].row.gpu_s;
 			s.row.jobs += all[i].row.jobs;
 			s.row.bytes += all[i].row.bytes;
 		}

@@ -1,5 +1,5 @@
 """A Slurm cluster of one machine for tests: munged, slurmctld and two slurmd, all in one folder, by the user that runs
-it. Debian: slurm-wlm and munge (./dev setup slurm).
+it. Debian: slurm-wlm and munge (./dev setup slurm). With database=True also slurmdbd and a MariaDB, for sacct.
 
     with Cluster(folder) as cluster:       # or python3 tests/slurm/cluster.py FOLDER: until Ctrl-C
         cluster.run("sinfo")
@@ -18,6 +18,8 @@ import sys
 import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
+DATABASE_PROGRAMS = ("mariadbd", "slurmdbd", "sacct", "sacctmgr")
+SQL = pathlib.Path("/usr/share/mysql")
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 CONFIG = """\
@@ -40,7 +42,7 @@ TaskPlugin=task/none
 MpiDefault=none
 SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+{accounting}
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerType=sched/backfill
@@ -59,9 +61,25 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 """
 
 
-def missing():
+DBD_CONFIG = """\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+DbdHost=localhost
+DbdPort={dbd}
+SlurmUser={user}
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={sql}
+StorageUser=root
+StorageLoc=slurm
+"""
+
+
+def missing(programs=PROGRAMS):
     """The programs that are not installed."""
-    return [name for name in PROGRAMS if not shutil.which(name, path=PATH)]
+    return [name for name in programs if not shutil.which(name, path=PATH)]
 
 
 def free_ports(count):
@@ -75,17 +93,30 @@ def free_ports(count):
     return found
 
 
+def is_open(port):
+    """True if a program listens there."""
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Cluster:
-    def __init__(self, folder, nodes=2, cpus=4, memory_mib=8000):
+    def __init__(self, folder, nodes=2, cpus=4, memory_mib=8000, database=False):
         self.folder = pathlib.Path(folder).resolve()
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
-        self.ports = free_ports(nodes + 1)
+        self.ports = free_ports(nodes + 3)
+        self.database = database
         self.processes = {}
         self.user = getpass.getuser()
         self.environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
         lines = "\n".join(f"NodeName={n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={p} CPUs={cpus} "
                           f"RealMemory={memory_mib} Gres=gpu:2" for n, p in zip(self.nodes, self.ports[1:]))
-        self.config = CONFIG.format(user=self.user, folder=self.folder, control=self.ports[0], nodes=lines)
+        self.dbd_port, self.sql_port = self.ports[-2:]
+        accounting = f"""AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=localhost
+AccountingStoragePort={self.dbd_port}
+AccountingStoragePass={self.folder}/munge/socket
+AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accounting_storage/none"
+        self.config = CONFIG.format(user=self.user, folder=self.folder, control=self.ports[0], nodes=lines, accounting=accounting)
 
     # ---- its processes: "munged", "slurmctld", and the nodes "n1", "n2" ----
 
@@ -94,9 +125,33 @@ class Cluster:
             m = self.folder / "munge"
             return ["munged", "--foreground", "--force", "--num-threads=10", f"--key-file={m}/key", f"--socket={m}/socket",
                     f"--pid-file={m}/pid", f"--log-file={m}/log", f"--seed-file={m}/seed"]
+        if name == "mariadbd":
+            return ["mariadbd", *self._sql_options(), "--bind-address=127.0.0.1", f"--port={self.sql_port}", "--skip-grant-tables",
+                    f"--socket={self.folder}/sql.socket", f"--pid-file={self.folder}/sql.pid", "--innodb-flush-log-at-trx-commit=0"]
+        if name == "slurmdbd":
+            return ["slurmdbd", "-D"]
         if name == "slurmctld":
             return ["slurmctld", "-D", "-i"]
         return ["slurmd", "-D", "-N", name]
+
+    def _sql_options(self):
+        return ["--no-defaults", f"--user={self.user}", f"--datadir={self.folder}/sql", "--innodb-log-file-size=16M"]
+
+    def _start_database(self, seconds):
+        (self.folder / "sql").mkdir()
+        tables = "".join((SQL / name).read_text() for name in ("mysql_system_tables.sql", "mysql_system_tables_data.sql"))
+        subprocess.run(["mariadbd", *self._sql_options(), "--bootstrap"], env=self.environment, check=True, text=True,
+                       capture_output=True, input="CREATE DATABASE mysql;\nCREATE DATABASE slurm;\nUSE mysql;\n" + tables)
+        config = self.folder / "slurmdbd.conf"
+        config.write_text(DBD_CONFIG.format(folder=self.folder, user=self.user, dbd=self.dbd_port, sql=self.sql_port))
+        config.chmod(0o600)
+        self.begin("mariadbd")
+        self.until(lambda: is_open(self.sql_port), seconds, "mariadbd")
+        self.begin("slurmdbd")
+        self.until(lambda: is_open(self.dbd_port), seconds, "slurmdbd")
+        self.run("sacctmgr", "-i", "add", "cluster", "test")
+        self.run("sacctmgr", "-i", "add", "account", "lab", "Cluster=test")
+        self.run("sacctmgr", "-i", "add", "user", self.user, "Account=lab")
 
     def begin(self, name):
         """Starts one of them, if it does not run."""
@@ -126,6 +181,8 @@ class Cluster:
             f"NodeName={n} Name=gpu Count=2 File=/dev/null,/dev/zero\n" for n in self.nodes))
         self.begin("munged")
         self.until((self.folder / "munge" / "socket").exists, seconds, "munged")
+        if self.database:
+            self._start_database(seconds)
         for name in ("slurmctld", *self.nodes):
             self.begin(name)
         self.until(self.is_idle, seconds, "the nodes")

@@ -9,7 +9,7 @@ echo "$(date +%s.%N) $0 $*" >>{log}
 case ${{0##*/}} in
 sbatch) cat >/dev/null; n=$(wc -l <{names}); echo $((n + 1))
 	for a in "$@"; do case $a in --job-name=*) echo "${{a#--job-name=}}" >>{names} ;; esac; done ;;
-squeue) n=0; while read -r name; do n=$((n + 1)); echo "$n|$name|PENDING|N/A||Priority"; done <{names}; cat {others} ;;
+squeue) n=0; while read -r name; do n=$((n + 1)); echo "$n|$name|PENDING|N/A|N/A||Priority"; done <{names}; cat {others} ;;
 esac
 """
 
@@ -18,7 +18,7 @@ def test_ten_thousand_jobs_and_one_query(tmp_path):
     """With 10,000 jobs in Slurm's queue and 300 here, the queue is listed once in each interval, for all jobs at once."""
     names, others, log = tmp_path / "names", tmp_path / "others", tmp_path / "log"
     names.touch()
-    others.write_text("".join(f"{1000 + i}|of somebody else {i}|PENDING|N/A||Priority\n" for i in range(10000)))
+    others.write_text("".join(f"{1000 + i}|of somebody else {i}|PENDING|N/A|N/A||Priority\n" for i in range(10000)))
     for name in ("sbatch", "squeue", "scancel"):
         (tmp_path / name).write_text(STUB.format(log=log, names=names, others=others))
         (tmp_path / name).chmod(0o755)

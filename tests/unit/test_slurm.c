@@ -100,12 +100,12 @@ static void words_of_later_versions_are_not_dead(void **state)
 
 static void a_listing_is_read(void **state)
 {
-	const char *at = "12|spaceland-abcdefgh-01|PENDING|1795877127||Nodes required for job are DOWN, DRAINED or | "
+	const char *at = "12|spaceland-abcdefgh-01|PENDING|1795877127|N/A||Nodes required for job are DOWN, DRAINED or | "
 			 "reserved\n"
 			 "no job|at all\n"
 			 "\n"
-			 "13|wrap|RUNNING|1795877000|n[1-2]|None\n"
-			 "14|x|PENDING|N/A||Priority";
+			 "13|wrap|RUNNING|1795877000|1795877060|n[1-2]|None\n"
+			 "14|x|PENDING|N/A|N/A||Priority";
 	struct sl_squeue_line line;
 	assert_true(sl_squeue_next(&at, &line));
 	assert_int_equal(line.id, 12);
@@ -116,6 +116,7 @@ static void a_listing_is_read(void **state)
 	assert_string_equal(line.reason, "Nodes required for job are DOWN, DRAINED or | reserved");
 	assert_true(sl_squeue_next(&at, &line));
 	assert_int_equal(line.state, SL_SLURM_RUNS);
+	assert_int_equal(line.end_s - line.start_s, 60);
 	assert_string_equal(line.node, "n[1-2]");
 	assert_true(sl_squeue_next(&at, &line));
 	assert_int_equal(line.start_s, 0);
@@ -124,7 +125,7 @@ static void a_listing_is_read(void **state)
 
 static void a_hold_of_slurm_is_no_hold_of_people(void **state)
 {
-	const char *at = "12|x|PENDING|N/A||launch failed requeued held\n13|x|PENDING|N/A||JobHeldUser\n";
+	const char *at = "12|x|PENDING|N/A|N/A||launch failed requeued held\n13|x|PENDING|N/A|N/A||JobHeldUser\n";
 	struct sl_squeue_line line;
 	assert_true(sl_squeue_next(&at, &line));
 	assert_true(sl_squeue_is_stuck(&line));

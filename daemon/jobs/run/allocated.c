@@ -4,6 +4,7 @@
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/slurm/slurm.h"
+#include "daemon/users/accounting.h"
 #include "daemon/util/log.h"
 
 #define NOTES 10   /* losses of a job that are noted in its record */
@@ -77,25 +78,69 @@ int sl__allocated_create(struct sl_jobs *j, struct sl_error *err)
 	return engine_of(j)->functions ? sl_slurm_create(&j->d->slurm, j->d, &listener, j, err) : 0;
 }
 
-/* Its part of the time of the allocation since the last call: jobs that have a place there share it evenly. */
-static void charge(struct sl_job *job)
+/* ---- the time of allocations ------------------------------------------------------------------- */
+
+static struct sl_job *job_of(const struct sl_place *p)
 {
-	uint64_t now = uv_now(job->jobs->d->loop);
-	const struct sl_server_device *d = job->place.device;
-	if (!job->run.charged_ms || !d || !d->placed)
-		return;
-	sl__record_allocated(&job->record, (double)(now - job->run.charged_ms) * 1e-3 / d->placed);
-	job->run.charged_ms = now;
+	return SL_LIST_ITEM(struct sl_job, (struct sl_link *)&p->placed, place.placed);
 }
 
-void sl__allocated_started(struct sl_job *job)
+static void charge(struct sl_job *job, int together)
+{
+	struct sl_jobs *j = job->jobs;
+	struct sl_job_record *r = &job->record;
+	uint64_t now = uv_now(j->d->loop);
+	double seconds = (double)(now - job->run.charged_ms) * 1e-3 / together;
+	job->run.charged_ms = now;
+	sl__record_allocated(r, seconds);
+	sl_accounting_allocation(j->d->users, r->user, r->project, seconds, r->slurm_gpus);
+	sl_slurm_charged(j->d->slurm, job->place.device, seconds);
+}
+
+/* The time since the last call: jobs that have a place on the device share it evenly. So it is called before a job
+ * comes or goes. */
+static void charge_all(struct sl_jobs *j, const struct sl_server_device *d)
+{
+	int together = 0;
+	if (!d || !d->remote || !j->d->slurm)
+		return;
+	SL_LIST_EACH(struct sl_place, p, &j->queue.places, placed)
+		together += p->device == d && job_of(p)->run.charged_ms;
+	SL_LIST_EACH(struct sl_place, p, &j->queue.places, placed)
+		if (p->device == d && job_of(p)->run.charged_ms)
+			charge(job_of(p), together);
+}
+
+void sl__allocated_placed(struct sl_job *job)
 {
 	struct sl_slurm_facts facts;
-	job->run.left_slurm = job->run.charged_ms = 0;
+	charge_all(job->jobs, job->place.device);
+	job->run.charged_ms = 0;
 	if (!sl_slurm_facts(job->jobs->d->slurm, job->place.device, &facts))
 		return;
 	job->run.charged_ms = uv_now(job->jobs->d->loop);
 	sl__record_allocation(&job->record, facts.job, facts.node, facts.gpus);
+}
+
+void sl__allocated_gives_place(struct sl_job *job)
+{
+	charge_all(job->jobs, job->place.device);
+	job->run.charged_ms = 0;
+}
+
+void sl__allocated_account(struct sl_jobs *j)
+{
+	const struct sl_server_engine *e = engine_of(j);
+	for (int i = 0; i < e->devices; i++)
+		charge_all(j, &e->device[i]);
+}
+
+/* ---- jobs that lose it --------------------------------------------------------------------------- */
+
+void sl__allocated_started(struct sl_job *job)
+{
+	job->run.left_slurm = 0;
+	sl__allocated_placed(job);
 }
 
 void sl__allocated_left(struct sl_job *job)
@@ -121,16 +166,4 @@ bool sl__allocated_lost(struct sl_job *job, const struct sl_error *why)
 		     "notes have the reasons. The last one: %.300s", r->losses, why->detail);
 	sl__job_fail(job, &err);
 	return true;
-}
-
-void sl__allocated_gives_place(struct sl_job *job)
-{
-	charge(job);
-	job->run.charged_ms = 0;
-}
-
-void sl__allocated_account(struct sl_jobs *j)
-{
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, run.on_device)
-		charge(job);
 }

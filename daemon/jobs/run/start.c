@@ -365,6 +365,7 @@ void sl__job_prepare(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
 	struct sl_affinities_params wanted;
+	sl__allocated_placed(job);
 	if (!sl__work_affinities(&job->record.work, &wanted)) {
 		start(job);
 		return;

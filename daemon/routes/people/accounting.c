@@ -12,8 +12,8 @@
 #include "daemon/users/users.h"
 #include "daemon/util/buffer.h"
 
-static const char *const members[] = {"day", "user", "user_id", "project", "project_id", "device_seconds", "jobs",
-				      "disk_byte_days"};
+static const char *const members[] = {"day", "user", "user_id", "project", "project_id", "device_seconds",
+				      "allocation_seconds", "gpu_seconds", "jobs", "disk_byte_days"};
 
 static int read_day(const struct sl_request *r, const char *name, int *day, struct sl_error *err)
 {

@@ -219,16 +219,17 @@ static bool print_piece(void *arg, const char *bytes, size_t count)
 
 static void print_accounting(const json_t *rows)
 {
-	static const char *const titles[] = {"DAY", "USER", "PROJECT", "DEVICE TIME", "JOBS", "DISK, DAYS"};
-	struct table *t = table_create(6, 0x38, titles);
+	static const char *const titles[] = {"DAY", "USER", "PROJECT", "DEVICE TIME", "GPU HOURS", "JOBS", "DISK, DAYS"};
+	struct table *t = table_create(7, 0x78, titles);
 	json_t *row;
 	size_t i;
 	json_array_foreach(rows, i, row) {
-		char seconds[24], jobs[24], disk[24];
+		char seconds[24], hours[24], jobs[24], disk[24];
 		const char *day = cli_text(row, "day"), *user = cli_text(row, "user"), *project = cli_text(row, "project");
 		snprintf(jobs, sizeof jobs, "%.0f", cli_number(row, "jobs"));
+		snprintf(hours, sizeof hours, "%.2f", cli_number(row, "gpu_seconds") / 3600);
 		table_row(t, (const char *[]){*day ? day : "-", *user ? user : "-", *project ? project : "-",
-					      cli_seconds_text(cli_number(row, "device_seconds"), seconds), jobs,
+					      cli_seconds_text(cli_number(row, "device_seconds"), seconds), hours, jobs,
 					      cli_bytes_text(cli_number(row, "disk_byte_days"), disk)});
 	}
 	table_print(t, stdout);

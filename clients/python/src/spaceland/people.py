@@ -166,8 +166,8 @@ class People:
 
     def accounting(self, *, start: Day = None, end: Day = None, by: Union[str, Sequence[str]] = "user",
                    user: Optional[str] = None, project: Optional[str] = None) -> List[Dict[str, Any]]:
-        """What was used, for 400 days: device_seconds, jobs that ended, disk_byte_days. A row for each combination of `by`:
-        "user", "project", "day", or several. start, end: the first and the last day, in UTC. pandas.DataFrame(rows) makes a
+        """What was used, for 400 days: device_seconds, allocation_seconds and gpu_seconds on a cluster, jobs that ended,
+        disk_byte_days. A row for each combination of `by`: "user", "project", "day", or several. start, end: the first and the last day, in UTC. pandas.DataFrame(rows) makes a
         table. Others than administrators get their own."""
         text = by if isinstance(by, str) else ",".join(by)
         query = _given(from_=_since(start), to=_since(end), by=text, user=user, project=project)

@@ -56,6 +56,8 @@ export interface Account {
 	project: string | null;
 	project_id: string | null;
 	device_seconds: number;
+	allocation_seconds: number;
+	gpu_seconds: number;
 	jobs: number;
 	disk_byte_days: number;
 }
