@@ -35,9 +35,9 @@ SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "t
 
 # Modules of these whose use of threads the others cover: continuous integration runs them with the address sanitizer
 # only.
-ADDRESS = {"test_graph_upload", "test_job_after", "test_methods_device", "test_points_upload", "test_proxy_login",
-           "test_restart", "test_rights_change", "test_robustness", "test_server", "test_signal_device",
-           "test_stream_keys", "test_stream_topics", "test_tls", "test_users"}
+ADDRESS = {"test_accounting", "test_graph_upload", "test_job_after", "test_methods_device", "test_people",
+           "test_points_upload", "test_proxy_login", "test_restart", "test_rights_change", "test_robustness",
+           "test_server", "test_signal_device", "test_stream_keys", "test_stream_topics", "test_tls", "test_users"}
 
 # The slowest modules, slowest first. They start first, so that none of them is left for the end.
 LONGEST = ["test_campaigns", "test_restart", "test_robustness", "test_engines", "test_large_documents", "test_projects",
