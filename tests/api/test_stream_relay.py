@@ -170,10 +170,12 @@ def test_one_that_hangs_is_ended(d, running):
     with subscriber(api, running) as s:
         next_frame(s)
         relay = d.relay()
+        api.patch(f"/v1/jobs/{running}", 200, json={"paused": True})  # the wait is long
         os.kill(relay, signal.SIGSTOP)
         start = time.monotonic()
         wait_until(lambda: not exists(relay), 60, "its end")
         assert time.monotonic() - start > 20
+        api.patch(f"/v1/jobs/{running}", 200, json={"paused": False})
         before = next_frame(s, 30).sequence
         wait_until(lambda: next_frame(s).sequence > before + 3, 20, "frames after a reconnect")
     assert "it has not answered for 30 s" in d.stderr()
