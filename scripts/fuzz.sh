@@ -29,9 +29,10 @@ export ASAN_OPTIONS
 if [ -z "${FUZZERS:-}" ]; then
 	command -v clang >/dev/null || { echo "fuzz: clang is not installed: ./dev setup test" >&2; exit 1; }
 	if [ ! -f build-fuzz/build.ninja ]; then
-		CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true -Dgpu=disabled -Dwerror=false -Ddebug=true -Db_lundef=false
+		CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true -Dgpu=disabled -Dwerror=false -Ddebug=true \
+			-Db_lundef=false
 	fi
-	# A round of seconds is over before an optimised build has paid: without optimisation clang takes a third of the time.
+	# A round of seconds is over before an optimised build has paid: without, clang takes a third of the time.
 	level=2
 	[ -z "${FUZZ_QUICK:-}" ] || level=0
 	meson configure build-fuzz -Doptimization=$level >/dev/null

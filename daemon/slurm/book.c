@@ -28,8 +28,8 @@ static json_t *allocation_json(const struct sl__allocation *a)
 {
 	char hex[2 * SL_SECRET_HASH_BYTES + 1];
 	sodium_bin2hex(hex, sizeof hex, a->hash, sizeof a->hash);
-	return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:i, s:b, s:I, s:f, s:I}", "name", a->name, "hash", hex, "slurm_job",
-			 (json_int_t)a->id, "job", a->need.job, "user", a->need.user, "project", a->need.project,
+	return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:i, s:b, s:I, s:f, s:I}", "name", a->name, "hash", hex,
+			 "slurm_job", (json_int_t)a->id, "job", a->need.job, "user", a->need.user, "project", a->need.project,
 			 "bytes", (json_int_t)a->need.bytes, "gpus", a->gpus, "ending", a->stage == SL_ALLOCATION_ENDING,
 			 "start", (json_int_t)a->start_s, "charged", a->charged_s, "lost", (json_int_t)a->lost_s);
 }
