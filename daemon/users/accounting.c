@@ -306,7 +306,8 @@ static json_t *sum_json(const struct sl_users *u, const struct sl_accounting_que
 	const struct row *r = &s->row;
 	return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:f, s:f, s:f, s:I, s:f}", "day",
 			 q->by_day ? day_text(s->day, day) : NULL, "user", name_of(u, r->user), "user_id",
-			 r->user[0] ? r->user : NULL, "project", name_of(u, r->project), "project_id", r->project[0] ? r->project : NULL, "device_seconds", r->seconds,
+			 r->user[0] ? r->user : NULL, "project", name_of(u, r->project), "project_id",
+			 r->project[0] ? r->project : NULL, "device_seconds", r->seconds,
 			 "allocation_seconds", r->allocation_s, "gpu_seconds", r->gpu_s, "jobs", (json_int_t)r->jobs,
 			 "disk_byte_days", r->bytes);
 }
