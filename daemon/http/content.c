@@ -77,7 +77,8 @@ static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, u
 		return 200;
 	sl_reply_header(r, "Accept-Ranges", "bytes");
 	sl_reply_header(r, "ETag", "\"%s\"", etag);
-	sl_reply_header(r, "Cache-Control", "no-cache");
+	if (!sl_reply_has_header(r, "Cache-Control"))
+		sl_reply_header(r, "Cache-Control", "no-cache");
 	if (none && tag_in(none, etag)) {
 		sl_reply_empty(r, 304);
 		return 0;

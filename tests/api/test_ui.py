@@ -12,9 +12,21 @@ def fetch(api, path, **headers):
 
 
 def files(api):
-    """The page and the files that it names."""
+    """The page and the files that it names: the first load."""
     page = fetch(api, "/").text
-    return ["/"] + sorted(set(re.findall(r'(?:src|href)="(/ui/[^"]+)"', page)))
+    return ["/"] + sorted({f"/{name}" for name in re.findall(r'(?:src|href)="(ui/[^"]+)"', page)})
+
+
+def parts(api):
+    """All scripts of the dashboard: those that the page names, those that they import or load later, and those of workers and saved pages."""
+    found = [path for path in files(api) if path.endswith(".js")] + ["/ui/worker.js", "/ui/viewer.js"]
+    for path in found:
+        found += sorted({f"/ui/{name}" for name in re.findall(r'"\./(part-[^"]+\.js)"', fetch(api, path).text)} - set(found))
+    return found
+
+
+def immutable(path):
+    return path.startswith("/ui/part-")
 
 
 def test_page_and_files(api):
@@ -24,7 +36,8 @@ def test_page_and_files(api):
     for path in files(api):
         reply = fetch(api, path)
         assert reply.status_code == 200 and reply.content, path
-        assert reply.headers["ETag"] and reply.headers["Cache-Control"] == "no-cache"
+        assert reply.headers["ETag"]
+        assert reply.headers["Cache-Control"] == ("public, max-age=31536000, immutable" if immutable(path) else "no-cache")
         assert reply.headers["X-Content-Type-Options"] == "nosniff"
 
 
@@ -87,8 +100,29 @@ def test_page_needs_no_token(fresh, tmp_path):
     assert fetch(api, "/v1/jobs").status_code == 401
 
 
+def size(api, path):
+    reply = api.request("GET", path, headers={"Accept-Encoding": "gzip"}, stream=True)
+    assert reply.status_code == 200, path
+    return len(reply.raw.read(decode_content=False))
+
+
+def imported(api, path):
+    """The scripts that a script needs to begin with."""
+    return {f"/ui/{name}" for name in re.findall(r'(?:from|import)"\./(part-[^"]+\.js)"', fetch(api, path).text)}
+
+
+def test_first_load(api):
+    """The page names all that it needs to begin with, so that the browser fetches it at once; compressed, it is small."""
+    first = files(api)
+    scripts = [path for path in first if path.endswith(".js")]
+    assert "/ui/app.js" in scripts and "/ui/app.css" in first and any(map(immutable, first))
+    for path in scripts:
+        assert imported(api, path) <= set(scripts), path
+    assert sum(size(api, path) for path in first) < 100_000
+
+
 def test_size(api):
-    """The whole dashboard is small when compressed."""
-    packed = [api.request("GET", path, headers={"Accept-Encoding": "gzip"}, stream=True).raw.read(decode_content=False)
-              for path in [*files(api), "/ui/viewer.js"]]
-    assert sum(map(len, packed)) < 150_000
+    """The whole dashboard, with the parts that it loads when they are opened, is small when compressed."""
+    everything = sorted({*files(api), *parts(api)})
+    assert len(everything) > len(files(api)) + 8
+    assert sum(size(api, path) for path in everything) < 230_000

@@ -249,3 +249,23 @@ def test_hundreds_of_runs(page, tmp_path):
             page.devtools("Page.removeScriptToEvaluateOnNewDocument", **script)
         page.go("about:blank")
         d.stop()
+
+
+def test_part_cannot_be_loaded(page, daemon, shot):
+    """A part that cannot be loaded is told, with a way on: after the server was upgraded, the old parts are gone."""
+    page.expected = "/ui/part-"
+    page.devtools("Network.enable")
+    page.devtools("Network.setBlockedURLs", urls=["*/ui/part-server-*"])
+    try:
+        page.go(f"{daemon.url}/#/server")
+        page.see("This part of the page could not be loaded")
+        assert buttons(page) == ["Reload the page", "Try again"]
+        shot("missing")
+        page.button("Try again").click()
+        page.see("This part of the page could not be loaded")
+    finally:
+        page.devtools("Network.setBlockedURLs", urls=[])
+    page.button("Try again").click()
+    page.find("//h2[normalize-space()='Queue']")
+    page.go(f"{daemon.url}/#/account")   # parts that are there are not affected
+    page.find("h1")

@@ -23,6 +23,8 @@ struct ui_file {
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " \
 	"base-uri 'none'; form-action 'none'; frame-ancestors %s"
 
+#define PARTS "/ui/part-"  /* clients/web/build.mjs names them */
+
 static const struct ui_file *find(const char *path)
 {
 	for (size_t i = 0; i < sizeof ui_files / sizeof *ui_files; i++)
@@ -67,6 +69,8 @@ static void reply_file(struct sl_request *r, const struct ui_file *file)
 	if (strcmp(sl_request_ancestors(r), "'none'"))  /* these files are the same for everybody */
 		sl_reply_header(r, "Cross-Origin-Resource-Policy", "cross-origin");
 	sl_reply_header(r, "Referrer-Policy", "no-referrer");
+	if (!strncmp(file->path, PARTS, strlen(PARTS)))  /* the name has a hash of the content */
+		sl_reply_header(r, "Cache-Control", "public, max-age=31536000, immutable");
 	sl_reply_buffer(r, file->type, etag, b);
 }
 

@@ -1,7 +1,7 @@
 /* people.ts -- users, tokens, what they use and did, and maintenance: requests that administrators send, and those of a
  * user about himself. */
 import { getJson, list, request, sendJson } from "./api.ts";
-import { bytes, count, duration, several } from "./format.ts";
+import { bytes, count, day, duration, several, until } from "./format.ts";
 import { Signal } from "./signal.ts";
 
 export type Amounts = Record<string, number | null>;
@@ -17,6 +17,16 @@ export interface Token {
 	expires: number | null;
 	last_used: number | null;
 	token?: string;            // in the reply that makes it
+}
+
+const SOON_DAYS = 7;
+
+export const soon = (t: Token): boolean => t.expires !== null && t.expires * 1000 - Date.now() < SOON_DAYS * 86_400_000;
+export const untilDay = (t: Token): string => t.expires === null ? "never" : t.expires * 1000 <= Date.now() ? "has expired" : soon(t) ? until(new Date(t.expires * 1000).toISOString()) : day(t.expires);
+
+/** Of the logged-in user: a line if the token of this login ends within a week; null otherwise. */
+export function expiryText(token: Token | null | undefined): string | null {
+	return token && soon(token) ? `Your token expires ${untilDay(token)}.` : null;
 }
 
 export interface User {

@@ -1,4 +1,5 @@
 /* app.tsx -- the frame around all pages; chooses the page. */
+import "uplot/dist/uPlot.min.css";
 import "./base.css";
 import "./pages.css";
 import "./stage.css";
@@ -8,24 +9,25 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, getJson, link, locked, logout, offline, request } from "../core/api.ts";
 import { jobs, put, putGraph, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
-import { askMaintenance, maintenance } from "../core/people.ts";
+import { askMaintenance, expiryText, maintenance } from "../core/people.ts";
 import { type Me, me } from "../core/projects.ts";
 import { OPTIONS } from "../core/remedy.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { theme, toggleTheme } from "../core/theme.ts";
 import { categoryColours } from "../gl/palettes.ts";
-import { AccountPage } from "./account.tsx";
-import { AdminPage } from "./admin/page.tsx";
-import { ComparePage } from "./compare.tsx";
-import { DataPage } from "./data.tsx";
 import { DropAnywhere } from "./drop.tsx";
 import { JobPage } from "./job.tsx";
+import { lazy } from "./lazy.tsx";
 import { Login } from "./login.tsx";
 import { Button, Icon, Missing, Notices, useInterval } from "./parts.tsx";
 import { RunsPage, titleOf } from "./runs.tsx";
-import { ServerPage } from "./server.tsx";
-import { expiryText } from "./tokens.tsx";
+
+const AccountPage = lazy(() => import("./account.tsx").then(m => m.AccountPage));
+const AdminPage = lazy(() => import("./admin/page.tsx").then(m => m.AdminPage));
+const ComparePage = lazy(() => import("./compare.tsx").then(m => m.ComparePage));
+const DataPage = lazy(() => import("./data.tsx").then(m => m.DataPage));
+const ServerPage = lazy(() => import("./server.tsx").then(m => m.ServerPage));
 
 const PAGES = [["", "Runs", "runs"], ["data", "Data", "data"], ["compare", "Compare", "compare"], ["server", "Server", "server"], ["admin", "Admin", "people"]] as const;
 

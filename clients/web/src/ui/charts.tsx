@@ -2,7 +2,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import "./language.ts";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { getJson } from "../core/api.ts";
 import { measureLabel, measureOf } from "../core/clusters.ts";
 import { number } from "../core/format.ts";

@@ -15,16 +15,18 @@ import { use } from "../core/signal.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
 import { follow, restore } from "../core/view.ts";
 import { goOnFrom, stopAndKeep } from "../core/warm.ts";
-import { FilterPanel } from "./filter.tsx";
+import { lazy } from "./lazy.tsx";
 import { LookPanel } from "./look.tsx";
-import { MethodPage } from "./methodpage.tsx";
 import { Bar, Button, Missing, say, StateBadge, Tabs, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
-import { SteerPanel } from "./steer.tsx";
-import { TakePanel } from "./take.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Title } from "./title.tsx";
+
+const FilterPanel = lazy(() => import("./filter.tsx").then(m => m.FilterPanel));
+const MethodPage = lazy(() => import("./methodpage.tsx").then(m => m.MethodPage));
+const SteerPanel = lazy(() => import("./steer.tsx").then(m => m.SteerPanel));
+const TakePanel = lazy(() => import("./take.tsx").then(m => m.TakePanel));
 
 const TABS = [["look", "Look"], ["filter", "Filter"], ["steer", "Steer"], ["take", "Take away"]] as const;
 

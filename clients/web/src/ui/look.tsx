@@ -5,6 +5,7 @@ import { ApiError, getJson, link } from "../core/api.ts";
 import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, sentence, several, shorten, STOPS } from "../core/format.ts";
 import { jobs, putGraph, putPart } from "../core/live.ts";
+import { part } from "../core/part.ts";
 import { recode } from "../core/recode.ts";
 import { useData, useRights } from "../core/rights.ts";
 import { keep } from "../core/route.ts";
@@ -118,7 +119,7 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 		return null;
 	const [written, setWritten] = useState(-1);
 	const save = async (): Promise<void> => {
-		const [{ makeSelectionCsv }, { fileName, saveBlob }] = await Promise.all([import("../export/selection.ts"), import("../export/save.ts")]);
+		const [{ makeSelectionCsv }, { fileName, saveBlob }] = await part(Promise.all([import("../export/selection.ts"), import("../export/save.ts")]));
 		setWritten(0);
 		try {
 			saveBlob(await makeSelectionCsv(s, setWritten), fileName(`${titleOf(s.job)}-selection`, "csv"));

@@ -3,6 +3,7 @@
 import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count, shorten } from "../core/format.ts";
+import { part } from "../core/part.ts";
 import { type DataColumn, rowsOf, type Value } from "../core/rows.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -100,7 +101,7 @@ export function TablePanel({ s, close }: { s: Session; close: () => void }) {
 	const shown = (columns ?? []).slice(0, 60), named = rows.at(seen[0] ?? -1)?.name !== null;
 	const [written, setWritten] = useState(-1);
 	const save = (format: "csv" | "npy") => async (): Promise<void> => {
-		const [{ makeSelectionCsv, makeSelectionNpy }, { fileName, saveBlob }] = await Promise.all([import("../export/selection.ts"), import("../export/save.ts")]);
+		const [{ makeSelectionCsv, makeSelectionNpy }, { fileName, saveBlob }] = await part(Promise.all([import("../export/selection.ts"), import("../export/save.ts")]));
 		setWritten(0);
 		try {
 			saveBlob(await (format === "csv" ? makeSelectionCsv : makeSelectionNpy)(s, setWritten), fileName(`${titleOf(s.job)}-${selected ? "selection" : "rows"}`, format));

@@ -1,8 +1,8 @@
 /* tokens.tsx -- the tokens of a user: until when, used when; make, replace and revoke them. The page shows a new one once. */
 import { useState } from "preact/hooks";
 import { login } from "../core/api.ts";
-import { day, until } from "../core/format.ts";
-import { makeToken, revokeToken, type Token } from "../core/people.ts";
+import { day } from "../core/format.ts";
+import { makeToken, revokeToken, soon, type Token, untilDay } from "../core/people.ts";
 import { askProjects, me } from "../core/projects.ts";
 import { use } from "../core/signal.ts";
 import { Button, DeleteButton, Field, say, Select, tell } from "./parts.tsx";
@@ -15,16 +15,7 @@ function daysOf(mine: Token | null | undefined): (readonly [string, string])[] {
 	return [...DAYS.filter(([days]) => Number(days) < life), ["", life < Infinity ? "as long as this login's" : "no end"]];
 }
 const OVERLAPS: (readonly [string, string])[] = [["0", "at once"], ["3600", "in an hour"], ["86400", "in a day"], ["604800", "in a week"]];
-const SOON_DAYS = 7;
 const LOGIN_S = 5;   // a replaced token of this login is valid until the page has logged in with the new one
-
-const soon = (t: Token): boolean => t.expires !== null && t.expires * 1000 - Date.now() < SOON_DAYS * 86_400_000;
-const untilDay = (t: Token): string => t.expires === null ? "never" : t.expires * 1000 <= Date.now() ? "has expired" : soon(t) ? until(new Date(t.expires * 1000).toISOString()) : day(t.expires);
-
-/** Of the logged-in user: a line if the token of this login ends within a week; null otherwise. */
-export function expiryText(token: Token | null | undefined): string | null {
-	return token && soon(token) ? `Your token expires ${untilDay(token)}.` : null;
-}
 
 /** A token that was just made, to copy. */
 function Made({ token }: { token: string }) {
