@@ -88,11 +88,11 @@ static struct sl_job *job_of(const struct sl_place *p)
 static void charge(struct sl_job *job, int together)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_job_record *r = &job->record;
+	const struct sl_job_record *r = &job->record;
 	uint64_t now = uv_now(j->d->loop);
 	double seconds = (double)(now - job->run.charged_ms) * 1e-3 / together;
 	job->run.charged_ms = now;
-	sl__record_allocated(r, seconds);
+	sl__record_allocated(&job->record, seconds);
 	sl_accounting_allocation(j->d->users, r->user, r->project, seconds, r->slurm_gpus);
 	sl_slurm_charged(j->d->slurm, job->place.device, seconds);
 }
