@@ -240,7 +240,7 @@ static const struct cli_option admin_accounting_options[] = {
 };
 
 static const struct cli_option admin_audit_options[] = {
-	{'u', "user", "USER", "Only what this user did, by the name at that time."},
+	{'u', "user", "USER", "Only what this user did: whoever had the name then, or has it now. An id names one person."},
 	{0, "object", "ID", "Only what was done to the graph, job, batch or layout of this id, or to a user or a project."},
 	{0, "since", "TIME", "From this time on: a date, 2026-11-28, or a time in UTC, 2026-11-28T10:30:00Z."},
 	{0, "until", "TIME", "Before this time, likewise."},

@@ -20,8 +20,10 @@ struct file {
 
 struct search {
 	struct sl_pool_place work;
-	char *path, *user, *object;   /* path: of the present log */
-	char or_object[SL_ULID_BYTES];
+	char *path, *object;          /* path: of the present log */
+	bool by_user;
+	char user[SL_USER_NAME_BYTES];  /* folded */
+	char user_id[SL_ULID_BYTES], or_object[SL_ULID_BYTES];  /* "": none */
 	double since, until;
 	int limit;
 	json_t *items;                /* or NULL: no memory */
@@ -34,19 +36,29 @@ static bool is_object(const struct search *s, const char *object)
 	return object && (!strcmp(object, s->object) || (s->or_object[0] && !strcmp(object, s->or_object)));
 }
 
+/* Of this name at that time, or of the person who has it now. */
+static bool is_user(const struct search *s, const json_t *event)
+{
+	const char *name = json_string_value(json_object_get(event, "user"));
+	const char *id = json_string_value(json_object_get(event, "user_id"));
+	char folded[SL_USER_NAME_BYTES];
+	if (id && s->user_id[0] && !strcmp(id, s->user_id))
+		return true;
+	sl__name_fold(name ? name : "", folded);
+	return !strcmp(folded, s->user);
+}
+
 /* True if the line may be one of those that fit. */
 static bool may_fit(const struct search *s, const char *line)
 {
-	return (!s->user || strstr(line, s->user)) &&
-		(!s->object || strstr(line, s->object) || (s->or_object[0] && strstr(line, s->or_object)));
+	return !s->object || strstr(line, s->object) || (s->or_object[0] && strstr(line, s->or_object));
 }
 
 static bool fits(const struct search *s, const json_t *event)
 {
-	const char *user = json_string_value(json_object_get(event, "user"));
 	const char *object = json_string_value(json_object_get(event, "object"));
 	double time = json_number_value(json_object_get(event, "time"));
-	return (!s->user || (user && !strcmp(user, s->user))) && (!s->object || is_object(s, object)) &&
+	return (!s->by_user || is_user(s, event)) && (!s->object || is_object(s, object)) &&
 	       time >= s->since && (!s->until || time < s->until);
 }
 
@@ -134,7 +146,6 @@ static void work(void *arg)
 static void finish(struct search *s)
 {
 	free(s->path);
-	free(s->user);
 	free(s->object);
 	free(s);
 }
@@ -153,12 +164,14 @@ int sl_users_audit_find(const struct sl_users *u, const struct sl_audit_filter *
 	if (!s)
 		return SL_NOMEM;
 	s->path = u->audit_path ? strdup(u->audit_path) : NULL;
-	s->user = filter->user ? strdup(filter->user) : NULL;
 	s->object = filter->object ? strdup(filter->object) : NULL;
-	if (!s->path || (filter->user && !s->user) || (filter->object && !s->object)) {
+	if (!s->path || (filter->object && !s->object)) {
 		finish(s);
 		return SL_NOMEM;
 	}
+	s->by_user = filter->user != NULL;
+	sl__name_fold(filter->user ? filter->user : "", s->user);
+	snprintf(s->user_id, sizeof s->user_id, "%s", filter->user_id ? filter->user_id : "");
 	snprintf(s->or_object, sizeof s->or_object, "%s", filter->or_object ? filter->or_object : "");
 	s->since = filter->since;
 	s->until = filter->until;

@@ -272,7 +272,7 @@ int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg);
 /* Which lines are wanted; NULL, 0: all. */
 struct sl_audit_filter {
 	const char *user, *object;
-	const char *or_object;      /* or this one */
+	const char *user_id, *or_object;  /* or this one */
 	double since, until;        /* seconds since 1970; the second one is excluded */
 	int limit;                  /* the last so many */
 };

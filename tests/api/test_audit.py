@@ -145,6 +145,29 @@ def test_what_a_line_says(tmp_path):
     lab.daemon.stop()
 
 
+def test_people_by_name_and_id(tmp_path):
+    """Somebody with a new name is the same person, and somebody who gets a name again is another one."""
+    lab = Lab(tmp_path)
+    first = lab.root.get("/v1/users/ann").json()["id"]
+    find = lambda user: [(e["user"], e["user_id"], e["path"]) for e in lab.root.get("/v1/audit", params={"user": user}).json()["items"]]  # noqa: E731
+    before = find("ann")
+    assert before and {one[1] for one in before} == {first} and find("ANN") == before == find(first)
+    lab.root.patch("/v1/users/ann", json={"name": "Änn"})
+    lab.ann.patch(f"/v1/graphs/{lab.graph}", json={"name": "x"})
+    after = [*before, ("Änn", first, f"/v1/graphs/{lab.graph}")]
+    assert find("änn") == after == find(first) and find("ann") == before
+    second = lab.root.post("/v1/users", 201, json={"name": "ann"}).json()["id"]
+    token = lab.root.post("/v1/users/ann/tokens", 201, json={}).json()["token"]
+    As(lab.daemon, token).upload(graphs.mtx(graphs.ring(9)))
+    own = [("ann", second, "/v1/graphs")]
+    assert find(second) == own and find("ann") == before + own and find("änn") == after
+    lab.root.delete("/v1/users/ann?data=delete")
+    wait_until(lambda: lab.root.request("GET", f"/v1/users/{second}").status_code == 404, 10)
+    assert find(second) == own, "also of those of whom there is no record any more"
+    assert find("") and {one[1] for one in find("")} == {None}
+    lab.daemon.stop()
+
+
 def test_filters_and_rotated_files(tmp_path):
     """Rotated files are read, too: as logrotate names and compresses them."""
     lab = Lab(tmp_path)

@@ -45,7 +45,15 @@ class Element:
         return self.browser.command(method, f"/element/{self.ident}{path}", body)
 
     def click(self):
-        self.command("POST", "/click", {})
+        """A window that is being opened has no place on the page yet: then it tries again for two seconds."""
+        until = time.monotonic() + 2
+        while True:
+            try:
+                return self.command("POST", "/click", {})
+            except AssertionError as error:
+                if "not interactable" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
 
     def send(self, text):
         self.command("POST", "/value", {"text": text})

@@ -46,7 +46,9 @@ static int read_time(const struct sl_request *r, const char *name, double *out, 
 void sl_route_audit(struct sl_request *r)
 {
 	struct sl_audit_filter filter = {.user = sl_request_query(r, "user"), .object = sl_request_query(r, "object")};
-	const char *named = filter.object ? sl_users_id(sl_request_daemon(r)->users, filter.object) : NULL;
+	const struct sl_users *users = sl_request_daemon(r)->users;
+	const char *named = filter.object ? sl_users_id(users, filter.object) : NULL;
+	const char *user = filter.user ? sl_users_id(users, filter.user) : NULL;
 	int64_t limit = 100;
 	struct sl_error err;
 	int rc = sl_request_query_int(r, "limit", 1, 100000, &limit, &err);
@@ -56,6 +58,7 @@ void sl_route_audit(struct sl_request *r)
 		rc = read_time(r, "until", &filter.until, &err);
 	filter.limit = (int)limit;
 	filter.or_object = named;
+	filter.user_id = user ? user : filter.user && sl_ulid_valid(filter.user) ? filter.user : NULL;
 	struct finding *f = rc ? NULL : malloc(sizeof *f);
 	if (!rc && f)
 		f->r = r;

@@ -76,6 +76,7 @@ export interface AuditEvent {
 	time: number;
 	request: string | null;
 	user: string;
+	user_id?: string | null;
 	role: string;
 	token: string | null;
 	token_name: string | null;
