@@ -16,6 +16,7 @@
 #define BANNER "banner"
 #define TEXT_BYTES 300
 #define SECONDS_MOST (366 * 86400)
+#define PAST_MS 60000              /* clocks of clients differ by no more; what is earlier is a mistake */
 
 struct sl_maintenance {
 	struct sl_settings *settings;
@@ -123,10 +124,12 @@ static int read_time(const json_t *body, const char *key, uint64_t *ms, struct s
 	if (text && (end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))) {
 		end += strspn(end, ".0123456789");
 		time_t at = timegm(&tm);
-		if (!strcmp(end, "Z") && at > 0) {
-			*ms = (uint64_t)at * 1000;
+		*ms = at > 0 && !strcmp(end, "Z") ? (uint64_t)at * 1000 : 0;
+		if (*ms && *ms + PAST_MS < sl_time_now_ms())
+			return sl_error_field(err, SL_BADPARAM, pointer, "%s is over: %s. It must be a time to come, or a "
+					      "number of seconds from now, 0 for now", key, text);
+		if (*ms)
 			return 0;
-		}
 	}
 	return sl_error_field(err, SL_BADPARAM, pointer, "%s must be a number of seconds from now, at most a year, or a "
 			      "time as 2026-12-24T18:00:00Z", key);

@@ -140,8 +140,9 @@ void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 		return;
 	json_t *o = json_pack("{s:f, s:o, s:s, s:o, s:s, s:o, s:o, s:s, s:s, s:o, s:o, s:i}", "time",
 			      (double)sl_time_now_ms() / 1000, "request", text_or_null(e->request), "user", e->who->name,
-			      "user_id", text_or_null(e->who->user), "role", sl__role_names[e->who->role], "token", text_or_null(e->who->token), "token_name",
-			      text_or_null(e->who->token_name), "address", e->address, "method", e->method, "path",
+			      "user_id", text_or_null(e->who->user), "role", sl__role_names[e->who->role], "token",
+			      text_or_null(e->who->token), "token_name", text_or_null(e->who->token_name), "address",
+			      e->address, "method", e->method, "path",
 			      text_or_null(refusal ? plain(path, e->path) : e->path), "object",
 			      text_or_null(object_of(e)), "status", e->status);
 	if (o && e->changes)

@@ -46,7 +46,8 @@ def test_accounting(tmp_path):
     lab.bob.get("/v1/accounting?user=ann", 404)
     lab.root.patch("/v1/users/bob", json={"name": LONG})
     lab.nobody.get("/v1/accounting", 401)
-    for query, name in (("from=x", "from"), ("by=hour", "by"), ("format=xml", "format"), ("user=who", "user"), ("project=who", "project")):
+    for query, name in (("from=x", "from"), ("by=hour", "by"), ("format=xml", "format"), ("user=who", "user"), ("project=who", "project"),
+                        ("from=2026-02-02&to=2026-02-01", "from"), ("from=2999-01-01", "from")):
         assert lab.root.request("GET", f"/v1/accounting?{query}").json()["parameter"] == name
     text = lab.root.get("/v1/accounting?format=csv&by=user,project")
     assert text.headers["Content-Type"].startswith("text/csv")

@@ -172,4 +172,7 @@ def test_the_commands(fresh, tmp_path):
     assert cli(daemon, "status").stderr == "spaceland: Coffee at four.\n"
     cli(daemon, "admin", "banner", "--remove")
     assert cli(daemon, "status").stderr == ""
+    told = cli(daemon, "admin", "drain", "--by", "2020-01-01T00:00:00Z", status=4).stderr
+    assert "by is over" in told and "0 for now" in told and json.loads(cli(daemon, "status", "--json").stdout) and not cli(daemon, "status").stderr
+    assert "until is over" in cli(daemon, "admin", "banner", "x", "--until", "2020-01-01T00:00:00Z", status=4).stderr
     assert "--by must be a number with s, min, h, d or w" in cli(daemon, "admin", "drain", "--by", "soon", status=2).stderr

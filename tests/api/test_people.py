@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import http.client
+import shlex
 import time
 
 import pytest
@@ -239,6 +240,10 @@ def test_commands_say_what_they_did(lab):
     log = told("admin", "audit", "--object", "ann")
     assert ann["id"] in log and "restore" in log and "/v1/users/bob" not in log
     assert f"{ann['things']} things that ann owned" in told("user", "delete", "ann", "--data")
+    for name in ("Jörg O'Hara $(x)", "o'hara@lab.example"):  # what is proposed can be pasted
+        said = told("user", "add", name)
+        proposed = said.partition("now; ")[2].partition(" makes")[0]
+        assert shlex.split(proposed) == ["spaceland", "user", "token", name], said
     cli(lab, "project", "add", "atlas")
     cli(lab, "project", "job-time", "atlas", "2h")
     assert "a job may be running for 2" in told("project", "show", "atlas")

@@ -125,6 +125,8 @@ void sl_route_accounting(struct sl_request *r)
 		rc = read_by(sl_request_query(r, "by"), &q, &err);
 	if (!rc)
 		rc = read_whose(r, &q, &err);
+	if (!rc && sl_request_query(r, "from") && q.from > q.to)
+		rc = sl_error_field(&err, SL_BADPARAM, "?from", "from must not be after to, which is today unless it is given");
 	if (!rc && format && !csv && strcmp(format, "json"))
 		rc = sl_error_field(&err, SL_BADPARAM, "?format", "format must be json or csv");
 	if (rc) {

@@ -9,10 +9,26 @@
 #include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
+#define WORD_BYTES 1024
+
+/* A user's name as one word of the shell's, for commands that a message proposes. */
+static const char *word(const char *name, char out[WORD_BYTES])
+{
+	size_t plain = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-"), used = 1;
+	if (*name && !name[plain])
+		return name;
+	out[0] = '\'';
+	for (; *name && used < WORD_BYTES - 6; name++)
+		used += (size_t)sprintf(out + used, *name == '\'' ? "'\\''" : "%c", *name);
+	strcpy(out + used, "'");
+	return out;
+}
+
 static void tell_added(struct cli *cli, const json_t *user)
 {
+	char text[WORD_BYTES];
 	cli_note(cli, "%s is a %s now; spaceland user token %s makes a token", cli->arguments[0], cli_text(user, "role"),
-		 cli->arguments[0]);
+		 word(cli->arguments[0], text));
 }
 
 int cmd_user_add(struct cli *cli)
@@ -100,6 +116,7 @@ static void tell_deleted(struct cli *cli, const json_t *user, bool data)
 {
 	double things = cli_number(user, "things");
 	const char *name = cli_text(user, "name"), *id = cli_text(user, "id"), *s = things == 1 ? "" : "s";
+	char text[WORD_BYTES];
 	if (!(things > 0))
 		cli_note(cli, "%s is deleted, and owned nothing", name);
 	else if (data)
@@ -108,7 +125,7 @@ static void tell_deleted(struct cli *cli, const json_t *user, bool data)
 	else
 		cli_note(cli, "%s is deleted; %.0f thing%s stay%s: spaceland user transfer %s TO gives them to another user, "
 			 "spaceland user delete %s --data deletes them, spaceland user restore %s brings %s back", name, things,
-			 s, things == 1 ? "s" : "", id, id, name, name);
+			 s, things == 1 ? "s" : "", id, id, word(name, text), name);
 }
 
 int cmd_user_delete(struct cli *cli)
@@ -169,9 +186,10 @@ int cmd_user_restore(struct cli *cli)
 	json_t *which = cli->argument_count > 1 ? json_string(cli->arguments[1]) : json_true();
 	int status = http_change(cli, "POST", strdup("/v1/users"),
 				 json_pack("{s:s, s:o}", "name", cli->arguments[0], "restore", which));
+	char text[WORD_BYTES];
 	if (!status)
 		cli_note(cli, "%s is back, without tokens and projects; spaceland user token %s makes a token",
-			 cli->arguments[0], cli->arguments[0]);
+			 cli->arguments[0], word(cli->arguments[0], text));
 	return status;
 }
 
