@@ -54,7 +54,13 @@ table() {
 	END
 }
 
-part_unit() { meson_tests "$BUILD" unit; }
+# Continuous integration runs the quick ones with the address sanitizer only.
+part_unit() {
+	case $run in
+	ci) meson_tests "$BUILD" unit --no-suite quick-unit ;;
+	*) meson_tests "$BUILD" unit ;;
+	esac
+}
 part_emulated() { meson_tests "$BUILD" emulated ${without:+--no-suite long}; }
 part_emulated_slow() { meson_tests "$BUILD" emulated-slow; }
 part_plugin() {

@@ -31,11 +31,11 @@ def kinds():
     }
 
 
-# ./dev test takes those that differ most.
+# Only ./dev test all takes more than those that differ most.
 FEW = ("mixture", "heavy tails", "whole numbers", "mesh")
 
 
-@pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=pytest.mark.long) for name in kinds()])
+@pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=pytest.mark.longest) for name in kinds()])
 def test_more_iterations_never_end_higher(client, name):
     x = kinds()[name]
     file = "x.npz" if sp.issparse(x) else "x.npy"
