@@ -149,10 +149,14 @@ bool sl__sender_token(struct sl_request *r)
 		tell_expiry(r);
 		return true;
 	}
-	bool disabled = r->who.name[0];
-	r->slow = !disabled && (header || link || cookie);
+	bool known = r->who.name[0];  /* it was no guess */
+	char expired[SL_TIME_BYTES];
+	r->slow = !known && (header || link || cookie);
 	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
-	if (disabled)
+	if (known && r->who.until_ms)
+		snprintf(why, sizeof why, "this token of user %.64s expired at %s; another valid one of the same user, or an "
+			 "administrator, makes a new one", r->who.name, sl_time_text((uint64_t)r->who.until_ms, expired));
+	else if (known)
 		snprintf(why, sizeof why, "user %.64s is disabled; ask an administrator", r->who.name);
 	else if (link || (header && !strncasecmp(header, "Bearer " SL_LINK_PREFIX, 11)))
 		snprintf(why, sizeof why, "the link has expired, was revoked, or is not one of this server's");

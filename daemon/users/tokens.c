@@ -122,11 +122,12 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 		return false;
 	struct sl__token *t = find_token(u, token + 4);
 	sl__token_hash(u, token, hash);
-	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
+	if (!t || sodium_memcmp(hash, t->hash, sizeof hash))
 		return false;
 	struct sl__user *user = t->user;
-	if (user->state) {
-		*out = (struct sl_principal){.role = SL_ROLE_NONE};
+	bool expired = t->expires_ms && now >= t->expires_ms;
+	if (user->state || expired) {
+		*out = (struct sl_principal){.role = SL_ROLE_NONE, .until_ms = user->state ? 0 : t->expires_ms};
 		memcpy(out->name, user->name, sizeof out->name);
 		return false;
 	}

@@ -86,6 +86,20 @@ def test_things_of_the_future_can_be_collected(clock, fresh):
     assert {item["id"] for item in found} == {graph, job}
 
 
+def test_a_token_tells_its_end_before_and_after(clock, fresh, tmp_path):
+    _, root, ann = lab_of(fresh, tmp_path)
+    mine = As(ann.daemon, root.post("/v1/users/ann/tokens", 201, json={"days": 8, "name": "laptop"}).json()["token"])
+    assert "Spaceland-Token-Expires" not in mine.get("/v1/me").headers
+    clock(3 * 86400)
+    told = mine.get("/v1/me").headers["Spaceland-Token-Expires"]
+    clock(9 * 86400)
+    refused = mine.get("/v1/me", 401).json()["detail"]
+    assert f"token of user ann expired at {told}" in refused
+    strange = As(ann.daemon, mine.session.headers["Authorization"].split()[1][:-4] + "AAAA")
+    assert "not one of this server's" in strange.get("/v1/me", 401).json()["detail"]
+    ann.get("/v1/me")
+
+
 def test_a_jump_ahead_removes_no_links_and_layouts(clock, fresh):
     daemon = fresh(layout_lifetime_s=1000)
     api = Api(daemon)
