@@ -94,8 +94,8 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 /* After the data base is closed: waits until the audit log is on disk, frees, and runs closed. */
 void sl_users_close(struct sl_users *u, void (*closed)(void *arg), void *arg);
 
-/* Finds the user of a token. False: there is no such token; or its user is disabled or it has expired: then *out has only
- * the user's name and, if it has expired, until_ms. */
+/* Finds the user of a token. False: there is no such token; or its user is disabled, or it has expired: then *out has
+ * only the user's name and, if it has expired, until_ms. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
 
 /* Makes the text of a token with this beginning and id, and its keyed hash; and the hash of any text. */
