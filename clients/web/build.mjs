@@ -1,5 +1,6 @@
 /* build.mjs FOLDER -- bundles the dashboard, minified: app.js and app.css, the parts that it loads when they are needed
- * (part-NAME-HASH.js), worker.js, viewer.js, index.html and the icon. */
+ * (part-NAME-HASH.js), worker.js, viewer.js, map.js (the module that other pages embed), index.html
+ * and the icon. `--map`: only map.js. */
 import { build } from "esbuild";
 import { copyFile, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -13,10 +14,16 @@ if (!out) {
 await mkdir(out, { recursive: true });
 const common = { bundle: true, minify: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning",
 	jsx: "automatic", jsxImportSource: "preact" };
+const map = () => build({ ...common, entryPoints: [join(here, "src/map/map.ts")], outfile: join(out, "map.js") });
+if (process.argv[3] === "--map") {
+	await map();
+	process.exit(0);
+}
 const { metafile } = await build({ ...common, splitting: true, metafile: true, entryPoints: { app: join(here, "src/ui/app.tsx") },
 	outdir: out, chunkNames: "part-[name]-[hash]" });
 await build({ ...common, entryPoints: [join(here, "src/worker/worker.ts")], outfile: join(out, "worker.js") });
 await build({ ...common, entryPoints: [join(here, "src/viewer/viewer.ts")], outfile: join(out, "viewer.js") });
+await map();
 await copyFile(join(here, "icon.svg"), join(out, "icon.svg"));
 
 /* What only declares types makes empty chunks, which nobody should fetch. */

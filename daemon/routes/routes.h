@@ -9,7 +9,7 @@
  * is the right that a request needs (users.h), on the thing whose id is {id} or {graph} in the path, if there is one;
  * tests/api/test_users.py compares it with the OpenAPI file. The handler of `jobs_get` is sl_route_jobs_get(). */
 #define SL_ROUTES(X) \
-	X("GET", "/", ui_page, OPEN, SL_BODY_NONE, NULL) \
+	X("GET", "/", ui_page, OPEN, SL_BODY_NONE, "embed") \
 	X("GET", "/metrics", metrics, LOOK, SL_ROUTE_RESERVE, NULL) \
 	X("GET", "/ui/{file}", ui_file, OPEN, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/access/{id}", access_get, READ, SL_BODY_NONE, NULL) \

@@ -23,6 +23,9 @@ export class ApiError extends Error {
  * only. */
 export const link = new URLSearchParams(location.search).get("link");
 
+/** True in a frame of another page, /?embed=1&link=...#/job/ID: only the map is shown. */
+export const embedded = new URLSearchParams(location.search).get("embed") === "1";
+
 /** The path under which this page has the server, "" or "/spaceland": a proxy may have added it. */
 export const base = location.pathname.replace(/\/[^/]*$/, "");
 

@@ -91,6 +91,11 @@ export function coordinates(f: Frame): Float32Array {
 export class FrameParser {
 	private bytes = new Uint8Array(1 << 16);
 	private used = 0;
+	private readonly most: number;
+	/** most: bytes of the largest frame that is accepted. */
+	constructor(most = Infinity) {
+		this.most = most;
+	}
 
 	push(chunk: Uint8Array): Frame[] {
 		if (this.used + chunk.length > this.bytes.length) {
@@ -104,6 +109,8 @@ export class FrameParser {
 		let at = 0;
 		while (this.used - at >= 4) {
 			const length = new DataView(this.bytes.buffer, at, 4).getUint32(0, true);
+			if (length > this.most)
+				throw new RangeError(`a frame of ${length} bytes comes; at most ${this.most} were asked for`);
 			if (this.used - at - 4 < length)
 				break;
 			frames.push(decodeFrame(this.bytes.buffer.slice(at + 4, at + 4 + length)));

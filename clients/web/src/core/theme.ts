@@ -7,8 +7,12 @@ const KEY = "spaceland-theme";
 const system = matchMedia("(prefers-color-scheme: light)");
 
 const stored = (): Theme | null => {
-	const value = localStorage.getItem(KEY);
-	return value === "dark" || value === "light" ? value : null;
+	try {
+		const value = localStorage.getItem(KEY);
+		return value === "dark" || value === "light" ? value : null;
+	} catch {   // in a frame of another page, a browser may refuse it
+		return null;
+	}
 };
 
 export const theme = new Signal<Theme>(stored() ?? (system.matches ? "light" : "dark"));

@@ -6,7 +6,7 @@ import "./stage.css";
 import "./columns.css";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, getJson, link, locked, logout, offline, request } from "../core/api.ts";
+import { ApiError, embedded, getJson, link, locked, logout, offline, request } from "../core/api.ts";
 import { jobs, put, putGraph, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { askMaintenance, expiryText, maintenance } from "../core/people.ts";
@@ -74,6 +74,11 @@ function App() {
 	}, [page, id, known]);
 	if (closed)
 		return <><Login /><Notices /></>;
+	if (embedded)
+		return <div class={`app embedded page-${page || "runs"}`}>
+			<main id="main" tabIndex={-1}>{known ? <Page /> : <p class="loading" role="status">{away ? "The server cannot be reached. Trying again …" : "One moment …"}</p>}</main>
+			<Notices />
+		</div>;
 	return <div class={`app page-${page || "runs"}`}>
 		<a class="skip" href="#main" onClick={e => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
 		<header class="top">
