@@ -6,7 +6,9 @@ mkdir -p "${1:-$ROOT/dist}"
 folder=$(cd "${1:-$ROOT/dist}" && pwd)
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
-cp "$ROOT/clients/web/map/package.json" "$ROOT/clients/web/map/index.d.ts" "$ROOT/clients/web/map/README.md" "$ROOT/LICENSE" "$staging"
+for file in clients/web/map/package.json clients/web/map/index.d.ts clients/web/map/README.md LICENSE; do
+	cp "$ROOT/$file" "$staging"
+done
 node "$ROOT/clients/web/build.mjs" "$staging" --map
 cd "$staging"
 npm pack --silent --pack-destination "$folder"
