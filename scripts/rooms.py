@@ -21,7 +21,7 @@ import sys
 # a prefix of its path.
 TREES = {
     "core": [".", "taken", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "signal", "init", "sammon",
-             "embedding", "measure", "picture", "formats/text", "formats"],
+             "embedding", "measure", "names", "picture", "formats/text", "formats"],
     "gpu": ["device", "group", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "affinities", "points",
             "kmeans", "signal", "sammon", "gmm", "embedding", "engine"],

@@ -224,6 +224,14 @@ static const struct cli_option admin_drain_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option job_names_options[] = {
+	{0, "columns", "LIST", "Columns to name from, with ; between them. Default: texts and categories."},
+	{0, "of", "JOB", "Name the clusters of this job kmeans or gmm, not the density peaks of the layout."},
+	{0, "level", "N", "Only this level, from 0, the coarsest."},
+	{0, "set", "CLUSTER=NAME", "Give a cluster (its id) a name; nothing behind = gives the automatic name back."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option keep_options[] = {
 	{0, "no", NULL, "No longer keep them."},
 	{0, NULL, NULL, NULL},
@@ -450,6 +458,9 @@ static const struct cli_command table[] = {
 	 keep_options, CLI_NO_PARAMS, true, cmd_job_keep},
 	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
 	 cmd_job_list},
+	{"job names", "JOB", 1, 1, "name the clusters of a layout",
+	 "Show the clusters of a layout, with names from the columns of its nodes, coarse ones first; or give one a name by "
+	 "hand, which the server keeps.", job_names_options, CLI_NO_PARAMS, true, cmd_job_names},
 	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.",
 	 NULL, CLI_NO_PARAMS, true, cmd_job_pause},
 	{"job predict", "JOB FILE", 2, 2, "apply the model of a job to new points",

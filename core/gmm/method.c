@@ -490,9 +490,9 @@ static const struct sl_method_output results[] = {
 };
 static const char *const model_arrays[] = {"means", "covariances", "weights", NULL};
 static const struct sl_method_column columns[] = {
-	{"components", SL_COLUMN_WHOLE}, {"log_likelihood", SL_COLUMN_NUMBER}, {"aic", SL_COLUMN_NUMBER},
-	{"bic", SL_COLUMN_NUMBER}, {"iterations", SL_COLUMN_WHOLE}, {"converged", SL_COLUMN_BOOL},
-	{"regularised", SL_COLUMN_WHOLE}, {NULL, SL_COLUMN_NUMBER},
+	{"components", SL_TABLE_WHOLE}, {"log_likelihood", SL_TABLE_NUMBER}, {"aic", SL_TABLE_NUMBER},
+	{"bic", SL_TABLE_NUMBER}, {"iterations", SL_TABLE_WHOLE}, {"converged", SL_TABLE_BOOL},
+	{"regularised", SL_TABLE_WHOLE}, {NULL, SL_TABLE_NUMBER},
 };
 
 extern const struct sl_method sl_method_gmm;

@@ -141,7 +141,7 @@ struct sl_method_output {
  * clusters that it tried. */
 struct sl_method_column {
 	const char *name;
-	enum { SL_COLUMN_NUMBER, SL_COLUMN_WHOLE, SL_COLUMN_BOOL } type;
+	enum { SL_TABLE_NUMBER, SL_TABLE_WHOLE, SL_TABLE_BOOL } type;
 };
 
 struct sl_method_result {

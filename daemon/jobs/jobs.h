@@ -192,6 +192,12 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k);
 /* Cancels measurements of the job, and deletes the result of the last one. */
 void sl_job_forget_quality(struct sl_job *job, struct sl_request *r);
 
+/* Replies with the clusters of the layout, named from the columns of its graph (graphs/clusters/). columns: those to name
+ * from, or NULL; from: a job with labels, or NULL; level: of the codes of the nodes, -1: names. */
+void sl_job_reply_clusters(struct sl_job *job, struct sl_request *r, const char *columns, const char *from, int level);
+/* Gives a cluster a name by hand, or takes it back: the body's name is null. */
+void sl_job_name_cluster(struct sl_job *job, struct sl_request *r, const char *cluster, const json_t *body);
+
 /* Replies with the model's prediction for the points in the request's body. give: name of the predicted array; NULL:
  * the first one. */
 void sl_job_predict(struct sl_job *job, struct sl_request *r, const char *give, enum sl_layout_form form);

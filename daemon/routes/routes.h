@@ -68,6 +68,8 @@
 	X("DELETE", "/v1/jobs/{id}", job_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/jobs/{id}", job_get, WATCH, SL_BODY_NONE, NULL) \
 	X("PATCH", "/v1/jobs/{id}", job_patch, CHANGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/jobs/{id}/clusters", job_clusters, READ, SL_BODY_NONE, "clusters_of columns level") \
+	X("PATCH", "/v1/jobs/{id}/clusters/{cluster}", job_cluster_patch, CHANGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/jobs/{id}/events", job_events, WATCH, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/jobs/{id}/frame", job_frame, WATCH, SL_BODY_NONE, "after max_points type wait") \
 	X("GET", "/v1/jobs/{id}/frames", job_frames, WATCH, SL_BODY_NONE, "max_points type") \

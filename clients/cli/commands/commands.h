@@ -26,6 +26,7 @@ int cmd_admin_undrain(struct cli *cli);
 int cmd_admin_worker_token(struct cli *cli);
 int cmd_admin_retention(struct cli *cli);
 int cmd_job_keep(struct cli *cli);
+int cmd_job_names(struct cli *cli);
 int cmd_project_job_time(struct cli *cli);
 int cmd_project_keep(struct cli *cli);
 int cmd_batch_cancel(struct cli *cli);

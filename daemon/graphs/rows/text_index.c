@@ -412,6 +412,70 @@ int sl__index_search(const char *path, const struct sl_columns *columns, const c
 	return rc;
 }
 
+/* ---- its words ------------------------------------------------------------------------------ */
+
+#define WORD_BYTES 512          /* longer ones are no words */
+#define LOOK 65536              /* occurrences between two looks at `cancel` */
+
+struct words {
+	sqlite3_stmt *q;
+	const bool *texts;
+	uint32_t n;
+	const int *cancel;
+	void (*found)(void *arg, uint32_t node);
+	int (*end)(void *arg, const char *word);
+	void *arg;
+	char word[WORD_BYTES];
+	int64_t last;           /* node of this word that was found last */
+};
+
+/* The occurrence in the present row: of another word, or in another node? */
+static int take_occurrence(struct words *w, const char *term)
+{
+	int64_t node = sqlite3_column_int64(w->q, 1);
+	const char *column = (const char *)sqlite3_column_text(w->q, 2);   /* "c0" */
+	int k = column ? atoi(column + 1) : -1, rc = 0;
+	if (strcmp(term, w->word)) {
+		rc = w->word[0] ? w->end(w->arg, w->word) : 0;
+		snprintf(w->word, sizeof w->word, "%s", term);
+		w->last = -1;
+	}
+	if (rc || k < 0 || k >= TEXTS || !w->texts[k] || node == w->last || node < 0 || node >= w->n)
+		return rc;
+	w->last = node;
+	w->found(w->arg, (uint32_t)node);
+	return 0;
+}
+
+int sl__index_words(const char *path, const struct sl_columns *columns, const bool *texts, const int *cancel,
+		    void (*found)(void *arg, uint32_t node), int (*end)(void *arg, const char *word), void *arg,
+		    struct sl_error *err)
+{
+	struct words w = {.texts = texts, .n = columns->n, .cancel = cancel, .found = found, .end = end, .arg = arg,
+			  .last = -1};
+	sqlite3 *db = open_index(path);
+	int step = SQLITE_ROW, rc = 0;
+	if (!db)
+		return sl_error_at(err, SL_IO, path, 0, "The index of texts cannot be opened.");
+	if (sqlite3_exec(db, "CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, t, 'instance')", NULL, NULL, NULL) ||
+	    sqlite3_prepare_v2(db, "SELECT term, doc, col FROM temp.words", -1, &w.q, NULL))
+		step = SQLITE_ERROR;
+	for (uint64_t k = 1; !rc && step == SQLITE_ROW && (step = sqlite3_step(w.q)) == SQLITE_ROW; k++) {
+		const char *term = (const char *)sqlite3_column_text(w.q, 0);
+		if (term && strlen(term) < WORD_BYTES)
+			rc = take_occurrence(&w, term);
+		if (!rc && k % LOOK == 0 && cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+			rc = sl_error_set(err, SL_CANCELLED, "The server is stopping.");
+	}
+	if (!rc && step != SQLITE_DONE)
+		rc = failed(db, path, err);
+	if (!rc && w.word[0])
+		rc = end(arg, w.word);
+	sqlite3_finalize(w.q);
+	sqlite3_close(db);
+	return rc;
+}
+
 void sl__index_remove(const struct sl_graphs *s, const char *id)
 {
 	char *path = sl__graphs_path(s, id, "index");

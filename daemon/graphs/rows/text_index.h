@@ -29,6 +29,13 @@ int sl__index_search(const char *path, const struct sl_columns *columns, const c
 		     int64_t deadline_ns, void (*found)(void *arg, uint32_t node, double rank), void *arg,
 		     struct sl_error *err);
 
+/* Goes through the words of an index, in the order of the alphabet: found(arg, node) for each node that has the word in
+ * one of the texts with texts[k], the K-th column of texts, in the order of their numbers; then end(arg, word), whose
+ * error ends it. Pool thread. */
+int sl__index_words(const char *path, const struct sl_columns *columns, const bool *texts, const int *cancel,
+		    void (*found)(void *arg, uint32_t node), int (*end)(void *arg, const char *word), void *arg,
+		    struct sl_error *err);
+
 /* Removes the index of a graph that is deleted. Pool thread. */
 void sl__index_remove(const struct sl_graphs *s, const char *id);
 uint64_t sl__index_bytes(const char *path);

@@ -100,6 +100,8 @@ json_t *sl__job_document(const struct sl_job *job)
 		json_object_set(o, "problem", r->problem);
 	if (r->quality)
 		json_object_set(o, "quality", r->quality);
+	if (r->cluster_names)
+		json_object_set(o, "cluster_names", r->cluster_names);
 	if (r->table_of_result)
 		json_object_set(o, "table", r->table_of_result);
 	return o;
@@ -238,6 +240,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	r->notes = json_incref(json_object_get(o, "notes"));
 	r->problem = json_incref(json_object_get(o, "problem"));
 	r->quality = json_incref(json_object_get(o, "quality"));
+	r->cluster_names = json_incref(json_object_get(o, "cluster_names"));
 	r->table_of_result = json_incref(json_object_get(o, "table"));
 	*out = job;
 	return 0;

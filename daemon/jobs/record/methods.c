@@ -216,8 +216,8 @@ json_t *sl__table_json(const struct sl_method *method, const struct sl_method_re
 	for (int i = 0; value && i < result->rows; i++) {
 		json_t *row = json_object();
 		for (int c = 0; columns[c].name; c++, value++)
-			json_object_set_new(row, columns[c].name, columns[c].type == SL_COLUMN_BOOL ? json_boolean(*value != 0) :
-					    columns[c].type == SL_COLUMN_WHOLE ? json_integer((json_int_t)*value) :
+			json_object_set_new(row, columns[c].name, columns[c].type == SL_TABLE_BOOL ? json_boolean(*value != 0) :
+					    columns[c].type == SL_TABLE_WHOLE ? json_integer((json_int_t)*value) :
 					    sl_json_number(*value));
 		json_array_append_new(rows, row);
 	}

@@ -30,6 +30,7 @@ void sl__record_finish(struct sl_job_record *r)
 	free(r->trace);
 	json_decref(r->problem);
 	json_decref(r->quality);
+	json_decref(r->cluster_names);
 	json_decref(r->notes);
 	json_decref(r->input);
 	json_decref(r->table_of_result);
@@ -277,4 +278,10 @@ void sl__record_quality_take(struct sl_job_record *r, json_t *quality)
 {
 	json_decref(r->quality);
 	r->quality = quality;
+}
+
+void sl__record_cluster_names_take(struct sl_job_record *r, json_t *names)
+{
+	json_decref(r->cluster_names);
+	r->cluster_names = names;
 }

@@ -74,6 +74,7 @@ struct sl_job_record {
 	json_t *problem;             /* or NULL */
 	json_t *table_of_result;     /* rows of the result's table, or NULL */
 	json_t *quality;             /* the last measurement, or NULL */
+	json_t *cluster_names;       /* given by hand: [{"cluster", "name", "by", "at"}], or NULL */
 	/* its files */
 	bool has_initial;            /* of its initial layout, or of `input` */
 	bool has_results;            /* it has ended, and its arrays are on the disk */
@@ -137,5 +138,6 @@ void sl__record_results(struct sl_job_record *r, bool layout, bool arrays);  /* 
 void sl__record_problem(struct sl_job_record *r, const struct sl_error *err);
 void sl__record_table_take(struct sl_job_record *r, json_t *table);          /* or NULL */
 void sl__record_quality_take(struct sl_job_record *r, json_t *quality);      /* or NULL */
+void sl__record_cluster_names_take(struct sl_job_record *r, json_t *names);  /* or NULL */
 
 #endif

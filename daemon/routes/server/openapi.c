@@ -159,7 +159,7 @@ static void put_measure(const struct place *p, const struct sl_method *m)
 static void put_table(const struct place *p, const struct sl_method *m)
 {
 	static const char *const types[] = {
-		[SL_COLUMN_NUMBER] = "number", [SL_COLUMN_WHOLE] = "integer", [SL_COLUMN_BOOL] = "boolean"};
+		[SL_TABLE_NUMBER] = "number", [SL_TABLE_WHOLE] = "integer", [SL_TABLE_BOOL] = "boolean"};
 	if (!m->table || has(p, m->table))
 		return;
 	json_t *columns = json_object();

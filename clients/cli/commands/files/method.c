@@ -332,9 +332,9 @@ static const char *doing(const struct sl_method *m, bool now)
 
 static json_t *cell(const struct sl_method_column *c, double value)
 {
-	if (c->type == SL_COLUMN_BOOL)
+	if (c->type == SL_TABLE_BOOL)
 		return json_boolean(value != 0);
-	if (c->type == SL_COLUMN_WHOLE)
+	if (c->type == SL_TABLE_WHOLE)
 		return json_integer((json_int_t)value);
 	return isfinite(value) ? json_real(value) : json_null();
 }
@@ -383,7 +383,7 @@ static void note_table(const struct run *r)
 		line[0] = '\0';
 		for (const struct sl_method_column *c = r->method->columns; c->name; c++, value++) {
 			size_t at = strlen(line);
-			if (c->type == SL_COLUMN_BOOL)
+			if (c->type == SL_TABLE_BOOL)
 				snprintf(line + at, sizeof line - at, "%s%s %s", at ? ", " : "", c->name, *value != 0 ? "yes" : "no");
 			else
 				snprintf(line + at, sizeof line - at, "%s%s %.9g", at ? ", " : "", c->name, *value);

@@ -59,7 +59,7 @@ static void table(const struct sl_method *method, const json_t *rows)
 		for (const struct sl_method_column *c = method->columns; c->name; c++) {
 			const json_t *of_row = json_object_get(row, c->name);
 			printf("%s %s ", c == method->columns ? "" : ",", c->name);
-			if (c->type == SL_COLUMN_BOOL)
+			if (c->type == SL_TABLE_BOOL)
 				fputs(json_is_true(of_row) ? "yes" : "no", stdout);
 			else
 				printf("%.9g", json_number_value(of_row));

@@ -420,6 +420,28 @@ class Job:
                               stacklevel=2)
         return found
 
+    def clusters(self, columns: Union[str, Sequence[str], None] = None, of: "Optional[Job]" = None) -> Dict[str, Any]:
+        """The clusters of the layout, in nested levels, coarse first, each with a name from the columns of its nodes, where
+        its name goes, and what is characteristic of it. Waits.
+
+        columns: those to name from; default: texts and categories. of: a Job of kmeans or gmm on the same graph, whose
+        clusters are named instead of the density peaks of the layout."""
+        self.wait()
+        chosen = columns if columns is None or isinstance(columns, str) else ";".join(columns)
+        query = {"columns": chosen, "clusters_of": None if of is None else of.id}
+        return dict(self.client.http.json("GET", self.path + "/clusters",
+                                          query={k: v for k, v in query.items() if v is not None}))
+
+    def cluster_codes(self, level: int = 0) -> Any:
+        """The cluster of each node at a level: its place in clusters()["levels"][level]["clusters"]; -1: none. Waits."""
+        self.wait()
+        raw = self.client.http.request("GET", self.path + "/clusters", query={"level": level}).content
+        return np.frombuffer(raw, "<i4").copy()
+
+    def name_cluster(self, cluster: str, name: Optional[str]) -> None:
+        """Gives a cluster (its id) a name by hand, which is kept; None: the automatic name again."""
+        self.client.http.request("PATCH", self.path + "/clusters/" + cluster, json={"name": name})
+
     def picture(self, path: Any = None, *, layout: "Optional[Job]" = None, color: "Union[str, Job, None]" = None,
                 **options: Any) -> bytes:
         """A picture of the layout. Waits. Returns it and, if `path` is given, writes it: PNG, SVG or PDF, as the path
