@@ -459,8 +459,8 @@ static const struct cli_command table[] = {
 	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
 	 cmd_job_list},
 	{"job names", "JOB", 1, 1, "name the clusters of a layout",
-	 "Show the clusters of a layout, with names from the columns of its nodes, coarse ones first; or give one a name by "
-	 "hand, which the server keeps.", job_names_options, CLI_NO_PARAMS, true, cmd_job_names},
+	 "Show the clusters of a layout, with names from the columns of its nodes, coarse ones first; or give one a name "
+	 "by hand, which the server keeps.", job_names_options, CLI_NO_PARAMS, true, cmd_job_names},
 	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.",
 	 NULL, CLI_NO_PARAMS, true, cmd_job_pause},
 	{"job predict", "JOB FILE", 2, 2, "apply the model of a job to new points",

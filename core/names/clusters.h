@@ -1,11 +1,11 @@
 /* clusters.h -- the clusters that people see in a layout: its density peaks, in a few nested levels.
  *
- * Nodes are counted in the cells of a grid and smoothed by a Gaussian (n^(-1/6), Silverman's rate in 2-D). A cell belongs
- * to the peak that the steepest way up from it reaches. Peaks merge where they meet, as in a density tree; of two the
- * one with less excess of mass ends there. Excess of mass is the number of nodes above the level at which they meet
- * (Mueller and Sawitzki 1991), which is also what HDBSCAN selects clusters by (Campello, Moulavi and Sander 2013). A
- * level keeps the peaks with the most; the nodes of others belong to the peak into which theirs has merged. So levels
- * nest, and the same layout has the same clusters, whatever the number of threads.
+ * Nodes are counted in the cells of a grid and smoothed by a Gaussian (n^(-1/6), Silverman's rate in 2-D). A cell
+ * belongs to the peak that the steepest way up from it reaches. Peaks merge where they meet, as in a density tree; of
+ * two the one with less excess of mass ends there. Excess of mass is the number of nodes above the level at which
+ * they meet (Mueller and Sawitzki 1991), which is also what HDBSCAN selects clusters by (Campello, Moulavi and Sander
+ * 2013). A level keeps the peaks with the most; the nodes of others belong to the peak into which theirs has merged.
+ * So levels nest, and the same layout has the same clusters, whatever the number of threads.
  *
  * A million nodes take 0.1 seconds of one core. Any thread. */
 #ifndef SL_NAMES_CLUSTERS_H

@@ -43,11 +43,6 @@ void sl_terms_destroy(struct sl_terms *t)
 	free(t);
 }
 
-uint32_t sl_terms_count(const struct sl_terms *t)
-{
-	return (uint32_t)t->words;
-}
-
 static int make_room(struct sl_terms *t)
 {
 	if (t->words == t->words_room) {

@@ -6,12 +6,12 @@
  *   d = log (y_iw + a_w) / (n_i + a - y_iw - a_w)  -  log (y_jw + a_w) / (n_j + a - y_jw - a_w)
  *   z = d / sqrt(1 / (y_iw + a_w) + 1 / (y_jw + a_w))
  *
- * y_iw: nodes of i that have the word; n_i: the sum of y_iw over all words; the prior a_w = a y_w / n says that a word is
- * as frequent in each group as in all of them, with the weight of a = 500 words. So neither words that all groups have
- * nor words that only a few nodes have come first. A category is a word, of which each node has one.
+ * y_iw: nodes of i that have the word; n_i: the sum of y_iw over all words; the prior a_w = a y_w / n says that a
+ * word is as frequent in each group as in all of them, with the weight of a = 500 words. So neither words that all
+ * groups have nor words that only a few nodes have come first. A category is a word, of which each node has one.
  *
- * Numbers have Cliff's delta (1993), from the ranks of the Mann-Whitney test: how much more often a value of the group is
- * the larger one of two than the smaller one, from -1 to 1. Any thread. */
+ * Numbers have Cliff's delta (1993), from the ranks of the Mann-Whitney test: how much more often a value of the
+ * group is the larger one of two than the smaller one, from -1 to 1. Any thread. */
 #ifndef SL_NAMES_SCORE_H
 #define SL_NAMES_SCORE_H
 
@@ -39,11 +39,10 @@ int sl_terms_create(struct sl_terms **out, uint32_t clusters, struct sl_error *e
 void sl_terms_destroy(struct sl_terms *t);   /* NULL is fine */
 /* Adds a word once, with the nodes that have it: count[clusters + 1], the last one of nodes in no cluster. */
 int sl_terms_add(struct sl_terms *t, const char *text, size_t length, const uint32_t *count, struct sl_error *err);
-uint32_t sl_terms_count(const struct sl_terms *t);
 
-/* The `most` best words of each group of clusters: out[groups * most], the best first, text NULL at the end. to[clusters]:
- * the group of a cluster, or UINT32_MAX. Only words with z > 0 that at least fewest[group] nodes of the group have. Equal
- * scores: in the order of sl_terms_add(). */
+/* The `most` best words of each group of clusters: out[groups * most], the best first, text NULL at the end.
+ * to[clusters]: the group of a cluster, or UINT32_MAX. Only words with z > 0 that at least fewest[group] nodes of the
+ * group have. Equal scores: in the order of sl_terms_add(). */
 int sl_terms_best(const struct sl_terms *t, const uint32_t *to, uint32_t groups, const uint32_t *fewest, uint32_t most,
 		  struct sl_term *out, struct sl_error *err);
 

@@ -29,6 +29,12 @@ struct sl_picture_ellipse {
 	uint32_t label;
 };
 
+/* A name of its own on the map, such as a cluster's. */
+struct sl_picture_map_name {
+	const char *text;
+	double at[2];              /* in units of the layout */
+};
+
 struct sl_picture_options {
 	int width, height;         /* pixels, clamped to 16 .. 8192; 0: 1200 */
 	bool light;                /* light background; default dark */
@@ -36,6 +42,9 @@ struct sl_picture_options {
 	                              order, others by size); for a scale, a bar of its colours with numbers */
 	bool names;                /* 2-D and 3-D: the labels' names on the map, where most of their nodes are, as many as
 	                              fit without overlap; not for a scale */
+	const struct sl_picture_map_name *map_name;  /* [map_names] 2-D: other names on the map, before those of labels; the
+	                              first ones have precedence. Borrowed */
+	uint32_t map_names;
 	int dpi;                   /* resolution, for print: the size of text is 8 points, and the PNG tells it; 0: not
 	                              given, text grows with the picture */
 	const char *legend_title;  /* a line above the legend; NULL: none. Borrowed */

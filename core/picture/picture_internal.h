@@ -19,6 +19,7 @@ struct sl__legend {
 /* A name on the map. */
 struct sl__map_name {
 	uint32_t label;
+	const char *text;        /* NULL: the label's */
 	float left, top, width;  /* of its capital letters, pixels */
 };
 

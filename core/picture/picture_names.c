@@ -93,12 +93,13 @@ static bool is_free(const struct sl__drawing *w, float left, float top, float wi
 }
 
 /* Adds the name around (x, y), if there is space for it. */
-static void place(struct sl__drawing *w, uint32_t label, const float at[2])
+static void place(struct sl__drawing *w, uint32_t label, const char *own, const float at[2])
 {
 	static const float shifts[] = {0, -1, 1, -2, 2};
 	const struct sl__plot *p = &w->plot;
 	char number[16], fitting[SL__TEXT_BYTES];
-	sl__canvas_text_fit(&w->canvas, sl__drawing_label(w, label, number), WIDEST * p->width, w->text, fitting);
+	sl__canvas_text_fit(&w->canvas, own ? own : sl__drawing_label(w, label, number), WIDEST * p->width,
+			    w->text, fitting);
 	float width = sl__canvas_text_width(&w->canvas, fitting, w->text);
 	float left = fminf(fmaxf(at[0] - width / 2, p->left), p->left + p->width - width);
 	if (!(width > 0))
@@ -108,7 +109,8 @@ static void place(struct sl__drawing *w, uint32_t label, const float at[2])
 		top = fminf(fmaxf(top, p->top), p->top + p->height - 9 * w->text);
 		if (!is_free(w, left, top, width))
 			continue;
-		w->placed[w->placed_names++] = (struct sl__map_name){.label = label, .left = left, .top = top, .width = width};
+		w->placed[w->placed_names++] = (struct sl__map_name){.label = label, .text = own, .left = left,
+								    .top = top, .width = width};
 		return;
 	}
 }
@@ -139,15 +141,35 @@ static void count_all(const struct sl__plot *p, uint32_t none, uint32_t *all)
 	}
 }
 
+/* Names of their own that are within the plot. */
+static void place_own(struct sl__drawing *w)
+{
+	const struct sl__plot *p = &w->plot;
+	const struct sl_picture_options *o = w->options;
+	for (uint32_t k = 0; k < o->map_names && w->placed_names < MOST; k++) {
+		const struct sl_picture_map_name *m = &o->map_name[k];
+		float at[2] = {(float)(p->to[0] + p->scale * (m->at[0] - p->from[0])),
+			       (float)(p->to[1] - p->scale * (m->at[1] - p->from[1]))};
+		if (at[0] >= p->left && at[1] >= p->top && at[0] < p->left + p->width && at[1] < p->top + p->height)
+			place(w, 0, m->text, at);
+	}
+}
+
 int sl__names_place(struct sl__drawing *w)
 {
 	const struct sl__plot *p = &w->plot;
 	const struct sl_picture_options *o = w->options;
+	bool own = o->map_names && p->dims == 2 && p->placed;
+	if (own || o->names)
+		w->placed = malloc(MOST * sizeof *w->placed);
+	if ((own || o->names) && !w->placed)
+		return SL_NOMEM;
+	if (own)
+		place_own(w);
 	if (!o->names || !p->labels || o->scale || p->dims == 1 || !p->placed)
 		return 0;
 	uint64_t *start = calloc((size_t)p->labels + 2, sizeof *start);
 	uint32_t *dot = malloc((p->n + 1) * sizeof *dot), *grid = malloc(2 * CELLS * CELLS * sizeof *grid);
-	w->placed = malloc(MOST * sizeof *w->placed);
 	int rc = start && dot && grid && w->placed ? 0 : SL_NOMEM;
 	uint32_t none = o->none ? p->labels - 1 : SL__UNPLACED;
 	if (!rc) {
@@ -159,7 +181,7 @@ int sl__names_place(struct sl__drawing *w)
 		float at[2];
 		if (l != none && w->count[l] && (float)w->count[l] >= SHARE * (float)p->placed &&
 		    middle_of(p, dot + start[l + 1], w->count[l], grid, at) && prevails(p, grid, w->count[l], at))
-			place(w, l, at);
+			place(w, l, NULL, at);
 	}
 	free(start);
 	free(dot);
@@ -174,7 +196,7 @@ void sl__names_draw(struct sl__drawing *w)
 	char number[16];
 	for (uint32_t k = 0; k < w->placed_names; k++) {
 		const struct sl__map_name *m = &w->placed[k];
-		const char *name = sl__drawing_label(w, m->label, number);
+		const char *name = m->text ? m->text : sl__drawing_label(w, m->label, number);
 		for (int turn = 0; turn < 12; turn++) {
 			float x = halo * cosf((float)turn * 0.5235988f), y = halo * sinf((float)turn * 0.5235988f);
 			sl__canvas_text(c, m->left + x, m->top + y, w->text, m->width + 1, c->theme.background, name);

@@ -217,7 +217,7 @@ static void map_names(const struct sl__drawing *w, FILE *out)
 		sl__rgb_to_hex(w->canvas.theme.background), (double)(2.4f * w->text));
 	for (uint32_t k = 0; k < w->placed_names; k++)
 		print_line(w, w->placed[k].left, w->placed[k].top, w->placed[k].width + 1,
-			   sl__drawing_label(w, w->placed[k].label, number), out);
+			   w->placed[k].text ? w->placed[k].text : sl__drawing_label(w, w->placed[k].label, number), out);
 	fputs("</g>\n", out);
 }
 

@@ -171,6 +171,7 @@ struct sl_picture_form {
 	/* Colours by density, by a column of labels, or by the clusters of a job. If none of these is set: as
 	 * SL_CHOICE_USUAL says (graphs/nodes.h). */
 	bool density;
+	int clusters_level;                /* names of the layout's clusters of this level on the map; -1: none */
 	char column[SL_COLUMN_BYTES];      /* name of the column, or "" */
 	char clusters[SL_ULID_BYTES];      /* id of a job whose result is labels or values; or "" */
 	const struct sl_method *mixture;   /* the method of that job, if it gives ellipses of this layout; or NULL */
@@ -192,8 +193,8 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k);
 /* Cancels measurements of the job, and deletes the result of the last one. */
 void sl_job_forget_quality(struct sl_job *job, struct sl_request *r);
 
-/* Replies with the clusters of the layout, named from the columns of its graph (graphs/clusters/). columns: those to name
- * from, or NULL; from: a job with labels, or NULL; level: of the codes of the nodes, -1: names. */
+/* Replies with the clusters of the layout, named from the columns of its graph (graphs/rows/clusters/). columns: those
+ * to name from, or NULL; from: a job with labels, or NULL; level: of the codes of the nodes, -1: names. */
 void sl_job_reply_clusters(struct sl_job *job, struct sl_request *r, const char *columns, const char *from, int level);
 /* Gives a cluster a name by hand, or takes it back: the body's name is null. */
 void sl_job_name_cluster(struct sl_job *job, struct sl_request *r, const char *cluster, const json_t *body);

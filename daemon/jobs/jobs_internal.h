@@ -279,6 +279,9 @@ struct sl_result {
 	char own_labels[64];            /* of pictures: name of the labels that came with the graph */
 	float *y;                       /* [nodes * dims] */
 	struct sl_picture_form picture;
+	json_t *cluster_names;          /* of pictures with names of clusters: those given by hand; or NULL. Owned */
+	bool blind;                     /* the reader may not read the graph */
+	struct sl_account account;      /* of what these names take */
 	/* written by make() */
 	struct sl_buffer *text;         /* the reply, or */
 	int fd;                         /* the file that is the reply; -1: none */

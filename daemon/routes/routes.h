@@ -82,9 +82,9 @@
 	X("GET", "/v1/jobs/{id}/names", job_names, WATCH, SL_BODY_NONE, "count from") \
 	X("GET", "/v1/jobs/{id}/nodes", job_nodes, WATCH, SL_BODY_NONE, "limit search") \
 	X("GET", "/v1/jobs/{id}/picture.png", job_picture, WATCH, SL_BODY_NONE, \
-	  "color dpi height layout legend light names width") \
+	  "clusters color dpi height layout legend light names width") \
 	X("GET", "/v1/jobs/{id}/picture.svg", job_picture_svg, WATCH, SL_BODY_NONE, \
-	  "color dpi height layout legend light names width") \
+	  "clusters color dpi height layout legend light names width") \
 	X("POST", "/v1/jobs/{id}/predict", job_predict, READ, SL_BODY_UPLOAD, \
 	  "decimal format give ignore_columns keep_columns label_column name_column transpose") \
 	X("DELETE", "/v1/jobs/{id}/quality", job_quality_delete, CHANGE, SL_BODY_NONE, NULL) \

@@ -84,6 +84,16 @@ def test_names_follow_the_columns(api, made):
     assert {c["id"]: c["name"] for c in shown(api, job)["levels"][0]["clusters"]} == before
 
 
+def test_names_on_pictures(api, made):
+    svg = api.get(f"/v1/jobs/{made[1]}/picture.svg?clusters=0&legend=false").text
+    assert all(f">{kind}</text>" in svg for kind in KINDS)
+    assert not any(kind in api.get(f"/v1/jobs/{made[1]}/picture.svg?legend=false").text for kind in KINDS)
+    assert api.get(f"/v1/jobs/{made[1]}/picture.png?clusters=2").content != api.get(f"/v1/jobs/{made[1]}/picture.png").content
+    flat = api.run(made[0], iterations=5, dims=1)["id"]
+    assert "two dimensions" in api.get(f"/v1/jobs/{flat}/picture.png?clusters=0", 400).json()["detail"]
+    api.get(f"/v1/jobs/{made[1]}/picture.png?clusters=3", 400)
+
+
 def test_clusters_of_a_kmeans_job(api, made):
     g, job = made
     km = api.post("/v1/jobs", 202, json={"method": "kmeans", "input": {"job": job}, "clusters": 3, "seed": 1}).json()["id"]

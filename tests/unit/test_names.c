@@ -63,7 +63,8 @@ static void test_levels_nest(void **state)
 	float *y = malloc(2ull * n * sizeof *y);
 	for (uint32_t i = 0; i < n; i++)
 		for (int d = 0; d < 2; d++)
-			y[2 * i + (uint32_t)d] = (float)(30 * (d ? (i / 9) % 9 : i % 9) + 90 * ((i / 81) % 3) * d + 2 * normal(&seed));
+			y[2 * i + (uint32_t)d] = (float)(30 * (d ? (i / 9) % 9 : i % 9) + 90 * ((i / 81) % 3) * d +
+							 2 * normal(&seed));
 	struct sl_map_clusters *c, *again;
 	struct sl_error err;
 	assert_int_equal(sl_map_clusters_make(y, n, 2, &c, &err), 0);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/graphs/clusters/clusters.h"
+#include "daemon/graphs/rows/clusters/clusters.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"
 #include "daemon/users/users.h"
@@ -20,14 +20,14 @@ static int find_labels(const struct sl_job *job, const struct sl_request *r, con
 		return sl_error_field(err, SL_BADPARAM, "?clusters_of", "There is no job %.64s; clusters_of needs the id of a "
 				      "job kmeans or gmm.", id);
 	if (sl_method_result_index(from->record.work.method, "labels") < 0)
-		return sl_error_field(err, SL_BADPARAM, "?clusters_of", "Job %s is of method %s, which gives no labels; jobs "
-				      "kmeans and gmm do.", from->record.id, from->record.work.method->name);
+		return sl_error_field(err, SL_BADPARAM, "?clusters_of", "Job %s is of method %s, which gives no labels; "
+				      "jobs kmeans and gmm do.", from->record.id, from->record.work.method->name);
 	if (!from->record.has_results || !sl__job_ended(from))
 		return sl_error_field(err, SL_CONFLICT, "?clusters_of", "Job %s is %s; it has clusters when it is done.",
 				      from->record.id, sl_job_state_name[from->life.state]);
 	if (strcmp(from->record.graph, job->record.graph) != 0)
-		return sl_error_field(err, SL_BADPARAM, "?clusters_of", "The clusters of job %s are of graph %s; this layout is "
-				      "of graph %s.", from->record.id, from->record.graph, job->record.graph);
+		return sl_error_field(err, SL_BADPARAM, "?clusters_of", "The clusters of job %s are of graph %s; this "
+				      "layout is of graph %s.", from->record.id, from->record.graph, job->record.graph);
 	q->from = from->record.id;
 	q->array = "labels";
 	return 0;
@@ -68,8 +68,8 @@ static int read_name(const json_t *body, const char **name, struct sl_error *err
 	const json_t *value = json_object_get(body, "name");
 	*name = json_string_value(value);
 	if (!value || json_object_size(body) != 1 || (!*name && !json_is_null(value)))
-		return sl_error_field(err, SL_BADPARAM, "/name", "The body must have name and nothing else: a text, or null for "
-				      "the automatic name.");
+		return sl_error_field(err, SL_BADPARAM, "/name", "The body must have name and nothing else: a text, or null "
+				      "for the automatic name.");
 	if (!*name)
 		return 0;
 	if (!**name || strlen(*name) >= SL_CLUSTER_NAME_BYTES)
@@ -100,7 +100,8 @@ static json_t *record_of(const struct sl_request *r, const char *cluster, const 
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	return json_pack("{s:s, s:o, s:o, s:I}", "cluster", cluster, "name", name ? json_string(name) : json_null(), "by",
-			 who->name[0] ? json_string(who->name) : json_null(), "at", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+			 who->name[0] ? json_string(who->name) : json_null(), "at",
+			 (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
 }
 
 void sl_job_name_cluster(struct sl_job *job, struct sl_request *r, const char *cluster, const json_t *body)

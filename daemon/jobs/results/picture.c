@@ -10,7 +10,10 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 #include "daemon/graphs/nodes.h"
+#include "daemon/graphs/rows/clusters/clusters.h"
 #include "daemon/jobs/results/colour.h"
+#include "daemon/users/bookings.h"
+#include "daemon/users/users.h"
 #include "daemon/util/buffer.h"
 
 /* placed[i] is 1 if node i has an edge in the embedding. */
@@ -64,6 +67,35 @@ static void name_by_content(struct sl_result *r)
 	snprintf(r->etag, sizeof r->etag, "%s-%s", r->id, hex);
 }
 
+/* The names of the layout's clusters, borrowed from *clusters, which the caller releases; malloc'd. */
+static int name_clusters(struct sl_result *r, json_t **clusters, struct sl_picture_map_name **out, uint32_t *count)
+{
+	const struct sl_clusters_query q = {.folder = r->folder, .job = r->id, .graph = r->graph_id, .dims = r->dims,
+					    .given = r->cluster_names, .blind = r->blind};
+	json_t *cluster;
+	size_t k;
+	if (r->picture.clusters_level < 0 || !r->content)
+		return 0;
+	int code = sl_clusters_named(r->job->jobs->d->graphs, &q, r->y, r->nodes, r->own_labels, r->content, &r->account,
+				     clusters, &r->err);
+	const json_t *levels = json_object_get(*clusters, "levels");
+	size_t last = json_array_size(levels), level = (size_t)r->picture.clusters_level;
+	if (code || !last)
+		return code;
+	const json_t *list = json_object_get(json_array_get(levels, level < last ? level : last - 1), "clusters");
+	*out = calloc(json_array_size(list) + 1, sizeof **out);
+	if (!*out)
+		return sl_error_memory(&r->err, "the names of clusters");
+	json_array_foreach(list, k, cluster) {
+		const char *name = json_string_value(json_object_get(cluster, "name"));
+		const json_t *at = json_object_get(cluster, "center");
+		if (name)
+			(*out)[(*count)++] = (struct sl_picture_map_name){name, {json_number_value(json_array_get(at, 0)),
+										 json_number_value(json_array_get(at, 1))}};
+	}
+	return 0;
+}
+
 static int make_picture(struct sl_result *r)
 {
 	const struct sl_picture_form *form = &r->picture;
@@ -72,7 +104,7 @@ static int make_picture(struct sl_result *r)
 	size_t size;
 	bool chosen = form->density || form->column[0] || form->clusters[0];
 	bool usual = form->width == SL_PICTURE_SIDE && form->height == SL_PICTURE_SIDE && !form->light && !form->svg &&
-		     !form->wordless && !form->names && !form->dpi && !chosen;
+		     !form->wordless && !form->names && form->clusters_level < 0 && !form->dpi && !chosen;
 	if (usual && !read_kept(r))
 		return 0;
 	int code = sl__colours_make(&colours, r, &r->err);
@@ -84,22 +116,30 @@ static int make_picture(struct sl_result *r)
 	if (!chosen && r->names && r->names->label)   /* borrowed */
 		colours = (struct sl__colours){.labels = r->names->labels, .value = r->names->label,
 					       .name = r->names->label_name, .title = r->own_labels};
+	json_t *clusters = NULL;
+	struct sl_picture_map_name *map_name = NULL;
+	uint32_t map_names = 0;
+	code = name_clusters(r, &clusters, &map_name, &map_names);
 	uint8_t *shown = placed(r);
 	struct sl_picture_options options = {
 		.width = form->width, .height = form->height, .light = form->light, .placed = shown,
 		.legend = colours.labels > 0 && !form->wordless, .legend_title = colours.title,
-		.names = form->names, .dpi = form->dpi, .label_name = (const char *const *)colours.name,
+		.names = form->names, .map_name = map_name, .map_names = map_names, .dpi = form->dpi,
+		.label_name = (const char *const *)colours.name,
 		.scale = colours.scale, .none = colours.none, .ordered = colours.ordered, .colour = colours.colour,
 		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
 	};
-	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
+	if (!code)
+		code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
 								 colours.labels, &bytes, &size, &r->err);
 	if (!code)
 		code = sl_buffer_of(&r->text, bytes, size, &r->err);
 	free(shown);
+	free(map_name);
+	json_decref(clusters);
 	if (chosen)
 		sl__colours_finish(&colours);
-	if (!code && colours.labels && chosen)
+	if (!code && ((colours.labels && chosen) || form->clusters_level >= 0))
 		name_by_content(r);
 	if (!code && usual)  /* a failure does not matter, since it can be made again */
 		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->text->data, r->text->bytes, NULL, false, NULL);
@@ -233,6 +273,16 @@ void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct
 				   .content_type = form->svg ? "image/svg+xml" : "image/png"};
 	if (sl__result_missing(job, r))
 		return;
+	if (form->clusters_level >= 0 && sl__work_dims(&job->record.work) != 2) {
+		sl_reply_problem(r, SL_BADPARAM, "clusters writes names on layouts in two dimensions; that of job %s has %d.",
+				 job->record.id, sl__work_dims(&job->record.work));
+		return;
+	}
+	if (form->clusters_level >= 0) {
+		result.cluster_names = json_deep_copy(job->record.cluster_names);
+		result.blind = !reads_graph(job, r);
+		result.account = sl_bookings_account(job->jobs->d->bookings, SL_BOOK_READING, sl_request_who(r)->account);
+	}
 	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d-%d%s%s%s", job->record.id, form->width, form->height,
 		 form->dpi, form->density, form->light, form->wordless ? "-w" : "", form->names ? "-n" : "",
 		 form->svg ? "-svg" : "");

@@ -79,6 +79,9 @@ static void finish(void *arg)
 	if (result->fd >= 0)
 		close(result->fd);
 	free(result->columns_path);
+	json_decref(result->cluster_names);
+	if (result->account.give)
+		sl_account_close(&result->account);
 	free(result->y);
 	sl_buffer_unref(result->text);
 	free(result);
@@ -160,6 +163,7 @@ static struct sl_result *begin(struct sl_job *job, struct sl_request *r, const s
 {
 	struct sl_result *result = malloc(sizeof *result);
 	if (!result) {
+		json_decref(with->cluster_names);
 		sl_reply_problem(r, SL_NOMEM, SL_NO_MEMORY "a reply.");
 		return NULL;
 	}

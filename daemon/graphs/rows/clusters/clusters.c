@@ -1,7 +1,7 @@
 /* Clusters are found and named at the first request, off the loop, and kept in memory for the next ones: names of the
  * columns' present version only, since the key of the cache has that of their file. Names given by hand are not in the
  * cache; they belong to the job's record, and replace the automatic ones in the reply. */
-#include "daemon/graphs/clusters/clusters.h"
+#include "daemon/graphs/rows/clusters/clusters.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "core/formats/numpy/npy.h"
 #include "daemon/files/job_files.h"
-#include "daemon/graphs/clusters/clusters_internal.h"
+#include "daemon/graphs/rows/clusters/clusters_internal.h"
 #include "daemon/json/json.h"
 #include "daemon/users/bookings.h"
 #include "daemon/users/users.h"

@@ -3,8 +3,8 @@
  *   1. a category that half of the nodes have, or two that have a quarter each, of the column that tells clusters apart
  *      best; if other clusters of the level have the same, with two words behind it, if there are texts;
  *   2. else up to three words of the texts;
- *   3. else the quartiles of the column of numbers of which the fewest other nodes lie between them, if that is at most a
- *      quarter of them; so a group in the middle has a name, too, whose delta is 0;
+ *   3. else the quartiles of the column of numbers of which the fewest other nodes lie between them, if that is at
+ *      most a quarter of them; so a group in the middle has a name, too, whose delta is 0;
  *   4. else, in graphs with names, the name of the node with the most edges.
  *
  * Words are in the order of their score. One that begins as another one of the name (lib, libs) is left out. */
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/formats/text/date.h"
-#include "daemon/graphs/clusters/clusters_internal.h"
+#include "daemon/graphs/rows/clusters/clusters_internal.h"
 
 #define TERMS SL_CLUSTER_TERMS
 #define HALF 0.5

@@ -1,12 +1,12 @@
-/* Words come from the index of texts, in the order of the alphabet, so that one word is counted at a time. A word counts
- * once for each node that has it, however often its texts have it. */
+/* Words come from the index of texts, in the order of the alphabet, so that one word is counted at a time. A word
+ * counts once for each node that has it, however often its texts have it. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/formats/text/date.h"
-#include "daemon/graphs/clusters/clusters_internal.h"
+#include "daemon/graphs/rows/clusters/clusters_internal.h"
 #include "daemon/graphs/rows/text_index.h"
 
 #define CATEGORIES_MOST 2000
@@ -16,9 +16,9 @@
 static const char *const empty_words[] = {
 	"about", "after", "all", "also", "and", "any", "are", "based", "been", "but", "can", "does", "each", "etc", "for",
 	"from", "has", "have", "how", "into", "its", "like", "many", "may", "more", "most", "not", "one", "only", "other",
-	"our", "over", "several", "should", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these",
-	"they", "this", "those", "two", "use", "used", "uses", "using", "very", "was", "well", "were", "what", "when",
-	"which", "while", "will", "with", "without", "you", "your",
+	"our", "over", "several", "should", "some", "such", "than", "that", "the", "their", "them", "then", "there",
+	"these", "they", "this", "those", "two", "use", "used", "uses", "using", "very", "was", "well", "were", "what",
+	"when", "which", "while", "will", "with", "without", "you", "your",
 };
 
 static int compare_words(const void *a, const void *b)

@@ -1,11 +1,11 @@
-/* clusters_internal.h -- naming clusters, in two steps: counting words, categories and numbers of a graph's columns, and
- * choosing names. Pool thread. */
+/* clusters_internal.h -- naming clusters, in two steps: counting words, categories and numbers of a graph's columns,
+ * and choosing names. Pool thread. */
 #ifndef SL_CLUSTERS_INTERNAL_H
 #define SL_CLUSTERS_INTERNAL_H
 
 #include "core/names/clusters.h"
 #include "core/names/score.h"
-#include "daemon/graphs/clusters/clusters.h"
+#include "daemon/graphs/rows/clusters/clusters.h"
 #include "daemon/graphs/rows/rows_internal.h"
 
 /* What is known of one column. */
