@@ -302,7 +302,7 @@ def test_what_is_derived_from_a_hidden_graph(lab, hidden, template):
 
 def with_things(hidden, template, job):
     things = {"node": "0", "graph": hidden["graph"], "job": job, "batch": hidden["batch"], "id": hidden["graph"], "layout": NONE, "link": NONE,
-              "column": "hidden", "hold": "x", "project": "x"}
+              "column": "hidden", "cluster": "0-0", "hold": "x", "project": "x"}
     return re.sub(r"\{(\w+)\}", lambda m: things[m[1]], template)
 
 
