@@ -65,6 +65,7 @@ class Element:
 
 class Browser:
     def __init__(self, size=(1280, 800), downloads=None, scale=1, graphics=SOFTWARE):
+        self.scale = scale
         self.folder = tempfile.mkdtemp(prefix="spaceland-chromium-")
         self.session = requests.Session()
         self.session.trust_env = False
@@ -181,7 +182,9 @@ class Browser:
         """Sends a command of the Chrome DevTools protocol."""
         return self.command("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
-    def size(self, width, height, scale=1, mobile=False):
+    def size(self, width, height, scale=None, mobile=False):
+        """In CSS pixels; scale: pixels of the screen for each of them (None: self.scale)."""
+        scale = scale or self.scale
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
 
     def pixels(self, index=0):

@@ -64,7 +64,7 @@ def api(daemon):
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory):
     downloads = tmp_path_factory.mktemp("downloads")
-    b = driver.Browser(downloads=downloads)
+    b = driver.Browser(downloads=downloads, scale=0.5 if LIGHT else 1)  # a quarter of the pixels: most of the time goes to them
     b.downloads = downloads
     yield b
     b.close()

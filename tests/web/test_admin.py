@@ -293,7 +293,7 @@ def test_tokens_of_ones_own(page, lab, shot):
 @pytest.mark.parametrize("theme,width", [("dark", 1440), pytest.param("light", 390, marks=pytest.mark.longest), pytest.param("light", 1024, marks=pytest.mark.longest)])
 def test_accessible(page, lab, theme, width, shot):
     axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()
-    page.size(width, 900, 1, width < 500)
+    page.size(width, 900, mobile=width < 500)
     enter(page, lab, TOKEN, "admin")
     page.run("localStorage.setItem('spaceland-theme', arguments[0])", theme)
     page.reload()

@@ -226,7 +226,7 @@ def test_a_chart_of_one_point(page, api, daemon, cells):
         for (let i = 0; i < d.length; i += 4)
             count += d[i] < 90 && d[i + 2] > 150 && d[i + 3] > 200;
         return count;"""
-    page.wait(lambda: 10 < page.run(blue) < 200, 10, "there is a dot")
+    page.wait(lambda: 2 < page.run(blue) < 200, 10, "there is a dot")
 
 
 @pytest.mark.longest

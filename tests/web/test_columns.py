@@ -208,7 +208,7 @@ def test_what_sets_a_selection_apart(page, daemon, done, shot):
 @pytest.mark.parametrize("width, shade", [(390, "dark"), pytest.param(1440, "light", marks=pytest.mark.longest), pytest.param(1024, "dark", marks=pytest.mark.longest)])
 def test_pages_with_columns(page, daemon, done, shot, width, shade):
     """axe-core finds nothing, nothing is cut off, nothing comes from elsewhere."""
-    page.size(width, 844 if width == 390 else 900, 1, width == 390)
+    page.size(width, 844 if width == 390 else 900, mobile=width == 390)
     open_done(page, daemon, done)
     if page.run("return document.documentElement.dataset.theme") != shade:
         page.find("[aria-label*='theme' i], [title*='theme' i], [aria-label*='light' i], [aria-label*='dark' i]").click()

@@ -520,7 +520,7 @@ def test_single_file(page, daemon, done, chromium, shot, by, legend):
     assert title == by and (lines == legend.split() if legend else [float(x) for x in lines] == sorted(float(x) for x in lines))
     key, picture = (page.run(f"const r = document.querySelector('{what}').getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]") for what in ("aside", "main"))
     assert key[0] >= picture[2], "it hides no points"
-    page.size(390, 780, 1, True)
+    page.size(390, 780, mobile=True)
     shot("offline-phone")
     key, picture = (page.run(f"const r = document.querySelector('{what}').getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]") for what in ("aside", "main"))
     assert key[1] >= picture[3] and key[2] <= 390
@@ -558,7 +558,7 @@ def test_accessible(page, api, daemon, done, theme, shot):
     page.find(".drop")
     found = {}
     for name, width, height in (("wide", 1280, 800), ("phone", 390, 780)):
-        page.size(width, height, 1, name == "phone")
+        page.size(width, height, mobile=name == "phone")
         for address in ("", f"job/{done}", f"job/{done}?tab=steer", f"job/{done}?tab=take", "data", "server", "compare", "admin/maintenance"):
             page.go(f"{daemon.url}/#/{address}")
             page.find("h1")

@@ -22,7 +22,7 @@ def done(api):
                                    pytest.param(1000, marks=pytest.mark.longest),
                                    pytest.param(1440, marks=pytest.mark.longest)])
 def test_nothing_is_cut_off(page, daemon, done, endless, shot, width):
-    page.size(width, 844, 1, width < 500)
+    page.size(width, 844, mobile=width < 500)
     for address in ("", "data", "server", f"job/{done}", f"compare?a={done}&b={done}"):
         page.go(f"{daemon.url}/#/{address}")
         page.find("h1")
@@ -89,7 +89,7 @@ def test_long_names_fit_the_table(page, api, daemon, shot):
 
 def test_a_telephone_held_across(page, daemon, done, shot):
     """The same as a page at 200 %: the buttons beside the picture fit, and the head does not cover the page when it scrolls."""
-    page.size(844, 390, 1, True)
+    page.size(844, 390, mobile=True)
     page.go(f"{daemon.url}/#/job/{done}")
     page.find("canvas.gl")
     inside = """const s = document.querySelector(arguments[0]).getBoundingClientRect(), p = document.querySelector(arguments[1]).getBoundingClientRect();

@@ -79,7 +79,7 @@ def test_live(page, api, daemon, waves, below, shot):
     assert page.pixels()[0] == first and f"t = {at:.4g}"[:6] in page.text(), "the first moment stays"
     page.button("Live").click()
     page.wait(lambda: page.pixels()[0] != first, 10, "live again")
-    page.size(390, 780, 1, True)
+    page.size(390, 780, mobile=True)
     page.wait(lambda: page.run("return document.documentElement.scrollWidth <= innerWidth + 1"), 5, "as wide as the screen")
     shot("phone")
     axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()

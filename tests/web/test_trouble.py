@@ -149,7 +149,7 @@ def test_full_disk(page, tmp_path, api, shot):
         page.go(f"{d.url}/")
         page.see("The disk is full: what is stored is served, but uploads are refused", 20)
         shot("banner")
-        page.size(390, 780, 1, True)
+        page.size(390, 780, mobile=True)
         assert page.run("return document.documentElement.scrollWidth <= innerWidth + 1")
         shot("banner-phone")
         page.size(1280, 800)
