@@ -489,6 +489,15 @@ class Job:
         from .widget import save_html
         save_html(self, path, **options)
 
+    def movie(self, path: Any, labels: Any = None, side: int = 720, seconds: float = 8, max_points: int = 200_000) -> int:
+        """Writes a .mp4 or .gif of the layout as it forms; returns the number of frames. Needs ffmpeg.
+
+        Call it while the job runs; it waits for the end. labels: as for widget(). side: width and height in pixels, even.
+        seconds: the longest the movie takes, but for one second in which the final layout stays.
+        """
+        from ._movie import movie
+        return movie(self, path, labels, side, seconds, max_points)
+
     # ---- steering --------------------------------------------------------------------------------
 
     def _change(self, **members: Any) -> "Job":
